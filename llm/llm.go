@@ -1,0 +1,128 @@
+// Package llm is where model answers come from: one small interface, the kinds
+// of errors, and what a request and an answer are. Each wire format is a
+// package below it; nothing of an SDK's types leaves those.
+//
+// It does not retry, keep history, or know tools and permissions: a worker does.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"pawl/run"
+)
+
+// A Provider answers requests over one wire format at one address. It is safe
+// for concurrent use.
+type Provider interface {
+	// Wire names the wire format: anthropic, script, …. Thinking made by another
+	// wire is dropped when a message is encoded, never sent.
+	Wire() string
+
+	// Encode returns m as this wire wants it. A message is encoded once and its
+	// bytes are kept by the caller; a request body is spliced from them, so that
+	// a request at step 5,000 costs what its bytes cost and no more. The result
+	// is nil for a message that has nothing to say on this wire.
+	Encode(m run.Message) (json.RawMessage, error)
+
+	// Stream sends r and yields deltas as they arrive, and last exactly one
+	// Delta with Answer set; or an error, which is an [*Error], and nothing
+	// after it. Breaking off the iteration, or cancelling ctx, closes the
+	// connection before Stream returns.
+	Stream(ctx context.Context, r Request) iter.Seq2[Delta, error]
+}
+
+// A Request is one question to a model.
+type Request struct {
+	Model     string
+	System    string
+	Tools     []Tool    // sorted by name by the caller; empty: no calls wanted
+	Messages  []Message // oldest first; roles may repeat, the wire joins them
+	MaxTokens int       // of the answer; 0: the wire's default
+}
+
+// A Message is an encoded message.
+type Message struct {
+	Role run.Role
+	Body json.RawMessage // from Provider.Encode
+}
+
+// A Tool is what a model is told of a tool. Name is already one that wires
+// accept: ^[a-zA-Z0-9_-]{1,64}$.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of an object
+}
+
+// A Delta is a piece of an answer as it arrives. It is for viewers: what counts
+// is the Answer. At most one field is set.
+type Delta struct {
+	Text     string
+	Thinking string
+	Call     string  // a call to this tool has begun
+	Input    string  // a fragment of its arguments
+	Answer   *Answer // the last one
+}
+
+// An Answer is a finished message.
+type Answer struct {
+	// Parts is the message as it came, in its order. Calls have their
+	// ProviderID, Tool, Arguments, Fault and Raw; their ID is the caller's to give.
+	Parts []run.Part
+	Stop  run.StopReason // mapped; an unknown one verbatim
+	Model string
+	Usage run.Usage // without cost
+}
+
+// An Error says why there is no answer.
+type Error struct {
+	Kind      run.ErrorKind
+	Status    int           // HTTP, 0 when there was none
+	Wait      time.Duration // what the provider asked for before the next try; 0: nothing
+	Delivered bool          // some of an answer had been yielded
+	Message   string        // the provider's own words, bounded, without keys
+	Err       error
+}
+
+func (e *Error) Error() string {
+	s := string(e.Kind)
+	if e.Status != 0 {
+		s = fmt.Sprintf("%s (HTTP %d)", s, e.Status)
+	}
+	if e.Message != "" {
+		return s + ": " + e.Message
+	}
+	if e.Err != nil {
+		return s + ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same request may succeed when sent again.
+func (e *Error) Retryable() bool {
+	switch e.Kind {
+	case run.ErrOverloaded, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
+		return true
+	}
+	return false
+}
+
+// AsError returns err as an *Error; one that is none becomes overloaded, as
+// every failure to reach a provider is, or aborted when ctx is done.
+func AsError(ctx context.Context, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if ctx.Err() != nil {
+		return &Error{Kind: run.ErrAborted, Err: context.Cause(ctx)}
+	}
+	return &Error{Kind: run.ErrOverloaded, Err: err}
+}

@@ -1,0 +1,56 @@
+// Package permission decides whether a call may run. It is pure: rules and a
+// request in, a decision out, and every decision says which rule made it.
+//
+// For now it has modes and a list of rules over the shell's syntax tree and
+// over paths. Trust, scopes, stored rules and the sandbox are built on this
+// seam later.
+package permission
+
+import "pawl/run"
+
+// A Mode sets what runs without a question.
+type Mode string
+
+const (
+	Default     Mode = "default"      // reads in the workspace run, the rest asks
+	AcceptEdits Mode = "accept-edits" // edits inside the workspace run too
+	Plan        Mode = "plan"         // reads only; anything else is refused
+	Bypass      Mode = "bypass"       // everything but what a deny rule names
+)
+
+// A Request is one call that wants to run.
+type Request struct {
+	Tool    string
+	Class   run.Class
+	Command string   // shell tools: the command
+	Paths   []string // tools on files: what they touch, as given
+	Outside bool     // a path is outside the workspace, or could not be resolved
+	Edits   bool     // it changes files and does nothing else
+}
+
+// A Verdict is what the rules say; Ask means that a person has to.
+type Verdict string
+
+const (
+	Allow Verdict = "allow"
+	Ask   Verdict = "ask"
+	Deny  Verdict = "deny"
+)
+
+// A Decision is a verdict and how it came about.
+type Decision struct {
+	Verdict Verdict
+	Rule    string // the rule as written; empty when none decided
+	Source  string // flag, mode, default, …
+	Reason  string // a sentence; for an ask, what part is not covered
+}
+
+// Answer returns d as the log keeps it; an ask becomes a denial, as it is with
+// nobody there to ask.
+func (d Decision) Answer() run.Decision {
+	a := run.Deny
+	if d.Verdict == Allow {
+		a = run.Allow
+	}
+	return run.Decision{Answer: a, Rule: d.Rule, Source: d.Source, Reason: d.Reason}
+}

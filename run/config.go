@@ -1,0 +1,39 @@
+package run
+
+import "time"
+
+// Config is what a run is told about how to work. It is data of the run, so a
+// replay elsewhere works the same way.
+type Config struct {
+	Model  string // provider/name
+	Mode   string // permission mode
+	Limits Limits
+	Window int64 // tokens that fit the model's context; 0: not known, no compaction before too_long
+	// CompactAt is the share of Window past which the next request is compacted
+	// first; 0 means DefaultCompactAt.
+	CompactAt  float64
+	Parallel   int  // calls that may run at once; 0 means DefaultParallel
+	NoNudge    bool // answers that promise and do not act end the turn
+	StepByStep bool // the turn stops after each step's results until the person says go on
+}
+
+// Limits bound a turn. Zero means the default; a negative figure means no limit.
+type Limits struct {
+	Steps  int           // model requests
+	Calls  int           // tool calls
+	Wall   time.Duration // wall clock
+	Tokens int64         // all tokens of the turn
+	Cost   float64       // US dollars, where prices are known
+}
+
+// The defaults. 200 steps is some eight times the classic 25; the rest is meant
+// to stop what nobody watches, not what somebody wants.
+const (
+	DefaultSteps     = 200
+	DefaultCalls     = 1000
+	DefaultWall      = 6 * time.Hour
+	DefaultTokens    = 100_000_000
+	DefaultCost      = 50.0
+	DefaultParallel  = 8
+	DefaultCompactAt = 0.8
+)

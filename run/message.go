@@ -1,0 +1,124 @@
+package run
+
+// An ID names a run. It is made by whoever creates the run, or, for a child
+// run, derived from its parent by [ChildID].
+type ID string
+
+// A CallID names a call within its run: c_1, c_2, … in the order the calls
+// were first seen. It is pawl's own; the provider's id is kept beside it and is
+// used on that provider's wire only, because some repeat ids and some send none.
+type CallID string
+
+// A Role says who speaks.
+type Role string
+
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// A Message is what one side said: text, thinking, calls, results, images, in
+// the order they came. Results stand before words.
+type Message struct {
+	ID    string // unique in the run: m_1, m_2, …; synthesis_<id of the last message> for a synthesis
+	Role  Role
+	Parts []Part
+	// Rev counts how often compaction has rewritten the message: ID and Rev
+	// together name its content, so an encoding of it can be kept.
+	Rev int
+}
+
+// A PartType says which fields of a [Part] count.
+type PartType string
+
+const (
+	TextPart     PartType = "text"
+	ThinkingPart PartType = "thinking"
+	CallPart     PartType = "call"
+	ResultPart   PartType = "result"
+	ImagePart    PartType = "image"
+	// OpaquePart is something a provider sent that must go back to it byte for
+	// byte and means nothing to anyone else (redacted thinking, the provider's
+	// own server-side tools).
+	OpaquePart PartType = "opaque"
+)
+
+// A Part is one piece of a message. Parts are values: nobody changes one after
+// it has been put into an event.
+type Part struct {
+	Type PartType
+	Text string // text and thinking
+	Cut  bool   // text: the stream ended here before the model had finished
+
+	Signature string // thinking: the provider's signature over it, returned as it came
+	Wire      string // thinking and opaque: the wire format that made it; it is sent to no other
+	Raw       string // opaque: the block as JSON, as it came
+
+	Call   *Call
+	Result *Result
+	Image  *Image
+}
+
+// A Call is one tool use the model asked for.
+type Call struct {
+	ID         CallID
+	ProviderID string // as the provider named it; may be empty or repeat
+	Tool       string
+	// Arguments is a JSON object as text, as it came; {} when the call has a
+	// Fault, so that the history stays one that a provider accepts.
+	Arguments string
+	Fault     Fault
+	Raw       string // with a Fault: what had come instead of an object, bounded by the provider to 2,000 bytes
+}
+
+// A Fault says why a call as it came can never run.
+type Fault string
+
+const (
+	NoFault      Fault = ""
+	FaultCut     Fault = "cut"       // the answer ended inside the call (max_tokens)
+	FaultNotJSON Fault = "not_json"  // the arguments are not a JSON object
+	FaultEmpty   Fault = "no_name"   // the call names no tool
+	FaultOrphan  Fault = "no_answer" // the answer was refused or filtered; its calls do not run
+)
+
+// A Result is the answer to a call.
+type Result struct {
+	Call    CallID
+	Content []Part // text, images
+	IsError bool
+}
+
+// An Image is a picture as a content block. Base64 never enters text.
+type Image struct {
+	MediaType string // image/png, …
+	Data      []byte
+}
+
+// Text returns a text part.
+func Text(s string) Part { return Part{Type: TextPart, Text: s} }
+
+// PlainText returns the text parts of parts joined by newlines; other parts
+// are left out.
+func PlainText(parts []Part) string {
+	n, only := 0, ""
+	for _, p := range parts {
+		if p.Type == TextPart {
+			n++
+			only = p.Text
+		}
+	}
+	if n <= 1 {
+		return only
+	}
+	var b []byte
+	for _, p := range parts {
+		if p.Type == TextPart {
+			if len(b) > 0 {
+				b = append(b, '\n')
+			}
+			b = append(b, p.Text...)
+		}
+	}
+	return string(b)
+}

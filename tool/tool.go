@@ -1,0 +1,92 @@
+// Package tool is what calls can invoke: the built-in tools, each a Go file with
+// the text for the model in a .md beside it, and the registry that holds them.
+//
+// A tool never asks for permission and never writes the log: the worker asks,
+// records the start, runs the tool, and records what came of it. A tool that
+// checked itself could forget to.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"pawl/run"
+)
+
+// A Tool can be invoked by a call. Implementations are safe for concurrent use.
+type Tool interface {
+	// Spec says what the model is told. It never changes.
+	Spec() Spec
+	// Look looks at a call before anyone is asked whether it may run: what it
+	// would do. It runs nothing and changes nothing. An error is for the model:
+	// the arguments are wrong, and how.
+	Look(env Env, args json.RawMessage) (Intent, error)
+	// Run carries the call out. A failure that the model should know of is a
+	// Result with IsError; an error is the same, for the lazy: its text becomes
+	// an error result. When ctx is done Run stops what it started and returns
+	// what is known, within a second.
+	Run(ctx context.Context, env Env, c Call) (Result, error)
+}
+
+// A Reconciler can tell what became of a call whose process died: done, not
+// done, or (false) nobody knows.
+type Reconciler interface {
+	Reconcile(env Env, c Call) (Result, bool)
+}
+
+// A Spec is what is told about a tool.
+type Spec struct {
+	Name        string
+	Description string          // the .md
+	Schema      json.RawMessage // of the arguments; the worker validates against it before Look
+}
+
+// An Intent says what a call would do.
+type Intent struct {
+	Class    run.Class
+	Priority int
+	Waits    bool // it spends its time waiting (sleep)
+	Ask      bool // it is a question to the person and does not run: the answer is its result
+	// Command is the shell command to be permitted, for shell tools.
+	Command string
+	// Paths are the files it touches, as given, for tools on files.
+	Paths []string
+	// Title says it in a line for people: "edit main.go", "go test ./...".
+	Title string
+}
+
+// A Call is one invocation.
+type Call struct {
+	Run  run.ID
+	ID   run.CallID
+	Args json.RawMessage // a JSON object that fits the tool's schema
+	// Progress, if not nil, shows people what the tool prints while it runs. It
+	// does not block and may drop.
+	Progress func(string)
+}
+
+// A Result is what came of a call.
+type Result struct {
+	Content []run.Part // text, images; bounded by the tool
+	IsError bool
+	Change  run.Change
+	Files   []run.FileChange
+}
+
+// TextResult returns a result of one text.
+func TextResult(s string) Result { return Result{Content: []run.Part{run.Text(s)}} }
+
+// ErrorResult returns an error result of one text.
+func ErrorResult(s string) Result { return Result{Content: []run.Part{run.Text(s)}, IsError: true} }
+
+// An Env is where a run's tools work. The worker makes one for each run.
+type Env struct {
+	Workspace string // absolute, symlinks resolved
+	// StateDir is the folder of this workspace in the user's state folder, for
+	// the edit journal (journal/) and the kept contents (blobs/).
+	StateDir string
+	Run      run.ID
+	// Session holds what tools keep between calls of one run in one process:
+	// files read and their hashes, the shell's folder, background jobs.
+	Session *Session
+}
