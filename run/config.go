@@ -37,3 +37,19 @@ const (
 	DefaultParallel  = 8
 	DefaultCompactAt = 0.8
 )
+
+func or[T int | int64 | float64 | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// The limits in force; negative means none.
+func (l Limits) steps() int          { return or(l.Steps, DefaultSteps) }
+func (l Limits) calls() int          { return or(l.Calls, DefaultCalls) }
+func (l Limits) wall() time.Duration { return or(l.Wall, DefaultWall) }
+func (l Limits) tokens() int64       { return or(l.Tokens, DefaultTokens) }
+func (l Limits) cost() float64       { return or(l.Cost, DefaultCost) }
+
+func (c Config) parallel() int { return or(c.Parallel, DefaultParallel) }

@@ -40,6 +40,7 @@ type Prompted struct {
 	// Continue begins a turn without words of the person's own: the model is
 	// asked to go on where the last turn ended. Parts may be empty then.
 	Continue bool
+	Queued   string // the id of the queued message that this delivers
 }
 
 // QuestionAnswered begins a turn with the answer to an ask call that the last
@@ -82,6 +83,7 @@ type RequestStarted struct {
 	Purpose Purpose
 	Attempt int // 1, 2, …: retries and deaths of the process count
 	Model   string
+	End     Ended // ForSynthesis: how the turn will end after it
 }
 
 // RequestFailed says that a request ended without an answer.
@@ -108,8 +110,8 @@ const (
 	ErrAborted      ErrorKind = "aborted"       // we cancelled it; never retried
 )
 
-// RequestLost says that the process died while the request was under way. It is
-// recorded by the next owner (see [State.Lost]).
+// RequestLost says that the process died while a model request, or an external
+// turn, was under way. It is recorded by the next owner (see [State.Lost]).
 type RequestLost struct{}
 
 // A StopReason says why the model stopped; the providers' own names are mapped
@@ -171,6 +173,10 @@ const (
 	Writes     Class = "writes"     // unknown after a kill, once the tool has looked
 	Reattaches Class = "reattaches" // taken up again by key, never unknown
 )
+
+// CallReceived says that a call reached pawl from outside the model's message: an
+// external agent asks it through pawl's own tools.
+type CallReceived struct{ Call Call }
 
 // CallAsked says that a call of the model's message has been looked at: its
 // tool, its arguments and its class are known.
@@ -305,6 +311,7 @@ const (
 	ByShutdown Cause = "shutdown"  // the process was asked to end
 	ByParent   Cause = "parent"    // the parent run was interrupted
 	ByRequest  Cause = "requested" // another program, through the inbox
+	ByPolicy   Cause = "policy"    // a question that nobody is there to answer, where that is to fail the turn
 )
 
 // Interrupted says that a turn was stopped. From here on nothing of it is owed
@@ -329,7 +336,10 @@ type Compacted struct {
 
 // Synthesized is the account of a turn that ended early, made from the log
 // without a model.
-type Synthesized struct{ Text string }
+type Synthesized struct {
+	Text string
+	End  Ended // how the turn will end after it
+}
 
 // An End says how a turn ended.
 type End string
@@ -385,6 +395,7 @@ func (RequestStarted) fact()   {}
 func (RequestFailed) fact()    {}
 func (RequestLost) fact()      {}
 func (Replied) fact()          {}
+func (CallReceived) fact()     {}
 func (CallAsked) fact()        {}
 func (CallAllowed) fact()      {}
 func (CallRefused) fact()      {}

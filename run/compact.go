@@ -1,0 +1,257 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// window keeps account of how full the model's window is.
+type window struct {
+	used          int64 // tokens of the last step's request and answer, by the provider's own figures
+	grown         int64 // bytes added to the context since
+	compactions   int   // in a row, without a settled step between
+	tooLong       bool  // the provider refused the context as too long
+	summaryFailed bool
+}
+
+// bytesPerToken turns bytes into tokens where no provider has counted: a guess on
+// the low side for English and code (about 4), so that the estimate errs towards
+// compacting early. Only the tail since the last answer is guessed.
+const bytesPerToken = 3
+
+func (w *window) grow(parts []Part) {
+	for i := range parts {
+		w.grown += int64(size(&parts[i]))
+	}
+}
+
+func (w *window) measured(u Usage) {
+	if u.Total() > 0 {
+		// The answer is about to be added by say; its tokens are counted there.
+		w.used, w.grown = u.Total()-u.Output, 0
+	}
+}
+
+func (w *window) fill() int64 { return w.used + w.grown/bytesPerToken }
+
+// size is about how many bytes p takes on a wire.
+func size(p *Part) int {
+	n := len(p.Text) + len(p.Signature) + len(p.Raw)
+	if p.Call != nil {
+		n += len(p.Call.Tool) + len(p.Call.Arguments) + 60
+	}
+	if p.Image != nil {
+		n += imageBytes
+	}
+	if p.Result != nil {
+		n += 60
+		for i := range p.Result.Content {
+			n += size(&p.Result.Content[i])
+		}
+	}
+	return n
+}
+
+// imageBytes is what an image counts as: a guess of 1,600 tokens, on the high
+// side; the provider's own count replaces it with the next answer.
+const imageBytes = 1600 * bytesPerToken
+
+// keepLatest are how many of the latest messages compaction spares, tried in this
+// order until enough is freed: in a small window eight messages may be all there is.
+var keepLatest = []int{8, 4, 2}
+
+// stage1Min is the size in bytes below which a result is not worth replacing.
+const stage1Min = 600
+
+// SummaryPrompt is what the model is asked for compaction. It goes with that one
+// request and is not part of the context.
+const SummaryPrompt = "The conversation is about to be shortened. Write the notes that you need to go on without it: the task and what the person asked for, decisions taken and why, files read and changed with what matters in them, commands run and what they showed, what is done, what is open, and the very next step. Be exact with names, paths and figures. Do not call tools."
+
+// compaction returns what has to happen before the next request because the
+// window is nearly full; nil if nothing has to.
+//
+// It cannot loop: a compaction frees a fifth of the window or is not made, and
+// two in a row without a settled step between end the turn.
+func (s *State) compaction() Command {
+	t, w := &s.Turn, &s.window
+	limit := s.Config.Window
+	if t.after == afterSummary {
+		return s.stage2(t.reply.summary)
+	}
+	over := w.tooLong
+	if limit > 0 {
+		share := s.Config.CompactAt
+		if share <= 0 {
+			share = DefaultCompactAt
+		}
+		over = over || float64(w.fill()) >= share*float64(limit)
+	}
+	if !over || t.Request.Attempt > 0 && !w.tooLong && t.Request.Purpose == ForStep {
+		return nil
+	}
+	if w.compactions >= 2 {
+		return s.ending(Ended{End: LimitReached, Reason: "context_full",
+			Detail: "the context was compacted twice in a row and is full again; go on with a model that has a larger window, or start a new run"})
+	}
+	if limit == 0 {
+		limit = w.fill() // nobody knows the window; the context that did not fit is it
+	}
+	for _, keep := range keepLatest {
+		if calls, freed := s.stage1(keep); freed >= limit/5 {
+			return Record{Compacted{Stage: 1, Calls: calls, Freed: freed}}
+		}
+	}
+	if _, freed := s.cutPoint(limit / 5); freed < limit/5 {
+		return s.ending(Ended{End: LimitReached, Reason: "context_full",
+			Detail: "the context is full and too little of it can be let go; go on with a model that has a larger window, or start a new run"})
+	}
+	if w.summaryFailed || w.tooLong {
+		return s.stage2(s.deterministicSummary())
+	}
+	return s.request(ForSummary, t.Request.Attempt+1)
+}
+
+// stage1 returns the calls whose results can be replaced by a reference, and
+// about how many tokens that frees.
+func (s *State) stage1(keep int) ([]CallID, int64) {
+	var calls []CallID
+	freed := 0
+	for i := 0; i < len(s.Messages)-keep; i++ {
+		for j := range s.Messages[i].Parts {
+			p := &s.Messages[i].Parts[j]
+			if n := size(p); p.Result != nil && n >= stage1Min {
+				calls = append(calls, p.Result.Call)
+				freed += n - 150
+			}
+		}
+	}
+	return calls, int64(freed / bytesPerToken)
+}
+
+// cutPoint returns the index of the last message that a summary may stand for -
+// one that no call reaches across - so that at least enough tokens are freed where
+// that can be, and about how many are; -1 if there is none.
+func (s *State) cutPoint(enough int64) (through int, freed int64) {
+	through = -1
+	for _, keep := range keepLatest {
+		for i := len(s.Messages) - 1 - keep; i >= 1; i-- {
+			if m := s.Messages[i]; m.Role == User || countCalls(m.Parts) == 0 {
+				through, freed = i, s.freedThrough(i)
+				break
+			}
+		}
+		if through >= 0 && freed >= enough {
+			break
+		}
+	}
+	return through, freed
+}
+
+// summaryTokens is what a summary is reckoned at.
+const summaryTokens = 500
+
+func (s *State) freedThrough(i int) int64 {
+	n := 0
+	for _, m := range s.Messages[:i+1] {
+		if m.ID == s.task || m.ID == s.Turn.prompt {
+			continue // these survive
+		}
+		for j := range m.Parts {
+			n += size(&m.Parts[j])
+		}
+	}
+	return int64(n/bytesPerToken) - summaryTokens
+}
+
+func (s *State) stage2(summary string) Command {
+	through, freed := s.cutPoint(s.Config.Window / 5)
+	if through < 0 {
+		return s.ending(Ended{End: LimitReached, Reason: "context_full", Detail: "the context is full and nothing of it can be let go; start a new run"})
+	}
+	return Record{Compacted{Stage: 2, Through: s.Messages[through].ID, Summary: summary, Freed: freed}}
+}
+
+// deterministicSummary stands in for the model's where it could not make one.
+func (s *State) deterministicSummary() string {
+	var b strings.Builder
+	b.WriteString("Earlier steps were left out to save room. What was done, from the log:\n")
+	lines := s.Turn.account()
+	if len(lines) > 60 {
+		fmt.Fprintf(&b, "(the first %d calls are left out)\n", len(lines)-60)
+		lines = lines[len(lines)-60:]
+	}
+	for _, l := range lines {
+		fmt.Fprintf(&b, "- %s %s %s: %s\n", l.Call, l.Tool, l.Args, outcomeWords[l.Outcome])
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (s *State) applyCompacted(f Compacted) error {
+	t := &s.Turn
+	if !t.Open || t.Request.Open || t.unsettled() || t.Interrupt.Cause != "" {
+		return refuse("compacted in the middle of a step")
+	}
+	switch f.Stage {
+	case 1:
+		s.replaceResults(f.Calls)
+	case 2:
+		i := slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == f.Through })
+		if i < 0 || f.Summary == "" {
+			return refuse("compacted through a message that is not there")
+		}
+		s.summarize(i, f.Summary)
+	default:
+		return refuse("compacted in stage %d", f.Stage)
+	}
+	w := &s.window
+	w.compactions++
+	w.tooLong, w.summaryFailed = false, false
+	w.used, w.grown = max(0, w.fill()-f.Freed), 0
+	t.reply.summary = ""
+	if t.after == afterSummary {
+		t.after = afterWords
+	}
+	return nil
+}
+
+// replaceResults puts a reference where results were. Messages are copied before
+// they are changed: encodings and older states keep theirs.
+func (s *State) replaceResults(calls []CallID) {
+	gone := make(map[CallID]bool, len(calls))
+	for _, c := range calls {
+		gone[c] = true
+	}
+	s.Messages = slices.Clone(s.Messages)
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		copied := false
+		for j := range m.Parts {
+			r := m.Parts[j].Result
+			if r == nil || !gone[r.Call] {
+				continue
+			}
+			if !copied {
+				m.Parts, copied = slices.Clone(m.Parts), true
+				m.Rev++
+			}
+			text := fmt.Sprintf("[The result of %s was left out to save room: %d bytes. Make the call again if you need it.]", r.Call, size(&m.Parts[j]))
+			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError}
+		}
+	}
+}
+
+// summarize replaces the messages up to i by the run's task, the turn's prompt
+// and a summary.
+func (s *State) summarize(i int, summary string) {
+	var kept []Message
+	for _, m := range s.Messages[:i+1] {
+		if m.ID == s.task || m.ID == s.Turn.prompt && m.Role == User {
+			kept = append(kept, m)
+		}
+	}
+	s.messages++
+	kept = append(kept, Message{ID: "m_" + itoa(s.messages), Role: User,
+		Parts: []Part{Text("[Earlier steps, in summary]\n\n" + summary)}})
+	s.Messages = append(kept, s.Messages[i+1:]...)
+}

@@ -1,0 +1,66 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// SynthesisPrompt is what the model is asked when a turn ends early and can
+// still be accounted for by it. It goes with that one request and is not part of
+// the context.
+const SynthesisPrompt = "You have to stop here and cannot use tools any more. Tell the person, briefly and truthfully: what was done, what was found, what is not done, and what to do next."
+
+// modelAccounts reports whether the account of this end is asked of the model:
+// where neither money nor time is spent and nobody has said stop.
+func modelAccounts(end Ended) bool {
+	return end.End == LoopStopped || end.End == LimitReached && (end.Reason == "max_steps" || end.Reason == "max_calls")
+}
+
+// synthesis adds the account of a turn that ended early to the context.
+func (s *State) synthesis(text string) {
+	s.flush()
+	last := s.lastID()
+	s.say(Assistant, []Part{Text(text)})
+	s.Messages[len(s.Messages)-1].ID = "synthesis_" + last
+	s.Turn.synth = synthDone
+}
+
+// deterministicAccount is the account of a turn from the log alone.
+func (t *Turn) deterministicAccount() string {
+	var b strings.Builder
+	b.WriteString("Based on the tool executions:\n")
+	var files []string
+	for _, l := range t.account() {
+		b.WriteString("- ")
+		if l.IsError {
+			b.WriteString("ERROR ")
+		}
+		b.WriteString(string(l.Call) + " " + l.Tool)
+		if l.Args != "" && l.Args != "{}" {
+			b.WriteString(" " + l.Args)
+		}
+		b.WriteString(": " + outcomeWords[l.Outcome] + "\n")
+		for _, f := range l.Files {
+			if !slices.Contains(files, f) {
+				files = append(files, f)
+			}
+		}
+	}
+	if len(files) > 0 {
+		b.WriteString("Files changed: " + strings.Join(files, ", ") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+var outcomeWords = map[Outcome]string{
+	OK: "done", Failed: "failed", Invalid: "could not run", NotRun: "not run", Cut: "stopped while it ran",
+	Unknown: "outcome unknown", Refused: "refused", Answered: "answered",
+}
+
+// account returns the turn's lines in the order the calls were asked.
+func (t *Turn) account() []Line {
+	return slices.SortedStableFunc(slices.Values(t.Account), func(a, b Line) int {
+		return cmp.Or(cmp.Compare(len(a.Call), len(b.Call)), cmp.Compare(a.Call, b.Call))
+	})
+}
