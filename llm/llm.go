@@ -64,9 +64,12 @@ type Tool struct {
 type Delta struct {
 	Text     string
 	Thinking string
-	Call     string  // a call to this tool has begun
-	Input    string  // a fragment of its arguments
-	Answer   *Answer // the last one
+	Call     string // a call to this tool has begun
+	Input    string // a fragment of its arguments
+	// Part is a part that is finished, as it will stand in the Answer (its call
+	// may yet turn out cut). An interrupt keeps these, and the text after them.
+	Part   *run.Part
+	Answer *Answer // the last one
 }
 
 // An Answer is a finished message.

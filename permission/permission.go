@@ -24,8 +24,13 @@ type Request struct {
 	Class   run.Class
 	Command string   // shell tools: the command
 	Paths   []string // tools on files: what they touch, as given
-	Outside bool     // a path is outside the workspace, or could not be resolved
+	Outside bool     // a path leads outside the workspace, through links too, or could not be resolved
 	Edits   bool     // it changes files and does nothing else
+	// Workspace is the workspace's folder and Dir the one the command starts in,
+	// both absolute with links resolved. Without Workspace every absolute path is
+	// outside; without Dir it is Workspace.
+	Workspace string
+	Dir       string
 }
 
 // A Verdict is what the rules say; Ask means that a person has to.

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -33,13 +34,35 @@ func (s State) Apply(e Event) (State, error) {
 
 // Replay returns the state after events, starting from nothing.
 func Replay(events []Event) (State, error) {
+	return ReplaySeq(func(yield func(Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+}
+
+// ReplaySeq is [Replay] of events as they are read. It stops at the first error,
+// of reading or of an event that cannot follow, and returns the state before it.
+func ReplaySeq(events iter.Seq2[Event, error]) (State, error) {
 	var s State
-	var err error
-	for _, e := range events {
-		if s, err = s.Apply(e); err != nil {
+	s.Turn.own = true // nobody else has this state: what Apply would copy first is written in place
+	for e, err := range events {
+		if err == nil && e.Seq != 0 && e.Seq != s.Seq+1 {
+			err = refuse("event %d after %d", e.Seq, s.Seq)
+		}
+		if err == nil {
+			err = s.apply(e)
+		}
+		if err != nil {
+			s.Turn.own = false
 			return s, fmt.Errorf("event %d: %w", s.Seq+1, err)
 		}
+		s.Seq++
+		s.At = e.At
 	}
+	s.Turn.own = false
 	return s, nil
 }
 
@@ -121,7 +144,7 @@ func (s *State) applyCreated(f Created) error {
 
 // open begins a turn.
 func (s *State) open(e Event) {
-	s.Turn = Turn{N: s.Turn.N + 1, Open: true, Started: e.At, after: afterWords}
+	s.Turn = Turn{N: s.Turn.N + 1, Open: true, Started: e.At, after: afterWords, own: s.Turn.own}
 	s.Turn.Usage.Priced = true
 	if s.Turn.N == 1 {
 		s.Usage.Priced = true // of nothing, all prices are known
@@ -276,7 +299,8 @@ func (s *State) flush() {
 		if s.Created.External {
 			break // the agent has had them, by its own wire
 		}
-		parts = append(parts, Part{Type: ResultPart, Result: &t.Calls[i].Result})
+		result := t.Calls[i].Result // not a pointer into the calls, which would keep all of them
+		parts = append(parts, Part{Type: ResultPart, Result: &result})
 	}
 	for _, w := range t.Words {
 		parts = append(parts, w.Parts...)

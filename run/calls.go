@@ -11,7 +11,9 @@ func (t *Turn) change(id CallID) (*CallState, error) {
 	if !t.Open || i < 0 {
 		return nil, refuse("call %q is not one of the last message", id)
 	}
-	t.Calls = slices.Clone(t.Calls)
+	if !t.own {
+		t.Calls = slices.Clone(t.Calls)
+	}
 	return &t.Calls[i], nil
 }
 

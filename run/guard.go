@@ -1,8 +1,6 @@
 package run
 
-import (
-	"time"
-)
+import "time"
 
 // guard sees a turn that spins. It works on facts of the log alone - digests of
 // calls and results that were recorded when they happened - so it survives
@@ -23,19 +21,27 @@ type guard struct {
 	barren  int    // steps in a row without progress
 	seen    map[pair]sighting
 	changes map[pair]bool // calls that changed something, of the whole turn: one that only repeats them is no progress
-	ring    []pair        // the latest calls, for cycles
-	waited  []bool        // of each in ring: time was spent waiting for it
-	model   time.Duration // spent waiting for the model, which is not polling
+	ring    []look        // the latest calls, for cycles
+	model   time.Duration // spent asking the model, which is not waiting
+	work    time.Duration // spent running writers (builds, tests), which is not waiting either
 }
 
 // A pair is a call and what came of it.
 type pair struct{ call, result string }
 
+// A look is a pair at one time.
+type look struct {
+	pair
+	waited bool // time was spent waiting since the one before
+}
+
+// A sighting is what is known of the looks at a pair since something changed.
 type sighting struct {
-	count   int // without waiting
-	polls   int // after waiting
+	looks   int
+	quick   int  // in a row without waiting
+	told    bool // that it polls
 	settled time.Time
-	model   time.Duration
+	busy    time.Duration // the guard's, when it settled
 }
 
 const (
@@ -102,40 +108,48 @@ func (g *guard) settled(c *CallState) {
 	if g.progress(c, p) {
 		// Something is different now: what was seen before counts no more.
 		clear(g.seen)
-		g.ring, g.waited = g.ring[:0], g.waited[:0]
+		g.ring = g.ring[:0]
 	}
 
 	s := g.seen[p]
-	waited := c.Waits || c.jobRuns
-	if s.count > 0 || s.polls > 0 {
-		// The time between two looks, less what the model took to think.
-		waited = waited || c.startedAt.Sub(s.settled)-(g.model-s.model) >= pollGap
-	}
-	if waited && s.count > 0 {
-		s.polls++
+	waited := c.Waits || c.jobRuns || s.looks > 0 && g.idle(s, c.startedAt) >= pollGap
+	s.looks++
+	if waited && s.looks > 1 {
+		s.quick = 1 // this one, perhaps the first of several in a hurry
 	} else {
-		s.count++
+		s.quick++
 	}
-	s.settled, s.model = c.settledAt, g.model
-	g.seen[p] = s
 	switch {
-	case s.count >= stopAt:
+	case s.quick >= stopAt:
 		g.loop = loopSameCall
-	case s.count == noteAt && !waited:
+	case s.quick == noteAt:
 		c.note = noteSame
-	case s.polls == pollNote-1 && waited: // the first look was no repetition
-		c.note = notePoll
+	case s.looks >= pollNote && waited && !s.told:
+		c.note, s.told = notePoll, true
 	}
 
-	if len(g.ring) == cycleMax*cycleTimes {
-		copy(g.ring, g.ring[1:])
-		copy(g.waited, g.waited[1:])
-		g.ring, g.waited = g.ring[:len(g.ring)-1], g.waited[:len(g.waited)-1]
+	if c.Class == Writes && !c.Waits {
+		g.work += c.settledAt.Sub(c.startedAt) // writers run alone: no time counts twice
 	}
-	g.ring, g.waited = append(g.ring, p), append(g.waited, waited)
+	s.settled, s.busy = c.settledAt, g.busy()
+	g.seen[p] = s
+
+	if len(g.ring) == cycleMax*cycleTimes {
+		g.ring = g.ring[:copy(g.ring, g.ring[1:])]
+	}
+	g.ring = append(g.ring, look{p, waited})
 	if g.loop == "" && g.cycles() {
 		g.loop = loopCycle
 	}
+}
+
+func (g *guard) busy() time.Duration { return g.model + g.work }
+
+// idle returns how much of the time between a look and the start of the next was
+// spent on nothing but waiting. Neither the model's thinking nor a slow test
+// between is: the same two tests of a minute each, again and again, are a loop.
+func (g *guard) idle(s sighting, next time.Time) time.Duration {
+	return next.Sub(s.settled) - (g.busy() - s.busy)
 }
 
 // progress reports whether c changed something that no earlier call of the turn
@@ -163,15 +177,12 @@ func (g *guard) progress(c *CallState, p pair) bool {
 // cycles reports whether the latest calls are a cycle repeated often enough, in
 // which nothing waited.
 func (g *guard) cycles() bool {
-	for n := cycleMin; n <= cycleMax; n++ {
-		if len(g.ring) < n*cycleTimes {
-			return false
-		}
-		tail, waits := g.ring[len(g.ring)-n*cycleTimes:], g.waited[len(g.ring)-n*cycleTimes:]
+	for n := cycleMin; n <= cycleMax && n*cycleTimes <= len(g.ring); n++ {
+		tail := g.ring[len(g.ring)-n*cycleTimes:]
 		equal, same := true, true
 		for i := range tail {
-			equal = equal && tail[i] == tail[i%n] && !waits[i]
-			same = same && tail[i] == tail[0]
+			equal = equal && tail[i].pair == tail[i%n].pair && !tail[i].waited
+			same = same && tail[i].pair == tail[0].pair
 		}
 		if equal && !same {
 			return true

@@ -57,6 +57,7 @@ type Turn struct {
 	// Account has a line per settled call of the turn.
 	Account []Line
 
+	own      bool   // during a replay: see ReplaySeq
 	prompt   string // id of the message that began the turn
 	after    after
 	reply    reply

@@ -1,16 +1,55 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"pawl/run"
+)
+
+// An OwnedError says who drives the run. PID is 0 and Socket empty in the instant
+// in which an owner has the lock and has not written its name yet.
+type OwnedError struct {
+	Run    run.ID
+	PID    int
+	Socket string
+}
 
 func (e *OwnedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("run %s is driven by another process", e.Run)
+	}
 	return fmt.Sprintf("run %s is driven by process %d", e.Run, e.PID)
+}
+
+// An UnreadableError is an event that this pawl cannot read: the run can be
+// looked at up to here, and not driven.
+type UnreadableError struct {
+	Run     run.ID
+	Seq     int64
+	Type    string
+	Version int
+	Writer  string // the pawl that wrote to the run last, where it says
 }
 
 func (e *UnreadableError) Error() string {
 	by := e.Writer
 	if by == "" {
 		by = "a newer pawl"
+	} else {
+		by = "pawl " + by
 	}
 	return fmt.Sprintf("run %s: event %d (%s, version %d) was written by %s and cannot be read by this one: "+
 		"the run is open for reading up to there; drive it with the pawl that wrote it", e.Run, e.Seq, e.Type, e.Version, by)
+}
+
+// A ChainError is the first thing wrong with a run's log.
+type ChainError struct {
+	Run  run.ID
+	Seq  int64  // the event
+	What string // what is wrong with it
+}
+
+func (e *ChainError) Error() string {
+	return fmt.Sprintf("run %s: event %d %s: the log was changed after it was written; "+
+		"trust the events before it only", e.Run, e.Seq, e.What)
 }

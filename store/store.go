@@ -6,11 +6,22 @@
 // puts rows into its inbox.
 //
 // The store knows nothing of what a run may do next: that is package run.
+//
+// [SQLite] is the store of one machine: a folder with one database file.
+//
+//	pawl.db             events, summaries, inboxes (with its -wal and -shm files)
+//	write.lock          held while a process writes to the database
+//	locks/<run>.lock    held by the run's owner for as long as it lives
+//
+// Who puts a row into an inbox may wake the owner through its socket ([Dial]);
+// the owner shows through the same socket ([Listen]) what is not an event: deltas
+// of an answer that is still being written.
 package store
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -19,17 +30,26 @@ import (
 
 // A Store holds the runs of one workspace. It is safe for concurrent use, by
 // several processes too.
+//
+// Errors about the files themselves are [ErrDiskFull], [ErrReadOnly], [ErrCorrupt],
+// [ErrNewer] and [ErrNetworkFS], with the file and what to do in their text.
 type Store interface {
 	// Append adds events to a run behind number after (0: the run is new), in one
 	// transaction with taking the inbox rows named in took out of the inbox. It
-	// numbers the events itself. When it returns nil they are durable; on an
-	// error nothing was written. ErrConflict means that someone else has
-	// appended: the caller's state is stale and it must not go on.
+	// numbers the events itself. When it returns nil they are durable.
+	//
+	// ErrConflict means that someone else has appended: the caller's state is
+	// stale and it must not go on. ErrTaken means that a row of took does not wait
+	// in this run's inbox. After those, and after the context's error, nothing was
+	// written. After any other error the disk has failed and it is not known what
+	// was written: the caller must not go on from its state, but load the run again.
 	Append(ctx context.Context, id run.ID, after int64, events []run.Event, took ...int64) error
 
 	// Events yields a run's events with numbers greater than after, in order. It
-	// ends at the last one there is now. An event of an unknown type or a newer
-	// version is an [*UnreadableError].
+	// ends at the last one there was when it was called; ErrNotFound if there is
+	// no such run. An event of an unknown type or a newer version is an
+	// [*UnreadableError]. An error is the last thing it yields. The caller may use
+	// the store while it ranges.
 	Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error]
 
 	// Run returns what is known of a run at a glance; ErrNotFound if there is none.
@@ -37,20 +57,25 @@ type Store interface {
 	// Runs returns the newest root runs first, at most limit (0: all).
 	Runs(ctx context.Context, limit int) ([]Summary, error)
 
-	// Verify reads a run's whole chain and returns the first thing wrong with it.
+	// Verify reads a run's whole chain and returns the first thing wrong with it;
+	// ErrNotFound if there is no such run.
 	Verify(ctx context.Context, id run.ID) error
 
-	// Own makes the caller the owner of a run, until Release or the death of the
-	// process. While another process has it, the error is an [*OwnedError].
+	// Own makes the caller the owner of a run, which need not exist yet, until
+	// Release or the death of the process. While another has it, here or in
+	// another process, the error is an [*OwnedError].
 	// socket is the address the owner listens on, told to those who are refused.
 	Own(ctx context.Context, id run.ID, socket string) (Lease, error)
 
 	// Put puts a row into a run's inbox; a row whose key is already there, taken
-	// or not, is ignored, so it is safe to repeat. It is durable on return.
+	// or not, is ignored, so it is safe to repeat. It is durable on return. The
+	// row's ID is ignored; a zero At becomes now. ErrNotFound if there is no such run.
 	Put(ctx context.Context, id run.ID, row Row) error
 	// Inbox returns the rows that nobody took yet, oldest first.
 	Inbox(ctx context.Context, id run.ID) ([]Row, error)
 
+	// Close ends the use of the store; leases stay until they are released. It may
+	// be called twice. Whatever is called afterwards returns ErrClosed.
 	Close() error
 }
 
@@ -60,7 +85,7 @@ type Lease interface{ Release() error }
 // A Row is something wanted of a run by somebody who does not own it.
 type Row struct {
 	ID      int64  // given by Put's store
-	Key     string // idempotency key, unique in the run
+	Key     string // idempotency key, unique in the run; not empty
 	Kind    Kind
 	Payload string // by kind: the words, the decision as JSON, …
 	At      time.Time
@@ -78,40 +103,27 @@ const (
 	Decide    Kind = "decide"    // JSON: {"call":…, "answer":…, "text":…, "by":…}
 )
 
-// A Summary is a run at a glance.
-type Summary struct {
-	ID        run.ID
-	Parent    run.ID
-	Workspace string
-	Model     string
-	Title     string // the first line of the first prompt, at most 80 characters
-	Created   time.Time
-	Updated   time.Time
-	Seq       int64   // of its last event
-	End       run.End // of its last turn; empty while a turn is open
-	Reason    string
-	Steps     int
-	Usage     run.Usage
-}
-
 var (
 	ErrNotFound = errors.New("no such run")
 	ErrConflict = errors.New("someone else has written to this run")
+	ErrTaken    = errors.New("an inbox row is not there to be taken")
+	ErrClosed   = errors.New("the store is closed")
+	ErrBadID    = errors.New("not a run id: it must be 1 to 80 of a-z, 0-9, _ and -")
 )
 
-// An OwnedError says who drives the run.
-type OwnedError struct {
-	Run    run.ID
-	PID    int
-	Socket string
-}
+// maxID bounds a run's id, which is a file name in the locks folder.
+const maxID = 80
 
-// An UnreadableError is an event that this pawl cannot read: the run can be
-// looked at up to here, and not driven.
-type UnreadableError struct {
-	Run     run.ID
-	Seq     int64
-	Type    string
-	Version int
-	Writer  string // the pawl that wrote it, where it says
+// CheckID returns ErrBadID unless id may name a run. Ids become file names, so
+// nothing else gets in.
+func CheckID(id run.ID) error {
+	ok := len(id) >= 1 && len(id) <= maxID
+	for i := range len(id) {
+		c := id[i]
+		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("%w: %.100q", ErrBadID, string(id))
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import "sync"
 // it costs a re-read, never correctness. The zero value is ready.
 type Session struct {
 	mu   sync.Mutex
-	seen map[string]string // workspace path -> SHA-256 as last read or written here
-	dir  string            // the shell's folder; empty: the workspace
+	seen map[string]sighting // by path relative to the workspace: files as last read or written here
+
+	shell shellState
 }

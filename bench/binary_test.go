@@ -1,0 +1,236 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pawl/llm/script"
+)
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "pawl-bench-")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "pawl")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "pawl/cmd/pawl")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// rig is the binary, a workspace of its own, and a scripted model.
+type rig struct {
+	bin, dir, state string
+	server          *script.Server
+	url             string
+}
+
+func newRig(b *testing.B, replies string) *rig {
+	b.Helper()
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := script.Parse(strings.NewReader(replies))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &rig{bin: bin, dir: b.TempDir(), state: b.TempDir(), server: script.NewServer(s, true)}
+	url, stop, err := r.server.Listen()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(stop)
+	r.url = url
+	return r
+}
+
+func (r *rig) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(r.bin, args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "PAWL_STATE_DIR="+r.state, "ANTHROPIC_BASE_URL="+r.url, "ANTHROPIC_API_KEY=k", "PAWL_MODEL=anthropic/m")
+	return cmd
+}
+
+func median(ds []time.Duration) float64 {
+	slices.Sort(ds)
+	return float64(ds[len(ds)/2].Microseconds()) / 1000
+}
+
+// turns is a script of n shell calls and an end.
+func turns(n int, command string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"calls":[{"tool":"shell","args":{"command":%q}}]}`+"\n", fmt.Sprintf(command, i))
+	}
+	b.WriteString(`{"text":"done"}` + "\n")
+	return b.String()
+}
+
+// BenchmarkStart: from the start of the process to the first request at the model
+// (bar: 40 ms), the size of that request (16 KB), and to the end of the process.
+func BenchmarkStart(b *testing.B) {
+	var first, whole []time.Duration
+	size := 0
+	for b.Loop() {
+		r := newRig(b, `{"text":"hello"}`)
+		cmd := r.command("run", "-p", "hi")
+		began := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		whole = append(whole, time.Since(began))
+		q := r.server.Requests()[0]
+		first = append(first, q.At.Sub(began))
+		size = len(q.Body)
+	}
+	b.ReportMetric(median(first), "ms/first-request")
+	b.ReportMetric(median(whole), "ms/process")
+	b.ReportMetric(float64(size), "B/first-request")
+}
+
+// BenchmarkTurn: twenty turns of one shell call each. A turn is from one request
+// at the model to the next, the tool's process included (bar: 4 ms beyond the
+// model and the tool; the bare process is measured in the same run). Peak memory:
+// 50 MB.
+func BenchmarkTurn(b *testing.B) {
+	var gaps, bare []time.Duration
+	rss := int64(0)
+	for b.Loop() {
+		r := newRig(b, turns(20, "echo %d"))
+		cmd := r.command("run", "-p", "hi", "--mode", "bypass", "--allow", "shell(echo *)")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		rss = max(rss, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+		q := r.server.Requests()
+		for i := 1; i < len(q); i++ {
+			gaps = append(gaps, q[i].At.Sub(q[i-1].At))
+		}
+		for range 20 {
+			began := time.Now()
+			if err := exec.Command("bash", "-c", "echo 1").Run(); err != nil {
+				b.Fatal(err)
+			}
+			bare = append(bare, time.Since(began))
+		}
+	}
+	b.ReportMetric(median(gaps), "ms/turn")
+	b.ReportMetric(median(bare), "ms/bare-tool")
+	b.ReportMetric(median(gaps)-median(bare), "ms/overhead")
+	b.ReportMetric(float64(rss)/1024, "MB/peak")
+}
+
+// BenchmarkParallel: four commands that sleep a second, in one message (bar: 1,020 ms
+// from the answer to the next request).
+func BenchmarkParallel(b *testing.B) {
+	var gaps []time.Duration
+	call := `{"tool":"shell","args":{"command":"sleep 1"}}`
+	for b.Loop() {
+		r := newRig(b, `{"calls":[`+strings.Join([]string{call, call, call, call}, ",")+"]}\n"+`{"text":"done"}`)
+		if out, err := r.command("run", "-p", "hi").CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		q := r.server.Requests()
+		gaps = append(gaps, q[1].At.Sub(q[0].At))
+	}
+	b.ReportMetric(median(gaps), "ms/turn")
+}
+
+// BenchmarkInterruptStreaming: from SIGINT to the closed connection at the model
+// (bar: 5 ms).
+func BenchmarkInterruptStreaming(b *testing.B) {
+	var closed []time.Duration
+	for b.Loop() {
+		r := newRig(b, `{"text":"on and on","hang":true}`)
+		cmd := r.command("run", "-p", "hi", "--output", "stream-json")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		waitFor(b, out, "on and on")
+		began := time.Now()
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		<-r.server.Left()
+		closed = append(closed, time.Since(began))
+		_ = cmd.Wait() // 130
+	}
+	b.ReportMetric(median(closed), "ms/closed")
+}
+
+// BenchmarkInterruptTool: from the signal to the death of the last process of the
+// tool (bar: 50 ms).
+func BenchmarkInterruptTool(b *testing.B) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		b.Run(sig.String(), func(b *testing.B) {
+			var gone []time.Duration
+			for b.Loop() {
+				r := newRig(b, `{"calls":[{"tool":"shell","args":{"command":"echo begun > begun; trap '' TERM INT; (setsid sleep 86399 &) ; sleep 86399"}}]}`+"\n"+`{"text":"x","repeat":true}`)
+				cmd := r.command("run", "-p", "hi", "--mode", "bypass", "--allow", "shell")
+				if err := cmd.Start(); err != nil {
+					b.Fatal(err)
+				}
+				for sleepers() < 2 {
+					time.Sleep(time.Millisecond)
+				}
+				began := time.Now()
+				_ = cmd.Process.Signal(sig)
+				for sleepers() > 0 {
+					if time.Since(began) > 5*time.Second {
+						b.Fatal("something survived")
+					}
+					time.Sleep(200 * time.Microsecond)
+				}
+				gone = append(gone, time.Since(began))
+				_ = cmd.Wait()
+			}
+			b.ReportMetric(median(gone), "ms/gone")
+		})
+	}
+}
+
+// sleepers counts the processes of the tool.
+func sleepers() int {
+	n := 0
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if c, err := os.ReadFile(f); err == nil && bytes.HasPrefix(c, []byte("sleep\x0086399")) {
+			n++
+		}
+	}
+	return n
+}
+
+func waitFor(b *testing.B, r interface{ Read([]byte) (int, error) }, text string) {
+	var seen []byte
+	buf := make([]byte, 4096)
+	for !bytes.Contains(seen, []byte(text)) {
+		n, err := r.Read(buf)
+		seen = append(seen, buf[:n]...)
+		if err != nil {
+			b.Fatalf("%v after %q", err, seen)
+		}
+	}
+	go func() { // keep the pipe empty
+		for {
+			if _, err := r.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+	"pawl/worker"
+)
+
+// A process is what pawl gets from the system. Tests make their own.
+type process struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(name string) (value string, set bool)
+	signals        <-chan os.Signal // interrupts and terminations
+	exit           func(code int)   // leaves at once
+}
+
+// An app is one invocation of pawl.
+type app struct {
+	process
+	dir string // --dir as given; see [app.workspace]
+
+	// began says that the command line was understood: errors before that are of usage.
+	began bool
+	// driving says that a signal is to interrupt the turn, not the process.
+	driving atomic.Bool
+}
+
+// commands are the constructors of all subcommands, in the order help shows them.
+// A command in a file of its own is added by a line here.
+var commands = []func(*app) *cobra.Command{
+	runCommand,
+	runsCommand,
+	configCommand,
+	debugCommand,
+	func(*app) *cobra.Command { return demoCommand() },
+	versionCommand,
+}
+
+// Main runs one command line and returns the exit code. It may be called several
+// times in a process.
+func Main(args []string, p process) int {
+	a := &app{process: p}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go a.listen(done, cancel)
+
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	return a.report(root.ExecuteContext(ctx))
+}
+
+func (a *app) root() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:   "pawl",
+		Short: "An agent that works in your folder, survives anything, and stops when told",
+		Long: `pawl works on a task in a folder with a model and tools. Every step is recorded
+before and after it happens: kill it at any moment and go on with pawl run --continue.`,
+		Example: `  pawl run -p "make the failing test pass"
+  git diff | pawl run -p "review this change" --mode plan
+  pawl run --continue
+  pawl runs show last`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	})
+	root.PersistentFlags().StringVarP(&a.dir, "dir", "C", "", "work in this folder instead of the current one")
+	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }
+	for _, command := range commands {
+		root.AddCommand(command(a))
+	}
+	return root
+}
+
+// group makes cmd one that only has subcommands: without one it shows its help, and
+// a wrong one is an error.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], names))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// The exit codes; scripts switch on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitPerson      = 3 // a question or a permission waits for a person
+	exitLimit       = 4
+	exitLoop        = 5
+	exitInterrupted = 130 // 128 + SIGINT
+	exitTerminated  = 143 // 128 + SIGTERM
+)
+
+// An exit is an error that says which code pawl ends with. Without words of its own
+// nothing more is printed: the command has said it.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e exit) Unwrap() error { return e.err }
+
+// usage returns an error of usage: what is wrong with the command line, the
+// environment or the configuration, and what would be right.
+func usage(format string, args ...any) error {
+	return exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// report prints what is left to say of err and returns the exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	var e exit
+	switch {
+	case errors.As(err, &e):
+	case !a.began:
+		e = exit{exitUsage, fmt.Errorf("%w; --help shows what there is", err)}
+	default:
+		e = exit{exitFailed, err}
+	}
+	if text := e.Error(); text != "" {
+		fmt.Fprintf(a.stderr, "pawl: %s\n", visible(strings.TrimSpace(text)))
+	}
+	return e.code
+}
+
+// listen turns signals into an interrupt of the turn, or, with nothing under way or
+// at the second one, into the end of the process.
+func (a *app) listen(done <-chan struct{}, cancel context.CancelCauseFunc) {
+	for first := true; ; first = false {
+		var sig os.Signal
+		select {
+		case <-done:
+			return
+		case sig = <-a.signals:
+		}
+		cause, code := run.ByPerson, exitInterrupted
+		if sig == syscall.SIGTERM {
+			cause, code = run.ByShutdown, exitTerminated
+		}
+		if !first || !a.driving.Load() {
+			a.exit(code)
+			return
+		}
+		cancel(worker.Stop{Interrupted: run.Interrupted{Cause: cause}})
+	}
+}

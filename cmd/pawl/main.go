@@ -1,0 +1,27 @@
+// Command pawl is an agent runtime: it works on a task in a folder with a model
+// and tools, records every step before and after it happens, and goes on where it
+// was after anything that stops it.
+//
+// This package is wiring and the command line, nothing else decides here: it reads
+// flags, environment and configuration, opens the store, and shows what a worker
+// does. A file per command; app.go has the list of them.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	// The helpers of this program act before anything else initializes.
+	_ "pawl/internal/first"
+)
+
+func main() {
+	// Before anything slow: a signal that comes while the program starts counts.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	os.Exit(Main(os.Args[1:], process{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		env: os.LookupEnv, signals: signals, exit: os.Exit,
+	}))
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/worker"
+)
+
+// A runRequest is what a command line of run or runs resume asks for.
+type runRequest struct {
+	prompt string // -p
+	output string // text, json, stream-json
+	resume string // the run to take up; "" for a new one
+}
+
+func runCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Work on a task until it is done, without a terminal",
+		Long: `Works on a task until it is done. Standard input, if it is not a terminal, is context
+for it, or the task itself without -p. Progress goes to standard error, the result alone
+to standard output.
+
+A run that has ended early, or was killed, goes on with --continue. With -p its words are
+the answer to an open question, the next prompt, or, after a kill in the middle of a turn,
+something said while it works.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
+130 interrupted, 143 terminated.`,
+		Example: `  pawl run -p "make the failing test pass" --mode accept-edits --allow 'shell(go test *)'
+  git diff | pawl run -p "review this change" --mode plan
+  pawl run -p "update the changelog" --output json --max-cost 0.50
+  pawl run --continue
+  pawl run --continue -p "use the second option"`,
+		Args: cobra.NoArgs,
+	}
+	var r runRequest
+	var last bool
+	r.flags(cmd)
+	cmd.Flags().BoolVar(&last, "continue", false, "go on with the newest run of this folder")
+	cmd.Flags().StringVar(&r.resume, "resume", "", "go on with this `run`: an id, the beginning of one, or last")
+	cmd.MarkFlagsMutuallyExclusive("continue", "resume")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if last {
+			r.resume = "last"
+		}
+		return a.run(cmd, r)
+	}
+	return cmd
+}
+
+// flags gives cmd the flags of everything that drives a run.
+func (r *runRequest) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or what to say")
+	cmd.Flags().StringVar(&r.output, "output", "text", "`form` of the result: text, json, stream-json")
+	addSettings(cmd.Flags())
+}
+
+// run starts a run or takes one up, drives it, and tells how it came out.
+func (a *app) run(cmd *cobra.Command, r runRequest) error {
+	a.driving.Store(true)
+	ctx := cmd.Context()
+	if err := oneOf("text, json, stream-json")(r.output); err != nil {
+		return usage("--output: %w", err)
+	}
+	if cmd.Flags().Changed("prompt") && strings.TrimSpace(r.prompt) == "" {
+		return usage("-p has no words: say what is to be done, or leave it out with --continue")
+	}
+	workspace, err := a.workspace()
+	if err != nil {
+		return err
+	}
+	s, err := a.readSettings(cmd.Flags(), workspace)
+	if err != nil {
+		return err
+	}
+	words, err := a.words(ctx, r.prompt)
+	if err != nil {
+		return err
+	}
+	if words == "" && r.resume == "" {
+		return usage("nothing to do: give the task with -p \"…\" or on standard input, or go on with --continue")
+	}
+	if r.resume == "" {
+		if err := a.checkModel(s.get("model"), workspace); err != nil {
+			return err
+		}
+	}
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer p.store.Close() // what counts is durable when Append returns
+	w, err := a.worker(p, s)
+	if err != nil {
+		return err
+	}
+	out := newPrinter(a, r.output)
+	d, facts, err := a.take(ctx, p, w, s, r.resume, words, out)
+	if err != nil {
+		out.close()
+		return err
+	}
+	state, err := d.Run(ctx, facts...)
+	err = errors.Join(err, d.Close())
+	if err != nil {
+		out.close()
+		return fmt.Errorf("run %s: %w; go on with `pawl run --resume %s`", d.ID(), err, d.ID())
+	}
+	out.result(state)
+	out.close()
+	return exit{code: exitCode(state)}
+}
+
+// take makes a new run, or opens one, and returns the facts that the words become.
+func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, which, words string, out *printer) (*worker.Driver, []run.Fact, error) {
+	// The signal that ends ctx interrupts the turn; it does not keep the turn, and
+	// with it the record of the interrupt, from being begun.
+	ctx = context.WithoutCancel(ctx)
+	if which == "" {
+		c := run.Created{
+			Run: newRun(time.Now()), Workspace: p.workspace, System: systemPrompt(p.workspace),
+			Config: s.apply(run.Config{}, false), Version: version(),
+		}
+		d, err := w.Create(ctx, c, out.watch)
+		if err != nil {
+			return nil, nil, err
+		}
+		out.begin(d.State(), false)
+		return d, []run.Fact{run.Prompted{Parts: []run.Part{run.Text(words)}}}, nil
+	}
+	sum, err := find(ctx, p.store, which)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := w.Open(ctx, sum.ID, out.watch)
+	if err != nil {
+		return nil, nil, a.owned(err)
+	}
+	facts, err := goOn(d.State(), s, words)
+	if err == nil {
+		err = a.checkModel(s.apply(d.State().Config, true).Model, p.workspace)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	out.begin(d.State(), true)
+	return d, facts, nil
+}
+
+// goOn returns the facts with which a run goes on: another configuration if flags
+// want one, and the words as what they mean now.
+func goOn(s run.State, set settings, words string) ([]run.Fact, error) {
+	var facts []run.Fact
+	if c := set.apply(s.Config, true); c != s.Config {
+		facts = append(facts, run.Configured{Config: c})
+	}
+	switch {
+	case s.Turn.Open && words != "":
+		facts = append(facts, run.Steered{ID: string(newRun(time.Now())), Parts: []run.Part{run.Text(words)}})
+	case s.Turn.Open:
+	case words != "":
+		facts = append(facts, worker.Words(s, words))
+	case len(s.Questions()) > 0:
+		q := s.Questions()[0]
+		return nil, exit{exitPerson, fmt.Errorf("run %s waits for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`",
+			s.Created.Run, question(q.Call).Question, s.Created.Run)}
+	default:
+		facts = append(facts, run.Prompted{Continue: true})
+	}
+	return facts, nil
+}
+
+// owned says of a run that another process drives what can be done.
+func (a *app) owned(err error) error {
+	var o *store.OwnedError
+	if errors.As(err, &o) {
+		return fmt.Errorf("%w; wait for it, or stop it with `pawl runs stop %s`", o, o.Run)
+	}
+	return err
+}
+
+// maxStdin bounds what is taken from standard input: more than any model's window.
+const maxStdin = 8 << 20 // bytes
+
+// words joins the prompt with standard input, which is its context, or the prompt
+// itself where there is no other.
+func (a *app) words(ctx context.Context, prompt string) (string, error) {
+	text, err := a.input(ctx)
+	text = strings.TrimSpace(text)
+	switch {
+	case err != nil:
+		return "", err
+	case text == "":
+		return prompt, nil
+	case prompt == "":
+		return text, nil
+	}
+	return prompt + "\n\n<stdin>\n" + text + "\n</stdin>", nil
+}
+
+// stdinPatience is how long standard input may be silent before the person is told
+// what pawl waits for: a pipe that somebody forgot to close looks like a hang.
+const stdinPatience = 2 * time.Second
+
+// input reads standard input, unless it is a terminal or /dev/null.
+func (a *app) input(ctx context.Context) (string, error) {
+	if f, ok := a.stdin.(*os.File); ok {
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
+			return "", nil // also a descriptor that is closed
+		}
+	}
+	type read struct {
+		text []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() { // left behind if the person gives up: a read of a pipe cannot be ended
+		text, err := io.ReadAll(io.LimitReader(a.stdin, maxStdin+1))
+		done <- read{text, err}
+	}()
+	patience := time.NewTimer(stdinPatience)
+	defer patience.Stop()
+	for {
+		select {
+		case r := <-done:
+			switch {
+			case r.err != nil:
+				return "", fmt.Errorf("standard input cannot be read: %w", r.err)
+			case len(r.text) > maxStdin:
+				return "", usage("standard input has more than %d MB: put it into a file of the workspace and name that", maxStdin>>20)
+			}
+			return strings.ToValidUTF8(string(r.text), "\uFFFD"), nil
+		case <-patience.C:
+			fmt.Fprintln(a.stderr, "pawl: reads standard input as context; end it, or start with < /dev/null")
+		case <-ctx.Done():
+			return "", exit{code: interruptCode(ctx)}
+		}
+	}
+}
+
+// interruptCode is the exit code after an interrupt that no run could record.
+func interruptCode(ctx context.Context) int {
+	var stop worker.Stop
+	if errors.As(context.Cause(ctx), &stop) && stop.Interrupted.Cause == run.ByShutdown {
+		return exitTerminated
+	}
+	return exitInterrupted
+}
+
+// exitCode says how the run's last turn ended.
+func exitCode(s run.State) int {
+	if s.Turn.Open {
+		return exitPerson // it waits for a decision
+	}
+	end := s.Turn.End
+	switch end.End {
+	case run.Completed:
+		return exitDone
+	case run.Asked:
+		return exitPerson
+	case run.LimitReached:
+		return exitLimit
+	case run.LoopStopped:
+		return exitLoop
+	case run.EndInterrupted:
+		if end.Reason == string(run.ByShutdown) {
+			return exitTerminated
+		}
+		return exitInterrupted
+	case run.EndFailed:
+		if end.Reason == "permission_required" {
+			return exitPerson
+		}
+	}
+	return exitFailed
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/llm/script"
+	"pawl/run"
+)
+
+func runsExportCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export ID",
+		Short: "Print a whole run as JSON, as Markdown, or as a script that plays it again",
+		Long: `Prints a whole run.
+  json      {"run", "events": [{"seq", "at", "type", "version", "data"}]}
+  markdown  the conversation, to read and to share
+  script    the model's answers in the format of the scripted model, with the results its
+            calls had as comments: pawl run --model script/FILE plays it again`,
+		Example: `  pawl runs export last --format markdown > run.md
+  pawl runs export last --format script > bug.jsonl
+  pawl run --model script/bug.jsonl -p "the same again"`,
+	}
+	format := cmd.Flags().String("format", "json", "json, markdown, script")
+	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+		if err := oneOf("json, markdown, script")(*format); err != nil {
+			return usage("--format: %w", err)
+		}
+		events, _, err := load(ctx, p.store, id)
+		if err != nil {
+			return err
+		}
+		switch *format {
+		case "markdown":
+			return exportMarkdown(a.stdout, events)
+		case "script":
+			return exportScript(a.stdout, events)
+		}
+		return exportJSON(a.stdout, id, events)
+	})
+}
+
+func exportJSON(w io.Writer, id run.ID, events []run.Event) error {
+	forms := make([]eventForm, len(events))
+	for i, e := range events {
+		var err error
+		if forms[i], err = formOf(e); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"run": id, "events": forms})
+}
+
+// exportMarkdown writes the conversation. Results are folded: they are long.
+func exportMarkdown(w io.Writer, events []run.Event) error {
+	var b strings.Builder
+	calls := map[run.CallID]run.Call{}
+	decided := map[run.CallID]run.Decision{}
+	section := func(who, text string) { fmt.Fprintf(&b, "\n## %s\n\n%s\n", who, text) }
+	settled := func(id run.CallID, o run.Outcome, text string) {
+		c := calls[id]
+		fmt.Fprintf(&b, "\n<details><summary>%s · %s", htmlText(callTitle(c.Tool, c.Arguments)), outcomes[o])
+		if d, ok := decided[id]; ok {
+			fmt.Fprintf(&b, " · %s", htmlText(decisionWords(d)))
+		}
+		fmt.Fprintf(&b, "</summary>\n\n%s\n\n%s\n\n</details>\n", fenced("json", c.Arguments), fenced("", text))
+	}
+	reply := func(parts []run.Part) {
+		if text := run.PlainText(parts); text != "" {
+			section("Assistant", text)
+		}
+		for _, p := range parts {
+			if p.Type == run.CallPart && p.Call != nil {
+				calls[p.Call.ID] = *p.Call
+			}
+		}
+	}
+	for _, e := range events {
+		switch f := e.Fact.(type) {
+		case run.Created:
+			fmt.Fprintf(&b, "# Run %s\n\n%s · %s\n", f.Run, f.Config.Model, e.At.Format("2006-01-02 15:04 MST"))
+		case run.Prompted:
+			if text := run.PlainText(f.Parts); text != "" {
+				section("User", text)
+			}
+		case run.QuestionAnswered:
+			section("User", f.Text)
+		case run.Steered:
+			section("User, while it works", run.PlainText(f.Parts))
+		case run.Queued:
+			section("User, for later", run.PlainText(f.Parts))
+		case run.Replied:
+			reply(f.Parts)
+		case run.Interrupted:
+			reply(f.Partial)
+			fmt.Fprintf(&b, "\n*Interrupted (%s).*\n", f.Cause)
+		case run.CallAllowed:
+			decided[f.Call] = f.Decision
+		case run.CallRefused:
+			decided[f.Call] = f.Decision
+			settled(f.Call, run.Refused, f.Content)
+		case run.CallSettled:
+			settled(f.Call, f.Outcome, run.PlainText(f.Content))
+		case run.Synthesized:
+			section("Account", f.Text)
+		case run.Ended:
+			text := endWords[f.End]
+			if f.Detail != "" {
+				text += ": " + f.Detail
+			}
+			fmt.Fprintf(&b, "\n*%s*\n", text)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fenced puts text into a code block that nothing in it can end.
+func fenced(language, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
+}
+
+func htmlText(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// exportScript writes what the model answered, in its order, so that the scripted
+// model gives the same answers again. What the calls came to stands behind them as
+// comments: the tools are real when it is played.
+func exportScript(w io.Writer, events []run.Event) error {
+	var b strings.Builder
+	noTools := false
+	purpose := run.ForStep
+	for _, e := range events {
+		var reply *script.Reply
+		switch f := e.Fact.(type) {
+		case run.Created:
+			fmt.Fprintf(&b, "# run %s, %s, by pawl %s\n", f.Run, f.Config.Model, f.Version)
+		case run.Prompted:
+			comment(&b, "prompt", run.PlainText(f.Parts))
+		case run.QuestionAnswered:
+			comment(&b, "answer to "+string(f.Call), f.Text)
+		case run.Steered:
+			comment(&b, "steering", run.PlainText(f.Parts))
+		case run.RequestStarted:
+			purpose = f.Purpose
+		case run.Replied:
+			r := replyOf(f.Parts)
+			r.Stop = f.Stop
+			u := f.Usage
+			r.Usage = &script.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+			reply = &r
+		case run.Interrupted:
+			if run.PlainText(f.Partial) != "" {
+				reply = &script.Reply{Text: run.PlainText(f.Partial), Hang: true}
+			}
+		case run.RequestFailed:
+			reply = failureOf(f)
+		case run.CallRefused:
+			comment(&b, fmt.Sprintf("result of %s, %s", f.Call, run.Refused), f.Content)
+		case run.CallSettled:
+			comment(&b, fmt.Sprintf("result of %s, %s", f.Call, f.Outcome), run.PlainText(f.Content))
+		case run.Ended:
+			comment(&b, "end", strings.TrimSpace(string(f.End)+" "+f.Reason))
+		}
+		if reply == nil {
+			continue
+		}
+		if purpose != run.ForStep { // a synthesis or a summary, which offers no tools
+			reply.When = &script.When{Tools: &noTools}
+		}
+		line, err := json.Marshal(reply)
+		if err != nil {
+			return err
+		}
+		b.Write(append(line, '\n'))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// comment writes a line that the script passes over; the text is quoted, so that it
+// stays one line and can be read back.
+func comment(b *strings.Builder, what, text string) {
+	quoted, err := json.Marshal(text)
+	if err == nil { // a string can always be encoded
+		fmt.Fprintf(b, "# %s: %s\n", what, quoted)
+	}
+}
+
+// replyOf returns the reply whose answer has these parts. The script has no order of
+// text and calls within an answer: thinking, text, calls.
+func replyOf(parts []run.Part) script.Reply {
+	r := script.Reply{Text: run.PlainText(parts)}
+	for _, p := range parts {
+		switch {
+		case p.Type == run.ThinkingPart:
+			r.Thinking += p.Text
+		case p.Type == run.CallPart && p.Call != nil:
+			c := script.Call{ID: p.Call.ProviderID, Tool: p.Call.Tool}
+			if p.Call.Fault == run.NoFault {
+				c.Args = json.RawMessage(p.Call.Arguments)
+			} else {
+				raw := p.Call.Raw
+				c.RawArgs = &raw
+			}
+			r.Calls = append(r.Calls, c)
+		}
+	}
+	return r
+}
+
+// failureOf returns the reply that fails a request the same way; nil where a script
+// cannot.
+func failureOf(f run.RequestFailed) *script.Reply {
+	status := map[run.ErrorKind]int{
+		run.ErrOverloaded: 529, run.ErrRateLimited: 429, run.ErrAuth: 401, run.ErrRefused: 403,
+		run.ErrTooLong: 413, run.ErrInvalid: 400,
+	}
+	switch f.Kind {
+	case run.ErrBrokenStream:
+		return &script.Reply{Text: "(cut)", Cut: "text"}
+	case run.ErrTimeout:
+		return &script.Reply{Hang: true}
+	}
+	if status[f.Kind] == 0 {
+		return nil
+	}
+	return &script.Reply{Error: &script.Error{Status: status[f.Kind], Message: f.Reason}}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+)
+
+func runsForkCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fork ID",
+		Short: "Copy a run's past into a new run, to go on from there another way",
+		Long: `Copies a run up to an event into a new run and prints its id. Files are not copied: the
+new run works in the same folder as it is now.`,
+		Example: "  pawl runs fork last --at 12 --model anthropic/claude-opus-4-5\n  pawl run --resume $(pawl runs fork last) -p \"try it without the cache\"",
+	}
+	at := cmd.Flags().Int64("at", 0, "copy up to this `event`; 0: all")
+	model := cmd.Flags().String("model", "", "the `provider/name` that goes on; empty: the same")
+	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+		if *model != "" {
+			if err := a.checkModel(*model, p.workspace); err != nil {
+				return err
+			}
+		}
+		events, s, err := load(ctx, p.store, id)
+		if err != nil {
+			return err
+		}
+		if *at == 0 {
+			*at = s.Seq
+		}
+		if *at < 1 || *at > s.Seq {
+			return usage("--at: run %s has the events 1 to %d", id, s.Seq)
+		}
+		now := time.Now().UTC()
+		forked, err := fork(events[:*at], newRun(now), *model, now)
+		if err != nil {
+			return err
+		}
+		to := forked[0].Fact.(run.Created).Run
+		if err := p.store.Append(ctx, to, 0, forked); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.stdout, to)
+		return err
+	})
+}
+
+// fork returns the events of a new run with the same past. What was under way there
+// was never under way here: it is settled as lost.
+func fork(past []run.Event, to run.ID, model string, now time.Time) ([]run.Event, error) {
+	events := append([]run.Event{}, past...)
+	c := events[0].Fact.(run.Created) // Apply lets nothing else be first
+	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
+	c.Parent, c.ParentCall = "", "" // nobody's call waits for it
+	events[0].Fact = c
+	s, err := run.Replay(events)
+	if err != nil {
+		return nil, err
+	}
+	var more []run.Event
+	for _, e := range s.Lost() {
+		more = append(more, run.Event{At: now, Fact: e.Fact})
+	}
+	if model != "" {
+		config := s.Config
+		config.Model, config.Window = model, windowOf(model)
+		more = append(more, run.Event{At: now, Fact: run.Configured{Config: config}})
+	}
+	for _, e := range more {
+		if s, err = s.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	return append(events, more...), nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+	"pawl/store"
+)
+
+// A summaryForm is a run in the list as JSON.
+type summaryForm struct {
+	Run     run.ID    `json:"run"`
+	Title   string    `json:"title"`
+	Model   string    `json:"model"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	End     run.End   `json:"end"` // empty: a turn is open
+	Reason  string    `json:"reason"`
+	Steps   int       `json:"steps"`
+	Usage   usageForm `json:"usage"`
+}
+
+func runsListCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the runs of this folder, the newest first",
+		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
+		Args:    cobra.NoArgs,
+	}
+	limit := cmd.Flags().Int("limit", 20, "at most this `many`; 0: all")
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p, err := a.open()
+		if err != nil {
+			return err
+		}
+		all, err := p.store.Runs(cmd.Context(), *limit)
+		if err := errors.Join(err, p.store.Close()); err != nil {
+			return err
+		}
+		if *asJSON {
+			return a.listJSON(all)
+		}
+		if len(all) == 0 {
+			fmt.Fprintln(a.stderr, "no runs in this folder yet: start one with `pawl run -p \"…\"`")
+			return nil
+		}
+		out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+		for _, s := range all {
+			end := endWords[s.End]
+			if s.End == "" {
+				end = "not finished"
+			}
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), money(s.Usage), visible(s.Title))
+		}
+		return out.Flush()
+	}
+	return cmd
+}
+
+func (a *app) listJSON(all []store.Summary) error {
+	out := json.NewEncoder(a.stdout)
+	for _, s := range all {
+		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

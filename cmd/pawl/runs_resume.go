@@ -1,0 +1,19 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func runsResumeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "resume ID",
+		Short:   "Go on with a run, as pawl run --resume ID",
+		Example: "  pawl runs resume last\n  pawl runs resume 20261120-2130 -p \"use the second option\"",
+		Args:    exactlyOne,
+	}
+	var r runRequest
+	r.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r.resume = args[0]
+		return a.run(cmd, r)
+	}
+	return cmd
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+)
+
+func runsShowCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Replay what a person saw: words, calls, who allowed them, how they came out",
+		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results",
+	}
+	results := cmd.Flags().Bool("results", false, "show the results of calls too")
+	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+		events, _, err := load(ctx, p.store, id)
+		t := transcript{results: *results}
+		for _, e := range events {
+			t.event(e)
+		}
+		if _, werr := a.stdout.Write(t.out.Bytes()); werr != nil {
+			return werr
+		}
+		return err
+	})
+}
+
+// A transcript is a run as a person saw it, in plain text.
+type transcript struct {
+	out     bytes.Buffer
+	results bool
+
+	calls   map[run.CallID]run.Call
+	decided map[run.CallID]run.Decision
+}
+
+func (t *transcript) say(format string, args ...any) { fmt.Fprintf(&t.out, format+"\n", args...) }
+
+func (t *transcript) event(e run.Event) {
+	if t.calls == nil {
+		t.calls, t.decided = map[run.CallID]run.Call{}, map[run.CallID]run.Decision{}
+	}
+	switch f := e.Fact.(type) {
+	case run.Created:
+		t.say("run %s · %s · %s · %s", f.Run, stamp(e.At), f.Config.Model, visible(f.Workspace))
+		if f.ForkedFrom != "" {
+			t.say("forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
+		}
+	case run.Configured:
+		t.say("· goes on with %s, mode %s", f.Config.Model, f.Config.Mode)
+	case run.Prompted:
+		text := run.PlainText(f.Parts)
+		if text == "" {
+			text = "(continue)"
+		}
+		t.person("", text)
+	case run.QuestionAnswered:
+		t.person("", f.Text)
+	case run.Steered:
+		t.person("(while it works) ", run.PlainText(f.Parts))
+	case run.Queued:
+		t.person("(for later) ", run.PlainText(f.Parts))
+	case run.Replied:
+		t.reply(f.Parts)
+	case run.CallReceived:
+		t.calls[f.Call.ID] = f.Call
+	case run.CallAllowed:
+		t.decided[f.Call] = f.Decision
+	case run.CallRefused:
+		t.decided[f.Call] = f.Decision
+		t.call(f.Call, run.Refused, f.Content)
+	case run.CallSettled:
+		t.call(f.Call, f.Outcome, run.PlainText(f.Content))
+	case run.CallNoted:
+		t.say("· note to the model: %s", oneLine(f.Text, maxTitle))
+	case run.Nudged:
+		t.say("· pawl to the model: %s", oneLine(f.Text, maxTitle))
+	case run.RequestFailed:
+		t.say("· the request failed: %s", oneLine(f.Reason, maxTitle))
+	case run.RequestLost:
+		t.say("· the process ended during a request")
+	case run.Compacted:
+		t.say("· the context was compacted: %d tokens less", f.Freed)
+	case run.Interrupted:
+		t.reply(f.Partial)
+		if text := f.Shown(); text != "" {
+			t.say("%s", text)
+		}
+	case run.Synthesized:
+		t.say("\n%s", visible(f.Text))
+	case run.Ended:
+		text := endWords[f.End]
+		if f.Detail != "" {
+			text += ": " + f.Detail
+		}
+		t.say("— %s", visible(text))
+	}
+}
+
+func (t *transcript) person(how, text string) {
+	t.say("\n%s", prefixed(how+visible(text), "> "))
+}
+
+func (t *transcript) reply(parts []run.Part) {
+	for _, p := range parts {
+		switch {
+		case p.Type == run.TextPart && p.Text != "":
+			t.say("\n%s", visible(p.Text))
+		case p.Type == run.CallPart && p.Call != nil:
+			t.calls[p.Call.ID] = *p.Call
+		}
+	}
+}
+
+// call writes a call that is settled: what it was, how it came out, who allowed it.
+func (t *transcript) call(id run.CallID, o run.Outcome, text string) {
+	c := t.calls[id]
+	line := fmt.Sprintf("  %s · %s", callTitle(c.Tool, c.Arguments), outcomes[o])
+	if d, ok := t.decided[id]; ok {
+		line += " · " + decisionWords(d)
+	}
+	t.say("%s", line)
+	if t.results && text != "" {
+		t.say("%s", prefixed(visible(text), "    "))
+	}
+}
+
+// decisionWords says who or what decided.
+func decisionWords(d run.Decision) string {
+	verb := "refused by "
+	if d.Answer == run.Allow || d.Answer == run.Always {
+		verb = "allowed by "
+	}
+	who := d.Source
+	switch {
+	case d.By != "":
+		who = d.By
+	case d.Rule != "":
+		who = "the rule " + visible(d.Rule) + " (" + d.Source + ")"
+	}
+	return verb + who
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+	"pawl/tool"
+)
+
+func runsUndoCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "undo ID",
+		Short: "Put the files that a run changed back to how they were",
+		Long: `Puts the files that a run's edits and writes changed back to how they were before it, or
+before what came after the event given with --to. A file that somebody has changed since
+is left alone and named. What shell commands did is not undone. The log stays as it is.`,
+		Example: "  pawl runs undo last\n  pawl runs undo last --to 24",
+	}
+	to := cmd.Flags().Int64("to", 0, "undo only what was done after this `event`")
+	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+		lease, err := p.store.Own(ctx, id, "")
+		if err != nil {
+			return a.owned(err)
+		}
+		err = a.undo(ctx, p, id, *to)
+		return errors.Join(err, lease.Release())
+	})
+}
+
+func (a *app) undo(ctx context.Context, p place, id run.ID, to int64) error {
+	events, s, err := load(ctx, p.store, id)
+	if err != nil {
+		return err
+	}
+	if to < 0 || to > s.Seq {
+		return usage("--to: run %s has the events 1 to %d", id, s.Seq)
+	}
+	var changes []run.FileChange
+	for _, e := range events {
+		if f, ok := e.Fact.(run.CallSettled); ok && e.Seq > to {
+			changes = append(changes, f.Files...)
+		}
+	}
+	if len(changes) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "run %s changed no files\n", id)
+		return err
+	}
+	env := tool.Env{Workspace: s.Created.Workspace, StateDir: p.state, Run: id, Session: &tool.Session{}}
+	report, err := tool.Undo(env, changes)
+	if err != nil {
+		return err
+	}
+	for _, c := range report.Changes {
+		what := "put back"
+		switch {
+		case c.After == "":
+			what = "removed, as it was before"
+		case c.Before == "":
+			what = "there again"
+		}
+		fmt.Fprintf(a.stdout, "%s: %s\n", visible(c.Path), what)
+	}
+	for _, sk := range report.Skipped {
+		fmt.Fprintf(a.stderr, "left alone: %s\n", visible(sk.Reason))
+	}
+	if len(report.Skipped) > 0 {
+		return exit{code: exitFailed}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+	"pawl/store"
+)
+
+// A whyForm is the answer of runs why as JSON.
+type whyForm struct {
+	Run   run.ID    `json:"run"`
+	Last  eventForm `json:"last"`
+	End   run.End   `json:"end"` // empty: a turn is open
+	State string    `json:"state"`
+	Owed  []string  `json:"owed"`
+	Owner int       `json:"owner,omitempty"` // pid of the process that drives it
+	Next  string    `json:"next"`
+}
+
+func runsWhyCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "why ID",
+		Short:   "Say where a run stands: the last event, what is owed now, for whom it waits, what to do",
+		Example: "  pawl runs why last",
+	}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+		events, s, err := load(ctx, p.store, id)
+		if err != nil {
+			return err
+		}
+		owner, err := driver(ctx, p.store, id)
+		if err != nil {
+			return err
+		}
+		last := events[len(events)-1]
+		form, err := formOf(last)
+		if err != nil {
+			return err
+		}
+		w := whyForm{Run: id, Last: form, State: ended(s), Owed: []string{}, Next: next(s)}
+		if !s.Turn.Open {
+			w.End = s.Turn.End.End
+		}
+		for _, c := range s.Next() {
+			w.Owed = append(w.Owed, owedWords(c))
+		}
+		for _, q := range s.Questions() {
+			w.Owed = append(w.Owed, "a person's answer: "+question(q.Call).Question)
+		}
+		if owner != nil {
+			w.Owner = owner.PID
+			w.State = fmt.Sprintf("process %d works on it", owner.PID)
+			w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", id)
+		}
+		if *asJSON {
+			return json.NewEncoder(a.stdout).Encode(w)
+		}
+		fmt.Fprintf(a.stdout, "run    %s\nlast   event %d, %s, %s: %s\nstate  %s\n", id, form.Seq, stamp(form.At), form.Type,
+			eventLine(last, form), visible(w.State))
+		for _, o := range w.Owed {
+			fmt.Fprintf(a.stdout, "owed   %s\n", oneLine(o, 2*maxTitle))
+		}
+		if len(w.Owed) == 0 {
+			fmt.Fprintln(a.stdout, "owed   nothing")
+		}
+		if w.Next != "" {
+			fmt.Fprintf(a.stdout, "next   %s\n", w.Next)
+		}
+		return nil
+	})
+}
+
+// driver returns who drives a run; nil if nobody does.
+func driver(ctx context.Context, s store.Store, id run.ID) (*store.OwnedError, error) {
+	lease, err := s.Own(ctx, id, "")
+	var owned *store.OwnedError
+	if errors.As(err, &owned) {
+		return owned, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, lease.Release()
+}
+
+// owedWords says what a command is.
+func owedWords(c run.Command) string {
+	switch c := c.(type) {
+	case run.Record:
+		if end, ok := c.Fact.(run.Ended); ok {
+			return "the end of the turn: " + string(end.End)
+		}
+		return fmt.Sprintf("a fact that follows from the log: %T", c.Fact)
+	case run.Ask:
+		return "a look at the call " + callTitle(c.Call.Tool, c.Call.Arguments)
+	case run.Decide:
+		return "a decision: may this run? " + callTitle(c.Call.Tool, c.Call.Arguments)
+	case run.Perform:
+		if c.Call.Status == run.CallRuns {
+			return "the end of a call that has started: " + callTitle(c.Call.Tool, c.Call.Arguments)
+		}
+		return "the call " + callTitle(c.Call.Tool, c.Call.Arguments)
+	case run.Request:
+		text := fmt.Sprintf("a model request (%s, attempt %d)", c.Purpose, c.Attempt)
+		if !c.NotBefore.IsZero() {
+			text += ", not before " + c.NotBefore.Local().Format(time.TimeOnly)
+		}
+		return text
+	case run.Drive:
+		return fmt.Sprintf("a turn of the external agent (attempt %d)", c.Attempt)
+	}
+	return c.Key()
+}

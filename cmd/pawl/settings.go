@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/pflag"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/worker"
+)
+
+// A key is one thing that can be set: by a flag, by the environment, in the
+// configuration file. All values are text until they are used, so that one check
+// serves all places.
+type key struct {
+	name  string // in the file; the flag has - for _, the variable is PAWL_ and capitals
+	value string // what the value is, for the help
+	help  string
+	list  bool // several values, from all places together: a rule of one place does not undo another's
+	check func(string) error
+	def   string
+}
+
+func (k key) flag() string { return strings.ReplaceAll(k.name, "_", "-") }
+func (k key) env() string  { return "PAWL_" + strings.ToUpper(k.name) }
+
+var keys = []key{
+	{name: "model", value: "provider/name", help: "the model that works"},
+	{name: "mode", value: "mode", help: "what runs without a question: " + modes, check: oneOf(modes), def: string(permission.Default)},
+	{name: "allow", value: "rule", help: `a permission rule, as 'shell(go test *)'; repeatable`, list: true},
+	{name: "deny", value: "rule", help: "a rule for what must not run; it always wins; repeatable", list: true},
+	{name: "on_ask", value: "what", help: "what becomes of a call that a person would have to decide on: " + asks, check: oneOf(asks), def: string(worker.AskDeny)},
+	{name: "max_steps", value: "n", help: "model requests in a turn; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultSteps)},
+	{name: "max_cost", value: "dollars", help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, def: "50"},
+	{name: "timeout", value: "duration", help: "wall clock of a turn, as 90s or 2h; -1s: no limit", check: duration, def: "6h"},
+	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
+}
+
+const (
+	modes = "default, accept-edits, plan, bypass"
+	asks  = "deny, wait, fail"
+)
+
+func oneOf(names string) func(string) error {
+	return func(s string) error {
+		all := strings.Split(names, ", ")
+		if slices.Contains(all, s) {
+			return nil
+		}
+		return fmt.Errorf("%q is none of %s%s", s, names, didYouMean(s, all))
+	}
+}
+
+func whole(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n == 0 {
+		return fmt.Errorf("%q is no number of steps: give a whole number, or -1 for no limit", s)
+	}
+	return nil
+}
+
+func positive(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n < 1 {
+		return fmt.Errorf("%q is not a whole number above 0", s)
+	}
+	return nil
+}
+
+func amount(s string) error {
+	if f, err := strconv.ParseFloat(s, 64); err != nil || f == 0 || f != f {
+		return fmt.Errorf("%q is no amount: give dollars as 2.50, or -1 for no limit", s)
+	}
+	return nil
+}
+
+func duration(s string) error {
+	if d, err := time.ParseDuration(s); err != nil || d == 0 {
+		return fmt.Errorf("%q is no time: give it with its unit, as 90s or 2h", s)
+	}
+	return nil
+}
+
+// addSettings gives a command the flags of all keys.
+func addSettings(flags *pflag.FlagSet) {
+	for _, k := range keys {
+		help := k.help
+		if k.def != "" {
+			help += " (default " + k.def + ")"
+		}
+		help = "`" + k.value + "`: " + help
+		if k.list {
+			flags.StringArray(k.flag(), nil, help)
+		} else {
+			flags.String(k.flag(), "", help)
+		}
+	}
+}
+
+// A sourced value says where it came from.
+type sourced struct{ value, source string }
+
+// settings are the values of all keys, and what could not count.
+type settings struct {
+	values map[string][]sourced
+	notes  []string
+}
+
+// The sources, the strongest first.
+const (
+	fromFlag    = "flag"
+	fromEnv     = "environment"
+	fromUser    = "user file"
+	fromDefault = "default"
+)
+
+// readSettings collects the values: flags → environment → the workspace's file,
+// which does not count before the workspace is trusted → user file → defaults.
+func (a *app) readSettings(flags *pflag.FlagSet, workspace string) (settings, error) {
+	s := settings{values: map[string][]sourced{}}
+	file := a.userFile()
+	fromFile, err := readFile(file)
+	if err != nil {
+		return s, err
+	}
+	own := filepath.Join(workspace, ".pawl", "config.toml")
+	if _, err := os.Lstat(own); err == nil {
+		s.notes = append(s.notes, own+" is not read: this workspace is untrusted")
+	}
+	for _, k := range keys {
+		var found []sourced
+		add := func(source, where string, values ...string) error {
+			for _, v := range values {
+				if k.check != nil {
+					if err := k.check(v); err != nil {
+						return usage("%s: %w", where, err)
+					}
+				}
+				found = append(found, sourced{v, source})
+			}
+			return nil
+		}
+		if f := flags.Lookup(k.flag()); f != nil && f.Changed {
+			values := []string{f.Value.String()}
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				values = list.GetSlice()
+			}
+			if err := add(fromFlag, "--"+k.flag(), values...); err != nil {
+				return s, err
+			}
+		}
+		if v, set := a.env(k.env()); set && v != "" {
+			values := []string{v}
+			if k.list {
+				values = strings.FieldsFunc(v, func(r rune) bool { return r == '\n' }) // a rule has commas and spaces
+			}
+			if err := add(fromEnv+" "+k.env(), k.env(), values...); err != nil {
+				return s, err
+			}
+		}
+		if err := add(fromUser+" "+file, file+": "+k.name, fromFile[k.name]...); err != nil {
+			return s, err
+		}
+		if len(found) == 0 && k.def != "" {
+			found = []sourced{{k.def, fromDefault}}
+		}
+		if !k.list && len(found) > 1 {
+			found = found[:1]
+		}
+		s.values[k.name] = found
+	}
+	if len(s.values["model"]) == 0 {
+		if v, _ := a.env("ANTHROPIC_API_KEY"); v != "" {
+			s.values["model"] = []sourced{{defaultModel, fromDefault + ", because ANTHROPIC_API_KEY is set"}}
+		}
+	}
+	return s, nil
+}
+
+// userFile returns the path of the user's configuration file.
+func (a *app) userFile() string {
+	return filepath.Join(a.xdg("XDG_CONFIG_HOME", ".config"), "pawl", "config.toml")
+}
+
+// xdg returns a folder of the XDG base directory specification (version 0.8, read
+// 2026-11-20): the variable if it is an absolute path, else rest in the home folder.
+func (a *app) xdg(variable, rest string) string {
+	if dir, _ := a.env(variable); filepath.IsAbs(dir) {
+		return dir
+	}
+	home, _ := a.env("HOME")
+	return filepath.Join(home, rest)
+}
+
+// readFile reads a configuration file: the values of each key as text. A file that
+// is not there has none.
+func readFile(path string) (map[string][]string, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, usage("the configuration cannot be read: %w", err)
+	}
+	var raw map[string]any
+	if err := toml.Unmarshal(content, &raw); err != nil {
+		var at *toml.DecodeError
+		if errors.As(err, &at) {
+			line, _ := at.Position()
+			return nil, usage("%s, line %d: %w", path, line, err)
+		}
+		return nil, usage("%s: %w", path, err)
+	}
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	values := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, usage("%s: there is no key %q%s", path, name, didYouMean(name, names))
+		}
+		list, isList := raw[name].([]any)
+		if !isList {
+			list = []any{raw[name]}
+		}
+		if isList != keys[i].list {
+			return nil, usage("%s: %s must be %s", path, name, map[bool]string{true: "a list, as [\"shell(go test *)\"]", false: "one value"}[keys[i].list])
+		}
+		for _, v := range list {
+			switch v.(type) {
+			case string, int64, float64:
+				values[name] = append(values[name], fmt.Sprint(v))
+			default:
+				return nil, usage("%s: %s has a value that is neither text nor a number", path, name)
+			}
+		}
+	}
+	return values, nil
+}
+
+// get returns the value of a key; "" if it has none.
+func (s settings) get(name string) string {
+	if v := s.values[name]; len(v) > 0 {
+		return v[0].value
+	}
+	return ""
+}
+
+// apply sets in c what the settings say; with kept only what a flag says, because
+// the run has been told the rest when it began.
+func (s settings) apply(c run.Config, kept bool) run.Config {
+	set := func(name string) (string, bool) {
+		v := s.values[name]
+		return s.get(name), len(v) > 0 && (!kept || v[0].source == fromFlag)
+	}
+	// The checks have seen that the values can be read.
+	if v, ok := set("model"); ok && v != c.Model {
+		c.Model, c.Window = v, windowOf(v)
+	}
+	if v, ok := set("mode"); ok {
+		c.Mode = v
+	}
+	if v, ok := set("max_steps"); ok {
+		c.Limits.Steps, _ = strconv.Atoi(v)
+	}
+	if v, ok := set("max_cost"); ok {
+		c.Limits.Cost, _ = strconv.ParseFloat(v, 64)
+	}
+	if v, ok := set("timeout"); ok {
+		c.Limits.Wall, _ = time.ParseDuration(v)
+	}
+	if v, ok := set("parallel"); ok {
+		c.Parallel, _ = strconv.Atoi(v)
+	}
+	return c
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/llm"
+	"pawl/llm/anthropic"
+	"pawl/llm/script"
+	"pawl/run"
+	"pawl/store"
+	"pawl/worker"
+)
+
+// workspace returns the folder to work in, absolute and without symbolic links, so
+// that one folder has one state.
+func (a *app) workspace() (string, error) {
+	dir := a.dir
+	if dir == "" {
+		dir = "."
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", usage("the folder to work in cannot be found: %w", err)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usage("%s is not a folder to work in", dir)
+	}
+	return dir, nil
+}
+
+// stateDir returns the folder for everything pawl keeps.
+func (a *app) stateDir() string {
+	if dir, _ := a.env("PAWL_STATE_DIR"); dir != "" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			return abs
+		}
+		return dir
+	}
+	return filepath.Join(a.xdg("XDG_STATE_HOME", ".local/state"), "pawl")
+}
+
+func (a *app) stateSource() string {
+	for _, name := range []string{"PAWL_STATE_DIR", "XDG_STATE_HOME"} {
+		if v, _ := a.env(name); v != "" {
+			return fromEnv + " " + name
+		}
+	}
+	return fromDefault
+}
+
+// stateOf returns the folder for what is kept of one workspace. Its name can be
+// read, and the hash keeps folders of the same name apart.
+func (a *app) stateOf(workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	base := strings.Map(func(r rune) rune {
+		if r < ' ' || r == '/' || r == '\\' {
+			return '_'
+		}
+		return r
+	}, filepath.Base(workspace))
+	return filepath.Join(a.stateDir(), "workspaces", base+"-"+hex.EncodeToString(sum[:4]))
+}
+
+// A place is a workspace and its store.
+type place struct {
+	workspace string
+	state     string
+	store     *store.SQLite
+}
+
+// open opens the store of the workspace. The caller closes it.
+func (a *app) open() (place, error) {
+	workspace, err := a.workspace()
+	if err != nil {
+		return place{}, err
+	}
+	p := place{workspace: workspace, state: a.stateOf(workspace)}
+	p.store, err = store.Open(p.state, store.Options{Version: version()})
+	return p, err
+}
+
+// worker returns a worker for the place.
+func (a *app) worker(p place, s settings) (*worker.Worker, error) {
+	tools := registry()
+	permit, err := permitter(tools.Names(), s.values["allow"], s.values["deny"])
+	if err != nil {
+		return nil, err
+	}
+	log := a.log()
+	// Without a socket others look at the database now and then: no reason to stop.
+	sockets, err := store.RuntimeDir()
+	if err != nil {
+		log.Warn("no folder for sockets", "error", err)
+	}
+	return &worker.Worker{
+		Store:     p.store,
+		Tools:     tools,
+		Provider:  a.providers(p.workspace),
+		Permit:    permit,
+		OnAsk:     worker.OnAsk(s.get("on_ask")),
+		Price:     priced,
+		StateDir:  p.state,
+		SocketDir: sockets,
+		Log:       log,
+	}, nil
+}
+
+// providers returns the function that finds the provider for provider/name. Each is
+// made when it is first wanted and then kept, for its connections.
+func (a *app) providers(workspace string) func(string) (llm.Provider, string, error) {
+	var mu sync.Mutex
+	made := map[string]llm.Provider{}
+	return func(model string) (llm.Provider, string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		wire, name, _ := strings.Cut(model, "/")
+		id := wire
+		if wire == script.Wire {
+			id = model // a script is a provider of its own
+		}
+		if p := made[id]; p != nil {
+			return p, name, nil
+		}
+		p, err := a.provider(model, workspace)
+		if err != nil {
+			return nil, "", err
+		}
+		made[id] = p
+		return p, name, nil
+	}
+}
+
+// provider makes the provider for a model, or says what is missing.
+func (a *app) provider(model, workspace string) (llm.Provider, error) {
+	wire, name, ok := strings.Cut(model, "/")
+	if !ok || name == "" {
+		return nil, usage("the model %q is not of the form provider/name, as %s", model, defaultModel)
+	}
+	switch wire {
+	case anthropic.Wire:
+		key, _ := a.env("ANTHROPIC_API_KEY")
+		base, _ := a.env("ANTHROPIC_BASE_URL")
+		if key == "" {
+			return nil, usage("the model %s needs a key and ANTHROPIC_API_KEY is not set: `export ANTHROPIC_API_KEY=…`, or see `pawl demo`, which needs none", model)
+		}
+		return anthropic.New(anthropic.Options{BaseURL: base, Key: key}), nil
+	case script.Wire:
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(workspace, name)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, usage("the script cannot be read: %w", err)
+		}
+		defer f.Close()
+		s, err := script.Parse(f)
+		if err != nil {
+			return nil, usage("%s: %w", name, err)
+		}
+		return script.New(s, 0), nil
+	}
+	return nil, usage("there is no provider %q%s; there are anthropic and script", wire, didYouMean(wire, []string{anthropic.Wire, script.Wire}))
+}
+
+// checkModel says what is missing before anything is recorded, instead of a run
+// that fails at its first request.
+func (a *app) checkModel(model, workspace string) error {
+	if model == "" {
+		return usage("no model: ANTHROPIC_API_KEY is not set; `export ANTHROPIC_API_KEY=…`, name another with --model provider/name, or see `pawl demo`, which needs no key")
+	}
+	_, err := a.provider(model, workspace)
+	return err
+}
+
+// runAlphabet has no characters that are taken for each other.
+const runAlphabet = "abcdefghjkmnpqrstuvwxyz23456789"
+
+// newRun returns an id for a run, as 20261120-2130-k3f9xy: sorted by name they are
+// sorted by time, and the end is enough to tell two of one minute apart.
+func newRun(now time.Time) run.ID {
+	var b [6]byte
+	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
+	for i := range b {
+		b[i] = runAlphabet[int(b[i])%len(runAlphabet)]
+	}
+	return run.ID(now.Local().Format("20060102-1504-") + string(b[:]))
+}
+
+// log returns the log for diagnostics: warnings, and everything with PAWL_LOG=debug.
+// It never has keys or contents. The file is made by the first line.
+func (a *app) log() *slog.Logger {
+	level := slog.LevelWarn
+	if v, _ := a.env("PAWL_LOG"); v == "debug" {
+		level = slog.LevelDebug
+	}
+	file := &lazyFile{path: filepath.Join(a.stateDir(), "log", "pawl.log")}
+	return slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: level}))
+}
+
+// maxLog is the size at which a log file is put aside; one old one is kept.
+const maxLog = 5 << 20 // bytes
+
+// A lazyFile is a file to append to that is opened by its first write, because most
+// runs have nothing to log. It stays open until the process ends.
+type lazyFile struct {
+	path string
+
+	mu sync.Mutex
+	f  *os.File
+}
+
+func (l *lazyFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+			return 0, err
+		}
+		if info, err := os.Stat(l.path); err == nil && info.Size() > maxLog {
+			// Two processes that do it at once lose an old log, nothing else.
+			if err := os.Rename(l.path, l.path+".old"); err != nil {
+				return 0, err
+			}
+		}
+		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 0, fmt.Errorf("log: %w", err)
+		}
+		l.f = f
+	}
+	return l.f.Write(p)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pawl/run"
+)
+
+// visible makes text safe to print: what a model or a tool wrote could otherwise
+// move the cursor, hide text or set the clipboard. Newlines and tabs stay.
+func visible(text string) string {
+	safe := func(r rune) bool {
+		return r == '\n' || r == '\t' || (!unicode.IsControl(r) && !bidi(r))
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case safe(r):
+			b.WriteRune(r)
+		case r == '\r': // the end of a Windows line, or a progress bar
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+// bidi reports whether r turns the direction of text around, which can make a
+// command look like another (CVE-2021-42574).
+func bidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+
+// oneLine returns text on one line of at most n characters, cut with a mark.
+func oneLine(text string, n int) string {
+	text = strings.Join(strings.Fields(visible(text)), " ")
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-1]) + "…"
+}
+
+// prefixed puts prefix before every line of text.
+func prefixed(text, prefix string) string {
+	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
+}
+
+// callTitle says in a line what a call does: the command of a shell, the path of a
+// tool on files, else its arguments.
+func callTitle(tool, arguments string) string {
+	var args map[string]any
+	if json.Unmarshal([]byte(arguments), &args) != nil {
+		return oneLine(tool+" "+arguments, maxTitle)
+	}
+	for _, key := range []string{"command", "question", "path", "pattern", "id"} {
+		if s, ok := args[key].(string); ok && s != "" {
+			return oneLine(tool+" "+s, maxTitle)
+		}
+	}
+	if len(args) == 0 {
+		return tool
+	}
+	return oneLine(tool+" "+arguments, maxTitle)
+}
+
+// maxTitle is the length of a call's line in characters.
+const maxTitle = 100
+
+// outcomes are how calls come out, for people.
+var outcomes = map[run.Outcome]string{
+	run.OK: "ok", run.Failed: "error", run.Invalid: "invalid", run.NotRun: "not run", run.Cut: "stopped",
+	run.Unknown: "outcome unknown", run.Refused: "refused", run.Answered: "answered",
+}
+
+// endWords are how turns end, for people.
+var endWords = map[run.End]string{
+	run.Completed: "completed", run.Asked: "waits for an answer", run.EndInterrupted: "interrupted",
+	run.LimitReached: "a limit was reached", run.GuardrailStopped: "stopped by a guardrail",
+	run.LoopStopped: "stopped in a loop", run.EndRefused: "refused", run.EndFailed: "failed",
+}
+
+// money returns what usage cost, for people.
+func money(u run.Usage) string {
+	if !u.Priced {
+		return "cost unknown"
+	}
+	return fmt.Sprintf("$%.4f", u.Cost)
+}
+
+// plural returns "1 step", "2 steps".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// stamp is a point in time for people, in their own zone.
+func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// shellWord quotes s for a command line that is shown to be copied.
+func shellWord(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r))
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,217 @@
+// Package proc runs commands that die as a whole tree. Whatever a command
+// starts - in the background, in a session of its own, as a daemon, deaf to TERM,
+// without its environment - ends when the command is stopped, when it exits by
+// itself, and when the process that started it is killed with -9.
+//
+// On Linux a helper stands between the owner and the command: this same
+// executable, started again, which acts before the program initializes (package
+// pawl/internal/first). Where it may, it is the first process of a pid namespace,
+// and the kernel ends the namespace with it. Elsewhere it adopts its orphaned
+// descendants and kills them by looking for them. It holds the reading end of a
+// pipe whose other end only the owner has: the end of that pipe is the owner's
+// death.
+//
+//	owner ──control──▶ helper ──▶ command ──▶ …
+//	  ◀───────────── output ──────────┴─────────┘
+//
+// On macOS there is a process group and nothing more: what leaves the group
+// survives. Elsewhere [Start] says that it cannot.
+package proc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// DefaultGrace is how long a command that is stopped has between TERM and KILL.
+const DefaultGrace = 25 * time.Millisecond
+
+// killDelay is how long the owner waits for what should be dead: a process in an
+// uninterruptible wait (a lost network disk) cannot be ended by anybody, and a
+// call has to return.
+const killDelay = time.Second
+
+// A Command says what to run. Its standard input is /dev/null: never the
+// terminal.
+type Command struct {
+	Argv []string // the program, looked up in PATH, and its arguments
+	Dir  string   // where it runs; empty: the owner's folder
+	Env  []string // all of its environment; nil: none
+	// Extra are open files for the command, descriptor 3 first. The caller
+	// closes its own copies after Start.
+	Extra []*os.File
+	// Output gets what the command prints on both its standard output and its
+	// standard error, in the order it came, from one goroutine.
+	Output io.Writer
+	// Grace is the time between TERM and KILL; 0 means DefaultGrace.
+	Grace time.Duration
+
+	isolation string // for tests: force this one
+}
+
+// The isolations, best first.
+const (
+	Namespace  = "namespace" // a pid namespace per command, ended by the kernel
+	Sweeping   = "sweep"     // a helper per command, which looks for descendants and kills them
+	Group      = "group"     // a process group: what leaves it survives
+	NoCommands = "none"      // commands cannot be run here
+)
+
+// A Status is how a command ended.
+type Status struct {
+	Code    int    // its exit code; 128+n when signal n ended it
+	Stopped string // why it was stopped, in the words given to [Process.Stop]; empty if it ended by itself
+}
+
+// A Process is a command that was started. Its methods may be called from
+// several goroutines.
+type Process struct {
+	cmd       *exec.Cmd
+	output    *os.File   // the reading end of what the command prints to
+	copied    chan error // says that output has ended and been passed on
+	control   *os.File   // the helper's control pipe; nil where there is no helper
+	isolation string
+	mark      string // in the environment of the command, for the sweep
+	grace     time.Duration
+
+	mu      sync.Mutex // guards stopped, and signals against a process id that is used again
+	stopped string
+	over    bool // the process has been waited for
+
+	done   chan struct{} // closed when status and err are set
+	status Status
+	err    error
+}
+
+// Start starts a command. When ctx is done the command is stopped, with ctx's
+// cause as the reason. The caller must call [Process.Wait], or wait for
+// [Process.Done], to know that everything is over.
+func Start(ctx context.Context, c Command) (*Process, error) {
+	if len(c.Argv) == 0 {
+		return nil, errors.New("start a command: no program given")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], context.Cause(ctx))
+	}
+	path, err := exec.LookPath(c.Argv[0])
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.Output == nil {
+		c.Output = io.Discard
+	}
+	output, print, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+	}
+	p, err := start(path, c, print)
+	print.Close()
+	if err != nil {
+		output.Close()
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+	}
+	p.grace = c.Grace
+	p.output = output
+	p.copied = make(chan error, 1)
+	p.done = make(chan struct{})
+	go func() {
+		_, err := io.Copy(c.Output, output)
+		// Nobody listens any more: the command must not block on printing.
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			io.Copy(io.Discard, output)
+		}
+		p.copied <- err
+	}()
+	unhook := context.AfterFunc(ctx, func() { p.Stop(context.Cause(ctx).Error()) })
+	go func() {
+		defer close(p.done)
+		defer unhook()
+		p.wait()
+	}()
+	return p, nil
+}
+
+// Wait returns when the command and all it started are over and its output has
+// been written. A failing Output is an error; an exit code is not.
+func (p *Process) Wait() (Status, error) {
+	<-p.done
+	return p.status, p.err
+}
+
+// Done is closed when [Process.Wait] would return at once.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Isolation returns how this command is held together.
+func (p *Process) Isolation() string { return p.isolation }
+
+// Stop ends the command and all it started: TERM, then KILL after the grace. It
+// returns at once and may be called again; the first reason counts.
+func (p *Process) Stop(reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped != "" || p.over {
+		return
+	}
+	p.stopped = cmp.Or(reason, "stopped")
+	p.terminate()
+	go func() {
+		select {
+		case <-p.done:
+			return
+		case <-time.After(p.grace):
+		}
+		p.signal(p.kill)
+	}()
+}
+
+// signal calls send unless the process is over.
+func (p *Process) signal(send func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		send()
+	}
+}
+
+// wait collects how the process ended.
+func (p *Process) wait() {
+	p.cmd.Wait() // its error says what ProcessState says
+	p.mu.Lock()
+	p.over = true
+	p.status = Status{Code: exitCode(p.cmd.ProcessState), Stopped: p.stopped}
+	p.mu.Unlock()
+	if p.control != nil {
+		p.control.Close()
+	}
+	p.clean()
+
+	// With everything dead the pipe ends at once. If something was able to
+	// escape, what was printed until now is what counts.
+	p.output.SetReadDeadline(time.Now().Add(killDelay))
+	if err := <-p.copied; err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		p.err = fmt.Errorf("output of %s: %w", p.cmd.Path, err)
+	}
+	p.output.Close()
+}
+
+// exitCode returns the code a shell would tell.
+func exitCode(s *os.ProcessState) int {
+	if s == nil {
+		return -1
+	}
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return s.ExitCode()
+}

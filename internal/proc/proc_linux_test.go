@@ -1,0 +1,389 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	// The heaviest of what the program links, for the test that the helper
+	// initializes none of it.
+	_ "github.com/anthropics/anthropic-sdk-go"
+	_ "github.com/spf13/cobra"
+	_ "modernc.org/sqlite"
+
+	"pawl/internal/first"
+)
+
+// The test binary is also every process the tests need, so that they need no
+// program but it: argv[1] says which part it plays, argv[2] is a mark by which
+// the test finds it in /proc.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "tree":
+			growTree(os.Args[2])
+			time.Sleep(patience)
+			return
+		case "leave": // exits by itself and leaves its children behind
+			growTree(os.Args[2])
+			awaitMarked(os.Args[2], leaves+1)
+			return
+		case "leaf":
+			time.Sleep(patience)
+			return
+		case "deaf":
+			signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+			time.Sleep(patience)
+			return
+		case "daemon": // starts a child in a session of its own and is gone
+			spawn(nil, &syscall.SysProcAttr{Setsid: true}, "deaf", os.Args[2])
+			return
+		case "parricide": // kills its helper, then lives on
+			syscall.Kill(os.Getppid(), syscall.SIGKILL)
+			time.Sleep(patience)
+			return
+		case "owner":
+			own(os.Args[2], os.Args[3])
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// patience is how long a process of the tests lives if nobody ends it; nothing
+// waits for it.
+const patience = time.Minute
+
+// leaves is how many processes growTree leaves running.
+const leaves = 5
+
+// growTree starts one child of each kind that is hard to end.
+func growTree(mark string) {
+	spawn(os.Environ(), nil, "leaf", mark)
+	spawn(os.Environ(), nil, "deaf", mark)
+	spawn(os.Environ(), &syscall.SysProcAttr{Setsid: true}, "deaf", mark)
+	spawn([]string{}, &syscall.SysProcAttr{Setpgid: true}, "deaf", mark) // without its environment
+	spawn(os.Environ(), nil, "daemon", mark)
+}
+
+func spawn(env []string, attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env, cmd.SysProcAttr = env, attr
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // they keep the output open
+	if err := cmd.Start(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	go cmd.Wait()
+	return cmd
+}
+
+// own is an owner that is going to be killed: it runs a tree and waits.
+func own(mark, isolation string) {
+	p, err := Start(context.Background(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, isolation: isolation})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	p.Wait()
+}
+
+// running counts the processes that carry mark, the helpers excepted: they
+// carry it among their arguments and are no survivors.
+func running(mark string) (n int, helpers int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		switch {
+		case err != nil || !bytes.Contains(b, []byte("\x00"+mark+"\x00")):
+		case bytes.Contains(b, []byte("\x00owner\x00")), bytes.Contains(b, []byte("\x00daemon\x00")):
+			// not of the tree, or about to be gone
+		case bytes.Contains(b, []byte("\x00"+first.Proc+"\x00")):
+			helpers++
+		default:
+			n++
+		}
+	}
+	return n, helpers
+}
+
+// awaitMarked waits until want processes carry mark.
+func awaitMarked(mark string, want int) bool {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if n, helpers := running(mark); n == want && (want > 0 || helpers == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// everywhere runs a test in both isolations.
+func everywhere(t *testing.T, test func(t *testing.T, isolation string)) {
+	t.Parallel()
+	for _, isolation := range []string{Namespace, Sweeping} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			if isolation == Namespace && Isolation() != Namespace {
+				t.Skip("pid namespaces with a fresh /proc are not to be had here; needs root or unprivileged user namespaces")
+			}
+			test(t, isolation)
+		})
+	}
+}
+
+// mark returns a word no other process has among its arguments.
+func mark(t *testing.T) string {
+	return fmt.Sprintf("mark-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-"))
+}
+
+func startTree(t *testing.T, ctx context.Context, isolation, part string) (*Process, string) {
+	t.Helper()
+	mark := mark(t)
+	p, err := Start(ctx, Command{Argv: []string{"/proc/self/exe", part, mark}, Env: os.Environ(), isolation: isolation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Isolation() != isolation {
+		t.Fatalf("isolation %q, want %q", p.Isolation(), isolation)
+	}
+	return p, mark
+}
+
+func wantNoSurvivor(t *testing.T, mark string) {
+	t.Helper()
+	if !awaitMarked(mark, 0) {
+		n, helpers := running(mark)
+		t.Errorf("%d processes and %d helpers survive", n, helpers)
+	}
+}
+
+func TestStopEndsEveryKindOfChild(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		p, mark := startTree(t, t.Context(), isolation, "tree")
+		if !awaitMarked(mark, leaves+1) {
+			t.Fatal("the tree did not grow")
+		}
+		p.Stop("enough")
+		p.Stop("again")
+		status, err := p.Wait()
+		if err != nil || status.Stopped != "enough" {
+			t.Errorf("got %+v, %v", status, err)
+		}
+		if n, _ := running(mark); n != 0 {
+			t.Errorf("%d processes run when Wait returns", n)
+		}
+	})
+}
+
+func TestCancellingTheContextEndsEveryKindOfChild(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p, mark := startTree(t, ctx, isolation, "tree")
+		if !awaitMarked(mark, leaves+1) {
+			t.Fatal("the tree did not grow")
+		}
+		cancel(errors.New("the person pressed Esc"))
+		status, err := p.Wait()
+		if err != nil || status.Stopped != "the person pressed Esc" {
+			t.Errorf("got %+v, %v", status, err)
+		}
+		if n, _ := running(mark); n != 0 {
+			t.Errorf("%d processes run when Wait returns", n)
+		}
+	})
+}
+
+func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		p, mark := startTree(t, t.Context(), isolation, "leave")
+		status, err := p.Wait()
+		if err != nil || status != (Status{}) {
+			t.Errorf("got %+v, %v", status, err)
+		}
+		if n, _ := running(mark); n != 0 {
+			t.Errorf("%d processes run when Wait returns", n)
+		}
+	})
+}
+
+func TestKillingTheOwnerEndsEveryKindOfChild(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		mark := mark(t)
+		owner := exec.Command("/proc/self/exe", "owner", mark, isolation)
+		owner.Stderr = os.Stderr
+		if err := owner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if !awaitMarked(mark, leaves+1) {
+			t.Error("the tree did not grow")
+		}
+		owner.Process.Kill()
+		owner.Wait()
+		wantNoSurvivor(t, mark)
+	})
+}
+
+func TestACommandThatKillsItsHelperDoesNotSurviveIt(t *testing.T) {
+	t.Parallel()
+	// Only a sweeping helper can be killed from below.
+	p, mark := startTree(t, t.Context(), Sweeping, "parricide")
+	p.Wait()
+	wantNoSurvivor(t, mark)
+}
+
+func TestTheExitCodeIsTheCommands(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		for script, want := range map[string]int{
+			"exit 0":        0,
+			"exit 3":        3,
+			"kill -KILL $$": 137,
+			"kill -TERM $$": 143,
+		} {
+			p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", script}, isolation: isolation})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status, err := p.Wait(); err != nil || status != (Status{Code: want}) {
+				t.Errorf("%s: got %+v, %v, want code %d", script, status, err, want)
+			}
+		}
+	})
+}
+
+func TestACommandSeesWhatItWasGiven(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		script := `pwd; echo "$GREETING" >&2; cat; echo third >&3; test -e /proc/self/fd/1 && echo own proc`
+		p, err := Start(t.Context(), Command{
+			Argv: []string{"sh", "-c", script},
+			Dir:  dir, Env: []string{"GREETING=hello", "PATH=" + os.Getenv("PATH")},
+			Extra: []*os.File{w}, Output: &out, isolation: isolation,
+		})
+		w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := p.Wait()
+		if err != nil || status.Code != 0 {
+			t.Errorf("got %+v, %v", status, err)
+		}
+		if want := dir + "\nhello\nown proc\n"; out.String() != want {
+			t.Errorf("printed %q, want %q", out.String(), want)
+		}
+		third := make([]byte, 100)
+		if n, _ := r.Read(third); string(third[:n]) != "third\n" {
+			t.Errorf("descriptor 3 got %q", third[:n])
+		}
+	})
+}
+
+func TestAWriterThatFailsDoesNotBlockTheCommand(t *testing.T) {
+	t.Parallel()
+	p, err := Start(t.Context(), Command{
+		Argv: []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done"}, Output: full{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, err := p.Wait(); status.Code != 0 || !errors.Is(err, errFull) {
+		t.Errorf("got %+v, %v, want code 0 and %v", status, err, errFull)
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("full")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestAProgramThatIsNotThereIsNotStarted(t *testing.T) {
+	t.Parallel()
+	if _, err := Start(t.Context(), Command{Argv: []string{"no-such-program"}}); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, exec.ErrNotFound)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Command{Argv: []string{"sh"}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the context is done: got %v, want %v", err, context.Canceled)
+	}
+}
+
+// The helper is started for every command: it must be quick. What makes it quick
+// is that packages are not initialized before it acts.
+func TestTheHelperInitializesNothingElse(t *testing.T) {
+	t.Parallel()
+	helper := exec.Command("/proc/self/exe", first.Proc, first.Sweep, "0", "/bin/sh", "-c", "exit 0")
+	helper.Env = []string{"GODEBUG=inittrace=1"}
+	control, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer control.Close()
+	helper.ExtraFiles = []*os.File{control}
+	trace, err := helper.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, trace)
+	}
+	if !bytes.Contains(trace, []byte("init syscall ")) {
+		t.Fatalf("no init trace:\n%s", trace)
+	}
+	for line := range strings.Lines(string(trace)) {
+		// init NAME @1.2 ms, 0.1 ms clock, 0 bytes, 0 allocs
+		name := strings.Fields(line)[1]
+		if strings.Contains(name, ".") || name == "os" || name == "time" || name == "fmt" {
+			t.Errorf("package %s initializes before the helper acts", name)
+		}
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	b.Run("plain", func(b *testing.B) {
+		for b.Loop() {
+			exec.Command("/bin/true").Run()
+		}
+	})
+	for _, isolation := range []string{Namespace, Sweeping} {
+		b.Run(isolation, func(b *testing.B) {
+			for b.Loop() {
+				p, err := Start(b.Context(), Command{Argv: []string{"/bin/true"}, isolation: isolation})
+				if err != nil {
+					b.Fatal(err)
+				}
+				p.Wait()
+			}
+		})
+		b.Run("stop/"+isolation, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				mark := "bench-" + isolation + strconv.Itoa(i)
+				p, err := Start(b.Context(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, isolation: isolation})
+				if err != nil {
+					b.Fatal(err)
+				}
+				awaitMarked(mark, leaves+1)
+				b.StartTimer()
+				p.Stop("bench")
+				p.Wait()
+			}
+		})
+	}
+}

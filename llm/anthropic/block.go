@@ -1,0 +1,146 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"pawl/run"
+)
+
+// maxRaw bounds, in bytes, what is kept of a call's arguments that are none.
+const maxRaw = 2000
+
+// A wireBlock is a content block as a stream starts it.
+type wireBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// A wireDelta is an addition to a content block.
+type wireDelta struct {
+	Type        string `json:"type"`
+	Text        string `json:"text"`
+	Thinking    string `json:"thinking"`
+	Signature   string `json:"signature"`
+	PartialJSON string `json:"partial_json"`
+}
+
+// A block is a content block as it grows.
+type block struct {
+	kind      string
+	open      bool
+	text      []byte // text, thinking
+	signature string
+	id, name  string          // of a call
+	input     []byte          // the fragments of a call's arguments
+	given     json.RawMessage // arguments that came with the start
+	raw       json.RawMessage // a block that is kept as it came
+	extra     []json.RawMessage
+}
+
+// part returns the block as a part of a message; false for one that is not
+// worth keeping. A block that was not closed keeps its text, but never its call.
+func (b *block) part() (run.Part, bool) {
+	switch b.kind {
+	case "text":
+		return run.Text(string(b.text)), len(b.text) > 0
+	case "thinking":
+		// Without text but signed is what a provider sends that shows no thinking.
+		return run.Part{Type: run.ThinkingPart, Text: string(b.text), Signature: b.signature, Wire: Wire},
+			len(b.text) > 0 || b.signature != ""
+	case "tool_use":
+		return run.Part{Type: run.CallPart, Call: b.call()}, true
+	}
+	if b.open {
+		return run.Part{}, false
+	}
+	raw, ok := b.whole()
+	return run.Part{Type: run.OpaquePart, Wire: Wire, Raw: string(raw)}, ok
+}
+
+func (b *block) nothing() bool { return len(b.input) == 0 && b.given == nil }
+
+// arguments returns what came as arguments; nothing at all means {}.
+func (b *block) arguments() []byte {
+	switch {
+	case len(b.input) > 0:
+		return bytes.TrimSpace(b.input)
+	case b.given != nil:
+		return b.given
+	}
+	return []byte("{}")
+}
+
+// call returns the block as a call, with the first thing wrong with it.
+func (b *block) call() *run.Call {
+	c := &run.Call{ProviderID: b.id, Tool: b.name, Arguments: string(b.arguments())}
+	switch {
+	case b.open:
+		b.spoil(c, run.FaultCut)
+	case !isObject(c.Arguments):
+		b.spoil(c, run.FaultNotJSON)
+	case b.name == "":
+		b.spoil(c, run.FaultEmpty)
+	}
+	return c
+}
+
+// spoil makes c one that never runs.
+func (b *block) spoil(c *run.Call, f run.Fault) {
+	raw := b.arguments()
+	if b.nothing() {
+		raw = nil
+	}
+	c.Fault, c.Arguments, c.Raw = f, "{}", prefix(string(raw), maxRaw)
+}
+
+// whole returns a block that means nothing to us as it has to go back: as its
+// start had it, with the input and the other additions put in. False if that
+// cannot be done.
+func (b *block) whole() (json.RawMessage, bool) {
+	if len(b.raw) == 0 || b.raw[0] != '{' {
+		return nil, false
+	}
+	if len(b.input) == 0 && len(b.extra) == 0 {
+		return b.raw, true // byte for byte
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(b.raw, &fields) != nil {
+		return nil, false
+	}
+	if len(b.input) > 0 {
+		if !json.Valid(b.input) {
+			return nil, false
+		}
+		fields["input"] = b.input
+	}
+	for _, delta := range b.extra {
+		var more map[string]json.RawMessage
+		if json.Unmarshal(delta, &more) != nil {
+			return nil, false
+		}
+		for name, value := range more {
+			if name != "type" {
+				fields[name] = grown(fields[name], value)
+			}
+		}
+	}
+	raw, err := json.Marshal(fields)
+	return raw, err == nil
+}
+
+// grown returns a field of a block after an addition: strings go on, anything
+// else is replaced.
+func grown(have, more json.RawMessage) json.RawMessage {
+	var a, b string
+	if json.Unmarshal(have, &a) != nil || json.Unmarshal(more, &b) != nil || a == "" {
+		return more
+	}
+	joined, _ := json.Marshal(a + b) // a string can always be encoded
+	return joined
+}

@@ -1,0 +1,231 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"pawl/run"
+)
+
+// The content blocks that we make ourselves.
+type (
+	textBlock struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	thinkingBlock struct {
+		Type      string `json:"type"`
+		Thinking  string `json:"thinking"`
+		Signature string `json:"signature"`
+	}
+	toolUseBlock struct {
+		Type  string          `json:"type"`
+		ID    run.CallID      `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	toolResultBlock struct {
+		Type    string     `json:"type"`
+		CallID  run.CallID `json:"tool_use_id"`
+		IsError bool       `json:"is_error,omitempty"`
+		Content []any      `json:"content,omitempty"`
+	}
+	imageBlock struct {
+		Type   string      `json:"type"`
+		Source imageSource `json:"source"`
+	}
+	imageSource struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      []byte `json:"data"`
+	}
+)
+
+// Encode returns the content blocks of m as a JSON array, nil when nothing of it
+// can be sent.
+//
+// Calls go by pawl's own id, not by the one that the provider gave: it is unique
+// in the run by construction, it is there for calls of every provider, and a
+// result knows no other. The API asks of an id only that it be unique, of letters,
+// digits, _ and -, and the same in the result.
+//
+// What the API refuses is left out or mended here, always in the same way, so that
+// the bytes of a conversation stay the same from step to step: blank text blocks,
+// white space at the end of an assistant message and thinking there (refused when
+// that message is the last), thinking without a signature or of another wire.
+func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
+	var b blocks
+	if m.Role == run.Assistant {
+		for _, part := range sendable(m.Parts) {
+			b.addAssistant(part)
+		}
+		return b.array()
+	}
+	for _, part := range m.Parts { // results stand before words
+		if part.Type == run.ResultPart && part.Result != nil {
+			b.add(toolResult(*part.Result))
+		}
+	}
+	for _, part := range m.Parts {
+		if block := userBlock(part); block != nil {
+			b.add(block)
+		}
+	}
+	return b.array()
+}
+
+// sendable returns the parts of an assistant message that go on this wire, with
+// an end that the API accepts. It does not change parts.
+func sendable(parts []run.Part) []run.Part {
+	kept := make([]run.Part, 0, len(parts))
+	for _, part := range parts {
+		switch part.Type {
+		case run.TextPart:
+			if blank(part.Text) {
+				continue
+			}
+		case run.ThinkingPart:
+			if part.Wire != Wire || part.Signature == "" {
+				continue
+			}
+		case run.OpaquePart:
+			if part.Wire != Wire || !isObject(part.Raw) {
+				continue
+			}
+		case run.CallPart:
+			if part.Call == nil {
+				continue
+			}
+		default:
+			continue
+		}
+		kept = append(kept, part)
+	}
+	for len(kept) > 0 {
+		last := &kept[len(kept)-1]
+		if last.Type != run.ThinkingPart && !(last.Type == run.OpaquePart && isRedacted(last.Raw)) {
+			if last.Type == run.TextPart {
+				last.Text = strings.TrimRight(last.Text, " \t\r\n")
+			}
+			break
+		}
+		kept = kept[:len(kept)-1]
+	}
+	return kept
+}
+
+// blocks is a JSON array of content blocks in the making.
+type blocks struct {
+	buf bytes.Buffer
+	err error
+}
+
+func (b *blocks) separate() {
+	if b.buf.Len() == 0 {
+		b.buf.WriteByte('[')
+	} else {
+		b.buf.WriteByte(',')
+	}
+}
+
+func (b *blocks) add(block any) {
+	b.separate()
+	enc := json.NewEncoder(&b.buf)
+	enc.SetEscapeHTML(false) // code is full of < and &: four bytes more for each
+	if err := enc.Encode(block); err != nil && b.err == nil {
+		b.err = err
+	}
+	b.buf.Truncate(b.buf.Len() - 1) // Encode's line break
+}
+
+func (b *blocks) addAssistant(part run.Part) {
+	switch part.Type {
+	case run.TextPart:
+		b.add(textBlock{"text", part.Text})
+	case run.ThinkingPart:
+		b.add(thinkingBlock{"thinking", part.Text, part.Signature})
+	case run.OpaquePart:
+		b.separate()
+		b.buf.WriteString(part.Raw) // byte for byte
+	case run.CallPart:
+		arguments := part.Call.Arguments
+		if !isObject(arguments) {
+			arguments = "{}"
+		}
+		b.add(toolUseBlock{"tool_use", part.Call.ID, toolName(part.Call.Tool), json.RawMessage(arguments)})
+	}
+}
+
+func (b *blocks) array() (json.RawMessage, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.buf.Len() == 0 {
+		return nil, nil
+	}
+	b.buf.WriteByte(']')
+	return bytes.Clone(b.buf.Bytes()), nil // kept for the whole run: without the buffer's slack
+}
+
+// userBlock returns what a part of a user message or of a result is on this
+// wire, nil for one that is not sent.
+func userBlock(part run.Part) any {
+	switch {
+	case part.Type == run.TextPart && !blank(part.Text):
+		return textBlock{"text", part.Text}
+	case part.Type == run.ImagePart && part.Image != nil:
+		switch part.Image.MediaType {
+		case "image/jpeg", "image/png", "image/gif", "image/webp":
+			if len(part.Image.Data) > 0 {
+				return imageBlock{"image", imageSource{"base64", part.Image.MediaType, part.Image.Data}}
+			}
+		}
+		// Any other is refused together with the whole request.
+		return textBlock{"text", "[an image of type " + part.Image.MediaType + " is left out: the model cannot see it]"}
+	}
+	return nil
+}
+
+func toolResult(r run.Result) toolResultBlock {
+	block := toolResultBlock{Type: "tool_result", CallID: r.Call, IsError: r.IsError}
+	for _, part := range r.Content {
+		if content := userBlock(part); content != nil {
+			block.Content = append(block.Content, content)
+		}
+	}
+	if r.IsError && len(block.Content) == 0 {
+		// "content cannot be empty if is_error is true", says the API.
+		block.Content = []any{textBlock{"text", "The call failed without a message."}}
+	}
+	return block
+}
+
+// toolName returns name as the API accepts it in a call. Only a call that named
+// no tool of ours, and so was never run, is changed by it.
+func toolName(name string) string {
+	if name == "" {
+		return "no_name"
+	}
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return clean[:min(len(clean), 64)]
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// isObject reports whether s is one JSON object.
+func isObject(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
+}
+
+func isRedacted(raw string) bool {
+	var block struct{ Type string }
+	return json.Unmarshal([]byte(raw), &block) == nil && block.Type == "redacted_thinking"
+}

@@ -1,0 +1,191 @@
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/llm"
+	"pawl/run"
+)
+
+func TestTheWaitIsWhatTheProviderAsksFor(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name    string
+		headers []string
+		want    time.Duration
+	}{
+		{"nothing", nil, 0},
+		{"milliseconds before seconds", []string{"retry-after-ms", "250", "retry-after", "9"}, 250 * time.Millisecond},
+		{"seconds", []string{"retry-after", "1.5"}, 1500 * time.Millisecond},
+		{"a date by the server's clock", []string{"retry-after", "Fri, 20 Nov 2026 10:00:07 GMT", "Date", "Fri, 20 Nov 2026 10:00:00 GMT"}, 7 * time.Second},
+		{"a date that is over", []string{"retry-after", "Fri, 20 Nov 2026 10:00:00 GMT"}, 0},
+		{"nonsense", []string{"retry-after", "soon"}, 0},
+		{"not a number", []string{"retry-after", "NaN"}, 0},
+		{"for ever", []string{"retry-after", "1e300"}, maxWait},
+		{"the latest of the limits that are spent", []string{
+			"anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset", "2026-11-20T12:00:05Z",
+			"anthropic-ratelimit-tokens-reset", "2026-11-20T12:00:08Z",
+			"anthropic-ratelimit-input-tokens-remaining", "5000", "anthropic-ratelimit-input-tokens-reset", "2026-11-20T12:01:00Z"}, 8 * time.Second},
+	} {
+		h := http.Header{}
+		for i := 0; i < len(c.headers); i += 2 {
+			h.Set(c.headers[i], c.headers[i+1])
+		}
+		if got := wait(h, now); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// ask sends one request to a server and returns the error.
+func ask(t *testing.T, o Options) *llm.Error {
+	t.Helper()
+	r := llm.Request{Model: "m", Messages: []llm.Message{{Role: run.User, Body: []byte(`[{"type":"text","text":"x"}]`)}}}
+	for _, err := range New(o).Stream(t.Context(), r) {
+		var e *llm.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("no *llm.Error: %v", err)
+		}
+		return e
+	}
+	t.Fatal("nothing came")
+	return nil
+}
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close() // nobody listens there now
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the handshake
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	nameless := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.DNSError{Err: "no such host", Name: "api.example"}
+	}}}
+	for _, c := range []struct {
+		name, want string
+		options    Options
+	}{
+		{"nobody listens", "http://" + address, Options{BaseURL: "http://user:hunter2@" + address + "/path"}},
+		{"a name that does not exist", "http://api.example", Options{BaseURL: "http://api.example", HTTPClient: nameless}},
+		{"a certificate that nobody trusts", secure.URL, Options{BaseURL: secure.URL}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := ask(t, c.options)
+			if want := "cannot reach " + c.want; e.Kind != run.ErrOverloaded || !strings.HasPrefix(e.Message, want) {
+				t.Errorf("got %v, want overloaded with %q", e, want)
+			}
+			if strings.Contains(e.Error()+e.Err.Error(), "hunter2") {
+				t.Errorf("the error tells the password: %v", e)
+			}
+		})
+	}
+}
+
+func TestARedirectIsNotFollowedWithTheKey(t *testing.T) {
+	t.Parallel()
+	elsewhere := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the request went on, key %q", r.Header.Get("x-api-key"))
+	})
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+	})
+	if e := ask(t, Options{BaseURL: url, Key: "sk-secret"}); e.Kind != run.ErrInvalid || e.Status != 307 || !strings.Contains(e.Message, "redirects") {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestAnErrorWithoutEndIsReadToALimit(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+		for {
+			if _, err := io.WriteString(w, strings.Repeat("é<p>Bad gateway</p>", 1000)); err != nil {
+				return
+			}
+		}
+	})
+	if e := ask(t, Options{BaseURL: url}); e.Kind != run.ErrOverloaded || e.Status != 502 || len(e.Message) > maxMessage || !strings.Contains(e.Message, "Bad gateway") {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestAnAnswerSaidToBeCompressedThatIsNotIsAnError(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, "this is no gzip")
+	})
+	if e := ask(t, Options{BaseURL: url}); e.Kind != run.ErrBrokenStream || !strings.Contains(e.Message, "gzip") {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestTheRequestCarriesWhatTheAPIWants(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) { got = r; w.WriteHeader(500) })
+	ask(t, Options{BaseURL: url + "/v1/", Key: " sk-secret\n"})
+	if got.URL.Path != "/v1/messages" || got.Header.Get("x-api-key") != "sk-secret" || got.Header.Get("anthropic-version") != "2023-06-01" || got.Header.Get("Accept") != "text/event-stream" {
+		t.Errorf("%s with %v", got.URL, got.Header)
+	}
+}
+
+func TestARequestIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		tries++
+		w.Header().Set("x-should-retry", "true")
+		w.WriteHeader(529)
+	})
+	if ask(t, Options{BaseURL: url}); tries != 1 {
+		t.Errorf("%d tries, want 1: a worker decides about more", tries)
+	}
+}
+
+func TestRecordedErrorBodiesHaveAMessage(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(recordings + "/errors/*/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
+	}
+	p := New(Options{})
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := p.statusError(400, http.Header{}, string(body)); e.Message == "" || len(e.Message) > maxMessage {
+			t.Errorf("%s: %q", file, e.Message)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pawl/run"
+)
+
+// An Encoder keeps the encoded messages of one run, so that a request encodes
+// only what is new in the conversation. What is no longer in the conversation is
+// let go. It is not safe for concurrent use.
+type Encoder struct {
+	provider Provider
+	kept     []encoded // of the conversation as it was last, in its order
+}
+
+type encoded struct {
+	name name
+	role run.Role
+	body json.RawMessage
+}
+
+// A name stands for a message's content; see [run.Message.Rev].
+type name struct {
+	id  string
+	rev int
+}
+
+// NewEncoder returns an encoder for the wire of p. Another provider needs another one.
+func NewEncoder(p Provider) *Encoder { return &Encoder{provider: p} }
+
+// Messages returns a conversation as the wire wants it; messages that have
+// nothing to say there are left out. The bodies are kept by the encoder and must
+// not be changed.
+func (e *Encoder) Messages(conversation []run.Message) ([]Message, error) {
+	// A conversation mostly grows at its end. Only when a compaction moved what
+	// was kept is it looked up by name.
+	var moved map[name]encoded
+	next := make([]encoded, 0, len(conversation)+len(conversation)/8+8)
+	out := make([]Message, 0, len(conversation))
+	for i, m := range conversation {
+		n := name{m.ID, m.Rev}
+		have, ok := encoded{}, false
+		switch {
+		case i < len(e.kept) && e.kept[i].name == n:
+			have, ok = e.kept[i], true
+		case i < len(e.kept) || moved != nil:
+			if moved == nil {
+				moved = make(map[name]encoded, len(e.kept)-i)
+				for _, k := range e.kept[i:] {
+					moved[k.name] = k
+				}
+			}
+			have, ok = moved[n]
+		}
+		if !ok {
+			body, err := e.provider.Encode(m)
+			if err != nil {
+				return nil, fmt.Errorf("message %s: %w", m.ID, err)
+			}
+			have = encoded{n, m.Role, body}
+		}
+		next = append(next, have)
+		if have.body != nil {
+			out = append(out, Message{Role: have.role, Body: have.body})
+		}
+	}
+	e.kept = next
+	return out, nil
+}

@@ -1,0 +1,15 @@
+package script_test
+
+import (
+	"testing"
+	"time"
+
+	"pawl/llm"
+	"pawl/llm/llmtest"
+	"pawl/llm/script"
+)
+
+func TestTheScriptedModelDoesWhatEveryProviderDoes(t *testing.T) {
+	t.Parallel()
+	llmtest.Run(t, llmtest.Wire{Direct: func(s script.Script, idle time.Duration) llm.Provider { return script.New(s, idle) }})
+}

@@ -1,0 +1,79 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/run"
+)
+
+// A Classification is what a shell command would do to the world, told from its
+// syntax tree.
+type Classification struct {
+	// Class is [run.Reads] only if every part of the command is known to read,
+	// and [run.Writes] otherwise.
+	Class run.Class
+	Waits bool // it spends its time waiting: sleeps 5 s or more, follows a file
+	// Programs are the programs it names, in the order met, each once.
+	Programs []string
+	// Paths are what may be names of files, relative to the folder the command
+	// starts in or absolute. Whether a link on the way leads out of the workspace
+	// is for the caller to look; see [Request]. A path with ".." is given twice,
+	// the second time cleaned: the kernel goes the first way, cd the second.
+	Paths []string
+	// Patterns are the same with * and ? for the shell to expand.
+	Patterns []string
+}
+
+// Classify classifies a shell command. What it does not understand writes.
+func Classify(command string) Classification {
+	s := read(command)
+	c := Classification{Class: s.class(), Waits: s.waits}
+	add := func(list *[]string, more ...string) {
+		for _, x := range more {
+			if !slices.Contains(*list, x) {
+				*list = append(*list, x)
+			}
+		}
+	}
+	addPaths := func(list *[]string, paths ...string) {
+		for _, p := range paths {
+			add(list, p)
+			if strings.Contains(p, "..") {
+				add(list, path.Clean(p))
+			}
+		}
+	}
+	for _, p := range s.parts {
+		if p.guess {
+			continue
+		}
+		if p.words[0].kind == static {
+			add(&c.Programs, p.program())
+		}
+		for _, w := range lookAt(p).paths {
+			switch {
+			case w.kind == static:
+				addPaths(&c.Paths, p.places(w.text)...)
+			case w.kind == pattern:
+				addPaths(&c.Patterns, p.places(w.text)...)
+			}
+		}
+	}
+	addPaths(&c.Paths, s.inputs...)
+	return c
+}
+
+// class returns the script's class.
+func (s *script) class() run.Class {
+	if len(s.faults) > 0 || len(s.unknown) > 0 || len(s.writes) > 0 || len(s.parts) == 0 {
+		return run.Writes
+	}
+	for _, p := range s.parts {
+		if p.guess || !lookAt(p).reads {
+			return run.Writes
+		}
+	}
+	return run.Reads
+}

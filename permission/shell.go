@@ -1,0 +1,455 @@
+package permission
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds against commands made to exhaust whoever reads them; past them a
+// command is one that cannot be known.
+const (
+	maxCommand = 64 << 10 // bytes
+	maxDepth   = 8        // scripts inside scripts: sh -c "sh -c …"
+	maxParts   = 500
+	maxSources = 50 // texts of shell within the command
+	maxDirs    = 16 // folders a command may be in after conditional cds
+)
+
+// A script is what a shell command consists of, as far as it can be known
+// without running it.
+type script struct {
+	parts []*part
+	// faults is why the text is no command at all.
+	faults []string
+	// unknown is what cannot be known before it runs, or changes what the rest
+	// means: a program whose name is computed, eval, a function. It may do
+	// anything.
+	unknown []string
+	// unsure is what is not simple enough to be covered by rules, though all its
+	// parts are seen: a subshell, a loop, an assignment.
+	unsure []string
+	writes []string // targets of redirections that write
+	inputs []string // files that redirections read, relative to the start
+	waits  bool     // it spends its time waiting
+}
+
+// A part is one simple command: a program and its words.
+type part struct {
+	words []word
+	text  string // as it was written
+	// dirs are the folders it may run in, relative to where the command starts.
+	// Empty: not known.
+	dirs []string
+	// guess marks what may be a command inside a wrapper whose options we do not
+	// know. It counts for deny and ask rules only.
+	guess bool
+}
+
+// program returns the program's name as written.
+func (p *part) program() string { return p.words[0].text }
+
+// read reads a shell command. It never fails: what it does not understand is
+// in unknown.
+func read(command string) *script {
+	r := &reader{dirs: []string{"."}}
+	r.source(command, false)
+	if r.exhausted {
+		r.isUnknown("there is too much in it to be looked at")
+	}
+	return &r.script
+}
+
+// A reader walks a syntax tree.
+type reader struct {
+	script
+	src    string
+	dirs   []string // where the next command may run, relative to the start; empty: not known
+	ok     []string // where it runs if the last one succeeded; nil: in dirs
+	inLoop bool
+	guess  bool
+	depth  int
+
+	sources   int
+	exhausted bool // a bound was met: something was not looked at
+}
+
+// source reads a text of shell, or one inside another (sh -c).
+func (r *reader) source(text string, guess bool) {
+	switch {
+	case strings.ContainsRune(text, 0):
+		r.faults = append(r.faults, "it holds a zero byte")
+		return
+	case strings.TrimSpace(text) == "" && r.depth == 0:
+		r.faults = append(r.faults, "it is empty")
+		return
+	case len(text) > maxCommand:
+		r.isUnknown("it is too long to be looked at")
+		return
+	case r.depth >= maxDepth, r.sources >= maxSources:
+		r.exhausted = true
+		return
+	}
+	r.sources++
+	src, was := r.src, r.guess
+	r.src, r.guess = text, guess
+	r.depth++
+	stmts, err := parse(text)
+	r.stmts(stmts)
+	if err != nil {
+		r.isUnknown("it is not valid shell: " + err.Error())
+	}
+	r.depth--
+	r.src, r.guess = src, was
+}
+
+// parse returns the statements of a text up to its first syntax error, and the
+// error: what stands before it is looked at too, for a deny rule might name it.
+func parse(text string) (stmts []*syntax.Stmt, err error) {
+	// The parser is a library, its input is hostile, and a decision must come
+	// back whatever happens in it.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser broke: %v", r)
+		}
+	}()
+	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	for st, e := range p.StmtsSeq(strings.NewReader(text)) {
+		// No break: v3.14.1 goes on after an error and panics if nobody listens.
+		if e != nil && err == nil {
+			err = e
+		}
+		if err == nil {
+			stmts = append(stmts, st)
+		}
+	}
+	return stmts, err
+}
+
+func (r *reader) isUnknown(what string) { r.unknown = append(r.unknown, what) }
+func (r *reader) isUnsure(what string)  { r.unsure = append(r.unsure, what) }
+
+func (r *reader) stmts(list []*syntax.Stmt) {
+	for _, st := range list {
+		r.stmt(st)
+	}
+}
+
+func (r *reader) stmt(st *syntax.Stmt) {
+	for _, redirect := range st.Redirs {
+		r.redirect(redirect)
+	}
+	r.ok = nil
+	r.command(st.Cmd)
+	if r.ok == nil || st.Negated || st.Background || st.Coprocess {
+		r.ok = r.dirs
+	}
+}
+
+func (r *reader) command(cmd syntax.Command) {
+	switch c := cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		r.call(c)
+	case *syntax.BinaryCmd:
+		r.binary(c)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			r.stmt(c.Stmt)
+		}
+	case *syntax.Subshell:
+		r.isUnsure("a subshell")
+		r.stmts(c.Stmts)
+	case *syntax.Block:
+		r.isUnsure("a block")
+		r.stmts(c.Stmts)
+	case *syntax.IfClause:
+		r.isUnsure("a condition")
+		for ; c != nil; c = c.Else {
+			r.stmts(c.Cond)
+			r.stmts(c.Then)
+		}
+	case *syntax.WhileClause:
+		r.isUnsure("a loop")
+		r.loop(c.Cond, c.Do)
+	case *syntax.ForClause:
+		r.isUnsure("a loop")
+		if items, ok := c.Loop.(*syntax.WordIter); ok && !c.Select {
+			for _, w := range items.Items {
+				r.inside(w)
+			}
+		} else {
+			r.isUnknown("a loop over arithmetic or answers")
+			r.inside(c.Loop)
+		}
+		r.loop(nil, c.Do)
+	case *syntax.CaseClause:
+		r.isUnsure("a case distinction")
+		r.inside(c.Word)
+		for _, item := range c.Items {
+			for _, w := range item.Patterns {
+				r.inside(w)
+			}
+			r.stmts(item.Stmts)
+		}
+	case *syntax.TestClause:
+		r.isUnsure("a [[ ]] test")
+		r.test(c)
+	case *syntax.FuncDecl:
+		r.isUnknown("it defines a function")
+		if c.Body != nil {
+			r.stmt(c.Body)
+		}
+	case *syntax.CoprocClause:
+		r.isUnknown("it starts a coprocess")
+		if c.Stmt != nil {
+			r.stmt(c.Stmt)
+		}
+	case *syntax.DeclClause:
+		r.isUnknown(c.Variant.Value + " changes variables that other commands see")
+		r.inside(c)
+	default: // arithmetic, let, and what a later parser may know
+		r.isUnknown("shell arithmetic, which can run commands")
+		r.inside(cmd)
+	}
+}
+
+func (r *reader) loop(cond, body []*syntax.Stmt) {
+	was := r.inLoop
+	r.inLoop = true
+	r.stmts(cond)
+	r.stmts(body)
+	r.inLoop = was
+}
+
+// binary reads "a && b", "a || b" and "a | b".
+func (r *reader) binary(c *syntax.BinaryCmd) {
+	r.stmt(c.X)
+	left, leftOK := r.dirs, r.ok
+	if c.Op == syntax.AndStmt {
+		r.dirs = leftOK // "cd sub && …": what follows runs there and nowhere else
+	}
+	r.stmt(c.Y)
+	ok := r.ok
+	if c.Op != syntax.AndStmt {
+		ok = union(leftOK, ok)
+	}
+	r.dirs = union(left, r.dirs)
+	r.ok = ok
+}
+
+// test reads [[ … ]]. Some of its operators evaluate arithmetic, and with it
+// command substitutions in the value of a variable.
+func (r *reader) test(c *syntax.TestClause) {
+	syntax.Walk(c, func(n syntax.Node) bool {
+		op := ""
+		switch n := n.(type) {
+		case *syntax.UnaryTest:
+			op = n.Op.String()
+		case *syntax.BinaryTest:
+			op = n.Op.String()
+		}
+		switch op {
+		case "-v", "-R", "-eq", "-ne", "-lt", "-gt", "-le", "-ge":
+			r.isUnknown("[[ " + op + " ]] evaluates arithmetic, which can run commands")
+		}
+		return true
+	})
+	r.inside(c)
+}
+
+// inside looks for commands within a word, a here-document or an expression:
+// substitutions, and expansions that run something.
+func (r *reader) inside(n syntax.Node) {
+	if n == nil {
+		return
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			r.isUnsure("a command substitution")
+			if n.TempFile || n.ReplyVar {
+				r.isUnknown("a substitution of another shell")
+			}
+			r.stmts(n.Stmts)
+			return false
+		case *syntax.ProcSubst:
+			r.isUnsure("a process substitution")
+			r.stmts(n.Stmts)
+			return false
+		case *syntax.ArithmExp:
+			r.isUnknown("shell arithmetic, which can run commands")
+		case *syntax.ParamExp:
+			if n.Index != nil || n.Slice != nil || n.Excl || n.Names != 0 ||
+				n.Exp != nil && (n.Exp.Op == syntax.OtherParamOps || n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				r.isUnknown("an expansion that can run commands or change variables")
+			}
+		}
+		return true
+	})
+}
+
+// redirect reads one redirection.
+func (r *reader) redirect(rd *syntax.Redirect) {
+	if rd.Hdoc != nil {
+		r.inside(rd.Hdoc)
+		if wordOf(rd.Hdoc).kind == dynamic {
+			r.isUnsure("a here-document with expansions")
+		}
+	}
+	if rd.Word == nil {
+		return
+	}
+	r.inside(rd.Word)
+	w := wordOf(rd.Word)
+	switch rd.Op {
+	case syntax.Hdoc, syntax.DashHdoc: // the word is where it ends
+	case syntax.WordHdoc:
+		if w.kind == dynamic {
+			r.isUnsure("an expansion")
+		}
+	case syntax.DplIn, syntax.DplOut:
+		if w.kind != static || w.text != "-" && strings.Trim(w.text, "0123456789-") != "" {
+			r.writes = append(r.writes, w.source)
+		}
+	case syntax.RdrIn:
+		switch {
+		case w.kind != static:
+			r.isUnsure("the name of the file it reads is an expansion")
+		case strings.HasPrefix(w.text, "/dev/tcp/"), strings.HasPrefix(w.text, "/dev/udp/"):
+			r.isUnknown("a network connection")
+		default:
+			r.inputs = append(r.inputs, joinAll(r.dirs, w.text)...)
+		}
+	default: // every other one opens its file for writing
+		if w.kind != static || w.text != "/dev/null" && w.text != "/dev/stdout" && w.text != "/dev/stderr" {
+			r.writes = append(r.writes, w.source)
+		}
+	}
+}
+
+// call reads a simple command.
+func (r *reader) call(c *syntax.CallExpr) {
+	for _, a := range c.Assigns {
+		if a.Value != nil {
+			r.inside(a.Value)
+		}
+		if a.Array != nil {
+			r.inside(a.Array)
+		}
+		if a.Index != nil {
+			r.isUnknown("an assignment to an element, whose index can run commands")
+			r.inside(a.Index)
+		}
+		what := "an assignment to " + a.Name.Value
+		if len(c.Args) > 0 || strings.ToLower(a.Name.Value) != a.Name.Value {
+			r.isUnknown(what)
+		} else {
+			r.isUnsure(what)
+		}
+	}
+	if len(c.Args) == 0 {
+		return
+	}
+	p := &part{dirs: r.dirs, guess: r.guess, text: r.text(c.Args)}
+	for _, arg := range c.Args {
+		r.inside(arg)
+		w := wordOf(arg)
+		p.words = append(p.words, w)
+		if strings.ContainsFunc(w.text, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' || c == 0x7f }) {
+			r.isUnsure("control characters")
+		}
+	}
+	r.part(p)
+}
+
+// part takes a simple command in, and what it would run in turn.
+func (r *reader) part(p *part) {
+	if len(r.parts) >= maxParts {
+		r.exhausted = true
+		return
+	}
+	if p.words[0].kind != static {
+		r.isUnknown("the name of the program is only known when it runs")
+	} else if !plainName(p.program()) {
+		r.isUnknown("the name of the program holds odd characters")
+	}
+	r.parts = append(r.parts, p)
+	switch p.program() {
+	case "cd":
+		r.cd(p)
+	case "pushd", "popd":
+		r.dirs = nil
+	}
+	if waits(p, r.inLoop) {
+		r.waits = true
+	}
+	r.through(p)
+}
+
+// cd follows the shell to another folder. It may also fail, and then the
+// commands behind it run where it was.
+func (r *reader) cd(p *part) {
+	if len(p.words) != 2 || p.words[1].kind != static || strings.HasPrefix(p.words[1].text, "-") {
+		r.dirs = nil
+		r.isUnsure("a cd whose target is not known")
+		return
+	}
+	r.ok = joinAll(r.dirs, p.words[1].text)
+	r.dirs = union(r.dirs, r.ok)
+}
+
+// text returns words as they were written.
+func (r *reader) text(words []*syntax.Word) string {
+	from, to := words[0].Pos().Offset(), words[len(words)-1].End().Offset()
+	if to > uint(len(r.src)) || from > to {
+		return ""
+	}
+	return r.src[from:to]
+}
+
+// plainName reports whether a program's name has no character that only looks
+// like another, or that another shell would expand.
+func plainName(name string) bool {
+	return name == "[" || name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_./+-@:,", c))
+	})
+}
+
+// joinAll returns to as seen from each of dirs. The result is not cleaned: the
+// kernel takes "link/.." for the parent of what the link leads to.
+func joinAll(dirs []string, to string) []string {
+	if path.IsAbs(to) {
+		return []string{to}
+	}
+	var all []string
+	for _, d := range dirs {
+		if d == "." {
+			all = append(all, to)
+		} else {
+			all = append(all, d+"/"+to)
+		}
+	}
+	return all
+}
+
+// union returns what is in a or b; nothing if one of them is not known, or if
+// there is too much.
+func union(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	all := append([]string(nil), a...)
+	for _, d := range b {
+		if !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	if len(all) > maxDirs {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,486 @@
+package permission_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// everyday is what people and models type all day to look around.
+var everyday = strings.Split(strings.TrimSpace(`
+ls
+ls -la
+ls -la src/
+ls *.go
+pwd
+cd src && ls
+cd src && cat ../go.mod
+cat README.md
+cat -n main.go | head -50
+cat a.txt b.txt
+head -n 20 main.go
+head -50 main.go
+tail -n 100 log.txt
+tail -5 log.txt
+wc -l *.go
+wc -l main.go
+grep -rn "TODO" .
+grep -n "func main" cmd/pawl/main.go
+grep -rn --include="*.go" "interface {" src
+grep -E "^(foo|bar)" file.txt
+grep -c x file.txt
+grep -A3 -B2 "/api/v1" routes.go
+grep foo *.md
+rg -n "foo"
+rg "TODO|FIXME" -g '*.go' src
+rg --files
+rg -l foo | head -20
+rg -i -C 3 "bar" src/
+find . -name '*.go'
+find . -type f -name "*_test.go" -not -path './vendor/*'
+find . -maxdepth 2 -type d
+find src -newer go.mod
+find . -name '*.go' | wc -l
+git status
+git status --short
+git log --oneline -20
+git log --oneline --graph --all | head -30
+git log -p -1
+git log --format='%h %s' main..HEAD
+git diff
+git diff --stat HEAD~1
+git diff main...HEAD -- src/
+git show HEAD
+git show HEAD:go.mod
+git show --stat HEAD
+git branch
+git branch -a
+git branch --show-current
+git remote -v
+git rev-parse HEAD
+git rev-parse --show-toplevel
+git rev-parse --abbrev-ref HEAD
+git blame -L 10,20 main.go
+git ls-files
+git ls-files | grep test
+git stash list
+git tag -l
+git config --get user.name
+git grep -n "foo"
+git describe --tags
+git --no-pager log -3
+git -C sub status
+echo hello
+echo "done"
+echo "exit: $?"
+date
+date +%Y-%m-%d
+date -u +%FT%TZ
+whoami
+uname -a
+which go
+type go
+command -v node
+go version
+go env GOPATH
+go list ./...
+go list -m all
+go doc fmt.Println
+node --version
+python3 --version
+sed -n '1,50p' main.go
+sed -n 10,20p main.go
+sed 's/foo/bar/' a.txt
+sed -n '/func main/,/^}/p' main.go
+awk '{print $1}' file.txt
+awk -F: '{print $1, $3}' users.txt
+sort names.txt | uniq -c | sort -rn | head
+sort -k2 -n data.txt
+cut -d, -f1 data.csv
+cut -d / -f 2 paths.txt
+tr a-z A-Z
+tr '/' '_'
+diff a.txt b.txt
+diff -u a.txt b.txt
+stat main.go
+file main.go
+du -sh .
+du -sh src
+df -h
+tree -L 2
+jq '.name' package.json
+jq -r '.scripts | keys[]' package.json
+cat package.json | jq .dependencies
+test -f go.mod && echo yes
+[ -d src ] && ls src
+true
+sleep 1
+ls 2>/dev/null
+ls nothing 2>&1 | head
+ls -la && git status && git diff
+grep -q foo file.txt || echo missing
+basename src/main.go
+realpath main.go
+md5sum go.sum
+sha256sum go.sum
+printf '%s\n' a b
+nl main.go
+ps -ef
+id
+hostname
+xxd -l 64 file.bin
+time ls
+! grep -q foo file.txt
+`), "\n")
+
+func TestEverydayReadingRunsWithoutAQuestion(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	for _, command := range everyday {
+		if d := ask(nil, command, "/work"); d.Verdict != permission.Allow {
+			asked++
+			t.Logf("%s: %s", command, d.Reason)
+		}
+		if c := permission.Classify(command); c.Class != run.Reads {
+			t.Errorf("%s: %s, want reads", command, c.Class)
+		}
+	}
+	if rate := 1 - float64(asked)/float64(len(everyday)); rate < 0.98 {
+		t.Errorf("%.1f %% of %d run, want 98 %%", rate*100, len(everyday))
+	}
+}
+
+func TestWhatMayWriteIsNotClassedAsReading(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"", "   ", "ls |", "echo 'unclosed", "ls\x00",
+		"touch x", "go test ./...", "go vet ./...", "go env -w GOFLAGS=-x", "go env GOFLAGS=-x", "go list -export ./...",
+		"ls > x", "ls >> x", "ls &> x", "ls >& x", "ls <> x", "> x", "cat < /dev/tcp/host/80",
+		"sort -o x y", "sort --outp=x y", "sort -ox y", "uniq a b", "sed -i s/a/b/ f", "sed 's/a/b/w x' f", "sed -n 'w x' f", "sed 'r /etc/passwd' f",
+		"sed -e p -e 'e id' f", "sed --in-place=x p f", "sed -f x f", "sed '1!{e id\n}' f",
+		"find . -delete", "find . -exec cat {} +", "find . -fprint x", "find . -fls x", "find -files0-from x",
+		"awk 'BEGIN{system(\"id\")}'", "awk '{print > \"x\"}' f", "awk -f x f", "awk -i inplace 1 f", "awk '{print | \"sh\"}' f",
+		"rg --pre x y", "rg -z y", "rg --pre=x y", "rg --hostname-bin=x y", "fd -x rm", "fd foo -X rm",
+		"git commit -m x", "git branch new", "git branch -D x", "git tag v1", "git remote add a b", "git config user.name x",
+		"git -c core.pager=x log", "git --exec-path=x status", "git diff --ext-diff", "git diff --outp=x", "git log --output x", "git grep -Ox y", "git grep --open=x y",
+		"git stash", "git reflog expire --all", "git bisect run x", "git unknown-alias", "git show --textconv",
+		"date -s now", "date 010100002030", "hostname x", "tree -o x", "file -C -m x", "xxd -r a b", "xxd a b", "base64 -o x y", "jq . f > f",
+		"PATH=. ls", "LD_PRELOAD=./x.so ls", "IFS=x; ls", "GIT_EXTERNAL_DIFF=x git diff", "x=1 ls", "export X=1", "declare X=1",
+		"$X", "`x`", "$(echo ls)", "${x:-ls} y", "l{s,x}", "$'ls'", "l?", "~/x",
+		"eval ls", ". ./x", "source x", "sh -c ls", "bash x", "env ls", "xargs ls", "timeout 5 ls", "nohup ls", "sudo ls", "exec ls",
+		"f() { ls; }", "ls() { rm x; }; ls", "coproc ls", "trap 'rm x' EXIT", "alias ls=rm",
+		"echo $(touch x)", "cat <(touch x)", "cat <<EOF\n$(touch x)\nEOF", "echo \"`touch x`\"", "[[ -v a[$(touch x)] ]]", "echo $((a[$(touch x)]))",
+		"echo ${x:=y}", "echo ${x@P}", "echo ${a[$(touch x)]}", "printf -v x y", "test -v 'a[$(touch x)]'", "((x=1))", "let x=1", "[ 'a[$(x)]' -eq 1 ]",
+		"for f in a; do rm $f; done", "if rm x; then ls; fi", "while rm x; do ls; done", "case x in y) rm x;; esac", "( rm x )", "{ rm x; }",
+		"./ls", "/tmp/ls", "../ls", "LS", "sort $X", "find . $X", "git diff $X", "sort *.txt",
+		"ls\u200b", "ｌｓ", "tee x", "select x in a; do ls; done",
+	} {
+		if c := permission.Classify(command); c.Class != run.Writes {
+			t.Errorf("%q is classed as %s", command, c.Class)
+		}
+		if d := ask(nil, command, "/work"); d.Verdict == permission.Allow {
+			t.Errorf("%q is allowed: %s", command, d.Reason)
+		}
+	}
+}
+
+func TestReadingInACompoundIsReading(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"(cd src && ls)", "{ ls; pwd; }", "for f in a b; do cat $f; done", "if test -f x; then cat x; fi",
+		"while true; do sleep 1; done", "echo $(git rev-parse HEAD)", "cat <(ls)", "x=$(pwd); echo $x", "[[ -f x ]] && cat x",
+		"cat $FILE", "case $x in a) ls;; esac", "cat <<EOF\n$HOME\nEOF",
+	} {
+		if c := permission.Classify(command); c.Class != run.Reads {
+			t.Errorf("%q is classed as %s, want reads", command, c.Class)
+		}
+	}
+}
+
+func TestWhatSpendsItsTimeWaitingIsSeen(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]bool{
+		"sleep 5":                              true,
+		"sleep 4":                              false,
+		"sleep 0.1m":                           true,
+		"sleep 2 3":                            true,
+		"make && sleep 30 && cat log":          true,
+		"until curl -s x; do sleep 1; done":    true,
+		"tail -f log":                          true,
+		"tail -n 5 log":                        false,
+		"ls":                                   false,
+		"echo sleep 30":                        false,
+		"sleep NaN":                            false,
+		"sleep 99999999999999999999999999999d": true,
+	} {
+		if got := permission.Classify(command).Waits; got != want {
+			t.Errorf("%s: waits is %v, want %v", command, got, want)
+		}
+	}
+}
+
+func TestClassifyNamesProgramsAndFiles(t *testing.T) {
+	t.Parallel()
+	got := permission.Classify(`cd sub && cat ../a "b c" && grep -f pat.txt /x/y *.go < in | sort; ls`)
+	want := permission.Classification{
+		Class:    run.Reads,
+		Programs: []string{"cd", "cat", "grep", "sort", "ls"},
+		Paths:    []string{"sub", "sub/../a", "a", "sub/b c", "sub/pat.txt", "/x/y", "sub/in"},
+		Patterns: []string{"sub/*.go"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestPathsAreJudgedFromTheFolderTheyAreUsedIn(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]permission.Verdict{
+		"cat /work/a":                  permission.Allow,
+		"cat /work/../etc/passwd":      permission.Ask,
+		"cat /workshop/a":              permission.Ask,
+		"cat a/../../x":                permission.Ask,
+		"cd sub && cat ../a":           permission.Allow,
+		"cd sub && cd ../.. && ls":     permission.Ask,
+		"cd sub; cat ../a":             permission.Ask, // the cd may have failed
+		"cd .. && ls":                  permission.Ask,
+		"cd && ls":                     permission.Ask,
+		"cd - && ls":                   permission.Ask,
+		"cd /etc && cat passwd":        permission.Ask,
+		"ls | cd sub | cat x":          permission.Allow,
+		"cat ~/.ssh/id_rsa":            permission.Ask,
+		"cat file:///etc/passwd":       permission.Ask,
+		"grep -f/etc/shadow x":         permission.Ask,
+		"grep --file=/etc/shadow x":    permission.Ask,
+		"grep -f /etc/shadow x":        permission.Ask,
+		"grep --fil /etc/shadow x":     permission.Ask,
+		"grep --regex=x /etc/shadow":   permission.Ask,
+		"grep -e x /etc/shadow":        permission.Ask,
+		"head -qn 1 /etc/shadow":       permission.Ask,
+		"ls -la/etc":                   permission.Ask,
+		"diff --to-file=/etc/shadow .": permission.Ask,
+		"wc --files0-from=/etc/x":      permission.Ask,
+		"date -r /etc/shadow":          permission.Ask,
+		"cat .env":                     permission.Ask,
+		"cat config/.env.local":        permission.Ask,
+		"cat *.pem":                    permission.Ask,
+		"cat < .env":                   permission.Ask,
+		"grep KEY .ENV":                permission.Ask,
+		"git show HEAD:.env":           permission.Ask,
+		"cat .en*":                     permission.Ask,
+		"cat e*":                       permission.Ask,
+		"ls ../*.go":                   permission.Ask,
+		"sort < /dev/null":             permission.Allow,
+		"cat /dev/sda":                 permission.Ask,
+	} {
+		if got := ask(nil, command, "/work"); got.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, got.Verdict, got.Reason, want)
+		}
+	}
+	in := permission.Request{Tool: "shell", Command: "cat ../a", Workspace: "/work", Dir: "/work/sub"}
+	if got := permission.Rules(nil).Decide(in, permission.Default); got.Verdict != permission.Allow {
+		t.Errorf("cat ../a in a folder of the workspace: %s (%s)", got.Verdict, got.Reason)
+	}
+}
+
+func TestRulesOfTheShellMatchWords(t *testing.T) {
+	t.Parallel()
+	const a, k, d = permission.Allow, permission.Ask, permission.Deny
+	for _, c := range []struct {
+		allow, ask, deny string // rules, separated by semicolons
+		command          string
+		want             permission.Verdict
+	}{
+		{allow: "go test *", command: "go test ./...", want: a},
+		{allow: "go test *", command: "go test", want: a},
+		{allow: "go test *", command: "cd pkg && go test -run 'TestX$' ./... 2>&1 | tail -20", want: a},
+		{allow: "go test *", command: "time go test ./...", want: a},
+		{allow: "go test *", command: "go test ./... | sh", want: k},
+		{allow: "go test *", command: "go test -exec=sudo ./...", want: k},
+		{allow: "go test *", command: "go test --exec sudo ./...", want: k},
+		{allow: "go test -exec sudo *", command: "go test -exec sudo ./...", want: a},
+		{allow: "go test *", command: "GOFLAGS=-exec=x go test", want: k},
+		{allow: "go test *", command: "timeout 60 go test ./...", want: k},
+		{allow: "go test *;timeout *", command: "timeout 60 go test ./...", want: a},
+		{allow: "go test *;timeout *", command: "timeout 60 rm x", want: k},
+		{allow: "go test *", command: "go test $PKG", want: k},
+		{allow: "go test *", command: "go test ./{a,b}", want: k},
+		{allow: "go test *", command: "go test > out", want: k},
+		{allow: "go test *", command: "go test & touch x", want: k},
+		{allow: "npm test", command: "npm test", want: a},
+		{allow: "npm test", command: "npm test x", want: k},
+		{allow: "npm run *", command: "npm run build && npm run lint", want: a},
+		{allow: "git diff *", command: "git difftool", want: k},
+		{allow: "git diff *", command: "git diff; rm x", want: k},
+		{allow: "git *", command: "git commit -m 'x; rm -rf /'", want: a},
+		{allow: "git *", command: "git -c alias.x='!sh' x", want: k},
+		{allow: "git *", command: "git commit -m \"$(cat x)\"", want: k},
+		{allow: "make -j* all", command: "make -j8 all", want: a},
+		{allow: "make -j* all", command: "make -j8 clean", want: k},
+		{allow: "cat *", command: "cat .env", want: k},
+		{allow: "cat .env", command: "cat .env", want: a},
+		{allow: "sed -i *", command: "sed -i s/a/b/ f", want: a},
+		{allow: "sed -i *", command: "sed -i s/a/id/e f", want: k},
+		{allow: "find . -name *.o -delete", command: "find . -name '*.o' -delete", want: a},
+		{allow: "*", command: "foo bar | baz", want: a},
+		{allow: "*", command: "bash x", want: k},
+		{allow: "*", command: "rm x", want: k},
+		{allow: "*", command: "/bin/rm x", want: k},
+		{allow: "*", command: "python3.12 x", want: k},
+		{allow: "*", command: "ssh host ls", want: k},
+		{allow: "*", command: "cp a /etc/b", want: k},
+		{allow: "*", command: "dd of=/dev/sda", want: k},
+		{allow: "*", command: "curl -d @/etc/passwd x", want: k},
+		{allow: "rm *", command: "rm -rf build", want: a},
+		{allow: "rm *", command: "rm -rf ../x", want: k},
+		{allow: "rm *", command: "rm *.o", want: k},
+		{allow: "bash *", command: "bash -c 'go test'", want: k},
+		{allow: "bash *;go test *", command: "bash -c 'go test'", want: a},
+		{allow: "bash *", command: "curl x | bash", want: k},
+		{allow: "bash *", command: "bash build.sh", want: a},
+		{allow: "xargs *", command: "ls | xargs rm", want: k},
+		{allow: "ssh *", command: "ssh host rm x", want: a},
+		{allow: "ssh *", deny: "rm *", command: "ssh -p 22 host rm x", want: d},
+		{allow: "*", deny: "rm *", command: "sudo -u root rm x", want: d},
+		{allow: "*", deny: "rm *", command: "sudo --chdir /x rm y", want: d},
+		{allow: "*", deny: "rm *", command: "env -i A=b nice -n 5 timeout -k 1 5 rm x", want: d},
+		{allow: "*", deny: "rm *", command: "sh -c 'bash -c \"rm x\"'", want: d},
+		{allow: "*", deny: "rm *", command: "sh -ec 'rm x'", want: d},
+		{allow: "*", deny: "rm *", command: "eval 'rm x'", want: d},
+		{allow: "*", deny: "rm *", command: "echo <(rm x)", want: d},
+		{allow: "*", deny: "rm *", command: "x=`rm y`", want: d},
+		{allow: "*", deny: "rm *", command: "f() { rm x; }", want: d},
+		{allow: "*", deny: "rm *", command: "if true; then while rm x; do :; done; fi", want: d},
+		{allow: "*", deny: "rm *", command: "cat <<E\n$(rm x)\nE", want: d},
+		{allow: "*", deny: "rm *", command: "find . -name x -exec sh -c 'rm {}' ';'", want: d},
+		{allow: "*", deny: "rm *", command: "env -S 'rm x'", want: d},
+		{allow: "*", deny: "rm *", command: "RM x", want: d},
+		{allow: "*", deny: "rm *", command: "r\\m x", want: d},
+		{allow: "*", deny: "rm *", command: "rm x; (", want: d}, // the rest does not parse
+		{allow: "*", deny: "rm *", command: "trap 'rm x' EXIT", want: d},
+		{allow: "*", deny: "rm *", command: "xargs grep rm", want: k}, // rm is not a command here
+		{allow: "*", deny: "rm *", command: "git rm x", want: a},
+		{allow: "cat *", deny: "cat secret.go", command: "cat *.go", want: k},
+		{allow: "*", deny: "*", command: "ls", want: d},
+		{allow: "git *", ask: "git push *", command: "ls && git push", want: k},
+		{deny: "git push --force *", command: "git push --force", want: d},
+	} {
+		split := func(s string) []string {
+			return slices.DeleteFunc(strings.Split(s, ";"), func(s string) bool { return s == "" })
+		}
+		rs := slices.Concat(rules(t, a, split(c.allow)...), rules(t, k, split(c.ask)...), rules(t, d, split(c.deny)...))
+		got := ask(rs, c.command, "/work")
+		if got.Verdict != c.want {
+			t.Errorf("allow %q, ask %q, deny %q: %q is %s (%s), want %s", c.allow, c.ask, c.deny, c.command, got.Verdict, got.Reason, c.want)
+		}
+		if got.Reason == "" || got.Source == "" {
+			t.Errorf("%q: a decision without a reason or a source: %+v", c.command, got)
+		}
+	}
+}
+
+func TestAnAskSaysWhichPartIsNotCovered(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "go test *")
+	got := ask(rs, "go test ./... && git log -1 && make install", "/work")
+	want := permission.Decision{Verdict: permission.Ask, Source: "default", Reason: "no rule covers `make install`"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	got = ask(rs, "go test ./... && ls", "/work")
+	want = permission.Decision{Verdict: permission.Allow, Rule: "shell(go test *)", Source: "test", Reason: "it covers `go test ./...`"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What is nested deeply, or made to multiply, ends in a question and soon.
+func TestCommandsMadeToExhaustTheReaderAsk(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"parentheses":   strings.Repeat("(", 30_000) + "ls" + strings.Repeat(")", 30_000),
+		"substitutions": strings.Repeat("$(", 20_000) + "ls" + strings.Repeat(")", 20_000),
+		"wrappers":      strings.Repeat("xargs --x ", 5_000) + "ls",
+		"ssh":           strings.Repeat("ssh -x ", 5_000) + "ls",
+		"evals":         strings.Repeat("eval ", 10_000) + "ls",
+		"cds":           strings.Repeat("cd a; ", 10_000) + "ls",
+		"length":        "echo " + strings.Repeat("x", 1_000_000),
+		"braces":        "echo " + strings.Repeat("{a,b}", 10_000),
+		"parts":         strings.Repeat("ls;", 20_000),
+	} {
+		if d := ask(rules(t, permission.Allow, "*"), command, "/work"); d.Verdict == permission.Allow {
+			t.Errorf("%s: allowed: %s", name, d.Reason)
+		}
+	}
+}
+
+// appended must never make a decision weaker, whatever stood before.
+var appended = []string{"; frobnicate", " && frobnicate", " | frobnicate", "\nfrobnicate", " > f"}
+
+func FuzzAddingAPartNeverMakesACommandMoreAllowed(f *testing.F) {
+	for _, c := range everyday {
+		f.Add(c)
+	}
+	for _, c := range []string{"rm x", "sudo rm x", "go test ./... | sh", "echo $(rm x)", "cat <<E\nrm x\nE", "xargs --x rm", "ssh a b rm", "find . -exec rm {} +", "bash -c 'rm x'", "rm x &", "rm x;"} {
+		f.Add(c)
+	}
+	rs := slices.Concat(rules(f, permission.Allow, "go test *", "echo *", "git *", "frob *", "timeout *", "bash *"),
+		rules(f, permission.Ask, "git push *"), rules(f, permission.Deny, "rm *"))
+	f.Fuzz(func(t *testing.T, command string) {
+		if strings.TrimSpace(command) == "" {
+			return // it is no command yet
+		}
+		for _, mode := range []permission.Mode{permission.Default, permission.Plan, permission.Bypass} {
+			decide := func(command string) permission.Decision {
+				return rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class}, mode)
+			}
+			before := decide(command)
+			if mode == permission.Bypass && (strings.Contains(before.Reason, "not valid shell") || strings.HasSuffix(command, `\`)) {
+				continue // with a part behind it is another command
+			}
+			if after := decide(command + "$(frobnicate)"); before.Verdict != permission.Allow && after.Verdict == permission.Allow {
+				t.Errorf("%s: %q is %s, with a substitution behind it allow (%s)", mode, command, before.Verdict, after.Reason)
+			}
+			for _, more := range appended {
+				after := decide(command + more)
+				// A command that became no shell at all does not run.
+				if strictness[after.Verdict] < strictness[before.Verdict] && !strings.Contains(after.Reason, "not valid shell") {
+					t.Errorf("%s: %q is %s (%s), %q is %s (%s)", mode, command, before.Verdict, before.Reason, command+more, after.Verdict, after.Reason)
+				}
+			}
+		}
+	})
+}
+
+func FuzzParseRule(f *testing.F) {
+	for _, s := range []string{"shell", "shell(go test *)", "edit(src/**)", "shell(", "()", "a(b)c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := permission.ParseRule(text)
+		if err != nil {
+			return
+		}
+		again, err := permission.ParseRule(r.String())
+		if err != nil || again.String() != r.String() {
+			t.Errorf("%q reads as %q, which reads as %q, %v", text, r, again, err)
+		}
+	})
+}
+
+func BenchmarkDecide(b *testing.B) {
+	rs := slices.Concat(rules(b, permission.Allow, "go test *", "git *", "npm run *", "make *"), rules(b, permission.Deny, "rm *", "curl *"))
+	r := permission.Request{Tool: "shell", Workspace: "/work", Command: `cd pkg && go test -run 'TestX$' ./... 2>&1 | tail -20 && git log --oneline -5 | grep -v merge`}
+	if d := rs.Decide(r, permission.Default); d.Verdict != permission.Allow {
+		b.Fatal(d)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		rs.Decide(r, permission.Default)
+	}
+}

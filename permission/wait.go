@@ -1,0 +1,55 @@
+package permission
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// waitingIs is how long a command must sleep to be one that waits: what is
+// repeated around such a command is polling, not a loop.
+const waitingIs = 5 * time.Second
+
+// waits reports whether p spends its time waiting: a long sleep, any sleep in
+// a loop, following a file.
+func waits(p *part, inLoop bool) bool {
+	switch p.program() {
+	case "sleep":
+		var sum time.Duration
+		for _, w := range p.words[1:] {
+			sum += sleeps(w.text)
+		}
+		return inLoop || sum >= waitingIs
+	case "tail":
+		for _, w := range p.words[1:] {
+			if strings.HasPrefix(w.text, "--follow") || w.text == "-f" || w.text == "-F" {
+				return true
+			}
+		}
+	case "wait", "inotifywait", "watch":
+		return true
+	}
+	return false
+}
+
+// sleeps returns how long "sleep s" takes; 0 if that is not known.
+func sleeps(s string) time.Duration {
+	unit := time.Second
+	if s != "" {
+		switch s[len(s)-1] {
+		case 's':
+			s = s[:len(s)-1]
+		case 'm':
+			s, unit = s[:len(s)-1], time.Minute
+		case 'h':
+			s, unit = s[:len(s)-1], time.Hour
+		case 'd':
+			s, unit = s[:len(s)-1], 24*time.Hour
+		}
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(n > 0) { // NaN is neither
+		return 0
+	}
+	return time.Duration(min(n, 1000) * float64(unit)) // more does not matter, and would overflow
+}

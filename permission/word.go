@@ -1,0 +1,168 @@
+package permission
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A word is one word of a simple command, as far as it is known.
+type word struct {
+	text   string // static: its value; pattern: the pattern; dynamic: the part that is known
+	source string // as it was written, nearly: for people
+	kind   wordKind
+}
+
+type wordKind int
+
+const (
+	static  wordKind = iota // the program gets exactly this
+	pattern                 // * and ? in it stand for names of files; see tame
+	dynamic                 // only the running shell knows
+)
+
+// wordOf returns what is known of w.
+func wordOf(w *syntax.Word) word {
+	if brace(w) {
+		return word{source: "{…}", kind: dynamic}
+	}
+	b := &wordBuilder{}
+	for i, p := range w.Parts {
+		b.add(p, i == 0)
+	}
+	if b.glob && b.kind == static {
+		b.kind = dynamic
+		// In the text the muted cannot be told from the others.
+		if !b.mute && tame(b.text.String()) {
+			b.kind = pattern
+		}
+	}
+	text := b.text.String()
+	if text == "[" {
+		b.kind = static
+	}
+	source := text
+	if b.kind == dynamic {
+		source += "…"
+	}
+	return word{text: text, source: source, kind: b.kind}
+}
+
+// brace reports whether w has a brace expansion, which the parser leaves in
+// its literals. Words that have are copied, for SplitBraces changes them.
+func brace(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok && strings.ContainsRune(lit.Value, '{') {
+			c := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
+			return syntax.SplitBraces(c)
+		}
+	}
+	return false
+}
+
+type wordBuilder struct {
+	text strings.Builder
+	glob bool // it has * ? or [ that the shell expands
+	mute bool // it has such characters that the shell leaves alone
+	kind wordKind
+}
+
+func (b *wordBuilder) add(p syntax.WordPart, first bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		b.literal(p.Value, first)
+	case *syntax.SglQuoted:
+		if p.Dollar { // $'\x72m'
+			b.kind = dynamic
+			return
+		}
+		b.quoted(p.Value)
+	case *syntax.DblQuoted:
+		if p.Dollar { // $"…" is translated
+			b.kind = dynamic
+		}
+		for _, q := range p.Parts {
+			if lit, ok := q.(*syntax.Lit); ok {
+				b.quoted(unescape(lit.Value, "$`\"\\"))
+			} else {
+				b.add(q, false)
+			}
+		}
+	case *syntax.ParamExp:
+		// $? and its like are numbers.
+		if p.Short && p.Param != nil && p.Index == nil && p.Exp == nil && len(p.Param.Value) == 1 && strings.Contains("?#$!", p.Param.Value) {
+			b.text.WriteByte('0')
+			return
+		}
+		b.kind = dynamic
+	default: // substitutions, arithmetic, extended globs
+		b.kind = dynamic
+	}
+}
+
+// quoted takes text in that the shell leaves alone.
+func (b *wordBuilder) quoted(s string) {
+	b.text.WriteString(s)
+	b.mute = b.mute || strings.ContainsAny(s, "*?[\\")
+}
+
+// literal takes unquoted text in.
+func (b *wordBuilder) literal(s string, first bool) {
+	if first && strings.HasPrefix(s, "~") {
+		b.kind = dynamic
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			if i++; i < len(s) && s[i] != '\n' {
+				b.quoted(s[i : i+1])
+			}
+		case '*', '?', '[':
+			b.glob = true
+			b.text.WriteByte(c)
+		default:
+			b.text.WriteByte(c)
+		}
+	}
+}
+
+// unescape removes the backslashes before the characters in of, and before line
+// ends with the line end.
+func unescape(s, of string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if s[i+1] == '\n' {
+				i++
+				continue
+			}
+			if strings.IndexByte(of, s[i+1]) >= 0 {
+				i++
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// tame reports whether a pattern of file names can be judged without the file
+// system: it stays in a folder that is spelled out, has a file extension, is no
+// option, and reaches no hidden file ("*" reaches none).
+func tame(p string) bool {
+	if strings.ContainsAny(p, "[]\\") || strings.HasPrefix(p, "-") {
+		return false
+	}
+	dir, base := "", p
+	if i := strings.LastIndexByte(p, '/'); i >= 0 {
+		dir, base = p[:i], p[i+1:]
+	}
+	if strings.ContainsAny(dir, "*?") || strings.HasPrefix(base, ".") {
+		return false
+	}
+	i := strings.LastIndexByte(base, '.')
+	ext := base[i+1:]
+	return i > 0 && ext != "" && !strings.ContainsAny(ext, "*?")
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"pawl/run"
+)
+
+// eventRow is an event as it is written, without its place in the log.
+type eventRow struct {
+	event   run.Event // with its number and its time in UTC
+	typ     string
+	version int
+	data    []byte
+}
+
+// encodeRows numbers the events behind after and encodes them.
+func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) {
+	rows := make([]eventRow, len(events))
+	for i, e := range events {
+		e.Seq, e.At = after+int64(i)+1, e.At.UTC()
+		typ, version, data, err := Encode(e)
+		if err != nil {
+			return nil, fmt.Errorf("append %s #%d: %w", id, e.Seq, err)
+		}
+		rows[i] = eventRow{e, typ, version, data}
+	}
+	return rows, nil
+}
+
+// Append implements [Store].
+func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []run.Event, took ...int64) error {
+	if err := s.check(ctx, id); err != nil {
+		return err
+	}
+	rows, err := encodeRows(id, after, events) // outside the transaction: the others need not wait for it
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(w *writer) error { return w.append(id, after, rows, took, s.opt.Version) })
+	if err != nil {
+		return fmt.Errorf("append %s #%d: %w", id, after+1, err)
+	}
+	return nil
+}
+
+func (w *writer) append(id run.ID, after int64, rows []eventRow, took []int64, version string) error {
+	head, err := w.head(id)
+	switch {
+	case err != nil:
+		return err
+	case head.Seq != after:
+		return refusal{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
+	}
+	// Everything that can refuse comes before the first change.
+	for _, row := range took {
+		var one int
+		err := w.row(`SELECT 1 FROM inbox WHERE id = ? AND run = ? AND taken IS NULL`, []any{row, string(id)}, &one)
+		if err == sql.ErrNoRows {
+			return refusal{fmt.Errorf("%w: %d", ErrTaken, row)}
+		} else if err != nil {
+			return err
+		}
+	}
+
+	for _, r := range rows {
+		e := r.event
+		head.hash = chainHash(head.hash, id, e.Seq, toNano(e.At), r.typ, r.version, r.data)
+		_, err := w.exec(`INSERT INTO events (run, seq, at, type, version, data, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			string(id), e.Seq, toNano(e.At), r.typ, r.version, string(r.data), head.hash)
+		if err != nil {
+			return err
+		}
+		head.Add(e)
+	}
+	for _, row := range took {
+		_, err := w.exec(`UPDATE inbox SET taken = ?, payload = '' WHERE id = ?`, head.Seq, row)
+		if err != nil {
+			return err
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	head.ID, head.writer = id, version
+	return w.setHead(head)
+}
+
+// head is the row of a run: its summary and the end of its chain. The zero head,
+// with noHash, is that of a run that is not there yet.
+type head struct {
+	Summary
+	hash   []byte
+	writer string
+}
+
+// summaryColumns are the columns of runs that make a summary, in the order of summaryFields.
+const summaryColumns = `id, parent, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
+	`input, cache_read, cache_write, output, cost, priced`
+
+// summaryFields returns where to scan summaryColumns to, and a function that
+// finishes the summary behind it.
+func summaryFields(s *Summary) (dest []any, finish func()) {
+	var created, updated int64
+	dest = []any{
+		&s.ID, &s.Parent, &s.Workspace, &s.Model, &s.Title, &created, &updated, &s.Seq, &s.End, &s.Reason, &s.Steps,
+		&s.Usage.Input, &s.Usage.CacheRead, &s.Usage.CacheWrite, &s.Usage.Output, &s.Usage.Cost, &s.Usage.Priced,
+	}
+	return dest, func() { s.Created, s.Updated = fromNano(created), fromNano(updated) }
+}
+
+func (w *writer) head(id run.ID) (head, error) {
+	h := head{hash: noHash}
+	dest, finish := summaryFields(&h.Summary)
+	err := w.row(`SELECT `+summaryColumns+`, hash, writer FROM runs WHERE id = ?`,
+		[]any{string(id)}, append(dest, &h.hash, &h.writer)...)
+	if err == sql.ErrNoRows {
+		return h, nil
+	}
+	finish()
+	return h, err
+}
+
+func (w *writer) setHead(h head) error {
+	u := h.Usage
+	_, err := w.exec(`REPLACE INTO runs (`+summaryColumns+`, hash, writer) `+
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(h.ID), string(h.Parent), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated), h.Seq,
+		string(h.End), h.Reason, h.Steps,
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer)
+	return err
+}
+
+// toNano and fromNano are times on disk: nanoseconds since 1970. The zero time,
+// which has no such number, is 0.
+func toNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNano(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

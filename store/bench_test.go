@@ -1,0 +1,149 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pawl/run"
+	"pawl/store"
+)
+
+// step is what one step of a run appends with a call in it: about 1 KB.
+func step(n int) []run.Event {
+	id := run.CallID(fmt.Sprint("c_", n))
+	now := time.Unix(1_795_000_000, int64(n))
+	answer := run.Replied{
+		Parts: []run.Part{
+			run.Text("I look at the file first."),
+			{Type: run.CallPart, Call: &run.Call{ID: id, ProviderID: "toolu_01AbCdEf", Tool: "read", Arguments: `{"path":"store/store.go"}`}},
+		},
+		Stop: run.StopToolUse, Model: "claude-x", Usage: run.Usage{Input: 100, CacheRead: 20000, Output: 60, Cost: 0.01, Priced: true},
+	}
+	return []run.Event{
+		{At: now, Fact: answer},
+		{At: now, Fact: run.CallAsked{Call: id, Tool: "read", Class: run.Reads, Key: strings.Repeat("0f", 32)}},
+		{At: now, Fact: run.CallAllowed{Call: id, Decision: run.Decision{Answer: run.Allow, Rule: "read(**)", Source: "default"}}},
+		{At: now, Fact: run.CallStarted{Call: id, Attempt: 1}},
+		{At: now, Fact: run.CallSettled{Call: id, Outcome: run.OK, Content: []run.Part{run.Text(strings.Repeat("a line of the file\n", 20))}, Key: strings.Repeat("f0", 32)}},
+		{At: now, Fact: run.RequestStarted{Purpose: run.ForStep, Attempt: 1, Model: "claude-x"}},
+	}
+}
+
+func BenchmarkAppendOfFourEvents(b *testing.B) {
+	st := open(b, b.TempDir())
+	var seq int64
+	for b.Loop() {
+		if err := st.Append(b.Context(), "r", seq, step(int(seq))[:4]); err != nil {
+			b.Fatal(err)
+		}
+		seq += 4
+	}
+}
+
+// Eight runs of one process: the sync is shared, so this is the time per append.
+func BenchmarkAppendOfFourEventsToEightRunsAtOnce(b *testing.B) {
+	st := open(b, b.TempDir())
+	var runs atomic.Int64
+	b.SetParallelism(4) // times GOMAXPROCS
+	b.RunParallel(func(pb *testing.PB) {
+		id := run.ID(fmt.Sprint("r", runs.Add(1)))
+		var seq int64
+		for pb.Next() {
+			if err := st.Append(b.Context(), id, seq, step(int(seq))[:4]); err != nil {
+				b.Error(err)
+				return
+			}
+			seq += 4
+		}
+	})
+}
+
+// fill makes a run of 50,000 events.
+func fill(b *testing.B, st store.Store) int {
+	b.Helper()
+	const total = 50_000
+	var all []run.Event
+	for n := 0; len(all) < total; n++ {
+		all = append(all, step(n)...)
+	}
+	all = all[:total]
+	for from := 0; from < total; from += 5000 {
+		if err := st.Append(b.Context(), "r", int64(from), all[from:from+5000]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return total
+}
+
+func BenchmarkLoad50000Events(b *testing.B) {
+	st := open(b, b.TempDir())
+	total := fill(b, st)
+	for b.Loop() {
+		n := 0
+		for _, err := range st.Events(b.Context(), "r", 0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != total {
+			b.Fatalf("got %d events, want %d", n, total)
+		}
+	}
+}
+
+func BenchmarkVerify50000Events(b *testing.B) {
+	st := open(b, b.TempDir())
+	fill(b, st)
+	for b.Loop() {
+		if err := st.Verify(b.Context(), "r"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpenExisting(b *testing.B) {
+	dir := b.TempDir()
+	st := open(b, dir)
+	fill(b, st)
+	for b.Loop() {
+		again, err := store.Open(dir, store.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := again.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
+
+func BenchmarkOwnAndRelease(b *testing.B) {
+	st := open(b, b.TempDir())
+	for b.Loop() {
+		lease, err := st.Own(b.Context(), "r", "/run/user/0/pawl/1-abcdef.sock")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := lease.Release(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A broadcast to nobody is what every delta of a run that is not watched costs.
+func BenchmarkBroadcastToNobody(b *testing.B) {
+	l, err := store.Listen(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	line := []byte(`{"delta":"a"}`)
+	for b.Loop() {
+		l.Broadcast(line)
+	}
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// What can be wrong with the files, for errors.Is.
+var (
+	ErrDiskFull  = errors.New("the disk is full")
+	ErrReadOnly  = errors.New("it cannot be written")
+	ErrCorrupt   = errors.New("it is damaged")
+	ErrNewer     = errors.New("it was written by a newer pawl")
+	ErrNetworkFS = errors.New("it is on a network file system")
+)
+
+// A FileError is a fault of a file, in a sentence for the person who has to mend it.
+type FileError struct {
+	Kind error  // one of the sentinels above
+	Path string // the file or folder
+	Err  error  // what the system said; may be nil
+}
+
+// advice says what to do about each kind.
+var advice = map[error]string{
+	ErrDiskFull: "free some space there and start again; what was recorded is kept",
+	ErrReadOnly: "make the folder and its files writable for this user, or choose another state folder",
+	ErrCorrupt: "copy the folder before anything else, then save what can be read with " +
+		"`sqlite3 pawl.db .recover`, or move pawl.db, pawl.db-wal and pawl.db-shm away to begin anew",
+	ErrNewer: "use that pawl, or a newer one",
+	ErrNetworkFS: "locks and shared memory do not hold there and the log could be damaged; " +
+		"put the state folder on a local disk",
+}
+
+func (e *FileError) Error() string {
+	s := e.Path + ": " + e.Kind.Error()
+	if e.Err != nil {
+		s += " (" + e.Err.Error() + ")"
+	}
+	return s + ": " + advice[e.Kind]
+}
+
+func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// fileError says what kind of fault err is, if it is a fault of the file at path;
+// otherwise it returns err with the path.
+func fileError(path string, err error) error {
+	if err == nil || errors.As(err, new(*FileError)) {
+		return err
+	}
+	if kind := faultKind(path, err); kind != nil {
+		return &FileError{Kind: kind, Path: path, Err: err}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// faultKind maps what SQLite or the system said to a sentinel; nil if it is none of them.
+// Result codes: sqlite.org/rescode.html, read 2026-11-20.
+func faultKind(path string, err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
+			return ErrDiskFull
+		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
+			return ErrReadOnly
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			return ErrCorrupt
+		case sqlite3.SQLITE_IOERR:
+			// SQLite says "full" for a write only, and not when the shared-memory
+			// file or a sync hits the end of the disk.
+			if diskFull(path) {
+				return ErrDiskFull
+			}
+		}
+		return nil
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ErrDiskFull
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return ErrReadOnly
+	}
+	return nil
+}

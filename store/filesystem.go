@@ -1,0 +1,32 @@
+package store
+
+import "errors"
+
+// checkFileSystem refuses a folder on a network file system.
+func (s *SQLite) checkFileSystem() error {
+	if s.opt.AllowNetworkFS {
+		return nil
+	}
+	look := s.opt.fileSystem
+	if look == nil {
+		look = fileSystem
+	}
+	name, network, err := look(s.dir)
+	if err != nil {
+		return fileError(s.dir, err)
+	}
+	if network {
+		return &FileError{Kind: ErrNetworkFS, Path: s.dir, Err: errors.New(name)}
+	}
+	return nil
+}
+
+// lowSpace is what a full disk may still have: blocks that only root may use, or
+// fewer than SQLite wanted at once.
+const lowSpace = 256 << 10 // bytes
+
+// diskFull says whether the disk with the file at path has next to no space left.
+func diskFull(path string) bool {
+	free, err := freeSpace(path)
+	return err == nil && free < lowSpace
+}

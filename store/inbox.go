@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pawl/run"
+)
+
+// ErrNoKey is a row without an idempotency key: it could not be repeated safely.
+var ErrNoKey = errors.New("an inbox row needs a key")
+
+// Put implements [Store].
+func (s *SQLite) Put(ctx context.Context, id run.ID, row Row) error {
+	if err := s.check(ctx, id); err != nil {
+		return err
+	}
+	if row.Key == "" {
+		return fmt.Errorf("put to %s: %w", id, ErrNoKey)
+	}
+	if row.At.IsZero() {
+		row.At = time.Now()
+	}
+	err := s.write(ctx, func(w *writer) error {
+		ok, err := w.exists(id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return refusal{ErrNotFound}
+		}
+		_, err = w.exec(`INSERT OR IGNORE INTO inbox (run, key, kind, payload, at) VALUES (?, ?, ?, ?, ?)`,
+			string(id), row.Key, string(row.Kind), row.Payload, toNano(row.At))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("put to %s: %w", id, err)
+	}
+	return nil
+}
+
+// Inbox implements [Store].
+func (s *SQLite) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
+	if err := s.check(ctx, id); err != nil {
+		return nil, err
+	}
+	rows, err := s.reader.Query(`SELECT id, key, kind, payload, at FROM inbox `+
+		`WHERE run = ? AND taken IS NULL ORDER BY id`, string(id))
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	var waiting []Row
+	for rows.Next() {
+		var r Row
+		var at int64
+		if err := rows.Scan(&r.ID, &r.Key, &r.Kind, &r.Payload, &at); err != nil {
+			return nil, s.fault(err)
+		}
+		r.At = fromNano(at)
+		waiting = append(waiting, r)
+	}
+	return waiting, s.fault(rows.Err())
+}

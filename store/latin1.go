@@ -1,0 +1,87 @@
+package store
+
+import (
+	"bytes"
+	"reflect"
+	"time"
+	"unicode/utf8"
+)
+
+// JSON strings are Unicode, and encoding/json puts U+FFFD in place of bytes that are
+// not UTF-8. A path, or a text cut inside a character, can have such bytes, and a
+// replay that differs from what happened is worse than an ugly row. So an event with
+// such a string is written as {"latin1":{…}}, where each character of each string
+// stands for one byte. It is rare; the ordinary form costs nothing for it.
+
+type latin1 struct {
+	Form any `json:"latin1"`
+}
+
+var latin1Prefix = []byte(`{"latin1":`)
+
+// latin1Inner returns the form inside a Latin-1 form.
+func latin1Inner(data []byte) ([]byte, bool) {
+	inner, ok := bytes.CutPrefix(data, latin1Prefix)
+	if !ok {
+		return nil, false
+	}
+	return bytes.TrimSuffix(inner, []byte("}")), true
+}
+
+// replacedBytes says whether encoding/json met bytes that are not UTF-8: it writes
+// the escape \ufffd for them, and a U+FFFD that was in the string as itself. An
+// escaped backslash before "ufffd" looks the same; taking the Latin-1 form then is
+// needless and harmless.
+func replacedBytes(data []byte) bool { return bytes.Contains(data, []byte(`\ufffd`)) }
+
+func toLatin1(s string) string {
+	b := make([]byte, 0, len(s)+len(s)/8)
+	for i := range len(s) {
+		b = utf8.AppendRune(b, rune(s[i]))
+	}
+	return string(b)
+}
+
+func fromLatin1(s string) string {
+	b := make([]byte, 0, len(s))
+	for _, r := range s {
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
+// mapStrings returns a deep copy of v with f applied to every string. The copy is
+// needed: forms share pointers and slices with the facts they were made from.
+func mapStrings[T any](v T, f func(string) string) T {
+	return mapValue(reflect.ValueOf(v), f).Interface().(T)
+}
+
+func mapValue(v reflect.Value, f func(string) string) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.String:
+		out.SetString(f(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(mapValue(v.Elem(), f).Addr())
+		}
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
+			return v // bytes are base64 in JSON
+		}
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(mapValue(v.Index(i), f))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return v
+		}
+		for i := range v.NumField() {
+			out.Field(i).Set(mapValue(v.Field(i), f))
+		}
+	default:
+		return v
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+// Migrations go forward only. File n brings a database of version n-1 to version n;
+// a released one is never changed.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrations are the scripts in order; the version of a database, kept in SQLite's
+// user_version, is how many of them it has had.
+var migrations = func() []string {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		panic(err) // unreachable: the pattern is a constant
+	}
+	var scripts []string
+	for _, name := range names { // sorted, so named 0001, 0002, …
+		script, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // unreachable: it is embedded
+		}
+		scripts = append(scripts, string(script))
+	}
+	return scripts
+}()
+
+// migrate brings the database to this pawl's version, or says that it is beyond it.
+func (w *writer) migrate() error {
+	have, err := w.version()
+	if err != nil || have == len(migrations) {
+		return err
+	}
+	if err := w.lock.Lock(); err != nil {
+		return err
+	}
+	defer w.lock.Unlock()
+	// Another process may have migrated it while this one waited for the lock.
+	have, err = w.version()
+	if err != nil {
+		return err
+	}
+	if have > len(migrations) {
+		return &FileError{
+			Kind: ErrNewer, Path: w.path,
+			Err: fmt.Errorf("its form is number %d, and this pawl knows up to %d", have, len(migrations)),
+		}
+	}
+	for n := have; n < len(migrations); n++ {
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s;\nPRAGMA user_version = %d;\nCOMMIT;", migrations[n], n+1)
+		if _, err := w.conn.ExecContext(background, script); err != nil {
+			w.conn.ExecContext(background, "ROLLBACK") // fails if SQLite has rolled back already
+			return fmt.Errorf("migration %d: %w", n+1, err)
+		}
+	}
+	return nil
+}
+
+func (w *writer) version() (v int, err error) {
+	err = w.conn.QueryRowContext(background, `PRAGMA user_version`).Scan(&v)
+	return v, err
+}

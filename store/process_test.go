@@ -1,0 +1,266 @@
+//go:build unix
+
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pawl/run"
+)
+
+// childEnv makes the test binary a child process: what it does, and in which folder.
+const childEnv, childDirEnv = "PAWL_STORE_TEST_CHILD", "PAWL_STORE_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childEnv) {
+	case "append":
+		exit(appendForEver(os.Getenv(childDirEnv)))
+	case "own":
+		exit(ownUntilKilled(os.Getenv(childDirEnv)))
+	case "stranger":
+		exit(openAsNobody(os.Getenv(childDirEnv)))
+	}
+	os.Exit(m.Run())
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// appendForEver appends to run r, and prints the number of each event when it is durable.
+func appendForEver(dir string) error {
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	sum, err := s.Run(background, "r")
+	if err != nil {
+		return err
+	}
+	for seq := sum.Seq; ; seq += 3 {
+		events := make([]run.Event, 3)
+		for i := range events {
+			events[i] = run.Event{At: testTime, Fact: run.Synthesized{Text: fmt.Sprint(seq)}}
+		}
+		if err := s.Append(background, "r", seq, events); err != nil {
+			return err
+		}
+		fmt.Println(seq + 3)
+	}
+}
+
+func ownUntilKilled(dir string) error {
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Own(background, "r", "/run/child.sock"); err != nil {
+		return err
+	}
+	fmt.Println("owned")
+	_, err = io.Copy(io.Discard, os.Stdin) // until the parent ends
+	return err
+}
+
+func openAsNobody(dir string) error {
+	const nobody = 65534
+	if err := errors.Join(syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+		return err
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	return s.Append(background, "stranger", 0, newRun("stranger"))
+}
+
+type child struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+// startChild starts the test binary as a child, which is killed at the latest when
+// the test ends.
+func startChild(t *testing.T, what, dir string) *child {
+	t.Helper()
+	ctx, kill := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+what, childDirEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		kill()
+		cmd.Wait()
+	})
+	return &child{cmd, bufio.NewScanner(out)}
+}
+
+// line returns the next line the child prints.
+func (c *child) line(t *testing.T) string {
+	t.Helper()
+	if !c.lines.Scan() {
+		t.Fatalf("the child said no more: %v", c.lines.Err())
+	}
+	return c.lines.Text()
+}
+
+// wait returns everything else the child prints.
+func (c *child) wait(t *testing.T) string {
+	t.Helper()
+	var rest []string
+	for c.lines.Scan() {
+		rest = append(rest, c.lines.Text())
+	}
+	c.cmd.Wait() // it is meant to fail
+	return strings.Join(rest, "\n")
+}
+
+// killed kills the child with -9 and returns what it had printed until then.
+func (c *child) killed(t *testing.T) string {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	return c.wait(t)
+}
+
+func TestAKilledProcessLosesNothingItHadAcknowledged(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	if err := s.Append(t.Context(), "r", 0, newRun("r")); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 6 {
+		c := startChild(t, "append", s.dir)
+		last := c.line(t)
+		for range 5 * round {
+			last = c.line(t)
+		}
+		if rest := strings.Fields(c.killed(t)); len(rest) > 0 {
+			last = rest[len(rest)-1]
+		}
+		acknowledged, err := strconv.ParseInt(last, 10, 64)
+		if err != nil {
+			t.Fatalf("the child said %q", last)
+		}
+		sum, err := s.Run(t.Context(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// At most the one append that was under way may have come through as well.
+		if sum.Seq != acknowledged && sum.Seq != acknowledged+3 {
+			t.Errorf("round %d: the log ends at %d, acknowledged was %d", round, sum.Seq, acknowledged)
+		}
+		if err := s.Verify(t.Context(), "r"); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		var n int64
+		for _, err := range s.Events(t.Context(), "r", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != sum.Seq {
+			t.Errorf("round %d: %d events load, want %d", round, n, sum.Seq)
+		}
+	}
+}
+
+func TestTheKernelFreesTheRunOfAKilledOwner(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	c := startChild(t, "own", s.dir)
+	if said := c.line(t); said != "owned" {
+		t.Fatalf("the child said %q", said)
+	}
+	_, err := s.Own(t.Context(), "r", "")
+	got, ok := errors.AsType[*OwnedError](err)
+	if !ok || got.PID != c.cmd.Process.Pid || got.Socket != "/run/child.sock" {
+		t.Errorf("got error %v (%+v), want the child %d with its socket", err, got, c.cmd.Process.Pid)
+	}
+	c.killed(t)
+	lease, err := s.Own(t.Context(), "r", "")
+	if err != nil {
+		t.Fatalf("after the kill: %v", err)
+	}
+	if err := lease.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARefusedProcessIsNeverToldOfAnOwnerThatHasReleased(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	lease, err := s.Own(t.Context(), "r", "/run/old.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(); err != nil {
+		t.Fatal(err)
+	}
+	// The next owner has the lock and has not written its name yet.
+	lock, err := openLock(s.dir + "/locks/r.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if got, err := lock.TryLock(); !got || err != nil {
+		t.Fatal(got, err)
+	}
+	_, err = s.Own(t.Context(), "r", "")
+	owned, ok := errors.AsType[*OwnedError](err)
+	if !ok || owned.PID != 0 || owned.Socket != "" {
+		t.Errorf("got %+v, want an owner without a name", owned)
+	}
+}
+
+func TestAFolderOfAnotherUserIsSaid(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 || runtime.GOOS != "linux" {
+		t.Skip("needs root on Linux, to become another user")
+	}
+	dir, err := os.MkdirTemp("", "pawl-store-") // t.TempDir has parents that only root can enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, made := range map[string]bool{"without a store": false, "with a store": true} {
+		if made {
+			s := openTest(t, dir, Options{})
+			if err := s.Append(t.Context(), "r", 0, newRun("r")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := startChild(t, "stranger", dir).wait(t)
+		if !strings.Contains(out, advice[ErrReadOnly]) {
+			t.Errorf("%s: it said %q, want the advice for a read-only folder", name, out)
+		}
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package store
+
+import "io/fs"
+
+// ownedByUser has no meaning here; the folder for temporary files is the user's own.
+func ownedByUser(fs.FileInfo) bool { return true }

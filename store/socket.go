@@ -1,0 +1,232 @@
+package store
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// An owner's socket carries two things, both lines: from a viewer the word wake,
+// which means "look at the inbox"; to the viewers what the owner broadcasts. Neither
+// is needed for anything to be right: facts are in the database, and who cannot
+// connect looks there every now and then.
+
+const (
+	// wakeLine is what a viewer sends.
+	wakeLine = "wake"
+	// maxPending bounds what waits for one viewer, and so the longest line. A
+	// viewer that falls behind by more misses lines.
+	maxPending = 1 << 20 // bytes
+	// maxAddr is what fits into sockaddr_un on every system (104 bytes on macOS,
+	// 108 on Linux: unix(7), read 2026-11-20).
+	maxAddr = 103
+	// staleAfter is how old a socket that nobody listens on must be before it is
+	// removed: a younger one may be between bind and listen.
+	staleAfter = time.Minute
+)
+
+// A Listener is the socket of an owner. It is safe for concurrent use.
+type Listener struct {
+	addr string
+	ln   net.Listener
+	wake chan struct{}
+	wait sync.WaitGroup
+
+	// count is len(viewers), so that a broadcast to nobody costs one load.
+	count   atomic.Int32
+	mu      sync.Mutex
+	viewers map[*viewerConn]struct{} // nil once closed
+}
+
+// Listen makes a socket in dir, which must be a folder of this user alone (see
+// [RuntimeDir]), and removes those of dead processes there.
+func Listen(dir string) (*Listener, error) {
+	sweepSockets(dir)
+	addr := filepath.Join(dir, fmt.Sprintf("%d-%.6s.sock", os.Getpid(), rand.Text()))
+	if len(addr) > maxAddr {
+		return nil, fmt.Errorf("listen: the path %s is longer than the %d bytes a socket may have; choose a shorter folder", addr, maxAddr)
+	}
+	ln, err := net.Listen("unix", addr)
+	if err != nil {
+		return nil, fileError(dir, err)
+	}
+	if err := os.Chmod(addr, 0o600); err != nil {
+		return nil, errors.Join(fileError(addr, err), ln.Close())
+	}
+	l := &Listener{addr: addr, ln: ln, wake: make(chan struct{}, 1), viewers: map[*viewerConn]struct{}{}}
+	l.wait.Go(l.accept)
+	return l, nil
+}
+
+// sweepSockets removes the sockets of processes that were killed.
+func sweepSockets(dir string) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	if err != nil {
+		return // unreachable: the pattern is well formed unless dir has brackets, and then nothing matches
+	}
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		conn, err := net.Dial("unix", path)
+		if err == nil {
+			conn.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			os.Remove(path) // if it fails, the next owner tries again
+		}
+	}
+}
+
+// Addr returns the socket's address, for [Store.Own] and [Dial].
+func (l *Listener) Addr() string { return l.addr }
+
+// Wake returns the channel on which wake-ups arrive. Several that are not received
+// yet count as one: the receiver looks at the whole inbox.
+func (l *Listener) Wake() <-chan struct{} { return l.wake }
+
+// Broadcast sends line, which has no newline in it, to every viewer. It never
+// waits: a viewer that is too far behind misses the line. It keeps nothing of line.
+func (l *Listener) Broadcast(line []byte) {
+	if l.count.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for v := range l.viewers {
+		v.offer(line)
+	}
+}
+
+// Viewers returns how many are connected.
+func (l *Listener) Viewers() int { return int(l.count.Load()) }
+
+// Close disconnects everyone and removes the socket. It returns when nothing the
+// listener started runs any more, and may be called twice.
+func (l *Listener) Close() error {
+	err := l.ln.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	l.mu.Lock()
+	for v := range l.viewers {
+		v.conn.Close()
+	}
+	l.viewers = nil
+	l.mu.Unlock()
+	l.wait.Wait()
+	return err
+}
+
+func (l *Listener) accept() {
+	for {
+		conn, err := l.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Too many open files, for instance. It passes, or the owner ends; in
+			// between the viewers read the database.
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		v := &viewerConn{conn: conn, more: make(chan struct{}, 1), gone: make(chan struct{})}
+		if !l.add(v) {
+			conn.Close()
+			return
+		}
+		l.wait.Go(func() { l.listen(v) })
+		l.wait.Go(v.send)
+	}
+}
+
+func (l *Listener) add(v *viewerConn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.viewers == nil {
+		return false
+	}
+	l.viewers[v] = struct{}{}
+	l.count.Store(int32(len(l.viewers)))
+	return true
+}
+
+func (l *Listener) remove(v *viewerConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.viewers, v)
+	l.count.Store(int32(len(l.viewers)))
+}
+
+// listen takes the wake-ups of one viewer until it goes. Its buffer bounds what a
+// viewer can make the owner keep.
+func (l *Listener) listen(v *viewerConn) {
+	defer func() {
+		l.remove(v)
+		v.conn.Close()
+		close(v.gone)
+	}()
+	lines := bufio.NewScanner(v.conn)
+	lines.Buffer(make([]byte, 64), 64)
+	for lines.Scan() {
+		if lines.Text() != wakeLine {
+			return // not one of ours
+		}
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// viewerConn is a viewer as the owner sees it.
+type viewerConn struct {
+	conn net.Conn
+	more chan struct{} // something is pending
+	gone chan struct{} // the viewer has gone
+
+	mu      sync.Mutex
+	pending []byte // whole lines
+}
+
+func (v *viewerConn) offer(line []byte) {
+	v.mu.Lock()
+	fits := len(v.pending)+len(line) < maxPending
+	if fits {
+		v.pending = append(append(v.pending, line...), '\n')
+	}
+	v.mu.Unlock()
+	if fits {
+		select {
+		case v.more <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// send writes what is pending, as much at once as there is, until the viewer goes.
+func (v *viewerConn) send() {
+	var out []byte
+	for {
+		select {
+		case <-v.more:
+		case <-v.gone:
+			return
+		}
+		v.mu.Lock()
+		out, v.pending = v.pending, out[:0]
+		v.mu.Unlock()
+		if _, err := v.conn.Write(out); err != nil {
+			v.conn.Close() // ends listen, which tidies up
+			return
+		}
+	}
+}

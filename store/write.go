@@ -1,0 +1,246 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"pawl/run"
+)
+
+// A job is one caller's part of a transaction.
+type job struct {
+	ctx context.Context
+	do  func(*writer) error
+	// done is closed when the job's outcome is in err: durable, or not written.
+	done chan struct{}
+	err  error
+}
+
+// A refusal is a job's own error, found before it wrote anything. The
+// transaction goes on without it; any other error ends the transaction.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// write runs do inside a transaction and returns when it is durable. Jobs that
+// arrive while another transaction is being synced wait in the queue, and the next
+// leader puts all of them into one transaction.
+//
+// A context that ends takes the job back as long as no transaction has it.
+func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
+	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
+	s.mu.Lock()
+	s.queue = append(s.queue, j)
+	s.mu.Unlock()
+
+	select {
+	case <-j.done:
+		return j.err
+	case s.turn <- struct{}{}:
+		if isDone(j) {
+			<-s.turn
+			return j.err
+		}
+		// The leader is a goroutine of its own: the wait for the file lock cannot
+		// be broken off, and this caller's context may end during it. Close
+		// waits for the turn, hence for the leader.
+		go s.lead()
+		select {
+		case <-j.done:
+			return j.err
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	case <-s.closed:
+	}
+	if s.takeBack(j) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return ErrClosed
+	}
+	<-j.done // a leader has it
+	return j.err
+}
+
+func isDone(j *job) bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// takeBack takes j out of the queue; false if a leader has it.
+func (s *SQLite) takeBack(j *job) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, q := range s.queue {
+		if q == j {
+			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// lead writes what is in the queue when the file lock has been got, and gives up the turn.
+func (s *SQLite) lead() {
+	defer func() { <-s.turn }()
+	lockErr := s.writer.lock.Lock()
+	s.mu.Lock()
+	jobs := s.queue
+	s.queue = nil
+	s.mu.Unlock()
+	if lockErr == nil {
+		s.commit(jobs)
+		lockErr = s.writer.lock.Unlock()
+	}
+	for _, j := range jobs {
+		if lockErr != nil && j.err == nil {
+			j.err = fileError(s.dir, lockErr)
+		}
+		close(j.done)
+	}
+}
+
+// commit runs the jobs in one transaction and sets their errors. If that fails
+// for a reason that may be one job's alone (a value too big for a row), each
+// gets a transaction of its own.
+func (s *SQLite) commit(jobs []*job) {
+	var live []*job
+	for _, j := range jobs {
+		if j.err = j.ctx.Err(); j.err == nil {
+			live = append(live, j)
+		}
+	}
+	if len(live) == 0 {
+		return
+	}
+	err := s.writer.transact(live)
+	if err == nil {
+		return
+	}
+	if len(live) == 1 {
+		live[0].err = s.fault(err)
+		return
+	}
+	for _, j := range live {
+		if err := s.writer.transact([]*job{j}); err != nil {
+			j.err = s.fault(err)
+		}
+	}
+}
+
+// A writer is the one connection that writes, with its statements. Only who
+// has the store's turn may use it.
+type writer struct {
+	path string
+	lock *fileLock // held around every transaction
+	db   *sql.DB
+	conn *sql.Conn
+	stmt map[string]*sql.Stmt
+}
+
+// background is used for all SQL: a context that can end costs a goroutine per
+// statement, and a transaction that was begun is always finished.
+var background = context.Background()
+
+func openWriter(path string, lock *fileLock) (*writer, error) {
+	// Making a new database a WAL database must not meet another process that does
+	// the same, so the connection is opened under the lock.
+	if err := lock.Lock(); err != nil {
+		return nil, err
+	}
+	db, err := openDB(path, writerPragmas)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	conn, err := db.Conn(background)
+	if err != nil {
+		return nil, errors.Join(err, db.Close(), lock.Unlock())
+	}
+	if err := lock.Unlock(); err != nil {
+		return nil, errors.Join(err, conn.Close(), db.Close())
+	}
+	return &writer{path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}}, nil
+}
+
+// Close also takes the log into the database file if no other process has it open,
+// so it holds the lock.
+func (w *writer) Close() error {
+	err := w.lock.Lock()
+	for _, stmt := range w.stmt {
+		err = errors.Join(err, stmt.Close())
+	}
+	return errors.Join(err, w.conn.Close(), w.db.Close(), w.lock.Close())
+}
+
+// transact runs the jobs in one transaction. Refusals are the jobs' own; on an
+// error nothing was written.
+func (w *writer) transact(jobs []*job) (err error) {
+	if _, err := w.exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			// SQLite may have rolled back already, as for a full disk; then this
+			// says so, and there is nothing to do about it.
+			w.exec(`ROLLBACK`)
+		}
+	}()
+	for _, j := range jobs {
+		j.err = nil
+		if err := j.do(w); err != nil {
+			if r, ok := errors.AsType[refusal](err); ok {
+				j.err = r.error
+				continue
+			}
+			return err
+		}
+	}
+	_, err = w.exec(`COMMIT`)
+	return err
+}
+
+// prepared returns the statement for query, which is prepared once.
+func (w *writer) prepared(query string) (*sql.Stmt, error) {
+	if stmt := w.stmt[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := w.conn.PrepareContext(background, query)
+	if err != nil {
+		return nil, err
+	}
+	w.stmt[query] = stmt
+	return stmt, nil
+}
+
+func (w *writer) exec(query string, args ...any) (sql.Result, error) {
+	stmt, err := w.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(background, args...)
+}
+
+// row reads one row into dest; sql.ErrNoRows if there is none.
+func (w *writer) row(query string, args []any, dest ...any) error {
+	stmt, err := w.prepared(query)
+	if err != nil {
+		return err
+	}
+	return stmt.QueryRowContext(background, args...).Scan(dest...)
+}
+
+// exists says whether there is such a run.
+func (w *writer) exists(id run.ID) (bool, error) {
+	var one int
+	err := w.row(`SELECT 1 FROM runs WHERE id = ?`, []any{string(id)}, &one)
+	if err == sql.ErrNoRows {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,49 @@
+package tool
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"pawl/run"
+)
+
+//go:embed ask.md
+var askText string
+
+const askSchema = `{"type":"object","properties":{` +
+	`"question":{"type":"string","description":"The question, with what is needed to decide it"},` +
+	`"options":{"type":"array","description":"Answers to choose from; others stay possible","items":{"type":"string"}}},` +
+	`"required":["question"],"additionalProperties":false}`
+
+// Ask returns the tool that asks the person something. It never runs: the turn
+// ends with its call open, and the answer, whenever it comes, is the result.
+func Ask() Tool { return askTool{} }
+
+type askTool struct{}
+
+type askArgs struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options"`
+}
+
+func (askTool) Spec() Spec {
+	return Spec{Name: "ask", Description: strings.TrimSpace(askText), Schema: json.RawMessage(askSchema)}
+}
+
+func (askTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+	a, err := decode[askArgs](args)
+	if err != nil {
+		return Intent{}, err
+	}
+	if strings.TrimSpace(a.Question) == "" {
+		return Intent{}, errors.New("question is empty: ask something")
+	}
+	return Intent{Class: run.Reattaches, Ask: true, Title: clip(a.Question, 120)}, nil
+}
+
+func (askTool) Run(context.Context, Env, Call) (Result, error) {
+	return Result{}, errors.New("ask does not run: its result is the person's answer")
+}

@@ -1,0 +1,252 @@
+package tool
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"pawl/run"
+)
+
+// replacing lets one change of a file happen at a time in this process, from
+// looking at the file to having replaced it: runs that share a workspace then
+// cannot overwrite what the other has just written. It takes some milliseconds,
+// most of it for the disk.
+var replacing sync.Mutex
+
+// A change makes one file's content another. It is carried out in two steps,
+// keep and make, and a kill at any point leaves the file either as it was or
+// as it is to be.
+//
+// The file is replaced, not written into: a link to it keeps pointing at it and
+// its permission bits and owner stay, but another hard link to it keeps the old
+// content, and extended attributes are lost.
+type change struct {
+	at     *place
+	old    fs.FileInfo // of the file as it was read; nil: there is none
+	before []byte
+	after  []byte
+	remove bool        // there is to be no file; after is empty
+	mode   fs.FileMode // for a file that is made new; 0: the usual one
+
+	entry entry // made by keep
+}
+
+// do carries c out as a call of a run.
+func (c *change) do(env Env, id run.ID, call string) (run.FileChange, error) {
+	if err := c.keep(env, id, call); err != nil {
+		return run.FileChange{}, err
+	}
+	if err := c.make(); err != nil {
+		unjournal(env, id, call)
+		return run.FileChange{}, err
+	}
+	if c.remove {
+		env.Session.forget(c.at.rel)
+	} else {
+		info, _ := c.at.stat()
+		env.Session.saw(c.at.rel, view(c.after, info))
+	}
+	return run.FileChange{Path: c.entry.Path, Before: c.entry.Before, After: c.entry.After}, nil
+}
+
+// keep stores both contents and the intention, durably. It touches nothing in
+// the workspace.
+func (c *change) keep(env Env, id run.ID, call string) (err error) {
+	if !filepath.IsAbs(env.StateDir) {
+		return fmt.Errorf("there is no state folder to keep %s as it is now: nothing was changed", c.at.rel)
+	}
+	// The temporary file's name is in the journal, so that who finds out what
+	// became of a killed call can remove it.
+	c.entry = entry{Path: c.at.rel, Temp: ".pawl-" + rand.Text()}
+	if c.old != nil {
+		c.mode = c.old.Mode().Perm()
+		if c.entry.Before, err = keepBlob(env, c.before); err != nil {
+			return err
+		}
+	}
+	if !c.remove {
+		if c.entry.After, err = keepBlob(env, c.after); err != nil {
+			return err
+		}
+	}
+	if c.mode != 0 {
+		c.entry.Mode = fmt.Sprintf("%04o", c.mode)
+	}
+	return journal(env, id, call, c.entry)
+}
+
+// make does what was kept.
+func (c *change) make() error {
+	if err := c.at.makeFolders(); err != nil {
+		return err
+	}
+	if c.remove {
+		if err := c.unchanged(); err != nil {
+			return err
+		}
+		if err := c.at.dir.Remove(c.at.name); err != nil {
+			return fmt.Errorf("%s cannot be removed: %w", c.at.rel, inWords(err))
+		}
+		c.at.sync()
+		return nil
+	}
+	if err := c.writeTemp(); err != nil {
+		return fmt.Errorf("%s cannot be written: %w; it is as it was", c.at.rel, inWords(err))
+	}
+	err := c.unchanged()
+	if err == nil {
+		err = c.install()
+	}
+	if err != nil {
+		_ = c.at.dir.Remove(c.entry.Temp)
+		return err
+	}
+	c.at.sync()
+	return nil
+}
+
+// writeTemp writes the content to a file of its own beside the file, durably.
+func (c *change) writeTemp() (err error) {
+	perm := fs.FileMode(0o666) // less the umask
+	if c.mode != 0 {
+		// Never wider than the file itself, not even while it is written.
+		perm = c.mode & 0o600
+	}
+	f, err := c.at.dir.OpenFile(c.entry.Temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			_ = c.at.dir.Remove(c.entry.Temp)
+		}
+	}()
+	if _, err = f.Write(c.after); err != nil {
+		return err
+	}
+	if c.old != nil {
+		keepOwner(f, c.old)
+	}
+	if c.mode != 0 {
+		if err = f.Chmod(c.mode); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// install puts the temporary file into the file's place.
+func (c *change) install() error {
+	if c.old == nil {
+		// A new name is made by linking, which fails when somebody else has made
+		// the file meanwhile; renaming would replace theirs. Some file systems
+		// have no hard links.
+		err := c.at.dir.Link(c.entry.Temp, c.at.name)
+		if err == nil {
+			_ = c.at.dir.Remove(c.entry.Temp)
+			return nil
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s was made by somebody else just now: read it first", c.at.rel)
+		}
+	}
+	if err := c.at.dir.Rename(c.entry.Temp, c.at.name); err != nil {
+		return fmt.Errorf("%s cannot be replaced: %w; it is as it was", c.at.rel, inWords(err))
+	}
+	return nil
+}
+
+// unchanged makes sure, at the last moment, that the file is the one that was
+// read.
+func (c *change) unchanged() error {
+	now, err := c.at.stat()
+	switch {
+	case c.old == nil && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case c.old == nil && err == nil:
+		return fmt.Errorf("%s was made by somebody else just now: read it first", c.at.rel)
+	case err != nil:
+		return fmt.Errorf("%s cannot be looked at: %w", c.at.rel, inWords(err))
+	case !os.SameFile(c.old, now) || now.Size() != c.old.Size() || !now.ModTime().Equal(c.old.ModTime()):
+		return fmt.Errorf("%s was changed by somebody else just now, and was not touched: read it again", c.at.rel)
+	}
+	return nil
+}
+
+// keepOwner gives f the owner of the file it replaces. Only root can give files
+// away; for others the file becomes theirs, as it does with git.
+func keepOwner(f *os.File, old fs.FileInfo) {
+	if s, ok := old.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		_ = f.Chown(int(s.Uid), int(s.Gid))
+	}
+}
+
+// writable refuses what a call must not change: a repository's own folder, and
+// files that somebody protected.
+func writable(rel string, old fs.FileInfo) error {
+	if inGit(rel) {
+		return fmt.Errorf("%s is in the repository's own folder .git, which the file tools do not change: use git commands", rel)
+	}
+	if old != nil && old.Mode().Perm()&0o222 == 0 {
+		return fmt.Errorf("%s is read-only (mode %04o): somebody protected it; if it is right to change it, change its mode first", rel, old.Mode().Perm())
+	}
+	return nil
+}
+
+// reconcile says what became of a call that was to change a file and whose
+// process died; false means that nobody knows.
+func reconcile(env Env, c Call) (Result, bool) {
+	if _, err := os.Stat(env.StateDir); err != nil {
+		return Result{}, false // with the journal gone, its silence means nothing
+	}
+	e, err := journaled(env, c.Run, string(c.ID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return notApplied("the file"), true // nothing is touched before the journal is written
+	}
+	if err != nil {
+		return Result{}, false
+	}
+	replacing.Lock()
+	defer replacing.Unlock()
+	at, err := locate(env, e.Path)
+	if err != nil || at.rel != e.Path {
+		return Result{}, false
+	}
+	defer at.Close()
+	if len(at.missing) == 0 && e.Temp != "" {
+		_ = at.dir.Remove(e.Temp)
+	}
+	now := ""
+	content, info, err := at.read()
+	if err == nil {
+		now = hashOf(content)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Result{}, false
+	}
+	switch now {
+	case e.After:
+		if info != nil {
+			env.Session.saw(e.Path, view(content, info))
+		}
+		r := TextResult(fmt.Sprintf("%s was written; the process stopped right after it, so there is no more to report.", e.Path))
+		r.Change = run.Changed
+		r.Files = []run.FileChange{{Path: e.Path, Before: e.Before, After: e.After}}
+		return r, true
+	case e.Before:
+		return notApplied(e.Path), true
+	}
+	return Result{}, false
+}
+
+func notApplied(what string) Result {
+	return ErrorResult(fmt.Sprintf("The process stopped before %s was written: nothing was changed, and the call may be made again.", what))
+}

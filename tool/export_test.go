@@ -1,0 +1,103 @@
+package tool
+
+import (
+	"os"
+
+	"pawl/run"
+)
+
+// A Kill is a point at which a process may die while it changes a file.
+type Kill int
+
+const (
+	KilledAfterBlobs   Kill = iota // contents are kept, nothing is journaled
+	KilledAfterJournal             // the intention is durable
+	KilledInTemp                   // and half of the temporary file is there
+	KilledBeforeRename             // and all of it
+	KilledAfterRename              // the file is replaced, nobody was told
+)
+
+// ChangeAndDie changes a file as the call would and stops at a point.
+func ChangeAndDie(env Env, c Call, path string, after []byte, at Kill) error {
+	p, err := locate(env, path)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	ch := &change{at: p, after: after}
+	if before, info, err := p.read(); err == nil {
+		ch.before, ch.old = before, info
+	}
+	if at == KilledAfterBlobs {
+		_, err := keepBlob(env, after)
+		return err
+	}
+	if err := ch.keep(env, c.Run, string(c.ID)); err != nil || at == KilledAfterJournal {
+		return err
+	}
+	if err := p.makeFolders(); err != nil {
+		return err
+	}
+	if at == KilledInTemp {
+		f, err := p.dir.OpenFile(ch.entry.Temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(after[:len(after)/2])
+		f.Close()
+		return err
+	}
+	if err := ch.writeTemp(); err != nil || at == KilledBeforeRename {
+		return err
+	}
+	return ch.install()
+}
+
+// UndoDisturbed is Undo with something that happens between its looking and its
+// doing.
+func UndoDisturbed(env Env, changes []run.FileChange, disturb func()) error {
+	todo, _ := planUndo(env, changes)
+	for _, c := range todo {
+		defer c.at.Close()
+	}
+	disturb()
+	_, err := doAll(env, todo)
+	return err
+}
+
+// ReplaceAll is replaceAll.
+func ReplaceAll(content []byte, edits []Replacement) ([]byte, error) {
+	return replaceAll("f", content, edits)
+}
+
+// A Replacement is a replacement.
+type Replacement = replacement
+
+// InWords is inWords.
+func InWords(err error) error { return inWords(err) }
+
+// DiffLines returns both versions of a text put together again from their
+// difference.
+func DiffLines(before, after []byte) (a, b []byte) {
+	from, to := splitLines(before), splitLines(after)
+	for _, op := range diffLines(from, to) {
+		if op.kind != gained {
+			a = append(a, from[op.before]...)
+		}
+		if op.kind != gone {
+			b = append(b, to[op.after]...)
+		}
+	}
+	return a, b
+}
+
+// Unified is unified.
+func Unified(before, after []byte, limit int) (string, int, int) {
+	return unified(before, after, limit)
+}
+
+// NeedleIn reports whether an expression's needle is in a text.
+func NeedleIn(expr string, hay []byte) bool {
+	_, n := study(expr)
+	return n.in(hay)
+}

@@ -1,0 +1,166 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/run"
+)
+
+//go:embed glob.md
+var globText string
+
+const globSchema = `{"type":"object","properties":{` +
+	`"pattern":{"type":"string","description":"Such as *.go, src/**/*.{ts,tsx}, **/test_*"},` +
+	`"path":{"type":"string","description":"Folder to look in; the workspace if absent"}},` +
+	`"required":["pattern"],"additionalProperties":false}`
+
+// maxGlobbed is how many files a result names.
+const maxGlobbed = 200
+
+// Glob returns the tool that finds files by name.
+func Glob() Tool { return globTool{} }
+
+type globTool struct{}
+
+type globArgs struct {
+	Pattern string `json:"pattern"`
+	Path    string `json:"path"`
+}
+
+func (globTool) Spec() Spec {
+	return Spec{Name: "glob", Description: strings.TrimSpace(globText), Schema: json.RawMessage(globSchema)}
+}
+
+func (globTool) parse(env Env, args json.RawMessage) (a globArgs, rel string, matches matcher, err error) {
+	if a, err = decode[globArgs](args); err != nil {
+		return
+	}
+	if a.Path, rel, err = startFolder(env, a.Path); err != nil {
+		return
+	}
+	matches, err = compileGlob(env, a.Pattern)
+	return
+}
+
+func (t globTool) Look(env Env, args json.RawMessage) (Intent, error) {
+	a, rel, _, err := t.parse(env, args)
+	if err != nil {
+		return Intent{}, err
+	}
+	return Intent{Class: run.Reads, Paths: []string{a.Path}, Title: clip("glob "+a.Pattern+in(rel), 120)}, nil
+}
+
+// in says where, for titles.
+func in(rel string) string {
+	if rel == "." {
+		return ""
+	}
+	return " in " + rel
+}
+
+func (t globTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	a, rel, matches, err := t.parse(env, c.Args)
+	if err != nil {
+		return failed(err), nil
+	}
+	if ctx.Err() != nil {
+		return stopped(), nil
+	}
+	start, err := openStart(ctx, env, rel)
+	if err != nil {
+		return failed(err), nil
+	}
+	defer start.close()
+	type hit struct {
+		rel   string
+		mtime int64
+	}
+	var hits []hit
+	unreadable := 0
+	err = walk(ctx, start, walking{hidden: true, unreadable: &unreadable}, func(_ *folder, at string, e fs.DirEntry) error {
+		if e.IsDir() || !matches(relativeTo(rel, at)) {
+			return nil
+		}
+		h := hit{rel: at}
+		if info, err := e.Info(); err == nil {
+			h.mtime = info.ModTime().UnixNano()
+		}
+		hits = append(hits, h)
+		return nil
+	})
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.mtime, a.mtime) })
+	var b strings.Builder
+	chars := 0
+	for i, h := range hits {
+		n := utf8.RuneCountInString(h.rel) + 1
+		if i == maxGlobbed || chars+n > maxResult-500 {
+			fmt.Fprintf(&b, "[%s more, changed longer ago: make the pattern narrower]\n", commas(int64(len(hits)-i)))
+			break
+		}
+		chars += n
+		b.WriteString(printable(h.rel) + "\n")
+	}
+	if len(hits) == 0 && err == nil {
+		fmt.Fprintf(&b, "No file%s matches %s. What .gitignore ignores is not looked at unless path names it.\n", in(rel), a.Pattern)
+	}
+	if unreadable > 0 {
+		fmt.Fprintf(&b, "[%s could not be read]\n", count(unreadable, "folder", "folders"))
+	}
+	if err != nil {
+		b.WriteString("[stopped before it was complete]\n")
+	}
+	r := TextResult(b.String())
+	r.IsError = err != nil
+	return r, nil
+}
+
+// A matcher tells whether a path relative to the folder looked in is meant.
+type matcher func(rel string) bool
+
+// compileGlob reads a pattern as ripgrep's -g does: one without a slash matches
+// a file's name in any folder, one with a slash the path; a leading slash only
+// says that it is the path.
+func compileGlob(env Env, glob string) (matcher, error) {
+	given := glob
+	if r, ok := strings.CutPrefix(glob, env.Workspace+"/"); ok {
+		glob = "/" + r
+	}
+	glob = strings.TrimPrefix(glob, "./")
+	names := !strings.Contains(glob, "/")
+	glob = strings.TrimPrefix(glob, "/")
+	switch {
+	case glob == "":
+		return nil, tell("the pattern is empty: give one such as *.go or src/**")
+	case len(glob) > maxPath:
+		return nil, tell("the pattern has %d bytes, and none may have more than %d", len(glob), maxPath)
+	case slices.Contains(strings.Split(glob, "/"), ".."):
+		return nil, tell("the pattern %s leads upwards: name the folder in path, and in the pattern what to find in it", given)
+	case !doublestar.ValidatePattern(glob):
+		return nil, tell("the pattern %s is not one: a [ or { is not closed, or a \\ stands at the end", given)
+	}
+	return func(rel string) bool {
+		if names {
+			rel = path.Base(rel)
+		}
+		return doublestar.MatchUnvalidated(glob, rel)
+	}, nil
+}
+
+// relativeTo returns rel as seen from a folder it is in.
+func relativeTo(folder, rel string) string {
+	if folder == "." {
+		return rel
+	}
+	return strings.TrimPrefix(rel, folder+"/")
+}

@@ -1,0 +1,206 @@
+package tool
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/run"
+)
+
+//go:embed list.md
+var listText string
+
+const listSchema = `{"type":"object","properties":{` +
+	`"path":{"type":"string","description":"Folder; the workspace if absent"},` +
+	`"depth":{"type":"integer","description":"Levels to show, 1 to 10; 2 if absent"}},` +
+	`"required":[],"additionalProperties":false}`
+
+const (
+	maxListed         = 1000 // entries in all
+	maxListedInFolder = 200  // of one folder, so that one does not take all the room
+)
+
+// List returns the tool that shows what is in a folder.
+func List() Tool { return listTool{} }
+
+type listTool struct{}
+
+type listArgs struct {
+	Path  string `json:"path"`
+	Depth number `json:"depth"`
+}
+
+func (listTool) Spec() Spec {
+	return Spec{Name: "list", Description: strings.TrimSpace(listText), Schema: json.RawMessage(listSchema)}
+}
+
+func (listTool) parse(env Env, args json.RawMessage) (path, rel string, depth int, err error) {
+	a, err := decode[listArgs](args)
+	if err != nil {
+		return "", "", 0, err
+	}
+	if depth, err = a.Depth.bounded("depth", 2, 1, 10); err != nil {
+		return "", "", 0, err
+	}
+	path, rel, err = startFolder(env, a.Path)
+	return path, rel, depth, err
+}
+
+// startFolder resolves the optional path of a tool that goes through folders.
+func startFolder(env Env, given string) (path, rel string, err error) {
+	if given == "" {
+		given = "."
+	}
+	rel, err = inside(env, given)
+	return given, rel, err
+}
+
+func (t listTool) Look(env Env, args json.RawMessage) (Intent, error) {
+	path, rel, _, err := t.parse(env, args)
+	if err != nil {
+		return Intent{}, err
+	}
+	return Intent{Class: run.Reads, Paths: []string{path}, Title: clip("list "+rel, 120)}, nil
+}
+
+func (t listTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	_, rel, depth, err := t.parse(env, c.Args)
+	if err != nil {
+		return failed(err), nil
+	}
+	if ctx.Err() != nil {
+		return stopped(), nil
+	}
+	f, err := openStart(ctx, env, rel)
+	if err != nil {
+		return failed(err), nil
+	}
+	defer f.close()
+	l := &listing{}
+	l.folder(ctx, f, depth, 0)
+	return TextResult(l.result(ctx, rel)), nil
+}
+
+// openStart opens the folder that a tool goes through, and says which there is
+// instead when it is not one.
+func openStart(ctx context.Context, env Env, rel string) (*folder, error) {
+	f, err := openFolder(env, rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missing(ctx, env, rel)
+	}
+	return f, err
+}
+
+// A listing is the text of a tree as it grows.
+type listing struct {
+	out     strings.Builder
+	chars   int
+	shown   int
+	ignored int
+	cut     bool
+}
+
+// folder writes what is in f, and in its folders down to depth levels.
+func (l *listing) folder(ctx context.Context, f *folder, depth, level int) {
+	entries, ignored, err := f.entries()
+	if err != nil {
+		l.line(level, fmt.Sprintf("[cannot be read: %v]", inWords(err)))
+		return
+	}
+	l.ignored += ignored
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
+		switch {
+		case a.IsDir() == b.IsDir():
+			return 0
+		case a.IsDir():
+			return -1
+		}
+		return 1
+	})
+	for i, e := range entries {
+		if l.cut || ctx.Err() != nil {
+			return
+		}
+		if i == maxListedInFolder {
+			l.line(level, fmt.Sprintf("[%s more: list this folder alone or use glob]", commas(int64(len(entries)-i))))
+			return
+		}
+		if !e.IsDir() {
+			l.line(level, l.file(f, e))
+			continue
+		}
+		below, err := f.open(e.Name())
+		if err != nil {
+			l.line(level, fmt.Sprintf("%s/  [cannot be read: %v]", printable(e.Name()), inWords(err)))
+			continue
+		}
+		if depth > 1 {
+			l.line(level, printable(e.Name())+"/")
+			l.folder(ctx, below, depth-1, level+1)
+		} else {
+			inIt, ignored, _ := below.entries()
+			l.ignored += ignored
+			l.line(level, fmt.Sprintf("%s/  %s", printable(e.Name()), count(len(inIt), "entry", "entries")))
+		}
+		below.close()
+	}
+}
+
+// file describes what is no folder.
+func (l *listing) file(f *folder, e fs.DirEntry) string {
+	name := printable(e.Name())
+	switch e.Type() {
+	case 0:
+		if info, err := e.Info(); err == nil {
+			return name + "  " + size(info.Size())
+		}
+		return name
+	case fs.ModeSymlink:
+		target, err := f.root.Readlink(e.Name())
+		if err != nil {
+			return name + "  (link)"
+		}
+		return name + " -> " + printable(target)
+	case fs.ModeNamedPipe:
+		return name + "  (named pipe)"
+	case fs.ModeSocket:
+		return name + "  (socket)"
+	}
+	return name + "  (device)"
+}
+
+func (l *listing) line(level int, s string) {
+	s = strings.Repeat("  ", level) + s + "\n"
+	n := utf8.RuneCountInString(s)
+	if l.shown == maxListed || l.chars+n > maxResult-500 {
+		l.cut = true
+		return
+	}
+	l.shown++
+	l.chars += n
+	l.out.WriteString(s)
+}
+
+func (l *listing) result(ctx context.Context, rel string) string {
+	if l.shown == 0 && l.ignored == 0 {
+		return rel + " is empty."
+	}
+	s := rel + ":\n" + l.out.String()
+	if l.cut {
+		s += fmt.Sprintf("[cut after %s: list a folder in it, or use glob]\n", count(l.shown, "entry", "entries"))
+	}
+	if l.ignored > 0 {
+		s += fmt.Sprintf("[%s not shown: ignored by .gitignore or .ignore]\n", count(l.ignored, "entry is", "entries are"))
+	}
+	if ctx.Err() != nil {
+		s += "[stopped before it was complete]\n"
+	}
+	return s
+}

@@ -1,0 +1,176 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxPath is the longest path Linux opens (PATH_MAX, linux/limits.h).
+	maxPath = 4096
+	// maxLinks is how many links Linux follows in one path (path_resolution(7)).
+	maxLinks = 40
+)
+
+// Resolve says where a path given by a model leads: rel is relative to the
+// workspace, with slashes, every link on the way followed ("." is the workspace
+// itself). What does not exist yet is taken literally. When the path leads out
+// of the workspace, outside is true and rel is the absolute path it leads to.
+//
+// The error is a sentence for the model: the path can be no file's, or could
+// not be followed. "~" and "$HOME" are names like any other.
+//
+// Resolve only looks: the answer may be wrong the moment after. Tools open what
+// it found with [os.Root] and follow no link then, so a folder that is swapped
+// for a link in between makes the call fail and never makes it leave.
+func Resolve(env Env, path string) (rel string, outside bool, err error) {
+	if err := plausible(path); err != nil {
+		return "", false, err
+	}
+	full, err := follow(env.Workspace, path)
+	if err != nil {
+		return "", false, err
+	}
+	if dir := kernelFolder(full); dir != "" && dir != kernelFolder(env.Workspace) {
+		return "", false, fmt.Errorf("%s is in %s, which holds devices and the kernel's own files: the file tools do not open them", path, dir)
+	}
+	if rel, ok := below(env.Workspace, full); ok {
+		return rel, false, nil
+	}
+	return full, true, nil
+}
+
+// inside is Resolve for those who can do nothing with a path outside.
+func inside(env Env, path string) (rel string, err error) {
+	rel, outside, err := Resolve(env, path)
+	if err != nil {
+		return "", err
+	}
+	if outside {
+		leads := ""
+		if rel != path {
+			leads = fmt.Sprintf(" (it leads to %s)", rel)
+		}
+		return "", fmt.Errorf("%s is outside the workspace%s: give a path inside %s, best relative to it", path, leads, env.Workspace)
+	}
+	return rel, nil
+}
+
+// plausible refuses what can be no path. A line break or another control
+// character is refused although a file may be named so: it would forge lines in
+// what people and models are shown.
+func plausible(path string) error {
+	switch {
+	case path == "":
+		return errors.New("the path is empty: give a path relative to the workspace")
+	case len(path) > maxPath:
+		return fmt.Errorf("the path has %d bytes, and none may have more than %d", len(path), maxPath)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("the path %q is not valid UTF-8", path)
+	case strings.ContainsFunc(path, unicode.IsControl):
+		return fmt.Errorf("the path %q has a control character (a line break, NUL) in it", path)
+	}
+	return nil
+}
+
+// follow returns the absolute path that path leads to from the workspace, the
+// way the kernel goes: names one by one, a ".." after a link being the parent
+// of the link's target.
+func follow(workspace, path string) (string, error) {
+	at, rest := workspace, path
+	if filepath.IsAbs(path) {
+		at = "/"
+		// The workspace's own path has no links in it.
+		if r, ok := strings.CutPrefix(path, workspace); ok && (r == "" || r[0] == '/') {
+			at, rest = workspace, r
+		}
+	}
+	names := strings.Split(rest, "/")
+	links := 0
+	missing := 0 // names at the end of at that do not exist
+	folder := true
+	for len(names) > 0 {
+		name := names[0]
+		names = names[1:]
+		switch {
+		case name == "" || name == ".":
+			continue
+		case name == "..":
+			at, folder = filepath.Dir(at), true
+			missing = max(0, missing-1)
+			continue
+		}
+		next := filepath.Join(at, name)
+		if missing > 0 {
+			at = next
+			missing++
+			continue
+		}
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			at, missing = next, 1
+		case errors.Is(err, syscall.ENOTDIR):
+			return "", fmt.Errorf("%s cannot be: %s is a file, not a folder", path, at)
+		case err != nil:
+			return "", fmt.Errorf("%s cannot be followed: %w", path, inWords(err))
+		case info.Mode()&fs.ModeSymlink != 0:
+			if links++; links > maxLinks {
+				return "", fmt.Errorf("%s goes through more than %d links: they lead in a circle", path, maxLinks)
+			}
+			target, err := os.Readlink(next)
+			if err != nil {
+				return "", fmt.Errorf("%s cannot be followed: %w", path, inWords(err))
+			}
+			if filepath.IsAbs(target) {
+				at = "/"
+			}
+			names = append(strings.Split(target, "/"), names...)
+		default:
+			at, folder = next, info.IsDir()
+		}
+	}
+	if missing == 0 && !folder && strings.HasSuffix(path, "/") {
+		return "", fmt.Errorf("%s cannot be: %s is a file, not a folder", path, at)
+	}
+	return at, nil
+}
+
+// below returns the path of full relative to folder, if it is in it.
+func below(folder, full string) (rel string, ok bool) {
+	if full == folder {
+		return ".", true
+	}
+	if folder != "/" {
+		folder += "/"
+	}
+	return strings.CutPrefix(full, folder)
+}
+
+// kernelFolder returns the one of the kernel's own folders that path is in.
+func kernelFolder(path string) string {
+	for _, dir := range []string{"/dev", "/proc", "/sys"} {
+		if _, ok := below(dir, path); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+// inGit reports whether rel is in a repository's own folder. Case is folded:
+// on a case-insensitive disk .GIT is the same.
+func inGit(rel string) bool {
+	for name := range strings.SplitSeq(rel, "/") {
+		if strings.EqualFold(name, ".git") {
+			return true
+		}
+	}
+	return false
+}

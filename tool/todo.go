@@ -1,0 +1,105 @@
+package tool
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/run"
+)
+
+//go:embed todo.md
+var todoText string
+
+const todoSchema = `{"type":"object","properties":{` +
+	`"items":{"type":"array","description":"The whole list, in order","items":{"type":"object","properties":{` +
+	`"text":{"type":"string","description":"What is to be done, in a line"},` +
+	`"status":{"type":"string","enum":["pending","active","done"],"description":"How far it is"}},` +
+	`"required":["text","status"],"additionalProperties":false}}},` +
+	`"required":["items"],"additionalProperties":false}`
+
+const (
+	maxTodos    = 100
+	maxTodoText = 300 // characters
+)
+
+// Todo returns the tool that keeps the agent's list of what is to be done. The
+// list is nowhere but in the run's log, as the newest call's arguments and
+// result: so it survives what the log survives.
+func Todo() Tool { return todoTool{} }
+
+type todoTool struct{}
+
+type todoArgs struct {
+	Items []struct {
+		Text   string `json:"text"`
+		Status string `json:"status"`
+	} `json:"items"`
+}
+
+func (todoTool) Spec() Spec {
+	return Spec{Name: "todo", Description: strings.TrimSpace(todoText), Schema: json.RawMessage(todoSchema)}
+}
+
+func (todoTool) parse(args json.RawMessage) (todoArgs, error) {
+	a, err := decode[todoArgs](args)
+	if err != nil {
+		return a, err
+	}
+	if len(a.Items) > maxTodos {
+		return a, tell("the list has %d items, and may have %d: join some", len(a.Items), maxTodos)
+	}
+	for i, item := range a.Items {
+		switch {
+		case strings.TrimSpace(item.Text) == "":
+			return a, tell("items[%d].text is empty", i)
+		case utf8.RuneCountInString(item.Text) > maxTodoText:
+			return a, tell("items[%d].text has more than %d characters: make it a line", i, maxTodoText)
+		case todoMarks[item.Status] == "":
+			return a, tell("items[%d].status is %q: it may be pending, active or done", i, item.Status)
+		}
+	}
+	return a, nil
+}
+
+var todoMarks = map[string]string{"pending": "[ ]", "active": "[>]", "done": "[x]"}
+
+func (t todoTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+	a, err := t.parse(args)
+	if err != nil {
+		return Intent{}, err
+	}
+	return Intent{Class: run.Reads, Title: "to do: " + a.summary()}, nil
+}
+
+func (t todoTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
+	a, err := t.parse(c.Args)
+	if err != nil {
+		return failed(err), nil
+	}
+	if ctx.Err() != nil {
+		return stopped(), nil
+	}
+	var b strings.Builder
+	for _, item := range a.Items {
+		fmt.Fprintf(&b, "%s %s\n", todoMarks[item.Status], clip(item.Text, maxTodoText))
+	}
+	return TextResult(b.String() + a.summary()), nil
+}
+
+// summary says how far the list is.
+func (a todoArgs) summary() string {
+	if len(a.Items) == 0 {
+		return "nothing"
+	}
+	done := 0
+	for _, item := range a.Items {
+		if item.Status == "done" {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d of %d done", done, len(a.Items))
+}

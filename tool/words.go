@@ -1,0 +1,158 @@
+package tool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+// inWords says in words what the system refused, without the operation's and
+// the temporary file's name: who reads it knows which file it is about. The
+// error can still be tested with [errors.Is].
+func inWords(err error) error {
+	for _, w := range []struct {
+		is   error
+		says string
+	}{
+		{syscall.ENOSPC, "the disk is full: free some space and try again"},
+		{syscall.EDQUOT, "the disk quota is used up: free some space and try again"},
+		{syscall.EROFS, "the file system is read-only"},
+		{syscall.EIO, "the disk has an error (input/output error)"},
+		{syscall.EMFILE, "too many files are open in this process"},
+		{syscall.ENFILE, "too many files are open on this machine"},
+		{syscall.ENAMETOOLONG, "a name in it is too long for the file system"},
+		{syscall.ENOTDIR, "a part of the path is a file, not a folder"},
+		{syscall.ELOOP, "its links lead in a circle"},
+		{fs.ErrPermission, "permission denied: this user may not"},
+		{fs.ErrNotExist, "it does not exist"},
+	} {
+		if errors.Is(err, w.is) {
+			return &wordedError{w.says, err}
+		}
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+type wordedError struct {
+	says string
+	err  error
+}
+
+func (e *wordedError) Error() string { return e.says }
+func (e *wordedError) Unwrap() error { return e.err }
+
+// failed returns err as the result of a call, for the model.
+func failed(err error) Result { return ErrorResult(err.Error()) }
+
+// stopped is the result of a call that was stopped before it did anything.
+func stopped() Result { return ErrorResult("stopped before it did anything") }
+
+// count returns "1 file", "1,234 files".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return commas(int64(n)) + " " + many
+}
+
+// commas returns n as people read it: 1,234,567.
+func commas(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size returns a number of bytes as people read it.
+func size(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// clip returns the first n characters of s on one line, with a mark where it
+// was cut.
+func clip(s string, n int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if i, ok := charIndex(s, n); ok {
+		return s[:i] + "…"
+	}
+	return s
+}
+
+// printable returns a file's name for a line of a result: a line break in it
+// would make it two.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, name)
+}
+
+// clipLine returns a line of a file for showing, at most n characters of it,
+// without its line end; a cut line ends in a mark.
+func clipLine(line []byte, n int) string {
+	s, cut := cutLine(line, n)
+	if cut {
+		s += "…"
+	}
+	return s
+}
+
+// cutLine returns the first n characters of a line of a file, and whether there
+// are more. What is not UTF-8 is replaced.
+func cutLine(line []byte, n int) (s string, cut bool) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	// A character has at most four bytes: what is beyond need not be looked at.
+	if cut = len(line) > 4*n; cut {
+		line = line[:4*n]
+	}
+	s = strings.ToValidUTF8(string(line), "\uFFFD")
+	if i, ok := charIndex(s, n); ok {
+		return s[:i], true
+	}
+	return s, cut
+}
+
+// charIndex returns where the character after the first n begins, if there is one.
+func charIndex(s string, n int) (int, bool) {
+	if len(s) <= n {
+		return 0, false
+	}
+	for i := range s {
+		if n == 0 {
+			return i, true
+		}
+		n--
+	}
+	return 0, false
+}
+
+// tell returns an error that is whole sentences, for the model to read as they
+// are and for nobody to wrap.
+func tell(format string, args ...any) error { return told(fmt.Sprintf(format, args...)) }
+
+type told string
+
+func (t told) Error() string { return string(t) }

@@ -1,0 +1,108 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"pawl/run"
+)
+
+//go:embed write.md
+var writeText string
+
+const writeSchema = `{"type":"object","properties":{` +
+	`"path":{"type":"string","description":"File, relative to the workspace"},` +
+	`"content":{"type":"string","description":"The whole new content"}},` +
+	`"required":["path","content"],"additionalProperties":false}`
+
+// Write returns the tool that makes or replaces a file.
+func Write() Tool { return writeTool{} }
+
+type writeTool struct{}
+
+type writeArgs struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+func (writeTool) Spec() Spec {
+	return Spec{Name: "write", Description: strings.TrimSpace(writeText), Schema: json.RawMessage(writeSchema)}
+}
+
+func (writeTool) Look(env Env, args json.RawMessage) (Intent, error) {
+	a, err := decode[writeArgs](args)
+	if err != nil {
+		return Intent{}, err
+	}
+	return lookAtWrite(env, "write", a.Path)
+}
+
+func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	a, err := decode[writeArgs](c.Args)
+	if err != nil {
+		return failed(err), nil
+	}
+	after := []byte(a.Content)
+	if len(after) > maxFile {
+		return failed(tell("The content has %s, and this tool's limit is %s.", size(int64(len(after))), size(maxFile))), nil
+	}
+	replacing.Lock()
+	defer replacing.Unlock()
+	if ctx.Err() != nil {
+		return stopped(), nil
+	}
+	at, err := locate(env, a.Path)
+	if err != nil {
+		return failed(err), nil
+	}
+	defer at.Close()
+	if strings.HasSuffix(a.Path, "/") {
+		return failed(tell("%s names a folder: give the path of a file; its folders are made with it.", a.Path)), nil
+	}
+	before, info, err := at.read()
+	exists := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed(err), nil
+	}
+	if err := writable(at.rel, info); err != nil {
+		return failed(err), nil
+	}
+	if exists {
+		if bytes.Equal(before, after) {
+			env.Session.saw(at.rel, view(before, info))
+			return TextResult(at.rel + " has exactly this content already."), nil
+		}
+		then, ok := env.Session.sighting(at.rel)
+		if !ok {
+			return failed(tell("%s exists (%s) and was not read in this session. Nothing was changed: read it first, or use edit.", at.rel, size(info.Size()))), nil
+		}
+		if changed := changedSince(at.rel, then, before, info); changed != "" {
+			return ErrorResult("Nothing was changed: " + changed), nil
+		}
+	}
+	ch := &change{at: at, old: info, before: before, after: after}
+	done, err := ch.do(env, c.Run, string(c.ID))
+	if err != nil {
+		return failed(err), nil
+	}
+	lines := len(splitLines(after))
+	says := fmt.Sprintf("Made %s: %s, %s.", at.rel, count(lines, "line", "lines"), size(int64(len(after))))
+	if exists {
+		_, added, removed := unified(before, after, 0)
+		says = fmt.Sprintf("Replaced %s: %s added, %s removed; it has %s, %s.", at.rel,
+			count(added, "line", "lines"), count(removed, "line", "lines"), count(lines, "line", "lines"), size(int64(len(after))))
+	}
+	r := TextResult(says)
+	r.Change = run.Changed
+	r.Files = []run.FileChange{done}
+	return r, nil
+}
+
+// Reconcile tells by the file's hash whether a killed write was made.
+func (writeTool) Reconcile(env Env, c Call) (Result, bool) { return reconcile(env, c) }

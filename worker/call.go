@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// look finds a call's tool, checks its arguments and tells its class.
+func (d *Driver) look(s run.State, c run.Call) run.Fact {
+	f := run.CallAsked{Call: c.ID, Tool: c.Tool, Class: run.Reads, Key: run.CallKey(c.Tool, c.Arguments)}
+	in, _, err := d.intent(c)
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.Class, f.Priority, f.Waits, f.Ask = in.Class, in.Priority, in.Waits, in.Ask
+	return f
+}
+
+// intent returns what a call would do and its tool; the error is for the model.
+func (d *Driver) intent(c run.Call) (tool.Intent, tool.Tool, error) {
+	args := json.RawMessage(c.Arguments)
+	if err := d.w.Tools.Validate(c.Tool, args); err != nil {
+		return tool.Intent{}, nil, err
+	}
+	t, _ := d.w.Tools.Get(c.Tool)
+	in, err := t.Look(d.env, args)
+	return in, t, err
+}
+
+// decide asks the permission rules; nil means that a person has to, and the call
+// waits.
+func (d *Driver) decide(s run.State, c run.CallState) run.Fact {
+	in, _, err := d.intent(c.Call)
+	if err != nil {
+		// It could be looked at when it was asked, and something has changed since.
+		return run.CallRefused{Call: c.ID, Decision: run.Decision{Answer: run.Deny, Source: "look", Reason: err.Error()}, Content: err.Error()}
+	}
+	req := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Paths: in.Paths}
+	for _, p := range in.Paths {
+		_, outside, err := tool.Resolve(d.env, p)
+		req.Outside = req.Outside || outside || err != nil
+	}
+	req.Edits = c.Class == run.Writes && len(in.Paths) > 0 && in.Command == ""
+	v := d.w.Permit(permission.Mode(s.Config.Mode), req)
+	switch v.Verdict {
+	case permission.Allow:
+		return run.CallAllowed{Call: c.ID, Decision: v.Answer()}
+	case permission.Ask:
+		switch d.w.OnAsk {
+		case AskWait:
+			return nil
+		case AskFail:
+			d.Interrupt(run.Interrupted{Cause: run.ByPolicy, Call: c.ID})
+			return nil
+		}
+	}
+	return run.CallRefused{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
+}
+
+// refusal is what the model is told of a call that may not run.
+func refusal(in tool.Intent, v permission.Decision) string {
+	what := in.Title
+	if what == "" {
+		what = "This"
+	}
+	text := fmt.Sprintf("Not allowed: %s was not run. %s", what, v.Reason)
+	if v.Verdict == permission.Ask {
+		text += " A person would have to allow it, and nobody is there to ask. Do it another way that is allowed, or finish and say what you would need."
+	}
+	return text
+}
+
+// perform runs a call and lands what came of it.
+func (d *Driver) perform(ctx context.Context, f *flight, c run.CallState) {
+	res := tool.ErrorResult("It was stopped before it had begun.")
+	if !d.gateClosed() { // an interrupt may have won while the start was written
+		res = d.invoke(ctx, c)
+	}
+	outcome := run.OK
+	if res.IsError {
+		outcome = run.Failed
+	}
+	fact := settled(c.ID, res, outcome)
+	fact.JobRuns = d.env.Session.JobsRun()
+	if stop, ok := context.Cause(ctx).(Stop); ok {
+		fact.Outcome, fact.IsError = run.Cut, true
+		fact.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
+	}
+	d.landed <- landing{key: f.key, fact: fact}
+}
+
+func images(parts []run.Part) []run.Part {
+	var out []run.Part
+	for _, p := range parts {
+		if p.Type == run.ImagePart {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// invoke calls the tool. A panic in it is that call's result, not the end of the run.
+func (d *Driver) invoke(ctx context.Context, c run.CallState) (res tool.Result) {
+	defer func() {
+		if r := recover(); r != nil {
+			if d.w.Log != nil {
+				d.w.Log.Error("a tool panicked", "run", d.id, "call", c.ID, "tool", c.Tool, "panic", r, "stack", string(debug.Stack()))
+			}
+			res = tool.ErrorResult(fmt.Sprintf("The tool %s broke (%v). This is a bug of pawl; what it did is unknown. Try another way.", c.Tool, r))
+			res.Change = run.MayChange
+		}
+	}()
+	t, ok := d.w.Tools.Get(c.Tool)
+	if !ok { // it was there when the call was asked; another pawl may have resumed the run
+		return tool.ErrorResult("There is no tool called " + c.Tool + " any more.")
+	}
+	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Progress: func(s string) {
+		d.show(View{Progress: &Progress{Call: c.ID, Text: s}})
+	}})
+	if err != nil {
+		res.IsError = true
+		res.Content = append(res.Content, run.Text(err.Error()))
+	}
+	if len(res.Content) == 0 {
+		res.Content = []run.Part{run.Text("(no output)")}
+	}
+	return res
+}
+
+func settled(id run.CallID, res tool.Result, outcome run.Outcome) run.CallSettled {
+	return run.CallSettled{Call: id, Outcome: outcome, Content: res.Content, IsError: res.IsError,
+		Change: res.Change, Files: res.Files, Key: run.ResultKey(res.Content, res.IsError)}
+}

@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"encoding/json"
+
+	"pawl/llm"
+	"pawl/run"
+)
+
+// A View is something to show. Events are facts, in order and on disk when they
+// are shown; the rest is gone if nobody looked. One field is set.
+type View struct {
+	Event *run.Event
+	Delta *llm.Delta // of the answer under way; Part and Answer are not shown
+	// Drop says that the answer under way will be asked for again: what was shown
+	// of it does not count.
+	Drop     bool
+	Progress *Progress
+	// Stopping says that an interrupt has closed the gate: nothing starts any
+	// more. Its event follows.
+	Stopping *run.Interrupted
+}
+
+// Progress is what a running call prints.
+type Progress struct {
+	Call run.CallID
+	Text string
+}
+
+// line is a View as it goes to viewers in other processes; events they read from
+// the database.
+type line struct {
+	Seq      int64  `json:"seq,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
+	Call     string `json:"call,omitempty"`
+	Input    string `json:"input,omitempty"`
+	Drop     bool   `json:"drop,omitempty"`
+	Progress string `json:"progress,omitempty"`
+	Stopping string `json:"stopping,omitempty"`
+}
+
+func (d *Driver) show(v View) {
+	if d.watch != nil {
+		d.showing.Lock()
+		d.watch(v)
+		d.showing.Unlock()
+	}
+	if d.listen == nil || d.listen.Viewers() == 0 {
+		return
+	}
+	var l line
+	switch {
+	case v.Event != nil:
+		l.Seq = v.Event.Seq
+	case v.Delta != nil:
+		l.Text, l.Thinking, l.Call, l.Input = v.Delta.Text, v.Delta.Thinking, v.Delta.Call, v.Delta.Input
+	case v.Progress != nil:
+		l.Call, l.Progress = string(v.Progress.Call), v.Progress.Text
+	case v.Stopping != nil:
+		l.Stopping = string(v.Stopping.Cause)
+	}
+	l.Drop = v.Drop
+	if b, err := json.Marshal(l); err == nil {
+		d.listen.Broadcast(b)
+	}
+}
