@@ -50,6 +50,29 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 	}
 }
 
+// Stories are named behind their test, as in `TestTraces` (`crash*`, `nudge`).
+func TestStoriesThatArchitectureNamesExist(t *testing.T) {
+	t.Parallel()
+	doc := read(t, "ARCHITECTURE.md")
+	for test, files := range map[string]string{
+		"TestTraces":  "run/testdata/%.trace",
+		"TestScripts": "cmd/pawl/testdata/script/%.txtar",
+	} {
+		named := regexp.MustCompile("`"+test+"`\\s+\\(([^)]*)\\)").FindAllStringSubmatch(doc, -1)
+		if len(named) == 0 {
+			t.Errorf("ARCHITECTURE.md names no story of %s", test)
+		}
+		for _, m := range named {
+			for name := range strings.SplitSeq(m[1], ",") {
+				name = strings.Trim(strings.TrimSpace(name), "`")
+				if found, err := filepath.Glob(strings.Replace(files, "%", name, 1)); err != nil || len(found) == 0 {
+					t.Errorf("ARCHITECTURE.md names the story %s of %s, and there is none", name, test)
+				}
+			}
+		}
+	}
+}
+
 func TestLinksBetweenDocumentsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)

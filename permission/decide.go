@@ -192,6 +192,11 @@ func (rs Rules) decideShell(r Request, m Mode) Decision {
 			return byDefault(Ask, "it reads "+p+", which may hold secrets")
 		}
 	}
+	for _, p := range r.Paths { // what its patterns of names stand for, too
+		if name := nameIn(secretNames, p); name != "" && !s.mentions(name) {
+			return byDefault(Ask, "it touches "+p+", which may hold secrets")
+		}
+	}
 	allows := rs.of(Allow, r.Tool)
 	strict := append(denials, asks...)
 	decided := byDefault(Allow, "it reads, in the workspace")
@@ -221,6 +226,19 @@ func found(rules []Rule, s *script) (Decision, bool) {
 		}
 	}
 	return Decision{}, false
+}
+
+// mentions reports whether a file's name stands in the command; then the part
+// it stands in is judged by it.
+func (s *script) mentions(name string) bool {
+	for _, p := range s.parts {
+		for _, w := range p.words {
+			if strings.Contains(w.text, name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // asks returns the question that no rule can answer, if there is one.

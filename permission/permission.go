@@ -23,7 +23,7 @@ type Request struct {
 	Tool    string
 	Class   run.Class
 	Command string   // shell tools: the command
-	Paths   []string // tools on files: what they touch, as given
+	Paths   []string // what it touches: as given, or found for the patterns of a command
 	Outside bool     // a path leads outside the workspace, through links too, or could not be resolved
 	Edits   bool     // it changes files and does nothing else
 	// Workspace is the workspace's folder and Dir the one the command starts in,

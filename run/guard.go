@@ -38,10 +38,9 @@ type look struct {
 // A sighting is what is known of the looks at a pair since something changed.
 type sighting struct {
 	looks   int
-	quick   int  // in a row without waiting
-	told    bool // that it polls
-	settled time.Time
-	busy    time.Duration // the guard's, when it settled
+	quick   int           // in a row without waiting
+	settled time.Time     // the latest
+	busy    time.Duration // of the guard, then
 }
 
 const (
@@ -79,7 +78,7 @@ func (t *Turn) settledStep() {
 	bad := 0
 	for i := range t.Calls {
 		c := &t.Calls[i]
-		if c.Result.IsError {
+		if c.Result.IsError && c.Outcome != Unknown {
 			bad++
 		}
 		if c.Outcome != Answered {
@@ -105,6 +104,13 @@ func (g *guard) settled(c *CallState) {
 	if g.seen == nil {
 		g.seen, g.changes = map[pair]sighting{}, map[pair]bool{}
 	}
+	if c.Outcome == Unknown {
+		// The process died, which is not the model's doing, and what the call did to
+		// the world nobody knows.
+		clear(g.seen)
+		g.ring = g.ring[:0]
+		return
+	}
 	if g.progress(c, p) {
 		// Something is different now: what was seen before counts no more.
 		clear(g.seen)
@@ -122,10 +128,10 @@ func (g *guard) settled(c *CallState) {
 	switch {
 	case s.quick >= stopAt:
 		g.loop = loopSameCall
+	case s.looks == pollNote: // so many only where it waited
+		c.note = notePoll
 	case s.quick == noteAt:
 		c.note = noteSame
-	case s.looks >= pollNote && waited && !s.told:
-		c.note, s.told = notePoll, true
 	}
 
 	if c.Class == Writes && !c.Waits {

@@ -146,6 +146,9 @@ func (m *masker) word(w, rest string, has byte) {
 // an address, or a number that the words around it make one or name a process.
 func (m *masker) varies(w, rest string) bool {
 	w = bare(w)
+	if m.before == '@' && len(w) >= 5 && len(w) <= 8 && isHex(w) {
+		return true // Java: Foo@1b6d3586
+	}
 	if isNumber(w) {
 		return isEpoch(w, rest) || names(m.last, w) || nextIsUnit(rest) ||
 			m.last == "::1" || // [::1]:40123
@@ -154,7 +157,6 @@ func (m *masker) varies(w, rest string) bool {
 			m.before == '(' && strings.HasPrefix(rest, ") panicked at ") // Rust since late 2025, from memory: thread 'main' (4242) panicked at
 	}
 	return isDuration(w) || isTime(w) || isAddress(w) ||
-		m.before == '@' && len(w) >= 5 && len(w) <= 8 && isHex(w) || // Java: Foo@1b6d3586
 		isClock(w) && isNumber(m.last) && isMonth(m.other) || // ls -l: Nov 20 12:30
 		m.before == '(' && strings.HasPrefix(w, "node:") && isNumber(w[5:]) && strings.HasPrefix(rest, ")") // Node.js: (node:4242) Warning
 }

@@ -69,7 +69,7 @@ func TestResultsAreEqualWhenTheySayTheSame(t *testing.T) {
 		// addresses
 		{"<Foo object at 0x7f3a2c1b9d30>", "<Foo object at 0x7f0011223344>"},
 		{"main.f(0xc0000b2000)", "main.f(0xc000012345)"},
-		{"java.lang.Object@1b6d3586", "java.lang.Object@4554617c"},
+		{"java.lang.Object@1b6d3586", "java.lang.Object@45546173"},
 		// processes, threads, goroutines, seeds
 		{"started, pid 4242", "started, pid 17"},
 		{"[error] pid=4242 gone", "[error] pid=99 gone"},

@@ -65,6 +65,8 @@ func TestVerifyNamesTheFirstBadEvent(t *testing.T) {
 		"the first was removed":       {`DELETE FROM events WHERE seq = 1`, 1},
 		"one was removed":             {`DELETE FROM events WHERE seq = 3`, 3},
 		"the last was removed":        {`DELETE FROM events WHERE seq = 5`, 5},
+		"the last two were removed":   {`DELETE FROM events WHERE seq > 3`, 4},
+		"the summary was put back":    {`UPDATE runs SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)`, 5},
 		"the end was cut off":         {`DELETE FROM events WHERE seq > 3; UPDATE runs SET seq = 3`, 3},
 		"one was put behind":          {`INSERT INTO events SELECT run, 6, at, type, version, data, hash FROM events WHERE seq = 5`, 6},
 		"it was moved to this run":    {`UPDATE events SET run = 'x'; UPDATE events SET run = 'r' WHERE seq > 1; UPDATE events SET seq = seq - 1 WHERE run = 'r'`, 1},

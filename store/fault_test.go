@@ -183,6 +183,23 @@ func TestKindsOfFault(t *testing.T) {
 	}
 }
 
+func TestErrorsAreSentences(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"run r is driven by process 7":       &OwnedError{Run: "r", PID: 7},
+		"run r is driven by another process": &OwnedError{Run: "r"},
+		"run r: event 3 (teleported, version 1) was written by a newer pawl and cannot be read by this one: " +
+			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1},
+		"run r: event 3 (teleported, version 1) was written by pawl 2.0.0 and cannot be read by this one: " +
+			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1, Writer: "2.0.0"},
+		"run r: event 3 is missing: the log was changed after it was written; trust the events before it only": &ChainError{Run: "r", Seq: 3, What: "is missing"},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

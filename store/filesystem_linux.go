@@ -10,9 +10,8 @@ import (
 )
 
 // networkMagic are the file systems whose locks or memory maps may not hold between
-// machines, by the magic number of statfs(2): linux/magic.h of 6.1, read
-// 2026-11-20; the last three are from statfs(2) and coreutils' stat.c, from memory:
-// to be checked with `stat -f` on such a mount.
+// machines, by the magic number of statfs(2): linux/magic.h, read 2026-11-20. The
+// last three are not in it; several public programs agree on them (same date).
 var networkMagic = map[uint32]string{
 	unix.AFS_SUPER_MAGIC:   "afs",
 	unix.AFS_FS_MAGIC:      "afs",

@@ -1,6 +1,9 @@
 package store
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 func TestTheMountOfAFolderIsTheInnermost(t *testing.T) {
 	t.Parallel()
@@ -33,6 +36,9 @@ func TestTheFolderForTemporaryFilesIsLocal(t *testing.T) {
 	}
 	if network {
 		t.Skipf("the folder for temporary files is on %s; set TMPDIR to a local folder", name)
+	}
+	if free, err := freeSpace(filepath.Join(t.TempDir(), "pawl.db")); err != nil || free < lowSpace {
+		t.Errorf("%d bytes are free, error %v; want enough for this test to run", free, err)
 	}
 	if name, _, err := fileSystem("/no such folder"); err == nil {
 		t.Errorf("a folder that is not there is on %s", name)

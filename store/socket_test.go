@@ -257,6 +257,22 @@ func TestAPathTooLongForASocketIsSaid(t *testing.T) {
 	}
 }
 
+func TestTheRuntimeFolderIsWhereTheSystemSays(t *testing.T) {
+	parent := socketDir(t)
+	t.Setenv("XDG_RUNTIME_DIR", parent)
+	if dir, err := RuntimeDir(); err != nil || dir != filepath.Join(parent, "pawl") {
+		t.Errorf("got %s, %v; want it below %s", dir, err, parent)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("TMPDIR", parent)
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if dir, err := RuntimeDir(); err != nil || dir != filepath.Join(parent, fmt.Sprintf("pawl-%d", os.Getuid())) {
+		t.Errorf("without it: got %s, %v; want it below %s", dir, err, parent)
+	}
+}
+
 func TestTheRuntimeFolderIsOursAlone(t *testing.T) {
 	t.Parallel()
 	parent := socketDir(t)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"pawl/run"
 )
@@ -76,7 +77,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 }
 
 func (s *SQLite) open() error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := makeDir(s.dir); err != nil {
 		return fileError(s.dir, err)
 	}
 	if err := s.checkFileSystem(); err != nil {
@@ -102,6 +103,31 @@ func (s *SQLite) open() error {
 	}
 	s.reader.SetMaxOpenConns(maxReaders)
 	s.reader.SetMaxIdleConns(maxReaders)
+	return nil
+}
+
+// makeDir makes dir and the folders above it, where they are not there, and syncs the
+// folder each is in: an event is durable only if the way to it is.
+func makeDir(dir string) error {
+	switch info, err := os.Stat(dir); {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) { // another process may be faster
+		return err
+	}
+	if f, err := os.Open(parent); err == nil {
+		f.Sync() // some file systems cannot; SQLite does not insist either
+		f.Close()
+	}
 	return nil
 }
 

@@ -92,6 +92,9 @@ func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
 			t.Errorf("%s: got error %v, want %v", name, got[name], want[name])
 		}
 	}
+	if err := got["conflict"]; err.Error() != "append r #2: someone else has written to this run: it has 5 events" {
+		t.Errorf("the conflict says %q", err)
+	}
 	for id, want := range map[run.ID]error{"a": nil, "b": nil, "c": ErrNotFound} {
 		if _, err := s.Run(t.Context(), id); !errors.Is(err, want) {
 			t.Errorf("run %s: got error %v, want %v", id, err, want)
@@ -129,6 +132,67 @@ func TestOneWriteThatFailsDoesNotFailThoseBesideIt(t *testing.T) {
 		}
 		if _, err := s.Run(t.Context(), run.ID(fmt.Sprint("x", i))); errors.Is(err, ErrNotFound) != (i == 2) {
 			t.Errorf("run %d: %v", i, err)
+		}
+	}
+}
+
+func TestAContextThatEndsTooLateIsNoError(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	for n := range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.write(ctx, func(w *writer) error {
+			cancel() // the caller sees it while the transaction has its job
+			runtime.Gosched()
+			return w.append("r", int64(5+n), mustEncode(t, int64(5+n)), nil, "")
+		})
+		if err != nil {
+			t.Fatalf("write %d: %v, although it is durable", n, err)
+		}
+	}
+	if sum, err := s.Run(t.Context(), "r"); err != nil || sum.Seq != 55 {
+		t.Errorf("the log ends at %d, error %v; want 55, nil", sum.Seq, err)
+	}
+}
+
+func mustEncode(t *testing.T, after int64) []eventRow {
+	t.Helper()
+	rows, err := encodeRows("r", after, []run.Event{{At: testTime, Fact: run.Synthesized{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestALeaderLeavesOutWhoseContextHasEnded(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	j := &job{ctx: ctx, done: make(chan struct{}), do: func(*writer) error {
+		t.Error("it was performed")
+		return nil
+	}}
+	s.queue = append(s.queue, j)
+	s.turn <- struct{}{}
+	s.lead()
+	if <-j.done; !errors.Is(j.err, context.Canceled) {
+		t.Errorf("got error %v, want %v", j.err, context.Canceled)
+	}
+}
+
+// That a commit survives the loss of power no test here can show; that SQLite is told
+// to sync it, this one does.
+func TestCommitsAreSynced(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "mmap_size": "0"} {
+		var got string
+		if err := s.writer.conn.QueryRowContext(background, `PRAGMA `+pragma).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
 		}
 	}
 }

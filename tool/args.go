@@ -36,11 +36,17 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// unbounded is the bound of what has none: larger than any file has lines.
+const unbounded = 1 << 40
+
 // bounded returns n, or def when it was not given, or an error that says what
 // it may be.
 func (n number) bounded(name string, def, low, high int) (int, error) {
 	if n == 0 {
 		return def, nil
+	}
+	if int(n) < low && high == unbounded {
+		return 0, fmt.Errorf("%s is %d: it must be at least %d", name, n, low)
 	}
 	if int(n) < low || int(n) > high {
 		return 0, fmt.Errorf("%s is %d: it may be from %d to %s", name, n, low, commas(int64(high)))

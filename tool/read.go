@@ -28,7 +28,7 @@ const readSchema = `{"type":"object","properties":{` +
 const (
 	maxReadLines = 2000
 	// maxResult is how many characters a result may have and still reach the
-	// model whole (spec/outputs.md).
+	// model whole; longer ones are delivered as a reference to a stored output.
 	maxResult = 32_768
 	// maxLine is how many characters of one line are shown.
 	maxLine = 2000
@@ -60,10 +60,10 @@ func (readTool) parse(env Env, args json.RawMessage) (a readArgs, rel string, of
 	if a, err = decode[readArgs](args); err != nil {
 		return
 	}
-	if offset, err = a.Offset.bounded("offset", 1, 1, 1<<40); err != nil {
+	if offset, err = a.Offset.bounded("offset", 1, 1, unbounded); err != nil {
 		return
 	}
-	if limit, err = a.Limit.bounded("limit", maxReadLines, 1, 1<<40); err != nil {
+	if limit, err = a.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
 		return
 	}
 	limit = min(limit, maxReadLines)

@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 			Want: []string{"xxx… [cut: this line has 300,001 bytes]\n     2\tend\n"}},
 		tooltest.Case{Name: "an offset behind the end is an error", Files: map[string]string{"a": "1\n2\n"}, Args: `{"path":"a","offset":3}`, Wrong: true,
 			Want: []string{"a has 2 lines: there is none at offset 3."}},
-		tooltest.Case{Name: "a negative offset is an error", Files: map[string]string{"a": "1\n"}, Args: `{"path":"a","offset":-5}`, Wrong: true, Want: []string{"offset is -5: it may be from 1"}},
+		tooltest.Case{Name: "a negative offset is an error", Files: map[string]string{"a": "1\n"}, Args: `{"path":"a","offset":-5}`, Wrong: true, Want: []string{"offset is -5: it must be at least 1"}},
 		tooltest.Case{Name: "an empty file says so", Files: map[string]string{"a": ""}, Args: `{"path":"a"}`, Want: []string{"a is empty"}},
 		tooltest.Case{Name: "line ends and a byte order mark are told, not shown", Files: map[string]string{"a": "\ufeffx\r\ny\r\n"}, Args: `{"path":"a"}`,
 			Check: text("     1\tx\n     2\ty\n[its lines end with \\r\\n; edit keeps that by itself]\n[it begins with a byte order mark; edit keeps it]\n")},

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"pawl/run"
@@ -146,8 +147,10 @@ func (t searchTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		rep.collect(inner, cancel, start)
 	case errors.Is(err, fs.ErrNotExist):
 		return failed(missing(ctx, env, q.rel)), nil
+	case !errors.Is(err, syscall.ENOTDIR):
+		return failed(err), nil
 	default:
-		// It may be a file: then it is searched whatever the rules say of it.
+		// A file that is named is searched whatever the ignore rules say of it.
 		if err := rep.oneFile(inner, env, q.Path); err != nil {
 			return failed(err), nil
 		}

@@ -1,16 +1,16 @@
 package tool
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"pawl/internal/proc"
@@ -22,24 +22,38 @@ import (
 var shellText string
 
 const shellSchema = `{"type":"object","properties":{` +
-	`"command":{"type":"string","description":"The command, for bash"},` +
-	`"timeout_seconds":{"type":"integer","description":"Stop it after this long; 120 if left out, at most 600"},` +
-	`"background":{"type":"boolean","description":"Start it as a job and return at once"}},` +
+	`"command":{"type":"string","description":"What bash runs"},` +
+	`"timeout_seconds":{"type":"integer","description":"Time limit, at most 600; default 120, none for jobs"},` +
+	`"background":{"type":"boolean","description":"Run it as a job"}},` +
 	`"required":["command"],"additionalProperties":false}`
 
 const (
-	defaultTimeout = 120 * time.Second
-	maxTimeout     = 600 * time.Second
+	defaultTimeLimit = 120
+	maxTimeLimit     = 600
+	// maxCommand is in bytes: Linux takes no argument of 128 KiB
+	// (MAX_ARG_STRLEN, linux/binfmts.h, read 2026-11-20).
+	maxCommand = 100_000
+	// progressEvery is how often people are shown what a command prints.
+	progressEvery = 100 * time.Millisecond
+	// startPatience is how long a job is watched before the call returns: most
+	// that cannot work have ended by then.
+	startPatience = 200 * time.Millisecond
 )
 
-// Shell returns the tools that run commands: shell, shell_output, shell_stop.
-func Shell() []Tool { return []Tool{shellTool{}, shellOutput{}, shellStop{}} }
+// wrapper runs the command, its argument, and tells on descriptor 9 which
+// folder it ended in. The shell gets descriptor 3; it is moved out of the way of
+// commands that use that one themselves.
+const wrapper = `exec 9>&3 3>&-; trap 'pwd -P >&9 2>/dev/null' EXIT; eval "set --; $1"`
 
-type shellTool struct{}
+// Shell returns the tool that runs shell commands. keepEnv names environment
+// variables that commands get though their names look like those of secrets.
+func Shell(keepEnv ...string) Tool { return shellTool{keepEnv} }
+
+type shellTool struct{ keepEnv []string }
 
 type shellArgs struct {
 	Command    string `json:"command"`
-	Timeout    int    `json:"timeout_seconds"`
+	Timeout    number `json:"timeout_seconds"`
 	Background bool   `json:"background"`
 }
 
@@ -47,118 +61,267 @@ func (shellTool) Spec() Spec {
 	return Spec{Name: "shell", Description: strings.TrimSpace(shellText), Schema: json.RawMessage(shellSchema)}
 }
 
-func (shellTool) parse(args json.RawMessage) (shellArgs, error) {
-	a, err := decode[shellArgs](args)
-	switch {
-	case err != nil:
-		return a, err
-	case strings.TrimSpace(a.Command) == "":
-		return a, tell("command is empty: say what to run")
-	case strings.ContainsRune(a.Command, 0):
-		return a, tell("command has a NUL byte")
-	case a.Timeout < 0 || a.Timeout > int(maxTimeout/time.Second):
-		return a, tell("timeout_seconds is %d, and may be 1 to %d; what takes longer is a job: background", a.Timeout, int(maxTimeout/time.Second))
+func (shellTool) parse(args json.RawMessage) (a shellArgs, limit time.Duration, err error) {
+	if a, err = decode[shellArgs](args); err != nil {
+		return a, 0, err
 	}
-	return a, nil
+	switch {
+	case strings.TrimSpace(a.Command) == "":
+		return a, 0, errors.New("command is empty: give a command")
+	case strings.ContainsRune(a.Command, 0):
+		return a, 0, errors.New("command has a zero byte in it, which no shell takes")
+	case len(a.Command) > maxCommand:
+		return a, 0, fmt.Errorf("command has %s bytes, and at most %s can be run: write a file first and run that",
+			commas(int64(len(a.Command))), commas(maxCommand))
+	}
+	def := defaultTimeLimit
+	if a.Background {
+		def = 0
+	}
+	seconds, err := a.Timeout.bounded("timeout_seconds", def, 1, maxTimeLimit)
+	return a, time.Duration(seconds) * time.Second, err
 }
 
-// Look tells the class from the command's syntax tree.
-func (t shellTool) Look(_ Env, args json.RawMessage) (Intent, error) {
-	a, err := t.parse(args)
+func (t shellTool) Look(env Env, args json.RawMessage) (Intent, error) {
+	a, _, err := t.parse(args)
 	if err != nil {
 		return Intent{}, err
 	}
 	c := permission.Classify(a.Command)
-	in := Intent{Class: c.Class, Waits: c.Waits, Command: a.Command, Title: a.Command}
+	in := Intent{
+		Class:   c.Class,
+		Waits:   c.Waits && !a.Background,
+		Command: a.Command,
+		Paths:   commandPaths(env, c),
+		Title:   clip(strings.Join(strings.Fields(a.Command), " "), 120),
+	}
 	if a.Background {
-		in.Class = run.Writes // a job outlives its call: it is not run twice
+		in.Class = run.Writes // it goes on when its call is over
 	}
 	return in, nil
 }
 
-// bash is looked up once: bash, or sh where there is none.
-var bash = sync.OnceValues(func() (string, error) {
-	for _, name := range []string{"bash", "sh"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
+// commandPaths returns the files that a command may name, for whoever looks
+// where they lead.
+func commandPaths(env Env, c permission.Classification) []string {
+	dir := env.Session.ShellDir()
+	if dir == "" {
+		dir = env.Workspace
+	}
+	absolute := func(p string) string {
+		if filepath.IsAbs(p) {
+			return p
+		}
+		return dir + "/" + p // not cleaned: "link/.." is what the kernel makes of it
+	}
+	var paths []string
+	for _, p := range c.Paths {
+		if p = absolute(p); couldBeFile(p) {
+			paths = append(paths, p)
 		}
 	}
-	return "", tell("there is neither bash nor sh here: commands cannot be run")
-})
+	for _, p := range c.Patterns {
+		found, err := filepath.Glob(absolute(p))
+		if err != nil {
+			found = []string{absolute(p)}
+		}
+		paths = append(paths, found...)
+	}
+	return paths
+}
 
-// folderFD is the descriptor that the command's shell writes its last folder to.
-const folderFD = "3"
+// couldBeFile reports whether a word of a command could name a file that one
+// would have to look at: no device that holds nothing, no text of many lines
+// or more characters than names have.
+func couldBeFile(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr":
+		return false
+	}
+	if plausible(p) == nil && !hasLongName(p) {
+		return true
+	}
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// hasLongName reports whether a name in p is longer than file systems take
+// (NAME_MAX, linux/limits.h).
+func hasLongName(p string) bool {
+	for name := range strings.SplitSeq(p, "/") {
+		if len(name) > 255 {
+			return true
+		}
+	}
+	return false
+}
 
 func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, err := t.parse(c.Args)
+	a, limit, err := t.parse(c.Args)
 	if err != nil {
 		return Result{}, err
 	}
+	if ctx.Err() != nil {
+		return stopped(), nil
+	}
+	state := &env.Session.shell
+	dir, note := state.folder(env)
+	command := proc.Command{
+		Argv: append(shellProgram(), wrapper, "bash", a.Command),
+		Dir:  dir,
+		Env:  childEnv(os.Environ(), dir, t.keepEnv),
+	}
+	change := run.MayChange
+	if !a.Background && permission.Classify(a.Command).Class == run.Reads {
+		change = run.NoChange
+	}
+	var r Result
 	if a.Background {
-		return startJob(env, a.Command)
+		r = t.runJob(ctx, state, command, limit)
+	} else {
+		r = t.runHere(ctx, env, command, limit, c.Progress)
 	}
-	limit := cmp.Or(time.Duration(a.Timeout)*time.Second, defaultTimeout)
-	out := &output{show: c.Progress}
-	read, write, err := os.Pipe()
+	r.Change = change
+	return withNotes(r, note), nil
+}
+
+// shellProgram returns the shell and its options: bash, or sh where there is
+// none.
+func shellProgram() []string {
+	if _, err := exec.LookPath("bash"); err == nil {
+		return []string{"bash", "-c"}
+	}
+	return []string{"sh", "-c"}
+}
+
+// runHere runs a command to its end.
+func (shellTool) runHere(ctx context.Context, env Env, command proc.Command, limit time.Duration, progress func(string)) Result {
+	state := &env.Session.shell
+	folder, tell, err := os.Pipe()
 	if err != nil {
-		return Result{}, fmt.Errorf("start the command: %w", err)
+		return failed(fmt.Errorf("the command was not started: %w", inWords(err)))
 	}
-	defer read.Close()
-	// The trap tells the folder whatever way the shell ends by itself; the
-	// command keeps its own exit code.
-	script := "trap 'pwd -P >&" + folderFD + "' EXIT\n" + a.Command
-	p, err := startCommand(ctx, env, script, out, write)
-	write.Close() // the command has its own
+	defer folder.Close()
+	var out printed
+	command.Output = &out
+	command.Extra = []*os.File{tell}
+	limited, cancel := context.WithTimeoutCause(ctx, limit, timeLimit(limit))
+	defer cancel()
+	p, err := proc.Start(limited, command)
+	tell.Close()
 	if err != nil {
-		return Result{}, err
+		return failed(fmt.Errorf("the command was not started: %w", err))
 	}
-	timer := time.AfterFunc(limit, func() { p.Stop(timedOut) })
+	ended := watch(limited, p, &out, progress)
+
+	r := TextResult("")
+	notes := state.notices(nil)
+	var last string
+	switch {
+	case !ended:
+		r.IsError = true
+		last = fmt.Sprintf("[stopped: %v; something of it could not be ended and may still run]", context.Cause(limited))
+	default:
+		status, err := p.Wait()
+		// What a command prints to its folder pipe fits the pipe: nobody waits.
+		folder.SetReadDeadline(time.Now().Add(progressEvery))
+		to, _ := io.ReadAll(io.LimitReader(folder, maxPath+1))
+		if moved := state.move(env, command.Dir, strings.TrimSuffix(string(to), "\n")); moved != "" {
+			notes = append(notes, moved)
+		}
+		switch {
+		case err != nil:
+			r.IsError = true
+			last = fmt.Sprintf("[%v]", err)
+		case status.Stopped != "":
+			r.IsError = true
+			last = fmt.Sprintf("[stopped: %s; all it had started is ended, what it had done by then is done]", status.Stopped)
+		case status.Code != 0:
+			last = "[" + exitWords(status.Code) + "]"
+		}
+	}
+	r.Content[0].Text = out.take()
+	return withNotes(r, append(notes, last)...)
+}
+
+// watch waits for a command to end, showing what it prints. It reports false
+// if the command was to end and did not in time.
+func watch(ctx context.Context, p *proc.Process, out *printed, progress func(string)) bool {
+	show := time.NewTicker(progressEvery)
+	defer show.Stop()
+	stopping := ctx.Done()
+	var patience <-chan time.Time
+	for {
+		select {
+		case <-p.Done():
+			return true
+		case <-stopping:
+			stopping = nil
+			patience = time.After(stopPatience)
+		case <-patience:
+			return false
+		case <-show.C:
+			if progress == nil {
+				continue
+			}
+			if lines, fresh := out.news(5); fresh {
+				progress(lines)
+			}
+		}
+	}
+}
+
+// runJob starts a command in the background.
+func (shellTool) runJob(ctx context.Context, state *shellState, command proc.Command, limit time.Duration) Result {
+	// The folder a job ends in is nobody's; /dev/null is told.
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return failed(fmt.Errorf("the job was not started: %w", inWords(err)))
+	}
+	defer null.Close()
+	command.Extra = []*os.File{null}
+	j := &job{}
+	if err := state.launch(j, command, limit); err != nil {
+		return failed(err)
+	}
+	timer := time.NewTimer(startPatience)
 	defer timer.Stop()
-	status, err := p.Wait()
-	if err != nil {
-		return Result{}, fmt.Errorf("run the command: %w", err)
+	select {
+	case <-j.process.Done():
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	folder, _ := io.ReadAll(io.LimitReader(read, 8192)) // what is not told is not kept
-	text := strings.TrimRight(out.text(), "\n")
+	return jobResult(state, j)
+}
+
+// jobResult tells what a job printed since it was last told, and how it stands.
+func jobResult(state *shellState, j *job) Result {
+	ending := j.ending() // before its text: what it prints last is not missed
+	r := TextResult(j.printed.take())
+	notes := state.notices(j)
+	if !j.running() {
+		state.mu.Lock()
+		j.told = true
+		state.mu.Unlock()
+	}
+	return withNotes(r, append(notes, fmt.Sprintf("[%s %s]", j.id, ending))...)
+}
+
+// withNotes puts what is to be said under what was printed.
+func withNotes(r Result, notes ...string) Result {
+	text := strings.TrimSuffix(run.PlainText(r.Content), "\n")
+	for _, n := range notes {
+		if n == "" {
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		text += n
+	}
 	if text == "" {
 		text = "(no output)"
 	}
-	switch {
-	case status.Stopped == timedOut:
-		text += fmt.Sprintf("\n(stopped after %v, its time limit; what takes longer is a job: background)", limit)
-	case status.Stopped != "":
-		text += "\n(stopped)"
-	case status.Code != 0:
-		text += fmt.Sprintf("\n(exit code %d)", status.Code)
-	}
-	if status.Stopped == "" {
-		if note := env.Session.shell.moved(env.Workspace, string(folder)); note != "" {
-			text += "\n" + note
-		}
-	}
-	res := TextResult(text)
-	if permission.Classify(a.Command).Class == run.Writes {
-		res.Change = run.MayChange
-	}
-	return res, nil
-}
-
-const timedOut = "its time limit"
-
-// startCommand starts a shell in the run's folder. folder, if not nil, becomes
-// descriptor 3.
-func startCommand(ctx context.Context, env Env, script string, out io.Writer, folder *os.File) (*proc.Process, error) {
-	shell, err := bash()
-	if err != nil {
-		return nil, err
-	}
-	c := proc.Command{Argv: []string{shell, "-c", script}, Dir: env.Session.shell.folder(env.Workspace), Env: shellEnv(), Output: out}
-	if folder != nil {
-		c.Extra = []*os.File{folder}
-	}
-	p, err := proc.Start(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("start the command: %w", err)
-	}
-	return p, nil
+	r.Content = []run.Part{run.Text(text)}
+	return r
 }

@@ -1,37 +1,60 @@
 package tool
 
 import (
-	"os"
+	"slices"
 	"strings"
 )
 
-// shellEnv is the environment of a command: pawl's own, less what is secret, and
-// with what keeps programs from waiting for a person.
-func shellEnv() []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		if !secretName(name) {
-			env = append(env, kv)
-		}
-	}
-	return append(env,
-		"GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "EDITOR=true", "PAGER=cat", "GIT_PAGER=cat",
-		"TERM=dumb", "NO_COLOR=1", "DEBIAN_FRONTEND=noninteractive")
+// quietEnv keeps programs from waiting for a person, drawing, or paging.
+var quietEnv = []string{
+	"GIT_TERMINAL_PROMPT=0",
+	"GIT_EDITOR=true",
+	"GIT_PAGER=cat",
+	"PAGER=cat",
+	"MANPAGER=cat",
+	"TERM=dumb",
+	"NO_COLOR=1",
+	"DEBIAN_FRONTEND=noninteractive",
 }
 
-// secretName reports whether an environment variable holds a key by its name: the
-// providers' and everything else that says so. What pawl is told about itself is
-// nobody else's business either.
-func secretName(name string) bool {
-	name = strings.ToUpper(name)
-	if strings.HasPrefix(name, "PAWL_") {
+// droppedEnv are variables a command is not to see although they hold no
+// secret: pawl may run in a CI job, the command does not; CDPATH sends cd
+// elsewhere than it reads.
+var droppedEnv = []string{"CI", "CDPATH", "OLDPWD", "PWD", "BASH_ENV", "ENV", "PROMPT_COMMAND"}
+
+// secretNames and secretEndings say which variables hold keys, by their names.
+var (
+	secretNames   = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	secretEndings = []string{
+		"_API_KEY", "_APIKEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PRIVATE_KEY",
+		"_PASSWORD", "_PASSWD", "_PASSPHRASE", "_CREDENTIALS", "_KEY_BASE64",
+	}
+)
+
+// childEnv returns the environment of a command in dir: that of pawl without keys
+// and tokens, but for the names in keep. pawl's own keys are never in it: they
+// are how it reaches a provider, and no business of a command's.
+func childEnv(environ []string, dir string, keep []string) []string {
+	env := make([]string, 0, len(environ)+len(quietEnv)+1)
+	quiet := func(name string) bool {
+		return slices.ContainsFunc(quietEnv, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	}
+	for _, v := range environ {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || quiet(name) || slices.Contains(droppedEnv, name) || holdsSecret(name, keep) {
+			continue
+		}
+		env = append(env, v)
+	}
+	return append(append(env, quietEnv...), "PWD="+dir)
+}
+
+// holdsSecret reports whether a variable of that name is kept from commands.
+func holdsSecret(name string, keep []string) bool {
+	upper := strings.ToUpper(name)
+	if slices.Contains(secretNames, upper) || strings.HasPrefix(upper, "PAWL_") {
 		return true
 	}
-	for _, s := range []string{"_API_KEY", "APIKEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PASSWORD", "_CREDENTIALS"} {
-		if strings.HasSuffix(name, s) {
-			return true
-		}
-	}
-	return false
+	return !slices.Contains(keep, name) && (upper == "TOKEN" || upper == "API_KEY" ||
+		slices.ContainsFunc(secretEndings, func(e string) bool { return strings.HasSuffix(upper, e) }))
 }

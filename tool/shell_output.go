@@ -1,137 +1,126 @@
 package tool
 
 import (
-	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
-	"unicode/utf8"
+	"time"
+
+	"pawl/run"
 )
 
-// maxOutput is how many bytes of what a command prints come back: a head and a
-// tail of half of it each. A command may print gigabytes; no more is held.
-const maxOutput = 30_000
+//go:embed shell_output.md
+var shellOutputText string
 
-// output collects what a command prints, bounded. It is safe for concurrent use.
-type output struct {
-	mu    sync.Mutex
-	head  []byte
-	tail  []byte // a ring, from at on
-	at    int
-	total int64
-	show  func(string) // each piece as it comes; may be nil
+const shellOutputSchema = `{"type":"object","properties":{` +
+	`"id":{"type":"string","description":"The job, job_1"},` +
+	`"wait_seconds":{"type":"integer","description":"Wait for its end that long, at most 600"}},` +
+	`"required":["id"],"additionalProperties":false}`
+
+// ShellOutput returns the tool that tells what a background job printed.
+func ShellOutput() Tool { return shellOutputTool{} }
+
+type shellOutputTool struct{}
+
+type shellOutputArgs struct {
+	ID   string `json:"id"`
+	Wait number `json:"wait_seconds"`
 }
 
-// Write never fails: a command is not stopped for printing too much.
-func (o *output) Write(p []byte) (int, error) {
-	n := len(p)
-	if o.show != nil {
-		o.show(string(p))
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.total += int64(n)
-	if room := maxOutput/2 - len(o.head); room > 0 {
-		k := min(room, len(p))
-		o.head = append(o.head, p[:k]...)
-		p = p[k:]
-	}
-	if len(p) > maxOutput/2 {
-		p = p[len(p)-maxOutput/2:]
-	}
-	if room := maxOutput/2 - len(o.tail); room > 0 {
-		k := min(room, len(p))
-		o.tail = append(o.tail, p[:k]...)
-		p = p[k:]
-	}
-	for len(p) > 0 {
-		k := copy(o.tail[o.at:], p)
-		o.at = (o.at + k) % len(o.tail)
-		p = p[k:]
-	}
-	return n, nil
+func (shellOutputTool) Spec() Spec {
+	return Spec{Name: "shell_output", Description: strings.TrimSpace(shellOutputText), Schema: json.RawMessage(shellOutputSchema)}
 }
 
-// text returns what was printed, cut in the middle with a mark, as it would be
-// read on a terminal: without colours, of a line that was overwritten the last
-// state.
-func (o *output) text() string {
-	o.mu.Lock()
-	head := string(o.head)
-	tail := string(o.tail[o.at:]) + string(o.tail[:o.at])
-	left := o.total - int64(len(o.head)) - int64(len(o.tail))
-	o.mu.Unlock()
-	if left <= 0 {
-		return plain(head + tail)
+func (shellOutputTool) parse(args json.RawMessage) (a shellOutputArgs, wait time.Duration, err error) {
+	if a, err = decode[shellOutputArgs](args); err != nil {
+		return a, 0, err
 	}
-	// Cut at ends of lines where there are any near.
-	if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 {
-		left += int64(len(head) - i - 1)
-		head = head[:i+1]
-	}
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
-		left += int64(i + 1)
-		tail = tail[i+1:]
-	}
-	return plain(head) + fmt.Sprintf("\n[… %s bytes left out …]\n", thousands(left)) + plain(tail)
+	seconds, err := a.Wait.bounded("wait_seconds", 0, 0, maxTimeLimit)
+	return a, time.Duration(seconds) * time.Second, err
 }
 
-func thousands(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
+// Look does not look for the job: after a restart it is gone, and Run says so.
+func (t shellOutputTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+	a, wait, err := t.parse(args)
+	if err != nil {
+		return Intent{}, err
 	}
-	return s
+	return Intent{Class: run.Reads, Waits: wait >= 5*time.Second, Title: "output of " + clip(a.ID, 40)}, nil
 }
 
-// plain makes text of what a program wrote for a terminal.
-func plain(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
+func (t shellOutputTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	a, wait, err := t.parse(c.Args)
+	if err != nil {
+		return Result{}, err
 	}
-	if !strings.ContainsAny(s, "\x1b\r\b\x00\a") {
-		return s
+	state := &env.Session.shell
+	j, err := state.find(a.ID)
+	if err != nil {
+		return failed(err), nil
 	}
-	b := stripEscapes([]byte(s))
-	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
-	lines := bytes.Split(b, []byte("\n"))
-	for i, l := range lines {
-		l = bytes.TrimRight(l, "\r")
-		if j := bytes.LastIndexByte(l, '\r'); j >= 0 {
-			l = l[j+1:] // a progress line: its last state
-		}
-		lines[i] = l
-	}
-	return string(bytes.Join(lines, []byte("\n")))
-}
-
-// stripEscapes takes out ANSI escape sequences and control characters (ECMA-48:
-// CSI ends at 0x40-0x7E, OSC and its like at BEL or ST).
-func stripEscapes(b []byte) []byte {
-	out := b[:0]
-	for i := 0; i < len(b); i++ {
-		c := b[i]
-		switch {
-		case c == 0x1b && i+1 < len(b) && b[i+1] == '[':
-			for i += 2; i < len(b) && (b[i] < 0x40 || b[i] > 0x7e); i++ {
-			}
-		case c == 0x1b && i+1 < len(b) && bytes.IndexByte([]byte("]PX^_"), b[i+1]) >= 0:
-			for i += 2; i < len(b) && b[i] != 0x07; i++ {
-				if b[i] == 0x1b && i+1 < len(b) && b[i+1] == '\\' {
-					i++
-					break
+	if wait > 0 && j.running() {
+		limited, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		show := time.NewTicker(progressEvery)
+		defer show.Stop()
+		for waiting := true; waiting; {
+			select {
+			case <-j.process.Done():
+				waiting = false
+			case <-limited.Done():
+				waiting = false
+			case <-show.C:
+				if c.Progress == nil {
+					continue
+				}
+				if lines, fresh := j.printed.news(5); fresh {
+					c.Progress(lines)
 				}
 			}
-		case c == 0x1b:
-			i++
-		case c == '\b':
-			if n := len(out); n > 0 && out[n-1] != '\n' {
-				out = out[:n-1]
-			}
-		case c < 0x20 && c != '\n' && c != '\t' && c != '\r' || c == 0x7f:
-		default:
-			out = append(out, c)
 		}
 	}
-	return out
+	return jobResult(state, j), nil
+}
+
+//go:embed shell_stop.md
+var shellStopText string
+
+const shellStopSchema = `{"type":"object","properties":{` +
+	`"id":{"type":"string","description":"The job, job_1"}},` +
+	`"required":["id"],"additionalProperties":false}`
+
+// ShellStop returns the tool that ends a background job.
+func ShellStop() Tool { return shellStopTool{} }
+
+type shellStopTool struct{}
+
+func (shellStopTool) Spec() Spec {
+	return Spec{Name: "shell_stop", Description: strings.TrimSpace(shellStopText), Schema: json.RawMessage(shellStopSchema)}
+}
+
+// Look classes it as reading: it ends nothing but what the run itself started,
+// and may be done twice.
+func (shellStopTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+	a, err := decode[shellOutputArgs](args)
+	if err != nil {
+		return Intent{}, err
+	}
+	return Intent{Class: run.Reads, Title: fmt.Sprintf("stop %s", clip(a.ID, 40))}, nil
+}
+
+func (shellStopTool) Run(_ context.Context, env Env, c Call) (Result, error) {
+	a, err := decode[shellOutputArgs](c.Args)
+	if err != nil {
+		return Result{}, err
+	}
+	state := &env.Session.shell
+	j, err := state.find(a.ID)
+	if err != nil {
+		return failed(err), nil
+	}
+	j.process.Stop("by shell_stop")
+	j.wait(stopPatience)
+	return jobResult(state, j), nil
 }

@@ -1,85 +1,183 @@
 package tool
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"pawl/internal/proc"
 )
 
-// shellState is what the shell keeps between the calls of a run.
+const (
+	maxRunningJobs = 16
+	// maxKnownJobs is how many jobs are remembered with what they printed; the
+	// oldest that have ended are forgotten first.
+	maxKnownJobs = 64
+)
+
+// shellState is what the shell tools keep between the calls of a run. It is in
+// memory: a run that is resumed starts in the workspace, without jobs.
 type shellState struct {
-	mu   sync.Mutex
-	dir  string // the folder the next command starts in; empty: the workspace
-	jobs []*job
+	mu     sync.Mutex
+	dir    string // absolute; empty: the workspace
+	jobs   []*job // in the order they were started
+	lastID int
+	closed bool
 }
 
-// folder returns where the next command starts.
-func (s *shellState) folder(workspace string) string {
+// folder returns where the next command of the run starts, and what is to be
+// said about it. The folder may have been removed since the last command.
+func (s *shellState) folder(env Env) (dir, note string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dir == "" {
-		return workspace
+		return env.Workspace, ""
 	}
-	if fi, err := os.Stat(s.dir); err != nil || !fi.IsDir() {
-		s.dir = "" // it was removed
-		return workspace
+	if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
+		note = fmt.Sprintf("[%s is gone; this ran in the workspace]", inWorkspace(env, s.dir))
+		s.dir = ""
+		return env.Workspace, note
 	}
-	return s.dir
+	return s.dir, ""
 }
 
-// moved takes in the folder that a command ended in, and returns what the model
-// is to be told of it. A folder outside the workspace is not kept: what the next
-// command names would not be where the permission rules look for it.
-func (s *shellState) moved(workspace, dir string) string {
-	dir = strings.TrimSuffix(dir, "\n")
-	if dir == "" || !filepath.IsAbs(dir) {
+// move takes over the folder that a command ended in, and returns what is to be
+// said about it. A command that did not change its folder changes nothing here:
+// several may run beside each other.
+func (s *shellState) move(env Env, from, to string) (note string) {
+	if to == "" || to == from {
 		return ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.dir
-	if was == "" {
-		was = workspace
-	}
-	rel, inside := below(workspace, dir)
-	switch {
-	case !inside:
+	if !isIn(env.Workspace, to) {
 		s.dir = ""
-		return "(the folder " + dir + " is outside the workspace: the next command starts in the workspace again)"
-	case dir == was:
-		return ""
-	case rel == ".":
-		s.dir = ""
-		return "(folder: the workspace)"
+		return fmt.Sprintf("[%s is outside the workspace; the next command starts in the workspace again]", to)
 	}
-	s.dir = dir
-	return "(folder: " + rel + ")"
+	s.dir = to
+	return fmt.Sprintf("[now in %s]", inWorkspace(env, to))
 }
 
-// Close ends the run's background jobs and returns when they are over. It may be
-// called twice.
-func (s *Session) Close() {
-	for _, j := range s.shell.all() {
-		j.process.Stop("the run has ended")
-	}
-	for _, j := range s.shell.all() {
-		<-j.process.Done()
-	}
+// isIn reports whether path is dir or below it; both are clean and absolute.
+func isIn(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// JobsRun reports whether a background job is running.
-func (s *Session) JobsRun() bool {
-	for _, j := range s.shell.all() {
-		if j.running() {
-			return true
+// inWorkspace returns a folder as people call it.
+func inWorkspace(env Env, dir string) string {
+	if rel, err := filepath.Rel(env.Workspace, dir); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return dir
+}
+
+// launch starts a job and gives it its id. The error is for the model. Both
+// happen under the lock, so that [Session.Close] misses no job.
+func (s *shellState) launch(j *job, c proc.Command, limit time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	running := 0
+	for _, k := range s.jobs {
+		if k.running() {
+			running++
 		}
 	}
-	return false
+	switch {
+	case s.closed:
+		return errors.New("the run is being closed: no job starts any more")
+	case running >= maxRunningJobs:
+		return fmt.Errorf("%d jobs run already: stop one with shell_stop first", running)
+	}
+	if err := j.start(c, limit); err != nil {
+		return fmt.Errorf("the job was not started: %w", err)
+	}
+	s.lastID++
+	j.id = fmt.Sprintf("job_%d", s.lastID)
+	s.jobs = append(s.jobs, j)
+	for i := 0; len(s.jobs) > maxKnownJobs && i < len(s.jobs); i++ {
+		if !s.jobs[i].running() {
+			s.jobs = slices.Delete(s.jobs, i, i+1)
+			i--
+		}
+	}
+	return nil
 }
 
+// find returns the job of that id. The error is for the model.
+func (s *shellState) find(id string) (*job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for _, j := range s.jobs {
+		if j.id == id {
+			return j, nil
+		}
+		ids = append(ids, j.id)
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("there is no job %q: none was started, or pawl was restarted since, which ends them", clip(id, 40))
+	}
+	return nil, fmt.Errorf("there is no job %q; there are %s", clip(id, 40), strings.Join(ids, ", "))
+}
+
+// notices says which jobs have ended that nobody was told of yet, but for the
+// one given, whose result says so itself.
+func (s *shellState) notices(except *job) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	for _, j := range s.jobs {
+		if j == except || j.running() || j.told {
+			continue
+		}
+		j.told = true
+		lines = append(lines, fmt.Sprintf("[%s %s; shell_output has what it printed]", j.id, j.ending()))
+	}
+	return lines
+}
+
+// all returns the jobs.
 func (s *shellState) all() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*job(nil), s.jobs...)
+	return slices.Clone(s.jobs)
+}
+
+// ShellDir returns the folder the next shell command starts in, absolute; empty
+// is the workspace.
+func (s *Session) ShellDir() string {
+	s.shell.mu.Lock()
+	defer s.shell.mu.Unlock()
+	return s.shell.dir
+}
+
+// JobsRun reports whether a background job of the run is running.
+func (s *Session) JobsRun() bool {
+	return slices.ContainsFunc(s.shell.all(), (*job).running)
+}
+
+// StopJobs ends all background jobs, with a reason for people, and returns when
+// they have ended or cannot be.
+func (s *Session) StopJobs(reason string) {
+	jobs := s.shell.all()
+	for _, j := range jobs {
+		j.process.Stop(reason)
+	}
+	for _, j := range jobs {
+		j.wait(stopPatience)
+	}
+}
+
+// Close ends the run's background jobs; none starts afterwards. It may be called
+// twice.
+func (s *Session) Close() {
+	s.shell.mu.Lock()
+	s.shell.closed = true
+	s.shell.mu.Unlock()
+	s.StopJobs("the run was closed")
 }

@@ -192,7 +192,7 @@ func (d *demo) chaos(ctx context.Context, kills int) error {
 		}
 		after := time.Duration(0)
 		if killed < kills {
-			after = time.Duration(20+rand.IntN(500)) * time.Millisecond
+			after = time.Duration(20+rand.IntN(300)) * time.Millisecond
 		}
 		done, err := d.life(ctx, args, after)
 		if err != nil {

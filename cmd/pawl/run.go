@@ -49,10 +49,14 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	r.flags(cmd)
 	cmd.Flags().BoolVar(&last, "continue", false, "go on with the newest run of this folder")
 	cmd.Flags().StringVar(&r.resume, "resume", "", "go on with this `run`: an id, the beginning of one, or last")
-	cmd.MarkFlagsMutuallyExclusive("continue", "resume")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if last {
+		switch {
+		case last && r.resume != "":
+			return usage("--continue and --resume: give one of them")
+		case last:
 			r.resume = "last"
+		case cmd.Flags().Changed("resume") && r.resume == "":
+			return usage("--resume: which run? An id, the beginning of one, or last")
 		}
 		return a.run(cmd, r)
 	}

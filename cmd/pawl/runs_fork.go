@@ -56,8 +56,8 @@ func fork(past []run.Event, to run.ID, model string, now time.Time) ([]run.Event
 	events := append([]run.Event{}, past...)
 	c := events[0].Fact.(run.Created) // Apply lets nothing else be first
 	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
-	c.Parent, c.ParentCall = "", "" // nobody's call waits for it
-	events[0].Fact = c
+	c.Parent, c.ParentCall = "", ""       // nobody's call waits for it
+	events[0].Fact, events[0].At = c, now // the new run begins now, whatever it remembers
 	s, err := run.Replay(events)
 	if err != nil {
 		return nil, err

@@ -16,14 +16,14 @@ func didYouMean(got string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-// nearest returns the name with the fewest edits to got, if those are at most a
-// third of it and never more than three; else "".
+// nearest returns the name with the fewest edits to got, if those are at most half
+// of it and never more than three; else "".
 func nearest(got string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
 	best := slices.MinFunc(names, func(x, y string) int { return cmp.Compare(edits(got, x), edits(got, y)) })
-	if d := edits(got, best); d > 3 || d > max(1, len(got)/3) {
+	if d := edits(got, best); d > 3 || d > (len(got)+1)/2 {
 		return ""
 	}
 	return best

@@ -9,7 +9,9 @@ import (
 )
 
 // registry holds the tools of every run.
-func registry() *tool.Registry { return tool.NewRegistry(append(tool.Builtin(), tool.Shell()...)...) }
+func registry() *tool.Registry {
+	return tool.NewRegistry(append(tool.Builtin(), tool.Shell(), tool.ShellOutput(), tool.ShellStop())...)
+}
 
 // permitter returns the function that decides whether a call may run. Rules of all
 // places of the configuration count together, so a deny rule of one is not undone

@@ -217,7 +217,10 @@ func TestOddStreamsAreStillUnderstood(t *testing.T) {
 		{"with a byte order mark", "\ufeff" + stream(textStart, textHi, textStop, endTurn, end), hi},
 		{"with the type in the event line alone", start + "event: content_block_start\ndata: {\"content_block\":{\"type\":\"text\",\"text\":\"Hi\"}}\n\n" + stream(endTurn, end), hi},
 		{"with an event in several data lines", start + "data: {\"type\":\"content_block_start\",\ndata: \"content_block\":{\"type\":\"text\",\"text\":\"Hi\"}}\n\n" + stream(endTurn, end), hi},
-		{"with a block started twice", stream(textStart, textHi, textStart, textStop, textStop, endTurn, end), hi},
+		{"with blocks started and stopped twice", stream(textStart, textStart, textHi, textStop, textStop, callStart, callArgs, callStart, callStop, endTurn, end),
+			[]run.Part{run.Text("Hi"), callPart}},
+		{"with zeros for what was read", stream(textStart, textHi, textStop, strings.Replace(endTurn, `"usage":{`, `"usage":{"input_tokens":0,`, 1), end), hi},
+		{"without message_stop and the last blank line", strings.TrimRight(stream(textStart, textHi, textStop, endTurn), "\n"), hi},
 		{"with a delta for no block", stream(textStart, textHi, textStop, textHi, callArgs, endTurn, end), hi},
 		{"with a [DONE]", stream(textStart, textHi, textStop, endTurn, "[DONE]"), hi},
 		{"without message_stop", stream(textStart, textHi, textStop, endTurn), hi},
@@ -243,15 +246,17 @@ func TestOddStreamsAreStillUnderstood(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			a, err := decode(strings.NewReader(c.stream), quiet)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, a.Parts); diff != "" {
-				t.Errorf("parts (-want +got):\n%s", diff)
-			}
-			if a.Stop != run.StopEndTurn || a.Usage != (run.Usage{Input: 3, Output: 5}) {
-				t.Errorf("stop %q, usage %+v", a.Stop, a.Usage)
+			for _, end := range []string{"\n", "\r\n", "\r"} {
+				a, err := decode(strings.NewReader(strings.ReplaceAll(c.stream, "\n", end)), quiet)
+				if err != nil {
+					t.Fatalf("lines ending in %q: %v", end, err)
+				}
+				if diff := cmp.Diff(c.want, a.Parts); diff != "" {
+					t.Errorf("lines ending in %q: parts (-want +got):\n%s", end, diff)
+				}
+				if a.Stop != run.StopEndTurn || a.Usage != (run.Usage{Input: 3, Output: 5}) {
+					t.Errorf("lines ending in %q: stop %q, usage %+v", end, a.Stop, a.Usage)
+				}
 			}
 		})
 	}

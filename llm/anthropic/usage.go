@@ -21,7 +21,7 @@ func (u *usage) merge(w wireUsage) {
 		have *int64
 		said *int64
 	}{{&u.Input, w.Input}, {&u.CacheRead, w.CacheRead}, {&u.CacheWrite, w.CacheWrite}} {
-		if f.said != nil && true {
+		if f.said != nil && *f.said > 0 {
 			*f.have = *f.said
 		}
 	}

@@ -129,9 +129,9 @@ func (e Error) words() (kind, message string) {
 	return kind, message
 }
 
-func (e Error) bodyAnthropic() any {
+func (e Error) bodyAnthropic() object {
 	kind, message := e.words()
-	return map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": message}}
+	return object{"type": "error", "error": object{"type": kind, "message": message}}
 }
 
 func (e Error) writeAnthropic(w http.ResponseWriter) {
@@ -268,7 +268,7 @@ func (s *anthropicStream) text(r Reply) (done bool, err error) {
 	}
 	switch {
 	case r.Error != nil:
-		return true, s.event("error", r.Error.bodyAnthropic().(object))
+		return true, s.event("error", r.Error.bodyAnthropic())
 	case r.Endless:
 		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.event("content_block_delta", object{"index": s.index, "delta": object{"type": "text_delta", "text": r.Text}}); err != nil {
@@ -284,11 +284,11 @@ func (s *anthropicStream) text(r Reply) (done bool, err error) {
 }
 
 // block writes a content block; without whole it stays open.
-func (s *anthropicStream) block(start object, delta, field string, pieces []string, whole bool) error {
+func (s *anthropicStream) block(start object, delta, field string, fragments []string, whole bool) error {
 	if err := s.event("content_block_start", object{"index": s.index, "content_block": start}); err != nil {
 		return err
 	}
-	for _, piece := range pieces {
+	for _, piece := range fragments {
 		if err := s.event("content_block_delta", object{"index": s.index, "delta": object{"type": delta, field: piece}}); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package script
 import (
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 
@@ -42,48 +43,64 @@ func (c Conversation) lastWords() string {
 	return ""
 }
 
-// upTo returns c as it was when message n was asked for. Whether tools were on
-// offer is not known any more; they mostly are.
-func (c Conversation) upTo(n int) Conversation {
-	c.Messages, c.Tools = c.Messages[:n], true
-	return c
+// A view is what "when" looks at, at some point of a conversation.
+type view struct {
+	system        string
+	tools         bool
+	first, newest string // of the user's messages
+	any           bool
 }
 
-func (w *When) matches(c Conversation) bool {
-	var first, newest Message
-	for _, m := range c.Messages {
-		if m.Role == run.User {
-			if first.Role == "" {
-				first = m
-			}
-			newest = m
-		}
+func (v *view) add(m Message) {
+	if m.Role != run.User {
+		return
 	}
-	return strings.Contains(c.System, w.System) && strings.Contains(first.Words, w.First) &&
-		strings.Contains(newest.Words+"\n"+strings.Join(newest.Results, "\n"), w.Contains) &&
-		(w.Tools == nil || *w.Tools == c.Tools)
+	if !v.any {
+		v.any, v.first = true, m.Words
+	}
+	v.newest = m.Words
+	if len(m.Results) > 0 {
+		v.newest += "\n" + strings.Join(m.Results, "\n")
+	}
+}
+
+func (w *When) matches(v view) bool {
+	return strings.Contains(v.system, w.System) && strings.Contains(v.first, w.First) &&
+		strings.Contains(v.newest, w.Contains) && (w.Tools == nil || *w.Tools == v.tools)
 }
 
 // A Player finds the reply to a conversation. It is safe for concurrent use.
 type Player struct {
 	script Script
+	rules  []int // replies with "when"
+	turns  []int // those without
 
 	mu    sync.Mutex
 	given map[string]int // place in a conversation -> replies without a trace given there
 }
 
 // NewPlayer returns a player of s.
-func NewPlayer(s Script) *Player { return &Player{script: s, given: map[string]int{}} }
+func NewPlayer(s Script) *Player {
+	p := &Player{script: s, given: map[string]int{}}
+	for i, r := range s {
+		if r.When != nil {
+			p.rules = append(p.rules, i)
+		} else {
+			p.turns = append(p.turns, i)
+		}
+	}
+	return p
+}
 
 // Next returns the reply to c, its placeholders replaced, and its place in the
 // script. An error says that the script has none.
 func (p *Player) Next(c Conversation) (Reply, int, error) {
-	used := p.used(c)
-	place := place(c, used)
+	at := p.replay(c)
+	place := at.place(c)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	given := p.given[place]
-	for _, i := range p.candidates(c, used) {
+	for i := range at.candidates() {
 		r := p.script[i]
 		if (r.traceless() || r.interruptible()) && !r.Repeat {
 			if times := max(r.Times, 1); given >= times {
@@ -97,72 +114,90 @@ func (p *Player) Next(c Conversation) (Reply, int, error) {
 	return Reply{}, 0, fmt.Errorf("the script has ended: none of its %d replies is left for this request (add one, or one with \"repeat\")", len(p.script))
 }
 
-// candidates returns the replies for c that are not used up, in the order in
-// which they come.
-func (p *Player) candidates(c Conversation, used []bool) []int {
-	var rules, rest []int
-	for i, r := range p.script {
-		switch {
-		case used[i]:
-		case r.When == nil:
-			rest = append(rest, i)
-		case r.When.matches(c):
-			rules = append(rules, i)
-		}
-	}
-	return append(rules, rest...)
+// A position is how far a conversation has come in a script.
+type position struct {
+	player  *Player
+	view    view
+	used    []bool // by reply
+	turn    int    // all turns before this one are used
+	answers int
 }
 
-// used returns which replies the conversation has used up: it is gone through
-// again, message by message. Messages that were joined because a pause stood
-// between them have used one each.
-func (p *Player) used(c Conversation) []bool {
-	used := make([]bool, len(p.script))
-	for n, m := range c.Messages {
+// replay goes through a conversation again, message by message, and returns where
+// it stands. Messages that were joined because a pause stood between them have
+// used up a reply each.
+func (p *Player) replay(c Conversation) *position {
+	at := &position{player: p, used: make([]bool, len(p.script))}
+	// Whether tools were on offer earlier is not known any more; they mostly are.
+	at.view = view{system: c.System, tools: true}
+	for _, m := range c.Messages {
 		if m.Role != run.Assistant {
+			at.view.add(m)
 			continue
 		}
+		at.answers++
 		for blocks := m.Blocks; ; {
-			i, ok := p.answered(c.upTo(n), m, used)
+			r, ok := at.answered(m)
 			if !ok {
 				break
 			}
-			blocks -= p.script[i].blocks()
-			if p.script[i].stop() != run.StopPause || blocks <= 0 {
+			blocks -= r.blocks()
+			if r.stop() != run.StopPause || blocks <= 0 {
 				break
 			}
 		}
 	}
-	return used
+	at.view.tools = c.Tools
+	return at
+}
+
+// candidates yields the replies that are not used up, in the order in which they
+// come; one may be used up meanwhile.
+func (at *position) candidates() iter.Seq[int] {
+	p := at.player
+	return func(yield func(int) bool) {
+		for _, i := range p.rules {
+			if !at.used[i] && p.script[i].When.matches(at.view) && !yield(i) {
+				return
+			}
+		}
+		for at.turn < len(p.turns) && at.used[p.turns[at.turn]] {
+			at.turn++
+		}
+		for _, i := range p.turns[at.turn:] {
+			if !at.used[i] && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // answered returns the reply that m was, and marks it and those before it, which
 // left no trace, as used.
-func (p *Player) answered(before Conversation, m Message, used []bool) (int, bool) {
-	for _, i := range p.candidates(before, used) {
-		r := p.script[i]
-		used[i] = !r.Repeat
-		said := strings.TrimSpace(m.Words)
+func (at *position) answered(m Message) (Reply, bool) {
+	said := strings.TrimSpace(m.Words)
+	for i := range at.candidates() {
+		r := at.player.script[i]
+		at.used[i] = !r.Repeat
 		if r.traceless() || r.interruptible() && (said == "" || !strings.HasPrefix(said, r.Text) && !strings.HasPrefix(r.Text, said)) {
 			continue
 		}
-		return i, true
+		return r, true
 	}
-	return 0, false
+	return Reply{}, false
 }
 
 // place names a place in a conversation: a nudge or a repeated request does not
 // change it, an answer does.
-func place(c Conversation, used []bool) string {
-	first := ""
-	if len(c.Messages) > 0 {
-		first = c.Messages[0].Words
-	}
-	answers := 0
-	for _, m := range c.Messages {
-		if m.Role == run.Assistant {
-			answers++
+func (at *position) place(c Conversation) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %d", c.System, at.view.first, at.answers)
+	for _, used := range at.used {
+		if used {
+			h.Write([]byte{1})
+		} else {
+			h.Write([]byte{0})
 		}
 	}
-	return fmt.Sprintf("%x %d %v", sha256.Sum256([]byte(c.System+"\x00"+first)), answers, used)
+	return string(h.Sum(nil))
 }

@@ -240,3 +240,19 @@ func TestThinkingFromBeforeARestartOfTheModelIsKnownAgain(t *testing.T) {
 		t.Errorf("got %+v", h)
 	}
 }
+
+// BenchmarkNext: the 2,500th reply of a long script with a rule.
+func BenchmarkNext(b *testing.B) {
+	s := script.Script{{When: &script.When{Contains: "never"}, Text: "no"}}
+	c := script.Conversation{Messages: []script.Message{user("hello")}}
+	for range 2500 {
+		s = append(s, script.Reply{Text: "go", Calls: []script.Call{{Tool: "list"}}})
+		c.Messages = append(c.Messages, said("go", 2), script.Message{Role: run.User, Results: []string{"ok"}})
+	}
+	p := script.NewPlayer(append(s, script.Reply{Text: "end"}))
+	for b.Loop() {
+		if r, _, err := p.Next(c); err != nil || r.Text != "end" {
+			b.Fatalf("%+v, %v", r, err)
+		}
+	}
+}

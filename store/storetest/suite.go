@@ -256,7 +256,7 @@ func testBig(t *testing.T, st store.Store, reopen func() store.Store) {
 		run.Text(strings.Repeat("a line with <, \" and é\n", 1<<20/24)),
 		{Type: run.ImagePart, Image: &run.Image{MediaType: "image/png", Data: []byte(strings.Repeat("\x00\xff", 1<<19))}},
 	}})
-	events := []run.Event{big, noted(2), big, big, big, noted(3)}
+	events := []run.Event{big, noted(2), big, noted(3)}
 	appendTo(t, st, "r", 1, events...)
 	diff(t, "events", load(t, reopen(), "r", 1), numbered(1, events...))
 }
@@ -450,12 +450,13 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 		at(6, run.RequestStarted{Purpose: run.ForSummary, Attempt: 1}),
 		at(7, run.Replied{Usage: run.Usage{Input: 1, Cost: 0.25, Priced: true}}),
 		at(8, run.Replied{Usage: run.Usage{Input: 1000, Cost: 9, Priced: true}, Cached: true}),
+		at(9, run.Observed{Parts: []run.Part{run.Text("nothing was spent for this")}}),
 		at(9, run.Configured{Config: run.Config{Model: "script/two"}}),
 		at(10, run.Ended{End: run.LimitReached, Reason: "max_steps"}),
 	}
 	want := store.Summary{
 		ID: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
-		Created: start, Updated: start.Add(10 * time.Second), Seq: 11, End: run.LimitReached, Reason: "max_steps", Steps: 1,
+		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Steps: 1,
 		Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true},
 	}
 	appendTo(t, st, "r", 0, events[:4]...)
@@ -470,8 +471,8 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	summary("summary at the end of a turn", want)
 
-	appendTo(t, st, "r", 11, at(20, run.Prompted{Continue: true}), at(21, step))
-	want.Updated, want.Seq, want.End, want.Reason, want.Steps = start.Add(21*time.Second), 13, "", "", 2
+	appendTo(t, st, "r", 12, at(20, run.Prompted{Continue: true}), at(21, step))
+	want.Updated, want.Seq, want.End, want.Reason, want.Steps = start.Add(21*time.Second), 14, "", "", 2
 	summary("summary in the next turn", want)
 }
 

@@ -15,9 +15,10 @@ import (
 	"pawl/tool"
 )
 
-// PortableSchema returns what in a schema not every provider takes: the subset
-// is that of facts/schemas.md, except that optional fields are left out of
-// required, from where a wire can make them nullable.
+// PortableSchema returns what in a schema not every provider takes. The subset is
+// what the schema transforms of the official SDKs of Anthropic, OpenAI and Google
+// keep as it is (as of November 2026), except that optional fields are left out
+// of required, from where a wire can make them nullable.
 func PortableSchema(schema json.RawMessage) []string {
 	var doc map[string]any
 	if err := json.Unmarshal(schema, &doc); err != nil {
