@@ -9,68 +9,164 @@ const (
 	PromisedText = "You said what you would do next and did not do it. Do it now by calling a tool, or, if you are done, say so."
 )
 
-// promises are the openings that announce work. The list is a signal, bounded in
-// its effect by maxNudges; it decides nothing else.
+// promises are the openings that announce work (spec/run.md, "Answers that promise
+// and do not act"). The list is a signal, bounded in its effect by maxNudges; it
+// decides nothing else.
 var promises = []string{
 	"let me", "i'll now", "i will now", "next, i", "continuing with", "moving on to", "i'll proceed", "let's", "i need to", "i should",
 }
 
-// closers, in the same sentence, take the promise back: an offer, a condition on
-// the person, a remark, or a negation.
-var closers = []string{
-	"let me know", "let me summarize", "let me recap", "let me explain", "let me say", "if you", "once you", "when you", "whenever you", "would you",
-	"do you want", "should i", "after you", "until you", "unless you", "from you", "your approval", "your confirmation", "before i",
-	"i should note", "i should mention", "i should add", "i should point", "i should say", "i should emphasize", "i should warn", "i should have", "i should not", "i shouldn't",
-	"i need to know", "i need to point", "i need to mention", "i need to note", "don't", "do not", "nothing", "no longer", "didn't", "not need", "all i need", "everything i need",
-	"let's say", "let's keep in touch", "happy to", "feel free", "as i need to", "could", "later", "in the future", "another time",
+// asides are what may follow a signal that announces no work after all: a remark, a
+// summary, a no, something else of that name.
+var asides = []string{
+	"know", "be", "summarize", "recap", "explain", "clarify", "say", "ask", "note", "mention", "add that", "point out", "point to", "emphasize", "stress", "warn", "admit",
+	"not", "'ve", "have", "stop here", "hope", "keep in touch", "encrypt", "recommend", "suggest", "no further",
 }
 
+// closers, in the same sentence, take the promise back: an offer, a wait for the
+// person, another time.
+var closers = []string{
+	"if you", "once you", "when you", "whenever you", "after you", "until you", "unless you", "as soon as", "would you",
+	"from you", "for your", "your approval", "your confirmation", "your review", "tell me", "say the word", "please", "feel free", "happy to",
+	"don't think", "later", "in the future", "another time",
+}
+
+// results, in a sentence after the promise, say that it was kept or is waited for.
+var results = []string{"done", "complete", "completed", "finished", "fixed", "pass", "passes", "passed", "works", "green", "ready", "let me know", "if you", "feel free"}
+
+// A promise is still heard through two sentences of explanation, no more: what
+// stands before a longer text is its introduction.
+const heardThrough = 2
+
 // Promises reports whether an answer that ends a turn says that work will follow:
-// its last paragraph is no question, and its last sentence announces something.
-// Words in code or in quotation marks are nobody's promise.
+// its last paragraph is no question and announces something, and nothing after
+// that says it was done. Words in code or in quotation are nobody's promise. It
+// hears English alone, as its signals are; an answer in another language is taken
+// for what it is, the end.
 func Promises(text string) bool {
-	last := text
-	if i := strings.LastIndex(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n\n"); i >= 0 {
-		last = strings.ReplaceAll(text, "\r\n", "\n")[i:]
-	}
-	if strings.Count(text, "```")%2 == 0 && strings.HasSuffix(strings.TrimSpace(last), "```") {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if strings.HasSuffix(text, "```") {
 		return false // it ends with what it announced
 	}
-	last = strings.ToLower(strings.NewReplacer("’", "'", "‘", "'").Replace(unquote(last)))
-	last = strings.TrimSpace(last)
-	if strings.HasSuffix(last, "?") {
+	if i := strings.LastIndex(text, "\n\n"); i >= 0 {
+		text = text[i+2:] // its indent says whether it is code
+	}
+	text = strings.ToLower(strings.NewReplacer("’", "'", "‘", "'", "*", "").Replace(unquote(text)))
+	if strings.HasSuffix(strings.TrimSpace(text), "?") {
 		return false
 	}
-	sentence := lastSentence(last)
+	said := sentences(text)
+	for i := len(said) - 1; i >= max(0, len(said)-1-heardThrough); i-- {
+		if announces(said[i]) {
+			return true
+		}
+		if reports(said[i]) {
+			return false
+		}
+	}
+	return false
+}
+
+// announces reports whether a sentence promises work.
+func announces(s string) bool {
+	first, _, _ := strings.Cut(s, " ")
+	switch first {
+	case "if", "unless", "until", "once", "should", "with":
+		if strings.Contains(s, " you") || first == "if" {
+			return false // on a condition
+		}
+	}
 	for _, c := range closers {
-		if strings.Contains(sentence, c) {
+		if strings.Contains(s, c) {
 			return false
 		}
 	}
 	for _, p := range promises {
-		if i := indexWord(sentence, p); i >= 0 {
+		for from := 0; ; {
+			i := indexWord(s[from:], p)
+			if i < 0 {
+				break
+			}
+			before := s[:from+i]
+			if from += i + len(p); opens(before, p) && !aside(s[from:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// aside reports whether what follows a signal makes it none. To have a look is work.
+func aside(s string) bool {
+	s = strings.TrimLeft(s, " ")
+	for _, also := range []string{"also ", "just "} {
+		s = strings.TrimPrefix(s, also)
+	}
+	for _, a := range asides {
+		if strings.HasPrefix(s, a) && (len(s) == len(a) || !letter(s[len(a)])) {
+			return !strings.HasPrefix(s, "have a ")
+		}
+	}
+	return false
+}
+
+// opens reports whether p begins what is said: "I" after a word that ties it to
+// what stands before ("what I should do") does not, and what has no subject ("let
+// me", "moving on to") does only where a clause begins.
+func opens(before, p string) bool {
+	before = strings.TrimRight(before, " ")
+	if before == "" || !letter(before[len(before)-1]) || before[len(before)-1] >= 0x80 { // a dash, an emoji
+		return true
+	}
+	switch word := before[strings.LastIndexByte(before, ' ')+1:]; word {
+	case "now", "so", "and", "but", "then", "first", "also", "next":
+		return p != "moving on to" && p != "continuing with" || word != "and"
+	case "that", "which", "what", "where", "how", "why", "whether", "if", "as", "all", "everything", "nothing", "anything", "more", "else", "said", "when":
+		return false
+	}
+	return strings.HasPrefix(p, "i")
+}
+
+// reports reports whether a sentence says how something came out.
+func reports(s string) bool {
+	if indexWord(s, "will") >= 0 || indexWord(s, "should") >= 0 || indexWord(s, "then") >= 0 {
+		return false // it is yet to come
+	}
+	for _, r := range results {
+		if indexWord(s, r) >= 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// lastSentence returns the last sentence of a paragraph, in which the last line
-// of a list counts as one.
-func lastSentence(p string) string {
-	p = strings.TrimRight(p, " \n.:…!")
-	cut := 0
-	for i := 0; i < len(p); i++ {
-		switch p[i] {
-		case '.', '!', '?':
-			if i+1 < len(p) && (p[i+1] == ' ' || p[i+1] == '\n') {
-				cut = i + 1
+// sentences splits a paragraph. What stands below a line that ends in a colon
+// belongs to it; quoted lines and indented code belong to nobody.
+func sentences(p string) []string {
+	var all []string
+	list := false
+	for line := range strings.Lines(p) {
+		if strings.HasPrefix(line, ">") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") {
+			continue
+		}
+		line = strings.TrimSpace(line)
+		if item := line != "" && (strings.IndexByte("-+#|", line[0]) >= 0 || line[0] >= '0' && line[0] <= '9'); list && item {
+			all[len(all)-1] += " " + line
+			continue
+		}
+		list = strings.HasSuffix(line, ":")
+		from := 0
+		for i := 0; i+1 < len(line); i++ {
+			if strings.IndexByte(".!?", line[i]) >= 0 && line[i+1] == ' ' {
+				all = append(all, strings.TrimSpace(line[from:i+1]))
+				from = i + 1
 			}
-		case '\n':
-			cut = i + 1
+		}
+		if rest := strings.TrimSpace(line[from:]); rest != "" {
+			all = append(all, rest)
 		}
 	}
-	return strings.TrimSpace(p[cut:])
+	return all
 }
 
 // unquote takes out what stands in code marks or double quotation marks.
@@ -102,11 +198,11 @@ func indexWord(s, w string) int {
 		}
 		i += from
 		end := i + len(w)
-		if (i == 0 || !letter(s[i-1])) && (end == len(s) || !letter(s[end])) {
+		if (i == 0 || !letter(s[i-1])) && (end == len(s) || s[end] == '\'' || !letter(s[end])) {
 			return i
 		}
 		from = i + 1
 	}
 }
 
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c == '\'' || c >= 0x80 }
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c == '\'' || c == '_' || c >= 0x80 }

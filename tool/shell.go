@@ -176,12 +176,15 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		change = run.NoChange
 	}
 	var r Result
+	var started bool
 	if a.Background {
-		r = t.runJob(ctx, state, command, limit)
+		r, started = runJob(ctx, state, command, limit)
 	} else {
-		r = t.runHere(ctx, env, command, limit, c.Progress)
+		r, started = runHere(ctx, env, command, limit, c.Progress)
 	}
-	r.Change = change
+	if r.Change = change; !started {
+		r.Change = run.NoChange
+	}
 	return withNotes(r, note), nil
 }
 
@@ -194,12 +197,12 @@ func shellProgram() []string {
 	return []string{"sh", "-c"}
 }
 
-// runHere runs a command to its end.
-func (shellTool) runHere(ctx context.Context, env Env, command proc.Command, limit time.Duration, progress func(string)) Result {
+// runHere runs a command to its end, and reports whether it started.
+func runHere(ctx context.Context, env Env, command proc.Command, limit time.Duration, progress func(string)) (r Result, started bool) {
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
 	if err != nil {
-		return failed(fmt.Errorf("the command was not started: %w", inWords(err)))
+		return failed(fmt.Errorf("the command was not started: %w", inWords(err))), false
 	}
 	defer folder.Close()
 	var out printed
@@ -210,11 +213,11 @@ func (shellTool) runHere(ctx context.Context, env Env, command proc.Command, lim
 	p, err := proc.Start(limited, command)
 	tell.Close()
 	if err != nil {
-		return failed(fmt.Errorf("the command was not started: %w", err))
+		return failed(fmt.Errorf("the command was not started: %w", err)), false
 	}
 	ended := watch(limited, p, &out, progress)
 
-	r := TextResult("")
+	r = TextResult("")
 	notes := state.notices(nil)
 	var last string
 	switch {
@@ -241,7 +244,7 @@ func (shellTool) runHere(ctx context.Context, env Env, command proc.Command, lim
 		}
 	}
 	r.Content[0].Text = out.take()
-	return withNotes(r, append(notes, last)...)
+	return withNotes(r, append(notes, last)...), true
 }
 
 // watch waits for a command to end, showing what it prints. It reports false
@@ -271,18 +274,18 @@ func watch(ctx context.Context, p *proc.Process, out *printed, progress func(str
 	}
 }
 
-// runJob starts a command in the background.
-func (shellTool) runJob(ctx context.Context, state *shellState, command proc.Command, limit time.Duration) Result {
+// runJob starts a command in the background, and reports whether it started.
+func runJob(ctx context.Context, state *shellState, command proc.Command, limit time.Duration) (r Result, started bool) {
 	// The folder a job ends in is nobody's; /dev/null is told.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return failed(fmt.Errorf("the job was not started: %w", inWords(err)))
+		return failed(fmt.Errorf("the job was not started: %w", inWords(err))), false
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}
 	j := &job{}
 	if err := state.launch(j, command, limit); err != nil {
-		return failed(err)
+		return failed(err), false
 	}
 	timer := time.NewTimer(startPatience)
 	defer timer.Stop()
@@ -291,7 +294,7 @@ func (shellTool) runJob(ctx context.Context, state *shellState, command proc.Com
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return jobResult(state, j)
+	return jobResult(state, j), true
 }
 
 // jobResult tells what a job printed since it was last told, and how it stands.

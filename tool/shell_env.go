@@ -41,7 +41,7 @@ func childEnv(environ []string, dir string, keep []string) []string {
 	}
 	for _, v := range environ {
 		name, _, ok := strings.Cut(v, "=")
-		if !ok || quiet(name) || slices.Contains(droppedEnv, name) || holdsSecret(name, keep) {
+		if !ok || name == "" || quiet(name) || slices.Contains(droppedEnv, name) || holdsSecret(name, keep) {
 			continue
 		}
 		env = append(env, v)

@@ -221,10 +221,8 @@ func (e *excerpt) add(b []byte) {
 		e.headChars++
 		b = b[n:]
 	}
-	if len(e.tail)+len(b) > 2*tailBytes {
-		keep := append(e.tail, b...)
-		e.tail = append(make([]byte, 0, 2*tailBytes), keep[len(keep)-tailBytes:]...)
-		return
+	if len(e.tail)+len(b) > 2*tailBytes && len(e.tail) > tailBytes {
+		e.tail = append(e.tail[:0], e.tail[len(e.tail)-tailBytes:]...)
 	}
 	e.tail = append(e.tail, b...)
 }

@@ -84,11 +84,14 @@ func (f *fake) Ran() []string {
 
 // rig is a worker with a scripted model, fake tools and a store in memory.
 type rig struct {
-	t     *testing.T
-	w     *Worker
-	mem   *storetest.Memory
-	read  *fake
-	edit  *fake
+	t    *testing.T
+	w    *Worker
+	mem  *storetest.Memory
+	read *fake
+	edit *fake
+
+	script script.Script
+
 	mu    sync.Mutex
 	views []View
 }
@@ -99,7 +102,7 @@ func newRig(t *testing.T, replies string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, mem: storetest.NewMemory(), read: newFake("read", run.Reads), edit: newFake("edit", run.Writes)}
+	r := &rig{t: t, script: s, mem: storetest.NewMemory(), read: newFake("read", run.Reads), edit: newFake("edit", run.Writes)}
 	p := script.New(s, time.Minute)
 	r.w = &Worker{
 		Store: r.mem, Tools: tool.NewRegistry(r.read, r.edit, newFake("ask", run.Reattaches)),

@@ -159,8 +159,8 @@ func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 }
 
 // boundaryStep returns how far apart boundaries are tried, so that no stream
-// takes more than some 3 MB of decoding; short ones are cut everywhere.
-func boundaryStep(data []byte) int { return max(1, len(data)*len(data)/3_000_000) }
+// takes more than some 1 MB of decoding; short ones are cut everywhere.
+func boundaryStep(data []byte) int { return max(1, len(data)*len(data)/1_000_000) }
 
 func TestAStreamThatEndsTooEarlyIsNeverAnAnswer(t *testing.T) {
 	t.Parallel()

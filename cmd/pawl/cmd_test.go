@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/run"
+	"pawl/store"
+)
+
+func TestEveryEndHasItsExitCode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		end  run.Ended
+		open bool
+		want int
+	}{
+		{end: run.Ended{End: run.Completed}, want: 0},
+		{end: run.Ended{End: run.EndFailed, Reason: "auth"}, want: 1},
+		{end: run.Ended{End: run.EndRefused}, want: 1},
+		{end: run.Ended{End: run.GuardrailStopped}, want: 1},
+		{end: run.Ended{End: run.Asked}, want: 3},
+		{end: run.Ended{End: run.EndFailed, Reason: "permission_required"}, want: 3},
+		{open: true, want: 3},
+		{end: run.Ended{End: run.LimitReached, Reason: "wall_clock"}, want: 4},
+		{end: run.Ended{End: run.LoopStopped}, want: 5},
+		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson)}, want: 130},
+		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByWait)}, want: 130},
+		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}, want: 143},
+	} {
+		s := run.State{Turn: run.Turn{N: 1, Open: c.open, End: c.end}}
+		if got := exitCode(s); got != c.want {
+			t.Errorf("%+v (open: %t): exit code %d, want %d", c.end, c.open, got, c.want)
+		}
+	}
+}
+
+func TestAPriceIsKnownOrSaidToBeUnknown(t *testing.T) {
+	t.Parallel()
+	million := run.Usage{Input: 1e6, Output: 1e6, CacheRead: 1e6, CacheWrite: 1e6}
+	for name, want := range map[string]float64{
+		"anthropic/claude-sonnet-4-5":          3 + 15 + 0.30 + 3.75,
+		"anthropic/claude-sonnet-4-5-20250929": 3 + 15 + 0.30 + 3.75,
+		"anthropic/claude-sonnet-4-0":          3 + 15 + 0.30 + 3.75,
+		"anthropic/claude-haiku-5-5":           0.50 + 2.50 + 0.05 + 0.625, // a long prompt
+	} {
+		if got := priced(name, million); !got.Priced || got.Cost < want-1e-9 || got.Cost > want+1e-9 {
+			t.Errorf("%s: %v (priced: %t), want %v", name, got.Cost, got.Priced, want)
+		}
+	}
+	for _, name := range []string{"anthropic/claude-next-9", "script/claude-sonnet-4-5", "claude-sonnet-4-5"} {
+		if got := priced(name, million); got.Priced || got.Cost != 0 {
+			t.Errorf("%s has a price: %v", name, got.Cost)
+		}
+	}
+	for name, want := range map[string]int64{
+		"anthropic/claude-opus-5-5": 1_000_000, "anthropic/claude-next-9": 200_000, "script/x": 0,
+	} {
+		if got := windowOf(name); got != want {
+			t.Errorf("window of %s: %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestWhatAModelWroteCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\ttext\n":          "plain\ttext\n",
+		"\x1b[2Jgone":            "\\u001b[2Jgone",
+		"a\x9bm":                 "a\uFFFDm",
+		"rm \u202etxt.exe":       "rm \\u202etxt.exe",
+		"progress 1\rprogress 2": "progress 1progress 2",
+		"größer 漢字 👍":            "größer 漢字 👍",
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := oneLine("a\n  b\tc "+strings.Repeat("x", 200), 10); got != "a b c xxx…" {
+		t.Errorf("one line: %q", got)
+	}
+}
+
+func TestRunIDsAreNamesAndSortByTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 21, 30, 0, 0, time.Local)
+	first, later := newRun(now), newRun(now.Add(time.Minute))
+	if err := store.CheckID(first); err != nil {
+		t.Error(err)
+	}
+	if !strings.HasPrefix(string(first), "20261120-2130-") || first >= later {
+		t.Errorf("%s, a minute later %s", first, later)
+	}
+	if newRun(now) == first {
+		t.Errorf("two runs of one minute are both %s", first)
+	}
+}
+
+func TestTheSystemPromptIsStableAndNotesAreBounded(t *testing.T) {
+	t.Parallel()
+	if n := len(systemText); n > 2560 {
+		t.Errorf("system.md has %d bytes; every request carries it", n)
+	}
+	dir := t.TempDir()
+	plain := systemPrompt(dir)
+	if plain != systemPrompt(dir) {
+		t.Error("two prompts for one folder differ: no cache can serve them")
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("CLAUDE.md", "from the other file")
+	if got := systemPrompt(dir); !strings.Contains(got, "from the other file") {
+		t.Error("CLAUDE.md is not taken where there is no AGENTS.md")
+	}
+	write("AGENTS.md", strings.Repeat("long ", 10_000))
+	got := systemPrompt(dir)
+	if len(got) > len(plain)+maxNotes+300 || !strings.Contains(got, "cut here: AGENTS.md is longer than 8 KB") {
+		t.Errorf("%d bytes of notes, or no mark where they were cut", len(got)-len(plain))
+	}
+	if strings.Contains(got, "from the other file") {
+		t.Error("both files were taken")
+	}
+}
+
+func TestNotesFromOutsideTheWorkspaceStayOutside(t *testing.T) {
+	t.Parallel()
+	outside, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("a secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "AGENTS.md")); err != nil {
+		t.Skipf("needs symbolic links: %v", err)
+	}
+	if strings.Contains(systemPrompt(dir), "a secret") {
+		t.Error("a link in the workspace brought a file from elsewhere to the model")
+	}
+}
+
+func TestTheLogIsMadeByItsFirstLineAndPutAsideWhenLong(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log", "pawl.log")
+	write := func() {
+		t.Helper()
+		l := &lazyFile{path: path}
+		if _, err := os.Stat(path + ".old"); err == nil {
+			t.Fatal("put aside before it was long")
+		}
+		if _, err := l.Write([]byte("a line\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	write()
+	if got, _ := os.ReadFile(path); string(got) != "a line\na line\n" {
+		t.Errorf("the log has %q", got)
+	}
+	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), maxLog+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	got, _ := os.ReadFile(path)
+	old, _ := os.Stat(path + ".old")
+	if string(got) != "a line\n" || old == nil || old.Size() != maxLog+1 {
+		t.Errorf("the log has %d bytes, the old one is %v", len(got), old)
+	}
+}
+
+func TestASlipIsAnsweredWithWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	names := []string{"default", "accept-edits", "plan", "bypass"}
+	for got, want := range map[string]string{"plam": "plan", "acceptedits": "accept-edits", "bypas": "bypass", "elephant": "", "": ""} {
+		if near := nearest(got, names); near != want {
+			t.Errorf("nearest(%q) = %q, want %q", got, near, want)
+		}
+	}
+}
