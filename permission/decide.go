@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"pawl/run"
@@ -316,7 +317,7 @@ func needsName(program string) bool {
 // of names might hide what the rule says.
 func speaksOf(rules []Rule, p *part) bool {
 	for _, r := range rules {
-		if r.anything() || strings.EqualFold(r.words[0], p.program()) {
+		if r.anything() || strings.EqualFold(path.Base(r.split()[0]), path.Base(p.program())) {
 			return true
 		}
 	}

@@ -1,9 +1,13 @@
 // Package permission decides whether a call may run. It is pure: rules and a
 // request in, a decision out, and every decision says which rule made it.
 //
-// For now it has modes and a list of rules over the shell's syntax tree and
-// over paths. Trust, scopes, stored rules and the sandbox are built on this
-// seam later.
+// A shell command is read with a real parser into its simple commands, those
+// inside substitutions and wrappers (sudo, xargs, sh -c) too, and each must be
+// allowed on its own. What cannot be known before it runs asks. Paths are judged
+// by their spelling; where links lead, the caller looks and says so.
+//
+// It has modes and a list of rules. Trust, scopes, stored rules and the sandbox
+// are built on this seam.
 package permission
 
 import "pawl/run"

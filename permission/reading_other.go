@@ -194,8 +194,10 @@ func sedReads(s string) bool {
 			}
 			end := s[i]
 			i++
-			if !until(end) || !until(end) {
-				return false
+			for range 2 { // to the second and the third of its delimiters
+				if !until(end) {
+					return false
+				}
 			}
 			if c == 's' {
 				skip("gpiIM0123456789")

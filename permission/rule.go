@@ -3,6 +3,7 @@ package permission
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -28,7 +29,7 @@ type Rule struct {
 	Pattern string
 	Source  string // where it came from: flag, user, …
 
-	words []string // the pattern of a shell tool
+	words []string // Pattern cut into words, if it was parsed; see split
 }
 
 // Rules are rules in no order: the strictest that matches counts.
@@ -62,26 +63,39 @@ func (r Rule) String() string {
 	return r.Tool + "(" + r.Pattern + ")"
 }
 
+// split returns the words of the pattern, also of a rule made by hand.
+func (r Rule) split() []string {
+	if r.words == nil {
+		return strings.Fields(r.Pattern)
+	}
+	return r.words
+}
+
 // anything reports whether the rule names no program.
-func (r Rule) anything() bool { return len(r.words) == 0 || r.words[0] == "*" }
+func (r Rule) anything() bool {
+	words := r.split()
+	return len(words) == 0 || words[0] == "*"
+}
 
 // finds reports whether a deny or ask rule speaks of p.
 func (r Rule) finds(p *part) bool {
-	if len(r.words) == 0 {
+	words := r.split()
+	if len(words) == 0 {
 		return true
 	}
 	name := p.program()
-	if !strings.Contains(r.words[0], "/") {
+	if !strings.Contains(words[0], "/") {
 		name = path.Base(name)
 	}
 	// On a disk that does not tell capitals apart, RM is rm.
-	return matchWords(r.words, p.words, strings.ToLower(name), strings.ToLower(r.words[0]))
+	return matchWords(words, p.words, strings.ToLower(name), strings.ToLower(words[0]))
 }
 
 // matches reports whether an allow rule's words match those of p. It does not
-// say that p may run; see [Rule.covers].
+// say that p may run: see allowed.
 func (r Rule) matches(p *part) bool {
-	return len(r.words) == 0 || matchWords(r.words, p.words, p.program(), r.words[0])
+	words := r.split()
+	return len(words) == 0 || matchWords(words, p.words, p.program(), words[0])
 }
 
 // matchWords compares a pattern with words, the first of each given apart.
@@ -144,14 +158,7 @@ func matchWord(pattern, s string) bool {
 }
 
 // spells reports whether the rule has w as it stands among its words.
-func (r Rule) spells(w string) bool {
-	for _, x := range r.words {
-		if x == w {
-			return true
-		}
-	}
-	return false
-}
+func (r Rule) spells(w string) bool { return slices.Contains(r.split(), w) }
 
 // spellsName reports whether the pattern of a path has a name that begins with
 // a letter of its own and matches name: ".env*" does for .env, "**" does not.

@@ -15,7 +15,13 @@ import "time"
 //     nothing but the text of the step before.
 //
 // What is repeated around waiting is polling and not spinning: it is told to the
-// model at the 10th and ends at the wall clock.
+// model at the 10th and ends at the wall clock. A look polls when its call waits
+// (sleep), when a background job runs, or when 5 s passed since the look before in
+// which neither the model thought nor a build or a test ran.
+//
+// What it cannot see: a shell command that is new each time, since it may have
+// changed something, and an edit undone in other words. The turn's limits end those.
+// testdata/loops measures both error rates.
 type guard struct {
 	loop    string // set: the turn is to end, for this reason
 	barren  int    // steps in a row without progress
@@ -96,6 +102,7 @@ func (t *Turn) settledStep() {
 	}
 }
 
+// settled takes in one call and what came of it.
 func (g *guard) settled(c *CallState) {
 	p := pair{c.Key, c.resultKey}
 	if p.call == "" {
@@ -149,6 +156,7 @@ func (g *guard) settled(c *CallState) {
 	}
 }
 
+// busy is the time so far that was spent on something other than waiting.
 func (g *guard) busy() time.Duration { return g.model + g.work }
 
 // idle returns how much of the time between a look and the start of the next was

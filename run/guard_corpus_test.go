@@ -39,7 +39,7 @@ func TestGuardStopsLoopsAndLetsWorkGoOn(t *testing.T) {
 	for _, label := range slices.Sorted(maps.Keys(spins)) {
 		n, wrong := 0, 0
 		for _, s := range readStories(t, filepath.Join("testdata", "loops", label+".txt")) {
-			p := &narrator{t: t, story: s, think: 4 * time.Second, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+			p := newNarrator(t, s)
 			p.tell()
 			n++
 			if got := p.stopped != ""; got == spins[label] {
@@ -72,6 +72,40 @@ func TestGuardStopsLoopsAndLetsWorkGoOn(t *testing.T) {
 	t.Logf("loops: %d of %d stopped", total-missed, total)
 	if 20*missed > total {
 		t.Errorf("%d of %d loops were missed; at least 95 %% are to be stopped", missed, total)
+	}
+}
+
+// The figures of spec/run.md, "Ends".
+func TestGuardStopsAtTheFifthCallTheFourthRoundAndTheSixthError(t *testing.T) {
+	t.Parallel()
+	round := func(n int) []string {
+		var calls []string
+		for i := range n {
+			calls = append(calls, fmt.Sprintf(`read {"file":"%d"} -> %d`, i, i))
+		}
+		return calls
+	}
+	errors := make([]string, 8)
+	for i := range errors {
+		errors[i] = fmt.Sprintf(`read {"file":"%d"} -> no such file ; err`, i)
+	}
+	for _, c := range []struct {
+		lines []string
+		want  string
+	}{
+		{slices.Repeat(round(1), 8), ", stopped at call 5 as same_call"},
+		{slices.Repeat(round(2), 8), ", stopped at call 8 as cycle"},
+		{slices.Repeat(round(3), 8), ", stopped at call 12 as cycle"},
+		{slices.Repeat(round(4), 8), ", stopped at call 16 as cycle"},
+		{slices.Repeat(round(5), 8), ", stopped at call 20 as cycle"},
+		{slices.Repeat(round(6), 8), ", stopped at call 25 as same_call"}, // too long for a cycle
+		{errors, ", stopped at call 6 as no_progress"},
+	} {
+		p := newNarrator(t, story{name: c.lines[0], lines: c.lines})
+		p.tell()
+		if p.stopped != c.want {
+			t.Errorf("%d calls in turns: got %q, want %q", len(c.lines), p.stopped, c.want)
+		}
 	}
 }
 
@@ -156,6 +190,11 @@ type narrator struct {
 	told    map[pair]int // at which look the model was told that it polls
 }
 
+func newNarrator(t *testing.T, s story) *narrator {
+	return &narrator{t: t, story: s, think: 4 * time.Second, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		looks: map[pair]int{}, told: map[pair]int{}}
+}
+
 // A scripted call is one line of a story.
 type scripted struct {
 	tool, args, result string
@@ -168,7 +207,6 @@ type scripted struct {
 }
 
 func (p *narrator) tell() {
-	p.looks, p.told = map[pair]int{}, map[pair]int{}
 	p.record(Created{Run: "r", Config: Config{Limits: Limits{Steps: -1, Wall: -1}}})
 	for _, line := range p.story.lines {
 		verb, rest, _ := strings.Cut(line, " ")
@@ -387,9 +425,9 @@ func (p *narrator) follow() {
 func (p *narrator) checkTold() {
 	for look, n := range p.looks {
 		switch at, told := p.told[look]; {
-		case n >= pollNote && !told:
+		case n >= 10 && !told:
 			p.t.Errorf("polling: %q: the model was not told in %d looks", p.story.name, n)
-		case told && at != pollNote:
+		case told && at != 10:
 			p.t.Errorf("polling: %q: the model was told at look %d", p.story.name, at)
 		}
 	}

@@ -181,7 +181,7 @@ func FuzzResultKey(f *testing.F) {
 		if !strings.ContainsAny(s, "0123456789/") && string(masked) != s {
 			t.Errorf("%q became %q", s, masked)
 		}
-		if textKey(s) != textKey(s) {
+		if first, second := textKey(s), textKey(s); first != second {
 			t.Errorf("%q has two keys", s)
 		}
 	})

@@ -69,11 +69,12 @@ func Promises(text string) bool {
 
 // announces reports whether a sentence promises work.
 func announces(s string) bool {
-	first, _, _ := strings.Cut(s, " ")
-	switch first {
-	case "if", "unless", "until", "once", "should", "with":
-		if strings.Contains(s, " you") || first == "if" {
-			return false // on a condition
+	switch first, rest, _ := strings.Cut(s, " "); first {
+	case "if":
+		return false // on a condition
+	case "unless", "until", "once", "should", "with":
+		if strings.Contains(" "+rest, " you") {
+			return false // on one that the person fulfils
 		}
 	}
 	for _, c := range closers {
@@ -118,9 +119,11 @@ func opens(before, p string) bool {
 	if before == "" || !letter(before[len(before)-1]) || before[len(before)-1] >= 0x80 { // a dash, an emoji
 		return true
 	}
-	switch word := before[strings.LastIndexByte(before, ' ')+1:]; word {
-	case "now", "so", "and", "but", "then", "first", "also", "next":
-		return p != "moving on to" && p != "continuing with" || word != "and"
+	switch before[strings.LastIndexByte(before, ' ')+1:] {
+	case "now", "so", "but", "then", "first", "also", "next":
+		return true
+	case "and":
+		return p != "moving on to" && p != "continuing with"
 	case "that", "which", "what", "where", "how", "why", "whether", "if", "as", "all", "everything", "nothing", "anything", "more", "else", "said", "when":
 		return false
 	}
@@ -169,7 +172,8 @@ func sentences(p string) []string {
 	return all
 }
 
-// unquote takes out what stands in code marks or double quotation marks.
+// unquote takes out what stands in code marks or double quotation marks, if they
+// are in pairs.
 func unquote(s string) string {
 	var b strings.Builder
 	var in rune
@@ -185,6 +189,9 @@ func unquote(s string) string {
 		case in == 0:
 			b.WriteRune(c)
 		}
+	}
+	if in != 0 {
+		return s // never closed: an inch, a slip
 	}
 	return b.String()
 }

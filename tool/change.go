@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"pawl/run"
 )
@@ -180,14 +179,6 @@ func (c *change) unchanged() error {
 		return fmt.Errorf("%s was changed by somebody else just now, and was not touched: read it again", c.at.rel)
 	}
 	return nil
-}
-
-// keepOwner gives f the owner of the file it replaces. Only root can give files
-// away; for others the file becomes theirs, as it does with git.
-func keepOwner(f *os.File, old fs.FileInfo) {
-	if s, ok := old.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
-		_ = f.Chown(int(s.Uid), int(s.Gid))
-	}
 }
 
 // writable refuses what a call must not change: a repository's own folder, and

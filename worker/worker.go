@@ -76,7 +76,6 @@ type Driver struct {
 	encoders map[string]*llm.Encoder // by wire and address: provider
 	stuck    *time.Timer             // runs after an interrupt, until what was started has returned
 	parked   map[run.CallID]bool     // calls that wait for a person, and nobody has been told yet: false
-	lastPoll time.Time
 
 	wake chan struct{}
 
