@@ -44,28 +44,29 @@ const (
 
 // programs are the programs that are known to read. An option or operand
 // that is not listed makes the call one that a person is asked about: a new version of a
-// program may give it any meaning. From the manuals of GNU coreutils 9.7, grep
+// program may give it any meaning. Under values stands only what takes a value
+// in every version: a letter too many would hide the name of a file. From the manuals of GNU coreutils 9.7, grep
 // 3.12, findutils 4.10, ripgrep 15, and the BSD programs of macOS 15 where
 // theirs differ, read 2026-11-20.
 var programs = map[string]program{
-	"ls": {any: true, values: "IwT"}, "cat": {any: true}, "head": {any: true, values: "nc"}, "tail": {any: true, values: "nc"},
+	"ls": {any: true}, "cat": {any: true}, "head": {any: true, values: "nc"}, "tail": {any: true, values: "nc"},
 	"wc": {any: true}, "nl": {any: true}, "tac": {any: true}, "rev": {any: true},
-	"cut": {any: true, values: "bcdf"}, "paste": {any: true, values: "d"}, "join": {any: true, values: "t12oaevj"}, "comm": {any: true},
-	"fold": {any: true}, "expand": {any: true}, "unexpand": {any: true}, "column": {any: true, values: "sotN"},
+	"cut": {any: true, values: "bcdf"}, "paste": {any: true, values: "d"}, "join": {any: true, values: "t"}, "comm": {any: true},
+	"fold": {any: true}, "expand": {any: true}, "unexpand": {any: true}, "column": {any: true, values: "s"},
 	"od": {any: true}, "hexdump": {any: true}, "strings": {any: true}, "cmp": {any: true},
 	"stat": {any: true, values: "c"}, "du": {any: true, values: "dB"}, "df": {any: true}, "cksum": {any: true},
 	"md5sum": {any: true}, "sha1sum": {any: true}, "sha256sum": {any: true}, "sha512sum": {any: true}, "b2sum": {any: true},
 	"readlink": {any: true}, "realpath": {any: true},
 	"basename": {any: true, operands: notFiles}, "dirname": {any: true, operands: notFiles},
-	"grep":  {any: true, values: "ABCDdem", from: "f", operands: scriptThen},
-	"egrep": {any: true, values: "ABCDdem", from: "f", operands: scriptThen},
-	"fgrep": {any: true, values: "ABCDdem", from: "f", operands: scriptThen},
+	"grep":  {any: true, values: "ABDdem", from: "f", operands: scriptThen},
+	"egrep": {any: true, values: "ABDdem", from: "f", operands: scriptThen},
+	"fgrep": {any: true, values: "ABDdem", from: "f", operands: scriptThen},
 	"jq":    {any: true, operands: scriptThen},
 	"pwd":   {any: true}, "true": {any: true}, "false": {any: true}, ":": {any: true, operands: notFiles},
 	"echo": {any: true, operands: notFiles}, "seq": {any: true, operands: notFiles},
 	"sleep": {any: true, operands: notFiles}, "tr": {any: true, operands: notFiles},
 	"whoami": {any: true}, "id": {any: true, operands: notFiles}, "groups": {any: true, operands: notFiles},
-	"uname": {any: true}, "nproc": {any: true}, "arch": {any: true}, "uptime": {any: true}, "free": {any: true},
+	"uname": {any: true}, "nproc": {any: true}, "arch": {operands: none}, "uptime": {any: true}, "free": {any: true},
 	"tty": {any: true}, "locale": {any: true, operands: notFiles}, "getconf": {any: true, operands: notFiles},
 	"which": {any: true, operands: notFiles}, "type": {any: true, operands: notFiles},
 	"printf":   {operands: notFiles},
@@ -84,7 +85,7 @@ var programs = map[string]program{
 	"file": {flags: "bhiLkNrs", long: "brief mime mime-type mime-encoding"},
 	"tree": {flags: "adfilpsugDFqNnCAJXhQrtcUv", values: "LPI", long: "dirsfirst gitignore noreport prune du si filelimit="},
 	"date": {
-		flags: "uR", values: "dI", from: "r", operands: plusOnly,
+		flags: "uRI", values: "d", from: "r", operands: plusOnly,
 		long: "utc universal rfc-email iso-8601 iso-8601= rfc-3339= date=",
 	},
 	"base64": {flags: "dDi", values: "w", long: "decode ignore-garbage wrap="},
@@ -92,7 +93,7 @@ var programs = map[string]program{
 	"ps":     {flags: "eAafFlHwT", operands: none},
 	"test":   {flags: "abcdefgGhkLnNoOpqrsStuwxz"},
 	"[":      {flags: "abcdefgGhkLnNoOpqrsStuwxz"},
-	"man":    {flags: "kf", operands: notFiles},
+	"man":    {flags: "kf"},
 	"rg": {
 		flags: "nicSsFwxvlHhNoqaUPpu0I.", values: "gtTeABCmMdjEr", from: "f", operands: scriptThen,
 		long: "files hidden no-ignore no-ignore-vcs type= type-not= glob= iglob= max-count= context= after-context= " +
@@ -108,7 +109,7 @@ var programs = map[string]program{
 
 // fd is fd(1), which Debian calls fdfind; version 10.
 var fd = program{
-	flags: "HIusipa0gFq1", values: "tedEgjcS", operands: scriptThen,
+	flags: "HIusipa0gFq1", values: "tedEjcS", operands: scriptThen,
 	long: "hidden no-ignore type= extension= max-depth= exclude= glob absolute-path full-path print0 color=",
 }
 

@@ -130,9 +130,16 @@ func lookAtSed(words []word) look {
 // replace: e, w, r and what is not known could run, write or read anything.
 func sedReads(s string) bool {
 	i := 0
-	// until moves behind the next end that is not escaped.
+	// until moves behind the next end that is not escaped. One in brackets ends
+	// the pattern for GNU and not for BSD, so nobody knows what follows.
 	until := func(end byte) bool {
 		for i < len(s) && s[i] != end {
+			if s[i] == '[' {
+				n := strings.IndexByte(s[i:], ']')
+				if n < 0 || strings.IndexByte(s[i:i+n], end) >= 0 {
+					return false
+				}
+			}
 			if s[i] == '\\' {
 				i++
 			}

@@ -495,7 +495,7 @@ func (s *State) replied(f Replied) {
 	}
 	t.after = afterReply
 	if t.reply.hash != "" && t.reply.hash == previous {
-		t.guard.barren++
+		t.guard.fruitless()
 	} else if t.reply.text {
 		t.guard.barren = 0
 	}

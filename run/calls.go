@@ -132,9 +132,10 @@ func (s *State) settle(e Event, i int, f CallSettled) {
 	if t.unsettled() {
 		return
 	}
-	if !s.Created.External {
-		t.after = afterWords
+	if s.Created.External {
+		return // its steps are not ours to judge
 	}
+	t.after = afterWords
 	t.stepDone = true
 	s.window.compactions = 0
 	t.settledStep()

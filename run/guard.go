@@ -92,11 +92,16 @@ func (t *Turn) settledStep() {
 		}
 	}
 	if bad == len(t.Calls) {
-		g.barren++
+		g.fruitless()
 	} else {
 		g.barren = 0
 		t.nudges = 0 // work was done: promises count afresh
 	}
+}
+
+// fruitless counts a step that brought nothing.
+func (g *guard) fruitless() {
+	g.barren++
 	if g.loop == "" && g.barren >= barrenStop {
 		g.loop = loopNoProgress
 	}
