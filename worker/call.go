@@ -42,7 +42,8 @@ func (d *Driver) decide(s run.State, c run.CallState) run.Fact {
 		// It could be looked at when it was asked, and something has changed since.
 		return run.CallRefused{Call: c.ID, Decision: run.Decision{Answer: run.Deny, Source: "look", Reason: err.Error()}, Content: err.Error()}
 	}
-	req := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Paths: in.Paths}
+	req := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Paths: in.Paths,
+		Workspace: d.env.Workspace, Dir: d.env.Session.ShellDir()}
 	for _, p := range in.Paths {
 		_, outside, err := tool.Resolve(d.env, p)
 		req.Outside = req.Outside || outside || err != nil

@@ -101,6 +101,7 @@ func (d *Driver) Interrupt(f run.Interrupted) {
 	d.cancel(Stop{f})
 	d.mu.Unlock()
 	if first {
+		go d.env.Session.StopJobs("the turn was interrupted") // nothing that ran is left running
 		d.show(View{Stopping: &f})
 	}
 	d.Wake()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -211,7 +212,11 @@ func (p *printer) title(id run.CallID) string {
 func (p *printer) settled(id run.CallID, o run.Outcome, isError bool, text string) string {
 	line := p.title(id) + " · " + outcomes[o]
 	if isError && o != run.NotRun {
-		line += ": " + oneLine(text, maxTitle)
+		return line + ": " + oneLine(text, maxTitle)
+	}
+	// A command that says no is no error of the call, but who watches wants to see it.
+	if last := text[strings.LastIndexByte(text, '\n')+1:]; strings.Contains(last, "exit code ") && p.calls[id].Tool == "shell" {
+		return p.title(id) + " · " + strings.Trim(last, "[]()")
 	}
 	return line
 }
