@@ -25,6 +25,9 @@ const (
 	// Sweep: the helper adopts orphans among its descendants and ends them by
 	// looking for them in /proc.
 	Sweep = "sweep"
+	// Ready: as Namespace, but started ahead of its command, which comes as an
+	// [Order] through the control descriptor, then a socket.
+	Ready = "ready"
 	// Probe: as Namespace, but it only says by its exit code whether the
 	// namespace works.
 	Probe = "probe"

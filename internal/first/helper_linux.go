@@ -54,6 +54,7 @@ func isHelper(cmdline []byte) bool {
 // help is the helper's whole life. It does not return.
 func help(mode string, args []string) {
 	inNamespace := mode != Sweep
+	order := Order{}
 	if inNamespace {
 		if err := ownProc(); err != 0 {
 			if mode == Probe {
@@ -70,31 +71,34 @@ func help(mode string, args []string) {
 	// What an unprivileged user was given to mount /proc is not the command's.
 	prctl(prCapAmbient, prCapAmbientClearAll)
 
-	extra := 0
-	for _, d := range args[0] {
-		extra = extra*10 + int(d-'0')
-	}
-	argv := args[1:]
-	if ownerGone() {
-		exit(codeKilled)
+	syscall.CloseOnExec(controlFD)
+	if mode == Ready {
+		order = receive()
+	} else {
+		order.Env, order.Argv = syscall.Environ(), args[1:]
+		for i := range count(args[0]) {
+			order.files = append(order.files, extraFD+i)
+		}
+		if ownerGone() {
+			exit(codeKilled)
+		}
 	}
 	files := []uintptr{0, 1, 2}
-	for i := range extra {
-		files = append(files, uintptr(extraFD+i))
+	for _, fd := range order.files {
+		files = append(files, uintptr(fd))
 	}
-	syscall.CloseOnExec(controlFD)
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Env:   syscall.Environ(),
+	pid, err := syscall.ForkExec(order.Argv[0], order.Argv, &syscall.ProcAttr{
+		Dir:   order.Dir,
+		Env:   order.Env,
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
-		errno, _ := err.(syscall.Errno)
-		fail("cannot start "+argv[0], errno)
+		fail("cannot start "+order.Argv[0], errnoOf(err))
 	}
 	// The command's writers alone keep its pipes open.
-	for fd := range extra {
-		syscall.Close(extraFD + fd)
+	for _, fd := range order.files {
+		syscall.Close(fd)
 	}
 	syscall.Close(1)
 	syscall.Close(2)

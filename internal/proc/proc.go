@@ -9,7 +9,7 @@
 // and the kernel ends the namespace with it. Elsewhere it adopts its orphaned
 // descendants and kills them by looking for them. It holds the reading end of a
 // pipe whose other end only the owner has: the end of that pipe is the owner's
-// death.
+// death. After the first command a helper for the next one is started ahead.
 //
 //	owner ──control──▶ helper ──▶ command ──▶ …
 //	  ◀───────────── output ──────────┴─────────┘
@@ -135,9 +135,12 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	}()
 	unhook := context.AfterFunc(ctx, func() { p.Stop(context.Cause(ctx).Error()) })
 	go func() {
-		defer close(p.done)
 		defer unhook()
 		p.wait()
+		close(p.done)
+		if p.isolation == Namespace {
+			prepare() // for the next one, now that this one needs the processor no more
+		}
 	}()
 	return p, nil
 }

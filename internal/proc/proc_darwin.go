@@ -31,3 +31,6 @@ func (p *Process) kill() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 // clean ends what the command left behind. The group keeps its id while it has
 // a member, so the id can mean no other.
 func (p *Process) clean() { p.kill() }
+
+// prepare does nothing: there is no helper.
+func prepare() {}

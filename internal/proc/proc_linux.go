@@ -43,6 +43,11 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 	if isolation == "" {
 		isolation = probed()
 	}
+	if isolation == Namespace {
+		if p := startReady(path, c, print); p != nil {
+			return p, nil
+		}
+	}
 	p, err := startHelper(isolation, path, c, print)
 	if err != nil && isolation == Namespace && c.isolation == "" {
 		// They were to be had a moment ago: a limit on their number, most likely

@@ -90,6 +90,12 @@ func spawn(env []string, attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
 
 // own is an owner that is going to be killed: it runs a tree and waits.
 func own(mark, isolation string) {
+	// The tree is to run under a helper that was started ahead, as all commands
+	// but the first do.
+	if warm, err := Start(context.Background(), Command{Argv: []string{"true"}}); err == nil {
+		warm.Wait()
+		prepare()
+	}
 	p, err := Start(context.Background(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, isolation: isolation})
 	if err != nil {
 		fmt.Println(err)

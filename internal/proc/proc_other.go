@@ -18,3 +18,5 @@ func start(string, Command, *os.File) (*Process, error) {
 func (p *Process) terminate() {}
 func (p *Process) kill()      {}
 func (p *Process) clean()     {}
+
+func prepare() {}
