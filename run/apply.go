@@ -543,7 +543,7 @@ func (s *State) applyInterrupted(f Interrupted) error {
 		return refuse("interrupted already")
 	case f.Cause == "":
 		return refuse("an interrupt without a cause")
-	case len(f.Partial) > 0 && !t.Request.Open && !s.Created.External:
+	case len(f.Partial) > 0 && !t.Request.Open:
 		return refuse("a partial answer without a request")
 	}
 	if err := s.numbered(f.Partial); err != nil {
@@ -610,7 +610,7 @@ func (s *State) applyEnded(f Ended) error {
 		return refuse("ended while a request is under way")
 	case f.End == "":
 		return refuse("an end without a name")
-	case f.End == Asked && (!t.unsettled() || t.running() > 0):
+	case f.End == Asked && (len(s.questions()) == 0 || t.running() > 0):
 		return refuse("ended asked without an open question at rest")
 	case f.End != Asked && t.unsettled():
 		return refuse("ended while calls are open")

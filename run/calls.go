@@ -89,7 +89,7 @@ func (s *State) applyCallLost(f CallLost) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Status != CallRuns || c.Class == Writes:
+	case c.Status != CallRuns || c.Class == Writes || s.Turn.Interrupt.Cause != "":
 		return refuse("call %s was lost while it is %s", f.Call, c.Status)
 	}
 	c.Status = CallMay

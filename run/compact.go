@@ -189,7 +189,7 @@ func (s *State) deterministicSummary() string {
 
 func (s *State) applyCompacted(f Compacted) error {
 	t := &s.Turn
-	if !t.Open || t.Request.Open || t.unsettled() || t.Interrupt.Cause != "" {
+	if !t.Open || s.Created.External || t.Request.Open || t.unsettled() || t.Interrupt.Cause != "" {
 		return refuse("compacted in the middle of a step")
 	}
 	switch f.Stage {

@@ -191,7 +191,9 @@ func (s State) Deadline() time.Time {
 }
 
 // Questions returns the calls that wait for the person's answer.
-func (s State) Questions() []CallState {
+func (s State) Questions() []CallState { return s.questions() }
+
+func (s *State) questions() []CallState {
 	var open []CallState
 	for _, c := range s.Turn.Calls {
 		if c.Question && c.Status != CallDone {
