@@ -1,5 +1,10 @@
 package run
 
+import (
+	"slices"
+	"strings"
+)
+
 // The texts of an interrupt. They are part of the contract with the model, which
 // has been seen to act well on exactly these words, and with whoever reads the
 // log; tests name them.
@@ -91,4 +96,61 @@ func (f Interrupted) end(s State) Ended {
 		return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: "interrupted; say what to do next"}
 	}
 	return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: "interrupted: " + f.because() + "; it can be continued"}
+}
+
+func (s *State) applyInterrupted(f Interrupted) error {
+	t := &s.Turn
+	switch {
+	case !t.Open:
+		return refuse("interrupted while no turn is open")
+	case t.Interrupt.Cause != "":
+		return refuse("interrupted already")
+	case f.Cause == "":
+		return refuse("an interrupt without a cause")
+	case len(f.Partial) > 0 && !t.Request.Open:
+		return refuse("a partial answer without a request")
+	}
+	if err := s.numbered(f.Partial); err != nil {
+		return err
+	}
+	if f.Cause == ByWait {
+		i := t.find(f.Call)
+		if i < 0 || t.Calls[i].Status != CallIsAsked {
+			return refuse("call %s does not wait for a decision", f.Call)
+		}
+	}
+	if t.Request.Open && t.Request.Purpose == ForStep && meaningful(f.Partial) {
+		s.say(Assistant, f.Partial)
+		t.Calls = nil
+		s.name(f.Partial)
+	} else {
+		s.calls += countCalls(f.Partial)
+	}
+	t.Request = InFlight{}
+	f.Partial = nil
+	t.Interrupt = f
+	// What was said meanwhile goes back to the input, visible, and is never
+	// delivered by itself.
+	for _, w := range t.Words {
+		if !w.own {
+			s.Returned = append(slices.Clip(s.Returned), w)
+		}
+	}
+	s.Returned = append(slices.Clip(s.Returned), s.Queue...)
+	t.Words, s.Queue = nil, nil
+	if len(t.Calls) == 0 || !t.unsettled() {
+		t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(cutRequest(f))}, own: true})
+	}
+	return nil
+}
+
+// meaningful reports whether a partial answer is worth a message: thinking alone
+// is not one that a provider takes back.
+func meaningful(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type == CallPart || p.Type == TextPart && strings.TrimSpace(p.Text) != "" {
+			return true
+		}
+	}
+	return false
 }

@@ -41,10 +41,10 @@ type line struct {
 }
 
 func (d *Driver) show(v View) {
+	d.showing.Lock()
+	defer d.showing.Unlock()
 	if d.watch != nil {
-		d.showing.Lock()
 		d.watch(v)
-		d.showing.Unlock()
 	}
 	if d.listen == nil || d.listen.Viewers() == 0 {
 		return

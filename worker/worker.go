@@ -211,6 +211,8 @@ func (d *Driver) Close() error {
 		err = d.lease.Release()
 		d.lease = nil
 	}
+	d.showing.Lock() // what was left behind may still have something to show
+	defer d.showing.Unlock()
 	if d.listen != nil {
 		err = errors.Join(err, d.listen.Close())
 		d.listen = nil
