@@ -12,6 +12,7 @@ type window struct {
 	grown         int64 // bytes added to the context since
 	compactions   int   // in a row, without a settled step between
 	tooLong       bool  // the provider refused the context as too long
+	learned       int64 // tokens that were too many, where nobody has said how many fit
 	summaryFailed bool
 }
 
@@ -31,6 +32,12 @@ func (w *window) measured(u Usage) {
 		// The answer is about to be added by say; its tokens are counted there.
 		w.used, w.grown = u.Total()-u.Output, 0
 	}
+}
+
+// refused takes in that the provider would not take so much.
+func (w *window) refused() {
+	w.tooLong = true
+	w.learned = w.fill()
 }
 
 func (w *window) fill() int64 { return w.used + w.grown/bytesPerToken }
@@ -75,7 +82,7 @@ const SummaryPrompt = "The conversation is about to be shortened. Write the note
 // two in a row without a settled step between end the turn.
 func (s *State) compaction() Command {
 	t, w := &s.Turn, &s.window
-	limit := s.Config.Window
+	limit := s.limit()
 	if t.after == afterSummary {
 		return s.stage2(t.reply.summary)
 	}
@@ -94,9 +101,6 @@ func (s *State) compaction() Command {
 		return s.ending(Ended{End: LimitReached, Reason: "context_full",
 			Detail: "the context was compacted twice in a row and is full again; go on with a model that has a larger window, or start a new run"})
 	}
-	if limit == 0 {
-		limit = w.fill() // nobody knows the window; the context that did not fit is it
-	}
 	for _, keep := range keepLatest {
 		if calls, freed := s.stage1(keep); freed >= limit/5 {
 			return Record{Compacted{Stage: 1, Calls: calls, Freed: freed}}
@@ -110,6 +114,15 @@ func (s *State) compaction() Command {
 		return s.stage2(s.deterministicSummary())
 	}
 	return s.request(ForSummary, t.Request.Attempt+1)
+}
+
+// limit returns how many tokens fit: as configured, else what did not fit once; 0
+// as long as nobody knows.
+func (s *State) limit() int64 {
+	if s.Config.Window > 0 {
+		return s.Config.Window
+	}
+	return s.window.learned
 }
 
 // stage1 returns the calls whose results can be replaced by a reference, and
@@ -165,7 +178,7 @@ func (s *State) freedThrough(i int) int64 {
 }
 
 func (s *State) stage2(summary string) Command {
-	through, freed := s.cutPoint(s.Config.Window / 5)
+	through, freed := s.cutPoint(s.limit() / 5)
 	if through < 0 {
 		return s.ending(Ended{End: LimitReached, Reason: "context_full", Detail: "the context is full and nothing of it can be let go; start a new run"})
 	}

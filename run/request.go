@@ -90,8 +90,9 @@ func (s *State) applyRequestFailed(e Event, f RequestFailed) error {
 		s.window.summaryFailed = true
 		t.Request = InFlight{}
 	case f.Kind == ErrTooLong && !s.window.tooLong:
-		s.window.tooLong = true // compaction is owed, once
+		s.window.refused() // compaction is owed, once
 		t.Request = InFlight{}
+		t.Steps-- // the step begins again
 	default:
 		t.failure = Ended{End: EndFailed, Reason: string(f.Kind), Detail: f.Reason}
 		if f.Kind == ErrRefused {

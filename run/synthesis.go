@@ -26,12 +26,20 @@ func (s *State) synthesis(text string) {
 	s.Turn.synth = synthDone
 }
 
+// maxAccount is how many calls an account names: it goes into the context too.
+const maxAccount = 200
+
 // deterministicAccount is the account of a turn from the log alone.
 func (t *Turn) deterministicAccount() string {
 	var b strings.Builder
 	b.WriteString("Based on the tool executions:\n")
 	var files []string
-	for _, l := range t.account() {
+	lines := t.account()
+	if n := len(lines) - maxAccount; n > 0 {
+		b.WriteString("[… the first " + itoa(n) + " calls are left out …]\n")
+		lines = lines[n:]
+	}
+	for _, l := range lines {
 		b.WriteString("- ")
 		if l.IsError {
 			b.WriteString("ERROR ")
