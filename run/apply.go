@@ -146,6 +146,7 @@ func (s *State) applySynthesized(f Synthesized) error {
 		return refuse("a synthesis where none is owed")
 	}
 	t.ending = f.End
+	s.giveBack()
 	s.synthesis(f.Text)
 	return nil
 }
@@ -163,6 +164,10 @@ func (s *State) applyEnded(f Ended) error {
 		return refuse("ended asked without an open question at rest")
 	case f.End != Asked && t.unsettled():
 		return refuse("ended while calls are open")
+	}
+	if f.End != Completed && f.End != Asked {
+		// It ended early: what was said meanwhile goes back to the input.
+		s.giveBack()
 	}
 	if f.End != Asked {
 		s.flush()

@@ -127,17 +127,13 @@ func (s *State) applyInterrupted(f Interrupted) error {
 		s.calls += countCalls(f.Partial)
 	}
 	t.Request = InFlight{}
+	if t.synth == synthNone {
+		t.synth = synthFailed // no request follows an interrupt: the account is made from the log
+	}
 	f.Partial = nil
 	t.Interrupt = f
-	// What was said meanwhile goes back to the input, visible, and is never
-	// delivered by itself.
-	for _, w := range t.Words {
-		if !w.own {
-			s.Returned = append(slices.Clip(s.Returned), w)
-		}
-	}
-	s.Returned = append(slices.Clip(s.Returned), s.Queue...)
-	t.Words, s.Queue = nil, nil
+	s.giveBack()
+	t.Words = nil // a nudge is of no more use
 	if len(t.Calls) == 0 || !t.unsettled() {
 		t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(cutRequest(f))}, own: true})
 	}
@@ -153,4 +149,17 @@ func meaningful(parts []Part) bool {
 		}
 	}
 	return false
+}
+
+// giveBack returns what was said while the agent worked to the person's input,
+// where it is visible; it is never delivered by itself.
+func (s *State) giveBack() {
+	for _, w := range s.Turn.Words {
+		if !w.own {
+			s.Returned = append(slices.Clip(s.Returned), w)
+		}
+	}
+	s.Returned = append(slices.Clip(s.Returned), s.Queue...)
+	s.Turn.Words = slices.DeleteFunc(slices.Clone(s.Turn.Words), func(w Words) bool { return !w.own })
+	s.Queue = nil
 }

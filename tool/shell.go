@@ -287,6 +287,9 @@ func runJob(ctx context.Context, state *shellState, command proc.Command, limit 
 	if err := state.launch(j, command, limit); err != nil {
 		return failed(err), false
 	}
+	if ctx.Err() != nil { // who ends all jobs at an interrupt may have looked before this one was there
+		j.process.Stop("the turn was interrupted")
+	}
 	timer := time.NewTimer(startPatience)
 	defer timer.Stop()
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pawl/run"
@@ -21,7 +22,7 @@ type flight struct {
 type landing struct {
 	key  string
 	fact run.Fact
-	// tooLate: the flight was ended by an interrupt, which tells the rest.
+	// aborted: the flight was ended by an interrupt, which tells the rest.
 	aborted bool
 }
 
@@ -48,6 +49,7 @@ const pollInbox = 200 * time.Millisecond
 // run can be taken up again by Open.
 func (d *Driver) Run(ctx context.Context, facts ...run.Fact) (run.State, error) {
 	now := d.w.now()
+	d.since = now
 	var batch []run.Event
 	for _, f := range facts {
 		batch = append(batch, run.Event{At: now, Fact: f})
@@ -160,7 +162,10 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 			if err := record(run.Event{At: d.w.now(), Fact: f}); err != nil {
 				return err
 			}
-			starts = nil
+			starts = slices.DeleteFunc(starts, func(c run.Command) bool {
+				_, call := c.(run.Perform)
+				return !call // a recorded start is settled by its own flight, which finds the gate closed
+			})
 			continue
 		}
 		f, start, err := d.follows(s)
@@ -255,12 +260,26 @@ func (d *Driver) wanted(s run.State) (run.Fact, bool) {
 		return nil, false
 	}
 	f := *d.pending
+	if f.Cause == run.ByWait && !waits(s, f.Call) {
+		// Somebody else has decided meanwhile; the word to stop stands.
+		f.Cause, f.Call = run.ByPerson, ""
+	}
 	for _, fl := range d.flights {
 		if fl.stream != nil {
 			f.Partial = fl.stream.partial(s.NextCall())
 		}
 	}
 	return f, true
+}
+
+// waits reports whether a call waits for a decision.
+func waits(s run.State, id run.CallID) bool {
+	for _, c := range s.Turn.Calls {
+		if c.ID == id {
+			return c.Status == run.CallIsAsked
+		}
+	}
+	return false
 }
 
 // follows returns the next fact that can be recorded without waiting for
@@ -280,6 +299,7 @@ func (d *Driver) follows(s run.State) (run.Fact, run.Command, error) {
 			if f := d.decide(s, c.Call); f != nil {
 				return f, nil, nil
 			}
+			closed = d.gateClosed() // deciding may have closed it
 		case run.Perform:
 			if !closed && c.Call.Status == run.CallMay {
 				return run.CallStarted{Call: c.Call.ID, Attempt: c.Attempt}, c, nil
@@ -306,6 +326,9 @@ func (d *Driver) launch(starts []run.Command) {
 	for key, f := range d.flights {
 		if !owed[key] {
 			f.cancel(errNotOwed)
+			if f.stream != nil {
+				delete(d.flights, key) // nobody waits for its answer
+			}
 		}
 	}
 	for _, c := range starts {
@@ -385,12 +408,23 @@ func (d *Driver) await() ([]run.Event, []int64) {
 		d.stuck = nil
 		return d.giveUp(), nil
 	case <-timer:
-		if deadline := d.state.Deadline(); !deadline.IsZero() && !d.w.now().Before(deadline) {
+		if deadline := d.deadline(); !deadline.IsZero() && !d.w.now().Before(deadline) {
 			d.Interrupt(run.Interrupted{Cause: run.ByTimeout})
 			return nil, nil
 		}
 		return d.inbox()
 	}
+}
+
+// deadline is when the turn's time is spent; zero if it is not limited or the turn
+// is being stopped already. Time in which nobody drove the run does not count: a
+// decision may come after a month.
+func (d *Driver) deadline() time.Time {
+	t := d.state.Deadline()
+	if t.IsZero() || d.gateClosed() || d.state.Turn.Interrupt.Cause != "" {
+		return time.Time{}
+	}
+	return t.Add(max(0, d.since.Sub(d.state.Turn.Started)))
 }
 
 // timer fires when the inbox is to be looked at, a request may be tried again, or
@@ -403,7 +437,7 @@ func (d *Driver) timer() (<-chan time.Time, func()) {
 			wait = max(0, min(wait, t.Sub(now)))
 		}
 	}
-	sooner(d.state.Deadline())
+	sooner(d.deadline())
 	for _, c := range d.state.Next() {
 		if r, ok := c.(run.Request); ok && !d.state.Turn.Request.Open && !d.gateClosed() {
 			sooner(r.NotBefore)
@@ -418,11 +452,11 @@ func (d *Driver) timer() (<-chan time.Time, func()) {
 func (d *Driver) land(l landing) []run.Event {
 	var events []run.Event
 	for {
-		if f := d.flights[l.key]; f != nil {
+		// Unknown: it was left behind, and tells of a command that is over. Aborted: it
+		// stays until the interrupt has taken what streamed; launch drops it.
+		if f := d.flights[l.key]; f != nil && !l.aborted {
 			f.cancel(nil)
 			delete(d.flights, l.key)
-		}
-		if !l.aborted {
 			events = append(events, run.Event{At: d.w.now(), Fact: l.fact})
 		}
 		select {

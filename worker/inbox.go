@@ -30,14 +30,22 @@ func (d *Driver) inbox() ([]run.Event, []int64) {
 	}
 	var events []run.Event
 	var took []int64
+	open := d.state.Turn.Open
 	for _, row := range rows {
-		took = append(took, row.ID)
-		if row.Kind == store.Interrupt {
-			d.Interrupt(run.Interrupted{Cause: run.ByPerson, By: row.Payload})
-			continue
+		words := row.Kind == store.Prompt || row.Kind == store.Steer || row.Kind == store.Queue
+		if words && !d.state.Turn.Open && open {
+			break // the words before them open the turn: what they mean is told once it is open
 		}
-		if f := d.wants(row); f != nil {
+		took = append(took, row.ID)
+		switch f := d.wants(row).(type) {
+		case nil:
+		case run.Interrupted:
+			if open { // at rest there is nothing to stop
+				d.Interrupt(f)
+			}
+		default:
 			events = append(events, run.Event{At: d.w.now(), Fact: f})
+			open = open || words
 		}
 	}
 	return events, took
@@ -62,28 +70,35 @@ func (d *Driver) wants(row store.Row) run.Fact {
 			return Words(d.state, row.Payload)
 		}
 		return run.Queued{ID: row.Key, Parts: words}
+	case store.Interrupt:
+		return run.Interrupted{Cause: run.ByPerson, By: row.Payload}
 	case store.Withdraw:
 		return run.Withdrawn{ID: row.Payload}
 	case store.Decide:
 		var a Decision
 		if json.Unmarshal([]byte(row.Payload), &a) == nil {
-			return decided(a)
+			return d.decided(a)
 		}
 	}
 	return nil
 }
 
-func decided(a Decision) run.Fact {
-	d := run.Decision{Answer: a.Answer, Source: "person", By: a.By}
+// decided returns the fact of a person's decision; nil for a call that waits for
+// none: the first answer wins.
+func (d *Driver) decided(a Decision) run.Fact {
+	if !waits(d.state, a.Call) {
+		return nil
+	}
+	decision := run.Decision{Answer: a.Answer, Source: "person", By: a.By}
 	switch a.Answer {
 	case run.Allow, run.Always:
-		return run.CallAllowed{Call: a.Call, Decision: d}
+		return run.CallAllowed{Call: a.Call, Decision: decision}
 	case run.Never, run.Deny:
 		text := "The user does not allow this, now or later. Do it another way, or finish and say what you would need."
 		if a.Text != "" {
 			text += " They say: " + a.Text
 		}
-		return run.CallRefused{Call: a.Call, Decision: d, Content: text}
+		return run.CallRefused{Call: a.Call, Decision: decision, Content: text}
 	case run.Wait:
 		return run.Interrupted{Cause: run.ByWait, Call: a.Call, By: a.By}
 	}

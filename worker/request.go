@@ -137,7 +137,7 @@ func (d *Driver) ask(ctx context.Context, f *flight, p llm.Provider, req llm.Req
 			return delta.Answer, nil
 		}
 		f.stream.add(delta)
-		if delta.Part == nil && !d.gateClosed() { // after an interrupt nothing more is shown
+		if delta.Part == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
 			d.show(View{Delta: &delta})
 		}
 	}

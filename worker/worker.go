@@ -71,6 +71,7 @@ type Driver struct {
 	// What follows belongs to the goroutine in Run.
 	state    run.State
 	created  *run.Created // not on disk yet: it goes with the first turn
+	since    time.Time    // Run took the turn up
 	flights  map[string]*flight
 	landed   chan landing
 	encoders map[string]*llm.Encoder // by wire and address: provider

@@ -151,6 +151,12 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, w
 	if err != nil {
 		return nil, nil, a.owned(err)
 	}
+	if d.State().Turn.Interrupt.Cause != "" && d.State().Turn.Open {
+		// It was killed while it was being stopped: that comes first.
+		if _, err := d.Run(ctx); err != nil {
+			return nil, nil, errors.Join(err, d.Close())
+		}
+	}
 	facts, err := goOn(d.State(), s, words)
 	if err == nil {
 		err = a.checkModel(s.apply(d.State().Config, true).Model, p.workspace)
