@@ -151,6 +151,10 @@ func (d *Driver) failed(e *llm.Error, failures int) run.Fact {
 	if e.Delivered {
 		d.show(View{Drop: true})
 	}
+	if e.Wait > maxAskedWait {
+		f.Reason += fmt.Sprintf("; the provider asks to wait %v: go on then", e.Wait.Round(time.Second))
+		return f
+	}
 	if e.Retryable() && failures < run.MaxRetries {
 		wait := backoff(failures)
 		if e.Wait > 0 {
@@ -160,6 +164,10 @@ func (d *Driver) failed(e *llm.Error, failures int) run.Fact {
 	}
 	return f
 }
+
+// maxAskedWait is how long a run waits because its provider asks for it. A longer
+// wait is somebody's to decide on: the turn ends, and can be continued.
+const maxAskedWait = 15 * time.Minute
 
 // backoff is how long to wait before the n-th retry: 0.2, 0.8, 3.2 s, give or take
 // a fifth, so that many runs do not come back at once.

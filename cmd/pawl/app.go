@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -167,7 +166,7 @@ func (a *app) listen(done <-chan struct{}, cancel context.CancelCauseFunc) {
 		case sig = <-a.signals:
 		}
 		cause, code := run.ByPerson, exitInterrupted
-		if sig == syscall.SIGTERM {
+		if sig != os.Interrupt {
 			cause, code = run.ByShutdown, exitTerminated
 		}
 		if !first || !a.driving.Load() {

@@ -19,7 +19,10 @@ import (
 func main() {
 	// Before anything slow: a signal that comes while the program starts counts.
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// A terminal that is closed asks to end as politely as SIGTERM does; whoever
+	// stops reading what is printed does not stop the work.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(Main(os.Args[1:], process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: os.LookupEnv, signals: signals, exit: os.Exit,

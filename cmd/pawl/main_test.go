@@ -185,9 +185,9 @@ func (s *story) proc(ts *testscript.TestScript, name string) *background {
 }
 
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}
+	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": os.Kill}
 	if neg || len(args) != 2 || signals[args[1]] == nil {
-		ts.Fatalf("usage: signal NAME INT|TERM|KILL")
+		ts.Fatalf("usage: signal NAME INT|TERM|HUP|KILL")
 	}
 	ts.Check(of(ts).proc(ts, args[0]).cmd.Process.Signal(signals[args[1]]))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +35,7 @@ type printer struct {
 
 	// What follows belongs to the printing goroutine once it has started.
 	calls map[run.CallID]run.Call
+	lost  error // of writing to standard output; to be read after close
 }
 
 func newPrinter(a *app, output string) *printer {
@@ -148,7 +148,15 @@ func (p *printer) line(v any) {
 		fmt.Fprintf(p.stderr, "pawl: %v\n", err) // unreachable: everything here can be encoded
 		return
 	}
-	p.stdout.Write(append(b, '\n')) // who has closed it does not want more
+	p.out(append(b, '\n'))
+}
+
+// out writes to standard output and keeps the first error: a result that nobody
+// got is not one.
+func (p *printer) out(b []byte) {
+	if _, err := p.stdout.Write(b); err != nil && p.lost == nil {
+		p.lost = err
+	}
 }
 
 func (p *printer) event(e run.Event) {
@@ -210,13 +218,9 @@ func (p *printer) title(id run.CallID) string {
 
 // settled is the line of a call. What went wrong is told, what went right is not.
 func (p *printer) settled(id run.CallID, o run.Outcome, isError bool, text string) string {
-	line := p.title(id) + " · " + outcomes[o]
+	line := p.title(id) + " · " + cameOut(p.calls[id].Tool, o, text)
 	if isError && o != run.NotRun {
 		return line + ": " + oneLine(text, maxTitle)
-	}
-	// A command that says no is no error of the call, but who watches wants to see it.
-	if last := text[strings.LastIndexByte(text, '\n')+1:]; strings.Contains(last, "exit code ") && p.calls[id].Tool == "shell" {
-		return p.title(id) + " · " + strings.Trim(last, "[]()")
 	}
 	return line
 }
@@ -229,7 +233,7 @@ func (p *printer) result(s run.State) {
 		case p.output != "text":
 			p.line(r)
 		case r.Text != "":
-			fmt.Fprintln(p.stdout, visible(r.Text))
+			p.out([]byte(visible(r.Text) + "\n"))
 		}
 		if r.Question != nil {
 			fmt.Fprintf(p.stderr, "question: %s\n", visible(r.Question.Question))
@@ -260,7 +264,7 @@ func ended(s run.State) string {
 	}
 	text := endWords[s.Turn.End.End]
 	if s.Turn.End.Detail != "" && s.Turn.End.End != run.Completed {
-		text += ": " + s.Turn.End.Detail
+		text += ": " + visible(s.Turn.End.Detail)
 	}
 	return text
 }

@@ -123,6 +123,9 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	}
 	out.result(state)
 	out.close()
+	if out.lost != nil {
+		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, d.ID())
+	}
 	return exit{code: exitCode(state)}
 }
 

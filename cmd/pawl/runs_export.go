@@ -61,14 +61,14 @@ func exportMarkdown(w io.Writer, events []run.Event) error {
 	var b strings.Builder
 	calls := map[run.CallID]run.Call{}
 	decided := map[run.CallID]run.Decision{}
-	section := func(who, text string) { fmt.Fprintf(&b, "\n## %s\n\n%s\n", who, text) }
+	section := func(who, text string) { fmt.Fprintf(&b, "\n## %s\n\n%s\n", who, visible(text)) }
 	settled := func(id run.CallID, o run.Outcome, text string) {
 		c := calls[id]
-		fmt.Fprintf(&b, "\n<details><summary>%s · %s", htmlText(callTitle(c.Tool, c.Arguments)), outcomes[o])
+		fmt.Fprintf(&b, "\n<details><summary>%s · %s", htmlText(callTitle(c.Tool, c.Arguments)), cameOut(c.Tool, o, text))
 		if d, ok := decided[id]; ok {
 			fmt.Fprintf(&b, " · %s", htmlText(decisionWords(d)))
 		}
-		fmt.Fprintf(&b, "</summary>\n\n%s\n\n%s\n\n</details>\n", fenced("json", c.Arguments), fenced("", text))
+		fmt.Fprintf(&b, "</summary>\n\n%s\n\n%s\n\n</details>\n", fenced("json", c.Arguments), fenced("", visible(text)))
 	}
 	reply := func(parts []run.Part) {
 		if text := run.PlainText(parts); text != "" {

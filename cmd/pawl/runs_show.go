@@ -120,7 +120,7 @@ func (t *transcript) reply(parts []run.Part) {
 // call writes a call that is settled: what it was, how it came out, who allowed it.
 func (t *transcript) call(id run.CallID, o run.Outcome, text string) {
 	c := t.calls[id]
-	line := fmt.Sprintf("  %s · %s", callTitle(c.Tool, c.Arguments), outcomes[o])
+	line := fmt.Sprintf("  %s · %s", callTitle(c.Tool, c.Arguments), cameOut(c.Tool, o, text))
 	if d, ok := t.decided[id]; ok {
 		line += " · " + decisionWords(d)
 	}

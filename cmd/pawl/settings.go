@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -198,6 +199,14 @@ func (a *app) xdg(variable, rest string) string {
 		return dir
 	}
 	home, _ := a.env("HOME")
+	if !filepath.IsAbs(home) {
+		// A relative home would be looked for in the workspace, which must not be able
+		// to grant itself anything. Without one, as under cron, the system knows.
+		home = "/nonexistent"
+		if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
+			home = u.HomeDir
+		}
+	}
 	return filepath.Join(home, rest)
 }
 

@@ -46,6 +46,18 @@ func oneLine(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
+// cameOut says how a call came out. A command that says no is no error of the
+// call, but who watches wants to see it: its tool tells in the last line.
+func cameOut(tool string, o run.Outcome, text string) string {
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	code, ok := strings.CutPrefix(last, "[exit code ")
+	code, closed := strings.CutSuffix(code, "]")
+	if tool == "shell" && o == run.OK && ok && closed && len(code) < 20 {
+		return "exit code " + visible(code)
+	}
+	return outcomes[o]
+}
+
 // prefixed puts prefix before every line of text.
 func prefixed(text, prefix string) string {
 	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
@@ -54,6 +66,7 @@ func prefixed(text, prefix string) string {
 // callTitle says in a line what a call does: the command of a shell, the path of a
 // tool on files, else its arguments.
 func callTitle(tool, arguments string) string {
+	tool = oneLine(tool, 64) // a model may name anything
 	var args map[string]any
 	if json.Unmarshal([]byte(arguments), &args) != nil {
 		return oneLine(tool+" "+arguments, maxTitle)

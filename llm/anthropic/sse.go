@@ -12,7 +12,7 @@ import (
 // result is 100 kB. The limits keep a server gone mad from filling the memory.
 const (
 	maxEvent  = 32 << 20
-	maxStream = 256 << 20
+	maxStream = 64 << 20
 )
 
 // headSize is how much of a body is kept to say what it was when it was no
