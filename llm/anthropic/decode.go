@@ -61,6 +61,11 @@ func decode(r io.Reader, emit func(llm.Delta) bool) (*llm.Answer, error) {
 func (d *decoder) ended(err error, lines *lineReader) *llm.Error {
 	e := &llm.Error{Kind: run.ErrBrokenStream, Delivered: d.delivered, Err: err}
 	switch {
+	case errors.Is(err, errTooBig):
+		// Trying again would bring as much.
+		e.Kind = run.ErrInvalid
+		e.Message = fmt.Sprintf("the answer did not end within %d MB, more than any model says: is the server in order?", maxStream>>20)
+		return e
 	case err != io.EOF:
 		e.Message = fmt.Sprintf("the answer broke off: %v", err)
 	case d.any:
