@@ -68,8 +68,13 @@ const imageBytes = 1600 * bytesPerToken
 // order until enough is freed: in a small window eight messages may be all there is.
 var keepLatest = []int{8, 4, 2}
 
-// stage1Min is the size in bytes below which a result is not worth replacing.
-const stage1Min = 600
+// stage1Min is the size in bytes below which a result is not worth replacing, and
+// stage1Args that from which the arguments of a settled call are: what was written
+// to a file can be read there.
+const (
+	stage1Min  = 600
+	stage1Args = 8000
+)
 
 // SummaryPrompt is what the model is asked for compaction. It goes with that one
 // request and is not part of the context.
@@ -125,16 +130,20 @@ func (s *State) limit() int64 {
 	return s.window.learned
 }
 
-// stage1 returns the calls whose results can be replaced by a reference, and
-// about how many tokens that frees.
+// stage1 returns the calls whose results, or very long arguments, can be replaced by
+// a reference, and about how many tokens that frees.
 func (s *State) stage1(keep int) ([]CallID, int64) {
 	var calls []CallID
 	freed := 0
-	for i := 0; i < len(s.Messages)-keep; i++ {
+	for i := range s.Messages {
 		for j := range s.Messages[i].Parts {
 			p := &s.Messages[i].Parts[j]
-			if n := size(p); p.Result != nil && n >= stage1Min {
+			switch n := size(p); {
+			case p.Result != nil && n >= stage1Min && i < len(s.Messages)-keep:
 				calls = append(calls, p.Result.Call)
+				freed += n - 150
+			case p.Call != nil && len(p.Call.Arguments) >= stage1Args:
+				calls = append(calls, p.Call.ID)
 				freed += n - 150
 			}
 		}
@@ -240,13 +249,20 @@ func (s *State) replaceResults(calls []CallID) {
 		m := &s.Messages[i]
 		copied := false
 		for j := range m.Parts {
-			r := m.Parts[j].Result
-			if r == nil || !gone[r.Call] {
+			r, c := m.Parts[j].Result, m.Parts[j].Call
+			long := c != nil && gone[c.ID] && len(c.Arguments) >= stage1Args
+			if !long && (r == nil || !gone[r.Call] || size(&m.Parts[j]) < stage1Min) {
 				continue
 			}
 			if !copied {
 				m.Parts, copied = slices.Clone(m.Parts), true
 				m.Rev++
+			}
+			if long {
+				short := *c
+				short.Arguments = fmt.Sprintf(`{"left_out":"%d bytes, to save room"}`, len(c.Arguments))
+				m.Parts[j].Call = &short
+				continue
 			}
 			text := fmt.Sprintf("[The result of %s was left out to save room: %d bytes. Make the call again if you need it.]", r.Call, size(&m.Parts[j]))
 			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError}

@@ -326,7 +326,7 @@ type Interrupted struct {
 // Compacted rewrites the context, never the log.
 type Compacted struct {
 	Stage int // 1: results are replaced by references; 2: older messages become a summary
-	// Calls are the calls whose results stage 1 replaced.
+	// Calls are the calls whose results, or very long arguments, stage 1 replaced.
 	Calls []CallID
 	// Through is the last message that the summary of stage 2 stands for.
 	Through string
