@@ -76,10 +76,9 @@ type Fault string
 
 const (
 	NoFault      Fault = ""
-	FaultCut     Fault = "cut"       // the answer ended inside the call (max_tokens)
-	FaultNotJSON Fault = "not_json"  // the arguments are not a JSON object
-	FaultEmpty   Fault = "no_name"   // the call names no tool
-	FaultOrphan  Fault = "no_answer" // the answer was refused or filtered; its calls do not run
+	FaultCut     Fault = "cut"      // the answer ended inside the call (max_tokens)
+	FaultNotJSON Fault = "not_json" // the arguments are not a JSON object
+	FaultEmpty   Fault = "no_name"  // the call names no tool
 )
 
 // A Result is the answer to a call.

@@ -137,12 +137,14 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 		if err != nil {
 			return err
 		}
+		if !s.Turn.Open && next.Turn.Open {
+			d.reopen()
+		}
 		s = next
 		ready = append(ready, e)
 		return nil
 	}
 	for _, e := range batch {
-		opened := !s.Turn.Open
 		if err := record(e); err != nil {
 			if len(took) > 0 || isLate(e.Fact) {
 				// Too late, or wanted by somebody who did not know: it is refused, and
@@ -151,9 +153,6 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 				continue
 			}
 			return err
-		}
-		if opened && s.Turn.Open {
-			d.reopen()
 		}
 	}
 	var starts []run.Command
@@ -175,12 +174,8 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 		if f == nil {
 			break
 		}
-		opened := !s.Turn.Open
 		if err := record(run.Event{At: d.w.now(), Fact: f}); err != nil {
 			return err
-		}
-		if opened && s.Turn.Open {
-			d.reopen()
 		}
 		if start != nil {
 			starts = append(starts, start)
@@ -469,21 +464,17 @@ func (d *Driver) land(l landing) []run.Event {
 
 // giveUp settles as unknown what did not return in time after an interrupt.
 func (d *Driver) giveUp() []run.Event {
-	var events []run.Event
-	for _, c := range d.state.Turn.Calls {
-		if c.Status == run.CallRuns {
-			text := d.state.Turn.Interrupt.CutText(run.UnknownText)
-			content := []run.Part{run.Text(text)}
-			events = append(events, run.Event{At: d.w.now(), Fact: run.CallSettled{Call: c.ID, Outcome: run.Unknown,
-				Content: content, IsError: true, Change: run.MayChange, Key: run.ResultKey(content, true)}})
-		}
+	// It is as lost as if its process had died.
+	lost := d.state.Lost()
+	for i := range lost {
+		lost[i].At = d.w.now()
 	}
 	// What is left behind may still land; its facts are refused.
 	for key, f := range d.flights {
 		f.cancel(errNotOwed)
 		delete(d.flights, key)
 	}
-	return events
+	return lost
 }
 
 // abandon stops what is under way because the log cannot be written.

@@ -100,12 +100,10 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 
 // body is the request as the provider wants it.
 func (d *Driver) body(p llm.Provider, name string, s run.State, purpose run.Purpose) (llm.Request, error) {
-	enc := d.encoders[s.Config.Model]
-	if enc == nil {
-		enc = llm.NewEncoder(p)
-		d.encoders = map[string]*llm.Encoder{s.Config.Model: enc} // another model's bytes are of no more use
+	if d.encoder == nil || d.encodes != s.Config.Model {
+		d.encoder, d.encodes = llm.NewEncoder(p), s.Config.Model
 	}
-	messages, err := enc.Messages(s.Messages)
+	messages, err := d.encoder.Messages(s.Messages)
 	if err != nil {
 		return llm.Request{}, err
 	}

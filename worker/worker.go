@@ -69,14 +69,14 @@ type Driver struct {
 	env    tool.Env
 
 	// What follows belongs to the goroutine in Run.
-	state    run.State
-	created  *run.Created // not on disk yet: it goes with the first turn
-	since    time.Time    // Run took the turn up
-	flights  map[string]*flight
-	landed   chan landing
-	encoders map[string]*llm.Encoder // by wire and address: provider
-	stuck    *time.Timer             // runs after an interrupt, until what was started has returned
-	parked   map[run.CallID]bool     // calls that wait for a person, and nobody has been told yet: false
+	state   run.State
+	created *run.Created // not on disk yet: it goes with the first turn
+	since   time.Time    // Run took the turn up
+	flights map[string]*flight
+	landed  chan landing
+	encoder *llm.Encoder // of encodes; keeps the messages' bytes
+	encodes string       // the model
+	stuck   *time.Timer  // runs after an interrupt, until what was started has returned
 
 	wake chan struct{}
 
@@ -87,9 +87,6 @@ type Driver struct {
 	turn    context.Context  // of everything under way; cancelled by an interrupt
 	cancel  context.CancelCauseFunc
 }
-
-// ErrNoRun is the refusal to open a run that does not exist.
-var ErrNoRun = store.ErrNotFound
 
 // Create makes a new run, which is on disk with its first turn, not before. watch,
 // if not nil, is told what happens; it is called from several goroutines, one at
@@ -125,7 +122,6 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(View)) (*Driver,
 	d := &Driver{
 		w: w, id: id, watch: watch,
 		flights: map[string]*flight{}, landed: make(chan landing, 64),
-		encoders: map[string]*llm.Encoder{}, parked: map[run.CallID]bool{},
 		wake: make(chan struct{}, 1),
 		env:  tool.Env{StateDir: w.StateDir, Run: id, Session: &tool.Session{}},
 	}
@@ -161,7 +157,7 @@ func (d *Driver) load(ctx context.Context) error {
 		return err
 	}
 	if s.Created.Run == "" {
-		return fmt.Errorf("run %s: %w", d.id, ErrNoRun)
+		return fmt.Errorf("run %s: %w", d.id, store.ErrNotFound)
 	}
 	d.state = s
 	d.env.Workspace = s.Created.Workspace
