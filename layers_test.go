@@ -29,9 +29,10 @@ var layers = map[string][]string{
 
 	// Level 1: the world. Each knows level 0; none knows another.
 	"llm":           {"run"},
-	"llm/anthropic": {"llm", "run"},
-	"llm/llmtest":   {"llm", "llm/script", "run"}, // the suite plays scripts over HTTP
+	"llm/anthropic": {"llm", "llm/schema", "llm/wire", "run"},
+	"llm/llmtest":   {"llm", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
 	"llm/script":    {"llm", "run"},
+	"llm/wire":      {"llm", "run"},
 	"store":         {"run"},
 	"store/...":     {"store", "run"},
 	// tool asks permission for nothing but the class of a shell command, which is

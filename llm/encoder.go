@@ -12,6 +12,7 @@ import (
 // let go. It is not safe for concurrent use.
 type Encoder struct {
 	provider Provider
+	names    Names
 	kept     []encoded // of the conversation as it was last, in its order
 }
 
@@ -27,8 +28,9 @@ type name struct {
 	rev int
 }
 
-// NewEncoder returns an encoder for the wire of p. Another provider needs another one.
-func NewEncoder(p Provider) *Encoder { return &Encoder{provider: p} }
+// NewEncoder returns an encoder for the wire of p, on which tools have these names.
+// Another provider needs another one.
+func NewEncoder(p Provider, n Names) *Encoder { return &Encoder{provider: p, names: n} }
 
 // Messages returns a conversation as the wire wants it; messages that have
 // nothing to say there are left out. The bodies are kept by the encoder and must
@@ -55,7 +57,9 @@ func (e *Encoder) Messages(conversation []run.Message) ([]Message, error) {
 			have, ok = moved[n]
 		}
 		if !ok {
-			body, err := e.provider.Encode(m)
+			onWire := m
+			onWire.Parts = e.names.calls(m.Parts)
+			body, err := e.provider.Encode(onWire)
 			if err != nil {
 				return nil, fmt.Errorf("message %s: %w", m.ID, err)
 			}

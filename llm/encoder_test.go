@@ -22,6 +22,9 @@ type counter struct {
 
 func (c *counter) Wire() string { return "counter" }
 
+func (c *counter) EncodeTool(llm.Tool) (json.RawMessage, error)          { return nil, nil }
+func (c *counter) EncodeOutput(json.RawMessage) (json.RawMessage, error) { return nil, nil }
+
 func (c *counter) Encode(m run.Message) (json.RawMessage, error) {
 	c.encoded = append(c.encoded, m.ID)
 	if c.fails {
@@ -45,7 +48,7 @@ func TestOnlyWhatIsNewIsEncoded(t *testing.T) {
 	empty := run.Message{ID: "empty", Role: run.User}
 	c2, summary, d := message("c", 1), message("summary", 0), message("d", 0)
 	counted := &counter{}
-	e := llm.NewEncoder(counted)
+	e := llm.NewEncoder(counted, llm.Names{})
 	for _, step := range []struct {
 		name         string
 		conversation []run.Message
@@ -79,7 +82,7 @@ func TestOnlyWhatIsNewIsEncoded(t *testing.T) {
 
 func TestAMessageThatCannotBeEncodedIsNamed(t *testing.T) {
 	t.Parallel()
-	if _, err := llm.NewEncoder(&counter{fails: true}).Messages([]run.Message{message("m_5", 0)}); err == nil || err.Error() != "message m_5: no room" {
+	if _, err := llm.NewEncoder(&counter{fails: true}, llm.Names{}).Messages([]run.Message{message("m_5", 0)}); err == nil || err.Error() != "message m_5: no room" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,6 +29,16 @@ type Provider interface {
 	// is nil for a message that has nothing to say on this wire.
 	Encode(m run.Message) (json.RawMessage, error)
 
+	// EncodeTool returns t as this wire wants it, its schema adapted to what the
+	// provider takes; what had to be taken out of it is said in the descriptions. An
+	// error is for people: why the provider cannot have this tool.
+	EncodeTool(t Tool) (json.RawMessage, error)
+
+	// EncodeOutput returns the JSON Schema of an answer as this wire wants it, for
+	// [Request.Output]. An error says why the provider cannot promise an answer that
+	// fits: the caller then asks for it in another way.
+	EncodeOutput(schema json.RawMessage) (json.RawMessage, error)
+
 	// Stream sends r and yields deltas as they arrive, and last exactly one
 	// Delta with Answer set; or an error, which is an [*Error], and nothing
 	// after it. Breaking off the iteration, or cancelling ctx, closes the
@@ -40,9 +50,11 @@ type Provider interface {
 type Request struct {
 	Model     string
 	System    string
-	Tools     []Tool    // sorted by name by the caller; empty: no calls wanted
-	Messages  []Message // oldest first; roles may repeat, the wire joins them
-	MaxTokens int       // of the answer; 0: the wire's default
+	Tools     []json.RawMessage // from Provider.EncodeTool, sorted by name by the caller
+	NoCalls   bool              // Tools are sent, because what the provider has cached begins with them, but no call is wanted
+	Messages  []Message         // oldest first; roles may repeat, the wire joins them
+	MaxTokens int               // of the answer; 0: the wire's default
+	Output    json.RawMessage   // from Provider.EncodeOutput: the answer is to be JSON that fits; nil: words
 }
 
 // A Message is an encoded message.
@@ -51,8 +63,8 @@ type Message struct {
 	Body json.RawMessage // from Provider.Encode
 }
 
-// A Tool is what a model is told of a tool. Name is already one that wires
-// accept: ^[a-zA-Z0-9_-]{1,64}$.
+// A Tool is what a model is told of a tool. Name is already one that every wire
+// accepts; see [Names].
 type Tool struct {
 	Name        string
 	Description string

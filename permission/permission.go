@@ -27,6 +27,7 @@ type Request struct {
 	Tool    string
 	Class   run.Class
 	Command string   // shell tools: the command
+	URL     string   // web tools: the address
 	Paths   []string // what it touches: as given, or found for the patterns of a command
 	Outside bool     // a path leads outside the workspace, through links too, or could not be resolved
 	Edits   bool     // it changes files and does nothing else
@@ -35,6 +36,10 @@ type Request struct {
 	// outside; without Dir it is Workspace.
 	Workspace string
 	Dir       string
+	// Sandbox is how much of the sandbox the call asks for, and Sandboxed whether
+	// there is one: without it a command has the person's own authority.
+	Sandbox   run.Confinement
+	Sandboxed bool
 }
 
 // A Verdict is what the rules say; Ask means that a person has to.
@@ -52,6 +57,8 @@ type Decision struct {
 	Rule    string // the rule as written; empty when none decided
 	Source  string // flag, mode, default, …
 	Reason  string // a sentence; for an ask, what part is not covered
+	// Sandbox is how much of the sandbox the call runs in when it may run.
+	Sandbox run.Confinement
 }
 
 // Answer returns d as the log keeps it; an ask becomes a denial, as it is with

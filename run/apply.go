@@ -110,6 +110,12 @@ func (s *State) apply(e Event) error {
 		return s.applyCallNoted(f)
 	case Nudged:
 		return s.applyNudged(f)
+	case Submitted:
+		return s.applySubmitted(f)
+	case SubmissionRefused:
+		return s.applySubmissionRefused(f)
+	case Reminded:
+		return s.applyReminded(f)
 	case Interrupted:
 		return s.applyInterrupted(f)
 	case Compacted:

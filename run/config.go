@@ -15,6 +15,14 @@ type Config struct {
 	Parallel   int  // calls that may run at once; 0 means DefaultParallel
 	NoNudge    bool // answers that promise and do not act end the turn
 	StepByStep bool // the turn stops after each step's results until the person says go on
+	Output     Output
+}
+
+// An Output is the result that a run has to hand in before a turn of it is
+// completed. The zero value: none.
+type Output struct {
+	Tool   string // the tool that it is handed in with, where the model's answer itself cannot be it
+	Schema string // JSON Schema of it
 }
 
 // Limits bound a turn. Zero means the default; a negative figure means no limit.

@@ -200,7 +200,21 @@ type Decision struct {
 	Source string // where the rule came from: flag, mode, default, person, …
 	Reason string // a sentence
 	By     string // who answered, for a person's decision
+	// Sandbox is how much of the sandbox the call runs in, when it may run.
+	Sandbox Confinement
+	// Digest is of what was decided on (tool, arguments, folder, files): a decision
+	// counts for that alone. Empty where a rule decides anew when the call starts.
+	Digest string
 }
+
+// A Confinement says how much of the sandbox holds for a call.
+type Confinement string
+
+const (
+	Confined    Confinement = ""        // all of it
+	WithNetwork Confinement = "network" // all but the closed network
+	Unconfined  Confinement = "none"    // nothing: it has the person's own authority
+)
 
 // An Answer is how a decision came out.
 type Answer string
@@ -301,6 +315,23 @@ const (
 	NudgeCut      NudgeReason = "cut"      // text was cut at the output limit
 )
 
+// Submitted says that the result which the run has to hand in was accepted. There is
+// at most one in an assignment.
+type Submitted struct {
+	Assignment int
+	Call       CallID // that handed it in; empty: the model's answer itself is it
+	Value      string // JSON that fits [Output.Schema]
+}
+
+// SubmissionRefused says that the model's answer was to be the result and is not.
+type SubmissionRefused struct{ Problem string }
+
+// Reminded asks for the result that is still to be handed in.
+type Reminded struct {
+	N    int // 1, 2 in an assignment
+	Text string
+}
+
 // A Cause says whose doing an interrupt was.
 type Cause string
 
@@ -384,30 +415,33 @@ type DriveEnded struct {
 	Reason string
 }
 
-func (Created) fact()          {}
-func (Configured) fact()       {}
-func (Prompted) fact()         {}
-func (QuestionAnswered) fact() {}
-func (Steered) fact()          {}
-func (Queued) fact()           {}
-func (Withdrawn) fact()        {}
-func (RequestStarted) fact()   {}
-func (RequestFailed) fact()    {}
-func (RequestLost) fact()      {}
-func (Replied) fact()          {}
-func (CallReceived) fact()     {}
-func (CallAsked) fact()        {}
-func (CallAllowed) fact()      {}
-func (CallRefused) fact()      {}
-func (CallStarted) fact()      {}
-func (CallLost) fact()         {}
-func (CallSettled) fact()      {}
-func (CallNoted) fact()        {}
-func (Nudged) fact()           {}
-func (Interrupted) fact()      {}
-func (Compacted) fact()        {}
-func (Synthesized) fact()      {}
-func (Ended) fact()            {}
-func (DriveStarted) fact()     {}
-func (Observed) fact()         {}
-func (DriveEnded) fact()       {}
+func (Created) fact()           {}
+func (Configured) fact()        {}
+func (Prompted) fact()          {}
+func (QuestionAnswered) fact()  {}
+func (Steered) fact()           {}
+func (Queued) fact()            {}
+func (Withdrawn) fact()         {}
+func (RequestStarted) fact()    {}
+func (RequestFailed) fact()     {}
+func (RequestLost) fact()       {}
+func (Replied) fact()           {}
+func (CallReceived) fact()      {}
+func (CallAsked) fact()         {}
+func (CallAllowed) fact()       {}
+func (CallRefused) fact()       {}
+func (CallStarted) fact()       {}
+func (CallLost) fact()          {}
+func (CallSettled) fact()       {}
+func (CallNoted) fact()         {}
+func (Nudged) fact()            {}
+func (Submitted) fact()         {}
+func (SubmissionRefused) fact() {}
+func (Reminded) fact()          {}
+func (Interrupted) fact()       {}
+func (Compacted) fact()         {}
+func (Synthesized) fact()       {}
+func (Ended) fact()             {}
+func (DriveStarted) fact()      {}
+func (Observed) fact()          {}
+func (DriveEnded) fact()        {}

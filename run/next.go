@@ -137,6 +137,9 @@ func (s State) nextAtRest() Command {
 			return Record{CallNoted{t.Calls[i].ID, t.Calls[i].note}}
 		}
 	}
+	if s.Turn.ending.End == "" && s.handing.submission.Value != "" && s.Config.Output.Schema != "" {
+		return s.ending(Ended{End: Completed}) // it is handed in: no further request is owed
+	}
 	if end, over := s.due(); over {
 		return s.ending(end)
 	}
@@ -164,6 +167,8 @@ func (s State) afterReply() Command {
 		return nil
 	case t.empties == 2:
 		return Record{Nudged{NudgeEmpty, EmptyText}}
+	case s.owesOutput():
+		return s.reminder()
 	case s.promised():
 		return Record{Nudged{NudgePromised, PromisedText}}
 	}
@@ -209,8 +214,13 @@ func (s State) due() (Ended, bool) {
 	if t.cuts > maxCuts {
 		return Ended{End: LimitReached, Reason: "max_tokens", Detail: "the answer was cut at the output limit three times in a row; ask for less at once"}, true
 	}
-	if finished && t.reply.stop != StopMaxTokens && t.reply.stop != StopPause && t.empties == 0 && !s.promised() {
-		return Ended{}, false // it ends by itself: no limit takes that away
+	if finished && t.reply.stop != StopMaxTokens && t.reply.stop != StopPause && t.empties == 0 {
+		switch {
+		case s.owesOutput() && s.handing.reminders >= maxReminders:
+			return s.outputMissing(), true
+		case !s.owesOutput() && !s.promised():
+			return Ended{}, false // it ends by itself: no limit takes that away
+		}
 	}
 	return s.spent()
 }

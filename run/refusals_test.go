@@ -27,6 +27,8 @@ func TestWhatMayFollow(t *testing.T) {
 	runs := append(isAsked[:len(isAsked):len(isAsked)], CallAllowed{Call: "c_1"}, CallAllowed{Call: "c_2"}, CallStarted{Call: "c_1", Attempt: 1})
 	done := append(runs[:len(runs):len(runs)], CallSettled{Call: "c_1", Outcome: OK, Content: words}, CallRefused{Call: "c_2", Content: "no"})
 	question := append(begun[:len(begun):len(begun)], Replied{Parts: []Part{call("c_1", "ask")}}, CallAsked{Call: "c_1", Class: Reattaches, Ask: true}, Ended{End: Asked})
+	owing := []Fact{Created{Run: "r", Config: Config{Output: Output{Tool: "submit", Schema: "{}"}}}, Prompted{Parts: words},
+		RequestStarted{Purpose: ForStep, Attempt: 1}, Replied{Stop: StopEndTurn, Parts: words}}
 	external := []Fact{Created{Run: "r", External: true}, Prompted{Parts: words}}
 	driving := append(external[:len(external):len(external)], DriveStarted{Attempt: 1, Conversation: "v"})
 	states := []struct {
@@ -46,6 +48,8 @@ func TestWhatMayFollow(t *testing.T) {
 		{"interrupted", append(runs[:len(runs):len(runs)], Interrupted{Cause: ByPerson})},
 		{"ended", append(begun[:len(begun):len(begun)], Replied{Stop: StopEndTurn, Parts: words}, Ended{End: Completed})},
 		{"a question open", question},
+		{"a result owed", owing},
+		{"a result handed in", append(owing[:len(owing):len(owing)], Submitted{Assignment: 1, Value: "1"})},
 		{"external", external},
 		{"driving", driving},
 	}
@@ -64,6 +68,8 @@ func TestWhatMayFollow(t *testing.T) {
 		CallSettled{Call: "c_1", Outcome: OK, Content: words}, CallSettled{Call: "c_1"}, CallSettled{Call: "c_9", Outcome: OK},
 		CallNoted{Call: "c_1", Text: "n"}, CallNoted{Call: "c_9", Text: "n"},
 		Nudged{Reason: NudgeCut, Text: "go on"}, Nudged{Reason: NudgeCut},
+		Submitted{Assignment: 1, Value: "1"}, Submitted{Assignment: 1, Call: "c_1", Value: "1"}, Submitted{Assignment: 2, Value: "1"}, Submitted{Assignment: 1},
+		SubmissionRefused{"no JSON"}, SubmissionRefused{}, Reminded{N: 1, Text: "hand it in"}, Reminded{N: 2, Text: "hand it in"}, Reminded{N: 1},
 		Interrupted{Cause: ByPerson}, Interrupted{}, Interrupted{Cause: ByWait, Call: "c_2"}, Interrupted{Cause: ByPerson, Partial: words}, Interrupted{Cause: ByPerson, Partial: []Part{call("c_7", "read")}},
 		Compacted{Stage: 1, Calls: []CallID{"c_1"}}, Compacted{Stage: 2, Through: "m_9", Summary: "s"}, Compacted{Stage: 3},
 		Synthesized{Text: "a"}, Synthesized{}, Ended{End: Completed}, Ended{}, Ended{End: Asked},

@@ -137,7 +137,11 @@ func (l *life) process() error {
 	}
 	l.state = s
 	if s.Created.Run == "" {
-		if err := l.record(Created{Run: "r", Config: Config{Limits: Limits{Steps: 12}}}, Prompted{Parts: []Part{Text("go")}}); err != nil {
+		c := Config{Limits: Limits{Steps: 12}}
+		if l.seed%3 == 0 {
+			c.Output = Output{Tool: "submit", Schema: "{}"}
+		}
+		if err := l.record(Created{Run: "r", Config: c}, Prompted{Parts: []Part{Text("go")}}); err != nil {
 			return err
 		}
 	}
@@ -283,6 +287,15 @@ func (l *life) answer(c Request) error {
 		return nil
 	}
 	f.Parts = []Part{Text("done")}
+	if c.Purpose != ForStep || l.state.Config.Output.Schema == "" {
+		return l.record(f)
+	}
+	switch l.rnd.IntN(3) { // a worker records with the answer whether it is the result
+	case 0:
+		return l.record(f, Submitted{Assignment: l.state.Assignment(), Value: "1"})
+	case 1:
+		return l.record(f, SubmissionRefused{"It is none."})
+	}
 	return l.record(f)
 }
 
@@ -293,6 +306,9 @@ func (l *life) check() error {
 	}
 	if l.state.Turn.End.End == "" {
 		return errors.New("guarantee 1: it does not say why it ended")
+	}
+	if end := l.state.Turn.End; end.End == Completed && l.state.owesOutput() {
+		return errors.New("guarantee 5: completed without the result that it owes")
 	}
 	replayed, err := Replay(l.log)
 	if err != nil || l.seed%32 == 0 && dump(replayed) != dump(l.state) {
@@ -309,9 +325,14 @@ func checkLog(log []Event, effects map[CallID]int) error {
 	class := map[CallID]Class{}
 	settled, allowed, starts := map[CallID]int{}, map[CallID]bool{}, map[CallID]int{}
 	interrupted := false
+	submissions := map[int]int{}
 	var s State
 	for _, e := range log {
 		switch f := e.Fact.(type) {
+		case Submitted:
+			if submissions[f.Assignment]++; submissions[f.Assignment] > 1 {
+				return fmt.Errorf("guarantee 5: assignment %d has two results", f.Assignment)
+			}
 		case CallAsked:
 			class[f.Call] = f.Class
 		case CallAllowed:

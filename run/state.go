@@ -35,6 +35,7 @@ type State struct {
 	messages int    // ids given
 	task     string // id of the message with the run's first prompt
 	window   window
+	handing  handing
 }
 
 // A Turn is from something said to the agent until the agent yields.

@@ -16,12 +16,13 @@ import (
 // (refused) and "=" (what was asked for with show) are written by the test;
 // UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge stepwise external
+//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge stepwise external output
 //	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	request                          the owed request (or external turn) starts
-//	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] TOOL(ARGS)…
+//	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [submits=JSON|unfit=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
 //	fail KIND [again]
+//	submit [c_1] JSON                a result is accepted
 //	allow|deny|wait c_1 …  start c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
 //	do [RESULT]                      allow, start and finish every open call in order
 //	interrupt [CAUSE] ["words that had streamed"] [TOOL(ARGS)]
@@ -93,6 +94,8 @@ type player struct {
 	now time.Time
 	out *strings.Builder
 	cfg Created
+	// also follows the reply in the same append.
+	also []Fact
 }
 
 func (p *player) say(format string, args ...any) {
@@ -159,6 +162,8 @@ func asked(c Call) CallAsked {
 		f.Waits = c.Tool == "wait"
 	case "agent":
 		f.Class = Reattaches
+	case "submit":
+		f.Class = Reattaches
 	case "ask":
 		f.Class, f.Ask = Reattaches, true
 	case "nosuch":
@@ -181,6 +186,8 @@ func describe(f Fact) string {
 		return fmt.Sprintf("noted %s %s", f.Call, oneLine(f.Text, 60))
 	case Nudged:
 		return fmt.Sprintf("nudged %s", f.Reason)
+	case Reminded:
+		return fmt.Sprintf("reminded %d %s", f.N, f.Text)
 	case Synthesized:
 		return "synthesized " + oneLine(f.Text, 400)
 	case Compacted:
@@ -220,7 +227,17 @@ func (p *player) line(line string) {
 	case "request":
 		p.request()
 	case "reply":
+		p.also = nil
 		p.record(p.reply(rest))
+		for _, f := range p.also {
+			p.record(f)
+		}
+	case "submit":
+		if strings.HasPrefix(first, "c_") {
+			p.record(Submitted{Assignment: p.s.Assignment(), Call: CallID(first), Value: tail})
+		} else {
+			p.record(Submitted{Assignment: p.s.Assignment(), Value: rest})
+		}
 	case "fail":
 		f := RequestFailed{Kind: ErrorKind(first), Reason: "it failed"}
 		if tail == "again" {
@@ -276,6 +293,9 @@ func (p *player) line(line string) {
 				p.say("=     %s", showPart(part))
 			}
 		}
+		if v := p.s.Submission(); v != (Submission{}) {
+			p.say("= handed in %s%s", v.Value, map[bool]string{true: " by " + string(v.Call)}[v.Call != ""])
+		}
 		for _, w := range p.s.Returned {
 			p.say("= returned %s %q", w.ID, PlainText(w.Parts))
 		}
@@ -329,6 +349,8 @@ func (p *player) config(words []string) {
 			c.StepByStep = true
 		case "external":
 			p.cfg.External = true
+		case "output":
+			c.Output = Output{Tool: "submit", Schema: "{}"}
 		default:
 			p.t.Fatalf("unknown setting %q", w)
 		}
@@ -392,6 +414,10 @@ func (p *player) reply(line string) Replied {
 			fmt.Sscan(v, &f.Usage.Input)
 		case "cost":
 			fmt.Sscan(v, &f.Usage.Cost)
+		case "submits":
+			p.also = append(p.also, Submitted{Assignment: p.s.Assignment(), Value: v})
+		case "unfit":
+			p.also = append(p.also, SubmissionRefused{v})
 		case "think":
 			f.Parts = append(f.Parts, Part{Type: ThinkingPart, Text: "hm", Signature: "s"})
 		default:

@@ -34,6 +34,7 @@ func (s *State) applyPrompted(e Event, f Prompted) error {
 		parts = []Part{Text(ContinueText)}
 	}
 	s.open(e)
+	s.assign(f.Continue && len(f.Parts) == 0)
 	s.Returned = nil
 	s.Turn.prompt = s.say(User, parts)
 	if s.task == "" {

@@ -97,6 +97,12 @@ func diskForm(f run.Fact) (typ string, version int, form any) {
 		return "call_noted", version1, callNoted(f)
 	case run.Nudged:
 		return "nudged", version1, nudged(f)
+	case run.Submitted:
+		return "submitted", version1, submitted(f)
+	case run.SubmissionRefused:
+		return "submission_refused", version1, submissionRefused(f)
+	case run.Reminded:
+		return "reminded", version1, reminded(f)
 	case run.Interrupted:
 		return "interrupted", version1, interrupted{f.Cause, f.Call, f.By, partForms(f.Partial)}
 	case run.Compacted:
@@ -164,6 +170,12 @@ func decodeFact(typ string, version int, data []byte) (run.Fact, error) {
 		return read(data, func(d callNoted) run.CallNoted { return run.CallNoted(d) })
 	case "nudged":
 		return read(data, func(d nudged) run.Nudged { return run.Nudged(d) })
+	case "submitted":
+		return read(data, func(d submitted) run.Submitted { return run.Submitted(d) })
+	case "submission_refused":
+		return read(data, func(d submissionRefused) run.SubmissionRefused { return run.SubmissionRefused(d) })
+	case "reminded":
+		return read(data, func(d reminded) run.Reminded { return run.Reminded(d) })
 	case "interrupted":
 		return read(data, interrupted.fact)
 	case "compacted":

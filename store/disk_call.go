@@ -22,11 +22,13 @@ type callAsked struct {
 }
 
 type decision struct {
-	Answer run.Answer `json:"answer"`
-	Rule   string     `json:"rule,omitempty"`
-	Source string     `json:"source,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
+	Answer  run.Answer      `json:"answer"`
+	Rule    string          `json:"rule,omitempty"`
+	Source  string          `json:"source,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+	By      string          `json:"by,omitempty"`
+	Sandbox run.Confinement `json:"sandbox,omitempty"`
+	Digest  string          `json:"digest,omitempty"`
 }
 
 type callAllowed struct {

@@ -53,6 +53,7 @@ type config struct {
 	Parallel   int     `json:"parallel,omitempty"`
 	NoNudge    bool    `json:"no_nudge,omitempty"`
 	StepByStep bool    `json:"step_by_step,omitempty"`
+	Output     output  `json:"output,omitzero"`
 }
 
 type limits struct {
@@ -66,14 +67,14 @@ type limits struct {
 func configForm(c run.Config) config {
 	return config{
 		Model: c.Model, Mode: c.Mode, Limits: limits(c.Limits), Window: c.Window, CompactAt: c.CompactAt,
-		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep,
+		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep, Output: output(c.Output),
 	}
 }
 
 func (c config) config() run.Config {
 	return run.Config{
 		Model: c.Model, Mode: c.Mode, Limits: run.Limits(c.Limits), Window: c.Window, CompactAt: c.CompactAt,
-		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep,
+		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep, Output: run.Output(c.Output),
 	}
 }
 

@@ -31,6 +31,7 @@ var facts = []run.Fact{
 	run.CallSettled{}, run.CallNoted{},
 	run.Nudged{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{},
 	run.DriveStarted{}, run.Observed{}, run.DriveEnded{},
+	run.Submitted{}, run.SubmissionRefused{}, run.Reminded{},
 }
 
 var testTime = time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC)
@@ -244,7 +245,7 @@ type line struct {
 
 // currentLog is the log of this pawl's form. When a pawl has been released with it, it
 // stays as it is for ever, and the next form gets the next number.
-const currentLog = "testdata/logs/v1.jsonl"
+const currentLog = "testdata/logs/v2.jsonl"
 
 func TestTheCurrentLogHasEveryFact(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,18 @@ func NewRegistry(tools ...Tool) *Registry {
 	return r
 }
 
+// With returns a registry that has t too, instead of a tool of its name if there is
+// one. r stays as it is.
+func (r *Registry) With(t Tool) *Registry {
+	tools := []Tool{t}
+	for _, name := range r.names {
+		if name != t.Spec().Name {
+			tools = append(tools, r.tools[name].tool)
+		}
+	}
+	return NewRegistry(tools...)
+}
+
 // Get returns the tool of that name.
 func (r *Registry) Get(name string) (Tool, bool) {
 	t, ok := r.tools[name]

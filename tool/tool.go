@@ -49,6 +49,10 @@ type Intent struct {
 	Ask      bool // it is a question to the person and does not run: the answer is its result
 	// Command is the shell command to be permitted, for shell tools.
 	Command string
+	// Sandbox is how much of the sandbox the call asks to run in, for commands.
+	Sandbox run.Confinement
+	// URL is the address it fetches, for tools on the web.
+	URL string
 	// Paths are the files it touches, as given, for tools on files.
 	Paths []string
 	// Title says it in a line for people: "edit main.go", "go test ./...".
@@ -60,6 +64,8 @@ type Call struct {
 	Run  run.ID
 	ID   run.CallID
 	Args json.RawMessage // a JSON object that fits the tool's schema
+	// Sandbox is how much of the sandbox was granted, as decided.
+	Sandbox run.Confinement
 	// Progress, if not nil, shows people what the tool prints while it runs. It
 	// does not block and may drop.
 	Progress func(string)

@@ -14,7 +14,7 @@ import (
 // look finds a call's tool, checks its arguments and tells its class.
 func (d *Driver) look(s run.State, c run.Call) run.Fact {
 	f := run.CallAsked{Call: c.ID, Tool: c.Tool, Class: run.Reads, Key: run.CallKey(c.Tool, c.Arguments)}
-	in, _, err := d.intent(c)
+	in, err := d.intent(s, c)
 	if err != nil {
 		f.Problem = err.Error()
 		return f
@@ -23,21 +23,24 @@ func (d *Driver) look(s run.State, c run.Call) run.Fact {
 	return f
 }
 
-// intent returns what a call would do and its tool; the error is for the model.
-func (d *Driver) intent(c run.Call) (tool.Intent, tool.Tool, error) {
+// intent returns what a call would do; the error is for the model.
+func (d *Driver) intent(s run.State, c run.Call) (tool.Intent, error) {
 	args := json.RawMessage(c.Arguments)
-	if err := d.w.Tools.Validate(c.Tool, args); err != nil {
-		return tool.Intent{}, nil, err
+	tools, _ := d.equip(s.Config.Output)
+	if err := tools.Validate(c.Tool, args); err != nil {
+		return tool.Intent{}, err
 	}
-	t, _ := d.w.Tools.Get(c.Tool)
-	in, err := t.Look(d.env, args)
-	return in, t, err
+	t, _ := tools.Get(c.Tool)
+	return t.Look(d.env, args)
 }
 
 // decide asks the permission rules; nil means that a person has to, and the call
 // waits.
 func (d *Driver) decide(s run.State, c run.CallState) run.Fact {
-	in, _, err := d.intent(c.Call)
+	if d.handsIn(s, c.Call) {
+		return run.CallAllowed{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: "default", Reason: "handing in the result is what was asked for"}}
+	}
+	in, err := d.intent(s, c.Call)
 	if err != nil {
 		// It could be looked at when it was asked, and something has changed since.
 		return run.CallRefused{Call: c.ID, Decision: run.Decision{Answer: run.Deny, Source: "look", Reason: err.Error()}, Content: err.Error()}
@@ -118,8 +121,8 @@ func (d *Driver) invoke(ctx context.Context, c run.CallState) (res tool.Result) 
 			res.Change = run.MayChange
 		}
 	}()
-	t, ok := d.w.Tools.Get(c.Tool)
-	if !ok { // it was there when the call was asked; another pawl may have resumed the run
+	t, ok := d.w.Tools.Get(c.Tool) // the one that hands in does not run
+	if !ok {                       // it was there when the call was asked; another pawl may have resumed the run
 		return tool.ErrorResult("There is no tool called " + c.Tool + " any more.")
 	}
 	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Progress: func(s string) {

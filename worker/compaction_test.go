@@ -29,6 +29,10 @@ func (c *counting) Wire() string { return "counting" }
 
 func (c *counting) Encode(m run.Message) (json.RawMessage, error) { return json.Marshal(m.Parts) }
 
+func (c *counting) EncodeTool(t llm.Tool) (json.RawMessage, error) { return json.Marshal(t) }
+
+func (c *counting) EncodeOutput(schema json.RawMessage) (json.RawMessage, error) { return schema, nil }
+
 func (c *counting) Stream(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		size := int64(0)

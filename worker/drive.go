@@ -22,6 +22,8 @@ type flight struct {
 type landing struct {
 	key  string
 	fact run.Fact
+	// bySchema: the answer was asked for by the schema of the run's result.
+	bySchema bool
 	// aborted: the flight was ended by an interrupt, which tells the rest.
 	aborted bool
 }
@@ -296,6 +298,12 @@ func (d *Driver) follows(s run.State) (run.Fact, run.Command, error) {
 			}
 			closed = d.gateClosed() // deciding may have closed it
 		case run.Perform:
+			if d.handsIn(s, c.Call.Call) {
+				if !closed {
+					return d.handIn(s, c.Call), nil, nil
+				}
+				continue
+			}
 			if !closed && c.Call.Status == run.CallMay {
 				return run.CallStarted{Call: c.Call.ID, Attempt: c.Attempt}, c, nil
 			}
@@ -453,6 +461,11 @@ func (d *Driver) land(l landing) []run.Event {
 			f.cancel(nil)
 			delete(d.flights, l.key)
 			events = append(events, run.Event{At: d.w.now(), Fact: l.fact})
+			if reply, ok := l.fact.(run.Replied); ok && l.bySchema {
+				if also := d.answered(d.state, reply); also != nil {
+					events = append(events, run.Event{At: d.w.now(), Fact: also})
+				}
+			}
 		}
 		select {
 		case l = <-d.landed:

@@ -29,6 +29,10 @@ func (s *staged) Wire() string { return "staged" }
 
 func (s *staged) Encode(m run.Message) (json.RawMessage, error) { return json.Marshal(m.Parts) }
 
+func (s *staged) EncodeTool(t llm.Tool) (json.RawMessage, error) { return json.Marshal(t) }
+
+func (s *staged) EncodeOutput(schema json.RawMessage) (json.RawMessage, error) { return schema, nil }
+
 func (s *staged) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
 	n := min(int(s.n.Add(1)), len(s.answers)) - 1
 	return func(yield func(llm.Delta, error) bool) { s.answers[n](ctx, yield) }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -62,14 +63,66 @@ func number(parts []run.Part, next int) []run.Part {
 	return parts
 }
 
+// A speech is how a run talks with one model.
+type speech struct {
+	model    string // provider/name
+	provider llm.Provider
+	name     string // of the model, as the provider knows it
+	encoder  *llm.Encoder
+	names    llm.Names
+	tools    []json.RawMessage
+	// output is the schema of the run's result, where the provider answers by one;
+	// else the result is handed in by a tool, which is among tools.
+	output  json.RawMessage
+	result  run.Output // that tools and output are for
+	notices []string   // tools that this provider cannot have
+}
+
+// speech returns how the run talks with its model.
+func (d *Driver) speech(c run.Config) (*speech, error) {
+	if d.speaks != nil && d.speaks.model == c.Model && d.speaks.result == c.Output {
+		return d.speaks, nil
+	}
+	p, name, err := d.w.Provider(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	registry, submission := d.equip(c.Output)
+	sp := &speech{model: c.Model, provider: p, name: name, result: c.Output, names: llm.NewNames(registry.Names())}
+	sp.encoder = llm.NewEncoder(p, sp.names)
+	if submission != nil && d.w.Structured != nil && d.w.Structured(c.Model) {
+		sp.output, err = p.EncodeOutput(submission.Spec().Schema)
+		if err != nil {
+			d.w.debug("no answer by schema", "run", d.id, "model", c.Model, "error", err)
+			sp.output = nil
+		}
+	}
+	for _, t := range registry.Specs() {
+		if submission != nil && t.Name == submission.Spec().Name && sp.output != nil {
+			continue
+		}
+		encoded, err := p.EncodeTool(llm.Tool{Name: sp.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
+		if err != nil {
+			sp.notices = append(sp.notices, fmt.Sprintf("the tool %s is set aside: %v", t.Name, err))
+			continue
+		}
+		sp.tools = append(sp.tools, encoded)
+	}
+	for _, n := range sp.notices {
+		d.show(View{Notice: n})
+	}
+	d.speaks = sp
+	return sp, nil
+}
+
 // request builds the request from the state and sends it on a goroutine of its own.
 func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 	s := d.state
 	model := s.Config.Model
-	p, name, err := d.w.Provider(model)
 	var req llm.Request
+	sp, err := d.speech(s.Config)
 	if err == nil {
-		req, err = d.body(p, name, s, c.Purpose)
+		req, err = sp.body(s, c.Purpose)
 	}
 	if err != nil {
 		err = &llm.Error{Kind: run.ErrInvalid, Message: err.Error()}
@@ -79,7 +132,7 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 		var answer *llm.Answer
 		started := time.Now()
 		if err == nil && !d.gateClosed() {
-			answer, err = d.ask(ctx, f, p, req)
+			answer, err = d.ask(ctx, f, sp, req)
 		}
 		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
 			"messages", len(req.Messages), "took", time.Since(started), "error", err)
@@ -89,7 +142,8 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 			if d.w.Price != nil {
 				u = d.w.Price(model, u)
 			}
-			d.landed <- landing{key: f.key, fact: run.Replied{Parts: number(answer.Parts, next), Stop: answer.Stop, Model: answer.Model, Usage: u}}
+			d.landed <- landing{key: f.key, bySchema: req.Output != nil,
+				fact: run.Replied{Parts: number(sp.named(answer.Parts), next), Stop: answer.Stop, Model: answer.Model, Usage: u}}
 		case d.gateClosed() || context.Cause(ctx) != nil:
 			d.landed <- landing{key: f.key, aborted: true}
 		default:
@@ -98,42 +152,57 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 	}()
 }
 
-// body is the request as the provider wants it.
-func (d *Driver) body(p llm.Provider, name string, s run.State, purpose run.Purpose) (llm.Request, error) {
-	if d.encoder == nil || d.encodes != s.Config.Model {
-		d.encoder, d.encodes = llm.NewEncoder(p), s.Config.Model
-	}
-	messages, err := d.encoder.Messages(s.Messages)
+// body is the request as the provider wants it. Requests that want no call have the
+// tools too: what the provider keeps of a conversation begins with them.
+func (sp *speech) body(s run.State, purpose run.Purpose) (llm.Request, error) {
+	messages, err := sp.encoder.Messages(s.Messages)
 	if err != nil {
 		return llm.Request{}, err
 	}
-	req := llm.Request{Model: name, System: s.Created.System, Messages: messages}
+	req := llm.Request{Model: sp.name, System: s.Created.System, Messages: messages, Tools: sp.tools}
 	words := ""
 	switch purpose {
 	case run.ForStep:
-		for _, t := range d.w.Tools.Specs() {
-			req.Tools = append(req.Tools, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
-		}
+		req.Output = sp.output
 		return req, nil
 	case run.ForSynthesis:
 		words = run.SynthesisPrompt
 	case run.ForSummary:
 		words = run.SummaryPrompt
 	}
-	body, err := p.Encode(run.Message{ID: "words", Role: run.User, Parts: []run.Part{run.Text(words)}})
+	req.NoCalls = true
+	body, err := sp.provider.Encode(run.Message{ID: "words", Role: run.User, Parts: []run.Part{run.Text(words)}})
 	req.Messages = append(slices.Clip(req.Messages), llm.Message{Role: run.User, Body: body})
 	return req, err
 }
 
+// named returns parts with the calls' tools under their own names.
+func (sp *speech) named(parts []run.Part) []run.Part {
+	parts = slices.Clone(parts)
+	for i, part := range parts {
+		if part.Call != nil {
+			c := *part.Call
+			c.Tool = sp.names.Tool(c.Tool)
+			parts[i].Call = &c
+		}
+	}
+	return parts
+}
+
 // ask sends a request and shows the answer as it comes.
-func (d *Driver) ask(ctx context.Context, f *flight, p llm.Provider, req llm.Request) (*llm.Answer, error) {
-	for delta, err := range p.Stream(ctx, req) {
+func (d *Driver) ask(ctx context.Context, f *flight, sp *speech, req llm.Request) (*llm.Answer, error) {
+	for delta, err := range sp.provider.Stream(ctx, req) {
 		switch {
 		case err != nil:
 			return nil, err
 		case delta.Answer != nil:
 			return delta.Answer, nil
 		}
+		if delta.Part != nil {
+			part := sp.named([]run.Part{*delta.Part})[0]
+			delta.Part = &part
+		}
+		delta.Call = sp.names.Tool(delta.Call)
 		f.stream.add(delta)
 		if delta.Part == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
 			d.show(View{Delta: &delta})

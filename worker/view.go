@@ -19,6 +19,8 @@ type View struct {
 	// Stopping says that an interrupt has closed the gate: nothing starts any
 	// more. Its event follows.
 	Stopping *run.Interrupted
+	// Notice is something that does not work, and does not keep the run from working.
+	Notice string
 }
 
 // Progress is what a running call prints.
@@ -38,6 +40,7 @@ type line struct {
 	Drop     bool   `json:"drop,omitempty"`
 	Progress string `json:"progress,omitempty"`
 	Stopping string `json:"stopping,omitempty"`
+	Notice   string `json:"notice,omitempty"`
 }
 
 func (d *Driver) show(v View) {
@@ -60,7 +63,7 @@ func (d *Driver) show(v View) {
 	case v.Stopping != nil:
 		l.Stopping = string(v.Stopping.Cause)
 	}
-	l.Drop = v.Drop
+	l.Drop, l.Notice = v.Drop, v.Notice
 	if b, err := json.Marshal(l); err == nil {
 		d.listen.Broadcast(b)
 	}

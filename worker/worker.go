@@ -36,6 +36,9 @@ type Worker struct {
 	// Permit decides whether a call may run, in the permission mode of the run.
 	Permit func(mode permission.Mode, r permission.Request) permission.Decision
 	OnAsk  OnAsk
+	// Structured reports whether a model's provider can be asked for an answer that
+	// fits a JSON Schema; nil: none can.
+	Structured func(model string) bool
 	// Price adds what usage of a model costs, where that is known; nil: unknown.
 	Price func(model string, u run.Usage) run.Usage
 	// StateDir is the folder of the workspace in the user's state folder.
@@ -74,9 +77,12 @@ type Driver struct {
 	since   time.Time    // Run took the turn up
 	flights map[string]*flight
 	landed  chan landing
-	encoder *llm.Encoder // of encodes; keeps the messages' bytes
-	encodes string       // the model
-	stuck   *time.Timer  // runs after an interrupt, until what was started has returned
+	speaks  *speech // with the model that the run has now
+	// The tools of the run where it has to hand in a result; see equip.
+	tools      *tool.Registry
+	submission *tool.Submission
+	equipped   run.Output
+	stuck      *time.Timer // runs after an interrupt, until what was started has returned
 
 	wake chan struct{}
 
@@ -179,7 +185,8 @@ func (d *Driver) reconcile(f run.Fact) run.Fact {
 		if c.ID != lost.Call {
 			continue
 		}
-		t, ok := d.w.Tools.Get(c.Tool)
+		tools, _ := d.equip(d.state.Config.Output)
+		t, ok := tools.Get(c.Tool)
 		r, can := t.(tool.Reconciler)
 		if !ok || !can {
 			return f

@@ -114,6 +114,8 @@ func (p *printer) watch(v worker.View) {
 	case v.Delta != nil && p.output == "stream-json" && (v.Delta.Text != "" || v.Delta.Thinking != ""):
 		d := deltaForm{Type: "delta", Text: v.Delta.Text, Thinking: v.Delta.Thinking}
 		p.enqueue(func() { p.line(d) }, true)
+	case v.Notice != "":
+		p.enqueue(func() { fmt.Fprintf(p.stderr, "  %s\n", visible(v.Notice)) }, false)
 	case v.Drop && p.output == "stream-json":
 		p.enqueue(func() { p.line(deltaForm{Type: "drop"}) }, false)
 	}
@@ -200,6 +202,10 @@ func (p *printer) progress(e run.Event) []string {
 		return []string{"  a request was under way when the process ended; it is sent again"}
 	case run.Nudged:
 		return []string{"  the model is told to go on (" + string(f.Reason) + ")"}
+	case run.SubmissionRefused:
+		return []string{"  the answer is not the result: " + oneLine(f.Problem, maxTitle)}
+	case run.Reminded:
+		return []string{fmt.Sprintf("  the model is reminded of its result (%d)", f.N)}
 	case run.Compacted:
 		return []string{fmt.Sprintf("  the context was compacted: %d tokens less", f.Freed)}
 	case run.Interrupted:
@@ -232,6 +238,10 @@ func (p *printer) result(s run.State) {
 		switch {
 		case p.output != "text":
 			p.line(r)
+		case s.Config.Output.Schema != "":
+			if v := s.Submission().Value; v != "" {
+				p.out([]byte(v + "\n"))
+			}
 		case r.Text != "":
 			p.out([]byte(visible(r.Text) + "\n"))
 		}

@@ -11,17 +11,19 @@ import (
 // A result is how a turn came out, as --output json prints it. Its names are part
 // of what scripts rely on.
 type result struct {
-	Type     string         `json:"type"` // result
-	Run      run.ID         `json:"run"`
-	End      run.End        `json:"end"` // empty: the turn is open and waits for a person
-	Reason   string         `json:"reason"`
-	Detail   string         `json:"detail"`
-	Text     string         `json:"text"` // the answer, or the account of a turn that ended early
-	Question *askedQuestion `json:"question,omitempty"`
-	Usage    usageForm      `json:"usage"` // of the turn
-	Steps    int            `json:"steps"` // of the turn
-	Turns    int            `json:"turns"` // of the run
-	Model    string         `json:"model"`
+	Type   string  `json:"type"` // result
+	Run    run.ID  `json:"run"`
+	End    run.End `json:"end"` // empty: the turn is open and waits for a person
+	Reason string  `json:"reason"`
+	Detail string  `json:"detail"`
+	Text   string  `json:"text"` // the answer, or the account of a turn that ended early
+	// Result is what was handed in of a run with an output schema; null: nothing.
+	Result   json.RawMessage `json:"result,omitempty"`
+	Question *askedQuestion  `json:"question,omitempty"`
+	Usage    usageForm       `json:"usage"` // of the turn
+	Steps    int             `json:"steps"` // of the turn
+	Turns    int             `json:"turns"` // of the run
+	Model    string          `json:"model"`
 }
 
 type usageForm struct {
@@ -61,6 +63,12 @@ func resultOf(s run.State) result {
 	t := s.Turn
 	r := result{Type: "result", Run: s.Created.Run, End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
 		Text: s.Answer(), Usage: usageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model}
+	if s.Config.Output.Schema != "" {
+		r.Result = json.RawMessage("null")
+		if v := s.Submission().Value; v != "" {
+			r.Result = json.RawMessage(v)
+		}
+	}
 	if t.Open {
 		r.End, r.Reason, r.Detail = "", "permission", waits(s)
 	}

@@ -20,6 +20,7 @@ import (
 type runRequest struct {
 	prompt string // -p
 	output string // text, json, stream-json
+	schema string // file with the JSON Schema of the result; "": words
 	resume string // the run to take up; "" for a new one
 }
 
@@ -67,6 +68,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or what to say")
 	cmd.Flags().StringVar(&r.output, "output", "text", "`form` of the result: text, json, stream-json")
+	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
 	addSettings(cmd.Flags())
 }
 
@@ -85,6 +87,10 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	s, err := a.readSettings(cmd.Flags(), workspace)
+	if err != nil {
+		return err
+	}
+	asked, err := readOutputSchema(r.schema)
 	if err != nil {
 		return err
 	}
@@ -110,7 +116,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	out := newPrinter(a, r.output)
-	d, facts, err := a.take(ctx, p, w, s, r.resume, words, out)
+	d, facts, err := a.take(ctx, p, w, s, asked, r.resume, words, out)
 	if err != nil {
 		out.close()
 		return err
@@ -130,14 +136,17 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 }
 
 // take makes a new run, or opens one, and returns the facts that the words become.
-func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, which, words string, out *printer) (*worker.Driver, []run.Fact, error) {
+func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, asked run.Output, which, words string, out *printer) (*worker.Driver, []run.Fact, error) {
 	// The signal that ends ctx interrupts the turn; it does not keep the turn, and
 	// with it the record of the interrupt, from being begun.
 	ctx = context.WithoutCancel(ctx)
 	if which == "" {
 		c := run.Created{
 			Run: newRun(time.Now()), Workspace: p.workspace, System: systemPrompt(p.workspace),
-			Config: s.apply(run.Config{}, false), Version: version(),
+			Config: s.apply(run.Config{Output: asked}, false), Version: version(),
+		}
+		if asked.Schema != "" {
+			c.System += resultPrompt(asked)
 		}
 		d, err := w.Create(ctx, c, out.watch)
 		if err != nil {
@@ -160,7 +169,7 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, w
 			return nil, nil, errors.Join(err, d.Close())
 		}
 	}
-	facts, err := goOn(d.State(), s, words)
+	facts, err := goOn(d.State(), s, asked, words)
 	if err == nil {
 		err = a.checkModel(s.apply(d.State().Config, true).Model, p.workspace)
 	}
@@ -173,9 +182,16 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, w
 
 // goOn returns the facts with which a run goes on: another configuration if flags
 // want one, and the words as what they mean now.
-func goOn(s run.State, set settings, words string) ([]run.Fact, error) {
+func goOn(s run.State, set settings, asked run.Output, words string) ([]run.Fact, error) {
 	var facts []run.Fact
-	if c := set.apply(s.Config, true); c != s.Config {
+	c := set.apply(s.Config, true)
+	if asked.Schema != "" && asked != c.Output {
+		c.Output = asked
+		if words != "" {
+			words += resultPrompt(asked)
+		}
+	}
+	if c != s.Config {
 		facts = append(facts, run.Configured{Config: c})
 	}
 	switch {

@@ -80,6 +80,12 @@ func (t *transcript) event(e run.Event) {
 		t.say("· note to the model: %s", oneLine(f.Text, maxTitle))
 	case run.Nudged:
 		t.say("· pawl to the model: %s", oneLine(f.Text, maxTitle))
+	case run.Submitted:
+		t.say("· handed in: %s", oneLine(f.Value, maxTitle))
+	case run.SubmissionRefused:
+		t.say("· the answer is not the result: %s", oneLine(f.Problem, maxTitle))
+	case run.Reminded:
+		t.say("· pawl to the model: %s", oneLine(f.Text, maxTitle))
 	case run.RequestFailed:
 		t.say("· the request failed: %s", oneLine(f.Reason, maxTitle))
 	case run.RequestLost:

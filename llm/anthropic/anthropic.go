@@ -21,21 +21,17 @@ package anthropic
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"time"
-	"unicode"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"pawl/llm"
-	"pawl/run"
+	"pawl/llm/wire"
 )
 
 // Wire is the name of this wire format.
@@ -43,10 +39,6 @@ const Wire = "anthropic"
 
 // DefaultBaseURL is the address of Anthropic itself.
 const DefaultBaseURL = "https://api.anthropic.com"
-
-// DefaultIdleTimeout is how long a stream may be without a byte. The API sends
-// a ping every few seconds while a model thinks.
-const DefaultIdleTimeout = 90 * time.Second
 
 // DefaultMaxTokens bounds an answer when the request does not: what every model
 // since Claude Opus 4, whose limit it is, accepts. Figures: the models overview on
@@ -64,206 +56,69 @@ type Options struct {
 	// HTTPClient is used as it is but for redirects, which are never followed:
 	// they would carry the key to another host. Nil: one shared by all providers.
 	HTTPClient  *http.Client
-	IdleTimeout time.Duration // 0: DefaultIdleTimeout
+	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout; the API pings every few seconds while a model thinks
 	Version     string        // the anthropic-version header; empty: 2023-06-01
 }
 
 // A Provider answers requests over the Anthropic wire. It is safe for concurrent use.
 type Provider struct {
-	client  sdk.Client
-	address string // of the API, as told to people: no path, no credentials
-	key     string // to keep it out of messages
-	idle    time.Duration
-	wrong   error // with the options; told on the first request
+	sdk  sdk.Client
+	wire *wire.Client
 }
 
 // New returns a provider. It does not touch the network; options that cannot
 // work are told by the first request.
 func New(o Options) *Provider {
-	p := &Provider{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout}
-	if p.idle <= 0 {
-		p.idle = DefaultIdleTimeout
-	}
 	base := strings.TrimSpace(o.BaseURL)
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
-	u, err := url.Parse(base)
-	switch {
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		p.wrong = &llm.Error{Kind: run.ErrInvalid, Message: "the provider's base URL is not an address like " + DefaultBaseURL}
-		return p
-	case strings.ContainsFunc(p.key, unicode.IsControl):
-		p.wrong = &llm.Error{Kind: run.ErrAuth, Message: "the key contains a line break or another control character; store it again"}
-		return p
-	}
-	p.address = u.Scheme + "://" + u.Host
-
-	client := o.HTTPClient
-	if client == nil {
-		client = sharedClient()
-	}
+	p := &Provider{wire: wire.New(wire.Options{
+		BaseURL: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), Example: DefaultBaseURL,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind, Resets: resets,
+	})}
 	version := o.Version
 	if version == "" {
 		version = defaultVersion
 	}
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
-		option.WithBaseURL(base + "/"),
+		option.WithBaseURL(p.wire.Base() + "/"),
 		option.WithMaxRetries(0),
-		option.WithHTTPClient(doer{noRedirects(client)}),
+		option.WithHTTPClient(p.wire.HTTP()),
 		option.WithHeader("anthropic-version", version),
 		option.WithHeader("Accept", "text/event-stream"),
 	}
-	if p.key != "" {
-		opts = append(opts, option.WithAPIKey(p.key))
+	if key := p.wire.Key(); key != "" {
+		opts = append(opts, option.WithAPIKey(key))
 	}
-	p.client = sdk.NewClient(opts...)
+	p.sdk = sdk.NewClient(opts...)
 	return p
 }
 
 // Wire names the wire format.
 func (p *Provider) Wire() string { return Wire }
 
-// errIdle is the cause of a request cancelled because nothing came.
-var errIdle = errors.New("idle")
-
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		broken := false
-		emit := func(d llm.Delta) bool {
-			broken = !yield(d, nil)
-			return !broken
+	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
+		body, err := requestBody(r)
+		if err != nil {
+			return nil, err
 		}
-		answer, err := p.stream(ctx, r, emit)
-		switch {
-		case broken: // the caller has gone; it gets nothing more
-		case err != nil:
-			yield(llm.Delta{}, err)
-		default:
-			yield(llm.Delta{Answer: answer}, nil)
+		var res *http.Response
+		err = p.sdk.Post(ctx, "v1/messages", nil, &res, option.WithRequestBody("application/json", body))
+		var status *sdk.Error
+		if errors.As(err, &status) {
+			var header http.Header
+			if status.Response != nil {
+				header = status.Response.Header
+			}
+			return nil, p.wire.Refusal(status.StatusCode, header, []byte(status.RawJSON()))
 		}
-	}
+		return res, err
+	}, assemble)
 }
 
-// stream sends r and returns the whole answer or an *llm.Error. When it returns,
-// the connection is closed or free for the next request.
-func (p *Provider) stream(parent context.Context, r llm.Request, emit func(llm.Delta) bool) (*llm.Answer, error) {
-	if p.wrong != nil {
-		return nil, p.wrong
-	}
-	body, err := requestBody(r)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	idle := time.AfterFunc(p.idle, func() { cancel(errIdle) })
-	defer idle.Stop()
-
-	var res *http.Response
-	err = p.client.Post(ctx, "v1/messages", nil, &res, option.WithRequestBody("application/json", body))
-	if err != nil {
-		return nil, p.explain(parent, ctx, err, false)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, p.statusError(res.StatusCode, res.Header, "")
-	}
-	answer, err := decode(&idleReader{r: res.Body, timer: idle, idle: p.idle}, emit)
-	if err != nil {
-		var e *llm.Error
-		if !errors.As(err, &e) {
-			return nil, err // the caller broke off
-		}
-		if parent.Err() != nil || ctx.Err() != nil {
-			return nil, p.explain(parent, ctx, err, e.Delivered)
-		}
-		e.Message = p.clean(e.Message)
-		return nil, e
-	}
-	return answer, nil
-}
-
-// explain turns a failure to get an answer into an *llm.Error.
-func (p *Provider) explain(parent, ctx context.Context, err error, delivered bool) *llm.Error {
-	var status *sdk.Error
-	switch {
-	case parent.Err() != nil:
-		return &llm.Error{Kind: run.ErrAborted, Delivered: delivered, Err: context.Cause(parent)}
-	case context.Cause(ctx) == errIdle:
-		return &llm.Error{Kind: run.ErrTimeout, Delivered: delivered,
-			Message: fmt.Sprintf("%s sent nothing for %s", p.address, p.idle)}
-	case errors.As(err, &status):
-		var header http.Header
-		if status.Response != nil {
-			header = status.Response.Header
-		}
-		return p.statusError(status.StatusCode, header, status.RawJSON())
-	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err // without the method and the address, which may carry credentials
-	}
-	return &llm.Error{Kind: run.ErrOverloaded, Delivered: delivered, Err: err,
-		Message: p.clean(fmt.Sprintf("cannot reach %s: %v", p.address, err))}
-}
-
-// clean bounds a message and takes the key out of it.
-func (p *Provider) clean(s string) string {
-	if p.key != "" {
-		s = strings.ReplaceAll(s, p.key, "[key]")
-	}
-	return bound(s, maxMessage)
-}
-
-// sharedClient is one for all providers, so that they share connections. HTTP/2
-// connections are pinged: otherwise one that a firewall forgot would swallow a
-// request, and each retry of it, for the whole idle time.
-var sharedClient = sync.OnceValue(func() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
-	return &http.Client{Transport: t}
-})
-
-func noRedirects(c *http.Client) *http.Client {
-	own := *c
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &own
-}
-
-// maxErrorBody is how much of an error's body is read; Anthropic's own are
-// below a kilobyte, a proxy's page can be longer.
-const maxErrorBody = 256 << 10
-
-// An idleReader restarts a timer for each read. The time its caller spends
-// between reads does not count: a slow viewer is not a silent provider.
-type idleReader struct {
-	r     io.Reader
-	timer *time.Timer
-	idle  time.Duration
-}
-
-func (r *idleReader) Read(p []byte) (int, error) {
-	r.timer.Reset(r.idle)
-	n, err := r.r.Read(p)
-	r.timer.Stop()
-	return n, err
-}
-
-// A doer sends requests for the SDK, which reads the body of an error whole:
-// one without an end would fill the memory.
-type doer struct{ client *http.Client }
-
-func (d doer) Do(req *http.Request) (*http.Response, error) {
-	res, err := d.client.Do(req)
-	if err == nil && res.StatusCode != http.StatusOK {
-		res.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(res.Body, maxErrorBody), res.Body}
-	}
-	return res, err
-}
+// Understand tells what a recorded stream is understood as.
+func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assemble, kind) }

@@ -1,14 +1,11 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 
+	"pawl/llm/wire"
 	"pawl/run"
 )
-
-// maxRaw bounds, in bytes, what is kept of a call's arguments that are none.
-const maxRaw = 2000
 
 // A wireBlock is a content block as a stream starts it.
 type wireBlock struct {
@@ -54,7 +51,7 @@ func (b *block) part() (run.Part, bool) {
 		return run.Part{Type: run.ThinkingPart, Text: string(b.text), Signature: b.signature, Wire: Wire},
 			len(b.text) > 0 || b.signature != ""
 	case "tool_use":
-		return run.Part{Type: run.CallPart, Call: b.call()}, true
+		return run.Part{Type: run.CallPart, Call: wire.Call(b.id, b.name, b.arguments(), b.open)}, true
 	}
 	if b.open {
 		return run.Part{}, false
@@ -63,40 +60,12 @@ func (b *block) part() (run.Part, bool) {
 	return run.Part{Type: run.OpaquePart, Wire: Wire, Raw: string(raw)}, ok
 }
 
-func (b *block) nothing() bool { return len(b.input) == 0 && b.given == nil }
-
-// arguments returns what came as arguments; nothing at all means {}.
-func (b *block) arguments() []byte {
-	switch {
-	case len(b.input) > 0:
-		return bytes.TrimSpace(b.input)
-	case b.given != nil:
-		return b.given
+// arguments returns what came as a call's arguments.
+func (b *block) arguments() string {
+	if len(b.input) > 0 {
+		return string(b.input)
 	}
-	return []byte("{}")
-}
-
-// call returns the block as a call, with the first thing wrong with it.
-func (b *block) call() *run.Call {
-	c := &run.Call{ProviderID: b.id, Tool: b.name, Arguments: string(b.arguments())}
-	switch {
-	case b.open:
-		b.spoil(c, run.FaultCut)
-	case !isObject(c.Arguments):
-		b.spoil(c, run.FaultNotJSON)
-	case b.name == "":
-		b.spoil(c, run.FaultEmpty)
-	}
-	return c
-}
-
-// spoil makes c one that never runs.
-func (b *block) spoil(c *run.Call, f run.Fault) {
-	raw := b.arguments()
-	if b.nothing() {
-		raw = nil
-	}
-	c.Fault, c.Arguments, c.Raw = f, "{}", prefix(string(raw), maxRaw)
+	return string(b.given)
 }
 
 // whole returns a block that means nothing to us as it has to go back: as its

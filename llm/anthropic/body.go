@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pawl/llm"
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
@@ -28,12 +29,40 @@ const cacheMark = `"cache_control":{"type":"ephemeral"}`
 // tools" (github.com/anthropics/anthropic-sdk-python issue 494, read 2026-11-20).
 const noTools = `,"tools":[{"name":"none","description":"No tool can be called now.","input_schema":{"type":"object"}}],"tool_choice":{"type":"none"}`
 
+// lookBack reports whether a conversation has calls. Words may contain the same;
+// then a request has one tool too many.
+func lookBack(messages []llm.Message) bool {
+	for _, m := range messages {
+		if bytes.Contains(m.Body, []byte(`"type":"tool_use"`)) || bytes.Contains(m.Body, []byte(`"type":"tool_result"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// EncodeTool returns t as the API wants it.
+func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
+	schema := t.Schema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	return wire.JSON(wireTool{t.Name, t.Description, schema})
+}
+
+// EncodeOutput returns a schema as the API wants it.
+func (p *Provider) EncodeOutput(schema json.RawMessage) (json.RawMessage, error) {
+	return schema, nil
+}
+
 // requestBody splices the body of a request from encoded messages. What is stable
 // stands first. Thinking is left at the model's own default.
 func requestBody(r llm.Request) ([]byte, error) {
-	size, calls := 4096+len(r.System), false
+	size := 4096 + len(r.System)
 	for _, m := range r.Messages {
 		size += len(m.Body) + 40
+	}
+	for _, t := range r.Tools {
+		size += len(t) + 1
 	}
 	var buf bytes.Buffer
 	buf.Grow(size)
@@ -43,37 +72,25 @@ func requestBody(r llm.Request) ([]byte, error) {
 	}
 	model, _ := json.Marshal(r.Model) // a string can always be encoded
 	fmt.Fprintf(&buf, `{"model":%s,"max_tokens":%d,"stream":true,%s`, model, maxTokens, cacheMark)
-	if !blank(r.System) {
+	if !wire.Blank(r.System) {
 		system, _ := json.Marshal(r.System)
 		fmt.Fprintf(&buf, `,"system":[{"type":"text","text":%s,%s}]`, system, cacheMark)
 	}
 	for i, t := range r.Tools {
-		schema := t.Schema
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object"}`)
-		}
-		tool, err := json.Marshal(wireTool{t.Name, t.Description, schema})
-		if err != nil {
-			return nil, &llm.Error{Kind: run.ErrInvalid, Err: err,
-				Message: fmt.Sprintf("the schema of tool %q is not JSON; take the tool out or mend it", t.Name)}
-		}
-		if i == 0 {
-			buf.WriteString(`,"tools":[`)
-		} else {
-			buf.WriteByte(',')
-		}
-		buf.Write(tool)
+		buf.WriteString(map[bool]string{true: `,"tools":[`, false: ","}[i == 0])
+		buf.Write(t)
 	}
-	if len(r.Tools) > 0 {
+	switch {
+	case len(r.Tools) > 0:
 		buf.WriteByte(']')
-	} else {
-		for _, m := range r.Messages {
-			// Words may contain this too; then a request has one tool too many.
-			calls = calls || bytes.Contains(m.Body, []byte(`"type":"tool_use"`)) || bytes.Contains(m.Body, []byte(`"type":"tool_result"`))
+		if r.NoCalls {
+			buf.WriteString(`,"tool_choice":{"type":"none"}`)
 		}
-		if calls {
-			buf.WriteString(noTools)
-		}
+	case lookBack(r.Messages):
+		buf.WriteString(noTools)
+	}
+	if r.Output != nil {
+		fmt.Fprintf(&buf, `,"output_config":{"format":{"type":"json_schema","schema":%s}}`, r.Output)
 	}
 	buf.WriteString(`,"messages":[`)
 	role := run.Role("")

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"pawl/llm"
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
@@ -24,90 +24,30 @@ type event struct {
 	Usage        wireUsage       `json:"usage"`
 }
 
-// errGone ends a decode that nobody listens to; it is never shown.
-var errGone = errors.New("nobody listens any more")
-
-// decode reads a stream and returns its answer. Deltas go to emit as they come;
-// when emit returns false, decode stops with errGone. Any other error is an
-// *llm.Error. An answer is whole: message_stop came, or the stream ended after a
-// stop reason.
-func decode(r io.Reader, emit func(llm.Delta) bool) (*llm.Answer, error) {
-	d := decoder{emit: emit, blocks: map[int]*block{}}
-	events := events{lines: lineReader{r: r}}
-	for !d.done {
-		name, data, err := events.next()
-		if err == nil {
-			err = d.take(name, data)
-		}
-		if err == errGone {
-			return nil, err
-		}
-		var e *llm.Error
-		if errors.As(err, &e) {
-			e.Delivered = d.delivered
-			return nil, e
-		}
-		if err != nil {
-			if d.stopped {
-				break // what is missing is the end mark alone
-			}
-			return nil, d.ended(err, &events.lines)
-		}
-	}
-	return d.answer(), nil
-}
-
-// ended says why a stream that ended with err was no answer.
-func (d *decoder) ended(err error, lines *lineReader) *llm.Error {
-	e := &llm.Error{Kind: run.ErrBrokenStream, Delivered: d.delivered, Err: err}
-	switch {
-	case errors.Is(err, errTooBig):
-		// Trying again would bring as much.
-		e.Kind = run.ErrInvalid
-		e.Message = fmt.Sprintf("the answer did not end within %d MB, more than any model says: is the server in order?", maxStream>>20)
-		return e
-	case err != io.EOF:
-		e.Message = fmt.Sprintf("the answer broke off: %v", err)
-	case d.any:
-		e.Message = "the answer broke off: the stream ended without its end mark"
-	case lines.total == 0:
-		e.Message = "the answer was empty"
-	default:
-		e.Message = "the answer broke off before it began"
-	}
-	if d.any || !lines.foreign() {
-		return e
-	}
-	if said := parseError(lines.head); said.Message != "" {
-		e.Kind, e.Message = kindOfType(said), said.Message
-		return e
-	}
-	// Trying again would bring the same page.
-	e.Kind = run.ErrInvalid
-	e.Message = fmt.Sprintf("the answer is no event stream but begins with %q: is the base URL that of a Messages API, and is there a proxy in between?",
-		prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80))
-	return e
-}
-
 // A decoder puts an answer together from events.
 type decoder struct {
-	emit      func(llm.Delta) bool
-	blocks    map[int]*block
-	order     []*block
-	model     string
-	usage     usage
-	stop      run.StopReason
-	any       bool // there was an event
-	delivered bool // something was emitted
-	stopped   bool // a stop reason came
-	done      bool // message_stop came
+	say     func(llm.Delta) error
+	blocks  map[int]*block
+	order   []*block
+	model   string
+	usage   usage
+	stop    run.StopReason
+	stopped bool // a stop reason came
+	done    bool // message_stop came
 }
 
-// take takes one event in.
-func (d *decoder) take(name string, data []byte) error {
-	if len(bytes.TrimSpace(data)) == 0 || string(data) == "[DONE]" {
-		return nil
-	}
+func assemble(say func(llm.Delta) error) wire.Assembler {
+	return &decoder{say: say, blocks: map[int]*block{}}
+}
+
+// Done reports whether message_stop came.
+func (d *decoder) Done() bool { return d.done }
+
+// Whole reports whether a stop reason came.
+func (d *decoder) Whole() bool { return d.stopped }
+
+// Take takes one event in.
+func (d *decoder) Take(name string, data []byte) error {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		var oddField *json.UnmarshalTypeError
@@ -120,7 +60,6 @@ func (d *decoder) take(name string, data []byte) error {
 			return fmt.Errorf("an event is not what it should be: %w", err)
 		}
 	}
-	d.any = true
 	if e.Type == "" {
 		e.Type = name
 	}
@@ -150,11 +89,11 @@ func (d *decoder) take(name string, data []byte) error {
 	case "message_stop":
 		d.done = true
 	case "error":
-		said := parseError(data)
+		said := wire.ParseError(data)
 		if said.Message == "" {
 			said.Message = "an error without words"
 		}
-		return &llm.Error{Kind: kindOfType(said), Message: said.Message}
+		return &llm.Error{Kind: kind(0, said), Message: said.Message}
 	}
 	return nil // ping, and whatever is invented next
 }
@@ -165,15 +104,7 @@ func known(eventType string) bool {
 	case "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop", "":
 		return true
 	}
-	return false // an error's fields are read with parseError
-}
-
-func (d *decoder) say(delta llm.Delta) error {
-	d.delivered = true
-	if !d.emit(delta) {
-		return errGone
-	}
-	return nil
+	return false // an error's fields are read with wire.ParseError
 }
 
 // start opens a block. A second start of a block is a repeated event.
@@ -262,22 +193,18 @@ func (d *decoder) close(index int) error {
 	return nil
 }
 
-// answer returns the message. At the end of its tokens a model may have been
-// inside a call although the block was closed: the last one counts as cut unless
-// its arguments are there and whole.
-func (d *decoder) answer() *llm.Answer {
+// Answer returns the message.
+func (d *decoder) Answer() *llm.Answer {
 	a := &llm.Answer{Stop: d.stop, Model: d.model, Usage: d.usage.Usage}
 	for i, b := range d.order {
 		part, ok := b.part()
 		if !ok {
 			continue
 		}
-		if part.Type == run.CallPart && d.stop == run.StopMaxTokens && i == len(d.order)-1 {
-			if b.nothing() || part.Call.Fault == run.FaultNotJSON {
-				b.spoil(part.Call, run.FaultCut)
-			}
-		}
 		a.Parts = append(a.Parts, part)
+		if part.Type == run.CallPart && d.stop == run.StopMaxTokens && i == len(d.order)-1 {
+			wire.CutAtLimit(a.Parts, b.arguments())
+		}
 	}
 	return a
 }

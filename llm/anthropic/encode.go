@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
@@ -82,7 +83,7 @@ func sendable(parts []run.Part) []run.Part {
 	for _, part := range parts {
 		switch part.Type {
 		case run.TextPart:
-			if blank(part.Text) {
+			if wire.Blank(part.Text) {
 				continue
 			}
 		case run.ThinkingPart:
@@ -90,7 +91,7 @@ func sendable(parts []run.Part) []run.Part {
 				continue
 			}
 		case run.OpaquePart:
-			if part.Wire != Wire || !isObject(part.Raw) {
+			if part.Wire != Wire || !wire.IsObject(part.Raw) {
 				continue
 			}
 		case run.CallPart:
@@ -150,10 +151,10 @@ func (b *blocks) addAssistant(part run.Part) {
 		b.buf.WriteString(part.Raw) // byte for byte
 	case run.CallPart:
 		arguments := part.Call.Arguments
-		if !isObject(arguments) {
+		if !wire.IsObject(arguments) {
 			arguments = "{}"
 		}
-		b.add(toolUseBlock{"tool_use", part.Call.ID, toolName(part.Call.Tool), json.RawMessage(arguments)})
+		b.add(toolUseBlock{"tool_use", part.Call.ID, wire.ToolName(part.Call.Tool), json.RawMessage(arguments)})
 	}
 }
 
@@ -172,7 +173,7 @@ func (b *blocks) array() (json.RawMessage, error) {
 // wire, nil for one that is not sent.
 func userBlock(part run.Part) any {
 	switch {
-	case part.Type == run.TextPart && !blank(part.Text):
+	case part.Type == run.TextPart && !wire.Blank(part.Text):
 		return textBlock{"text", part.Text}
 	case part.Type == run.ImagePart && part.Image != nil:
 		switch part.Image.MediaType {
@@ -199,30 +200,6 @@ func toolResult(r run.Result) toolResultBlock {
 		block.Content = []any{textBlock{"text", "The call failed without a message."}}
 	}
 	return block
-}
-
-// toolName returns name as the API accepts it in a call. Only a call that named
-// no tool of ours, and so was never run, is changed by it.
-func toolName(name string) string {
-	if name == "" {
-		return "no_name"
-	}
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	return clean[:min(len(clean), 64)]
-}
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// isObject reports whether s is one JSON object.
-func isObject(s string) bool {
-	s = strings.TrimLeft(s, " \t\r\n")
-	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
 }
 
 func isRedacted(raw string) bool {

@@ -1,92 +1,24 @@
 package anthropic
 
 import (
-	"encoding/json"
-	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"pawl/llm"
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
-// maxMessage bounds, in bytes, what is kept of a provider's words.
-const maxMessage = 500
-
-// maxWait bounds the wait that a provider can ask for: more is a mistake of units.
-const maxWait = 24 * time.Hour
-
-// An apiError is what the API says of an error, in a body or in a stream.
-type apiError struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-// statusError returns the error for a response with a status other than 200.
-func (p *Provider) statusError(status int, header http.Header, body string) *llm.Error {
-	said := parseError([]byte(body))
-	message := said.Message
-	switch {
-	case message != "":
-	case status >= 300 && status < 400:
-		message = fmt.Sprintf("%s redirects to another address; set that as the provider's base URL", p.address)
-	case strings.TrimSpace(body) != "":
-		message = fmt.Sprintf("%s answered %s: %s", p.address, statusText(status), strings.Join(strings.Fields(body), " "))
-	default:
-		message = fmt.Sprintf("%s answered %s", p.address, statusText(status))
+// kind decides what a refusal means: by status; among the 400s by the words,
+// because one type, invalid_request_error, stands for too much; inside a stream, by
+// type. platform.claude.com/docs/en/api/errors, read 2026-11-20.
+func kind(status int, said wire.Said) run.ErrorKind {
+	if k, ok := wire.KindOfStatus(status); ok {
+		return k
 	}
-	return &llm.Error{Kind: kindOfStatus(status, said), Status: status, Wait: wait(header, time.Now()), Message: p.clean(message)}
-}
-
-func statusText(status int) string {
-	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
-}
-
-// parseError reads {"type":"error","error":{"type":…,"message":…}}; some gateways
-// send {"error":"…"} or {"message":"…"}.
-func parseError(body []byte) apiError {
-	var envelope struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
+	if status != 0 {
+		return kindOfWords(said.Message)
 	}
-	if json.Unmarshal(body, &envelope) != nil {
-		return apiError{}
-	}
-	var e apiError
-	if json.Unmarshal(envelope.Error, &e) != nil {
-		_ = json.Unmarshal(envelope.Error, &e.Message) // neither: no message
-	}
-	if e.Message == "" {
-		e.Message = envelope.Message
-	}
-	return e
-}
-
-// kindOfStatus decides by status; the words decide only among the 400s, where
-// one type, invalid_request_error, stands for too much.
-// platform.claude.com/docs/en/api/errors, read 2026-11-20.
-func kindOfStatus(status int, said apiError) run.ErrorKind {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return run.ErrAuth
-	case status == http.StatusRequestEntityTooLarge:
-		return run.ErrTooLong
-	case status == http.StatusTooManyRequests:
-		return run.ErrRateLimited
-	case status == http.StatusRequestTimeout:
-		return run.ErrTimeout
-	case status >= 500:
-		return run.ErrOverloaded // 529 is Anthropic's own for it
-	}
-	return kindOfWords(said.Message)
-}
-
-// kindOfType decides where there is no status: inside a stream.
-func kindOfType(said apiError) run.ErrorKind {
 	switch said.Type {
 	case "authentication_error", "permission_error":
 		return run.ErrAuth
@@ -119,22 +51,8 @@ func kindOfWords(message string) run.ErrorKind {
 	return run.ErrInvalid
 }
 
-// wait returns how long the provider asks us to wait: retry-after-ms, retry-after
-// in seconds or as a date, or else the latest reset among the limits that are
-// spent. Dates are compared with the server's own clock where it tells it.
-func wait(h http.Header, now time.Time) time.Duration {
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	if d, ok := number(h.Get("retry-after-ms"), time.Millisecond); ok {
-		return d
-	}
-	if d, ok := number(h.Get("retry-after"), time.Second); ok {
-		return d
-	}
-	if at, err := http.ParseTime(h.Get("retry-after")); err == nil {
-		return clamp(at.Sub(now))
-	}
+// resets returns when the latest of the limits that are spent is filled up again.
+func resets(h http.Header, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, limit := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
 		name := "anthropic-ratelimit-" + limit
@@ -142,39 +60,8 @@ func wait(h http.Header, now time.Time) time.Duration {
 			continue
 		}
 		if at, err := time.Parse(time.RFC3339, h.Get(name+"-reset")); err == nil {
-			longest = max(longest, clamp(at.Sub(now)))
+			longest = max(longest, at.Sub(now))
 		}
 	}
 	return longest
-}
-
-func number(s string, unit time.Duration) (time.Duration, bool) {
-	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || math.IsNaN(f) {
-		return 0, false
-	}
-	f = min(max(f*float64(unit), 0), float64(maxWait))
-	return time.Duration(f), true
-}
-
-func clamp(d time.Duration) time.Duration { return min(max(d, 0), maxWait) }
-
-// bound returns at most n bytes of s, marked where it was cut.
-func bound(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const mark = "…"
-	return prefix(s, n-len(mark)) + mark
-}
-
-// prefix returns at most n bytes of s, whole characters.
-func prefix(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

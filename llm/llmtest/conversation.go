@@ -89,6 +89,36 @@ func conversations(t *testing.T, w Wire) {
 		}
 	})
 
+	t.Run("a request may show its tools and want no call", func(t *testing.T) {
+		t.Parallel()
+		p, _ := w.start(t, `{"when":{"tools":false},"text":"What I did."}`, never)
+		c := &Talk{}
+		c.User(run.Text("Hello."))
+		calls := c.Assistant([]run.Part{call("list", "{}")})
+		c.User(Result(calls[0].ID, "a.go", false), run.Text("Sum up."))
+		r := Request(t, p, c.Messages...)
+		r.NoCalls = true
+		if h := Listen(t.Context(), t, p, r); h.Text != "What I did." {
+			t.Errorf("got %+v", h)
+		}
+	})
+
+	t.Run("an answer by schema is asked for", func(t *testing.T) {
+		t.Parallel()
+		p, _ := w.start(t, `{"text":"{\"n\": 1}"}`, never)
+		c := &Talk{}
+		c.User(run.Text("How many?"))
+		r := Request(t, p, c.Messages...)
+		var err error
+		r.Output, err = p.EncodeOutput([]byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":0}},"required":["n"],"additionalProperties":false}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := Listen(t.Context(), t, p, r); h.Text != `{"n": 1}` {
+			t.Errorf("got %+v", h)
+		}
+	})
+
 	t.Run("what was sent once is read from the cache", func(t *testing.T) {
 		t.Parallel()
 		p, s := w.start(t, `{"text":"One.","calls":[{"tool":"list"}]}`+"\n"+`{"text":"Two."}`, never)

@@ -113,15 +113,20 @@ func Listen(ctx context.Context, t testing.TB, p llm.Provider, r llm.Request) He
 // Request encodes a conversation for p, with three tools on offer.
 func Request(t testing.TB, p llm.Provider, conversation ...run.Message) llm.Request {
 	t.Helper()
-	messages, err := llm.NewEncoder(p).Messages(conversation)
+	messages, err := llm.NewEncoder(p, llm.Names{}).Messages(conversation)
 	if err != nil {
 		t.Fatalf("encoding: %v", err)
 	}
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)
-	return llm.Request{
-		Model: "test-model", System: "You are tested.", Messages: messages, MaxTokens: 1000,
-		Tools: []llm.Tool{{Name: "list", Schema: schema}, {Name: "read", Description: "Reads <a> file.", Schema: schema}, {Name: "write", Schema: schema}},
+	r := llm.Request{Model: "test-model", System: "You are tested.", Messages: messages, MaxTokens: 1000}
+	for _, tool := range []llm.Tool{{Name: "list", Schema: schema}, {Name: "read", Description: "Reads <a> file.", Schema: schema}, {Name: "write", Schema: schema}} {
+		encoded, err := p.EncodeTool(tool)
+		if err != nil {
+			t.Fatalf("encoding the tool %s: %v", tool.Name, err)
+		}
+		r.Tools = append(r.Tools, encoded)
 	}
+	return r
 }
 
 // A Talk is a conversation that grows, with the ids that a run would give.

@@ -1,106 +1,33 @@
 package script
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"pawl/run"
 )
 
-// maxRequest bounds the body of a request; the API's own limit is 32 MB
-// (platform.claude.com/docs/en/api/errors, read 2026-11-20).
-const maxRequest = 32 << 20
+// anthropic is the format of the Messages API.
+type anthropic struct{}
 
-// serveAnthropic answers POST /v1/messages.
-func (s *Server) serveAnthropic(w http.ResponseWriter, r *http.Request) {
-	got := Request{At: time.Now(), Header: r.Header.Clone(), Reply: -1}
-	refuse := func(e Error) {
-		got.Status, got.Wrong = e.Status, e.Message
-		s.keep(got)
-		e.writeAnthropic(w)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	got.Body = body
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		refuse(Error{Status: 413, Message: "Request exceeds the maximum size"})
-		return
-	case err != nil:
-		return // the client went away while it sent
-	case r.Method != http.MethodPost:
-		refuse(Error{Status: 405, Type: "invalid_request_error", Message: "Method Not Allowed"})
-		return
-	case r.Header.Get("x-api-key") == "":
-		refuse(Error{Status: 401, Message: "x-api-key header is required"})
-		return
+func (anthropic) check(r *http.Request, body []byte) (asked, error) {
+	if r.Header.Get("x-api-key") == "" {
+		return asked{}, Error{Status: 401, Message: "x-api-key header is required"}
 	}
 	request, err := checkAnthropic(r.Header, body)
 	if err != nil {
-		refuse(Error{Status: 400, Message: err.Error()})
-		return
+		return asked{}, err
 	}
-	reply, place, err := s.player.Next(request.conversation())
-	if err != nil {
-		refuse(Error{Status: 400, Message: err.Error()})
-		return
-	}
-	got.Reply, got.Status = place, http.StatusOK
-	if reply.Error != nil && reply.Error.Status > 200 {
-		got.Status = reply.Error.Status
-	}
-	s.keep(got)
-
-	if !pause(r.Context(), time.Duration(reply.DelayMS)*time.Millisecond) {
-		s.noteLeft()
-		return
-	}
-	switch {
-	case got.Status != http.StatusOK:
-		reply.Error.writeAnthropic(w)
-	case reply.Body != "":
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, reply.Body)
-	default:
-		usage := reply.Usage
-		if usage == nil {
-			usage = s.guess(request, reply)
-		}
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		stream := &anthropicStream{ctx: r.Context(), w: w, split: reply.Split}
-		err := stream.play(reply, place, request.Model, *usage)
-		if errors.Is(err, errClientLeft) {
-			s.noteLeft()
-		}
-		if reply.Cut == "reset" {
-			panic(http.ErrAbortHandler) // how a handler resets its connection
-		}
-	}
+	return asked{request.conversation(), request.Model, request.pieces(), request.caches()}, nil
 }
 
-// guess returns what a request costs: four bytes to a token.
-func (s *Server) guess(request *anthropicRequest, reply Reply) *Usage {
-	const perToken = 4
-	pieces := request.pieces()
-	u := Usage{Output: int64(len(reply.Thinking)+len(reply.Text))/perToken + 1}
-	for _, c := range reply.Calls {
-		u.Output += int64(len(c.text())) / perToken
-	}
-	if request.caches() {
-		read, written := s.cache(pieces)
-		u.Input, u.CacheRead, u.CacheWrite = 1, read/perToken, written/perToken
-		return &u
-	}
-	for _, piece := range pieces {
-		u.Input += int64(len(piece)) / perToken
-	}
-	return &u
+func (anthropic) refuse(w http.ResponseWriter, e Error) {
+	refuseJSON(w, e, e.bodyAnthropic())
+}
+
+func (anthropic) play(s *sse, r Reply, place int, model string, usage Usage) error {
+	return (&anthropicStream{sse: s}).play(r, place, model, usage)
 }
 
 // words returns an error's type and message as Anthropic has them.
@@ -134,51 +61,16 @@ func (e Error) bodyAnthropic() object {
 	return object{"type": "error", "error": object{"type": kind, "message": message}}
 }
 
-func (e Error) writeAnthropic(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	if e.RetryAfter > 0 {
-		w.Header().Set("retry-after", strconv.FormatFloat(e.RetryAfter, 'f', -1, 64))
-	}
-	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(e.bodyAnthropic()) // whom it fails to reach has gone
-}
-
 // An anthropicStream writes a reply as server-sent events.
 type anthropicStream struct {
-	ctx   context.Context
-	w     http.ResponseWriter
-	split int
+	*sse
 	index int
 }
 
-type object = map[string]any
-
 // event writes one event.
 func (s *anthropicStream) event(kind string, fields object) error {
-	if s.ctx.Err() != nil {
-		return errClientLeft
-	}
 	fields["type"] = kind
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	text := fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kind, data)
-	size := s.split
-	if size <= 0 {
-		size = len(text)
-	}
-	for len(text) > 0 {
-		n := min(size, len(text))
-		if _, err := s.w.Write(text[:n]); err != nil {
-			return errClientLeft
-		}
-		text = text[n:]
-		if err := http.NewResponseController(s.w).Flush(); err != nil {
-			return errClientLeft
-		}
-	}
-	return nil
+	return s.send(kind, fields)
 }
 
 // play writes the whole reply or as much of it as the script wants. When it

@@ -24,6 +24,12 @@ type (
 		Tools        []json.RawMessage  `json:"tools"`
 		ToolChoice   toolChoice         `json:"tool_choice"`
 		Messages     []anthropicMessage `json:"messages"`
+		OutputConfig *struct {
+			Format struct {
+				Type   string          `json:"type"`
+				Schema json.RawMessage `json:"schema"`
+			} `json:"format"`
+		} `json:"output_config"`
 
 		system string
 	}
@@ -77,6 +83,8 @@ func checkAnthropic(h http.Header, body []byte) (*anthropicRequest, error) {
 		return nil, fmt.Errorf("max_tokens: Input should be greater than or equal to 1")
 	case !r.Stream:
 		return nil, fmt.Errorf("stream: this server only streams")
+	case r.OutputConfig != nil && (r.OutputConfig.Format.Type != "json_schema" || !json.Valid(r.OutputConfig.Format.Schema)):
+		return nil, fmt.Errorf("output_config.format: Input should be a JSON schema of type 'json_schema'")
 	case len(r.Messages) == 0:
 		return nil, fmt.Errorf("messages: at least one message is required")
 	}

@@ -64,6 +64,12 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	return json.Marshal(seen)
 }
 
+// EncodeTool returns t as JSON; a script looks only at whether there are tools.
+func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) { return json.Marshal(t) }
+
+// EncodeOutput returns the schema: what a script says is its author's.
+func (p *Provider) EncodeOutput(schema json.RawMessage) (json.RawMessage, error) { return schema, nil }
+
 // Stream plays the reply to r; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
@@ -85,7 +91,7 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 }
 
 func (p *Provider) reply(r llm.Request) (Reply, error) {
-	c := Conversation{System: r.System, Tools: len(r.Tools) > 0}
+	c := Conversation{System: r.System, Tools: len(r.Tools) > 0 && !r.NoCalls}
 	for _, m := range r.Messages {
 		var seen Message
 		if len(m.Body) == 0 {

@@ -33,6 +33,7 @@ type Server struct {
 // A Request is one that a server got.
 type Request struct {
 	At     time.Time
+	Path   string
 	Header http.Header
 	Body   []byte
 	Status int    // of the answer
@@ -74,11 +75,15 @@ func (s *Server) Left() <-chan struct{} { return s.left }
 
 // ServeHTTP answers a request in the wire format of its path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/v1/messages" {
+	var f format
+	switch r.URL.Path {
+	case "/v1/messages":
+		f = anthropic{}
+	default:
 		http.NotFound(w, r)
 		return
 	}
-	s.serveAnthropic(w, r)
+	s.serve(f, w, r)
 }
 
 func (s *Server) keep(r Request) {

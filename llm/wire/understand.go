@@ -1,4 +1,4 @@
-package anthropic
+package wire
 
 import (
 	"encoding/json"
@@ -40,14 +40,14 @@ type UnderstoodUsage struct {
 // Understand decodes a recorded stream, the body of one response, with the code
 // that decodes a live one. Of a stream that ends in an error it tells the kind and
 // the text and thinking that had come; calls it tells only of a whole answer.
-func Understand(r io.Reader) Understood {
+func Understand(r io.Reader, assemble func(say func(llm.Delta) error) Assembler, kind func(status int, said Said) run.ErrorKind) Understood {
 	u := Understood{Calls: []UnderstoodCall{}}
 	var text, thinking strings.Builder
-	answer, err := decode(r, func(d llm.Delta) bool {
+	answer, err := Decode(r, func(d llm.Delta) bool {
 		text.WriteString(d.Text)
 		thinking.WriteString(d.Thinking)
 		return true
-	})
+	}, assemble, kind)
 	u.Text, u.Thinking = text.String(), thinking.String()
 	if err != nil {
 		var e *llm.Error

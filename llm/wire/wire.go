@@ -1,0 +1,251 @@
+// Package wire is what the wire formats that are HTTP and server-sent events have
+// in common: one request sent and watched over, its answer put together from
+// events, and every way in which that fails told as an [llm.Error].
+//
+// It knows no format: which events there are, how a request looks, and which
+// words of a provider mean which kind of error is each format's own.
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"pawl/llm"
+	"pawl/run"
+)
+
+// DefaultIdleTimeout is how long a stream may be without a byte.
+const DefaultIdleTimeout = 90 * time.Second
+
+// Options say where and how to reach a provider.
+type Options struct {
+	// BaseURL is the address that paths are added to; with or without a slash at
+	// its end.
+	BaseURL string
+	Example string // an address as it should be, for the error about one that is none
+	Key     string // to keep it out of messages; sending it is the format's own
+	// HTTPClient is used as it is but for redirects, which are never followed:
+	// they would carry the key to another host. Nil: one shared by all providers.
+	HTTPClient  *http.Client
+	IdleTimeout time.Duration // 0: DefaultIdleTimeout
+	// Kind decides what a refusal means, from its status (0: an error inside a
+	// stream) and the provider's words.
+	Kind func(status int, said Said) run.ErrorKind
+	// Resets are the headers that tell when a limit that is spent is filled up
+	// again, for providers that send no retry-after.
+	Resets func(h http.Header, now time.Time) time.Duration
+}
+
+// A Client reaches one provider. It is safe for concurrent use.
+type Client struct {
+	base    string
+	address string // of the provider, as told to people: no path, no credentials
+	key     string
+	http    *http.Client
+	idle    time.Duration
+	kind    func(int, Said) run.ErrorKind
+	resets  func(http.Header, time.Time) time.Duration
+	wrong   error // with the options; told on the first request
+}
+
+// New returns a client. It does not touch the network; options that cannot work
+// are told by the first request.
+func New(o Options) *Client {
+	c := &Client{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout, kind: o.Kind, resets: o.Resets}
+	if c.idle <= 0 {
+		c.idle = DefaultIdleTimeout
+	}
+	c.base = strings.TrimRight(strings.TrimSpace(o.BaseURL), "/")
+	u, err := url.Parse(c.base)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		c.wrong = &llm.Error{Kind: run.ErrInvalid, Message: "the provider's base URL is not an address like " + o.Example}
+		return c
+	case strings.ContainsFunc(c.key, unicode.IsControl):
+		c.wrong = &llm.Error{Kind: run.ErrAuth, Message: "the key contains a line break or another control character; store it again"}
+		return c
+	}
+	c.address = u.Scheme + "://" + u.Host
+	client := o.HTTPClient
+	if client == nil {
+		client = sharedClient()
+	}
+	c.http = noRedirects(client)
+	return c
+}
+
+// Base returns the address that paths are added to, without a slash at its end.
+func (c *Client) Base() string { return c.base }
+
+// Key returns the key without white space around it.
+func (c *Client) Key() string { return c.key }
+
+// HTTP returns what sends requests, for a format that does not use [Client.Post].
+// It follows no redirects and bounds the bodies of errors.
+func (c *Client) HTTP() interface {
+	Do(*http.Request) (*http.Response, error)
+} {
+	return doer{c.http}
+}
+
+// Post sends a JSON body to a path below the base address.
+func (c *Client) Post(ctx context.Context, path string, header http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	return c.HTTP().Do(req)
+}
+
+// errIdle is the cause of a request cancelled because nothing came.
+var errIdle = errors.New("idle")
+
+// Stream sends a request and yields its answer as it arrives, as
+// [llm.Provider.Stream] has to. send sends it; assemble makes what puts the answer
+// together, which says what there is to show with say and stops when that fails.
+func (c *Client) Stream(parent context.Context, send func(context.Context) (*http.Response, error), assemble func(say func(llm.Delta) error) Assembler) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		broken := false
+		emit := func(d llm.Delta) bool {
+			broken = !yield(d, nil)
+			return !broken
+		}
+		answer, err := c.stream(parent, send, assemble, emit)
+		switch {
+		case broken: // the caller has gone; it gets nothing more
+		case err != nil:
+			yield(llm.Delta{}, err)
+		default:
+			yield(llm.Delta{Answer: answer}, nil)
+		}
+	}
+}
+
+// stream returns the whole answer or an *llm.Error. When it returns, the connection
+// is closed or free for the next request.
+func (c *Client) stream(parent context.Context, send func(context.Context) (*http.Response, error), assemble func(func(llm.Delta) error) Assembler, emit func(llm.Delta) bool) (*llm.Answer, error) {
+	if c.wrong != nil {
+		return nil, c.wrong
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	idle := time.AfterFunc(c.idle, func() { cancel(errIdle) })
+	defer idle.Stop()
+
+	res, err := send(ctx)
+	if err != nil {
+		return nil, c.explain(parent, ctx, err, false)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+		if err != nil && (parent.Err() != nil || ctx.Err() != nil) {
+			return nil, c.explain(parent, ctx, err, false)
+		}
+		return nil, c.Refusal(res.StatusCode, res.Header, body)
+	}
+	answer, err := Decode(&idleReader{r: res.Body, timer: idle, idle: c.idle}, emit, assemble, c.kind)
+	if err != nil {
+		var e *llm.Error
+		if !errors.As(err, &e) {
+			return nil, err // the caller broke off
+		}
+		if parent.Err() != nil || ctx.Err() != nil {
+			return nil, c.explain(parent, ctx, err, e.Delivered)
+		}
+		e.Message = c.clean(e.Message)
+		return nil, e
+	}
+	return answer, nil
+}
+
+// explain turns a failure to get an answer into an *llm.Error.
+func (c *Client) explain(parent, ctx context.Context, err error, delivered bool) *llm.Error {
+	var known *llm.Error
+	switch {
+	case parent.Err() != nil:
+		return &llm.Error{Kind: run.ErrAborted, Delivered: delivered, Err: context.Cause(parent)}
+	case context.Cause(ctx) == errIdle:
+		return &llm.Error{Kind: run.ErrTimeout, Delivered: delivered,
+			Message: fmt.Sprintf("%s sent nothing for %s", c.address, c.idle)}
+	case errors.As(err, &known):
+		return known
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // without the method and the address, which may carry credentials
+	}
+	return &llm.Error{Kind: run.ErrOverloaded, Delivered: delivered, Err: err,
+		Message: c.clean(fmt.Sprintf("cannot reach %s: %v", c.address, err))}
+}
+
+// clean bounds a message and takes the key out of it.
+func (c *Client) clean(s string) string {
+	if c.key != "" {
+		s = strings.ReplaceAll(s, c.key, "[key]")
+	}
+	return bound(s, maxMessage)
+}
+
+// sharedClient is one for all providers, so that they share connections. HTTP/2
+// connections are pinged: otherwise one that a firewall forgot would swallow a
+// request, and each retry of it, for the whole idle time.
+var sharedClient = sync.OnceValue(func() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
+	return &http.Client{Transport: t}
+})
+
+func noRedirects(c *http.Client) *http.Client {
+	own := *c
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}
+
+// maxErrorBody is how much of an error's body is read; providers' own are a few
+// kilobytes, a proxy's page can be longer.
+const maxErrorBody = 256 << 10
+
+// An idleReader restarts a timer for each read. The time its caller spends
+// between reads does not count: a slow viewer is not a silent provider.
+type idleReader struct {
+	r     io.Reader
+	timer *time.Timer
+	idle  time.Duration
+}
+
+func (r *idleReader) Read(p []byte) (int, error) {
+	r.timer.Reset(r.idle)
+	n, err := r.r.Read(p)
+	r.timer.Stop()
+	return n, err
+}
+
+// A doer bounds the body of an error: one without an end would fill the memory.
+type doer struct{ client *http.Client }
+
+func (d doer) Do(req *http.Request) (*http.Response, error) {
+	res, err := d.client.Do(req)
+	if err == nil && res.StatusCode != http.StatusOK {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxErrorBody), res.Body}
+	}
+	return res, err
+}

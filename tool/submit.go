@@ -1,0 +1,95 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pawl/run"
+)
+
+//go:embed submit.md
+var submitText string
+
+// SubmitName is what the tool is called that hands in a run's own kind of result.
+const SubmitName = "submit_result"
+
+// A Submission is the tool with which a run hands in the result that is asked of it.
+// It never runs: that it was called, with what fits, is a fact of the run.
+type Submission struct {
+	spec    Spec
+	wrapped bool
+}
+
+// NewSubmission returns the tool for results that fit a JSON Schema. Arguments are
+// always an object; a schema of something else is put into one, as its field result.
+// An error says what is wrong with the schema, for its author.
+func NewSubmission(name string, schema json.RawMessage) (Submission, error) {
+	s := Submission{spec: Spec{Name: name, Description: strings.TrimSpace(submitText), Schema: schema}}
+	var root map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &root); err != nil || root == nil {
+		return s, fmt.Errorf("the schema is no JSON object: give a JSON Schema, as {\"type\": \"object\", \"properties\": {…}}")
+	}
+	if kind := string(bytes.TrimSpace(root["type"])); kind != `"object"` {
+		wrapper := map[string]any{
+			"type": "object", "properties": map[string]any{"result": root},
+			"required": []string{"result"}, "additionalProperties": false,
+		}
+		for _, defs := range []string{"$defs", "definitions"} { // references to them begin at the root
+			if d, ok := root[defs]; ok {
+				wrapper[defs] = d
+				delete(root, defs)
+			}
+		}
+		delete(root, "$schema")
+		s.spec.Schema, _ = json.Marshal(wrapper) // made of what was JSON
+		s.wrapped = true
+	}
+	if _, err := compileSchema(s.spec); err != nil {
+		return s, fmt.Errorf("the schema is none: %w", err)
+	}
+	return s, nil
+}
+
+// Spec says what the model is told.
+func (s Submission) Spec() Spec { return s.spec }
+
+// Look returns what handing in would do.
+func (s Submission) Look(Env, json.RawMessage) (Intent, error) {
+	return Intent{Class: run.Reattaches, Title: "hand in the result"}, nil
+}
+
+// Run is never called.
+func (s Submission) Run(context.Context, Env, Call) (Result, error) {
+	return Result{}, errors.New("handing in does not run: it is a fact of the run")
+}
+
+// Value returns the result in arguments that fit the tool's schema, compacted, with
+// the nulls of optional fields taken out as [Registry.Validate] does not count them.
+func (s Submission) Value(args json.RawMessage) (string, error) {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber() // figures stay as they are written
+	var v, schema map[string]any
+	if err := dec.Decode(&v); err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(s.spec.Schema, &schema); err != nil {
+		return "", err
+	}
+	withoutNulls(v, schema)
+	var out any = v
+	if s.wrapped {
+		out = v["result"]
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(buf.String()), nil
+}
