@@ -26,19 +26,24 @@ var layers = map[string][]string{
 	// Level 0: pure. See pureImports and impure for what else is forbidden.
 	"run":        {},
 	"permission": {"run"},
+	"schema":     {}, // and validates with a library: see pureImports
 
 	// Level 1: the world. Each knows level 0; none knows another.
 	"llm":           {"run"},
-	"llm/anthropic": {"llm", "llm/schema", "llm/wire", "run"},
+	"llm/anthropic": {"llm", "llm/wire", "run", "schema"},
+	"llm/cache":     {"llm", "run"},
+	"llm/chat":      {"llm", "llm/wire", "run", "schema"},
+	"llm/gemini":    {"llm", "llm/wire", "run", "schema"},
 	"llm/llmtest":   {"llm", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
+	"llm/responses": {"llm", "llm/wire", "run", "schema"},
 	"llm/script":    {"llm", "run"},
 	"llm/wire":      {"llm", "run"},
 	"store":         {"run"},
 	"store/...":     {"store", "run"},
 	// tool asks permission for nothing but the class of a shell command, which is
 	// read from the same syntax tree as the rules.
-	"tool":     {"internal/...", "permission", "run"},
-	"tool/...": {"internal/...", "permission", "run", "tool"},
+	"tool":     {"internal/...", "permission", "run", "schema"},
+	"tool/...": {"internal/...", "permission", "run", "schema", "tool"},
 
 	// Level 2: carrying things forward.
 	"worker": {"llm", "permission", "run", "store", "tool"},
@@ -59,7 +64,7 @@ var layers = map[string][]string{
 // starts a goroutine. (time is here for its types; see impure.)
 var pureImports = []string{
 	"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt",
-	"iter", "maps", "math", "path", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"io", "iter", "maps", "math", "net/netip", "net/url", "path", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 
 	"mvdan.cc/sh/v3/syntax", // text to tree and back
 }

@@ -92,6 +92,8 @@ type Answer struct {
 	Stop  run.StopReason // mapped; an unknown one verbatim
 	Model string
 	Usage run.Usage // without cost
+	// Cached: it was answered before, and costs nothing now.
+	Cached bool
 }
 
 // An Error says why there is no answer.

@@ -52,7 +52,7 @@ func Classify(command string) Classification {
 		if p.words[0].kind == static {
 			add(&c.Programs, p.program())
 		}
-		for _, w := range lookAt(p).paths {
+		for _, w := range p.look().paths {
 			switch {
 			case w.kind == static:
 				addPaths(&c.Paths, p.places(w.text)...)
@@ -61,17 +61,24 @@ func Classify(command string) Classification {
 			}
 		}
 	}
-	addPaths(&c.Paths, s.inputs...)
+	for _, rd := range s.redirects {
+		addPaths(&c.Paths, rd.places...)
+	}
 	return c
 }
 
 // class returns the script's class.
 func (s *script) class() run.Class {
-	if len(s.faults) > 0 || len(s.unknown) > 0 || len(s.writes) > 0 || len(s.parts) == 0 {
+	if len(s.faults) > 0 || len(s.unknown) > 0 || len(s.parts)+len(s.redirects) == 0 {
 		return run.Writes
 	}
+	for _, rd := range s.redirects {
+		if rd.writes {
+			return run.Writes
+		}
+	}
 	for _, p := range s.parts {
-		if p.guess || !lookAt(p).reads {
+		if p.guess || !p.through && !p.look().reads {
 			return run.Writes
 		}
 	}

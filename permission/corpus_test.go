@@ -1,7 +1,6 @@
 package permission_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,21 +28,11 @@ func rules(t testing.TB, effect permission.Verdict, texts ...string) permission.
 	return rs
 }
 
-// ask decides about a shell command as the worker does: links among the files it
-// names are looked at.
+// ask decides about a shell command as the worker does, where no file is a link and
+// there is no sandbox.
 func ask(rs permission.Rules, command, workspace string) permission.Decision {
-	r := permission.Request{Tool: "shell", Command: command, Workspace: workspace}
-	c := permission.Classify(command)
-	r.Class = c.Class
-	for _, p := range c.Paths {
-		if workspace == "" || filepath.IsAbs(p) {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(filepath.Join(workspace, p)); err == nil && !strings.HasPrefix(real, workspace) {
-			r.Outside = true
-		}
-	}
-	return rs.Decide(r, permission.Default)
+	return rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: workspace,
+		Class: permission.Classify(command).Class}, permission.Default)
 }
 
 var strictness = map[permission.Verdict]int{permission.Allow: 0, permission.Ask: 1, permission.Deny: 2}
@@ -54,19 +43,11 @@ const corpus = "../../shared/cases/shell/cases.json"
 
 func TestNothingOfTheCorpusRunsThatShouldNot(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(corpus)
+	file, err := os.Open(corpus)
 	if err != nil {
 		t.Skipf("the corpus of shell commands is not here; it belongs at %s", corpus)
 	}
-	var file struct {
-		Cases []struct {
-			ID, Command, Expected, Why string
-			Rule                       struct{ Allow, Ask, Deny []string }
-		}
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	defer file.Close()
 	workspace, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -75,21 +56,98 @@ func TestNothingOfTheCorpusRunsThatShouldNot(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(workspace, "link-to-etc")); err != nil {
 		t.Fatal(err)
 	}
-	met, allows := 0, 0
-	for _, c := range file.Cases {
-		rs := slices.Concat(rules(t, permission.Allow, c.Rule.Allow...), rules(t, permission.Ask, c.Rule.Ask...), rules(t, permission.Deny, c.Rule.Deny...))
-		got := ask(rs, c.Command, workspace)
-		want := permission.Verdict(c.Expected)
-		if want == permission.Allow {
-			allows++
-			if got.Verdict == permission.Allow {
-				met++
-			} else {
-				t.Errorf("%s: %q is %s (%s), want allow: %s", c.ID, c.Command, got.Verdict, got.Reason, c.Why)
-			}
-		} else if strictness[got.Verdict] < strictness[want] {
-			t.Errorf("%s: %q is %s (%s), want %s: %s", c.ID, c.Command, got.Verdict, got.Reason, want, c.Why)
+	report, err := permission.RunCases(file, func(path string) (string, error) {
+		real, err := filepath.EvalSymlinks(filepath.Join(workspace, path))
+		if err != nil || strings.HasPrefix(real, workspace) {
+			return path, nil // it is not there, or in the workspace
+		}
+		return real, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Differences) > 0 {
+		t.Error(report)
+	}
+	t.Logf("%d cases; met %v of %v", report.Cases, report.Met, report.Expected)
+}
+
+// lines returns the lines of a file of testdata that are no comments.
+func lines(t testing.TB, name string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool {
+		return line == "" || strings.HasPrefix(line, "#") && !strings.Contains(line, "\t")
+	})
+}
+
+// attacks returns the rules and the commands of testdata/attacks.txt.
+func attacks(t testing.TB) (rs permission.Rules, commands []string) {
+	unescape := strings.NewReplacer("<LF>", "\n", "<ZW>", "\u200b")
+	for _, line := range lines(t, "attacks.txt") {
+		if pattern, ok := strings.CutPrefix(line, "allow: "); ok {
+			rs = append(rs, rules(t, permission.Allow, "shell("+pattern+")")...)
+			continue
+		}
+		commands = append(commands, unescape.Replace(line))
+	}
+	return rs, commands
+}
+
+func TestNoWildcardCoversWhatExecutesOrWrites(t *testing.T) {
+	t.Parallel()
+	rs, commands := attacks(t)
+	for _, command := range commands {
+		if d := ask(rs, command, "/work"); d.Verdict == permission.Allow {
+			t.Errorf("%q runs by %q: %s", command, d.Rule, d.Reason)
 		}
 	}
-	t.Logf("%d cases; %d of %d that should be allowed are", len(file.Cases), met, allows)
+	t.Logf("%d commands under %d rules that allow: none runs", len(commands), len(rs))
+}
+
+func TestADenyRuleFindsItsProgramInEveryDress(t *testing.T) {
+	t.Parallel()
+	rs := slices.Concat(rules(t, permission.Allow, "*"), rules(t, permission.Deny, "rm *"))
+	for _, line := range lines(t, "evasions.txt") {
+		want, command, _ := strings.Cut(line, "\t")
+		if d := ask(rs, command, "/work"); string(d.Verdict) != want {
+			t.Errorf("%q: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
+func TestCasesAreReportedThatDiffer(t *testing.T) {
+	t.Parallel()
+	const file = `{"note": "x", "cases": [
+		{"id": "a", "command": "ls", "rule": {"default": "ask"}, "expected": "allow"},
+		{"id": "b", "command": "make", "rule": {"allow": ["make"]}, "expected": "ask", "why": "it differs"},
+		{"id": "c", "command": "make", "rule": {}, "expected": "allow"},
+		{"id": "d", "command": "make", "rule": {"deny": ["make *"]}, "expected": "ask"},
+		{"id": "e", "command": "make", "rule": {"default": "deny"}, "expected": "deny"},
+		{"id": "f", "command": "frob x", "rule": {"default": "allow"}, "expected": "allow"},
+		{"id": "g", "command": "cat /etc/hosts", "rule": {"allow": ["read(/etc/hosts)"]}, "expected": "allow"}
+	]}`
+	report, err := permission.RunCases(strings.NewReader(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, d := range report.Differences {
+		ids = append(ids, d.ID)
+	}
+	if !slices.Equal(ids, []string{"b", "c"}) {
+		t.Errorf("%v differ, want b and c:\n%s", ids, report)
+	}
+	text := report.String()
+	if !strings.Contains(text, `"got":"allow"`) || !strings.HasSuffix(text, "2 of 7 cases differ\n") {
+		t.Errorf("the report reads:\n%s", text)
+	}
+	for _, bad := range []string{"", "{", "{}", `{"cases":[{"command":"ls","expected":"maybe"}]}`, `{"cases":[{"command":"ls","expected":"ask","rule":{"allow":["a '"]}}]}`} {
+		if _, err := permission.RunCases(strings.NewReader(bad), nil); err == nil {
+			t.Errorf("%q is taken for a file of cases", bad)
+		}
+	}
 }

@@ -28,7 +28,7 @@ func TestTheOrderOfADecision(t *testing.T) {
 	}
 	outside := edit("link/a")
 	outside.Outside = true
-	fetch := permission.Request{Tool: "fetch", Class: run.Writes}
+	post := permission.Request{Tool: "post", Class: run.Writes}
 	child := permission.Request{Tool: "handoff", Class: run.Reattaches}
 
 	for _, c := range []struct {
@@ -68,14 +68,16 @@ func TestTheOrderOfADecision(t *testing.T) {
 		{"plan refuses edits", "edit", "", "", edit("a"), plan, d, "mode"},
 		{"plan refuses commands that write", "shell(touch *)", "", "", shell("touch x"), plan, d, "mode"},
 		{"plan lets commands that read run", "", "", "", shell("git log -3"), plan, a, "default"},
+		{"plan looks through a wrapper", "", "", "", shell("timeout 5 git log"), plan, a, "default"},
 		{"bypass lets all run", "", "", "", shell("rm -rf ../x $Y"), bypass, a, "mode"},
 		{"bypass is before ask rules", "", "shell(rm *)", "", shell("rm x"), bypass, a, "mode"},
 		{"bypass keeps deny rules", "", "", "shell(rm *)", shell("sudo rm x"), bypass, d, "test"},
 		{"bypass asks for what might be denied", "", "", "shell(rm *)", shell("$X y"), bypass, k, "default"},
-		{"other tools that write ask", "", "", "", fetch, normal, k, "default"},
-		{"other tools run by their name", "fetch", "", "", fetch, normal, a, "test"},
+		{"other tools that write ask", "", "", "", post, normal, k, "default"},
+		{"other tools run by their name", "post", "", "", post, normal, a, "test"},
+		{"fetching without an address is nothing", "fetch", "", "", permission.Request{Tool: "fetch", Class: run.Reads}, normal, d, "built-in"},
 		{"child runs are allowed their own questions", "", "", "", child, normal, a, "default"},
-		{"no command is denied", "shell", "", "", shell(" "), bypass, d, "default"},
+		{"no command is denied", "shell", "", "", shell(" "), bypass, d, "built-in"},
 	} {
 		var rs permission.Rules
 		for effect, text := range map[permission.Verdict]string{a: c.allow, k: c.ask, d: c.deny} {

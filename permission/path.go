@@ -3,27 +3,124 @@ package permission
 import (
 	"path"
 	"strings"
+	"unicode"
 )
 
-// inside returns a path as seen from the workspace, and whether it lies in it, by
-// its spelling alone; whether links lead elsewhere is for the caller to look
-// (Request.Outside). A relative path starts in dir.
-func inside(workspace, dir, p string) (string, bool) {
+// A place is where a path leads, by its spelling.
+type place struct {
+	text    string // relative to the workspace ("." is the workspace), or absolute
+	outside bool   // neither in the workspace nor in a folder that counts as it
+}
+
+// locate returns the place of a path. A relative path starts in base, or in the
+// request's folder.
+func (r *Request) locate(base, p string) place {
+	workspace := r.Workspace
 	if workspace == "" {
 		workspace = "/workspace" // any: then only relative paths can be inside
 	}
-	if dir == "" {
-		dir = workspace
-	}
 	if !path.IsAbs(p) {
-		p = path.Join(dir, p)
+		if base == "" {
+			base = r.Dir
+		}
+		if base == "" {
+			base = workspace
+		}
+		p = base + "/" + p
 	}
 	p = path.Clean(p)
-	if p == workspace {
+	if rel, ok := below(workspace, p); ok {
+		return place{text: rel}
+	}
+	for _, folder := range r.Folders {
+		if _, ok := below(folder, p); ok {
+			return place{text: p}
+		}
+	}
+	return place{text: p, outside: true}
+}
+
+// absolute returns a place as an absolute path.
+func (r *Request) absolute(p place) string {
+	if path.IsAbs(p.text) {
+		return p.text
+	}
+	return path.Join("/", r.Workspace, p.text)
+}
+
+// below returns a cleaned absolute path as seen from a folder, if it lies in it.
+func below(folder, p string) (string, bool) {
+	folder = path.Clean(folder)
+	if p == folder {
 		return ".", true
 	}
-	rel, ok := strings.CutPrefix(p, strings.TrimSuffix(workspace, "/")+"/")
-	return rel, ok
+	return strings.CutPrefix(p, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// own returns the folder of pawl itself that p lies in; empty if none. Deny
+// rules are strict about spelling, and so is this.
+func (r *Request) own(p place) string {
+	if len(r.Own) == 0 {
+		return ""
+	}
+	folded := foldPath(r.absolute(p))
+	for _, folder := range r.Own {
+		if _, ok := below(foldPath(path.Clean(folder)), folded); ok {
+			return folder
+		}
+	}
+	return ""
+}
+
+// holds reports whether one of pawl's own folders lies below p: what deletes or
+// moves p takes it along.
+func (r *Request) holds(p place) bool {
+	folded := foldPath(r.absolute(p))
+	for _, folder := range r.Own {
+		if _, ok := below(folded, foldPath(path.Clean(folder))); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// foldPath brings the spellings that some disk takes for the same name together:
+// capitals; characters that are not seen, which HFS+ leaves out (".g\u200cit" is
+// .git there, CVE-2014-9390); and what NTFS drops at the end of a name.
+func foldPath(p string) string {
+	fold := false
+	for i := 0; i < len(p) && !fold; i++ {
+		c := p[i]
+		fold = c >= 0x80 || c >= 'A' && c <= 'Z' || c == ' ' || c == '.' || c == ':'
+	}
+	if !fold {
+		return p
+	}
+	p = strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Cf, c) {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, p)
+	segments := strings.Split(p, "/")
+	for i, s := range segments {
+		name, _, _ := strings.Cut(s, "::$") // a stream of NTFS: ".env::$data"
+		if trimmed := strings.TrimRight(name, " ."); trimmed != "" {
+			segments[i] = trimmed
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// kernelFolder returns the folder of devices or of the kernel's own files that p
+// lies in; empty if none.
+func kernelFolder(p string) string {
+	for _, folder := range []string{"/proc", "/sys", "/dev"} {
+		if _, ok := below(folder, p); ok {
+			return folder
+		}
+	}
+	return ""
 }
 
 // harmlessDevice reports whether p is a device that holds nothing.
@@ -36,36 +133,84 @@ func harmlessDevice(p string) bool {
 }
 
 // secretNames are names of files and folders that usually hold keys or
-// passwords, in lower case; reading them asks.
-var secretNames = []string{
-	".env*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube",
-	".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg",
-	"credentials", "credentials.*", "*credentials.json", "secrets", "secrets.*", "*.tfstate", ".vault-token", ".terraformrc",
-	"service-account*.json", ".password-store",
-}
+// passwords, in lower case; reading them asks. Patterns of path.Match.
+var secretNames = names(
+	".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
+	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", "gcloud", ".kube", "kubeconfig*", ".oci",
+	".netrc", "_netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg", ".docker",
+	"credentials", "credentials.*", "*credentials.json", "secrets", "secrets.*", "secret.*", "*.tfstate", "*.tfstate.backup", "terraform.tfstate*", "*.tfvars", ".vault-token", ".terraformrc",
+	"service-account*.json", "service_account*.json", ".password-store", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
+	"shadow", "gshadow", "sudoers", "master.key", "wp-config.php", ".cargo-credentials", "auth.json", ".s3cfg", ".boto", "keyring*", "*.keychain", "*.keychain-db",
+)
+
+// exampleNames are names that look like secrets and are there to be read.
+var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.dist", "*.example", "*.sample", "*.template", "*.pub")
 
 // protectedNames are names of files and folders that decide what runs later, in
-// lower case; changing them asks even where edits do not.
-var protectedNames = []string{
-	".git", ".pawl", ".mcp.json", ".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile",
-	".husky", ".githooks", ".gitmodules", ".gitconfig", ".gitattributes", ".pre-commit-config.yaml",
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin",
-	".envrc", ".vscode", ".idea", ".devcontainer", ".claude", ".cursor", ".codex",
+// lower case; changing them asks even where edits do not. Instructions for agents
+// (AGENTS.md) are not here: changing them is what people ask agents for, they are
+// read as text, and a changed one shows in the diff.
+var protectedNames = names(
+	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook.yml", ".lefthook.yml", ".pre-commit-config.yaml",
+	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", ".aider.conf.yml", ".windsurf",
+	".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".buildkite", ".woodpecker*", "bitbucket-pipelines.yml", ".ci",
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", "config.fish",
+	".envrc", ".vscode", ".idea", ".vimrc", ".nvimrc", ".exrc", ".vim", ".devcontainer", ".tool-versions", "mise.toml", ".mise.toml", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
+	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".npmrc", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
+)
+
+// nameList is a list of names, in each at most one *. Those without one are looked
+// up at once: this is asked of every word of every command.
+type nameList struct {
+	plain    map[string]bool
+	patterns [][2]string // what stands before and behind the *
 }
 
-// secret reports whether one of the names in p is that of a secret.
-func secret(p string) bool { return nameIn(secretNames, p) != "" }
-
-// nameIn returns the first name in p that matches one of names.
-func nameIn(names []string, p string) string {
-	for segment := range strings.SplitSeq(p, "/") {
-		lower := strings.ToLower(segment)
-		for _, n := range names {
-			if ok, _ := path.Match(n, lower); ok {
-				return segment
-			}
+func names(list ...string) nameList {
+	l := nameList{plain: map[string]bool{}}
+	for _, n := range list {
+		if before, behind, ok := strings.Cut(n, "*"); ok {
+			l.patterns = append(l.patterns, [2]string{before, behind})
+		} else {
+			l.plain[n] = true
 		}
+	}
+	return l
+}
+
+func (l nameList) has(lower string) bool {
+	if lower == "" {
+		return false
+	}
+	if l.plain[lower] {
+		return true
+	}
+	for _, n := range l.patterns {
+		if len(lower) >= len(n[0])+len(n[1]) && strings.HasSuffix(lower, n[1]) && strings.HasPrefix(lower, n[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameIn returns the first name in p that is on the list.
+func (l nameList) nameIn(p string) string {
+	for segment := range strings.SplitSeq(p, "/") {
+		if lower := foldPath(segment); l.has(lower) && !exampleNames.has(lower) {
+			return segment
+		}
+	}
+	return ""
+}
+
+// secretIn returns the name in p that is that of a secret; empty if none is. What
+// stands before a colon may be a revision (git show HEAD:.env) or a host.
+func secretIn(p string) string {
+	if name := secretNames.nameIn(p); name != "" {
+		return name
+	}
+	if _, after, ok := strings.Cut(p, ":"); ok {
+		return secretIn(after)
 	}
 	return ""
 }

@@ -4,10 +4,20 @@
 // A shell command is read with a real parser into its simple commands, those
 // inside substitutions and wrappers (sudo, xargs, sh -c) too, and each must be
 // allowed on its own. What cannot be known before it runs asks. Paths are judged
-// by their spelling; where links lead, the caller looks and says so.
+// by their spelling and, in [Request.Resolved], by where the caller found them to
+// lead. Addresses are judged by host; see [AddressVerdict] for what is dialled.
 //
-// It has modes and a list of rules. Trust, scopes, stored rules and the sandbox
-// are built on this seam.
+// The order of a decision, for every part of a call:
+//
+//	deny rules → mode plan or bypass → ask rules → mode accept-edits
+//	  → allow rules → the tool's own default → ask
+//
+// The strictest answer over all parts counts. [Rules.Explain] shows them all,
+// [Rules.Propose] says what rule *Always* would store, [RunCases] tries rules on
+// recorded cases.
+//
+// It stores nothing, asks nobody, opens no file and resolves no name: storing
+// rules, trust and the sandbox itself are built on this seam.
 package permission
 
 import "pawl/run"
@@ -29,15 +39,28 @@ type Request struct {
 	Command string   // shell tools: the command
 	URL     string   // web tools: the address
 	Paths   []string // what it touches: as given, or found for the patterns of a command
-	Outside bool     // a path leads outside the workspace, through links too, or could not be resolved
-	Edits   bool     // it changes files and does nothing else
+	// Resolved is where Paths lead with every link followed: absolute, or relative
+	// to Workspace. What is judged of a path is judged of these as well, so a link
+	// gives away nothing. Nil if the caller did not look.
+	Resolved []string
+	// Outside: a path leads outside the workspace and Resolved does not say where,
+	// or it could not be followed. No rule covers such a call.
+	Outside bool
+	Edits   bool // it changes files and does nothing else
 	// Workspace is the workspace's folder and Dir the one the command starts in,
 	// both absolute with links resolved. Without Workspace every absolute path is
 	// outside; without Dir it is Workspace.
 	Workspace string
 	Dir       string
+	// Folders are further folders that count as the workspace: those a person
+	// added. Absolute, links resolved.
+	Folders []string
+	// Own are pawl's own folders and files: its state, the person's rules.
+	// Absolute, links resolved. Nothing writes there, whatever the rules say.
+	Own []string
 	// Sandbox is how much of the sandbox the call asks for, and Sandboxed whether
-	// there is one: without it a command has the person's own authority.
+	// there is one: without it a command has the person's own authority, and what
+	// depends on the values of variables and substitutions asks.
 	Sandbox   run.Confinement
 	Sandboxed bool
 }
@@ -51,14 +74,26 @@ const (
 	Deny  Verdict = "deny"
 )
 
+// strictness orders verdicts: the strictest over all parts of a call counts.
+func (v Verdict) strictness() int {
+	switch v {
+	case Allow:
+		return 0
+	case Ask:
+		return 1
+	}
+	return 2 // what is no verdict denies
+}
+
 // A Decision is a verdict and how it came about.
 type Decision struct {
-	Verdict Verdict
-	Rule    string // the rule as written; empty when none decided
-	Source  string // flag, mode, default, …
-	Reason  string // a sentence; for an ask, what part is not covered
-	// Sandbox is how much of the sandbox the call runs in when it may run.
-	Sandbox run.Confinement
+	Verdict Verdict `json:"verdict"`
+	Rule    string  `json:"rule,omitempty"` // the rule as written; empty when none decided
+	Source  string  `json:"source"`         // where the rule came from: flag, user, …; or mode, default, built-in
+	Reason  string  `json:"reason"`         // a sentence; for an ask, what part is not covered
+	// Sandbox is how much of the sandbox the call runs in when it may run: never
+	// more than every part of it is granted.
+	Sandbox run.Confinement `json:"sandbox,omitempty"`
 }
 
 // Answer returns d as the log keeps it; an ask becomes a denial, as it is with
@@ -68,5 +103,5 @@ func (d Decision) Answer() run.Decision {
 	if d.Verdict == Allow {
 		a = run.Allow
 	}
-	return run.Decision{Answer: a, Rule: d.Rule, Source: d.Source, Reason: d.Reason}
+	return run.Decision{Answer: a, Rule: d.Rule, Source: d.Source, Reason: d.Reason, Sandbox: d.Sandbox}
 }

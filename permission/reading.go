@@ -18,6 +18,8 @@ type look struct {
 	// careless: none of its options can do harm, so that a name of a file that
 	// happens to look like one does none either.
 	careless bool
+	// texts: careless, and its operands are texts and not files.
+	texts bool
 }
 
 // A program is a program that reads, if its options are harmless.
@@ -90,10 +92,18 @@ var programs = map[string]program{
 	},
 	"base64": {flags: "dDi", values: "w", long: "decode ignore-garbage wrap="},
 	"xxd":    {flags: "abeiupEC", values: "clgso", operands: oneFile},
-	"ps":     {flags: "eAafFlHwT", operands: none},
-	"test":   {flags: "abcdefgGhkLnNoOpqrsStuwxz"},
-	"[":      {flags: "abcdefgGhkLnNoOpqrsStuwxz"},
-	"man":    {flags: "kf"},
+	"pgrep":  {any: true, operands: notFiles}, "pidof": {any: true, operands: notFiles}, "who": {operands: none}, "w": {flags: "hs", operands: none},
+	"lscpu": {operands: none}, "lsblk": {flags: "af", operands: none}, "cal": {operands: notFiles}, "expr": {any: true, operands: notFiles},
+	"ss": {flags: "tulnpaesm46", operands: none}, "netstat": {flags: "tulnpaers46", operands: none}, "vmstat": {operands: none}, "sw_vers": {any: true},
+	"zcat": {any: true}, "bzcat": {any: true}, "xzcat": {any: true}, "shasum": {any: true, values: "a"}, "sha224sum": {any: true}, "sha384sum": {any: true}, "sum": {any: true},
+	"fmt": {any: true, values: "w"}, "pr": {flags: "aT"}, "tsort": {any: true}, "look": {operands: none}, "numfmt": {any: true, operands: notFiles}, "factor": {any: true, operands: notFiles},
+	"shuf": {flags: "erz", values: "n"}, "iconv": {flags: "c", values: "ft"}, "bc": {flags: "lqs"}, "whereis": {any: true, operands: notFiles}, "apropos": {operands: notFiles}, "whatis": {operands: notFiles},
+	"tokei": {}, "scc": {}, "cloc": {}, "xmllint": {long: "format noout"}, "zipinfo": {flags: "12smlvht"}, "unzip": {flags: "lvZ1"},
+	"break": {any: true, operands: notFiles}, "continue": {any: true, operands: notFiles}, "exit": {any: true, operands: notFiles}, "return": {any: true, operands: notFiles},
+	"diff3": {flags: "aeExX3AimT"}, "colordiff": {flags: "uNrbwq"}, "git-lfs": {operands: none},
+	"test": {flags: "abcdefgGhkLnNoOpqrsStuwxz"},
+	"[":    {flags: "abcdefgGhkLnNoOpqrsStuwxz"},
+	"man":  {flags: "kfw"},
 	"rg": {
 		flags: "nicSsFwxvlHhNoqaUPpu0I.", values: "gtTeABCmMdjEr", from: "f", operands: scriptThen,
 		long: "files hidden no-ignore no-ignore-vcs type= type-not= glob= iglob= max-count= context= after-context= " +
@@ -113,18 +123,6 @@ var fd = program{
 	long: "hidden no-ignore type= extension= max-depth= exclude= glob absolute-path full-path print0 color=",
 }
 
-// versioned are programs that only say who they are when that is all they are
-// asked. Others might do anything with it.
-var versioned = set("node npm npx yarn pnpm bun deno python python3 pip pip3 uv ruby gem perl php java javac rustc cargo gcc g++ clang cc make cmake ninja docker kubectl terraform gh aws gcloud curl wget tar bash sh zsh rg jq git go protoc")
-
-// named must be named by a rule that is to cover them; a bare "*" does not. They
-// run other programs, change what later commands mean, or delete.
-var named = set(`
-	python python2 python3 pypy perl ruby node deno bun php lua tclsh osascript expect gdb lldb R Rscript irb julia make vim vi nvim ed ex emacs nano less more m4 awk gawk mawk nawk
-	rm rmdir unlink shred truncate dd mkfs fdisk parted wipefs srm trash del erase
-	alias unalias hash enable trap set unset shopt eval source . export read readonly mapfile readarray history bind complete compgen fc let declare typeset local ulimit umask kill killall pkill
-	at batch crontab systemctl launchctl service tmux screen nc ncat socat telnet`)
-
 // lookAt returns what is known of p.
 func lookAt(p *part) look {
 	name := p.program()
@@ -132,8 +130,10 @@ func lookAt(p *part) look {
 	switch {
 	case p.words[0].kind != static:
 		return look{paths: p.words[1:]}
-	case versioned[name] && len(p.words) == 2 && p.words[1].kind == static && p.words[1].text == "--version":
+	case asksVersion(p):
 		return look{reads: true}
+	case name == "[[":
+		return lookAtTest(p.words[1:])
 	case name == "git":
 		l = lookAtGit(p.words[1:])
 	case name == "go":
@@ -151,15 +151,29 @@ func lookAt(p *part) look {
 				l.hazards = append(l.hazards, w.text)
 			}
 		}
+	case name == "gofmt":
+		l = lookAtGofmt(p.words[1:])
+	case name == "npm":
+		l = lookAtNpm(p.words[1:])
+	case name == "pip" || name == "pip3":
+		l = lookAtPip(p.words[1:])
+	case name == "ps":
+		l = lookAtPs(p.words[1:])
+	case name == "tar":
+		l = lookAtTar(p.words[1:])
 	case name == "command" && asksOnly(p):
 		return look{reads: true}
 	default:
 		known, ok := programs[name]
 		if !ok {
-			return look{paths: possiblePaths(p.words[1:]), hazards: elsewhere(name, p.words[1:])}
+			return look{paths: possiblePaths(p.words[1:]), hazards: hazardsOf(name, p.words[1:])}
 		}
 		l = known.look(p.words[1:])
 		l.careless = known.any
+		l.texts = known.any && known.operands == notFiles
+		if name == "jq" {
+			l.hazards = append(l.hazards, jqHazards(p.words[1:])...)
+		}
 		if name == "test" || name == "[" {
 			l.hazards = append(l.hazards, arithmetic(p.words[1:])...)
 		}
@@ -273,38 +287,6 @@ func givesScript(option string) bool {
 	return strings.ContainsAny(option, "ef")
 }
 
-// elsewhere returns the hazards of programs that do not read but have options
-// that nobody means by a rule with a wildcard.
-func elsewhere(name string, words []word) []string {
-	var hazards []string
-	for _, w := range words {
-		t := w.text
-		switch name {
-		case "tar", "gtar", "bsdtar":
-			if hasAny(t, "--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command", "--info-script", "--new-volume-script") || t == "-I" || t == "-F" {
-				hazards = append(hazards, t)
-			}
-		case "rsync":
-			if hasAny(t, "--rsh", "--rsync-path") || strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.Contains(t, "e") {
-				hazards = append(hazards, t)
-			}
-		case "ssh", "scp", "sftp":
-			if strings.HasPrefix(t, "-o") || strings.HasPrefix(t, "-F") || strings.HasPrefix(t, "-S") {
-				hazards = append(hazards, t)
-			}
-		case "make", "gmake":
-			if hasAny(t, "--eval") || strings.HasPrefix(t, "SHELL=") {
-				hazards = append(hazards, t)
-			}
-		case "curl", "wget":
-			if strings.HasPrefix(t, "-") && hasAny(t, "--config", "--use-askpass") || t == "-K" {
-				hazards = append(hazards, t)
-			}
-		}
-	}
-	return hazards
-}
-
 // arithmetic returns the words of a test that bash evaluates as arithmetic, in
 // which substitutions run.
 func arithmetic(words []word) []string {
@@ -343,8 +325,8 @@ func possiblePaths(words []word) []word {
 		if _, value, ok := strings.Cut(w.text, "="); ok && looksLikePath(value) {
 			paths = append(paths, word{text: value, source: w.source, kind: w.kind}) // dd of=FILE
 		}
-		if value, ok := strings.CutPrefix(w.text, "@"); ok {
-			paths = append(paths, word{text: value, source: w.source, kind: w.kind}) // curl -d @FILE
+		if _, value, ok := strings.Cut(w.text, "@"); ok {
+			paths = append(paths, word{text: value, source: w.source, kind: w.kind}) // curl -d @FILE, -F x=@FILE
 		}
 	}
 	return paths
@@ -370,5 +352,5 @@ func optionPath(w word) []word {
 
 // looksLikePath reports whether s is more likely the name of a file than a text.
 func looksLikePath(s string) bool {
-	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || secret(path.Base(s))
+	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || secretIn(path.Base(s)) != ""
 }

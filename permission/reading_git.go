@@ -6,7 +6,14 @@ import "strings"
 // unless an option in gitHazards is given.
 var gitReads = set(`status log show diff blame annotate shortlog rev-parse rev-list ls-files ls-tree describe
 	name-rev cat-file grep merge-base whatchanged diff-tree diff-index show-ref for-each-ref show-branch
-	check-ignore check-attr count-objects var version cherry range-diff`)
+	check-ignore check-attr check-mailmap count-objects var version cherry range-diff verify-pack show-index`)
+
+// gitRuns are git's commands that run programs or scripts, take orders from others,
+// delete what no commit holds, or set what runs later.
+var gitRuns = set(`clean filter-branch filter-repo difftool mergetool daemon shell hook maintenance instaweb web--browse
+	p4 svn cvsimport cvsserver send-email imap-send credential credential-store upload-pack receive-pack upload-archive http-backend
+	remote-ext remote-fd fast-export fast-import update-ref replace prune gc gui citool bugreport diagnose init-db rebase--interactive
+	update-index quiltimport request-pull archimport am difftool--helper sh-setup sh-i18n`)
 
 // gitHazards are options that run a program or write a file in one git command or
 // another. git completes abbreviations of options, so theirs count too. From
@@ -40,8 +47,19 @@ func lookAtGit(words []word) look {
 	for _, w := range rest {
 		l.hazards = append(l.hazards, gitHazard(command, w.text)...)
 	}
+	if gitRuns[command] {
+		l.hazards = append(l.hazards, command)
+	}
 	l.paths = append(l.paths, possiblePaths(rest)...)
 	l.reads = gitReads[command] || gitLists(command, rest)
+	if l.reads && command == "config" {
+		l.hazards = nil // keys that are only looked up
+		for _, w := range words[:i] {
+			if w.text == "-c" || strings.HasPrefix(w.text, "--exec-path") || strings.HasPrefix(w.text, "--config-env") {
+				l.hazards = append(l.hazards, w.text)
+			}
+		}
+	}
 	return l
 }
 
@@ -53,12 +71,30 @@ func gitHazard(command, t string) []string {
 		strings.HasPrefix(t, "-O") && command == "grep",
 		(t == "-x" || strings.HasPrefix(t, "-x")) && command == "rebase",
 		(t == "run" && command == "bisect"),
+		(t == "foreach" && command == "submodule"),
+		(t == "-i" || t == "--interactive") && command == "rebase",
+		strings.HasPrefix(t, "-o") && (command == "archive" || command == "format-patch"),
+		command == "bundle" && t == "create",
+		command == "apply" && t == "--unsafe-paths",
+		command == "config" && gitSets(t),
+		strings.Contains(t, "::") && (command == "clone" || command == "fetch" || command == "pull" || command == "push" || command == "remote" || command == "ls-remote"),
 		(t == "-w" || t == "-i" || t == "-m") && command == "help",
 		strings.HasPrefix(t, "-u") && (command == "clone" || command == "fetch" || command == "pull"),
 		t == "-c" && command == "clone":
 		return []string{t}
 	}
 	return nil
+}
+
+// gitSets reports whether a word of "git config" is a key that may name a program,
+// a file with settings or an address. Only those of the person and of colours are
+// known not to.
+func gitSets(t string) bool {
+	t = strings.ToLower(t)
+	if strings.HasPrefix(t, "-") || !strings.Contains(t, ".") || strings.ContainsAny(t, "@ ") {
+		return false
+	}
+	return !strings.HasPrefix(t, "user.") && !strings.HasPrefix(t, "color.") && !strings.HasPrefix(t, "init.defaultbranch") && !strings.HasPrefix(t, "pull.")
 }
 
 // gitMeans reports whether t, though the beginning of a hazardous option, is a
@@ -97,10 +133,30 @@ func gitLists(command string, words []word) bool {
 	case "remote":
 		return len(words) == 0 || len(words) == 1 && (first == "-v" || first == "--verbose") || first == "get-url"
 	case "config":
-		return has("--get --get-all --get-regexp --list -l get list", first)
+		for len(words) > 0 && has("--global --local --system --worktree --show-origin --show-scope --name-only -z --null", words[0].text) {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			return false
+		}
+		return has("--get --get-all --get-regexp --list -l get list", words[0].text) ||
+			len(words) == 1 && !strings.HasPrefix(words[0].text, "-") && strings.Contains(words[0].text, ".")
 	case "stash", "worktree", "submodule", "reflog", "notes":
-		return first == "list" || command == "reflog" && (first == "" || first == "show") ||
+		return first == "list" || command == "reflog" && (first == "" || first == "show" || strings.HasPrefix(first, "-")) ||
 			command == "stash" && first == "show" || command == "submodule" && first == "status" || command == "notes" && first == "show"
+	case "symbolic-ref", "lfs":
+		operands := 0
+		for _, w := range words {
+			if strings.HasPrefix(w.text, "-") && !has("--short -q --quiet", w.text) {
+				return false
+			}
+			if !strings.HasPrefix(w.text, "-") {
+				operands++
+			}
+		}
+		return operands == 1 && (command == "symbolic-ref" || first == "ls-files")
+	case "bisect":
+		return first == "log"
 	case "help":
 		return true
 	}

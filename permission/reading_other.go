@@ -3,9 +3,13 @@ package permission
 import "strings"
 
 // goHazards are options of the go command by which it runs a program of one's
-// choice or reads other settings. From "go help build" and "go help testflag"
-// of Go 1.26, read 2026-11-20.
-var goHazards = set("exec toolexec vettool overlay modfile C fuzzcachedir pkgdir")
+// choice, reads other settings, or writes a file of that name, and its commands
+// that run programs or install. From "go help build", "go help testflag" and
+// "go help" of Go 1.26, read 2026-11-20.
+var (
+	goHazards  = set("exec toolexec vettool overlay modfile modcacherw C fuzzcachedir pkgdir o cpuprofile memprofile blockprofile mutexprofile coverprofile trace outputdir fixtool w gccgoflags")
+	goCommands = set("run generate tool install get fix clean work bug telemetry")
+)
 
 // lookAtGo looks at the words behind "go".
 func lookAtGo(words []word) look {
@@ -14,33 +18,49 @@ func lookAtGo(words []word) look {
 		l.reads = true
 		return l
 	}
+	command := words[0].text
+	if goCommands[command] || strings.HasPrefix(command, "-") {
+		l.hazards = append(l.hazards, command)
+	}
 	var options []string
-	for _, w := range words {
+	for _, w := range words[1:] {
+		if w.text == "--args" || w.text == "-args" {
+			break // what follows belongs to the test
+		}
 		option, isOption := strings.CutPrefix(w.text, "-")
 		if !isOption {
 			continue
 		}
 		name, value, _ := strings.Cut(strings.TrimPrefix(option, "-"), "=")
 		options = append(options, name)
-		if goHazards[name] || strings.Contains(value, "-extld") || strings.Contains(value, "-toolexec") {
+		plain := strings.TrimPrefix(name, "test.")
+		if goHazards[plain] || strings.Contains(value, "-extld") || strings.Contains(value, "-toolexec") {
 			l.hazards = append(l.hazards, w.text)
 		}
 	}
 	for _, w := range words { // -ldflags "-extld …" as two words
-		if strings.HasPrefix(w.text, "-extld") || strings.Contains(w.text, " -extld") {
+		if strings.HasPrefix(w.text, "-extld") || strings.Contains(w.text, " -extld") || strings.Contains(w.text, "-fplugin") {
 			l.hazards = append(l.hazards, w.text)
 		}
 	}
 	harmless := ""
-	switch words[0].text {
+	switch command {
 	case "version":
-		harmless = "m v"
+		harmless = "m v json"
 	case "env":
 		harmless = "json changed"
 	case "list":
-		harmless = "m json f deps test e find"
+		harmless = "m json f deps test e find versions retracted tags"
 	case "doc":
 		harmless = "all c cmd short src u"
+	case "mod":
+		if len(words) < 2 || !has("graph why verify", words[1].text) {
+			if len(words) > 1 && words[1].text == "edit" {
+				l.hazards = append(l.hazards, "edit")
+			}
+			return l
+		}
+		harmless = "m"
 	case "help":
 	default:
 		return l
@@ -49,7 +69,7 @@ func lookAtGo(words []word) look {
 	for _, o := range options {
 		l.reads = l.reads && has(harmless, o)
 	}
-	if words[0].text == "env" {
+	if command == "env" {
 		for _, w := range words { // go env -w is not harmless; NAME=VALUE belongs to it
 			l.reads = l.reads && !strings.Contains(w.text, "=")
 		}
@@ -243,10 +263,44 @@ func lookAtAwk(words []word) look {
 
 // awkReads reports whether an awk program has nothing that could write, run or
 // read other files: output redirected or piped, system, getline, loaded
-// extensions, changed arguments. Comparisons with > are taken for the first.
+// extensions, changed arguments. A > is a comparison where no output can be meant.
 func awkReads(program string) bool {
-	for _, s := range []string{">", "|", "<", "@", "system", "getline", "close", "ARGV", "ENVIRON", "PROCINFO"} {
+	for _, s := range []string{"@", "system", "getline", "close", "ARGV", "ENVIRON", "PROCINFO"} {
 		if strings.Contains(program, s) {
+			return false
+		}
+	}
+	if strings.Contains(strings.ReplaceAll(program, "||", ""), "|") {
+		return false
+	}
+	return !strings.Contains(program, ">") || awkCompares(program)
+}
+
+// awkCompares reports whether every > in an awk program compares: it stands outside
+// of actions or inside of parentheses, where the grammar has no output (POSIX awk,
+// "Grammar"; read 2026-11-20). Quotes and slashes may hide a brace, so programs
+// that have them are not told.
+func awkCompares(program string) bool {
+	if strings.ContainsAny(program, "\"/#\\`'") {
+		return false
+	}
+	braces, parens := 0, 0
+	for i := 0; i < len(program); i++ {
+		switch program[i] {
+		case '{':
+			braces++
+		case '}':
+			braces--
+		case '(':
+			parens++
+		case ')':
+			parens--
+		case '>':
+			if braces != 0 && parens <= 0 {
+				return false
+			}
+		}
+		if braces < 0 || parens < 0 {
 			return false
 		}
 	}

@@ -1,25 +1,51 @@
 package permission
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"time"
+
+	"pawl/run"
 )
+
+// A Scope says how far a rule reaches, and by that who may have made it.
+type Scope string
+
+const (
+	Once           Scope = "once"       // one call
+	ForRun         Scope = "run"        // one run
+	ForTask        Scope = "task"       // one task of the board
+	ForWorkspace   Scope = "workspace"  // this user in this workspace
+	FromRepository Scope = "repository" // .pawl/permissions.json, meant for git: not the person's own word
+	ForUser        Scope = "user"       // this user everywhere
+	Managed        Scope = "managed"    // an administrator's; cannot be revoked here
+)
+
+var scopes = []Scope{Once, ForRun, ForTask, ForWorkspace, FromRepository, ForUser, Managed}
 
 // A Rule says what is to be done with the calls it matches.
 //
 // For a shell tool the pattern is compared word by word with every simple
 // command of a call: a word "*" stands for any number of words, none too; a *
-// inside a word for any characters of that word; everything else for itself. So
-// "git diff *" matches git diff --stat, and never git difftool.
+// inside a word for any characters of that word; quotes are those of the shell;
+// everything else stands for itself. So "git diff *" matches git diff --stat, and
+// never git difftool. Words that make a program run another one or write a file
+// (go test -exec=…) are covered by no *: the pattern has to spell them.
 //
 // An allow rule must match the program as written; a deny or ask rule also finds
 // it behind a path (/bin/rm for rm), in other capitals, and inside wrappers
 // and substitutions.
 //
-// For a tool on files the pattern is a path in the workspace, where * stays
-// within a name and ** crosses folders: "edit(src/**)".
+// For a tool on files the pattern is a path in the workspace, or an absolute one
+// outside it, where * stays within a name and ** crosses folders: "edit(src/**)".
+// Rules for read, write and edit also speak of the files a shell command reads
+// and writes.
+//
+// For the web the pattern is a host: "fetch(example.com)", "fetch(*.example.com)",
+// "fetch(localhost:3000)", "fetch(*)".
 type Rule struct {
 	Effect Verdict
 	Tool   string
@@ -27,7 +53,17 @@ type Rule struct {
 	// then, and with "*", covers every program but those that run others,
 	// delete, or change the shell.
 	Pattern string
-	Source  string // where it came from: flag, user, …
+	Scope   Scope
+	Source  string    // where it came from: flag, a file's name, …
+	By      string    // who made it
+	When    time.Time // zero: not known
+	Why     string
+	// Sandbox is how much of the sandbox an allow rule lifts for the commands it
+	// covers.
+	Sandbox run.Confinement
+	// Matches and Not are the rule's own tests: calls that it must decide and that
+	// it must not, in the form of its pattern (a command, a path, an address).
+	Matches, Not []string
 
 	words []string // Pattern cut into words, if it was parsed; see split
 }
@@ -35,7 +71,7 @@ type Rule struct {
 // Rules are rules in no order: the strictest that matches counts.
 type Rules []Rule
 
-// ParseRule reads "Tool" or "Tool(pattern)". Effect and Source are the caller's to
+// ParseRule reads "Tool" or "Tool(pattern)". The other fields are the caller's to
 // set.
 func ParseRule(text string) (Rule, error) {
 	text = strings.TrimSpace(text)
@@ -52,7 +88,23 @@ func ParseRule(text string) (Rule, error) {
 	if tool == "" || strings.ContainsAny(tool, " \t\n()*") {
 		return Rule{}, fmt.Errorf("rule %q: %q is no name of a tool; write Tool or Tool(pattern)", text, tool)
 	}
-	return Rule{Tool: tool, Pattern: pattern, words: strings.Fields(pattern)}, nil
+	r := Rule{Tool: tool, Pattern: pattern}
+	words, err := splitPattern(pattern)
+	switch {
+	case pattern == "":
+	case tool == "shell" && err != nil:
+		return Rule{}, fmt.Errorf("rule %q: %w", text, err)
+	case tool == "fetch":
+		if err := checkHostPattern(pattern); err != nil {
+			return Rule{}, fmt.Errorf("rule %q: %w", text, err)
+		}
+	case tool != "shell" && path.IsAbs(pattern) && path.Clean(pattern) == "/":
+		return Rule{}, fmt.Errorf("rule %q: it names the whole disk; name a folder", text)
+	}
+	if err == nil {
+		r.words = words
+	}
+	return r, nil
 }
 
 // String returns the rule as it is written.
@@ -63,18 +115,87 @@ func (r Rule) String() string {
 	return r.Tool + "(" + r.Pattern + ")"
 }
 
-// split returns the words of the pattern, also of a rule made by hand.
-func (r Rule) split() []string {
-	if r.words == nil {
-		return strings.Fields(r.Pattern)
-	}
-	return r.words
+// same reports whether two rules say the same of the same calls.
+func (r Rule) same(q Rule) bool {
+	return r.Effect == q.Effect && r.Tool == q.Tool && r.Pattern == q.Pattern && r.Scope == q.Scope && r.Sandbox == q.Sandbox
 }
 
-// anything reports whether the rule names no program.
+// Merge puts lists together. A rule that is there twice, in the same scope, is
+// kept once, as first given.
+func Merge(lists ...Rules) Rules {
+	var all Rules
+	for _, list := range lists {
+		for _, r := range list {
+			if !slices.ContainsFunc(all, r.same) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// Revoke returns the rules without those that are as r is: same effect, text,
+// scope and sandbox. It fails for a managed rule and for one that is not there.
+func (rs Rules) Revoke(r Rule) (Rules, error) {
+	if r.Scope == Managed {
+		return rs, fmt.Errorf("rule %q is an administrator's and cannot be revoked here", r)
+	}
+	left := slices.DeleteFunc(slices.Clone(rs), r.same)
+	if len(left) == len(rs) {
+		return rs, fmt.Errorf("there is no rule to %s %q in the scope %q; list them to see how it is written", r.Effect, r, r.Scope)
+	}
+	return left, nil
+}
+
+// CheckMode says whether a mode may be taken from a configuration of that scope:
+// a repository cannot switch the questions off for whoever clones it.
+func CheckMode(m Mode, s Scope) error {
+	switch m {
+	case Default, AcceptEdits, Plan:
+		return nil
+	case Bypass:
+		if s == FromRepository {
+			return errors.New("mode bypass is never taken from a repository; a person chooses it with --mode or in their own settings")
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no mode %q; there are default, accept-edits, plan, bypass", m)
+}
+
+// of returns the rules with an effect for a tool.
+func (rs Rules) of(effect Verdict, tool string) []Rule {
+	var some []Rule
+	for _, r := range rs {
+		if r.Effect == effect && r.Tool == tool {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// split returns the words of the pattern, also of a rule made by hand.
+func (r Rule) split() []string {
+	if r.words != nil || r.Pattern == "" {
+		return r.words
+	}
+	words, err := splitPattern(r.Pattern)
+	if err != nil {
+		return []string{""} // the name of no program
+	}
+	return words
+}
+
+// anything reports whether the rule names no program: it has no pattern, or its
+// first word could be any.
 func (r Rule) anything() bool {
 	words := r.split()
-	return len(words) == 0 || words[0] == "*"
+	return len(words) == 0 || strings.Trim(words[0], wild) == ""
+}
+
+// exact reports whether the rule is one command, spelled out.
+func (r Rule) exact() bool {
+	words := r.split()
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, wild) })
 }
 
 // finds reports whether a deny or ask rule speaks of p.
@@ -83,82 +204,34 @@ func (r Rule) finds(p *part) bool {
 	if len(words) == 0 {
 		return true
 	}
-	name := p.program()
-	if !strings.Contains(words[0], "/") {
+	name, first := p.program(), words[0]
+	if !strings.Contains(first, "/") {
 		name = path.Base(name)
 	}
 	// On a disk that does not tell capitals apart, RM is rm.
-	return matchWords(words, p.words, strings.ToLower(name), strings.ToLower(words[0]))
+	return matchWords(words, p.words, strings.ToLower(name), strings.ToLower(first))
 }
 
 // matches reports whether an allow rule's words match those of p. It does not
-// say that p may run: see allowed.
+// say that p may run: see [trial.allowed].
 func (r Rule) matches(p *part) bool {
 	words := r.split()
 	return len(words) == 0 || matchWords(words, p.words, p.program(), words[0])
 }
 
-// matchWords compares a pattern with words, the first of each given apart.
-func matchWords(pattern []string, words []word, program, first string) bool {
-	if first == "*" {
-		return matchRest(pattern, words)
-	}
-	return matchWord(first, program) && matchRest(pattern[1:], words[1:])
-}
-
-// matchRest is a comparison of wildcards over words, in time proportional to the
-// product of both lengths.
-func matchRest(pattern []string, words []word) bool {
-	i, j := 0, 0
-	star, from := -1, 0
-	for j < len(words) {
-		switch {
-		case i < len(pattern) && pattern[i] == "*":
-			star, from = i, j
-			i++
-		case i < len(pattern) && matchWord(pattern[i], words[j].text):
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
+// spells reports whether the rule has w among its words, as it stands; of the
+// name of a host, also its domain (*.example.com).
+func (r Rule) spells(w string) bool {
+	for _, x := range r.split() {
+		if x == w {
+			return true
+		}
+		if domain, ok := strings.CutPrefix(x, wild+"."); ok && strings.Contains(domain, ".") && !strings.Contains(domain, wild) && strings.HasSuffix(w, "."+domain) {
+			return true
 		}
 	}
-	for i < len(pattern) && pattern[i] == "*" {
-		i++
-	}
-	return i == len(pattern)
+	return false
 }
-
-// matchWord is the same over the characters of one word.
-func matchWord(pattern, s string) bool {
-	i, j := 0, 0
-	star, from := -1, 0
-	for j < len(s) {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(pattern) && pattern[i] == s[j]:
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(pattern) && pattern[i] == '*' {
-		i++
-	}
-	return i == len(pattern)
-}
-
-// spells reports whether the rule has w as it stands among its words.
-func (r Rule) spells(w string) bool { return slices.Contains(r.split(), w) }
 
 // spellsName reports whether the pattern of a path has a name that begins with
 // a letter of its own and matches name: ".env*" does for .env, "**" does not.
@@ -174,15 +247,16 @@ func (r Rule) spellsName(name string) bool {
 	return false
 }
 
-// matchesPath reports whether the rule's pattern covers a path relative to the
-// workspace.
-func (r Rule) matchesPath(rel string, fold bool) bool {
+// matchesPath reports whether the rule's pattern covers a path: relative to the
+// workspace, or absolute and outside. A deny rule (strict) sees through the
+// spellings that some disk takes for the same file.
+func (r Rule) matchesPath(p string, strict bool) bool {
 	if r.Pattern == "" {
 		return true
 	}
 	pattern := strings.TrimPrefix(r.Pattern, "./")
-	if fold {
-		pattern, rel = strings.ToLower(pattern), strings.ToLower(rel)
+	if strict {
+		pattern, p = foldPath(pattern), foldPath(p)
 	}
-	return matchPath(pattern, rel)
+	return matchPath(pattern, p)
 }

@@ -30,11 +30,22 @@ type script struct {
 	// anything.
 	unknown []string
 	// unsure is what is not simple enough to be covered by rules, though all its
-	// parts are seen: a subshell, a loop, an assignment.
+	// parts are seen: an assignment, a loop over what only the shell knows.
 	unsure []string
-	writes []string // targets of redirections that write
-	inputs []string // files that redirections read, relative to the start
-	waits  bool     // it spends its time waiting
+	// grouped is what only puts commands together, all of which are seen: a
+	// subshell, a substitution. It asks where there is no sandbox.
+	grouped   []string
+	redirects []redirect
+	waits     bool // it spends its time waiting
+}
+
+// A redirect is one redirection to or from a file.
+type redirect struct {
+	text   string
+	writes bool
+	// places is where the file may be, relative to where the command starts.
+	// Empty: not known.
+	places []string
 }
 
 // A part is one simple command: a program and its words.
@@ -47,6 +58,20 @@ type part struct {
 	// guess marks what may be a command inside a wrapper whose options we do not
 	// know. It counts for deny and ask rules only.
 	guess bool
+	// within is the wrapper that runs it; nil if the shell does. through: the
+	// wrapper does nothing else, so what covers the command covers the wrapper.
+	within  *part
+	through bool
+	known   *look // what lookAt found, once it was asked
+}
+
+// look returns what is known of the command.
+func (p *part) look() *look {
+	if p.known == nil {
+		l := lookAt(p)
+		p.known = &l
+	}
+	return p.known
 }
 
 // program returns the program's name as written.
@@ -67,10 +92,12 @@ func read(command string) *script {
 type reader struct {
 	script
 	src    string
-	dirs   []string // where the next command may run, relative to the start; empty: not known
-	ok     []string // where it runs if the last one succeeded; nil: in dirs
+	vars   map[string]word // variables of loops, whose value is known in them
+	dirs   []string        // where the next command may run, relative to the start; empty: not known
+	ok     []string        // where it runs if the last one succeeded; nil: in dirs
 	inLoop bool
 	guess  bool
+	within *part // the command whose text of shell is being read
 	depth  int
 
 	sources   int
@@ -93,6 +120,9 @@ func (r *reader) source(text string, guess bool) {
 		r.exhausted = true
 		return
 	}
+	if r.depth == 0 && strings.ContainsFunc(text, isTrick) {
+		r.isUnsure("characters that are not seen, or move others")
+	}
 	r.sources++
 	src, was := r.src, r.guess
 	r.src, r.guess = text, guess
@@ -104,6 +134,14 @@ func (r *reader) source(text string, guess bool) {
 	}
 	r.depth--
 	r.src, r.guess = src, was
+}
+
+// sourceIn reads a text of shell that p runs.
+func (r *reader) sourceIn(p *part, text string, guess bool) {
+	was, dirs, vars := r.within, r.dirs, r.vars
+	r.within, r.dirs, r.vars = p, p.dirs, nil // another shell knows no variables of this one
+	r.source(text, guess)
+	r.within, r.dirs, r.vars = was, dirs, vars
 }
 
 // parse returns the statements of a text up to its first syntax error, and the
@@ -131,6 +169,7 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 
 func (r *reader) isUnknown(what string) { r.unknown = append(r.unknown, what) }
 func (r *reader) isUnsure(what string)  { r.unsure = append(r.unsure, what) }
+func (r *reader) isGrouped(what string) { r.grouped = append(r.grouped, what) }
 
 func (r *reader) stmts(list []*syntax.Stmt) {
 	for _, st := range list {
@@ -161,33 +200,24 @@ func (r *reader) command(cmd syntax.Command) {
 			r.stmt(c.Stmt)
 		}
 	case *syntax.Subshell:
-		r.isUnsure("a subshell")
+		// What it does to the folder ends with it.
+		r.isGrouped("a subshell")
+		dirs := r.dirs
 		r.stmts(c.Stmts)
+		r.dirs, r.ok = dirs, nil
 	case *syntax.Block:
-		r.isUnsure("a block")
+		r.isGrouped("a block")
 		r.stmts(c.Stmts)
 	case *syntax.IfClause:
-		r.isUnsure("a condition")
 		for ; c != nil; c = c.Else {
 			r.stmts(c.Cond)
 			r.stmts(c.Then)
 		}
 	case *syntax.WhileClause:
-		r.isUnsure("a loop")
 		r.loop(c.Cond, c.Do)
 	case *syntax.ForClause:
-		r.isUnsure("a loop")
-		if items, ok := c.Loop.(*syntax.WordIter); ok && !c.Select {
-			for _, w := range items.Items {
-				r.inside(w)
-			}
-		} else {
-			r.isUnknown("a loop over arithmetic or answers")
-			r.inside(c.Loop)
-		}
-		r.loop(nil, c.Do)
+		r.forLoop(c)
 	case *syntax.CaseClause:
-		r.isUnsure("a case distinction")
 		r.inside(c.Word)
 		for _, item := range c.Items {
 			for _, w := range item.Patterns {
@@ -196,7 +226,6 @@ func (r *reader) command(cmd syntax.Command) {
 			r.stmts(item.Stmts)
 		}
 	case *syntax.TestClause:
-		r.isUnsure("a [[ ]] test")
 		r.test(c)
 	case *syntax.FuncDecl:
 		r.isUnknown("it defines a function")
@@ -217,14 +246,6 @@ func (r *reader) command(cmd syntax.Command) {
 	}
 }
 
-func (r *reader) loop(cond, body []*syntax.Stmt) {
-	was := r.inLoop
-	r.inLoop = true
-	r.stmts(cond)
-	r.stmts(body)
-	r.inLoop = was
-}
-
 // binary reads "a && b", "a || b" and "a | b".
 func (r *reader) binary(c *syntax.BinaryCmd) {
 	r.stmt(c.X)
@@ -241,26 +262,6 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	r.ok = ok
 }
 
-// test reads [[ … ]]. Some of its operators evaluate arithmetic, and with it
-// command substitutions in the value of a variable.
-func (r *reader) test(c *syntax.TestClause) {
-	syntax.Walk(c, func(n syntax.Node) bool {
-		op := ""
-		switch n := n.(type) {
-		case *syntax.UnaryTest:
-			op = n.Op.String()
-		case *syntax.BinaryTest:
-			op = n.Op.String()
-		}
-		switch op {
-		case "-v", "-R", "-eq", "-ne", "-lt", "-gt", "-le", "-ge":
-			r.isUnknown("[[ " + op + " ]] evaluates arithmetic, which can run commands")
-		}
-		return true
-	})
-	r.inside(c)
-}
-
 // inside looks for commands within a word, a here-document or an expression:
 // substitutions, and expansions that run something.
 func (r *reader) inside(n syntax.Node) {
@@ -270,15 +271,19 @@ func (r *reader) inside(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			r.isUnsure("a command substitution")
+			r.isGrouped("a command substitution")
 			if n.TempFile || n.ReplyVar {
 				r.isUnknown("a substitution of another shell")
 			}
+			dirs := r.dirs
 			r.stmts(n.Stmts)
+			r.dirs = dirs
 			return false
 		case *syntax.ProcSubst:
-			r.isUnsure("a process substitution")
+			r.isGrouped("a process substitution")
+			dirs := r.dirs
 			r.stmts(n.Stmts)
+			r.dirs = dirs
 			return false
 		case *syntax.ArithmExp:
 			r.isUnknown("shell arithmetic, which can run commands")
@@ -290,45 +295,6 @@ func (r *reader) inside(n syntax.Node) {
 		}
 		return true
 	})
-}
-
-// redirect reads one redirection.
-func (r *reader) redirect(rd *syntax.Redirect) {
-	if rd.Hdoc != nil {
-		r.inside(rd.Hdoc)
-		if wordOf(rd.Hdoc).kind == dynamic {
-			r.isUnsure("a here-document with expansions")
-		}
-	}
-	if rd.Word == nil {
-		return
-	}
-	r.inside(rd.Word)
-	w := wordOf(rd.Word)
-	switch rd.Op {
-	case syntax.Hdoc, syntax.DashHdoc: // the word is where it ends
-	case syntax.WordHdoc:
-		if w.kind == dynamic {
-			r.isUnsure("an expansion")
-		}
-	case syntax.DplIn, syntax.DplOut:
-		if w.kind != static || w.text != "-" && strings.Trim(w.text, "0123456789-") != "" {
-			r.writes = append(r.writes, w.source)
-		}
-	case syntax.RdrIn:
-		switch {
-		case w.kind != static:
-			r.isUnsure("the name of the file it reads is an expansion")
-		case strings.HasPrefix(w.text, "/dev/tcp/"), strings.HasPrefix(w.text, "/dev/udp/"):
-			r.isUnknown("a network connection")
-		default:
-			r.inputs = append(r.inputs, joinAll(r.dirs, w.text)...)
-		}
-	default: // every other one opens its file for writing
-		if w.kind != static || w.text != "/dev/null" && w.text != "/dev/stdout" && w.text != "/dev/stderr" {
-			r.writes = append(r.writes, w.source)
-		}
-	}
 }
 
 // call reads a simple command.
@@ -345,26 +311,29 @@ func (r *reader) call(c *syntax.CallExpr) {
 			r.inside(a.Index)
 		}
 		what := "an assignment to " + a.Name.Value
-		if len(c.Args) > 0 || strings.ToLower(a.Name.Value) != a.Name.Value {
-			r.isUnknown(what)
-		} else {
+		switch {
+		case len(c.Args) > 0, strings.ToLower(a.Name.Value) != a.Name.Value:
+			r.isUnknown(what + dangerOf(a.Name.Value))
+		default:
 			r.isUnsure(what)
 		}
 	}
 	if len(c.Args) == 0 {
 		return
 	}
-	p := &part{dirs: r.dirs, guess: r.guess, text: r.text(c.Args)}
+	p := &part{dirs: r.dirs, guess: r.guess, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
 	for _, arg := range c.Args {
 		r.inside(arg)
-		w := wordOf(arg)
+		w := wordOf(arg, r.vars)
 		p.words = append(p.words, w)
-		if strings.ContainsFunc(w.text, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' || c == 0x7f }) {
-			r.isUnsure("control characters")
-		}
 	}
+	r.braces(p, c.Args)
 	r.part(p)
 }
+
+// changesVariables are the builtins that set variables, whose values then are not
+// known any more.
+var changesVariables = set("read mapfile readarray getopts unset wait")
 
 // part takes a simple command in, and what it would run in turn.
 func (r *reader) part(p *part) {
@@ -372,13 +341,17 @@ func (r *reader) part(p *part) {
 		r.exhausted = true
 		return
 	}
+	name := p.program()
 	if p.words[0].kind != static {
 		r.isUnknown("the name of the program is only known when it runs")
-	} else if !plainName(p.program()) {
+	} else if !plainName(name) {
 		r.isUnknown("the name of the program holds odd characters")
 	}
+	if len(r.vars) > 0 && (changesVariables[name] || name == "printf" && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-v") })) {
+		r.isUnsure(name + " in a loop")
+	}
 	r.parts = append(r.parts, p)
-	switch p.program() {
+	switch name {
 	case "cd":
 		r.cd(p)
 	case "pushd", "popd":
@@ -402,9 +375,9 @@ func (r *reader) cd(p *part) {
 	r.dirs = union(r.dirs, r.ok)
 }
 
-// text returns words as they were written.
-func (r *reader) text(words []*syntax.Word) string {
-	from, to := words[0].Pos().Offset(), words[len(words)-1].End().Offset()
+// text returns what was written between two places.
+func (r *reader) text(start, end syntax.Pos) string {
+	from, to := start.Offset(), end.Offset()
 	if to > uint(len(r.src)) || from > to {
 		return ""
 	}
@@ -414,7 +387,7 @@ func (r *reader) text(words []*syntax.Word) string {
 // plainName reports whether a program's name has no character that only looks
 // like another, or that another shell would expand.
 func plainName(name string) bool {
-	return name == "[" || name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+	return name == "[" || name == "[[" || name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_./+-@:,", c))
 	})
 }

@@ -11,150 +11,6 @@ import (
 	"pawl/run"
 )
 
-// everyday is what people and models type all day to look around.
-var everyday = strings.Split(strings.TrimSpace(`
-ls
-ls -la
-ls -la src/
-ls *.go
-pwd
-cd src && ls
-cd src && cat ../go.mod
-cat README.md
-cat -n main.go | head -50
-cat a.txt b.txt
-head -n 20 main.go
-head -50 main.go
-tail -n 100 log.txt
-tail -5 log.txt
-wc -l *.go
-wc -l main.go
-grep -rn "TODO" .
-grep -n "func main" cmd/pawl/main.go
-grep -rn --include="*.go" "interface {" src
-grep -E "^(foo|bar)" file.txt
-grep -c x file.txt
-grep -A3 -B2 "/api/v1" routes.go
-grep foo *.md
-rg -n "foo"
-rg "TODO|FIXME" -g '*.go' src
-rg --files
-rg -l foo | head -20
-rg -i -C 3 "bar" src/
-find . -name '*.go'
-find . -type f -name "*_test.go" -not -path './vendor/*'
-find . -maxdepth 2 -type d
-find src -newer go.mod
-find . -name '*.go' | wc -l
-git status
-git status --short
-git log --oneline -20
-git log --oneline --graph --all | head -30
-git log -p -1
-git log --format='%h %s' main..HEAD
-git diff
-git diff --stat HEAD~1
-git diff main...HEAD -- src/
-git show HEAD
-git show HEAD:go.mod
-git show --stat HEAD
-git branch
-git branch -a
-git branch --show-current
-git remote -v
-git rev-parse HEAD
-git rev-parse --show-toplevel
-git rev-parse --abbrev-ref HEAD
-git blame -L 10,20 main.go
-git ls-files
-git ls-files | grep test
-git stash list
-git tag -l
-git config --get user.name
-git grep -n "foo"
-git describe --tags
-git --no-pager log -3
-git -C sub status
-echo hello
-echo "done"
-echo "exit: $?"
-date
-date +%Y-%m-%d
-date -u +%FT%TZ
-whoami
-uname -a
-which go
-type go
-command -v node
-go version
-go env GOPATH
-go list ./...
-go list -m all
-go doc fmt.Println
-node --version
-python3 --version
-sed -n '1,50p' main.go
-sed -n 10,20p main.go
-sed 's/foo/bar/' a.txt
-sed -n '/func main/,/^}/p' main.go
-awk '{print $1}' file.txt
-awk -F: '{print $1, $3}' users.txt
-sort names.txt | uniq -c | sort -rn | head
-sort -k2 -n data.txt
-cut -d, -f1 data.csv
-cut -d / -f 2 paths.txt
-tr a-z A-Z
-tr '/' '_'
-diff a.txt b.txt
-diff -u a.txt b.txt
-stat main.go
-file main.go
-du -sh .
-du -sh src
-df -h
-tree -L 2
-jq '.name' package.json
-jq -r '.scripts | keys[]' package.json
-cat package.json | jq .dependencies
-test -f go.mod && echo yes
-[ -d src ] && ls src
-true
-sleep 1
-ls 2>/dev/null
-ls nothing 2>&1 | head
-ls -la && git status && git diff
-grep -q foo file.txt || echo missing
-basename src/main.go
-realpath main.go
-md5sum go.sum
-sha256sum go.sum
-printf '%s\n' a b
-nl main.go
-ps -ef
-id
-hostname
-xxd -l 64 file.bin
-time ls
-! grep -q foo file.txt
-`), "\n")
-
-func TestEverydayReadingRunsWithoutAQuestion(t *testing.T) {
-	t.Parallel()
-	asked := 0
-	for _, command := range everyday {
-		if d := ask(nil, command, "/work"); d.Verdict != permission.Allow {
-			asked++
-			t.Logf("%s: %s", command, d.Reason)
-		}
-		if c := permission.Classify(command); c.Class != run.Reads {
-			t.Errorf("%s: %s, want reads", command, c.Class)
-		}
-	}
-	if rate := 1 - float64(asked)/float64(len(everyday)); rate < 0.98 {
-		t.Errorf("%.1f %% of %d run, want 98 %%", rate*100, len(everyday))
-	}
-}
-
 func TestWhatMayWriteIsNotClassedAsReading(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{
@@ -172,7 +28,7 @@ func TestWhatMayWriteIsNotClassedAsReading(t *testing.T) {
 		"date -s now", "date 010100002030", "hostname x", "arch -x86_64 sh", "date -I 010100002030", "tree -o x", "file -C -m x", "xxd -r a b", "xxd a b", "base64 -o x y", "jq . f > f",
 		"PATH=. ls", "LD_PRELOAD=./x.so ls", "IFS=x; ls", "GIT_EXTERNAL_DIFF=x git diff", "x=1 ls", "export X=1", "declare X=1",
 		"$X", "`x`", "$(echo ls)", "${x:-ls} y", "l{s,x}", "$'ls'", "l?", "~/x",
-		"eval ls", ". ./x", "source x", "sh -c ls", "bash x", "env ls", "xargs ls", "timeout 5 ls", "nohup ls", "sudo ls", "exec ls",
+		"eval ls", ". ./x", "source x", "sh -c ls", "bash x", "env ls", "xargs ls", "timeout 5 touch x", "nohup ls", "sudo ls", "exec ls",
 		"f() { ls; }", "ls() { rm x; }; ls", "coproc ls", "trap 'rm x' EXIT", "alias ls=rm",
 		"echo $(touch x)", "cat <(touch x)", "cat <<EOF\n$(touch x)\nEOF", "echo \"`touch x`\"", "[[ -v a[$(touch x)] ]]", "echo $((a[$(touch x)]))",
 		"echo ${x:=y}", "echo ${x@P}", "echo ${a[$(touch x)]}", "printf -v x y", "test -v 'a[$(touch x)]'", "((x=1))", "let x=1", "[ 'a[$(x)]' -eq 1 ]",
@@ -305,7 +161,8 @@ func TestRulesOfTheShellMatchWords(t *testing.T) {
 		{allow: "go test *", command: "go test --exec sudo ./...", want: k},
 		{allow: "go test -exec sudo *", command: "go test -exec sudo ./...", want: a},
 		{allow: "go test *", command: "GOFLAGS=-exec=x go test", want: k},
-		{allow: "go test *", command: "timeout 60 go test ./...", want: k},
+		{allow: "go test *", command: "timeout 60 go test ./...", want: a},
+		{allow: "go test *", command: "timeout 60 make", want: k},
 		{allow: "go test *;timeout *", command: "timeout 60 go test ./...", want: a},
 		{allow: "go test *;timeout *", command: "timeout 60 rm x", want: k},
 		{allow: "go test *", command: "go test $PKG", want: k},
@@ -417,60 +274,6 @@ func TestCommandsMadeToExhaustTheReaderAsk(t *testing.T) {
 			t.Errorf("%s: allowed: %s", name, d.Reason)
 		}
 	}
-}
-
-// appended must never make a decision weaker, whatever stood before.
-var appended = []string{"; frobnicate", " && frobnicate", " | frobnicate", "\nfrobnicate", " > f"}
-
-func FuzzAddingAPartNeverMakesACommandMoreAllowed(f *testing.F) {
-	for _, c := range everyday {
-		f.Add(c)
-	}
-	for _, c := range []string{"rm x", "sudo rm x", "go test ./... | sh", "echo $(rm x)", "cat <<E\nrm x\nE", "xargs --x rm", "ssh a b rm", "find . -exec rm {} +", "bash -c 'rm x'", "rm x &", "rm x;"} {
-		f.Add(c)
-	}
-	rs := slices.Concat(rules(f, permission.Allow, "go test *", "echo *", "git *", "frob *", "timeout *", "bash *"),
-		rules(f, permission.Ask, "git push *"), rules(f, permission.Deny, "rm *"))
-	f.Fuzz(func(t *testing.T, command string) {
-		if strings.TrimSpace(command) == "" {
-			return // it is no command yet
-		}
-		for _, mode := range []permission.Mode{permission.Default, permission.Plan, permission.Bypass} {
-			decide := func(command string) permission.Decision {
-				return rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class}, mode)
-			}
-			before := decide(command)
-			if mode == permission.Bypass && (strings.Contains(before.Reason, "not valid shell") || strings.HasSuffix(command, `\`)) {
-				continue // with a part behind it is another command
-			}
-			if after := decide(command + "$(frobnicate)"); before.Verdict != permission.Allow && after.Verdict == permission.Allow {
-				t.Errorf("%s: %q is %s, with a substitution behind it allow (%s)", mode, command, before.Verdict, after.Reason)
-			}
-			for _, more := range appended {
-				after := decide(command + more)
-				// A command that became no shell at all does not run.
-				if strictness[after.Verdict] < strictness[before.Verdict] && !strings.Contains(after.Reason, "not valid shell") {
-					t.Errorf("%s: %q is %s (%s), %q is %s (%s)", mode, command, before.Verdict, before.Reason, command+more, after.Verdict, after.Reason)
-				}
-			}
-		}
-	})
-}
-
-func FuzzParseRule(f *testing.F) {
-	for _, s := range []string{"shell", "shell(go test *)", "edit(src/**)", "shell(", "()", "a(b)c"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := permission.ParseRule(text)
-		if err != nil {
-			return
-		}
-		again, err := permission.ParseRule(r.String())
-		if err != nil || again.String() != r.String() {
-			t.Errorf("%q reads as %q, which reads as %q, %v", text, r, again, err)
-		}
-	})
 }
 
 func BenchmarkDecide(b *testing.B) {

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -21,12 +22,13 @@ const (
 	dynamic                 // only the running shell knows
 )
 
-// wordOf returns what is known of w.
-func wordOf(w *syntax.Word) word {
-	if brace(w) {
+// wordOf returns what is known of w, where vars are the variables whose value is
+// known.
+func wordOf(w *syntax.Word, vars map[string]word) word {
+	if hasBraces(w) {
 		return word{source: "{…}", kind: dynamic}
 	}
-	b := &wordBuilder{}
+	b := &wordBuilder{vars: vars}
 	for i, p := range w.Parts {
 		b.add(p, i == 0)
 	}
@@ -48,16 +50,59 @@ func wordOf(w *syntax.Word) word {
 	return word{text: text, source: source, kind: b.kind}
 }
 
-// brace reports whether w has a brace expansion, which the parser leaves in
-// its literals. Words that have are copied, for SplitBraces changes them.
-func brace(w *syntax.Word) bool {
+// hasBraces reports whether w has a brace expansion, which the parser leaves in
+// its literals.
+func hasBraces(w *syntax.Word) bool {
+	_, ok := splitBraces(w)
+	return ok
+}
+
+// splitBraces returns w with its brace expansions as parts, if it has any. It
+// works on a copy, for SplitBraces changes its word.
+func splitBraces(w *syntax.Word) (*syntax.Word, bool) {
 	for _, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok && strings.ContainsRune(lit.Value, '{') {
 			c := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
-			return syntax.SplitBraces(c)
+			// It also says true of what only looks like one: HEAD@{1}, {}.
+			split := syntax.SplitBraces(c) && slices.ContainsFunc(c.Parts, func(p syntax.WordPart) bool {
+				_, ok := p.(*syntax.BraceExp)
+				return ok
+			})
+			return c, split
 		}
 	}
-	return false
+	return w, false
+}
+
+// maxBraces bounds the words one brace expansion is followed into.
+const maxBraces = 64
+
+// expandBraces returns the words that one with brace expansions stands for. Of a
+// sequence ({1..9}) only the ends; what is left out cannot be told.
+func expandBraces(w *syntax.Word) []*syntax.Word {
+	all := []*syntax.Word{{}}
+	for _, p := range w.Parts {
+		b, ok := p.(*syntax.BraceExp)
+		if !ok {
+			for _, a := range all {
+				a.Parts = append(a.Parts, p)
+			}
+			continue
+		}
+		var more []*syntax.Word
+		for _, e := range b.Elems {
+			for _, inner := range expandBraces(e) {
+				for _, a := range all {
+					if len(more) >= maxBraces {
+						return more
+					}
+					more = append(more, &syntax.Word{Parts: append(append([]syntax.WordPart(nil), a.Parts...), inner.Parts...)})
+				}
+			}
+		}
+		all = more
+	}
+	return all
 }
 
 type wordBuilder struct {
@@ -65,6 +110,7 @@ type wordBuilder struct {
 	glob bool // it has * ? or [ that the shell expands
 	mute bool // it has such characters that the shell leaves alone
 	kind wordKind
+	vars map[string]word
 }
 
 func (b *wordBuilder) add(p syntax.WordPart, first bool) {
@@ -84,6 +130,8 @@ func (b *wordBuilder) add(p syntax.WordPart, first bool) {
 		for _, q := range p.Parts {
 			if lit, ok := q.(*syntax.Lit); ok {
 				b.quoted(unescape(lit.Value, "$`\"\\"))
+			} else if v, ok := b.known(q); ok {
+				b.variable(v, true)
 			} else {
 				b.add(q, false)
 			}
@@ -94,9 +142,38 @@ func (b *wordBuilder) add(p syntax.WordPart, first bool) {
 			b.text.WriteByte('0')
 			return
 		}
+		if v, ok := b.known(p); ok {
+			b.variable(v, false)
+			return
+		}
 		b.kind = dynamic
 	default: // substitutions, arithmetic, extended globs
 		b.kind = dynamic
+	}
+}
+
+// known returns the value of a plain "$name" or "${name}", if it is known.
+func (b *wordBuilder) known(p syntax.WordPart) (word, bool) {
+	e, ok := p.(*syntax.ParamExp)
+	if !ok || e.Param == nil || e.Flags != nil || e.Excl || e.Length || e.Width || e.IsSet || e.NestedParam != nil ||
+		e.Index != nil || e.Modifiers != nil || e.Slice != nil || e.Repl != nil || e.Names != 0 || e.Exp != nil {
+		return word{}, false
+	}
+	v, ok := b.vars[e.Param.Value]
+	return v, ok
+}
+
+// variable takes the value of a variable in. Without quotes the shell splits it
+// into words and takes it for a pattern; a value that shows it is not known.
+func (b *wordBuilder) variable(v word, quoted bool) {
+	b.text.WriteString(v.text)
+	switch {
+	case v.kind == pattern:
+		b.glob = true // names that a pattern stood for, not the pattern
+	case v.kind == dynamic, !quoted && strings.ContainsAny(v.text, " \t\n*?[\\"):
+		b.kind = dynamic
+	case quoted:
+		b.mute = b.mute || strings.ContainsAny(v.text, "*?[\\")
 	}
 }
 

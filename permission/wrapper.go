@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,9 @@ type wrapper struct {
 	values   string // its short options that take one
 	operands int    // its own operands before the command
 	assigns  bool   // VAR=value may stand before the command
+	// plain: it changes when and how long the command runs and nothing else, so
+	// whatever allows the command allows this.
+	plain bool
 }
 
 // wrappers are the programs that are looked through. Of an option that is not
@@ -18,42 +22,52 @@ type wrapper struct {
 // command. From the manuals of GNU coreutils 9, util-linux 2.40, findutils 4.10,
 // sudo 1.9 and moreutils, read 2026-11-20.
 var wrappers = map[string]wrapper{
-	"env":        {flags: "i0v", values: "uC", assigns: true},
-	"sudo":       {flags: "AbEHiKknPSsV", values: "CDghpRrtTuU", assigns: true},
-	"doas":       {flags: "Lns", values: "aCu"},
-	"xargs":      {flags: "0oprtx", values: "adEILnPs"},
-	"timeout":    {flags: "v", values: "ks", operands: 1},
-	"nice":       {values: "n"},
-	"nohup":      {},
-	"setsid":     {flags: "cfw"},
-	"time":       {flags: "apqv", values: "fo"},
-	"command":    {flags: "p"},
-	"builtin":    {},
-	"exec":       {flags: "cl", values: "a"},
-	"stdbuf":     {values: "eio"},
-	"ionice":     {flags: "t", values: "cnpPu"},
-	"taskset":    {operands: 1},
-	"chrt":       {flags: "bfior", operands: 1},
-	"chroot":     {operands: 1},
-	"unshare":    {flags: "mufinpUCTrc"},
-	"nsenter":    {flags: "a"},
-	"flock":      {flags: "sxnuFo", values: "wE", operands: 1},
-	"strace":     {flags: "cfFhiqrtTvVxyz", values: "abeEIoOpPsSuUX"},
-	"ltrace":     {},
-	"watch":      {flags: "bcdegtpx", values: "n"},
-	"parallel":   {},
-	"busybox":    {},
-	"toybox":     {},
-	"caffeinate": {flags: "disu", values: "tw"},
-	"pkexec":     {},
-	"runuser":    {flags: "lm", values: "gGu"},
-	"unbuffer":   {},
-	"script":     {flags: "aefq"},
-	"entr":       {flags: "acdnprsz"},
-	"rlwrap":     {},
-	"torsocks":   {},
-	"catchsegv":  {},
-	"fakeroot":   {},
+	"env":         {flags: "i0v", values: "uC", assigns: true},
+	"sudo":        {flags: "AbEHiKknPSsV", values: "CDghpRrtTuU", assigns: true},
+	"doas":        {flags: "Lns", values: "aCu"},
+	"xargs":       {flags: "0oprtx", values: "adEILnPs"},
+	"timeout":     {flags: "v", values: "ks", operands: 1, plain: true},
+	"nice":        {values: "n", plain: true},
+	"nohup":       {},
+	"setsid":      {flags: "cfw"},
+	"time":        {flags: "pqv", values: "f", plain: true},
+	"command":     {flags: "p"},
+	"builtin":     {},
+	"exec":        {flags: "cl", values: "a"},
+	"stdbuf":      {values: "eio"},
+	"ionice":      {flags: "t", values: "cn", plain: true},
+	"taskset":     {operands: 1},
+	"chrt":        {flags: "bfior", operands: 1},
+	"chroot":      {operands: 1},
+	"unshare":     {flags: "mufinpUCTrc"},
+	"nsenter":     {flags: "a"},
+	"flock":       {flags: "sxnuFo", values: "wE", operands: 1},
+	"strace":      {flags: "cfFhiqrtTvVxyz", values: "abeEIoOpPsSuUX"},
+	"ltrace":      {},
+	"watch":       {flags: "bcdegtpx", values: "n"},
+	"parallel":    {},
+	"busybox":     {},
+	"toybox":      {},
+	"caffeinate":  {flags: "disu", values: "tw"},
+	"pkexec":      {},
+	"runuser":     {flags: "lm", values: "gGu"},
+	"unbuffer":    {},
+	"script":      {flags: "aefq"},
+	"entr":        {flags: "acdnprsz"},
+	"rlwrap":      {},
+	"torsocks":    {},
+	"catchsegv":   {},
+	"fakeroot":    {},
+	"npx":         {flags: "y", values: "p"},
+	"bunx":        {},
+	"pnpx":        {},
+	"uvx":         {},
+	"pipx":        {operands: 1},
+	"proxychains": {}, "proxychains4": {}, "firejail": {}, "bwrap": {}, "systemd-run": {}, "dbus-run-session": {}, "xvfb-run": {},
+	"numactl": {}, "prlimit": {}, "setpriv": {}, "capsh": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "sg": {operands: 1},
+	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {}, "perf": {}, "valgrind": {}, "rr": {},
+	"watchexec": {}, "nodemon": {}, "ld.so": {}, "ld-linux-x86-64.so.2": {}, "dotenv": {}, "direnv": {}, "uv": {operands: 1}, "poetry": {operands: 1}, "pdm": {operands: 1}, "pipenv": {operands: 1}, "bundle": {operands: 1}, "mise": {}, "asdf": {}, "conda": {}, "nix-shell": {}, "nix": {},
+	"coproc": {}, "noglob": {}, "nocorrect": {}, "pwsh": {}, "cmd": {}, "powershell": {}, "wsl": {}, "distrobox": {}, "toolbox": {}, "screen": {}, "tmux": {}, "expect": {}, "socat": {}, "crond": {}, "logsave": {operands: 1}, "cpulimit": {}, "tsp": {}, "batch": {}, "at": {},
 }
 
 // maxHostAt bounds how many of ssh's words are taken for its host.
@@ -95,12 +109,22 @@ func (r *reader) through(p *part) {
 	case joiners[name]:
 		r.throughText(p, name)
 	}
+	if h, ok := interpreter(name); ok && !p.guess && readsProgram(p, h) {
+		r.isUnknown(name + " that reads what to run from its input")
+	}
 	w, ok := wrappers[name]
 	if !ok || name == "command" && asksOnly(p) {
 		return
 	}
-	i, sure := w.command(p.words)
+	i, sure, assigned := w.command(p.words)
+	if assigned && !p.guess {
+		r.isUnknown(name + " sets variables for another command")
+	}
 	if i < len(p.words) {
+		// By its plain name, for ./timeout may be anything; and a word that is not
+		// known could hold the command.
+		p.through = sure && w.plain && !p.guess && p.program() == name &&
+			!slices.ContainsFunc(p.words[:i], func(w word) bool { return w.kind != static })
 		r.inner(p, p.words[i:], p.guess)
 	}
 	if !sure {
@@ -113,7 +137,10 @@ func (r *reader) through(p *part) {
 // inner takes in a command that p runs. One that is only a guess makes nothing
 // unknown: the wrapper itself asks already.
 func (r *reader) inner(p *part, words []word, guess bool) {
-	q := &part{words: words, dirs: p.dirs, guess: guess, text: p.text}
+	q := &part{words: words, dirs: p.dirs, guess: guess, text: p.text, within: p}
+	if !guess && len(words) < len(p.words) {
+		q.text = joinSources(words)
+	}
 	if guess {
 		if len(r.parts) >= maxParts || r.depth >= maxDepth {
 			r.exhausted = true
@@ -144,8 +171,8 @@ func wrapsAnother(p *part) bool {
 }
 
 // command returns where the command begins among the words of a wrapper, and
-// whether that is certain.
-func (w wrapper) command(words []word) (at int, sure bool) {
+// whether that is certain; assigned: variables are set for it.
+func (w wrapper) command(words []word) (at int, sure, assigned bool) {
 	sure = true
 	i := 1
 options:
@@ -176,11 +203,12 @@ options:
 			}
 			continue
 		case w.assigns && strings.Contains(t, "="):
+			assigned = true
 			continue
 		}
 		break options
 	}
-	return i + w.operands, sure
+	return i + w.operands, sure, assigned
 }
 
 // asksOnly reports whether p is "command -v NAME": where a program is.
@@ -198,6 +226,13 @@ func (r *reader) throughShell(p *part) {
 		}
 		if !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+") {
 			return // a file of shell: a rule may name it
+		}
+		if w.text == "--rcfile" || w.text == "--init-file" || w.text == "-i" || w.text == "-s" {
+			break // it reads from its input, too
+		}
+		if t := w.text; len(t) > 1 && t[1] != '-' && (t[len(t)-1] == 'o' || t[len(t)-1] == 'O') && !strings.Contains(t, "c") {
+			i++ // the name of a setting
+			continue
 		}
 		if !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c") {
 			for j := i + 1; j < len(p.words); j++ {
@@ -249,24 +284,35 @@ func (r *reader) throughText(p *part, name string) {
 	}
 }
 
+// joinSources puts words together as people are shown them.
+func joinSources(words []word) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.source
+	}
+	return strings.Join(texts, " ")
+}
+
 // textOf reads words, put together, as a text of shell.
 func (r *reader) textOf(p *part, words []word, guess bool) {
 	texts := make([]string, len(words))
+	known := true
 	for i, w := range words {
-		if w.kind != static {
-			r.isUnknown("what is to be run as shell is only known when it runs")
-			return
-		}
+		known = known && w.kind == static
 		texts[i] = w.text
+	}
+	if !known {
+		r.isUnknown("what is to be run as shell is only known when it runs")
+		guess = true // what is known of it may be what a deny rule names
 	}
 	if guess {
 		// What cannot be understood in a guess means nothing.
 		unknown, unsure := len(r.unknown), len(r.unsure)
-		r.source(strings.Join(texts, " "), true)
+		r.sourceIn(p, strings.Join(texts, " "), true)
 		r.unknown, r.unsure = r.unknown[:unknown], r.unsure[:unsure]
 		return
 	}
-	r.source(strings.Join(texts, " "), false)
+	r.sourceIn(p, strings.Join(texts, " "), false)
 }
 
 // set makes a set of the words of list.

@@ -50,8 +50,10 @@ type Part struct {
 	Text string // text and thinking
 	Cut  bool   // text: the stream ended here before the model had finished
 
-	Signature string // thinking: the provider's signature over it, returned as it came
-	Wire      string // thinking and opaque: the wire format that made it; it is sent to no other
+	// Signature is what the provider wants back with the part as it came: over
+	// thinking, and on some wires on text and calls too.
+	Signature string
+	Wire      string // that made the thinking, the opaque part or the signature; they are sent to no other
 	Raw       string // opaque: the block as JSON, as it came
 
 	Call   *Call

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pawl/schema"
 )
 
 // Builtin returns the tools on files and the two that need no file: ask, edit,
@@ -29,7 +29,7 @@ type registered struct {
 	spec Spec
 	// compile reads the schema. It is done when the tool is first called: most
 	// processes call few of the tools, and compiling takes time and memory.
-	compile func() (*jsonschema.Schema, error)
+	compile func() (*schema.Compiled, error)
 }
 
 // NewRegistry returns a registry of tools. Two of the same name are a mistake
@@ -41,8 +41,8 @@ func NewRegistry(tools ...Tool) *Registry {
 		if r.tools[spec.Name] != nil {
 			panic(fmt.Sprintf("tool: two tools are named %q", spec.Name))
 		}
-		r.tools[spec.Name] = &registered{tool: t, spec: spec, compile: sync.OnceValues(func() (*jsonschema.Schema, error) {
-			return compileSchema(spec)
+		r.tools[spec.Name] = &registered{tool: t, spec: spec, compile: sync.OnceValues(func() (*schema.Compiled, error) {
+			return schema.Compile(spec.Schema)
 		})}
 	}
 	r.names = slices.Sorted(maps.Keys(r.tools))
@@ -91,11 +91,11 @@ func (r *Registry) Validate(name string, args json.RawMessage) error {
 	if !ok {
 		return r.unknown(name)
 	}
-	schema, err := t.compile()
+	compiled, err := t.compile()
 	if err != nil {
 		return tell("the tool %s cannot be called: its schema is wrong: %v", name, err)
 	}
-	return validate(t.spec, schema, args)
+	return validate(t.spec, compiled, args)
 }
 
 // unknown says that there is no such tool, and which may be meant.

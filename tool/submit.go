@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl/run"
+	"pawl/schema"
 )
 
 //go:embed submit.md
@@ -21,17 +22,18 @@ const SubmitName = "submit_result"
 // A Submission is the tool with which a run hands in the result that is asked of it.
 // It never runs: that it was called, with what fits, is a fact of the run.
 type Submission struct {
-	spec    Spec
-	wrapped bool
+	spec     Spec
+	compiled *schema.Compiled
+	wrapped  bool
 }
 
 // NewSubmission returns the tool for results that fit a JSON Schema. Arguments are
 // always an object; a schema of something else is put into one, as its field result.
 // An error says what is wrong with the schema, for its author.
-func NewSubmission(name string, schema json.RawMessage) (Submission, error) {
-	s := Submission{spec: Spec{Name: name, Description: strings.TrimSpace(submitText), Schema: schema}}
+func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
+	s := Submission{spec: Spec{Name: name, Description: strings.TrimSpace(submitText), Schema: authored}}
 	var root map[string]json.RawMessage
-	if err := json.Unmarshal(schema, &root); err != nil || root == nil {
+	if err := json.Unmarshal(authored, &root); err != nil || root == nil {
 		return s, fmt.Errorf("the schema is no JSON object: give a JSON Schema, as {\"type\": \"object\", \"properties\": {…}}")
 	}
 	if kind := string(bytes.TrimSpace(root["type"])); kind != `"object"` {
@@ -49,10 +51,9 @@ func NewSubmission(name string, schema json.RawMessage) (Submission, error) {
 		s.spec.Schema, _ = json.Marshal(wrapper) // made of what was JSON
 		s.wrapped = true
 	}
-	if _, err := compileSchema(s.spec); err != nil {
-		return s, fmt.Errorf("the schema is none: %w", err)
-	}
-	return s, nil
+	var err error
+	s.compiled, err = schema.Compile(s.spec.Schema)
+	return s, err
 }
 
 // Spec says what the model is told.
@@ -68,28 +69,20 @@ func (s Submission) Run(context.Context, Env, Call) (Result, error) {
 	return Result{}, errors.New("handing in does not run: it is a fact of the run")
 }
 
-// Value returns the result in arguments that fit the tool's schema, compacted, with
-// the nulls of optional fields taken out as [Registry.Validate] does not count them.
+// Value returns the result in arguments that fit the tool's schema, without the nulls
+// that stand for optional fields left out.
 func (s Submission) Value(args json.RawMessage) (string, error) {
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber() // figures stay as they are written
-	var v, schema map[string]any
-	if err := dec.Decode(&v); err != nil {
-		return "", err
-	}
-	if err := json.Unmarshal(s.spec.Schema, &schema); err != nil {
-		return "", err
-	}
-	withoutNulls(v, schema)
-	var out any = v
+	value := s.compiled.Restore(args)
 	if s.wrapped {
-		out = v["result"]
+		var wrapper struct{ Result json.RawMessage }
+		if err := json.Unmarshal(value, &wrapper); err != nil {
+			return "", err
+		}
+		value = wrapper.Result
 	}
 	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	if err := json.Compact(&buf, value); err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(buf.String()), nil
+	return buf.String(), nil
 }

@@ -139,11 +139,14 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 		switch {
 		case answer != nil:
 			u := answer.Usage
-			if d.w.Price != nil {
+			switch {
+			case answer.Cached:
+				u.Cost, u.Priced = 0, true
+			case d.w.Price != nil:
 				u = d.w.Price(model, u)
 			}
 			d.landed <- landing{key: f.key, bySchema: req.Output != nil,
-				fact: run.Replied{Parts: number(sp.named(answer.Parts), next), Stop: answer.Stop, Model: answer.Model, Usage: u}}
+				fact: run.Replied{Parts: number(sp.named(answer.Parts), next), Stop: answer.Stop, Model: answer.Model, Usage: u, Cached: answer.Cached}}
 		case d.gateClosed() || context.Cause(ctx) != nil:
 			d.landed <- landing{key: f.key, aborted: true}
 		default:

@@ -83,12 +83,12 @@ func TestAProviderThatAnswersBySchemaNeedsNoTool(t *testing.T) {
 func TestAResultThatIsNoObjectIsHandedInInsideOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"calls":[{"tool":"submit_result","args":{"result":[1e400,"<a>"]}}]}`)
+		r := newRig(t, `{"calls":[{"tool":"submit_result","args":{"result":[12345678901234567890.50,"<a>"]}}]}`)
 		s, err := r.createAsked(`{"type":"array"}`).Run(t.Context(), prompt("List them."))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Submission().Value != `[1e400,"<a>"]` {
+		if s.Submission().Value != `[12345678901234567890.50,"<a>"]` {
 			t.Errorf("end %+v, result %+v", s.Turn.End, s.Submission())
 		}
 	})

@@ -29,18 +29,36 @@ const demoPrompt = "A test of this package fails. Find out why, repair the code,
 
 // demo shows pawl at work with no key and no network: this same program, as a
 // process of its own, repairs a real bug in a throw-away project. Only the model
-// is not real; it plays a script, over HTTP in the Anthropic format.
+// is not real; it plays a script, over HTTP in the wire format of a real provider.
 type demo struct {
 	out     io.Writer
+	wire    demoWire
 	folder  string // the project
 	state   string // PAWL_STATE_DIR of the process that repairs it
 	address string // of the scripted model
 	self    string // this program
 }
 
+// A demoWire is a wire format that the scripted model can speak.
+type demoWire struct {
+	name    string // of the format, as in pawl debug stream
+	model   string
+	key     string // the variable of the provider's key
+	baseURL string // that of its address
+	path    string // added to the address of the scripted model
+}
+
+var demoWires = []demoWire{
+	{"anthropic", "anthropic/scripted", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""},
+	{"responses", "openai/scripted", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"},
+	{"chat", "openai-chat/scripted", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"},
+	{"gemini", "gemini/scripted", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", ""},
+}
+
 func demoCommand() *cobra.Command {
 	var chaos, keep bool
 	var kills int
+	var wire string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch pawl repair a bug, with no key and no network",
@@ -50,7 +68,11 @@ func demoCommand() *cobra.Command {
 		Example: "  pawl demo\n  pawl demo --chaos",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo{out: cmd.OutOrStdout()}
+			i := slices.IndexFunc(demoWires, func(w demoWire) bool { return w.name == wire })
+			if i < 0 {
+				return usage("--wire: there is no wire format %q; there are anthropic, responses, chat, gemini", wire)
+			}
+			d := &demo{out: cmd.OutOrStdout(), wire: demoWires[i]}
 			if err := d.prepare(); err != nil {
 				return err
 			}
@@ -72,6 +94,7 @@ func demoCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&chaos, "chaos", false, "kill the agent with -9 at random moments while it works")
 	cmd.Flags().IntVar(&kills, "kills", 12, "with --chaos: how often")
+	cmd.Flags().StringVar(&wire, "wire", "anthropic", "the wire `format` that the scripted model speaks: anthropic, responses, chat, gemini")
 	cmd.Flags().BoolVar(&keep, "keep", false, "with --chaos: keep the project")
 	return cmd
 }
@@ -125,8 +148,8 @@ func (d *demo) serve() (stop func(), err error) {
 func (d *demo) pawl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.self, args...)
 	cmd.Dir = d.folder
-	cmd.Env = append(os.Environ(), "PAWL_STATE_DIR="+d.state, "ANTHROPIC_BASE_URL="+d.address,
-		"ANTHROPIC_API_KEY=demo", "PAWL_MODEL=anthropic/scripted", "GOFLAGS=-mod=mod", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "PAWL_STATE_DIR="+d.state, d.wire.baseURL+"="+d.address+d.wire.path,
+		d.wire.key+"=demo", "PAWL_MODEL="+d.wire.model, "GOFLAGS=-mod=mod", "GOWORK=off")
 	return cmd
 }
 

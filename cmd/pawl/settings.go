@@ -42,7 +42,10 @@ var keys = []key{
 	{name: "allow", value: "rule", help: `a permission rule, as 'shell(go test *)'; repeatable`, list: true},
 	{name: "deny", value: "rule", help: "a rule for what must not run; it always wins; repeatable", list: true},
 	{name: "on_ask", value: "what", help: "what becomes of a call that a person would have to decide on: " + asks, check: oneOf(asks), def: string(worker.AskDeny)},
+	{name: "window", value: "tokens", help: "tokens that fit the model's context, where pawl does not know it or less is wanted", check: positive},
 	{name: "max_steps", value: "n", help: "model requests in a turn; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultSteps)},
+	{name: "max_calls", value: "n", help: "tool calls in a turn; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultCalls)},
+	{name: "max_tokens", value: "n", help: "tokens in a turn, read and written, each request's counted; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultTokens)},
 	{name: "max_cost", value: "dollars", help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, def: "50"},
 	{name: "timeout", value: "duration", help: "wall clock of a turn, as 90s or 2h; -1s: no limit", check: duration, def: "6h"},
 	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
@@ -65,7 +68,7 @@ func oneOf(names string) func(string) error {
 
 func whole(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n == 0 {
-		return fmt.Errorf("%q is no number of steps: give a whole number, or -1 for no limit", s)
+		return fmt.Errorf("%q is no number: give a whole number, or -1 for no limit", s)
 	}
 	return nil
 }
@@ -277,11 +280,20 @@ func (s settings) apply(c run.Config, kept bool) run.Config {
 	if v, ok := set("model"); ok && v != c.Model {
 		c.Model, c.Window = v, windowOf(v)
 	}
+	if v, ok := set("window"); ok {
+		c.Window, _ = strconv.ParseInt(v, 10, 64)
+	}
 	if v, ok := set("mode"); ok {
 		c.Mode = v
 	}
 	if v, ok := set("max_steps"); ok {
 		c.Limits.Steps, _ = strconv.Atoi(v)
+	}
+	if v, ok := set("max_calls"); ok {
+		c.Limits.Calls, _ = strconv.Atoi(v)
+	}
+	if v, ok := set("max_tokens"); ok {
+		c.Limits.Tokens, _ = strconv.ParseInt(v, 10, 64)
 	}
 	if v, ok := set("max_cost"); ok {
 		c.Limits.Cost, _ = strconv.ParseFloat(v, 64)

@@ -8,6 +8,7 @@ import (
 	"pawl/llm"
 	"pawl/llm/wire"
 	"pawl/run"
+	"pawl/schema"
 )
 
 // A wireTool is a tool as the API wants it.
@@ -42,16 +43,21 @@ func lookBack(messages []llm.Message) bool {
 
 // EncodeTool returns t as the API wants it.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
-	schema := t.Schema
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object"}`)
+	authored := t.Schema
+	if len(authored) == 0 {
+		authored = json.RawMessage(`{"type":"object"}`)
 	}
-	return wire.JSON(wireTool{t.Name, t.Description, schema})
+	adapted, err := schema.Adapt(schema.AnthropicTool, authored)
+	if err != nil {
+		return nil, err
+	}
+	return wire.JSON(wireTool{t.Name, t.Description, adapted.Schema})
 }
 
 // EncodeOutput returns a schema as the API wants it.
-func (p *Provider) EncodeOutput(schema json.RawMessage) (json.RawMessage, error) {
-	return schema, nil
+func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, error) {
+	adapted, err := schema.Adapt(schema.AnthropicOutput, authored)
+	return adapted.Schema, err
 }
 
 // requestBody splices the body of a request from encoded messages. What is stable

@@ -76,6 +76,7 @@ type Player struct {
 	turns  []int // those without
 
 	mu    sync.Mutex
+	count int            // replies given
 	given map[string]int // place in a conversation -> replies without a trace given there
 }
 
@@ -109,7 +110,8 @@ func (p *Player) Next(c Conversation) (Reply, int, error) {
 			}
 			p.given[place]++
 		}
-		return r.filled(c), i, nil
+		p.count++
+		return r.filled(c, p.count), i, nil
 	}
 	return Reply{}, 0, fmt.Errorf("the script has ended: none of its %d replies is left for this request (add one, or one with \"repeat\")", len(p.script))
 }

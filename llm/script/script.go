@@ -29,7 +29,9 @@
 // script; "when" is the way to write for it.
 //
 // In text, thinking and arguments {{last_result}} stands for the text of the
-// newest result and {{prompt}} for the newest words of the user.
+// newest result, {{prompt}} for the newest words of the user, and {{count}} for how
+// many replies the player has given, this one included: what a script of thousands
+// of steps can vary by.
 package script
 
 import (
@@ -39,6 +41,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"pawl/run"
@@ -204,8 +207,8 @@ func (r Reply) traceless() bool {
 func (r Reply) interruptible() bool { return r.Hang || r.Endless }
 
 // filled returns r with the placeholders replaced.
-func (r Reply) filled(c Conversation) Reply {
-	values := map[string]string{"{{last_result}}": c.lastResult(), "{{prompt}}": c.lastWords()}
+func (r Reply) filled(c Conversation, count int) Reply {
+	values := map[string]string{"{{last_result}}": c.lastResult(), "{{prompt}}": c.lastWords(), "{{count}}": strconv.Itoa(count)}
 	for name, value := range values {
 		r.Text = strings.ReplaceAll(r.Text, name, value)
 		r.Thinking = strings.ReplaceAll(r.Thinking, name, value)
@@ -218,6 +221,13 @@ func (r Reply) filled(c Conversation) Reply {
 		}
 		if len(call.Args) == 0 {
 			call.Args = nil
+		}
+		if call.RawArgs != nil {
+			raw := *call.RawArgs
+			for name, value := range values {
+				raw = strings.ReplaceAll(raw, name, value)
+			}
+			call.RawArgs = &raw
 		}
 		calls[i] = call
 	}

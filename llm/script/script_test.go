@@ -103,10 +103,13 @@ func TestAnInterruptedReplyIsUsedUpWhenItLeftATrace(t *testing.T) {
 
 func TestPlaceholdersTakeFromTheConversation(t *testing.T) {
 	t.Parallel()
-	p := script.NewPlayer(llmtest.Parse(t, `{"text":"{{prompt}}!","calls":[{"tool":"write","args":{"text":"<{{last_result}}>"}}]}`))
+	p := script.NewPlayer(llmtest.Parse(t, `{"text":"{{prompt}}!","thinking":"{{count}}","calls":[{"tool":"write","args":{"text":"<{{last_result}}>"}},{"tool":"read","raw_args":"{\"offset\":{{count}}}"}]}`))
 	r, _, err := p.Next(script.Conversation{Messages: []script.Message{user("do"), {Role: run.User, Results: []string{"no", "a \"b\"\n"}}}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Thinking != "1" || *r.Calls[1].RawArgs != `{"offset":1}` {
+		t.Errorf("counted %q and %s", r.Thinking, *r.Calls[1].RawArgs)
 	}
 	if r.Text != "do!" || string(r.Calls[0].Args) != `{"text":"<a \"b\"\n>"}` {
 		t.Errorf("got %q and %s", r.Text, r.Calls[0].Args)

@@ -15,7 +15,10 @@ import (
 // A Server plays a script over HTTP. Each wire format has its path, as at the
 // real provider:
 //
-//	POST /v1/messages    Anthropic Messages
+//	POST /v1/messages            Anthropic Messages
+//	POST /v1/chat/completions    OpenAI Chat Completions
+//	POST /v1/responses           OpenAI Responses
+//	POST /v1beta/models/{model}:streamGenerateContent    Gemini
 //
 // It looks at every request as strictly as the real one, and more strictly where
 // the real one mends what it gets: a request that it accepts is one that the
@@ -76,9 +79,15 @@ func (s *Server) Left() <-chan struct{} { return s.left }
 // ServeHTTP answers a request in the wire format of its path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var f format
-	switch r.URL.Path {
+	switch route(r.URL.Path) {
 	case "/v1/messages":
 		f = anthropic{}
+	case "/v1/chat/completions":
+		f = &chat{}
+	case "/v1/responses":
+		f = responses{}
+	case geminiPath:
+		f = gemini{}
 	default:
 		http.NotFound(w, r)
 		return

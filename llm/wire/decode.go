@@ -103,7 +103,11 @@ func ended(err error, lines *lineReader, any bool, kind func(int, Said) run.Erro
 	}
 	// Trying again would bring the same page.
 	e.Kind = run.ErrInvalid
-	e.Message = fmt.Sprintf("the answer is no event stream but begins with %q: is the base URL that of a model's API, and is there a proxy in between?",
-		prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80))
+	why := "is the base URL that of a model's API, and is there a proxy in between?"
+	if head := bytes.TrimSpace(lines.head); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
+		why = "it is JSON in one piece; does the server not stream, or does a proxy in between take the streaming away?"
+	}
+	e.Message = fmt.Sprintf("the answer is no event stream but begins with %q: %s",
+		prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80), why)
 	return e
 }

@@ -68,7 +68,8 @@ func statusText(status int) string {
 
 // ParseError reads what a provider says of an error. Most say {"error":{"type":…,
 // "code":…,"message":…}}, Google adds a status as a word, some gateways send
-// {"error":"…"}, {"message":"…"} or {"detail":"…"}, and Gemini wraps it in a list.
+// {"error":"…"}, {"message":"…"} or {"detail":"…"}, Gemini wraps it in a list, and
+// OpenRouter has the words of the provider behind it in metadata.raw.
 func ParseError(body []byte) Said {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
@@ -84,16 +85,23 @@ func ParseError(body []byte) Said {
 		return Said{}
 	}
 	var e struct {
-		Type    string          `json:"type"`
-		Status  string          `json:"status"`
-		Code    json.RawMessage `json:"code"`
-		Message json.RawMessage `json:"message"`
+		Type     string          `json:"type"`
+		Status   string          `json:"status"`
+		Code     json.RawMessage `json:"code"`
+		Message  json.RawMessage `json:"message"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	said := Said{}
 	if json.Unmarshal(envelope.Error, &e) == nil {
 		said = Said{Type: e.Type, Code: text(e.Code), Message: text(e.Message)}
 		if said.Type == "" {
 			said.Type = e.Status
+		}
+		var metadata struct {
+			Raw string `json:"raw"`
+		}
+		if json.Unmarshal(e.Metadata, &metadata) == nil && metadata.Raw != "" {
+			said.Message = strings.TrimPrefix(said.Message+": "+metadata.Raw, ": ")
 		}
 	} else {
 		said.Message = text(envelope.Error)

@@ -112,6 +112,46 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	return c.HTTP().Do(req)
 }
 
+// Get asks for a path below the base address and returns the body of the answer,
+// or an *llm.Error. What has not come after limit is given up.
+func (c *Client) Get(parent context.Context, limit time.Duration, path string, header http.Header) ([]byte, error) {
+	if c.wrong != nil {
+		return nil, c.wrong
+	}
+	ctx, cancel := context.WithTimeout(parent, limit)
+	defer cancel()
+	late := func(err error) error {
+		if parent.Err() == nil && ctx.Err() != nil {
+			return &llm.Error{Kind: run.ErrTimeout, Message: fmt.Sprintf("%s did not answer within %s", c.address, limit)}
+		}
+		return c.explain(parent, ctx, err, false)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return nil, c.explain(parent, ctx, err, false)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	res, err := c.HTTP().Do(req)
+	if err != nil {
+		return nil, late(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxGot))
+	if err != nil {
+		return nil, late(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, c.Refusal(res.StatusCode, res.Header, body)
+	}
+	return body, nil
+}
+
+// maxGot is how much of an answer to Get is read: far more than a list of models,
+// far less than fills the memory.
+const maxGot = 16 << 20
+
 // errIdle is the cause of a request cancelled because nothing came.
 var errIdle = errors.New("idle")
 

@@ -1,0 +1,285 @@
+package chat
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"pawl/llm"
+	"pawl/llm/wire"
+	"pawl/run"
+	"pawl/schema"
+)
+
+// The messages that we make ourselves. The role stands first: body.go looks for it.
+type (
+	assistantMessage struct {
+		Role             string            `json:"role"`
+		Content          *string           `json:"content"` // null beside calls alone
+		ReasoningContent *string           `json:"reasoning_content,omitempty"`
+		Reasoning        *string           `json:"reasoning,omitempty"`
+		Details          []json.RawMessage `json:"reasoning_details,omitempty"`
+		Calls            []toolCall        `json:"tool_calls,omitempty"`
+	}
+	toolCall struct {
+		ID       string          `json:"id"`
+		Type     string          `json:"type"`
+		Function calledFunction  `json:"function"`
+		Extra    json.RawMessage `json:"extra_content,omitempty"`
+	}
+	calledFunction struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	toolMessage struct {
+		Role    string `json:"role"`
+		CallID  string `json:"tool_call_id"`
+		Content string `json:"content"`
+	}
+	userMessage struct {
+		Role    string `json:"role"`
+		Content any    `json:"content"` // a string, or a list of parts where there is an image
+	}
+	contentPart struct {
+		Type         string    `json:"type"`
+		Text         string    `json:"text,omitempty"`
+		ImageURL     *imageURL `json:"image_url,omitempty"`
+		CacheControl *marker   `json:"cache_control,omitempty"`
+	}
+	imageURL struct {
+		URL string `json:"url"`
+	}
+	marker struct {
+		Type string `json:"type"`
+	}
+	wireTool struct {
+		Type     string       `json:"type"`
+		Function toolFunction `json:"function"`
+	}
+	toolFunction struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	responseFormat struct {
+		Type       string       `json:"type"`
+		JSONSchema outputSchema `json:"json_schema"`
+	}
+	outputSchema struct {
+		Name   string          `json:"name"`
+		Strict bool            `json:"strict"`
+		Schema json.RawMessage `json:"schema"`
+	}
+)
+
+// Encode returns m as messages of this wire, a JSON array: one for the assistant;
+// for the user one to each result, in their order, and one for words and images.
+// It is nil when nothing of m can be sent.
+//
+// Text alone goes as a string, never as a list of one: DeepSeek and several others
+// take nothing else. Images of results go into the user's message behind: results
+// are text on this wire. What reasoning goes back is the dialect's.
+func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
+	var messages []any
+	if m.Role == run.Assistant {
+		a, ok := p.encodes.assistant(m.Parts)
+		if !ok {
+			return nil, nil
+		}
+		messages = []any{a}
+	} else {
+		messages = user(m.Parts)
+	}
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	return wire.JSON(messages)
+}
+
+// wireID returns the id that a call goes by: pawl's own, as nine letters and
+// digits, which is what Mistral's models ask for, wherever they run ("Tool call id
+// was c_1 but must be a-z, A-Z, 0-9, with a length of 9"), and what everybody takes.
+func wireID(id run.CallID) string {
+	if number, ok := strings.CutPrefix(string(id), "c_"); ok {
+		if n, err := strconv.ParseUint(number, 10, 32); err == nil && n < 1e8 {
+			return fmt.Sprintf("c%08d", n)
+		}
+	}
+	h := fnv.New32a()
+	h.Write([]byte(id)) // never fails
+	return fmt.Sprintf("h%08x", h.Sum32())
+}
+
+// assistant returns an answer as one message; false when nothing of it can be sent.
+func (d Dialect) assistant(parts []run.Part) (assistantMessage, bool) {
+	a := assistantMessage{Role: "assistant"}
+	var texts []string
+	var reasoning string
+	var extra json.RawMessage
+	for _, part := range parts {
+		switch {
+		case part.Type == run.TextPart && !wire.Blank(part.Text):
+			texts = append(texts, part.Text)
+		case part.Type == run.ThinkingPart && part.Wire == Wire:
+			reasoning += part.Text // unmodified
+		case part.Type == run.OpaquePart && part.Wire == Wire && d.CallExtra && strings.HasPrefix(part.Raw, extraPrefix):
+			var whole struct {
+				Extra json.RawMessage `json:"extra_content"`
+			}
+			if json.Unmarshal([]byte(part.Raw), &whole) == nil {
+				extra = whole.Extra
+			}
+		case part.Type == run.CallPart && part.Call != nil:
+			arguments := part.Call.Arguments
+			if !wire.IsObject(arguments) {
+				arguments = "{}"
+			}
+			a.Calls = append(a.Calls, toolCall{wireID(part.Call.ID), "function",
+				calledFunction{wire.ToolName(part.Call.Tool), arguments}, extra})
+			extra = nil
+		}
+	}
+	if len(texts) == 0 && len(a.Calls) == 0 {
+		return a, false
+	}
+	if len(texts) > 0 {
+		text := strings.Join(texts, "\n")
+		a.Content = &text
+	}
+	switch {
+	case d.Reasoning == ReasoningContent && len(a.Calls) > 0:
+		a.ReasoningContent = &reasoning
+	case d.Reasoning == ReasoningText && len(a.Calls) > 0:
+		a.Reasoning = &reasoning
+	case d.Reasoning == ReasoningDetails:
+		a.Details = details(parts)
+		if len(a.Details) == 0 && reasoning != "" {
+			a.Reasoning = &reasoning
+		}
+	}
+	return a, true
+}
+
+// user returns results, and behind them words and images.
+func user(parts []run.Part) []any {
+	var messages []any
+	var content []contentPart
+	for _, part := range parts {
+		if part.Type != run.ResultPart || part.Result == nil {
+			continue
+		}
+		id := wireID(part.Result.Call)
+		text, images := result(*part.Result)
+		messages = append(messages, toolMessage{"tool", id, text})
+		if len(images) > 0 {
+			content = append(append(content, contentPart{Type: "text", Text: "Images of the result of call " + id + ":"}), images...)
+		}
+	}
+	for _, part := range parts {
+		if c, ok := userPart(part); ok {
+			content = append(content, c)
+		}
+	}
+	if len(content) == 0 {
+		return messages
+	}
+	return append(messages, userMessage{"user", simplest(content)})
+}
+
+// simplest returns parts as a string where they are text alone.
+func simplest(content []contentPart) any {
+	texts := make([]string, len(content))
+	for i, c := range content {
+		if c.Type != "text" {
+			return content
+		}
+		texts[i] = c.Text
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// userPart returns a text or an image; false for what is not sent.
+func userPart(part run.Part) (contentPart, bool) {
+	switch {
+	case part.Type == run.TextPart && !wire.Blank(part.Text):
+		return contentPart{Type: "text", Text: part.Text}, true
+	case part.Type == run.ImagePart && part.Image != nil:
+		switch part.Image.MediaType {
+		case "image/jpeg", "image/png", "image/gif", "image/webp":
+			if len(part.Image.Data) > 0 {
+				url := "data:" + part.Image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(part.Image.Data)
+				return contentPart{Type: "image_url", ImageURL: &imageURL{url}}, true
+			}
+		}
+		// Any other is refused together with the whole request.
+		return contentPart{Type: "text", Text: "[an image of type " + part.Image.MediaType + " is left out: the model cannot see it]"}, true
+	}
+	return contentPart{}, false
+}
+
+// errorMark begins the result of a call that failed: the wire has no field for it.
+const errorMark = "Error: "
+
+// result returns the text of a result, never empty (some servers refuse that), and
+// its images.
+func result(r run.Result) (text string, images []contentPart) {
+	var texts []string
+	for _, part := range r.Content {
+		switch c, ok := userPart(part); {
+		case !ok:
+		case c.Type == "text":
+			texts = append(texts, c.Text)
+		default:
+			images = append(images, c)
+		}
+	}
+	text = strings.Join(texts, "\n")
+	switch {
+	case r.IsError && text == "":
+		text = errorMark + "the call failed without a message."
+	case r.IsError:
+		text = errorMark + text
+	case text == "" && len(images) > 0:
+		text = "(the result is the images behind)"
+	case text == "":
+		text = "(no output)"
+	}
+	return text, images
+}
+
+// EncodeTool returns t as the API wants it, without strict, which is off unless it
+// is asked for: arguments are validated by pawl.
+func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
+	parameters := t.Schema
+	if len(parameters) == 0 {
+		parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	adapted, err := schema.Adapt(schema.OpenAI, parameters)
+	if err != nil {
+		return nil, err
+	}
+	return wire.JSON(wireTool{"function", toolFunction{t.Name, t.Description, adapted.Schema}})
+}
+
+// EncodeOutput returns a schema as response_format.
+func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, error) {
+	target := schema.OpenAIStrict
+	switch p.encodes.Output {
+	case NoOutput:
+		name := p.encodes.Name
+		if name == "" {
+			name = "this server"
+		}
+		return nil, fmt.Errorf("%s does not promise answers that fit a schema", name)
+	case SchemaOutput:
+		target = schema.OpenAI
+	}
+	adapted, err := schema.Adapt(target, authored)
+	if err != nil {
+		return nil, err
+	}
+	return wire.JSON(responseFormat{"json_schema", outputSchema{"answer", true, adapted.Schema}})
+}

@@ -1,0 +1,52 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"pawl/llm"
+	"pawl/run"
+)
+
+// modelsTimeout bounds the question for models: a server on this machine answers in
+// milliseconds, one on the network within a second or two.
+const modelsTimeout = 5 * time.Second
+
+// Models returns the names of the server's models, sorted. It is also how a server
+// is looked for: one that is not there is an [*llm.Error] at once, one that does not
+// answer is given up after five seconds.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	body, err := p.wire.Get(ctx, modelsTimeout, "/models", p.header())
+	if err != nil {
+		return nil, err
+	}
+	type model struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
+	var list []model // Together; all others wrap it
+	if json.Unmarshal(body, &list) != nil {
+		var wrapped struct {
+			Data   []model `json:"data"`
+			Models []model `json:"models"`
+		}
+		if err := json.Unmarshal(body, &wrapped); err != nil || wrapped.Data == nil && wrapped.Models == nil {
+			return nil, &llm.Error{Kind: run.ErrInvalid, Err: err,
+				Message: "what the server has at /models is no list of models: is the base URL that of a model's API?"}
+		}
+		list = append(wrapped.Data, wrapped.Models...)
+	}
+	var names []string
+	for _, m := range list {
+		if m.ID == "" {
+			m.ID = m.Name
+		}
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

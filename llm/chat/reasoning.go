@@ -1,0 +1,128 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"pawl/llm/wire"
+	"pawl/run"
+)
+
+// A detail is one entry of reasoning_details as it grows: all its fields but the
+// text. Entries come in pieces, as text does: pieces of one kind and index that
+// follow each other are one entry, and its signature comes with the last of them.
+// Encrypted entries come whole and are kept byte for byte.
+// openrouter.ai/docs/guides/best-practices/reasoning-tokens, and the recorded
+// streams; read 2026-11-20.
+type detail map[string]json.RawMessage
+
+// parseDetail returns a piece of reasoning that has a text, and false for any other.
+func parseDetail(raw json.RawMessage) (d detail, text string, ok bool) {
+	if json.Unmarshal(raw, &d) != nil {
+		return nil, "", false
+	}
+	field := d.textField()
+	if field == "" {
+		return nil, "", false
+	}
+	_ = json.Unmarshal(d[field], &text) // null where a piece brings the signature alone
+	delete(d, field)
+	return d, text, true
+}
+
+// textField names the field that people can read.
+func (d detail) textField() string {
+	switch string(d["type"]) {
+	case `"reasoning.text"`:
+		return "text"
+	case `"reasoning.summary"`:
+		return "summary"
+	}
+	return ""
+}
+
+// continues reports whether more is of the same entry.
+func (d detail) continues(more detail) bool {
+	return d != nil && bytes.Equal(d["type"], more["type"]) && bytes.Equal(d["index"], more["index"])
+}
+
+// merge takes the fields of a later piece; what says nothing takes nothing away.
+func (d detail) merge(more detail) {
+	for name, value := range more {
+		if _, have := d[name]; !have || string(value) != "null" && string(value) != `""` {
+			d[name] = value
+		}
+	}
+}
+
+// signature returns the entry without its text, for the part that has the text.
+func (d detail) signature() string {
+	raw, err := wire.JSON(d)
+	if err != nil || d == nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// withText returns the entry that a part was made of, whole; false when it was
+// made of none.
+func withText(part run.Part) (json.RawMessage, bool) {
+	var d detail
+	if !wire.IsObject(part.Signature) || json.Unmarshal([]byte(part.Signature), &d) != nil {
+		return nil, false
+	}
+	field := d.textField()
+	if field == "" {
+		return nil, false
+	}
+	if part.Text != "" {
+		text, err := wire.JSON(part.Text)
+		if err != nil {
+			return nil, false
+		}
+		d[field] = text
+	}
+	raw, err := wire.JSON(d)
+	return raw, err == nil
+}
+
+// details returns the reasoning of a message as a list of entries. Gemini's name
+// the call that they sign by its id, so the id has to be the one that the call goes
+// by now.
+func details(parts []run.Part) []json.RawMessage {
+	var list []json.RawMessage
+	for _, part := range parts {
+		if part.Wire != Wire {
+			continue
+		}
+		switch part.Type {
+		case run.ThinkingPart:
+			if raw, ok := withText(part); ok {
+				list = append(list, raw)
+			}
+		case run.OpaquePart:
+			if wire.IsObject(part.Raw) && !strings.HasPrefix(part.Raw, extraPrefix) {
+				list = append(list, renamed(json.RawMessage(part.Raw), parts))
+			}
+		}
+	}
+	return list
+}
+
+func renamed(raw json.RawMessage, parts []run.Part) json.RawMessage {
+	var d detail
+	var id string
+	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(d["id"], &id) != nil || id == "" {
+		return raw
+	}
+	for _, part := range parts {
+		if part.Call != nil && part.Call.ProviderID == id {
+			d["id"], _ = json.Marshal(wireID(part.Call.ID)) // a string can always be encoded
+			if other, err := wire.JSON(d); err == nil {
+				return other
+			}
+		}
+	}
+	return raw
+}

@@ -1,0 +1,276 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pawl/llm"
+	"pawl/llm/wire"
+	"pawl/run"
+)
+
+// An event is one event of a stream: a piece of the whole response.
+type event struct {
+	Candidates     []candidate `json:"candidates"`
+	PromptFeedback struct {
+		BlockReason        string `json:"blockReason"`
+		BlockReasonMessage string `json:"blockReasonMessage"`
+	} `json:"promptFeedback"`
+	Usage        usage           `json:"usageMetadata"`
+	ModelVersion string          `json:"modelVersion"`
+	Error        json.RawMessage `json:"error"`
+}
+
+type candidate struct {
+	Index   int `json:"index"`
+	Content struct {
+		Parts []json.RawMessage `json:"parts"`
+	} `json:"content"`
+	FinishReason  string `json:"finishReason"`
+	FinishMessage string `json:"finishMessage"`
+}
+
+// A decoder puts an answer together from events.
+type decoder struct {
+	say    func(llm.Delta) error
+	blocks []*block
+	words  *block // text or thinking that still grows: the last one
+	call   *block // a call of which more is to come
+	finish string // the reason
+	model  string
+	usage  usage
+}
+
+func assemble(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say} }
+
+// Done reports nothing: a stream has no end mark, it just ends.
+func (d *decoder) Done() bool { return false }
+
+// Whole reports whether a finish reason came. Older models send one with every
+// event, so what comes behind it counts too.
+func (d *decoder) Whole() bool { return d.finish != "" }
+
+// Take takes one event in.
+func (d *decoder) Take(name string, data []byte) error {
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		if name == "ping" {
+			return nil
+		}
+		return fmt.Errorf("an event is not what it should be: %w", err)
+	}
+	if len(e.Error) > 0 && string(e.Error) != "null" && !d.Whole() {
+		said := wire.ParseError(data)
+		if said.Message == "" {
+			said.Message = "an error without words"
+		}
+		return &llm.Error{Kind: kind(0, said), Message: said.Message, Wait: retryDelay(data)}
+	}
+	if d.model == "" {
+		d.model = e.ModelVersion
+	}
+	d.usage.merge(e.Usage)
+	if f := e.PromptFeedback; f.BlockReason != "" && len(e.Candidates) == 0 && len(d.blocks) == 0 {
+		message := "the provider refused the prompt: " + f.BlockReason
+		if f.BlockReasonMessage != "" {
+			message += ": " + f.BlockReasonMessage
+		}
+		return &llm.Error{Kind: run.ErrRefused, Message: message}
+	}
+	for _, c := range e.Candidates {
+		if c.Index != 0 {
+			continue // only one was asked for
+		}
+		for _, raw := range c.Content.Parts {
+			if err := d.part(raw); err != nil {
+				return err
+			}
+		}
+		if err := d.finished(c.FinishReason, c.FinishMessage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) part(raw json.RawMessage) error {
+	var p wirePart
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return fmt.Errorf("a part is not what it should be: %w", err)
+	}
+	switch {
+	case p.FunctionCall != nil:
+		return d.callPart(p.FunctionCall, p.Signature)
+	case p.Text != nil && *p.Text != "" && p.Thought:
+		return d.more(run.ThinkingPart, *p.Text, p.Signature)
+	case p.Text != nil && *p.Text != "":
+		return d.more(run.TextPart, *p.Text, p.Signature)
+	case p.Signature == "" && bare(raw):
+		return nil
+	}
+	// A signature by itself, or something that is Google's own.
+	if err := d.closeWords(); err != nil {
+		return err
+	}
+	return d.close(d.add(&block{kind: run.OpaquePart, raw: string(raw)}))
+}
+
+// more adds text or thinking. A part that is signed is never joined with another:
+// "Don't concatenate parts with signatures together", thought-signatures.
+func (d *decoder) more(kind run.PartType, s, signature string) error {
+	if d.words == nil || d.words.kind != kind || signature != "" {
+		if err := d.closeWords(); err != nil {
+			return err
+		}
+		d.words = d.add(&block{kind: kind, signature: signature})
+	}
+	d.words.text = append(d.words.text, s...)
+	delta := llm.Delta{Text: s}
+	if kind == run.ThinkingPart {
+		delta = llm.Delta{Thinking: s}
+	}
+	if err := d.say(delta); err != nil || signature == "" {
+		return err
+	}
+	return d.closeWords()
+}
+
+// callPart takes a call, or, without a name while one is open, more of that.
+func (d *decoder) callPart(c *wireCall, signature string) error {
+	arguments := c.arguments()
+	if d.call == nil || c.Name != "" {
+		if d.repeated(c, arguments) {
+			return nil
+		}
+		if err := d.closeWords(); err != nil {
+			return err
+		}
+		d.call = d.add(&block{kind: run.CallPart, id: c.ID, name: c.Name, open: true})
+		if err := d.say(llm.Delta{Call: c.Name}); err != nil {
+			return err
+		}
+	}
+	b := d.call
+	b.text = append(b.text, arguments...)
+	if signature != "" {
+		b.signature = signature
+	}
+	if arguments != "" {
+		if err := d.say(llm.Delta{Input: arguments}); err != nil {
+			return err
+		}
+	}
+	if c.WillContinue {
+		return nil
+	}
+	b.open, d.call = false, nil
+	return d.close(b)
+}
+
+// repeated reports whether a call is one that came before: the same in everything,
+// its id too. Without ids two equal calls are two.
+func (d *decoder) repeated(c *wireCall, arguments string) bool {
+	for _, b := range d.blocks {
+		if b.kind == run.CallPart && c.ID != "" && b.id == c.ID && b.name == c.Name && string(b.text) == arguments {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *decoder) add(b *block) *block {
+	d.blocks = append(d.blocks, b)
+	return b
+}
+
+func (d *decoder) closeWords() error {
+	b := d.words
+	if b == nil {
+		return nil
+	}
+	d.words = nil
+	return d.close(b)
+}
+
+// close tells that a block is finished.
+func (d *decoder) close(b *block) error {
+	part := b.part()
+	return d.say(llm.Delta{Part: &part})
+}
+
+const malformed = "MALFORMED_FUNCTION_CALL"
+
+// finished takes in a finish reason.
+//
+// A call that Google itself could not read (malformed) becomes a call that never
+// runs and that the model is told of, with what Google says it was: the same
+// request again mostly brings the same call, which is often too large, and a run
+// counts such calls.
+func (d *decoder) finished(reason, message string) error {
+	switch reason {
+	case "", "FINISH_REASON_UNSPECIFIED":
+		return nil
+	case "MISSING_THOUGHT_SIGNATURE":
+		return &llm.Error{Kind: run.ErrInvalid, Message: "the provider misses a thought signature in the conversation: " + message}
+	}
+	if err := d.closeWords(); err != nil {
+		return err
+	}
+	d.finish = reason
+	if reason != malformed || d.calls() > 0 {
+		return nil
+	}
+	if message == "" {
+		message = malformed
+	}
+	return d.close(d.add(&block{kind: run.CallPart, text: []byte(message)}))
+}
+
+func (d *decoder) calls() int {
+	n := 0
+	for _, b := range d.blocks {
+		if b.kind == run.CallPart {
+			n++
+		}
+	}
+	return n
+}
+
+// Answer returns the message.
+func (d *decoder) Answer() *llm.Answer {
+	a := &llm.Answer{Stop: d.stop(), Model: d.model, Usage: d.usage.total()}
+	for i, b := range d.blocks {
+		part := b.part()
+		if part.Call != nil && d.finish == malformed {
+			// Which of them it was Google does not say: none of them runs.
+			part.Call = wire.Call(b.id, b.name, string(b.text), true)
+			part.Call.Fault = run.FaultNotJSON
+		}
+		a.Parts = append(a.Parts, part)
+		if part.Call != nil && a.Stop == run.StopMaxTokens && i == len(d.blocks)-1 {
+			wire.CutAtLimit(a.Parts, string(b.text))
+		}
+	}
+	return a
+}
+
+// stop maps the finish reason on to ours. Names: FinishReason of Google's SDKs,
+// read 2026-11-20. OTHER, UNEXPECTED_TOOL_CALL,
+// TOO_MANY_TOOL_CALLS and what is invented next say nothing that a run acts on.
+func (d *decoder) stop() run.StopReason {
+	switch d.finish {
+	case "STOP":
+		if d.calls() > 0 {
+			return run.StopToolUse
+		}
+		return run.StopEndTurn
+	case malformed:
+		return run.StopToolUse
+	case "MAX_TOKENS":
+		return run.StopMaxTokens
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return run.StopFiltered
+	}
+	return run.StopReason(d.finish)
+}

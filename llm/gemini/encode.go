@@ -1,0 +1,288 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pawl/llm/wire"
+	"pawl/run"
+)
+
+// unchecked stands for the signature of a call that this wire did not sign: one of
+// another provider, or one that is not sent as it came. Without any, models since
+// Gemini 3, and some older ones, refuse the conversation ("Function call is missing a
+// thought_signature"); with this one they do not check it. Only the first call of an
+// answer needs one. The value is Google's own, "to skip validation"
+// (ai.google.dev/gemini-api/docs/thought-signatures, FAQ, as elastic/kibana #243463
+// quotes it; gemini-cli and pydantic-ai send it to all models; read 2026-11-20).
+const unchecked = "skip_thought_signature_validator"
+
+// The parts that we make ourselves.
+type (
+	textPart struct {
+		Text      string `json:"text"`
+		Thought   bool   `json:"thought,omitempty"`
+		Signature string `json:"thoughtSignature,omitempty"`
+	}
+	callPart struct {
+		of        run.CallID
+		Call      functionCall `json:"functionCall"`
+		Signature string       `json:"thoughtSignature,omitempty"`
+	}
+	functionCall struct {
+		ID   string          `json:"id,omitempty"`
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	}
+	imagePart struct {
+		Data inlineData `json:"inlineData"`
+	}
+	inlineData struct {
+		MIMEType string `json:"mimeType"`
+		Data     []byte `json:"data"`
+	}
+	// A response is what a result is: "Use 'output' key to specify function output
+	// and 'error' key to specify error details" (FunctionResponse of Google's SDKs,
+	// read 2026-11-20).
+	response struct {
+		Output *string `json:"output,omitempty"`
+		Error  *string `json:"error,omitempty"`
+	}
+)
+
+// Encode returns m as a JSON array from which a body is put together; nil when
+// nothing of it can be sent. What the body's writer looks for stands on lines of its
+// own, so that it is found without reading JSON:
+//
+//   - of an answer, for each call three lines with pawl's id, the function's name and
+//     the id on this wire, then all parts together;
+//   - of the user, a line with a call's id and one with its response for each
+//     result, then the other parts.
+//
+// Calls go by the provider's id where this wire gave one, and without an id
+// otherwise: older models give none, some gateways know no such field, and then
+// results are matched by their order.
+//
+// What the API refuses is left out or mended here, always in the same way, so that
+// the bytes of a conversation stay the same from step to step: blank text, thinking
+// without a signature (the API does not need it) or of another wire.
+func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
+	var l lines
+	if m.Role == run.Assistant {
+		l.answer(m.Parts, m.Rev > 0)
+	} else {
+		l.user(m.Parts)
+	}
+	return l.array()
+}
+
+// lines is an encoded message in the making.
+type lines struct {
+	buf bytes.Buffer
+	err error
+}
+
+// add adds an element on a line of its own.
+func (l *lines) add(v any) { l.element(v, ",\n") }
+
+func (l *lines) element(v any, separator string) {
+	raw, ok := v.(json.RawMessage) // as it is, without a look inside
+	if !ok {
+		var err error
+		if raw, err = wire.JSON(v); err != nil && l.err == nil {
+			l.err = err
+		}
+	}
+	if l.buf.Len() == 0 {
+		separator = "["
+	}
+	l.buf.WriteString(separator)
+	l.buf.Write(raw)
+}
+
+func (l *lines) array() (json.RawMessage, error) {
+	if l.err != nil || l.buf.Len() == 0 {
+		return nil, l.err
+	}
+	l.buf.WriteByte(']')
+	return bytes.Clone(l.buf.Bytes()), nil // kept for the whole run: without the buffer's slack
+}
+
+// answer adds the parts of an answer. In one that was rewritten, arguments were
+// shortened to save room.
+func (l *lines) answer(parts []run.Part, rewritten bool) {
+	var encoded []any
+	var calls []*callPart
+	says := false
+	for _, part := range parts {
+		own := part.Wire == Wire
+		switch part.Type {
+		case run.TextPart:
+			text := textPart{Text: part.Text}
+			if own {
+				text.Signature = part.Signature
+			}
+			if wire.Blank(text.Text) && text.Signature == "" {
+				continue
+			}
+			says = says || !wire.Blank(text.Text)
+			encoded = append(encoded, text)
+		case run.ThinkingPart:
+			if own && part.Signature != "" {
+				encoded = append(encoded, textPart{part.Text, true, part.Signature})
+			}
+		case run.OpaquePart:
+			if own && wire.IsObject(part.Raw) {
+				says = says || !bare([]byte(part.Raw))
+				encoded = append(encoded, json.RawMessage(part.Raw))
+			}
+		case run.CallPart:
+			if part.Call == nil {
+				continue
+			}
+			call := encodeCall(part, rewritten)
+			if len(calls) == 0 && call.Signature == "" {
+				call.Signature = unchecked
+			}
+			says = true
+			calls = append(calls, call)
+			encoded = append(encoded, call)
+		}
+	}
+	if !says {
+		return // signatures alone say nothing
+	}
+	withoutRepeats(calls)
+	for _, call := range calls {
+		l.add(call.of)
+		l.add(call.Call.Name)
+		l.add(call.Call.ID)
+	}
+	for i, part := range encoded {
+		if i == 0 {
+			l.add(part)
+		} else {
+			l.element(part, ",")
+		}
+	}
+}
+
+// encodeCall returns a call as it came. One that is not sent as it came is not what
+// was signed.
+func encodeCall(part run.Part, rewritten bool) *callPart {
+	c := part.Call
+	arguments := c.Arguments
+	if !wire.IsObject(arguments) {
+		arguments = "{}"
+	}
+	call := &callPart{of: part.Call.ID, Call: functionCall{Name: functionName(c.Tool), Args: json.RawMessage(arguments)}}
+	if part.Wire != Wire {
+		return call
+	}
+	call.Call.ID = c.ProviderID
+	if c.Fault == run.NoFault && call.Call.Name == c.Tool && !rewritten {
+		call.Signature = part.Signature
+	}
+	return call
+}
+
+// withoutRepeats takes the ids out of an answer in which two calls have the same: then
+// none tells which call is meant.
+func withoutRepeats(calls []*callPart) {
+	seen := map[string]bool{}
+	for _, c := range calls {
+		if seen[c.Call.ID] {
+			for _, c := range calls {
+				c.Call.ID = ""
+			}
+			return
+		}
+		seen[c.Call.ID] = c.Call.ID != ""
+	}
+}
+
+// functionName returns a name that the API accepts in a call.
+func functionName(tool string) string {
+	name := wire.ToolName(tool)
+	if name[0] == '-' || '0' <= name[0] && name[0] <= '9' {
+		name = "_" + name[:min(len(name), 63)]
+	}
+	return name
+}
+
+// user adds the parts of a user message: results stand before words. Only models
+// since Gemini 3 take pictures in a result; they stand behind the results, with a
+// word on where they are from, for all.
+func (l *lines) user(parts []run.Part) {
+	for _, part := range parts {
+		if part.Type == run.ResultPart && part.Result != nil {
+			l.add(string(part.Result.Call))
+			l.add(encodeResult(*part.Result))
+		}
+	}
+	n := 0
+	for _, part := range parts {
+		if part.Type != run.ResultPart || part.Result == nil {
+			continue
+		}
+		n++
+		for _, content := range part.Result.Content {
+			if content.Type != run.ImagePart || content.Image == nil {
+				continue
+			}
+			image := encodeImage(*content.Image)
+			if _, ok := image.(imagePart); ok {
+				l.add(textPart{Text: fmt.Sprintf("[image in the result of call %d]", n)})
+				l.add(image)
+			}
+		}
+	}
+	for _, part := range parts {
+		switch {
+		case part.Type == run.TextPart && !wire.Blank(part.Text):
+			l.add(textPart{Text: part.Text})
+		case part.Type == run.ImagePart && part.Image != nil:
+			l.add(encodeImage(*part.Image))
+		}
+	}
+}
+
+// encodeResult returns the text of a result.
+func encodeResult(r run.Result) response {
+	var texts []string
+	for _, part := range r.Content {
+		switch {
+		case part.Type == run.TextPart && !wire.Blank(part.Text):
+			texts = append(texts, part.Text)
+		case part.Type == run.ImagePart && part.Image != nil:
+			if words, ok := encodeImage(*part.Image).(textPart); ok {
+				texts = append(texts, words.Text)
+			} else {
+				texts = append(texts, "[the image follows]")
+			}
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if !r.IsError {
+		return response{Output: &text}
+	}
+	if text == "" {
+		text = "The call failed without a message."
+	}
+	return response{Error: &text}
+}
+
+// encodeImage returns a picture, or words where the API does not take it: it takes
+// PNG, JPEG, WebP, HEIC and HEIF (docs.cloud.google.com, image understanding, and
+// discuss.ai.google.dev 71468 on GIF; read 2026-11-20) and refuses any other together with the whole request.
+func encodeImage(i run.Image) any {
+	switch i.MediaType {
+	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif":
+		if len(i.Data) > 0 {
+			return imagePart{inlineData{i.MediaType, i.Data}}
+		}
+	}
+	return textPart{Text: "[an image of type " + i.MediaType + " is left out: the model cannot see it]"}
+}

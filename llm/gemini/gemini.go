@@ -1,0 +1,170 @@
+// Package gemini speaks Google's generateContent, streaming: the Gemini API itself,
+// and the gateways that speak as it does (Vertex AI among them).
+//
+// Two things of this wire shape the package:
+//
+//   - A result names the function that it is of, and says the provider's id of the
+//     call, if it gave one. A [run.Result] knows neither, so a message is encoded
+//     with what the next one needs, and the two are put together in the body.
+//   - A part may carry a signature over the model's thinking. It goes back on that
+//     part as it came; newer models refuse a conversation in which it is missing
+//     from a call.
+//
+// Wire format: ai.google.dev's generate-content, thought-signatures, function-calling
+// and troubleshooting as search excerpts and public code quote them, the source of
+// pydantic-ai's Google model, and the recorded streams of the test data; read
+// 2026-11-20. It has no SDK: google.golang.org/genai is 8 MB of program, loses
+// fields it does not know, and writes to the standard logger (measured 2026-11-20).
+package gemini
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"pawl/llm"
+	"pawl/llm/wire"
+	"pawl/run"
+)
+
+// Wire is the name of this wire format.
+const Wire = "gemini"
+
+// DefaultBaseURL is the address of the Gemini API.
+const DefaultBaseURL = "https://generativelanguage.googleapis.com"
+
+// defaultVersion of the API: the one with thinking, signatures and JSON Schema.
+const defaultVersion = "/v1beta"
+
+// Options say where and how to reach the API. The zero value is Google's own
+// address, without a key.
+type Options struct {
+	// BaseURL is what /models/… is added to. Without a version in its path
+	// (/v1beta, or /v1/projects/…/publishers/google of Vertex AI), /v1beta is added
+	// first. Empty: DefaultBaseURL.
+	BaseURL string
+	Key     string // sent as x-goog-api-key, never in the address; never part of an error or a log
+	// HTTPClient is used as it is but for redirects, which are never followed:
+	// they would carry the key to another host. Nil: one shared by all providers.
+	HTTPClient  *http.Client
+	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
+}
+
+// A Provider answers requests over the Gemini wire. It is safe for concurrent use.
+type Provider struct{ wire *wire.Client }
+
+// New returns a provider. It does not touch the network; options that cannot
+// work are told by the first request.
+func New(o Options) *Provider {
+	base := strings.TrimRight(strings.TrimSpace(o.BaseURL), "/")
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	if !versioned(base) {
+		base += defaultVersion
+	}
+	return &Provider{wire.New(wire.Options{
+		BaseURL: base, Example: DefaultBaseURL,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind,
+	})}
+}
+
+// versioned reports whether the path of an address has a version in it.
+func versioned(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return true // it cannot be used either way
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// Wire names the wire format.
+func (p *Provider) Wire() string { return Wire }
+
+// Stream sends r and yields the answer as it arrives; see [llm.Provider].
+func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) { return p.send(ctx, r) }, assemble)
+}
+
+// Understand tells what a recorded stream is understood as.
+func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assemble, kind) }
+
+func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, error) {
+	if r.Model == "" {
+		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request names no model"}
+	}
+	body, err := requestBody(r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := p.post(ctx, r.Model, body)
+	if refusedSignature(err) {
+		// The conversation was begun with another model or at another address of this
+		// wire, which signs otherwise. What has been said is worth more than what was
+		// thought: the same goes out without the signatures, at once, because no other
+		// retry could succeed.
+		if unsigned := unsign(body); !bytes.Equal(unsigned, body) {
+			return p.post(ctx, r.Model, unsigned)
+		}
+	}
+	return res, err
+}
+
+// post sends a body; any answer but 200 is an *llm.Error, with the wait that Google
+// tells in the body.
+func (p *Provider) post(ctx context.Context, model string, body []byte) (*http.Response, error) {
+	header := http.Header{}
+	if key := p.wire.Key(); key != "" {
+		header.Set("x-goog-api-key", key)
+	}
+	res, err := p.wire.Post(ctx, path(model), header, body)
+	if err != nil || res.StatusCode == http.StatusOK {
+		return res, err
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(res.Body)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	e := p.wire.Refusal(res.StatusCode, res.Header, said) // of as much as came
+	if e.Wait == 0 {
+		e.Wait = retryDelay(said)
+	}
+	return nil, e
+}
+
+// path returns where a model answers. Without alt=sse the answer would be one JSON list.
+func path(model string) string {
+	kind := "/models/"
+	if name, ok := strings.CutPrefix(model, "tunedModels/"); ok {
+		kind, model = "/tunedModels/", name
+	}
+	return kind + url.PathEscape(strings.TrimPrefix(model, "models/")) + ":streamGenerateContent?alt=sse"
+}
+
+// refusedSignature reports whether a request was refused for the signatures in it:
+// "Corrupted thought signature.", "Invalid thought signature.", "Thought signature is
+// not valid" (google-gemini/gemini-cli issue 13467 and others, read 2026-11-20).
+func refusedSignature(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Status == http.StatusBadRequest &&
+		strings.Contains(strings.ToLower(e.Message), "thought signature")
+}
+
+// unsign returns a body in which no signature is checked. In a text the quotes
+// would be escaped, so it is not changed.
+func unsign(body []byte) []byte {
+	return regexp.MustCompile(`"thoughtSignature":\s*"[^"]*"`).ReplaceAllLiteral(body, []byte(`"thoughtSignature":"`+unchecked+`"`))
+}

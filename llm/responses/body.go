@@ -1,0 +1,191 @@
+package responses
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"pawl/llm"
+	"pawl/llm/wire"
+	"pawl/run"
+	"pawl/schema"
+)
+
+// A wireTool is a tool as the API wants it. Strict is said because it is true when
+// it is not: arguments are validated here, and few tools' schemas are strict ones.
+type wireTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Strict      bool            `json:"strict"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// A wireFormat is the form of an answer that is JSON.
+type wireFormat struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// minTokens is the least that the API takes as a bound of an answer ("Expected a value
+// >= 16"), read 2026-11-20.
+const minTokens = 16
+
+// EncodeTool returns t as the API wants it.
+func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
+	authored := t.Schema
+	if len(authored) == 0 {
+		authored = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	adapted, err := schema.Adapt(schema.OpenAI, authored)
+	if err != nil {
+		return nil, err
+	}
+	return wire.JSON(wireTool{"function", t.Name, t.Description, false, adapted.Schema})
+}
+
+// EncodeOutput returns a schema as the form of an answer; enforced where it can be.
+func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, error) {
+	adapted, strict, err := schema.Strict(authored)
+	if err != nil {
+		return nil, err
+	}
+	return wire.JSON(wireFormat{"json_schema", "answer", strict, adapted.Schema})
+}
+
+// requestBody splices the body of a request from encoded messages. What is stable
+// stands first. How much a model thinks, and whether it may make several calls at
+// once, are left at its own defaults.
+func requestBody(r llm.Request, wish wishes) ([]byte, error) {
+	size := 4096 + len(r.System)
+	for _, m := range r.Messages {
+		size += len(m.Body) + 1
+	}
+	for _, t := range r.Tools {
+		size += len(t) + 1
+	}
+	var buf bytes.Buffer
+	buf.Grow(size)
+	model, _ := json.Marshal(r.Model) // a string can always be encoded
+	fmt.Fprintf(&buf, `{"model":%s,"stream":true,"store":false,"prompt_cache_key":"%s"`, model, cacheKey(r))
+	if wish.encrypted {
+		buf.WriteString(`,"include":["reasoning.encrypted_content"]`)
+	}
+	if wish.summary {
+		buf.WriteString(`,"reasoning":{"summary":"auto"}`)
+	}
+	if r.MaxTokens > 0 {
+		fmt.Fprintf(&buf, `,"max_output_tokens":%d`, max(r.MaxTokens, minTokens))
+	}
+	if r.Output != nil {
+		fmt.Fprintf(&buf, `,"text":{"format":%s}`, r.Output)
+	}
+	if !wire.Blank(r.System) {
+		system, _ := json.Marshal(r.System)
+		fmt.Fprintf(&buf, `,"instructions":%s`, system)
+	}
+	for i, t := range r.Tools {
+		buf.WriteString(map[bool]string{true: `,"tools":[`, false: ","}[i == 0])
+		buf.Write(t)
+	}
+	if len(r.Tools) > 0 {
+		buf.WriteByte(']')
+		if r.NoCalls {
+			buf.WriteString(`,"tool_choice":"none"`)
+		}
+	}
+	separator, answered := `,"input":[`, false
+	for _, m := range r.Messages {
+		body := m.Body
+		if answered = answered || m.Role == run.Assistant; !answered {
+			body = withoutOrphans(body)
+		}
+		if !wish.returned && m.Role == run.Assistant {
+			body = withoutReasoning(body)
+		}
+		if len(body) <= len("[]") {
+			continue
+		}
+		buf.WriteString(separator)
+		buf.Write(body[1 : len(body)-1]) // without the brackets of Encode
+		separator = ","
+	}
+	if separator != "," {
+		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request has no message to send"}
+	}
+	buf.WriteString(`]}`)
+	return buf.Bytes(), nil
+}
+
+// cacheKey is the same for all requests of a run, and for other runs of the same
+// agent: requests with one key go to the machine that still has their beginning
+// (developers.openai.com/api/docs/guides/prompt-caching, read 2026-11-20).
+func cacheKey(r llm.Request) string {
+	h := sha256.New()
+	h.Write([]byte(r.System))
+	for _, t := range r.Tools {
+		h.Write([]byte{0})
+		h.Write(t)
+	}
+	return "pawl-" + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// withoutReasoning returns the items of an assistant message that are no reasoning.
+func withoutReasoning(body json.RawMessage) json.RawMessage {
+	var raws []json.RawMessage
+	if !bytes.Contains(body, []byte(`"reasoning"`)) || json.Unmarshal(body, &raws) != nil {
+		return body
+	}
+	raws = slices.DeleteFunc(raws, func(raw json.RawMessage) bool { return isReasoning(raw) })
+	kept, err := wire.JSON(raws)
+	if err != nil {
+		return body
+	}
+	return kept
+}
+
+// withoutOrphans returns the items of a user message that stands before all answers
+// with its results as words: compaction keeps a person's words and lets go of the
+// calls before them, and the API refuses a result without its call.
+func withoutOrphans(body json.RawMessage) json.RawMessage {
+	if !bytes.Contains(body, []byte(`"type":"function_call_output"`)) {
+		return body
+	}
+	var raws []json.RawMessage
+	if json.Unmarshal(body, &raws) != nil {
+		return body
+	}
+	for i, raw := range raws {
+		var result struct {
+			Type   string          `json:"type"`
+			Output json.RawMessage `json:"output"`
+		}
+		if json.Unmarshal(raw, &result) != nil || result.Type != "function_call_output" {
+			continue
+		}
+		var content []any
+		var text string
+		var list []json.RawMessage
+		if json.Unmarshal(result.Output, &text) == nil {
+			content = append(content, inputText{"input_text", "[The result of an earlier call]\n" + text})
+		} else if json.Unmarshal(result.Output, &list) == nil {
+			content = append(content, inputText{"input_text", "[The result of an earlier call]"})
+			for _, c := range list {
+				content = append(content, c)
+			}
+		}
+		if words, err := wire.JSON(messageItem{"message", "user", content, ""}); err == nil {
+			raws[i] = words
+		}
+	}
+	words, err := wire.JSON(raws)
+	if err != nil {
+		return body
+	}
+	return words
+}

@@ -1,0 +1,228 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+
+	"pawl/llm/wire"
+	"pawl/run"
+)
+
+// The items and contents that we make ourselves.
+type (
+	messageItem struct {
+		Type    string `json:"type"`
+		Role    string `json:"role"`
+		Content any    `json:"content"`
+		Phase   string `json:"phase,omitempty"`
+	}
+	callItem struct {
+		Type      string     `json:"type"`
+		CallID    run.CallID `json:"call_id"`
+		Name      string     `json:"name"`
+		Arguments string     `json:"arguments"`
+	}
+	outputItem struct {
+		Type   string     `json:"type"`
+		CallID run.CallID `json:"call_id"`
+		Output any        `json:"output"`
+	}
+	inputText struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	inputImage struct {
+		Type   string `json:"type"`
+		URL    string `json:"image_url"`
+		Detail string `json:"detail"` // auto is the default; some servers want it said
+	}
+)
+
+// errorMark stands before the text of a result that is an error: the API has no field
+// that says so.
+const errorMark = "Error: "
+
+// Encode returns the items of m as a JSON array, nil when nothing of it can be sent.
+//
+// Calls go by pawl's own id as their call_id: it is unique in the run by construction
+// (a recorded server repeats its own from answer to answer), it is there for calls of
+// every provider, and a result knows no other. Items that we make have no id of their
+// own: an id makes the API look for the very items that it once stood between, and
+// refuse the request when one is changed or gone. Reasoning keeps its id, because it
+// goes back byte for byte.
+//
+// Reasoning needs the item that it led to behind it ("Item 'rs_…' of type 'reasoning'
+// was provided without its required following item"): at the end of a message it is
+// dropped.
+func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
+	var a array
+	if m.Role == run.Assistant {
+		for _, part := range p.sendable(m.Parts) {
+			a.addAssistant(part)
+		}
+		return a.bytes()
+	}
+	for _, part := range m.Parts { // results stand before words
+		if part.Type == run.ResultPart && part.Result != nil {
+			a.add(outputItem{"function_call_output", part.Result.Call, output(*part.Result)})
+		}
+	}
+	if words := contents(m.Parts); len(words) > 0 {
+		a.add(messageItem{"message", "user", words, ""})
+	}
+	return a.bytes()
+}
+
+// sendable returns the parts of an assistant message that go to this server.
+func (p *Provider) sendable(parts []run.Part) []run.Part {
+	kept := make([]run.Part, 0, len(parts))
+	end := 0 // behind the last that is no reasoning
+	for _, part := range parts {
+		reasoning := false
+		switch part.Type {
+		case run.TextPart:
+			if wire.Blank(part.Text) {
+				continue
+			}
+			if part.Wire != p.maker {
+				part.Signature = ""
+			}
+		case run.ThinkingPart:
+			// The item is its own signature. What has none was not finished, or cannot
+			// be read again by the server.
+			if part.Wire != p.maker || !wire.IsObject(part.Signature) {
+				continue
+			}
+			reasoning = true
+		case run.OpaquePart:
+			if part.Wire != p.maker || !wire.IsObject(part.Raw) {
+				continue
+			}
+			reasoning = isReasoning([]byte(part.Raw))
+		case run.CallPart:
+			if part.Call == nil {
+				continue
+			}
+		default:
+			continue
+		}
+		kept = append(kept, part)
+		if !reasoning {
+			end = len(kept)
+		}
+	}
+	return kept[:end]
+}
+
+func isReasoning(raw []byte) bool {
+	var item struct{ Type string }
+	return json.Unmarshal(raw, &item) == nil && item.Type == "reasoning"
+}
+
+// output returns a result's content: text, or a list where there are pictures.
+func output(r run.Result) any {
+	content := contents(r.Content)
+	text, plain := "", true
+	for i, c := range content {
+		t, ok := c.(inputText)
+		plain = plain && ok
+		if i > 0 {
+			text += "\n"
+		}
+		text += t.Text
+	}
+	switch {
+	case plain && r.IsError && text == "":
+		return errorMark + "the call failed without a message."
+	case plain && r.IsError:
+		return errorMark + text
+	case plain:
+		return text
+	case r.IsError:
+		return append([]any{inputText{"input_text", errorMark + "the call failed."}}, content...)
+	}
+	return content
+}
+
+// contents returns the words and pictures of a user message or a result.
+func contents(parts []run.Part) []any {
+	var all []any
+	for _, part := range parts {
+		switch {
+		case part.Type == run.TextPart && !wire.Blank(part.Text):
+			all = append(all, inputText{"input_text", part.Text})
+		case part.Type == run.ImagePart && part.Image != nil:
+			all = append(all, image(part.Image))
+		}
+	}
+	return all
+}
+
+// image returns a picture, or words in place of one that would be refused together
+// with the whole request. platform.openai.com/docs/guides/images-vision, read 2026-11-20.
+func image(i *run.Image) any {
+	switch i.MediaType {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		if len(i.Data) > 0 {
+			return inputImage{"input_image", "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data), "auto"}
+		}
+	}
+	return inputText{"input_text", "[an image of type " + i.MediaType + " is left out: the model cannot see it]"}
+}
+
+// An array is a JSON array of items in the making.
+type array struct {
+	buf bytes.Buffer
+	err error
+}
+
+func (a *array) separate() {
+	if a.buf.Len() == 0 {
+		a.buf.WriteByte('[')
+	} else {
+		a.buf.WriteByte(',')
+	}
+}
+
+func (a *array) add(item any) {
+	a.separate()
+	raw, err := wire.JSON(item)
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	a.buf.Write(raw)
+}
+
+func (a *array) addAssistant(part run.Part) {
+	switch part.Type {
+	case run.TextPart:
+		// Text as a plain string is what every server of this API takes from the
+		// assistant. Its phase, where the model told one, has to go back: "dropping it
+		// can degrade performance" (openai-python, easy_input_message.py).
+		a.add(messageItem{"message", "assistant", part.Text, part.Signature})
+	case run.ThinkingPart:
+		a.separate()
+		a.buf.WriteString(part.Signature) // byte for byte
+	case run.OpaquePart:
+		a.separate()
+		a.buf.WriteString(part.Raw) // byte for byte
+	case run.CallPart:
+		arguments := part.Call.Arguments
+		if !wire.IsObject(arguments) {
+			arguments = "{}"
+		}
+		a.add(callItem{"function_call", part.Call.ID, wire.ToolName(part.Call.Tool), arguments})
+	}
+}
+
+func (a *array) bytes() (json.RawMessage, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if a.buf.Len() == 0 {
+		return nil, nil
+	}
+	a.buf.WriteByte(']')
+	return bytes.Clone(a.buf.Bytes()), nil // kept for the whole run: without the buffer's slack
+}

@@ -1,0 +1,249 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/llm"
+	"pawl/llm/wire"
+	"pawl/run"
+)
+
+func TestWhatARefusalMeans(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		status int // 0: inside a stream
+		said   wire.Said
+		want   run.ErrorKind
+	}{
+		{"too long by its code", 400, wire.Said{Type: "invalid_request_error", Code: "context_length_exceeded", Message: "Your input exceeds the context window of this model."}, run.ErrTooLong},
+		{"too long by its words", 400, wire.Said{Message: "This model's maximum context length is 32768 tokens. However, you requested 40000"}, run.ErrTooLong},
+		{"too large for its limit, which no wait changes", 429, wire.Said{Type: "tokens", Code: "rate_limit_exceeded", Message: "Request too large for gpt-5.1 on tokens per min (TPM): Limit 30000, Requested 41520."}, run.ErrTooLong},
+		{"a limit", 429, wire.Said{Type: "tokens", Code: "rate_limit_exceeded", Message: "Rate limit reached"}, run.ErrRateLimited},
+		{"a limit without words", 429, wire.Said{}, run.ErrRateLimited},
+		{"money that is spent", 429, wire.Said{Type: "insufficient_quota", Code: "insufficient_quota", Message: "You exceeded your current quota"}, run.ErrInvalid},
+		{"a wrong key", 401, wire.Said{Code: "invalid_api_key"}, run.ErrAuth},
+		{"a country", 403, wire.Said{Code: "unsupported_country_region_territory"}, run.ErrAuth},
+		{"an unknown model", 404, wire.Said{Code: "model_not_found"}, run.ErrInvalid},
+		{"an unknown path", 404, wire.Said{}, run.ErrInvalid},
+		{"a prompt that Azure filters", 400, wire.Said{Code: "content_filter", Message: "The response was filtered"}, run.ErrRefused},
+		{"a parameter", 400, wire.Said{Type: "invalid_request_error", Code: "unsupported_value"}, run.ErrInvalid},
+		{"a server that is down", 503, wire.Said{}, run.ErrOverloaded},
+		{"slow down", 503, wire.Said{Code: "slow_down"}, run.ErrOverloaded},
+		{"a request in a stream", 0, wire.Said{Type: "invalid_request_error", Message: "no"}, run.ErrInvalid},
+		{"a number in a stream", 0, wire.Said{Code: "401"}, run.ErrAuth},
+		{"anything else in a stream", 0, wire.Said{Code: "gremlins"}, run.ErrOverloaded},
+	} {
+		if got := kind(c.status, c.said); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRecordedErrorsAreInvalidRequests(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../../shared/cases/streams/errors/api.openai.com/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
+	}
+	// Each is a 400 or 404 of something that was wrong with the request for good.
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(400); w.Write(body) })
+		e := ask(t, New(Options{BaseURL: url}))
+		if e.Kind != run.ErrInvalid || e.Status != 400 || e.Message != wire.ParseError(body).Message || e.Message == "" {
+			t.Errorf("%s: %v", filepath.Base(file), e)
+		}
+	}
+}
+
+func TestTheWaitIsWhatTheProviderAsksFor(t *testing.T) {
+	t.Parallel()
+	spent := http.Header{}
+	for name, value := range map[string]string{
+		"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1.5s",
+		"x-ratelimit-remaining-tokens": "12", "x-ratelimit-reset-tokens": "6m0s",
+	} {
+		spent.Set(name, value)
+	}
+	if got := resets(spent, time.Time{}); got != 1500*time.Millisecond {
+		t.Errorf("by header %s, want 1.5s: there are tokens left", got)
+	}
+	for words, want := range map[string]time.Duration{
+		"Rate limit reached for gpt-5 … Please try again in 1.898s. Visit …": 1898 * time.Millisecond,
+		"Please try again in 20ms.":           20 * time.Millisecond,
+		"Please try again in 6m0s":            6 * time.Minute,
+		"Try again in 35 seconds.":            35 * time.Second,
+		"Please retry after 20 seconds.":      20 * time.Second,
+		"Please try again in 9999h":           24 * time.Hour,
+		"Please try again in a while":         0,
+		"Please try again in":                 0,
+		"The server is overloaded":            0,
+		"Please try again in -5s, or call us": 0,
+	} {
+		if got := waitInWords(words); got != want {
+			t.Errorf("%q: %s, want %s", words, got, want)
+		}
+	}
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(429)
+		io.WriteString(w, `{"error":{"message":"Please try again in 1.5s.","type":"tokens","code":"rate_limit_exceeded"}}`)
+	})
+	if e := ask(t, New(Options{BaseURL: url})); e.Kind != run.ErrRateLimited || e.Wait != 1500*time.Millisecond {
+		t.Errorf("a body's words: %+v", e)
+	}
+}
+
+// ask sends one request and returns its error.
+func ask(t *testing.T, p *Provider) *llm.Error {
+	t.Helper()
+	r := llm.Request{Model: "m", Messages: []llm.Message{{Role: run.User, Body: []byte(`[{"type":"message","role":"user","content":"x"}]`)},
+		{Role: run.Assistant, Body: []byte(`[{"type":"reasoning","id":"rs_1"},{"type":"message","role":"assistant","content":"y"}]`)}}}
+	for _, err := range p.Stream(t.Context(), r) {
+		if err == nil {
+			continue
+		}
+		var e *llm.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("no *llm.Error: %v", err)
+		}
+		return e
+	}
+	return nil
+}
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestTheRequestCarriesWhatTheAPIWants(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) { got = r; w.WriteHeader(500) })
+	for _, base := range []string{"", "/", "/v1", "/v1/"} {
+		ask(t, New(Options{BaseURL: url + base, Key: " sk-secret\n"}))
+		if got.URL.Path != "/v1/responses" || got.Header.Get("Authorization") != "Bearer sk-secret" || got.Header.Get("Accept") != "text/event-stream" {
+			t.Errorf("%q: %s with %v", base, got.URL, got.Header)
+		}
+	}
+	ask(t, New(Options{BaseURL: url + "/openai/v1"}))
+	if _, keyed := got.Header["Authorization"]; got.URL.Path != "/openai/v1/responses" || keyed {
+		t.Errorf("without a key: %s with %v", got.URL, got.Header)
+	}
+}
+
+// A picky server refuses what a model does not grant, as OpenAI does.
+type picky struct {
+	// What it says to a request that has it; empty: it grants it.
+	encrypted, summary, returned string
+
+	asked []wishes
+}
+
+func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Include   []string       `json:"include"`
+		Reasoning map[string]any `json:"reasoning"`
+		Input     []wireItem     `json:"input"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	asked := wishes{encrypted: slices.Contains(body.Include, "reasoning.encrypted_content"), summary: body.Reasoning["summary"] != nil,
+		returned: slices.ContainsFunc(body.Input, func(i wireItem) bool { return i.Type == "reasoning" })}
+	p.asked = append(p.asked, asked)
+	for _, refusal := range []struct {
+		asked bool
+		words string
+	}{{asked.returned, p.returned}, {asked.summary, p.summary}, {asked.encrypted, p.encrypted}} {
+		if refusal.asked && refusal.words != "" {
+			w.WriteHeader(400)
+			fmt.Fprint(w, refusal.words)
+			return
+		}
+	}
+	io.WriteString(w, stream(textDone, completed()))
+}
+
+func TestARequestIsSentAgainWithoutWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	const (
+		noSummary   = `{"error":{"message":"Your organization must be verified to generate reasoning summaries.","type":"invalid_request_error","param":"reasoning.summary","code":"unsupported_value"}}`
+		noReasoning = `{"error":{"message":"Unsupported parameter: 'reasoning.summary' is not supported with this model.","type":"invalid_request_error","param":"reasoning.summary"}}`
+		noEncrypted = `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}`
+		bareWords   = `{"error":{"message":"Encrypted content is not supported with this model."}}`
+		unverified  = `{"error":{"message":"The encrypted content gAAA could not be verified.","type":"invalid_request_error","code":"invalid_encrypted_content"}}`
+		notIssued   = "{\"error\":{\"message\":\"reasoning `encrypted_content` was not issued to this caller\"}}"
+		another     = `{"error":{"message":"Unknown parameter: 'store'.","type":"invalid_request_error","param":"store"}}`
+	)
+	all, unsummarized, neither := everything, wishes{encrypted: true, returned: true}, wishes{returned: true}
+	unreturned := wishes{encrypted: true, summary: true}
+	for _, c := range []struct {
+		name   string
+		server picky
+		want   []wishes // of two requests
+		fails  bool
+	}{
+		{"a model that grants all", picky{}, []wishes{all, all}, false},
+		{"an organization without summaries", picky{summary: noSummary}, []wishes{all, unsummarized, unsummarized}, false},
+		{"a model that does not reason", picky{summary: noReasoning, encrypted: noEncrypted}, []wishes{all, unsummarized, neither, neither}, false},
+		{"a server that names no parameter", picky{encrypted: bareWords}, []wishes{all, {summary: true, returned: true}, {summary: true, returned: true}}, false},
+		{"reasoning that cannot be read any more", picky{returned: unverified}, []wishes{all, unreturned, all, unreturned}, false},
+		{"another's reasoning, and no summaries", picky{returned: notIssued, summary: noSummary},
+			[]wishes{all, unreturned, {encrypted: true}, unsummarized, {encrypted: true}}, false},
+		{"another refusal", picky{encrypted: another}, []wishes{all, all}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := New(Options{BaseURL: serve(t, c.server.ServeHTTP)})
+			for range 2 {
+				if e := ask(t, p); (e != nil) != c.fails {
+					t.Fatalf("got %v", e)
+				}
+			}
+			if diff := cmp.Diff(c.want, c.server.asked, cmp.AllowUnexported(wishes{})); diff != "" {
+				t.Errorf("asked for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFailedRequestIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) { tries++; w.WriteHeader(503) })
+	if ask(t, New(Options{BaseURL: url})); tries != 1 {
+		t.Errorf("%d tries, want 1: a worker decides about more", tries)
+	}
+}
+
+func TestAnUnknownModelIsNamed(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(400)
+		io.WriteString(w, `{"error":{"code":"model_not_found","message":"The requested model 'gpt-5.2-proo' does not exist.","param":"model","type":"invalid_request_error"}}`)
+	})
+	if e := ask(t, New(Options{BaseURL: url})); e.Kind != run.ErrInvalid || !strings.Contains(e.Message, "gpt-5.2-proo") || e.Retryable() {
+		t.Errorf("got %v", e)
+	}
+}

@@ -1,0 +1,163 @@
+package permission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// A Case is a shell command, the rules in force, and the decision expected of them:
+// what "pawl permissions test FILE" tries.
+type Case struct {
+	ID       string    `json:"id,omitempty"`
+	Category string    `json:"category,omitempty"`
+	Command  string    `json:"command"`
+	Rule     CaseRules `json:"rule"`
+	Expected Verdict   `json:"expected"`
+	Why      string    `json:"why,omitempty"`
+}
+
+// CaseRules are the rules of a case: patterns for the shell tool, or whole rules for
+// another tool: "read(/etc/hosts)".
+type CaseRules struct {
+	Allow []string `json:"allow"`
+	Ask   []string `json:"ask"`
+	Deny  []string `json:"deny"`
+	// Default is what happens to what no rule decided; empty is ask.
+	Default Verdict `json:"default,omitempty"`
+}
+
+// A Difference is a case that did not come out as expected.
+type Difference struct {
+	Case
+	Got    Verdict `json:"got"`
+	Rule   string  `json:"got_rule,omitempty"`
+	Reason string  `json:"got_reason"`
+}
+
+// A Report is how a file of cases came out.
+type Report struct {
+	Cases int `json:"cases"`
+	// Expected and Met count the cases by what was expected, and how many of those
+	// came out so.
+	Expected    map[Verdict]int `json:"expected"`
+	Met         map[Verdict]int `json:"met"`
+	Differences []Difference    `json:"differences"`
+}
+
+// String returns the differing cases as JSON, one a line, and the count.
+func (r Report) String() string {
+	var b strings.Builder
+	for _, d := range r.Differences {
+		line, err := json.Marshal(d)
+		if err != nil { // unreachable: it is made of texts
+			line = []byte(err.Error())
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%d of %d cases differ\n", len(r.Differences), r.Cases)
+	return b.String()
+}
+
+// A Resolver says where a path relative to the workspace leads with every link
+// followed: relative to it, or absolute and outside. An error: it could not be
+// followed.
+type Resolver func(path string) (string, error)
+
+// RunCases tries the cases of a file {"cases": […]}, or of a bare list. A case that
+// expects ask may be answered by deny and never by allow; one that expects allow
+// must be allowed, and one that expects deny denied. With nobody to look where links
+// lead (a nil resolve) paths are judged by their spelling alone. There is no
+// sandbox: cases are judged as strictly as can be.
+//
+// The error says what is wrong with the file; a case that differs is none.
+func RunCases(r io.Reader, resolve Resolver) (Report, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return Report{}, fmt.Errorf("read the cases: %w", err)
+	}
+	var file struct{ Cases []Case }
+	if strings.HasPrefix(strings.TrimSpace(string(data)), "[") {
+		err = json.Unmarshal(data, &file.Cases)
+	} else {
+		err = json.Unmarshal(data, &file)
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("the cases are no valid JSON of the form {\"cases\": [{\"command\": …}]}: %w", err)
+	}
+	if len(file.Cases) == 0 {
+		return Report{}, errors.New("there are no cases in the file; write {\"cases\": [{\"command\": …, \"rule\": …, \"expected\": …}]}")
+	}
+	report := Report{Expected: map[Verdict]int{}, Met: map[Verdict]int{}}
+	for i, c := range file.Cases {
+		d, err := c.run(resolve)
+		if err != nil {
+			return Report{}, fmt.Errorf("case %d (%s): %w", i+1, c.ID, err)
+		}
+		report.Cases++
+		report.Expected[c.Expected]++
+		if d.Verdict == c.Expected || c.Expected == Ask && d.Verdict == Deny {
+			report.Met[c.Expected]++
+		} else {
+			report.Differences = append(report.Differences, Difference{Case: c, Got: d.Verdict, Rule: d.Rule, Reason: d.Reason})
+		}
+	}
+	return report, nil
+}
+
+// caseWorkspace is the workspace of cases: any will do.
+const caseWorkspace = "/workspace"
+
+// run decides about a case.
+func (c Case) run(resolve Resolver) (Decision, error) {
+	switch c.Expected {
+	case Allow, Ask, Deny:
+	default:
+		return Decision{}, fmt.Errorf("expected is %q; write allow, ask or deny", c.Expected)
+	}
+	var rules Rules
+	for effect, texts := range map[Verdict][]string{Allow: c.Rule.Allow, Ask: c.Rule.Ask, Deny: c.Rule.Deny} {
+		for _, text := range texts {
+			rule, err := caseRule(text)
+			if err != nil {
+				return Decision{}, err
+			}
+			rule.Effect, rule.Source = effect, "case"
+			rules = append(rules, rule)
+		}
+	}
+	if c.Rule.Default == Allow {
+		rules = append(rules, Rule{Effect: Allow, Tool: "shell", Source: "case"})
+	}
+	r := Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace}
+	looked := Classify(c.Command)
+	r.Class = looked.Class
+	for _, p := range looked.Paths {
+		if resolve == nil || path.IsAbs(p) || strings.HasPrefix(path.Clean(p), "../") {
+			continue // outside by its spelling
+		}
+		r.Paths = append(r.Paths, p)
+		if to, err := resolve(p); err != nil {
+			r.Outside = true
+		} else {
+			r.Resolved = append(r.Resolved, to)
+		}
+	}
+	d := rules.Decide(r, Default)
+	if c.Rule.Default == Deny && d.Verdict == Ask && d.Source == "default" {
+		d.Verdict = Deny
+	}
+	return d, nil
+}
+
+// caseRule reads a pattern for the shell tool, or a whole rule for another one.
+func caseRule(text string) (Rule, error) {
+	if tool, _, ok := strings.Cut(text, "("); ok && strings.HasSuffix(text, ")") && has("shell read write edit fetch", tool) {
+		return ParseRule(text)
+	}
+	return ParseRule("shell(" + text + ")")
+}

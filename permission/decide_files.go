@@ -1,0 +1,199 @@
+package permission
+
+import (
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/run"
+)
+
+// writers are the tools whose rules speak of changing files, readers of looking at
+// them, wherever a call does so.
+var (
+	writers = []string{"write", "edit"}
+	readers = []string{"read"}
+)
+
+// files judges a call that is no shell command: each of its paths, as given and
+// where it leads.
+func (t *trial) files() {
+	r := t.r
+	if len(r.Paths)+len(r.Resolved) == 0 {
+		if r.URL == "" {
+			t.bare()
+		}
+		return
+	}
+	seen := map[string]bool{}
+	judge := func(base, given string) {
+		p := r.locate(base, given)
+		if seen[p.text] {
+			return
+		}
+		seen[p.text] = true
+		at, d := t.file(given, p)
+		t.add(KindPath, given, at, d)
+	}
+	for _, p := range r.Paths {
+		judge(r.Dir, p)
+	}
+	for _, p := range r.Resolved {
+		judge(r.Workspace, p)
+	}
+	t.outside()
+}
+
+// outside asks about a path that leads nobody knows where.
+func (t *trial) outside() {
+	if t.r.Outside && t.m != Bypass {
+		t.add(KindPath, "", atDefault, byDefault(Ask, "a path leads outside the workspace"))
+	}
+}
+
+// bare judges a call that touches no file: by its tool's name alone.
+func (t *trial) bare() {
+	r := t.r
+	decide := func() (stage, Decision) {
+		if rule, ok := bareRule(t.deny); ok {
+			return atDeny, by(rule, "denied: every call of "+r.Tool)
+		}
+		switch {
+		case t.m == Plan && r.Class == run.Writes:
+			return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+		case t.m == Bypass:
+			return atMode, byMode(Allow, t.m, "everything that is not denied runs")
+		}
+		if rule, ok := bareRule(t.ask); ok {
+			return atAsk, by(rule, "a rule asks: every call of "+r.Tool)
+		}
+		if rule, ok := bareRule(t.allow); ok {
+			return atAllow, by(rule, "every call of "+r.Tool+" is allowed")
+		}
+		return atDefault, t.toolDefault(r.Tool)
+	}
+	at, d := decide()
+	t.add(KindCall, r.Tool, at, d)
+	t.outside()
+}
+
+func bareRule(rules []Rule) (Rule, bool) {
+	for _, rule := range rules {
+		if rule.Pattern == "" {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// toolDefault is what a tool would have for what no rule speaks of.
+func (t *trial) toolDefault(what string) Decision {
+	switch t.r.Class {
+	case run.Reads:
+		return byDefault(Allow, "it reads, in the workspace")
+	case run.Reattaches:
+		return byDefault(Allow, "it changes nothing by itself")
+	}
+	return byDefault(Ask, "no rule covers "+what)
+}
+
+// file judges one path of a call.
+func (t *trial) file(given string, p place) (stage, Decision) {
+	r := t.r
+	if why := noPath(given); why != "" {
+		return atDeny, builtIn(why)
+	}
+	if folder := r.own(p); folder != "" && r.Class == run.Writes {
+		return atDeny, builtIn(given + " belongs to pawl itself (" + folder + "): nothing writes there")
+	}
+	if rule, ok := finds(t.deny, p); ok {
+		return atDeny, by(rule, "denied: "+given)
+	}
+	switch {
+	case t.m == Plan && r.Class == run.Writes:
+		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+	case t.m == Bypass:
+		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
+	}
+	if rule, ok := finds(t.ask, p); ok {
+		return atAsk, by(rule, "a rule asks: "+given)
+	}
+	delicate := delicateName(p.text, r.Class)
+	if t.m == AcceptEdits && r.Edits && delicate == "" && !p.outside && r.own(p) == "" {
+		return atEdits, byMode(Allow, t.m, "an edit in the workspace")
+	}
+	if rule, ok := covers(t.allow, p, delicate); ok {
+		return atAllow, by(rule, "it covers "+given)
+	}
+	switch {
+	case r.own(p) != "":
+		return atDefault, byDefault(Ask, given+" belongs to pawl itself")
+	case p.outside && kernelFolder(p.text) != "":
+		return atDefault, byDefault(Deny, given+" is in "+kernelFolder(p.text)+", which holds devices and the kernel's own files")
+	case p.outside:
+		return atDefault, byDefault(Ask, given+" is outside the workspace")
+	case delicate != "":
+		return atDefault, byDefault(Ask, delicate+" may hold secrets or decide what runs later; no rule names it")
+	}
+	return atDefault, t.toolDefault(strings.TrimSpace(r.Tool + " " + given))
+}
+
+// noPath says why a text can be no file's path; empty if it can.
+func noPath(p string) string {
+	switch {
+	case p == "":
+		return "a path is empty"
+	case !utf8.ValidString(p):
+		return "a path is not valid UTF-8"
+	case strings.ContainsFunc(p, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "a path has a control character (a line break, NUL) in it"
+	}
+	return ""
+}
+
+// finds returns the first deny or ask rule that speaks of a path.
+func finds(rules []Rule, p place) (Rule, bool) {
+	for _, rule := range rules {
+		if rule.matchesPath(p.text, true) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// covers returns the first allow rule that covers a path. What is delicate a rule
+// has to name, and what is outside it has to name from the root.
+func covers(rules []Rule, p place, delicate string) (Rule, bool) {
+	for _, rule := range rules {
+		if p.outside && !path.IsAbs(rule.Pattern) {
+			continue // also a rule without a pattern
+		}
+		if rule.matchesPath(p.text, false) && (delicate == "" || rule.spellsName(delicate)) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// delicateName returns the name in a path that no wildcard covers: that of a
+// secret, or, for what may change it, of what decides what runs later.
+func delicateName(p string, class run.Class) string {
+	if name := secretNames.nameIn(p); name != "" || class == run.Reads {
+		return name
+	}
+	return protectedNames.nameIn(p)
+}
+
+// fileRules returns the rules of an effect that speak of files: of all that
+// change them if writes is set, else of those that look at them.
+func (t *trial) fileRules(effect Verdict, writes bool) []Rule {
+	tools := readers
+	if writes {
+		tools = writers
+	}
+	var some []Rule
+	for _, tool := range tools {
+		some = append(some, t.rules.of(effect, tool)...)
+	}
+	return some
+}

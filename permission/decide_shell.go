@@ -1,0 +1,444 @@
+package permission
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/run"
+)
+
+// shell judges a shell command: what it is made of, each redirection, each simple
+// command, and how much of the sandbox it asks for.
+func (t *trial) shell() {
+	s := read(t.r.Command)
+	if len(s.faults) > 0 {
+		t.add(KindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
+		return
+	}
+	if rule, ok := bareRule(t.deny); ok {
+		t.add(KindForm, "", atDeny, by(rule, "every command"))
+	}
+	t.forms(s)
+	for _, rd := range s.redirects {
+		t.redirect(rd)
+	}
+	for _, p := range s.parts {
+		t.command(p)
+	}
+	t.resolved(s)
+	if t.r.URL != "" {
+		t.web()
+	}
+	t.sandbox()
+}
+
+// forms judges what no rule can cover: what cannot be known before it runs.
+func (t *trial) forms(s *script) {
+	if t.m == Bypass {
+		if len(s.parts)+len(s.redirects) == 0 {
+			t.add(KindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
+		}
+		// With rules that deny, what cannot be read might be what they deny.
+		if len(t.deny) > 0 && len(s.unknown) > 0 {
+			t.add(KindForm, "", atDefault, byDefault(Ask, "a deny rule might speak of it, but "+s.unknown[0]))
+		}
+		return
+	}
+	if rule, ok := bareRule(t.ask); ok {
+		t.add(KindForm, "", atAsk, by(rule, "every command"))
+	}
+	if t.m == Plan && len(s.unknown) > 0 {
+		t.add(KindForm, "", atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and this may do more: "+s.unknown[0]))
+		return
+	}
+	for _, what := range s.unknown {
+		t.add(KindForm, "", atDefault, byDefault(Ask, "it cannot be known what runs: "+what))
+	}
+	for _, what := range s.unsure {
+		t.add(KindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
+	}
+	if !t.r.Sandboxed {
+		for _, what := range s.grouped {
+			t.add(KindForm, "", atDefault, byDefault(Ask, "it has "+what+", which asks where there is no sandbox"))
+		}
+	}
+	if len(s.parts) == 0 && len(s.redirects) == 0 {
+		t.add(KindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
+	}
+}
+
+// redirect judges a redirection to or from a file as a write or a read of it.
+func (t *trial) redirect(rd redirect) {
+	at, d := t.redirected(rd)
+	t.add(KindRedirect, rd.text, at, d)
+	t.level = run.Confined // it touches a file, and no rule for files lifts the sandbox
+}
+
+func (t *trial) redirected(rd redirect) (stage, Decision) {
+	r := t.r
+	var places []place
+	for _, p := range rd.places {
+		places = append(places, r.locate("", p))
+	}
+	for _, p := range places {
+		if folder := r.own(p); folder != "" && rd.writes {
+			return atDeny, builtIn(quote(rd.text) + " writes into what belongs to pawl itself (" + folder + ")")
+		}
+		if rule, ok := finds(t.fileRules(Deny, rd.writes), p); ok {
+			return atDeny, by(rule, "denied: "+quote(rd.text))
+		}
+	}
+	switch {
+	case t.m == Plan && rd.writes:
+		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and "+quote(rd.text)+" writes")
+	case t.m == Bypass:
+		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
+	}
+	for _, p := range places {
+		if rule, ok := finds(t.fileRules(Ask, rd.writes), p); ok {
+			return atAsk, by(rule, "a rule asks: "+quote(rd.text))
+		}
+	}
+	if len(places) == 0 {
+		return atDefault, byDefault(Ask, "it writes "+quote(rd.text)+", and where that is is only known when it runs")
+	}
+	class, does, tool := run.Reads, "reads", "read"
+	if rd.writes {
+		class, does, tool = run.Writes, "writes", "write"
+	}
+	last, at := byDefault(Allow, "it reads, in the workspace"), atDefault
+	for _, p := range places {
+		delicate := delicateName(p.text, class)
+		calm := delicate == "" && !p.outside && r.own(p) == ""
+		if rd.writes && calm && t.m == AcceptEdits {
+			last, at = byMode(Allow, t.m, "it writes a file in the workspace"), atEdits
+			continue
+		}
+		if rule, ok := covers(t.rules.of(Allow, tool), p, delicate); ok {
+			last, at = by(rule, "it covers "+quote(rd.text)), atAllow
+			continue
+		}
+		switch {
+		case harmlessDevice(p.text) && !rd.writes:
+		case r.own(p) != "":
+			return atDefault, byDefault(Ask, "it "+does+" "+p.text+", which belongs to pawl itself")
+		case p.outside:
+			return atDefault, byDefault(Ask, "it "+does+" "+p.text+", outside the workspace")
+		case delicate != "":
+			return atDefault, byDefault(Ask, "it "+does+" "+p.text+", which may hold secrets or decide what runs later")
+		case rd.writes:
+			return atDefault, byDefault(Ask, "it writes "+quote(rd.text))
+		}
+	}
+	return at, last
+}
+
+// command judges one simple command.
+func (t *trial) command(p *part) {
+	l := &look{}
+	if !p.guess { // what a guess touches, its wrapper touches too
+		l = p.look()
+	}
+	at, d, decided := t.ruled(p, l)
+	if !decided {
+		if p.guess {
+			return // the wrapper it is in is a part of its own
+		}
+		at, d = t.allowed(p, l)
+	}
+	if d.Verdict == Allow && t.m != Bypass && d.Sandbox == run.Confined && idles(p, l) {
+		d.Sandbox = run.Unconfined // it opens nothing and has nothing to gain
+	}
+	if d.Verdict == Allow && t.m != Bypass {
+		t.level = lesser(t.level, d.Sandbox)
+		t.lifted = t.lifted || at == atAllow && d.Sandbox != run.Confined
+	}
+	t.add(KindCommand, p.text, at, d)
+}
+
+// ruled applies what comes before allow rules.
+func (t *trial) ruled(p *part, l *look) (stage, Decision, bool) {
+	r := t.r
+	for _, w := range l.paths {
+		for _, where := range p.places(w.text) {
+			at := r.locate("", where)
+			if len(r.Own) > 0 && !l.reads {
+				if r.own(at) != "" || deletes[path.Base(p.program())] && r.holds(at) {
+					return atDeny, builtIn(quote(p.text) + " touches what belongs to pawl itself: " + where), true
+				}
+			}
+			if rule, ok := finds(t.fileRules(Deny, false), at); ok {
+				return atDeny, by(rule, "denied: "+where), true
+			}
+			if !l.reads {
+				if rule, ok := findsPattern(t.fileRules(Deny, true), at); ok {
+					return atDeny, by(rule, "denied: "+where), true
+				}
+			}
+		}
+	}
+	if rule, ok := speaking(t.deny, p); ok {
+		return atDeny, by(rule, "it speaks of "+quote(p.text)), true
+	}
+	switch {
+	case t.m == Plan && !l.reads && !p.guess && !p.through:
+		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and "+quote(p.text)+" may do more"), true
+	case t.m == Bypass:
+		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.guess
+	}
+	if rule, ok := speaking(t.ask, p); ok {
+		return atAsk, by(rule, "it speaks of "+quote(p.text)), true
+	}
+	for _, w := range l.paths {
+		for _, where := range p.places(w.text) {
+			rules := t.fileRules(Ask, false)
+			if !l.reads {
+				rules = append(rules, t.fileRules(Ask, true)...)
+			}
+			if rule, ok := findsPattern(rules, r.locate("", where)); ok {
+				return atAsk, by(rule, "a rule asks: "+where), true
+			}
+		}
+	}
+	return 0, Decision{}, false
+}
+
+// findsPattern is finds for rules that name files: that every call of write is
+// denied says nothing of a command which may be no writer.
+func findsPattern(rules []Rule, p place) (Rule, bool) {
+	for _, rule := range rules {
+		if rule.Pattern != "" && rule.matchesPath(p.text, true) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// speaking returns the first deny or ask rule that speaks of a part.
+func speaking(rules []Rule, p *part) (Rule, bool) {
+	for _, rule := range rules {
+		if rule.finds(p) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// allowed judges what neither a deny or ask rule nor the mode decided: a part is
+// allowed by a rule, by only reading, or asks.
+func (t *trial) allowed(p *part, l *look) (stage, Decision) {
+	if p.through {
+		return atDefault, byDefault(Allow, "what it runs decides")
+	}
+	if rule, ok := t.spelled(p); ok {
+		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
+	}
+	for _, w := range p.words {
+		if w.kind == dynamic && t.r.Sandboxed && l.texts {
+			continue // in the sandbox the value of a variable may be shown
+		}
+		if w.kind == dynamic || w.kind == pattern && (speaksOf(t.deny, p) || speaksOf(t.ask, p) || !l.reads && strings.ContainsAny(w.text[:1], "*?-")) {
+			return atDefault, byDefault(Ask, "what "+quote(w.source)+" in "+quote(p.text)+" stands for is only known when it runs")
+		}
+	}
+	needs := t.needs(p, l)
+	var best *Rule
+	for i, rule := range t.allow {
+		if !rule.matches(p) || rule.anything() && needsName(p.program()) {
+			continue
+		}
+		if slices.ContainsFunc(needs, func(n need) bool { return !rule.spells(n.word) }) {
+			continue
+		}
+		if best == nil || lesser(best.Sandbox, rule.Sandbox) == best.Sandbox {
+			best = &t.allow[i]
+		}
+	}
+	if best != nil {
+		return t.ruledBy(*best, "it covers "+quote(p.text))
+	}
+	for _, n := range needs {
+		return atDefault, byDefault(Ask, n.why)
+	}
+	if l.reads {
+		return atDefault, byDefault(Allow, "it reads, in the workspace")
+	}
+	return atDefault, byDefault(Ask, "no rule covers "+quote(p.text))
+}
+
+func (t *trial) ruledBy(rule Rule, reason string) (stage, Decision) {
+	d := by(rule, reason)
+	d.Sandbox = rule.Sandbox
+	return atAllow, d
+}
+
+// spelled returns an allow rule that spells out a wrapper around p word by word,
+// and with it what the wrapper runs.
+func (t *trial) spelled(p *part) (Rule, bool) {
+	for outer := p.within; outer != nil; outer = outer.within {
+		if fromInput[path.Base(outer.program())] {
+			return Rule{}, false
+		}
+		if slices.ContainsFunc(outer.words, func(w word) bool { return w.kind != static }) {
+			return Rule{}, false
+		}
+		for _, rule := range t.allow {
+			if rule.exact() && rule.matches(outer) {
+				return rule, true
+			}
+		}
+	}
+	return Rule{}, false
+}
+
+// fromInput are the wrappers that add words from their input to what they run: to
+// spell them out does not spell out that.
+var fromInput = set("xargs parallel entr")
+
+// A need is a word that a rule has to spell out to cover a command, and why.
+type need struct{ word, why string }
+
+// needs returns the words of a command that no wildcard covers.
+func (t *trial) needs(p *part, l *look) []need {
+	var needs []need
+	for _, h := range l.hazards {
+		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule spells it out", quote(h), quote(p.text))})
+	}
+	for _, w := range l.paths {
+		for _, where := range p.places(w.text) {
+			if harmlessDevice(where) && l.reads {
+				continue
+			}
+			at := t.r.locate("", where)
+			delicate := secretIn(at.text)
+			if !at.outside && delicate == "" && t.r.own(at) == "" && (l.reads || !protected(w.text)) {
+				continue
+			}
+			if l.reads {
+				if _, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
+					continue
+				}
+			}
+			switch {
+			case at.outside:
+				needs = append(needs, need{w.text, quote(p.text) + " touches " + at.text + ", outside the workspace"})
+			case delicate != "":
+				needs = append(needs, need{w.text, quote(p.text) + " touches " + w.text + ", which may hold secrets"})
+			case t.r.own(at) != "":
+				needs = append(needs, need{w.text, quote(p.text) + " touches " + w.text + ", which belongs to pawl itself"})
+			default:
+				needs = append(needs, need{w.text, quote(p.text) + " touches " + w.text + ", which decides what runs later"})
+			}
+		}
+	}
+	return needs
+}
+
+// protected reports whether a word is the name of a file that decides what runs
+// later. What has blanks in it is more likely a text.
+func protected(w string) bool {
+	return !strings.ContainsAny(w, " \n") && protectedNames.nameIn(w) != ""
+}
+
+// resolved judges where the files that a command names lead, beyond what their
+// spelling says; what its patterns of names stand for, too.
+func (t *trial) resolved(s *script) {
+	r := t.r
+	if len(r.Paths)+len(r.Resolved) == 0 {
+		t.outside()
+		return
+	}
+	spelled := map[string]bool{}
+	for _, p := range s.parts {
+		if p.guess {
+			continue
+		}
+		for _, w := range p.look().paths {
+			for _, where := range p.places(w.text) {
+				spelled[r.locate("", where).text] = true
+			}
+		}
+	}
+	for _, rd := range s.redirects {
+		for _, where := range rd.places {
+			spelled[r.locate("", where).text] = true
+		}
+	}
+	writes := s.class() != run.Reads
+	judge := func(base, given string, links bool) {
+		at := r.locate(base, given)
+		if spelled[at.text] || harmlessDevice(at.text) {
+			return
+		}
+		spelled[at.text] = true
+		if stage, d := t.led(at, writes, links); d.Verdict != Allow {
+			t.add(KindPath, given, stage, d)
+		}
+	}
+	for _, p := range r.Paths {
+		judge(r.Dir, p, false)
+	}
+	for _, p := range r.Resolved {
+		judge(r.Workspace, p, true)
+	}
+	t.outside()
+}
+
+// led judges a file that stands in the command in no spelling a rule could name.
+func (t *trial) led(at place, writes, links bool) (stage, Decision) {
+	r := t.r
+	if folder := r.own(at); folder != "" && writes {
+		return atDeny, builtIn("it leads to " + at.text + ", which belongs to pawl itself (" + folder + ")")
+	}
+	rules := t.fileRules(Deny, false)
+	if writes {
+		rules = append(rules, t.fileRules(Deny, true)...)
+	}
+	if rule, ok := findsPattern(rules, at); ok {
+		return atDeny, by(rule, "denied: it leads to "+at.text)
+	}
+	if t.m == Bypass {
+		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
+	}
+	delicate := secretIn(at.text)
+	if delicate == "" && !at.outside && r.own(at) == "" {
+		return atDefault, byDefault(Allow, "it is in the workspace")
+	}
+	if !writes {
+		if rule, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
+			return atAllow, by(rule, "it covers "+at.text)
+		}
+	}
+	switch {
+	case delicate != "":
+		return atDefault, byDefault(Ask, "it touches "+at.text+", which may hold secrets")
+	case links:
+		return atDefault, byDefault(Ask, "a link leads to "+at.text+", outside the workspace")
+	}
+	return atDefault, byDefault(Ask, "it touches "+at.text+", outside the workspace")
+}
+
+// speaksOf reports whether one of rules may speak of p's program: then a pattern
+// of names might hide what the rule says.
+func speaksOf(rules []Rule, p *part) bool {
+	for _, r := range rules {
+		if r.anything() || strings.EqualFold(path.Base(r.split()[0]), path.Base(p.program())) {
+			return true
+		}
+	}
+	return false
+}
+
+// places returns where a file may be, relative to where the command starts.
+func (p *part) places(name string) []string {
+	name, isURL := strings.CutPrefix(name, "file:///")
+	if isURL {
+		name = "/" + name
+	}
+	if len(p.dirs) == 0 && !strings.HasPrefix(name, "/") {
+		return []string{"/unknown/" + name} // outside
+	}
+	return joinAll(p.dirs, name)
+}

@@ -1,0 +1,64 @@
+package permission_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/permission"
+)
+
+func TestAnExplanationShowsEveryPart(t *testing.T) {
+	t.Parallel()
+	rs := append(rules(t, permission.Allow, "git log *", "go test *"), rules(t, permission.Deny, "rm *")...)
+	r := permission.Request{Tool: "shell", Command: "git log | sh; go test ./x > out", Workspace: "/work"}
+	e := rs.Explain(r, permission.Default)
+	if diff := cmp.Diff(rs.Decide(r, permission.Default), e.Decision); diff != "" {
+		t.Errorf("Decide is not its summary (-decide +explain)\n%s", diff)
+	}
+	var parts []string
+	for _, p := range e.Parts {
+		parts = append(parts, string(p.Kind)+" "+p.Text+": "+string(p.Verdict)+" "+p.Rule)
+	}
+	want := []string{"form : ask ", "redirect > out: ask ", "command git log: allow shell(git log *)", "command sh: ask ", "command go test ./x: allow shell(go test *)"}
+	if diff := cmp.Diff(want, parts); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	text := e.String()
+	for _, want := range []string{
+		"ask: it cannot be known what runs: a shell that reads what to run from its input\n",
+		"allow command `git log`\n        it covers `git log`; rule shell(git log *) [test]",
+		"deny rules: decided nothing", "allow rules: command `git log`: allow", "the tool's own default: form: ask, redirect `> out`: ask, command `sh`: ask",
+		"would run: `git log` on its own", "would run: what the rule shell(go test *) covers",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text does not say %q:\n%s", want, text)
+		}
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Decision struct{ Verdict, Reason string }
+		Parts    []struct{ Kind, Text, Verdict, Rule, Source, Reason string }
+		Steps    []struct{ Name string }
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	if read.Decision.Verdict != "ask" || len(read.Parts) != 5 || read.Parts[2].Rule != "shell(git log *)" || len(read.Steps) != 6 {
+		t.Errorf("as JSON it is %s", data)
+	}
+}
+
+func TestWhatAPersonIsShownHidesNothing(t *testing.T) {
+	t.Parallel()
+	r := permission.Request{Tool: "shell", Command: "echo a\u202eb" + strings.Repeat(" ", 2000) + "; make", Workspace: "/work"}
+	text := permission.Rules(nil).Explain(r, permission.Default).String()
+	if strings.Contains(text, "\u202e") || !strings.Contains(text, `\u{202e}`) || strings.Contains(text, "    ;") || !strings.Contains(text, "command `make`") {
+		t.Errorf("it reads:\n%s", text)
+	}
+}

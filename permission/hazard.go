@@ -1,0 +1,227 @@
+package permission
+
+import "strings"
+
+// A hazard is what makes a program run another one, write a file somewhere else,
+// delete, or load code: no rule with a wildcard alone covers it.
+type hazard struct {
+	commands string // its own commands, separated by blanks
+	short    string // letters of short options
+	long     string // long options; abbreviations of them count too
+	single   string // long options with one hyphen or two: -exec, --exec
+	prefixes string // beginnings of operands: of=
+	within   string // what may stand anywhere in an operand, in small letters
+}
+
+// hazards are those of the programs that are not known to read (see programs for
+// those). The list is what the common ones are known for (gtfobins.github.io and
+// their manuals, read 2026-11-20); for a program that is not here a rule with a
+// wildcard covers all its options, as the person wrote it.
+var hazards = map[string]hazard{
+	"tar":    {short: "IFP", long: "--to-command --checkpoint-action --use-compress-program --rsh-command --info-script --new-volume-script --rmt-command --remove-files --absolute-names --one-top-level"},
+	"rsync":  {short: "eM", long: "--rsh --rsync-path --remote-option --delete --delete-before --delete-after --delete-excluded --remove-source-files --log-file --write-batch --daemon --config"},
+	"ssh":    {short: "oFSEILRDWwJi"},
+	"scp":    {short: "oFSDJi"},
+	"sftp":   {short: "oFSDJbi"},
+	"make":   {short: "fCI", long: "--eval --file --makefile --directory --include-dir", prefixes: "SHELL= MAKEFLAGS= CC= LD= AR="},
+	"curl":   {short: "oOJKDcTEx", within: "file: scp: sftp: smb: smbs: dict: gopher: gophers: tftp: telnet: ldap: ldaps: ftp: ftps: imap: pop3: smtp: rtsp: mqtt:", long: "--output --output-dir --remote-name --remote-name-all --remote-header-name --config --dump-header --cookie-jar --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save --upload-file --unix-socket --abstract-unix-socket --engine --proxy --preproxy --resolve --connect-to --write-out --create-file-mode --netrc --netrc-file --key --cert"},
+	"wget":   {short: "OPaoie", long: "--output-document --directory-prefix --output-file --append-output --input-file --execute --use-askpass --config --post-file --body-file --hsts-file --save-cookies --rejected-log --warc-file"},
+	"man":    {short: "PHlC", long: "--pager --html --local-file --config-file --preprocessor"},
+	"docker": containers, "podman": containers, "nerdctl": containers,
+	"kubectl":   {commands: "exec run apply create delete edit replace patch cp attach debug port-forward proxy drain cordon uncordon label annotate scale set rollout config plugin kustomize expose autoscale taint certificate auth", long: "--kubeconfig --exec-auth"},
+	"helm":      {commands: "install upgrade uninstall delete rollback plugin push registry repo create package test", long: "--post-renderer --kubeconfig"},
+	"terraform": {commands: "apply destroy import taint untaint console init state workspace force-unlock login", single: "chdir plugin-dir"},
+	"gh":        {commands: "alias extension ext api auth gist secret ssh-key gpg-key codespace cs repo release variable run workflow config"},
+	"npm":       {commands: "exec x explore edit config set publish unpublish deprecate owner token login adduser star team access hook profile init create", long: "--script-shell --node-options --userconfig --globalconfig --prefix --call --init-module --editor --viewer --shell --git"},
+	"pnpm":      {commands: "exec dlx publish config create patch-commit", long: "--script-shell --node-options --dir --config", short: "C"},
+	"yarn":      {commands: "exec dlx publish config create plugin npm node", long: "--use-yarnrc --cwd"},
+	"pip":       {long: "--target --root --prefix --src --log --editable --config-settings --global-option --python", short: "te"}, "pip3": {long: "--target --root --prefix --src --log --editable --config-settings --global-option --python", short: "te"},
+	"pytest":   {short: "cp", long: "--basetemp --rootdir --confcutdir --override-ini --junitxml --junit-xml --log-file --debug --pdbcls --pastebin --report-log --resultlog"},
+	"cargo":    {commands: "run r install uninstall publish login owner yank clean fix", long: "--config --target-dir --artifact-dir --out-dir --manifest-path", prefixes: "+"},
+	"rustc":    {short: "oCL", long: "--out-dir"},
+	"eslint":   {short: "co", long: "--config --rulesdir --plugin --resolve-plugins-relative-to --output-file --parser --format --cache-location"},
+	"prettier": {long: "--config --plugin --plugin-search-dir --find-config-path"},
+	"jest":     {short: "c", long: "--config --globalSetup --setupFiles --runner --testEnvironment --rootDir --outputFile --coverageDirectory"},
+	"tsc":      {short: "p", long: "--project --outDir --outFile --build --plugins --generateTrace"},
+	"mvn":      {short: "fsD", prefixes: "exec:"},
+	"gradle":   {short: "IbcPD", long: "--init-script --build-file --settings-file --include-build --project-dir"},
+	"sqlite3":  {single: "cmd init", prefixes: ".", within: "writefile( load_extension( edit( attach"},
+	"psql":     {short: "ofLc", long: "--output --file --log-file --command"},
+	"mysql":    {short: "e", long: "--pager --tee --execute --init-command"},
+	"zip":      {short: "Tm", long: "--unzip-command --test --move"},
+	"7z":       {prefixes: "-o -w"},
+	"split":    {long: "--filter"},
+	"gcc":      compilers, "g++": compilers, "cc": compilers, "clang": compilers, "clang++": compilers, "c++": compilers,
+	"openssl": {single: "out config engine provider writerand rand"},
+	"tcpdump": {short: "wzZ"},
+	"nmap":    {short: "o", long: "--script --interactive"},
+	"dd":      {prefixes: "of="},
+	"cp":      {prefixes: "/dev/"},
+	"mv":      {prefixes: "/dev/"},
+	"install": {short: "s", long: "--strip-program --strip", prefixes: "/dev/"},
+	"ln":      {prefixes: "/dev/"},
+	"vim":     editors, "vi": editors, "nvim": editors, "view": editors, "ex": editors, "emacs": {short: "lf", long: "--load --eval --execute --batch --script --funcall", single: "batch eval l f"},
+	"less":    {short: "oOk", long: "--log-file --lesskey-file --lesskey-src", prefixes: "+"},
+	"more":    {prefixes: "+"},
+	"gdb":     {short: "xe", single: "ex x iex command eval-command batch args"},
+	"lldb":    {short: "osSOQ"},
+	"date":    {short: "s", long: "--set"},
+	"git-lfs": {commands: "smudge clean filter-process"},
+	"hg":      {long: "--config --cwd --debugger", commands: "debug"},
+	"svn":     {long: "--config-option --editor-cmd --diff-cmd --diff3-cmd --config-dir"},
+	"ansible": {short: "ame"},
+	"bundle":  {commands: "exec console open"},
+	"uv":      {commands: "run tool"},
+	"poetry":  {commands: "run shell"},
+	"brew":    {commands: "sh ruby irb edit tap"},
+	"apt":     {short: "oc", long: "--option --config-file"}, "apt-get": {short: "oc", long: "--option --config-file"},
+	"dpkg":    {short: "i", long: "--install --pre-invoke --post-invoke"},
+	"rpm":     {long: "--eval --pipe --define"},
+	"adb":     {commands: "shell"},
+	"code":    {long: "--install-extension --user-data-dir --extensions-dir"},
+	"cmake":   {short: "EPDC", long: "--build --install"},
+	"crontab": {short: "er"},
+	"mapfile": {short: "C"}, "readarray": {short: "C"}, "history": {short: "wanrs"},
+	"systemctl":   {commands: "edit link enable start restart stop daemon-reload set-environment", short: "H", long: "--host"},
+	"journalctl":  {long: "--vacuum-size --vacuum-time --vacuum-files --rotate --flush"},
+	"ip":          {commands: "netns", short: "b", long: "-batch"},
+	"pip-compile": {short: "o", long: "--output-file"},
+	"black":       {long: "--config --code", short: "c"},
+	"ruff":        {long: "--config --output-file", short: "o"},
+	"mypy":        {long: "--config-file --install-types --python-executable"},
+	"yq":          {short: "i", long: "--inplace --in-place --from-file --split-exp"},
+	"perf":        {short: "o"},
+	"ping":        resolvers, "ping6": resolvers, "nslookup": resolvers, "dig": resolvers, "host": resolvers, "drill": resolvers,
+	"traceroute": resolvers, "tracepath": resolvers, "mtr": resolvers, "whois": resolvers, "getent": resolvers, "resolvectl": resolvers,
+}
+
+var (
+	containers = hazard{commands: "run exec create cp build buildx compose rm rmi kill stop system volume network swarm service stack plugin push login commit import load save context container image builder unshare machine generate play kube", long: "--config --host", short: "H"}
+	compilers  = hazard{single: "wrapper fplugin specs fdump plugin", short: "B", prefixes: "@"}
+	editors    = hazard{short: "cSsuUwWi", long: "--cmd --startuptime --remote --remote-send --remote-expr", prefixes: "+"}
+	// A name that is looked up tells whoever answers for its domain what it is, and
+	// it may hold anything: hosts are words that a rule has to spell out.
+	resolvers = hazard{short: "f"}
+)
+
+// lookups are the programs with resolvers' hazards.
+var lookups = set("ping ping6 nslookup dig host drill traceroute tracepath mtr whois getent resolvectl")
+
+// names reports whether an option or operand is one of h's, apart from commands.
+func (h hazard) names(t string) bool {
+	for prefix := range strings.FieldsSeq(h.prefixes) {
+		if strings.HasPrefix(t, prefix) {
+			return true
+		}
+	}
+	if h.within != "" {
+		lower := strings.ToLower(t)
+		for part := range strings.FieldsSeq(h.within) {
+			if strings.Contains(lower, part) {
+				return true
+			}
+		}
+	}
+	if len(t) < 2 || t[0] != '-' {
+		return false
+	}
+	option, _, _ := strings.Cut(strings.TrimLeft(t, "-"), "=")
+	if h.single != "" && has(h.single, option) {
+		return true
+	}
+	if t[1] == '-' {
+		for l := range strings.FieldsSeq(h.long) {
+			if hasAny(t, l) {
+				return true
+			}
+		}
+		return false
+	}
+	for i := 1; i < len(t) && t[i] != '=' && t[i] != '/' && t[i] != '.'; i++ {
+		if strings.IndexByte(h.short, t[i]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hazardsOf returns the hazards among the words of a program that is not known to
+// read.
+func hazardsOf(name string, words []word) []string {
+	h, ok := hazards[name]
+	if !ok {
+		if h, ok = interpreter(name); !ok {
+			return nil
+		}
+	}
+	var found []string
+	operand, options := 0, false
+	for _, w := range words {
+		t := w.text
+		if h.names(t) {
+			found = append(found, t)
+		}
+		if strings.HasPrefix(t, "-") {
+			options = options || operand == 0
+			continue
+		}
+		operand++
+		// The first operand is the command, unless options stand before it, whose
+		// values cannot be told from it.
+		if h.commands != "" && (operand == 1 || options) && has(h.commands, t) {
+			found = append(found, t)
+		}
+		if lookups[name] && isName(t) {
+			found = append(found, t)
+		}
+	}
+	if name == "tar" {
+		for _, w := range words { // an archive on another machine is fetched by a program
+			if host, _, ok := strings.Cut(w.text, ":"); ok && !strings.Contains(host, "/") {
+				found = append(found, w.text)
+			}
+		}
+	}
+	if name == "tar" && len(words) > 0 { // "tar IcF x": the first word needs no hyphen
+		if t := words[0].text; !strings.HasPrefix(t, "-") && strings.ContainsAny(t, "IFP") && strings.Trim(t, "cxtruvzjJpfkmIFPahoWOSwlU") == "" {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// isName reports whether an operand is the name of a host that would be looked up:
+// it has letters and a dot, and is no address. An @server of dig counts too.
+func isName(t string) bool {
+	t = strings.TrimPrefix(t, "@")
+	_, numeric := looseAddr(t)
+	return !numeric && strings.Contains(t, ".") && strings.ContainsFunc(t, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 })
+}
+
+// jqHazards returns the filters of jq that show the environment or read other
+// files than its operands.
+func jqHazards(words []word) []string {
+	var found []string
+	for _, w := range words {
+		t := w.text
+		env := strings.Contains(t, "$ENV") || strings.Contains(t, "$__prog")
+		for rest := t; !env; {
+			i := strings.Index(rest, "env")
+			if i < 0 {
+				break
+			}
+			before, after := i == 0 || !nameByte(rest[i-1]) && rest[i-1] != '.' && rest[i-1] != '"', i+3 == len(rest) || !nameByte(rest[i+3])
+			env = before && after
+			rest = rest[i+3:]
+		}
+		if env || strings.Contains(t, "import ") || strings.Contains(t, "include ") ||
+			strings.HasPrefix(t, "-L") || t == "-f" || t == "--from-file" || strings.HasPrefix(t, "--library-path") {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}

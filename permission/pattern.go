@@ -1,0 +1,133 @@
+package permission
+
+import (
+	"fmt"
+	"strings"
+)
+
+// wild is a * of a pattern once it is cut into words; a zero byte is in no
+// command, so a * that is quoted stays itself.
+const wild = "\x00"
+
+// splitPattern cuts the pattern of a shell rule into words at blanks. Quotes and
+// backslashes mean what they mean to a shell, without expansions: in quotes * is
+// a star and a blank belongs to the word. So
+//
+//	find . -name '*.o' -delete
+//
+// speaks of one command only.
+func splitPattern(pattern string) ([]string, error) {
+	var words []string
+	var b strings.Builder
+	started := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if started {
+				words = append(words, b.String())
+				b.Reset()
+			}
+			started = false
+			continue
+		case c == 0:
+			return nil, fmt.Errorf("it holds a zero byte")
+		case c == '*':
+			b.WriteString(wild)
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			b.WriteByte(pattern[i])
+		case c == '\'', c == '"':
+			end := i + 1
+			for ; end < len(pattern) && pattern[end] != c; end++ {
+				if c == '"' && pattern[end] == '\\' && end+1 < len(pattern) {
+					end++
+				}
+				b.WriteByte(pattern[end])
+			}
+			if end == len(pattern) {
+				return nil, fmt.Errorf("a quote %c is not closed; write \\%c for the sign itself", c, c)
+			}
+			i = end
+		default:
+			b.WriteByte(c)
+		}
+		started = true
+	}
+	if started {
+		words = append(words, b.String())
+	}
+	return words, nil
+}
+
+// quotePattern writes a word so that splitPattern reads that word and no other.
+func quotePattern(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(c rune) bool {
+		return strings.ContainsRune(" \t\n\r'\"\\*", c)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// matchWords compares a pattern with words, the first of each given apart.
+func matchWords(pattern []string, words []word, program, first string) bool {
+	if first == wild {
+		return matchRest(pattern, words)
+	}
+	return matchWord(first, program) && matchRest(pattern[1:], words[1:])
+}
+
+// matchRest is a comparison of wildcards over words, in time proportional to the
+// product of both lengths.
+func matchRest(pattern []string, words []word) bool {
+	i, j := 0, 0
+	star, from := -1, 0
+	for j < len(words) {
+		switch {
+		case i < len(pattern) && pattern[i] == wild:
+			star, from = i, j
+			i++
+		case i < len(pattern) && matchWord(pattern[i], words[j].text):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(pattern) && pattern[i] == wild {
+		i++
+	}
+	return i == len(pattern)
+}
+
+// matchWord is the same over the characters of one word.
+func matchWord(pattern, s string) bool {
+	if !strings.Contains(pattern, wild) {
+		return pattern == s
+	}
+	i, j := 0, 0
+	star, from := -1, 0
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == wild[0]:
+			star, from = i, j
+			i++
+		case i < len(pattern) && pattern[i] == s[j]:
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(pattern) && pattern[i] == wild[0] {
+		i++
+	}
+	return i == len(pattern)
+}

@@ -1,0 +1,328 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/run"
+)
+
+// An Allowed is a call that was allowed before in this workspace, by a person or a
+// rule.
+type Allowed struct {
+	Tool    string
+	Command string
+	URL     string
+	Paths   []string // relative to the workspace
+}
+
+// A Proposal is what *Always* would store.
+type Proposal struct {
+	// Rules make exactly this call allowed, together with those in force: one for
+	// each part that is not covered yet. Empty: no rule can.
+	Rules Rules
+	// Exact: at least one of Rules is for this very command, because a wider one
+	// would let more happen than its text tells: it is over a wrapper, an
+	// interpreter or a deleting command, or the program is not known.
+	Exact bool
+}
+
+// Propose returns the narrowest rules a person would mean by allowing this call
+// for always: "go test *" and not "go *"; for an edit the file, and the folder from
+// the third file in it on; for the web the host. history is what was allowed
+// before, in any order; it widens a rule that was needed again and again.
+//
+// The rules have Effect and nothing of who, when and how far; that is the caller's,
+// and so is turning them into deny rules for *Never*. What Propose returns was
+// tried: added to rs, the rules make r allowed.
+func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
+	t := rs.try(&r, m)
+	var p Proposal
+	for _, part := range t.parts {
+		if part.Verdict == Allow {
+			continue
+		}
+		if part.Verdict == Deny {
+			return Proposal{} // no allow rule is stronger
+		}
+		switch part.Kind {
+		case KindHost:
+			rule, ok := hostRule(r)
+			if !ok {
+				return Proposal{}
+			}
+			p.Rules = append(p.Rules, rule)
+		case KindPath:
+			if r.Command != "" {
+				continue // the command it stands in may spell it out
+			}
+			rule, ok := pathRule(r, part.Text, history)
+			if !ok {
+				return Proposal{}
+			}
+			p.Rules = append(p.Rules, rule)
+		case KindCall:
+			p.Rules = append(p.Rules, Rule{Tool: r.Tool})
+		case KindForm:
+			return Proposal{}
+		}
+	}
+	if r.Command != "" && !rs.proposeShell(&p, r, m, history) {
+		return Proposal{}
+	}
+	for i := range p.Rules {
+		p.Rules[i].Effect = Allow
+	}
+	p.Rules = Merge(p.Rules)
+	if d := Merge(rs, p.Rules).Decide(r, m); len(p.Rules) == 0 || d.Verdict != Allow {
+		return Proposal{}
+	}
+	return p
+}
+
+// proposeShell adds a rule for every simple command and redirection that is not
+// covered. It reports whether there is one for each.
+func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed) bool {
+	s := read(r.Command)
+	for _, rd := range s.redirects {
+		t := &trial{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
+		if _, d := t.redirected(rd); d.Verdict == Allow {
+			continue
+		}
+		if len(rd.places) != 1 {
+			return false
+		}
+		rule := Rule{Tool: "read", Pattern: escapePath(r.locate("", rd.places[0]).text)}
+		if rd.writes {
+			rule.Tool = "write"
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	for _, part := range s.parts {
+		if part.guess {
+			continue
+		}
+		with := Merge(rs, allowing(p.Rules))
+		t := &trial{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
+		_, d := t.allowed(part, part.look())
+		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) {
+			continue
+		}
+		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.look()) {
+			continue
+		}
+		rule, exact, ok := t.commandRule(part, history)
+		if !ok {
+			return false
+		}
+		p.Exact = p.Exact || exact
+		p.Rules = append(p.Rules, rule)
+	}
+	return true
+}
+
+func allowing(rules Rules) Rules {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Effect = Allow
+	}
+	return rules
+}
+
+// commandRule returns the narrowest rule for one simple command.
+func (t *trial) commandRule(p *part, history []Allowed) (rule Rule, exact, ok bool) {
+	if fromInput[path.Base(p.program())] {
+		return Rule{}, false, false
+	}
+	candidate := func(words []string, rest bool) Rule {
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = quotePattern(w)
+		}
+		if rest {
+			quoted = append(quoted, "*")
+		}
+		return Rule{Effect: Allow, Tool: t.r.Tool, Pattern: strings.Join(quoted, " "), Sandbox: t.r.Sandbox}
+	}
+	fits := func(rule Rule) bool {
+		if _, err := ParseRule(rule.String()); err != nil {
+			return false
+		}
+		only := *t
+		only.allow = []Rule{rule}
+		_, d := only.allowed(p, p.look())
+		return d.Verdict == Allow && d.Rule != ""
+	}
+	texts := make([]string, len(p.words))
+	for i, w := range p.words {
+		if w.kind == dynamic {
+			return Rule{}, false, false
+		}
+		texts[i] = w.text
+	}
+	if n := meant(p, history, t.r.Tool); n > 0 && n <= len(texts) {
+		if wide := candidate(texts[:n], true); fits(wide) {
+			return wide, false, true
+		}
+	}
+	if slices.ContainsFunc(p.words, func(w word) bool { return w.kind == pattern }) {
+		return Rule{}, false, false // names that are not known yet: no rule is for this very command
+	}
+	narrow := candidate(texts, false)
+	return narrow, true, fits(narrow)
+}
+
+// families are programs of which a person means the first words, and how many; of
+// those whose name has commands behind it, the commands that may be widened. What
+// is not here is allowed as it is written, until history shows what is meant.
+var families = map[string]string{
+	"go":       "test build vet list mod doc version fmt",
+	"git":      "add commit status diff log show branch stash fetch pull switch merge tag blame grep remote worktree restore cherry-pick describe rev-parse ls-files",
+	"npm":      "test run install ci ls audit outdated",
+	"pnpm":     "test run install ls",
+	"yarn":     "test run install",
+	"bun":      "test install",
+	"cargo":    "test build check clippy fmt bench doc tree",
+	"pip":      "install list show freeze",
+	"pip3":     "install list show freeze",
+	"uv":       "sync lock add",
+	"poetry":   "install lock add",
+	"dotnet":   "build test restore",
+	"mvn":      "test compile package verify",
+	"gradle":   "test build check",
+	"composer": "install test",
+	"mix":      "test compile format",
+	"swift":    "build test",
+	"zig":      "build test fmt",
+	"gh":       "pr issue status",
+	"pytest":   "", "gofmt": "", "goimports": "", "staticcheck": "", "golangci-lint": "", "eslint": "", "prettier": "", "tsc": "", "jest": "", "vitest": "",
+	"ruff": "", "black": "", "mypy": "", "flake8": "", "isort": "", "pylint": "", "rustfmt": "", "shellcheck": "", "tox": "", "rspec": "", "rubocop": "",
+	"mkdir": "", "touch": "", "cp": "", "ls": "", "cat": "", "grep": "", "rg": "", "sort": "", "diff": "", "wc": "", "head": "", "tail": "", "tree": "", "jq": "",
+}
+
+// scripts are the commands of package managers behind which stands the name of
+// what is run: the name belongs to what a person means.
+var scripts = set("run run-script pr issue mod remote stash worktree")
+
+// meant returns how many words of a command a person means when they say always,
+// with anything behind them; 0 if only the whole command.
+func meant(p *part, history []Allowed, tool string) int {
+	name := p.program()
+	commands, known := families[name]
+	switch {
+	case needsName(name) && !known, deletes[name], p.within != nil && !p.within.through:
+		return 0
+	case known && commands == "":
+		return 1
+	case known:
+		if len(p.words) < 2 || !has(commands, p.words[1].text) {
+			return 0
+		}
+		if !scripts[p.words[1].text] {
+			return 2
+		}
+		if len(p.words) < 3 || strings.HasPrefix(p.words[2].text, "-") {
+			return 0
+		}
+		return 3
+	}
+	return habit(p, history, tool)
+}
+
+// habitIs is how many different commands with the same beginning were allowed, this
+// one among them, until the beginning is what is meant.
+const habitIs = 3
+
+// habit returns how many words this command has in common with earlier ones of its
+// program, if there were enough and the words name what it does.
+func habit(p *part, history []Allowed, tool string) int {
+	seen := map[string]bool{p.text: true}
+	common := len(p.words)
+	for _, h := range history {
+		if h.Tool != tool || h.Command == "" {
+			continue
+		}
+		for _, q := range read(h.Command).parts {
+			if q.guess || q.program() != p.program() || seen[q.text] {
+				continue
+			}
+			n := 0
+			for n < len(q.words) && n < len(p.words) && q.words[n].text == p.words[n].text && q.words[n].kind == static {
+				n++
+			}
+			// Its name alone says too little of a program that nobody knows.
+			if n >= 2 || len(q.words) == 1 {
+				seen[q.text] = true
+				common = min(common, n)
+			}
+		}
+	}
+	if len(seen) < habitIs || common < 2 || common == len(p.words) {
+		return 0
+	}
+	return common
+}
+
+// hostRule returns the rule for the host of an address, with its port if it is not
+// the web's own.
+func hostRule(r Request) (Rule, bool) {
+	s, err := siteOf(r.URL)
+	if err != nil || s.odd != "" {
+		return Rule{}, false
+	}
+	pattern := s.host
+	if strings.Contains(pattern, ":") {
+		pattern = "[" + pattern + "]"
+	}
+	if !s.own {
+		pattern += ":" + s.port
+	}
+	return Rule{Tool: r.Tool, Pattern: pattern}, true
+}
+
+// folderAt is which file of a folder makes its folder what is meant.
+const folderAt = 3
+
+// pathRule returns the rule for a file, or for its folder.
+func pathRule(r Request, given string, history []Allowed) (Rule, bool) {
+	at := r.locate("", given)
+	file := Rule{Tool: r.Tool, Pattern: escapePath(at.text)}
+	if at.text == "." || at.outside && kernelFolder(at.text) != "" || r.own(at) != "" {
+		return Rule{}, false
+	}
+	if at.outside || path.IsAbs(at.text) || delicateName(at.text, r.Class) != "" {
+		return file, true
+	}
+	folder := path.Dir(at.text)
+	files := map[string]bool{at.text: true}
+	for _, h := range history {
+		if h.Tool != r.Tool {
+			continue
+		}
+		for _, p := range h.Paths {
+			if before := r.locate(r.Workspace, p); !before.outside && path.Dir(before.text) == folder {
+				files[before.text] = true
+			}
+		}
+	}
+	if len(files) < folderAt {
+		return file, true
+	}
+	return Rule{Tool: r.Tool, Pattern: path.Join(escapePath(folder), "*")}, true
+}
+
+// escapePath writes a path so that a pattern means that path alone.
+func escapePath(p string) string {
+	if !strings.ContainsAny(p, `*?[\`) {
+		return p
+	}
+	var b strings.Builder
+	for _, c := range p {
+		if strings.ContainsRune(`*?[\`, c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package permission_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+func texts(rs permission.Rules) []string {
+	var s []string
+	for _, r := range rs {
+		s = append(s, r.String())
+	}
+	return s
+}
+
+func TestAlwaysProposesWhatAPersonWouldMean(t *testing.T) {
+	t.Parallel()
+	before := func(commands ...string) []permission.Allowed {
+		var h []permission.Allowed
+		for _, c := range commands {
+			h = append(h, permission.Allowed{Tool: "shell", Command: c})
+		}
+		return h
+	}
+	for _, c := range []struct {
+		command string
+		history []permission.Allowed
+		want    []string
+		exact   bool
+	}{
+		{command: "go test ./...", want: []string{"shell(go test *)"}},
+		{command: "cd pkg && go test -run 'X$' . 2>&1 | tail -5", want: []string{"shell(go test *)"}},
+		{command: "go test ./... && go build ./... && git commit -m 'x; y'", want: []string{"shell(go test *)", "shell(go build *)", "shell(git commit *)"}},
+		{command: "go test ./... | tee log", want: []string{"shell(go test *)", "shell(tee log)"}, exact: true},
+		{command: "go test ./... > out/log.txt", want: []string{"write(out/log.txt)", "shell(go test *)"}},
+		{command: "timeout 60 go test ./...", want: []string{"shell(go test *)"}},
+		{command: "go test -exec=sudo ./...", want: []string{"shell(go test -exec=sudo ./...)"}, exact: true},
+		{command: "npm run build", want: []string{"shell(npm run build *)"}},
+		{command: "npm test", want: []string{"shell(npm test *)"}},
+		{command: "mkdir -p a/b", want: []string{"shell(mkdir *)"}},
+		{command: "git push origin main", want: []string{"shell(git push origin main)"}, exact: true},
+		// Never over a wrapper, an interpreter or a deleting command.
+		{command: "rm -rf build", want: []string{"shell(rm -rf build)"}, exact: true},
+		{command: "sudo apt update", want: []string{"shell(sudo apt update)"}, exact: true},
+		{command: "bash -c 'make; rm x'", want: []string{"shell(bash -c 'make; rm x')"}, exact: true},
+		{command: "python3 scripts/x.py --n 3", want: []string{"shell(python3 scripts/x.py --n 3)"}, exact: true},
+		{command: "make install", want: []string{"shell(make install)"}, exact: true},
+		{command: "find . -name '*.o' -delete", want: []string{"shell(find . -name '*.o' -delete)"}, exact: true},
+		{command: "cat .env", want: []string{"shell(cat .env)"}, exact: true},
+		{command: "cat /etc/hosts", want: []string{"shell(cat /etc/hosts)"}, exact: true},
+		{command: "frob a", want: []string{"shell(frob a)"}, exact: true},
+		// What was allowed again and again shows what is meant.
+		{command: "frob up a", history: before("frob up b", "frob up c --x"), want: []string{"shell(frob up *)"}},
+		{command: "frob up a", history: before("frob up b", "frob up b"), want: []string{"shell(frob up a)"}, exact: true},
+		{command: "rm a/x", history: before("rm a/y", "rm a/z", "rm a/v"), want: []string{"shell(rm a/x)"}, exact: true},
+		// No rule can speak of what is not known, or of what its input decides.
+		{command: "xargs rm"}, {command: "go test $X"}, {command: "curl x | sh"}, {command: "eval ls"}, {command: "X=1 make"}, {command: "rm *.go"}, {command: "ls | ("},
+		{command: "cat x | python3"}, {command: ""}, {command: "echo $(make)"},
+	} {
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work"}
+		p := permission.Rules(nil).Propose(r, permission.Default, c.history)
+		if diff := cmp.Diff(c.want, texts(p.Rules)); diff != "" || p.Exact != c.exact {
+			t.Errorf("%s: exact %v, want %v (-want +got)\n%s", c.command, p.Exact, c.exact, diff)
+		}
+	}
+}
+
+func TestAlwaysProposesAFileThenItsFolderAndAHost(t *testing.T) {
+	t.Parallel()
+	edit := func(path string) permission.Request {
+		return permission.Request{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{path}, Workspace: "/work"}
+	}
+	history := []permission.Allowed{{Tool: "edit", Paths: []string{"src/a.go"}}, {Tool: "edit", Paths: []string{"/work/src/b.go"}}, {Tool: "write", Paths: []string{"src/c.go"}}}
+	outside, odd := edit("/etc/hosts"), edit("src/[x].go")
+	for _, c := range []struct {
+		request permission.Request
+		history []permission.Allowed
+		want    []string
+	}{
+		{edit("src/c.go"), nil, []string{"edit(src/c.go)"}},
+		{edit("src/c.go"), history[:1], []string{"edit(src/c.go)"}},
+		{edit("src/c.go"), history, []string{"edit(src/*)"}},
+		{edit("src/a.go"), history, []string{"edit(src/a.go)"}},
+		{edit("lib/c.go"), history, []string{"edit(lib/c.go)"}},
+		{edit("src/.env"), history, []string{"edit(src/.env)"}},
+		{edit(".git/config"), nil, []string{"edit(.git/config)"}},
+		{outside, nil, []string{"edit(/etc/hosts)"}},
+		{odd, nil, []string{`edit(src/\[x].go)`}},
+		{edit("/proc/self/mem"), nil, nil},
+		{fetching("https://docs.python.org/3/"), nil, []string{"fetch(docs.python.org)"}},
+		{fetching("http://localhost:3000/x"), nil, []string{"fetch(localhost:3000)"}},
+		{fetching("http://[::1]:3000/"), nil, []string{"fetch([::1]:3000)"}},
+		{fetching("https://a@b.example/"), nil, nil},
+		{fetching("file:///etc/passwd"), nil, nil},
+		{permission.Request{Tool: "mcp__x__y", Class: run.Writes}, nil, []string{"mcp__x__y"}},
+	} {
+		p := permission.Rules(nil).Propose(c.request, permission.Default, c.history)
+		if diff := cmp.Diff(c.want, texts(p.Rules)); diff != "" {
+			t.Errorf("%v %s (-want +got)\n%s", c.request.Paths, c.request.URL, diff)
+		}
+	}
+}
+
+// What a proposal promises: it makes this call allowed, parses as it is written, and
+// what is put behind the call is not allowed by it.
+func TestAProposalAllowsThisCallAndNothingBehindIt(t *testing.T) {
+	t.Parallel()
+	_, commands := attacks(t)
+	commands = append(commands, everyday(t)...)
+	proposed := 0
+	for _, command := range commands {
+		checkProposal(t, command, &proposed)
+	}
+	t.Logf("%d of %d commands have a proposal", proposed, len(commands))
+	if proposed < 100 {
+		t.Error("that is too few to mean anything")
+	}
+}
+
+func checkProposal(t *testing.T, command string, proposed *int) {
+	t.Helper()
+	r := permission.Request{Tool: "shell", Command: command, Workspace: "/work"}
+	p := permission.Rules(nil).Propose(r, permission.Default, nil)
+	if len(p.Rules) == 0 {
+		return
+	}
+	*proposed++
+	var again permission.Rules
+	for _, rule := range p.Rules {
+		read, err := permission.ParseRule(rule.String())
+		if err != nil {
+			t.Errorf("%q: %v", command, err)
+			return
+		}
+		read.Effect = permission.Allow
+		again = append(again, read)
+	}
+	if d := again.Decide(r, permission.Default); d.Verdict != permission.Allow {
+		t.Errorf("%q: with %q it is %s (%s)", command, texts(p.Rules), d.Verdict, d.Reason)
+	}
+	for _, more := range []string{"; frobnicate", " && frobnicate", " | frobnicate", " $(frobnicate)", " > frobnicated", "\nfrobnicate", " & frobnicate", " || frobnicate"} {
+		if strings.Contains(command, "<<") || strings.Contains(command, "#") || strings.HasSuffix(command, "\\") {
+			continue // what is put behind it belongs to a text in it
+		}
+		r.Command = command + more
+		if d := again.Decide(r, permission.Default); d.Verdict == permission.Allow {
+			t.Errorf("%q: with %q it is allowed (%s)", r.Command, texts(p.Rules), d.Reason)
+		}
+	}
+}

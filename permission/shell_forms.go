@@ -1,0 +1,171 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// loop reads a loop, whose commands may run again where the last one left off.
+func (r *reader) loop(cond, body []*syntax.Stmt) {
+	was, dirs := r.inLoop, r.dirs
+	r.inLoop = true
+	r.stmts(cond)
+	r.stmts(body)
+	r.inLoop = was
+	if !slices.Equal(dirs, r.dirs) {
+		r.dirs = nil
+		r.isUnsure("a cd in a loop")
+	}
+}
+
+// maxItems bounds how many turns of a loop are looked at one by one.
+const maxItems = 16
+
+// forLoop reads "for NAME in WORDS": its commands once for each word, so that what
+// is judged is what will run.
+func (r *reader) forLoop(c *syntax.ForClause) {
+	items, ok := c.Loop.(*syntax.WordIter)
+	if !ok || c.Select {
+		r.isUnknown("a loop over arithmetic or answers")
+		r.inside(c.Loop)
+		r.loop(nil, c.Do)
+		return
+	}
+	name := items.Name.Value
+	if strings.ToLower(name) != name || strings.Contains(name, "_") {
+		r.isUnknown("a loop that sets " + name) // PATH, IFS, http_proxy
+	}
+	values := make([]word, len(items.Items))
+	for i, w := range items.Items {
+		r.inside(w)
+		values[i] = wordOf(w, r.vars)
+	}
+	if r.vars == nil {
+		r.vars = map[string]word{}
+	}
+	if len(values) == 0 || len(values) > maxItems || slices.ContainsFunc(values, func(w word) bool { return w.kind == dynamic }) {
+		delete(r.vars, name)
+		r.loop(nil, c.Do)
+	} else {
+		for _, v := range values {
+			if r.exhausted {
+				break
+			}
+			r.vars[name] = v
+			r.loop(nil, c.Do)
+		}
+	}
+	delete(r.vars, name) // behind it, it is the last value or what it was before
+}
+
+// test reads [[ … ]] as a command of that name. Some of its operators evaluate
+// arithmetic, and with it command substitutions in the value of a variable.
+func (r *reader) test(c *syntax.TestClause) {
+	p := &part{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, guess: r.guess, text: r.text(c.Pos(), c.End())}
+	syntax.Walk(c, func(n syntax.Node) bool {
+		op := ""
+		switch n := n.(type) {
+		case *syntax.UnaryTest:
+			op = n.Op.String()
+		case *syntax.BinaryTest:
+			op = n.Op.String()
+		case *syntax.Word:
+			w := wordOf(n, r.vars)
+			if w.kind == pattern {
+				w.kind = static // it is compared with a text, not with files
+			}
+			p.words = append(p.words, w)
+		}
+		switch op {
+		case "-v", "-R", "-eq", "-ne", "-lt", "-gt", "-le", "-ge":
+			r.isUnknown("[[ " + op + " ]] evaluates arithmetic, which can run commands")
+		}
+		return true
+	})
+	r.inside(c)
+	r.part(p)
+}
+
+// redirect reads one redirection.
+func (r *reader) redirect(rd *syntax.Redirect) {
+	if rd.Hdoc != nil {
+		r.inside(rd.Hdoc)
+		if wordOf(rd.Hdoc, r.vars).kind == dynamic {
+			r.isGrouped("a here-document with expansions")
+		}
+	}
+	if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
+		r.isUnsure("a redirection that sets a variable")
+	}
+	if rd.Word == nil {
+		return
+	}
+	r.inside(rd.Word)
+	w := wordOf(rd.Word, r.vars)
+	text := r.text(rd.Pos(), rd.Word.End())
+	switch rd.Op {
+	case syntax.Hdoc, syntax.DashHdoc: // the word is where it ends
+		return
+	case syntax.WordHdoc:
+		if w.kind == dynamic {
+			r.isGrouped("an expansion")
+		}
+		return
+	case syntax.DplIn, syntax.DplOut:
+		if w.kind == static && (w.text == "-" || strings.Trim(w.text, "0123456789-") == "") {
+			return
+		}
+	case syntax.RdrIn:
+		if w.kind == static && !isConnection(w.text) {
+			places := joinAll(r.dirs, w.text)
+			r.redirects = append(r.redirects, redirect{text: text, places: places})
+			return
+		}
+		if w.kind != static && !isConnection(w.text) {
+			r.isUnsure("the name of the file it reads is an expansion")
+			return
+		}
+	default: // every other one opens its file for writing
+		if w.kind == static && (w.text == "/dev/null" || w.text == "/dev/stdout" || w.text == "/dev/stderr") {
+			return
+		}
+	}
+	if isConnection(w.text) {
+		r.isUnknown("a network connection")
+	}
+	to := redirect{text: text, writes: true}
+	if w.kind == static && len(r.dirs) > 0 {
+		to.places = joinAll(r.dirs, w.text)
+	}
+	r.redirects = append(r.redirects, to)
+}
+
+// isConnection reports whether bash opens a connection when it is to open a file
+// of that name (bash(1), REDIRECTION, read 2026-11-20).
+func isConnection(name string) bool {
+	return strings.HasPrefix(name, "/dev/tcp/") || strings.HasPrefix(name, "/dev/udp/")
+}
+
+// braces takes what a command with brace expansions becomes in as a guess: a deny
+// rule finds rm in {rm,-rf,x}.
+func (r *reader) braces(p *part, args []*syntax.Word) {
+	if !slices.ContainsFunc(p.words, func(w word) bool { return w.source == "{…}" }) {
+		return
+	}
+	var words []word
+	for _, arg := range args {
+		split, ok := splitBraces(arg)
+		if !ok {
+			words = append(words, wordOf(arg, r.vars))
+			continue
+		}
+		for _, w := range expandBraces(split) {
+			words = append(words, wordOf(w, r.vars))
+		}
+	}
+	if len(words) > 0 && len(words) <= maxParts {
+		r.inner(p, words, true)
+	}
+}

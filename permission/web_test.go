@@ -1,0 +1,167 @@
+package permission_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+func fetching(url string) permission.Request {
+	return permission.Request{Tool: "fetch", Class: run.Reads, URL: url, Workspace: "/work"}
+}
+
+func TestRulesOfTheWebNameHosts(t *testing.T) {
+	t.Parallel()
+	const a, k, d = permission.Allow, permission.Ask, permission.Deny
+	for _, c := range []struct {
+		allow, ask, deny string
+		url              string
+		want             permission.Verdict
+	}{
+		{url: "https://example.com/", want: k},
+		{allow: "fetch(example.com)", url: "https://example.com/x?y", want: a},
+		{allow: "fetch(example.com)", url: "HTTPS://EXAMPLE.com./x", want: a},
+		{allow: "fetch(example.com)", url: "http://example.com:80/", want: a},
+		{allow: "fetch(example.com)", url: "https://example.com:8443/", want: k},
+		{allow: "fetch(example.com:8443)", url: "https://example.com:8443/", want: a},
+		{allow: "fetch(example.com)", url: "https://www.example.com/", want: k},
+		{allow: "fetch(example.com)", url: "https://example.com.evil.test/", want: k},
+		{allow: "fetch(example.com)", url: "https://evilexample.com/", want: k},
+		{allow: "fetch(*.example.com)", url: "https://a.b.example.com/", want: a},
+		{allow: "fetch(*.example.com)", url: "https://example.com/", want: k},
+		{allow: "fetch(*.example.com)", url: "https://badexample.com/", want: k},
+		{allow: "fetch(*)", url: "https://example.com/", want: a},
+		{allow: "fetch", url: "https://example.com/", want: a},
+		{allow: "fetch(*)", url: "https://example.com:22/", want: k},
+		// What could deceive is covered by no rule.
+		{allow: "fetch(*)", url: "https://example.com@evil.test/", want: k},
+		{allow: "fetch(*)", url: "https://evil.test#@example.com/", want: k},
+		{allow: "fetch(*)", url: "https://evil.test?@example.com/", want: k},
+		{allow: "fetch(*)", url: "https://example.com\\@evil.test/", want: d},
+		{allow: "fetch(*)", url: "https://ехample.com/", want: k},
+		{allow: "fetch(*)", url: "https://user:pass@example.com/", want: k},
+		{allow: "fetch(*)", url: "https://１２７.0.0.1/", want: d},
+		{allow: "fetch(*)", url: "https://127。0。0。1/", want: k},
+		// Addresses that are not public need a rule that names them.
+		{allow: "fetch(*)", url: "http://127.0.0.1:8080/", want: k},
+		{allow: "fetch(*)", url: "http://localhost/", want: k},
+		{allow: "fetch(*)", url: "http://LOCALHOST./", want: k},
+		{allow: "fetch(*)", url: "http://x.localhost/", want: k},
+		{allow: "fetch(*)", url: "http://[::1]/", want: k},
+		{allow: "fetch(*)", url: "http://[::ffff:127.0.0.1]/", want: k},
+		{allow: "fetch(*)", url: "http://[::127.0.0.1]/", want: k},
+		{allow: "fetch(*)", url: "http://[64:ff9b::a00:1]/", want: k},
+		{allow: "fetch(*)", url: "http://[2002:7f00:1::]/", want: k},
+		{allow: "fetch(*)", url: "http://[fe80::1%25eth0]/", want: k},
+		{allow: "fetch(*)", url: "http://[fd00:ec2::254]/", want: k},
+		{allow: "fetch(*)", url: "http://0/", want: k},
+		{allow: "fetch(*)", url: "http://0.0.0.0/", want: k},
+		{allow: "fetch(*)", url: "http://2130706433/", want: k},
+		{allow: "fetch(*)", url: "http://0x7f.1/", want: k},
+		{allow: "fetch(*)", url: "http://0x7f000001/", want: k},
+		{allow: "fetch(*)", url: "http://017700000001/", want: k},
+		{allow: "fetch(*)", url: "http://127.1/", want: k},
+		{allow: "fetch(*)", url: "http://0177.0.0.1/", want: k},
+		{allow: "fetch(*)", url: "http://134744072/", want: k}, // 8.8.8.8, spelled to be overlooked
+		{allow: "fetch(*)", url: "http://169.254.169.254/latest/meta-data/", want: k},
+		{allow: "fetch(*)", url: "http://metadata.google.internal/", want: k},
+		{allow: "fetch(*)", url: "http://127.0.0.1.nip.io/", want: k},
+		{allow: "fetch(*)", url: "http://app-10-0-0-1.sslip.io/", want: k},
+		{allow: "fetch(*)", url: "http://user@127.0.0.1/", want: k},
+		{allow: "fetch(*)", url: "http://10.1.2.3/", want: k},
+		{allow: "fetch(*)", url: "http://printer/", want: k},
+		{allow: "fetch(*)", url: "http://8.8.8.8/", want: a},
+		{allow: "fetch(localhost:3000)", url: "http://localhost:3000/x", want: a},
+		{allow: "fetch(localhost:3000)", url: "http://localhost:3001/x", want: k},
+		{allow: "fetch(127.0.0.1)", url: "http://127.0.0.1/", want: a},
+		{allow: "fetch([::1]:3000)", url: "http://[::1]:3000/", want: a},
+		{allow: "fetch(127.0.0.1)", url: "http://127.1/", want: k},
+		// Nothing else is fetched.
+		{allow: "fetch(*)", url: "file:///etc/passwd", want: d},
+		{allow: "fetch(*)", url: "gopher://127.0.0.1/", want: d},
+		{allow: "fetch(*)", url: "data:text/html,x", want: d},
+		{allow: "fetch(*)", url: "javascript:alert(1)", want: d},
+		{allow: "fetch(*)", url: "//example.com/", want: d},
+		{allow: "fetch(*)", url: "example.com", want: d},
+		{allow: "fetch(*)", url: "http://", want: d},
+		{allow: "fetch(*)", url: "http:example.com", want: d},
+		{allow: "fetch(*)", url: "http://a b/", want: d},
+		{allow: "fetch(*)", url: "http://256.256.256.256/", want: d},
+		{allow: "fetch(*)", url: "http://1.2.3.4.5/", want: d},
+		{allow: "fetch(*)", url: "https://example.com../", want: d},
+		{allow: "fetch(*)", url: "https://example.com/\r\nHost: x", want: d},
+		// Deny and ask rules speak of every port.
+		{allow: "fetch(*)", deny: "fetch(example.com)", url: "https://EXAMPLE.com.:8443/", want: d},
+		{allow: "fetch(*)", deny: "fetch(*.example.com)", url: "https://a.example.com/", want: d},
+		{allow: "fetch(example.com)", ask: "fetch(*)", url: "https://example.com/", want: k},
+	} {
+		var rs permission.Rules
+		for effect, text := range map[permission.Verdict]string{a: c.allow, k: c.ask, d: c.deny} {
+			if text == "" {
+				continue
+			}
+			r, err := permission.ParseRule(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Effect, r.Source = effect, "test"
+			rs = append(rs, r)
+		}
+		if got := rs.Decide(fetching(c.url), permission.Default); got.Verdict != c.want {
+			t.Errorf("allow %q ask %q deny %q: %s is %s (%s), want %s", c.allow, c.ask, c.deny, c.url, got.Verdict, got.Reason, c.want)
+		}
+	}
+	if got := permission.Rules(nil).Decide(fetching("file:///x"), permission.Bypass); got.Verdict != d {
+		t.Errorf("bypass fetches a file: %+v", got)
+	}
+}
+
+func TestHostPatternsThatMeanMoreThanTheySayAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"https://example.com", "example.com/x", "*.com", "ex*mple.com", "bücher.example", "a..b", "a b", "x:y", "*.", "user@host"} {
+		if r, err := permission.ParseRule("fetch(" + pattern + ")"); err == nil {
+			t.Errorf("fetch(%s) is read as %+v", pattern, r)
+		}
+	}
+}
+
+func TestOnlyPublicAddressesAreDialledUnasked(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]permission.Verdict{
+		"8.8.8.8": permission.Allow, "2606:4700::1111": permission.Allow, "::ffff:8.8.8.8": permission.Allow, "64:ff9b::808:808": permission.Allow,
+		"127.0.0.1": permission.Ask, "10.0.0.1": permission.Ask, "172.16.0.1": permission.Ask, "172.31.255.255": permission.Ask, "172.32.0.1": permission.Allow,
+		"192.168.1.1": permission.Ask, "169.254.169.254": permission.Ask, "100.64.0.1": permission.Ask, "0.0.0.0": permission.Ask, "255.255.255.255": permission.Ask,
+		"224.0.0.1": permission.Ask, "198.18.0.1": permission.Ask, "::1": permission.Ask, "::": permission.Ask, "fe80::1": permission.Ask, "fe80::1%eth0": permission.Ask,
+		"fc00::1": permission.Ask, "ff02::1": permission.Ask, "::ffff:10.0.0.1": permission.Ask, "::10.0.0.1": permission.Ask, "2002:a00:1::1": permission.Ask,
+		"64:ff9b::7f00:1": permission.Ask, "2001:db8::1": permission.Ask, "fec0::1": permission.Ask,
+	} {
+		if got, why := permission.AddressVerdict(netip.MustParseAddr(address)); got != want || (want == permission.Ask) != (why != "") {
+			t.Errorf("%s: %s (%s), want %s", address, got, why, want)
+		}
+	}
+	if got, _ := permission.AddressVerdict(netip.Addr{}); got != permission.Deny {
+		t.Errorf("no address is %s", got)
+	}
+}
+
+func TestAPublicNameThatLeadsToAPrivateAddressAsks(t *testing.T) {
+	t.Parallel()
+	private, public := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("8.8.8.8")
+	broad, named := rules(t, permission.Allow, "fetch(*)"), rules(t, permission.Allow, "fetch(intra.example.com)")
+	r := fetching("https://intra.example.com/")
+	for _, c := range []struct {
+		rules   permission.Rules
+		dialled netip.Addr
+		want    permission.Verdict
+	}{
+		{broad, public, permission.Allow}, {broad, private, permission.Ask}, {named, private, permission.Allow}, {nil, public, permission.Ask},
+		{slices.Concat(broad, rules(t, permission.Deny, "fetch(*.example.com)")), public, permission.Deny},
+	} {
+		if got := c.rules.DecideAddress(r, c.dialled, permission.Default); got.Verdict != c.want {
+			t.Errorf("%v dialling %s: %s (%s), want %s", c.rules, c.dialled, got.Verdict, got.Reason, c.want)
+		}
+	}
+}
