@@ -22,7 +22,8 @@ var readText string
 const readSchema = `{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"File, relative to the workspace"},` +
 	`"offset":{"type":"integer","description":"First line, from 1"},` +
-	`"limit":{"type":"integer","description":"Number of lines, at most 2000"}},` +
+	`"limit":{"type":"integer","description":"Number of lines, at most 2000"},` +
+	`"pages":{"type":"string","description":"Of a PDF: pages, of a notebook: cells, such as 3-7"}},` +
 	`"required":["path"],"additionalProperties":false}`
 
 const (
@@ -32,13 +33,6 @@ const (
 	maxResult = 32_768
 	// maxLine is how many characters of one line are shown.
 	maxLine = 2000
-	// maxImage is in bytes as they are in the file. The Anthropic API takes images
-	// of up to 5 MB of base64, which is 4/3 of that, and up to 8,000 pixels a side
-	// (platform.claude.com/docs/en/build-with-claude/vision, general limits, as
-	// quoted by others; read 2026-11-20). An image that is refused there would make
-	// every later request of the run fail.
-	maxImage  = 5 << 20 / 4 * 3
-	maxPixels = 8000
 )
 
 // Read returns the tool that reads a file.
@@ -50,48 +44,58 @@ type readArgs struct {
 	Path   string `json:"path"`
 	Offset number `json:"offset"`
 	Limit  number `json:"limit"`
+	Pages  string `json:"pages"`
 }
 
 func (readTool) Spec() Spec {
 	return Spec{Name: "read", Description: strings.TrimSpace(readText), Schema: json.RawMessage(readSchema)}
 }
 
-func (readTool) parse(env Env, args json.RawMessage) (a readArgs, rel string, offset, limit int, err error) {
-	if a, err = decode[readArgs](args); err != nil {
-		return
+// parse returns a reading of which the file is still to be opened.
+func (readTool) parse(env Env, args json.RawMessage) (path string, r *reading, err error) {
+	a, err := decode[readArgs](args)
+	if err != nil {
+		return "", nil, err
 	}
-	if offset, err = a.Offset.bounded("offset", 1, 1, unbounded); err != nil {
-		return
+	r = &reading{asLines: a.Offset != 0 || a.Limit != 0, asPages: a.Pages != ""}
+	if r.offset, err = a.Offset.bounded("offset", 1, 1, unbounded); err != nil {
+		return "", nil, err
 	}
-	if limit, err = a.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
-		return
+	if r.limit, err = a.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
+		return "", nil, err
 	}
-	limit = min(limit, maxReadLines)
-	rel, err = inside(env, a.Path)
-	return
+	r.limit = min(r.limit, maxReadLines)
+	if r.pages, err = parsePages(a.Pages); err != nil {
+		return "", nil, err
+	}
+	r.rel, err = inside(env, a.Path)
+	return a.Path, r, err
 }
 
 func (t readTool) Look(env Env, args json.RawMessage) (Intent, error) {
-	a, rel, offset, _, err := t.parse(env, args)
+	path, r, err := t.parse(env, args)
 	if err != nil {
 		return Intent{}, err
 	}
-	title := "read " + rel
-	if a.Offset != 0 {
-		title += fmt.Sprintf(" from line %d", offset)
+	title := "read " + r.rel
+	if r.asPages {
+		title += fmt.Sprintf(" from page %d", r.pages.from)
 	}
-	return Intent{Class: run.Reads, Paths: []string{a.Path}, Title: clip(title, 120)}, nil
+	if r.offset > 1 {
+		title += fmt.Sprintf(" from line %d", r.offset)
+	}
+	return Intent{Class: run.Reads, Paths: []string{path}, Title: clip(title, 120)}, nil
 }
 
 func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, _, offset, limit, err := t.parse(env, c.Args)
+	path, r, err := t.parse(env, c.Args)
 	if err != nil {
 		return failed(err), nil
 	}
 	if ctx.Err() != nil {
 		return stopped(), nil
 	}
-	at, err := locate(env, a.Path)
+	at, err := locate(env, path)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -107,7 +111,7 @@ func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		return failed(fmt.Errorf("%s cannot be read: %w", at.rel, inWords(err))), nil
 	}
 	defer f.Close()
-	r := &reading{rel: at.rel, info: info, offset: offset, limit: limit}
+	r.rel, r.info = at.rel, info
 	return r.read(ctx, env, f), nil
 }
 
@@ -115,7 +119,11 @@ func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 type reading struct {
 	rel           string
 	info          fs.FileInfo
-	offset, limit int
+	offset, limit int       // lines
+	pages         pageRange // or cells
+	// What was asked for by name. It says how to read a notebook: as cells, or as
+	// the lines of its JSON.
+	asLines, asPages bool
 
 	out     strings.Builder
 	chars   int // in out
@@ -141,9 +149,19 @@ func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	kind, media := kindOf(r.rel, head)
 	switch {
 	case media != "":
-		return r.image(in, kind, media)
-	case kind != "":
+		return r.image(ctx, in, kind, media)
+	case kind == pdfDocument:
+		return r.document(ctx, in)
+	case kind == notebook && !r.asLines:
+		result, ok := r.notebook(ctx, env, in)
+		if ok {
+			return result
+		}
+		return r.again(ctx, env, f)
+	case kind != "" && kind != notebook:
 		return ErrorResult(r.refusal(kind))
+	case r.asPages:
+		return ErrorResult(r.rel + " has no pages: it is text. Use offset and limit, which count lines.")
 	}
 	if err := r.lines(ctx, in); err != nil {
 		return failed(err)
@@ -256,36 +274,83 @@ func (r *reading) footer(whole bool) string {
 	return b.String()
 }
 
-// image returns a picture as a content block.
-func (r *reading) image(in io.Reader, kind, media string) Result {
-	if r.info.Size() > maxImage {
-		return ErrorResult(fmt.Sprintf("%s is %s of %s; at most %s can be shown. Make it smaller with the shell.", r.rel, kind, size(r.info.Size()), size(maxImage)))
+// whole reads the rest of a file that is looked at as a whole.
+func (r *reading) whole(in io.Reader, kind string) ([]byte, error) {
+	if r.info.Size() > maxFile {
+		return nil, tell("%s is %s of %s; at most %s can be read. Make a smaller one with the shell.", r.rel, kind, size(r.info.Size()), size(maxFile))
 	}
-	content, err := io.ReadAll(io.LimitReader(in, maxImage+1))
+	content, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		err = errors.New("it grows while it is read")
+	}
 	if err != nil {
-		return failed(fmt.Errorf("%s cannot be read: %w", r.rel, inWords(err)))
+		return nil, fmt.Errorf("%s cannot be read: %w", r.rel, inWords(err))
 	}
-	w, h, ok := dimensions(media, content)
-	if !ok || len(content) > maxImage {
-		return ErrorResult(fmt.Sprintf("%s begins like %s but is damaged: it cannot be shown.", r.rel, kind))
+	return content, nil
+}
+
+// image returns a picture as a content block.
+func (r *reading) image(ctx context.Context, in io.Reader, kind, media string) Result {
+	content, err := r.whole(in, kind)
+	if err != nil {
+		return failed(err)
 	}
-	if w > maxPixels || h > maxPixels {
-		return ErrorResult(fmt.Sprintf("%s is %s of %d×%d pixels; at most %d a side can be shown. Make it smaller with the shell.", r.rel, kind, w, h, maxPixels))
+	img, says, err := picture(ctx, r.rel, media, content)
+	if err != nil {
+		return failed(err)
 	}
 	return Result{Content: []run.Part{
-		run.Text(fmt.Sprintf("%s is %s of %d×%d pixels:", r.rel, kind, w, h)),
-		{Type: run.ImagePart, Image: &run.Image{MediaType: media, Data: content}},
+		run.Text(fmt.Sprintf("%s is %s:", r.rel, says)),
+		{Type: run.ImagePart, Image: img},
 	}}
+}
+
+// document returns the text of a PDF document.
+func (r *reading) document(ctx context.Context, in io.Reader) Result {
+	content, err := r.whole(in, pdfDocument)
+	if err != nil {
+		return failed(err)
+	}
+	text, err := pdfText(ctx, r.rel, content, r.pages, pdfReading{out: newFilling(), offset: r.offset, lines: r.limit})
+	if err != nil {
+		return failed(err)
+	}
+	return TextResult(text)
+}
+
+// notebook returns the cells of a notebook; ok is false for a file that is only
+// named like one.
+func (r *reading) notebook(ctx context.Context, env Env, in io.Reader) (result Result, ok bool) {
+	content, err := r.whole(in, notebook)
+	if err != nil {
+		return failed(err), true
+	}
+	nb, ok := parseNotebook(content)
+	if !ok {
+		return Result{}, false
+	}
+	env.Session.saw(r.rel, view(content, r.info))
+	return notebookText(ctx, r.rel, nb, r.pages), true
+}
+
+// again reads a file from its beginning, as lines, that turned out to be no
+// notebook.
+func (r *reading) again(ctx context.Context, env Env, f *os.File) Result {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return failed(fmt.Errorf("%s cannot be read: %w", r.rel, inWords(err)))
+	}
+	r.asLines, r.asPages = true, false
+	result := r.read(ctx, env, f)
+	if len(result.Content) == 1 && !result.IsError {
+		result.Content[0].Text += "[it is no notebook that can be understood (nbformat 3 or 4): these are its lines]\n"
+	}
+	return result
 }
 
 // refusal says what a file is that is not shown, and what to do instead.
 func (r *reading) refusal(kind string) string {
 	s := fmt.Sprintf("%s is %s (%s), which read does not show. ", r.rel, kind, size(r.info.Size()))
 	switch kind {
-	case pdf:
-		return s + "With the shell, pdftotext makes text of it."
-	case notebook:
-		return s + "It is JSON: use search, or jq with the shell."
 	case utf16:
 		return s + "With the shell, iconv -f UTF-16 -t UTF-8 makes text of it."
 	}

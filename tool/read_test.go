@@ -1,11 +1,8 @@
 package tool_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,19 +42,9 @@ func TestRead(t *testing.T) {
 		tooltest.Case{Name: "bytes that are no UTF-8 are told", Files: map[string]string{"a": "caf\xe9\n"}, Args: `{"path":"a"}`, Want: []string{"caf\uFFFD\n", "not all UTF-8"}},
 		tooltest.Case{Name: "a folder is for list", Files: map[string]string{"d/a": "x"}, Args: `{"path":"d"}`, Wrong: true, Want: []string{"d cannot be read: it is a folder: use list"}},
 		tooltest.Case{Name: "a program is refused with what it is", Files: map[string]string{"a": "\x7fELF\x02\x01\x01\x00"}, Args: `{"path":"a"}`, Wrong: true, Want: []string{"a program or library (ELF)"}},
-		tooltest.Case{Name: "a PDF is refused with a way out", Files: map[string]string{"a.pdf": "%PDF-1.7\n"}, Args: `{"path":"a.pdf"}`, Wrong: true, Want: []string{"a PDF document", "pdftotext"}},
-		tooltest.Case{Name: "a notebook is refused with a way out", Files: map[string]string{"a.ipynb": "{}"}, Args: `{"path":"a.ipynb"}`, Wrong: true, Want: []string{"a Jupyter notebook", "jq"}},
+		tooltest.Case{Name: "text has no pages", Files: map[string]string{"a": "x\n"}, Args: `{"path":"a","pages":"2"}`, Wrong: true, Want: []string{"a has no pages: it is text"}},
+		tooltest.Case{Name: "pages that are none are wrong", Files: map[string]string{"a": "x\n"}, Args: `{"path":"a","pages":"7-3"}`, Wrong: true, Want: []string{`pages is "7-3": give a number or a range, such as 3, 3-7 or 3-`}},
 		tooltest.Case{Name: "UTF-16 is refused with a way out", Files: map[string]string{"a": "\xff\xfex\x00"}, Args: `{"path":"a"}`, Wrong: true, Want: []string{"text in UTF-16", "iconv"}},
-		tooltest.Case{Name: "an image is an image block", Files: map[string]string{"a.png": picture(3, 2)}, Args: `{"path":"a.png"}`, Want: []string{"a PNG image of 3×2 pixels"},
-			Check: func(t *testing.T, _ tool.Env, r tool.Result) {
-				if len(r.Content) != 2 || r.Content[1].Type != run.ImagePart || r.Content[1].Image.MediaType != "image/png" || string(r.Content[1].Image.Data) != picture(3, 2) {
-					t.Errorf("the content is no image block: %+v", r.Content)
-				}
-			}},
-		tooltest.Case{Name: "a WebP image is one", Files: map[string]string{"a": "RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\x02\x40\x00\x00\x00\x00\x00\x00\x00"}, Args: `{"path":"a"}`, Want: []string{"a WebP image of 3×2 pixels"}},
-		tooltest.Case{Name: "an image that no provider takes is refused", Files: map[string]string{"a": picture(8001, 1)}, Args: `{"path":"a"}`, Wrong: true, Want: []string{"8001×1 pixels", "at most 8000"}},
-		tooltest.Case{Name: "a damaged image is refused", Files: map[string]string{"a": picture(3, 2)[:20]}, Args: `{"path":"a"}`, Wrong: true, Want: []string{"damaged"}},
-		tooltest.Case{Name: "a large image is refused", Files: map[string]string{"a": picture(3, 2) + strings.Repeat("x", 5<<20)}, Args: `{"path":"a"}`, Wrong: true, Want: []string{"at most 3.9 MB can be shown"}},
 		tooltest.Case{Name: "a missing file names its neighbour", Files: map[string]string{"src/server.go": "x"}, Args: `{"path":"src/sever.go"}`, Wrong: true,
 			Want: []string{"src/sever.go does not exist. Did you mean src/server.go?"}},
 		tooltest.Case{Name: "a missing file names its like elsewhere", Files: map[string]string{"internal/deep/server.go": "x"}, Args: `{"path":"server.go"}`, Wrong: true,
@@ -85,15 +72,6 @@ func TestALargeTextIsNotReadToItsEnd(t *testing.T) {
 	if got := run.PlainText(r.Content); !r.IsError || !strings.Contains(got, "too large for this tool") {
 		t.Errorf("got %q", got)
 	}
-}
-
-// picture returns a PNG.
-func picture(w, h int) string {
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
-		panic(err)
-	}
-	return b.String()
 }
 
 // text checks the whole text of a result.

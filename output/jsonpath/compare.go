@@ -1,0 +1,71 @@
+package jsonpath
+
+import "bytes"
+
+// Equal reports whether two values are equal as == of a filter has it (RFC 9535
+// section 2.3.5.2.2): numbers by value, strings by characters, arrays by elements,
+// objects by members in any order. Of duplicate names the last counts. Nothing equals
+// Nothing.
+func Equal(a, b Value) bool { return equalValues(a, b) }
+
+func equalValues(a, b Value) bool {
+	if a.kind != b.kind {
+		return false
+	}
+	switch a.kind {
+	case Bool:
+		return a.Bool() == b.Bool()
+	case Number:
+		return bytes.Equal(a.raw, b.raw) || CompareNumbers(a.raw, b.raw) == 0
+	case String:
+		return bytes.Equal(a.raw, b.raw) || !(a.plain && b.plain) && bytes.Equal(a.text(), b.text())
+	case Array:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !equalValues(a.box.items[i], b.box.items[i]) {
+				return false
+			}
+		}
+	case Object:
+		// Every name of a has its equal in b, and b has no more names than a.
+		inA, inB := a.distinct(), b.distinct()
+		if inA != inB {
+			return false
+		}
+		for i := range a.Len() {
+			name := string(a.box.names[i])
+			if a.find(name) != i {
+				continue
+			}
+			if j := b.find(name); j < 0 || !equalValues(a.box.items[i], b.box.items[j]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// distinct returns how many different names an object has.
+func (v Value) distinct() int {
+	n := 0
+	for i := range v.Len() {
+		if v.find(string(v.box.names[i])) == i {
+			n++
+		}
+	}
+	return n
+}
+
+// lessValues is < of a filter: of two numbers or two strings, and false for all else.
+// The order of UTF-8 bytes is that of code points.
+func lessValues(a, b Value) bool {
+	switch {
+	case a.kind == Number && b.kind == Number:
+		return CompareNumbers(a.raw, b.raw) < 0
+	case a.kind == String && b.kind == String:
+		return bytes.Compare(a.text(), b.text()) < 0
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+package jsonpath
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// Decode reads a document. The value points into data. The error is a
+// [*DocumentError]. The value takes some 40 bytes for each value that is in it.
+func Decode(data []byte) (Value, error) { return decode(data, math.MaxInt64) }
+
+// decode is Decode with at most limit bytes for values.
+func decode(data []byte, limit int64) (Value, error) {
+	s := newScanner(context.Background(), Bytes(data), math.MaxInt64/2)
+	if err := s.begin(); err != nil {
+		return Value{}, err
+	}
+	d := decoder{scanner: s, limit: limit}
+	v, err := d.value(&projection{whole: true})
+	if err != nil {
+		return Value{}, err
+	}
+	return v, s.end()
+}
+
+// decoder makes values of what a scanner passes. Those of a document in memory point
+// into it. Others point into the decoder's arena and are good until its reset.
+type decoder struct {
+	*scanner
+	limit int64 // bytes to use for values and texts
+
+	arena  []byte
+	used   int64
+	values []Value  // of the arrays and objects that are open
+	names  [][]byte // of the objects that are open
+
+	valueSlab []Value
+	nameSlab  [][]byte
+}
+
+// slab copies s into a part of a larger slice, which saves most allocations.
+func slab[T any](free *[]T, s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	if cap(*free)-len(*free) < len(s) {
+		const least, most = 16, 1024
+		*free = make([]T, 0, max(len(s), min(max(2*cap(*free), least), most)))
+	}
+	from := len(*free)
+	*free = append(*free, s...)
+	return (*free)[from:len(*free):len(*free)]
+}
+
+func (d *decoder) reset() { d.arena, d.used = d.arena[:0], 0 }
+
+// Sizes of what a value and a name occupy, on 64-bit machines.
+const (
+	valueBytes = 40
+	nameBytes  = 24
+)
+
+func (d *decoder) use(n int64) error {
+	if d.used += n; d.used > d.limit {
+		return &LimitError{Need: d.used, AtLeast: true, Limit: d.limit, Offset: d.offset(), Why: "a value that is looked into"}
+	}
+	return nil
+}
+
+// value decodes the next value as far as it is wanted.
+func (d *decoder) value(wants *projection) (Value, error) {
+	c, err := d.ahead()
+	if err != nil {
+		return Value{}, err
+	}
+	if err := d.use(valueBytes); err != nil {
+		return Value{}, err
+	}
+	switch c {
+	case '[':
+		return d.container(Array, wants)
+	case '{':
+		return d.container(Object, wants)
+	}
+	return d.scalar(c)
+}
+
+func (d *decoder) scalar(c byte) (v Value, err error) {
+	from, pin := d.offset(), d.pin
+	d.pin = from
+	switch c {
+	case '"':
+		var odd bool
+		odd, err = d.skipString()
+		v.kind = String
+		if err == nil {
+			v.plain = isPlain(d.buf[from-d.base+1:d.pos-1], odd)
+		}
+	case 't', 'f':
+		v.kind = Bool
+		err = d.skipScalar(c)
+	case 'n':
+		v.kind = Null
+		err = d.skipScalar(c)
+	default:
+		v.kind = Number
+		err = d.skipScalar(c)
+	}
+	d.pin = pin
+	if err != nil {
+		return Value{}, err
+	}
+	v.raw, err = d.own(d.buf[from-d.base : d.pos])
+	return v, err
+}
+
+// own returns b where it stays.
+func (d *decoder) own(b []byte) ([]byte, error) {
+	if d.feed.src.data != nil {
+		return b, nil
+	}
+	if err := d.use(int64(len(b))); err != nil {
+		return nil, err
+	}
+	n := len(d.arena)
+	d.arena = append(d.arena, b...)
+	return d.arena[n:], nil
+}
+
+// container decodes the array or object that comes next.
+func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
+	if !wants.within(kind) {
+		return Value{kind: kind}, d.skip()
+	}
+	from := d.offset()
+	values, names := len(d.values), len(d.names)
+	defer func() { d.values, d.names = d.values[:values], d.names[:names] }()
+	if err := d.enter(); err != nil {
+		return Value{}, err
+	}
+	for i := int64(0); ; i++ {
+		var more bool
+		var err error
+		if kind == Array {
+			if more, err = d.element(i == 0); more && err == nil {
+				err = d.wantedElement(i, wants)
+			}
+		} else {
+			if more, err = d.member(i == 0); more && err == nil {
+				err = d.wantedMember(wants)
+			}
+		}
+		if err != nil {
+			return Value{}, err
+		}
+		if !more {
+			break
+		}
+	}
+	v := Value{kind: kind}
+	if d.feed.src.data != nil {
+		v.raw = d.buf[from-d.base : d.pos]
+	}
+	if len(d.values) > values {
+		v.box = &box{items: slab(&d.valueSlab, d.values[values:]), names: slab(&d.nameSlab, d.names[names:])}
+	}
+	return v, nil
+}
+
+// wantedElement decodes element i or passes over it. What is passed over before the
+// last one that is wanted leaves a Nothing, so that the others have their index.
+func (d *decoder) wantedElement(i int64, wants *projection) error {
+	sub := wants
+	if !wants.whole {
+		if i > wants.last {
+			return d.skip()
+		}
+		k := slices.Index(wants.indices, i)
+		if k < 0 {
+			d.values = append(d.values, Value{})
+			if err := d.use(valueBytes); err != nil {
+				return err
+			}
+			return d.skip()
+		}
+		sub = wants.indexed[k]
+	}
+	v, err := d.value(sub)
+	d.values = append(d.values, v)
+	return err
+}
+
+func (d *decoder) wantedMember(wants *projection) error {
+	t, err := d.name()
+	if err != nil {
+		return err
+	}
+	sub := wants
+	var name []byte
+	if wants.whole {
+		name, err = d.own(d.unescaped(t))
+		if err != nil {
+			return err
+		}
+		if err := d.use(nameBytes); err != nil {
+			return err
+		}
+	} else {
+		k := d.wantedName(t, wants)
+		if k < 0 {
+			d.unpin()
+			return d.skip()
+		}
+		name, sub = wants.keys[k], wants.named[k]
+	}
+	d.unpin()
+	v, err := d.value(sub)
+	d.values, d.names = append(d.values, v), append(d.names, name)
+	return err
+}
+
+// wantedName returns the place of a name in a projection, or -1.
+func (d *decoder) wantedName(t text, wants *projection) int {
+	for k, name := range wants.names {
+		if d.is(t, name) {
+			return k
+		}
+	}
+	return -1
+}
+
+// is reports whether a text that is in the window means name.
+func (s *scanner) is(t text, name string) bool {
+	raw := s.content(t)
+	if isPlain(raw, t.odd) {
+		return string(raw) == name
+	}
+	return string(unescape(raw)) == name
+}

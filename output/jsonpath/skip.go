@@ -1,0 +1,361 @@
+package jsonpath
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// Passing over what nobody asked for is most of the work of a stream, so this file is
+// written for speed: eight bytes at a time in strings, no call per token, and the
+// window's variables in registers. It checks all of the grammar all the same, but for
+// UTF-8 and duplicate names, which are allowed (see the package comment).
+//
+// It is our own because jsontext, which knows the same grammar and is what the tests
+// compare with, passes over the document of the benchmarks at 0.46 GB for each second
+// of a core, and this at 1.0 GB (2026-11-21, amd64, Go 1.26.8: BenchmarkSkip and
+// BenchmarkSkipOfJSONText); and because jsontext cannot go back.
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// notPlain marks with their high bits the bytes of w that cannot simply be passed in a
+// string: ", \ and control characters. Only the lowest mark is sure to be right: a
+// borrow may set those above it.
+func notPlain(w uint64) uint64 {
+	quote := w ^ ones*'"'
+	slash := w ^ ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
+}
+
+// skipString passes over the string whose quote comes next. odd says that it has
+// escapes or bytes beyond ASCII, and so may be written in another way than it means.
+func (s *scanner) skipString() (odd bool, err error) {
+	b, i := s.buf, s.pos+1
+	var high uint64
+	for {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			m := notPlain(w)
+			if m != 0 {
+				n := bits.TrailingZeros64(m) &^ 7
+				high |= w & (1<<n - 1)
+				i += n >> 3
+				break
+			}
+			high |= w
+			i += 8
+		}
+		for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+			high |= uint64(b[i])
+			i++ // near the end of the window
+		}
+		switch {
+		case i == len(b):
+			s.pos = i
+			if !s.more() {
+				return false, s.unexpected(`the end of a string, "`)
+			}
+			b, i = s.buf, s.pos
+		case b[i] == '"':
+			s.pos = i + 1
+			return odd || high&highs != 0, nil
+		case b[i] == '\\':
+			odd = true
+			s.pos = i
+			if err := s.skipEscape(); err != nil {
+				return false, err
+			}
+			b, i = s.buf, s.pos
+		case b[i] < ' ':
+			s.pos = i
+			return false, s.unexpected("a string without control characters")
+		}
+	}
+}
+
+// skipEscape passes over the backslash that comes next and what belongs to it.
+func (s *scanner) skipEscape() error {
+	for len(s.buf)-s.pos < 2 && s.more() {
+	}
+	s.pos++
+	if s.pos == len(s.buf) {
+		return s.unexpected("the rest of an escape")
+	}
+	switch s.buf[s.pos] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return nil
+	case 'u':
+		s.pos++
+		for range 4 {
+			if s.pos == len(s.buf) && !s.more() || unhex(s.buf[s.pos]) < 0 {
+				return s.unexpected("four hexadecimal digits")
+			}
+			s.pos++
+		}
+		return nil
+	}
+	return s.unexpected(`one of " \ / b f n r t u after a backslash`)
+}
+
+// skipNumber passes over the number that comes next.
+func (s *scanner) skipNumber() error {
+	for {
+		b, i := s.buf, s.pos
+		digits := func() bool {
+			from := i
+			for i < len(b) && b[i]-'0' <= 9 {
+				i++
+			}
+			return i > from
+		}
+		expected := ""
+		if b[i] == '-' {
+			i++
+		}
+		if i < len(b) && b[i] == '0' {
+			i++
+		} else if !digits() {
+			expected = "a digit"
+		}
+		if expected == "" && i < len(b) && b[i] == '.' {
+			i++
+			if !digits() {
+				expected = "a digit after the point"
+			}
+		}
+		if expected == "" && i < len(b) && b[i]|0x20 == 'e' {
+			i++
+			if i < len(b) && (b[i] == '+' || b[i] == '-') {
+				i++
+			}
+			if !digits() {
+				expected = "a digit of the exponent"
+			}
+		}
+		// At the end of the window the number may go on: get more and begin again.
+		if i == len(b) && !s.eof {
+			pin := s.pin
+			if pin == noPin {
+				s.pin = s.offset()
+			}
+			more := s.more()
+			s.pin = pin
+			if more || s.err == nil { // or the window has moved and eof is known
+				continue
+			}
+			return s.err
+		}
+		s.pos = i
+		if expected != "" {
+			return s.unexpected(expected)
+		}
+		return nil
+	}
+}
+
+// skipWord passes over true, false or null.
+func (s *scanner) skipWord(word string) error {
+	for len(s.buf)-s.pos < len(word) && s.more() {
+	}
+	if !bytes.HasPrefix(s.buf[s.pos:], []byte(word)) {
+		for i := 0; i < len(word) && s.pos < len(s.buf) && s.buf[s.pos] == word[i]; i++ {
+			s.pos++
+		}
+		return s.unexpected(word)
+	}
+	s.pos += len(word)
+	return nil
+}
+
+// skipScalar passes over the string, number or word that begins with c.
+func (s *scanner) skipScalar(c byte) error {
+	switch c {
+	case '"':
+		_, err := s.skipString()
+		return err
+	case 't':
+		return s.skipWord("true")
+	case 'f':
+		return s.skipWord("false")
+	case 'n':
+		return s.skipWord("null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return s.skipNumber()
+	}
+	return s.unexpected(following(false))
+}
+
+// skip passes over the value that comes next, blanks before it included.
+func (s *scanner) skip() error {
+	c, err := s.ahead()
+	if err != nil {
+		return err
+	}
+	if c != '{' && c != '[' {
+		return s.skipScalar(c)
+	}
+	return s.skipContainer()
+}
+
+// skipContainer passes over the array or object that comes next. kinds is the stack of
+// those that are open, true for an object.
+func (s *scanner) skipContainer() error {
+	var (
+		b      = s.buf
+		i      = s.pos
+		kinds  = s.kinds[:0]
+		object bool // the innermost
+		c      byte
+	)
+	defer func() { s.kinds = kinds }()
+
+open: // at [ or {
+	if s.depth+len(kinds) == MaxDepth {
+		s.pos = i
+		return s.tooDeep()
+	}
+	object = b[i] == '{'
+	kinds = append(kinds, object)
+	i++
+	for i < len(b) && isBlank(b[i]) {
+		i++
+	}
+	if i == len(b) {
+		if b, i = s.advance(i); i == len(b) {
+			return s.unexpected(opening(object))
+		}
+	}
+	if object {
+		if b[i] == '}' {
+			goto closed
+		}
+		goto name
+	}
+	if b[i] == ']' {
+		goto closed
+	}
+	goto value
+
+name: // blanks are passed
+	if b[i] != '"' {
+		s.pos = i
+		return s.unexpected("a name in quotes")
+	}
+	s.pos = i
+	if _, err := s.skipString(); err != nil {
+		return err
+	}
+	b, i = s.buf, s.pos
+	if i == len(b) || b[i] != ':' {
+		if b, i = s.advance(i); i == len(b) || b[i] != ':' {
+			return s.unexpected(colon)
+		}
+	}
+	i++
+	if i < len(b) && b[i] == ' ' { // the usual single one
+		i++
+	}
+	if i == len(b) || isBlank(b[i]) {
+		if b, i = s.advance(i); i == len(b) {
+			return s.unexpected(following(false))
+		}
+	}
+
+value: // blanks are passed
+	c = b[i]
+	if c == '{' || c == '[' {
+		goto open
+	}
+	s.pos = i
+	if c == '"' {
+		if _, err := s.skipString(); err != nil {
+			return err
+		}
+	} else if err := s.skipScalar(c); err != nil {
+		return err
+	}
+	b, i = s.buf, s.pos
+
+next: // behind a value
+	if i == len(b) || isBlank(b[i]) {
+		if b, i = s.advance(i); i == len(b) {
+			return s.unexpected(closing(object))
+		}
+	}
+	c = b[i]
+	if c == ',' {
+		i++
+		for i < len(b) && isBlank(b[i]) {
+			i++
+		}
+		if i == len(b) {
+			if b, i = s.advance(i); i == len(b) {
+				return s.unexpected(following(object))
+			}
+		}
+		if object {
+			goto name
+		}
+		goto value
+	}
+	if c != '}' && c != ']' || (c == '}') != object {
+		s.pos = i
+		return s.unexpected(closing(object))
+	}
+
+closed: // at ] or }
+	i++
+	kinds = kinds[:len(kinds)-1]
+	if len(kinds) == 0 {
+		s.pos = i
+		return nil
+	}
+	object = kinds[len(kinds)-1]
+	goto next
+}
+
+// advance passes over blanks from i on, with more of the document if needed; at the
+// end of the document or at an error of the source the index is the length.
+func (s *scanner) advance(i int) ([]byte, int) {
+	s.pos = i
+	s.peek() // its error is in s.err, where unexpected finds it
+	return s.buf, s.pos
+}
+
+// What errors say is expected behind [ or {, behind a comma, and behind a value.
+
+const colon = "a colon behind a name"
+
+func opening(object bool) string {
+	if object {
+		return "a name in quotes or }"
+	}
+	return "a value or ]"
+}
+
+func following(object bool) string {
+	if object {
+		return "a name in quotes"
+	}
+	return "a value"
+}
+
+func closing(object bool) string {
+	if object {
+		return ", or }"
+	}
+	return ", or ]"
+}
+
+func isBlank(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
+
+// isPlain reports whether what stands between a string's quotes is what it means; odd
+// is what skipString said of it.
+func isPlain(raw []byte, odd bool) bool {
+	return !odd || bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw)
+}

@@ -1,0 +1,315 @@
+package jsonpath
+
+import (
+	"context"
+	"errors"
+	"math"
+)
+
+// DefaultLimit is [Options.Limit] if that is zero.
+const DefaultLimit = 16 << 20
+
+// Order is the order in which a stream hands out what it finds.
+type Order uint8
+
+const (
+	// RFCOrder is the order of RFC 9535, where a bracket gives what its first selector
+	// selects before what its second does, and a descendant segment gives the children
+	// of a node before what is deeper in them. It is the order of [Path.Select]. Two or
+	// more descendant segments in one path multiply the readings it takes.
+	RFCOrder Order = iota
+
+	// DocumentOrder is the order in which values begin in the document. It needs one
+	// reading where RFCOrder needs several. The two differ only for paths with a
+	// descendant segment, with several selectors in one bracket or with a negative step.
+	DocumentOrder
+)
+
+// Options say how to stream. The zero Options are good for use.
+type Options struct {
+	Order Order
+
+	// Limit is the memory in bytes that may be used for one purpose: to keep what has to
+	// be read twice, to hold a match, to decode what a filter looks at. Zero is
+	// DefaultLimit. What would need more ends in a [LimitError].
+	Limit int64
+
+	// Where, if set, keeps only the matches that pass it.
+	Where *Filter
+
+	// NoRaw leaves out [Match.Raw]: places only. Matches may then be of any size.
+	NoRaw bool
+}
+
+// A Match is a node that a path selects. It and all that it gives are valid until the
+// callback returns.
+type Match struct {
+	Raw    []byte // as written in the document; must not be changed
+	Offset int64  // of its first byte in the document
+	Size   int64  // bytes
+	stream *stream
+}
+
+// Path returns the place of the match.
+func (m Match) Path() Normalized { return m.stream.normalized() }
+
+// Stream calls found for each node that the path selects, until it returns false. A
+// node that is selected more than once comes more than once.
+//
+// The error is a [*DocumentError], a [*LimitError], the cause of the context's end or
+// what the source gives. Matches before it have been handed out, and are right.
+func (p *Path) Stream(ctx context.Context, src Source, opt Options, found func(Match) bool) error {
+	x := newStream(ctx, src, p, opt)
+	x.found = found
+	return x.run()
+}
+
+// Count returns how many nodes the path selects, as [Path.Stream] without making
+// anything of them. Order and NoRaw do not matter.
+func (p *Path) Count(ctx context.Context, src Source, opt Options) (int64, error) {
+	opt.Order, opt.NoRaw = DocumentOrder, true
+	x := newStream(ctx, src, p, opt)
+	if err := x.run(); err != nil {
+		return 0, err
+	}
+	if x.total == math.MaxInt64 {
+		return 0, errors.New("the path selects more nodes than can be counted: every step like ..* multiplies them")
+	}
+	return x.total, nil
+}
+
+// stream carries a path through a document. It goes once from front to back, entering
+// only what some part of the path waits for, and goes back where the package comment
+// says so.
+type stream struct {
+	*scanner
+	decoder  decoder
+	env      *env
+	segments []segment
+	opt      Options
+	found    func(Match) bool // nil to count only
+	total    int64            // matches so far, or math.MaxInt64 for more than fit
+	enough   int64            // stop at as many, when counting
+	latest   bool             // of duplicate names only the last counts: total begins anew at each
+
+	states []state // stack, see visit
+	rules  []rule  // stack, see children
+	steps  []place // from the root to here
+	names  []byte  // those of steps, unescaped
+}
+
+// A state says that the segments from the given one on are to be applied to a node. A
+// node that is reached in n ways has n in its state instead of being visited n times:
+// ..*..* reaches a node once for each of the nodes above it.
+type state struct {
+	segment int // len(segments): the node is a match
+	n       int64
+}
+
+// place is a step of which the name is in stream.names.
+type place struct {
+	index    int64 // or inName
+	from, to int
+}
+
+// errStop ends a stream of which nobody wants more.
+var errStop = errors.New("stop")
+
+func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {
+	if opt.Limit <= 0 {
+		opt.Limit = DefaultLimit
+	}
+	opt.Limit = min(opt.Limit, math.MaxInt64/2) // there is something added to it
+	s := newScanner(ctx, src, opt.Limit)
+	return &stream{
+		scanner: s, decoder: decoder{scanner: s, limit: opt.Limit}, env: &env{ctx: ctx},
+		segments: p.segments, opt: opt, enough: math.MaxInt64,
+	}
+}
+
+func (x *stream) run() (err error) {
+	defer func() {
+		if closed := x.feed.close(); err == nil {
+			err = closed
+		}
+	}()
+	if err := x.resolve(); err != nil {
+		return err
+	}
+	if err := x.pass(); err != errStop {
+		return err
+	}
+	return nil
+}
+
+// pass goes through the document once.
+func (x *stream) pass() error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	x.states = append(x.states[:0], state{0, 1})
+	if err := x.visit(x.states, -1); err != nil {
+		return err
+	}
+	return x.end()
+}
+
+// visit does what is due at the node that comes next and passes over it. end is where
+// the node ends if that is known, and -1 if not. The states are in the order of their
+// segments. visit may change them.
+func (x *stream) visit(states []state, end int64) error {
+	if x.env.cancelled() {
+		return context.Cause(x.env.ctx)
+	}
+	c, err := x.ahead()
+	if err != nil {
+		return err
+	}
+	start := x.offset()
+	if last := len(states) - 1; states[last].segment == len(x.segments) {
+		n := states[last].n
+		states = states[:last]
+		if end, err = x.match(start, end, n, len(states) > 0 && (c == '{' || c == '[')); err != nil {
+			return err
+		}
+	}
+	if len(states) == 0 || c != '{' && c != '[' {
+		return x.over(end)
+	}
+	if x.opt.Order == RFCOrder && x.needsPasses(states[0].segment) {
+		return x.passes(states[0].segment, start)
+	}
+	rules := len(x.rules)
+	for _, s := range states {
+		seg := &x.segments[s.segment]
+		x.rules = append(x.rules, rule{seg.selectors, seg.traits, s.segment + 1, seg.descendant, s.n})
+	}
+	err = x.children(x.rules[rules:])
+	x.rules = x.rules[:rules]
+	return err
+}
+
+// over passes over the node that comes next, of which the end may be known.
+func (x *stream) over(end int64) error {
+	if end >= 0 {
+		return x.rewind(end)
+	}
+	return x.skip()
+}
+
+// match hands out the node that comes next n times and returns the node's end, if that
+// is known or has come to be. If inside says that the node is to be entered, it leaves
+// the scanner at the node's beginning.
+func (x *stream) match(start, end, n int64, inside bool) (int64, error) {
+	if x.opt.Where == nil && x.found == nil { // counting needs no look at the node
+		return end, x.count(n)
+	}
+	x.mark()
+	defer x.release()
+	passed := true
+	if x.opt.Where != nil {
+		var err error
+		var known int64
+		if passed, known, err = x.test(x.opt.Where.filter); err != nil {
+			return end, err
+		}
+		end = max(end, known)
+	}
+	if passed {
+		var err error
+		if x.found == nil {
+			err = x.count(n)
+		} else {
+			end, err = x.give(start, end, n)
+		}
+		if err != nil {
+			return end, err
+		}
+	}
+	if inside {
+		return end, x.rewind(start)
+	}
+	return end, nil
+}
+
+// give calls the callback n times.
+func (x *stream) give(start, end, n int64) (int64, error) {
+	if end < 0 {
+		if err := x.skip(); err != nil {
+			return end, err
+		}
+		end = x.offset()
+	}
+	m := Match{Offset: start, Size: end - start, stream: x}
+	if !x.opt.NoRaw {
+		var err error
+		if m.Raw, err = x.bytes(start, end); err != nil {
+			return end, err
+		}
+	}
+	for i := range n {
+		if i > 0 && x.env.ctx.Err() != nil { // n may be as good as endless
+			return end, context.Cause(x.env.ctx)
+		}
+		x.total = addCapped(x.total, 1)
+		if !x.found(m) {
+			return end, errStop
+		}
+	}
+	return end, nil
+}
+
+// count counts n matches.
+func (x *stream) count(n int64) error {
+	x.total = addCapped(x.total, n)
+	if x.total >= x.enough {
+		return errStop
+	}
+	return nil
+}
+
+// test reports whether the value that comes next passes a filter. It passes over the
+// value and returns where it ends, unless there is nothing in it that the filter looks
+// at: then it stays and returns -1.
+func (x *stream) test(f *filter) (passed bool, end int64, err error) {
+	x.decoder.reset()
+	var v Value
+	if kind := containerKind(x.buf[x.pos]); kind != Nothing && !f.wants.within(kind) {
+		v, end = Value{kind: kind}, -1
+	} else {
+		if v, err = x.decoder.value(f.wants); err != nil {
+			return false, -1, err
+		}
+		end = x.offset()
+	}
+	passed = f.root.test(x.env, v)
+	if x.env.ctx.Err() != nil { // the test may have ended for that
+		return false, end, context.Cause(x.env.ctx)
+	}
+	return passed, end, nil
+}
+
+func containerKind(c byte) Kind {
+	switch c {
+	case '[':
+		return Array
+	case '{':
+		return Object
+	}
+	return Nothing
+}
+
+func (x *stream) normalized() Normalized {
+	steps := make([]step, len(x.steps))
+	for i, p := range x.steps {
+		steps[i] = step{p.index, x.names[p.from:p.to]}
+	}
+	return (&finder{steps: steps}).normalized()
+}
+
+func addCapped(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}

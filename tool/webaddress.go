@@ -1,0 +1,129 @@
+package tool
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+)
+
+// parseWebAddress reads the URL of a call or of a redirect and returns it as it
+// will be used: the host in ASCII and lower case, no fragment. What people and
+// rules see is this one, so that nobody allows one host and reaches another.
+func parseWebAddress(s string) (*url.URL, error) {
+	if len(s) > 8192 {
+		return nil, tell("The URL has %s bytes, and none may have more than 8,192.", commas(int64(len(s))))
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || invisible(r) || r == '\\' }) {
+		return nil, tell("The URL %q has blanks, backslashes or invisible characters in it: write them as %%20 and so on.", clip(s, 200))
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, tell("%q is no URL: give one such as https://example.org/page.", clip(s, 200))
+	}
+	switch {
+	case u.Scheme == "":
+		return nil, tell("%q has no scheme: give the whole URL, such as https://example.org/page.", clip(s, 200))
+	case u.Scheme == "file":
+		return nil, tell("file: is not fetched: only http and https are. For files use read.")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, tell("%s: is not fetched: only http and https are.", clip(u.Scheme, 20))
+	case u.User != nil:
+		return nil, tell("The URL has a user name in it (%s@): fetch sends no credentials. Leave it out.", clip(u.User.Username(), 40))
+	case u.Hostname() == "":
+		return nil, tell("%q names no host.", clip(s, 200))
+	}
+	host, err := webHost(u.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if p := u.Port(); p != "" {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 1 || n > 65535 {
+			return nil, tell("The URL's port %s is none.", clip(p, 20))
+		}
+		if p = strconv.Itoa(n); p != defaultPort(u) {
+			host += ":" + p
+		}
+	}
+	u.Host, u.Fragment, u.RawFragment = host, "", ""
+	return u, nil
+}
+
+// webHost returns a host as it is dialled.
+func webHost(host string) (string, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip.Zone() != "" {
+			return "", tell("The address %s names a network card: fetch does not.", clip(host, 80))
+		}
+		return ip.String(), nil
+	}
+	given := host
+	var err error
+	if !isASCII(host) {
+		host, err = idna.Lookup.ToASCII(host)
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if err != nil || host == "" || len(host) > 253 || strings.ContainsFunc(host, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
+	}) || strings.Contains(host, "..") || host[0] == '.' {
+		return "", tell("%q is no host's name.", clip(given, 100))
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.String(), nil // written in wide digits
+	}
+	// Browsers and some resolvers take these for addresses, others for names.
+	if last := host[strings.LastIndexByte(host, '.')+1:]; strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+		return "", tell("%s is an address in an unusual form: write it as four decimal numbers, such as 192.0.2.1.", clip(given, 100))
+	}
+	return host, nil
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+func defaultPort(u *url.URL) string {
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// port returns the port that u is fetched from.
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return defaultPort(u)
+}
+
+// sameSite is the rule for redirects unless the options have another: within a
+// host, or between hosts of one owner (example.org, www.example.org), at the usual
+// ports, and never from https to http. Anywhere else is a new call, for which
+// somebody is asked anew.
+func sameSite(from, to *url.URL) error {
+	a, b := from.Hostname(), to.Hostname()
+	switch {
+	case from.Scheme == "https" && to.Scheme == "http":
+		return tell("that is not encrypted, unlike the address given")
+	case from.Port() != to.Port():
+		return tell("that is another port")
+	case a == b:
+		return nil
+	}
+	siteA, errA := publicsuffix.EffectiveTLDPlusOne(a)
+	siteB, errB := publicsuffix.EffectiveTLDPlusOne(b)
+	_, errIP := netip.ParseAddr(a)
+	if errA != nil || errB != nil || siteA != siteB || errIP == nil {
+		return tell("that is another site")
+	}
+	return nil
+}
