@@ -39,15 +39,16 @@ var layers = map[string][]string{
 	"llm/script":      {"llm", "run"},
 	"llm/wire":        {"llm", "run"},
 	"output/jsonpath": {},
+	"sandbox":         {"internal/...", "run"},
 	"store":           {"run"},
 	"store/...":       {"store", "run"},
 	// tool asks permission for nothing but the class of a shell command, which is
 	// read from the same syntax tree as the rules.
-	"tool":     {"internal/...", "permission", "run", "schema"},
-	"tool/...": {"internal/...", "permission", "run", "schema", "tool"},
+	"tool":     {"internal/...", "permission", "run", "sandbox", "schema"},
+	"tool/...": {"internal/...", "permission", "run", "sandbox", "schema", "tool"},
 
 	// Level 2: carrying things forward.
-	"worker": {"llm", "permission", "run", "store", "tool"},
+	"worker": {"llm", "permission", "run", "sandbox", "store", "tool"},
 
 	// Level 4: wiring. (Level 3, the other faces, has no package yet.)
 	"cmd/pawl":     {"..."},

@@ -100,6 +100,8 @@ func (s *State) apply(e Event) error {
 		return s.applyCallAllowed(f)
 	case CallRefused:
 		return s.applyCallRefused(e, f)
+	case DecisionVoided:
+		return s.applyDecisionVoided(f)
 	case CallStarted:
 		return s.applyCallStarted(e, f)
 	case CallLost:

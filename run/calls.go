@@ -47,6 +47,20 @@ func (s *State) applyCallAllowed(f CallAllowed) error {
 	return nil
 }
 
+func (s *State) applyDecisionVoided(f DecisionVoided) error {
+	c, err := s.Turn.change(f.Call)
+	switch {
+	case err != nil:
+		return err
+	case c.Status != CallMay || s.Turn.Interrupt.Cause != "":
+		return refuse("call %s is not one that may start", f.Call)
+	case f.Reason == "":
+		return refuse("a decision voided without a word")
+	}
+	c.Status, c.Decision = CallIsAsked, Decision{}
+	return nil
+}
+
 func (s *State) applyCallRefused(e Event, f CallRefused) error {
 	c, err := s.Turn.change(f.Call)
 	switch {

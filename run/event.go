@@ -241,6 +241,13 @@ type CallRefused struct {
 	Content  string // what the model is told
 }
 
+// DecisionVoided says that a call which was allowed has to be decided on again: what
+// was decided on has changed, or the rules have.
+type DecisionVoided struct {
+	Call   CallID
+	Reason string // a sentence
+}
+
 // CallStarted says that a call is about to run. It is durable before the tool runs.
 type CallStarted struct {
 	Call    CallID
@@ -348,9 +355,12 @@ const (
 // Interrupted says that a turn was stopped. From here on nothing of it is owed
 // but the settling of what had started.
 type Interrupted struct {
-	Cause   Cause
-	Call    CallID // with ByWait: the call that was refused by it
-	By      string
+	Cause Cause
+	Call  CallID // with ByWait: the call that was refused by it
+	By    string
+	// Then is what the person said with it: the next turn begins with that by itself,
+	// because it is the answer to what was asked.
+	Then    []Part
 	Partial []Part // what had streamed and is kept: whole thinking, text (marked Cut), whole calls numbered on from NextCall
 }
 
@@ -430,6 +440,7 @@ func (CallReceived) fact()      {}
 func (CallAsked) fact()         {}
 func (CallAllowed) fact()       {}
 func (CallRefused) fact()       {}
+func (DecisionVoided) fact()    {}
 func (CallStarted) fact()       {}
 func (CallLost) fact()          {}
 func (CallSettled) fact()       {}

@@ -15,6 +15,9 @@ func (s State) Next() []Command {
 	case s.Created.Run == "":
 		return nil
 	case !t.Open:
+		if len(t.Interrupt.Then) > 0 && t.Interrupt.Cause == ByWait && !t.unsettled() {
+			return []Command{Record{Prompted{Parts: t.Interrupt.Then}}}
+		}
 		if t.End.End == Completed && len(s.Queue) > 0 {
 			return []Command{Record{Prompted{Parts: s.Queue[0].Parts, Queued: s.Queue[0].ID}}}
 		}

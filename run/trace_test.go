@@ -23,7 +23,8 @@ import (
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
 //	fail KIND [again]
 //	submit [c_1] JSON                a result is accepted
-//	allow|deny|wait c_1 …  start c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
+//	wait c_1 [WORDS] | void c_1
+//	allow|deny c_1 …  start c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
 //	do [RESULT]                      allow, start and finish every open call in order
 //	interrupt [CAUSE] ["words that had streamed"] [TOOL(ARGS)]
 //	crash                            the process dies; the next one records what was lost
@@ -253,7 +254,13 @@ func (p *player) line(line string) {
 			p.record(CallRefused{Call: CallID(id), Decision: Decision{Answer: Deny}, Content: "Not allowed."})
 		}
 	case "wait":
-		p.record(Interrupted{Cause: ByWait, Call: CallID(first)})
+		f := Interrupted{Cause: ByWait, Call: CallID(first)}
+		if tail != "" {
+			f.Then = []Part{Text(tail)}
+		}
+		p.record(f)
+	case "void":
+		p.record(DecisionVoided{Call: CallID(first), Reason: "the file has changed"})
 	case "start":
 		for _, id := range words {
 			p.start(CallID(id))

@@ -33,9 +33,12 @@ func (s *State) applyPrompted(e Event, f Prompted) error {
 	if len(parts) == 0 {
 		parts = []Part{Text(ContinueText)}
 	}
+	then := len(s.Turn.Interrupt.Then) > 0
 	s.open(e)
 	s.assign(f.Continue && len(f.Parts) == 0)
-	s.Returned = nil
+	if !then { // nobody has seen yet what came back to the input
+		s.Returned = nil
+	}
 	s.Turn.prompt = s.say(User, parts)
 	if s.task == "" {
 		s.task = s.Turn.prompt

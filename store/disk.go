@@ -87,6 +87,8 @@ func diskForm(f run.Fact) (typ string, version int, form any) {
 		return "call_allowed", version1, callAllowed{f.Call, decision(f.Decision)}
 	case run.CallRefused:
 		return "call_refused", version1, callRefused{f.Call, decision(f.Decision), f.Content}
+	case run.DecisionVoided:
+		return "decision_voided", version1, decisionVoided(f)
 	case run.CallStarted:
 		return "call_started", version1, callStarted(f)
 	case run.CallLost:
@@ -104,7 +106,7 @@ func diskForm(f run.Fact) (typ string, version int, form any) {
 	case run.Reminded:
 		return "reminded", version1, reminded(f)
 	case run.Interrupted:
-		return "interrupted", version1, interrupted{f.Cause, f.Call, f.By, partForms(f.Partial)}
+		return "interrupted", version1, interrupted{f.Cause, f.Call, f.By, partForms(f.Then), partForms(f.Partial)}
 	case run.Compacted:
 		return "compacted", version1, compacted(f)
 	case run.Synthesized:
@@ -160,6 +162,8 @@ func decodeFact(typ string, version int, data []byte) (run.Fact, error) {
 		return read(data, callAllowed.fact)
 	case "call_refused":
 		return read(data, callRefused.fact)
+	case "decision_voided":
+		return read(data, func(d decisionVoided) run.DecisionVoided { return run.DecisionVoided(d) })
 	case "call_started":
 		return read(data, func(d callStarted) run.CallStarted { return run.CallStarted(d) })
 	case "call_lost":

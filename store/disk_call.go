@@ -50,6 +50,11 @@ func (d callRefused) fact() run.CallRefused {
 	return run.CallRefused{Call: d.Call, Decision: run.Decision(d.Decision), Content: d.Content}
 }
 
+type decisionVoided struct {
+	Call   run.CallID `json:"call"`
+	Reason string     `json:"reason"`
+}
+
 type callStarted struct {
 	Call    run.CallID `json:"call"`
 	Attempt int        `json:"attempt,omitempty"`

@@ -13,11 +13,12 @@ type interrupted struct {
 	Cause   run.Cause  `json:"cause"`
 	Call    run.CallID `json:"call,omitempty"`
 	By      string     `json:"by,omitempty"`
+	Then    []part     `json:"then,omitempty"`
 	Partial []part     `json:"partial,omitempty"`
 }
 
 func (d interrupted) fact() run.Interrupted {
-	return run.Interrupted{Cause: d.Cause, Call: d.Call, By: d.By, Partial: runParts(d.Partial)}
+	return run.Interrupted{Cause: d.Cause, Call: d.Call, By: d.By, Then: runParts(d.Then), Partial: runParts(d.Partial)}
 }
 
 type compacted struct {

@@ -100,7 +100,8 @@ const (
 	Queue     Kind = "queue"     // words, delivered when the turn has ended
 	Withdraw  Kind = "withdraw"  // the id of a steering or queued message
 	Interrupt Kind = "interrupt" // stop the turn; the payload says who
-	Decide    Kind = "decide"    // JSON: {"call":…, "answer":…, "text":…, "by":…}
+	Decide    Kind = "decide"    // JSON: a worker.Decision
+	Configure Kind = "configure" // JSON: a worker.Change of the run's configuration
 )
 
 var (

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/proc"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/sandbox"
 )
 
 //go:embed shell.md
@@ -24,7 +25,8 @@ var shellText string
 const shellSchema = `{"type":"object","properties":{` +
 	`"command":{"type":"string","description":"What bash runs"},` +
 	`"timeout_seconds":{"type":"integer","description":"Time limit, at most 600; default 120, none for jobs"},` +
-	`"background":{"type":"boolean","description":"Run it as a job"}},` +
+	`"background":{"type":"boolean","description":"Run it as a job"},` +
+	`"sandbox":{"type":"string","enum":["network","none"],"description":"Ask for the network, or for no sandbox; only after the sandbox refused"}},` +
 	`"required":["command"],"additionalProperties":false}`
 
 const (
@@ -55,6 +57,7 @@ type shellArgs struct {
 	Command    string `json:"command"`
 	Timeout    number `json:"timeout_seconds"`
 	Background bool   `json:"background"`
+	Sandbox    string `json:"sandbox"`
 }
 
 func (shellTool) Spec() Spec {
@@ -74,6 +77,11 @@ func (shellTool) parse(args json.RawMessage) (a shellArgs, limit time.Duration, 
 		return a, 0, fmt.Errorf("command has %s bytes, and at most %s can be run: write a file first and run that",
 			commas(int64(len(a.Command))), commas(maxCommand))
 	}
+	switch run.Confinement(a.Sandbox) {
+	case run.Confined, run.WithNetwork, run.Unconfined:
+	default:
+		return a, 0, fmt.Errorf("sandbox is %q: leave it out, or give %q or %q", clip(a.Sandbox, 40), run.WithNetwork, run.Unconfined)
+	}
 	def := defaultTimeLimit
 	if a.Background {
 		def = 0
@@ -92,6 +100,7 @@ func (t shellTool) Look(env Env, args json.RawMessage) (Intent, error) {
 		Class:   c.Class,
 		Waits:   c.Waits && !a.Background,
 		Command: a.Command,
+		Sandbox: run.Confinement(a.Sandbox),
 		Paths:   commandPaths(env, c),
 		Title:   clip(strings.Join(strings.Fields(a.Command), " "), 120),
 	}
@@ -175,12 +184,16 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {
 		change = run.NoChange
 	}
+	command, visit, err := env.Sandbox.Enter(command, c.Sandbox)
+	if err != nil {
+		return unconfinable(err), nil
+	}
 	var r Result
 	var started bool
 	if a.Background {
-		r, started = runJob(ctx, state, command, limit)
+		r, started = runJob(ctx, state, command, visit, limit)
 	} else {
-		r, started = runHere(ctx, env, command, limit, c.Progress)
+		r, started = runHere(ctx, env, command, visit, limit, c.Progress)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
@@ -197,8 +210,18 @@ func shellProgram() []string {
 	return []string{"sh", "-c"}
 }
 
+// unconfinable says that a command was not started because it could not be
+// confined.
+func unconfinable(err error) Result {
+	if errors.Is(err, sandbox.ErrNone) {
+		return failed(fmt.Errorf("the command was not started: %w; to run it without a sandbox, repeat the call with \"sandbox\": %q, which a person decides", err, run.Unconfined))
+	}
+	return failed(fmt.Errorf("the command was not started: %w", err))
+}
+
 // runHere runs a command to its end, and reports whether it started.
-func runHere(ctx context.Context, env Env, command proc.Command, limit time.Duration, progress func(string)) (r Result, started bool) {
+func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, progress func(string)) (r Result, started bool) {
+	defer visit.Leave()
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
 	if err != nil {
@@ -217,15 +240,17 @@ func runHere(ctx context.Context, env Env, command proc.Command, limit time.Dura
 	}
 	ended := watch(limited, p, &out, progress)
 
-	r = TextResult("")
+	r = TextResult(out.take())
 	notes := state.notices(nil)
-	var last string
+	var last, refusal string
 	switch {
 	case !ended:
 		r.IsError = true
 		last = fmt.Sprintf("[stopped: %v; something of it could not be ended and may still run]", context.Cause(limited))
 	default:
 		status, err := p.Wait()
+		notes = append(notes, bracketed(visit.Leave()...)...)
+		refusal = visit.Refusal(status, r.Content[0].Text)
 		// What a command prints to its folder pipe fits the pipe: nobody waits.
 		folder.SetReadDeadline(time.Now().Add(progressEvery))
 		to, _ := io.ReadAll(io.LimitReader(folder, maxPath+1))
@@ -243,8 +268,19 @@ func runHere(ctx context.Context, env Env, command proc.Command, limit time.Dura
 			last = "[" + exitWords(status.Code) + "]"
 		}
 	}
-	r.Content[0].Text = out.take()
+	notes = append(notes, bracketed(refusal)...)
 	return withNotes(r, append(notes, last)...), true
+}
+
+// bracketed returns sentences as notes, the empty ones left out.
+func bracketed(sentences ...string) []string {
+	var notes []string
+	for _, s := range sentences {
+		if s != "" {
+			notes = append(notes, "["+s+"]")
+		}
+	}
+	return notes
 }
 
 // watch waits for a command to end, showing what it prints. It reports false
@@ -275,16 +311,18 @@ func watch(ctx context.Context, p *proc.Process, out *printed, progress func(str
 }
 
 // runJob starts a command in the background, and reports whether it started.
-func runJob(ctx context.Context, state *shellState, command proc.Command, limit time.Duration) (r Result, started bool) {
+func runJob(ctx context.Context, state *shellState, command proc.Command, visit *sandbox.Visit, limit time.Duration) (r Result, started bool) {
 	// The folder a job ends in is nobody's; /dev/null is told.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
+		visit.Leave()
 		return failed(fmt.Errorf("the job was not started: %w", inWords(err))), false
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}
 	j := &job{}
-	if err := state.launch(j, command, limit); err != nil {
+	if err := state.launch(j, command, visit, limit); err != nil {
+		visit.Leave()
 		return failed(err), false
 	}
 	if ctx.Err() != nil { // who ends all jobs at an interrupt may have looked before this one was there
@@ -303,8 +341,12 @@ func runJob(ctx context.Context, state *shellState, command proc.Command, limit 
 // jobResult tells what a job printed since it was last told, and how it stands.
 func jobResult(state *shellState, j *job) Result {
 	ending := j.ending() // before its text: what it prints last is not missed
+	if !j.running() {
+		state.leave(j)
+	}
 	r := TextResult(j.printed.take())
 	notes := state.notices(j)
+	notes = append(notes, bracketed(state.refusal(j, r.Content[0].Text))...)
 	if !j.running() {
 		state.mu.Lock()
 		j.told = true

@@ -26,9 +26,10 @@ var droppedEnv = []string{"CI", "CDPATH", "OLDPWD", "PWD", "BASH_ENV", "ENV", "P
 var (
 	secretNames   = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
 	secretEndings = []string{
-		"_API_KEY", "_APIKEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PRIVATE_KEY",
-		"_PASSWORD", "_PASSWD", "_PASSPHRASE", "_CREDENTIALS", "_KEY_BASE64",
+		"_APIKEY", "_TOKEN", "_ACCESS_KEY", "_PRIVATE_KEY", "_PAT",
+		"PASSWORD", "_PASSWD", "_PASS", "_PWD", "_PASSPHRASE", "_CREDENTIAL", "_CREDENTIALS", "_KEY_BASE64",
 	}
+	secretParts = []string{"_API_KEY", "SECRET"} // anywhere: OPENAI_API_KEY_2, SECRET_KEY_BASE
 )
 
 // childEnv returns the environment of a command in dir: that of pawl without keys
@@ -56,5 +57,6 @@ func holdsSecret(name string, keep []string) bool {
 		return true
 	}
 	return !slices.Contains(keep, name) && (upper == "TOKEN" || upper == "API_KEY" ||
-		slices.ContainsFunc(secretEndings, func(e string) bool { return strings.HasSuffix(upper, e) }))
+		slices.ContainsFunc(secretEndings, func(e string) bool { return strings.HasSuffix(upper, e) }) ||
+		slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(upper, p) }))
 }

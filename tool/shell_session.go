@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/internal/proc"
+	"pawl/sandbox"
 )
 
 const (
@@ -28,6 +29,10 @@ type shellState struct {
 	jobs   []*job // in the order they were started
 	lastID int
 	closed bool
+	// visits are those of jobs to the sandbox, and remarks what is to be said of
+	// those that ended.
+	visits  map[*job]*sandbox.Visit
+	remarks []string
 }
 
 // folder returns where the next command of the run starts, and what is to be
@@ -78,7 +83,7 @@ func inWorkspace(env Env, dir string) string {
 
 // launch starts a job and gives it its id. The error is for the model. Both
 // happen under the lock, so that [Session.Close] misses no job.
-func (s *shellState) launch(j *job, c proc.Command, limit time.Duration) error {
+func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	running := 0
@@ -99,13 +104,48 @@ func (s *shellState) launch(j *job, c proc.Command, limit time.Duration) error {
 	s.lastID++
 	j.id = fmt.Sprintf("job_%d", s.lastID)
 	s.jobs = append(s.jobs, j)
+	if visit != nil {
+		if s.visits == nil {
+			s.visits = map[*job]*sandbox.Visit{}
+		}
+		s.visits[j] = visit
+		go func() {
+			<-j.process.Done()
+			s.leave(j)
+		}()
+	}
 	for i := 0; len(s.jobs) > maxKnownJobs && i < len(s.jobs); i++ {
 		if !s.jobs[i].running() {
+			delete(s.visits, s.jobs[i])
 			s.jobs = slices.Delete(s.jobs, i, i+1)
 			i--
 		}
 	}
 	return nil
+}
+
+// leave ends the visit of a job that has ended.
+func (s *shellState) leave(j *job) {
+	s.mu.Lock()
+	visit := s.visits[j]
+	s.mu.Unlock()
+	told := bracketed(visit.Leave()...)
+	s.mu.Lock()
+	s.remarks = append(s.remarks, told...)
+	s.mu.Unlock()
+}
+
+// refusal says what the sandbox refused to a job that has ended and printed text;
+// empty if nothing.
+func (s *shellState) refusal(j *job, text string) string {
+	if j.running() {
+		return ""
+	}
+	s.mu.Lock()
+	visit := s.visits[j]
+	s.mu.Unlock()
+	status, _ := j.process.Wait()
+	return visit.Refusal(status, text)
 }
 
 // find returns the job of that id. The error is for the model.
@@ -130,7 +170,8 @@ func (s *shellState) find(id string) (*job, error) {
 func (s *shellState) notices(except *job) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var lines []string
+	lines := s.remarks
+	s.remarks = nil
 	for _, j := range s.jobs {
 		if j == except || j.running() || j.told {
 			continue
@@ -170,6 +211,9 @@ func (s *Session) StopJobs(reason string) {
 	}
 	for _, j := range jobs {
 		j.wait(stopPatience)
+		if !j.running() {
+			s.shell.leave(j)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 
 	"pawl/run"
+	"pawl/sandbox"
 )
 
 // A Tool can be invoked by a call. Implementations are safe for concurrent use.
@@ -66,6 +67,8 @@ type Call struct {
 	Args json.RawMessage // a JSON object that fits the tool's schema
 	// Sandbox is how much of the sandbox was granted, as decided.
 	Sandbox run.Confinement
+	// Granted: a person has allowed this very call.
+	Granted bool
 	// Progress, if not nil, shows people what the tool prints while it runs. It
 	// does not block and may drop.
 	Progress func(string)
@@ -92,6 +95,9 @@ type Env struct {
 	// the edit journal (journal/) and the kept contents (blobs/).
 	StateDir string
 	Run      run.ID
+	// Sandbox is what confines shell commands; nil: nothing does, they have the
+	// person's own authority.
+	Sandbox *sandbox.Policy
 	// Session holds what tools keep between calls of one run in one process:
 	// files read and their hashes, the shell's folder, background jobs.
 	Session *Session

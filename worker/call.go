@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
 )
@@ -32,53 +31,6 @@ func (d *Driver) intent(s run.State, c run.Call) (tool.Intent, error) {
 	}
 	t, _ := tools.Get(c.Tool)
 	return t.Look(d.env, args)
-}
-
-// decide asks the permission rules; nil means that a person has to, and the call
-// waits.
-func (d *Driver) decide(s run.State, c run.CallState) run.Fact {
-	if d.handsIn(s, c.Call) {
-		return run.CallAllowed{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: "default", Reason: "handing in the result is what was asked for"}}
-	}
-	in, err := d.intent(s, c.Call)
-	if err != nil {
-		// It could be looked at when it was asked, and something has changed since.
-		return run.CallRefused{Call: c.ID, Decision: run.Decision{Answer: run.Deny, Source: "look", Reason: err.Error()}, Content: err.Error()}
-	}
-	req := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Paths: in.Paths,
-		Workspace: d.env.Workspace, Dir: d.env.Session.ShellDir()}
-	for _, p := range in.Paths {
-		_, outside, err := tool.Resolve(d.env, p)
-		req.Outside = req.Outside || outside || err != nil
-	}
-	req.Edits = c.Class == run.Writes && len(in.Paths) > 0 && in.Command == ""
-	v := d.w.Permit(permission.Mode(s.Config.Mode), req)
-	switch v.Verdict {
-	case permission.Allow:
-		return run.CallAllowed{Call: c.ID, Decision: v.Answer()}
-	case permission.Ask:
-		switch d.w.OnAsk {
-		case AskWait:
-			return nil
-		case AskFail:
-			d.Interrupt(run.Interrupted{Cause: run.ByPolicy, Call: c.ID})
-			return nil
-		}
-	}
-	return run.CallRefused{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
-}
-
-// refusal is what the model is told of a call that may not run.
-func refusal(in tool.Intent, v permission.Decision) string {
-	what := in.Title
-	if what == "" {
-		what = "This"
-	}
-	text := fmt.Sprintf("Not allowed: %s was not run. %s", what, v.Reason)
-	if v.Verdict == permission.Ask {
-		text += " A person would have to allow it, and nobody is there to ask. Do it another way that is allowed, or finish and say what you would need."
-	}
-	return text
 }
 
 // perform runs a call and lands what came of it.
@@ -125,7 +77,7 @@ func (d *Driver) invoke(ctx context.Context, c run.CallState) (res tool.Result) 
 	if !ok {                       // it was there when the call was asked; another pawl may have resumed the run
 		return tool.ErrorResult("There is no tool called " + c.Tool + " any more.")
 	}
-	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Progress: func(s string) {
+	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Sandbox: c.Decision.Sandbox, Granted: c.Decision.Source == byPerson, Progress: func(s string) {
 		d.show(View{Progress: &Progress{Call: c.ID, Text: s}})
 	}})
 	if err != nil {

@@ -130,6 +130,7 @@ func (d *Driver) gateClosed() bool {
 // is about to start, in one append; then it starts that.
 func (d *Driver) advance(batch []run.Event, took []int64) error {
 	s := d.state
+	d.decided = map[run.CallID]bool{}
 	var ready []run.Event
 	if d.created != nil {
 		ready = append(ready, run.Event{At: d.w.now(), Fact: *d.created})
@@ -138,6 +139,9 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 		next, err := s.Apply(e)
 		if err != nil {
 			return err
+		}
+		if s.Turn.Open && !next.Turn.Open && s.Turn.Interrupt.Cause != "" {
+			d.stopped() // what is said with it may begin a turn in the same append
 		}
 		if !s.Turn.Open && next.Turn.Open {
 			d.reopen()
@@ -239,6 +243,13 @@ func isLate(f run.Fact) bool {
 	return true
 }
 
+// stopped takes an interrupt as done: its turn is over.
+func (d *Driver) stopped() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending = nil
+}
+
 // reopen opens the gate for a new turn. An interrupt that is pending stays so: it
 // was meant for what is about to begin.
 func (d *Driver) reopen() {
@@ -305,6 +316,9 @@ func (d *Driver) follows(s run.State) (run.Fact, run.Command, error) {
 				continue
 			}
 			if !closed && c.Call.Status == run.CallMay {
+				if f := d.reconsider(s, c.Call); f != nil {
+					return f, nil, nil
+				}
 				return run.CallStarted{Call: c.Call.ID, Attempt: c.Attempt}, c, nil
 			}
 		case run.Request:
@@ -355,11 +369,9 @@ func (d *Driver) launch(starts []run.Command) {
 			d.stuck.Stop()
 			d.stuck = nil
 		}
-		d.mu.Lock()
-		if d.pending != nil && d.state.Turn.End.End != "" {
-			d.pending = nil // the turn is over: it was this one's
+		if d.state.Turn.End.End != "" {
+			d.stopped() // it was this turn's, also when it came too late for it
 		}
-		d.mu.Unlock()
 	}
 }
 

@@ -4,16 +4,17 @@ import (
 	"context"
 	"encoding/json"
 
+	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 )
 
-// Decision is the payload of an inbox row of kind decide.
-type Decision struct {
-	Call   run.CallID `json:"call"`
-	Answer run.Answer `json:"answer"`
-	Text   string     `json:"text,omitempty"`
-	By     string     `json:"by,omitempty"`
+// A Change is the payload of an inbox row of kind configure; what is empty stays.
+type Change struct {
+	Mode  string `json:"mode,omitempty"`
+	Model string `json:"model,omitempty"`
+	// Window is how many tokens fit Model's context; 0: nobody knows.
+	Window int64 `json:"window,omitempty"`
 }
 
 // inbox reads what others want of the run, as events, with the rows to be taken
@@ -31,19 +32,20 @@ func (d *Driver) inbox() ([]run.Event, []int64) {
 	var events []run.Event
 	var took []int64
 	open := d.state.Turn.Open
+	given := map[run.CallID]bool{} // the first answer wins, also among those that come together
 	for _, row := range rows {
 		words := row.Kind == store.Prompt || row.Kind == store.Steer || row.Kind == store.Queue
 		if words && !d.state.Turn.Open && open {
 			break // the words before them open the turn: what they mean is told once it is open
 		}
 		took = append(took, row.ID)
-		switch f := d.wants(row).(type) {
-		case nil:
-		case run.Interrupted:
-			if open { // at rest there is nothing to stop
-				d.Interrupt(f)
+		for _, f := range d.wants(row, given) {
+			if f, ok := f.(run.Interrupted); ok {
+				if open { // at rest there is nothing to stop
+					d.Interrupt(f)
+				}
+				continue
 			}
-		default:
 			events = append(events, run.Event{At: d.w.now(), Fact: f})
 			open = open || words
 		}
@@ -51,58 +53,46 @@ func (d *Driver) inbox() ([]run.Event, []int64) {
 	return events, took
 }
 
-// wants returns the fact that an inbox row asks for; nil if there is none.
-func (d *Driver) wants(row store.Row) run.Fact {
+// wants returns the facts that an inbox row asks for.
+func (d *Driver) wants(row store.Row, given map[run.CallID]bool) []run.Fact {
 	words := []run.Part{run.Text(row.Payload)}
 	switch row.Kind {
-	case store.Prompt:
-		if !d.state.Turn.Open {
-			return Words(d.state, row.Payload)
+	case store.Prompt, store.Steer, store.Queue:
+		switch {
+		case !d.state.Turn.Open:
+			return []run.Fact{Words(d.state, row.Payload)}
+		case row.Kind == store.Steer:
+			return []run.Fact{run.Steered{ID: row.Key, Parts: words}}
 		}
-		return run.Queued{ID: row.Key, Parts: words}
-	case store.Steer:
-		if !d.state.Turn.Open {
-			return Words(d.state, row.Payload)
-		}
-		return run.Steered{ID: row.Key, Parts: words}
-	case store.Queue:
-		if !d.state.Turn.Open {
-			return Words(d.state, row.Payload)
-		}
-		return run.Queued{ID: row.Key, Parts: words}
+		return []run.Fact{run.Queued{ID: row.Key, Parts: words}}
 	case store.Interrupt:
-		return run.Interrupted{Cause: run.ByPerson, By: row.Payload}
+		return []run.Fact{run.Interrupted{Cause: run.ByPerson, By: row.Payload}}
 	case store.Withdraw:
-		return run.Withdrawn{ID: row.Payload}
+		return []run.Fact{run.Withdrawn{ID: row.Payload}}
 	case store.Decide:
 		var a Decision
-		if json.Unmarshal([]byte(row.Payload), &a) == nil {
-			return d.decided(a)
+		if json.Unmarshal([]byte(row.Payload), &a) == nil && !given[a.Call] {
+			facts := d.personDecided(a)
+			given[a.Call] = facts != nil
+			return facts
+		}
+	case store.Configure:
+		var c Change
+		if json.Unmarshal([]byte(row.Payload), &c) == nil && (c.Mode == "" || permission.CheckMode(permission.Mode(c.Mode), permission.ForUser) == nil) {
+			return []run.Fact{run.Configured{Config: c.apply(d.state.Config)}}
 		}
 	}
 	return nil
 }
 
-// decided returns the fact of a person's decision; nil for a call that waits for
-// none: the first answer wins.
-func (d *Driver) decided(a Decision) run.Fact {
-	if !waits(d.state, a.Call) {
-		return nil
+func (c Change) apply(to run.Config) run.Config {
+	if c.Mode != "" {
+		to.Mode = c.Mode
 	}
-	decision := run.Decision{Answer: a.Answer, Source: "person", By: a.By}
-	switch a.Answer {
-	case run.Allow, run.Always:
-		return run.CallAllowed{Call: a.Call, Decision: decision}
-	case run.Never, run.Deny:
-		text := "The user does not allow this, now or later. Do it another way, or finish and say what you would need."
-		if a.Text != "" {
-			text += " They say: " + a.Text
-		}
-		return run.CallRefused{Call: a.Call, Decision: decision, Content: text}
-	case run.Wait:
-		return run.Interrupted{Cause: run.ByWait, Call: a.Call, By: a.By}
+	if c.Model != "" {
+		to.Model, to.Window = c.Model, c.Window
 	}
-	return nil
+	return to
 }
 
 // Words returns the fact that something said to a run at rest becomes: the answer

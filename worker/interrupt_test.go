@@ -175,12 +175,12 @@ func TestACallThatCannotStartAnyMoreIsNotUnknown(t *testing.T) {
 		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"ok a"}},{"tool":"read","args":{"do":"ok b"}}]}`)
 		asks := 0
 		r.w.OnAsk = AskFail
-		r.w.Permit = func(permission.Mode, permission.Request) permission.Decision {
+		r.w.Judge = judge(func(permission.Request) permission.Decision {
 			if asks++; asks == 2 {
 				return permission.Decision{Verdict: permission.Ask}
 			}
 			return permission.Decision{Verdict: permission.Allow}
-		}
+		})
 		d := r.create()
 		defer d.Close()
 		s, err := d.Run(t.Context(), prompt("go"))
@@ -203,12 +203,12 @@ func TestWaitFromElsewhereIsAnInterruptLikeAnyOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"wait"}},{"tool":"edit","args":{"do":"ok b"}}]}`)
 		r.w.OnAsk = AskWait
-		r.w.Permit = func(_ permission.Mode, q permission.Request) permission.Decision {
+		r.w.Judge = judge(func(q permission.Request) permission.Decision {
 			if q.Tool == "edit" {
 				return permission.Decision{Verdict: permission.Ask}
 			}
 			return permission.Decision{Verdict: permission.Allow}
-		}
+		})
 		d := r.create()
 		defer d.Close()
 		go func() {
@@ -268,9 +268,9 @@ func TestADecisionAfterAMonthIsNotTooLate(t *testing.T) {
 {"calls":[{"tool":"edit","args":{"do":"ok x"}}]}
 {"text":"Done."}`)
 		r.w.OnAsk = AskWait
-		r.w.Permit = func(permission.Mode, permission.Request) permission.Decision {
+		r.w.Judge = judge(func(permission.Request) permission.Decision {
 			return permission.Decision{Verdict: permission.Ask}
-		}
+		})
 		d := r.create()
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"pawl/llm"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/store"
 	"pawl/tool"
 )
@@ -33,9 +34,8 @@ type Worker struct {
 	// Provider returns the provider for a model of the form provider/name, and
 	// the name that this provider knows it by.
 	Provider func(model string) (llm.Provider, string, error)
-	// Permit decides whether a call may run, in the permission mode of the run.
-	Permit func(mode permission.Mode, r permission.Request) permission.Decision
-	OnAsk  OnAsk
+	Judge    Judge
+	OnAsk    OnAsk
 	// Structured reports whether a model's provider can be asked for an answer that
 	// fits a JSON Schema; nil: none can.
 	Structured func(model string) bool
@@ -43,6 +43,12 @@ type Worker struct {
 	Price func(model string, u run.Usage) run.Usage
 	// StateDir is the folder of the workspace in the user's state folder.
 	StateDir string
+	// Own are pawl's own folders and files, where no call writes: absolute, with
+	// links resolved.
+	Own []string
+	// Sandbox is what confines the commands of runs; nil: nothing does, and they have
+	// the person's own authority.
+	Sandbox *sandbox.Policy
 	// SocketDir is where the owner's socket is made (see [store.RuntimeDir]);
 	// empty: none.
 	SocketDir string
@@ -50,6 +56,16 @@ type Worker struct {
 	Now func() time.Time
 	// Log is for diagnostics, never file contents or keys; nil: none.
 	Log *slog.Logger
+}
+
+// A Judge says what may run. It is safe for concurrent use.
+type Judge interface {
+	// Decide decides whether a call of a run may run.
+	Decide(id run.ID, m permission.Mode, r permission.Request) permission.Decision
+	// Propose returns the rules that a person means by allowing a call for always.
+	Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal
+	// Keep stores rules that a person has made; from when it returns they count.
+	Keep(id run.ID, rules permission.Rules) error
 }
 
 // OnAsk says what becomes of a call that a person would have to decide on.
@@ -76,6 +92,7 @@ type Driver struct {
 	created *run.Created // not on disk yet: it goes with the first turn
 	since   time.Time    // Run took the turn up
 	flights map[string]*flight
+	decided map[run.CallID]bool // by rule, in the append that is being made
 	landed  chan landing
 	speaks  *speech // with the model that the run has now
 	// The tools of the run where it has to hand in a result; see equip.
@@ -129,7 +146,7 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(View)) (*Driver,
 		w: w, id: id, watch: watch,
 		flights: map[string]*flight{}, landed: make(chan landing, 64),
 		wake: make(chan struct{}, 1),
-		env:  tool.Env{StateDir: w.StateDir, Run: id, Session: &tool.Session{}},
+		env:  tool.Env{StateDir: w.StateDir, Run: id, Session: &tool.Session{}, Sandbox: w.Sandbox},
 	}
 	d.turn, d.cancel = context.WithCancelCause(context.Background())
 	socket := ""

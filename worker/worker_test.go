@@ -32,6 +32,7 @@ type fake struct {
 	mu    sync.Mutex
 	ran   []string
 	begun chan string
+	runs  func() // what it does to the world
 }
 
 func newFake(name string, c run.Class) *fake {
@@ -39,11 +40,19 @@ func newFake(name string, c run.Class) *fake {
 }
 
 func (f *fake) Spec() tool.Spec {
-	return tool.Spec{Name: f.name, Description: f.name, Schema: json.RawMessage(`{"type":"object","properties":{"do":{"type":"string"}},"required":["do"],"additionalProperties":false}`)}
+	return tool.Spec{Name: f.name, Description: f.name, Schema: json.RawMessage(`{"type":"object","properties":{"do":{"type":"string"},"path":{"type":"string"}},"required":["do"],"additionalProperties":false}`)}
 }
 
-func (f *fake) Look(tool.Env, json.RawMessage) (tool.Intent, error) {
-	return tool.Intent{Class: f.class, Ask: f.name == "ask", Title: f.name}, nil
+func (f *fake) Look(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
+	var a struct{ Path string }
+	if err := json.Unmarshal(args, &a); err != nil {
+		return tool.Intent{}, err
+	}
+	in := tool.Intent{Class: f.class, Ask: f.name == "ask", Title: f.name}
+	if a.Path != "" {
+		in.Paths = []string{a.Path}
+	}
+	return in, nil
 }
 
 func (f *fake) Run(ctx context.Context, _ tool.Env, c tool.Call) (tool.Result, error) {
@@ -55,6 +64,9 @@ func (f *fake) Run(ctx context.Context, _ tool.Env, c tool.Call) (tool.Result, e
 	f.ran = append(f.ran, args.Do)
 	f.mu.Unlock()
 	f.begun <- args.Do
+	if f.runs != nil {
+		f.runs()
+	}
 	verb, rest, _ := strings.Cut(args.Do, " ")
 	switch verb {
 	case "fail":
@@ -96,6 +108,19 @@ type rig struct {
 	views []View
 }
 
+// A judge decides by a function, and keeps nothing.
+type judge func(permission.Request) permission.Decision
+
+func (j judge) Decide(_ run.ID, _ permission.Mode, r permission.Request) permission.Decision {
+	return j(r)
+}
+
+func (j judge) Propose(run.ID, permission.Mode, permission.Request) permission.Proposal {
+	return permission.Proposal{}
+}
+
+func (j judge) Keep(run.ID, permission.Rules) error { return nil }
+
 func newRig(t *testing.T, replies string) *rig {
 	t.Helper()
 	s, err := script.Parse(strings.NewReader(replies))
@@ -107,9 +132,9 @@ func newRig(t *testing.T, replies string) *rig {
 	r.w = &Worker{
 		Store: r.mem, Tools: tool.NewRegistry(r.read, r.edit, newFake("ask", run.Reattaches)),
 		Provider: func(string) (llm.Provider, string, error) { return p, "m", nil },
-		Permit: func(permission.Mode, permission.Request) permission.Decision {
+		Judge: judge(func(permission.Request) permission.Decision {
 			return permission.Decision{Verdict: permission.Allow}
-		},
+		}),
 		OnAsk: AskDeny,
 	}
 	return r
@@ -400,9 +425,9 @@ func TestAnAskIsARefusalWithNobodyThere(t *testing.T) {
 {"calls":[{"tool":"edit","args":{"do":"ok x"}}]}
 {"text":"I see."}`)
 				r.w.OnAsk = c.on
-				r.w.Permit = func(permission.Mode, permission.Request) permission.Decision {
+				r.w.Judge = judge(func(permission.Request) permission.Decision {
 					return permission.Decision{Verdict: permission.Ask, Reason: "No rule covers it."}
-				}
+				})
 				d := r.create()
 				defer d.Close()
 				s, err := d.Run(t.Context(), prompt("go"))

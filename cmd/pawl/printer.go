@@ -194,6 +194,8 @@ func (p *printer) progress(e run.Event) []string {
 		return []string{p.settled(f.Call, run.Refused, true, f.Decision.Reason)}
 	case run.CallLost:
 		return []string{p.title(f.Call) + " · was under way when the process ended; runs again"}
+	case run.DecisionVoided:
+		return []string{p.title(f.Call) + " · is asked again: " + oneLine(f.Reason, maxTitle)}
 	case run.RequestFailed:
 		if !f.RetryAt.IsZero() {
 			return []string{fmt.Sprintf("  %s; again in %s", oneLine(f.Reason, maxTitle), max(0, f.RetryAt.Sub(e.At)).Round(100*time.Millisecond))}

@@ -74,6 +74,8 @@ func (t *transcript) event(e run.Event) {
 	case run.CallRefused:
 		t.decided[f.Call] = f.Decision
 		t.call(f.Call, run.Refused, f.Content)
+	case run.DecisionVoided:
+		t.say("· %s has to be decided on again: %s", f.Call, oneLine(f.Reason, maxTitle))
 	case run.CallSettled:
 		t.call(f.Call, f.Outcome, run.PlainText(f.Content))
 	case run.CallNoted:

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"pawl/permission"
+	"pawl/run"
 	"pawl/tool"
 )
 
@@ -13,10 +15,24 @@ func registry() *tool.Registry {
 	return tool.NewRegistry(append(tool.Builtin(), tool.Shell(), tool.ShellOutput(), tool.ShellStop())...)
 }
 
-// permitter returns the function that decides whether a call may run. Rules of all
-// places of the configuration count together, so a deny rule of one is not undone
-// by another.
-func permitter(tools []string, allow, deny []sourced) (func(permission.Mode, permission.Request) permission.Decision, error) {
+// A judge decides by the rules of flags and settings.
+type judge struct{ rules permission.Rules }
+
+func (j judge) Decide(_ run.ID, m permission.Mode, r permission.Request) permission.Decision {
+	return j.rules.Decide(r, m)
+}
+
+func (j judge) Propose(_ run.ID, m permission.Mode, r permission.Request) permission.Proposal {
+	return j.rules.Propose(r, m, nil)
+}
+
+func (j judge) Keep(run.ID, permission.Rules) error {
+	return errors.New("rules are not stored here")
+}
+
+// givenRules returns the rules of flags and settings. Those of all places count
+// together, so a deny rule of one is not undone by another.
+func givenRules(tools []string, allow, deny []sourced) (permission.Rules, error) {
 	var rules permission.Rules
 	add := func(effect permission.Verdict, texts []sourced) error {
 		for _, t := range texts {
@@ -35,8 +51,5 @@ func permitter(tools []string, allow, deny []sourced) (func(permission.Mode, per
 	if err := add(permission.Allow, allow); err != nil {
 		return nil, err
 	}
-	if err := add(permission.Deny, deny); err != nil {
-		return nil, err
-	}
-	return func(m permission.Mode, r permission.Request) permission.Decision { return rules.Decide(r, m) }, nil
+	return rules, add(permission.Deny, deny)
 }

@@ -94,7 +94,7 @@ func (a *app) open() (place, error) {
 // worker returns a worker for the place.
 func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 	tools := registry()
-	permit, err := permitter(tools.Names(), s.values["allow"], s.values["deny"])
+	rules, err := givenRules(tools.Names(), s.values["allow"], s.values["deny"])
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,17 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 	if err != nil {
 		log.Warn("no folder for sockets", "error", err)
 	}
+	confinement, err := a.sandbox(p, sockets)
+	if err != nil {
+		return nil, err
+	}
 	return &worker.Worker{
 		Store:     p.store,
 		Tools:     tools,
 		Provider:  a.providers(p.workspace),
-		Permit:    permit,
+		Judge:     judge{rules},
+		Sandbox:   confinement,
+		Own:       a.own(p),
 		OnAsk:     worker.OnAsk(s.get("on_ask")),
 		Price:     priced,
 		StateDir:  p.state,

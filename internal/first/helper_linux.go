@@ -1,16 +1,13 @@
 package first
 
 import (
+	"runtime"
 	"syscall"
-	"unsafe"
 )
 
-// The descriptors of the helper: the usual three, the control pipe, then those
-// for the command.
-const (
-	controlFD = 3
-	extraFD   = 4
-)
+// controlFD is the helper's end of the socket to its owner; before it come the
+// usual three.
+const controlFD = 3
 
 // Linux numbers that package syscall lacks; prctl(2), linux/prctl.h, read
 // 2026-11-20.
@@ -18,7 +15,6 @@ const (
 	prSetChildSubreaper  = 36
 	prCapAmbient         = 47
 	prCapAmbientClearAll = 4
-	pollIn               = 1
 )
 
 // The exit codes of a shell for a program that could not be started.
@@ -33,10 +29,10 @@ func init() {
 		return
 	}
 	args := split(readFile("/proc/self/cmdline", 0))
-	if len(args) < 3 {
+	if len(args) != 3 {
 		exit(2)
 	}
-	help(args[2], args[3:])
+	help(args[2])
 }
 
 // isHelper reports whether a command line, its arguments each ended by a zero
@@ -52,52 +48,32 @@ func isHelper(cmdline []byte) bool {
 }
 
 // help is the helper's whole life. It does not return.
-func help(mode string, args []string) {
-	inNamespace := mode != Sweep
-	order := Order{}
-	if inNamespace {
+func help(mode string) {
+	inNamespace := mode == Namespace
+	switch {
+	case mode == Probe:
+		probe()
+	case inNamespace:
 		if err := ownProc(); err != 0 {
-			if mode == Probe {
-				exit(1)
-			}
 			fail("cannot give the command a /proc of its own", err)
 		}
-		if mode == Probe {
-			exit(0)
-		}
-	} else {
+	default:
 		prctl(prSetChildSubreaper, 1)
 	}
-	// What an unprivileged user was given to mount /proc is not the command's.
-	prctl(prCapAmbient, prCapAmbientClearAll)
-
+	outliveNobody(inNamespace)
 	syscall.CloseOnExec(controlFD)
-	if mode == Ready {
-		order = receive()
-	} else {
-		order.Env, order.Argv = syscall.Environ(), args[1:]
-		for i := range count(args[0]) {
-			order.files = append(order.files, extraFD+i)
-		}
-		if ownerGone() {
-			exit(codeKilled)
+	o := receive()
+	if o.Confine != nil {
+		offerToEnd()
+		if inNamespace {
+			enclose(o.Confine)
 		}
 	}
-	files := []uintptr{0, 1, 2}
-	for _, fd := range order.files {
-		files = append(files, uintptr(fd))
-	}
-	pid, err := syscall.ForkExec(order.Argv[0], order.Argv, &syscall.ProcAttr{
-		Dir:   order.Dir,
-		Env:   order.Env,
-		Files: files,
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
-	})
-	if err != nil {
-		fail("cannot start "+order.Argv[0], errnoOf(err))
-	}
+	// Nobody below looks into the helper or traces it, not even the same user.
+	prctl(prSetDumpable, 0)
+	pid := launch(o, inNamespace)
 	// The command's writers alone keep its pipes open.
-	for _, fd := range order.files {
+	for _, fd := range o.files {
 		syscall.Close(fd)
 	}
 	syscall.Close(1)
@@ -117,11 +93,89 @@ func help(mode string, args []string) {
 		if !inNamespace {
 			sweep()
 		}
+		if o.Confine != nil && o.Confine.Network == OwnNetwork && triedNetwork() {
+			syscall.Write(controlFD, []byte{NoRoute})
+		}
 		if status.Signaled() {
 			exit(128 + int(status.Signal()))
 		}
 		exit(status.ExitStatus()) // in a namespace the kernel kills what is left
 	}
+}
+
+// outliveNobody is against commands that stop their helper (a signal where there is
+// no namespace, root's tracing where there is), which then would not see its owner
+// die: the kernel kills the namespace in its place, or wakes the helper for its
+// sweep.
+func outliveNobody(inNamespace bool) {
+	signal := syscall.SIGCONT
+	if inNamespace {
+		signal = syscall.SIGKILL
+	}
+	prctl(syscall.PR_SET_PDEATHSIG, uintptr(signal))
+}
+
+// enclose gives a command its own file tree, network and number of processes. It
+// ends the helper when that cannot be done: a command that asks for a sandbox
+// never runs without.
+func enclose(c *Confinement) {
+	limitProcesses()
+	if c.Network == OwnNetwork {
+		if err := loopbackUp(); err != 0 {
+			fail("cannot give the command a network of its own", err)
+		}
+	}
+	if len(c.Mounts) > 0 {
+		if what, err := build(c.Mounts); err != 0 {
+			fail("cannot give the command its own file tree: "+what, err)
+		}
+	}
+}
+
+// launch starts the command and returns its process id. It ends the helper when
+// that fails.
+//
+// What confines a process is given up by none of its children, and each thread is
+// confined by itself. So the command is started from a thread that confines
+// itself and then ends; the helper's other threads remain free to end what the
+// command started, wherever it hides.
+func launch(o Order, inNamespace bool) (pid int) {
+	var errno syscall.Errno
+	done := make(chan string)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		if o.Confine != nil {
+			if what, err := confine(o.Confine, inNamespace); err != 0 {
+				errno = err
+				done <- "cannot confine the command: " + what
+				return
+			}
+		} else {
+			// What an unprivileged user was given to mount /proc is not the command's.
+			prctl(prCapAmbient, prCapAmbientClearAll)
+		}
+		files := []uintptr{0, 1, 2}
+		for _, fd := range o.files {
+			files = append(files, uintptr(fd))
+		}
+		child, err := syscall.ForkExec(o.Argv[0], o.Argv, &syscall.ProcAttr{
+			Dir:   o.Dir,
+			Env:   o.Env,
+			Files: files,
+			Sys:   &syscall.SysProcAttr{Setpgid: true},
+		})
+		if err != nil {
+			errno = errnoOf(err)
+			done <- "cannot start " + o.Argv[0] + " in " + o.Dir
+			return
+		}
+		pid = child
+		done <- ""
+	}()
+	if what := <-done; what != "" {
+		fail(what, errno)
+	}
+	return pid
 }
 
 // ownProc mounts a /proc that shows the helper's own pid namespace. With the old
@@ -134,7 +188,7 @@ func ownProc() syscall.Errno {
 	return errnoOf(syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NOEXEC|syscall.MS_NODEV, ""))
 }
 
-// obey does what the control pipe says. It does not return.
+// obey does what the control socket says. It does not return.
 func obey(inNamespace bool) {
 	var b [1]byte
 	for {
@@ -155,24 +209,17 @@ func obey(inNamespace bool) {
 	}
 }
 
-// ownerGone reports whether the control pipe has ended already.
-func ownerGone() bool {
-	p := struct {
-		fd      int32
-		events  int16
-		revents int16
-	}{fd: controlFD, events: pollIn}
-	var now syscall.Timespec
-	n, _, _ := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-	return n == 1 && p.revents&pollIn == 0
+func prctl(option, arg uintptr) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, option, arg, 0, 0, 0, 0)
+	return errno
 }
 
-func prctl(option, arg uintptr) {
-	syscall.RawSyscall6(syscall.SYS_PRCTL, option, arg, 0, 0, 0, 0)
-}
-
+// errnoOf returns the number of a system call's error; 0 is none.
 func errnoOf(err error) syscall.Errno {
-	errno, _ := err.(syscall.Errno)
+	errno, ok := err.(syscall.Errno)
+	if err != nil && !ok {
+		return syscall.EINVAL
+	}
 	return errno
 }
 
@@ -221,13 +268,48 @@ func readFile(path string, limit int) []byte {
 	}
 }
 
-// split cuts a command line into its arguments.
-func split(cmdline []byte) []string {
+// writeFile writes to a file that is there.
+func writeFile(path, text string) syscall.Errno {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer syscall.Close(fd)
+	_, err = syscall.Write(fd, []byte(text))
+	return errnoOf(err)
+}
+
+// pieces cuts a text at each of the separators; empty pieces are left out.
+func pieces(s, separators string) []string {
+	var all []string
+	from := 0
+	for i := 0; i <= len(s); i++ {
+		if i == len(s) || has(separators, s[i]) {
+			if i > from {
+				all = append(all, s[from:i])
+			}
+			from = i + 1
+		}
+	}
+	return all
+}
+
+func has(set string, b byte) bool {
+	for i := range len(set) {
+		if set[i] == b {
+			return true
+		}
+	}
+	return false
+}
+
+// split cuts a text into the strings that end at its zero bytes.
+func split(text []byte) []string {
 	var args []string
 	from := 0
-	for i, b := range cmdline {
+	for i, b := range text {
 		if b == 0 {
-			args = append(args, string(cmdline[from:i]))
+			args = append(args, string(text[from:i]))
 			from = i + 1
 		}
 	}

@@ -2,15 +2,16 @@ package first
 
 import "syscall"
 
-// An Order tells a helper that was started ahead which command to run. It goes
-// over a stream socket: the length of what follows in four bytes, least first,
-// with the descriptors beside it (the command's output, then its extra files);
-// then the strings, each ended by a zero byte: the folder, the number of
-// variables in decimal, the variables, the arguments.
+// An Order tells a helper which command to run. It goes over a stream socket: the
+// length of what follows in four bytes, least first, with the descriptors beside
+// it (the command's output, then its extra files); then strings, each ended by a
+// zero byte: the folder, the environment, the arguments, and the confinement;
+// lists have their length, in decimal, before them.
 type Order struct {
-	Dir  string
-	Env  []string
-	Argv []string // the path of the program, then its arguments
+	Dir     string
+	Env     []string
+	Argv    []string // the path of the program, then its arguments
+	Confine *Confinement
 
 	files []int
 }
@@ -26,15 +27,65 @@ const maxFiles = 16
 func (o Order) Strings() []byte {
 	var b []byte
 	add := func(s string) { b = append(append(b, s...), 0) }
+	list := func(l []string) {
+		add(decimal(len(l)))
+		for _, s := range l {
+			add(s)
+		}
+	}
 	add(o.Dir)
-	add(decimal(len(o.Env)))
-	for _, s := range o.Env {
-		add(s)
+	list(o.Env)
+	list(o.Argv)
+	c := o.Confine
+	if c == nil {
+		add("free")
+		return b
 	}
-	for _, s := range o.Argv {
-		add(s)
+	add("confined")
+	add(c.Network)
+	var mounts []string
+	for _, m := range c.Mounts {
+		mounts = append(mounts, m.Kind, m.Source, m.Target)
 	}
+	list(mounts)
+	list(c.Read)
+	list(c.Write)
 	return b
+}
+
+// parseOrder is the inverse of Strings. It reports false for what is none.
+func parseOrder(b []byte) (Order, bool) {
+	s := split(b)
+	ok := true
+	next := func() string {
+		if len(s) == 0 {
+			ok = false
+			return ""
+		}
+		first := s[0]
+		s = s[1:]
+		return first
+	}
+	list := func() []string {
+		n, isNumber := number(next())
+		if !isNumber || n < 0 || n > len(s) {
+			ok = false
+			return nil
+		}
+		l := s[:n:n]
+		s = s[n:]
+		return l
+	}
+	o := Order{Dir: next(), Env: list(), Argv: list()}
+	if next() == "confined" {
+		c := &Confinement{Network: next()}
+		for m := list(); len(m) >= 3; m = m[3:] {
+			c.Mounts = append(c.Mounts, Mount{m[0], m[1], m[2]})
+		}
+		c.Read, c.Write = list(), list()
+		o.Confine = c
+	}
+	return o, ok && len(o.Argv) > 0
 }
 
 // receive waits for the order, and makes its first descriptor the output. It ends
@@ -80,20 +131,24 @@ func receive() Order {
 		}
 		got += n
 	}
-	s := split(b)
-	if len(s) < 3 || len(s) < 3+count(s[1]) {
+	o, ok := parseOrder(b)
+	if !ok {
 		exit(codeKilled)
 	}
-	vars := count(s[1])
-	return Order{Dir: s[0], Env: s[2 : 2+vars], Argv: s[2+vars:], files: files[1:]}
+	o.files = files[1:]
+	return o
 }
 
-func count(s string) int {
+// number reads a decimal number.
+func number(s string) (int, bool) {
 	n := 0
-	for _, d := range s {
-		n = n*10 + int(d-'0')
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return 0, false
+		}
+		n = n*10 + int(r-'0')
 	}
-	return n
+	return n, s != ""
 }
 
 func decimal(n int) string {

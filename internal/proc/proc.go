@@ -7,9 +7,12 @@
 // executable, started again, which acts before the program initializes (package
 // pawl/internal/first). Where it may, it is the first process of a pid namespace,
 // and the kernel ends the namespace with it. Elsewhere it adopts its orphaned
-// descendants and kills them by looking for them. It holds the reading end of a
-// pipe whose other end only the owner has: the end of that pipe is the owner's
+// descendants and kills them by looking for them. It holds one end of a
+// socket whose other end only the owner has: the end of that is the owner's
 // death. After the first command a helper for the next one is started ahead.
+//
+// The helper also puts the command into a sandbox ([Command.Confine]); what that
+// is made of, on this machine, is said by [Probe].
 //
 //	owner ──control──▶ helper ──▶ command ──▶ …
 //	  ◀───────────── output ──────────┴─────────┘
@@ -29,6 +32,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"pawl/internal/first"
 )
 
 // DefaultGrace is how long a command that is stopped has between TERM and KILL.
@@ -53,8 +58,13 @@ type Command struct {
 	Output io.Writer
 	// Grace is the time between TERM and KILL; 0 means DefaultGrace.
 	Grace time.Duration
-
-	isolation string // for tests: force this one
+	// Confine is the sandbox it runs in; nil: none. A sandbox that cannot be had
+	// whole is an error, or the command exits with 126 and says so: it never runs
+	// with less. Its paths must not have zero bytes in them.
+	Confine *first.Confinement
+	// Isolation is how it is to be held together; empty: the best there is. One
+	// that cannot be had is an error.
+	Isolation string
 }
 
 // The isolations, best first.
@@ -69,6 +79,10 @@ const (
 type Status struct {
 	Code    int    // its exit code; 128+n when signal n ended it
 	Stopped string // why it was stopped, in the words given to [Process.Stop]; empty if it ended by itself
+	// NoRoute says that something of it tried to reach a network that its sandbox
+	// does not have. It is a fact, counted by the kernel, where there are network
+	// namespaces, and never set elsewhere.
+	NoRoute bool
 }
 
 // A Process is a command that was started. Its methods may be called from
@@ -77,9 +91,9 @@ type Process struct {
 	cmd       *exec.Cmd
 	output    *os.File   // the reading end of what the command prints to
 	copied    chan error // says that output has ended and been passed on
-	control   *os.File   // the helper's control pipe; nil where there is no helper
+	control   *os.File   // the helper's control socket; nil where there is no helper
 	isolation string
-	mark      string // in the environment of the command, for the sweep
+	platform  platform
 	grace     time.Duration
 
 	mu      sync.Mutex // guards stopped, and signals against a process id that is used again
@@ -138,9 +152,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		defer unhook()
 		p.wait()
 		close(p.done)
-		if p.isolation == Namespace {
-			prepare() // for the next one, now that this one needs the processor no more
-		}
+		prepare(p.platform.kind) // for the next one, now that this one needs the processor no more
 	}()
 	return p, nil
 }
@@ -194,10 +206,7 @@ func (p *Process) wait() {
 	p.over = true
 	p.status = Status{Code: exitCode(p.cmd.ProcessState), Stopped: p.stopped}
 	p.mu.Unlock()
-	if p.control != nil {
-		p.control.Close()
-	}
-	p.clean()
+	p.after()
 
 	// With everything dead the pipe ends at once. If something was able to
 	// escape, what was printed until now is what counts.

@@ -1,14 +1,15 @@
 package proc
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -19,102 +20,65 @@ import (
 // its value is unique for each command.
 const markName = "PAWL_PROC"
 
-// capSysAdmin lets an unprivileged user's helper mount its own /proc in its own
-// user namespace; linux/capability.h, read 2026-11-20.
-const capSysAdmin = 21
+// platform is what a [Process] is on Linux.
+type platform struct {
+	kind kind
+	mark string // in the environment of the command, for the sweep
+}
 
-// probed finds out once whether namespaces are to be had here: containers and
-// hardened kernels forbid them, or allow them without a fresh /proc.
-var probed = sync.OnceValue(func() string {
-	cmd := helper(first.Probe)
-	cmd.SysProcAttr = namespaces()
-	if cmd.Run() == nil {
-		return Namespace
-	}
-	return Sweeping
-})
-
-// Isolation returns how commands are held together on this machine.
-func Isolation() string { return probed() }
-
-// start starts the helper, which starts the command.
+// start gives the command to a helper.
 func start(path string, c Command, print *os.File) (*Process, error) {
-	isolation := c.isolation
-	if isolation == "" {
-		isolation = probed()
-	}
-	if isolation == Namespace {
-		if p := startReady(path, c, print); p != nil {
-			return p, nil
+	dir := c.Dir
+	if dir == "" {
+		// A helper's own folder is the owner's of some time ago.
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return nil, err
 		}
 	}
-	p, err := startHelper(isolation, path, c, print)
-	if err != nil && isolation == Namespace && c.isolation == "" {
-		// They were to be had a moment ago: a limit on their number, most likely
-		// (user.max_pid_namespaces).
-		if q, err := startHelper(Sweeping, path, c, print); err == nil {
-			return q, nil
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
+	k := kind{isolation: cmp.Or(c.Isolation, probed().Isolation)}
+	o := first.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Confine: c.Confine}
+	if c.Confine != nil {
+		k.confined = true
+		if k.isolation == Namespace && c.Confine.Network == first.ClosedNetwork && probed().Network {
+			own := *c.Confine
+			own.Network = first.OwnNetwork
+			o.Confine, k.network = &own, true
 		}
 	}
-	return p, err
-}
+	var mark string
+	if k.isolation == Sweeping {
+		mark = markName + "=" + rand.Text()
+		o.Env = append(slices.Clone(o.Env), mark)
+	}
 
-func startHelper(isolation, path string, c Command, print *os.File) (*Process, error) {
-	mode := first.Sweep
-	if isolation == Namespace {
-		mode = first.Namespace
+	h := takeReady(k)
+	if h != nil && h.send(o, print, c.Extra) != nil {
+		h.dismiss() // it is dead or dying
+		h = nil
 	}
-	control, ours, err := os.Pipe()
-	if err != nil {
-		return nil, err
+	if h == nil {
+		var err error
+		if h, err = newHelper(k); err != nil {
+			if k.isolation != Namespace || c.Isolation != "" || k.confined {
+				return nil, err
+			}
+			// They were to be had a moment ago: a limit on their number, most likely
+			// (user.max_pid_namespaces).
+			c.Isolation = Sweeping
+			return start(path, c, print)
+		}
+		if err := h.send(o, print, c.Extra); err != nil {
+			h.dismiss()
+			return nil, err
+		}
 	}
-	defer control.Close()
-
-	cmd := helper(mode, append([]string{strconv.Itoa(len(c.Extra)), path}, c.Argv[1:]...)...)
-	cmd.Dir = c.Dir
-	cmd.Env = append([]string{}, c.Env...) // not nil, which would mean ours
-	cmd.ExtraFiles = append([]*os.File{control}, c.Extra...)
-	cmd.Stdout = print
-	cmd.Stderr = print
-	p := &Process{cmd: cmd, control: ours, isolation: isolation}
-	if isolation == Namespace {
-		cmd.SysProcAttr = namespaces()
-	} else {
-		p.mark = markName + "=" + rand.Text()
-		cmd.Env = append(cmd.Env, p.mark)
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	// Without a session of its own the command could read the person's keys from
-	// /dev/tty.
-	cmd.SysProcAttr.Setsid = true
-	if err := cmd.Start(); err != nil {
-		ours.Close()
-		return nil, err
-	}
-	return p, nil
-}
-
-// helper returns this program as its own helper. /proc/self/exe is this very
-// file even if another has taken its name since.
-func helper(mode string, args ...string) *exec.Cmd {
-	return &exec.Cmd{
-		Path: "/proc/self/exe",
-		Args: append([]string{"pawl", first.Proc, mode}, args...),
-	}
-}
-
-// namespaces asks for a pid namespace, and a mount namespace for the /proc that
-// goes with it. Who is not root needs a user namespace for that, in which they
-// stay who they are.
-func namespaces() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
-	if os.Geteuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{capSysAdmin}
-	}
-	return attr
+	return &Process{cmd: h.cmd, control: h.control, isolation: k.isolation, platform: platform{k, mark}}, nil
 }
 
 // terminate asks every process of the command to end.
@@ -128,15 +92,22 @@ func (p *Process) kill() {
 		p.cmd.Process.Kill() // the first process of its namespace
 		return
 	}
-	// Closing the pipe makes the helper sweep. If the command has managed to
-	// stop the helper (it can, being the same user's), it is swept by its mark.
+	// Closing the socket makes the helper sweep. If the command has managed to
+	// stop the helper (unconfined it can, being the same user's), what is below the
+	// helper is looked for from here.
 	p.control.Close()
 	time.AfterFunc(killDelay, func() { p.signal(func() { p.cmd.Process.Kill() }) })
 }
 
-// clean finds what outlived its helper. Only a sweeping helper can die before
-// what it watches: a command may kill its own parent.
-func (p *Process) clean() {
+// after is called when the helper is gone. It reads what the helper had to tell,
+// and finds what outlived it: only a sweeping helper can die before what it
+// watches, when a command kills its own parent.
+func (p *Process) after() {
+	var told [1]byte
+	if n, _ := p.control.Read(told[:]); n == 1 && told[0] == first.NoRoute {
+		p.status.NoRoute = true
+	}
+	p.control.Close()
 	if p.isolation != Sweeping {
 		return
 	}
@@ -145,7 +116,7 @@ func (p *Process) clean() {
 		return
 	}
 	for deadline := time.Now().Add(killDelay); time.Now().Before(deadline); {
-		left := marked(p.mark)
+		left := p.leftBehind()
 		if len(left) == 0 {
 			return
 		}
@@ -156,19 +127,82 @@ func (p *Process) clean() {
 	}
 }
 
-// marked returns the processes whose environment holds mark.
-func marked(mark string) []int {
+// leftBehind returns the processes that were below a helper which is gone, as far
+// as they can be told: by the mark in their environment, or by the session that
+// the helper led. What has changed both is not found.
+func (p *Process) leftBehind() []int {
 	var pids []int
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, f := range files {
-		env, err := os.ReadFile(f)
-		if err != nil || !strings.Contains("\x00"+string(env), "\x00"+mark+"\x00") {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, f := range folders {
+		pid, err := strconv.Atoi(filepath.Base(f))
+		if err != nil {
 			continue
 		}
-		var pid int
-		if _, err := fmt.Sscanf(f, "/proc/%d/environ", &pid); err == nil {
+		env, _ := os.ReadFile(f + "/environ")
+		stat, _ := os.ReadFile(f + "/stat")
+		if strings.Contains("\x00"+string(env), "\x00"+p.platform.mark+"\x00") || sessionOf(string(stat)) == p.cmd.Process.Pid {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// sessionOf reads the sixth field of /proc/<pid>/stat, behind the name in
+// parentheses; 0 for what is dead and waits to be collected.
+func sessionOf(stat string) int {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 4 || fields[0] == "Z" || fields[0] == "X" {
+		return 0
+	}
+	session, _ := strconv.Atoi(fields[3])
+	return session
+}
+
+// helperCommand returns this program as its own helper. /proc/self/exe is this
+// very file even if another has taken its name since.
+func helperCommand(mode string, flags uintptr) *exec.Cmd {
+	return &exec.Cmd{
+		Path: "/proc/self/exe",
+		Args: []string{"pawl", first.Proc, mode},
+		Env:  []string{}, // not nil, which would mean ours
+		// What it starts in: its /proc/1/cwd is nobody's business.
+		Dir:         "/",
+		SysProcAttr: namespaces(flags),
+	}
+}
+
+// Bits of capabilities(7), linux/capability.h, read 2026-11-20: an unprivileged
+// user's helper mounts, and switches its loopback on, in its own user namespace.
+const (
+	capNetAdmin = 12
+	capSysAdmin = 21
+)
+
+// flags are the namespaces of a kind of helper: for all one of process ids, and one
+// of mounts for the /proc that goes with it.
+func (k kind) flags() uintptr {
+	if k.isolation != Namespace {
+		return 0
+	}
+	flags := uintptr(syscall.CLONE_NEWPID | syscall.CLONE_NEWNS)
+	if k.confined {
+		flags |= syscall.CLONE_NEWIPC
+	}
+	if k.network {
+		flags |= syscall.CLONE_NEWNET
+	}
+	return flags
+}
+
+// namespaces asks for them. Who is not root needs a user namespace too, in which
+// they stay who they are.
+func namespaces(flags uintptr) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: flags}
+	if flags != 0 && os.Geteuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		attr.AmbientCaps = []uintptr{capNetAdmin, capSysAdmin}
+	}
+	return attr
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,12 +49,43 @@ func TestMain(m *testing.M) {
 		case "daemon": // starts a child in a session of its own and is gone
 			spawn(nil, &syscall.SysProcAttr{Setsid: true}, "deaf", os.Args[2])
 			return
+		case "stopped": // and never continued
+			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			time.Sleep(patience)
+			return
+		case "mute": // lets go of all it was given, its output too
+			for fd := range 64 {
+				syscall.Close(fd)
+			}
+			time.Sleep(patience)
+			return
+		case "tracer": // holds a child in the middle of its exec
+			runtime.LockOSThread() // it is the thread that traces
+			spawn(os.Environ(), &syscall.SysProcAttr{Ptrace: true}, "deaf", os.Args[2])
+			time.Sleep(patience)
+			return
+		case "jailer": // stops its helper, then lives on
+			syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+			spawn(os.Environ(), nil, "leaf", os.Args[2]) // a sign that it is done
+			time.Sleep(patience)
+			return
+		case "warden": // stops its helper as a tracer can, then lives on
+			runtime.LockOSThread()
+			helper := os.Getppid()
+			if err := syscall.PtraceAttach(helper); err != nil {
+				fmt.Println(err)
+			}
+			syscall.Wait4(helper, nil, syscall.WALL, nil)
+			syscall.RawSyscall6(syscall.SYS_PTRACE, syscall.PTRACE_DETACH, uintptr(helper), 0, uintptr(syscall.SIGSTOP), 0, 0)
+			spawn(os.Environ(), nil, "leaf", os.Args[2])
+			time.Sleep(patience)
+			return
 		case "parricide": // kills its helper, then lives on
 			syscall.Kill(os.Getppid(), syscall.SIGKILL)
 			time.Sleep(patience)
 			return
 		case "owner":
-			own(os.Args[2], os.Args[3])
+			own(os.Args[2], os.Args[3], os.Args[4])
 			return
 		}
 	}
@@ -65,7 +97,7 @@ func TestMain(m *testing.M) {
 const patience = time.Minute
 
 // leaves is how many processes growTree leaves running.
-const leaves = 5
+const leaves = 9
 
 // growTree starts one child of each kind that is hard to end.
 func growTree(mark string) {
@@ -74,6 +106,9 @@ func growTree(mark string) {
 	spawn(os.Environ(), &syscall.SysProcAttr{Setsid: true}, "deaf", mark)
 	spawn([]string{}, &syscall.SysProcAttr{Setpgid: true}, "deaf", mark) // without its environment
 	spawn(os.Environ(), nil, "daemon", mark)
+	spawn(os.Environ(), nil, "stopped", mark)
+	spawn(os.Environ(), nil, "mute", mark)
+	spawn(os.Environ(), nil, "tracer", mark) // two: it has a child
 }
 
 func spawn(env []string, attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
@@ -84,19 +119,21 @@ func spawn(env []string, attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	go cmd.Wait()
+	if attr == nil || !attr.Ptrace { // its tracer alone may wait for it
+		go cmd.Wait()
+	}
 	return cmd
 }
 
-// own is an owner that is going to be killed: it runs a tree and waits.
-func own(mark, isolation string) {
+// own is an owner that is going to be killed: it runs a part and waits.
+func own(mark, isolation, part string) {
 	// The tree is to run under a helper that was started ahead, as all commands
 	// but the first do.
 	if warm, err := Start(context.Background(), Command{Argv: []string{"true"}}); err == nil {
 		warm.Wait()
-		prepare()
+		prepare(warm.platform.kind)
 	}
-	p, err := Start(context.Background(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, isolation: isolation})
+	p, err := Start(context.Background(), Command{Argv: []string{"/proc/self/exe", part, mark}, Isolation: isolation})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -155,7 +192,7 @@ func mark(t *testing.T) string {
 func startTree(t *testing.T, ctx context.Context, isolation, part string) (*Process, string) {
 	t.Helper()
 	mark := mark(t)
-	p, err := Start(ctx, Command{Argv: []string{"/proc/self/exe", part, mark}, Env: os.Environ(), isolation: isolation})
+	p, err := Start(ctx, Command{Argv: []string{"/proc/self/exe", part, mark}, Env: os.Environ(), Isolation: isolation})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,19 +261,40 @@ func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 
 func TestKillingTheOwnerEndsEveryKindOfChild(t *testing.T) {
 	everywhere(t, func(t *testing.T, isolation string) {
-		mark := mark(t)
-		owner := exec.Command("/proc/self/exe", "owner", mark, isolation)
-		owner.Stderr = os.Stderr
-		if err := owner.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if !awaitMarked(mark, leaves+1) {
-			t.Error("the tree did not grow")
-		}
-		owner.Process.Kill()
-		owner.Wait()
-		wantNoSurvivor(t, mark)
+		killOwner(t, isolation, "tree", leaves+1)
 	})
+}
+
+// A command may stop the helper that would see its owner die.
+func TestKillingTheOwnerEndsACommandThatStoppedItsHelper(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		killOwner(t, isolation, "jailer", 2)
+	})
+}
+
+func TestKillingTheOwnerEndsACommandThatTracesItsHelper(t *testing.T) {
+	t.Parallel()
+	if Isolation() != Namespace {
+		t.Skip("needs namespaces; without, root's commands may do this and survive")
+	}
+	killOwner(t, Namespace, "warden", 2)
+}
+
+// killOwner kills the owner of a command that plays a part in processes many.
+func killOwner(t *testing.T, isolation, part string, processes int) {
+	t.Helper()
+	mark := mark(t)
+	owner := exec.Command("/proc/self/exe", "owner", mark, isolation, part)
+	owner.Stderr = os.Stderr
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !awaitMarked(mark, processes) {
+		t.Error("the tree did not grow")
+	}
+	owner.Process.Kill()
+	owner.Wait()
+	wantNoSurvivor(t, mark)
 }
 
 func TestACommandThatKillsItsHelperDoesNotSurviveIt(t *testing.T) {
@@ -247,6 +305,77 @@ func TestACommandThatKillsItsHelperDoesNotSurviveIt(t *testing.T) {
 	wantNoSurvivor(t, mark)
 }
 
+func TestACommandThatStopsItsHelperDoesNotSurviveIt(t *testing.T) {
+	t.Parallel()
+	p, mark := startTree(t, t.Context(), Sweeping, "jailer")
+	if !awaitMarked(mark, 2) {
+		t.Fatal("the command did not start")
+	}
+	p.Stop("enough")
+	p.Wait()
+	wantNoSurvivor(t, mark)
+}
+
+func TestATimeLimitEndsEveryKindOfChild(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		p, mark := startTree(t, ctx, isolation, "tree")
+		status, err := p.Wait()
+		if err != nil || status.Stopped != context.DeadlineExceeded.Error() {
+			t.Errorf("got %+v, %v", status, err)
+		}
+		if n, _ := running(mark); n != 0 {
+			t.Errorf("%d processes run when Wait returns", n)
+		}
+	})
+}
+
+// restless are commands whose processes are never the same for long, so that what
+// looks for them finds them gone. Each link of a chain makes a file on its way.
+var restless = map[string]string{
+	"a chain in which each forks the next and ends":      `f() { : >> beat; f & }; f`,
+	"two chains in sessions of their own":                `f() { : >> beat; f & }; setsid sh -c 'f() { : >> beat; f & }; f' & f`,
+	"a flood of children that end at once":               `while :; do : >> beat & done`,
+	"a chain that is deaf":                               `trap '' TERM INT HUP; f() { : >> beat; f & }; f`,
+	"a chain beside a parent that waits, and is stopped": `f() { : >> beat; f & }; f; kill -STOP $$`,
+}
+
+func TestWhatForksForEverEnds(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		for name, script := range restless {
+			t.Run(name, func(t *testing.T) {
+				dir := t.TempDir()
+				beat := filepath.Join(dir, "beat")
+				p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: os.Environ(), Isolation: isolation})
+				if err != nil {
+					t.Fatal(err)
+				}
+				await(t, "its first link", func() bool { _, err := os.Stat(beat); return err == nil })
+				p.Stop("enough")
+				p.Wait()
+				// What runs on makes the file anew, long before these commands are through.
+				os.Remove(beat)
+				for range 20 {
+					exec.Command("true").Run()
+				}
+				if _, err := os.Stat(beat); err == nil {
+					t.Error("it runs on")
+				}
+			})
+		}
+	})
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no sign of %s", what)
+		}
+	}
+}
+
 func TestTheExitCodeIsTheCommands(t *testing.T) {
 	everywhere(t, func(t *testing.T, isolation string) {
 		for script, want := range map[string]int{
@@ -255,7 +384,7 @@ func TestTheExitCodeIsTheCommands(t *testing.T) {
 			"kill -KILL $$": 137,
 			"kill -TERM $$": 143,
 		} {
-			p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", script}, isolation: isolation})
+			p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", script}, Isolation: isolation})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +410,7 @@ func TestACommandSeesWhatItWasGiven(t *testing.T) {
 		p, err := Start(t.Context(), Command{
 			Argv: []string{"sh", "-c", script},
 			Dir:  dir, Env: []string{"GREETING=hello", "PATH=" + os.Getenv("PATH")},
-			Extra: []*os.File{w}, Output: &out, isolation: isolation,
+			Extra: []*os.File{w}, Output: &out, Isolation: isolation,
 		})
 		w.Close()
 		if err != nil {
@@ -336,15 +465,8 @@ func TestAProgramThatIsNotThereIsNotStarted(t *testing.T) {
 // is that packages are not initialized before it acts.
 func TestTheHelperInitializesNothingElse(t *testing.T) {
 	t.Parallel()
-	helper := exec.Command("/proc/self/exe", first.Proc, first.Sweep, "0", "/bin/sh", "-c", "exit 0")
+	helper := helperCommand(first.Probe, 0)
 	helper.Env = []string{"GODEBUG=inittrace=1"}
-	control, ours, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
-	defer control.Close()
-	helper.ExtraFiles = []*os.File{control}
 	trace, err := helper.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, trace)
@@ -354,7 +476,11 @@ func TestTheHelperInitializesNothingElse(t *testing.T) {
 	}
 	for line := range strings.Lines(string(trace)) {
 		// init NAME @1.2 ms, 0.1 ms clock, 0 bytes, 0 allocs
-		name := strings.Fields(line)[1]
+		fields := strings.Fields(line)
+		if fields[0] != "init" {
+			continue // what the helper prints
+		}
+		name := fields[1]
 		if strings.Contains(name, ".") || name == "os" || name == "time" || name == "fmt" {
 			t.Errorf("package %s initializes before the helper acts", name)
 		}
@@ -370,7 +496,7 @@ func BenchmarkStart(b *testing.B) {
 	for _, isolation := range []string{Namespace, Sweeping} {
 		b.Run(isolation, func(b *testing.B) {
 			for b.Loop() {
-				p, err := Start(b.Context(), Command{Argv: []string{"/bin/true"}, isolation: isolation})
+				p, err := Start(b.Context(), Command{Argv: []string{"/bin/true"}, Isolation: isolation})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -381,7 +507,7 @@ func BenchmarkStart(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
 				mark := "bench-" + isolation + strconv.Itoa(i)
-				p, err := Start(b.Context(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, isolation: isolation})
+				p, err := Start(b.Context(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, Isolation: isolation})
 				if err != nil {
 					b.Fatal(err)
 				}

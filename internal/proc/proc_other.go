@@ -8,8 +8,10 @@ import (
 	"runtime"
 )
 
-// Isolation returns how commands are held together on this machine.
-func Isolation() string { return NoCommands }
+func probed() Abilities { return Abilities{Isolation: NoCommands} }
+
+// platform is what a [Process] is here: nothing.
+type platform struct{ kind struct{} }
 
 func start(string, Command, *os.File) (*Process, error) {
 	return nil, fmt.Errorf("commands cannot be run on %s yet: their child processes could not be ended; use Linux, macOS or WSL", runtime.GOOS)
@@ -17,6 +19,6 @@ func start(string, Command, *os.File) (*Process, error) {
 
 func (p *Process) terminate() {}
 func (p *Process) kill()      {}
-func (p *Process) clean()     {}
+func (p *Process) after()     {}
 
-func prepare() {}
+func prepare(struct{}) {}

@@ -11,7 +11,7 @@ import (
 // holds at once, the folder, empty variables, and arguments with odd characters.
 func TestAHelperThatWaitedTakesItsOrderWhole(t *testing.T) {
 	t.Parallel()
-	if probed() != Namespace {
+	if Isolation() != Namespace {
 		t.Skip("needs namespaces: without them no helper is started ahead")
 	}
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func TestAHelperThatWaitedTakesItsOrderWhole(t *testing.T) {
 	}
 	want := dir + "||100000|100000|two\nlines||"
 	for i := range 3 { // one of them at least finds a helper that waits
-		prepare()
+		prepare(kind{isolation: Namespace})
 		var out bytes.Buffer
 		c.Output = &out
 		p, err := Start(t.Context(), c)

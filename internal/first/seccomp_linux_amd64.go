@@ -1,0 +1,55 @@
+package first
+
+// Numbers of system calls, arch/x86/entry/syscalls/syscall_64.tbl, read 2026-11-20.
+const (
+	auditArch  = archAMD64
+	sysSeccomp = 317
+	sysClone   = 56
+	sysIoctl   = 16
+	sysSocket  = 41
+)
+
+// refusedHere are the system calls that no command of a sandbox needs.
+var refusedHere = []uint32{
+	// other processes
+	101, // ptrace
+	310, // process_vm_readv
+	311, // process_vm_writev
+	312, // kcmp
+	// mounts and namespaces
+	165, // mount
+	166, // umount2
+	155, // pivot_root
+	161, // chroot
+	272, // unshare
+	308, // setns
+	304, // open_by_handle_at
+	300, // fanotify_init
+	// the kernel's insides
+	321, // bpf
+	298, // perf_event_open
+	323, // userfaultfd
+	103, // syslog
+	175, // init_module
+	313, // finit_module
+	176, // delete_module
+	246, // kexec_load
+	320, // kexec_file_load
+	// keys
+	250, // keyctl
+	248, // add_key
+	249, // request_key
+	// the machine
+	167, // swapon
+	168, // swapoff
+	169, // reboot
+	170, // sethostname
+	171, // setdomainname
+	163, // acct
+	179, // quotactl
+	164, // settimeofday
+	227, // clock_settime
+	153, // vhangup
+	172, // iopl
+	173, // ioperm
+}

@@ -1,0 +1,27 @@
+package sandbox_test
+
+import (
+	"testing"
+
+	"pawl/run"
+)
+
+// What the sandbox adds to a command is the difference between these two; it is to
+// be less than 5 ms.
+
+func BenchmarkCommandPlain(b *testing.B) {
+	s := newStage(b)
+	b.ResetTimer()
+	for b.Loop() {
+		s.run(b, run.Unconfined, "/bin/true")
+	}
+}
+
+func BenchmarkCommandSandboxed(b *testing.B) {
+	s := newStage(b)
+	s.needsSandbox(b)
+	b.ResetTimer()
+	for b.Loop() {
+		s.run(b, run.Confined, "/bin/true")
+	}
+}

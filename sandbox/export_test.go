@@ -1,0 +1,16 @@
+package sandbox
+
+import "pawl/internal/proc"
+
+// WithoutNamespaces makes the policy do as on a machine that allows none.
+func (p *Policy) WithoutNamespaces() {
+	a := proc.Probe()
+	r := reportOf(proc.Abilities{Isolation: proc.Sweeping, Landlock: a.Landlock, Filter: a.Filter}, "linux")
+	p.report = &r
+}
+
+// WithNothing makes the policy do as on a machine that has nothing to confine with.
+func (p *Policy) WithNothing() {
+	r := reportOf(proc.Abilities{Isolation: proc.Sweeping}, "linux")
+	p.report = &r
+}

@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// repository returns a policy without namespaces for a workspace that is one.
+func repository(t *testing.T) *Policy {
+	t.Helper()
+	dir := makeTree(t, "ws/.git/HEAD", "ws/.git/config", "ws/.git/objects/", "ws/.git/refs/", "ws/.git/hooks/a.sample", "ws/.husky/pre-commit")
+	if err := os.WriteFile(dir+"/ws/.git/config", []byte("[core]\n\thooksPath = .husky\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir+"/ws/.git/config", 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p, err := For(dir+"/ws", dir+"/state", "", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.report = &Report{Abilities: proc.Abilities{Isolation: proc.Sweeping, Landlock: 7, Filter: true}}
+	return p
+}
+
+func enter(t *testing.T, p *Policy) *Visit {
+	t.Helper()
+	_, v, err := p.Enter(proc.Command{Argv: []string{"true"}, Dir: p.Workspace}, run.Confined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Of commands that run beside each other none takes for the old state what another
+// has made.
+func TestWhatOneCommandChangesIsPutBackThoughOthersRun(t *testing.T) {
+	t.Parallel()
+	p := repository(t)
+	config := filepath.Join(p.Workspace, ".git/config")
+	before, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := enter(t, p)
+	if err := os.WriteFile(config, []byte("[core]\n\tfsmonitor = evil\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := enter(t, p)
+	told := first.Leave()
+	if len(told) != 1 || !strings.Contains(told[0], "The command changed .git/config, which it must not: that was undone; what it had made of it is kept in ") {
+		t.Fatalf("told %q", told)
+	}
+	_, kept, _ := strings.Cut(told[0], "is kept in ")
+	if text, err := os.ReadFile(kept); err != nil || !strings.Contains(string(text), "evil") {
+		t.Errorf("kept is %q, %v", text, err)
+	}
+	if told := second.Leave(); len(told) != 0 {
+		t.Errorf("the second is told %q", told)
+	}
+	info, err := os.Stat(config)
+	if text, _ := os.ReadFile(config); err != nil || string(text) != string(before) || info.Mode().Perm() != 0o666 {
+		t.Errorf("it is %q, %v, %v", text, info.Mode(), err)
+	}
+	if told := second.Leave(); len(told) != 0 {
+		t.Errorf("told again: %q", told)
+	}
+}
+
+func TestTheFolderThatHooksAreConfiguredInIsProtectedToo(t *testing.T) {
+	t.Parallel()
+	p := repository(t)
+	v := enter(t, p)
+	hook := filepath.Join(p.Workspace, ".husky/pre-commit")
+	if err := os.WriteFile(hook, []byte("evil"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if told := v.Leave(); len(told) != 1 || !strings.Contains(told[0], "changed .husky") {
+		t.Errorf("told %q", told)
+	}
+	if text, err := os.ReadFile(hook); err != nil || len(text) != 0 {
+		t.Errorf("it is %q, %v", text, err)
+	}
+}
+
+// What is put back must not be written through a link that a command has laid.
+func TestNothingIsPutBackThroughALink(t *testing.T) {
+	t.Parallel()
+	p := repository(t)
+	victim := makeTree(t, "config", "hooks/")
+	v := enter(t, p)
+	git := filepath.Join(p.Workspace, ".git")
+	if err := os.Rename(git, git+"-old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, git); err != nil {
+		t.Fatal(err)
+	}
+	if told := v.Leave(); len(told) == 0 {
+		t.Error("nothing is told")
+	}
+	if info, err := os.Lstat(git); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		t.Error("the link is still there")
+	}
+	if text, err := os.ReadFile(victim + "/config"); err != nil || len(text) != 0 {
+		t.Errorf("the other repository has %q, %v", text, err)
+	}
+}

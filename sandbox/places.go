@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// systemFolders are read by every program. Not among them: /home, /root, /mnt,
+// /media, /srv, /boot, most of /var, and /run with its sockets.
+var systemFolders = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/sys",
+	"/nix", "/gnu", "/snap", "/home/linuxbrew/.linuxbrew",
+	"/run/current-system", "/run/opengl-driver",
+	// The name servers of machines with systemd-resolved; /etc/resolv.conf leads there.
+	"/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf",
+	"/var/lib/dpkg", "/var/lib/apt", "/var/lib/rpm", "/var/lib/pacman", "/var/cache/fontconfig",
+	// macOS
+	"/System", "/Library", "/Applications", "/private/etc", "/private/var/db",
+}
+
+// startFiles are what shells and desktops obey when they start.
+var startFiles = []string{
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".inputrc", ".xprofile", ".xsessionrc",
+	".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d",
+	".gitconfig", ".config/git", ".vimrc", ".config/nvim", ".emacs", ".emacs.d", ".tmux.conf", ".local/bin", "bin",
+}
+
+// A home is the folder of the person, and the variables that put parts of it
+// elsewhere.
+type home struct {
+	dir    string
+	getenv func(string) string
+}
+
+func homeOf(getenv func(string) string) home {
+	dir := getenv("HOME")
+	if real, err := filepath.EvalSymlinks(dir); err == nil && filepath.IsAbs(dir) {
+		return home{real, getenv}
+	}
+	return home{"", getenv}
+}
+
+// in returns paths below the home; with names that begin with a variable,
+// "$GOCACHE|.cache/go-build", the variable's value if it is set.
+func (h home) in(names ...string) []string {
+	var paths []string
+	for _, name := range names {
+		variable, rest, ok := strings.Cut(strings.TrimPrefix(name, "$"), "|")
+		if ok && strings.HasPrefix(name, "$") {
+			variable, below, _ := strings.Cut(variable, "/")
+			if value := h.getenv(variable); filepath.IsAbs(value) {
+				paths = append(paths, filepath.Join(value, below))
+				continue
+			}
+			name = rest
+		}
+		if below, ok := strings.CutPrefix(name, ".cache/"); ok && filepath.IsAbs(h.getenv("XDG_CACHE_HOME")) {
+			paths = append(paths, filepath.Join(h.getenv("XDG_CACHE_HOME"), below))
+		} else if h.dir != "" {
+			paths = append(paths, filepath.Join(h.dir, name))
+		}
+	}
+	// Not the home itself, nor anything above it, whatever a variable says.
+	return slices.DeleteFunc(paths, func(p string) bool { return isBelow(h.dir, p) || p == "/" })
+}
+
+// readable are the toolchains of the home, and the few of its files that tools
+// need. Whole folders that also hold keys (.cargo, .m2, .gradle, .npmrc) are not
+// among them.
+func (h home) readable() []string {
+	paths := h.in(
+		".gitconfig", ".config/git", ".terminfo", ".tool-versions", ".python-version",
+		"$GOPATH|go", ".config/go", "$GOROOT|sdk",
+		"$NVM_DIR|.nvm", "$VOLTA_HOME|.volta", "$BUN_INSTALL|.bun", "$DENO_INSTALL|.deno", ".fnm", ".local/share/fnm", ".local/share/mise", ".config/mise",
+		"$PYENV_ROOT|.pyenv", "$RBENV_ROOT|.rbenv", "$ASDF_DATA_DIR|.asdf", "$SDKMAN_DIR|.sdkman", "$JAVA_HOME|.jdks", "$CONDA_PREFIX|miniconda3", "$VIRTUAL_ENV|.venv",
+		".local/lib", ".local/bin", ".local/share/pipx", ".local/share/uv", ".local/pipx",
+		"$RUSTUP_HOME|.rustup", "$CARGO_HOME/bin|.cargo/bin", "$CARGO_HOME/env|.cargo/env", "$CARGO_HOME/config.toml|.cargo/config.toml",
+		".cache/ms-playwright", ".cache/puppeteer", ".ghcup", ".juliaup", ".elan", ".opam", ".dotnet",
+	)
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"} {
+		paths = append(paths, h.getenv(name))
+	}
+	for _, dir := range filepath.SplitList(h.getenv("PATH")) {
+		if filepath.IsAbs(dir) && !isBelow(h.dir, filepath.Clean(dir)) {
+			paths = append(paths, dir)
+		}
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) || isBelow(h.dir, p) || p == "/" })
+}
+
+// toolCaches are the folders that a toolchain fills, by the program that says it
+// is installed: then they are made, for the tool could not.
+var toolCaches = []struct {
+	program string
+	folders []string
+}{
+	{"go", []string{"$GOCACHE|.cache/go-build", "$GOMODCACHE|", "$GOPATH/pkg|go/pkg"}},
+	{"golangci-lint", []string{".cache/golangci-lint"}},
+	{"staticcheck", []string{".cache/staticcheck"}},
+	{"npm", []string{"$npm_config_cache|.npm"}},
+	{"node", []string{".cache/node-gyp", ".cache/node"}},
+	{"yarn", []string{".cache/yarn", ".yarn"}},
+	{"pnpm", []string{"$PNPM_HOME|.local/share/pnpm", ".cache/pnpm", ".local/state/pnpm"}},
+	{"bun", []string{".bun/install"}},
+	{"deno", []string{"$DENO_DIR|.cache/deno"}},
+	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}},
+	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}},
+	{"poetry", []string{".cache/pypoetry"}},
+	{"pre-commit", []string{".cache/pre-commit"}},
+	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}},
+	{"mvn", []string{".m2/repository"}},
+	{"gradle", []string{"$GRADLE_USER_HOME/caches|.gradle/caches", "$GRADLE_USER_HOME/wrapper|.gradle/wrapper", "$GRADLE_USER_HOME/daemon|.gradle/daemon", "$GRADLE_USER_HOME/native|.gradle/native"}},
+	{"sbt", []string{".ivy2/cache", ".sbt/boot", ".cache/coursier"}},
+	{"dotnet", []string{"$NUGET_PACKAGES|.nuget/packages", ".local/share/NuGet"}},
+	{"composer", []string{".cache/composer"}},
+	{"bundle", []string{".bundle/cache"}},
+	{"ccache", []string{"$CCACHE_DIR|.cache/ccache"}},
+	{"bazel", []string{".cache/bazel"}},
+	{"zig", []string{".cache/zig"}},
+}
+
+// caches are the folders of toolchains that commands may write: those that are
+// there, and those of programs that are.
+func (h home) caches() []string {
+	var paths []string
+	for _, t := range toolCaches {
+		_, err := exec.LookPath(t.program)
+		for _, folder := range h.in(t.folders...) {
+			if strings.HasSuffix(folder, "/") || slices.Contains(paths, folder) {
+				continue
+			}
+			if err == nil && isBelow(folder, h.dir) {
+				os.MkdirAll(folder, 0o755) // what cannot be made is not there below
+			}
+			if info, err := os.Stat(folder); err == nil && info.IsDir() {
+				paths = append(paths, folder)
+			}
+		}
+	}
+	return paths
+}
+
+// secrets are where programs keep keys: hidden where they lie in a folder that
+// commands may read, which is so when the workspace is the home.
+func (h home) secrets() []string {
+	return h.in(
+		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/op", ".netrc",
+		".git-credentials", ".config/git/credentials", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf",
+		"$CARGO_HOME/credentials.toml|.cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties",
+		".password-store", ".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
+		".bash_history", ".zsh_history", ".python_history", ".claude", ".claude.json", ".codex", ".gemini", ".config/opencode", ".local/share/opencode",
+		".config/pawl",
+	)
+}
+
+// rootsSecrets are the files of /etc that root alone may read: a command of root's
+// must not.
+func rootsSecrets() []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key")
+	return append(keys, "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/krb5.keytab")
+}

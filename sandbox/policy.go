@@ -1,0 +1,329 @@
+// Package sandbox says what a shell command may reach, and puts it there.
+//
+// A [Policy] is for one workspace: what commands read and write, what they find
+// unchangeable, what is not there for them. [Policy.Enter] puts a command under it;
+// package pawl/internal/proc enforces it, on Linux with what the kernel has of:
+//
+//   - a file tree of the command's own (mount namespace): what the policy does not
+//     name is not there, what it only lets read cannot be changed, attributes and
+//     all; a network of its own with nothing but a loopback; its own processes;
+//   - Landlock: the same for files, where namespaces are forbidden too; and no
+//     signals or abstract sockets to processes outside;
+//   - a filter of system calls for the rest: other processes' memory, mounts, new
+//     namespaces, kernel interfaces; and sockets, where there is no own network.
+//
+// [Probe] says which of these are in force on a machine. A command that is to be
+// confined never runs with less than bounded files and a closed network: it is an
+// error instead, for whoever decides to decide anew.
+//
+// What it does not do: it bounds neither the disk that a command fills nor the
+// memory it takes (it is the first to be ended when memory is short); a declared
+// cache that is writable can be filled with what later builds outside will use;
+// repositories that a command itself makes below the workspace are not looked at,
+// only the workspace's own.
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/internal/first"
+)
+
+// A Policy says what the commands of a workspace may reach. All paths are absolute.
+// A folder stands for all below it; of two that hold for a path the nearer counts,
+// and of two for the same path the stricter. A Policy does not change and is safe
+// for concurrent use.
+type Policy struct {
+	// Workspace is the folder that commands work in; they may change it.
+	Workspace string
+	// Temp is their temporary folder. Where there are namespaces they see it as
+	// /tmp, else TMPDIR names it.
+	Temp string
+	// Writable are the caches of toolchains, and of a worktree its repository.
+	Writable []string
+	// Readable are system folders, toolchains, and single files of the home.
+	Readable []string
+	// ReadOnly are paths in the writable folders that stay as they are: what a
+	// program outside would run or obey later. Those that are not there must not
+	// come into being.
+	ReadOnly []string
+	// Hidden are folders and files that are not there for commands: pawl's own, and
+	// keys where the person keeps them in a folder that is granted.
+	Hidden []string
+
+	places places // what holds for every command
+	// repository is the folder of the one the workspace is in, if it is outside it;
+	// nested is what is called .git below the workspace.
+	repository string
+	nested     []string
+	refused    string  // where what commands should not have made is kept
+	report     *Report // for tests: what there is, instead of what [Probe] says
+}
+
+// For returns the policy for a workspace. stateDir is pawl's state folder and
+// runtimeDir that of its sockets; getenv is [os.Getenv]. Folders of toolchains that
+// are installed are made if they are missing, and so is the temporary folder.
+func For(workspace, stateDir, runtimeDir string, getenv func(string) string) (*Policy, error) {
+	workspace, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox for a workspace: %w", err)
+	}
+	if !filepath.IsAbs(workspace) || filepath.Dir(workspace) == workspace {
+		return nil, fmt.Errorf("sandbox for the workspace %s: it must be a folder below the root; start pawl in a project's folder", workspace)
+	}
+	sum := sha256.Sum256([]byte(workspace))
+	temp := filepath.Join(stateDir, "tmp", hex.EncodeToString(sum[:6]))
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
+	}
+	if temp, err = filepath.EvalSymlinks(temp); err != nil {
+		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
+	}
+	// As /tmp is, for commands of root's that become somebody else; the folder it is
+	// in is closed to others.
+	if err := os.Chmod(temp, 0o777|os.ModeSticky); err != nil {
+		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
+	}
+	h := homeOf(getenv)
+	p := &Policy{
+		Workspace: workspace,
+		Temp:      temp,
+		refused:   filepath.Join(stateDir, "refused"),
+		Readable:  slices.Concat(systemFolders, h.readable()),
+		Writable:  h.caches(),
+		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},
+		Hidden:    slices.Concat([]string{stateDir, runtimeDir}, h.secrets(), rootsSecrets()),
+	}
+	if isBelow(h.dir, workspace) {
+		// The home is the workspace, or in it: what shells obey at their start is not
+		// the project's.
+		for _, name := range startFiles {
+			p.ReadOnly = append(p.ReadOnly, filepath.Join(h.dir, name))
+		}
+	}
+	if dir := gitFolder(workspace); dir != "" && !isBelow(dir, workspace) {
+		// A worktree, or a folder of a larger repository: to commit is to write there.
+		p.Writable = append(p.Writable, commonFolder(dir))
+		p.repository = dir
+	}
+	p.nested = nestedGit(workspace)
+	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
+	p.places = p.plan()
+	return p, nil
+}
+
+// A grant is what may be done at a path and below.
+type grant struct {
+	path, source string // source is what is there; the same but for /tmp and links
+	kind         string // of first.Mount
+	pinned       bool   // kept though the folder above says the same: it cannot be renamed
+}
+
+// places are grants by path.
+type places map[string]grant
+
+// strictness orders the kinds that may be asked for one path.
+var strictness = []string{first.Memory, first.Writable, first.Link, first.ReadOnly, first.Devices, first.NoFile, first.Empty}
+
+// put adds a grant for a path; of two for the same path the stricter counts.
+func (g places) put(n grant) {
+	if old, ok := g[n.path]; ok && slices.Index(strictness, old.kind) >= slices.Index(strictness, n.kind) {
+		return
+	}
+	g[n.path] = n
+}
+
+// show adds a path that is there, and the links on the way to it. What is not there
+// is left out.
+func (g places) show(path, kind string, pinned bool) {
+	if !filepath.IsAbs(path) {
+		return
+	}
+	path = filepath.Clean(path)
+	for range 40 { // as the kernel
+		link := firstLink(path)
+		if link == "" {
+			break
+		}
+		to, err := os.Readlink(link)
+		if err != nil {
+			return
+		}
+		g.put(grant{path: link, source: to, kind: first.Link})
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(link), to)
+		}
+		path = filepath.Join(to, strings.TrimPrefix(path, link))
+	}
+	if _, err := os.Lstat(path); err != nil || path == "/" || firstLink(path) != "" {
+		return
+	}
+	g.put(grant{path: path, source: path, kind: kind, pinned: pinned})
+}
+
+// cover hides a path, if it is there.
+func (g places) cover(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return
+	}
+	kind := first.NoFile
+	if info.IsDir() {
+		kind = first.Empty
+	}
+	g.put(grant{path: real, kind: kind})
+}
+
+// firstLink returns the part of a path that ends at its first link; empty if
+// there is none.
+func firstLink(path string) string {
+	at := ""
+	for name := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		at += "/" + name
+		if info, err := os.Lstat(at); err != nil {
+			return ""
+		} else if info.Mode()&os.ModeSymlink != 0 {
+			return at
+		}
+	}
+	return ""
+}
+
+// plan returns what holds for every command of the policy.
+func (p *Policy) plan() places {
+	g := places{
+		"/dev":     {path: "/dev", kind: first.Devices},
+		"/tmp":     {path: "/tmp", source: p.Temp, kind: first.Writable},
+		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: first.Writable},
+	}
+	for _, r := range p.Readable {
+		g.show(r, first.ReadOnly, false)
+	}
+	for _, w := range p.Writable {
+		g.show(w, first.Writable, true)
+	}
+	g.show(p.Workspace, first.Writable, true)
+	for _, h := range p.Hidden {
+		g.cover(h)
+	}
+	for path, n := range g {
+		// A toolchain in the workspace (an environment of Python's, node_modules/.bin
+		// in PATH) is part of the work.
+		if n.kind == first.ReadOnly && isBelow(path, p.Workspace) {
+			delete(g, path)
+		}
+	}
+	return g
+}
+
+// mounts returns the file tree of places, parents first, without what says nothing
+// new.
+func (g places) mounts() []first.Mount {
+	paths := make([]string, 0, len(g))
+	for p := range g {
+		paths = append(paths, p)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	var mounts []first.Mount
+	kept := places{}
+	for _, path := range paths {
+		n := g[path]
+		over, ok := kept.nearest(filepath.Dir(path))
+		switch {
+		case (!ok || over.source != over.path) && (n.kind == first.Empty || n.kind == first.NoFile):
+			continue // it is not there anyway
+		case ok && n.kind == first.Link:
+			continue // what it is in is shown, and it with it
+		case ok && !n.pinned && over.kind == n.kind && over.source == over.path && n.source == n.path:
+			continue
+		case ok && (over.kind == first.Empty || over.kind == first.NoFile) && n.kind != first.Writable:
+			continue // hidden with the folder it is in
+		}
+		kept[path] = n
+		mounts = append(mounts, first.Mount{Kind: n.kind, Source: n.source, Target: path})
+	}
+	return mounts
+}
+
+// nearest returns the grant for a path: its own, or that of the nearest folder
+// above it.
+func (g places) nearest(path string) (grant, bool) {
+	for {
+		if n, ok := g[path]; ok {
+			return n, true
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return grant{}, false
+		}
+		path = up
+	}
+}
+
+// errHiddenInside says that without namespaces nothing can be taken out of a folder
+// that commands write to.
+var errHiddenInside = errors.New("it is in a folder that commands may write, and without namespaces nothing can be hidden there; move it (XDG_STATE_HOME, XDG_RUNTIME_DIR), or work in another folder")
+
+// rules returns what Landlock has to allow where there is no file tree.
+func (g places) rules(temp string) (read, write []string, err error) {
+	read = []string{"/dev/random", "/dev/urandom", "/dev/fd", "/proc"}
+	write = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", temp}
+	var hidden []string
+	for path, n := range g {
+		if n.kind == first.Empty || n.kind == first.NoFile {
+			hidden = append(hidden, path)
+		}
+	}
+	for path, n := range g {
+		inside := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !isBelow(h, path) })
+		switch {
+		case path == "/tmp" || path == "/var/tmp":
+		case n.kind == first.Writable && len(inside) > 0:
+			return nil, nil, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
+		case n.kind == first.Writable:
+			write = append(write, path)
+		case n.kind == first.ReadOnly:
+			read = append(read, without(path, inside)...)
+		}
+	}
+	slices.Sort(read)
+	slices.Sort(write)
+	return read, write, nil
+}
+
+// without returns a folder as the paths in it that are not hidden: Landlock can
+// only add.
+func without(path string, hidden []string) []string {
+	hidden = slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !isBelow(h, path) })
+	if len(hidden) == 0 {
+		return []string{path}
+	}
+	if slices.Contains(hidden, path) {
+		return nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil
+	}
+	var parts []string
+	for _, e := range entries {
+		parts = append(parts, without(filepath.Join(path, e.Name()), hidden)...)
+	}
+	return parts
+}
+
+// isBelow reports whether a path is a folder or below it; both are clean.
+func isBelow(path, folder string) bool {
+	return path == folder || folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}

@@ -1,0 +1,268 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/internal/first"
+	"pawl/internal/proc"
+)
+
+// makeTree makes folders (names that end in /), files, and links ("a -> b").
+func makeTree(t *testing.T, names ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		name, to, isLink := strings.Cut(name, " -> ")
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		switch {
+		case err != nil:
+		case isLink:
+			err = os.Symlink(to, path)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(path, 0o755)
+		default:
+			err = os.WriteFile(path, nil, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// shown returns the mounts below dir, relative to it.
+func shown(g places, dir string) []string {
+	var lines []string
+	for _, m := range g.mounts() {
+		if !isBelow(m.Target, dir) {
+			continue
+		}
+		rel, _ := filepath.Rel(dir, m.Target)
+		line := m.Kind + " " + rel
+		if m.Kind == first.Link {
+			line += " -> " + m.Source
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestTheNearerGrantCounts(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, "sys/lib/x", "sys/lib/y/", "home/go/bin/", "home/go/pkg/", "home/ws/.git/config", "home/ws/key", "home/secret/", "home/link -> go", "out -> home/ws/key")
+	g := places{}
+	g.show(dir+"/sys", first.ReadOnly, false)
+	g.show(dir+"/sys/lib/y", first.ReadOnly, false) // says nothing new
+	g.show(dir+"/home/go", first.ReadOnly, false)
+	g.show(dir+"/home/go/pkg", first.Writable, false)
+	g.show(dir+"/home/link/bin", first.ReadOnly, false)
+	g.show(dir+"/home/ws", first.Writable, true)
+	g.show(dir+"/home/ws/.git/config", first.ReadOnly, true)
+	g.show(dir+"/nothing", first.Writable, true)
+	g.show("relative", first.Writable, true)
+	g.cover(dir + "/home/secret") // in nothing that is shown
+	g.cover(dir + "/home/ws/key")
+	g.cover(dir + "/out") // the same by a link
+	want := []string{
+		"ro home/go", "rw home/go/pkg", "link home/link -> go",
+		"rw home/ws", "ro home/ws/.git/config", "none home/ws/key", "ro sys",
+	}
+	if diff := cmp.Diff(want, shown(g, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestTheStricterOfTwoCounts(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, "a/")
+	for _, kinds := range [][]string{{first.ReadOnly, first.Writable}, {first.Writable, first.ReadOnly}} {
+		g := places{}
+		for _, k := range kinds {
+			g.show(dir+"/a", k, false)
+		}
+		if g[dir+"/a"].kind != first.ReadOnly {
+			t.Errorf("%v: %v", kinds, g)
+		}
+	}
+}
+
+func TestWithoutNamespacesWhatIsHiddenIsLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, "etc/passwd", "etc/shadow", "etc/ssl/certs/", "etc/ssl/private/", "ws/", "ws/state/")
+	g := places{}
+	g.show(dir+"/etc", first.ReadOnly, false)
+	g.show(dir+"/ws", first.Writable, true)
+	g.cover(dir + "/etc/shadow")
+	g.cover(dir + "/etc/ssl/private")
+	read, write, err := g.rules("/the/temp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var below []string
+	for _, r := range append(read, write...) {
+		if rel, ok := strings.CutPrefix(r, dir); ok {
+			below = append(below, rel)
+		}
+	}
+	if diff := cmp.Diff([]string{"/etc/passwd", "/etc/ssl/certs", "/ws"}, below); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	// Out of a folder that is written nothing can be taken.
+	g.cover(dir + "/ws/state")
+	if _, _, err := g.rules("/the/temp"); err == nil || !strings.Contains(err.Error(), "/ws/state: it is in a folder that commands may write") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestThePolicyOfAHome(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, "home/ws/", "home/.gitconfig", "home/.npmrc", "home/.cargo/bin/", "home/.cargo/registry/", "home/.cargo/git/", "home/.cargo/credentials.toml",
+		"home/.ssh/", "home/go/bin/", "home/go/pkg/mod/", "home/.config/git/credentials", "home/.config/git/ignore", "home/tools/bin/", "home/ws/.venv/bin/", "run/")
+	home := dir + "/home"
+	env := map[string]string{"HOME": home, "PATH": home + "/tools/bin:" + home + ":relative:" + home + "/ws/.venv/bin", "GOPATH": "/"}
+	p, err := For(home+"/ws", home+"/.local/state/pawl", dir+"/run", func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, line := range shown(p.places, home) {
+		// Folders of toolchains that this machine has are made; they differ.
+		for _, name := range []string{".cargo", ".config", ".gitconfig", ".npmrc", ".ssh", "go", "tools", "ws", ".local/state"} {
+			if path := strings.Fields(line)[1]; path == name || strings.HasPrefix(path, name+"/") {
+				got = append(got, line)
+			}
+		}
+	}
+	want := []string{"ro .cargo/bin", "rw .cargo/git", "rw .cargo/registry", "ro .config/git", "none .config/git/credentials", "ro .gitconfig", "ro tools/bin", "rw ws"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		// $GOPATH is "/": that opens nothing, and ~/go is not where it leads.
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAWorkspaceThatIsTheHomeHidesItsKeys(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, ".ssh/id", ".bashrc", ".local/state/pawl/", "code/main.go")
+	p, err := For(dir, dir+"/.local/state/pawl", "", func(name string) string { return map[string]string{"HOME": dir}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Join(shown(p.places, dir), "\n")
+	for _, want := range []string{"rw .\n", "empty .ssh", "empty .local/state/pawl"} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("no %q in\n%s", want, lines)
+		}
+	}
+	if got := strings.Join(p.protected(), "\n"); !strings.Contains(got, dir+"/.bashrc") {
+		t.Errorf("what shells obey is not protected: %s", got)
+	}
+}
+
+func TestTheRootIsNoWorkspace(t *testing.T) {
+	t.Parallel()
+	if _, err := For("/", t.TempDir(), "", os.Getenv); err == nil || !strings.Contains(err.Error(), "below the root") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestASettingThatRunsSomethingIsNotHarmless(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"":                              true,
+		"[core]\n\tbare = false\n; x\n": true,
+		"[remote \"origin\"]\n\turl = https://x.org/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n": true,
+		"[core]\n\tfsmonitor = evil\n":             false,
+		"[CORE]\n\tFSMonitor = evil\n":             false,
+		"[core] fsmonitor = evil\n":                false,
+		"[alias]\n\tst = !evil\n":                  false,
+		"[include]\n\tpath = evil\n":               false,
+		"[remote \"o\"]\n\turl = ext::sh -c evil":  false,
+		"[remote \"o\"]\n\turl = --upload-pack=x":  false,
+		"[core]\n\tbare = fa\\\nlse\n":             false,
+		"[core \"x\"]\n\tbare = true\n\tpager=x\n": false,
+		"[filter \"x\"]\n\tclean = evil\n":         false,
+	} {
+		if got := isHarmlessConfig([]byte(text)); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestTheReportSaysWhatIsMissingAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	whole := proc.Abilities{Isolation: proc.Namespace, Tree: true, Network: true, Landlock: 7, Filter: true}
+	for name, c := range map[string]struct {
+		a        proc.Abilities
+		confines bool
+		missing  []string
+	}{
+		"everything":               {whole, true, []string{"Set quotas"}},
+		"no namespaces":            {proc.Abilities{Isolation: proc.Sweeping, Landlock: 7, Filter: true}, true, []string{"kernel.unprivileged_userns_clone", "put back after each command", "no sockets at all"}},
+		"an old kernel's Landlock": {proc.Abilities{Isolation: proc.Sweeping, Landlock: 4, Filter: true}, true, []string{"can signal every process", "Linux 6.12"}},
+		"no filter":                {proc.Abilities{Isolation: proc.Sweeping, Landlock: 7}, false, []string{"Nothing closes the network", "seccomp"}},
+		"no Landlock":              {proc.Abilities{Isolation: proc.Sweeping, Filter: true}, false, []string{"Nothing bounds what files", "lsm="}},
+		"namespaces alone":         {proc.Abilities{Isolation: proc.Namespace, Tree: true, Network: true}, true, []string{"They are open as to the person"}},
+		"macOS":                    {proc.Abilities{Isolation: proc.Group, Profile: true}, true, []string{"Experimental"}},
+		"elsewhere":                {proc.Abilities{Isolation: proc.NoCommands}, false, []string{"WSL"}},
+	} {
+		r := reportOf(c.a, "plan9")
+		if r.Confines() != c.confines {
+			t.Errorf("%s: confines is %v", name, r.Confines())
+		}
+		var missing strings.Builder
+		for _, p := range r.Parts {
+			if !p.InForce && p.Missing == "" || p.InForce && p.By == "" {
+				t.Errorf("%s: %q says neither what holds it nor what is missing", name, p.Name)
+			}
+			missing.WriteString(p.Missing + "\n")
+		}
+		for _, want := range c.missing {
+			if !strings.Contains(missing.String(), want) {
+				t.Errorf("%s: no %q in\n%s", name, want, missing.String())
+			}
+		}
+	}
+}
+
+func TestTheProfileOfMacOS(t *testing.T) {
+	t.Parallel()
+	g := places{
+		"/usr":         {path: "/usr", source: "/usr", kind: first.ReadOnly},
+		"/Users/a":     {path: "/Users/a", kind: first.Link},
+		"/w":           {path: "/w", source: "/w", kind: first.Writable},
+		`/w/a "b"`:     {path: `/w/a "b"`, kind: first.Empty},
+		"/tmp":         {path: "/tmp", source: "/state/tmp", kind: first.Writable},
+		"/usr/shadow":  {path: "/usr/shadow", kind: first.NoFile},
+		"/dev":         {path: "/dev", kind: first.Devices},
+		"/opt/nothing": {path: "/opt/nothing", source: "/opt/nothing", kind: first.ReadOnly},
+	}
+	got := profile(g, []string{"/w/.git", "/w/.git/config", "/w/.pawl"}, "/state/tmp", false)
+	_, rules, _ := strings.Cut(got, "(allow file-read* (subpath \"/dev\"))\n")
+	want := `(allow file-read* (subpath "/opt/nothing"))
+(allow file-read* (subpath "/usr"))
+(deny file-read* file-write* (subpath "/usr/shadow"))
+(allow file-read* file-write* (subpath "/w"))
+(deny file-read* file-write* (subpath "/w/a \"b\""))
+(allow file-read* file-write* (subpath "/state/tmp"))
+(deny file-write* (subpath "/w/.git/config"))
+(deny file-write* (subpath "/w/.pawl"))
+`
+	if diff := cmp.Diff(want, rules); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if !strings.HasPrefix(got, "(version 1)\n(deny default)\n") || strings.Contains(got, "network") {
+		t.Errorf("the network is not closed:\n%s", got)
+	}
+	if open := profile(g, nil, "/state/tmp", true); !strings.Contains(open, "(allow network*)") {
+		t.Errorf("the network is not open:\n%s", open)
+	}
+}

@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"pawl/internal/first"
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// Refusal says why a command that failed was refused by the sandbox, if it was, and
+// what may be done; empty if nothing points to it.
+//
+// Only one refusal is known for certain, an attempt to reach a network that is not
+// there ([proc.Status.NoRoute]); without privileges nobody is told what Landlock or a
+// filter refused. The others are read from what the command printed, with what the
+// policy says of the files it names, and are called probable.
+func (v *Visit) Refusal(s proc.Status, printed string) string {
+	if v == nil || s.Code == 0 || s.Stopped != "" {
+		return ""
+	}
+	const ask = "If it is needed, repeat the call with \"sandbox\": %q; a person decides that anew."
+	if s.NoRoute {
+		return "The sandbox refused the network: something of the command tried to reach it. " + fmt.Sprintf(ask, run.WithNetwork)
+	}
+	if s.Code == 128+31 {
+		return "The sandbox refused this program: it uses system calls of another architecture. " + fmt.Sprintf(ask, run.Unconfined)
+	}
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	protected := v.policy.protected()
+	for _, line := range lines[max(0, len(lines)-maxLines):] {
+		if len(line) > maxLine {
+			continue
+		}
+		if v.level == run.Confined && networkWords.MatchString(line) {
+			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + fmt.Sprintf(ask, run.WithNetwork)
+		}
+		if why := v.policy.refusedFile(line, protected); why != "" {
+			return fmt.Sprintf("The sandbox probably refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, run.Unconfined)
+		}
+	}
+	return ""
+}
+
+// What of the output is looked at: the reason of a failure is near its end.
+const (
+	maxLines   = 200
+	maxLine    = 1000
+	maxExcerpt = 160
+)
+
+func excerpt(line string) string {
+	line = strings.TrimSpace(line)
+	if len(line) > maxExcerpt {
+		return strings.ToValidUTF8(line[:maxExcerpt], "") + "…"
+	}
+	return line
+}
+
+// The words are those of the C library (strerror(3), gai_strerror(3)), of Node.js,
+// Go, curl and git; read 2026-11-20.
+var (
+	networkWords = regexp.MustCompile(`(?i)network is unreachable|ENETUNREACH|temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|could not resolve host|name or service not known|nodename nor servname|no such host|connection refused|ECONNREFUSED`)
+	refusalWords = regexp.MustCompile(`(?i)read-only file system|EROFS|permission denied|EACCES|operation not permitted|EPERM|no such file or directory|ENOENT|device or resource busy|EBUSY|address family not supported`)
+	kernelWords  = regexp.MustCompile(`(?i)ptrace|unshare|setns|namespace|io_uring|perf_event|\bbpf\b|keyctl|no new privileges|\bmount`)
+	pathWords    = regexp.MustCompile(`(?:^|[\s:;,'"` + "`" + `(=<>])((?:/|\.git\b|\.pawl\b|\.mcp\.json\b)[^\s:;,'"` + "`" + `()<>|]*)`)
+)
+
+// refusedFile says why the policy would refuse what a line of output complains of;
+// empty if it would not. protected is [Policy.protected].
+func (p *Policy) refusedFile(line string, protected []string) string {
+	privileges := strings.Contains(line, "no new privileges")
+	if !privileges && !refusalWords.MatchString(line) {
+		return ""
+	}
+	if privileges || kernelWords.MatchString(line) && strings.Contains(strings.ToLower(line), "not permitted") {
+		return "it keeps commands from gaining privileges and from tracing, mounting and making namespaces"
+	}
+	missing := strings.Contains(strings.ToLower(line), "no such file") || strings.Contains(line, "ENOENT")
+	for _, found := range pathWords.FindAllStringSubmatch(line, -1) {
+		path := found[1]
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.Workspace, path)
+		}
+		path = filepath.Clean(path)
+		if strings.HasPrefix(path, "/proc") || strings.HasPrefix(path, "/dev") || path == "/" {
+			continue
+		}
+		_, err := os.Lstat(path)
+		n, granted := p.places.nearest(path)
+		guarded := false
+		for _, g := range protected {
+			guarded = guarded || isBelow(path, g) && filepath.Base(g) != ".git"
+		}
+		switch {
+		case guarded && !missing:
+			return fmt.Sprintf("commands may not change %s", path)
+		case missing && err == nil && (!granted || n.source != n.path):
+			return fmt.Sprintf("%s is not there for commands", path)
+		case !missing && granted && n.kind != first.Writable && n.path != "/dev":
+			return fmt.Sprintf("%s may be read and not changed", n.path)
+		case !missing && !granted:
+			return fmt.Sprintf("%s is outside what commands may reach", path)
+		}
+	}
+	return ""
+}

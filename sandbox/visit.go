@@ -1,0 +1,174 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"pawl/internal/first"
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// ErrNone is that this machine has no sandbox; [Probe] says what is missing. A
+// command may then run only if it is decided that it runs without one.
+var ErrNone = errors.New("no sandbox can be had on this machine (pawl doctor says why)")
+
+// A Visit is one command under a policy, from its start to its end. A nil Visit is
+// a command without a sandbox.
+type Visit struct {
+	policy  *Policy
+	level   run.Confinement
+	mu      sync.Mutex
+	watched []watched
+}
+
+// watched is a folder with what is guarded in it.
+type watched struct {
+	guard *guard
+	root  *os.Root
+}
+
+// outsideVariables name sockets of the person's session and other doors to the
+// outside.
+var outsideVariables = []string{
+	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
+	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "CONTAINER_HOST", "TMUX", "TMUX_PANE", "STY",
+	"VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "TMPDIR", "TMP", "TEMP",
+}
+
+// Enter puts a command under the policy: it returns the command as it is to be
+// started, and the visit, which must be left when the command has ended or was not
+// started. At the level [run.Unconfined], and without a policy, the command stays
+// as it is and the visit is nil. It returns [ErrNone] where there is no sandbox.
+func (p *Policy) Enter(c proc.Command, level run.Confinement) (proc.Command, *Visit, error) {
+	if p == nil || level == run.Unconfined {
+		return c, nil, nil
+	}
+	report := Probe()
+	if p.report != nil {
+		report = *p.report
+	}
+	if !report.Confines() {
+		return c, nil, ErrNone
+	}
+	v := &Visit{policy: p, level: level}
+	places := maps.Clone(p.places)
+	if err := v.guard(places, report.Abilities.Tree); err != nil {
+		v.Leave()
+		return c, nil, err
+	}
+	confine := &first.Confinement{Network: first.ClosedNetwork}
+	if level == run.WithNetwork {
+		confine.Network = first.OpenNetwork
+	}
+	temp := p.Temp
+	switch {
+	case report.Abilities.Tree:
+		confine.Mounts = places.mounts()
+		temp = "/tmp"
+	case report.Abilities.Profile:
+		confine.Profile = profile(places, p.protected(), p.Temp, level == run.WithNetwork)
+	default:
+		var err error
+		if confine.Read, confine.Write, err = places.rules(p.Temp); err != nil {
+			v.Leave()
+			return c, nil, err
+		}
+	}
+	c.Confine = confine
+	c.Isolation = report.Abilities.Isolation // what was planned for, and no other
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(outsideVariables, name)
+	})
+	c.Env = append(c.Env, "TMPDIR="+temp)
+	return c, v, nil
+}
+
+// guard remembers what must stay as it is, and adds it to the command's places.
+func (v *Visit) guard(places places, hold bool) error {
+	byRoot := map[string][]string{}
+	for _, path := range v.policy.protected() {
+		root := v.policy.rootOf(path)
+		rel, err := filepath.Rel(root, path)
+		if root == "" || err != nil {
+			continue
+		}
+		byRoot[root] = append(byRoot[root], rel)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(byRoot)) {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return fmt.Errorf("the sandbox cannot look after %s: %w", folder, err)
+		}
+		g := guardOf(folder)
+		v.watched = append(v.watched, watched{g, root})
+		for _, rel := range g.enter(root, byRoot[folder], hold) {
+			path := filepath.Join(folder, rel)
+			kind := first.ReadOnly
+			if filepath.Base(path) == ".git" {
+				if info, err := os.Lstat(path); err == nil && info.IsDir() {
+					kind = first.Writable // to be committed to, and not to be exchanged
+				}
+			}
+			places.put(grant{path: path, source: path, kind: kind, pinned: true})
+		}
+	}
+	return nil
+}
+
+// protected returns the paths that must stay as they are now.
+func (p *Policy) protected() []string {
+	paths := slices.Clone(p.ReadOnly)
+	add := func(dir, work string) {
+		if dir == "" {
+			return
+		}
+		paths = append(paths, gitPaths(dir)...)
+		if hooks := hooksElsewhere(dir, work); isBelow(hooks, p.Workspace) && hooks != p.Workspace {
+			paths = append(paths, hooks)
+		}
+	}
+	add(p.repository, p.Workspace)
+	for _, at := range append([]string{filepath.Join(p.Workspace, ".git")}, p.nested...) {
+		paths = append(paths, at)
+		add(gitFolder(filepath.Dir(at)), filepath.Dir(at))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// rootOf returns the folder, of those that commands write, that a path is in: the
+// workspace, or the repository it is a worktree of. Empty: none, so commands cannot
+// change it.
+func (p *Policy) rootOf(path string) string {
+	for _, folder := range append([]string{p.Workspace}, p.Writable...) {
+		if isBelow(path, folder) && path != folder {
+			return folder
+		}
+	}
+	return ""
+}
+
+// Leave ends the visit: what the command was able to change and must not have is
+// put back. It returns what, in sentences for the model and the person. The second
+// time it does nothing.
+func (v *Visit) Leave() (told []string) {
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, w := range v.watched {
+		told = append(told, w.guard.leave(w.root, v.policy.refused)...)
+		w.root.Close()
+	}
+	v.watched = nil
+	return told
+}

@@ -1,0 +1,140 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/tool"
+	"pawl/tool/tooltest"
+)
+
+// confinedEnv returns a workspace whose commands are confined.
+func confinedEnv(t *testing.T) tool.Env {
+	t.Helper()
+	env := shellEnv(t)
+	if a := sandbox.Probe().Abilities; !a.Tree || !a.Network {
+		t.Skip("needs namespaces: root, or unprivileged user namespaces")
+	}
+	var err error
+	if env.Sandbox, err = sandbox.For(env.Workspace, env.StateDir, "", os.Getenv); err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// at runs a command at a level of the sandbox, as it was decided.
+func at(t *testing.T, env tool.Env, level run.Confinement, command string) string {
+	t.Helper()
+	r, err := tool.Shell().Run(t.Context(), env, tool.Call{Run: env.Run, ID: "c_1", Sandbox: level, Args: tooltest.Args(map[string]any{"command": command})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.PlainText(r.Content)
+}
+
+func TestTheSandboxHoldsAtTheLevelThatWasDecided(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	outside := filepath.Join(filepath.Dir(env.Workspace), "outside")
+	if err := os.WriteFile(outside, []byte("theirs"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(t, env, run.Confined, "cat "+outside+"; echo ours > inside; cat inside"); strings.Contains(got, "theirs") || !strings.Contains(got, "ours") {
+		t.Errorf("confined: %q", got)
+	}
+	if got := at(t, env, run.WithNetwork, "cat "+outside); strings.Contains(got, "theirs") {
+		t.Errorf("with the network: %q", got)
+	}
+	if got := at(t, env, run.Unconfined, "cat "+outside); got != "theirs" {
+		t.Errorf("unconfined: %q", got)
+	}
+	// What the call asks for is not what it gets.
+	if got, _ := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "cat " + outside, "sandbox": "none"}); strings.Contains(got, "theirs") {
+		t.Errorf("asked for and not decided: %q", got)
+	}
+}
+
+func TestARefusalSaysHowToAskAgainAndAFailureDoesNot(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	for command, want := range map[string]string{
+		"exec 3<>/dev/tcp/192.0.2.1/80": "[The sandbox refused the network: something of the command tried to reach it. If it is needed, repeat the call with \"sandbox\": \"network\"; a person decides that anew.]\n[exit code 1]",
+		"touch /usr/x":                  "[The sandbox probably refused this (\"touch: cannot touch '/usr/x': Read-only file system\"): /usr may be read and not changed. If it is needed, repeat the call with \"sandbox\": \"none\"; a person decides that anew.]\n[exit code 1]",
+		"cat nothing":                   "cat: nothing: No such file or directory\n[exit code 1]",
+	} {
+		if got := at(t, env, run.Confined, "LC_ALL=C; export LC_ALL; "+command); !strings.HasSuffix(got, want) || strings.Contains(want, "cat:") && got != want {
+			t.Errorf("%s: got %q, want at its end %q", command, got, want)
+		}
+	}
+}
+
+func TestACallAsksForALevel(t *testing.T) {
+	t.Parallel()
+	env := shellEnv(t)
+	for args, want := range map[string]run.Confinement{
+		`{"command":"ls"}`: run.Confined, `{"command":"ls","sandbox":"network"}`: run.WithNetwork, `{"command":"ls","sandbox":"none"}`: run.Unconfined,
+	} {
+		in, err := tool.Shell().Look(env, json.RawMessage(args))
+		if err != nil || in.Sandbox != want {
+			t.Errorf("%s: %q, %v, want %q", args, in.Sandbox, err, want)
+		}
+	}
+	if _, err := tool.Shell().Look(env, json.RawMessage(`{"command":"ls","sandbox":"open"}`)); err == nil || !strings.Contains(err.Error(), `give "network" or "none"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatAJobMustNotHaveMadeIsUndoneAndTold(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	tooltest.WriteFile(t, env, ".git/HEAD", "ref: refs/heads/main\n")
+	tooltest.WriteFile(t, env, ".git/config", "[core]\n")
+	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo ../evil > .git/commondir; until [ -e go ]; do sleep 0.01; done", "background": true})
+	if _, err := os.Lstat(filepath.Join(env.Workspace, ".pawl")); err != nil {
+		t.Errorf("while a job runs nothing keeps .pawl from being made: %v", err)
+	}
+	tooltest.WriteFile(t, env, "go", "")
+	text, _ := invoke(t, t.Context(), env, tool.ShellOutput(), map[string]any{"id": "job_1", "wait_seconds": 60})
+	if !strings.Contains(text, "[The command made .git/commondir, which it must not: that was undone") {
+		t.Errorf("told %q", text)
+	}
+	for _, name := range []string{".git/commondir", ".pawl", ".mcp.json"} {
+		if _, err := os.Lstat(filepath.Join(env.Workspace, name)); err == nil {
+			t.Errorf("there is %s", name)
+		}
+	}
+}
+
+func TestClosingTheSessionTakesThePlaceholdersAway(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "sleep 300", "background": true})
+	env.Session.Close()
+	if _, err := os.Lstat(filepath.Join(env.Workspace, ".pawl")); err == nil {
+		t.Error("there is .pawl")
+	}
+}
+
+func TestInTheSandboxWhatIsStoppedEndsAsEverywhere(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	text, r := invoke(t, t.Context(), env, tool.Shell(), map[string]any{
+		"command": "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do : >> beat; sleep 0.001; done' &); until [ -s beat ] || [ -e beat ]; do sleep 0.01; done; echo begun; sleep 300", "timeout_seconds": 1})
+	if !r.IsError || !strings.HasPrefix(text, "begun\n[stopped: its time limit") {
+		t.Errorf("got %q", text)
+	}
+	if err := os.Remove(filepath.Join(env.Workspace, "beat")); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		sh(t, env, "ls")
+	}
+	if _, err := os.Lstat(filepath.Join(env.Workspace, "beat")); err == nil {
+		t.Error("it runs on")
+	}
+}
