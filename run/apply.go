@@ -92,6 +92,12 @@ func (s *State) apply(e Event) error {
 		return s.applyRequestLost(e)
 	case Replied:
 		return s.applyReplied(e, f)
+	case PlanOpened:
+		return s.applyPlanOpened(f)
+	case StepChosen:
+		return s.applyStepChosen(f)
+	case StepRefused:
+		return s.applyStepRefused(f)
 	case CallReceived:
 		return s.applyCallReceived(f)
 	case CallAsked:

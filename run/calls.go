@@ -149,6 +149,7 @@ func (s *State) settle(e Event, i int, f CallSettled) {
 	if s.Created.External {
 		return // its steps are not ours to judge
 	}
+	s.settleStep()
 	t.after = afterWords
 	t.stepDone = true
 	s.window.compactions = 0

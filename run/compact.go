@@ -279,6 +279,9 @@ func (s *State) summarize(i int, summary string) {
 			kept = append(kept, m)
 		}
 	}
+	if s.planned() {
+		summary += "\n\n" + s.Plan.text()
+	}
 	s.messages++
 	kept = append(kept, Message{ID: "m_" + itoa(s.messages), Role: User,
 		Parts: []Part{Text("[Earlier steps, in summary]\n\n" + summary)}})

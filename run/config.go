@@ -16,6 +16,7 @@ type Config struct {
 	NoNudge    bool // answers that promise and do not act end the turn
 	StepByStep bool // the turn stops after each step's results until the person says go on
 	Output     Output
+	Control    string // native, controller, auto; empty: native
 }
 
 // An Output is the result that a run has to hand in before a turn of it is
@@ -59,5 +60,35 @@ func (l Limits) calls() int          { return or(l.Calls, DefaultCalls) }
 func (l Limits) wall() time.Duration { return or(l.Wall, DefaultWall) }
 func (l Limits) tokens() int64       { return or(l.Tokens, DefaultTokens) }
 func (l Limits) cost() float64       { return or(l.Cost, DefaultCost) }
+
+// Left is what is left of a turn's limits; a negative figure means no limit.
+type Left struct {
+	Steps, Calls int
+	Tokens       int64
+	Wall         time.Duration
+	Cost         float64
+}
+
+// Left returns what is left of the turn's limits.
+func (s State) Left(now time.Time) Left {
+	t, l := &s.Turn, s.Config.Limits
+	out := Left{Steps: -1, Calls: -1, Tokens: -1, Wall: -1, Cost: -1}
+	if n := l.steps(); n > 0 {
+		out.Steps = max(0, n-t.Steps)
+	}
+	if n := l.calls(); n > 0 {
+		out.Calls = max(0, n-t.Asked)
+	}
+	if n := l.tokens(); n > 0 {
+		out.Tokens = max(0, n-t.Usage.Total())
+	}
+	if at := s.Deadline(); !at.IsZero() {
+		out.Wall = max(0, at.Sub(now))
+	}
+	if n := l.cost(); n > 0 {
+		out.Cost = max(0, n-t.Usage.Cost)
+	}
+	return out
+}
 
 func (c Config) parallel() int { return or(c.Parallel, DefaultParallel) }

@@ -141,6 +141,28 @@ type Replied struct {
 	Cached bool
 }
 
+// PlanOpened says that the first next_step of a turn in controller mode was chosen.
+type PlanOpened struct{ ID, Goal string }
+
+// StepChosen says what the model's answer in controller mode means. It follows the
+// answer in the same append.
+type StepChosen struct {
+	Kind        StepKind
+	InPlan      bool   // it was a next_step: it is one of the plan's
+	Description string // for people
+	Thinking    string // JSON: the model's reasons, as data of the step
+	Message     string // of respond, complete and guardrail_stop
+	Reason      string // of guardrail_stop
+	Resume      string // of ask_user: what the answer starts with
+	Dropped     int    // calls left out because of the turn's limit
+}
+
+// StepRefused says that the model's answer in controller mode is no action.
+type StepRefused struct {
+	Problem  string // a sentence
+	Feedback string // what the model is told
+}
+
 // Usage is what a request cost.
 type Usage struct {
 	Input      int64   // tokens read afresh
@@ -433,6 +455,9 @@ func (Steered) fact()           {}
 func (Queued) fact()            {}
 func (Withdrawn) fact()         {}
 func (RequestStarted) fact()    {}
+func (PlanOpened) fact()        {}
+func (StepChosen) fact()        {}
+func (StepRefused) fact()       {}
 func (RequestFailed) fact()     {}
 func (RequestLost) fact()       {}
 func (Replied) fact()           {}

@@ -146,6 +146,11 @@ func (s State) nextAtRest() Command {
 	if end, over := s.due(); over {
 		return s.ending(end)
 	}
+	if s.Config.Control == Auto && s.malformed >= maxMalformed {
+		c := s.Config
+		c.Control = Controller
+		return Record{Configured{c}}
+	}
 	if t.after == afterReply {
 		if c := s.afterReply(); c != nil {
 			return c
@@ -172,6 +177,9 @@ func (s State) afterReply() Command {
 		return Record{Nudged{NudgeEmpty, EmptyText}}
 	case s.owesOutput():
 		return s.reminder()
+	case t.chosen.Kind != "":
+		end, _ := t.finished()
+		return s.ending(end)
 	case s.promised():
 		return Record{Nudged{NudgePromised, PromisedText}}
 	}
@@ -202,6 +210,9 @@ func (s State) due() (Ended, bool) {
 		case StopGuardrail:
 			return Ended{End: GuardrailStopped, Reason: string(t.reply.stop), Detail: "a guardrail of the provider stopped the answer"}, true
 		}
+	}
+	if end, ok := t.finished(); ok && end.End == GuardrailStopped {
+		return end, true
 	}
 	if t.guard.loop != "" {
 		return Ended{End: LoopStopped, Reason: t.guard.loop, Detail: loopDetail[t.guard.loop]}, true

@@ -209,7 +209,8 @@ func (s *State) replied(f Replied) {
 	text := strings.TrimSpace(PlainText(f.Parts))
 	calls := countCalls(f.Parts)
 	previous := t.reply.hash
-	t.reply = reply{stop: f.Stop, calls: calls > 0, text: text != ""}
+	t.reply = reply{stop: f.Stop, calls: calls > 0, text: text != "", raw: s.Config.Controlled()}
+	t.chosen = StepChosen{}
 	if calls == 0 && text != "" {
 		t.reply.hash = digest(text)
 		t.reply.promises = Promises(text)
@@ -234,6 +235,11 @@ func (s *State) replied(f Replied) {
 	}
 	t.Calls = nil
 	s.name(f.Parts)
+	for i := range t.Calls {
+		if f := t.Calls[i].Fault; f == FaultNotJSON || f == FaultEmpty {
+			s.malformed++
+		}
+	}
 	if calls > 0 {
 		t.after = afterWords
 		return

@@ -138,6 +138,9 @@ func (l *life) process() error {
 	l.state = s
 	if s.Created.Run == "" {
 		c := Config{Limits: Limits{Steps: 12}}
+		if l.seed%5 == 0 {
+			c.Control = Controller
+		}
 		if l.seed%3 == 0 {
 			c.Output = Output{Tool: "submit", Schema: "{}"}
 		}
@@ -272,6 +275,19 @@ func (l *life) answer(c Request) error {
 		return l.record(f)
 	}
 	f := Replied{Stop: StopEndTurn}
+	chosen := func(kind StepKind, message string) []Fact { // a worker records with the answer what it means
+		if c.Purpose != ForStep || !l.state.Config.Controlled() {
+			return nil
+		}
+		if l.chance(0.2) && kind != StepTool {
+			return []Fact{StepRefused{"no action", "again"}}
+		}
+		var facts []Fact
+		if open, ok := l.state.OpenPlan(); ok {
+			facts = append(facts, open)
+		}
+		return append(facts, StepChosen{Kind: kind, InPlan: true, Message: message})
+	}
 	if c.Purpose == ForStep && l.steps < l.want {
 		n := l.state.NextCall()
 		for range 1 + l.rnd.IntN(3) {
@@ -280,13 +296,16 @@ func (l *life) answer(c Request) error {
 			n++
 		}
 		f.Stop = StopToolUse
-		if err := l.record(f); err != nil {
+		if err := l.record(append([]Fact{f}, chosen(StepTool, "")...)...); err != nil {
 			return err
 		}
 		l.steps++
 		return nil
 	}
 	f.Parts = []Part{Text("done")}
+	if also := chosen(StepRespond, "done"); also != nil {
+		return l.record(append([]Fact{f}, also...)...)
+	}
 	if c.Purpose != ForStep || l.state.Config.Output.Schema == "" {
 		return l.record(f)
 	}

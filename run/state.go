@@ -28,6 +28,9 @@ type State struct {
 	Returned []Words
 	Usage    Usage // of the whole run
 
+	// Plan is what the last turn in controller mode has done.
+	Plan Plan
+
 	// Conversation is an external agent's own id for its conversation.
 	Conversation string
 
@@ -36,6 +39,8 @@ type State struct {
 	task     string // id of the message with the run's first prompt
 	window   window
 	handing  handing
+	// malformed counts the calls that came malformed, under Auto.
+	malformed int
 }
 
 // A Turn is from something said to the agent until the agent yields.
@@ -62,8 +67,11 @@ type Turn struct {
 	prompt   string // id of the message that began the turn
 	after    after
 	reply    reply
-	failure  Ended // why no further request can be made
-	ending   Ended // the end that an account was given of: nothing changes it any more
+	goesOn   bool       // it begins with the answer to a question of the turn before
+	chosen   StepChosen // the last, of a turn in controller mode
+	misread  int        // answers in controller mode that were none, in a row
+	failure  Ended      // why no further request can be made
+	ending   Ended      // the end that an account was given of: nothing changes it any more
 	synth    synthState
 	nudges   int // promised, in a row
 	cuts     int // answers that ended at max_tokens, in a row
@@ -152,6 +160,7 @@ type reply struct {
 	promises bool
 	summary  string // of a request for a summary
 	hash     string // of the text, to see repeated text
+	raw      bool   // in controller mode, and what it means is not recorded yet
 }
 
 // synthState is how far the account of an early end has come.
@@ -207,6 +216,9 @@ func (s *State) questions() []CallState {
 // Answer returns the words of the last turn's account or last message: what a
 // person reads when it is over.
 func (s State) Answer() string {
+	if m := s.Turn.chosen.Message; m != "" && s.Turn.synth == synthNone {
+		return m
+	}
 	for i := len(s.Messages) - 1; i >= 0; i-- {
 		m := s.Messages[i]
 		if m.Role == Assistant {

@@ -16,10 +16,10 @@ import (
 // (refused) and "=" (what was asked for with show) are written by the test;
 // UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge stepwise external output
+//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge stepwise external output control=C
 //	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	request                          the owed request (or external turn) starts
-//	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [submits=JSON|unfit=WHY] TOOL(ARGS)…
+//	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [submits=JSON|unfit=WHY] [chose=KIND|misread=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
 //	fail KIND [again]
 //	submit [c_1] JSON                a result is accepted
@@ -300,6 +300,9 @@ func (p *player) line(line string) {
 				p.say("=     %s", showPart(part))
 			}
 		}
+		if plan := p.s.Plan; plan.ID != "" {
+			p.say("= %s %s", plan.ID, oneLine(plan.text(), 400))
+		}
 		if v := p.s.Submission(); v != (Submission{}) {
 			p.say("= handed in %s%s", v.Value, map[bool]string{true: " by " + string(v.Call)}[v.Call != ""])
 		}
@@ -356,6 +359,8 @@ func (p *player) config(words []string) {
 			c.StepByStep = true
 		case "external":
 			p.cfg.External = true
+		case "control":
+			c.Control = v
 		case "output":
 			c.Output = Output{Tool: "submit", Schema: "{}"}
 		default:
@@ -423,6 +428,17 @@ func (p *player) reply(line string) Replied {
 			fmt.Sscan(v, &f.Usage.Cost)
 		case "submits":
 			p.also = append(p.also, Submitted{Assignment: p.s.Assignment(), Value: v})
+		case "chose":
+			f := StepChosen{Kind: StepKind(v), InPlan: v != "complete", Description: "step", Message: map[string]string{"respond": "It is so.", "complete": "It is done."}[v]}
+			if v == "guardrail_stop" {
+				f.InPlan, f.Reason = false, "It must not be"
+			}
+			if open, ok := p.s.OpenPlan(); ok && f.InPlan {
+				p.also = append(p.also, open)
+			}
+			p.also = append(p.also, f)
+		case "misread":
+			p.also = append(p.also, StepRefused{Problem: v, Feedback: "Again: " + v})
 		case "unfit":
 			p.also = append(p.also, SubmissionRefused{v})
 		case "think":

@@ -60,7 +60,7 @@ func (s *State) applyQuestionAnswered(e Event, f QuestionAnswered) error {
 	}
 	calls, words := slices.Clone(s.Turn.Calls), s.Turn.Words
 	s.open(e)
-	s.Turn.Calls, s.Turn.Words = calls, words
+	s.Turn.Calls, s.Turn.Words, s.Turn.goesOn = calls, words, true
 	s.Turn.prompt = s.lastID() // the message that asked
 	s.settle(e, i, CallSettled{Call: f.Call, Outcome: Answered, Content: []Part{Text(f.Text)}})
 	return nil

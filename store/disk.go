@@ -79,6 +79,12 @@ func diskForm(f run.Fact) (typ string, version int, form any) {
 		return "request_lost", version1, empty(f)
 	case run.Replied:
 		return "replied", version1, repliedForm(f)
+	case run.PlanOpened:
+		return "plan_opened", version1, planOpened(f)
+	case run.StepChosen:
+		return "step_chosen", version1, stepChosen(f)
+	case run.StepRefused:
+		return "step_refused", version1, stepRefused(f)
 	case run.CallReceived:
 		return "call_received", version1, callReceived{call(f.Call)}
 	case run.CallAsked:
@@ -154,6 +160,12 @@ func decodeFact(typ string, version int, data []byte) (run.Fact, error) {
 		return read(data, func(d empty) run.RequestLost { return run.RequestLost(d) })
 	case "replied":
 		return read(data, replied.fact)
+	case "plan_opened":
+		return read(data, func(d planOpened) run.PlanOpened { return run.PlanOpened(d) })
+	case "step_chosen":
+		return read(data, func(d stepChosen) run.StepChosen { return run.StepChosen(d) })
+	case "step_refused":
+		return read(data, func(d stepRefused) run.StepRefused { return run.StepRefused(d) })
 	case "call_received":
 		return read(data, callReceived.fact)
 	case "call_asked":

@@ -54,6 +54,7 @@ type config struct {
 	NoNudge    bool    `json:"no_nudge,omitempty"`
 	StepByStep bool    `json:"step_by_step,omitempty"`
 	Output     output  `json:"output,omitzero"`
+	Control    string  `json:"control,omitempty"`
 }
 
 type limits struct {
@@ -67,14 +68,14 @@ type limits struct {
 func configForm(c run.Config) config {
 	return config{
 		Model: c.Model, Mode: c.Mode, Limits: limits(c.Limits), Window: c.Window, CompactAt: c.CompactAt,
-		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep, Output: output(c.Output),
+		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep, Output: output(c.Output), Control: c.Control,
 	}
 }
 
 func (c config) config() run.Config {
 	return run.Config{
 		Model: c.Model, Mode: c.Mode, Limits: run.Limits(c.Limits), Window: c.Window, CompactAt: c.CompactAt,
-		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep, Output: run.Output(c.Output),
+		Parallel: c.Parallel, NoNudge: c.NoNudge, StepByStep: c.StepByStep, Output: run.Output(c.Output), Control: c.Control,
 	}
 }
 

@@ -32,6 +32,7 @@ var facts = []run.Fact{
 	run.Nudged{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{},
 	run.DriveStarted{}, run.Observed{}, run.DriveEnded{},
 	run.Submitted{}, run.SubmissionRefused{}, run.Reminded{}, run.DecisionVoided{},
+	run.PlanOpened{}, run.StepChosen{}, run.StepRefused{},
 }
 
 var testTime = time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC)

@@ -77,7 +77,7 @@ func (d *Driver) invoke(ctx context.Context, c run.CallState) (res tool.Result) 
 	if !ok {                       // it was there when the call was asked; another pawl may have resumed the run
 		return tool.ErrorResult("There is no tool called " + c.Tool + " any more.")
 	}
-	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Sandbox: c.Decision.Sandbox, Granted: c.Decision.Source == byPerson, Progress: func(s string) {
+	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Sandbox: c.Decision.Sandbox, Granted: c.Decision.Source == byPerson || c.Decision.Source == "mode", Progress: func(s string) {
 		d.show(View{Progress: &Progress{Call: c.ID, Text: s}})
 	}})
 	if err != nil {

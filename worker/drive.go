@@ -24,6 +24,7 @@ type landing struct {
 	fact run.Fact
 	// bySchema: the answer was asked for by the schema of the run's result.
 	bySchema bool
+	objects  bool // the answer is one object
 	// aborted: the flight was ended by an interrupt, which tells the rest.
 	aborted bool
 }
@@ -472,11 +473,8 @@ func (d *Driver) land(l landing) []run.Event {
 		if f := d.flights[l.key]; f != nil && !l.aborted {
 			f.cancel(nil)
 			delete(d.flights, l.key)
-			events = append(events, run.Event{At: d.w.now(), Fact: l.fact})
-			if reply, ok := l.fact.(run.Replied); ok && l.bySchema {
-				if also := d.answered(d.state, reply); also != nil {
-					events = append(events, run.Event{At: d.w.now(), Fact: also})
-				}
+			for _, fact := range d.meaning(l) {
+				events = append(events, run.Event{At: d.w.now(), Fact: fact})
 			}
 		}
 		select {
@@ -485,6 +483,23 @@ func (d *Driver) land(l landing) []run.Event {
 			return events
 		}
 	}
+}
+
+// meaning returns what came of a flight with what follows from it.
+func (d *Driver) meaning(l landing) []run.Fact {
+	reply, ok := l.fact.(run.Replied)
+	switch {
+	case ok && l.objects && d.state.Turn.Request.Purpose == run.ForStep:
+		reply, also := d.chosen(d.state, reply)
+		return append([]run.Fact{reply}, also...)
+	case ok && l.objects:
+		return []run.Fact{plainly(reply)}
+	case ok && l.bySchema:
+		if also := d.answered(d.state, reply); also != nil {
+			return []run.Fact{reply, also}
+		}
+	}
+	return []run.Fact{l.fact}
 }
 
 // giveUp settles as unknown what did not return in time after an interrupt.

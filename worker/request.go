@@ -12,6 +12,7 @@ import (
 
 	"pawl/llm"
 	"pawl/run"
+	"pawl/tool"
 )
 
 // stream is what has arrived of an answer: whole parts, and the text after them.
@@ -75,12 +76,16 @@ type speech struct {
 	// else the result is handed in by a tool, which is among tools.
 	output  json.RawMessage
 	result  run.Output // that tools and output are for
-	notices []string   // tools that this provider cannot have
+	offered []tool.Spec
+	notices []string // tools that this provider cannot have
+	control string
+	objects bool   // the model answers with one object a step
+	system  string // stands before the run's own system prompt
 }
 
 // speech returns how the run talks with its model.
 func (d *Driver) speech(c run.Config) (*speech, error) {
-	if d.speaks != nil && d.speaks.model == c.Model && d.speaks.result == c.Output {
+	if d.speaks != nil && d.speaks.model == c.Model && d.speaks.result == c.Output && d.speaks.control == c.Control {
 		return d.speaks, nil
 	}
 	p, name, err := d.w.Provider(c.Model)
@@ -88,9 +93,10 @@ func (d *Driver) speech(c run.Config) (*speech, error) {
 		return nil, err
 	}
 	registry, submission := d.equip(c.Output)
-	sp := &speech{model: c.Model, provider: p, name: name, result: c.Output, names: llm.NewNames(registry.Names())}
+	sp := &speech{model: c.Model, provider: p, name: name, result: c.Output, control: c.Control, names: llm.NewNames(registry.Names())}
 	sp.encoder = llm.NewEncoder(p, sp.names)
-	if submission != nil && d.w.Structured != nil && d.w.Structured(c.Model) {
+	structured := d.w.Structured != nil && d.w.Structured(c.Model)
+	if submission != nil && structured && !c.Controlled() {
 		sp.output, err = p.EncodeOutput(submission.Spec().Schema)
 		if err != nil {
 			d.w.debug("no answer by schema", "run", d.id, "model", c.Model, "error", err)
@@ -106,7 +112,10 @@ func (d *Driver) speech(c run.Config) (*speech, error) {
 			sp.notices = append(sp.notices, fmt.Sprintf("the tool %s is set aside: %v", t.Name, err))
 			continue
 		}
-		sp.tools = append(sp.tools, encoded)
+		sp.tools, sp.offered = append(sp.tools, encoded), append(sp.offered, t)
+	}
+	if c.Controlled() {
+		sp.controlled(structured)
 	}
 	for _, n := range sp.notices {
 		d.show(View{Notice: n})
@@ -122,7 +131,7 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 	var req llm.Request
 	sp, err := d.speech(s.Config)
 	if err == nil {
-		req, err = sp.body(s, c.Purpose)
+		req, err = sp.body(s, c.Purpose, d.w.now())
 	}
 	if err != nil {
 		err = &llm.Error{Kind: run.ErrInvalid, Message: err.Error()}
@@ -145,7 +154,7 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 			case d.w.Price != nil:
 				u = d.w.Price(model, u)
 			}
-			d.landed <- landing{key: f.key, bySchema: req.Output != nil,
+			d.landed <- landing{key: f.key, bySchema: req.Output != nil && !sp.objects, objects: sp.objects,
 				fact: run.Replied{Parts: number(sp.named(answer.Parts), next), Stop: answer.Stop, Model: answer.Model, Usage: u, Cached: answer.Cached}}
 		case d.gateClosed() || context.Cause(ctx) != nil:
 			d.landed <- landing{key: f.key, aborted: true}
@@ -157,23 +166,25 @@ func (d *Driver) request(ctx context.Context, f *flight, c run.Request) {
 
 // body is the request as the provider wants it. Requests that want no call have the
 // tools too: what the provider keeps of a conversation begins with them.
-func (sp *speech) body(s run.State, purpose run.Purpose) (llm.Request, error) {
+func (sp *speech) body(s run.State, purpose run.Purpose, now time.Time) (llm.Request, error) {
 	messages, err := sp.encoder.Messages(s.Messages)
 	if err != nil {
 		return llm.Request{}, err
 	}
-	req := llm.Request{Model: sp.name, System: s.Created.System, Messages: messages, Tools: sp.tools}
+	req := llm.Request{Model: sp.name, System: sp.system + s.Created.System, Messages: messages, Tools: sp.tools}
 	words := ""
 	switch purpose {
 	case run.ForStep:
 		req.Output = sp.output
-		return req, nil
+		if words = left(s, now); !sp.objects || words == "" {
+			return req, nil
+		}
 	case run.ForSynthesis:
 		words = run.SynthesisPrompt
 	case run.ForSummary:
 		words = run.SummaryPrompt
 	}
-	req.NoCalls = true
+	req.NoCalls = purpose != run.ForStep
 	body, err := sp.provider.Encode(run.Message{ID: "words", Role: run.User, Parts: []run.Part{run.Text(words)}})
 	req.Messages = append(slices.Clip(req.Messages), llm.Message{Role: run.User, Body: body})
 	return req, err

@@ -1,0 +1,226 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pawl/llm"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// object is an answer in controller mode, as a line of a script.
+func object(t *testing.T, v string) string {
+	t.Helper()
+	line, err := json.Marshal(map[string]string{"text": v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(line) + "\n"
+}
+
+// controlled makes a rig whose model answers with objects, and keeps its requests.
+func controlled(t *testing.T, answers ...string) (*rig, *Driver, *[]llm.Request) {
+	t.Helper()
+	var lines string
+	for _, a := range answers {
+		lines += object(t, a)
+	}
+	r := newRig(t, lines)
+	r.w.Tools = tool.NewRegistry(r.read, r.edit, tool.Ask())
+	inner, _, _ := r.w.Provider("")
+	seen := &[]llm.Request{}
+	r.w.Provider = func(string) (llm.Provider, string, error) { return recorder{inner, seen}, "m", nil }
+	d, err := r.w.Create(context.Background(), run.Created{Run: "r", Workspace: "/w", System: "Be brief.",
+		Config: run.Config{Model: "m/m", Control: run.Controller}}, r.watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, d, seen
+}
+
+type recorder struct {
+	llm.Provider
+	seen *[]llm.Request
+}
+
+func (r recorder) Stream(ctx context.Context, q llm.Request) iter.Seq2[llm.Delta, error] {
+	*r.seen = append(*r.seen, q)
+	return r.Provider.Stream(ctx, q)
+}
+
+// words are what the model is shown by one request, message by message.
+func words(t *testing.T, q llm.Request) []string {
+	t.Helper()
+	var out []string
+	for _, m := range q.Messages {
+		var seen struct{ Words string }
+		if err := json.Unmarshal(m.Body, &seen); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(m.Role)+": "+seen.Words)
+	}
+	return out
+}
+
+func TestAModelWithoutToolCallingDecidesOneStepAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		look := `{"action":"next_step","thinking":{"task":"look"},"type":"tool","description":"Look at both","tools":[{"tool":"read","args":"{\"do\":\"ok A\"}"},{"tool":"nosuch","args":{}}]}`
+		r, d, seen := controlled(t, look,
+			`{"action":"next_step","thinking":{"task":"change"},"tool":"edit","args":{"do":"ok changed"}}`,
+			`{"action":"complete","message":"It is repaired."}`)
+		defer d.Close()
+		s, err := d.Run(t.Context(), prompt("Repair it."))
+		if err != nil || s.Turn.End.End != run.Completed || s.Answer() != "It is repaired." {
+			t.Fatalf("%+v %q, %v", s.Turn.End, s.Answer(), err)
+		}
+		if got := append(r.read.Ran(), r.edit.Ran()...); !slices.Equal(got, []string{"ok A", "ok changed"}) {
+			t.Errorf("ran %q", got)
+		}
+		first, last := (*seen)[0], (*seen)[2]
+		if len(first.Tools) > 0 || !strings.HasPrefix(first.System, "# How to answer") || !strings.HasSuffix(first.System, "Be brief.") || !strings.Contains(first.System, `"tool":"edit"`) || strings.Contains(first.System, `"tool":"ask"`) {
+			t.Errorf("%d tools, system prompt %.3000s", len(first.Tools), first.System)
+		}
+		shown := words(t, last)
+		if len(shown) != 6 || shown[1] != "assistant: "+look {
+			t.Fatalf("shown %q", shown)
+		}
+		for _, want := range []string{"[Tool executions]", "tool: read\ncall: c_1\nsuccess: true", "| A", "tool: nosuch\ncall: c_2\nsuccess: false", "there is no tool"} {
+			if !strings.Contains(shown[2], want) {
+				t.Errorf("the results are shown as\n%s\nwant %q", shown[2], want)
+			}
+		}
+		if !strings.Contains(shown[5], "[Limits left in this turn] 197 steps") {
+			t.Errorf("the end of the request is %q", shown[5])
+		}
+		// What was sent stays the same from step to step; the limits are no part of it.
+		for i, m := range (*seen)[1].Messages[:3] {
+			if string(m.Body) != string(last.Messages[i].Body) {
+				t.Errorf("message %d changed", i)
+			}
+		}
+		if p := s.Plan; p.Goal != "Repair it." || len(p.Steps) != 2 || p.Steps[0].Description != "Look at both" || p.Steps[0].Status != run.StepDone || !slices.Equal(p.Steps[0].Calls, []run.CallID{"c_1", "c_2"}) {
+			t.Errorf("plan %+v", p)
+		}
+	})
+}
+
+func TestASchemaThatWasStrippedEndsInThreeRequestsWithAClearFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stripped := `{"action":"next_step","thinking":{"task":"I think about it"}}`
+		r, d, seen := controlled(t, stripped, stripped, stripped, stripped)
+		defer d.Close()
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.EndFailed || s.Turn.End.Reason != "controller_output" {
+			t.Fatalf("%+v, %v", s.Turn.End, err)
+		}
+		const message = "Cannot determine step type: provide 'type' or 'tool'/'message'/'question'"
+		if !strings.Contains(s.Turn.End.Detail, message) || len(*seen) != 3 {
+			t.Errorf("%d requests, %q", len(*seen), s.Turn.End.Detail)
+		}
+		if shown := words(t, (*seen)[1]); !strings.Contains(shown[2], message) {
+			t.Errorf("the model is told %q", shown)
+		}
+		if len(r.read.Ran())+len(r.edit.Ran()) > 0 {
+			t.Error("something ran")
+		}
+	})
+}
+
+func TestGoodAndBadObjectsByTurnsComeToAnEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var answers []string
+		for i := range 6 {
+			answers = append(answers, `{"action":"think"}`, fmt.Sprintf(`{"action":"next_step","tool":"read","args":{"do":"ok %d"}}`, i))
+		}
+		_, d, _ := controlled(t, append(answers, `{"action":"respond","content":"Done."}`)...)
+		defer d.Close()
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.Completed || s.Answer() != "Done." {
+			t.Fatalf("%+v %q, %v", s.Turn.End, s.Answer(), err)
+		}
+	})
+}
+
+func TestAQuestionInControllerModeWaitsAndItsAnswerGoesOn(t *testing.T) {
+	t.Parallel()
+	for resume, want := range map[string]string{"": "Look back at the goal first", `,"resume_to":"controller"`: "Decide on the next action at once"} {
+		synctest.Test(t, func(t *testing.T) {
+			_, d, seen := controlled(t, `{"action":"ask_user","question":"Red or blue?","context":"Both fit."`+resume+`}`, `{"action":"complete","message":"Blue it is."}`)
+			defer d.Close()
+			s, err := d.Run(t.Context(), prompt("Paint it."))
+			if err != nil || s.Turn.End.End != run.Asked || len(s.Questions()) != 1 {
+				t.Fatalf("%+v, %v", s.Turn.End, err)
+			}
+			s, err = d.Run(t.Context(), Words(s, "blue"))
+			if err != nil || s.Turn.End.End != run.Completed || s.Answer() != "Blue it is." {
+				t.Fatalf("%+v, %v", s.Turn.End, err)
+			}
+			if shown := words(t, (*seen)[1]); !strings.Contains(shown[2], "The person answers: blue") || !strings.Contains(shown[2], want) {
+				t.Errorf("shown %q", shown)
+			}
+		})
+	}
+}
+
+func TestCallsBeyondTheLimitAreLeftOutAndTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls []string
+		for i := range 5 {
+			calls = append(calls, fmt.Sprintf(`{"tool":"read","args":{"do":"ok %d"}}`, i))
+		}
+		r, d, seen := controlled(t, `{"action":"next_step","tools":[`+strings.Join(calls, ",")+`]}`, `{"action":"complete","message":"Two of five."}`)
+		defer d.Close()
+		s, err := d.Run(t.Context(), run.Configured{Config: run.Config{Model: "m/m", Control: run.Controller, Limits: run.Limits{Calls: 2}}}, prompt("go"))
+		if err != nil || s.Turn.End.End != run.Completed || len(r.read.Ran()) != 2 {
+			t.Fatalf("%+v, %v, ran %q", s.Turn.End, err, r.read.Ran())
+		}
+		if shown := words(t, (*seen)[1]); !strings.Contains(shown[2], "3 more calls of this step were left out") {
+			t.Errorf("shown %q", shown)
+		}
+	})
+}
+
+func TestARunChangesFromToolCallingToObjectsAndBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"text":"I look.","calls":[{"tool":"read","args":{"do":"ok A"}}]}
+{"text":"Seen."}
+`+object(t, `{"action":"next_step","tool":"read","args":{"do":"ok B"}}`)+object(t, `{"action":"complete","message":"Seen too."}`)+`{"text":"And this."}`)
+		inner, _, _ := r.w.Provider("")
+		seen := &[]llm.Request{}
+		r.w.Provider = func(string) (llm.Provider, string, error) { return recorder{inner, seen}, "m", nil }
+		d := r.create()
+		defer d.Close()
+		ran := func(facts ...run.Fact) run.State {
+			t.Helper()
+			s, err := d.Run(t.Context(), facts...)
+			if err != nil || s.Turn.End.End != run.Completed {
+				t.Fatalf("%+v, %v", s.Turn.End, err)
+			}
+			return s
+		}
+		ran(prompt("go"))
+		ran(run.Configured{Config: run.Config{Control: run.Controller}}, prompt("on"))
+		s := ran(run.Configured{Config: run.Config{Control: run.Native}}, prompt("and"))
+		if s.Answer() != "And this." {
+			t.Errorf("answer %q", s.Answer())
+		}
+		if shown := words(t, (*seen)[2]); shown[1] != `assistant: {"action":"next_step","type":"tool","description":"I look.","tools":[{"tool":"read","args":"{\"do\":\"ok A\"}"}]}` || !strings.Contains(shown[2], "[Tool executions]") {
+			t.Errorf("what was done by tool calling is shown as %q", shown)
+		}
+		if got := strings.Join(r.log(r.mem), " "); !strings.Contains(got, "replied plan_opened step_chosen call_asked") {
+			t.Errorf("log %s", got)
+		}
+	})
+}
