@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"llm/chat":        {"llm", "llm/wire", "run", "schema"},
 	"llm/gemini":      {"llm", "llm/wire", "run", "schema"},
 	"llm/llmtest":     {"llm", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
+	"llm/models":      {"run"},
 	"llm/responses":   {"llm", "llm/wire", "run", "schema"},
 	"llm/script":      {"llm", "run"},
 	"llm/wire":        {"llm", "run"},

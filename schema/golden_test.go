@@ -23,6 +23,7 @@ import (
 // toolsOfRuns are the tools that cmd/pawl gives to runs, by the name of the function
 // that makes each. [TestEveryToolOfARunIsHere] says when one is missing.
 var toolsOfRuns = map[string]func() tool.Tool{
+	"tool.Fetch":       func() tool.Tool { return tool.Fetch(tool.FetchOptions{}) },
 	"tool.Shell":       func() tool.Tool { return tool.Shell() },
 	"tool.ShellOutput": func() tool.Tool { return tool.ShellOutput() },
 	"tool.ShellStop":   func() tool.Tool { return tool.ShellStop() },

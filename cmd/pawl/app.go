@@ -41,6 +41,8 @@ var commands = []func(*app) *cobra.Command{
 	runCommand,
 	runsCommand,
 	configCommand,
+	modelsCommand,
+	doctorCommand,
 	debugCommand,
 	func(*app) *cobra.Command { return demoCommand() },
 	versionCommand,

@@ -39,33 +39,6 @@ func TestEveryEndHasItsExitCode(t *testing.T) {
 	}
 }
 
-func TestAPriceIsKnownOrSaidToBeUnknown(t *testing.T) {
-	t.Parallel()
-	million := run.Usage{Input: 1e6, Output: 1e6, CacheRead: 1e6, CacheWrite: 1e6}
-	for name, want := range map[string]float64{
-		"anthropic/claude-sonnet-4-5":          3 + 15 + 0.30 + 3.75,
-		"anthropic/claude-sonnet-4-5-20250929": 3 + 15 + 0.30 + 3.75,
-		"anthropic/claude-sonnet-4-0":          3 + 15 + 0.30 + 3.75,
-		"anthropic/claude-haiku-5-5":           0.50 + 2.50 + 0.05 + 0.625, // a long prompt
-	} {
-		if got := priced(name, million); !got.Priced || got.Cost < want-1e-9 || got.Cost > want+1e-9 {
-			t.Errorf("%s: %v (priced: %t), want %v", name, got.Cost, got.Priced, want)
-		}
-	}
-	for _, name := range []string{"anthropic/claude-next-9", "script/claude-sonnet-4-5", "claude-sonnet-4-5"} {
-		if got := priced(name, million); got.Priced || got.Cost != 0 {
-			t.Errorf("%s has a price: %v", name, got.Cost)
-		}
-	}
-	for name, want := range map[string]int64{
-		"anthropic/claude-opus-5-5": 1_000_000, "anthropic/claude-next-9": 200_000, "script/x": 0,
-	} {
-		if got := windowOf(name); got != want {
-			t.Errorf("window of %s: %d, want %d", name, got, want)
-		}
-	}
-}
-
 func TestWhatAModelWroteCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"pawl/llm/models"
 )
 
 func configCommand(a *app) *cobra.Command {
@@ -44,13 +47,8 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 			}
 		}
 		fmt.Fprintf(out, "state folder\t%s\t%s\n", a.stateDir(), a.stateSource())
-		key := "not set"
-		if v, _ := a.env("ANTHROPIC_API_KEY"); v != "" {
-			key = "set" // never the key itself
-		}
-		fmt.Fprintf(out, "ANTHROPIC_API_KEY\t%s\t%s\n", key, fromEnv)
-		if v, _ := a.env("ANTHROPIC_BASE_URL"); v != "" {
-			fmt.Fprintf(out, "ANTHROPIC_BASE_URL\t%s\t%s\n", withoutSecrets(v), fromEnv)
+		for _, line := range a.variables(s.table) {
+			fmt.Fprintf(out, "%s\t%s\t%s\n", line.name, line.value, fromEnv)
 		}
 		if err := out.Flush(); err != nil {
 			return err
@@ -61,6 +59,35 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 		return nil
 	}
 	return cmd
+}
+
+// A variable is one of the environment that tells of a provider.
+type variable struct{ name, value string }
+
+// variables are those of the providers that are set, and the keys that are looked for
+// first also where they are not. A key is never shown.
+func (a *app) variables(t *models.Table) []variable {
+	var all []variable
+	add := func(name string, show func(string) string, always bool) {
+		v, _ := a.env(name)
+		if slices.ContainsFunc(all, func(have variable) bool { return have.name == name }) || v == "" && !always {
+			return
+		}
+		shown := "not set"
+		if v != "" {
+			shown = show(v)
+		}
+		all = append(all, variable{name, shown})
+	}
+	for _, p := range t.Providers() {
+		for i, name := range p.KeyEnv {
+			add(name, func(string) string { return "set" }, i == 0 && slices.Contains(keyed, p.Name))
+		}
+		for _, name := range p.BaseURLEnv {
+			add(name, withoutSecrets, false)
+		}
+	}
+	return all
 }
 
 // form is the settings as JSON: {"values": {"model": [{"value", "source"}]}, "notes": []}.

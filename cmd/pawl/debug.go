@@ -2,10 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/llm/anthropic"
+	"pawl/llm/chat"
+	"pawl/llm/gemini"
+	"pawl/llm/responses"
+	"pawl/llm/wire"
 )
 
 func debugCommand(a *app) *cobra.Command {
@@ -25,15 +31,22 @@ func debugStreamCommand(a *app) *cobra.Command {
 		Long: `Reads the body of one streamed response from standard input and prints what it is
 understood as: text, thinking, calls, stop_reason, usage, error_kind. The exit code is
 0 also when the stream holds an error: it was understood.`,
-		Example: "  pawl debug stream --wire anthropic < recording.txt",
+		Example: "  pawl debug stream --wire anthropic < recording.txt\n  pawl debug stream --wire chat < recording.txt",
 		Args:    cobra.NoArgs,
 	}
-	wire := cmd.Flags().String("wire", anthropic.Wire, "the `format` of the stream: anthropic")
+	format := cmd.Flags().String("wire", anthropic.Wire, "the `format` of the stream: "+strings.Join(streamed, ", "))
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if *wire != anthropic.Wire {
-			return usage("--wire: there is no wire format %q; there is anthropic", *wire)
+		understand := map[string]func(io.Reader) wire.Understood{
+			anthropic.Wire: anthropic.Understand, responses.Wire: responses.Understand,
+			chat.Wire: chat.Understand, gemini.Wire: gemini.Understand,
+		}[*format]
+		if understand == nil {
+			return usage("--wire: there is no wire format %q%s; there are %s", *format, didYouMean(*format, streamed), strings.Join(streamed, ", "))
 		}
-		return json.NewEncoder(a.stdout).Encode(anthropic.Understand(a.stdin))
+		return json.NewEncoder(a.stdout).Encode(understand(a.stdin))
 	}
 	return cmd
 }
+
+// streamed are the wire formats that come as streams.
+var streamed = []string{anthropic.Wire, responses.Wire, chat.Wire, gemini.Wire}

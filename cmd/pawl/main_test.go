@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,12 +29,14 @@ func TestMain(m *testing.M) {
 // folder w is its workspace. The commands that the stories have beyond testscript's:
 //
 //	exits N command…    the command ends with exit code N
-//	start NAME command… starts it; its output goes to NAME.out and NAME.err
+//	start NAME command… starts it; its output goes to NAME.out and NAME.err. In front of
+//	                    the command may stand VARIABLE=VALUE, for it alone
 //	signal NAME SIG     sends it INT, TERM or KILL
 //	ended NAME N        waits until it has ended, with exit code N (-1: killed)
 //	waitfor FILE TEXT   waits until the file holds the text
 //	sent N              the model has got N requests that were right
 //	asked TEXT          one of them holds the text
+//	serve NAME FILE…    starts a server, whose address is in $NAME; see [serve]
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -41,7 +44,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "signal": sendSignal, "ended": waitEnded,
-			"waitfor": waitFor, "sent": sent, "asked": asked,
+			"waitfor": waitFor, "sent": sent, "asked": asked, "serve": serve,
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "shell" {
@@ -100,6 +103,8 @@ func setup(env *testscript.Env) error {
 		"HOME": filepath.Join(env.WorkDir, "home"), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "",
 		"XDG_RUNTIME_DIR": shortDir(env, sockets), "PAWL_STATE_DIR": filepath.Join(env.WorkDir, ".state"),
 		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-of-the-test",
+		// What runs on this machine is none of a story's business: nothing listens there.
+		"OLLAMA_HOST": "127.0.0.1:1", "LM_STUDIO_API_BASE": "http://127.0.0.1:1", "LLAMACPP_BASE_URL": "http://127.0.0.1:1",
 	} {
 		env.Setenv(name, value)
 	}
@@ -155,13 +160,18 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: start NAME command…")
 	}
 	s := of(ts)
+	env := slices.Clone(s.env)
+	for len(args) > 2 && strings.Contains(args[1], "=") {
+		env = append(env, args[1])
+		args = slices.Delete(args, 1, 2)
+	}
 	out, err := os.Create(ts.MkAbs(args[0] + ".out"))
 	ts.Check(err)
 	errs, err := os.Create(ts.MkAbs(args[0] + ".err"))
 	ts.Check(err)
 	p := &background{cmd: exec.Command(args[1], args[2:]...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = ts.MkAbs("."), out, errs
-	p.cmd.Env = append(s.env, "PWD="+p.cmd.Dir)
+	p.cmd.Env = append(env, "PWD="+p.cmd.Dir)
 	ts.Check(p.cmd.Start())
 	go func() {
 		p.cmd.Wait() // ProcessState says how it ended

@@ -102,7 +102,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		return usage("nothing to do: give the task with -p \"…\" or on standard input, or go on with --continue")
 	}
 	if r.resume == "" {
-		if err := a.checkModel(s.get("model"), workspace); err != nil {
+		if err := a.choose(ctx, s, workspace); err != nil {
 			return err
 		}
 	}

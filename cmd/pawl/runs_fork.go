@@ -37,7 +37,7 @@ new run works in the same folder as it is now.`,
 			return usage("--at: run %s has the events 1 to %d", id, s.Seq)
 		}
 		now := time.Now().UTC()
-		forked, err := fork(events[:*at], newRun(now), *model, now)
+		forked, err := fork(events[:*at], newRun(now), *model, a.windowOf(*model), now)
 		if err != nil {
 			return err
 		}
@@ -51,8 +51,9 @@ new run works in the same folder as it is now.`,
 }
 
 // fork returns the events of a new run with the same past. What was under way there
-// was never under way here: it is settled as lost.
-func fork(past []run.Event, to run.ID, model string, now time.Time) ([]run.Event, error) {
+// was never under way here: it is settled as lost. model, if not empty, goes on, with
+// its window.
+func fork(past []run.Event, to run.ID, model string, window int64, now time.Time) ([]run.Event, error) {
 	events := append([]run.Event{}, past...)
 	c := events[0].Fact.(run.Created) // Apply lets nothing else be first
 	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
@@ -68,7 +69,7 @@ func fork(past []run.Event, to run.ID, model string, now time.Time) ([]run.Event
 	}
 	if model != "" {
 		config := s.Config
-		config.Model, config.Window = model, windowOf(model)
+		config.Model, config.Window = model, window
 		more = append(more, run.Event{At: now, Fact: run.Configured{Config: config}})
 	}
 	for _, e := range more {

@@ -74,7 +74,7 @@ turn is open after a kill, the turn is ended here. It can be gone on with afterw
 
 // stopHere interrupts a run that nobody drives: it takes it, and lets the turn end.
 func (a *app) stopHere(ctx context.Context, p place, id run.ID) error {
-	w := &worker.Worker{Store: p.store, Tools: registry(), Provider: a.providers(p.workspace), StateDir: p.state, Log: a.log()}
+	w := &worker.Worker{Store: p.store, Tools: registry(nil), Provider: a.providers(p.workspace, settings{}), StateDir: p.state, Log: a.log()}
 	d, err := w.Open(ctx, id, nil)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"pawl/permission"
 	"pawl/sandbox"
 )
 
@@ -18,6 +19,15 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 		v, _ := a.env(name)
 		return v
 	})
+}
+
+// mayBypass refuses mode bypass where a slip of the model has the whole machine: as
+// root, with nothing that confines commands.
+func mayBypass(mode permission.Mode, root bool, confinement *sandbox.Policy, force string) error {
+	if mode != permission.Bypass || !root || confinement != nil || force == "1" {
+		return nil
+	}
+	return usage("--mode bypass as root and without a sandbox: every command would have the whole machine; run as another user, or set PAWL_BYPASS_AS_ROOT=1 if this machine is one to lose")
 }
 
 // own returns pawl's own folders and files, where no call writes.

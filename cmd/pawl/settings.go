@@ -16,6 +16,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/pflag"
 
+	"pawl/llm/models"
+	"pawl/llm/wire"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/worker"
@@ -48,6 +50,8 @@ var keys = []key{
 	{name: "max_tokens", value: "n", help: "tokens in a turn, read and written, each request's counted; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultTokens)},
 	{name: "max_cost", value: "dollars", help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, def: "50"},
 	{name: "timeout", value: "duration", help: "wall clock of a turn, as 90s or 2h; -1s: no limit", check: duration, def: "6h"},
+	{name: "idle_timeout", value: "duration", help: "how long a model's answer may be silent before it is asked for again", check: positiveDuration, def: wire.DefaultIdleTimeout.String()},
+	{name: "cache", value: "on|off", help: "answer a request that was answered before from a local file", check: oneOf("on, off"), def: "off"},
 	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
 }
 
@@ -94,6 +98,13 @@ func duration(s string) error {
 	return nil
 }
 
+func positiveDuration(s string) error {
+	if d, err := time.ParseDuration(s); err != nil || d <= 0 {
+		return fmt.Errorf("%q is no time above 0: give it with its unit, as 90s or 2h", s)
+	}
+	return nil
+}
+
 // addSettings gives a command the flags of all keys.
 func addSettings(flags *pflag.FlagSet) {
 	for _, k := range keys {
@@ -117,6 +128,7 @@ type sourced struct{ value, source string }
 type settings struct {
 	values map[string][]sourced
 	notes  []string
+	table  *models.Table
 }
 
 // The sources, the strongest first.
@@ -182,9 +194,12 @@ func (a *app) readSettings(flags *pflag.FlagSet, workspace string) (settings, er
 		}
 		s.values[k.name] = found
 	}
+	if s.table, err = a.models(); err != nil {
+		return s, err
+	}
 	if len(s.values["model"]) == 0 {
-		if v, _ := a.env("ANTHROPIC_API_KEY"); v != "" {
-			s.values["model"] = []sourced{{defaultModel, fromDefault + ", because ANTHROPIC_API_KEY is set"}}
+		if model, variable := a.preferred(s.table); model != "" {
+			s.values["model"] = []sourced{{model, fromDefault + ", because " + variable + " is set"}}
 		}
 	}
 	return s, nil
@@ -269,6 +284,12 @@ func (s settings) get(name string) string {
 	return ""
 }
 
+// duration returns the value of a key that is a time; 0 if it has none.
+func (s settings) duration(name string) time.Duration {
+	d, _ := time.ParseDuration(s.get(name)) // checked when it was read
+	return d
+}
+
 // apply sets in c what the settings say; with kept only what a flag says, because
 // the run has been told the rest when it began.
 func (s settings) apply(c run.Config, kept bool) run.Config {
@@ -278,7 +299,7 @@ func (s settings) apply(c run.Config, kept bool) run.Config {
 	}
 	// The checks have seen that the values can be read.
 	if v, ok := set("model"); ok && v != c.Model {
-		c.Model, c.Window = v, windowOf(v)
+		c.Model, c.Window = v, s.table.Window(v)
 	}
 	if v, ok := set("window"); ok {
 		c.Window, _ = strconv.ParseInt(v, 10, 64)

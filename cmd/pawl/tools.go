@@ -3,16 +3,46 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
 )
 
-// registry holds the tools of every run.
-func registry() *tool.Registry {
-	return tool.NewRegistry(append(tool.Builtin(), tool.Shell(), tool.ShellOutput(), tool.ShellStop())...)
+// registry holds the tools of every run. reach decides about the addresses that
+// fetch dials; nil: public ones alone.
+func registry(reach func(host string, addr netip.AddrPort, granted bool) error) *tool.Registry {
+	fetch := tool.Fetch(tool.FetchOptions{AllowAddress: reach, Granted: func(c tool.Call) bool { return c.Granted }})
+	return tool.NewRegistry(append(tool.Builtin(), fetch, tool.Shell(), tool.ShellOutput(), tool.ShellStop())...)
+}
+
+// reach returns what decides about an address that fetch is about to dial: a public
+// one was decided on with the call; any other needs a rule that names its host, or
+// a person who has seen that it is one.
+func reach(rules func() permission.Rules) func(string, netip.AddrPort, bool) error {
+	return func(host string, addr netip.AddrPort, granted bool) error {
+		if v, _ := permission.AddressVerdict(addr.Addr()); v == permission.Allow || granted && saysLocal(host) {
+			return nil
+		}
+		u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(int(addr.Port()))), Path: "/"}
+		d := rules().DecideAddress(permission.Request{Tool: "fetch", Class: run.Reads, URL: u.String()}, addr.Addr(), permission.Default)
+		if d.Verdict != permission.Allow {
+			return errors.New(d.Reason)
+		}
+		return nil
+	}
+}
+
+// saysLocal reports whether a host's name shows that it is no public one.
+func saysLocal(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
 // A judge decides by the rules of flags and settings.

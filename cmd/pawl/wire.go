@@ -14,7 +14,12 @@ import (
 
 	"pawl/llm"
 	"pawl/llm/anthropic"
+	"pawl/llm/cache"
+	"pawl/llm/chat"
+	"pawl/llm/gemini"
+	"pawl/llm/responses"
 	"pawl/llm/script"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 	"pawl/worker"
@@ -93,11 +98,11 @@ func (a *app) open() (place, error) {
 
 // worker returns a worker for the place.
 func (a *app) worker(p place, s settings) (*worker.Worker, error) {
-	tools := registry()
-	rules, err := givenRules(tools.Names(), s.values["allow"], s.values["deny"])
+	rules, err := givenRules(registry(nil).Names(), s.values["allow"], s.values["deny"])
 	if err != nil {
 		return nil, err
 	}
+	tools := registry(reach(func() permission.Rules { return rules }))
 	log := a.log()
 	// Without a socket others look at the database now and then: no reason to stop.
 	sockets, err := store.RuntimeDir()
@@ -108,38 +113,42 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	force, _ := a.env("PAWL_BYPASS_AS_ROOT")
+	if err := mayBypass(permission.Mode(s.get("mode")), os.Geteuid() == 0, confinement, force); err != nil {
+		return nil, err
+	}
 	return &worker.Worker{
-		Store:     p.store,
-		Tools:     tools,
-		Provider:  a.providers(p.workspace),
-		Judge:     judge{rules},
-		Sandbox:   confinement,
-		Own:       a.own(p),
-		OnAsk:     worker.OnAsk(s.get("on_ask")),
-		Price:     priced,
-		StateDir:  p.state,
-		SocketDir: sockets,
-		Log:       log,
+		Store:      p.store,
+		Tools:      tools,
+		Provider:   a.providers(p.workspace, s),
+		Judge:      judge{rules},
+		Sandbox:    confinement,
+		Own:        a.own(p),
+		OnAsk:      worker.OnAsk(s.get("on_ask")),
+		Price:      func(model string, u run.Usage) run.Usage { return s.table.Price(model, u, time.Now()) },
+		Structured: s.table.Structured,
+		StateDir:   p.state,
+		SocketDir:  sockets,
+		Log:        log,
 	}, nil
 }
 
 // providers returns the function that finds the provider for provider/name. Each is
 // made when it is first wanted and then kept, for its connections.
-func (a *app) providers(workspace string) func(string) (llm.Provider, string, error) {
+func (a *app) providers(workspace string, s settings) func(string) (llm.Provider, string, error) {
 	var mu sync.Mutex
 	made := map[string]llm.Provider{}
 	return func(model string) (llm.Provider, string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		wire, name, _ := strings.Cut(model, "/")
-		id := wire
-		if wire == script.Wire {
+		id, name, _ := strings.Cut(model, "/")
+		if id == script.Wire {
 			id = model // a script is a provider of its own
 		}
 		if p := made[id]; p != nil {
 			return p, name, nil
 		}
-		p, err := a.provider(model, workspace)
+		p, err := a.provider(model, workspace, s)
 		if err != nil {
 			return nil, "", err
 		}
@@ -149,44 +158,72 @@ func (a *app) providers(workspace string) func(string) (llm.Provider, string, er
 }
 
 // provider makes the provider for a model, or says what is missing.
-func (a *app) provider(model, workspace string) (llm.Provider, error) {
-	wire, name, ok := strings.Cut(model, "/")
-	if !ok || name == "" {
-		return nil, usage("the model %q is not of the form provider/name, as %s", model, defaultModel)
+func (a *app) provider(model, workspace string, s settings) (llm.Provider, error) {
+	table := s.table
+	if table == nil {
+		var err error
+		if table, err = a.models(); err != nil {
+			return nil, err
+		}
 	}
-	switch wire {
+	known, name, err := splitModel(table, model)
+	if err != nil {
+		return nil, err
+	}
+	if known.Wire == script.Wire {
+		return scripted(name, workspace)
+	}
+	at := a.site(known)
+	if err := at.usable(); err != nil {
+		return nil, usage("%w; or see `pawl demo`, which needs no key", err)
+	}
+	p, err := at.connect(s.duration("idle_timeout"))
+	if err == nil && s.get("cache") == "on" {
+		p = cache.New(p, at.address, filepath.Join(a.stateDir(), "cache"), a.log())
+	}
+	return p, err
+}
+
+// connect returns the provider at a site. It does not touch the network.
+func (s site) connect(idle time.Duration) (llm.Provider, error) {
+	switch s.Wire {
 	case anthropic.Wire:
-		key, _ := a.env("ANTHROPIC_API_KEY")
-		base, _ := a.env("ANTHROPIC_BASE_URL")
-		if key == "" {
-			return nil, usage("the model %s needs a key and ANTHROPIC_API_KEY is not set: `export ANTHROPIC_API_KEY=…`, or see `pawl demo`, which needs none", model)
+		return anthropic.New(anthropic.Options{BaseURL: s.address, Key: s.key, IdleTimeout: idle}), nil
+	case responses.Wire:
+		return responses.New(responses.Options{BaseURL: s.address, Key: s.key, IdleTimeout: idle}), nil
+	case gemini.Wire:
+		return gemini.New(gemini.Options{BaseURL: s.address, Key: s.key, IdleTimeout: idle}), nil
+	case chat.Wire:
+		d := s.dialect()
+		if d != nil && d.Name == "" {
+			return nil, usage("%s: provider %s: there is no dialect %q; without one the address tells what can be told", s.Source, s.Name, s.Dialect)
 		}
-		return anthropic.New(anthropic.Options{BaseURL: base, Key: key}), nil
-	case script.Wire:
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(workspace, name)
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, usage("the script cannot be read: %w", err)
-		}
-		defer f.Close()
-		s, err := script.Parse(f)
-		if err != nil {
-			return nil, usage("%s: %w", name, err)
-		}
-		return script.New(s, 0), nil
+		return chat.New(chat.Options{BaseURL: s.address, Key: s.key, Dialect: d, IdleTimeout: idle}), nil
 	}
-	return nil, usage("there is no provider %q%s; there are anthropic and script", wire, didYouMean(wire, []string{anthropic.Wire, script.Wire}))
+	panic("no package speaks the wire " + s.Wire) // unreachable: package models has looked at it
+}
+
+// scripted returns the provider that plays a script of the workspace.
+func scripted(name, workspace string) (llm.Provider, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(workspace, name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usage("the script cannot be read: %w", err)
+	}
+	defer f.Close()
+	s, err := script.Parse(f)
+	if err != nil {
+		return nil, usage("%s: %w", name, err)
+	}
+	return script.New(s, 0), nil
 }
 
 // checkModel says what is missing before anything is recorded, instead of a run
 // that fails at its first request.
 func (a *app) checkModel(model, workspace string) error {
-	if model == "" {
-		return usage("no model: ANTHROPIC_API_KEY is not set; `export ANTHROPIC_API_KEY=…`, name another with --model provider/name, or see `pawl demo`, which needs no key")
-	}
-	_, err := a.provider(model, workspace)
+	_, err := a.provider(model, workspace, settings{})
 	return err
 }
 

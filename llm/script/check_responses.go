@@ -377,6 +377,12 @@ func (r *responsesRequest) checkOrder() error {
 		if item.Type != "reasoning" {
 			reasoning = ""
 		}
+		// The API takes results anywhere behind their calls; pawl sends them at once.
+		if item.Type != "function_call_output" && (i > 0 && r.items[i-1].Type == "function_call_output" || !item.assistant) {
+			for id := range owed {
+				return fmt.Errorf("No tool output found for function call %s.", id)
+			}
+		}
 		switch item.Type {
 		case "reasoning":
 			reasoning = item.id
@@ -390,13 +396,6 @@ func (r *responsesRequest) checkOrder() error {
 				return fmt.Errorf("No tool call found for function call output with call_id %s.", item.id)
 			}
 			delete(owed, item.id)
-			continue
-		}
-		// The API takes results anywhere behind their calls; pawl sends them at once.
-		if i > 0 && r.items[i-1].Type == "function_call_output" || !item.assistant {
-			for id := range owed {
-				return fmt.Errorf("No tool output found for function call %s.", id)
-			}
 		}
 	}
 	if reasoning != "" {

@@ -1,0 +1,163 @@
+// Package models knows the providers and models there are: where a provider is and
+// which variables hold its key, what fits a model's context, what it costs, what it
+// can do. It is a table in a file, and a file of the user's that counts before it.
+//
+// It only knows: it opens no connection, reads no environment, and a model that it
+// does not know can be used all the same, with what is safe and its cost unknown.
+package models
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/run"
+)
+
+// A Provider is where models are to be had.
+type Provider struct {
+	Name       string
+	Wire       string   // the wire format: anthropic, responses, chat, gemini, script
+	BaseURL    string   // empty: it has no common one
+	BaseURLEnv []string // variables that name another address; the first that is set counts
+	KeyEnv     []string // variables with the key; the first that is set counts; none: it has no keys
+	// KeyOptional says that it works without a key too.
+	KeyOptional bool
+	KeysAt      string // where to get a key
+	Dialect     string // of the wire chat; empty: the address tells
+	Local       bool   // a server on this machine
+	Default     string // its model when nothing names one, without the provider; may be empty
+	Window      int64  // tokens that fit a model of it that is not known; 0: unknown
+	Structured  bool   // models of it that are not known answer by a JSON Schema
+	Source      string // the file of the user's that says something of it; empty: built in
+}
+
+// NeedsKey reports whether nothing can be asked without a key.
+func (p Provider) NeedsKey() bool { return len(p.KeyEnv) > 0 && !p.KeyOptional }
+
+// A Model is what is known of one.
+type Model struct {
+	Name       string // provider/name
+	Window     int64  // tokens that fit its context; 0: unknown
+	MaxOutput  int64  // tokens of an answer at most; 0: unknown
+	Price      *Price // nil: unknown
+	Long       *Long  // nil: a long prompt costs no more
+	Later      *Later // nil: no other price is announced
+	Control    string // native or controller; empty: unknown
+	Structured *bool  // answers by a JSON Schema; nil: unknown
+	Images     *bool  // sees images; nil: unknown
+	Reasoning  *bool  // thinks before it answers; nil: unknown
+	Source     string // the file of the user's that says something of it; empty: built in
+}
+
+// Provider returns the first part of the model's name.
+func (m Model) Provider() string {
+	provider, _, _ := strings.Cut(m.Name, "/")
+	return provider
+}
+
+// A Price is in US dollars for a million tokens.
+type Price struct{ Input, CacheRead, CacheWrite, Output float64 }
+
+// A Long is the price of a request with a long prompt, all of it.
+type Long struct {
+	Above int64 // tokens of the prompt, cached or not
+	Price
+}
+
+// A Later is the price from a day on, instead of [Model.Price].
+type Later struct {
+	From time.Time
+	Price
+}
+
+// A Table is what is known. It does not change and is safe for concurrent use.
+type Table struct {
+	providers map[string]Provider
+	models    map[string]Model // by provider/name
+}
+
+// Provider returns a provider by its name.
+func (t *Table) Provider(name string) (Provider, bool) {
+	p, ok := t.providers[name]
+	return p, ok
+}
+
+// Providers returns all providers by name.
+func (t *Table) Providers() []Provider {
+	return slices.SortedFunc(maps.Values(t.providers), func(x, y Provider) int { return cmp.Compare(x.Name, y.Name) })
+}
+
+// Models returns all models that are known, by name.
+func (t *Table) Models() []Model {
+	return slices.SortedFunc(maps.Values(t.models), func(x, y Model) int { return cmp.Compare(x.Name, y.Name) })
+}
+
+// edition is what may stand behind a model's name without making it another model:
+// a date, a number of a build, latest, preview, Anthropic's -0. Anything else does
+// (-mini, -pro, 4-5 and 4), and has its own price or an unknown one.
+var edition = regexp.MustCompile(`^[-@](?:` + strings.Join([]string{
+	"latest", "0", "(?:preview|exp)(?:-[0-9]{2}-(?:[0-9]{2}|[0-9]{4}))?",
+	"[0-9]{3,4}", "[0-9]{6}", "[0-9]{8}", "20[0-9]{2}-[0-9]{2}-[0-9]{2}", "[0-9]{2}-20[0-9]{2}",
+}, "|") + `)$`)
+
+// Lookup returns what is known of a model of the form provider/name. An edition of a
+// model that is not in the table by itself is the model with the longest name that
+// it is an edition of; its Name is that model's.
+func (t *Table) Lookup(name string) (Model, bool) {
+	if m, ok := t.models[name]; ok {
+		return m, true
+	}
+	for i := len(name) - 1; i > 0 && name[i] != '/'; i-- {
+		if name[i] != '-' && name[i] != '@' {
+			continue
+		}
+		if m, ok := t.models[name[:i]]; ok && edition.MatchString(name[i:]) {
+			return m, true
+		}
+	}
+	return Model{}, false
+}
+
+// Window returns how many tokens fit a model's context; 0 when nobody knows.
+func (t *Table) Window(name string) int64 {
+	if m, ok := t.Lookup(name); ok && m.Window > 0 {
+		return m.Window
+	}
+	provider, _, _ := strings.Cut(name, "/")
+	return t.providers[provider].Window
+}
+
+// Structured reports whether a model can be asked for an answer that fits a JSON
+// Schema. Of one that is not known that is not tried: where it does not work, no
+// answer comes at all.
+func (t *Table) Structured(name string) bool {
+	if m, ok := t.Lookup(name); ok && m.Structured != nil {
+		return *m.Structured
+	}
+	provider, _, _ := strings.Cut(name, "/")
+	return t.providers[provider].Structured
+}
+
+// Price adds to one request's usage what it cost at a point in time, where the price
+// is known; else it returns u as it is.
+func (t *Table) Price(name string, u run.Usage, at time.Time) run.Usage {
+	m, ok := t.Lookup(name)
+	if !ok || m.Price == nil {
+		return u
+	}
+	p := *m.Price
+	switch {
+	case m.Long != nil && u.Input+u.CacheRead+u.CacheWrite > m.Long.Above:
+		p = m.Long.Price
+	case m.Later != nil && !at.Before(m.Later.From):
+		p = m.Later.Price
+	}
+	u.Cost = (float64(u.Input)*p.Input + float64(u.CacheRead)*p.CacheRead +
+		float64(u.CacheWrite)*p.CacheWrite + float64(u.Output)*p.Output) / 1e6
+	u.Priced = true
+	return u
+}
