@@ -3,6 +3,7 @@ package run
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -216,12 +217,13 @@ func (s *State) questions() []CallState {
 // Answer returns the words of the last turn's account or last message: what a
 // person reads when it is over.
 func (s State) Answer() string {
-	if m := s.Turn.chosen.Message; m != "" && s.Turn.synth == synthNone {
-		return m
+	if s.Turn.chosen.Message != "" {
+		return s.Turn.chosen.Message
 	}
 	for i := len(s.Messages) - 1; i >= 0; i-- {
 		m := s.Messages[i]
-		if m.Role == Assistant {
+		// In controller mode an answer is an object; its message, if it has one, was above.
+		if m.Role == Assistant && (!s.Config.Controlled() || strings.HasPrefix(m.ID, synthesisID)) {
 			if t := PlainText(m.Parts); t != "" {
 				return t
 			}

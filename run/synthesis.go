@@ -17,12 +17,15 @@ func modelAccounts(end Ended) bool {
 	return end.End == LoopStopped || end.End == LimitReached && (end.Reason == "max_steps" || end.Reason == "max_calls")
 }
 
+// synthesisID begins the id of an account.
+const synthesisID = "synthesis_"
+
 // synthesis adds the account of a turn that ended early to the context.
 func (s *State) synthesis(text string) {
 	s.flush()
 	last := s.lastID()
 	s.say(Assistant, []Part{Text(text)})
-	s.Messages[len(s.Messages)-1].ID = "synthesis_" + last
+	s.Messages[len(s.Messages)-1].ID = synthesisID + last
 	s.Turn.synth = synthDone
 }
 

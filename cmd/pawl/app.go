@@ -43,6 +43,7 @@ var commands = []func(*app) *cobra.Command{
 	configCommand,
 	modelsCommand,
 	doctorCommand,
+	controllerCommand,
 	debugCommand,
 	func(*app) *cobra.Command { return demoCommand() },
 	versionCommand,

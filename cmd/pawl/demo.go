@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ const demoPrompt = "A test of this package fails. Find out why, repair the code,
 type demo struct {
 	out     io.Writer
 	wire    demoWire
+	control string // native or controller
 	folder  string // the project
 	state   string // PAWL_STATE_DIR of the process that repairs it
 	address string // of the scripted model
@@ -58,7 +60,7 @@ var demoWires = []demoWire{
 func demoCommand() *cobra.Command {
 	var chaos, keep bool
 	var kills int
-	var wire string
+	var wire, control string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch pawl repair a bug, with no key and no network",
@@ -72,7 +74,10 @@ func demoCommand() *cobra.Command {
 			if i < 0 {
 				return usage("--wire: there is no wire format %q; there are anthropic, responses, chat, gemini", wire)
 			}
-			d := &demo{out: cmd.OutOrStdout(), wire: demoWires[i]}
+			if err := oneOf("native, controller")(control); err != nil {
+				return usage("--control: %w", err)
+			}
+			d := &demo{out: cmd.OutOrStdout(), wire: demoWires[i], control: control}
 			if err := d.prepare(); err != nil {
 				return err
 			}
@@ -95,6 +100,7 @@ func demoCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&chaos, "chaos", false, "kill the agent with -9 at random moments while it works")
 	cmd.Flags().IntVar(&kills, "kills", 12, "with --chaos: how often")
 	cmd.Flags().StringVar(&wire, "wire", "anthropic", "the wire `format` that the scripted model speaks: anthropic, responses, chat, gemini")
+	cmd.Flags().StringVar(&control, "control", "native", "`how` the scripted model says what to do: native, controller")
 	cmd.Flags().BoolVar(&keep, "keep", false, "with --chaos: keep the project")
 	return cmd
 }
@@ -140,8 +146,33 @@ func (d *demo) serve() (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.control == "controller" {
+		s = asObjects(s)
+	}
 	d.address, stop, err = script.NewServer(s, false).Listen()
 	return stop, err
+}
+
+// asObjects returns a script whose replies say the same with one JSON object each.
+func asObjects(s script.Script) script.Script {
+	objects := slices.Clone(s)
+	for i, r := range objects {
+		object := map[string]any{"action": "complete", "message": r.Text}
+		if len(r.Calls) > 0 {
+			var calls []map[string]string
+			for _, c := range r.Calls {
+				calls = append(calls, map[string]string{"tool": c.Tool, "args": string(c.Args)})
+			}
+			object = map[string]any{"action": "next_step", "type": "tool", "description": r.Text, "tools": calls,
+				"thinking": map[string]any{"task": "repair the failing test"}}
+		}
+		text, err := json.Marshal(object)
+		if err != nil {
+			panic(err) // unreachable: strings can always be encoded
+		}
+		objects[i].Text, objects[i].Calls = string(text), nil
+	}
+	return objects
 }
 
 // pawl returns this program as a process of its own, in the project.
@@ -154,7 +185,7 @@ func (d *demo) pawl(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 func (d *demo) runArgs(more ...string) []string {
-	return append([]string{"run", "--mode", "accept-edits", "--allow", "shell(go test *)"}, more...)
+	return append([]string{"run", "--mode", "accept-edits", "--allow", "shell(go test *)", "--control", d.control}, more...)
 }
 
 func (d *demo) show(ctx context.Context) error {

@@ -41,10 +41,6 @@ const (
 	bad     verdict = "wrong"
 )
 
-// examinations are further things that doctor looks at, in the order it shows them.
-// A part of pawl that has something to say about this machine adds its own here.
-var examinations []func(context.Context, *app) []check
-
 func doctorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -96,9 +92,7 @@ func (a *app) examine(ctx context.Context, offline bool) report {
 		r.Checks = append(r.Checks, providers...)
 		r.Usable = usable && state.State == good
 	}
-	for _, look := range examinations {
-		r.Checks = append(r.Checks, look(ctx, a)...)
-	}
+	r.Checks = append(r.Checks, checkSandbox()...)
 	return r
 }
 

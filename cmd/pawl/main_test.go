@@ -108,10 +108,22 @@ func setup(env *testscript.Env) error {
 	} {
 		env.Setenv(name, value)
 	}
+	if cache := goCache(); cache != "" {
+		env.Setenv("GOCACHE", cache) // the story's home is empty: else Go would compile its library anew
+	}
 	s.env = env.Vars
 	env.Cd = filepath.Join(env.WorkDir, "w")
 	return os.MkdirAll(env.Cd, 0o755)
 }
+
+// goCache is where the go command of this machine keeps what it has built.
+var goCache = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+})
 
 // shortDir returns a folder for sockets, whose paths may not be long: dir, or one in
 // the folder for temporary files.

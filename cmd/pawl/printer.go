@@ -183,7 +183,7 @@ func (p *printer) progress(e run.Event) []string {
 				calls = true
 			}
 		}
-		if text := run.PlainText(f.Parts); calls && text != "" { // without calls it is the answer
+		if text := run.PlainText(f.Parts); calls && text != "" && !isObject(text) { // without calls it is the answer; an object is told by its step
 			return []string{oneLine(text, maxTitle)}
 		}
 	case run.CallReceived:
@@ -204,6 +204,12 @@ func (p *printer) progress(e run.Event) []string {
 		return []string{"  a request was under way when the process ended; it is sent again"}
 	case run.Nudged:
 		return []string{"  the model is told to go on (" + string(f.Reason) + ")"}
+	case run.StepChosen:
+		if f.Description != "" {
+			return []string{oneLine(f.Description, maxTitle)}
+		}
+	case run.StepRefused:
+		return []string{"  the answer cannot be used: " + oneLine(f.Problem, maxTitle)}
 	case run.SubmissionRefused:
 		return []string{"  the answer is not the result: " + oneLine(f.Problem, maxTitle)}
 	case run.Reminded:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +83,10 @@ func (t *transcript) event(e run.Event) {
 		t.say("· note to the model: %s", oneLine(f.Text, maxTitle))
 	case run.Nudged:
 		t.say("· pawl to the model: %s", oneLine(f.Text, maxTitle))
+	case run.StepChosen:
+		t.step(f)
+	case run.StepRefused:
+		t.say("· the answer cannot be used: %s", oneLine(f.Problem, maxTitle))
 	case run.Submitted:
 		t.say("· handed in: %s", oneLine(f.Value, maxTitle))
 	case run.SubmissionRefused:
@@ -117,10 +122,29 @@ func (t *transcript) person(how, text string) {
 func (t *transcript) reply(parts []run.Part) {
 	for _, p := range parts {
 		switch {
+		case p.Type == run.TextPart && isObject(p.Text): // told by the step that it chose
 		case p.Type == run.TextPart && p.Text != "":
 			t.say("\n%s", visible(p.Text))
 		case p.Type == run.CallPart && p.Call != nil:
 			t.calls[p.Call.ID] = *p.Call
+		}
+	}
+}
+
+// isObject reports whether an answer is the object of a step.
+func isObject(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), `{"action"`) }
+
+// step writes what the model chose to do, its reasons folded to a line.
+func (t *transcript) step(f run.StepChosen) {
+	if f.Description != "" {
+		t.say("\n%s", visible(f.Description))
+	}
+	if f.Thinking != "" {
+		t.say("  · thinking: %s", oneLine(f.Thinking, maxTitle))
+	}
+	for _, text := range []string{f.Reason, f.Message} {
+		if text != "" {
+			t.say("\n%s", visible(text))
 		}
 	}
 }

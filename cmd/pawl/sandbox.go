@@ -21,6 +21,24 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 	})
 }
 
+// checkSandbox says what of the sandbox is in force.
+func checkSandbox() []check {
+	var checks []check
+	report := sandbox.Probe()
+	for _, p := range report.Parts {
+		c := check{Topic: "sandbox", Name: p.Name, State: good, Detail: p.By, Next: p.Missing}
+		if !p.InForce {
+			c.State, c.Detail, c.Next = absent, "not in force", p.Missing
+		}
+		checks = append(checks, c)
+	}
+	if !report.Confines() {
+		checks = append(checks, check{Topic: "sandbox", Name: "commands", State: absent,
+			Detail: "they have your own authority, so more of them ask"})
+	}
+	return checks
+}
+
 // mayBypass refuses mode bypass where a slip of the model has the whole machine: as
 // root, with nothing that confines commands.
 func mayBypass(mode permission.Mode, root bool, confinement *sandbox.Policy, force string) error {

@@ -44,6 +44,7 @@ var keys = []key{
 	{name: "allow", value: "rule", help: `a permission rule, as 'shell(go test *)'; repeatable`, list: true},
 	{name: "deny", value: "rule", help: "a rule for what must not run; it always wins; repeatable", list: true},
 	{name: "on_ask", value: "what", help: "what becomes of a call that a person would have to decide on: " + asks, check: oneOf(asks), def: string(worker.AskDeny)},
+	{name: "control", value: "how", help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", check: oneOf(controls), def: run.Auto},
 	{name: "window", value: "tokens", help: "tokens that fit the model's context, where pawl does not know it or less is wanted", check: positive},
 	{name: "max_steps", value: "n", help: "model requests in a turn; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultSteps)},
 	{name: "max_calls", value: "n", help: "tool calls in a turn; -1: no limit", check: whole, def: strconv.Itoa(run.DefaultCalls)},
@@ -58,6 +59,8 @@ var keys = []key{
 const (
 	modes = "default, accept-edits, plan, bypass"
 	asks  = "deny, wait, fail"
+
+	controls = run.Native + ", " + run.Controller + ", " + run.Auto
 )
 
 func oneOf(names string) func(string) error {
@@ -290,6 +293,17 @@ func (s settings) duration(name string) time.Duration {
 	return d
 }
 
+// control returns how a model is to say what to do. What auto means is known for the
+// models of the table; any other has its chance with tool calling.
+func (s settings) control(how, model string) string {
+	if how == run.Auto {
+		if m, ok := s.table.Lookup(model); ok && m.Control != "" {
+			return m.Control
+		}
+	}
+	return how
+}
+
 // apply sets in c what the settings say; with kept only what a flag says, because
 // the run has been told the rest when it began.
 func (s settings) apply(c run.Config, kept bool) run.Config {
@@ -300,6 +314,10 @@ func (s settings) apply(c run.Config, kept bool) run.Config {
 	// The checks have seen that the values can be read.
 	if v, ok := set("model"); ok && v != c.Model {
 		c.Model, c.Window = v, s.table.Window(v)
+	}
+	_, model := set("model")
+	if v, ok := set("control"); ok || model {
+		c.Control = s.control(v, c.Model)
 	}
 	if v, ok := set("window"); ok {
 		c.Window, _ = strconv.ParseInt(v, 10, 64)
