@@ -40,17 +40,19 @@ var layers = map[string][]string{
 	"llm/responses":   {"llm", "llm/wire", "run", "schema"},
 	"llm/script":      {"llm", "run"},
 	"llm/wire":        {"llm", "run"},
+	"output":          {"output/jsonpath", "run"},
 	"output/jsonpath": {},
+	"policy":          {"permission", "run"},
 	"sandbox":         {"internal/...", "run"},
 	"store":           {"run"},
 	"store/...":       {"store", "run"},
 	// tool asks permission for nothing but the class of a shell command, which is
 	// read from the same syntax tree as the rules.
-	"tool":     {"internal/...", "permission", "run", "sandbox", "schema"},
-	"tool/...": {"internal/...", "permission", "run", "sandbox", "schema", "tool"},
+	"tool":     {"internal/...", "output", "permission", "run", "sandbox", "schema"},
+	"tool/...": {"internal/...", "output", "permission", "run", "sandbox", "schema", "tool"},
 
 	// Level 2: carrying things forward.
-	"worker": {"controller", "llm", "permission", "run", "sandbox", "store", "tool"},
+	"worker": {"controller", "llm", "output", "permission", "run", "sandbox", "store", "tool"},
 
 	// Level 4: wiring. (Level 3, the other faces, has no package yet.)
 	"cmd/pawl":     {"..."},

@@ -85,6 +85,8 @@ func resident(pid int) int64 {
 // 10 MB of turn 20; no request that the server refuses; no compaction loop).
 //
 //	go test -bench LongRun -benchtime 1x -timeout 60m ./bench
+//
+// PAWL_LONG_TURNS takes another number of turns.
 func BenchmarkLongRun(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -105,7 +107,10 @@ func BenchmarkLongRun(b *testing.B) {
 
 func longRun(b *testing.B, window, size int) {
 	b.Helper()
-	const turns = 5000
+	turns := 5000
+	if n, err := strconv.Atoi(os.Getenv("PAWL_LONG_TURNS")); err == nil {
+		turns = n
+	}
 	replies := fmt.Sprintf(`{"when":{"tools":false},"text":"Notes: read on.","repeat":true}`+"\n"+
 		`{"when":{"contains":"line %d "},"text":"That was the last one."}`+"\n"+
 		`{"calls":[{"tool":"read","raw_args":"{\"path\":\"lines.txt\",\"offset\":{{count}},\"limit\":1}"}],"repeat":true}`, turns)

@@ -24,6 +24,12 @@ type Classification struct {
 	Paths []string
 	// Patterns are the same with * and ? for the shell to expand.
 	Patterns []string
+	// Recurses: it reads the folders among Paths and Patterns with everything in
+	// them, but for files, or all in folders, called as one of Skips, and, if there
+	// are any, for those not called as one of Only. Hidden: files whose name begins
+	// with a dot, too.
+	Recurses, Hidden bool
+	Skips, Only      []string
 }
 
 // Classify classifies a shell command. What it does not understand writes.
@@ -45,12 +51,21 @@ func Classify(command string) Classification {
 			}
 		}
 	}
+	recursing := 0
 	for _, p := range s.parts {
 		if p.guess {
 			continue
 		}
 		if p.words[0].kind == static {
 			add(&c.Programs, p.program())
+		}
+		if recurses, hidden := p.recurses(); recurses {
+			recursing++
+			c.Recurses, c.Hidden = true, c.Hidden || hidden
+			c.Skips, c.Only = p.filters()
+			if len(p.look().paths) == 0 || p.program() == "git" { // whose words may be no paths
+				addPaths(&c.Paths, p.dirs...)
+			}
 		}
 		for _, w := range p.look().paths {
 			switch {
@@ -63,6 +78,9 @@ func Classify(command string) Classification {
 	}
 	for _, rd := range s.redirects {
 		addPaths(&c.Paths, rd.places...)
+	}
+	if recursing > 1 { // each has its own
+		c.Skips, c.Only = nil, nil
 	}
 	return c
 }

@@ -148,12 +148,13 @@ func (t *trial) command(p *part) {
 		}
 		at, d = t.allowed(p, l)
 	}
-	if d.Verdict == Allow && t.m != Bypass && d.Sandbox == run.Confined && idles(p, l) {
-		d.Sandbox = run.Unconfined // it opens nothing and has nothing to gain
-	}
 	if d.Verdict == Allow && t.m != Bypass {
-		t.level = lesser(t.level, d.Sandbox)
+		// By its own sandbox: what idles is granted more below, and lifts nothing.
 		t.lifted = t.lifted || at == atAllow && d.Sandbox != run.Confined
+		if d.Sandbox == run.Confined && idles(p, l) {
+			d.Sandbox = run.Unconfined // it opens nothing and has nothing to gain
+		}
+		t.level = lesser(t.level, d.Sandbox)
 	}
 	t.add(KindCommand, p.text, at, d)
 }
@@ -262,11 +263,17 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 	for _, n := range needs {
 		return atDefault, byDefault(Ask, n.why)
 	}
-	if l.reads {
+	switch {
+	case l.reads && t.r.Runs != "" && asksGit[p.program()]:
+		return atDefault, byDefault(Ask, quote(p.text)+" looks, and the repository makes git run a program while it does: "+quote(t.r.Runs))
+	case l.reads:
 		return atDefault, byDefault(Allow, "it reads, in the workspace")
 	}
 	return atDefault, byDefault(Ask, "no rule covers "+quote(p.text))
 }
+
+// asksGit are the programs that read, and are git or run it.
+var asksGit = set("git git-lfs go")
 
 func (t *trial) ruledBy(rule Rule, reason string) (stage, Decision) {
 	d := by(rule, reason)

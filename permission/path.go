@@ -151,11 +151,11 @@ var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.d
 // (AGENTS.md) are not here: changing them is what people ask agents for, they are
 // read as text, and a changed one shows in the diff.
 var protectedNames = names(
-	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook.yml", ".lefthook.yml", ".pre-commit-config.yaml",
-	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", ".aider.conf.yml", ".windsurf",
+	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", ".pre-commit-config.yaml",
+	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json",
 	".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".buildkite", ".woodpecker*", "bitbucket-pipelines.yml", ".ci",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", "config.fish",
-	".envrc", ".vscode", ".idea", ".vimrc", ".nvimrc", ".exrc", ".vim", ".devcontainer", ".tool-versions", "mise.toml", ".mise.toml", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
+	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", ".tool-versions", "mise.toml", ".mise.toml", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
 	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".npmrc", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
 )
 
@@ -214,6 +214,10 @@ func secretIn(p string) string {
 	}
 	return ""
 }
+
+// SecretName returns the name in a path that is usually that of keys or passwords,
+// as .env or id_rsa: reading it asks. Empty if none is.
+func SecretName(p string) string { return secretNames.nameIn(p) }
 
 // matchPath reports whether a pattern covers a path, both relative to the
 // workspace: * and ? within a name, ** any number of folders.

@@ -47,6 +47,9 @@ type Request struct {
 	// or it could not be followed. No rule covers such a call.
 	Outside bool
 	Edits   bool // it changes files and does nothing else
+	// Runs says what makes git, and what asks git, run programs of a repository's
+	// choice where it only looks. Empty: nothing does.
+	Runs string
 	// Workspace is the workspace's folder and Dir the one the command starts in,
 	// both absolute with links resolved. Without Workspace every absolute path is
 	// outside; without Dir it is Workspace.
@@ -63,6 +66,9 @@ type Request struct {
 	// depends on the values of variables and substitutions asks.
 	Sandbox   run.Confinement
 	Sandboxed bool
+	// Root: a command has the machine's authority and not only a person's, so mode
+	// bypass lets none out of the sandbox.
+	Root bool
 }
 
 // A Verdict is what the rules say; Ask means that a person has to.

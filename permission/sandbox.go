@@ -22,6 +22,8 @@ func (t *trial) sandbox() {
 		text = "no sandbox"
 	}
 	switch {
+	case t.m == Bypass && t.r.Root && wanted == run.Unconfined:
+		t.add(KindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
 	case t.m == Bypass:
 	case t.m == Plan:
 		t.add(KindSandbox, text, atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, in the sandbox"))

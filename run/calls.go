@@ -136,9 +136,9 @@ func (s *State) settle(e Event, i int, f CallSettled) {
 		c.startedAt = e.At
 	}
 	c.Status, c.Outcome, c.settledAt = CallDone, f.Outcome, e.At
-	c.Result = Result{Call: f.Call, Content: f.Content, IsError: f.IsError}
+	c.Result = Result{Call: f.Call, Content: f.Content, IsError: f.IsError, Delivery: f.Delivery}
 	c.change, c.resultKey, c.jobRuns = f.Change, f.Key, f.JobRuns
-	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Outcome: f.Outcome, IsError: f.IsError}
+	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Outcome: f.Outcome, IsError: f.IsError, Delivery: f.Delivery}
 	for _, file := range f.Files {
 		line.Files = append(line.Files, file.Path)
 	}

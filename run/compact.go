@@ -204,7 +204,7 @@ func (s *State) deterministicSummary() string {
 		lines = lines[len(lines)-60:]
 	}
 	for _, l := range lines {
-		fmt.Fprintf(&b, "- %s %s %s: %s\n", l.Call, l.Tool, l.Args, outcomeWords[l.Outcome])
+		fmt.Fprintf(&b, "- %s %s %s: %s%s\n", l.Call, l.Tool, l.Args, outcomeWords[l.Outcome], l.stored())
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -265,7 +265,10 @@ func (s *State) replaceResults(calls []CallID) {
 				continue
 			}
 			text := fmt.Sprintf("[The result of %s was left out to save room: %d bytes. Make the call again if you need it.]", r.Call, size(&m.Parts[j]))
-			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError}
+			if r.Delivery != "" {
+				text = fmt.Sprintf("[The result of %s was left out to save room: %d bytes. It is stored as output %s: ask it with tool_outputs.]", r.Call, size(&m.Parts[j]), r.Call)
+			}
+			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError, Delivery: r.Delivery}
 		}
 	}
 }

@@ -313,6 +313,9 @@ type CallSettled struct {
 	Files   []FileChange // what it changed, for undo and the account at the end
 	Key     string       // equal for equal results; see [ResultKey]
 	JobRuns bool         // a background job of the run was running when it settled
+	// Delivery is as in [Result].
+	Delivery string
+	Size     int64 // of the stored output, in bytes
 }
 
 // A FileChange is one file's content before and after a call, by SHA-256 (hex);

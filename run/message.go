@@ -88,6 +88,9 @@ type Result struct {
 	Call    CallID
 	Content []Part // text, images
 	IsError bool
+	// Delivery says in what form the model has it, where all of it is stored under
+	// the call's id: inline, stored, forced, image. Empty: it is stored nowhere else.
+	Delivery string
 }
 
 // An Image is a picture as a content block. Base64 never enters text.

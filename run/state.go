@@ -141,6 +141,8 @@ type Line struct {
 	Outcome Outcome
 	IsError bool
 	Files   []string
+	// Delivery is as in [Result].
+	Delivery string
 }
 
 // after says what the turn has come to when no call is open and no request is

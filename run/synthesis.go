@@ -36,7 +36,7 @@ const maxAccount = 200
 func (t *Turn) deterministicAccount() string {
 	var b strings.Builder
 	b.WriteString("Based on the tool executions:\n")
-	var files []string
+	var files, outputs []string
 	lines := t.account()
 	if n := len(lines) - maxAccount; n > 0 {
 		b.WriteString("[… the first " + itoa(n) + " calls are left out …]\n")
@@ -52,16 +52,30 @@ func (t *Turn) deterministicAccount() string {
 			b.WriteString(" " + l.Args)
 		}
 		b.WriteString(": " + outcomeWords[l.Outcome] + "\n")
+		if l.stored() != "" {
+			outputs = append(outputs, string(l.Call))
+		}
 		for _, f := range l.Files {
 			if !slices.Contains(files, f) {
 				files = append(files, f)
 			}
 		}
 	}
+	if len(outputs) > 0 {
+		b.WriteString("Stored outputs: " + strings.Join(outputs, ", ") + "\n")
+	}
 	if len(files) > 0 {
 		b.WriteString("Files changed: " + strings.Join(files, ", ") + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// stored says that a call's output was too large for the context and where it is.
+func (l Line) stored() string {
+	if l.Delivery == "" || l.Delivery == "inline" {
+		return ""
+	}
+	return " (output " + string(l.Call) + ")"
 }
 
 var outcomeWords = map[Outcome]string{

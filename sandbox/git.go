@@ -3,10 +3,13 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // What in a repository makes a git outside run programs: its configuration
@@ -44,7 +47,7 @@ func gitFolder(workspace string) string {
 
 // namedGit returns the folder that a .git file names, its links resolved.
 func namedGit(file string) string {
-	text, err := os.ReadFile(file)
+	text, err := small(file)
 	if err != nil {
 		return ""
 	}
@@ -73,7 +76,7 @@ func namesBack(dir, workspace string) bool {
 		real, err := filepath.EvalSymlinks(p)
 		return err == nil && real == workspace
 	}
-	if back, err := os.ReadFile(filepath.Join(dir, "gitdir")); err == nil {
+	if back, err := small(filepath.Join(dir, "gitdir")); err == nil {
 		return same(filepath.Dir(strings.TrimSpace(string(back))))
 	}
 	at := setting(filepath.Join(dir, "config"), "worktree")
@@ -130,10 +133,31 @@ func hooksElsewhere(dir, work string) string {
 	return filepath.Join(work, path)
 }
 
+// maxGitFile bounds what is read of a file of git's, in bytes. A repository is
+// nobody's word: its files can be pipes without a writer, and have no end.
+const maxGitFile = 1 << 20
+
+// small reads a regular file of at most maxGitFile bytes.
+func small(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxGitFile {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no small file")}
+	}
+	return io.ReadAll(io.LimitReader(f, maxGitFile))
+}
+
 // setting returns the last value of a key in a git configuration, whatever its
 // section; empty if it is not there.
 func setting(config, key string) string {
-	text, err := os.ReadFile(config)
+	text, err := small(config)
 	if err != nil {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -93,7 +95,7 @@ func look(root *os.Root, path string, seen *int) *kept {
 	k.mode = info.Mode()
 	switch {
 	case k.mode.IsDir():
-		dir, err := root.Open(path)
+		dir, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return k
 		}
@@ -107,7 +109,13 @@ func look(root *os.Root, path string, seen *int) *kept {
 		to, _ := root.Readlink(path)
 		k.content = []byte(to)
 	case k.mode.IsRegular() && info.Size() <= maxKeptFile:
-		k.content, _ = root.ReadFile(path)
+		// By now it may be a pipe without a writer, or have no end.
+		f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return k
+		}
+		k.content, _ = io.ReadAll(io.LimitReader(f, maxKeptFile))
+		f.Close()
 	case k.mode.IsRegular():
 		k.stamp = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	}

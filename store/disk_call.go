@@ -73,6 +73,9 @@ type callSettled struct {
 	Files   []fileChange `json:"files,omitempty"`
 	Key     string       `json:"key,omitempty"`
 	JobRuns bool         `json:"job_runs,omitempty"`
+
+	Delivery string `json:"delivery,omitempty"`
+	Size     int64  `json:"size,omitempty"`
 }
 
 type fileChange struct {
@@ -84,7 +87,7 @@ type fileChange struct {
 func callSettledForm(f run.CallSettled) callSettled {
 	d := callSettled{
 		Call: f.Call, Outcome: f.Outcome, Content: partForms(f.Content), IsError: f.IsError,
-		Change: f.Change, Key: f.Key, JobRuns: f.JobRuns,
+		Change: f.Change, Key: f.Key, JobRuns: f.JobRuns, Delivery: f.Delivery, Size: f.Size,
 	}
 	for _, c := range f.Files {
 		d.Files = append(d.Files, fileChange(c))
@@ -95,7 +98,7 @@ func callSettledForm(f run.CallSettled) callSettled {
 func (d callSettled) fact() run.CallSettled {
 	f := run.CallSettled{
 		Call: d.Call, Outcome: d.Outcome, Content: runParts(d.Content), IsError: d.IsError,
-		Change: d.Change, Key: d.Key, JobRuns: d.JobRuns,
+		Change: d.Change, Key: d.Key, JobRuns: d.JobRuns, Delivery: d.Delivery, Size: d.Size,
 	}
 	for _, c := range d.Files {
 		f.Files = append(f.Files, run.FileChange(c))

@@ -28,6 +28,8 @@ type result struct {
 	Call    run.CallID `json:"call"`
 	Content []part     `json:"content,omitempty"`
 	IsError bool       `json:"is_error,omitempty"`
+
+	Delivery string `json:"delivery,omitempty"`
 }
 
 type image struct {
@@ -46,7 +48,7 @@ func partForms(parts []run.Part) []part {
 			Call: (*call)(p.Call), Image: (*image)(p.Image),
 		}
 		if r := p.Result; r != nil {
-			forms[i].Result = &result{r.Call, partForms(r.Content), r.IsError}
+			forms[i].Result = &result{r.Call, partForms(r.Content), r.IsError, r.Delivery}
 		}
 	}
 	return forms
@@ -63,7 +65,7 @@ func runParts(forms []part) []run.Part {
 			Call: (*run.Call)(f.Call), Image: (*run.Image)(f.Image),
 		}
 		if r := f.Result; r != nil {
-			parts[i].Result = &run.Result{Call: r.Call, Content: runParts(r.Content), IsError: r.IsError}
+			parts[i].Result = &run.Result{Call: r.Call, Content: runParts(r.Content), IsError: r.IsError, Delivery: r.Delivery}
 		}
 	}
 	return parts

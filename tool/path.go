@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -59,6 +60,10 @@ func inside(env Env, path string) (rel string, err error) {
 			leads = fmt.Sprintf(" (it leads to %s)", rel)
 		}
 		return "", fmt.Errorf("%s is outside the workspace%s: give a path inside %s, best relative to it", path, leads, env.Workspace)
+	}
+	if env.Leads != nil && !slices.Contains(env.Leads, rel) {
+		// Within the workspace, too: what was decided was decided about another file.
+		return "", fmt.Errorf("%s leads to %s by now, and what was allowed was %s: something replaces links or folders there; try again when it has stopped", path, rel, strings.Join(env.Leads, ", "))
 	}
 	return rel, nil
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"pawl/permission"
 	"pawl/run"
 )
 
@@ -174,6 +175,7 @@ type searchReport struct {
 	searched   int
 	binary     int
 	unreadable int
+	secrets    int  // files passed over because they may hold secrets
 	enough     bool // it stopped because there were too many matches
 }
 
@@ -193,13 +195,17 @@ func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, s
 	work := make(chan *searchJob)
 	order := make(chan *searchJob, 16*workers)
 	var all sync.WaitGroup
-	unreadable := 0 // belongs to the walk until all have ended
+	unreadable, secrets := 0, 0 // belong to the walk until all have ended
 	all.Go(func() {
 		defer close(work)
 		defer close(order)
 		w := walking{hidden: s.wantsHidden(), unreadable: &unreadable}
 		_ = walk(ctx, start, w, func(in *folder, rel string, e fs.DirEntry) error {
 			if !e.Type().IsRegular() || s.matches != nil && !s.matches(relativeTo(s.rel, rel)) {
+				return nil
+			}
+			if permission.SecretName(relativeTo(s.rel, rel)) != "" {
+				secrets++ // whoever names it is asked about it
 				return nil
 			}
 			j := &searchJob{in: in, name: e.Name(), rel: rel, done: make(chan struct{})}
@@ -237,6 +243,7 @@ func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, s
 	}
 	all.Wait()
 	s.unreadable += unreadable
+	s.secrets = secrets
 }
 
 // wantsHidden reports whether hidden files were asked for: by a glob, or by a
@@ -363,6 +370,9 @@ func (s *searchReport) text(ctx context.Context) string {
 	}
 	if s.binary > 0 {
 		fmt.Fprintf(&b, "[%s not searched]\n", count(s.binary, "binary file was", "binary files were"))
+	}
+	if s.secrets > 0 {
+		fmt.Fprintf(&b, "[%s may hold secrets, not searched: name one in path if you need it]\n", count(s.secrets, "file", "files"))
 	}
 	if s.unreadable > 0 {
 		fmt.Fprintf(&b, "[%s not be read]\n", count(s.unreadable, "file or folder could", "files or folders could"))

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,16 +109,18 @@ func (t shellTool) Look(env Env, args json.RawMessage) (Intent, error) {
 	if a.Background {
 		in.Class = run.Writes // it goes on when its call is over
 	}
+	// go asks git for the state of what it lists.
+	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "git-lfs" || p == "go" }) {
+		// Where git runs is the folder, or one that the command names.
+		in.Runs = env.Sandbox.GitRuns(append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)...)
+	}
 	return in, nil
 }
 
 // commandPaths returns the files that a command may name, for whoever looks
 // where they lead.
 func commandPaths(env Env, c permission.Classification) []string {
-	dir := env.Session.ShellDir()
-	if dir == "" {
-		dir = env.Workspace
-	}
+	dir := env.Session.folderOf(env)
 	absolute := func(p string) string {
 		if filepath.IsAbs(p) {
 			return p
@@ -136,7 +140,60 @@ func commandPaths(env Env, c permission.Classification) []string {
 		}
 		paths = append(paths, found...)
 	}
+	if c.Recurses {
+		for _, p := range slices.Clone(paths) {
+			paths = append(paths, secretsBelow(env, p, c)...)
+		}
+	}
 	return paths
+}
+
+// Where secrets are looked for that a command reads without naming them: so many
+// entries of a folder, and so many of what is found.
+const (
+	maxLookedThrough = 50_000
+	maxSecrets       = 20
+)
+
+// secretsBelow returns the files below a folder that a command which goes through
+// it would read though they may hold secrets; without a sandbox also the links that
+// lead out of the workspace. What packages bring along are nobody's secrets, and a
+// repository's own folder has none by name.
+func secretsBelow(env Env, dir string, c permission.Classification) []string {
+	called := func(name string, patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, _ := filepath.Match(p, name)
+			return ok
+		})
+	}
+	var found []string
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if seen++; seen > maxLookedThrough || len(found) == maxSecrets {
+			return fs.SkipAll
+		}
+		switch name := filepath.Base(path); {
+		case err != nil:
+			return fs.SkipDir
+		case path == dir: // it is looked at by its own name
+		case called(name, c.Skips), !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+		case e.Type()&fs.ModeSymlink != 0 && env.Sandbox == nil:
+			if _, outside, err := Resolve(env, path); outside && err == nil {
+				found = append(found, path)
+			}
+		case e.IsDir() || len(c.Only) > 0 && !called(name, c.Only):
+		default:
+			rel, _ := filepath.Rel(dir, path)
+			if permission.SecretName(filepath.ToSlash(rel)) != "" {
+				found = append(found, path)
+			}
+		}
+		return nil
+	})
+	return found
 }
 
 // couldBeFile reports whether a word of a command could name a file that one
@@ -178,7 +235,8 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	command := proc.Command{
 		Argv: append(shellProgram(), wrapper, "bash", a.Command),
 		Dir:  dir,
-		Env:  childEnv(os.Environ(), dir, t.keepEnv),
+		// By it pawl's own commands know that a run called them, and not a person.
+		Env: append(childEnv(os.Environ(), dir, t.keepEnv), "PAWL_RUN="+string(env.Run)),
 	}
 	change := run.MayChange
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {

@@ -9,6 +9,7 @@ import (
 var quietEnv = []string{
 	"GIT_TERMINAL_PROMPT=0",
 	"GIT_EDITOR=true",
+	"GIT_OPTIONAL_LOCKS=0", // to look writes no index, and so runs no hook
 	"GIT_PAGER=cat",
 	"PAGER=cat",
 	"MANPAGER=cat",
@@ -26,7 +27,7 @@ var droppedEnv = []string{"CI", "CDPATH", "OLDPWD", "PWD", "BASH_ENV", "ENV", "P
 var (
 	secretNames   = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
 	secretEndings = []string{
-		"_APIKEY", "_TOKEN", "_ACCESS_KEY", "_PRIVATE_KEY", "_PAT",
+		"_KEY", "APIKEY", "_TOKEN", "_PAT", "_AUTH", "AUTHORIZATION", "_COOKIE",
 		"PASSWORD", "_PASSWD", "_PASS", "_PWD", "_PASSPHRASE", "_CREDENTIAL", "_CREDENTIALS", "_KEY_BASE64",
 	}
 	secretParts = []string{"_API_KEY", "SECRET"} // anywhere: OPENAI_API_KEY_2, SECRET_KEY_BASE

@@ -197,6 +197,14 @@ func (s *Session) ShellDir() string {
 	return s.shell.dir
 }
 
+// folderOf is [Session.ShellDir], with the workspace by its name.
+func (s *Session) folderOf(env Env) string {
+	if dir := s.ShellDir(); dir != "" {
+		return dir
+	}
+	return env.Workspace
+}
+
 // JobsRun reports whether a background job of the run is running.
 func (s *Session) JobsRun() bool {
 	return slices.ContainsFunc(s.shell.all(), (*job).running)

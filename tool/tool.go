@@ -9,7 +9,9 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"io"
 
+	"pawl/output"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -40,6 +42,8 @@ type Spec struct {
 	Name        string
 	Description string          // the .md
 	Schema      json.RawMessage // of the arguments; the worker validates against it before Look
+	// Unstored: results are not kept in the store of outputs; they come from it.
+	Unstored bool
 }
 
 // An Intent says what a call would do.
@@ -52,6 +56,9 @@ type Intent struct {
 	Command string
 	// Sandbox is how much of the sandbox the call asks to run in, for commands.
 	Sandbox run.Confinement
+	// Runs says what makes a command that only looks run more than it names: a
+	// setting of a repository's. Empty: nothing does.
+	Runs string
 	// URL is the address it fetches, for tools on the web.
 	URL string
 	// Paths are the files it touches, as given, for tools on files.
@@ -69,6 +76,9 @@ type Call struct {
 	Sandbox run.Confinement
 	// Granted: a person has allowed this very call.
 	Granted bool
+	// Output, if not nil, takes all of a result that may be large, as it comes; see
+	// [Result.Written].
+	Output io.Writer
 	// Progress, if not nil, shows people what the tool prints while it runs. It
 	// does not block and may drop.
 	Progress func(string)
@@ -80,6 +90,9 @@ type Result struct {
 	IsError bool
 	Change  run.Change
 	Files   []run.FileChange
+	// Written: all of the result is in [Call.Output], because it is too large for the
+	// context. Content is what there is to say beside it.
+	Written bool
 }
 
 // TextResult returns a result of one text.
@@ -95,10 +108,17 @@ type Env struct {
 	// the edit journal (journal/) and the kept contents (blobs/).
 	StateDir string
 	Run      run.ID
+	// Conversation is the root run, and Outputs where the outputs of its runs are; nil:
+	// nowhere.
+	Conversation run.ID
+	Outputs      *output.Store
 	// Sandbox is what confines shell commands; nil: nothing does, they have the
 	// person's own authority.
 	Sandbox *sandbox.Policy
 	// Session holds what tools keep between calls of one run in one process:
 	// files read and their hashes, the shell's folder, background jobs.
 	Session *Session
+	// Leads is where the paths of the call led when it was allowed, as [Resolve]
+	// says it: nothing else is opened. Nil: nobody has looked.
+	Leads []string
 }

@@ -37,7 +37,7 @@ func (d *Driver) intent(s run.State, c run.Call) (tool.Intent, error) {
 func (d *Driver) perform(ctx context.Context, f *flight, c run.CallState) {
 	res := tool.ErrorResult("It was stopped before it had begun.")
 	if !d.gateClosed() { // an interrupt may have won while the start was written
-		res = d.invoke(ctx, c)
+		res = d.invoke(ctx, f, c)
 	}
 	outcome := run.OK
 	if res.IsError {
@@ -63,7 +63,7 @@ func images(parts []run.Part) []run.Part {
 }
 
 // invoke calls the tool. A panic in it is that call's result, not the end of the run.
-func (d *Driver) invoke(ctx context.Context, c run.CallState) (res tool.Result) {
+func (d *Driver) invoke(ctx context.Context, f *flight, c run.CallState) (res tool.Result) {
 	defer func() {
 		if r := recover(); r != nil {
 			if d.w.Log != nil {
@@ -77,7 +77,9 @@ func (d *Driver) invoke(ctx context.Context, c run.CallState) (res tool.Result) 
 	if !ok {                       // it was there when the call was asked; another pawl may have resumed the run
 		return tool.ErrorResult("There is no tool called " + c.Tool + " any more.")
 	}
-	res, err := t.Run(ctx, d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Sandbox: c.Decision.Sandbox, Granted: c.Decision.Source == byPerson || c.Decision.Source == "mode", Progress: func(s string) {
+	env := d.env
+	env.Leads = f.leads
+	res, err := t.Run(ctx, env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Sandbox: c.Decision.Sandbox, Granted: c.Decision.Source == byPerson || c.Decision.Source == "mode", Progress: func(s string) {
 		d.show(View{Progress: &Progress{Call: c.ID, Text: s}})
 	}})
 	if err != nil {

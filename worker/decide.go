@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"pawl/permission"
 	"pawl/run"
@@ -34,24 +35,32 @@ type Decision struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// judged is a call as the rules look at it.
-func (d *Driver) judged(s run.State, c run.CallState) (permission.Request, tool.Intent, error) {
-	in, err := d.intent(s, c.Call)
-	if err != nil {
-		return permission.Request{}, in, err
-	}
-	r := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, URL: in.URL, Paths: in.Paths,
-		Workspace: d.env.Workspace, Dir: d.env.Session.ShellDir(), Own: d.w.Own,
-		Sandbox: in.Sandbox, Sandboxed: d.env.Sandbox != nil}
+// Judged returns a call as the rules look at it: what it names is looked up on the
+// disk as it is now. own are pawl's own folders; see [permission.Request.Own].
+func Judged(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
+	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, URL: in.URL, Paths: in.Paths,
+		Workspace: env.Workspace, Dir: env.Session.ShellDir(), Own: own,
+		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil}
 	for _, p := range in.Paths {
-		resolved, _, err := tool.Resolve(d.env, p)
+		resolved, _, err := tool.Resolve(env, p)
 		if err != nil {
 			r.Outside = true
 			continue
 		}
 		r.Resolved = append(r.Resolved, resolved)
 	}
-	r.Edits = c.Class == run.Writes && len(in.Paths) > 0 && in.Command == ""
+	r.Edits = class == run.Writes && len(in.Paths) > 0 && in.Command == ""
+	return r
+}
+
+// judged is a call as the rules look at it.
+func (d *Driver) judged(s run.State, c run.CallState) (permission.Request, tool.Intent, error) {
+	in, err := d.intent(s, c.Call)
+	if err != nil {
+		return permission.Request{}, in, err
+	}
+	r := Judged(d.env, c.Tool, c.Class, in, d.w.Own)
+	r.Root = d.w.Root
 	return r, in, nil
 }
 
@@ -72,11 +81,15 @@ const maxHashed = 256 << 20
 
 // contentHash returns the SHA-256 of a file, or how it could not be read.
 func contentHash(path string) string {
-	f, err := os.Open(path)
+	// Without O_NONBLOCK a named pipe would wait for its writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "none"
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "no file"
+	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.LimitReader(f, maxHashed)); err != nil {
 		return "unreadable"
@@ -98,7 +111,7 @@ func (d *Driver) decide(s run.State, c run.CallState) run.Fact {
 	v := d.w.Judge.Decide(d.id, permission.Mode(s.Config.Mode), r)
 	switch v.Verdict {
 	case permission.Allow:
-		d.decided[c.ID] = true
+		d.decided[c.ID], d.leads[c.ID] = true, r.Resolved
 		return run.CallAllowed{Call: c.ID, Decision: v.Answer()}
 	case permission.Ask:
 		switch d.w.OnAsk {
@@ -131,6 +144,7 @@ func (d *Driver) reconsider(s run.State, c run.CallState) run.Fact {
 	case c.Decision.Digest == "" && (v.Verdict != permission.Allow || v.Sandbox != c.Decision.Sandbox):
 		return run.DecisionVoided{Call: c.ID, Reason: "the rules say something else now: " + v.Reason}
 	}
+	d.leads[c.ID] = r.Resolved
 	return nil
 }
 

@@ -15,7 +15,8 @@ type flight struct {
 	key    string
 	call   run.CallID // empty for a model request
 	cancel context.CancelCauseFunc
-	stream *stream // of a model request
+	stream *stream  // of a model request
+	leads  []string // where the paths of a call led when it was allowed
 }
 
 // A landing is what came of a flight: a fact, checked and recorded by the loop.
@@ -131,7 +132,7 @@ func (d *Driver) gateClosed() bool {
 // is about to start, in one append; then it starts that.
 func (d *Driver) advance(batch []run.Event, took []int64) error {
 	s := d.state
-	d.decided = map[run.CallID]bool{}
+	d.decided, d.leads = map[run.CallID]bool{}, map[run.CallID][]string{}
 	var ready []run.Event
 	if d.created != nil {
 		ready = append(ready, run.Event{At: d.w.now(), Fact: *d.created})
@@ -356,6 +357,7 @@ func (d *Driver) launch(starts []run.Command) {
 		switch c := c.(type) {
 		case run.Perform:
 			f.call = c.Call.ID
+			f.leads = d.leads[c.Call.ID]
 			go d.perform(ctx, f, c.Call)
 		case run.Request:
 			f.stream = &stream{}

@@ -49,6 +49,8 @@ type Worker struct {
 	// Sandbox is what confines the commands of runs; nil: nothing does, and they have
 	// the person's own authority.
 	Sandbox *sandbox.Policy
+	// Root: commands have the machine's authority; see [permission.Request].
+	Root bool
 	// SocketDir is where the owner's socket is made (see [store.RuntimeDir]);
 	// empty: none.
 	SocketDir string
@@ -93,8 +95,11 @@ type Driver struct {
 	since   time.Time    // Run took the turn up
 	flights map[string]*flight
 	decided map[run.CallID]bool // by rule, in the append that is being made
-	landed  chan landing
-	speaks  *speech // with the model that the run has now
+	// leads is where the paths of calls lead that are about to start, as the rules
+	// have just seen it.
+	leads  map[run.CallID][]string
+	landed chan landing
+	speaks *speech // with the model that the run has now
 	// The tools of the run where it has to hand in a result; see equip.
 	tools      *tool.Registry
 	submission *tool.Submission

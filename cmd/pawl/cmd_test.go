@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/policy"
 	"pawl/run"
 	"pawl/store"
 )
@@ -73,14 +74,24 @@ func TestRunIDsAreNamesAndSortByTime(t *testing.T) {
 	}
 }
 
+// promptIn is the system prompt of runs in a folder.
+func promptIn(t *testing.T, dir string) string {
+	t.Helper()
+	p, err := policy.Open(policy.Options{Workspace: dir, ConfigDir: t.TempDir(), StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return systemPrompt(dir, p)
+}
+
 func TestTheSystemPromptIsStableAndNotesAreBounded(t *testing.T) {
 	t.Parallel()
 	if n := len(systemText); n > 2560 {
 		t.Errorf("system.md has %d bytes; every request carries it", n)
 	}
 	dir := t.TempDir()
-	plain := systemPrompt(dir)
-	if plain != systemPrompt(dir) {
+	plain := promptIn(t, dir)
+	if plain != promptIn(t, dir) {
 		t.Error("two prompts for one folder differ: no cache can serve them")
 	}
 	write := func(name, text string) {
@@ -89,11 +100,11 @@ func TestTheSystemPromptIsStableAndNotesAreBounded(t *testing.T) {
 		}
 	}
 	write("CLAUDE.md", "from the other file")
-	if got := systemPrompt(dir); !strings.Contains(got, "from the other file") {
+	if got := promptIn(t, dir); !strings.Contains(got, "from the other file") {
 		t.Error("CLAUDE.md is not taken where there is no AGENTS.md")
 	}
 	write("AGENTS.md", strings.Repeat("long ", 10_000))
-	got := systemPrompt(dir)
+	got := promptIn(t, dir)
 	if len(got) > len(plain)+maxNotes+300 || !strings.Contains(got, "cut here: AGENTS.md is longer than 8 KB") {
 		t.Errorf("%d bytes of notes, or no mark where they were cut", len(got)-len(plain))
 	}
@@ -111,7 +122,7 @@ func TestNotesFromOutsideTheWorkspaceStayOutside(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "AGENTS.md")); err != nil {
 		t.Skipf("needs symbolic links: %v", err)
 	}
-	if strings.Contains(systemPrompt(dir), "a secret") {
+	if strings.Contains(promptIn(t, dir), "a secret") {
 		t.Error("a link in the workspace brought a file from elsewhere to the model")
 	}
 }

@@ -46,7 +46,7 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 				fmt.Fprintf(out, "%s\t%s\t%s\n", k.name, oneLine(v.value, maxTitle), v.source)
 			}
 		}
-		fmt.Fprintf(out, "state folder\t%s\t%s\n", a.stateDir(), a.stateSource())
+		fmt.Fprintf(out, "state folder\t%s\t%s\n", oneLine(a.stateDir(), 4*maxTitle), a.stateSource())
 		for _, line := range a.variables(s.table) {
 			fmt.Fprintf(out, "%s\t%s\t%s\n", line.name, line.value, fromEnv)
 		}
@@ -54,7 +54,7 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 			return err
 		}
 		for _, note := range s.notes {
-			fmt.Fprintln(a.stdout, note)
+			fmt.Fprintln(a.stdout, visible(note))
 		}
 		return nil
 	}

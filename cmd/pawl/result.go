@@ -96,11 +96,13 @@ func next(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
 	case s.Turn.Open && len(s.Next()) > 0 && !owesWork(s):
-		return fmt.Sprintf("go on with a rule that allows it: `pawl run --resume %s --allow '…'`", id)
+		return fmt.Sprintf("decide with `pawl runs decide %s`, or go on with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
 	case s.Turn.Open:
 		return fmt.Sprintf("go on with `pawl run --resume %s`", id)
 	case end.End == run.Completed:
 		return ""
+	case end.Reason == string(run.ErrAuth):
+		return fmt.Sprintf("see what is missing with `pawl doctor`, then go on with `pawl run --resume %s`", id)
 	case end.End == run.Asked:
 		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
 	case end.Reason == "permission_required":

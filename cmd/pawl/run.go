@@ -69,6 +69,7 @@ func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or what to say")
 	cmd.Flags().StringVar(&r.output, "output", "text", "`form` of the result: text, json, stream-json")
 	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
+	cmd.Flags().Bool("trust", false, "let the workspace's own configuration and rules count for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
 
@@ -89,6 +90,9 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	s, err := a.readSettings(cmd.Flags(), workspace)
 	if err != nil {
 		return err
+	}
+	for _, note := range s.notes {
+		fmt.Fprintf(a.stderr, "pawl: %s\n", visible(note))
 	}
 	asked, err := readOutputSchema(r.schema)
 	if err != nil {
@@ -142,7 +146,7 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 	ctx = context.WithoutCancel(ctx)
 	if which == "" {
 		c := run.Created{
-			Run: newRun(time.Now()), Workspace: p.workspace, System: systemPrompt(p.workspace),
+			Run: newRun(time.Now()), Workspace: p.workspace, System: systemPrompt(p.workspace, s.policy),
 			Config: s.apply(run.Config{Output: asked}, false), Version: version(),
 		}
 		if asked.Schema != "" {

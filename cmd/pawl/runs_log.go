@@ -52,6 +52,8 @@ func eventLine(e run.Event, f eventForm) string {
 		return oneLine(fmt.Sprintf("%s: %s", v.Stop, text), maxTitle)
 	case run.CallSettled:
 		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, v.Outcome, run.PlainText(v.Content)), maxTitle)
+	case run.CallRefused: // why is what the log is read for
+		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, decisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
 	case run.Prompted:
 		return oneLine(run.PlainText(v.Parts), maxTitle)
 	}

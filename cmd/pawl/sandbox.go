@@ -15,10 +15,13 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 		fmt.Fprintln(a.stderr, "pawl: no sandbox can be had here: commands have your own authority, and more of them ask (`pawl doctor` says why)")
 		return nil, nil
 	}
-	return sandbox.For(p.workspace, a.stateDir(), sockets, func(name string) string {
-		v, _ := a.env(name)
-		return v
-	})
+	return sandbox.For(p.workspace, a.stateDir(), sockets, a.getenv)
+}
+
+// getenv returns a variable of the environment; "" if it is not set.
+func (a *app) getenv(name string) string {
+	v, _ := a.env(name)
+	return v
 }
 
 // checkSandbox says what of the sandbox is in force.

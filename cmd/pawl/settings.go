@@ -19,6 +19,7 @@ import (
 	"pawl/llm/models"
 	"pawl/llm/wire"
 	"pawl/permission"
+	"pawl/policy"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -42,6 +43,7 @@ var keys = []key{
 	{name: "model", value: "provider/name", help: "the model that works"},
 	{name: "mode", value: "mode", help: "what runs without a question: " + modes, check: oneOf(modes), def: string(permission.Default)},
 	{name: "allow", value: "rule", help: `a permission rule, as 'shell(go test *)'; repeatable`, list: true},
+	{name: "ask", value: "rule", help: "a rule for what always asks, whatever is allowed; repeatable", list: true},
 	{name: "deny", value: "rule", help: "a rule for what must not run; it always wins; repeatable", list: true},
 	{name: "on_ask", value: "what", help: "what becomes of a call that a person would have to decide on: " + asks, check: oneOf(asks), def: string(worker.AskDeny)},
 	{name: "control", value: "how", help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", check: oneOf(controls), def: run.Auto},
@@ -131,6 +133,7 @@ type sourced struct{ value, source string }
 type settings struct {
 	values map[string][]sourced
 	notes  []string
+	policy *policy.Policy // of the workspace, without the rules of these settings
 	table  *models.Table
 }
 
@@ -138,6 +141,7 @@ type settings struct {
 const (
 	fromFlag    = "flag"
 	fromEnv     = "environment"
+	fromProject = "workspace"
 	fromUser    = "user file"
 	fromDefault = "default"
 )
@@ -151,9 +155,21 @@ func (a *app) readSettings(flags *pflag.FlagSet, workspace string) (settings, er
 	if err != nil {
 		return s, err
 	}
-	own := filepath.Join(workspace, ".pawl", "config.toml")
-	if _, err := os.Lstat(own); err == nil {
-		s.notes = append(s.notes, own+" is not read: this workspace is untrusted")
+	if s.policy, err = a.policy(workspace); err != nil {
+		return s, err
+	}
+	if f := flags.Lookup("trust"); f != nil && f.Changed {
+		trusted, err := s.policy.TrustForThisRun()
+		if err != nil {
+			return s, err
+		}
+		for _, c := range trusted {
+			s.notes = append(s.notes, "--trust: "+c.File+" counts for this run")
+		}
+	}
+	fromWorkspace, err := s.workspaceFile(workspace)
+	if err != nil {
+		return s, err
 	}
 	for _, k := range keys {
 		var found []sourced
@@ -185,6 +201,9 @@ func (a *app) readSettings(flags *pflag.FlagSet, workspace string) (settings, er
 			if err := add(fromEnv+" "+k.env(), k.env(), values...); err != nil {
 				return s, err
 			}
+		}
+		if err := add(fromProject+" "+own, own+": "+k.name, fromWorkspace[k.name]...); err != nil {
+			return s, err
 		}
 		if err := add(fromUser+" "+file, file+": "+k.name, fromFile[k.name]...); err != nil {
 			return s, err
@@ -241,6 +260,47 @@ func readFile(path string) (map[string][]string, error) {
 	if err != nil {
 		return nil, usage("the configuration cannot be read: %w", err)
 	}
+	return parseFile(path, content, nil)
+}
+
+// workspaceFile returns what the workspace's own configuration says, as far as it
+// counts: nothing before it is trusted, and some things never.
+func (s *settings) workspaceFile(workspace string) (map[string][]string, error) {
+	content, ok, why := s.policy.WorkspaceConfig()
+	if !ok {
+		if why != "" {
+			s.notes = append(s.notes, why)
+		}
+		return nil, nil
+	}
+	values, err := parseFile(filepath.Join(workspace, own), content, func(name string) bool {
+		if policy.Settable(name) {
+			return true
+		}
+		s.notes = append(s.notes, own+": "+policy.CheckSetting(name, "").Error())
+		return false
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, given := range values {
+		for _, v := range given {
+			if err := policy.CheckSetting(name, v); err != nil {
+				s.notes = append(s.notes, own+": "+err.Error())
+				delete(values, name)
+				break
+			}
+		}
+	}
+	return values, nil
+}
+
+// own is a workspace's configuration.
+const own = ".pawl/config.toml"
+
+// parseFile reads the content of a configuration file.
+// pass, if not nil, says which keys count; the others are passed over.
+func parseFile(path string, content []byte, pass func(name string) bool) (map[string][]string, error) {
 	var raw map[string]any
 	if err := toml.Unmarshal(content, &raw); err != nil {
 		var at *toml.DecodeError
@@ -256,6 +316,9 @@ func readFile(path string) (map[string][]string, error) {
 	}
 	values := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		if pass != nil && !pass(name) {
+			continue
+		}
 		i := slices.Index(names, name)
 		if i < 0 {
 			return nil, usage("%s: there is no key %q%s", path, name, didYouMean(name, names))

@@ -45,24 +45,9 @@ func saysLocal(host string) bool {
 	return err == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
-// A judge decides by the rules of flags and settings.
-type judge struct{ rules permission.Rules }
-
-func (j judge) Decide(_ run.ID, m permission.Mode, r permission.Request) permission.Decision {
-	return j.rules.Decide(r, m)
-}
-
-func (j judge) Propose(_ run.ID, m permission.Mode, r permission.Request) permission.Proposal {
-	return j.rules.Propose(r, m, nil)
-}
-
-func (j judge) Keep(run.ID, permission.Rules) error {
-	return errors.New("rules are not stored here")
-}
-
 // givenRules returns the rules of flags and settings. Those of all places count
 // together, so a deny rule of one is not undone by another.
-func givenRules(tools []string, allow, deny []sourced) (permission.Rules, error) {
+func givenRules(tools []string, s settings) (permission.Rules, error) {
 	var rules permission.Rules
 	add := func(effect permission.Verdict, texts []sourced) error {
 		for _, t := range texts {
@@ -78,8 +63,10 @@ func givenRules(tools []string, allow, deny []sourced) (permission.Rules, error)
 		}
 		return nil
 	}
-	if err := add(permission.Allow, allow); err != nil {
-		return nil, err
+	for _, effect := range []permission.Verdict{permission.Allow, permission.Ask, permission.Deny} {
+		if err := add(effect, s.values[string(effect)]); err != nil {
+			return nil, err
+		}
 	}
-	return rules, add(permission.Deny, deny)
+	return rules, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -98,11 +99,20 @@ func (a *app) open() (place, error) {
 
 // worker returns a worker for the place.
 func (a *app) worker(p place, s settings) (*worker.Worker, error) {
-	rules, err := givenRules(registry(nil).Names(), s.values["allow"], s.values["deny"])
+	rules, err := givenRules(registry(nil).Names(), s)
 	if err != nil {
 		return nil, err
 	}
-	tools := registry(reach(func() permission.Rules { return rules }))
+	s.policy.Give(rules)
+	s.policy.Remember(sync.OnceValue(func() []permission.Allowed { return allowedBefore(context.Background(), p.store) }))
+	if err := s.policy.Check(); err != nil {
+		return nil, err
+	}
+	a.tellNotes(s.policy)
+	tools := registry(reach(func() permission.Rules {
+		rules, _ := s.policy.Rules("") // with an error they allow nothing
+		return rules
+	}))
 	log := a.log()
 	// Without a socket others look at the database now and then: no reason to stop.
 	sockets, err := store.RuntimeDir()
@@ -121,9 +131,10 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 		Store:      p.store,
 		Tools:      tools,
 		Provider:   a.providers(p.workspace, s),
-		Judge:      judge{rules},
+		Judge:      s.policy,
 		Sandbox:    confinement,
 		Own:        a.own(p),
+		Root:       os.Geteuid() == 0 && force != "1",
 		OnAsk:      worker.OnAsk(s.get("on_ask")),
 		Price:      func(model string, u run.Usage) run.Usage { return s.table.Price(model, u, time.Now()) },
 		Structured: s.table.Structured,

@@ -15,7 +15,7 @@ import (
 // move the cursor, hide text or set the clipboard. Newlines and tabs stay.
 func visible(text string) string {
 	safe := func(r rune) bool {
-		return r == '\n' || r == '\t' || (!unicode.IsControl(r) && !bidi(r))
+		return r == '\n' || r == '\t' || (!unicode.IsControl(r) && !unseen(r))
 	}
 	if strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 && utf8.ValidString(text) {
 		return text
@@ -33,9 +33,11 @@ func visible(text string) string {
 	return b.String()
 }
 
-// bidi reports whether r turns the direction of text around, which can make a
-// command look like another (CVE-2021-42574).
-func bidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+// unseen reports whether r is not seen itself but changes what is: it turns the
+// direction of text around, which can make a command look like another
+// (CVE-2021-42574), has no width, or is a tag, by which whole texts can be hidden.
+// The joiner of emoji is none.
+func unseen(r rune) bool { return unicode.Is(unicode.Cf, r) && r != '\u200d' }
 
 // oneLine returns text on one line of at most n characters, cut with a mark.
 func oneLine(text string, n int) string {

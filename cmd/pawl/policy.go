@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"pawl/permission"
+	"pawl/policy"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/tool"
+	"pawl/worker"
+)
+
+// configDir returns the folder of the user's configuration.
+func (a *app) configDir() string { return filepath.Dir(a.userFile()) }
+
+// policy opens what holds in a workspace, without the rules of flags and settings.
+func (a *app) policy(workspace string) (*policy.Policy, error) {
+	managed, _ := a.env("PAWL_MANAGED_RULES")
+	if managed != "" && !filepath.IsAbs(managed) {
+		// A relative one would be looked for in the workspace, which must not be able
+		// to hide an administrator's rules.
+		return nil, usage("PAWL_MANAGED_RULES is %q: give an absolute path", managed)
+	}
+	return policy.Open(policy.Options{
+		Workspace: workspace, ConfigDir: a.configDir(), StateDir: a.stateOf(workspace),
+		Managed: managed, By: a.person(),
+	})
+}
+
+// person returns the name of who sits here, for who looks at rules later.
+func (a *app) person() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(os.Getuid())
+}
+
+// asPerson refuses what a person alone may do when a run's command does it. The
+// sandbox and the rules keep a run from it; this tells why, where neither is.
+func (a *app) asPerson(what string) error {
+	for _, name := range []string{"PAWL_RUN", "PAWL_PROC"} {
+		if v, _ := a.env(name); v != "" {
+			return exit{exitPerson, fmt.Errorf("this is a command of a run, and a run cannot %s: a person does, in a terminal of their own", what)}
+		}
+	}
+	return nil
+}
+
+// here is a workspace and what holds in it, for commands that look at rules.
+type here struct {
+	place
+	policy   *policy.Policy
+	settings settings
+	tools    *tool.Registry
+	own      []string // pawl's own folders
+	// confinement is what commands run in; nil: nothing confines them.
+	confinement *sandbox.Policy
+}
+
+// look opens the workspace and what holds in it, with the rules of environment and
+// configuration. The caller closes the store.
+func (a *app) look(s settings, p place) (here, error) {
+	h := here{place: p, settings: s, policy: s.policy, tools: registry(nil), own: a.own(p)}
+	given, err := givenRules(h.tools.Names(), s)
+	if err != nil {
+		return h, err
+	}
+	h.policy.Give(given)
+	h.policy.Remember(sync.OnceValue(func() []permission.Allowed {
+		return allowedBefore(context.Background(), p.store)
+	}))
+	if sandbox.Probe().Confines() {
+		h.confinement, err = sandbox.For(p.workspace, a.stateDir(), "", a.getenv)
+	}
+	return h, err
+}
+
+// maxHistory is how many of the newest runs are looked through for what was allowed
+// before: what somebody meant a year ago is not what they mean.
+const maxHistory = 20
+
+// allowedBefore returns the calls that were allowed in this workspace. What cannot be
+// read is left out: it would only widen what is proposed.
+func allowedBefore(ctx context.Context, s store.Store) []permission.Allowed {
+	newest, err := s.Runs(ctx, maxHistory)
+	if err != nil {
+		return nil
+	}
+	var all []permission.Allowed
+	for _, sum := range newest {
+		calls := map[run.CallID]run.Call{}
+		for e, err := range s.Events(ctx, sum.ID, 0) {
+			if err != nil {
+				break
+			}
+			for _, c := range callsOf(e.Fact) {
+				calls[c.ID] = c
+			}
+			if f, ok := e.Fact.(run.CallAllowed); ok {
+				args := readArgs(calls[f.Call].Arguments)
+				a := permission.Allowed{Tool: calls[f.Call].Tool, Command: args.Command, URL: args.URL}
+				if args.Path != "" {
+					a.Paths = []string{args.Path}
+				}
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// callsOf returns the calls that a fact brings.
+func callsOf(f run.Fact) []run.Call {
+	var calls []run.Call
+	switch f := f.(type) {
+	case run.Replied:
+		for _, p := range f.Parts {
+			if p.Type == run.CallPart && p.Call != nil {
+				calls = append(calls, *p.Call)
+			}
+		}
+	case run.CallReceived:
+		calls = append(calls, f.Call)
+	}
+	return calls
+}
+
+// callArgs are the arguments by which tools say what they touch.
+type callArgs struct {
+	Command string          `json:"command"`
+	URL     string          `json:"url"`
+	Path    string          `json:"path"`
+	Sandbox run.Confinement `json:"sandbox"`
+}
+
+func readArgs(arguments string) (a callArgs) {
+	_ = json.Unmarshal([]byte(arguments), &a) // of arguments that are none nothing is known
+	return a
+}
+
+// request returns a call as the rules look at it.
+func (h here) request(name string, class run.Class, arguments string) permission.Request {
+	env := tool.Env{Workspace: h.workspace, StateDir: h.state, Session: &tool.Session{}, Sandbox: h.confinement}
+	a := readArgs(arguments)
+	in := tool.Intent{Command: a.Command, URL: a.URL, Sandbox: a.Sandbox}
+	if a.Path != "" {
+		in.Paths = []string{a.Path}
+	}
+	if t, ok := h.tools.Get(name); ok {
+		if looked, err := t.Look(env, json.RawMessage(arguments)); err == nil {
+			in = looked
+		}
+	}
+	return worker.Judged(env, name, class, in, h.own)
+}
+
+// withPolicy runs do with what holds in the workspace.
+func (a *app) withPolicy(ctx context.Context, s settings, do func(context.Context, here) error) error {
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	h, err := a.look(s, p)
+	if err == nil {
+		err = do(ctx, h)
+	}
+	return errors.Join(err, p.store.Close())
+}
+
+// tellNotes says on standard error which rules do not count as they are written.
+func (a *app) tellNotes(p *policy.Policy) {
+	for _, note := range p.Notes() {
+		fmt.Fprintf(a.stderr, "pawl: %s\n", visible(note))
+	}
+}

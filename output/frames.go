@@ -1,0 +1,250 @@
+package output
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A stored output is one file, so that it is there whole or not at all:
+//
+//	frame … frame   zstd, each of frameSize bytes of the output (the last of fewer)
+//	index           a zstd frame inside of a skippable frame: fileIndex
+//	meta            the same: Meta
+//	trailer         a skippable frame of fixed size: how long the two before it are
+//
+// Skippable frames are part of the format (RFC 8878 section 3.1.2, read 2026-11-20), so
+// zstd -d gives the output of any such file. Frames end with a checksum of their own.
+
+const (
+	// frameSize is how much has to be decompressed to read one byte. At 1 MiB that is
+	// one to two milliseconds, and larger frames compress hardly better.
+	frameSize = 1 << 20
+
+	// skippable is the magic number of the first kind of skippable frames.
+	skippable = 0x184D2A50
+
+	// trailerMagic begins a trailer's content; its last digit is the version of all this.
+	trailerMagic = "pawlout1"
+	trailerSize  = 8 + len(trailerMagic) + 2*8
+)
+
+// A frame is where the frames of a file begin, and what of the text is before them.
+type frame struct {
+	At    int64 `json:"at"`    // in the file
+	Lines int64 `json:"lines"` // line breaks before it
+	Chars int64 `json:"chars"` // characters before it
+}
+
+// fileIndex is what questions need and lists do not.
+type fileIndex struct {
+	Frames []frame   `json:"frames"`
+	End    int64     `json:"end"`                // of the last frame, in the file
+	Parsed *analysis `json:"analysis,omitempty"` // of what is JSON
+}
+
+// An encoder is large; it is made when first used and shared, as its documentation
+// allows for EncodeAll. The fastest level stores about twice as fast as the default
+// level and makes JSON about a tenth larger.
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(frameSize),
+		zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true))
+})
+
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	const most = 64 << 20 // of an index; a larger one is damaged
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(most))
+})
+
+func compress(dst, p []byte) ([]byte, error) {
+	e, err := encoder()
+	if err != nil {
+		return nil, err
+	}
+	return e.EncodeAll(p, dst), nil
+}
+
+// inSkippable returns p compressed in a skippable frame.
+func inSkippable(p []byte) ([]byte, error) {
+	b, err := compress(make([]byte, 8, 8+len(p)/4), p)
+	if err != nil {
+		return nil, err
+	}
+	binary.LittleEndian.PutUint32(b, skippable)
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-8))
+	return b, nil
+}
+
+func trailer(index, meta int) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, skippable)
+	b = binary.LittleEndian.AppendUint32(b, uint32(trailerSize-8))
+	b = append(b, trailerMagic...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(index))
+	return binary.LittleEndian.AppendUint64(b, uint64(meta))
+}
+
+// errDamaged is for a file that is not what was written.
+var errDamaged = errors.New("the stored output is damaged")
+
+// readParts returns where the index and the meta of a file begin, and where the meta ends.
+func readParts(f io.ReaderAt, size int64) (index, meta, end int64, err error) {
+	end = size - int64(trailerSize)
+	if end < 0 {
+		return 0, 0, 0, errDamaged
+	}
+	b := make([]byte, trailerSize)
+	if _, err := f.ReadAt(b, end); err != nil {
+		return 0, 0, 0, err
+	}
+	if string(b[8:8+len(trailerMagic)]) != trailerMagic {
+		return 0, 0, 0, errDamaged
+	}
+	n := b[8+len(trailerMagic):]
+	metaSize, indexSize := int64(binary.LittleEndian.Uint64(n[8:])), int64(binary.LittleEndian.Uint64(n))
+	if metaSize < 8 || indexSize < 8 || metaSize > end || indexSize > end-metaSize {
+		return 0, 0, 0, errDamaged
+	}
+	meta = end - metaSize
+	return meta - indexSize, meta, end, nil
+}
+
+// readSkippable returns what stands compressed in the skippable frame between two offsets.
+func readSkippable(f io.ReaderAt, from, to int64) ([]byte, error) {
+	b := make([]byte, to-from)
+	if _, err := f.ReadAt(b, from); err != nil {
+		return nil, err
+	}
+	return decompress(nil, b[8:])
+}
+
+func decompress(dst, p []byte) ([]byte, error) {
+	d, err := decoder()
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.DecodeAll(p, dst)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%v)", errDamaged, err)
+	}
+	return b, nil
+}
+
+// frameReader reads any part of an output that is stored in frames. It keeps the last
+// few and, when it is read from front to back, has the next one ready. It is safe for
+// concurrent use.
+type frameReader struct {
+	f      *os.File
+	frames []frame
+	end    int64 // of the last frame in the file
+	size   int64 // of the output
+
+	mu     sync.Mutex
+	kept   []*loaded // the last used one last
+	latest int       // the frame that was read last
+	ahead  sync.WaitGroup
+}
+
+// loaded is a frame that is, or is being, decompressed.
+type loaded struct {
+	n     int
+	ready chan struct{}
+	data  []byte
+	err   error
+}
+
+// keptFrames is one that is read, one that is read ahead, and two to go back to.
+const keptFrames = 4
+
+func (r *frameReader) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	for n < len(p) {
+		at := off + int64(n)
+		if at >= r.size {
+			return n, io.EOF
+		}
+		l := r.frame(int(at / frameSize))
+		if l.err != nil {
+			return n, l.err
+		}
+		within := at % frameSize
+		if within >= int64(len(l.data)) {
+			return n, errDamaged
+		}
+		n += copy(p[n:], l.data[within:])
+	}
+	return n, nil
+}
+
+// frame returns frame n, decompressed.
+func (r *frameReader) frame(n int) *loaded {
+	r.mu.Lock()
+	l, mine := r.claim(n)
+	next, mineToo := (*loaded)(nil), false
+	if n == r.latest+1 && n+1 < len(r.frames) {
+		next, mineToo = r.claim(n + 1)
+	}
+	r.latest = n
+	r.mu.Unlock()
+	if mineToo {
+		r.ahead.Go(func() { r.load(next) })
+	}
+	if mine {
+		r.load(l)
+	}
+	<-l.ready
+	return l
+}
+
+// claim returns what is kept of frame n; mine says that there was nothing, and the
+// caller has to load it.
+func (r *frameReader) claim(n int) (l *loaded, mine bool) {
+	for i, k := range r.kept {
+		if k.n == n {
+			r.kept = append(append(r.kept[:i:i], r.kept[i+1:]...), k)
+			return k, false
+		}
+	}
+	l = &loaded{n: n, ready: make(chan struct{})}
+	if len(r.kept) == keptFrames {
+		r.kept = r.kept[1:]
+	}
+	r.kept = append(r.kept, l)
+	return l, true
+}
+
+func (r *frameReader) load(l *loaded) {
+	defer close(l.ready)
+	if l.n >= len(r.frames) {
+		l.err = errDamaged
+		return
+	}
+	to := r.end
+	if l.n+1 < len(r.frames) {
+		to = r.frames[l.n+1].At
+	}
+	from := r.frames[l.n].At
+	if to < from || to-from > 2*frameSize {
+		l.err = errDamaged
+		return
+	}
+	b := make([]byte, to-from)
+	if _, l.err = r.f.ReadAt(b, from); l.err != nil {
+		return
+	}
+	size := min(frameSize, r.size-int64(l.n)*frameSize)
+	l.data, l.err = decompress(make([]byte, 0, size), b)
+	if l.err == nil && int64(len(l.data)) != size {
+		l.err = errDamaged
+	}
+}
+
+// close waits for what is read ahead.
+func (r *frameReader) close() error {
+	r.ahead.Wait()
+	return r.f.Close()
+}

@@ -1,0 +1,70 @@
+package output
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestHandlesBecomeWhatTheyStandFor(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	put(t, s, "root", "root", "c_1", "shell", shop)
+	put(t, s, "root", "root", "c_2", "shell", "two\nlines \"quoted\" <é>")
+	put(t, s, "else", "else", "c_3", "shell", "1")
+	put(t, s, "root", "root", "c_4", "shell", "\x00\x01")
+	open := func(id string) (*Output, error) { return s.Find("root", "root", id) }
+	for args, want := range map[string]string{
+		`{"a":  1, "b": "x"}`: `{"a":  1, "b": "x"}`,
+		`{"who": {"$output": "c_1", "path": "$.users[0].id"}, "n": 1.50}`:                `{"who": 1, "n": 1.50}`,
+		`[{"$output": "c_1", "path": "$.users[*].tags"}, {"$output":"c_2"}]`:             `[[["a", "b"],[],["c"]], "two\nlines \"quoted\" <é>"]`,
+		`{"deep": [{"x": {"path": "$.meta", "$output": "c_1"}}, 2]}`:                     `{"deep": [{"x": {"total": 3, "next": null}}, 2]}`,
+		`{"same": {"$output":"c_2"}, "again": {"$output":"c_2"}}`:                        `{"same": "two\nlines \"quoted\" <é>", "again": "two\nlines \"quoted\" <é>"}`,
+		`{"not": {"$output": "c_1", "other": 1}, "nor": {"$output": 5}, "s": "$output"}`: `{"not": {"$output": "c_1", "other": 1}, "nor": {"$output": 5}, "s": "$output"}`,
+		`{"text": "{\"$output\": \"c_1\"}"}`:                                             `{"text": "{\"$output\": \"c_1\"}"}`,
+		`{"a": {"\u0024output": "c_1", "path": "$.meta.next"}}`:                          `{"a": null}`,
+		`{"$output": "c_9`: `{"$output": "c_9`,
+	} {
+		got, used, err := Resolve(t.Context(), json.RawMessage(args), open)
+		if err != nil || string(got) != want {
+			t.Errorf("%s\n got %s %v\nwant %s", args, got, err, want)
+		}
+		for _, h := range used {
+			if h.Size == 0 || h.Place == "" {
+				t.Errorf("%s: %+v", args, h)
+			}
+		}
+	}
+	_, used, _ := Resolve(t.Context(), json.RawMessage(`{"a b": [0, {"$output": "c_1", "path": "$.meta.total"}]}`), open)
+	same(t, "used", used, []Handle{{ID: "c_1", Path: "$.meta.total", Place: "$['a b'][1]", Size: 1}})
+	for args, want := range map[string]string{
+		`{"x": {"$output": "c_3"}}`:                     `the handle at $['x']: there is no stored output "c_3"`,
+		`{"x": {"$output": "c_1", "path": "$.user"}}`:   `nothing is at $.user of output c_1: $ is an object with users, meta`,
+		`{"x": {"$output": "c_1", "path": "$.users["}}`: "column 9",
+		`{"x": {"$output": "c_2", "path": "$.a"}}`:      "c_2 is not JSON",
+		`{"x": {"$output": "c_4"}}`:                     "binary",
+	} {
+		if _, _, err := Resolve(t.Context(), json.RawMessage(args), open); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+func TestAHandleCarriesFortyMegabytesAndRefusesMoreThanTheLimit(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector")
+	}
+	s := newStore(t)
+	big := `["` + strings.Repeat("0123456789", 4_000_000) + `"]`
+	o := put(t, s, "root", "root", "c_1", "shell", big)
+	open := func(id string) (*Output, error) { return s.Find("root", "root", id) }
+	got, used, err := Resolve(t.Context(), json.RawMessage(`{"data": {"$output": "c_1"}}`), open)
+	if err != nil || string(got) != `{"data": `+big+`}` || used[0].Size != o.Bytes() {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	_, _, err = Resolve(t.Context(), json.RawMessage(`[{"$output": "c_1"}, {"$output": "c_1"}]`), open)
+	if err == nil || !strings.Contains(err.Error(), "the handle at $[1]: it stands for 40.0 MB, and arguments may have 27.1 MB in all") {
+		t.Error(err)
+	}
+}

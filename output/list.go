@@ -1,0 +1,123 @@
+package output
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pawl/run"
+)
+
+// ListArgs are the arguments of tool_outputs.list.
+type ListArgs struct {
+	Conversation  string `json:"conversation_id"`
+	ToolName      string `json:"tool_name"`
+	Success       *bool  `json:"success"`
+	After         *int64 `json:"after"`  // created later than this, in milliseconds since 1970
+	Before        *int64 `json:"before"` // created earlier than this
+	Limit         int    `json:"limit"`
+	Offset        int    `json:"offset"`
+	SortBy        string `json:"sort_by"`
+	SortOrder     string `json:"sort_order"`
+	Preview       bool   `json:"include_preview"`
+	PreviewLength int    `json:"preview_length"` // characters
+}
+
+func (a *ListArgs) defaults() {
+	a.Limit, a.SortBy, a.SortOrder, a.Preview, a.PreviewLength = 20, "created_at", "desc", true, 100
+}
+
+func (a *ListArgs) check() error {
+	err := errors.Join(
+		between("limit", a.Limit, 1, 100),
+		oneOf("sort_by", a.SortBy, "created_at", "size", "tool_name"),
+		oneOf("sort_order", a.SortOrder, "asc", "desc"),
+		between("preview_length", a.PreviewLength, 0, 500),
+	)
+	if a.Offset < 0 {
+		err = errors.Join(err, fmt.Errorf("offset must not be negative, got %d", a.Offset))
+	}
+	return err
+}
+
+// ListResult is the result of tool_outputs.list.
+type ListResult struct {
+	Conversation string   `json:"conversation_id"`
+	Outputs      []Listed `json:"outputs"`
+	Total        int      `json:"total"` // that pass, on all pages
+	HasMore      bool     `json:"has_more"`
+}
+
+// Listed is an output in a list.
+type Listed struct {
+	ID           string `json:"id"` // see Meta.Ref
+	ToolName     string `json:"tool_name"`
+	Conversation run.ID `json:"conversation_id"`
+	Message      string `json:"message_id"`
+	Created      int64  `json:"created_at"` // milliseconds since 1970
+	Success      bool   `json:"success"`
+	Size         int64  `json:"size_bytes"`
+	Preview      string `json:"preview,omitempty"`
+	Summary      string `json:"summary"`
+}
+
+// List answers tool_outputs.list for a run: the outputs of a conversation, which has to
+// be the run's own. (A model that asks for another learns that it has none.)
+func (s *Store) List(conversation, owner run.ID, args ListArgs) (ListResult, error) {
+	r := ListResult{Conversation: args.Conversation, Outputs: []Listed{}}
+	if r.Conversation == "" {
+		r.Conversation = string(conversation)
+	}
+	if r.Conversation != string(conversation) {
+		return r, nil
+	}
+	all, err := s.conversation(conversation)
+	if err != nil {
+		return r, fmt.Errorf("tool_outputs.list: %w", err)
+	}
+	all = slices.DeleteFunc(all, func(m Meta) bool { return !args.pass(m) })
+	slices.SortFunc(all, args.compare)
+	r.Total = len(all)
+	from := min(args.Offset, len(all))
+	to := min(from+args.Limit, len(all))
+	r.HasMore = to < len(all)
+	for _, m := range all[from:to] {
+		l := Listed{
+			ID: m.Ref(owner), ToolName: m.Tool, Conversation: m.Conversation, Message: m.Message,
+			Created: m.Created.UnixMilli(), Success: m.Success, Size: m.Bytes(), Summary: m.describe(),
+		}
+		if args.Preview {
+			l.Preview, _ = m.Preview(args.PreviewLength)
+		}
+		r.Outputs = append(r.Outputs, l)
+	}
+	return r, nil
+}
+
+func (a *ListArgs) pass(m Meta) bool {
+	at := m.Created.UnixMilli()
+	return (a.ToolName == "" || m.Tool == a.ToolName) &&
+		(a.Success == nil || m.Success == *a.Success) &&
+		(a.After == nil || at > *a.After) && (a.Before == nil || at < *a.Before)
+}
+
+func (a *ListArgs) compare(x, y Meta) int {
+	c := 0
+	switch a.SortBy {
+	case "size":
+		c = cmp.Compare(x.Bytes(), y.Bytes())
+	case "tool_name":
+		c = cmp.Compare(x.Tool, y.Tool)
+	}
+	if c == 0 {
+		c = x.Created.Compare(y.Created)
+	}
+	if c == 0 {
+		c = cmp.Or(compareIDs(string(x.ID), string(y.ID)), cmp.Compare(x.Run, y.Run))
+	}
+	if a.SortOrder == "desc" {
+		c = -c
+	}
+	return c
+}

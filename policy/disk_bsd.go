@@ -1,0 +1,8 @@
+//go:build darwin || freebsd || netbsd
+
+package policy
+
+import "syscall"
+
+// changeTime returns when the file itself was last changed, in nanoseconds.
+func changeTime(s *syscall.Stat_t) int64 { return s.Ctimespec.Nano() }

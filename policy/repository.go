@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"pawl/permission"
+)
+
+// A repository is what came with the workspace and was read of it.
+type repository struct {
+	// lent are the hashes of what counts for the life of this process alone, by file.
+	lent map[string]string
+
+	// held is the content of the rules' file that last counted as a whole in this
+	// process. A change of the file during a run takes nothing from it, as long as it
+	// stays trusted.
+	held []byte
+
+	// What was made of the file's last content.
+	all   permission.Rules // its rules, trusted or not
+	notes []string
+
+	// read keeps what was made of contents, by hash: the file is read at every
+	// decision, because what comes with a workspace is not believed to be unchanged
+	// for looking so, but parsed once.
+	read map[string]reading
+}
+
+// A reading is what was made of the content of a file of rules.
+type reading struct {
+	rules permission.Rules
+	notes []string
+	err   error
+}
+
+// maxReadings bounds the contents that are kept: those of now, held and trusted before.
+const maxReadings = 4
+
+func (r *repository) parse(content []byte, path string) (permission.Rules, []string, error) {
+	sum := sumOf(content)
+	if was, ok := r.read[sum]; ok {
+		return was.rules, was.notes, was.err
+	}
+	if r.read == nil || len(r.read) >= maxReadings {
+		r.read = map[string]reading{}
+	}
+	rules, notes, err := parse(content, permission.FromRepository, path)
+	r.read[sum] = reading{rules, notes, err}
+	return rules, notes, err
+}
+
+// lend lets a file count for the life of the process.
+func (r *repository) lend(c Change) {
+	lent := maps.Clone(r.lent)
+	if lent == nil {
+		lent = map[string]string{}
+	}
+	lent[c.File] = c.Sum
+	r.lent = lent
+	if c.File == rulesName {
+		r.held = c.Now // also if it changes before the first decision
+	}
+}
+
+// repositoryRules returns the rules of the repository's file that count: all of them if
+// its content is trusted; else those that forbid or ask, of what is there and of
+// what was trusted. The caller holds the lock.
+func (p *Policy) repositoryRules() (permission.Rules, error) {
+	p.repo.all, p.repo.notes = nil, nil
+	root, owner, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p.trust.refresh()
+	if p.trust.err != nil {
+		return nil, p.trust.err
+	}
+	path := filepath.Join(p.o.Workspace, rulesName)
+	trusted := p.trust.of(p.o.Workspace, owner).sumOf(rulesName)
+	counts := func(content []byte) bool {
+		return content != nil && (sumOf(content) == trusted || sumOf(content) == p.repo.lent[rulesName])
+	}
+
+	var now []byte
+	g := look(root, rulesName)
+	switch {
+	case g != nil && g.problem != "":
+		err = fmt.Errorf("%s: %s, so what it forbids is not known; remove it", p.o.Workspace, g.problem)
+	case g != nil:
+		now = g.content
+		if now == nil {
+			now = []byte{} // an empty file is not the same as none
+		}
+		p.repo.all, p.repo.notes, err = p.repo.parse(now, path)
+	}
+	if err == nil && counts(now) {
+		p.repo.held = now
+		return p.repo.all, nil
+	}
+	rules := strict(p.repo.all)
+	if counts(p.repo.held) {
+		held, _, herr := p.repo.parse(p.repo.held, path)
+		return permission.Merge(rules, held), errors.Join(err, herr)
+	}
+	if trusted == "" {
+		return rules, err
+	}
+	// What was trusted and is not there any more still forbids what it forbade.
+	content, terr := p.trust.content(trusted)
+	if terr != nil {
+		return rules, errors.Join(err, fmt.Errorf("what you trusted of %s cannot be read any more: %w; look at it again with `pawl trust`", path, terr))
+	}
+	was, _, werr := p.repo.parse(content, path)
+	return permission.Merge(rules, strict(was)), errors.Join(err, werr)
+}
+
+// changeRepository replaces the rules of the repository's file by what do makes of
+// them, and trusts what it wrote. The caller holds the lock.
+func (p *Policy) changeRepository(do func(path string, all []entry) ([]entry, error)) error {
+	return locked(p.o.StateDir, func() error {
+		root, owner, err := p.enter()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		p.trust.refresh()
+		if p.trust.err != nil {
+			return p.trust.err
+		}
+		path := filepath.Join(p.o.Workspace, rulesName)
+		var content []byte
+		mode := fs.FileMode(0o644) // it is meant for git, not for this user alone
+		if g := look(root, rulesName); g != nil {
+			if g.problem != "" {
+				return fmt.Errorf("%s: %s; remove it", p.o.Workspace, g.problem)
+			}
+			if g.sum != p.trust.of(p.o.Workspace, owner).sumOf(rulesName) {
+				return fmt.Errorf("%s is not trusted as it is, and changing it here would be trusting it: look at it with `pawl trust` first", path)
+			}
+			content = g.content
+			if info, err := root.Stat(rulesName); err == nil {
+				mode = info.Mode().Perm()
+			}
+		}
+		all, err := entries(content, path)
+		if err != nil {
+			return err
+		}
+		if all, err = do(path, all); err != nil {
+			return err
+		}
+		if err := root.Mkdir(folderName, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		text := format(all)
+		if err := replaceIn(root, rulesName, text, mode); err != nil {
+			return fmt.Errorf("the rule could not be stored: %w", err)
+		}
+		return p.record(owner, []Change{{File: rulesName, Now: text}})
+	})
+}

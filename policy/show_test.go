@@ -1,0 +1,79 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl/policy"
+)
+
+// sec084, sec085, sec086: what is shown to be trusted cannot hide.
+func TestNothingIsHiddenInWhatIsShown(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\ttext\n":                "plain\ttext\n",
+		"größer 漢字 👍":                  "größer 漢字 👍",
+		"rm \u202etxt.exe":             `rm \u{202e}txt.exe`,
+		"ls\U000e0072\U000e006d":       `ls\u{e0072}\u{e006d}`,
+		"a\u200bb":                     `a\u{200b}b`,
+		"a\u00a0b\u3164":               `a\u{a0}b\u{3164}`,
+		"x\ufe01\U000e0101":            `x\u{fe01}\u{e0101}`,
+		"\x1b]52;c;eA==\a":             `\u{1b}]52;c;eA==\u{7}`,
+		"a\xff":                        `a\x{ff}`,
+		"ok\rno":                       `ok\u{d}no`,
+		"ls" + blanks(3000) + "; rm x": "ls[3000 blanks]; rm x",
+		"\t\t\tx" + blanks(8) + "y":    "\t\t\tx" + blanks(8) + "y",
+	} {
+		if got := policy.Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func blanks(n int) string { return strings.Repeat(" ", n) }
+
+func TestAChangeIsShownWholeOrSaysThatItIsNot(t *testing.T) {
+	t.Parallel()
+	numbers := strings.Repeat("n\n", 100)
+	for name, c := range map[string]struct {
+		change policy.Change
+		want   []string
+		whole  bool
+	}{
+		"new":              {policy.Change{Now: []byte("a\nb\n")}, []string{"  a\n  b\n"}, true},
+		"empty":            {policy.Change{Now: []byte{}}, []string{"(empty)"}, true},
+		"long":             {policy.Change{Now: []byte(numbers)}, []string{"  n\n  [90 more lines are not shown]"}, false},
+		"pushed away":      {policy.Change{Now: []byte("a\n" + strings.Repeat("\n", 5000) + "evil\n")}, []string{"  a\n  [5000 empty lines]\n  evil\n"}, true},
+		"a script with 0":  {policy.Change{Now: []byte("#!/bin/sh\x00\nevil\n")}, []string{`#!/bin/sh\u{0}`, "evil"}, true},
+		"no text":          {policy.Change{Now: []byte("\x7fELF\x00\x01\x02\x03\x00"), Sum: "abc"}, []string{"no text: 9 bytes, SHA-256 abc"}, true},
+		"removed":          {policy.Change{Was: []byte("a\nb\n"), Removed: true}, []string{"- a\n- b\n"}, true},
+		"removed, unknown": {policy.Change{Removed: true}, []string{"not there any more"}, true},
+		"the middle": {policy.Change{Was: []byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), Now: []byte("1\n2\n3\n4\nfive\n6\n7\n8\n9\n")},
+			[]string{"@@ -2 +2 @@\n  2\n  3\n  4\n- 5\n+ five\n  6\n  7\n  8\n"}, true},
+		"two places": {policy.Change{Was: []byte("a\n" + numbers + "b\n"), Now: []byte("A\n" + numbers + "B\n")},
+			[]string{"@@ -1 +1 @@\n- a\n+ A\n  n", "@@ -99 +99 @@", "- b\n+ B\n"}, false},
+		"a problem": {policy.Change{Problem: "it is a \x1b[2J link"}, []string{`does not count: it is a \u{1b}[2J link`}, true},
+	} {
+		lines := 10
+		if name == "two places" {
+			lines = 0
+			c.whole = true
+		}
+		text, whole := c.change.Show(lines)
+		for _, want := range c.want {
+			if !strings.Contains(text, want) || whole != c.whole {
+				t.Errorf("%s: whole: %t, want %q in\n%s", name, whole, want, text)
+			}
+		}
+	}
+}
+
+// What is too different to be compared is shown all the same.
+func TestAVeryLargeDifferenceIsShownAsReplaced(t *testing.T) {
+	t.Parallel()
+	many := func(c string) []byte { return []byte(strings.Repeat(c+"\n", 3000)) }
+	text, whole := policy.Change{Was: many("a"), Now: many("b")}.Show(0)
+	if !whole || strings.Count(text, "- a\n") != 3000 || strings.Count(text, "+ b\n") != 3000 {
+		t.Errorf("%d lines gone, %d gained", strings.Count(text, "- a\n"), strings.Count(text, "+ b\n"))
+	}
+}

@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A Change is something that governs this workspace and is not as a person has trusted
+// it. It holds the bytes that were read: trusting it trusts those, whatever the disk
+// has by then.
+type Change struct {
+	File    string // relative to the workspace, with slashes
+	Was     []byte // what was trusted; nil if nothing was, or it is not known any more
+	Now     []byte // what is there; nil if it was removed
+	Sum     string // SHA-256 of Now; empty if it was removed
+	Removed bool
+	// Problem says why it cannot be trusted: it is a link, too large, unreadable.
+	// Such a thing does not count.
+	Problem string
+
+	changed bool // something of that name was trusted
+}
+
+// Kind says in a word what the change is.
+func (c Change) Kind() string {
+	switch {
+	case c.Problem != "":
+		return "unusable"
+	case c.Removed:
+		return "removed"
+	case c.changed:
+		return "changed"
+	}
+	return "new"
+}
+
+// Pending returns what is not as it was trusted, by name. Each call reads everything
+// that governs.
+func (p *Policy) Pending() ([]Change, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pending()
+}
+
+func (p *Policy) pending() ([]Change, error) {
+	root, owner, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p.trust.refresh()
+	if p.trust.err != nil {
+		return nil, p.trust.err
+	}
+	record := p.trust.of(p.o.Workspace, owner)
+	var changes []Change
+	there := map[string]bool{}
+	for _, g := range survey(root) {
+		there[g.name] = true
+		old := record.sumOf(g.name)
+		if g.problem == "" && (g.sum == old || p.repo.lent[g.name] == g.sum) {
+			continue
+		}
+		c := Change{File: g.name, Now: g.content, Sum: g.sum, Problem: g.problem, changed: old != ""}
+		if old != "" {
+			c.Was, _ = p.trust.content(old) // without it all of the file is shown
+		}
+		changes = append(changes, c)
+	}
+	for _, f := range record.Files {
+		if there[f.File] {
+			continue
+		}
+		was, _ := p.trust.content(f.SHA256)
+		changes = append(changes, Change{File: f.File, Was: was, Removed: true, changed: true})
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.File, b.File) })
+	return changes, nil
+}
+
+// Trusted reports whether everything that governs this workspace is as a person has
+// trusted it; also if nothing governs it.
+func (p *Policy) Trusted() bool {
+	changes, err := p.Pending()
+	return err == nil && len(changes) == 0
+}
+
+// Trust stores a person's word that changes, which they were shown, may count. From
+// when it returns they do.
+func (p *Policy) Trust(changes []Change) error {
+	for _, c := range changes {
+		if c.Problem != "" {
+			return fmt.Errorf("%s cannot be trusted: %s", c.File, c.Problem)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	root, owner, err := p.enter()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return p.record(owner, slices.Clone(changes))
+}
+
+// record stores trust in changes. The caller holds the lock.
+func (p *Policy) record(owner int, changes []Change) error {
+	contents := map[string][]byte{}
+	for i := range changes {
+		if c := &changes[i]; !c.Removed {
+			c.Sum = sumOf(c.Now) // of what was shown, whatever a caller made of it
+			contents[c.Sum] = c.Now
+		}
+	}
+	return p.trust.change(p.o.Workspace, owner, contents, func(r *Record) {
+		for _, c := range changes {
+			r.Files = slices.DeleteFunc(r.Files, func(f TrustedFile) bool { return f.File == c.File })
+			if !c.Removed {
+				r.Files = append(r.Files, TrustedFile{File: c.File, SHA256: c.Sum, By: p.o.By, When: p.o.Now().UTC()})
+			}
+		}
+		slices.SortFunc(r.Files, func(a, b TrustedFile) int { return strings.Compare(a.File, b.File) })
+	})
+}
+
+// TrustForThisRun lets what governs now count for as long as this Policy lives, and
+// stores nothing: what --trust means where nobody is there to be shown it. It returns
+// what it let count, for the record, and what cannot be. What changes afterwards does
+// not count.
+func (p *Policy) TrustForThisRun() ([]Change, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changes, err := p.pending()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if c.Problem == "" && !c.Removed {
+			p.repo.lend(c)
+		}
+	}
+	return changes, nil
+}
+
+// Revoke takes the trust in this workspace back. It reports whether there was any.
+func (p *Policy) Revoke() (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trust.refresh()
+	if p.trust.err != nil {
+		return false, p.trust.err
+	}
+	was := p.repo.lent != nil || slices.ContainsFunc(p.trust.records, func(r Record) bool { return r.Workspace == p.o.Workspace })
+	p.repo.lent = nil
+	if !was {
+		return false, nil
+	}
+	return true, p.trust.change(p.o.Workspace, noOwner, nil, func(r *Record) { r.Files = nil })
+}
+
+// Records returns what this user trusts, of all workspaces, in the order it was trusted.
+func (p *Policy) Records() ([]Record, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trust.refresh()
+	return slices.Clone(p.trust.records), p.trust.err
+}
+
+// noOwner stands for the owner where there is none to be known.
+const noOwner = -1
+
+// enter opens the workspace and says whose it is.
+func (p *Policy) enter() (root *os.Root, owner int, err error) {
+	root, err = os.OpenRoot(p.o.Workspace)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the workspace cannot be opened: %w", err)
+	}
+	info, err := root.Stat(".")
+	if err != nil {
+		return nil, 0, errors.Join(err, root.Close())
+	}
+	owner, known := ownerOf(info)
+	if !known {
+		owner = noOwner
+	}
+	return root, owner, nil
+}

@@ -1,0 +1,159 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gitRuns are the settings by which a repository makes git run a program, or read
+// settings from elsewhere, while it only looks: section and key, in lower case,
+// without what stands between them. Pagers and editors are not among them, for
+// commands have no terminal; hooks are not, for looking runs none where
+// GIT_OPTIONAL_LOCKS is 0. git-config(1) of git 2.51, read 2026-11-20.
+var gitRuns = map[string]bool{
+	"core.fsmonitor": true, "core.alternaterefscommand": true, "core.sshcommand": true, "core.gitproxy": true,
+	"diff.external": true, "diff.command": true, "diff.textconv": true,
+	"filter.clean": true, "filter.smudge": true, "filter.process": true,
+	"gpg.program": true, "man.cmd": true, "man.path": true, "browser.cmd": true, "browser.path": true,
+	"include.path": true, "includeif.path": true,
+	"remote.uploadpack": true, "remote.vcs": true, "protocol.allow": true,
+}
+
+// harmlessRuns are values that name no program of the repository's choice.
+var harmlessRuns = []string{
+	"", "true", "false", "yes", "no", "on", "off", "1", "0", // core.fsmonitor
+	"git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process", // git lfs install --local
+	"user", "never", // protocol.allow
+}
+
+// GitRuns says what makes git run programs of a repository's choice though it is
+// only to look: a setting, and where it stands; empty if nothing does. Whoever
+// unpacks a repository from elsewhere has its settings, and git itself takes a
+// folder that looks like a bare repository for one. It looks at the repositories
+// that git would find from dirs, and at those nested in the workspace, into which
+// git goes by itself. A nil Policy knows no nested ones.
+func (p *Policy) GitRuns(dirs ...string) string {
+	var configs []string
+	add := func(dir string) {
+		if dir == "" {
+			return
+		}
+		common := commonFolder(dir)
+		if text, err := small(filepath.Join(dir, "commondir")); err == nil {
+			if common = strings.TrimSpace(string(text)); !filepath.IsAbs(common) {
+				common = filepath.Join(dir, common)
+			}
+		}
+		configs = append(configs, filepath.Join(common, "config"), filepath.Join(dir, "config.worktree"))
+		for _, m := range submodules(filepath.Join(common, "modules"), 4) {
+			configs = append(configs, filepath.Join(m, "config"))
+		}
+	}
+	for _, dir := range dirs {
+		add(foundGit(dir))
+	}
+	if p != nil {
+		for _, at := range p.nested {
+			add(foundGit(filepath.Dir(at)))
+		}
+	}
+	slices.Sort(configs)
+	for _, config := range slices.Compact(configs) {
+		if what := runsIn(config); what != "" {
+			return fmt.Sprintf("%s in %s", what, config)
+		}
+	}
+	return ""
+}
+
+// foundGit returns the folder of the repository that git finds from a folder, with
+// none of the doubts of [gitFolder]; empty if there is none.
+func foundGit(dir string) string {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	for up := dir; ; up = filepath.Dir(up) {
+		at := filepath.Join(up, ".git")
+		switch info, err := os.Stat(at); {
+		case err == nil && info.IsDir():
+			return at
+		case err == nil && info.Mode().IsRegular():
+			if named := namedGit(at); named != "" {
+				return named
+			}
+		case isGit(up):
+			return up
+		}
+		if up == filepath.Dir(up) {
+			return ""
+		}
+	}
+}
+
+// runsIn returns the first setting of a configuration that is one of [gitRuns].
+// What it does not understand is one: it is git's word that counts, not ours.
+func runsIn(config string) string {
+	info, err := os.Stat(config)
+	if err != nil {
+		return ""
+	}
+	text, err := small(config)
+	if err != nil {
+		return fmt.Sprintf("what cannot be read (%v)", info.Mode())
+	}
+	section := ""
+	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(text, []byte("\uFEFF"))))
+	lines.Buffer(nil, maxGitFile+1)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasSuffix(line, `\`) {
+			return "a line that goes on in the next"
+		}
+		for strings.HasPrefix(line, "[") { // a setting may stand behind it
+			end := closing(line)
+			if end < 0 {
+				return "a section that does not end"
+			}
+			section, _, _ = strings.Cut(strings.TrimSpace(strings.ToLower(line[1:end])), " ")
+			section, _, _ = strings.Cut(section, ".")
+			section, _, _ = strings.Cut(section, "\t")
+			section, _, _ = strings.Cut(section, `"`)
+			line = strings.TrimSpace(line[end+1:])
+		}
+		key, value, _ := strings.Cut(line, "=")
+		key = section + "." + strings.ToLower(strings.TrimSpace(key))
+		value, _, _ = strings.Cut(value, " #")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		if gitRuns[key] && !slices.Contains(harmlessRuns, strings.ToLower(value)) || strings.HasPrefix(key, "remote.") && strings.Contains(value, "::") {
+			return key
+		}
+	}
+	if lines.Err() != nil {
+		return "what cannot be understood"
+	}
+	return ""
+}
+
+// closing returns where the head of a section ends: a ] outside of quotes.
+func closing(line string) int {
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			quoted = !quoted
+		case ']':
+			if !quoted {
+				return i
+			}
+		}
+	}
+	return -1
+}
