@@ -52,7 +52,7 @@ var layers = map[string][]string{
 	"tool/...": {"internal/...", "output", "permission", "run", "sandbox", "schema", "tool"},
 
 	// Level 2: carrying things forward.
-	"worker": {"controller", "llm", "output", "permission", "run", "sandbox", "store", "tool"},
+	"worker": {"controller", "llm", "output", "permission", "run", "sandbox", "store", "tool", "tool/outputs"},
 
 	// Level 4: wiring. (Level 3, the other faces, has no package yet.)
 	"cmd/pawl":     {"..."},

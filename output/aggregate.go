@@ -275,7 +275,7 @@ func (g *aggregation) finish(args AggregateArgs) {
 		r.Hints = append(r.Hints, fmt.Sprintf("there are more than %s groups; the others are one figure", thousands(maxGroups)))
 	}
 	if r.Skipped > 0 {
-		r.Hints = append(r.Hints, fmt.Sprintf("%s were skipped: %s cannot use them", plural(r.Skipped, "value"), args.Op))
+		r.Hints = append(r.Hints, fmt.Sprintf("skipped: %s that %s cannot use", plural(r.Skipped, "value"), args.Op))
 	}
 	if args.GroupBy == "" {
 		return

@@ -121,9 +121,15 @@ func (p Paths) check() error {
 	return nil
 }
 
+// longestPath bounds paths, in bytes, so that there is room for more behind any of them.
+const longestPath = 8000
+
 // parse reads a path. An error has the place, and if the document's shape is known,
 // what is at the root.
 func (d *Document) parse(path string) (*jsonpath.Path, error) {
+	if len(path) > longestPath {
+		return nil, fmt.Errorf("a path may have %s bytes, and this one has %s: %s", thousands(longestPath), thousands(int64(len(path))), shorten(path, 60))
+	}
 	p, err := jsonpath.Parse(path)
 	if err == nil {
 		return p, nil
@@ -162,12 +168,11 @@ func (d *Document) explain(tool string, err error) error {
 		return nil
 	}
 	var limit *jsonpath.LimitError
-	var broken *jsonpath.DocumentError
 	switch {
 	case errors.As(err, &limit):
 		return fmt.Errorf("tool_outputs.%s of %s: this would have to hold more than %s at once, for %s at byte %d: ask for a smaller part, or without a filter over such large values (%w)",
 			tool, d.Name, byteSize(limit.Limit), limit.Why, limit.Offset, errLimit)
-	case errors.As(err, &broken):
+	case isNotJSON(err):
 		return fmt.Errorf("tool_outputs.%s of %s: %w: use read or search to look at it", tool, d.Name, err)
 	}
 	return fmt.Errorf("tool_outputs.%s of %s: %w", tool, d.Name, err)

@@ -27,7 +27,7 @@ type totals struct {
 	Depth  int          `json:"depth"` // 1 for a scalar
 }
 
-// sampleEvery is how many elements of an array are looked into when that is asked for
+// sampleElements is how many elements of an array are looked into when that is asked for
 // and there is no index: see Stats.
 const sampleElements = 1000
 
@@ -65,7 +65,6 @@ type level struct {
 	names    []byte
 	nameEnds []int
 	offsets  []int64
-	last     string // name of the member that is open, if a place may be within it
 }
 
 // found is a place whose path is known but for which value of the text it is in.
@@ -333,79 +332,6 @@ func (b *builder) scalar(k kind, raw []byte, offset int64) {
 		sk.set(raw)
 		b.skelSize += len(sk.Text)
 	}
-}
-
-// set makes s the skeleton of a scalar.
-func (s *skeleton) set(raw []byte) {
-	const perChar = 6 // bytes of an escape, the longest form of a character
-	if s.Kind != isString {
-		s.Text = firstChars(strings.ToValidUTF8(string(raw[:min(len(raw), skeletonText)]), "\uFFFD"), skeletonText)
-		s.Cut = len(s.Text) < len(raw)
-		return
-	}
-	if len(raw) > skeletonText*perChar {
-		raw = raw[:wholeEscapes(raw, skeletonText*perChar)]
-		s.Cut = true
-	}
-	text := plainName(raw, true)
-	s.Text = firstChars(text, skeletonText)
-	s.Cut = s.Cut || len(s.Text) < len(text)
-}
-
-// wholeEscapes returns up to where, at most n, the written form of a string can be cut
-// without cutting an escape or a character.
-func wholeEscapes(raw []byte, n int) int {
-	i := 0
-	for i < len(raw) {
-		size := 1
-		switch {
-		case raw[i] == '\\' && i+1 < len(raw) && raw[i+1] == 'u':
-			size = 6
-		case raw[i] == '\\':
-			size = 2
-		case raw[i] >= utf8.RuneSelf:
-			_, size = utf8.DecodeRune(raw[i:])
-		}
-		if i+size > n {
-			break
-		}
-		i += size
-	}
-	return min(i, n)
-}
-
-// keep returns the skeleton for the next child of l, nil if none is kept.
-func (b *builder) keep(l *level, k kind) *skeleton {
-	s := l.skeleton
-	if s == nil {
-		return nil
-	}
-	most := skeletonItems
-	if l.object {
-		most = skeletonMembers
-	}
-	if len(s.Items) >= most || l.object && len(s.Names) != len(s.Items)+1 || len(b.stack) > skeletonDepth {
-		return nil
-	}
-	if !b.hasRoom() {
-		return nil
-	}
-	child := &skeleton{Kind: k}
-	b.skelSize += 8
-	s.Items = append(s.Items, child)
-	return child
-}
-
-// hasRoom reports whether the skeleton may get more at the place where the builder is.
-// The members of the root always may, however much was in the first of them.
-func (b *builder) hasRoom() bool {
-	switch len(b.stack) {
-	case 1, 2:
-		return true
-	case 3:
-		return b.skelSize <= 2*skeletonSize
-	}
-	return b.skelSize <= skeletonSize
 }
 
 func (b *builder) close(offset int64) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"pawl/output/jsonpath"
 )
@@ -148,6 +149,14 @@ func (d *Document) count(ctx context.Context, c CountOf) (n int64, hint string, 
 		if err == nil {
 			hint = d.hintIfNone(n, p, hint)
 		}
+		for _, w := range p.Warnings() {
+			hint = strings.TrimPrefix(hint+"; "+w, "; ")
+		}
+		if where != nil {
+			for _, w := range where.Warnings() {
+				hint = strings.TrimPrefix(hint+"; "+w, "; ")
+			}
+		}
 	}()
 	switch c.Type {
 	case Matches:
@@ -190,9 +199,7 @@ func (d *Document) hintIfNone(n int64, p *jsonpath.Path, hint string) string {
 func behind(p *jsonpath.Path, more string) *jsonpath.Path {
 	longer, err := jsonpath.Parse(p.String() + more)
 	if err != nil {
-		// Only a path that is nearly as long as is allowed, which selects the same
-		// without the rest of it: nothing.
-		return p
+		panic(fmt.Sprintf("output: %s%s: %v", p, more, err)) // unreachable: see longestPath
 	}
 	return longer
 }

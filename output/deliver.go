@@ -2,7 +2,6 @@ package output
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -114,7 +113,7 @@ func Deliver(u Undelivered, mode Mode, limits Limits) (parts []run.Part, d Deliv
 		return []run.Part{run.Text(o.envelope(forced, u.Tools, limits))}, d
 	}
 	text := make([]byte, o.size)
-	if n, err := o.raw.ReadAt(text, 0); n < len(text) && err != io.EOF {
+	if n, err := o.raw.ReadAt(text, 0); n < len(text) {
 		return failure("read the stored output %s: %v", o.ID, err)
 	}
 	return []run.Part{run.Text(strings.ToValidUTF8(string(text), "\uFFFD"))}, Inlined
@@ -158,8 +157,8 @@ func (o *Output) isPicture() bool {
 	return false
 }
 
-// envelope makes the envelope as text. If it is too long, hints go
-// first; then preview and metadata shrink together.
+// envelope makes the envelope as text. If it is too long, hints go first; then preview
+// and metadata shrink together.
 func (o *Output) envelope(forced bool, tools []string, limits Limits) string {
 	e := envelope{Persisted: true, Ref: outputRef{o.ID, "app_data"}, Characters: o.Characters(), Forced: forced, Tools: tools}
 	if forced {

@@ -134,6 +134,7 @@ func (x *extraction) path(ctx context.Context, text string, p *jsonpath.Path) er
 	if err != nil {
 		return err
 	}
+	x.result.Hints = append(x.result.Hints, p.Warnings()...)
 	missing := seen == 0
 	if missing {
 		x.result.MissingPaths = append(x.result.MissingPaths, text)

@@ -11,8 +11,6 @@ import (
 // questions see it, see Document.
 type marks struct {
 	Places []place `json:"places"`
-
-	byPath map[string]*place
 }
 
 // A place is a large array or object.
@@ -57,17 +55,14 @@ const (
 	markedParents = 4096
 )
 
+// at returns the place of a normalized path, or nil. There are few enough to look at.
 func (m *marks) at(path string) *place {
-	if m == nil {
-		return nil
-	}
-	if m.byPath == nil {
-		m.byPath = make(map[string]*place, len(m.Places))
-		for i := range m.Places {
-			m.byPath[m.Places[i].Path] = &m.Places[i]
+	for i := range m.Places {
+		if m.Places[i].Path == path {
+			return &m.Places[i]
 		}
 	}
-	return m.byPath[path]
+	return nil
 }
 
 // before returns the last mark at or before an element.

@@ -149,7 +149,7 @@ func check(t *testing.T, text string) {
 func TestRandomDocumentsAreAnsweredAsByATree(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
-	for range 400 {
+	for range 150 {
 		check(t, randomJSON(rnd, 5))
 	}
 }
@@ -169,9 +169,9 @@ func FuzzDocumentsAreAnsweredAsByATree(f *testing.F) {
 func TestTheIndexLeadsToWhatAScanFinds(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	n := writeItems(&b, 3_000_000)
+	n := writeItems(&b, 1_500_000)
 	lines := strings.Builder{}
-	for i := range 60_000 {
+	for i := range 20_000 {
 		fmt.Fprintf(&lines, "{\"n\": %d, \"pad\": \"%s\"}\n", i, strings.Repeat("x", i%50))
 		if i%1000 == 0 {
 			lines.WriteString("\r\n  \n")
@@ -179,18 +179,18 @@ func TestTheIndexLeadsToWhatAScanFinds(t *testing.T) {
 	}
 	objects := strings.Builder{}
 	objects.WriteString(`{"first": 1, "deep": {"list": [`)
-	for i := range 20_000 {
+	for i := range 10_000 {
 		fmt.Fprintf(&objects, `[%d, {"k": "%d"}],`, i, i)
 	}
 	objects.WriteString(`0], "twice": "a", "twice": "b", "é \"": {"x": 1}}, "last": {"deepest": "` + strings.Repeat("z", 100_000) + `"}}`)
 	for text, paths := range map[string][]string{
 		b.String(): {
 			"$.meta", "$.meta.count", "$.nothing", "$.items[0].id", fmt.Sprintf("$.items[%d].id", n-1), fmt.Sprintf("$.items[%d].id", n), "$.items[-1]['id','name']",
-			"$.items[1000:1003].history[*].at", "$.items[2000].*", "$.items[3000]..c", "$.items[-5000000].id", "$.meta[0]", "$.items.x", "$.items[100:4000:700].id", "$.items[1234].tags[?@ == 'fjord']",
+			"$.items[1000:1003].history[*].at", "$.items[1500].*", "$.items[2000]..c", "$.items[-5000000].id", "$.meta[0]", "$.items.x", "$.items[100:4000:700].id", "$.items[1234].tags[?@ == 'fjord']",
 			"$.items[*].nested.a.b.c", "$.items[500:].id", "$.items[?@.id == $.meta.count].id", "$.items[77].tags[?@ == $.items[0].tags[0]]",
 		},
-		lines.String():   {"$[0]", "$[1]", "$[30000].n", "$[59999]", "$[60000]", "$[-1].n", "$[45000:45003].n", "$[?@.n == 777].n", "$[*].n"},
-		objects.String(): {"$.deep.list[15000][1].k", "$.deep.list[-1]", "$.deep.twice", "$.deep['é \"'].x", "$.last.deepest", "$.first", "$.deep.list[19999:]", "$.deep['first']"},
+		lines.String():   {"$[0]", "$[1]", "$[10000].n", "$[19999]", "$[20000]", "$[-1].n", "$[15000:15003].n", "$[?@.n == 777].n", "$[*].n"},
+		objects.String(): {"$.deep.list[7500][1].k", "$.deep.list[-1]", "$.deep.twice", "$.deep['é \"'].x", "$.last.deepest", "$.first", "$.deep.list[9999:]", "$.deep['first']"},
 	} {
 		o := stored(t, text)
 		if len(o.analysis.Marks.Places) == 0 || o.analysis.Marks.Places[0].Len == 0 {
@@ -198,13 +198,11 @@ func TestTheIndexLeadsToWhatAScanFinds(t *testing.T) {
 		}
 		d := plain(t, text)
 		for _, path := range paths {
-			for _, args := range []string{`{"paths": %q, "include_paths": true}`, `{"paths": %q}`} {
-				args = fmt.Sprintf(args, path)
-				a, b := ask(t, o.Extract, args), ask(t, d.Extract, args)
-				a.Hints = nil
-				if got, want := asJSON(t, a), asJSON(t, b); got != want {
-					t.Errorf("%s\nindex %.300s\nscan  %.300s", args, got, want)
-				}
+			args := fmt.Sprintf(`{"paths": %q, "include_paths": true}`, path)
+			a, b := ask(t, o.Extract, args), ask(t, d.Extract, args)
+			a.Hints = nil // without an index there are none
+			if got, want := asJSON(t, a), asJSON(t, b); got != want {
+				t.Errorf("%s\nindex %.300s\nscan  %.300s", args, got, want)
 			}
 			count := fmt.Sprintf(`{"counts": [{"path": %q, "count_type": "matches"}, {"name": "l", "path": %q}]}`, path, path)
 			same(t, count, ask(t, o.Count, count).Counts, ask(t, d.Count, count).Counts)

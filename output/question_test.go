@@ -241,7 +241,7 @@ func TestAggregateComputesExactly(t *testing.T) {
 	}
 	each(t, text, func(d *Document) any {
 		return ask(t, d.Aggregate, `{"path": "$[*].v", "op": "sum"}`)
-	}, `{"path":"$.*.v","op":"sum","all":{"value":9007199254741092.3,"count":5},"items":6,"skipped":1,"hints":["1 value were skipped: sum cannot use them"]}`)
+	}, `{"path":"$.*.v","op":"sum","all":{"value":9007199254741092.3,"count":5},"items":6,"skipped":1,"hints":["skipped: 1 value that sum cannot use"]}`)
 	each(t, `["b", "a", "c"]`, func(d *Document) any { return ask(t, d.Aggregate, `{"op": "min"}`).All }, `{"value":"a","count":3}`)
 	each(t, `[1, 1.0, 10e-1, "1", "\u0031"]`, func(d *Document) any { return ask(t, d.Aggregate, `{"op": "distinct"}`).All }, `{"value":2,"count":5}`)
 }
@@ -266,14 +266,14 @@ func TestDistinctEstimatesWhatDoesNotFitAndSaysSo(t *testing.T) {
 func TestReadGivesLinesOrCharactersAndSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	each(t, "one\ntwo\nthree\nfour\n", func(d *Document) any { return ask(t, d.Read, `{"offset": 1, "limit": 2}`).String() },
-		`"two\nthree\n[lines 2 to 3 of 4; 1 are left: read on with offset 3]"`)
+		`"two\nthree\n[lines 2 to 3 of 4; 1 left: read on with offset 3]"`)
 	each(t, "one\ntwo", func(d *Document) any { return ask(t, d.Read, `{}`).String() }, `"one\ntwo"`)
 	each(t, "one\ntwo", func(d *Document) any { return ask(t, d.Read, `{"offset": 1}`).String() }, `"two\n[lines 2 to 2, the end]"`)
 	long := strings.Repeat("äöü", 30_000)
 	each(t, long, func(d *Document) any { return ask(t, d.Read, `{"offset": 89998, "limit": 10}`).String() },
 		`"öü\n[characters 89999 to 90000, the end]"`)
 	r := ask(t, plain(t, long).Read, `{}`)
-	if !r.Cut || r.Returned != maxRead || !strings.HasSuffix(r.String(), "[characters 1 to 65000 of 90,000; 25,000 are left: read on with offset 65000]") {
+	if !r.Cut || r.Returned != maxRead || !strings.HasSuffix(r.String(), "[characters 1 to 65000 of 90,000; 25,000 left: read on with offset 65000]") {
 		t.Errorf("%d returned, cut %t", r.Returned, r.Cut)
 	}
 }

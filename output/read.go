@@ -50,7 +50,7 @@ func (r ReadResult) String() string {
 	case left == 0:
 		return fmt.Sprintf("%s\n[%s %d to %d, the end]", r.Text, r.Unit, r.Offset+1, r.Offset+r.Returned)
 	}
-	return fmt.Sprintf("%s\n[%s %d to %d of %s; %s are left: read on with offset %d]", r.Text, r.Unit, r.Offset+1, r.Offset+r.Returned, thousands(r.Total), thousands(left), r.Offset+r.Returned)
+	return fmt.Sprintf("%s\n[%s %d to %d of %s; %s left: read on with offset %d]", r.Text, r.Unit, r.Offset+1, r.Offset+r.Returned, thousands(r.Total), thousands(left), r.Offset+r.Returned)
 }
 
 const (

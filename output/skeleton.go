@@ -28,6 +28,79 @@ const (
 	skeletonDepth   = 8
 )
 
+// set makes s the skeleton of a scalar.
+func (s *skeleton) set(raw []byte) {
+	const perChar = 6 // bytes of an escape, the longest form of a character
+	if s.Kind != isString {
+		s.Text = firstChars(strings.ToValidUTF8(string(raw[:min(len(raw), skeletonText)]), "\uFFFD"), skeletonText)
+		s.Cut = len(s.Text) < len(raw)
+		return
+	}
+	if len(raw) > skeletonText*perChar {
+		raw = raw[:wholeEscapes(raw, skeletonText*perChar)]
+		s.Cut = true
+	}
+	text := plainName(raw, true)
+	s.Text = firstChars(text, skeletonText)
+	s.Cut = s.Cut || len(s.Text) < len(text)
+}
+
+// wholeEscapes returns up to where, at most n, the written form of a string can be cut
+// without cutting an escape or a character.
+func wholeEscapes(raw []byte, n int) int {
+	i := 0
+	for i < len(raw) {
+		size := 1
+		switch {
+		case raw[i] == '\\' && i+1 < len(raw) && raw[i+1] == 'u':
+			size = 6
+		case raw[i] == '\\':
+			size = 2
+		case raw[i] >= utf8.RuneSelf:
+			_, size = utf8.DecodeRune(raw[i:])
+		}
+		if i+size > n {
+			break
+		}
+		i += size
+	}
+	return min(i, n)
+}
+
+// keep returns the skeleton for the next child of l, nil if none is kept.
+func (b *builder) keep(l *level, k kind) *skeleton {
+	s := l.skeleton
+	if s == nil {
+		return nil
+	}
+	most := skeletonItems
+	if l.object {
+		most = skeletonMembers
+	}
+	if len(s.Items) >= most || l.object && len(s.Names) != len(s.Items)+1 || len(b.stack) > skeletonDepth {
+		return nil
+	}
+	if !b.hasRoom() {
+		return nil
+	}
+	child := &skeleton{Kind: k}
+	b.skelSize += 8
+	s.Items = append(s.Items, child)
+	return child
+}
+
+// hasRoom reports whether the skeleton may get more at the place where the builder is.
+// The members of the root always may, however much was in the first of them.
+func (b *builder) hasRoom() bool {
+	switch len(b.stack) {
+	case 1, 2:
+		return true
+	case 3:
+		return b.skelSize <= 2*skeletonSize
+	}
+	return b.skelSize <= skeletonSize
+}
+
 // render writes a preview of at most limit characters. It says of everything that is
 // left out how much it is.
 func (s *skeleton) render(limit int) (text string, whole bool) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -17,14 +18,17 @@ import (
 // use. Every Writer ends with Commit or Abort; until Commit has returned, nobody finds
 // the output, and after a crash nobody ever does.
 type Writer struct {
+	// Elsewhere: what is written is durable elsewhere too. Commit then does not wait for
+	// the disk: a loss of power may take this copy.
+	Elsewhere bool
+
 	store *Store
 	meta  Meta
 	tmp   *os.File
 	done  bool
 	err   error // that writing met; Commit gives it
 
-	block  *block // that is being filled
-	blocks int    // handed on so far
+	block *block // that is being filled
 
 	// Once there is more than a block, two goroutines take each full one: one
 	// compresses and writes, one analyzes. (Most outputs are smaller, and are done by
@@ -41,7 +45,6 @@ type Writer struct {
 	frames []frame
 	at     int64
 	packed []byte
-	index  fileIndex
 
 	// Owned by whoever analyzes.
 	parsed *analysis
@@ -134,7 +137,6 @@ func (w *Writer) hand(b *block) {
 		}()
 	}
 	b.users.Store(2)
-	w.blocks++
 	w.toCompress <- b
 	w.toAnalyze <- b
 }
@@ -224,9 +226,9 @@ func (w *Writer) analyze(r io.Reader, head []byte, complete bool) {
 	}
 }
 
-// Commit ends the output. When it returns without an error, the output is on the disk
-// for good and can be found; with one, there is none. An output of the same call that
-// was there before is replaced.
+// Commit ends the output. When it returns without an error, the output can be found and,
+// but for Elsewhere, is on the disk for good; with one, there is none. An output of the
+// same call that was there before is replaced.
 func (w *Writer) Commit(success bool) (_ *Output, err error) {
 	if w.done {
 		return nil, errors.New("output: commit after the end")
@@ -244,23 +246,40 @@ func (w *Writer) Commit(success bool) (_ *Output, err error) {
 	if err := w.writeIndex(); err != nil {
 		return nil, err
 	}
-	if err := w.tmp.Sync(); err != nil {
-		return nil, err
+	if !w.Elsewhere {
+		if err := w.tmp.Sync(); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.tmp.Close(); err != nil {
 		return nil, err
 	}
 	name := w.store.file(w.meta.Conversation, w.meta.Run, w.meta.ID)
-	if err := w.store.makeFolder(filepath.Dir(name)); err != nil {
+	if err := w.publish(name); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(w.tmp.Name(), name); err != nil {
-		return nil, err
-	}
-	if err := syncFolder(filepath.Dir(name)); err != nil {
-		return nil, err
+	if !w.Elsewhere {
+		if err := syncFolder(filepath.Dir(name)); err != nil {
+			_ = os.Remove(name) // it might be gone after a crash, so it never was
+			return nil, err
+		}
 	}
 	return openFile(name)
+}
+
+// publish gives the finished file its name.
+func (w *Writer) publish(name string) error {
+	const attempts = 3 // Prune may take the empty folder away in between
+	var err error
+	for range attempts {
+		if err = w.store.makeFolder(filepath.Dir(name)); err != nil {
+			return err
+		}
+		if err = os.Rename(w.tmp.Name(), name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
 }
 
 // finish does what is left to do with the bytes.
@@ -307,7 +326,6 @@ func (w *Writer) writeIndex() error {
 	if w.meta.Format == Binary {
 		w.meta.Text.First, w.meta.Text.Last = nil, nil
 	}
-	w.meta.Created = w.store.now().UTC()
 	parts := make([][]byte, 2)
 	for i, v := range []any{fileIndex{Frames: w.frames, End: w.at, Parsed: w.parsed}, w.meta} {
 		b, err := json.Marshal(v)

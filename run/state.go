@@ -193,6 +193,19 @@ func (s State) Clone() State {
 // others count on from it.
 func (s State) NextCall() int { return s.calls + 1 }
 
+// MessageOf returns the id of the message that asked for a call; empty if it is not in
+// the context.
+func (s State) MessageOf(id CallID) string {
+	for i := len(s.Messages) - 1; i >= 0; i-- {
+		for _, p := range s.Messages[i].Parts {
+			if p.Call != nil && p.Call.ID == id {
+				return s.Messages[i].ID
+			}
+		}
+	}
+	return ""
+}
+
 // Deadline returns when the open turn's wall clock is spent; zero if there is no
 // open turn or no limit.
 func (s State) Deadline() time.Time {

@@ -18,21 +18,23 @@ import (
 	"pawl/internal/golden"
 	"pawl/schema"
 	"pawl/tool"
+	"pawl/tool/outputs"
 )
 
 // toolsOfRuns are the tools that cmd/pawl gives to runs, by the name of the function
 // that makes each. [TestEveryToolOfARunIsHere] says when one is missing.
-var toolsOfRuns = map[string]func() tool.Tool{
-	"tool.Fetch":       func() tool.Tool { return tool.Fetch(tool.FetchOptions{}) },
-	"tool.Shell":       func() tool.Tool { return tool.Shell() },
-	"tool.ShellOutput": func() tool.Tool { return tool.ShellOutput() },
-	"tool.ShellStop":   func() tool.Tool { return tool.ShellStop() },
+var toolsOfRuns = map[string]func() []tool.Tool{
+	"outputs.All":      outputs.All,
+	"tool.Fetch":       func() []tool.Tool { return []tool.Tool{tool.Fetch(tool.FetchOptions{})} },
+	"tool.Shell":       func() []tool.Tool { return []tool.Tool{tool.Shell()} },
+	"tool.ShellOutput": func() []tool.Tool { return []tool.Tool{tool.ShellOutput()} },
+	"tool.ShellStop":   func() []tool.Tool { return []tool.Tool{tool.ShellStop()} },
 }
 
 func specs() []tool.Spec {
 	tools := tool.Builtin()
 	for _, newTool := range toolsOfRuns {
-		tools = append(tools, newTool())
+		tools = append(tools, newTool()...)
 	}
 	return tool.NewRegistry(tools...).Specs()
 }

@@ -30,7 +30,7 @@ type askArgs struct {
 }
 
 func (askTool) Spec() Spec {
-	return Spec{Name: "ask", Description: strings.TrimSpace(askText), Schema: json.RawMessage(askSchema)}
+	return Spec{Name: "ask", Description: strings.TrimSpace(askText), Schema: json.RawMessage(askSchema), Unstored: true}
 }
 
 func (askTool) Look(_ Env, args json.RawMessage) (Intent, error) {

@@ -174,7 +174,7 @@ func outerRules(workspace string) *rules {
 	defer root.Close()
 	var r *rules
 	// In a worktree .git is a file, and its exclude is elsewhere: left out.
-	if git, err := root.OpenRoot(".git"); err == nil {
+	if git, err := descend(root, ".git"); err == nil {
 		if f, _, err := openRegular(git, "info/exclude"); err == nil {
 			r = &rules{base: ".", prefix: prefix(way), patterns: readIgnore(f)}
 			f.Close()

@@ -251,7 +251,7 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if a.Background {
 		r, started = runJob(ctx, state, command, visit, limit)
 	} else {
-		r, started = runHere(ctx, env, command, visit, limit, c.Progress)
+		r, started = runHere(ctx, env, command, visit, limit, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
@@ -278,7 +278,7 @@ func unconfinable(err error) Result {
 }
 
 // runHere runs a command to its end, and reports whether it started.
-func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, progress func(string)) (r Result, started bool) {
+func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, c Call) (r Result, started bool) {
 	defer visit.Leave()
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
@@ -286,7 +286,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 		return failed(fmt.Errorf("the command was not started: %w", inWords(err))), false
 	}
 	defer folder.Close()
-	var out printed
+	out := printed{excerpt: excerpt{all: c.Output}}
 	command.Output = &out
 	command.Extra = []*os.File{tell}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, timeLimit(limit))
@@ -296,8 +296,9 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 	if err != nil {
 		return failed(fmt.Errorf("the command was not started: %w", err)), false
 	}
-	ended := watch(limited, p, &out, progress)
+	ended := watch(limited, p, &out, c.Progress)
 
+	written := c.Output != nil && ctx.Err() == nil && out.long()
 	r = TextResult(out.take())
 	notes := state.notices(nil)
 	var last, refusal string
@@ -326,8 +327,11 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 			last = "[" + exitWords(status.Code) + "]"
 		}
 	}
-	notes = append(notes, bracketed(refusal)...)
-	return withNotes(r, append(notes, last)...), true
+	notes = append(append(notes, bracketed(refusal)...), last)
+	if written {
+		r.Content, r.Written = nil, true
+	}
+	return withNotes(r, notes...), true
 }
 
 // bracketed returns sentences as notes, the empty ones left out.
@@ -425,7 +429,11 @@ func withNotes(r Result, notes ...string) Result {
 		}
 		text += n
 	}
-	if text == "" {
+	switch {
+	case text == "" && r.Written:
+		r.Content = nil
+		return r
+	case text == "":
 		text = "(no output)"
 	}
 	r.Content = []run.Part{run.Text(text)}

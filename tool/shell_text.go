@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -29,6 +30,15 @@ func (p *printed) Write(b []byte) (int, error) {
 	p.fresh = true
 	p.text.clean(b, &p.excerpt)
 	return len(b), nil
+}
+
+// long reports whether what was printed since the last call of take is too much for
+// the context.
+func (p *printed) long() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.flush(&p.excerpt)
+	return p.excerpt.chars > maxPrinted
 }
 
 // take returns what was printed since it was last called.
@@ -203,8 +213,10 @@ func (c *cleaner) flush(to *excerpt) {
 type excerpt struct {
 	head      []byte
 	headChars int
-	tail      []byte // all behind the head, cut at its beginning now and then
-	chars     int    // of the whole text
+	tail      []byte    // all behind the head, cut at its beginning now and then
+	chars     int       // of the whole text
+	all       io.Writer // gets all of it; nil: nobody does
+	failed    bool      // all did not take it
 }
 
 const (
@@ -214,6 +226,10 @@ const (
 
 // add appends valid UTF-8.
 func (e *excerpt) add(b []byte) {
+	if e.all != nil && !e.failed {
+		_, err := e.all.Write(b)
+		e.failed = err != nil // whoever made it knows why, and says so
+	}
 	e.chars += utf8.RuneCount(b)
 	for e.headChars < halfPrinted && len(b) > 0 {
 		_, n := utf8.DecodeRune(b)

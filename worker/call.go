@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 
@@ -24,13 +23,16 @@ func (d *Driver) look(s run.State, c run.Call) run.Fact {
 
 // intent returns what a call would do; the error is for the model.
 func (d *Driver) intent(s run.State, c run.Call) (tool.Intent, error) {
-	args := json.RawMessage(c.Arguments)
+	args := d.arguments(c)
+	if args.err != nil {
+		return tool.Intent{}, args.err
+	}
 	tools, _ := d.equip(s.Config.Output)
-	if err := tools.Validate(c.Tool, args); err != nil {
+	if err := tools.Validate(c.Tool, args.json); err != nil {
 		return tool.Intent{}, err
 	}
 	t, _ := tools.Get(c.Tool)
-	return t.Look(d.env, args)
+	return t.Look(d.env, args.json)
 }
 
 // perform runs a call and lands what came of it.
@@ -43,9 +45,14 @@ func (d *Driver) perform(ctx context.Context, f *flight, c run.CallState) {
 	if res.IsError {
 		outcome = run.Failed
 	}
-	fact := settled(c.ID, res, outcome)
+	stop, stopped := context.Cause(ctx).(Stop)
+	if stopped && f.keeper != nil {
+		f.keeper.abort() // half of a result is told and not stored
+		f.keeper = nil
+	}
+	fact := d.deliver(f.keeper, c, f.args.mode, res, outcome)
 	fact.JobRuns = d.env.Session.JobsRun()
-	if stop, ok := context.Cause(ctx).(Stop); ok {
+	if stopped {
 		fact.Outcome, fact.IsError = run.Cut, true
 		fact.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
 	}
@@ -79,14 +86,21 @@ func (d *Driver) invoke(ctx context.Context, f *flight, c run.CallState) (res to
 	}
 	env := d.env
 	env.Leads = f.leads
-	res, err := t.Run(ctx, env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments), Sandbox: c.Decision.Sandbox, Granted: c.Decision.Source == byPerson || c.Decision.Source == "mode", Progress: func(s string) {
-		d.show(View{Progress: &Progress{Call: c.ID, Text: s}})
-	}})
+	call := tool.Call{Run: d.id, ID: c.ID, Args: f.args.json, Sandbox: c.Decision.Sandbox,
+		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
+		Progress: func(s string) { d.show(View{Progress: &Progress{Call: c.ID, Text: s}}) }}
+	if f.keeper != nil {
+		call.Output = f.keeper
+	}
+	if t.Spec().Unstored {
+		d.storing.Wait() // it may ask for them
+	}
+	res, err := t.Run(ctx, env, call)
 	if err != nil {
 		res.IsError = true
 		res.Content = append(res.Content, run.Text(err.Error()))
 	}
-	if len(res.Content) == 0 {
+	if len(res.Content) == 0 && !res.Written {
 		res.Content = []run.Part{run.Text("(no output)")}
 	}
 	return res

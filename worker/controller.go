@@ -46,7 +46,7 @@ func (w objectWire) Encode(m run.Message) (json.RawMessage, error) {
 			continue
 		}
 		results = append(results, controller.Execution{Tool: c.Tool, Call: string(part.Result.Call), Success: !part.Result.IsError,
-			Arguments: c.Arguments, Text: run.PlainText(part.Result.Content)})
+			Output: stored(part.Result), Delivery: part.Result.Delivery, Arguments: c.Arguments, Text: run.PlainText(part.Result.Content)})
 	}
 	if len(results) > 0 {
 		out.Parts = append(out.Parts, run.Text(controller.Executions(results)))
@@ -58,6 +58,14 @@ func (w objectWire) Encode(m run.Message) (json.RawMessage, error) {
 		}
 	}
 	return w.Provider.Encode(out)
+}
+
+// stored is the id of a result's stored output.
+func stored(r *run.Result) string {
+	if r.Delivery == "" {
+		return ""
+	}
+	return string(r.Call)
 }
 
 // object returns an assistant's message as the object that it was, or, of one that
@@ -191,7 +199,7 @@ func (d *Driver) chosen(s run.State, f run.Replied) (run.Replied, []run.Fact) {
 	switch a := action.(type) {
 	case controller.UseTools:
 		for _, c := range a.Calls {
-			calls = append(calls, run.Call{Tool: c.Tool, Arguments: c.Args})
+			calls = append(calls, run.Call{Tool: d.speaks.names.Tool(c.Tool), Arguments: c.Args})
 		}
 		// Where none is left one stays: it is told so, and the turn ends.
 		if most := max(s.Left(d.w.now()).Calls, 1); s.Left(d.w.now()).Calls >= 0 && len(calls) > most {

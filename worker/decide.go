@@ -3,7 +3,6 @@ package worker
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +71,7 @@ func (d *Driver) digest(r permission.Request, c run.Call) string {
 			files[p] = contentHash(filepath.Join(d.env.Workspace, p))
 		}
 	}
-	return permission.Digest(r, json.RawMessage(c.Arguments), files)
+	return permission.Digest(r, d.arguments(c).json, files)
 }
 
 // maxHashed bounds how much of a file a decision is bound to: no edit is made in a

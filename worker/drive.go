@@ -17,6 +17,8 @@ type flight struct {
 	cancel context.CancelCauseFunc
 	stream *stream  // of a model request
 	leads  []string // where the paths of a call led when it was allowed
+	args   arguments
+	keeper *keeper // of its result; nil: it is not stored
 }
 
 // A landing is what came of a flight: a fact, checked and recorded by the loop.
@@ -357,9 +359,10 @@ func (d *Driver) launch(starts []run.Command) {
 		switch c := c.(type) {
 		case run.Perform:
 			f.call = c.Call.ID
-			f.leads = d.leads[c.Call.ID]
+			f.leads, f.args, f.keeper = d.leads[c.Call.ID], d.arguments(c.Call.Call), d.keeper(c.Call)
 			go d.perform(ctx, f, c.Call)
 		case run.Request:
+			clear(d.resolved) // the calls before it are settled
 			f.stream = &stream{}
 			d.request(ctx, f, c)
 		}

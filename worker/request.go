@@ -104,6 +104,9 @@ func (d *Driver) speech(c run.Config) (*speech, error) {
 		}
 	}
 	for _, t := range registry.Specs() {
+		if d.w.Outputs != nil && !t.Unstored {
+			t.Schema = withMode(t.Schema)
+		}
 		if submission != nil && t.Name == submission.Spec().Name && sp.output != nil {
 			continue
 		}

@@ -39,7 +39,7 @@ func (d *Driver) handIn(s run.State, c run.CallState) run.Fact {
 		return settled(c.ID, tool.ErrorResult("A result was handed in already; this one does not count. Nothing more is to be done."), run.Failed)
 	}
 	_, submission := d.equip(s.Config.Output)
-	value, err := submission.Value(json.RawMessage(c.Arguments))
+	value, err := submission.Value(d.arguments(c.Call).json)
 	if err != nil { // it fitted when the call was looked at
 		return settled(c.ID, tool.ErrorResult(err.Error()), run.Failed)
 	}

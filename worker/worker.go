@@ -10,7 +10,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"pawl/llm"
+	"pawl/output"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
@@ -49,6 +49,10 @@ type Worker struct {
 	// Sandbox is what confines the commands of runs; nil: nothing does, and they have
 	// the person's own authority.
 	Sandbox *sandbox.Policy
+	// Outputs is where results are stored, and OutputLimits what is delivered inline
+	// (zero: the defaults); nil: results are bounded by their tools and stored nowhere.
+	Outputs      *output.Store
+	OutputLimits output.Limits
 	// Root: commands have the machine's authority; see [permission.Request].
 	Root bool
 	// SocketDir is where the owner's socket is made (see [store.RuntimeDir]);
@@ -97,9 +101,11 @@ type Driver struct {
 	decided map[run.CallID]bool // by rule, in the append that is being made
 	// leads is where the paths of calls lead that are about to start, as the rules
 	// have just seen it.
-	leads  map[run.CallID][]string
-	landed chan landing
-	speaks *speech // with the model that the run has now
+	leads    map[run.CallID][]string
+	resolved map[run.CallID]arguments // of the last message's calls
+	storing  sync.WaitGroup           // results that are being stored
+	landed   chan landing
+	speaks   *speech // with the model that the run has now
 	// The tools of the run where it has to hand in a result; see equip.
 	tools      *tool.Registry
 	submission *tool.Submission
@@ -124,7 +130,7 @@ func (w *Worker) Create(ctx context.Context, c run.Created, watch func(View)) (*
 	if err != nil {
 		return nil, err
 	}
-	d.env.Workspace = c.Workspace
+	d.env.Workspace, d.env.Conversation = c.Workspace, c.Run
 	if d.state, err = d.state.Apply(run.Event{At: w.now(), Fact: c}); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -150,8 +156,9 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(View)) (*Driver,
 	d := &Driver{
 		w: w, id: id, watch: watch,
 		flights: map[string]*flight{}, landed: make(chan landing, 64),
-		wake: make(chan struct{}, 1),
-		env:  tool.Env{StateDir: w.StateDir, Run: id, Session: &tool.Session{}, Sandbox: w.Sandbox},
+		wake:     make(chan struct{}, 1),
+		env:      tool.Env{StateDir: w.StateDir, Run: id, Session: &tool.Session{}, Sandbox: w.Sandbox, Outputs: w.Outputs},
+		resolved: map[run.CallID]arguments{},
 	}
 	d.turn, d.cancel = context.WithCancelCause(context.Background())
 	socket := ""
@@ -188,7 +195,7 @@ func (d *Driver) load(ctx context.Context) error {
 		return fmt.Errorf("run %s: %w", d.id, store.ErrNotFound)
 	}
 	d.state = s
-	d.env.Workspace = s.Created.Workspace
+	d.env.Workspace, d.env.Conversation = s.Created.Workspace, s.Created.Run
 	var lost []run.Event
 	for _, e := range s.Lost() {
 		e.At = d.w.now()
@@ -213,7 +220,7 @@ func (d *Driver) reconcile(f run.Fact) run.Fact {
 		if !ok || !can {
 			return f
 		}
-		res, known := r.Reconcile(d.env, tool.Call{Run: d.id, ID: c.ID, Args: json.RawMessage(c.Arguments)})
+		res, known := r.Reconcile(d.env, tool.Call{Run: d.id, ID: c.ID, Args: d.arguments(c.Call).json})
 		if known {
 			return settled(c.ID, res, run.OK)
 		}
@@ -232,6 +239,7 @@ func (d *Driver) ID() run.ID { return d.id }
 func (d *Driver) Close() error {
 	d.cancel(errClosed)
 	d.env.Session.Close()
+	d.storing.Wait()
 	var err error
 	if d.lease != nil {
 		err = d.lease.Release()

@@ -13,13 +13,15 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/outputs"
 )
 
 // registry holds the tools of every run. reach decides about the addresses that
 // fetch dials; nil: public ones alone.
 func registry(reach func(host string, addr netip.AddrPort, granted bool) error) *tool.Registry {
 	fetch := tool.Fetch(tool.FetchOptions{AllowAddress: reach, Granted: func(c tool.Call) bool { return c.Granted }})
-	return tool.NewRegistry(append(tool.Builtin(), fetch, tool.Shell(), tool.ShellOutput(), tool.ShellStop())...)
+	tools := append(tool.Builtin(), fetch, tool.Shell(), tool.ShellOutput(), tool.ShellStop())
+	return tool.NewRegistry(append(tools, outputs.All()...)...)
 }
 
 // reach returns what decides about an address that fetch is about to dial: a public

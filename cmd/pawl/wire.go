@@ -20,6 +20,7 @@ import (
 	"pawl/llm/gemini"
 	"pawl/llm/responses"
 	"pawl/llm/script"
+	"pawl/output"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
@@ -134,6 +135,7 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 		Judge:      s.policy,
 		Sandbox:    confinement,
 		Own:        a.own(p),
+		Outputs:    output.NewStore(filepath.Join(p.state, "outputs")),
 		Root:       os.Geteuid() == 0 && force != "1",
 		OnAsk:      worker.OnAsk(s.get("on_ask")),
 		Price:      func(model string, u run.Usage) run.Usage { return s.table.Price(model, u, time.Now()) },

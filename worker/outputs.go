@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+
+	"pawl/output"
+	"pawl/run"
+	"pawl/tool"
+	"pawl/tool/outputs"
+)
+
+// modeArgument is the argument with which a call asks how its result is delivered. It
+// is every tool's whose results are stored, and no tool sees it.
+const modeArgument = "output_mode"
+
+const modeSchema = `"` + modeArgument + `":{"type":"string","enum":["auto","inline","persist"]}`
+
+// withMode adds the argument to the schema of a tool's arguments.
+func withMode(schema json.RawMessage) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(schema))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return schema
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return schema
+		}
+		if name != "properties" {
+			var skipped json.RawMessage
+			if dec.Decode(&skipped) != nil {
+				return schema
+			}
+			continue
+		}
+		if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+			return schema
+		}
+		at, more := dec.InputOffset(), modeSchema
+		if dec.More() {
+			more += ","
+		}
+		return slices.Concat(schema[:at], json.RawMessage(more), schema[at:])
+	}
+	return schema
+}
+
+// arguments are what a call's tool gets, and how its result is to be delivered.
+type arguments struct {
+	json json.RawMessage
+	mode output.Mode
+	err  error // for the model
+}
+
+// arguments returns a call's arguments with the outputs put in for their handles. It
+// is what rules and people are shown. It does so once for each call: an output never
+// changes, and may be large.
+func (d *Driver) arguments(c run.Call) arguments {
+	if d.w.Outputs == nil {
+		return arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
+	}
+	if a, ok := d.resolved[c.ID]; ok {
+		return a
+	}
+	a := arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
+	if t, ok := d.w.Tools.Get(c.Tool); ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
+		a.json, a.mode, a.err = takeMode(a.json)
+	}
+	if a.err == nil {
+		a.json, _, a.err = output.Resolve(context.Background(), a.json, func(id string) (*output.Output, error) {
+			d.storing.Wait()
+			return d.w.Outputs.Find(d.env.Conversation, d.id, id)
+		})
+	}
+	d.resolved[c.ID] = a
+	return a
+}
+
+// takeMode takes the argument that says how a result is delivered out of the others.
+func takeMode(args json.RawMessage) (json.RawMessage, output.Mode, error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(args, &fields) != nil || fields[modeArgument] == nil {
+		return args, output.Auto, nil // whoever validates the arguments says what is wrong with them
+	}
+	var mode output.Mode
+	if err := json.Unmarshal(fields[modeArgument], &mode); err != nil {
+		return args, "", fmt.Errorf("%s must be one of auto, inline, persist", modeArgument)
+	}
+	switch mode {
+	case "":
+		mode = output.Auto
+	case output.Auto, output.Inline, output.Persist:
+	default:
+		return args, "", fmt.Errorf("%s must be one of auto, inline, persist, got %q", modeArgument, mode)
+	}
+	delete(fields, modeArgument)
+	rest, err := json.Marshal(fields)
+	return rest, mode, err
+}
+
+// A keeper stores what a call returns. It makes the output with the first byte: most
+// calls write nothing while they run.
+type keeper struct {
+	create func() (*output.Writer, error)
+	w      *output.Writer
+	sum    hash.Hash
+	err    error
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	if k.w == nil && k.err == nil {
+		k.w, k.err = k.create()
+		k.sum = sha256.New()
+	}
+	if k.err == nil {
+		_, k.err = k.w.Write(p)
+	}
+	if k.err != nil {
+		return 0, k.err
+	}
+	k.sum.Write(p)
+	return len(p), nil
+}
+
+func (k *keeper) abort() {
+	if k.w != nil {
+		k.w.Abort()
+	}
+}
+
+// keeper returns what stores the result of a call; nil where nothing is stored.
+func (d *Driver) keeper(c run.CallState) *keeper {
+	t, ok := d.w.Tools.Get(c.Tool)
+	if d.w.Outputs == nil || !ok || t.Spec().Unstored {
+		return nil
+	}
+	message := d.state.MessageOf(c.ID)
+	return &keeper{create: func() (*output.Writer, error) {
+		return d.w.Outputs.Create(output.Key{Conversation: d.env.Conversation, Run: d.id, Call: c.ID}, c.Tool, message)
+	}}
+}
+
+// deliver stores a result and returns it as the model gets it, in a fact that settles
+// the call.
+func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.Result, outcome run.Outcome) run.CallSettled {
+	fact := settled(c.ID, res, outcome)
+	if k == nil || len(images(res.Content)) > 0 { // pictures are content blocks, and in the log
+		return fact
+	}
+	text := run.PlainText(res.Content)
+	if k.w == nil && k.err == nil && text != "" {
+		_, _ = k.Write([]byte(text)) // an error stays in k
+	}
+	if k.w == nil && k.err == nil {
+		return fact
+	}
+	if !res.Written && mode != output.Persist && len(text) <= d.limits().Inline {
+		d.storeSmall(k, c.ID, !res.IsError)
+		fact.Delivery, fact.Size = string(output.Inlined), int64(len(text))
+		return fact
+	}
+	defer k.abort()
+	var stored *output.Output
+	err := k.err
+	if err == nil {
+		stored, err = k.w.Commit(!res.IsError)
+	}
+	if err == nil {
+		defer stored.Close()
+		fact.Size = stored.Bytes()
+	}
+	var parts []run.Part
+	delivery := output.Failed
+	if res.Written && err != nil { // nobody has it any more
+		parts = []run.Part{run.Text(fmt.Sprintf("The tool ran, but its result is too large to show and could not be stored: %v. Run it again so that it prints less, or writes to a file.", err))}
+	} else {
+		parts, delivery = output.Deliver(output.Undelivered{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, d.limits())
+	}
+	if res.Written {
+		parts = append(parts, res.Content...)
+		fact.Key = run.ResultKey(append([]run.Part{run.Text(hex.EncodeToString(k.sum.Sum(nil)))}, res.Content...), res.IsError)
+	}
+	fact.Content, fact.Delivery = parts, string(delivery)
+	if delivery == output.Failed {
+		fact.Delivery, fact.IsError = "", true
+		if fact.Outcome == run.OK {
+			fact.Outcome = run.Failed
+		}
+	}
+	return fact
+}
+
+// storeSmall stores a result that the log has too, beside the run: the model waits for
+// nothing of it. Whoever asks for an output waits for these first.
+func (d *Driver) storeSmall(k *keeper, id run.CallID, success bool) {
+	d.storing.Go(func() {
+		defer k.abort()
+		err := k.err
+		if err == nil {
+			k.w.Elsewhere = true
+			var stored *output.Output
+			if stored, err = k.w.Commit(success); err == nil {
+				err = stored.Close()
+			}
+		}
+		if err != nil {
+			d.show(View{Notice: fmt.Sprintf("the result of %s is not stored: %v", id, err)})
+		}
+	})
+}
+
+func (d *Driver) limits() output.Limits {
+	if d.w.OutputLimits != (output.Limits{}) {
+		return d.w.OutputLimits
+	}
+	return output.DefaultLimits
+}

@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl/output"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+	"pawl/tool/outputs"
+)
+
+// A printer is a tool whose result is its argument, many times.
+type printer struct{}
+
+func (printer) Spec() tool.Spec {
+	return tool.Spec{Name: "print", Description: "Prints.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"times":{"type":"integer"},"stream":{"type":"boolean"}},"required":["text"],"additionalProperties":false}`)}
+}
+
+type printArgs struct {
+	Text   string
+	Times  int
+	Stream bool
+}
+
+func (printer) Look(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
+	var a printArgs
+	if err := json.Unmarshal(args, &a); err != nil {
+		return tool.Intent{}, err
+	}
+	return tool.Intent{Class: run.Reads, Title: a.Text, Command: a.Text}, nil
+}
+
+func (printer) Run(_ context.Context, _ tool.Env, c tool.Call) (tool.Result, error) {
+	var a printArgs
+	if err := json.Unmarshal(c.Args, &a); err != nil {
+		return tool.Result{}, err
+	}
+	if !a.Stream || c.Output == nil {
+		return tool.TextResult(strings.Repeat(a.Text, max(1, a.Times))), nil
+	}
+	for range a.Times {
+		if _, err := c.Output.Write([]byte(a.Text)); err != nil {
+			break // whoever made Output knows why
+		}
+	}
+	return tool.Result{Content: []run.Part{run.Text("[exit code 3]")}, Written: true}, nil
+}
+
+// storing makes a rig whose results are stored in a folder.
+func storing(t *testing.T, replies string) (*rig, string) {
+	t.Helper()
+	r := newRig(t, replies)
+	dir := t.TempDir()
+	r.w.Outputs = output.NewStore(dir)
+	r.w.Tools = tool.NewRegistry(append(outputs.All(), printer{})...)
+	return r, dir
+}
+
+func turn(t *testing.T, r *rig) run.State {
+	t.Helper()
+	d := r.create()
+	defer d.Close()
+	s, err := d.Run(t.Context(), prompt("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestWhatIsTooLargeForTheContextIsStoredAndAsked(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, `
+{"calls":[{"tool":"print","args":{"text":"[1,2,3,{\"name\":\"ann\"}]"}}]}
+{"calls":[{"tool":"print","args":{"text":"line\n","times":100000,"stream":true}}]}
+{"calls":[{"tool":"tool_outputs.count","args":{"id":"c_1","counts":[{"path":"$"}]}},{"tool":"tool_outputs_search","args":{"id":"","pattern":"^line$","limit":1}},{"tool":"tool_outputs_extract","args":{"id":"c_9"}}]}
+{"text":"Done."}`)
+	s := turn(t, r)
+	got := results(s)
+	if len(got) != 5 {
+		t.Fatalf("results %q", got)
+	}
+	if got[0] != `c_1 false [1,2,3,{"name":"ann"}]` {
+		t.Errorf("a small result is %q", got[0])
+	}
+	if !strings.HasPrefix(got[1], `c_2 false {"persisted":true,"output_ref":{"id":"c_2","storage":"app_data"},"size_chars":500000`) || !strings.HasSuffix(got[1], "[exit code 3]") || len(got[1]) > 2600 ||
+		!strings.Contains(got[1], "tool_outputs.read — load full output into context") {
+		t.Errorf("a large result is %q", got[1])
+	}
+	if !strings.Contains(got[2], `"counts":{"$":4}`) {
+		t.Errorf("the small one is counted as %q", got[2])
+	}
+	if !strings.Contains(got[3], `"id":"c_2"`) {
+		t.Errorf("without an id the newest is meant: %q", got[3])
+	}
+	if !strings.HasPrefix(got[4], "c_5 true") || !strings.Contains(got[4], "c_2") {
+		t.Errorf("an output that is not there is answered by %q, which should name those that are", got[4])
+	}
+	var deliveries []string
+	for _, l := range s.Turn.Account {
+		deliveries = append(deliveries, l.Delivery)
+	}
+	if !slices.Equal(deliveries, []string{"inline", "stored", "", "", ""}) {
+		t.Errorf("deliveries %q: answers of these tools are never stored", deliveries)
+	}
+}
+
+func TestACallSaysHowItsResultIsDelivered(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, `
+{"calls":[{"tool":"print","args":{"text":"small","output_mode":"persist"}},{"tool":"print","args":{"text":"0123456789","times":5000,"output_mode":"inline"}},{"tool":"print","args":{"text":"0123456789","times":7000,"output_mode":"inline"}},{"tool":"print","args":{"text":"x","output_mode":"loud"}}]}
+{"text":"Done."}`)
+	got := results(turn(t, r))
+	for i, want := range []string{`{"persisted":true`, "0123456789012", `"forced_persist":true,"forced_reason":"inline_size_exceeds_hard_limit"`, "output_mode must be one of auto, inline, persist"} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("result %d is %.300q, want %q in it", i+1, got[i], want)
+		}
+	}
+}
+
+func TestAnArgumentByHandleIsWhatRulesAndToolsSee(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, `
+{"calls":[{"tool":"print","args":{"text":"{\"users\":[{\"id\":\"u7\"}]}"}}]}
+{"calls":[{"tool":"print","args":{"text":{"$output":"c_1","path":"$.users[0].id"}}},{"tool":"print","args":{"text":{"$output":"c_1","path":"$.users"}}},{"tool":"print","args":{"text":{"$output":"c_8"}}}]}
+{"text":"Done."}`)
+	var seen []string
+	r.w.Judge = judge(func(q permission.Request) permission.Decision {
+		seen = append(seen, q.Command)
+		return permission.Decision{Verdict: permission.Allow}
+	})
+	got := results(turn(t, r))
+	if !slices.Contains(seen, "u7") {
+		t.Errorf("the rules saw %q, want what the handle stands for", seen)
+	}
+	if got[1] != "c_2 false u7" {
+		t.Errorf("the tool gave %q", got[1])
+	}
+	if !strings.Contains(got[2], "wrong arguments for print: text") {
+		t.Errorf("a handle that stands for a list is %q", got[2])
+	}
+	if !strings.HasPrefix(got[3], "c_4 true") || !strings.Contains(got[3], "c_1") {
+		t.Errorf("a handle of nothing is answered by %q", got[3])
+	}
+}
+
+func TestAResultThatCannotBeStoredIsAWarningOrAnError(t *testing.T) {
+	t.Parallel()
+	r, dir := storing(t, `
+{"calls":[{"tool":"print","args":{"text":"small"}},{"tool":"print","args":{"text":"line\n","times":100000,"stream":true}}]}
+{"text":"Done."}`)
+	if err := os.WriteFile(filepath.Join(dir, "in the way"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.w.Outputs = output.NewStore(filepath.Join(dir, "in the way"))
+	got := results(turn(t, r))
+	if got[0] != "c_1 false small" {
+		t.Errorf("a small result is %q", got[0])
+	}
+	if !strings.HasPrefix(got[1], "c_2 true") || !strings.Contains(got[1], "could not be stored") {
+		t.Errorf("a large one is %q", got[1])
+	}
+	if !slices.ContainsFunc(r.views, func(v View) bool { return strings.Contains(v.Notice, "the result of c_1 is not stored") }) {
+		t.Error("nobody is warned")
+	}
+}
+
+func TestTheSameLargeResultIsTheSameToTheGuard(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, strings.Repeat(`{"calls":[{"tool":"print","args":{"text":"line\n","times":100000,"stream":true}}]}`+"\n", 8)+`{"text":"Done."}`)
+	if s := turn(t, r); s.Turn.End.End != run.LoopStopped {
+		t.Errorf("ended %+v: each envelope has another id, and the result is the same", s.Turn.End)
+	}
+}
+
+func TestTheModeIsAddedToEverySchemaWithProperties(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"string"}}}`:                                     `{"type":"object","properties":{` + modeSchema + `,"a":{"type":"string"}}}`,
+		`{"type":"object","properties":{}}`:                                                          `{"type":"object","properties":{` + modeSchema + `}}`,
+		`{"$defs":{"x":{"properties":{"y":{}}}},"type":"object", "properties" : { "a":{"const":1}}}`: `{"$defs":{"x":{"properties":{"y":{}}}},"type":"object", "properties" : {` + modeSchema + `, "a":{"const":1}}}`,
+		`{"type":"object"}`: `{"type":"object"}`,
+		`oops`:              `oops`,
+	} {
+		if got := string(withMode(json.RawMessage(schema))); got != want {
+			t.Errorf("%s becomes %s, want %s", schema, got, want)
+		}
+	}
+}
