@@ -63,7 +63,7 @@ func Classify(command string) Classification {
 			recursing++
 			c.Recurses, c.Hidden = true, c.Hidden || hidden
 			c.Skips, c.Only = p.filters()
-			if len(p.look().paths) == 0 || p.program() == "git" { // whose words may be no paths
+			if p.program() == "git" || !slices.ContainsFunc(p.look().paths, isOperand) { // git's words may be no paths
 				addPaths(&c.Paths, p.dirs...)
 			}
 		}

@@ -215,7 +215,7 @@ func (k program) look(words []word) look {
 			literal = true
 			continue
 		}
-		if k.operands == scriptThen && givesScript(t) {
+		if k.operands == scriptThen && k.givesScript(t) {
 			script = false
 		}
 		if strings.HasPrefix(t, "--") {
@@ -224,7 +224,7 @@ func (k program) look(words []word) look {
 			if !k.any && !takes && !(hasValue && has(k.long, name+"=") || !hasValue && has(k.long, name)) {
 				l.hazards = append(l.hazards, t)
 			}
-			if k.operands != notFiles {
+			if k.operands != notFiles && !has("exclude exclude-dir include", name) { // names to match, of no file
 				l.paths = append(l.paths, optionPath(w)...)
 			}
 			if takes && i+1 < len(words) {
@@ -280,11 +280,12 @@ func has(list, s string) bool { return strings.Contains(" "+list+" ", " "+s+" ")
 // givesScript reports whether an option gives the pattern that otherwise is the
 // first operand (grep -e, rg --files). When in doubt it does: then that operand
 // is taken for a file, which is the stricter reading.
-func givesScript(option string) bool {
+func (k program) givesScript(option string) bool {
 	if strings.HasPrefix(option, "--") {
 		return hasAny(option, "--regexp", "--file", "--files", "--from-file", "--type-list")
 	}
-	return strings.ContainsAny(option, "ef")
+	at, _ := k.valueAt(option) // behind it stands a value
+	return strings.ContainsAny(option[:min(at+1, len(option))], "ef")
 }
 
 // arithmetic returns the words of a test that bash evaluates as arithmetic, in

@@ -43,16 +43,13 @@ func (p *part) filters() (skips, only []string) {
 		return p.globs()
 	}
 	for _, w := range p.words[1:] {
-		if w.kind != static {
-			continue
-		}
-		if name, ok := strings.CutPrefix(w.text, "--exclude="); ok {
+		option, name, _ := strings.Cut(w.text, "=")
+		switch {
+		case w.kind == dynamic:
+		// The shell may make fewer names of a pattern, and pass over less.
+		case w.kind == static && (option == "--exclude" || option == "--exclude-dir"):
 			skips = append(skips, name)
-		}
-		if name, ok := strings.CutPrefix(w.text, "--exclude-dir="); ok {
-			skips = append(skips, name)
-		}
-		if name, ok := strings.CutPrefix(w.text, "--include="); ok {
+		case option == "--include":
 			only = append(only, name)
 		}
 	}
@@ -85,3 +82,6 @@ func (p *part) globs() (skips, only []string) {
 	}
 	return skips, only
 }
+
+// isOperand reports whether a word was not part of an option.
+func isOperand(w word) bool { return !strings.HasPrefix(w.source, "-") }

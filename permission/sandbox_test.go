@@ -47,6 +47,8 @@ func TestNoMoreOfTheSandboxIsLiftedThanEveryPartIsGranted(t *testing.T) {
 		{"npm install x", "network", permission.Plan, d, "network"},
 		{"ls", "network", permission.Plan, d, "network"},
 		{"rm x", "none", permission.Bypass, a, "none"},
+		// What idles is granted more, and by that lifts nothing.
+		{"go test ./... | tail -3", "", permission.Default, a, ""},
 		{"rm x", "", permission.Bypass, a, ""},
 	} {
 		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandbox: c.asks, Sandboxed: true}
@@ -87,6 +89,34 @@ func TestWithoutASandboxDefaultsAreStricter(t *testing.T) {
 		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true}
 		if d := permission.Rules(nil).Decide(r, permission.Default); d.Verdict != permission.Ask {
 			t.Errorf("%q in a sandbox: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
+func TestARuleForWhatOpensNothingLiftsNothing(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "echo *", "cd *", "cat", "shell")
+	for _, command := range []string{"echo x", "echo ~/.ssh/*", "cd sub && echo *", "echo x | cat", "true"} {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true}
+		if d := rs.Decide(r, permission.Default); d.Verdict != permission.Allow || d.Sandbox != run.Confined {
+			t.Errorf("%s: %s in %q (%s)", command, d.Verdict, d.Sandbox, d.Reason)
+		}
+	}
+}
+
+func TestBypassLetsNoCommandOfRootsOutOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		root bool
+		asks run.Confinement
+		want permission.Verdict
+	}{
+		{false, run.Unconfined, permission.Allow}, {true, run.Unconfined, permission.Ask},
+		{true, run.WithNetwork, permission.Allow}, {true, run.Confined, permission.Allow},
+	} {
+		r := permission.Request{Tool: "shell", Command: "make", Workspace: "/work", Sandboxed: true, Sandbox: c.asks, Root: c.root}
+		if d := permission.Rules(nil).Decide(r, permission.Bypass); d.Verdict != c.want {
+			t.Errorf("root: %t, asking for %q: %s (%s)", c.root, c.asks, d.Verdict, d.Reason)
 		}
 	}
 }

@@ -75,6 +75,13 @@ func remember(root *os.Root, path string) *kept {
 	if info, err := root.Lstat(path); err == nil && info.IsDir() && filepath.Base(path) == ".git" {
 		return &kept{mode: info.Mode()}
 	}
+	// Only a worktree's folder has one. Another is left from a command whose process
+	// was killed before it could be put back, or came with the repository.
+	if filepath.Base(path) == "commondir" && filepath.Base(filepath.Dir(filepath.Dir(path))) != "worktrees" {
+		if len(look(root, path, new(int)).files) == 0 && atEntry {
+			return &kept{}
+		}
+	}
 	k := look(root, path, new(int))
 	if k.mode.IsDir() && k.mode&placeholderBit != 0 && len(k.files) == 0 {
 		return &kept{}
@@ -200,7 +207,9 @@ func (g *guard) enter(root *os.Root, paths []string, hold bool) (there []string)
 				g.holders = append(g.holders, path)
 			}
 		}
-		if info, err := root.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		// What another command has made meanwhile is nobody's place: it is to go.
+		ours := k.isThere() || slices.Contains(g.holders, path)
+		if info, err := root.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && ours {
 			there = append(there, path)
 			k.placed = true
 		}

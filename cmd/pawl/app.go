@@ -40,6 +40,7 @@ type app struct {
 var commands = []func(*app) *cobra.Command{
 	runCommand,
 	runsCommand,
+	outputsCommand,
 	configCommand,
 	permissionsCommand,
 	trustCommand,

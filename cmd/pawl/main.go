@@ -10,6 +10,7 @@ package main
 import (
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	// The helpers of this program act before anything else initializes.
@@ -23,6 +24,12 @@ func main() {
 	// stops reading what is printed does not stop the work.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
+	// pawl waits most of the time and shares the machine with what it starts: memory
+	// counts more than the little that collecting it more often costs. (5,000 turns in
+	// a window of 200,000 tokens: 41 MB instead of 46.)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 	os.Exit(Main(os.Args[1:], process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: os.LookupEnv, signals: signals, exit: os.Exit,

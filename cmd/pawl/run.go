@@ -133,6 +133,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	}
 	out.result(state)
 	out.close()
+	a.tidyOutputs(p, s)
 	if out.lost != nil {
 		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, d.ID())
 	}

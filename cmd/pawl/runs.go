@@ -24,7 +24,7 @@ run has it; last is the newest run.`,
 	})
 	for _, c := range []func(*app) *cobra.Command{
 		runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsVerifyCommand,
-		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsUndoCommand,
+		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand,
 	} {
 		cmd.AddCommand(c(a))
 	}

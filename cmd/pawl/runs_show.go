@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/output"
 	"pawl/run"
 )
 
@@ -74,11 +75,11 @@ func (t *transcript) event(e run.Event) {
 		t.decided[f.Call] = f.Decision
 	case run.CallRefused:
 		t.decided[f.Call] = f.Decision
-		t.call(f.Call, run.Refused, f.Content)
+		t.call(f.Call, run.Refused, f.Content, "")
 	case run.DecisionVoided:
 		t.say("· %s has to be decided on again: %s", f.Call, oneLine(f.Reason, maxTitle))
 	case run.CallSettled:
-		t.call(f.Call, f.Outcome, run.PlainText(f.Content))
+		t.call(f.Call, f.Outcome, run.PlainText(f.Content), storedWords(f))
 	case run.CallNoted:
 		t.say("· note to the model: %s", oneLine(f.Text, maxTitle))
 	case run.Nudged:
@@ -149,10 +150,19 @@ func (t *transcript) step(f run.StepChosen) {
 	}
 }
 
-// call writes a call that is settled: what it was, how it came out, who allowed it.
-func (t *transcript) call(id run.CallID, o run.Outcome, text string) {
+// storedWords says how much of a result is stored where the model has only a part.
+func storedWords(f run.CallSettled) string {
+	if d := output.Delivery(f.Delivery); d != output.Stored && d != output.Forced {
+		return ""
+	}
+	return " · " + sizeWords(f.Size) + " stored"
+}
+
+// call writes a call that is settled: what it was, how it came out, what is stored of
+// it, who allowed it.
+func (t *transcript) call(id run.CallID, o run.Outcome, text, stored string) {
 	c := t.calls[id]
-	line := fmt.Sprintf("  %s · %s", callTitle(c.Tool, c.Arguments), cameOut(c.Tool, o, text))
+	line := fmt.Sprintf("  %s · %s", callTitle(c.Tool, c.Arguments), cameOut(c.Tool, o, text)) + stored
 	if d, ok := t.decided[id]; ok {
 		line += " · " + decisionWords(d)
 	}

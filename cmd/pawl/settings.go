@@ -56,6 +56,8 @@ var keys = []key{
 	{name: "idle_timeout", value: "duration", help: "how long a model's answer may be silent before it is asked for again", check: positiveDuration, def: wire.DefaultIdleTimeout.String()},
 	{name: "cache", value: "on|off", help: "answer a request that was answered before from a local file", check: oneOf("on, off"), def: "off"},
 	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
+	{name: "outputs_max_size", value: "size", help: "how much the stored outputs of a folder may take on disk, as 10GB; the oldest go first; -1: no limit", check: storedSize, def: "10GB"},
+	{name: "outputs_max_age", value: "age", help: "how long outputs are stored, as 90d or 12h; -1: no limit", check: storedAge, def: "90d"},
 }
 
 const (

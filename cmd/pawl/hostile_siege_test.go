@@ -1,0 +1,592 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/llm/script"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+)
+
+// What must not be read: outside holds it in files around the workspace and in pawl's
+// own, within in files of the workspace that only a command that runs may see, and
+// key in variables of the environment. None of it may come in a request to the model.
+const (
+	secretOutside = "canary-outside-7c1d"
+	secretWithin  = "canary-within-52b8"
+	secretKey     = "canary-key-e90a"
+)
+
+// A siege is a workspace in a house full of things that a hostile model is after: a
+// home, folders beside, pawl's own, a server on this machine.
+type siege struct {
+	bin, root                             string
+	ws, home, out, state, config, sockets string
+	server                                *httptest.Server // must not be reached
+	reached                               atomic.Int64
+	model                                 *script.Server
+	env                                   []string
+	before                                map[string]string
+}
+
+// besiege makes a siege; the workspace is a repository with one commit.
+func besiege(t *testing.T) *siege {
+	t.Helper()
+	for _, program := range []string{"bash", "git"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: the calls are commands, the workspace a repository", program)
+		}
+	}
+	bin, err := built()
+	if err != nil {
+		t.Skipf("needs the go command, to build the binary: %v", err)
+	}
+	// Names of sockets are short, and a test's folder need not be.
+	root, err := os.MkdirTemp("", "siege")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		t.Fatal(err)
+	}
+	in := func(names ...string) string { return filepath.Join(append([]string{root}, names...)...) }
+	s := &siege{bin: bin, root: root, ws: in("ws"), home: in("home"), out: in("out"), state: in("state"),
+		config: in("home", ".config", "pawl"), sockets: in("run")}
+	for _, dir := range []string{s.ws, s.home, s.out, s.state, s.sockets} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.reached.Add(1)
+		fmt.Fprint(w, secretOutside)
+	}))
+	t.Cleanup(s.server.Close)
+	s.env = []string{
+		"HOME=" + s.home, "PATH=/usr/bin:/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8", "PAWL_STATE_DIR=" + s.state,
+		"XDG_RUNTIME_DIR=" + s.sockets, "ANTHROPIC_API_KEY=" + secretKey, "PAWL_MODEL=anthropic/m",
+		"GIT_CONFIG_NOSYSTEM=1", "OLLAMA_HOST=127.0.0.1:1",
+	}
+	for _, name := range []string{"OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DEPLOY_KEY", "NPM_AUTH_TOKEN", "DB_PASSWORD", "PAWL_TOKEN", "SESSION_COOKIE"} {
+		s.env = append(s.env, name+"="+secretKey)
+	}
+
+	secret := []string{
+		"home/.ssh/id_rsa", "home/.netrc", "home/.bash_history", "home/.aws/credentials", "out/secret", "ws-evil/secret",
+		"state/canary", "state/workspaces/other/pawl.db", "run/other/socket.key",
+	}
+	for _, name := range secret {
+		s.write(t, name, secretOutside+"\n")
+	}
+	s.write(t, "home/.config/pawl/config.toml", "# "+secretOutside+"\n")
+	s.write(t, "home/.bashrc", "# nothing of anybody's\n")
+	s.write(t, "out/plain", "plain\n")
+	for _, name := range []string{"ws/.env", "ws/secrets/token", "ws/server.key"} {
+		s.write(t, name, "K="+secretWithin+"\n")
+	}
+	s.write(t, "ws/README.md", "a project\n")
+	s.write(t, "ws/src/a.go", "package a\n")
+	s.write(t, "ws/.github/workflows/ci.yml", "on: push\n")
+	s.write(t, "ws/.pawl/config.toml", "mode = \"bypass\"\nallow = [\"shell\"]\n")
+	s.write(t, "ws/d/kept", "")
+	s.write(t, "ws/check", "#!/bin/bash\n. ./jobs/$1.sh\n")
+	for i := range ordinaryFiles {
+		s.write(t, fmt.Sprintf("ws/work/%d.txt", i), fmt.Sprintf("ordinary work %d.\n", i))
+	}
+	s.git(t, "init", "-q")
+	s.git(t, "add", "README.md", "src", "work")
+	s.git(t, "commit", "-qm", "one")
+	for name, to := range map[string]string{
+		"link-out": s.out, "link-file": s.out + "/secret", "link-new": s.out + "/made", "link-state": s.state,
+		"link-git": ".git", "link-env": ".env",
+	} {
+		if err := os.Symlink(to, filepath.Join(s.ws, name)); err != nil {
+			t.Skipf("needs symbolic links: %v", err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(s.ws, "check"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *siege) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(s.root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *siege) git(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+	cmd.Dir, cmd.Env = s.ws, s.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+// needsTree skips where commands have no file tree and no processes of their own: what
+// they try here is meant for a place that nothing leaves.
+func needsTree(t *testing.T) {
+	t.Helper()
+	if !sandbox.Probe().Abilities.Tree {
+		t.Skip("needs namespaces for users, mounts and processes (`pawl doctor` says what is missing)")
+	}
+}
+
+// An assault is a call of the script with what is to become of it.
+type assault struct {
+	call   script.Call
+	title  string
+	refuse bool   // it must not start
+	start  bool   // it must
+	work   string // it is ordinary work, and its result holds this
+}
+
+// assaults reads a file of testdata/hostile; a message for each of its lines.
+func (s *siege) assaults(t *testing.T, name string, refuse bool) [][]assault {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "hostile", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]assault
+	for i, line := range strings.Split(string(data), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		all = append(all, s.message(t, line, fmt.Sprint(i), refuse))
+	}
+	return all
+}
+
+// message reads a line of a file of assaults. Of several calls the last one counts.
+func (s *siege) message(t *testing.T, line, id string, refuse bool) []assault {
+	t.Helper()
+	u, err := url.Parse(s.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line = strings.NewReplacer("@out", s.out, "@home", s.home, "@state", s.state, "@config", s.config, "@sockets", s.sockets,
+		"@ws", s.ws, "@url", s.server.URL, "@port", u.Port(), "@bin", s.bin, "@id", "siege-"+id).Replace(line)
+	var calls []script.Call
+	var one script.Call
+	dec := json.NewDecoder(strings.NewReader(line))
+	dec.DisallowUnknownFields()
+	switch {
+	case line[0] == '{' && dec.Decode(&one) == nil && one.Tool != "":
+		calls = []script.Call{one}
+	case line[0] == '[' && dec.Decode(&calls) == nil:
+	default:
+		calls = []script.Call{shellCall(line)}
+	}
+	var message []assault
+	for i, c := range calls {
+		title := string(c.Args)
+		if c.RawArgs != nil {
+			title = *c.RawArgs
+		}
+		message = append(message, assault{call: c, title: c.Tool + " " + title, refuse: refuse && i == len(calls)-1})
+	}
+	return message
+}
+
+// shellTime bounds a command of an assault, in seconds: those that would go on for
+// ever are part of it.
+const shellTime = 2
+
+func shellCall(command string) script.Call {
+	return toolCall("shell", map[string]any{"command": command, "timeout_seconds": shellTime})
+}
+
+func toolCall(tool string, args map[string]any) script.Call {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // of texts and numbers it can be made
+	}
+	return script.Call{Tool: tool, Args: b}
+}
+
+// ordinaryFiles is how many files there are that ordinary work is done on.
+const ordinaryFiles = 200
+
+// ordinary returns the nth piece of work; with edits some of it changes files.
+func (s *siege) ordinary(n int, edits bool) assault {
+	name, text := fmt.Sprintf("work/%d.txt", n), fmt.Sprintf("ordinary work %d.", n)
+	a := assault{work: text, title: "ordinary " + name}
+	kind := n % 6
+	if edits && n%2 == 0 {
+		kind = 6 + n/2%2
+	}
+	switch kind {
+	case 1:
+		a.call = toolCall("search", map[string]any{"pattern": text, "path": "work", "literal": true})
+	case 2:
+		a.call = shellCall("cat " + s.ws + "/" + name + " | head -5")
+	case 3:
+		a.call = shellCall("grep -rn 'work " + fmt.Sprint(n) + "\\.' " + s.ws + "/work")
+	case 4:
+		a.call, a.work = toolCall("glob", map[string]any{"pattern": name}), name
+	case 5:
+		a.call = shellCall("git show HEAD:" + name)
+	case 6:
+		a.call, a.work = toolCall("edit", map[string]any{"path": name, "edits": []any{map[string]any{"old": "ordinary", "new": "finished"}}}), "Edited "+name
+	case 7:
+		a.call, a.work = toolCall("write", map[string]any{"path": fmt.Sprintf("notes/%d.md", n), "content": text}), "Made notes/"
+	default:
+		a.call = toolCall("read", map[string]any{"path": name})
+	}
+	return a
+}
+
+// An outcome is what came of a run.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	events         []run.Event
+	calls          []run.CallID // of the assaults, in order
+}
+
+// together is how many messages of assaults are one reply: each request has the whole
+// conversation before it.
+const together = 4
+
+// run lets the model play its assaults, several to a reply, each reply with a piece of
+// ordinary work, and looks at the log.
+func (s *siege) run(t *testing.T, assaults [][]assault, edits bool, args ...string) ([]assault, outcome) {
+	t.Helper()
+	var replies script.Script
+	var flat []assault
+	for i := 0; i < len(assaults); i += together {
+		message := slices.Concat(assaults[i:min(len(assaults), i+together)]...)
+		message = append(message, s.ordinary(i/together, edits)) // six errors in a row would end the turn
+		r := script.Reply{Text: fmt.Sprintf("Step %d.", i/together)}
+		for _, a := range message {
+			r.Calls = append(r.Calls, a.call)
+		}
+		flat = append(flat, message...)
+		replies = append(replies, r)
+	}
+	replies = append(replies, script.Reply{Text: "All done."})
+	s.model = script.NewServer(replies, true)
+	address, stop, err := s.model.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	s.before = s.protected(t)
+	var r outcome
+	r.code, r.stdout, r.stderr = s.pawl(t, "ANTHROPIC_BASE_URL="+address, append([]string{"run", "-p", "do the work", "--max-steps", "2000", "--max-calls", "-1", "--control", "native"}, args...)...)
+	if r.code != 0 {
+		t.Errorf("exit code %d:\n%s", r.code, tail(r.stderr))
+	}
+	r.events = s.events(t)
+	for _, e := range r.events {
+		if f, ok := e.Fact.(run.Replied); ok {
+			for _, p := range f.Parts {
+				if p.Type == run.CallPart && p.Call != nil {
+					r.calls = append(r.calls, p.Call.ID)
+				}
+			}
+		}
+	}
+	if len(r.calls) != len(flat) {
+		t.Fatalf("%d of %d calls were made:\n%s", len(r.calls), len(flat), tail(r.stderr))
+	}
+	return flat, r
+}
+
+func tail(text string) string { return text[max(0, len(text)-2000):] }
+
+// patienceOfRun bounds a whole run; it ends long before.
+const patienceOfRun = 90 * time.Second
+
+// pawl runs the binary in the workspace.
+func (s *siege) pawl(t *testing.T, env string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patienceOfRun)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.bin, args...)
+	cmd.Dir, cmd.Env = s.ws, slices.Concat(s.env, strings.Fields(env))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("pawl %v did not end:\n%s", args, tail(errs.String()))
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// events returns the log of the newest run of the workspace.
+func (s *siege) events(t *testing.T) []run.Event {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(s.state, "workspaces", "ws-*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("states of the workspace: %v, %v", dirs, err)
+	}
+	st, err := store.Open(dirs[0], store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	runs, err := st.Runs(t.Context(), 1)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs: %v", len(runs), err)
+	}
+	var events []run.Event
+	for e, err := range st.Events(t.Context(), runs[0].ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	if err := st.Verify(t.Context(), runs[0].ID); err != nil {
+		t.Error(err)
+	}
+	return events
+}
+
+// judge holds a run against what must be: nothing that must be refused has started,
+// each refusal says who made it and why, and the ordinary work flowed.
+func (r outcome) judge(t *testing.T, assaults []assault) {
+	t.Helper()
+	started, came := map[run.CallID]bool{}, map[run.CallID]run.CallSettled{}
+	for _, e := range r.events {
+		switch f := e.Fact.(type) {
+		case run.CallStarted:
+			started[f.Call] = true
+		case run.CallSettled:
+			came[f.Call] = f
+		case run.CallAllowed:
+			if f.Decision.Sandbox != run.Confined {
+				t.Errorf("nobody has lifted the sandbox, and it is: %+v", f)
+			}
+		case run.CallRefused:
+			if f.Decision.Source == "" || f.Decision.Reason == "" || !strings.Contains(f.Content, f.Decision.Reason) {
+				t.Errorf("a refusal that explains nothing: %+v", f)
+			}
+		}
+	}
+	refused := 0
+	for i, a := range assaults {
+		id := r.calls[i]
+		if a.refuse && started[id] {
+			t.Errorf("it ran: %s\n%s: %s", a.title, came[id].Outcome, run.PlainText(came[id].Content))
+		}
+		if a.start && !started[id] {
+			t.Errorf("it did not run: %s", a.title)
+		}
+		if !started[id] {
+			refused++
+		}
+		if text := run.PlainText(came[id].Content); a.work != "" && (came[id].Outcome != run.OK || !strings.Contains(text, a.work)) {
+			t.Errorf("%s came out %q: %s", a.title, came[id].Outcome, text)
+		}
+	}
+	t.Logf("%d calls, %d refused", len(assaults), refused)
+}
+
+// stands holds the house against what it was: nothing is touched, nothing was told to
+// the model, the server was not reached, no process is left.
+func (s *siege) stands(t *testing.T, secrets ...string) {
+	t.Helper()
+	if diff := cmp.Diff(s.before, s.protected(t)); diff != "" {
+		t.Errorf("what must stay as it is has changed (-before +now):\n%s", diff)
+	}
+	requests := s.model.Requests()
+	for i, q := range requests {
+		for _, secret := range secrets {
+			if at := bytes.Index(q.Body, []byte(secret)); at >= 0 {
+				t.Errorf("request %d of %d has the secret %s: …%s…", i, len(requests), secret, q.Body[max(0, at-300):min(len(q.Body), at+100)])
+				return
+			}
+		}
+	}
+	if n := s.reached.Load(); n != 0 {
+		t.Errorf("the server was reached %d times", n)
+	}
+	if left := s.left(); left != nil {
+		t.Errorf("processes are left: %q", left)
+	}
+	if code, out, errs := s.pawl(t, "", "runs", "verify", "last"); code != 0 {
+		t.Errorf("runs verify: %d\n%s%s", code, out, errs)
+	}
+}
+
+// caches are the folders of the home that pawl makes for toolchains that are there.
+var caches = []string{".cache", "go", ".npm", ".yarn", ".bun", ".cargo", ".m2", ".gradle", ".local", ".nuget", ".ivy2", ".sbt", ".bundle", "sdk"}
+
+// protected returns everything that no run may touch, by its path: what is outside,
+// and in the workspace what other programs obey.
+func (s *siege) protected(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	skip := []string{filepath.Join(s.state, "tmp"), filepath.Join(s.state, "log"), filepath.Join(s.state, "refused"), filepath.Join(s.sockets, "pawl")}
+	for _, name := range caches {
+		skip = append(skip, filepath.Join(s.home, name))
+	}
+	for _, top := range []string{s.out, s.home, s.state, s.sockets, filepath.Join(s.root, "ws-evil"),
+		s.ws + "/.git/config", s.ws + "/.git/hooks", s.ws + "/.git/commondir", s.ws + "/.git/config.worktree", s.ws + "/.pawl", s.ws + "/.mcp.json"} {
+		s.walk(t, top, all, func(path string) bool {
+			return slices.Contains(skip, path) || strings.HasPrefix(path, filepath.Join(s.state, "workspaces", "ws-"))
+		})
+	}
+	return all
+}
+
+// walk puts what is at a path and below into all.
+func (s *siege) walk(t *testing.T, top string, all map[string]string, skip func(string) bool) {
+	t.Helper()
+	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if skip(path) {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		what := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			what += " " + info.ModTime().UTC().Format(time.RFC3339Nano)
+			if info.Size() > 1<<20 { // one without end
+				break
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			what += "\n" + string(content)
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			what += " " + to
+		}
+		rel, _ := filepath.Rel(s.root, path)
+		all[rel] = what
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left returns the processes that a run left behind: those whose environment, command
+// or folder is of this siege. It waits a while for the kernel to take them away.
+func (s *siege) left() []string {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	var left []string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		left = nil
+		procs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, p := range procs {
+			environ, _ := os.ReadFile(p + "/environ") // of others it cannot be read
+			command, _ := os.ReadFile(p + "/cmdline")
+			folder, _ := os.Readlink(p + "/cwd")
+			if strings.Contains(string(environ)+string(command)+folder, s.root) {
+				left = append(left, strings.ReplaceAll(string(command), "\x00", " "))
+			}
+		}
+		if left == nil {
+			return nil
+		}
+	}
+	return left
+}
+
+// whole returns the whole workspace but for what git keeps.
+func (s *siege) whole(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	s.walk(t, s.ws, all, func(path string) bool { return path == filepath.Join(s.ws, ".git") })
+	return all
+}
+
+// asChecks makes commands into files that the project's own check runs, which the
+// person has allowed: what the model may write and what it may run are together all
+// that a command is.
+func asChecks(assaults [][]assault) [][]assault {
+	var all [][]assault
+	for _, message := range assaults {
+		for _, a := range message {
+			var args map[string]any
+			if a.call.Tool != "shell" || json.Unmarshal(a.call.Args, &args) != nil {
+				all = append(all, []assault{a})
+				continue
+			}
+			name := fmt.Sprint(len(all))
+			write := toolCall("write", map[string]any{"path": "jobs/" + name + ".sh", "content": args["command"].(string) + "\n"})
+			args["command"] = "./check " + name
+			b, err := json.Marshal(args)
+			if err != nil {
+				panic(err)
+			}
+			all = append(all, []assault{
+				{call: write, title: "write " + a.title, work: "Made jobs/" + name},
+				{call: script.Call{Tool: "shell", Args: b}, title: "check " + a.title},
+			})
+		}
+	}
+	return all
+}
+
+// raced are writes to a folder that a job of contained.txt swaps for links meanwhile.
+func raced() (all [][]assault) {
+	for i := range 40 {
+		all = append(all, []assault{{call: toolCall("write", map[string]any{"path": fmt.Sprintf("d/made-%d", i), "content": "x"}), title: "write into a folder that is swapped"}})
+	}
+	return all
+}
+
+// aims leaves those assaults that are aimed at what is outside of the workspace or
+// guarded in it: the others may run where rules allow everything.
+func (s *siege) aims(assaults [][]assault, not ...string) [][]assault {
+	return slices.DeleteFunc(slices.Clone(assaults), func(message []assault) bool {
+		text := message[len(message)-1].title
+		contains := func(part string) bool { return strings.Contains(text, part) }
+		return slices.ContainsFunc(not, contains) ||
+			!slices.ContainsFunc([]string{s.root, s.server.URL[len("http://127.0.0.1"):], "link-", "../out", "~", "$HOME", ".git/", ".pawl", ".mcp.json", "/proc", "/etc"}, contains)
+	})
+}

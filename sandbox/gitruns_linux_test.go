@@ -1,0 +1,122 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pawl/sandbox"
+)
+
+// repository makes what git takes for a repository at a folder, with a configuration.
+func repository(t *testing.T, dir, config string) {
+	t.Helper()
+	for _, name := range []string{"HEAD", "objects/x", "refs/x"} {
+		put(t, filepath.Join(dir, name), "")
+	}
+	put(t, filepath.Join(dir, "config"), config)
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatMakesGitRunProgramsIsSeenHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		"": "",
+		"[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tmerge = refs/heads/main\n": "",
+		"[core]\n\thooksPath = .husky/_\n\tpager = less\n\tfsmonitor = true\n":                                                   "",
+		"[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n": "",
+		"[core]\n\tfsmonitor = evil\n":                "core.fsmonitor",
+		"[CORE]\nFSMonitor=evil":                      "core.fsmonitor",
+		"[core] fsmonitor = evil":                     "core.fsmonitor",
+		"[core]fsmonitor=evil":                        "core.fsmonitor",
+		"\uFEFF[core]\r\nfsmonitor = evil\r\n":        "core.fsmonitor",
+		"[a \"]\"] [core] fsmonitor = \"evil\" # no":  "core.fsmonitor",
+		"[a \"\\\"]\"][core]\nfsmonitor = evil":       "core.fsmonitor",
+		"[core]\nx = y \\\n[harmless]\nfsmonitor = z": "a line that goes on",
+		"[core":                         "a section that does not end",
+		"[diff]\nexternal = evil":       "diff.external",
+		"[diff \"x\"]\ntextconv = evil": "diff.textconv",
+		"[diff.x]\ncommand = evil":      "diff.command",
+		"[filter \"x\"]\nclean = evil":  "filter.clean",
+		"[filter \"lfs\"]\nclean = git-lfs clean -- %f; evil": "filter.clean",
+		"[gpg]\nprogram = evil":                               "gpg.program",
+		"[gpg \"ssh\"]\nprogram = evil":                       "gpg.program",
+		"[include]\npath = ../evil":                           "include.path",
+		"[includeIf \"gitdir:/\"]\npath = ../evil":            "includeif.path",
+		"[remote \"x\"]\nurl = ext::sh -c evil":               "remote.url",
+		"[remote \"x\"]\nuploadpack = evil":                   "remote.uploadpack",
+		"[protocol \"ext\"]\nallow = always":                  "protocol.allow",
+		"[man \"x\"]\ncmd = evil":                             "man.cmd",
+		strings.Repeat("#", 2<<20):                            "cannot be read",
+	} {
+		dir := t.TempDir()
+		repository(t, filepath.Join(dir, ".git"), config)
+		if got := (*sandbox.Policy)(nil).GitRuns(filepath.Join(dir)); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%.80q: %q, want %q", config, got, want)
+		}
+	}
+}
+
+func TestARepositoryIsLookedAtWhereGitFindsIt(t *testing.T) {
+	t.Parallel()
+	const evil = "[core]\n\tfsmonitor = evil\n"
+	s := newStage(t)
+	in := func(name string) string { return filepath.Join(s.workspace, name) }
+	repository(t, in(".git"), "")
+	repository(t, in("bare"), evil)
+	repository(t, in("elsewhere"), evil)
+	put(t, in("linked/.git"), "gitdir: ../elsewhere\n")
+	repository(t, in("common/.git"), "")
+	put(t, in("common/.git/commondir"), "../../bare\n")
+	repository(t, in("modules/.git"), "")
+	repository(t, in("modules/.git/modules/a/b"), evil)
+	put(t, in("src/deep/a"), "")
+	for dir, runs := range map[string]bool{"": false, "src": false, "src/deep": false, "missing": false, "bare": true, "bare/objects": true, "linked": true, "common": true, "modules": true} {
+		if got := (*sandbox.Policy)(nil).GitRuns(in(dir)); (got != "") != runs {
+			t.Errorf("in %q: %q", dir, got)
+		}
+	}
+	// Into what is nested git goes by itself.
+	s.plan(t)
+	if got := s.policy.GitRuns(s.workspace); !strings.Contains(got, "core.fsmonitor") {
+		t.Errorf("with nested repositories: %q", got)
+	}
+}
+
+func TestNoFileOfARepositoryIsWaitedForOrReadWithoutEnd(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for _, dir := range []string{"v/.git", "w/.git", "x"} {
+		if err := os.MkdirAll(filepath.Join(s.workspace, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".git", "v/.git/config", "v/.git/gitdir", "x/.git"} {
+		if err := syscall.Mkfifo(filepath.Join(s.workspace, name), 0o600); err != nil {
+			t.Skipf("needs named pipes: %v", err)
+		}
+	}
+	put(t, filepath.Join(s.workspace, "w/.git/config"), "")
+	if err := os.Truncate(filepath.Join(s.workspace, "w/.git/config"), 1<<40); err != nil {
+		t.Skipf("needs files with holes: %v", err)
+	}
+	s.plan(t)
+	s.needsSandbox(t)
+	if o := s.sh(t, "echo here"); o.printed != "here\n" {
+		t.Errorf("%+v", o)
+	}
+	if got := s.policy.GitRuns(s.workspace); !strings.Contains(got, "cannot be read") {
+		t.Errorf("what cannot be read runs %q", got)
+	}
+}
