@@ -75,13 +75,6 @@ func remember(root *os.Root, path string) *kept {
 	if info, err := root.Lstat(path); err == nil && info.IsDir() && filepath.Base(path) == ".git" {
 		return &kept{mode: info.Mode()}
 	}
-	// Only a worktree's folder has one. Another is left from a command whose process
-	// was killed before it could be put back, or came with the repository.
-	if filepath.Base(path) == "commondir" && filepath.Base(filepath.Dir(filepath.Dir(path))) != "worktrees" {
-		if len(look(root, path, new(int)).files) == 0 && atEntry {
-			return &kept{}
-		}
-	}
 	k := look(root, path, new(int))
 	if k.mode.IsDir() && k.mode&placeholderBit != 0 && len(k.files) == 0 {
 		return &kept{}
@@ -190,7 +183,9 @@ func (g *guard) enter(root *os.Root, paths []string, hold bool) (there []string)
 	for _, path := range paths {
 		k := g.before[path]
 		if k == nil {
-			k = remember(root, path)
+			if k = remember(root, path); isNobodys(path) {
+				k = &kept{}
+			}
 			k.parent, _ = root.Lstat(filepath.Dir(path))
 			g.before[path] = k
 		}
@@ -215,6 +210,14 @@ func (g *guard) enter(root *os.Root, paths []string, hold bool) (there []string)
 		}
 	}
 	return there
+}
+
+// isNobodys reports whether a path is that of a commondir where git never makes one:
+// only the folder of a worktree has it. One that is there is left from a command whose
+// process was killed before it could be put back, or came with the repository; both
+// make the next git outside obey settings and hooks of their choice.
+func isNobodys(path string) bool {
+	return filepath.Base(path) == "commondir" && filepath.Base(filepath.Dir(filepath.Dir(path))) != "worktrees"
 }
 
 // canHold reports whether an empty folder may stand at a path that must not come

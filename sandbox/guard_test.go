@@ -111,3 +111,56 @@ func TestNothingIsPutBackThroughALink(t *testing.T) {
 		t.Errorf("the other repository has %q, %v", text, err)
 	}
 }
+
+// With a file tree what is there is mounted so that it cannot be changed; what another
+// command has made meanwhile must not become one of those things.
+func TestWhatAJobMakesIsTakenAwayThoughAnotherCommandHasSeenIt(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{".git/commondir", ".git/config.worktree"} {
+		p := repository(t)
+		p.report = &Report{Abilities: proc.Abilities{Isolation: proc.Namespace, Tree: true, Network: true, Filter: true}}
+		made := filepath.Join(p.Workspace, name)
+		write := func() {
+			if err := os.WriteFile(made, []byte("../evil\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		job := enter(t, p)
+		write()
+		second := enter(t, p)
+		if told := second.Leave(); len(told) != 1 || !strings.Contains(told[0], "made "+name) {
+			t.Errorf("%s: the second command is told %q", name, told)
+		}
+		write()
+		if told := job.Leave(); len(told) != 1 || !strings.Contains(told[0], "made "+name) {
+			t.Errorf("%s: the job is told %q", name, told)
+		}
+		if _, err := os.Lstat(made); err == nil {
+			t.Errorf("there is still %s", name)
+		}
+	}
+}
+
+func TestACommondirThatAKilledCommandLeftIsTakenAwayByTheNext(t *testing.T) {
+	t.Parallel()
+	p := repository(t)
+	left := filepath.Join(p.Workspace, ".git/commondir")
+	worktree := filepath.Join(p.Workspace, ".git/worktrees/a/commondir")
+	for path, text := range map[string]string{left: "../evil\n", worktree: "../..\n"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told := enter(t, p).Leave(); len(told) != 1 || !strings.Contains(told[0], "made .git/commondir") {
+		t.Errorf("told %q", told)
+	}
+	if _, err := os.Lstat(left); err == nil {
+		t.Error("it is still there")
+	}
+	if text, err := os.ReadFile(worktree); err != nil || string(text) != "../..\n" {
+		t.Errorf("the worktree's own is %q, %v", text, err)
+	}
+}

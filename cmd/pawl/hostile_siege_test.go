@@ -242,8 +242,11 @@ func (s *siege) ordinary(n int, edits bool) assault {
 	name, text := fmt.Sprintf("work/%d.txt", n), fmt.Sprintf("ordinary work %d.", n)
 	a := assault{work: text, title: "ordinary " + name}
 	kind := n % 6
-	if edits && n%2 == 0 {
+	switch {
+	case edits && n%2 == 0:
 		kind = 6 + n/2%2
+	case edits && kind == 5:
+		kind = 0 // a job of the model's own may break its git while it runs
 	}
 	switch kind {
 	case 1:
