@@ -24,8 +24,6 @@ const (
 	Managed        Scope = "managed"    // an administrator's; cannot be revoked here
 )
 
-var scopes = []Scope{Once, ForRun, ForTask, ForWorkspace, FromRepository, ForUser, Managed}
-
 // A Rule says what is to be done with the calls it matches.
 //
 // For a shell tool the pattern is compared word by word with every simple

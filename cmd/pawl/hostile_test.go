@@ -42,19 +42,18 @@ func TestWhatIsAllowedToRunGainsNothingFromInsideTheSandbox(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		args  []string
-		edits bool
 		calls func(t *testing.T, s *siege) [][]assault
 	}{
-		{"with the rules that a person gives", []string{"--allow", "shell(./check *)", "--allow", "edit", "--allow", "write"}, true, func(t *testing.T, s *siege) [][]assault {
+		{"with the rules that a person gives", []string{"--allow", "shell(./check *)", "--allow", "edit", "--allow", "write"}, func(t *testing.T, s *siege) [][]assault {
 			return slices.Concat(asChecks(s.assaults(t, "contained.txt", false)), raced())
 		}},
-		{"in mode accept-edits", []string{"--mode", "accept-edits", "--allow", "shell(./check *)"}, true, func(t *testing.T, s *siege) [][]assault {
+		{"in mode accept-edits", []string{"--mode", "accept-edits", "--allow", "shell(./check *)"}, func(t *testing.T, s *siege) [][]assault {
 			return slices.Concat(s.aims(s.assaults(t, "refused.txt", false)), asChecks(s.assaults(t, "contained.txt", false)), raced())
 		}},
-		{"with rules that allow everything", []string{"--allow", "shell(*)", "--allow", "shell(git *)", "--allow", "fetch", "--allow", "read", "--allow", "edit", "--allow", "write"}, true, func(t *testing.T, s *siege) [][]assault {
+		{"with rules that allow everything", []string{"--allow", "shell(*)", "--allow", "shell(git *)", "--allow", "fetch", "--allow", "read", "--allow", "edit", "--allow", "write"}, func(t *testing.T, s *siege) [][]assault {
 			return slices.Concat(s.aims(s.assaults(t, "refused.txt", false), far, evil), s.assaults(t, "contained.txt", false), raced())
 		}},
-		{"in mode bypass", []string{"--mode", "bypass"}, true, func(t *testing.T, s *siege) [][]assault {
+		{"in mode bypass", []string{"--mode", "bypass"}, func(t *testing.T, s *siege) [][]assault {
 			// What bypass lets a model have is left out: .pawl, any address, the network,
 			// and, but for root, no sandbox.
 			not := []string{"fetch ", ".pawl", ".mcp.json", `"network"`, far}
@@ -69,7 +68,7 @@ func TestWhatIsAllowedToRunGainsNothingFromInsideTheSandbox(t *testing.T) {
 			t.Parallel()
 			needsTree(t)
 			s := besiege(t)
-			assaults, r := s.run(t, c.calls(t, s), c.edits, c.args...)
+			assaults, r := s.run(t, c.calls(t, s), true, c.args...)
 			r.judge(t, assaults)
 			s.stands(t, secretOutside, secretKey)
 		})

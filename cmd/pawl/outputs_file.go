@@ -37,7 +37,7 @@ func (a *app) openFile(name string) (*sized, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("standard input: %w", err)
-		case info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && isTerminal(info):
+		case info.Mode()&os.ModeCharDevice != 0 && isTerminal(info):
 			fmt.Fprintln(a.stderr, "pawl: reads standard input; end it with Ctrl-D, or name a --file")
 		case info.Mode().IsRegular():
 			// Whoever started pawl may have read some of it already.

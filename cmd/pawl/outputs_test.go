@@ -50,24 +50,27 @@ func TestValuesArePrintedOnALineHoweverLargeTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	v := values{w: &out}
-	if err := v.print("", bytes.NewReader(wide), int64(len(wide))); err != nil {
-		t.Fatal(err)
-	}
-	line, rest, _ := strings.Cut(out.String(), "\n")
-	if rest != "" || strings.Contains(line, "\u202e") {
-		t.Errorf("not one line, or with what cannot be seen")
-	}
-	var back []string
-	if err := json.Unmarshal([]byte(line), &back); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(list, back); diff != "" {
-		t.Error(diff)
+	for _, raw := range []bool{false, true} {
+		out.Reset()
+		v := values{w: &out, raw: raw}
+		if err := v.print("", bytes.NewReader(wide), int64(len(wide))); err != nil {
+			t.Fatal(err)
+		}
+		line, rest, _ := strings.Cut(out.String(), "\n")
+		if rest != "" || strings.Contains(line, "\u202e") != raw {
+			t.Errorf("raw %v: not one line, or what cannot be seen is not as it should be", raw)
+		}
+		var back []string
+		if err := json.Unmarshal([]byte(line), &back); err != nil {
+			t.Fatalf("raw %v: %v", raw, err)
+		}
+		if diff := cmp.Diff(list, back); diff != "" {
+			t.Error(diff)
+		}
 	}
 
 	out.Reset()
-	v = values{w: &out, raw: true}
+	v := values{w: &out, raw: true}
 	for _, raw := range []string{`"a\n\"b\""`, `{"a" : "b c"}`, `12`} {
 		if err := v.print("", strings.NewReader(raw), int64(len(raw))); err != nil {
 			t.Fatal(err)

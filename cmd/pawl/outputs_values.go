@@ -36,7 +36,7 @@ func (v *values) print(path string, value io.Reader, size int64) error {
 		v.buf = make([]byte, 4<<10)
 	}
 	kept := 0 // bytes of a character that the piece before has cut
-	for size > 0 {
+	for first := true; size > 0; first = false {
 		n := int(min(size, pieceSize-utf8.UTFMax))
 		if len(v.buf) < kept+n {
 			v.buf = append(v.buf, make([]byte, kept+n-len(v.buf))...)
@@ -46,7 +46,7 @@ func (v *values) print(path string, value io.Reader, size int64) error {
 		}
 		size -= int64(n)
 		part := v.buf[:kept+n]
-		if v.raw && part[0] == '"' && !v.quoted {
+		if first && v.raw && part[0] == '"' {
 			return v.text(part, value, size)
 		}
 		whole := part

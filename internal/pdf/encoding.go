@@ -136,7 +136,7 @@ var glyphNames = sync.OnceValue(func() map[string]rune {
 })
 
 const glyphList = `!exclam "quotedbl #numbersign $dollar %percent &ampersand 'quotesingle (parenleft )parenright
-*asterisk +plus ,comma -hyphen -hyphenminus ­sfthyphen ­softhyphen .period /slash 0zero 1one 2two 3three 4four 5five 6six 7seven
+*asterisk +plus ,comma -hyphen -hyphenminus ` + "\u00adsfthyphen \u00adsofthyphen" + ` .period /slash 0zero 1one 2two 3three 4four 5five 6six 7seven
 8eight 9nine :colon ;semicolon <less =equal >greater ?question @at [bracketleft \backslash ]bracketright
 ^asciicircum _underscore ` + "`" + `grave {braceleft |bar }braceright ~asciitilde ¡exclamdown ¢cent £sterling
 ¤currency ¥yen ¦brokenbar §section ¨dieresis ©copyright ªordfeminine «guillemotleft ¬logicalnot
