@@ -171,7 +171,9 @@ func hazardsOf(name string, words []word) []string {
 		if h.commands != "" && (operand == 1 || options) && has(h.commands, t) {
 			found = append(found, t)
 		}
-		if lookups[name] && isName(t) {
+		// A server that is named gets the question, whatever name is asked about.
+		server := strings.HasPrefix(t, "@") || operand > 1 && (name == "nslookup" || name == "host")
+		if lookups[name] && (server || isName(t)) {
 			found = append(found, t)
 		}
 	}

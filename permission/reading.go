@@ -174,6 +174,9 @@ func lookAt(p *part) look {
 		if name == "jq" {
 			l.hazards = append(l.hazards, jqHazards(p.words[1:])...)
 		}
+		if name == "unzip" && (len(p.words) < 2 || !strings.HasPrefix(p.words[1].text, "-") || !strings.ContainsAny(p.words[1].text, "lvZ")) {
+			l.reads = false // without an option that says to list, it extracts
+		}
 		if name == "test" || name == "[" {
 			l.hazards = append(l.hazards, arithmetic(p.words[1:])...)
 		}
@@ -317,8 +320,10 @@ func hasAny(option string, long ...string) bool {
 // not known.
 func possiblePaths(words []word) []word {
 	var paths []word
+	literal := false // behind "--"
 	for _, w := range words {
-		if strings.HasPrefix(w.text, "-") {
+		if !literal && strings.HasPrefix(w.text, "-") {
+			literal = w.text == "--"
 			paths = append(paths, optionPath(w)...)
 			continue
 		}

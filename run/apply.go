@@ -72,7 +72,7 @@ func (s *State) apply(e Event) error {
 	case Created:
 		return s.applyCreated(f)
 	case Configured:
-		s.Config = f.Config
+		s.applyConfigured(f)
 		return nil
 	case Prompted:
 		return s.applyPrompted(e, f)
@@ -154,6 +154,18 @@ func (s *State) applyCreated(f Created) error {
 	return nil
 }
 
+func (s *State) applyConfigured(f Configured) {
+	if f.Config.Output != s.Config.Output {
+		// Another result is asked for: what was handed in, and the reminders, were of
+		// the other.
+		s.handing = handing{assignment: s.handing.assignment + 1}
+	}
+	if f.Config.Model != s.Config.Model {
+		s.malformed = 0 // that was the other model's
+	}
+	s.Config = f.Config
+}
+
 func (s *State) applySynthesized(f Synthesized) error {
 	t := &s.Turn
 	if !t.Open || t.Request.Open || t.unsettled() || t.synth == synthDone || f.Text == "" {
@@ -179,9 +191,17 @@ func (s *State) applyEnded(f Ended) error {
 	case f.End != Asked && t.unsettled():
 		return refuse("ended while calls are open")
 	}
-	if f.End != Completed && f.End != Asked {
+	switch {
+	case f.End != Completed && f.End != Asked:
 		// It ended early: what was said meanwhile goes back to the input.
 		s.giveBack()
+	case f.End == Completed && len(t.Words) > 0:
+		// It ended with what was handed in. Nobody has read these words; what is queued
+		// is delivered next.
+		queue := s.Queue
+		s.Queue = nil
+		s.giveBack()
+		s.Queue = queue
 	}
 	if f.End != Asked {
 		s.flush()

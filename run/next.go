@@ -15,7 +15,7 @@ func (s State) Next() []Command {
 	case s.Created.Run == "":
 		return nil
 	case !t.Open:
-		if len(t.Interrupt.Then) > 0 && t.Interrupt.Cause == ByWait && !t.unsettled() {
+		if len(t.Interrupt.Then) > 0 && t.Interrupt.personal() && !t.unsettled() {
 			return []Command{Record{Prompted{Parts: t.Interrupt.Then}}}
 		}
 		if t.End.End == Completed && len(s.Queue) > 0 {

@@ -69,7 +69,7 @@ func (s State) OpenPlan() (PlanOpened, bool) {
 	}
 	goal := ""
 	for _, m := range s.Messages {
-		if m.ID == s.Turn.prompt {
+		if m.ID == s.Turn.prompt && m.Role == User { // it may be the message that asked
 			goal = strings.TrimSpace(PlainText(m.Parts))
 		}
 	}
@@ -85,7 +85,7 @@ func (s State) OpenPlan() (PlanOpened, bool) {
 // planned reports whether the turn has a plan: its own, or that of the turn which
 // asked the question that it begins with the answer to.
 func (s *State) planned() bool {
-	return s.Plan.ID == planID(s.Turn.N) || s.Turn.goesOn && s.Plan.ID != ""
+	return s.Plan.ID == planID(s.Turn.N) || s.Turn.goesOn
 }
 
 func planID(turn int) string { return "p_" + itoa(turn) }
@@ -114,6 +114,9 @@ func (s *State) applyStepChosen(f StepChosen) error {
 	t.chosen, t.misread = f, 0
 	t.reply.promises, t.reply.hash = false, ""
 	if n := len(t.Calls); f.Dropped > 0 && n > 0 {
+		if !t.own {
+			t.Calls = slices.Clone(t.Calls)
+		}
 		t.Calls[n-1].note = fmt.Sprintf("%d more calls of this step were left out: the turn's limit of calls is reached.", f.Dropped)
 	}
 	if !f.InPlan {

@@ -236,7 +236,7 @@ func (s *State) replied(f Replied) {
 	t.Calls = nil
 	s.name(f.Parts)
 	for i := range t.Calls {
-		if f := t.Calls[i].Fault; f == FaultNotJSON || f == FaultEmpty {
+		if f := t.Calls[i].Fault; s.Config.Control == Auto && (f == FaultNotJSON || f == FaultEmpty) {
 			s.malformed++
 		}
 	}

@@ -68,7 +68,7 @@ type Turn struct {
 	prompt   string // id of the message that began the turn
 	after    after
 	reply    reply
-	goesOn   bool       // it begins with the answer to a question of the turn before
+	goesOn   bool       // it begins with the answer to a question, and its plan is that of the turn which asked
 	chosen   StepChosen // the last, of a turn in controller mode
 	misread  int        // answers in controller mode that were none, in a row
 	failure  Ended      // why no further request can be made

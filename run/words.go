@@ -58,9 +58,9 @@ func (s *State) applyQuestionAnswered(e Event, f QuestionAnswered) error {
 	if i < 0 || !s.Turn.Calls[i].Question || s.Turn.Calls[i].Status == CallDone {
 		return refuse("call %s is no open question", f.Call)
 	}
-	calls, words := slices.Clone(s.Turn.Calls), s.Turn.Words
+	calls, words, planned := slices.Clone(s.Turn.Calls), s.Turn.Words, s.planned()
 	s.open(e)
-	s.Turn.Calls, s.Turn.Words, s.Turn.goesOn = calls, words, true
+	s.Turn.Calls, s.Turn.Words, s.Turn.goesOn = calls, words, planned
 	s.Turn.prompt = s.lastID() // the message that asked
 	s.settle(e, i, CallSettled{Call: f.Call, Outcome: Answered, Content: []Part{Text(f.Text)}})
 	return nil

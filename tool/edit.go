@@ -65,6 +65,9 @@ func lookAtWrite(env Env, verb, path string) (Intent, error) {
 	if err := writable(rel, nil); err != nil {
 		return Intent{}, err
 	}
+	if err := nameable(env, rel); err != nil {
+		return Intent{}, err
+	}
 	return Intent{Class: run.Writes, Paths: []string{path}, Title: clip(verb+" "+rel, 120)}, nil
 }
 

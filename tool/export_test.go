@@ -65,6 +65,9 @@ func UndoDisturbed(env Env, changes []run.FileChange, disturb func()) error {
 	return err
 }
 
+// ShellKeeping is Shell, where a command may print so many bytes to Call.Output.
+func ShellKeeping(kept int64) Tool { return shellTool{kept: kept} }
+
 // ReplaceAll is replaceAll.
 func ReplaceAll(content []byte, edits []Replacement) ([]byte, error) {
 	return replaceAll("f", content, edits)

@@ -85,6 +85,24 @@ func plausible(path string) error {
 	return nil
 }
 
+// nameable refuses to make a file or folder whose name ends in a blank or a dot, of
+// a path that [inside] returned: Windows and some network disks drop these, so that
+// "rules.json." would there be made in the place of rules.json, and nobody sees the
+// difference. What has such a name already may be read and changed.
+func nameable(env Env, rel string) error {
+	at := env.Workspace
+	for name := range strings.SplitSeq(rel, "/") {
+		at = filepath.Join(at, name)
+		if !strings.HasSuffix(name, " ") && !strings.HasSuffix(name, ".") {
+			continue
+		}
+		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("no file is made with the name %q: it ends in a blank or a dot, which some disks drop; leave it out", name)
+		}
+	}
+	return nil
+}
+
 // follow returns the absolute path that path leads to from the workspace, the
 // way the kernel goes: names one by one, a ".." after a link being the parent
 // of the link's target.

@@ -169,7 +169,11 @@ func descend(dir *os.Root, name string) (*os.Root, error) {
 //
 // A hard link to a file outside cannot be told from a file by its path, so it
 // can be read. Writing through it is impossible: files are replaced, and the
-// other name keeps its content.
+// other name keeps its content. That is why write and edit do not refuse a file
+// that has several names, as package managers (pnpm) and clones on one disk make
+// them: the store that such a file is linked from stays as it is. A shell command
+// writes in place and through the link, if somebody made it before; one in the
+// sandbox can make none to what is outside.
 func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {

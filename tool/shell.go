@@ -37,6 +37,10 @@ const (
 	// maxCommand is in bytes: Linux takes no argument of 128 KiB
 	// (MAX_ARG_STRLEN, linux/binfmts.h, read 2026-11-20).
 	maxCommand = 100_000
+	// maxKept is how many bytes one command may print to where results are kept: a
+	// command that prints without end would fill the disk long before its time is
+	// over. Outputs of 1 GB are ordinary work.
+	maxKept = 2 << 30
 	// progressEvery is how often people are shown what a command prints.
 	progressEvery = 100 * time.Millisecond
 	// startPatience is how long a job is watched before the call returns: most
@@ -51,9 +55,12 @@ const wrapper = `exec 9>&3 3>&-; trap 'pwd -P >&9 2>/dev/null' EXIT; eval "set -
 
 // Shell returns the tool that runs shell commands. keepEnv names environment
 // variables that commands get though their names look like those of secrets.
-func Shell(keepEnv ...string) Tool { return shellTool{keepEnv} }
+func Shell(keepEnv ...string) Tool { return shellTool{keepEnv: keepEnv, kept: maxKept} }
 
-type shellTool struct{ keepEnv []string }
+type shellTool struct {
+	keepEnv []string
+	kept    int64 // how many bytes of what a command prints are written to [Call.Output]
+}
 
 type shellArgs struct {
 	Command    string `json:"command"`
@@ -251,7 +258,7 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if a.Background {
 		r, started = runJob(ctx, state, command, visit, limit)
 	} else {
-		r, started = runHere(ctx, env, command, visit, limit, c)
+		r, started = runHere(ctx, env, command, visit, limit, t.kept, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
@@ -277,8 +284,9 @@ func unconfinable(err error) Result {
 	return failed(fmt.Errorf("the command was not started: %w", err))
 }
 
-// runHere runs a command to its end, and reports whether it started.
-func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, c Call) (r Result, started bool) {
+// runHere runs a command to its end, and reports whether it started. A command that
+// prints more than kept bytes where they are kept is stopped.
+func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, kept int64, c Call) (r Result, started bool) {
 	defer visit.Leave()
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
@@ -286,11 +294,14 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 		return failed(fmt.Errorf("the command was not started: %w", inWords(err))), false
 	}
 	defer folder.Close()
-	out := printed{excerpt: excerpt{all: c.Output}}
-	command.Output = &out
-	command.Extra = []*os.File{tell}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, timeLimit(limit))
 	defer cancel()
+	limited, stop := context.WithCancelCause(limited)
+	defer stop(nil)
+	tooMuch := fmt.Errorf("it printed more than %s, the most that is kept of one command", size(kept))
+	out := printed{excerpt: excerpt{all: c.Output, room: kept, full: func() { stop(tooMuch) }}}
+	command.Output = &out
+	command.Extra = []*os.File{tell}
 	p, err := proc.Start(limited, command)
 	tell.Close()
 	if err != nil {
@@ -323,6 +334,9 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 		case status.Stopped != "":
 			r.IsError = true
 			last = fmt.Sprintf("[stopped: %s; all it had started is ended, what it had done by then is done]", status.Stopped)
+		case context.Cause(limited) == tooMuch: // and had ended by the time it was to be stopped
+			r.IsError = true
+			last = fmt.Sprintf("[%v: the rest is lost]", tooMuch)
 		case status.Code != 0:
 			last = "[" + exitWords(status.Code) + "]"
 		}

@@ -216,7 +216,9 @@ type excerpt struct {
 	tail      []byte    // all behind the head, cut at its beginning now and then
 	chars     int       // of the whole text
 	all       io.Writer // gets all of it; nil: nobody does
-	failed    bool      // all did not take it
+	room      int64     // how many bytes all may still get
+	full      func()    // is told, once, that there is no more room
+	failed    bool      // all did not take it, or may take no more
 }
 
 const (
@@ -227,8 +229,13 @@ const (
 // add appends valid UTF-8.
 func (e *excerpt) add(b []byte) {
 	if e.all != nil && !e.failed {
-		_, err := e.all.Write(b)
-		e.failed = err != nil // whoever made it knows why, and says so
+		if e.room -= int64(len(b)); e.room < 0 {
+			e.failed = true
+			e.full()
+		} else {
+			_, err := e.all.Write(b)
+			e.failed = err != nil // whoever made it knows why, and says so
+		}
 	}
 	e.chars += utf8.RuneCount(b)
 	for e.headChars < halfPrinted && len(b) > 0 {

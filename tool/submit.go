@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"pawl/run"
@@ -37,6 +38,10 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 		return s, fmt.Errorf("the schema is no JSON object: give a JSON Schema, as {\"type\": \"object\", \"properties\": {…}}")
 	}
 	if kind := string(bytes.TrimSpace(root["type"])); kind != `"object"` {
+		// Inside of another, what refers to the root would mean that one.
+		if _, named := root["$id"]; named || selfReference.Match(authored) {
+			return s, fmt.Errorf("the schema is not of an object and refers to itself: make it one of an object, with a field for the result")
+		}
 		wrapper := map[string]any{
 			"type": "object", "properties": map[string]any{"result": root},
 			"required": []string{"result"}, "additionalProperties": false,
@@ -55,6 +60,14 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 	s.compiled, err = schema.Compile(s.spec.Schema)
 	return s, err
 }
+
+// selfReference finds references to a schema itself, or into it but for its
+// definitions, which come along.
+var selfReference = regexp.MustCompile(`"\$(ref|dynamicRef|recursiveRef)"\s*:\s*"#("|/[^$d"]|/\$[^d"]|/d[^e"])`)
+
+// Unchecked returns the patterns of the schema that cannot be checked here and are
+// taken as fitting.
+func (s Submission) Unchecked() []string { return s.compiled.Unchecked() }
 
 // Spec says what the model is told.
 func (s Submission) Spec() Spec { return s.spec }

@@ -73,6 +73,9 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err := writable(at.rel, info); err != nil {
 		return failed(err), nil
 	}
+	if err := nameable(env, at.rel); err != nil {
+		return failed(err), nil
+	}
 	if exists {
 		if bytes.Equal(before, after) {
 			env.Session.saw(at.rel, view(before, info))

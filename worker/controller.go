@@ -87,10 +87,17 @@ func (w objectWire) object(parts []run.Part) []run.Part {
 	}
 	text := run.PlainText(words)
 	if action, _, err := controller.Parse(text); err == nil {
-		if ask, ok := action.(controller.AskUser); ok {
-			w.resumes[calls[len(calls)-1].ID] = ask.Resume
+		switch a := action.(type) {
+		case controller.AskUser:
+			w.resumes[calls[len(calls)-1].ID] = a.Resume
+		case controller.UseTools:
+			if shortened(calls, a.Calls) {
+				words, text = nil, a.Description
+			}
 		}
-		return words
+		if words != nil {
+			return words
+		}
 	}
 	type call struct {
 		Tool string `json:"tool"`
@@ -110,6 +117,16 @@ func (w objectWire) object(parts []run.Part) []run.Part {
 		return words // unreachable: strings can always be encoded
 	}
 	return []run.Part{run.Text(string(object))}
+}
+
+// shortened reports whether compaction has let go of arguments that the object has.
+func shortened(calls []run.Call, said []controller.Call) bool {
+	for i := range min(len(calls), len(said)) {
+		if len(calls[i].Arguments) < len(said[i].Args) {
+			return true
+		}
+	}
+	return false
 }
 
 // askTool is the tool that a question to the person is a call of.
@@ -188,6 +205,9 @@ func (d *Driver) chosen(s run.State, f run.Replied) (run.Replied, []run.Fact) {
 	}
 	if f.Stop == run.StopMaxTokens {
 		f.Stop = run.StopEndTurn // the object was whole
+	}
+	if f.Stop == run.StopToolUse {
+		f.Stop = run.StopEndTurn // the object says what follows; below, that calls do
 	}
 	step := run.StepChosen{Kind: run.StepKind(action.Kind()), InPlan: action.About().NextStep, Description: action.About().Description}
 	if t := action.About().Thinking; t != nil {

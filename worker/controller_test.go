@@ -10,7 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"pawl/controller"
 	"pawl/llm"
+	"pawl/llm/script"
 	"pawl/run"
 	"pawl/tool"
 )
@@ -221,6 +223,72 @@ func TestARunChangesFromToolCallingToObjectsAndBack(t *testing.T) {
 		}
 		if got := strings.Join(r.log(r.mem), " "); !strings.Contains(got, "replied plan_opened step_chosen call_asked") {
 			t.Errorf("log %s", got)
+		}
+	})
+}
+
+func TestArgumentsThatWereLetGoAreNotSentInTheObject(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 9000)
+	said := `{"action":"next_step","type":"tool","description":"Write it","tool":"edit","args":{"do":"` + long + `"}}`
+	w := objectWire{calls: map[run.CallID]run.Call{}, resumes: map[run.CallID]controller.Resume{}}
+	parts := func(args string) []run.Part {
+		return []run.Part{run.Text(said), {Type: run.CallPart, Call: &run.Call{ID: "c_1", Tool: "edit", Arguments: args}}}
+	}
+	if got := run.PlainText(w.object(parts(`{"do":"` + long + `"}`))); got != said {
+		t.Errorf("as it was said it is %.100q", got)
+	}
+	got := run.PlainText(w.object(parts(`{"left_out":"9000 bytes, to save room"}`)))
+	if strings.Contains(got, long) || !strings.Contains(got, "left_out") || !strings.Contains(got, "Write it") {
+		t.Errorf("after compaction it is %.200q", got)
+	}
+	if _, _, err := controller.Parse(got); err != nil {
+		t.Errorf("%.200q is no object: %v", got, err)
+	}
+}
+
+func TestAnObjectIsReadWhateverItsStopReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := stagedRig(t, func(_ context.Context, yield func(llm.Delta, error) bool) {
+			yield(llm.Delta{Answer: &llm.Answer{Stop: run.StopToolUse, Parts: []run.Part{run.Text(`{"action":"complete","message":"Done."}`)}}}, nil)
+		})
+		d, err := r.w.Create(t.Context(), run.Created{Run: "r", Workspace: "/w", Config: run.Config{Model: "m/m", Control: run.Controller}}, r.watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.Completed || s.Turn.Steps != 1 || s.Answer() != "Done." {
+			t.Errorf("%+v after %d steps, %q, %v", s.Turn.End, s.Turn.Steps, s.Answer(), err)
+		}
+	})
+}
+
+func TestAnAnswerToAQuestionOfToolCallingOpensAPlanOfItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, d, _ := controlled(t, `{"action":"next_step","type":"respond","description":"Greet","message":"Hello."}`)
+		inner, err := script.Parse(strings.NewReader(object(t, `{"action":"next_step","type":"respond","description":"Greet","message":"Hello."}`) +
+			`{"text":"I ask.","calls":[{"tool":"ask","args":{"question":"Which?"}}]}` + "\n" +
+			object(t, `{"action":"next_step","type":"respond","description":"Take it","message":"The second, then."}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := script.New(inner, 0)
+		r.w.Provider = func(string) (llm.Provider, string, error) { return p, "m", nil }
+		s, err := d.Run(t.Context(), prompt("Hello"))
+		if err != nil || s.Plan.ID != "p_1" {
+			t.Fatalf("plan %+v, %v", s.Plan, err)
+		}
+		c := s.Config
+		c.Control = run.Native
+		if s, err = d.Run(t.Context(), run.Configured{Config: c}, prompt("Choose one")); err != nil || s.Turn.End.End != run.Asked {
+			t.Fatalf("%+v, %v", s.Turn.End, err)
+		}
+		c.Control = run.Controller
+		s, err = d.Run(t.Context(), run.Configured{Config: c}, run.QuestionAnswered{Call: s.Questions()[0].ID, Text: "The second."})
+		if err != nil || s.Plan.ID != "p_3" || len(s.Plan.Steps) != 1 {
+			t.Errorf("plan %+v, %v: the first turn's is over", s.Plan, err)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pawl/permission"
 	"pawl/run"
@@ -237,6 +238,105 @@ func TestTheModeCanBeSwitchedInTheMiddleOfATurn(t *testing.T) {
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.End.End != run.Completed || s.Config.Mode != "accept-edits" || len(r.edit.Ran()) != 1 {
 			t.Errorf("%+v, %v, mode %q, ran %q", s.Turn.End, err, s.Config.Mode, r.edit.Ran())
+		}
+	})
+}
+
+func TestWhatWaitsToBeGivenUpIsOfItsTurnAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := asks(t, `
+{"calls":[{"tool":"read","args":{"do":"wait"}},{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
+{"text":"the account of the first turn has used this up"}
+{"calls":[{"tool":"edit","args":{"do":"sleep 5s","path":"free/c.go"}}]}
+{"text":"Done."}`)
+		d := r.create()
+		defer d.Close()
+		after(time.Second, func() { decideRow(t, r, Decision{Call: "c_2", Answer: run.Wait, Text: "Use free/c.go."}) })
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.N != 2 || s.Turn.End.End != run.Completed {
+			t.Fatalf("turn %d %+v, %v", s.Turn.N, s.Turn.End, err)
+		}
+		if got := results(s); len(got) != 3 || got[2] != "c_3 false 5s" {
+			t.Errorf("results %q: the second turn's call took its time, and nobody had stopped it", got)
+		}
+	})
+}
+
+func TestAnInterruptAfterWaitWithWordsStopsWhatTheyBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := asks(t, `
+{"calls":[{"tool":"read","args":{"do":"deaf"}},{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
+{"text":"the account of the first turn has used this up"}
+{"text":"never asked for"}`)
+		defer time.Sleep(2 * time.Hour) // until the deaf one has ended
+		d := r.create()
+		after(time.Second, func() { decideRow(t, r, Decision{Call: "c_2", Answer: run.Wait, Text: "Use c.go."}) })
+		after(1500*time.Millisecond, interrupt(d)) // c_1 is still being stopped
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.N != 2 || s.Turn.End.End != run.EndInterrupted || s.Turn.Steps != 0 {
+			t.Errorf("turn %d ended %+v after %d steps, %v: it was stopped before it began", s.Turn.N, s.Turn.End, s.Turn.Steps, err)
+		}
+	})
+}
+
+func TestAStopWhileADeadProcessesInterruptIsFinishedStopsItsWordsToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := asks(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
+{"text":"the account of the first turn has used this up"}
+{"text":"never asked for"}`)
+		d := r.create()
+		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
+			t.Fatal(err)
+		}
+		// The process dies with the interrupt recorded and nothing behind it.
+		f := run.Interrupted{Cause: run.ByWait, Call: "c_1", Then: []run.Part{run.Text("Use c.go.")}}
+		if err := d.commit([]run.Event{{At: time.Now(), Fact: f}}); err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		d, err := r.w.Open(t.Context(), "r", r.watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		d.Interrupt(run.Interrupted{Cause: run.ByShutdown})
+		s, err := d.Run(t.Context())
+		if err != nil || s.Turn.N != 2 || s.Turn.End.Reason != string(run.ByShutdown) || s.Turn.Steps != 0 {
+			t.Errorf("turn %d ended %+v after %d steps, %v", s.Turn.N, s.Turn.End, s.Turn.Steps, err)
+		}
+	})
+}
+
+func TestWhatWasDecidedWhileNobodyDroveTheRunComesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := asks(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok a","path":"a.go"}},{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
+{"text":"Done."}`)
+		d := r.create()
+		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
+		put(t, r, "set", store.Configure, `{"mode":"plan"}`)
+		r.w.OnAsk = AskDeny // whoever takes the run up has nobody to ask
+		d, err := r.w.Open(t.Context(), "r", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		s, err := d.Run(t.Context(), run.Steered{ID: "s", Parts: []run.Part{run.Text("Go on.")}})
+		if err != nil || s.Turn.End.End != run.Completed || s.Config.Mode != "plan" {
+			t.Fatalf("%+v, mode %q, %v", s.Turn.End, s.Config.Mode, err)
+		}
+		got := strings.Join(results(s), "\n")
+		if !strings.Contains(got, "c_2 true Not allowed") || !strings.Contains(got, "plan") {
+			t.Errorf("results:\n%s", got)
 		}
 	})
 }

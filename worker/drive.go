@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl/run"
+	"pawl/store"
 )
 
 // A flight is a command that is being performed.
@@ -62,13 +63,17 @@ func (d *Driver) Run(ctx context.Context, facts ...run.Fact) (run.State, error) 
 	}
 	stopped := context.AfterFunc(ctx, func() { d.Interrupt(stopOf(ctx)) })
 	defer stopped()
-	var took []int64
+	// What was decided or set while nobody drove the run counts before anything
+	// follows: a call that somebody has allowed must not be refused first.
+	given := len(batch)
+	meanwhile, took := d.inbox(store.Decide, store.Configure)
+	batch = append(batch, meanwhile...)
 	for {
-		if err := d.advance(batch, took); err != nil {
+		if err := d.advance(batch, took, given); err != nil {
 			d.abandon()
 			return d.state, err
 		}
-		batch, took = nil, nil
+		batch, took, given = nil, nil, 0
 		if d.atRest() {
 			// What was wanted meanwhile is in the inbox; nothing is lost by leaving
 			// it there for whoever drives next, but words may go on now.
@@ -99,12 +104,16 @@ func stopOf(ctx context.Context) run.Interrupted {
 
 // Interrupt stops the turn: nothing starts any more when it returns, and what
 // runs has been told to stop. The record follows. It may be called from any
-// goroutine, at any time; only the first counts.
+// goroutine, at any time; only the first counts, and after one with words, which begin
+// a turn, the first that comes then.
 func (d *Driver) Interrupt(f run.Interrupted) {
 	d.mu.Lock()
 	first := d.pending == nil
-	if first {
+	switch {
+	case first:
 		d.pending = &f
+	case len(d.pending.Then) > 0 && d.next == nil && f.Cause != run.ByWait:
+		d.next = &f
 	}
 	d.cancel(Stop{f})
 	d.mu.Unlock()
@@ -131,8 +140,9 @@ func (d *Driver) gateClosed() bool {
 }
 
 // advance records events, everything that follows from them by itself, and what
-// is about to start, in one append; then it starts that.
-func (d *Driver) advance(batch []run.Event, took []int64) error {
+// is about to start, in one append; then it starts that. The first given events are
+// the caller's, and must follow; the others may have come too late.
+func (d *Driver) advance(batch []run.Event, took []int64, given int) error {
 	s := d.state
 	d.decided, d.leads = map[run.CallID]bool{}, map[run.CallID][]string{}
 	var ready []run.Event
@@ -145,7 +155,7 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 			return err
 		}
 		if s.Turn.Open && !next.Turn.Open && s.Turn.Interrupt.Cause != "" {
-			d.stopped() // what is said with it may begin a turn in the same append
+			d.stopped(s.Turn.Interrupt) // what is said with it may begin a turn in the same append
 		}
 		if !s.Turn.Open && next.Turn.Open {
 			d.reopen()
@@ -154,9 +164,9 @@ func (d *Driver) advance(batch []run.Event, took []int64) error {
 		ready = append(ready, e)
 		return nil
 	}
-	for _, e := range batch {
+	for i, e := range batch {
 		if err := record(e); err != nil {
-			if len(took) > 0 || isLate(e.Fact) {
+			if i >= given || isLate(e.Fact) {
 				// Too late, or wanted by somebody who did not know: it is refused, and
 				// what it told is dropped.
 				d.w.debug("refused", "run", d.id, "fact", fmt.Sprintf("%T", e.Fact), "error", err)
@@ -247,11 +257,16 @@ func isLate(f run.Fact) bool {
 	return true
 }
 
-// stopped takes an interrupt as done: its turn is over.
-func (d *Driver) stopped() {
+// stopped takes an interrupt as done: its turn is over. What was wanted since then is
+// for the turn that its words begin, if it has any.
+func (d *Driver) stopped(f run.Interrupted) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pending = nil
+	if len(f.Then) > 0 {
+		d.pending = d.next
+	}
+	d.next = nil
 }
 
 // reopen opens the gate for a new turn. An interrupt that is pending stays so: it
@@ -268,7 +283,7 @@ func (d *Driver) reopen() {
 func (d *Driver) wanted(s run.State) (run.Fact, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.pending == nil || !s.Turn.Open || s.Turn.Interrupt.Cause != "" {
+	if d.pending == nil || !s.Turn.Open || s.Turn.Interrupt.Cause != "" || d.handing(s) {
 		return nil, false
 	}
 	f := *d.pending
@@ -314,7 +329,7 @@ func (d *Driver) follows(s run.State) (run.Fact, run.Command, error) {
 			closed = d.gateClosed() // deciding may have closed it
 		case run.Perform:
 			if d.handsIn(s, c.Call.Call) {
-				if !closed {
+				if !closed || c.Call.Status == run.CallRuns {
 					return d.handIn(s, c.Call), nil, nil
 				}
 				continue
@@ -370,14 +385,12 @@ func (d *Driver) launch(starts []run.Command) {
 	if d.state.Turn.Interrupt.Cause != "" && d.state.Turn.Open && d.stuck == nil {
 		d.stuck = time.NewTimer(stuckAfter)
 	}
-	if !d.state.Turn.Open {
-		if d.stuck != nil {
-			d.stuck.Stop()
-			d.stuck = nil
-		}
-		if d.state.Turn.End.End != "" {
-			d.stopped() // it was this turn's, also when it came too late for it
-		}
+	if d.stuck != nil && (!d.state.Turn.Open || d.state.Turn.Interrupt.Cause == "") {
+		d.stuck.Stop() // it was of a turn that is over; the next may have begun in the same append
+		d.stuck = nil
+	}
+	if !d.state.Turn.Open && d.state.Turn.End.End != "" {
+		d.stopped(run.Interrupted{}) // it was this turn's, also when it came too late for it
 	}
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"pawl/permission"
 	"pawl/run"
@@ -19,8 +20,9 @@ type Change struct {
 
 // inbox reads what others want of the run, as events, with the rows to be taken
 // along with them. A row that cannot be read or makes no sense now is taken and
-// refused: it must not come back for ever.
-func (d *Driver) inbox() ([]run.Event, []int64) {
+// refused: it must not come back for ever. only, if there is any, says which kinds are
+// read; the others stay.
+func (d *Driver) inbox(only ...store.Kind) ([]run.Event, []int64) {
 	if d.created != nil {
 		return nil, nil // the run is not on disk yet: nobody can know it
 	}
@@ -34,6 +36,9 @@ func (d *Driver) inbox() ([]run.Event, []int64) {
 	open := d.state.Turn.Open
 	given := map[run.CallID]bool{} // the first answer wins, also among those that come together
 	for _, row := range rows {
+		if len(only) > 0 && !slices.Contains(only, row.Kind) {
+			continue
+		}
 		words := row.Kind == store.Prompt || row.Kind == store.Steer || row.Kind == store.Queue
 		if words && !d.state.Turn.Open && open {
 			break // the words before them open the turn: what they mean is told once it is open

@@ -142,9 +142,12 @@ func (d *Driver) keeper(c run.CallState) *keeper {
 	if d.w.Outputs == nil || !ok || t.Spec().Unstored {
 		return nil
 	}
-	message := d.state.MessageOf(c.ID)
+	return d.keeperOf(c.ID, c.Tool, d.state.MessageOf(c.ID))
+}
+
+func (d *Driver) keeperOf(id run.CallID, tool, message string) *keeper {
 	return &keeper{create: func() (*output.Writer, error) {
-		return d.w.Outputs.Create(output.Key{Conversation: d.env.Conversation, Run: d.id, Call: c.ID}, c.Tool, message)
+		return d.w.Outputs.Create(output.Key{Conversation: d.env.Conversation, Run: d.id, Call: id}, tool, message)
 	}}
 }
 
@@ -152,7 +155,11 @@ func (d *Driver) keeper(c run.CallState) *keeper {
 // the call.
 func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.Result, outcome run.Outcome) run.CallSettled {
 	fact := settled(c.ID, res, outcome)
-	if k == nil || len(images(res.Content)) > 0 { // pictures are content blocks, and in the log
+	if k == nil {
+		return fact
+	}
+	if len(images(res.Content)) > 0 { // pictures are content blocks, and in the log
+		k.abort()
 		return fact
 	}
 	text := run.PlainText(res.Content)
@@ -189,8 +196,11 @@ func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.
 		fact.Key = run.ResultKey(append([]run.Part{run.Text(hex.EncodeToString(k.sum.Sum(nil)))}, res.Content...), res.IsError)
 	}
 	fact.Content, fact.Delivery = parts, string(delivery)
+	if err != nil {
+		fact.Delivery = "" // also of one that is inline, with a warning: it is stored nowhere
+	}
 	if delivery == output.Failed {
-		fact.Delivery, fact.IsError = "", true
+		fact.IsError = true
 		if fact.Outcome == run.OK {
 			fact.Outcome = run.Failed
 		}
@@ -213,6 +223,63 @@ func (d *Driver) storeSmall(k *keeper, id run.CallID, success bool) {
 		}
 		if err != nil {
 			d.show(View{Notice: fmt.Sprintf("the result of %s is not stored: %v", id, err)})
+		}
+	})
+}
+
+// enough is how many of the newest results have to be stored, one after the other, for
+// the older ones to be taken for stored too: more than a process has under way at once.
+const enough = 64
+
+// restore stores again the small results that were not on the disk yet when the process
+// that had them ended: the log has them, and the model is told that they are stored.
+func (d *Driver) restore() {
+	if d.w.Outputs == nil {
+		return
+	}
+	tools, messages := map[run.CallID]string{}, map[run.CallID]string{}
+	var inline []run.CallID
+	for _, m := range d.state.Messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				tools[p.Call.ID], messages[p.Call.ID] = p.Call.Tool, m.ID
+			case p.Result != nil && p.Result.Delivery == string(output.Inlined):
+				inline = append(inline, p.Result.Call)
+			}
+		}
+	}
+	for _, c := range d.state.Turn.Calls {
+		if c.Result.Delivery == string(output.Inlined) {
+			inline = append(inline, c.ID)
+		}
+	}
+	if len(inline) == 0 {
+		return
+	}
+	d.storing.Go(func() {
+		missing := map[run.CallID]bool{}
+		for i, there := len(inline)-1, 0; i >= 0 && there < enough; i-- {
+			if o, err := d.w.Outputs.Find(d.env.Conversation, d.id, string(inline[i])); err == nil {
+				o.Close()
+				there++
+				continue
+			}
+			there, missing[inline[i]] = 0, true
+		}
+		if len(missing) == 0 {
+			return
+		}
+		for e, err := range d.w.Store.Events(context.Background(), d.id, 0) { // the context may have a reference for it
+			if err != nil {
+				d.w.debug("results that are to be stored again", "run", d.id, "error", err)
+				return
+			}
+			if f, ok := e.Fact.(run.CallSettled); ok && missing[f.Call] {
+				k := d.keeperOf(f.Call, tools[f.Call], messages[f.Call])
+				_, _ = k.Write([]byte(run.PlainText(f.Content))) // an error stays in k
+				d.storeSmall(k, f.Call, !f.IsError)
+			}
 		}
 	})
 }

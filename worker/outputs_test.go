@@ -193,3 +193,59 @@ func TestTheModeIsAddedToEverySchemaWithProperties(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsHandedInHasNoModeOfDelivery(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, `{"calls":[{"tool":"submit_result","args":{"n":3}}]}`)
+	d := r.createAsked(countSchema)
+	defer d.Close()
+	sp, err := d.speech(d.State().Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sp.offered {
+		if has := strings.Contains(string(s.Schema), modeArgument); has != (s.Name == "print") {
+			t.Errorf("%s is offered with %s", s.Name, s.Schema)
+		}
+	}
+}
+
+func TestWhatWasNotStoredYetWhenTheProcessDiedIsStoredByTheNext(t *testing.T) {
+	t.Parallel()
+	r, dir := storing(t, `
+{"calls":[{"tool":"print","args":{"text":"[1,2,3]"}}]}
+{"text":"Printed."}
+{"calls":[{"tool":"tool_outputs.count","args":{"id":"c_1","counts":[{"path":"$"}]}}]}
+{"text":"Done."}`)
+	turn(t, r)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	d, err := r.w.Open(t.Context(), "r", r.watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := d.Run(t.Context(), prompt("How many?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := results(s); len(got) != 2 || !strings.Contains(got[1], `"counts":{"$":3}`) {
+		t.Errorf("results %q: the log has the first, and the model was told that it is stored", got)
+	}
+}
+
+func TestAResultWithAWarningIsStoredNowhere(t *testing.T) {
+	t.Parallel()
+	r, dir := storing(t, `
+{"calls":[{"tool":"print","args":{"text":"small","output_mode":"persist"}}]}
+{"text":"Done."}`)
+	if err := os.WriteFile(filepath.Join(dir, "in the way"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.w.Outputs = output.NewStore(filepath.Join(dir, "in the way"))
+	s := turn(t, r)
+	if l := s.Turn.Account[0]; l.IsError || l.Delivery != "" {
+		t.Errorf("%+v: compaction would tell the model to ask for an output that is not there", l)
+	}
+}

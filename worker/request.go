@@ -104,11 +104,12 @@ func (d *Driver) speech(c run.Config) (*speech, error) {
 		}
 	}
 	for _, t := range registry.Specs() {
-		if d.w.Outputs != nil && !t.Unstored {
-			t.Schema = withMode(t.Schema)
-		}
-		if submission != nil && t.Name == submission.Spec().Name && sp.output != nil {
+		handsIn := submission != nil && t.Name == submission.Spec().Name
+		if handsIn && sp.output != nil {
 			continue
+		}
+		if d.w.Outputs != nil && !t.Unstored && !handsIn { // what is handed in fits the schema that was asked for, and no other
+			t.Schema = withMode(t.Schema)
 		}
 		encoded, err := p.EncodeTool(llm.Tool{Name: sp.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
 		if err != nil {

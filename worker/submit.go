@@ -39,7 +39,11 @@ func (d *Driver) handIn(s run.State, c run.CallState) run.Fact {
 		return settled(c.ID, tool.ErrorResult("A result was handed in already; this one does not count. Nothing more is to be done."), run.Failed)
 	}
 	_, submission := d.equip(s.Config.Output)
-	value, err := submission.Value(d.arguments(c.Call).json)
+	args := d.arguments(c.Call)
+	value, err := "", args.err
+	if err == nil {
+		value, err = submission.Value(args.json)
+	}
 	if err != nil { // it fitted when the call was looked at
 		return settled(c.ID, tool.ErrorResult(err.Error()), run.Failed)
 	}
@@ -52,13 +56,23 @@ func (d *Driver) handsIn(s run.State, c run.Call) bool {
 	return submission != nil && c.Tool == s.Config.Output.Tool
 }
 
+// handing reports whether a result is being handed in: what an interrupt finds started
+// of that is settled first, in the same append, because nobody else will.
+func (d *Driver) handing(s run.State) bool {
+	for _, c := range s.Turn.Calls {
+		if c.Status == run.CallRuns && d.handsIn(s, c.Call) {
+			return true
+		}
+	}
+	return false
+}
+
 // answered returns what an answer that was asked for by the result's schema is:
 // handed in, or refused with what is wrong; nil when it is none yet.
 func (d *Driver) answered(s run.State, f run.Replied) run.Fact {
 	switch f.Stop {
-	case run.StopEndTurn, run.StopSequence, run.StopNone:
-	default:
-		return nil
+	case run.StopMaxTokens, run.StopPause, run.StopToolUse, run.StopFiltered, run.StopRefusal, run.StopGuardrail:
+		return nil // any other, also one that nobody knows, is an end
 	}
 	for _, part := range f.Parts {
 		if part.Type == run.CallPart {

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pawl/llm"
 	"pawl/run"
+	"pawl/store"
 	"pawl/tool"
 )
 
@@ -122,6 +125,84 @@ func TestAToolThatTheProviderCannotHaveIsSetAsideWithANotice(t *testing.T) {
 		}
 		if len(notices) != 1 || !strings.Contains(notices[0], "edit is set aside: its schema refers to itself") {
 			t.Errorf("notices %q", notices)
+		}
+	})
+}
+
+func TestWordsThatComeWithTheResultGoBackToThePerson(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := stagedRig(t, says(`{"n":3}`, time.Second))
+		r.w.Structured = func(string) bool { return true }
+		after(500*time.Millisecond, func() { put(t, r, "s1", store.Steer, "Count the hidden ones too.") })
+		s, err := r.createAsked(countSchema).Run(t.Context(), prompt("How many?"))
+		if err != nil || s.Turn.End.End != run.Completed {
+			t.Fatalf("%+v, %v", s.Turn.End, err)
+		}
+		if len(s.Returned) != 1 || run.PlainText(s.Returned[0].Parts) != "Count the hidden ones too." {
+			t.Errorf("returned %+v: the model has not read what was said", s.Returned)
+		}
+		for _, m := range s.Messages {
+			if strings.Contains(run.PlainText(m.Parts), "hidden") {
+				t.Errorf("%s says it, as if it had been delivered", m.ID)
+			}
+		}
+	})
+}
+
+func TestAnInterruptAtAnyInstantLeavesNoResultHalfHandedIn(t *testing.T) {
+	t.Parallel()
+	for at := 1; at < 60; at++ {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, `{"calls":[{"tool":"submit_result","args":{"n":3}},{"tool":"read","args":{"do":"ok code"}}]}`)
+			var d *Driver
+			var looks atomic.Int32
+			r.w.Now = func() time.Time {
+				if int(looks.Add(1)) == at {
+					d.Interrupt(run.Interrupted{Cause: run.ByPerson})
+				}
+				return time.Now()
+			}
+			looks.Store(-100) // not while it is made
+			d = r.createAsked(countSchema)
+			looks.Store(0)
+			begun := time.Now()
+			s, err := d.Run(t.Context(), prompt("How many?"))
+			if err != nil || s.Turn.Open {
+				t.Fatalf("look %d: %+v, %v", at, s.Turn.End, err)
+			}
+			if took := time.Since(begun); took >= stuckAfter {
+				t.Errorf("look %d: it took %v: nothing was under way that could be slow", at, took)
+			}
+			for _, l := range s.Turn.Account {
+				if l.Outcome == run.Unknown {
+					t.Errorf("look %d: the outcome of %s is unknown", at, l.Tool)
+				}
+			}
+		})
+	}
+}
+
+func TestAnotherResultIsAskedForAfresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `
+{"text":"No."}
+{"text":"No."}
+{"text":"No."}
+{"text":"Not yet."}
+{"text":"{\"m\":1}"}`)
+		r.w.Structured = func(string) bool { return true }
+		d := r.createAsked(countSchema)
+		s, err := d.Run(t.Context(), prompt("How many?"))
+		if err != nil || s.Turn.End.Reason != "output_missing" {
+			t.Fatalf("%+v, %v", s.Turn.End, err)
+		}
+		c := s.Config
+		c.Output.Schema = strings.ReplaceAll(countSchema, `"n"`, `"m"`)
+		s, err = d.Run(t.Context(), run.Configured{Config: c}, run.Prompted{Continue: true})
+		if err != nil || s.Submission().Value != `{"m":1}` {
+			t.Errorf("%+v, result %+v, %v: the reminders were of another result", s.Turn.End, s.Submission(), err)
 		}
 	})
 }

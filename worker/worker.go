@@ -103,7 +103,7 @@ type Driver struct {
 	// have just seen it.
 	leads    map[run.CallID][]string
 	resolved map[run.CallID]arguments // of the last message's calls
-	storing  sync.WaitGroup           // results that are being stored
+	storing  tally                    // results that are being stored
 	landed   chan landing
 	speaks   *speech // with the model that the run has now
 	// The tools of the run where it has to hand in a result; see equip.
@@ -117,7 +117,8 @@ type Driver struct {
 	showing sync.Mutex // one View at a time
 
 	mu      sync.Mutex
-	pending *run.Interrupted // wanted, not recorded yet
+	pending *run.Interrupted // wanted; recorded or not, its turn is not over
+	next    *run.Interrupted // wanted since then: it stops what pending's words begin
 	turn    context.Context  // of everything under way; cancelled by an interrupt
 	cancel  context.CancelCauseFunc
 }
@@ -196,11 +197,16 @@ func (d *Driver) load(ctx context.Context) error {
 	}
 	d.state = s
 	d.env.Workspace, d.env.Conversation = s.Created.Workspace, s.Created.Run
+	if f := s.Turn.Interrupt; s.Turn.Open && f.Cause != "" { // it is being stopped still
+		d.pending = &f
+		d.cancel(Stop{f})
+	}
 	var lost []run.Event
 	for _, e := range s.Lost() {
 		e.At = d.w.now()
 		lost = append(lost, run.Event{At: e.At, Fact: d.reconcile(e.Fact)})
 	}
+	d.restore()
 	return d.commit(lost)
 }
 

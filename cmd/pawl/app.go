@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +70,19 @@ func Main(args []string, p process) int {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	return a.report(root.ExecuteContext(ctx))
+	return a.report(a.unread(root.ExecuteContext(ctx)))
+}
+
+// unread forgives that nobody reads standard output on, as behind `| head`: what was
+// to be looked at was seen. The result of a run is another matter: it is lost, and
+// that is said. So is a pipe to somebody else, as to the process that drives a run.
+func (a *app) unread(err error) error {
+	out, named := a.stdout.(*os.File)
+	var write *fs.PathError
+	if named && errors.As(err, &write) && write.Path == out.Name() && errors.Is(write, syscall.EPIPE) && !a.driving.Load() {
+		return nil
+	}
+	return err
 }
 
 func (a *app) root() *cobra.Command {

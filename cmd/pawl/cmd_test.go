@@ -40,6 +40,42 @@ func TestEveryEndHasItsExitCode(t *testing.T) {
 	}
 }
 
+func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	env := func(name string) (string, bool) {
+		if name == "HOME" || name == "PAWL_STATE_DIR" {
+			return home, true
+		}
+		return "", false
+	}
+	for _, command := range []string{"config", "version", "controller schema", "controller prompt", "models"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var stderr bytes.Buffer
+		code := Main(append([]string{"-C", home}, strings.Fields(command)...), process{
+			stdin: strings.NewReader(""), stdout: w, stderr: &stderr, env: env, exit: func(int) {},
+		})
+		w.Close()
+		if code != exitDone || stderr.Len() > 0 {
+			t.Errorf("pawl %s | true: exit code %d, %q", command, code, &stderr)
+		}
+	}
+	// What cannot be written for another reason is told.
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("needs /dev/full: ", err)
+	}
+	defer full.Close()
+	var stderr bytes.Buffer
+	if code := Main([]string{"version"}, process{stdin: strings.NewReader(""), stdout: full, stderr: &stderr, env: env, exit: func(int) {}}); code != exitFailed || stderr.Len() == 0 {
+		t.Errorf("pawl version > /dev/full: exit code %d, %q", code, &stderr)
+	}
+}
+
 func TestWhatAModelWroteCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -15,7 +15,7 @@ import (
 const maxSchema = 64 << 10 // bytes
 
 // readOutputSchema reads the JSON Schema that the result of a run has to fit.
-func readOutputSchema(path string) (run.Output, error) {
+func (a *app) readOutputSchema(path string) (run.Output, error) {
 	if path == "" {
 		return run.Output{}, nil
 	}
@@ -35,7 +35,12 @@ func readOutputSchema(path string) (run.Output, error) {
 			err = fmt.Errorf("it is not JSON: %w, at byte %d", err, syntax.Offset)
 		}
 		if err == nil {
-			_, err = tool.NewSubmission(tool.SubmitName, schema)
+			var s tool.Submission
+			if s, err = tool.NewSubmission(tool.SubmitName, schema); err == nil {
+				for _, pattern := range s.Unchecked() {
+					fmt.Fprintf(a.stderr, "pawl: --output-schema: the pattern %q cannot be checked here and counts as fitting\n", pattern)
+				}
+			}
 		}
 	}
 	if err != nil {

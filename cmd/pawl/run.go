@@ -94,7 +94,10 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	for _, note := range s.notes {
 		fmt.Fprintf(a.stderr, "pawl: %s\n", visible(note))
 	}
-	asked, err := readOutputSchema(r.schema)
+	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
+		return usage("--output-schema names no file")
+	}
+	asked, err := a.readOutputSchema(r.schema)
 	if err != nil {
 		return err
 	}
@@ -144,6 +147,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, asked run.Output, which, words string, out *printer) (*worker.Driver, []run.Fact, error) {
 	// The signal that ends ctx interrupts the turn; it does not keep the turn, and
 	// with it the record of the interrupt, from being begun.
+	stoppable := ctx
 	ctx = context.WithoutCancel(ctx)
 	if which == "" {
 		c := run.Created{
@@ -168,9 +172,13 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 	if err != nil {
 		return nil, nil, a.owned(err)
 	}
-	if d.State().Turn.Interrupt.Cause != "" && d.State().Turn.Open {
+	if t := d.State().Turn; t.Interrupt.Cause != "" && t.Open {
 		// It was killed while it was being stopped: that comes first.
-		if _, err := d.Run(ctx); err != nil {
+		if len(t.Interrupt.Then) > 0 && words == "" {
+			out.begin(d.State(), true)
+			return d, nil, nil // and it goes on by itself, with what was said then
+		}
+		if _, err := d.Run(stoppable); err != nil {
 			return nil, nil, errors.Join(err, d.Close())
 		}
 	}

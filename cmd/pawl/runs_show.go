@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pawl/controller"
 	"pawl/output"
 	"pawl/run"
 )
@@ -133,7 +133,10 @@ func (t *transcript) reply(parts []run.Part) {
 }
 
 // isObject reports whether an answer is the object of a step.
-func isObject(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), `{"action"`) }
+func isObject(text string) bool {
+	_, _, err := controller.Parse(text)
+	return err == nil
+}
 
 // step writes what the model chose to do, its reasons folded to a line.
 func (t *transcript) step(f run.StepChosen) {

@@ -18,6 +18,7 @@ import (
 
 	"pawl/llm/models"
 	"pawl/llm/wire"
+	"pawl/output"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -55,6 +56,8 @@ var keys = []key{
 	{name: "timeout", value: "duration", help: "wall clock of a turn, as 90s or 2h; -1s: no limit", check: duration, def: "6h"},
 	{name: "idle_timeout", value: "duration", help: "how long a model's answer may be silent before it is asked for again", check: positiveDuration, def: wire.DefaultIdleTimeout.String()},
 	{name: "cache", value: "on|off", help: "answer a request that was answered before from a local file", check: oneOf("on, off"), def: "off"},
+	{name: "inline", value: "characters", help: "results up to this long reach the model whole; longer ones are stored and asked", check: positive, def: strconv.Itoa(output.DefaultLimits.Inline)},
+	{name: "inline_asked", value: "characters", help: "the same where a call asks for it", check: positive, def: strconv.Itoa(output.DefaultLimits.Asked)},
 	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
 	{name: "outputs_max_size", value: "size", help: "how much the stored outputs of a folder may take on disk, as 10GB; the oldest go first; -1: no limit", check: storedSize, def: "10GB"},
 	{name: "outputs_max_age", value: "age", help: "how long outputs are stored, as 90d or 12h; -1: no limit", check: storedAge, def: "90d"},
@@ -356,6 +359,15 @@ func (s settings) get(name string) string {
 func (s settings) duration(name string) time.Duration {
 	d, _ := time.ParseDuration(s.get(name)) // checked when it was read
 	return d
+}
+
+// outputLimits are the thresholds of delivery.
+func (s settings) outputLimits() output.Limits {
+	l := output.DefaultLimits
+	// The checks have seen that the values can be read.
+	l.Inline, _ = strconv.Atoi(s.get("inline"))
+	l.Asked, _ = strconv.Atoi(s.get("inline_asked"))
+	return l
 }
 
 // control returns how a model is to say what to do. What auto means is known for the

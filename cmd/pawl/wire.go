@@ -129,20 +129,22 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 		return nil, err
 	}
 	return &worker.Worker{
-		Store:      p.store,
-		Tools:      tools,
-		Provider:   a.providers(p.workspace, s),
-		Judge:      s.policy,
-		Sandbox:    confinement,
-		Own:        a.own(p),
-		Outputs:    output.NewStore(filepath.Join(p.state, "outputs")),
-		Root:       os.Geteuid() == 0 && force != "1",
-		OnAsk:      worker.OnAsk(s.get("on_ask")),
-		Price:      func(model string, u run.Usage) run.Usage { return s.table.Price(model, u, time.Now()) },
-		Structured: s.table.Structured,
-		StateDir:   p.state,
-		SocketDir:  sockets,
-		Log:        log,
+		Store:    p.store,
+		Tools:    tools,
+		Provider: a.providers(p.workspace, s),
+		Judge:    s.policy,
+		Sandbox:  confinement,
+		Own:      a.own(p),
+		Outputs:  output.NewStore(filepath.Join(p.state, "outputs")),
+
+		OutputLimits: s.outputLimits(),
+		Root:         os.Geteuid() == 0 && force != "1",
+		OnAsk:        worker.OnAsk(s.get("on_ask")),
+		Price:        func(model string, u run.Usage) run.Usage { return s.table.Price(model, u, time.Now()) },
+		Structured:   s.table.Structured,
+		StateDir:     p.state,
+		SocketDir:    sockets,
+		Log:          log,
 	}, nil
 }
 

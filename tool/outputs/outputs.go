@@ -51,8 +51,8 @@ const target = `"id":{"type":"string","description":"Of the output; default the 
 const (
 	statsFields = target + `,"include_schema":{"type":"boolean"},"max_depth":{"type":"integer","description":"1 to 10, default 5"},` +
 		`"sample_arrays":{"type":"boolean","description":"Default true: look at some items of long arrays only"},` +
-		`"paths":{"type":"array","items":{"type":"string"},"description":"Only what these select"}`
-	extractFields = target + `,"paths":{"type":"array","items":{"type":"string"},"description":"Default $"},"flatten":{"type":"boolean","description":"One list of all values"},` +
+		`"paths":{"type":["array","string"],"items":{"type":"string"},"description":"Only what these select"}`
+	extractFields = target + `,"paths":{"type":["array","string"],"items":{"type":"string"},"description":"Default $"},"flatten":{"type":"boolean","description":"One list of all values"},` +
 		`"include_paths":{"type":"boolean","description":"A list of path and value"},"default_value":{"type":["string","number","boolean","null"]},` +
 		`"limit":{"type":"integer"},"offset":{"type":"integer"}`
 	countFields = target + `,"counts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"path":{"type":"string"},"filter":{"type":"string"},` +
