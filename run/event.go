@@ -233,9 +233,10 @@ type Decision struct {
 type Confinement string
 
 const (
-	Confined    Confinement = ""        // all of it
-	WithNetwork Confinement = "network" // all but the closed network
-	Unconfined  Confinement = "none"    // nothing: it has the person's own authority
+	Confined    Confinement = ""          // all of it
+	ReadOnly    Confinement = "read-only" // all of it, and the workspace cannot be written
+	WithNetwork Confinement = "network"   // all but the closed network
+	Unconfined  Confinement = "none"      // nothing: it has the person's own authority
 )
 
 // An Answer is how a decision came out.
