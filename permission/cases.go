@@ -71,8 +71,8 @@ type Resolver func(path string) (string, error)
 // RunCases tries the cases of a file {"cases": […]}, or of a bare list. A case that
 // expects ask may be answered by deny and never by allow; one that expects allow
 // must be allowed, and one that expects deny denied. With nobody to look where links
-// lead (a nil resolve) paths are judged by their spelling alone. There is no
-// sandbox: cases are judged as strictly as can be.
+// lead (a nil resolve) paths are judged by their spelling alone. Cases are judged as
+// strictly as without a sandbox, except that what only reads is kept to reading.
 //
 // The error says what is wrong with the file; a case that differs is none.
 func RunCases(r io.Reader, resolve Resolver) (Report, error) {
@@ -133,7 +133,7 @@ func (c Case) run(resolve Resolver) (Decision, error) {
 	if c.Rule.Default == Allow {
 		rules = append(rules, Rule{Effect: Allow, Tool: "shell", Source: "case"})
 	}
-	r := Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace}
+	r := Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace, EnforcesReadOnly: true}
 	looked := Classify(c.Command)
 	r.Class = looked.Class
 	for _, p := range looked.Paths {

@@ -32,7 +32,7 @@ func rules(t testing.TB, effect permission.Verdict, texts ...string) permission.
 // there is no sandbox.
 func ask(rs permission.Rules, command, workspace string) permission.Decision {
 	return rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: workspace,
-		Class: permission.Classify(command).Class}, permission.Default)
+		Class: permission.Classify(command).Class, EnforcesReadOnly: true}, permission.Default)
 }
 
 var strictness = map[permission.Verdict]int{permission.Allow: 0, permission.Ask: 1, permission.Deny: 2}

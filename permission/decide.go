@@ -40,6 +40,10 @@ type trial struct {
 	// a rule lifted any: parts that open nothing lift nothing by themselves.
 	level  run.Confinement
 	lifted bool
+	// classified are the commands that are allowed because they are classified as
+	// reading; readOnly: nothing else allows the call.
+	classified []*part
+	readOnly   bool
 }
 
 // try judges every part of a call.
@@ -85,7 +89,11 @@ func (t *trial) summary() Decision {
 	}
 	d := worst.Decision
 	d.Sandbox = t.r.Sandbox
-	if d.Verdict == Allow && t.r.Sandbox == run.Confined {
+	switch {
+	case d.Verdict != Allow || t.r.Sandbox != run.Confined:
+	case t.readOnly:
+		d.Sandbox = run.ReadOnly
+	default:
 		d.Sandbox = t.granted()
 	}
 	return d

@@ -32,6 +32,7 @@ func (t *trial) shell() {
 		t.web()
 	}
 	t.sandbox()
+	t.confineReading()
 }
 
 // forms judges what no rule can cover: what cannot be known before it runs.
@@ -148,6 +149,9 @@ func (t *trial) command(p *part) {
 		}
 		at, d = t.allowed(p, l)
 	}
+	if d.Verdict == Allow && at == atDefault && !idles(p, l) {
+		t.classified = append(t.classified, p)
+	}
 	if d.Verdict == Allow && t.m != Bypass {
 		// By its own sandbox: what idles is granted more below, and lifts nothing.
 		t.lifted = t.lifted || at == atAllow && d.Sandbox != run.Confined
@@ -244,10 +248,10 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 			return atDefault, byDefault(Ask, "what "+quote(w.source)+" in "+quote(p.text)+" stands for is only known when it runs")
 		}
 	}
-	needs := t.needs(p, l)
+	needs, readRule := t.needs(p, l)
 	var best *Rule
 	for i, rule := range t.allow {
-		if !rule.matches(p) || rule.anything() && needsName(p.program()) {
+		if !rule.matches(p) || rule.anything() && (needsName(p.program()) || slices.Contains(t.r.LocalPrograms, p.program())) {
 			continue
 		}
 		if slices.ContainsFunc(needs, func(n need) bool { return !rule.spells(n.word) }) {
@@ -266,6 +270,10 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 	switch {
 	case l.reads && t.r.Runs != "" && asksGit[p.program()]:
 		return atDefault, byDefault(Ask, quote(p.text)+" looks, and the repository makes git run a program while it does: "+quote(t.r.Runs))
+	case l.reads && slices.Contains(t.r.LocalPrograms, p.program()):
+		return atDefault, byDefault(Ask, "PATH leads to a program "+quote(p.program())+" of the workspace, and no rule names it")
+	case l.reads && readRule != nil:
+		return atAllow, by(*readRule, "it covers what "+quote(p.text)+" reads")
 	case l.reads:
 		return atDefault, byDefault(Allow, "it reads, in the workspace")
 	}
@@ -307,9 +315,9 @@ var fromInput = set("xargs parallel entr")
 // A need is a word that a rule has to spell out to cover a command, and why.
 type need struct{ word, why string }
 
-// needs returns the words of a command that no wildcard covers.
-func (t *trial) needs(p *part, l *look) []need {
-	var needs []need
+// needs returns the words of a command that no wildcard covers, and a rule for the
+// tool read that covers one of its files which otherwise would be among them.
+func (t *trial) needs(p *part, l *look) (needs []need, readRule *Rule) {
 	for _, h := range l.hazards {
 		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule spells it out", quote(h), quote(p.text))})
 	}
@@ -324,7 +332,8 @@ func (t *trial) needs(p *part, l *look) []need {
 				continue
 			}
 			if l.reads {
-				if _, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
+				if rule, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
+					readRule = &rule
 					continue
 				}
 			}
@@ -340,7 +349,7 @@ func (t *trial) needs(p *part, l *look) []need {
 			}
 		}
 	}
-	return needs
+	return needs, readRule
 }
 
 // protected reports whether a word is the name of a file that decides what runs
@@ -380,7 +389,7 @@ func (t *trial) resolved(s *script) {
 			return
 		}
 		spelled[at.text] = true
-		if stage, d := t.led(at, writes, links); d.Verdict != Allow {
+		if stage, d := t.led(at, writes, links); d.Verdict != Allow || stage == atAllow {
 			t.add(KindPath, given, stage, d)
 		}
 	}

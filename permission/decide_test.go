@@ -24,7 +24,7 @@ func TestTheOrderOfADecision(t *testing.T) {
 		return permission.Request{Tool: "edit", Class: run.Writes, Edits: true, Paths: paths, Workspace: "/work"}
 	}
 	shell := func(command string) permission.Request {
-		return permission.Request{Tool: "shell", Class: run.Writes, Command: command, Workspace: "/work"}
+		return permission.Request{Tool: "shell", Class: run.Writes, Command: command, Workspace: "/work", EnforcesReadOnly: true}
 	}
 	outside := edit("link/a")
 	outside.Outside = true

@@ -41,9 +41,10 @@ func FuzzAddingAPartNeverMakesACommandMoreAllowed(f *testing.F) {
 			return // it is no command yet
 		}
 		for _, mode := range []permission.Mode{permission.Default, permission.Plan, permission.Bypass, permission.AcceptEdits} {
+			sandboxed, enforced := len(command)%2 == 0, len(command)%3 != 0
 			decide := func(command string) permission.Decision {
 				return rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work",
-					Class: permission.Classify(command).Class, Sandboxed: len(command)%2 == 0}, mode)
+					Class: permission.Classify(command).Class, Sandboxed: sandboxed, EnforcesReadOnly: enforced}, mode)
 			}
 			before := decide(command)
 			if (mode == permission.Bypass || mode == permission.AcceptEdits) && (strings.Contains(before.Reason, "not valid shell") || strings.Contains(before.Reason, "no command in it") || strings.HasSuffix(command, `\`)) {
@@ -74,7 +75,7 @@ func FuzzTheFacesOfADecisionAgree(f *testing.F) {
 	rs := slices.Concat(rules(f, permission.Allow, "go test *", "make *"), rules(f, permission.Deny, "rm *"))
 	f.Fuzz(func(t *testing.T, command string) {
 		c := permission.Classify(command)
-		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: c.Class, Paths: c.Paths}
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: c.Class, Paths: c.Paths, EnforcesReadOnly: true}
 		d := rs.Decide(r, permission.Default)
 		e := rs.Explain(r, permission.Default)
 		if !reflect.DeepEqual(d, e.Decision) || d.Reason == "" || d.Source == "" {

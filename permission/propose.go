@@ -68,13 +68,31 @@ func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 			return Proposal{}
 		}
 	}
-	if r.Command != "" && !rs.proposeShell(&p, r, m, history) {
-		return Proposal{}
+	if r.Command == "" {
+		return rs.tried(p, r, m)
 	}
-	for i := range p.Rules {
-		p.Rules[i].Effect = Allow
+	// What is allowed because it is classified as reading needs a rule only if the
+	// command cannot run read-only.
+	for _, needsRule := range []func(*part) bool{
+		func(*part) bool { return false },
+		func(p *part) bool { return obeysFiles[p.program()] },
+		func(p *part) bool { return !idles(p, p.look()) },
+	} {
+		q := Proposal{Rules: slices.Clone(p.Rules)}
+		if !rs.proposeShell(&q, r, m, history, needsRule) {
+			return Proposal{}
+		}
+		if q = rs.tried(q, r, m); len(q.Rules) > 0 {
+			return q
+		}
 	}
-	p.Rules = Merge(p.Rules)
+	return Proposal{}
+}
+
+// tried returns p with its rules as allow rules if they make the call allowed, and
+// an empty proposal if they do not.
+func (rs Rules) tried(p Proposal, r Request, m Mode) Proposal {
+	p.Rules = Merge(allowing(p.Rules))
 	if d := Merge(rs, p.Rules).Decide(r, m); len(p.Rules) == 0 || d.Verdict != Allow {
 		return Proposal{}
 	}
@@ -82,8 +100,9 @@ func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 }
 
 // proposeShell adds a rule for every simple command and redirection that is not
-// covered. It reports whether there is one for each.
-func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed) bool {
+// covered, and for those that only read and needsRule. It reports whether there is
+// one for each.
+func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, needsRule func(*part) bool) bool {
 	s := read(r.Command)
 	for _, rd := range s.redirects {
 		t := &trial{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
@@ -106,7 +125,7 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed) 
 		with := Merge(rs, allowing(p.Rules))
 		t := &trial{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
 		_, d := t.allowed(part, part.look())
-		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) {
+		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.through || !needsRule(part)) {
 			continue
 		}
 		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.look()) {

@@ -64,7 +64,7 @@ func TestGitAsksWhereARepositoryMakesItRunPrograms(t *testing.T) {
 		{"ls", nil, permission.Allow}, {"cat a.go", nil, permission.Allow},
 		{"git status", rs, permission.Allow}, {"git status; git log", rs, permission.Ask},
 	} {
-		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandboxed: true, Runs: runs}
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true, Runs: runs}
 		if d := c.rules.Decide(r, permission.Default); d.Verdict != c.want {
 			t.Errorf("%s: %s (%s), want %s", c.command, d.Verdict, d.Reason, c.want)
 		}

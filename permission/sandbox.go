@@ -11,7 +11,7 @@ import (
 // command that says it needs the network is a question either way.
 func (t *trial) sandbox() {
 	wanted := t.r.Sandbox
-	if wanted == run.Confined {
+	if wanted == run.Confined || wanted == run.ReadOnly {
 		return
 	}
 	text := "all but the network closed"
@@ -34,10 +34,53 @@ func (t *trial) sandbox() {
 	}
 }
 
+// confineReading decides how a command runs that is allowed, or some of it, because
+// it is classified as reading. The classification only saves a question: the
+// read-only sandbox keeps the promise. So it runs there, or asks where there is no
+// such sandbox. In one command with something that a rule or the mode allows, which
+// needs a writable workspace, only programs that obey no file of the workspace may
+// read.
+func (t *trial) confineReading() {
+	if t.m == Bypass {
+		return
+	}
+	allowed := false // by a rule or by mode accept-edits
+	for _, p := range t.parts {
+		if p.Verdict != Allow {
+			return
+		}
+		allowed = allowed || p.at == atAllow || p.at == atEdits
+	}
+	t.readOnly = t.m == Plan || !allowed
+	switch {
+	case t.m == Plan && !t.r.EnforcesReadOnly:
+		t.add(KindSandbox, "", atMode, byMode(Deny, t.m, "only reading is allowed, and no sandbox here keeps a command to it"))
+	case !t.r.EnforcesReadOnly:
+		t.readOnly = false
+		if len(t.classified) > 0 {
+			t.add(KindSandbox, "", atDefault, byDefault(Ask, quote(t.classified[0].text)+" is classified as reading, and no sandbox here keeps it to that"))
+		}
+	case !t.readOnly:
+		for _, p := range t.classified {
+			if obeysFiles[p.program()] {
+				t.add(KindSandbox, "", atDefault, byDefault(Ask, quote(p.text)+" is classified as reading and would run with the workspace writable; "+
+					"it runs without a question in a call of its own"))
+			}
+		}
+	}
+}
+
+// obeysFiles are the programs that are classified as reading and do what files of
+// the workspace say: configuration, toolchains, extensions.
+var obeysFiles = set("git git-lfs go npm pip pip3 man xmllint tokei scc cloc cargo rustc rustup node python python2 python3 ruby gem perl php java javac deno bun npx uv " +
+	"gcc g++ clang cc make cmake ninja docker kubectl terraform gh aws gcloud protoc psql gdb")
+
 // level orders how much of the sandbox is lifted. What is no level is more than
 // any.
 func level(c run.Confinement) int {
 	switch c {
+	case run.ReadOnly:
+		return -1
 	case run.Confined:
 		return 0
 	case run.WithNetwork:

@@ -39,7 +39,10 @@ type Decision struct {
 func Judged(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
 	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, URL: in.URL, Paths: in.Paths,
 		Workspace: env.Workspace, Dir: env.Session.ShellDir(), Own: own,
-		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil}
+		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
+	if in.Command != "" {
+		r.LocalPrograms = localPrograms(env, in.Command)
+	}
 	for _, p := range in.Paths {
 		resolved, _, err := tool.Resolve(env, p)
 		if err != nil {
