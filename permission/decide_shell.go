@@ -241,7 +241,7 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
 	}
 	for _, w := range p.words {
-		if w.kind == dynamic && t.r.Sandboxed && l.texts {
+		if w.kind == dynamic && (t.r.Sandboxed || w.digits) && l.texts {
 			continue // in the sandbox the value of a variable may be shown
 		}
 		if w.kind == dynamic || w.kind == pattern && (speaksOf(t.deny, p) || speaksOf(t.ask, p) || !l.reads && strings.ContainsAny(w.text[:1], "*?-")) {

@@ -15,6 +15,7 @@ const (
 	maxCommand = 64 << 10 // bytes
 	maxDepth   = 8        // scripts inside scripts: sh -c "sh -c …"
 	maxParts   = 500
+	maxWords   = 20_000 // in all parts: those of a wrapper count again for what it runs
 	maxSources = 50 // texts of shell within the command
 	maxDirs    = 16 // folders a command may be in after conditional cds
 )
@@ -101,6 +102,7 @@ type reader struct {
 	depth  int
 
 	sources   int
+	words     int
 	exhausted bool // a bound was met: something was not looked at
 }
 
@@ -131,6 +133,8 @@ func (r *reader) source(text string, guess bool) {
 	r.stmts(stmts)
 	if err != nil {
 		r.isUnknown("it is not valid shell: " + err.Error())
+	} else if what := differences(text, stmts); what != "" {
+		r.isUnknown("bash may read it differently than it was read here: " + what)
 	}
 	r.depth--
 	r.src, r.guess = src, was
@@ -154,7 +158,7 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 			err = fmt.Errorf("the parser broke: %v", r)
 		}
 	}()
-	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	for st, e := range p.StmtsSeq(strings.NewReader(text)) {
 		// No break: v3.14.1 goes on after an error and panics if nobody listens.
 		if e != nil && err == nil {
@@ -311,7 +315,10 @@ func (r *reader) call(c *syntax.CallExpr) {
 			r.inside(a.Index)
 		}
 		what := "an assignment to " + a.Name.Value
+		_, loops := r.vars[a.Name.Value]
 		switch {
+		case loops:
+			r.isUnknown(what + ", which is the variable of a loop")
 		case len(c.Args) > 0, strings.ToLower(a.Name.Value) != a.Name.Value:
 			r.isUnknown(what + dangerOf(a.Name.Value))
 		default:
@@ -335,10 +342,28 @@ func (r *reader) call(c *syntax.CallExpr) {
 // known any more.
 var changesVariables = set("read mapfile readarray getopts unset wait")
 
+// changesShell are the builtins that change how the shell reads or finds later
+// commands.
+var changesShell = set("alias unalias hash enable trap set shopt bind complete compopt fc")
+
+// setsSafely reports whether p is a set that changes what happens after a failure and
+// nothing else: set -euo pipefail.
+func setsSafely(p *part) bool {
+	return p.program() == "set" && !slices.ContainsFunc(p.words[1:], func(w word) bool {
+		return w.kind != static || !has("-e -u -x -eu -ex -ux -eux -euo -eo -uo -euxo -exo -o pipefail errexit nounset xtrace +e +u +x", w.text)
+	})
+}
+
+// full reports whether p is beyond a bound.
+func (r *reader) full(p *part) bool {
+	r.words += len(p.words)
+	r.exhausted = r.exhausted || len(r.parts) >= maxParts || r.words > maxWords
+	return r.exhausted
+}
+
 // part takes a simple command in, and what it would run in turn.
 func (r *reader) part(p *part) {
-	if len(r.parts) >= maxParts {
-		r.exhausted = true
+	if r.full(p) {
 		return
 	}
 	name := p.program()
@@ -348,7 +373,10 @@ func (r *reader) part(p *part) {
 		r.isUnknown("the name of the program holds odd characters")
 	}
 	if len(r.vars) > 0 && (changesVariables[name] || name == "printf" && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-v") })) {
-		r.isUnsure(name + " in a loop")
+		r.isUnknown(name + " in a loop over known words")
+	}
+	if changesShell[name] && len(p.words) > 1 && !p.guess && !setsSafely(p) {
+		r.isUnknown(name + " changes what later commands mean")
 	}
 	r.parts = append(r.parts, p)
 	switch name {

@@ -45,6 +45,9 @@ func (r *reader) forLoop(c *syntax.ForClause) {
 	if r.vars == nil {
 		r.vars = map[string]word{}
 	}
+	if _, ok := r.vars[name]; ok {
+		r.isUnknown("a loop that sets the variable of another")
+	}
 	if len(values) == 0 || len(values) > maxItems || slices.ContainsFunc(values, func(w word) bool { return w.kind == dynamic }) {
 		delete(r.vars, name)
 		r.loop(nil, c.Do)
@@ -97,7 +100,7 @@ func (r *reader) redirect(rd *syntax.Redirect) {
 		}
 	}
 	if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
-		r.isUnsure("a redirection that sets a variable")
+		r.isUnknown("a redirection that sets a variable")
 	}
 	if rd.Word == nil {
 		return
@@ -114,9 +117,11 @@ func (r *reader) redirect(rd *syntax.Redirect) {
 		}
 		return
 	case syntax.DplIn, syntax.DplOut:
-		if w.kind == static && (w.text == "-" || strings.Trim(w.text, "0123456789-") == "") {
+		// Bash reads ">&-x" as two words, and expands what else stands there twice.
+		if lit := rd.Word.Lit(); lit == "-" || allDigits(lit) {
 			return
 		}
+		r.isUnknown("a redirection to what may be a file or a descriptor")
 	case syntax.RdrIn:
 		if w.kind == static && !isConnection(w.text) {
 			places := joinAll(r.dirs, w.text)

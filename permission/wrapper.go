@@ -137,12 +137,15 @@ func (r *reader) through(p *part) {
 // inner takes in a command that p runs. One that is only a guess makes nothing
 // unknown: the wrapper itself asks already.
 func (r *reader) inner(p *part, words []word, guess bool) {
+	if r.exhausted {
+		return
+	}
 	q := &part{words: words, dirs: p.dirs, guess: guess, text: p.text, within: p}
 	if !guess && len(words) < len(p.words) {
 		q.text = joinSources(words)
 	}
 	if guess {
-		if len(r.parts) >= maxParts || r.depth >= maxDepth {
+		if r.full(q) || r.depth >= maxDepth {
 			r.exhausted = true
 			return
 		}
@@ -237,6 +240,9 @@ func (r *reader) throughShell(p *part) {
 		if !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c") {
 			for j := i + 1; j < len(p.words); j++ {
 				if p.words[j].kind != static || !strings.HasPrefix(p.words[j].text, "-") {
+					if !p.guess && !readAlike(path.Base(p.program()), p.words[j].text) {
+						r.isUnknown(p.program() + " may read it differently than bash does")
+					}
 					r.textOf(p, p.words[j:j+1], p.guess)
 					return
 				}
@@ -244,6 +250,17 @@ func (r *reader) throughShell(p *part) {
 		}
 	}
 	r.isUnknown("a shell that reads what to run from its input")
+}
+
+// readAlike reports whether another shell reads a text as bash does.
+func readAlike(shell, text string) bool {
+	switch shell {
+	case "bash":
+		return true
+	case "sh", "dash", "ash": // sh may be one of the others
+		return !slices.ContainsFunc([]string{"[[", "((", "<(", ">(", "&>", ">&", "|&", "<<<", "{", "$'", "$\"", "=(", "function", "~", "`", "<<"}, func(s string) bool { return strings.Contains(strings.ReplaceAll(text, "2>&1", ""), s) })
+	}
+	return !strings.ContainsFunc(text, func(c rune) bool { return !(c < 0x80 && nameByte(byte(c)) || strings.ContainsRune(" \n./:,@%+-'\";&|", c)) })
 }
 
 // throughEnv looks into "env -S TEXT".
