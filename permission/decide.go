@@ -12,7 +12,7 @@ import (
 // workspace run). What none of them decided asks. The strictest answer over all
 // parts counts.
 func (rs Rules) Decide(r Request, m Mode) Decision {
-	t := rs.try(&r, m)
+	t := rs.evaluate(&r, m)
 	return t.summary()
 }
 
@@ -28,8 +28,8 @@ const (
 	atDefault
 )
 
-// A trial is the judging of one call.
-type trial struct {
+// An evaluation is the judging of one call.
+type evaluation struct {
 	r     *Request
 	m     Mode
 	rules Rules
@@ -42,13 +42,13 @@ type trial struct {
 	lifted bool
 	// classified are the commands that are allowed because they are classified as
 	// reading; readOnly: nothing else allows the call.
-	classified []*part
+	classified []*simpleCommand
 	readOnly   bool
 }
 
-// try judges every part of a call.
-func (rs Rules) try(r *Request, m Mode) *trial {
-	t := &trial{r: r, m: m, rules: rs, level: run.Unconfined,
+// evaluate judges every part of a call.
+func (rs Rules) evaluate(r *Request, m Mode) *evaluation {
+	t := &evaluation{r: r, m: m, rules: rs, level: run.Unconfined,
 		deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool), allow: rs.of(Allow, r.Tool)}
 	switch {
 	case r.Command != "" || r.Tool == "shell":
@@ -65,14 +65,14 @@ func (rs Rules) try(r *Request, m Mode) *trial {
 }
 
 // add takes the verdict on one part in.
-func (t *trial) add(kind Kind, text string, at stage, d Decision) {
+func (t *evaluation) add(kind Kind, text string, at stage, d Decision) {
 	t.parts = append(t.parts, Part{Kind: kind, Text: text, Decision: d, at: at})
 }
 
 // summary returns the strictest verdict; of several the one that came first in the
 // order, and of those the first of the call. An allowance names a rule if one had
 // to do with it.
-func (t *trial) summary() Decision {
+func (t *evaluation) summary() Decision {
 	var worst *Part
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -100,7 +100,7 @@ func (t *trial) summary() Decision {
 }
 
 // granted returns how much of the sandbox the rules lift for the whole call.
-func (t *trial) granted() run.Confinement {
+func (t *evaluation) granted() run.Confinement {
 	if !t.lifted {
 		return run.Confined
 	}

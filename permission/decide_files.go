@@ -8,16 +8,16 @@ import (
 	"pawl/run"
 )
 
-// writers are the tools whose rules speak of changing files, readers of looking at
+// writeTools are the tools whose rules speak of changing files, readTools of looking at
 // them, wherever a call does so.
 var (
-	writers = []string{"write", "edit"}
-	readers = []string{"read"}
+	writeTools = []string{"write", "edit"}
+	readTools  = []string{"read"}
 )
 
 // files judges a call that is no shell command: each of its paths, as given and
 // where it leads.
-func (t *trial) files() {
+func (t *evaluation) files() {
 	r := t.r
 	if len(r.Paths)+len(r.Resolved) == 0 {
 		if r.URL == "" {
@@ -45,14 +45,14 @@ func (t *trial) files() {
 }
 
 // outside asks about a path that leads nobody knows where.
-func (t *trial) outside() {
+func (t *evaluation) outside() {
 	if t.r.Outside && t.m != Bypass {
 		t.add(KindPath, "", atDefault, byDefault(Ask, "a path leads outside the workspace"))
 	}
 }
 
 // bare judges a call that touches no file: by its tool's name alone.
-func (t *trial) bare() {
+func (t *evaluation) bare() {
 	r := t.r
 	decide := func() (stage, Decision) {
 		if rule, ok := bareRule(t.deny); ok {
@@ -87,7 +87,7 @@ func bareRule(rules []Rule) (Rule, bool) {
 }
 
 // toolDefault is what a tool would have for what no rule speaks of.
-func (t *trial) toolDefault(what string) Decision {
+func (t *evaluation) toolDefault(what string) Decision {
 	switch t.r.Class {
 	case run.Reads:
 		return byDefault(Allow, "it reads, in the workspace")
@@ -98,7 +98,7 @@ func (t *trial) toolDefault(what string) Decision {
 }
 
 // file judges one path of a call.
-func (t *trial) file(given string, p place) (stage, Decision) {
+func (t *evaluation) file(given string, p location) (stage, Decision) {
 	r := t.r
 	if why := noPath(given); why != "" {
 		return atDeny, builtIn(why)
@@ -152,7 +152,7 @@ func noPath(p string) string {
 }
 
 // finds returns the first deny or ask rule that speaks of a path.
-func finds(rules []Rule, p place) (Rule, bool) {
+func finds(rules []Rule, p location) (Rule, bool) {
 	for _, rule := range rules {
 		if rule.matchesPath(p.text, true) {
 			return rule, true
@@ -163,7 +163,7 @@ func finds(rules []Rule, p place) (Rule, bool) {
 
 // covers returns the first allow rule that covers a path. What is delicate a rule
 // has to name, and what is outside it has to name from the root.
-func covers(rules []Rule, p place, delicate string) (Rule, bool) {
+func covers(rules []Rule, p location, delicate string) (Rule, bool) {
 	for _, rule := range rules {
 		if p.outside && !path.IsAbs(rule.Pattern) {
 			continue // also a rule without a pattern
@@ -186,10 +186,10 @@ func delicateName(p string, class run.Class) string {
 
 // fileRules returns the rules of an effect that speak of files: of all that
 // change them if writes is set, else of those that look at them.
-func (t *trial) fileRules(effect Verdict, writes bool) []Rule {
-	tools := readers
+func (t *evaluation) fileRules(effect Verdict, writes bool) []Rule {
+	tools := readTools
 	if writes {
-		tools = writers
+		tools = writeTools
 	}
 	var some []Rule
 	for _, tool := range tools {

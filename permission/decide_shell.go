@@ -11,7 +11,7 @@ import (
 
 // shell judges a shell command: what it is made of, each redirection, each simple
 // command, and how much of the sandbox it asks for.
-func (t *trial) shell() {
+func (t *evaluation) shell() {
 	s := read(t.r.Command)
 	if len(s.faults) > 0 {
 		t.add(KindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
@@ -36,7 +36,7 @@ func (t *trial) shell() {
 }
 
 // forms judges what no rule can cover: what cannot be known before it runs.
-func (t *trial) forms(s *script) {
+func (t *evaluation) forms(s *script) {
 	if t.m == Bypass {
 		if len(s.parts)+len(s.redirects) == 0 {
 			t.add(KindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
@@ -71,15 +71,15 @@ func (t *trial) forms(s *script) {
 }
 
 // redirect judges a redirection to or from a file as a write or a read of it.
-func (t *trial) redirect(rd redirect) {
+func (t *evaluation) redirect(rd redirect) {
 	at, d := t.redirected(rd)
 	t.add(KindRedirect, rd.text, at, d)
 	t.level = run.Confined // it touches a file, and no rule for files lifts the sandbox
 }
 
-func (t *trial) redirected(rd redirect) (stage, Decision) {
+func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 	r := t.r
-	var places []place
+	var places []location
 	for _, p := range rd.places {
 		places = append(places, r.locate("", p))
 	}
@@ -137,10 +137,10 @@ func (t *trial) redirected(rd redirect) (stage, Decision) {
 }
 
 // command judges one simple command.
-func (t *trial) command(p *part) {
-	l := &look{}
+func (t *evaluation) command(p *simpleCommand) {
+	l := &commandInfo{}
 	if !p.guess { // what a guess touches, its wrapper touches too
-		l = p.look()
+		l = p.info()
 	}
 	at, d, decided := t.ruled(p, l)
 	if !decided {
@@ -164,7 +164,7 @@ func (t *trial) command(p *part) {
 }
 
 // ruled applies what comes before allow rules.
-func (t *trial) ruled(p *part, l *look) (stage, Decision, bool) {
+func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, bool) {
 	r := t.r
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
@@ -212,7 +212,7 @@ func (t *trial) ruled(p *part, l *look) (stage, Decision, bool) {
 
 // findsPattern is finds for rules that name files: that every call of write is
 // denied says nothing of a command which may be no writer.
-func findsPattern(rules []Rule, p place) (Rule, bool) {
+func findsPattern(rules []Rule, p location) (Rule, bool) {
 	for _, rule := range rules {
 		if rule.Pattern != "" && rule.matchesPath(p.text, true) {
 			return rule, true
@@ -222,7 +222,7 @@ func findsPattern(rules []Rule, p place) (Rule, bool) {
 }
 
 // speaking returns the first deny or ask rule that speaks of a part.
-func speaking(rules []Rule, p *part) (Rule, bool) {
+func speaking(rules []Rule, p *simpleCommand) (Rule, bool) {
 	for _, rule := range rules {
 		if rule.finds(p) {
 			return rule, true
@@ -233,7 +233,7 @@ func speaking(rules []Rule, p *part) (Rule, bool) {
 
 // allowed judges what neither a deny or ask rule nor the mode decided: a part is
 // allowed by a rule, by only reading, or asks.
-func (t *trial) allowed(p *part, l *look) (stage, Decision) {
+func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision) {
 	if p.through {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
@@ -241,7 +241,7 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
 	}
 	for _, w := range p.words {
-		if w.kind == dynamic && (t.r.Sandboxed || w.digits) && l.texts {
+		if w.kind == dynamic && (t.r.Sandboxed || w.digits) && l.textOnly {
 			continue // in the sandbox the value of a variable may be shown
 		}
 		if w.kind == dynamic || w.kind == pattern && (speaksOf(t.deny, p) || speaksOf(t.ask, p) || !l.reads && strings.ContainsAny(w.text[:1], "*?-")) {
@@ -281,9 +281,9 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 }
 
 // asksGit are the programs that read, and are git or run it.
-var asksGit = set("git git-lfs go")
+var asksGit = set("git go")
 
-func (t *trial) ruledBy(rule Rule, reason string) (stage, Decision) {
+func (t *evaluation) ruledBy(rule Rule, reason string) (stage, Decision) {
 	d := by(rule, reason)
 	d.Sandbox = rule.Sandbox
 	return atAllow, d
@@ -291,7 +291,7 @@ func (t *trial) ruledBy(rule Rule, reason string) (stage, Decision) {
 
 // spelled returns an allow rule that spells out a wrapper around p word by word,
 // and with it what the wrapper runs.
-func (t *trial) spelled(p *part) (Rule, bool) {
+func (t *evaluation) spelled(p *simpleCommand) (Rule, bool) {
 	for outer := p.within; outer != nil; outer = outer.within {
 		if fromInput[path.Base(outer.program())] {
 			return Rule{}, false
@@ -317,7 +317,7 @@ type need struct{ word, why string }
 
 // needs returns the words of a command that no wildcard covers, and a rule for the
 // tool read that covers one of its files which otherwise would be among them.
-func (t *trial) needs(p *part, l *look) (needs []need, readRule *Rule) {
+func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, readRule *Rule) {
 	for _, h := range l.hazards {
 		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule spells it out", quote(h), quote(p.text))})
 	}
@@ -360,7 +360,7 @@ func protected(w string) bool {
 
 // resolved judges where the files that a command names lead, beyond what their
 // spelling says; what its patterns of names stand for, too.
-func (t *trial) resolved(s *script) {
+func (t *evaluation) resolved(s *script) {
 	r := t.r
 	if len(r.Paths)+len(r.Resolved) == 0 {
 		t.outside()
@@ -371,7 +371,7 @@ func (t *trial) resolved(s *script) {
 		if p.guess {
 			continue
 		}
-		for _, w := range p.look().paths {
+		for _, w := range p.info().paths {
 			for _, where := range p.places(w.text) {
 				spelled[r.locate("", where).text] = true
 			}
@@ -403,7 +403,7 @@ func (t *trial) resolved(s *script) {
 }
 
 // led judges a file that stands in the command in no spelling a rule could name.
-func (t *trial) led(at place, writes, links bool) (stage, Decision) {
+func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 	r := t.r
 	if folder := r.own(at); folder != "" && writes {
 		return atDeny, builtIn("it leads to " + at.text + ", which belongs to pawl itself (" + folder + ")")
@@ -438,7 +438,7 @@ func (t *trial) led(at place, writes, links bool) (stage, Decision) {
 
 // speaksOf reports whether one of rules may speak of p's program: then a pattern
 // of names might hide what the rule says.
-func speaksOf(rules []Rule, p *part) bool {
+func speaksOf(rules []Rule, p *simpleCommand) bool {
 	for _, r := range rules {
 		if r.anything() || strings.EqualFold(path.Base(r.split()[0]), path.Base(p.program())) {
 			return true
@@ -448,7 +448,7 @@ func speaksOf(rules []Rule, p *part) bool {
 }
 
 // places returns where a file may be, relative to where the command starts.
-func (p *part) places(name string) []string {
+func (p *simpleCommand) places(name string) []string {
 	name, isURL := strings.CutPrefix(name, "file:///")
 	if isURL {
 		name = "/" + name

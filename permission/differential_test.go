@@ -92,6 +92,7 @@ func TestWhatBashReadsDifferentlyIsNotJudged(t *testing.T) {
 		"a substitution that may be arithmetic":  "echo $((touch FLAG) | cat)",
 		"a comment in a substitution":            "echo $(ls # )\n)",
 		"nested backquotes":                      "echo `echo \\`touch FLAG\\``",
+		"an assignment to no name":               "!=h[o",
 		"an array":                               "a=(b c)",
 		"an element":                             "a[1 2]=b ls",
 		"a subscript with blanks":                "a[ 1 ]=b",
@@ -112,7 +113,7 @@ func TestWhatBashReadsDifferentlyIsNotJudged(t *testing.T) {
 		"H06": "cat .e$!nv", "H07": "cat ./{1}a,.env}", "braces": "cat {a..c}", "a tilde in an argument": "ls x=~", "a tilde after a colon": "ls a:~/b", "an empty variable": "for f in ''; do ls $f x; done",
 	} {
 		s := read(command)
-		if len(s.unknown) > 0 || !slices.ContainsFunc(s.parts, func(p *part) bool {
+		if len(s.unknown) > 0 || !slices.ContainsFunc(s.parts, func(p *simpleCommand) bool {
 			return slices.ContainsFunc(p.words[1:], func(w word) bool { return w.kind == dynamic })
 		}) {
 			t.Errorf("%s: %q has no word that is not known: %s", id, command, describe(s))
@@ -281,7 +282,7 @@ var there = []string{"a", "b.go", "c.go", ".env"}
 // was judged; empty if there is none.
 func (r stubbed) unjudged(s *script) string {
 	for _, argv := range r.commands {
-		if !slices.ContainsFunc(s.parts, func(p *part) bool { return !p.guess && matchesArgs(p.words, argv) }) {
+		if !slices.ContainsFunc(s.parts, func(p *simpleCommand) bool { return !p.guess && matchesArgs(p.words, argv) }) {
 			return fmt.Sprintf("%q", argv)
 		}
 	}

@@ -58,7 +58,7 @@ var stages = [...]string{
 
 // Explain judges a call as [Rules.Decide] does and shows all of it.
 func (rs Rules) Explain(r Request, m Mode) Explanation {
-	t := rs.try(&r, m)
+	t := rs.evaluate(&r, m)
 	e := Explanation{Tool: r.Tool, Mode: m, Decision: t.summary(), Parts: t.parts}
 	switch {
 	case r.Command != "":
@@ -88,7 +88,7 @@ const maxAlternatives = 8
 
 // alternatives returns what would run: the parts of the call that are allowed, and
 // the rules that allow something, those of the same program first.
-func (t *trial) alternatives() []string {
+func (t *evaluation) alternatives() []string {
 	var some []string
 	add := func(s string) {
 		if len(some) < maxAlternatives && !slices.Contains(some, s) {

@@ -176,6 +176,9 @@ func (w *grammarWalk) look(n syntax.Node) string {
 		if n.Index != nil || n.Array != nil {
 			return "an array"
 		}
+		if n.Name == nil || n.Name.Value == "" || strings.ContainsFunc(n.Name.Value, func(c rune) bool { return c >= 0x80 || !nameByte(byte(c)) }) {
+			return "an unusual assignment"
+		}
 	case *syntax.TestClause:
 		return testDifferences(n)
 	}

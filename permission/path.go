@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// A place is where a path leads, by its spelling.
-type place struct {
+// A location is where a path leads, by its spelling.
+type location struct {
 	text    string // relative to the workspace ("." is the workspace), or absolute
 	outside bool   // neither in the workspace nor in a folder that counts as it
 }
 
-// locate returns the place of a path. A relative path starts in base, or in the
+// locate returns the location of a path. A relative path starts in base, or in the
 // request's folder.
-func (r *Request) locate(base, p string) place {
+func (r *Request) locate(base, p string) location {
 	workspace := r.Workspace
 	if workspace == "" {
 		workspace = "/workspace" // any: then only relative paths can be inside
@@ -30,18 +30,18 @@ func (r *Request) locate(base, p string) place {
 	}
 	p = path.Clean(p)
 	if rel, ok := below(workspace, p); ok {
-		return place{text: rel}
+		return location{text: rel}
 	}
 	for _, folder := range r.Folders {
 		if _, ok := below(folder, p); ok {
-			return place{text: p}
+			return location{text: p}
 		}
 	}
-	return place{text: p, outside: true}
+	return location{text: p, outside: true}
 }
 
 // absolute returns a place as an absolute path.
-func (r *Request) absolute(p place) string {
+func (r *Request) absolute(p location) string {
 	if path.IsAbs(p.text) {
 		return p.text
 	}
@@ -59,7 +59,7 @@ func below(folder, p string) (string, bool) {
 
 // own returns the folder of pawl itself that p lies in; empty if none. Deny
 // rules are strict about spelling, and so is this.
-func (r *Request) own(p place) string {
+func (r *Request) own(p location) string {
 	if len(r.Own) == 0 {
 		return ""
 	}
@@ -74,7 +74,7 @@ func (r *Request) own(p place) string {
 
 // holds reports whether one of pawl's own folders lies below p: what deletes or
 // moves p takes it along.
-func (r *Request) holds(p place) bool {
+func (r *Request) holds(p location) bool {
 	folded := foldPath(r.absolute(p))
 	for _, folder := range r.Own {
 		if _, ok := below(folded, foldPath(path.Clean(folder))); ok {

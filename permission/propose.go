@@ -37,7 +37,7 @@ type Proposal struct {
 // and so is turning them into deny rules for *Never*. What Propose returns was
 // tried: added to rs, the rules make r allowed.
 func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
-	t := rs.try(&r, m)
+	t := rs.evaluate(&r, m)
 	var p Proposal
 	for _, part := range t.parts {
 		if part.Verdict == Allow {
@@ -73,10 +73,10 @@ func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	}
 	// What is allowed because it is classified as reading needs a rule only if the
 	// command cannot run read-only.
-	for _, needsRule := range []func(*part) bool{
-		func(*part) bool { return false },
-		func(p *part) bool { return obeysFiles[p.program()] },
-		func(p *part) bool { return !idles(p, p.look()) },
+	for _, needsRule := range []func(*simpleCommand) bool{
+		func(*simpleCommand) bool { return false },
+		func(p *simpleCommand) bool { return obeysFiles[p.program()] },
+		func(p *simpleCommand) bool { return !idles(p, p.info()) },
 	} {
 		q := Proposal{Rules: slices.Clone(p.Rules)}
 		if !rs.proposeShell(&q, r, m, history, needsRule) {
@@ -102,10 +102,10 @@ func (rs Rules) tried(p Proposal, r Request, m Mode) Proposal {
 // proposeShell adds a rule for every simple command and redirection that is not
 // covered, and for those that only read and needsRule. It reports whether there is
 // one for each.
-func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, needsRule func(*part) bool) bool {
+func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, needsRule func(*simpleCommand) bool) bool {
 	s := read(r.Command)
 	for _, rd := range s.redirects {
-		t := &trial{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
+		t := &evaluation{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
 		if _, d := t.redirected(rd); d.Verdict == Allow {
 			continue
 		}
@@ -123,12 +123,12 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, 
 			continue
 		}
 		with := Merge(rs, allowing(p.Rules))
-		t := &trial{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
-		_, d := t.allowed(part, part.look())
+		t := &evaluation{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
+		_, d := t.allowed(part, part.info())
 		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.through || !needsRule(part)) {
 			continue
 		}
-		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.look()) {
+		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.info()) {
 			continue
 		}
 		rule, exact, ok := t.commandRule(part, history)
@@ -150,7 +150,7 @@ func allowing(rules Rules) Rules {
 }
 
 // commandRule returns the narrowest rule for one simple command.
-func (t *trial) commandRule(p *part, history []Allowed) (rule Rule, exact, ok bool) {
+func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule, exact, ok bool) {
 	if fromInput[path.Base(p.program())] {
 		return Rule{}, false, false
 	}
@@ -170,7 +170,7 @@ func (t *trial) commandRule(p *part, history []Allowed) (rule Rule, exact, ok bo
 		}
 		only := *t
 		only.allow = []Rule{rule}
-		_, d := only.allowed(p, p.look())
+		_, d := only.allowed(p, p.info())
 		return d.Verdict == Allow && d.Rule != ""
 	}
 	texts := make([]string, len(p.words))
@@ -226,7 +226,7 @@ var scripts = set("run run-script pr issue mod remote stash worktree")
 
 // meant returns how many words of a command a person means when they say always,
 // with anything behind them; 0 if only the whole command.
-func meant(p *part, history []Allowed, tool string) int {
+func meant(p *simpleCommand, history []Allowed, tool string) int {
 	name := p.program()
 	commands, known := families[name]
 	switch {
@@ -255,7 +255,7 @@ const habitIs = 3
 
 // habit returns how many words this command has in common with earlier ones of its
 // program, if there were enough and the words name what it does.
-func habit(p *part, history []Allowed, tool string) int {
+func habit(p *simpleCommand, history []Allowed, tool string) int {
 	seen := map[string]bool{p.text: true}
 	common := len(p.words)
 	for _, h := range history {

@@ -197,7 +197,7 @@ func (r Rule) exact() bool {
 }
 
 // finds reports whether a deny or ask rule speaks of p.
-func (r Rule) finds(p *part) bool {
+func (r Rule) finds(p *simpleCommand) bool {
 	words := r.split()
 	if len(words) == 0 {
 		return true
@@ -211,8 +211,8 @@ func (r Rule) finds(p *part) bool {
 }
 
 // matches reports whether an allow rule's words match those of p. It does not
-// say that p may run: see [trial.allowed].
-func (r Rule) matches(p *part) bool {
+// say that p may run: see [evaluation.allowed].
+func (r Rule) matches(p *simpleCommand) bool {
 	words := r.split()
 	return len(words) == 0 || matchWords(words, p.words, p.program(), words[0])
 }

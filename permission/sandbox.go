@@ -9,7 +9,7 @@ import (
 // sandbox judges what the call asks of the sandbox: beyond all of it, an allow
 // rule with that level must cover every part. Without a sandbox the same holds: a
 // command that says it needs the network is a question either way.
-func (t *trial) sandbox() {
+func (t *evaluation) sandbox() {
 	wanted := t.r.Sandbox
 	if wanted == run.Confined || wanted == run.ReadOnly {
 		return
@@ -40,7 +40,7 @@ func (t *trial) sandbox() {
 // such sandbox. In one command with something that a rule or the mode allows, which
 // needs a writable workspace, only programs that obey no file of the workspace may
 // read.
-func (t *trial) confineReading() {
+func (t *evaluation) confineReading() {
 	if t.m == Bypass {
 		return
 	}
@@ -72,7 +72,7 @@ func (t *trial) confineReading() {
 
 // obeysFiles are the programs that are classified as reading and do what files of
 // the workspace say: configuration, toolchains, extensions.
-var obeysFiles = set("git git-lfs go npm pip pip3 man xmllint tokei scc cloc cargo rustc rustup node python python2 python3 ruby gem perl php java javac deno bun npx uv " +
+var obeysFiles = set("git go npm pip pip3 man node python python2 python3 ruby gem perl php java javac deno bun npx uv " +
 	"gcc g++ clang cc make cmake ninja docker kubectl terraform gh aws gcloud protoc psql gdb")
 
 // level orders how much of the sandbox is lifted. What is no level is more than
@@ -105,7 +105,7 @@ func lesser(a, b run.Confinement) run.Confinement {
 var idlers = set("cd pwd true false : echo head tail wc tr cut cat nl tac rev fold column uniq sort grep egrep fgrep jq")
 
 // idles reports whether p opens nothing: then it is granted what the others are.
-func idles(p *part, l *look) bool {
+func idles(p *simpleCommand, l *commandInfo) bool {
 	name := p.program()
 	if p.through {
 		return true

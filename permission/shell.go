@@ -16,14 +16,14 @@ const (
 	maxDepth   = 8        // scripts inside scripts: sh -c "sh -c …"
 	maxParts   = 500
 	maxWords   = 20_000 // in all parts: those of a wrapper count again for what it runs
-	maxSources = 50 // texts of shell within the command
-	maxDirs    = 16 // folders a command may be in after conditional cds
+	maxSources = 50     // texts of shell within the command
+	maxDirs    = 16     // folders a command may be in after conditional cds
 )
 
 // A script is what a shell command consists of, as far as it can be known
 // without running it.
 type script struct {
-	parts []*part
+	parts []*simpleCommand
 	// faults is why the text is no command at all.
 	faults []string
 	// unknown is what cannot be known before it runs, or changes what the rest
@@ -49,8 +49,8 @@ type redirect struct {
 	places []string
 }
 
-// A part is one simple command: a program and its words.
-type part struct {
+// A simpleCommand is one simple command: a program and its words.
+type simpleCommand struct {
 	words []word
 	text  string // as it was written
 	// dirs are the folders it may run in, relative to where the command starts.
@@ -61,27 +61,27 @@ type part struct {
 	guess bool
 	// within is the wrapper that runs it; nil if the shell does. through: the
 	// wrapper does nothing else, so what covers the command covers the wrapper.
-	within  *part
+	within  *simpleCommand
 	through bool
-	known   *look // what lookAt found, once it was asked
+	known   *commandInfo // what inspect found, once it was asked
 }
 
-// look returns what is known of the command.
-func (p *part) look() *look {
+// info returns what is known of the command.
+func (p *simpleCommand) info() *commandInfo {
 	if p.known == nil {
-		l := lookAt(p)
+		l := inspect(p)
 		p.known = &l
 	}
 	return p.known
 }
 
 // program returns the program's name as written.
-func (p *part) program() string { return p.words[0].text }
+func (p *simpleCommand) program() string { return p.words[0].text }
 
 // read reads a shell command. It never fails: what it does not understand is
 // in unknown.
 func read(command string) *script {
-	r := &reader{dirs: []string{"."}}
+	r := &scriptReader{dirs: []string{"."}}
 	r.source(command, false)
 	if r.exhausted {
 		r.isUnknown("there is too much in it to be looked at")
@@ -89,8 +89,8 @@ func read(command string) *script {
 	return &r.script
 }
 
-// A reader walks a syntax tree.
-type reader struct {
+// A scriptReader walks a syntax tree.
+type scriptReader struct {
 	script
 	src    string
 	vars   map[string]word // variables of loops, whose value is known in them
@@ -98,7 +98,7 @@ type reader struct {
 	ok     []string        // where it runs if the last one succeeded; nil: in dirs
 	inLoop bool
 	guess  bool
-	within *part // the command whose text of shell is being read
+	within *simpleCommand // the command whose text of shell is being read
 	depth  int
 
 	sources   int
@@ -107,7 +107,7 @@ type reader struct {
 }
 
 // source reads a text of shell, or one inside another (sh -c).
-func (r *reader) source(text string, guess bool) {
+func (r *scriptReader) source(text string, guess bool) {
 	switch {
 	case strings.ContainsRune(text, 0):
 		r.faults = append(r.faults, "it holds a zero byte")
@@ -141,7 +141,7 @@ func (r *reader) source(text string, guess bool) {
 }
 
 // sourceIn reads a text of shell that p runs.
-func (r *reader) sourceIn(p *part, text string, guess bool) {
+func (r *scriptReader) sourceIn(p *simpleCommand, text string, guess bool) {
 	was, dirs, vars := r.within, r.dirs, r.vars
 	r.within, r.dirs, r.vars = p, p.dirs, nil // another shell knows no variables of this one
 	r.source(text, guess)
@@ -171,17 +171,17 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 	return stmts, err
 }
 
-func (r *reader) isUnknown(what string) { r.unknown = append(r.unknown, what) }
-func (r *reader) isUnsure(what string)  { r.unsure = append(r.unsure, what) }
-func (r *reader) isGrouped(what string) { r.grouped = append(r.grouped, what) }
+func (r *scriptReader) isUnknown(what string) { r.unknown = append(r.unknown, what) }
+func (r *scriptReader) isUnsure(what string)  { r.unsure = append(r.unsure, what) }
+func (r *scriptReader) isGrouped(what string) { r.grouped = append(r.grouped, what) }
 
-func (r *reader) stmts(list []*syntax.Stmt) {
+func (r *scriptReader) stmts(list []*syntax.Stmt) {
 	for _, st := range list {
 		r.stmt(st)
 	}
 }
 
-func (r *reader) stmt(st *syntax.Stmt) {
+func (r *scriptReader) stmt(st *syntax.Stmt) {
 	for _, redirect := range st.Redirs {
 		r.redirect(redirect)
 	}
@@ -192,7 +192,7 @@ func (r *reader) stmt(st *syntax.Stmt) {
 	}
 }
 
-func (r *reader) command(cmd syntax.Command) {
+func (r *scriptReader) command(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -251,7 +251,7 @@ func (r *reader) command(cmd syntax.Command) {
 }
 
 // binary reads "a && b", "a || b" and "a | b".
-func (r *reader) binary(c *syntax.BinaryCmd) {
+func (r *scriptReader) binary(c *syntax.BinaryCmd) {
 	r.stmt(c.X)
 	left, leftOK := r.dirs, r.ok
 	if c.Op == syntax.AndStmt {
@@ -268,7 +268,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 
 // inside looks for commands within a word, a here-document or an expression:
 // substitutions, and expansions that run something.
-func (r *reader) inside(n syntax.Node) {
+func (r *scriptReader) inside(n syntax.Node) {
 	if n == nil {
 		return
 	}
@@ -302,7 +302,7 @@ func (r *reader) inside(n syntax.Node) {
 }
 
 // call reads a simple command.
-func (r *reader) call(c *syntax.CallExpr) {
+func (r *scriptReader) call(c *syntax.CallExpr) {
 	for _, a := range c.Assigns {
 		if a.Value != nil {
 			r.inside(a.Value)
@@ -328,7 +328,7 @@ func (r *reader) call(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
 	}
-	p := &part{dirs: r.dirs, guess: r.guess, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
+	p := &simpleCommand{dirs: r.dirs, guess: r.guess, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
 	for _, arg := range c.Args {
 		r.inside(arg)
 		w := wordOf(arg, r.vars)
@@ -348,21 +348,21 @@ var changesShell = set("alias unalias hash enable trap set shopt bind complete c
 
 // setsSafely reports whether p is a set that changes what happens after a failure and
 // nothing else: set -euo pipefail.
-func setsSafely(p *part) bool {
+func setsSafely(p *simpleCommand) bool {
 	return p.program() == "set" && !slices.ContainsFunc(p.words[1:], func(w word) bool {
 		return w.kind != static || !has("-e -u -x -eu -ex -ux -eux -euo -eo -uo -euxo -exo -o pipefail errexit nounset xtrace +e +u +x", w.text)
 	})
 }
 
 // full reports whether p is beyond a bound.
-func (r *reader) full(p *part) bool {
+func (r *scriptReader) full(p *simpleCommand) bool {
 	r.words += len(p.words)
 	r.exhausted = r.exhausted || len(r.parts) >= maxParts || r.words > maxWords
 	return r.exhausted
 }
 
 // part takes a simple command in, and what it would run in turn.
-func (r *reader) part(p *part) {
+func (r *scriptReader) part(p *simpleCommand) {
 	if r.full(p) {
 		return
 	}
@@ -393,7 +393,7 @@ func (r *reader) part(p *part) {
 
 // cd follows the shell to another folder. It may also fail, and then the
 // commands behind it run where it was.
-func (r *reader) cd(p *part) {
+func (r *scriptReader) cd(p *simpleCommand) {
 	if len(p.words) != 2 || p.words[1].kind != static || strings.HasPrefix(p.words[1].text, "-") {
 		r.dirs = nil
 		r.isUnsure("a cd whose target is not known")
@@ -404,7 +404,7 @@ func (r *reader) cd(p *part) {
 }
 
 // text returns what was written between two places.
-func (r *reader) text(start, end syntax.Pos) string {
+func (r *scriptReader) text(start, end syntax.Pos) string {
 	from, to := start.Offset(), end.Offset()
 	if to > uint(len(r.src)) || from > to {
 		return ""

@@ -8,7 +8,7 @@ import (
 )
 
 // loop reads a loop, whose commands may run again where the last one left off.
-func (r *reader) loop(cond, body []*syntax.Stmt) {
+func (r *scriptReader) loop(cond, body []*syntax.Stmt) {
 	was, dirs := r.inLoop, r.dirs
 	r.inLoop = true
 	r.stmts(cond)
@@ -25,7 +25,7 @@ const maxItems = 16
 
 // forLoop reads "for NAME in WORDS": its commands once for each word, so that what
 // is judged is what will run.
-func (r *reader) forLoop(c *syntax.ForClause) {
+func (r *scriptReader) forLoop(c *syntax.ForClause) {
 	items, ok := c.Loop.(*syntax.WordIter)
 	if !ok || c.Select {
 		r.isUnknown("a loop over arithmetic or answers")
@@ -65,8 +65,8 @@ func (r *reader) forLoop(c *syntax.ForClause) {
 
 // test reads [[ … ]] as a command of that name. Some of its operators evaluate
 // arithmetic, and with it command substitutions in the value of a variable.
-func (r *reader) test(c *syntax.TestClause) {
-	p := &part{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, guess: r.guess, text: r.text(c.Pos(), c.End())}
+func (r *scriptReader) test(c *syntax.TestClause) {
+	p := &simpleCommand{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, guess: r.guess, text: r.text(c.Pos(), c.End())}
 	syntax.Walk(c, func(n syntax.Node) bool {
 		op := ""
 		switch n := n.(type) {
@@ -92,7 +92,7 @@ func (r *reader) test(c *syntax.TestClause) {
 }
 
 // redirect reads one redirection.
-func (r *reader) redirect(rd *syntax.Redirect) {
+func (r *scriptReader) redirect(rd *syntax.Redirect) {
 	if rd.Hdoc != nil {
 		r.inside(rd.Hdoc)
 		if wordOf(rd.Hdoc, r.vars).kind == dynamic {
@@ -155,7 +155,7 @@ func isConnection(name string) bool {
 
 // braces takes what a command with brace expansions becomes in as a guess: a deny
 // rule finds rm in {rm,-rf,x}.
-func (r *reader) braces(p *part, args []*syntax.Word) {
+func (r *scriptReader) braces(p *simpleCommand, args []*syntax.Word) {
 	if !slices.ContainsFunc(p.words, func(w word) bool { return w.source == "{…}" }) {
 		return
 	}

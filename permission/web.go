@@ -167,12 +167,12 @@ func (r Rule) namesHost(s site) bool {
 }
 
 // web judges the address of a call.
-func (t *trial) web() {
+func (t *evaluation) web() {
 	at, d := t.address()
 	t.add(KindHost, t.r.URL, at, d)
 }
 
-func (t *trial) address() (stage, Decision) {
+func (t *evaluation) address() (stage, Decision) {
 	r := t.r
 	s, err := siteOf(r.URL)
 	if err != nil {

@@ -88,7 +88,7 @@ var finders = map[string]string{
 }
 
 // through looks for the commands that p runs in turn.
-func (r *reader) through(p *part) {
+func (r *scriptReader) through(p *simpleCommand) {
 	name := path.Base(p.program())
 	if options, ok := finders[name]; ok {
 		for i, w := range p.words {
@@ -136,11 +136,11 @@ func (r *reader) through(p *part) {
 
 // inner takes in a command that p runs. One that is only a guess makes nothing
 // unknown: the wrapper itself asks already.
-func (r *reader) inner(p *part, words []word, guess bool) {
+func (r *scriptReader) inner(p *simpleCommand, words []word, guess bool) {
 	if r.exhausted {
 		return
 	}
-	q := &part{words: words, dirs: p.dirs, guess: guess, text: p.text, within: p}
+	q := &simpleCommand{words: words, dirs: p.dirs, guess: guess, text: p.text, within: p}
 	if !guess && len(words) < len(p.words) {
 		q.text = joinSources(words)
 	}
@@ -167,7 +167,7 @@ func (r *reader) inner(p *part, words []word, guess bool) {
 }
 
 // wrapsAnother reports whether there is anything to look through in p.
-func wrapsAnother(p *part) bool {
+func wrapsAnother(p *simpleCommand) bool {
 	name := path.Base(p.program())
 	_, wraps := wrappers[name]
 	return wraps || shells[name] || joiners[name]
@@ -215,12 +215,12 @@ options:
 }
 
 // asksOnly reports whether p is "command -v NAME": where a program is.
-func asksOnly(p *part) bool {
+func asksOnly(p *simpleCommand) bool {
 	return len(p.words) > 1 && (p.words[1].text == "-v" || p.words[1].text == "-V") && p.words[1].kind == static
 }
 
 // throughShell looks into "sh -c TEXT".
-func (r *reader) throughShell(p *part) {
+func (r *scriptReader) throughShell(p *simpleCommand) {
 	for i := 1; i < len(p.words); i++ {
 		w := p.words[i]
 		if w.kind != static {
@@ -260,11 +260,13 @@ func readAlike(shell, text string) bool {
 	case "sh", "dash", "ash": // sh may be one of the others
 		return !slices.ContainsFunc([]string{"[[", "((", "<(", ">(", "&>", ">&", "|&", "<<<", "{", "$'", "$\"", "=(", "function", "~", "`", "<<"}, func(s string) bool { return strings.Contains(strings.ReplaceAll(text, "2>&1", ""), s) })
 	}
-	return !strings.ContainsFunc(text, func(c rune) bool { return !(c < 0x80 && nameByte(byte(c)) || strings.ContainsRune(" \n./:,@%+-'\";&|", c)) })
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return !(c < 0x80 && nameByte(byte(c)) || strings.ContainsRune(" \n./:,@%+-'\";&|", c))
+	})
 }
 
 // throughEnv looks into "env -S TEXT".
-func (r *reader) throughEnv(p *part) {
+func (r *scriptReader) throughEnv(p *simpleCommand) {
 	for i, w := range p.words {
 		if text, ok := strings.CutPrefix(w.text, "--split-string="); ok {
 			r.textOf(p, []word{{text: text, kind: w.kind}}, p.guess)
@@ -277,7 +279,7 @@ func (r *reader) throughEnv(p *part) {
 }
 
 // throughText looks into programs that hand text to a shell.
-func (r *reader) throughText(p *part, name string) {
+func (r *scriptReader) throughText(p *simpleCommand, name string) {
 	switch name {
 	case "eval":
 		r.isUnknown("eval runs a text as shell")
@@ -311,7 +313,7 @@ func joinSources(words []word) string {
 }
 
 // textOf reads words, put together, as a text of shell.
-func (r *reader) textOf(p *part, words []word, guess bool) {
+func (r *scriptReader) textOf(p *simpleCommand, words []word, guess bool) {
 	texts := make([]string, len(words))
 	known := true
 	for i, w := range words {

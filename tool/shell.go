@@ -117,7 +117,7 @@ func (t shellTool) Look(env Env, args json.RawMessage) (Intent, error) {
 		in.Class = run.Writes // it goes on when its call is over
 	}
 	// go asks git for the state of what it lists.
-	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "git-lfs" || p == "go" }) {
+	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "go" }) {
 		// Where git runs is the folder, or one that the command names.
 		in.Runs = env.Sandbox.GitRuns(append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)...)
 	}
@@ -183,7 +183,7 @@ func secretsBelow(env Env, dir string, c permission.Classification) []string {
 		case err != nil:
 			return fs.SkipDir
 		case path == dir: // it is looked at by its own name
-		case called(name, c.Skips), !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
+		case !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
 			if e.IsDir() {
 				return fs.SkipDir
 			}
