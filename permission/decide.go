@@ -49,7 +49,7 @@ type evaluation struct {
 // evaluate judges every part of a call.
 func (rs Rules) evaluate(r *Request, m Mode) *evaluation {
 	t := &evaluation{r: r, m: m, rules: rs, level: run.Unconfined,
-		deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool), allow: rs.of(Allow, r.Tool)}
+		deny: rs.about(Deny, r.Tool), ask: rs.about(Ask, r.Tool), allow: rs.of(Allow, r.Tool)}
 	switch {
 	case r.Command != "" || r.Tool == "shell":
 		t.shell()

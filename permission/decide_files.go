@@ -60,7 +60,7 @@ func (t *evaluation) bare() {
 		}
 		switch {
 		case t.m == Plan && r.Class == run.Writes:
-			return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+			return atMode, byMode(Deny, t.m, "only reading is allowed")
 		case t.m == Bypass:
 			return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 		}
@@ -109,9 +109,14 @@ func (t *evaluation) file(given string, p location) (stage, Decision) {
 	if rule, ok := finds(t.deny, p); ok {
 		return atDeny, by(rule, "denied: "+given)
 	}
+	if r.Tool == "search" {
+		if rule, ok := deniedBelow(t.deny, p); ok {
+			return atDefault, byDefault(Ask, "it may read files below "+given+" that a rule denies: "+rule.String())
+		}
+	}
 	switch {
 	case t.m == Plan && r.Class == run.Writes:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+		return atMode, byMode(Deny, t.m, "only reading is allowed")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
@@ -155,6 +160,18 @@ func noPath(p string) string {
 func finds(rules []Rule, p location) (Rule, bool) {
 	for _, rule := range rules {
 		if rule.matchesPath(p.text, true) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// deniedBelow returns the first deny rule that may speak of a file below p, unless
+// it names only what a search passes over.
+func deniedBelow(rules []Rule, p location) (Rule, bool) {
+	for _, rule := range rules {
+		pattern := foldPath(strings.TrimPrefix(rule.Pattern, "./"))
+		if rule.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && mayMatchBelow(pattern, foldPath(p.text)) {
 			return rule, true
 		}
 	}

@@ -20,6 +20,11 @@ func (t *evaluation) shell() {
 	if rule, ok := bareRule(t.deny); ok {
 		t.add(KindForm, "", atDeny, by(rule, "every command"))
 	}
+	for _, rule := range t.deny {
+		if words := rule.split(); len(words) == 1 && words[0] == strings.TrimSpace(t.r.Command) {
+			t.add(KindForm, "", atDeny, by(rule, "denied: this very command"))
+		}
+	}
 	t.forms(s)
 	for _, rd := range s.redirects {
 		t.redirect(rd)
@@ -41,9 +46,9 @@ func (t *evaluation) forms(s *script) {
 		if len(s.parts)+len(s.redirects) == 0 {
 			t.add(KindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
 		}
-		// With rules that deny, what cannot be read might be what they deny.
-		if len(t.deny) > 0 && len(s.unknown) > 0 {
-			t.add(KindForm, "", atDefault, byDefault(Ask, "a deny rule might speak of it, but "+s.unknown[0]))
+		// With rules that deny, what cannot be known might be what they deny.
+		if rule, ok := t.anyDeny(); ok && len(s.unknown) > 0 {
+			t.add(KindForm, "", atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny it: "+s.unknown[0]))
 		}
 		return
 	}
@@ -51,7 +56,7 @@ func (t *evaluation) forms(s *script) {
 		t.add(KindForm, "", atAsk, by(rule, "every command"))
 	}
 	if t.m == Plan && len(s.unknown) > 0 {
-		t.add(KindForm, "", atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and this may do more: "+s.unknown[0]))
+		t.add(KindForm, "", atMode, byMode(Deny, t.m, "only reading is allowed, and this may do more: "+s.unknown[0]))
 		return
 	}
 	for _, what := range s.unknown {
@@ -68,6 +73,58 @@ func (t *evaluation) forms(s *script) {
 	if len(s.parts) == 0 && len(s.redirects) == 0 {
 		t.add(KindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
 	}
+}
+
+// anyDeny returns a rule that denies something a command may do, if there is one.
+func (t *evaluation) anyDeny() (Rule, bool) {
+	for _, rules := range [][]Rule{t.deny, t.fileRules(Deny, false), t.fileRules(Deny, true)} {
+		if len(rules) > 0 {
+			return rules[0], true
+		}
+	}
+	return Rule{}, false
+}
+
+// hidden returns a deny rule that may speak of what a command's words stand for when
+// it runs: of a word that is not known, or of files below a directory that it reads
+// with everything in it.
+func (t *evaluation) hidden(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
+	for _, w := range p.words[1:] {
+		if w.kind == static || l.textOnly {
+			continue
+		}
+		for _, r := range t.deny {
+			if speaksOf([]Rule{r}, p) {
+				return r, quote(w.source), true
+			}
+		}
+		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 && !harmlessPattern(w, rules) {
+			return rules[0], quote(w.source), true
+		}
+	}
+	if recurses, _ := p.recurses(); recurses {
+		paths := []string{"."}
+		for _, w := range l.paths {
+			paths = append(paths, w.text)
+		}
+		if len(paths) > 1 {
+			paths = paths[1:]
+		}
+		for _, name := range paths {
+			for _, where := range p.places(name) {
+				if rule, ok := deniedBelow(t.fileRules(Deny, false), t.r.locate("", where)); ok {
+					return rule, "files below " + quote(name), true
+				}
+			}
+		}
+	}
+	return Rule{}, "", false
+}
+
+// harmlessPattern reports whether a word is a pattern of file names in one directory
+// that none of rules speaks of: the names it stands for are looked up.
+func harmlessPattern(w word, rules []Rule) bool {
+	return w.kind == pattern && !slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == "" || mayMatchBelow(foldPath(r.Pattern), path.Dir(w.text)) })
 }
 
 // redirect judges a redirection to or from a file as a write or a read of it.
@@ -91,9 +148,12 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 			return atDeny, by(rule, "denied: "+quote(rd.text))
 		}
 	}
+	if rules := t.fileRules(Deny, rd.writes); len(rules) > 0 && len(places) == 0 {
+		return atDefault, byDefault(Ask, "the rule "+rules[0].String()+" might deny "+quote(rd.text)+", whose file is only known when it runs")
+	}
 	switch {
 	case t.m == Plan && rd.writes:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and "+quote(rd.text)+" writes")
+		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(rd.text)+" writes")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
@@ -187,9 +247,12 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, ok := speaking(t.deny, p); ok {
 		return atDeny, by(rule, "it speaks of "+quote(p.text)), true
 	}
+	if rule, what, ok := t.hidden(p, l); ok && !p.guess && !p.through {
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
+	}
 	switch {
 	case t.m == Plan && !l.reads && !p.guess && !p.through:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and "+quote(p.text)+" may do more"), true
+		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(p.text)+" may do more"), true
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.guess
 	}

@@ -225,6 +225,25 @@ func matchPath(pattern, p string) bool {
 	return matchSegments(strings.Split(path.Clean(pattern), "/"), strings.Split(p, "/"))
 }
 
+// mayMatchBelow reports whether a pattern may cover something below a directory, both
+// relative to the workspace or absolute.
+func mayMatchBelow(pattern, dir string) bool {
+	segments := strings.Split(path.Clean(pattern), "/")
+	if dir == "." {
+		return !path.IsAbs(pattern)
+	}
+	for name := range strings.SplitSeq(dir, "/") {
+		if len(segments) == 0 || segments[0] == "**" {
+			return len(segments) > 0
+		}
+		if ok, _ := path.Match(segments[0], name); !ok {
+			return false
+		}
+		segments = segments[1:]
+	}
+	return len(segments) > 0
+}
+
 func matchSegments(pattern, p []string) bool {
 	for len(pattern) > 0 && pattern[0] != "**" {
 		if len(p) == 0 {

@@ -33,6 +33,9 @@ const (
 // never git difftool. Words that make a program run another one or write a file
 // (go test -exec=…) are covered by no *: the pattern has to spell them.
 //
+// A deny rule of a single quoted word also denies the command whose whole text that
+// is, whatever it consists of: shell('for f in *; do rm "$f"; done').
+//
 // An allow rule must match the program as written; a deny or ask rule also finds
 // it behind a path (/bin/rm for rm), in other capitals, and inside wrappers
 // and substitutions.
@@ -167,6 +170,20 @@ func (rs Rules) of(effect Verdict, tool string) []Rule {
 		if r.Effect == effect && r.Tool == tool {
 			some = append(some, r)
 		}
+	}
+	return some
+}
+
+// alsoHold are the tools whose deny and ask rules hold for another tool as well: they
+// speak of what is done to a file, whichever tool does it. (Those for read, write and
+// edit hold for the files of a shell command too; see [evaluation.fileRules].)
+var alsoHold = map[string][]string{"search": {"read"}, "glob": {"read"}, "list": {"read"}, "write": {"edit"}, "edit": {"write"}}
+
+// about returns the deny or ask rules that hold for a tool.
+func (rs Rules) about(effect Verdict, tool string) []Rule {
+	some := rs.of(effect, tool)
+	for _, other := range alsoHold[tool] {
+		some = append(some, rs.of(effect, other)...)
 	}
 	return some
 }

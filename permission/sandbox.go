@@ -26,7 +26,7 @@ func (t *evaluation) sandbox() {
 		t.add(KindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
 	case t.m == Bypass:
 	case t.m == Plan:
-		t.add(KindSandbox, text, atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, in the sandbox"))
+		t.add(KindSandbox, text, atMode, byMode(Deny, t.m, "only reading is allowed, in the sandbox"))
 	case level(wanted) > level(run.Unconfined):
 		t.add(KindSandbox, string(wanted), atDeny, builtIn("there is no such sandbox: "+string(wanted)))
 	case level(wanted) > level(t.granted()):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pawl/run"
@@ -191,7 +192,7 @@ func (t *evaluation) address() (stage, Decision) {
 	}
 	switch {
 	case t.m == Plan && r.Class == run.Writes:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+		return atMode, byMode(Deny, t.m, "only reading is allowed")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
@@ -210,6 +211,32 @@ func (t *evaluation) address() (stage, Decision) {
 		return atDefault, byDefault(Ask, s.host+" is "+s.local+"; a rule has to name it")
 	}
 	return atDefault, byDefault(Ask, "no rule covers "+s.host)
+}
+
+// CheckRedirect returns an error that says why a fetch of r.URL, which was allowed, may
+// not follow a redirect to another address: a deny or ask rule speaks of its host, or
+// it leads to a host that is not of the public Internet and that no rule names. That a
+// redirect leaves the site is for the caller to refuse.
+func (rs Rules) CheckRedirect(r Request, to string) error {
+	s, err := siteOf(to)
+	if err != nil {
+		return err
+	}
+	for _, effect := range []Verdict{Deny, Ask} {
+		for _, rule := range rs.of(effect, r.Tool) {
+			if rule.matchesHost(s, true) {
+				return fmt.Errorf("the rule %q, which says %s, holds for %s", rule, effect, s.host)
+			}
+		}
+	}
+	named := slices.ContainsFunc(rs.of(Allow, r.Tool), func(rule Rule) bool { return rule.namesHost(s) })
+	switch {
+	case s.odd != "":
+		return errors.New(s.odd)
+	case s.local != "" && !named:
+		return fmt.Errorf("%s is %s, and no rule names it", s.host, s.local)
+	}
+	return nil
 }
 
 // DecideAddress decides about an address that a call of [Rules.Decide]'s is about

@@ -213,15 +213,17 @@ func (p *Policy) Explain(id run.ID, m permission.Mode, r permission.Request) (pe
 func (p *Policy) Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal {
 	rules, err := p.Rules(id)
 	if err != nil {
-		return permission.Proposal{} // nothing is added to what is not known
+		return permission.Proposal{Reason: "the rules that are there cannot all be read: " + err.Error()}
 	}
 	var before []permission.Allowed
 	if p.o.History != nil {
 		before = p.o.History()
 	}
 	proposal := rules.Propose(r, m, before)
-	for i := range proposal.Rules {
-		proposal.Rules[i].Scope = permission.ForWorkspace
+	for _, rules := range []permission.Rules{proposal.Rules, proposal.Deny} {
+		for i := range rules {
+			rules[i].Scope = permission.ForWorkspace
+		}
 	}
 	return proposal
 }

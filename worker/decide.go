@@ -177,14 +177,17 @@ func (d *Driver) personDecided(a Decision) []run.Fact {
 	keep := func(effect permission.Verdict) error {
 		rules := a.Rules
 		if len(rules) == 0 {
-			rules = d.w.Judge.Propose(d.id, mode, r).Rules
+			proposal := d.w.Judge.Propose(d.id, mode, r)
+			if rules = proposal.Rules; effect == permission.Deny {
+				rules = proposal.Deny
+			}
+			if len(rules) == 0 {
+				return fmt.Errorf("there is none: %s", proposal.Reason)
+			}
 		}
 		for i := range rules {
 			rules[i].Effect, rules[i].By, rules[i].When = effect, a.By, d.w.now()
 			decision.Rule = rules[i].String()
-		}
-		if len(rules) == 0 {
-			return nil
 		}
 		return d.w.Judge.Keep(d.id, rules)
 	}

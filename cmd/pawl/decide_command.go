@@ -170,7 +170,7 @@ func callWhole(c run.Call) string {
 
 func proposedWords(p permission.Proposal) string {
 	if len(p.Rules) == 0 {
-		return "no rule covers this call; it can be allowed this time"
+		return "nothing, it can be allowed this time: " + p.Reason
 	}
 	var texts []string
 	for _, r := range p.Rules {
@@ -272,10 +272,13 @@ func (d decider) rules(ctx context.Context, c run.CallState, q answerRequest) (p
 		}
 		rules = permission.Rules{r}
 	} else {
-		rules = d.policy.Propose(d.id, d.mode(), d.request(c.Tool, c.Class, c.Arguments)).Rules
-	}
-	if len(rules) == 0 && effect == permission.Allow {
-		return nil, usage("no rule covers this call: allow it this time, or give one with --rule")
+		proposal := d.policy.Propose(d.id, d.mode(), d.request(c.Tool, c.Class, c.Arguments))
+		if rules = proposal.Rules; effect == permission.Deny {
+			rules = proposal.Deny
+		}
+		if len(rules) == 0 {
+			return nil, usage("always can store no rule: %s; allow it this time, or give a rule with --rule", proposal.Reason)
+		}
 	}
 	for i := range rules {
 		rules[i].Effect, rules[i].Scope = effect, permission.Scope(q.scope)
