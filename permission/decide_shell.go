@@ -163,7 +163,7 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 		}
 	}
 	if len(places) == 0 {
-		return atDefault, byDefault(Ask, "it writes "+quote(rd.text)+", and where that is is only known when it runs")
+		return atDefault, byDefault(Ask, "the file of "+quote(rd.text)+" is only known when it runs")
 	}
 	class, does, tool := run.Reads, "reads", "read"
 	if rd.writes {

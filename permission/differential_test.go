@@ -121,7 +121,7 @@ func TestWhatBashReadsDifferentlyIsNotJudged(t *testing.T) {
 	}
 	// And what people and models write every day is judged.
 	for _, command := range []string{
-		"go test \\\n  -run X \\\n  ./...", "cat <<'EOF' > a\nit's \\ `x` $(y)\nEOF", "git stash show stash@{0}", "git show HEAD~1:a.go", "find . -name '*.go' # all", "# first\nls", "[ -f a ] && echo yes",
+		"go test \\\n  -run X \\\n  ./...", "cat <<'EOF' > a.sh\ngo test \\\n  ./...\nEOF", "cat <<'EOF' > a\nit's \\ `x` $(y)\nEOF", "git stash show stash@{0}", "git show HEAD~1:a.go", "find . -name '*.go' # all", "# first\nls", "[ -f a ] && echo yes",
 		"for f in a.go b.go; do wc -l \"$f\"; done", "[[ -f a && $x == y* ]]", "case $x in a|b) ls;; *) pwd;; esac", "echo \"${HOME:-none}\"", "x=$(git rev-parse HEAD)", "echo `date`", "(cd sub && ls)", "set -euo pipefail\nls", "ls 2>&1 | tee x", "echo \"a\\nb\"",
 		"awk '{print $1}' f | sort | uniq -c", "find . \\( -name a -o -name b \\)", "cat <<EOF\nhello $USER\nEOF",
 	} {
@@ -138,7 +138,7 @@ var (
 	ordinary = []string{
 		"ls a", "cat a b.go", "echo x", "rm FLAG", "touch FLAG", "git log -1", "grep -n x *.go", "wc -l a", "printf %s x", "cd d && ls", "ls | wc -l", "ls; rm x", "true && ls || rm y", "! ls a",
 		"echo \"a $x b\"", "echo 'a b'", "for f in a b; do cat $f; done", "for f in ls rm; do \"$f\" x; done", "if true; then ls; else rm x; fi", "(cd d; ls)", "{ ls; rm a; }", "echo $(ls a)", "echo `ls a`", "cat <(ls a)",
-		"cat <<E\nrm x\n$y\nE", "cat <<'E'\nrm $(ls)\nE", "cat <<-E\n\tx\n\tE", "cat <<< \"x y\"", "ls > o1", "ls 2>&1", "ls >& o2", "ls &> o3", "ls >> o1 2> o2", "cat < a", "case a in a) ls;; b|c) rm x;; esac",
+		"cat <<E\nrm x\n$y\nE", "cat <<'E'\nrm $(ls)\nE", "cat <<'E'\nrm \\\n  x\nE", "cat <<-E\n\tx\n\tE", "cat <<< \"x y\"", "ls > o1", "ls 2>&1", "ls >& o2", "ls &> o3", "ls >> o1 2> o2", "cat < a", "case a in a) ls;; b|c) rm x;; esac",
 		"[ -f a ] && ls", "[[ -f a ]] && ls", "[[ a == a* ]] || rm x", "test a = b || ls", "echo ${x:-y}", "echo \"${x:-y z}\"", "echo ${#x}", "echo ${x%.go}", "echo $? $#", "x=1; ls", "echo a # b", "# c\nls", "timeout 5 ls a", "ls \\\n a",
 		"time ls", "ls & rm x", "echo a{1,2}b", "echo a\\ b", "ls -- -x", "echo *.go", "echo \"$(echo \"a b\")\"", "ls |& rm x", "echo \\\"a", "git show HEAD@{1}", "echo 'a'\\''b'",
 	}

@@ -17,7 +17,7 @@ import (
 // differences says why bash might read a text in another way than the parser did;
 // empty if it does not.
 func differences(text string, stmts []*syntax.Stmt) string {
-	if what := differencesInText(text); what != "" {
+	if what := differencesInText(withoutQuotedDocuments(text, stmts)); what != "" {
 		return what
 	}
 	w := &grammarWalk{text: text}
@@ -25,6 +25,26 @@ func differences(text string, stmts []*syntax.Stmt) string {
 		syntax.Walk(st, w.visit)
 	}
 	return w.found
+}
+
+// withoutQuotedDocuments returns a text with the here-documents that are taken as they
+// stand blanked.
+func withoutQuotedDocuments(text string, stmts []*syntax.Stmt) string {
+	if !strings.Contains(text, "<<") || !strings.Contains(text, "\\\n") {
+		return text
+	}
+	b := []byte(text)
+	for _, st := range stmts {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			if r, ok := n.(*syntax.Redirect); ok && r.Hdoc != nil && quotedDelimiter(r.Word) {
+				for i := r.Hdoc.Pos().Offset(); i < r.Hdoc.End().Offset() && i < uint(len(b)); i++ {
+					b[i] = ' '
+				}
+			}
+			return true
+		})
+	}
+	return string(b)
 }
 
 // differencesInText looks at the text alone.

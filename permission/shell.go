@@ -15,9 +15,9 @@ const (
 	maxCommand = 64 << 10 // bytes
 	maxDepth   = 8        // scripts inside scripts: sh -c "sh -c …"
 	maxParts   = 500
-	maxWords   = 20_000 // in all parts: those of a wrapper count again for what it runs
-	maxSources = 50     // texts of shell within the command
-	maxDirs    = 16     // folders a command may be in after conditional cds
+	maxWords   = 8_000 // in all parts: those of a wrapper count again for what it runs
+	maxSources = 50    // texts of shell within the command
+	maxDirs    = 16    // folders a command may be in after conditional cds
 )
 
 // A script is what a shell command consists of, as far as it can be known

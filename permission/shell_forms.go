@@ -130,6 +130,7 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 		}
 		if w.kind != static && !isConnection(w.text) {
 			r.isUnsure("the name of the file it reads is an expansion")
+			r.redirects = append(r.redirects, redirect{text: text})
 			return
 		}
 	default: // every other one opens its file for writing
