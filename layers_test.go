@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	// Level 0: pure. See pureImports and impure for what else is forbidden.
 	"run":        {},
 	"controller": {},
-	"permission": {"run"},
+	"permission": {"internal/visible", "run"},
 	"schema":     {}, // and validates with a library: see pureImports
 
 	// Level 1: the world. Each knows level 0; none knows another.
@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	"llm/wire":        {"llm", "run"},
 	"output":          {"output/jsonpath", "run"},
 	"output/jsonpath": {},
-	"policy":          {"permission", "run"},
+	"policy":          {"internal/visible", "permission", "run"},
 	"sandbox":         {"internal/...", "run"},
 	"store":           {"run"},
 	"store/...":       {"store", "run"},

@@ -138,15 +138,15 @@ func quote(s string) string {
 	if len(s) > 8*limit {
 		s = s[:8*limit] // enough for what is left of it to be longer
 	}
-	s = visible(s)
+	s = oneLine(s)
 	if len(s) > limit {
 		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return "`" + s + "`"
 }
 
-// visible returns s in one line, with what people do not see as escapes.
-func visible(s string) string {
+// oneLine returns s in one line, with what people do not see as escapes.
+func oneLine(s string) string {
 	if strings.ContainsAny(s, "\n\t\r") || strings.Contains(s, "  ") {
 		s = strings.Join(strings.Fields(s), " ")
 	}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 	"unicode"
+
+	"pawl/internal/visible"
 )
 
 // A location is where a path leads, by its spelling.
@@ -97,7 +99,7 @@ func foldPath(p string) string {
 		return p
 	}
 	p = strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Cf, c) {
+		if visible.Hidden(c) {
 			return -1
 		}
 		return unicode.ToLower(c)
@@ -151,12 +153,14 @@ var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.d
 // (AGENTS.md) are not here: changing them is what people ask agents for, they are
 // read as text, and a changed one shows in the diff.
 var protectedNames = names(
-	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", ".pre-commit-config.yaml",
-	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json",
+	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", "lefthook*.toml", ".lefthook*.toml", "lefthook*.json", ".lefthook*.json", ".overcommit.yml", ".pre-commit-config.yaml",
+	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json", ".continue", ".qwen", ".junie", ".trae", ".augment", ".goose", "mcp.json",
 	".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".buildkite", ".woodpecker*", "bitbucket-pipelines.yml", ".ci",
+	".cirrus.yml", ".cirrus.star", ".gitea", ".forgejo", "appveyor.yml", ".appveyor.yml", ".semaphore", ".builds", ".build.yml", ".teamcity", "buildspec.yml", "buildspec.yaml", "cloudbuild.yaml", "cloudbuild.yml", "azure-pipelines.yaml", "codefresh.yml", "wercker.yml", ".drone.star",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", "config.fish",
-	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", ".tool-versions", "mise.toml", ".mise.toml", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
-	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".npmrc", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
+	".login", ".logout", ".xinitrc", ".xprofile", ".xsession", ".rprofile", ".renviron", ".irbrc", ".pryrc", ".emacs", ".emacs.d", ".tmux.conf",
+	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", "devcontainer.json", ".fleet", ".theia", "*.sublime-project", ".tool-versions", "mise*.toml", ".mise*.toml", ".mise", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
+	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".npmrc", ".bundle", ".rspec", ".pylintrc", ".bazelrc", ".mvn", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
 )
 
 // nameList is a list of names, in each at most one *. Those without one are looked

@@ -65,6 +65,9 @@ func (p *Policy) pending() ([]Change, error) {
 			continue
 		}
 		c := Change{File: g.name, Now: g.content, Sum: g.sum, Problem: g.problem, changed: old != ""}
+		if c.Problem == "" && notText(c.Now) {
+			c.Problem = notTextProblem
+		}
 		if old != "" {
 			c.Was, _ = p.trust.content(old) // without it all of the file is shown
 		}
@@ -92,6 +95,9 @@ func (p *Policy) Trusted() bool {
 // when it returns they do.
 func (p *Policy) Trust(changes []Change) error {
 	for _, c := range changes {
+		if c.Problem == "" && notText(c.Now) {
+			c.Problem = notTextProblem // whoever made the Change
+		}
 		if c.Problem != "" {
 			return fmt.Errorf("%s cannot be trusted: %s", c.File, c.Problem)
 		}
@@ -105,6 +111,9 @@ func (p *Policy) Trust(changes []Change) error {
 	defer root.Close()
 	return p.record(owner, slices.Clone(changes))
 }
+
+// notTextProblem is the [Change.Problem] of a file that cannot be shown.
+const notTextProblem = "it is not text that could be shown: a third of it or more cannot be seen"
 
 // record stores trust in changes. The caller holds the lock.
 func (p *Policy) record(owner int, changes []Change) error {

@@ -36,7 +36,7 @@ func TestACommandThatGoesThroughFoldersIsLookedAtWithTheSecretsInThem(t *testing
 		"grep x a.go":   {"a.go"},
 		"grep -r x":     {".", ".env", "out", "secrets/token", "src/server.key"},
 		"grep -r x src": {"src", "src/server.key"},
-		"grep -r --exclude=.env --exclude-dir='s*' x": {".", "out"},
+		"grep -r --exclude=.env --exclude-dir='s*' x": {".", ".env", "out", "secrets/token", "src/server.key"}, // what it leaves out is not certain
 		"grep -r --include='*.go' x .":                {".", "out"},
 		"rg x":                                        {".", "out", "secrets/token", "src/server.key"},
 		"diff -r . src":                               {".", ".env", "out", "secrets/token", "src", "src/server.key", "src/server.key"},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"pawl/permission"
@@ -202,8 +203,10 @@ func (d *Driver) personDecided(a Decision) []run.Fact {
 		return []run.Fact{run.CallAllowed{Call: a.Call, Decision: decision}}
 	case run.Never, run.Deny:
 		text := "The user does not allow this."
+		decision.Reason = "a person does not allow it"
 		if a.Answer == run.Never {
-			if kept = keep(permission.Deny); kept == nil && decision.Rule != "" {
+			if kept = keep(permission.Deny); kept == nil {
+				decision.Reason += ", now or later"
 				text = "The user does not allow this, now or later: a rule against it is stored (" + decision.Rule + ")."
 			}
 		}
@@ -236,9 +239,9 @@ func refusal(in tool.Intent, v permission.Decision) string {
 	if what == "" {
 		what = "This"
 	}
-	text := fmt.Sprintf("Not allowed: %s was not run. %s", what, v.Reason)
+	text := fmt.Sprintf("Not allowed: %s was not run: %s.", what, strings.TrimSuffix(v.Reason, "."))
 	if v.Verdict == permission.Ask {
-		text += " A person would have to allow it, and nobody is there to ask. Do it another way that is allowed, or finish and say what you would need."
+		text += " A person would have to allow it, and no one is there to ask. Do it another way that is allowed, or finish and say what you would need."
 	}
 	return text
 }

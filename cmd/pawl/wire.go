@@ -77,7 +77,7 @@ func (a *app) stateOf(workspace string) string {
 		}
 		return r
 	}, filepath.Base(workspace))
-	return filepath.Join(a.stateDir(), "workspaces", base+"-"+hex.EncodeToString(sum[:4]))
+	return filepath.Join(a.stateDir(), "workspaces", base+"-"+hex.EncodeToString(sum[:16]))
 }
 
 // A place is a workspace and its store.

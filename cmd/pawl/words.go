@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	visibility "pawl/internal/visible"
 	"pawl/run"
 )
 
@@ -33,11 +34,9 @@ func visible(text string) string {
 	return b.String()
 }
 
-// unseen reports whether r is not seen itself but changes what is: it turns the
-// direction of text around, which can make a command look like another
-// (CVE-2021-42574), has no width, or is a tag, by which whole texts can be hidden.
-// The joiner of emoji is none.
-func unseen(r rune) bool { return unicode.Is(unicode.Cf, r) && r != '\u200d' }
+// unseen reports whether r is not seen itself but changes what is, so that a command
+// can look like another (CVE-2021-42574) or hide a text.
+func unseen(r rune) bool { return visibility.Hidden(r) && !visibility.Ordinary(r) }
 
 // oneLine returns text on one line of at most n characters, cut with a mark.
 func oneLine(text string, n int) string {
