@@ -52,7 +52,7 @@ func Classify(command string) Classification {
 	}
 	recursing := 0
 	for _, p := range s.parts {
-		if p.guess {
+		if p.speculative {
 			continue
 		}
 		if p.words[0].kind == static {
@@ -95,7 +95,7 @@ func (s *script) class() run.Class {
 		}
 	}
 	for _, p := range s.parts {
-		if p.guess || !p.through && !p.info().reads {
+		if p.speculative || !p.transparent && !p.info().reads {
 			return run.Writes
 		}
 	}

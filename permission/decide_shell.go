@@ -172,8 +172,8 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 	last, at := byDefault(Allow, "it reads, in the workspace"), atDefault
 	for _, p := range places {
 		delicate := delicateName(p.text, class)
-		calm := delicate == "" && !p.outside && r.own(p) == ""
-		if rd.writes && calm && t.m == AcceptEdits {
+		ordinary := delicate == "" && !p.outside && r.own(p) == ""
+		if rd.writes && ordinary && t.m == AcceptEdits {
 			last, at = byMode(Allow, t.m, "it writes a file in the workspace"), atEdits
 			continue
 		}
@@ -199,12 +199,12 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 // command judges one simple command.
 func (t *evaluation) command(p *simpleCommand) {
 	l := &commandInfo{}
-	if !p.guess { // what a guess touches, its wrapper touches too
+	if !p.speculative { // what a guess touches, its wrapper touches too
 		l = p.info()
 	}
 	at, d, decided := t.ruled(p, l)
 	if !decided {
-		if p.guess {
+		if p.speculative {
 			return // the wrapper it is in is a part of its own
 		}
 		at, d = t.allowed(p, l)
@@ -247,14 +247,14 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, ok := speaking(t.deny, p); ok {
 		return atDeny, by(rule, "it speaks of "+quote(p.text)), true
 	}
-	if rule, what, ok := t.hidden(p, l); ok && !p.guess && !p.through {
+	if rule, what, ok := t.hidden(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
 	}
 	switch {
-	case t.m == Plan && !l.reads && !p.guess && !p.through:
+	case t.m == Plan && !l.reads && !p.speculative && !p.transparent:
 		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(p.text)+" may do more"), true
 	case t.m == Bypass:
-		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.guess
+		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative
 	}
 	if rule, ok := speaking(t.ask, p); ok {
 		return atAsk, by(rule, "it speaks of "+quote(p.text)), true
@@ -297,7 +297,7 @@ func speaking(rules []Rule, p *simpleCommand) (Rule, bool) {
 // allowed judges what neither a deny or ask rule nor the mode decided: a part is
 // allowed by a rule, by only reading, or asks.
 func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision) {
-	if p.through {
+	if p.transparent {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
 	if rule, ok := t.spelled(p); ok {
@@ -431,7 +431,7 @@ func (t *evaluation) resolved(s *script) {
 	}
 	spelled := map[string]bool{}
 	for _, p := range s.parts {
-		if p.guess {
+		if p.speculative {
 			continue
 		}
 		for _, w := range p.info().paths {

@@ -282,7 +282,7 @@ var there = []string{"a", "b.go", "c.go", ".env"}
 // was judged; empty if there is none.
 func (r stubbed) unjudged(s *script) string {
 	for _, argv := range r.commands {
-		if !slices.ContainsFunc(s.parts, func(p *simpleCommand) bool { return !p.guess && matchesArgs(p.words, argv) }) {
+		if !slices.ContainsFunc(s.parts, func(p *simpleCommand) bool { return !p.speculative && matchesArgs(p.words, argv) }) {
 			return fmt.Sprintf("%q", argv)
 		}
 	}
@@ -322,7 +322,7 @@ func matchesArgs(words []word, argv []string) bool {
 func describe(s *script) string {
 	var b bytes.Buffer
 	for _, p := range s.parts {
-		if !p.guess {
+		if !p.speculative {
 			fmt.Fprintf(&b, "%+v ", p.words)
 		}
 	}

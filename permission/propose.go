@@ -86,7 +86,7 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 		switch part.Kind {
 		case KindHost:
 			s, err := siteOf(r.URL)
-			if err != nil || s.odd != "" {
+			if err != nil || s.suspicious != "" {
 				return none("no rule covers an address that may deceive: " + part.Reason)
 			}
 			p.Rules = append(p.Rules, hostRule(r, s))
@@ -156,13 +156,13 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, 
 		p.Rules = append(p.Rules, rule)
 	}
 	for _, part := range s.parts {
-		if part.guess {
+		if part.speculative {
 			continue
 		}
 		with := Merge(rs, withEffect(p.Rules, Allow))
 		t := &evaluation{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
 		_, d := t.allowed(part, part.info())
-		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.through || !needsRule(part)) {
+		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.transparent || !needsRule(part)) {
 			continue
 		}
 		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.info()) {
@@ -267,7 +267,7 @@ func meant(p *simpleCommand, history []Allowed, tool string) int {
 	name := p.program()
 	commands, known := families[name]
 	switch {
-	case needsName(name) && !known, deletes[name], p.within != nil && !p.within.through:
+	case needsName(name) && !known, deletes[name], p.within != nil && !p.within.transparent:
 		return 0
 	case known && commands == "":
 		return 1
@@ -300,7 +300,7 @@ func habit(p *simpleCommand, history []Allowed, tool string) int {
 			continue
 		}
 		for _, q := range read(h.Command).parts {
-			if q.guess || q.program() != p.program() || seen[q.text] {
+			if q.speculative || q.program() != p.program() || seen[q.text] {
 				continue
 			}
 			n := 0
@@ -327,7 +327,7 @@ func hostRule(r Request, s site) Rule {
 	if strings.Contains(pattern, ":") {
 		pattern = "[" + pattern + "]"
 	}
-	if !s.own {
+	if !s.webPort {
 		pattern += ":" + s.port
 	}
 	return Rule{Tool: r.Tool, Pattern: pattern}

@@ -17,7 +17,6 @@ type Scope string
 const (
 	Once           Scope = "once"       // one call
 	ForRun         Scope = "run"        // one run
-	ForTask        Scope = "task"       // one task of the board
 	ForWorkspace   Scope = "workspace"  // this user in this workspace
 	FromRepository Scope = "repository" // .pawl/permissions.json, meant for git: not the person's own word
 	ForUser        Scope = "user"       // this user everywhere

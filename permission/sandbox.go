@@ -107,7 +107,7 @@ var idlers = set("cd pwd true false : echo head tail wc tr cut cat nl tac rev fo
 // idles reports whether p opens nothing: then it is granted what the others are.
 func idles(p *simpleCommand, l *commandInfo) bool {
 	name := p.program()
-	if p.through {
+	if p.transparent {
 		return true
 	}
 	if !idlers[name] || !l.reads || len(l.paths) > 0 && name != "cd" {

@@ -56,14 +56,14 @@ type simpleCommand struct {
 	// dirs are the folders it may run in, relative to where the command starts.
 	// Empty: not known.
 	dirs []string
-	// guess marks what may be a command inside a wrapper whose options we do not
+	// speculative marks what may be a command inside a wrapper whose options we do not
 	// know. It counts for deny and ask rules only.
-	guess bool
-	// within is the wrapper that runs it; nil if the shell does. through: the
+	speculative bool
+	// within is the wrapper that runs it; nil if the shell does. transparent: the
 	// wrapper does nothing else, so what covers the command covers the wrapper.
-	within  *simpleCommand
-	through bool
-	known   *commandInfo // what inspect found, once it was asked
+	within      *simpleCommand
+	transparent bool
+	known       *commandInfo // what inspect found, once it was asked
 }
 
 // info returns what is known of the command.
@@ -92,14 +92,14 @@ func read(command string) *script {
 // A scriptReader walks a syntax tree.
 type scriptReader struct {
 	script
-	src    string
-	vars   map[string]word // variables of loops, whose value is known in them
-	dirs   []string        // where the next command may run, relative to the start; empty: not known
-	ok     []string        // where it runs if the last one succeeded; nil: in dirs
-	inLoop bool
-	guess  bool
-	within *simpleCommand // the command whose text of shell is being read
-	depth  int
+	src         string
+	vars        map[string]word // variables of loops, whose value is known in them
+	dirs        []string        // where the next command may run, relative to the start; empty: not known
+	ok          []string        // where it runs if the last one succeeded; nil: in dirs
+	inLoop      bool
+	speculative bool
+	within      *simpleCommand // the command whose text of shell is being read
+	depth       int
 
 	sources   int
 	words     int
@@ -107,7 +107,7 @@ type scriptReader struct {
 }
 
 // source reads a text of shell, or one inside another (sh -c).
-func (r *scriptReader) source(text string, guess bool) {
+func (r *scriptReader) source(text string, speculative bool) {
 	switch {
 	case strings.ContainsRune(text, 0):
 		r.faults = append(r.faults, "it holds a zero byte")
@@ -126,8 +126,8 @@ func (r *scriptReader) source(text string, guess bool) {
 		r.isUnsure("characters that are not seen, or move others")
 	}
 	r.sources++
-	src, was := r.src, r.guess
-	r.src, r.guess = text, guess
+	src, was := r.src, r.speculative
+	r.src, r.speculative = text, speculative
 	r.depth++
 	stmts, err := parse(text)
 	r.stmts(stmts)
@@ -137,14 +137,14 @@ func (r *scriptReader) source(text string, guess bool) {
 		r.isUnknown("bash may read it differently than it was read here: " + what)
 	}
 	r.depth--
-	r.src, r.guess = src, was
+	r.src, r.speculative = src, was
 }
 
 // sourceIn reads a text of shell that p runs.
-func (r *scriptReader) sourceIn(p *simpleCommand, text string, guess bool) {
+func (r *scriptReader) sourceIn(p *simpleCommand, text string, speculative bool) {
 	was, dirs, vars := r.within, r.dirs, r.vars
 	r.within, r.dirs, r.vars = p, p.dirs, nil // another shell knows no variables of this one
-	r.source(text, guess)
+	r.source(text, speculative)
 	r.within, r.dirs, r.vars = was, dirs, vars
 }
 
@@ -328,7 +328,7 @@ func (r *scriptReader) call(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
 	}
-	p := &simpleCommand{dirs: r.dirs, guess: r.guess, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
+	p := &simpleCommand{dirs: r.dirs, speculative: r.speculative, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
 	for _, arg := range c.Args {
 		r.inside(arg)
 		w := wordOf(arg, r.vars)
@@ -375,7 +375,7 @@ func (r *scriptReader) part(p *simpleCommand) {
 	if len(r.vars) > 0 && (changesVariables[name] || name == "printf" && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-v") })) {
 		r.isUnknown(name + " in a loop over known words")
 	}
-	if changesShell[name] && len(p.words) > 1 && !p.guess && !setsSafely(p) {
+	if changesShell[name] && len(p.words) > 1 && !p.speculative && !setsSafely(p) {
 		r.isUnknown(name + " changes what later commands mean")
 	}
 	r.parts = append(r.parts, p)
@@ -388,7 +388,7 @@ func (r *scriptReader) part(p *simpleCommand) {
 	if waits(p, r.inLoop) {
 		r.waits = true
 	}
-	r.through(p)
+	r.unwrap(p)
 }
 
 // cd follows the shell to another folder. It may also fail, and then the

@@ -66,7 +66,7 @@ func (r *scriptReader) forLoop(c *syntax.ForClause) {
 // test reads [[ … ]] as a command of that name. Some of its operators evaluate
 // arithmetic, and with it command substitutions in the value of a variable.
 func (r *scriptReader) test(c *syntax.TestClause) {
-	p := &simpleCommand{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, guess: r.guess, text: r.text(c.Pos(), c.End())}
+	p := &simpleCommand{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, speculative: r.speculative, text: r.text(c.Pos(), c.End())}
 	syntax.Walk(c, func(n syntax.Node) bool {
 		op := ""
 		switch n := n.(type) {

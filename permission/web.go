@@ -13,11 +13,11 @@ import (
 
 // A site is where an address leads, as far as it says so itself.
 type site struct {
-	host string // lower case, without a trailing dot or brackets
-	port string // as a number; the scheme's own if none was given
-	own  bool   // the port is the scheme's own, or the other one's of the web
-	// odd says what about the address could deceive; no rule covers such a one.
-	odd string
+	host    string // lower case, without a trailing dot or brackets
+	port    string // as a number; the scheme's own if none was given
+	webPort bool   // the port is the scheme's own, or the other one's of the web
+	// suspicious says what about the address could deceive; no rule covers such a one.
+	suspicious string
 	// local says why the host is not one of the public Internet.
 	local string
 }
@@ -43,7 +43,7 @@ func siteOf(address string) (site, error) {
 	if s.host == "" || strings.HasSuffix(s.host, ".") || strings.Contains(s.host, "..") || strings.HasPrefix(s.host, ".") {
 		return site{}, errors.New("the name of its host is empty in places")
 	}
-	s.own = s.port == "" || s.port == "80" || s.port == "443"
+	s.webPort = s.port == "" || s.port == "80" || s.port == "443"
 	if s.port == "" {
 		s.port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
 	}
@@ -51,15 +51,15 @@ func siteOf(address string) (site, error) {
 	authority, _, _ := strings.Cut(rest, "/")
 	switch {
 	case u.User != nil:
-		s.odd = "it has a user's name before its host"
+		s.suspicious = "it has a user's name before its host"
 	case strings.ContainsAny(address, "\\"):
-		s.odd = "it has a backslash, which some readers take for a slash"
+		s.suspicious = "it has a backslash, which some readers take for a slash"
 	case strings.Contains(authority, "@"):
-		s.odd = "it has an @ before its first slash, and readers differ about what the host is"
+		s.suspicious = "it has an @ before its first slash, and readers differ about what the host is"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return c >= 0x80 }):
-		s.odd = "its host has letters beyond ASCII, which may only look like others"
+		s.suspicious = "its host has letters beyond ASCII, which may only look like others"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return !hostCharacter(c) }):
-		s.odd = "its host has signs that are in no host's name"
+		s.suspicious = "its host has signs that are in no host's name"
 	}
 	addr, numeric := looseAddr(s.host)
 	switch {
@@ -69,8 +69,8 @@ func siteOf(address string) (site, error) {
 		if v, what := AddressVerdict(addr); v != Allow {
 			s.local = what
 		}
-		if addr.String() != s.host && s.odd == "" && addr.Is4() {
-			s.odd = s.host + " is another spelling of " + addr.String()
+		if addr.String() != s.host && s.suspicious == "" && addr.Is4() {
+			s.suspicious = s.host + " is another spelling of " + addr.String()
 		}
 	default:
 		s.local = localName(s.host)
@@ -148,10 +148,10 @@ func cutPort(s string) (host, port string) {
 // (strict) without a port speaks of every port, an allow rule of the web's own.
 func (r Rule) matchesHost(s site, strict bool) bool {
 	if r.Pattern == "" || r.Pattern == "*" {
-		return strict || s.own
+		return strict || s.webPort
 	}
 	host, port := cutPort(strings.ToLower(r.Pattern))
-	if port != "" && port != s.port || port == "" && !strict && !s.own {
+	if port != "" && port != s.port || port == "" && !strict && !s.webPort {
 		return false
 	}
 	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
@@ -200,13 +200,13 @@ func (t *evaluation) address() (stage, Decision) {
 		return atAsk, by(rule, "a rule asks: "+s.host)
 	}
 	for _, rule := range t.allow {
-		if s.odd == "" && rule.matchesHost(s, false) && (s.local == "" || rule.namesHost(s)) {
+		if s.suspicious == "" && rule.matchesHost(s, false) && (s.local == "" || rule.namesHost(s)) {
 			return atAllow, by(rule, "it covers "+s.host)
 		}
 	}
 	switch {
-	case s.odd != "":
-		return atDefault, byDefault(Ask, "the address deceives: "+s.odd)
+	case s.suspicious != "":
+		return atDefault, byDefault(Ask, "the address deceives: "+s.suspicious)
 	case s.local != "":
 		return atDefault, byDefault(Ask, s.host+" is "+s.local+"; a rule has to name it")
 	}
@@ -231,8 +231,8 @@ func (rs Rules) CheckRedirect(r Request, to string) error {
 	}
 	named := slices.ContainsFunc(rs.of(Allow, r.Tool), func(rule Rule) bool { return rule.namesHost(s) })
 	switch {
-	case s.odd != "":
-		return errors.New(s.odd)
+	case s.suspicious != "":
+		return errors.New(s.suspicious)
 	case s.local != "" && !named:
 		return fmt.Errorf("%s is %s, and no rule names it", s.host, s.local)
 	}

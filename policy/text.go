@@ -24,7 +24,7 @@ func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
 	}
 	defer root.Close()
 	p.trust.refresh()
-	g := look(root, configName)
+	g := readConfigFile(root, configName)
 	at := p.o.Workspace + "/" + configName
 	switch {
 	case g == nil:
@@ -34,7 +34,7 @@ func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
 	case g.problem != "":
 		return nil, false, at + " does not count: " + g.problem
 	}
-	if g.sum == p.trust.of(p.o.Workspace, owner).sumOf(configName) || g.sum == p.repo.lent[configName] {
+	if g.sum == p.trust.of(p.o.Workspace, owner).sumOf(configName) || g.sum == p.repo.trustedHere[configName] {
 		return g.content, true, ""
 	}
 	return nil, false, at + " does not count: nobody has trusted it as it is; look at it with `pawl trust`"

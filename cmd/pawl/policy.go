@@ -75,8 +75,8 @@ func (a *app) look(s settings, p place) (here, error) {
 	if err != nil {
 		return h, err
 	}
-	h.policy.Give(given)
-	h.policy.Remember(sync.OnceValue(func() []permission.Allowed {
+	h.policy.SetRules(given)
+	h.policy.SetHistory(sync.OnceValue(func() []permission.Allowed {
 		return allowedBefore(context.Background(), p.store)
 	}))
 	if sandbox.Probe().Confines() {

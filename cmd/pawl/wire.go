@@ -104,8 +104,8 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.policy.Give(rules)
-	s.policy.Remember(sync.OnceValue(func() []permission.Allowed { return allowedBefore(context.Background(), p.store) }))
+	s.policy.SetRules(rules)
+	s.policy.SetHistory(sync.OnceValue(func() []permission.Allowed { return allowedBefore(context.Background(), p.store) }))
 	if err := s.policy.Check(); err != nil {
 		return nil, err
 	}

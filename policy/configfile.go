@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// What governs a workspace: everything in the folder .pawl, and these files. What is
+// The configuration of a workspace: everything in the folder .pawl, and these files. What is
 // text for the model alone (AGENTS.md, CLAUDE.md) is not among them; see [Policy.Text].
 const (
 	folderName = ".pawl"
@@ -31,9 +31,9 @@ const (
 	maxTotal = 8 << 20 // bytes
 )
 
-// A governing is one thing that governs, as it is on the disk. What cannot be read, or
+// A configFile is one file of the configuration, as it is on the disk. What cannot be read, or
 // is no file, has a problem instead of content.
-type governing struct {
+type configFile struct {
 	name    string // relative to the workspace, with slashes
 	content []byte
 	sum     string
@@ -45,10 +45,10 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// look returns one governing file of the workspace; nil if there is none. Links are
+// readConfigFile returns one configuration file of the workspace; nil if there is none. Links are
 // not followed: not the file, and not the folder it is in.
-func look(root *os.Root, name string) *governing {
-	g := &governing{name: name}
+func readConfigFile(root *os.Root, name string) *configFile {
+	g := &configFile{name: name}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := root.Lstat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func look(root *os.Root, name string) *governing {
 
 // load reads the file. Between the look at it and here it may have become another: what
 // counts is what was read, whatever its name meant by then. A root leads nowhere else.
-func (g *governing) load(root *os.Root) {
+func (g *configFile) load(root *os.Root) {
 	f, err := root.OpenFile(g.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		g.problem = err.Error()
@@ -92,43 +92,43 @@ func (g *governing) load(root *os.Root) {
 	g.sum = sumOf(g.content)
 }
 
-// survey returns everything that governs a workspace, by name.
-func survey(root *os.Root) []governing {
-	s := surveyor{root: root}
+// scan returns the configuration files of a workspace, by name.
+func scan(root *os.Root) []configFile {
+	s := scanner{root: root}
 	for _, name := range append([]string{folderName}, lonelyFiles...) {
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			s.add(governing{name: name, problem: err.Error()})
+			s.add(configFile{name: name, problem: err.Error()})
 		case name == folderName && info.IsDir():
 			s.folder(name, 1)
 		case name == folderName:
-			s.add(governing{name: name, problem: fmt.Sprintf("%s is %s and no folder", name, kind(info.Mode()))})
+			s.add(configFile{name: name, problem: fmt.Sprintf("%s is %s and no folder", name, kind(info.Mode()))})
 		default:
-			if g := look(root, name); g != nil { // it may be gone by now
+			if g := readConfigFile(root, name); g != nil { // it may be gone by now
 				s.add(*g)
 			}
 		}
 	}
-	slices.SortFunc(s.found, func(a, b governing) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(s.found, func(a, b configFile) int { return cmp.Compare(a.name, b.name) })
 	return s.found
 }
 
-// A surveyor collects what governs, up to the bounds.
-type surveyor struct {
+// A scanner collects configuration files, up to the bounds.
+type scanner struct {
 	root  *os.Root
-	found []governing
+	found []configFile
 	total int
 	full  bool // a bound was reached, and said
 }
 
-func (s *surveyor) add(g governing) {
+func (s *scanner) add(g configFile) {
 	switch {
 	case s.full:
 	case len(s.found) >= maxFiles || s.total+len(g.content) > maxTotal:
 		s.full = true
-		s.found = append(s.found, governing{name: folderName, problem: fmt.Sprintf(
+		s.found = append(s.found, configFile{name: folderName, problem: fmt.Sprintf(
 			"%s has more than %d files or %d MB, which nobody can look through", folderName, maxFiles, maxTotal>>20)})
 	default:
 		s.total += len(g.content)
@@ -136,14 +136,14 @@ func (s *surveyor) add(g governing) {
 	}
 }
 
-func (s *surveyor) folder(name string, depth int) {
+func (s *scanner) folder(name string, depth int) {
 	if depth > maxDepth {
-		s.add(governing{name: name, problem: fmt.Sprintf("%s is more than %d folders deep", name, maxDepth)})
+		s.add(configFile{name: name, problem: fmt.Sprintf("%s is more than %d folders deep", name, maxDepth)})
 		return
 	}
 	dir, err := s.root.Open(name)
 	if err != nil {
-		s.add(governing{name: name, problem: err.Error()})
+		s.add(configFile{name: name, problem: err.Error()})
 		return
 	}
 	defer dir.Close()
@@ -153,7 +153,7 @@ func (s *surveyor) folder(name string, depth int) {
 			at := name + "/" + e.Name()
 			if e.IsDir() && at != rulesName && at != configName {
 				s.folder(at, depth+1)
-			} else if g := look(s.root, at); g != nil {
+			} else if g := readConfigFile(s.root, at); g != nil {
 				s.add(*g)
 			}
 		}
@@ -161,7 +161,7 @@ func (s *surveyor) folder(name string, depth int) {
 			return
 		}
 		if err != nil {
-			s.add(governing{name: name, problem: err.Error()})
+			s.add(configFile{name: name, problem: err.Error()})
 			return
 		}
 	}
