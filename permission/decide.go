@@ -120,7 +120,7 @@ func by(rule Rule, reason string) Decision {
 }
 
 func byMode(v Verdict, m Mode, reason string) Decision {
-	return Decision{Verdict: v, Source: "mode", Reason: "mode " + string(m) + ": " + reason}
+	return Decision{Verdict: v, Source: "mode", Reason: string(m) + " mode: " + reason}
 }
 
 func byDefault(v Verdict, reason string) Decision {

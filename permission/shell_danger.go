@@ -2,6 +2,7 @@ package permission
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"pawl/internal/visible"
 )
@@ -24,4 +25,6 @@ func dangerOf(name string) string {
 
 // isTrick reports whether a character is one that a person does not see or that moves
 // others about. In what a person is asked to allow it can only deceive.
-func isTrick(c rune) bool { return visible.Hidden(c) || visible.RightToLeft(c) }
+func isTrick(c rune) bool {
+	return visible.Hidden(c) || visible.RightToLeft(c) || c == utf8.RuneError // bytes that are not UTF-8
+}

@@ -60,7 +60,7 @@ func notText(content []byte) bool {
 	odd := 0
 	for rest := content; len(rest) > 0; {
 		c, n := utf8.DecodeRune(rest)
-		if visible.Hidden(c) && c != '\r' {
+		if visible.Hidden(c) && c != '\r' || c == utf8.RuneError {
 			odd += n
 		}
 		rest = rest[n:]

@@ -3,7 +3,6 @@ package tool
 import (
 	"regexp"
 	"strings"
-	"unicode"
 
 	"pawl/internal/visible"
 )
@@ -38,5 +37,5 @@ func readable(s string) string {
 // invisible reports whether a character has no shape and no use in plain text. The
 // joiner U+200C and the marks U+200E and U+200F have one, in Persian and Hebrew.
 func invisible(r rune) bool {
-	return visible.Hidden(r) && !visible.Ordinary(r) && r != 0x200c && r != 0x200e && r != 0x200f && r != unicode.ReplacementChar
+	return visible.Hidden(r) && !visible.Ordinary(r) && r != 0x200c && r != 0x200e && r != 0x200f
 }

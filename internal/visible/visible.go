@@ -16,7 +16,7 @@ func Hidden(r rune) bool {
 	switch r {
 	case '\n', '\t', ' ':
 		return false
-	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0, unicode.ReplacementChar:
+	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:
 		return true
 	}
 	// Variation selectors (Mn) can carry a hidden text as the tags (Cf) can.
