@@ -37,6 +37,8 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 		{id: "H06c", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"r$!m keep", "r$?m keep", "$(echo rm) keep", "x=rm; $x keep", "ls; alias ls=rm\nls keep"}},
 		{id: "H06d", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"echo a # \\\nrm keep", "[[ a == @($(rm keep)) ]]", "for f in ls; do $f x; f=rm; done"}},
 		{id: "H06d, other rules", deny: []string{"read(.env)"}, mode: permission.Bypass, want: ask, commands: []string{"cat .en?", "cat .e*", "cat $x", "echo a # \\\ncat .env", "cat < $x", "sed p {.env,a}"}},
+		{id: "H06d, other rules", deny: []string{"read(x/sub/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cd x && cat sub/*.go", "cat x/sub/*.go"}},
+		{id: "a mode stays", deny: []string{"read(.env)", "rm *"}, mode: permission.Plan, want: deny, commands: []string{"make $x", "ls > $x", "rm $x"}},
 		{id: "H06d, other rules", deny: []string{"read(docs/**)"}, mode: permission.Bypass, want: ask, commands: []string{"grep -r x .", "grep -rn x", "rg x", "diff -r docs old", "cat do*/x"}},
 		{id: "H06d, other rules", deny: []string{"edit(src/**)"}, mode: permission.Bypass, want: ask, commands: []string{"ls > $x", "touch $x", "tee $x"}},
 		{id: "H07", want: ask, commands: []string{"cat ./{1}a,.env}", "cat {a,.env}", "cat .{d..f}nv", "cat a{b,c"}},

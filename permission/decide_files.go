@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,7 +34,7 @@ func (t *evaluation) files() {
 		}
 		seen[p.text] = true
 		at, d := t.file(given, p)
-		t.add(KindPath, given, at, d)
+		t.add(kindPath, given, at, d)
 	}
 	for _, p := range r.Paths {
 		judge(r.Dir, p)
@@ -47,7 +48,7 @@ func (t *evaluation) files() {
 // outside asks about a path that leads nobody knows where.
 func (t *evaluation) outside() {
 	if t.r.Outside && t.m != Bypass {
-		t.add(KindPath, "", atDefault, byDefault(Ask, "a path leads outside the workspace"))
+		t.add(kindPath, "", atDefault, byDefault(Ask, "a path leads outside the workspace"))
 	}
 }
 
@@ -73,15 +74,18 @@ func (t *evaluation) bare() {
 		return atDefault, t.toolDefault(r.Tool)
 	}
 	at, d := decide()
-	t.add(KindCall, r.Tool, at, d)
+	t.add(kindCall, r.Tool, at, d)
 	t.outside()
 }
 
 func bareRule(rules []Rule) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.Pattern == "" {
-			return rule, true
-		}
+	return firstRule(rules, func(r Rule) bool { return r.Pattern == "" })
+}
+
+// firstRule returns the first of rules that matches.
+func firstRule(rules []Rule, matches func(Rule) bool) (Rule, bool) {
+	if i := slices.IndexFunc(rules, matches); i >= 0 {
+		return rules[i], true
 	}
 	return Rule{}, false
 }
@@ -158,24 +162,16 @@ func noPath(p string) string {
 
 // finds returns the first deny or ask rule that speaks of a path.
 func finds(rules []Rule, p location) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.matchesPath(p.text, true) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+	return firstRule(rules, func(r Rule) bool { return r.matchesPath(p.text, true) })
 }
 
 // deniedBelow returns the first deny rule that may speak of a file below p, unless
 // it names only what a search passes over.
 func deniedBelow(rules []Rule, p location) (Rule, bool) {
-	for _, rule := range rules {
-		pattern := foldPath(strings.TrimPrefix(rule.Pattern, "./"))
-		if rule.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && mayMatchBelow(pattern, foldPath(p.text)) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+	return firstRule(rules, func(r Rule) bool {
+		pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
+		return r.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && mayMatchBelow(pattern, foldPath(p.text))
+	})
 }
 
 // covers returns the first allow rule that covers a path. What is delicate a rule

@@ -14,15 +14,15 @@ import (
 func (t *evaluation) shell() {
 	s := read(t.r.Command)
 	if len(s.faults) > 0 {
-		t.add(KindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
+		t.add(kindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
 		return
 	}
 	if rule, ok := bareRule(t.deny); ok {
-		t.add(KindForm, "", atDeny, by(rule, "every command"))
+		t.add(kindForm, "", atDeny, by(rule, "every command"))
 	}
 	for _, rule := range t.deny {
 		if words := rule.split(); len(words) == 1 && words[0] == strings.TrimSpace(t.r.Command) {
-			t.add(KindForm, "", atDeny, by(rule, "denied: this very command"))
+			t.add(kindForm, "", atDeny, by(rule, "denied: this very command"))
 		}
 	}
 	t.forms(s)
@@ -44,34 +44,34 @@ func (t *evaluation) shell() {
 func (t *evaluation) forms(s *script) {
 	if t.m == Bypass {
 		if len(s.parts)+len(s.redirects) == 0 {
-			t.add(KindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
+			t.add(kindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
 		}
 		// With rules that deny, what cannot be known might be what they deny.
 		if rule, ok := t.anyDeny(); ok && len(s.unknown) > 0 {
-			t.add(KindForm, "", atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny it: "+s.unknown[0]))
+			t.add(kindForm, "", atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny it: "+s.unknown[0]))
 		}
 		return
 	}
 	if rule, ok := bareRule(t.ask); ok {
-		t.add(KindForm, "", atAsk, by(rule, "every command"))
+		t.add(kindForm, "", atAsk, by(rule, "every command"))
 	}
 	if t.m == Plan && len(s.unknown) > 0 {
-		t.add(KindForm, "", atMode, byMode(Deny, t.m, "only reading is allowed, and this may do more: "+s.unknown[0]))
+		t.add(kindForm, "", atMode, byMode(Deny, t.m, "only reading is allowed, and this may do more: "+s.unknown[0]))
 		return
 	}
 	for _, what := range s.unknown {
-		t.add(KindForm, "", atDefault, byDefault(Ask, "it cannot be known what runs: "+what))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "it cannot be known what runs: "+what))
 	}
 	for _, what := range s.unsure {
-		t.add(KindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
 	}
 	if !t.r.Sandboxed {
 		for _, what := range s.grouped {
-			t.add(KindForm, "", atDefault, byDefault(Ask, "it has "+what+", which asks where there is no sandbox"))
+			t.add(kindForm, "", atDefault, byDefault(Ask, "it has "+what+", which asks where there is no sandbox"))
 		}
 	}
 	if len(s.parts) == 0 && len(s.redirects) == 0 {
-		t.add(KindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
 	}
 }
 
@@ -85,10 +85,10 @@ func (t *evaluation) anyDeny() (Rule, bool) {
 	return Rule{}, false
 }
 
-// hidden returns a deny rule that may speak of what a command's words stand for when
+// mightDeny returns a deny rule that may speak of what a command's words stand for when
 // it runs: of a word that is not known, or of files below a directory that it reads
 // with everything in it.
-func (t *evaluation) hidden(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
+func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
 	for _, w := range p.words[1:] {
 		if w.kind == static || l.textOnly {
 			continue
@@ -98,7 +98,7 @@ func (t *evaluation) hidden(p *simpleCommand, l *commandInfo) (rule Rule, what s
 				return r, quote(w.source), true
 			}
 		}
-		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 && !harmlessPattern(w, rules) {
+		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
 			return rules[0], quote(w.source), true
 		}
 	}
@@ -121,16 +121,19 @@ func (t *evaluation) hidden(p *simpleCommand, l *commandInfo) (rule Rule, what s
 	return Rule{}, "", false
 }
 
-// harmlessPattern reports whether a word is a pattern of file names in one directory
-// that none of rules speaks of: the names it stands for are looked up.
-func harmlessPattern(w word, rules []Rule) bool {
-	return w.kind == pattern && !slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == "" || mayMatchBelow(foldPath(r.Pattern), path.Dir(w.text)) })
+// harmlessPattern reports whether a word is a pattern of file names in a directory that
+// none of rules speaks of.
+func (t *evaluation) harmlessPattern(p *simpleCommand, w word, rules []Rule) bool {
+	return w.kind == pattern && !slices.ContainsFunc(p.places(path.Dir(w.text)), func(dir string) bool {
+		at := t.r.locate("", dir)
+		return slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == "" || mayMatchBelow(foldPath(r.Pattern), foldPath(at.text)) })
+	})
 }
 
 // redirect judges a redirection to or from a file as a write or a read of it.
 func (t *evaluation) redirect(rd redirect) {
 	at, d := t.redirected(rd)
-	t.add(KindRedirect, rd.text, at, d)
+	t.add(kindRedirect, rd.text, at, d)
 	t.level = run.Confined // it touches a file, and no rule for files lifts the sandbox
 }
 
@@ -148,12 +151,12 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 			return atDeny, by(rule, "denied: "+quote(rd.text))
 		}
 	}
-	if rules := t.fileRules(Deny, rd.writes); len(rules) > 0 && len(places) == 0 {
-		return atDefault, byDefault(Ask, "the rule "+rules[0].String()+" might deny "+quote(rd.text)+", whose file is only known when it runs")
-	}
+	rules := t.fileRules(Deny, rd.writes)
 	switch {
 	case t.m == Plan && rd.writes:
 		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(rd.text)+" writes")
+	case len(rules) > 0 && len(places) == 0:
+		return atDefault, byDefault(Ask, "the rule "+rules[0].String()+" might deny "+quote(rd.text)+", whose file is only known when it runs")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
@@ -220,7 +223,7 @@ func (t *evaluation) command(p *simpleCommand) {
 		}
 		t.level = lesser(t.level, d.Sandbox)
 	}
-	t.add(KindCommand, p.text, at, d)
+	t.add(kindCommand, p.text, at, d)
 }
 
 // ruled applies what comes before allow rules.
@@ -247,13 +250,13 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, ok := speaking(t.deny, p); ok {
 		return atDeny, by(rule, "it speaks of "+quote(p.text)), true
 	}
-	if rule, what, ok := t.hidden(p, l); ok && !p.speculative && !p.transparent {
+	if t.m == Plan && !l.reads && !p.speculative && !p.transparent {
+		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(p.text)+" may do more"), true
+	}
+	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
 	}
-	switch {
-	case t.m == Plan && !l.reads && !p.speculative && !p.transparent:
-		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(p.text)+" may do more"), true
-	case t.m == Bypass:
+	if t.m == Bypass {
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative
 	}
 	if rule, ok := speaking(t.ask, p); ok {
@@ -276,22 +279,12 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 // findsPattern is finds for rules that name files: that every call of write is
 // denied says nothing of a command which may be no writer.
 func findsPattern(rules []Rule, p location) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.Pattern != "" && rule.matchesPath(p.text, true) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+	return firstRule(rules, func(r Rule) bool { return r.Pattern != "" && r.matchesPath(p.text, true) })
 }
 
-// speaking returns the first deny or ask rule that speaks of a part.
+// speaking returns the first deny or ask rule that speaks of a simple command.
 func speaking(rules []Rule, p *simpleCommand) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.finds(p) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+	return firstRule(rules, func(r Rule) bool { return r.finds(p) })
 }
 
 // allowed judges what neither a deny or ask rule nor the mode decided: a part is
@@ -453,7 +446,7 @@ func (t *evaluation) resolved(s *script) {
 		}
 		spelled[at.text] = true
 		if stage, d := t.led(at, writes, links); d.Verdict != Allow || stage == atAllow {
-			t.add(KindPath, given, stage, d)
+			t.add(kindPath, given, stage, d)
 		}
 	}
 	for _, p := range r.Paths {

@@ -84,13 +84,13 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 			return none("it is denied, which no allow rule changes: " + part.Reason)
 		}
 		switch part.Kind {
-		case KindHost:
+		case kindHost:
 			s, err := siteOf(r.URL)
 			if err != nil || s.suspicious != "" {
 				return none("no rule covers an address that may deceive: " + part.Reason)
 			}
 			p.Rules = append(p.Rules, hostRule(r, s))
-		case KindPath:
+		case kindPath:
 			if r.Command != "" {
 				continue // the command it stands in may spell it out
 			}
@@ -99,9 +99,9 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 				return none("no rule covers " + part.Text + ": " + part.Reason)
 			}
 			p.Rules = append(p.Rules, rule)
-		case KindCall:
+		case kindCall:
 			p.Rules = append(p.Rules, Rule{Tool: r.Tool})
-		case KindForm:
+		case kindForm:
 			return none("no rule covers it: " + part.Reason)
 		}
 	}

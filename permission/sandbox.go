@@ -23,14 +23,14 @@ func (t *evaluation) sandbox() {
 	}
 	switch {
 	case t.m == Bypass && t.r.Root && wanted == run.Unconfined:
-		t.add(KindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
+		t.add(kindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
 	case t.m == Bypass:
 	case t.m == Plan:
-		t.add(KindSandbox, text, atMode, byMode(Deny, t.m, "only reading is allowed, in the sandbox"))
+		t.add(kindSandbox, text, atMode, byMode(Deny, t.m, "only reading is allowed, in the sandbox"))
 	case level(wanted) > level(run.Unconfined):
-		t.add(KindSandbox, string(wanted), atDeny, builtIn("there is no such sandbox: "+string(wanted)))
+		t.add(kindSandbox, string(wanted), atDeny, builtIn("there is no such sandbox: "+string(wanted)))
 	case level(wanted) > level(t.granted()):
-		t.add(KindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no rule with sandbox \""+string(wanted)+"\" covers every part of it"))
+		t.add(kindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no rule with sandbox \""+string(wanted)+"\" covers every part of it"))
 	}
 }
 
@@ -54,16 +54,16 @@ func (t *evaluation) confineReading() {
 	t.readOnly = t.m == Plan || !allowed
 	switch {
 	case t.m == Plan && !t.r.EnforcesReadOnly:
-		t.add(KindSandbox, "", atMode, byMode(Deny, t.m, "only reading is allowed, and no sandbox here keeps a command to it"))
+		t.add(kindSandbox, "", atMode, byMode(Deny, t.m, "only reading is allowed, and no sandbox here keeps a command to it"))
 	case !t.r.EnforcesReadOnly:
 		t.readOnly = false
 		if len(t.classified) > 0 {
-			t.add(KindSandbox, "", atDefault, byDefault(Ask, quote(t.classified[0].text)+" is classified as reading, and no sandbox here keeps it to that"))
+			t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(t.classified[0].text)+" is classified as reading, and no sandbox here keeps it to that"))
 		}
 	case !t.readOnly:
 		for _, p := range t.classified {
 			if obeysFiles[p.program()] {
-				t.add(KindSandbox, "", atDefault, byDefault(Ask, quote(p.text)+" is classified as reading and would run with the workspace writable; "+
+				t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(p.text)+" is classified as reading and would run with the workspace writable; "+
 					"it runs without a question in a call of its own"))
 			}
 		}

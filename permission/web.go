@@ -170,7 +170,7 @@ func (r Rule) namesHost(s site) bool {
 // web judges the address of a call.
 func (t *evaluation) web() {
 	at, d := t.address()
-	t.add(KindHost, t.r.URL, at, d)
+	t.add(kindHost, t.r.URL, at, d)
 }
 
 func (t *evaluation) address() (stage, Decision) {
@@ -179,15 +179,8 @@ func (t *evaluation) address() (stage, Decision) {
 	if err != nil {
 		return atDeny, builtIn("nothing is fetched from " + quote(r.URL) + ": " + err.Error())
 	}
-	speaks := func(rules []Rule) (Rule, bool) {
-		for _, rule := range rules {
-			if rule.matchesHost(s, true) {
-				return rule, true
-			}
-		}
-		return Rule{}, false
-	}
-	if rule, ok := speaks(t.deny); ok {
+	speaks := func(r Rule) bool { return r.matchesHost(s, true) }
+	if rule, ok := firstRule(t.deny, speaks); ok {
 		return atDeny, by(rule, "denied: "+s.host)
 	}
 	switch {
@@ -196,7 +189,7 @@ func (t *evaluation) address() (stage, Decision) {
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
-	if rule, ok := speaks(t.ask); ok {
+	if rule, ok := firstRule(t.ask, speaks); ok {
 		return atAsk, by(rule, "a rule asks: "+s.host)
 	}
 	for _, rule := range t.allow {
@@ -223,10 +216,8 @@ func (rs Rules) CheckRedirect(r Request, to string) error {
 		return err
 	}
 	for _, effect := range []Verdict{Deny, Ask} {
-		for _, rule := range rs.of(effect, r.Tool) {
-			if rule.matchesHost(s, true) {
-				return fmt.Errorf("the rule %q, which says %s, holds for %s", rule, effect, s.host)
-			}
+		if rule, ok := firstRule(rs.of(effect, r.Tool), func(r Rule) bool { return r.matchesHost(s, true) }); ok {
+			return fmt.Errorf("the rule %q, which says %s, holds for %s", rule, effect, s.host)
 		}
 	}
 	named := slices.ContainsFunc(rs.of(Allow, r.Tool), func(rule Rule) bool { return rule.namesHost(s) })

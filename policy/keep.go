@@ -13,8 +13,8 @@ import (
 	"pawl/run"
 )
 
-// ErrNoRule is a rule that was to be removed and is not there.
-var ErrNoRule = errors.New("there is no such rule")
+// errNoRule is a rule that was to be removed and is not there.
+var errNoRule = errors.New("there is no such rule")
 
 // Keep stores rules that a person has made by deciding on a call of a run. Those
 // without a scope are for this user in this workspace; those with [permission.Once]
@@ -60,12 +60,12 @@ func (p *Policy) Add(r permission.Rule, id run.ID) error {
 }
 
 // Remove takes a rule out of the file of its scope: what has the same effect, tool,
-// pattern and sandbox. [ErrNoRule] says that it is not there.
+// pattern and sandbox. It is an error if it is not there.
 func (p *Policy) Remove(r permission.Rule, id run.ID) error {
 	return p.change(r.Scope, id, func(path string, all []entry) ([]entry, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.ok && alike(e.rule, r) })
 		if len(left) == len(all) {
-			return nil, fmt.Errorf("%s %s in %s: %w", r.Effect, r, path, ErrNoRule)
+			return nil, fmt.Errorf("%s %s in %s: %w", r.Effect, r, path, errNoRule)
 		}
 		return left, nil
 	})
