@@ -290,7 +290,8 @@ func speaking(rules []Rule, p *simpleCommand) (Rule, bool) {
 // allowed judges what neither a deny or ask rule nor the mode decided: a part is
 // allowed by a rule, by only reading, or asks.
 func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision) {
-	if p.transparent {
+	local := slices.Contains(t.r.LocalPrograms, p.program())
+	if p.transparent && !local {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
 	if rule, ok := t.spelled(p); ok {
@@ -307,7 +308,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 	needs, readRule := t.needs(p, l)
 	var best *Rule
 	for i, rule := range t.allow {
-		if !rule.matches(p) || rule.anything() && (needsName(p.program()) || slices.Contains(t.r.LocalPrograms, p.program())) {
+		if !rule.matches(p) || rule.anything() && (needsName(p.program()) || local) {
 			continue
 		}
 		if slices.ContainsFunc(needs, func(n need) bool { return !rule.spells(n.word) }) {
@@ -326,7 +327,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 	switch {
 	case l.reads && t.r.Runs != "" && asksGit[p.program()]:
 		return atDefault, byDefault(Ask, quote(p.text)+" looks, and the repository makes git run a program while it does: "+quote(t.r.Runs))
-	case l.reads && slices.Contains(t.r.LocalPrograms, p.program()):
+	case (l.reads || p.transparent) && local:
 		return atDefault, byDefault(Ask, "PATH leads to a program "+quote(p.program())+" of the workspace, and no rule names it")
 	case l.reads && readRule != nil:
 		return atAllow, by(*readRule, "it covers what "+quote(p.text)+" reads")

@@ -92,14 +92,14 @@ func TestAReadingProgramOfTheWorkspaceAsks(t *testing.T) {
 		allow, command string
 		want           permission.Verdict
 	}{
-		{"", "wc a", permission.Ask}, {"", "ls; wc a", permission.Ask}, {"", "pip list", permission.Ask}, {"", "timeout 5 wc a", permission.Ask}, {"", "ls", permission.Allow},
+		{"", "wc a", permission.Ask}, {"", "ls; wc a", permission.Ask}, {"", "pip list", permission.Ask}, {"", "timeout 5 wc a", permission.Ask}, {"", "nice ls", permission.Ask}, {"nice *", "nice ls", permission.Allow}, {"", "ls", permission.Allow},
 		{"*", "wc a", permission.Ask}, {"wc *", "wc a", permission.Allow}, {"wc a", "wc a", permission.Allow},
 	} {
 		var rs permission.Rules
 		if c.allow != "" {
 			rs = rules(t, permission.Allow, c.allow)
 		}
-		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", EnforcesReadOnly: true, Sandboxed: true, LocalPrograms: []string{"wc", "pip"}}
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", EnforcesReadOnly: true, Sandboxed: true, LocalPrograms: []string{"wc", "pip", "nice"}}
 		if got := rs.Decide(r, permission.Default); got.Verdict != c.want {
 			t.Errorf("allow %q: %s: %s (%s), want %s", c.allow, c.command, got.Verdict, got.Reason, c.want)
 		}

@@ -144,11 +144,17 @@ func (d *Driver) reconsider(s run.State, c run.CallState) run.Fact {
 		return run.CallRefused{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
 	case c.Decision.Digest != "" && c.Decision.Digest != d.digest(r, c.Call):
 		return run.DecisionVoided{Call: c.ID, Reason: "what the call would do has changed since it was allowed"}
-	case c.Decision.Digest == "" && (v.Verdict != permission.Allow || v.Sandbox != c.Decision.Sandbox):
+	case c.Decision.Digest == "" && !stillHolds(c.Decision, v):
 		return run.DecisionVoided{Call: c.ID, Reason: "the rules say something else now: " + v.Reason}
 	}
 	d.leads[c.ID] = r.Resolved
 	return nil
+}
+
+// stillHolds reports whether the rules, asked again, say what they said. What was
+// allowed to run read-only stays read-only, also if a rule made since would allow more.
+func stillHolds(was run.Decision, now permission.Decision) bool {
+	return now.Verdict == permission.Allow && (was.Sandbox == now.Sandbox || was.Sandbox == run.ReadOnly)
 }
 
 // personDecided returns the facts of a person's decision; none for a call that waits for
@@ -199,6 +205,9 @@ func (d *Driver) personDecided(a Decision) []run.Fact {
 			kept = keep(permission.Allow)
 		}
 		decision.Digest, decision.Sandbox = digest, r.Sandbox
+		if mode == permission.Plan && r.Command != "" && r.Sandbox == run.Confined {
+			decision.Sandbox = run.ReadOnly
+		}
 		d.complain(kept)
 		return []run.Fact{run.CallAllowed{Call: a.Call, Decision: decision}}
 	case run.Never, run.Deny:

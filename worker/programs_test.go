@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pawl/permission"
+	"pawl/run"
 )
 
 func TestAProgramThatPathFindsInTheWorkspaceIsLocal(t *testing.T) {
@@ -43,6 +46,30 @@ func TestAProgramThatPathFindsInTheWorkspaceIsLocal(t *testing.T) {
 	} {
 		if got := isLocal(workspace, c.name, c.path); got != c.want {
 			t.Errorf("PATH %s: %s is local: %t, want %t", c.path, c.name, got, c.want)
+		}
+	}
+}
+
+// A decision to run read-only is not widened by a rule that is made before the call starts.
+func TestAReadOnlyDecisionStaysReadOnly(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		was     run.Confinement
+		verdict permission.Verdict
+		now     run.Confinement
+		want    bool
+	}{
+		{run.ReadOnly, permission.Allow, run.ReadOnly, true},
+		{run.ReadOnly, permission.Allow, run.Confined, true},
+		{run.ReadOnly, permission.Allow, run.Unconfined, true},
+		{run.ReadOnly, permission.Ask, run.Confined, false},
+		{run.Confined, permission.Allow, run.Confined, true},
+		{run.Confined, permission.Allow, run.ReadOnly, false},
+		{run.Confined, permission.Allow, run.WithNetwork, false},
+		{run.Unconfined, permission.Allow, run.Confined, false},
+	} {
+		if got := stillHolds(run.Decision{Sandbox: c.was}, permission.Decision{Verdict: c.verdict, Sandbox: c.now}); got != c.want {
+			t.Errorf("was %q, is %s in %q: it holds: %t, want %t", c.was, c.verdict, c.now, got, c.want)
 		}
 	}
 }
