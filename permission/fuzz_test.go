@@ -87,10 +87,13 @@ func FuzzTheFacesOfADecisionAgree(f *testing.F) {
 			}
 		}
 		_ = e.String()
-		if d := permission.Rules(nil).Decide(r, permission.Plan); d.Verdict == permission.Allow && c.Class != run.Reads {
-			t.Errorf("%q writes and runs in plan mode: %s", command, d.Reason)
+		if d := permission.Rules(nil).Decide(r, permission.Plan); d.Verdict == permission.Allow && (c.Class != run.Reads || d.Sandbox != run.ReadOnly) {
+			t.Errorf("%q writes and runs in plan mode, in %q: %s", command, d.Sandbox, d.Reason)
 		}
 		p := rs.Propose(r, permission.Default, nil)
+		if d := p.Deny.Decide(r, permission.Default); d.Verdict != permission.Deny {
+			t.Errorf("%q is %s by what never would store: %q", command, d.Verdict, texts(p.Deny))
+		}
 		if len(p.Rules) > 0 && slices.Concat(rs, p.Rules).Decide(r, permission.Default).Verdict != permission.Allow {
 			t.Errorf("%q is not allowed by the rules proposed: %q", command, texts(p.Rules))
 		}

@@ -102,56 +102,46 @@ func gitSets(t string) bool {
 	return !strings.HasPrefix(t, "user.") && !strings.HasPrefix(t, "color.") && !strings.HasPrefix(t, "init.defaultbranch") && !strings.HasPrefix(t, "pull.")
 }
 
+// gitListing are the words that make a git command which can do more only list.
+var gitListing = map[string]string{
+	"stash": "list show", "notes": "list show", "worktree": "list", "submodule": "status", "bisect": "log", "reflog": "show list", "remote": "get-url",
+	"config": "--get --get-all --get-regexp --list -l get list",
+	"branch": "--list -l --contains --no-contains --merged --no-merged --points-at", "tag": "--list -l --contains --no-contains --merged --no-merged --points-at -n",
+}
+
 // gitLists reports whether a command that can do more only lists this time.
 func gitLists(command string, words []word) bool {
-	first := ""
-	if len(words) > 0 {
-		first = words[0].text
+	first, operands, listing := "", 0, false
+	for command == "config" && len(words) > 0 && has("--global --local --system --worktree --show-origin --show-scope --name-only -z --null", words[0].text) {
+		words = words[1:]
+	}
+	for i, w := range words {
+		if i == 0 {
+			first = w.text
+		}
+		name, _, _ := strings.Cut(w.text, "=")
+		switch {
+		case !strings.HasPrefix(name, "-"):
+			operands++
+		case command != "branch" && command != "tag" && command != "symbolic-ref":
+		case has(gitListing[command], name):
+			listing = true
+		case command != "symbolic-ref" && !has("-a --all -r --remotes -v -vv --verbose --show-current --sort --format --column --no-column -i --ignore-case", name),
+			command == "symbolic-ref" && !has("--short -q --quiet", name):
+			return false
+		}
 	}
 	switch command {
 	case "branch", "tag":
-		listing, operands := len(words) == 0, 0
-		for _, w := range words {
-			name, _, _ := strings.Cut(w.text, "=")
-			switch {
-			case has("--list -l --contains --no-contains --merged --no-merged --points-at", name), command == "tag" && strings.HasPrefix(name, "-n"):
-				listing = true
-			case has("-a --all -r --remotes -v -vv --verbose --show-current --sort --format --column --no-column -i --ignore-case", name):
-			case strings.HasPrefix(name, "-"):
-				return false
-			default:
-				operands++
-			}
-		}
 		return listing || operands == 0
+	case "symbolic-ref":
+		return operands == 1
 	case "remote":
 		return len(words) == 0 || len(words) == 1 && has("-v --verbose", first) || first == "get-url"
-	case "config":
-		for len(words) > 0 && has("--global --local --system --worktree --show-origin --show-scope --name-only -z --null", words[0].text) {
-			words = words[1:]
-		}
-		return len(words) > 0 && (has("--get --get-all --get-regexp --list -l get list", words[0].text) ||
-			len(words) == 1 && !strings.HasPrefix(words[0].text, "-") && strings.Contains(words[0].text, "."))
 	case "reflog":
-		return first == "" || first == "show" || first == "list" || strings.HasPrefix(first, "-")
-	case "stash", "notes":
-		return first == "list" || first == "show"
-	case "worktree":
-		return first == "list"
-	case "submodule":
-		return first == "status"
-	case "bisect":
-		return first == "log"
-	case "symbolic-ref":
-		operands := 0
-		for _, w := range words {
-			if !strings.HasPrefix(w.text, "-") {
-				operands++
-			} else if !has("--short -q --quiet", w.text) {
-				return false
-			}
-		}
-		return operands == 1
+		return first == "" || strings.HasPrefix(first, "-") || has(gitListing[command], first)
+	case "config":
+		return first != "" && has(gitListing[command], first) || len(words) == 1 && operands == 1 && strings.Contains(first, ".")
 	}
-	return false
+	return first != "" && has(gitListing[command], first)
 }
