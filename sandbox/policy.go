@@ -1,7 +1,7 @@
 // Package sandbox says what a shell command may reach, and puts it there.
 //
 // A [Policy] is for one workspace: what commands read and write, what they find
-// unchangeable, what is not there for them. [Policy.Enter] puts a command under it;
+// unchangeable, what is not there for them. [Policy.Start] puts a command under it;
 // package pawl/internal/proc enforces it, on Linux with what the kernel has of:
 //
 //   - a file tree of the command's own (mount namespace): what the policy does not
@@ -33,7 +33,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // A Policy says what the commands of a workspace may reach. All paths are absolute.
@@ -122,7 +122,7 @@ func For(workspace, stateDir, runtimeDir string, getenv func(string) string) (*P
 // A grant is what may be done at a path and below.
 type grant struct {
 	path, source string // source is what is there; the same but for /tmp and links
-	kind         string // of first.Mount
+	kind         string // of helper.Mount
 	pinned       bool   // kept though the folder above says the same: it cannot be renamed
 }
 
@@ -130,7 +130,7 @@ type grant struct {
 type places map[string]grant
 
 // strictness orders the kinds that may be asked for one path.
-var strictness = []string{first.Memory, first.Writable, first.Link, first.ReadOnly, first.Devices, first.NoFile, first.Empty}
+var strictness = []string{helper.Memory, helper.Writable, helper.Link, helper.ReadOnly, helper.Devices, helper.NoFile, helper.Empty}
 
 // put adds a grant for a path; of two for the same path the stricter counts.
 func (g places) put(n grant) {
@@ -156,7 +156,7 @@ func (g places) show(path, kind string, pinned bool) {
 		if err != nil {
 			return
 		}
-		g.put(grant{path: link, source: to, kind: first.Link})
+		g.put(grant{path: link, source: to, kind: helper.Link})
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(link), to)
 		}
@@ -178,9 +178,9 @@ func (g places) cover(path string) {
 	if err != nil {
 		return
 	}
-	kind := first.NoFile
+	kind := helper.NoFile
 	if info.IsDir() {
-		kind = first.Empty
+		kind = helper.Empty
 	}
 	g.put(grant{path: real, kind: kind})
 }
@@ -203,24 +203,24 @@ func firstLink(path string) string {
 // plan returns what holds for every command of the policy.
 func (p *Policy) plan() places {
 	g := places{
-		"/dev":     {path: "/dev", kind: first.Devices},
-		"/tmp":     {path: "/tmp", source: p.Temp, kind: first.Writable},
-		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: first.Writable},
+		"/dev":     {path: "/dev", kind: helper.Devices},
+		"/tmp":     {path: "/tmp", source: p.Temp, kind: helper.Writable},
+		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: helper.Writable},
 	}
 	for _, r := range p.Readable {
-		g.show(r, first.ReadOnly, false)
+		g.show(r, helper.ReadOnly, false)
 	}
 	for _, w := range p.Writable {
-		g.show(w, first.Writable, true)
+		g.show(w, helper.Writable, true)
 	}
-	g.show(p.Workspace, first.Writable, true)
+	g.show(p.Workspace, helper.Writable, true)
 	for _, h := range p.Hidden {
 		g.cover(h)
 	}
 	for path, n := range g {
 		// A toolchain in the workspace (an environment of Python's, node_modules/.bin
 		// in PATH) is part of the work.
-		if n.kind == first.ReadOnly && isBelow(path, p.Workspace) {
+		if n.kind == helper.ReadOnly && isBelow(path, p.Workspace) {
 			delete(g, path)
 		}
 	}
@@ -229,29 +229,29 @@ func (p *Policy) plan() places {
 
 // mounts returns the file tree of places, parents first, without what says nothing
 // new.
-func (g places) mounts() []first.Mount {
+func (g places) mounts() []helper.Mount {
 	paths := make([]string, 0, len(g))
 	for p := range g {
 		paths = append(paths, p)
 	}
 	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
-	var mounts []first.Mount
+	var mounts []helper.Mount
 	kept := places{}
 	for _, path := range paths {
 		n := g[path]
 		over, ok := kept.nearest(filepath.Dir(path))
 		switch {
-		case (!ok || over.source != over.path) && (n.kind == first.Empty || n.kind == first.NoFile):
+		case (!ok || over.source != over.path) && (n.kind == helper.Empty || n.kind == helper.NoFile):
 			continue // it is not there anyway
-		case ok && n.kind == first.Link:
+		case ok && n.kind == helper.Link:
 			continue // what it is in is shown, and it with it
 		case ok && !n.pinned && over.kind == n.kind && over.source == over.path && n.source == n.path:
 			continue
-		case ok && (over.kind == first.Empty || over.kind == first.NoFile) && n.kind != first.Writable:
+		case ok && (over.kind == helper.Empty || over.kind == helper.NoFile) && n.kind != helper.Writable:
 			continue // hidden with the folder it is in
 		}
 		kept[path] = n
-		mounts = append(mounts, first.Mount{Kind: n.kind, Source: n.source, Target: path})
+		mounts = append(mounts, helper.Mount{Kind: n.kind, Source: n.source, Target: path})
 	}
 	return mounts
 }
@@ -281,7 +281,7 @@ func (g places) rules(temp string) (read, write []string, err error) {
 	write = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", temp}
 	var hidden []string
 	for path, n := range g {
-		if n.kind == first.Empty || n.kind == first.NoFile {
+		if n.kind == helper.Empty || n.kind == helper.NoFile {
 			hidden = append(hidden, path)
 		}
 	}
@@ -289,11 +289,11 @@ func (g places) rules(temp string) (read, write []string, err error) {
 		inside := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !isBelow(h, path) })
 		switch {
 		case path == "/tmp" || path == "/var/tmp":
-		case n.kind == first.Writable && len(inside) > 0:
+		case n.kind == helper.Writable && len(inside) > 0:
 			return nil, nil, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
-		case n.kind == first.Writable:
+		case n.kind == helper.Writable:
 			write = append(write, path)
-		case n.kind == first.ReadOnly:
+		case n.kind == helper.ReadOnly:
 			read = append(read, without(path, inside)...)
 		}
 	}

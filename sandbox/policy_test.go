@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 	"pawl/internal/proc"
 )
 
@@ -48,7 +48,7 @@ func shown(g places, dir string) []string {
 		}
 		rel, _ := filepath.Rel(dir, m.Target)
 		line := m.Kind + " " + rel
-		if m.Kind == first.Link {
+		if m.Kind == helper.Link {
 			line += " -> " + m.Source
 		}
 		lines = append(lines, line)
@@ -60,15 +60,15 @@ func TestTheNearerGrantCounts(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, "sys/lib/x", "sys/lib/y/", "home/go/bin/", "home/go/pkg/", "home/ws/.git/config", "home/ws/key", "home/secret/", "home/link -> go", "out -> home/ws/key")
 	g := places{}
-	g.show(dir+"/sys", first.ReadOnly, false)
-	g.show(dir+"/sys/lib/y", first.ReadOnly, false) // says nothing new
-	g.show(dir+"/home/go", first.ReadOnly, false)
-	g.show(dir+"/home/go/pkg", first.Writable, false)
-	g.show(dir+"/home/link/bin", first.ReadOnly, false)
-	g.show(dir+"/home/ws", first.Writable, true)
-	g.show(dir+"/home/ws/.git/config", first.ReadOnly, true)
-	g.show(dir+"/nothing", first.Writable, true)
-	g.show("relative", first.Writable, true)
+	g.show(dir+"/sys", helper.ReadOnly, false)
+	g.show(dir+"/sys/lib/y", helper.ReadOnly, false) // says nothing new
+	g.show(dir+"/home/go", helper.ReadOnly, false)
+	g.show(dir+"/home/go/pkg", helper.Writable, false)
+	g.show(dir+"/home/link/bin", helper.ReadOnly, false)
+	g.show(dir+"/home/ws", helper.Writable, true)
+	g.show(dir+"/home/ws/.git/config", helper.ReadOnly, true)
+	g.show(dir+"/nothing", helper.Writable, true)
+	g.show("relative", helper.Writable, true)
 	g.cover(dir + "/home/secret") // in nothing that is shown
 	g.cover(dir + "/home/ws/key")
 	g.cover(dir + "/out") // the same by a link
@@ -84,12 +84,12 @@ func TestTheNearerGrantCounts(t *testing.T) {
 func TestTheStricterOfTwoCounts(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, "a/")
-	for _, kinds := range [][]string{{first.ReadOnly, first.Writable}, {first.Writable, first.ReadOnly}} {
+	for _, kinds := range [][]string{{helper.ReadOnly, helper.Writable}, {helper.Writable, helper.ReadOnly}} {
 		g := places{}
 		for _, k := range kinds {
 			g.show(dir+"/a", k, false)
 		}
-		if g[dir+"/a"].kind != first.ReadOnly {
+		if g[dir+"/a"].kind != helper.ReadOnly {
 			t.Errorf("%v: %v", kinds, g)
 		}
 	}
@@ -99,8 +99,8 @@ func TestWithoutNamespacesWhatIsHiddenIsLeftOut(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, "etc/passwd", "etc/shadow", "etc/ssl/certs/", "etc/ssl/private/", "ws/", "ws/state/")
 	g := places{}
-	g.show(dir+"/etc", first.ReadOnly, false)
-	g.show(dir+"/ws", first.Writable, true)
+	g.show(dir+"/etc", helper.ReadOnly, false)
+	g.show(dir+"/ws", helper.Writable, true)
 	g.cover(dir + "/etc/shadow")
 	g.cover(dir + "/etc/ssl/private")
 	read, write, err := g.rules("/the/temp")
@@ -236,14 +236,14 @@ func TestTheReportSaysWhatIsMissingAndWhatToDo(t *testing.T) {
 func TestTheProfileOfMacOS(t *testing.T) {
 	t.Parallel()
 	g := places{
-		"/usr":         {path: "/usr", source: "/usr", kind: first.ReadOnly},
-		"/Users/a":     {path: "/Users/a", kind: first.Link},
-		"/w":           {path: "/w", source: "/w", kind: first.Writable},
-		`/w/a "b"`:     {path: `/w/a "b"`, kind: first.Empty},
-		"/tmp":         {path: "/tmp", source: "/state/tmp", kind: first.Writable},
-		"/usr/shadow":  {path: "/usr/shadow", kind: first.NoFile},
-		"/dev":         {path: "/dev", kind: first.Devices},
-		"/opt/nothing": {path: "/opt/nothing", source: "/opt/nothing", kind: first.ReadOnly},
+		"/usr":         {path: "/usr", source: "/usr", kind: helper.ReadOnly},
+		"/Users/a":     {path: "/Users/a", kind: helper.Link},
+		"/w":           {path: "/w", source: "/w", kind: helper.Writable},
+		`/w/a "b"`:     {path: `/w/a "b"`, kind: helper.Empty},
+		"/tmp":         {path: "/tmp", source: "/state/tmp", kind: helper.Writable},
+		"/usr/shadow":  {path: "/usr/shadow", kind: helper.NoFile},
+		"/dev":         {path: "/dev", kind: helper.Devices},
+		"/opt/nothing": {path: "/opt/nothing", source: "/opt/nothing", kind: helper.ReadOnly},
 	}
 	got := profile(g, []string{"/w/.git", "/w/.git/config", "/w/.pawl"}, "/state/tmp", false)
 	_, rules, _ := strings.Cut(got, "(allow file-read* (subpath \"/dev\"))\n")

@@ -98,11 +98,11 @@ type outcome struct {
 func (s *stage) run(t testing.TB, level run.Confinement, argv ...string) outcome {
 	t.Helper()
 	var out bytes.Buffer
-	c, visit, err := s.policy.Enter(proc.Command{Argv: argv, Dir: s.workspace, Env: s.env, Output: &out}, level)
+	c, session, err := s.policy.Start(proc.Command{Argv: argv, Dir: s.workspace, Env: s.env, Output: &out}, level)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer visit.Leave()
+	defer session.End()
 	p, err := proc.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (s *stage) run(t testing.TB, level run.Confinement, argv ...string) outcome
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{status, out.String(), visit.Leave(), visit.Refusal(status, out.String())}
+	return outcome{status, out.String(), session.End(), session.Refusal(status, out.String())}
 }
 
 func command(argv ...string) proc.Command { return proc.Command{Argv: argv} }

@@ -249,16 +249,16 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {
 		change = run.NoChange
 	}
-	command, visit, err := env.Sandbox.Enter(command, c.Sandbox)
+	command, session, err := env.Sandbox.Start(command, c.Sandbox)
 	if err != nil {
 		return unconfinable(err), nil
 	}
 	var r Result
 	var started bool
 	if a.Background {
-		r, started = runJob(ctx, state, command, visit, limit)
+		r, started = runJob(ctx, state, command, session, limit)
 	} else {
-		r, started = runHere(ctx, env, command, visit, limit, t.kept, c)
+		r, started = runHere(ctx, env, command, session, limit, t.kept, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
@@ -286,8 +286,8 @@ func unconfinable(err error) Result {
 
 // runHere runs a command to its end, and reports whether it started. A command that
 // prints more than kept bytes where they are kept is stopped.
-func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, kept int64, c Call) (r Result, started bool) {
-	defer visit.Leave()
+func runHere(ctx context.Context, env Env, command proc.Command, session *sandbox.Session, limit time.Duration, kept int64, c Call) (r Result, started bool) {
+	defer session.End()
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
 	if err != nil {
@@ -319,8 +319,8 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 		last = fmt.Sprintf("[stopped: %v; something of it could not be ended and may still run]", context.Cause(limited))
 	default:
 		status, err := p.Wait()
-		notes = append(notes, bracketed(visit.Leave()...)...)
-		refusal = visit.Refusal(status, r.Content[0].Text)
+		notes = append(notes, bracketed(session.End()...)...)
+		refusal = session.Refusal(status, r.Content[0].Text)
 		// What a command prints to its folder pipe fits the pipe: nobody waits.
 		folder.SetReadDeadline(time.Now().Add(progressEvery))
 		to, _ := io.ReadAll(io.LimitReader(folder, maxPath+1))
@@ -387,18 +387,18 @@ func watch(ctx context.Context, p *proc.Process, out *printed, progress func(str
 }
 
 // runJob starts a command in the background, and reports whether it started.
-func runJob(ctx context.Context, state *shellState, command proc.Command, visit *sandbox.Visit, limit time.Duration) (r Result, started bool) {
+func runJob(ctx context.Context, state *shellState, command proc.Command, session *sandbox.Session, limit time.Duration) (r Result, started bool) {
 	// The folder a job ends in is nobody's; /dev/null is told.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		visit.Leave()
+		session.End()
 		return failed(fmt.Errorf("the job was not started: %w", inWords(err))), false
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}
 	j := &job{}
-	if err := state.launch(j, command, visit, limit); err != nil {
-		visit.Leave()
+	if err := state.launch(j, command, session, limit); err != nil {
+		session.End()
 		return failed(err), false
 	}
 	if ctx.Err() != nil { // who ends all jobs at an interrupt may have looked before this one was there

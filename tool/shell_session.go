@@ -29,9 +29,9 @@ type shellState struct {
 	jobs   []*job // in the order they were started
 	lastID int
 	closed bool
-	// visits are those of jobs to the sandbox, and remarks what is to be said of
+	// sessions are those of jobs to the sandbox, and remarks what is to be said of
 	// those that ended.
-	visits  map[*job]*sandbox.Visit
+	sessions  map[*job]*sandbox.Session
 	remarks []string
 }
 
@@ -83,7 +83,7 @@ func inWorkspace(env Env, dir string) string {
 
 // launch starts a job and gives it its id. The error is for the model. Both
 // happen under the lock, so that [Session.Close] misses no job.
-func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit time.Duration) error {
+func (s *shellState) launch(j *job, c proc.Command, session *sandbox.Session, limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	running := 0
@@ -104,11 +104,11 @@ func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit 
 	s.lastID++
 	j.id = fmt.Sprintf("job_%d", s.lastID)
 	s.jobs = append(s.jobs, j)
-	if visit != nil {
-		if s.visits == nil {
-			s.visits = map[*job]*sandbox.Visit{}
+	if session != nil {
+		if s.sessions == nil {
+			s.sessions = map[*job]*sandbox.Session{}
 		}
-		s.visits[j] = visit
+		s.sessions[j] = session
 		go func() {
 			<-j.process.Done()
 			s.leave(j)
@@ -116,7 +116,7 @@ func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit 
 	}
 	for i := 0; len(s.jobs) > maxKnownJobs && i < len(s.jobs); i++ {
 		if !s.jobs[i].running() {
-			delete(s.visits, s.jobs[i])
+			delete(s.sessions, s.jobs[i])
 			s.jobs = slices.Delete(s.jobs, i, i+1)
 			i--
 		}
@@ -124,12 +124,12 @@ func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit 
 	return nil
 }
 
-// leave ends the visit of a job that has ended.
+// leave ends the session of a job that has ended.
 func (s *shellState) leave(j *job) {
 	s.mu.Lock()
-	visit := s.visits[j]
+	session := s.sessions[j]
 	s.mu.Unlock()
-	told := bracketed(visit.Leave()...)
+	told := bracketed(session.End()...)
 	s.mu.Lock()
 	s.remarks = append(s.remarks, told...)
 	s.mu.Unlock()
@@ -142,10 +142,10 @@ func (s *shellState) refusal(j *job, text string) string {
 		return ""
 	}
 	s.mu.Lock()
-	visit := s.visits[j]
+	session := s.sessions[j]
 	s.mu.Unlock()
 	status, _ := j.process.Wait()
-	return visit.Refusal(status, text)
+	return session.Refusal(status, text)
 }
 
 // find returns the job of that id. The error is for the model.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	// The helpers of this program act before anything else initializes.
-	_ "pawl/internal/first"
+	_ "pawl/internal/helper"
 )
 
 func main() {

@@ -5,7 +5,7 @@
 //
 // On Linux a helper stands between the owner and the command: this same
 // executable, started again, which acts before the program initializes (package
-// pawl/internal/first). Where it may, it is the first process of a pid namespace,
+// pawl/internal/helper). Where it may, it is the first process of a pid namespace,
 // and the kernel ends the namespace with it. Elsewhere it adopts its orphaned
 // descendants and kills them by looking for them. It holds one end of a
 // socket whose other end only the owner has: the end of that is the owner's
@@ -33,7 +33,7 @@ import (
 	"syscall"
 	"time"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // DefaultGrace is how long a command that is stopped has between TERM and KILL.
@@ -61,7 +61,7 @@ type Command struct {
 	// Confine is the sandbox it runs in; nil: none. A sandbox that cannot be had
 	// whole is an error, or the command exits with 126 and says so: it never runs
 	// with less. Its paths must not have zero bytes in them.
-	Confine *first.Confinement
+	Confine *helper.Confinement
 	// Isolation is how it is to be held together; empty: the best there is. One
 	// that cannot be had is an error.
 	Isolation string
@@ -152,7 +152,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		defer unhook()
 		p.wait()
 		close(p.done)
-		prepare(p.platform.kind) // for the next one, now that this one needs the processor no more
+		prepareSpare(p.platform.kind) // for the next one, now that this one needs the processor no more
 	}()
 	return p, nil
 }

@@ -22,7 +22,7 @@ import (
 	_ "github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // The test binary is also every process the tests need, so that they need no
@@ -131,7 +131,7 @@ func own(mark, isolation, part string) {
 	// but the first do.
 	if warm, err := Start(context.Background(), Command{Argv: []string{"true"}}); err == nil {
 		warm.Wait()
-		prepare(warm.platform.kind)
+		prepareSpare(warm.platform.kind)
 	}
 	p, err := Start(context.Background(), Command{Argv: []string{"/proc/self/exe", part, mark}, Isolation: isolation})
 	if err != nil {
@@ -151,7 +151,7 @@ func running(mark string) (n int, helpers int) {
 		case err != nil || !bytes.Contains(b, []byte("\x00"+mark+"\x00")):
 		case bytes.Contains(b, []byte("\x00owner\x00")), bytes.Contains(b, []byte("\x00daemon\x00")):
 			// not of the tree, or about to be gone
-		case bytes.Contains(b, []byte("\x00"+first.Proc+"\x00")):
+		case bytes.Contains(b, []byte("\x00"+helper.Proc+"\x00")):
 			helpers++
 		default:
 			n++
@@ -465,7 +465,7 @@ func TestAProgramThatIsNotThereIsNotStarted(t *testing.T) {
 // is that packages are not initialized before it acts.
 func TestTheHelperInitializesNothingElse(t *testing.T) {
 	t.Parallel()
-	helper := helperCommand(first.Probe, 0)
+	helper := helperCommand(helper.Probe, 0)
 	helper.Env = []string{"GODEBUG=inittrace=1"}
 	trace, err := helper.CombinedOutput()
 	if err != nil {

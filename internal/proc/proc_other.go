@@ -21,4 +21,4 @@ func (p *Process) terminate() {}
 func (p *Process) kill()      {}
 func (p *Process) after()     {}
 
-func prepare(struct{}) {}
+func prepareSpare(struct{}) {}

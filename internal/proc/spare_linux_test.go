@@ -21,7 +21,7 @@ func TestAHelperThatWaitedTakesItsOrderWhole(t *testing.T) {
 	}
 	want := dir + "||100000|100000|two\nlines||"
 	for i := range 3 { // one of them at least finds a helper that waits
-		prepare(kind{isolation: Namespace})
+		prepareSpare(helperKind{isolation: Namespace})
 		var out bytes.Buffer
 		c.Output = &out
 		p, err := Start(t.Context(), c)

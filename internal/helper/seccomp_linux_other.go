@@ -1,6 +1,6 @@
 //go:build linux && !amd64 && !arm64
 
-package first
+package helper
 
 // There is no filter of system calls here: its numbers were not looked up.
 const (

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 	"pawl/internal/proc"
 	"pawl/run"
 )
@@ -19,9 +19,9 @@ import (
 // command may then run only if it is decided that it runs without one.
 var ErrNone = errors.New("no sandbox can be had on this machine (pawl doctor says why)")
 
-// A Visit is one command under a policy, from its start to its end. A nil Visit is
+// A Session is one command under a policy, from its start to its end. A nil Session is
 // a command without a sandbox.
-type Visit struct {
+type Session struct {
 	policy  *Policy
 	level   run.Confinement
 	mu      sync.Mutex
@@ -42,11 +42,11 @@ var outsideVariables = []string{
 	"VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "TMPDIR", "TMP", "TEMP",
 }
 
-// Enter puts a command under the policy: it returns the command as it is to be
-// started, and the visit, which must be left when the command has ended or was not
+// Start puts a command under the policy: it returns the command as it is to be
+// started, and the session, which must be left when the command has ended or was not
 // started. At the level [run.Unconfined], and without a policy, the command stays
-// as it is and the visit is nil. It returns [ErrNone] where there is no sandbox.
-func (p *Policy) Enter(c proc.Command, level run.Confinement) (proc.Command, *Visit, error) {
+// as it is and the session is nil. It returns [ErrNone] where there is no sandbox.
+func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Session, error) {
 	if p == nil || level == run.Unconfined {
 		return c, nil, nil
 	}
@@ -57,15 +57,15 @@ func (p *Policy) Enter(c proc.Command, level run.Confinement) (proc.Command, *Vi
 	if !report.Confines() {
 		return c, nil, ErrNone
 	}
-	v := &Visit{policy: p, level: level}
+	s := &Session{policy: p, level: level}
 	places := maps.Clone(p.places)
-	if err := v.guard(places, report.Abilities.Tree); err != nil {
-		v.Leave()
+	if err := s.guard(places, report.Abilities.Tree); err != nil {
+		s.End()
 		return c, nil, err
 	}
-	confine := &first.Confinement{Network: first.ClosedNetwork}
+	confine := &helper.Confinement{Network: helper.ClosedNetwork}
 	if level == run.WithNetwork {
-		confine.Network = first.OpenNetwork
+		confine.Network = helper.OpenNetwork
 	}
 	temp := p.Temp
 	switch {
@@ -77,7 +77,7 @@ func (p *Policy) Enter(c proc.Command, level run.Confinement) (proc.Command, *Vi
 	default:
 		var err error
 		if confine.Read, confine.Write, err = places.rules(p.Temp); err != nil {
-			v.Leave()
+			s.End()
 			return c, nil, err
 		}
 	}
@@ -88,14 +88,14 @@ func (p *Policy) Enter(c proc.Command, level run.Confinement) (proc.Command, *Vi
 		return slices.Contains(outsideVariables, name)
 	})
 	c.Env = append(c.Env, "TMPDIR="+temp)
-	return c, v, nil
+	return c, s, nil
 }
 
 // guard remembers what must stay as it is, and adds it to the command's places.
-func (v *Visit) guard(places places, hold bool) error {
+func (s *Session) guard(places places, hold bool) error {
 	byRoot := map[string][]string{}
-	for _, path := range v.policy.protected() {
-		root := v.policy.rootOf(path)
+	for _, path := range s.policy.protected() {
+		root := s.policy.rootOf(path)
 		rel, err := filepath.Rel(root, path)
 		if root == "" || err != nil {
 			continue
@@ -108,13 +108,13 @@ func (v *Visit) guard(places places, hold bool) error {
 			return fmt.Errorf("the sandbox cannot look after %s: %w", folder, err)
 		}
 		g := guardOf(folder)
-		v.watched = append(v.watched, watched{g, root})
+		s.watched = append(s.watched, watched{g, root})
 		for _, rel := range g.enter(root, byRoot[folder], hold) {
 			path := filepath.Join(folder, rel)
-			kind := first.ReadOnly
+			kind := helper.ReadOnly
 			if filepath.Base(path) == ".git" {
 				if info, err := os.Lstat(path); err == nil && info.IsDir() {
-					kind = first.Writable // to be committed to, and not to be exchanged
+					kind = helper.Writable // to be committed to, and not to be exchanged
 				}
 			}
 			places.put(grant{path: path, source: path, kind: kind, pinned: true})
@@ -156,19 +156,19 @@ func (p *Policy) rootOf(path string) string {
 	return ""
 }
 
-// Leave ends the visit: what the command was able to change and must not have is
+// End ends the session: what the command was able to change and must not have is
 // put back. It returns what, in sentences for the model and the person. The second
 // time it does nothing.
-func (v *Visit) Leave() (told []string) {
-	if v == nil {
+func (s *Session) End() (told []string) {
+	if s == nil {
 		return nil
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, w := range v.watched {
-		told = append(told, w.guard.leave(w.root, v.policy.refused)...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.watched {
+		told = append(told, w.guard.leave(w.root, s.policy.refused)...)
 		w.root.Close()
 	}
-	v.watched = nil
+	s.watched = nil
 	return told
 }

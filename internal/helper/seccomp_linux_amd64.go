@@ -1,4 +1,4 @@
-package first
+package helper
 
 // Numbers of system calls, arch/x86/entry/syscalls/syscall_64.tbl, read 2026-11-20.
 const (

@@ -1,4 +1,4 @@
-package first
+package helper
 
 import (
 	"syscall"

@@ -1,4 +1,4 @@
-package first
+package helper
 
 // Numbers of system calls, asm-generic/unistd.h, read 2026-11-20.
 const (

@@ -11,34 +11,35 @@ import (
 	"sync"
 	"syscall"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
-// A helper is a started helper that waits for its order.
-type helper struct {
-	kind    kind
+// A helperProcess is a helper that was started and has had no order yet.
+type helperProcess struct {
+	kind    helperKind
 	cmd     *exec.Cmd
 	control *os.File // our end of the socket to it
 }
 
-// A kind is what a helper is given when it starts; the rest comes with the order.
-type kind struct {
+// A helperKind is what a helper is given when it starts; the rest comes with the
+// order.
+type helperKind struct {
 	isolation string
 	confined  bool
 	network   bool // one of its own
 }
 
 // newHelper starts a helper.
-func newHelper(k kind) (*helper, error) {
+func newHelper(k helperKind) (*helperProcess, error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
-	mode := first.Sweep
+	mode := helper.Sweep
 	if k.isolation == Namespace {
-		mode = first.Namespace
+		mode = helper.Namespace
 	}
 	cmd := helperCommand(mode, k.flags())
 	cmd.ExtraFiles = []*os.File{theirs}
@@ -46,18 +47,18 @@ func newHelper(k kind) (*helper, error) {
 	// /dev/tty.
 	cmd.SysProcAttr.Setsid = true
 	started := make(chan error)
-	nursery() <- func() { started <- cmd.Start() }
+	spawner() <- func() { started <- cmd.Start() }
 	if err := <-started; err != nil {
 		ours.Close()
 		return nil, err
 	}
-	return &helper{k, cmd, ours}, nil
+	return &helperProcess{k, cmd, ours}, nil
 }
 
-// nursery runs functions on one thread that lives as long as the program. Helpers
+// spawner runs functions on one thread that lives as long as the program. Helpers
 // have it as their parent: to the kernel a parent is a thread, and they are told of
 // its death; prctl(2), PR_SET_PDEATHSIG, read 2026-11-20.
-var nursery = sync.OnceValue(func() chan<- func() {
+var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -70,7 +71,7 @@ var nursery = sync.OnceValue(func() chan<- func() {
 
 // send gives the helper its order. What it cannot take is refused before anything
 // is sent.
-func (h *helper) send(o first.Order, print *os.File, extra []*os.File) error {
+func (h *helperProcess) send(o helper.Order, print *os.File, extra []*os.File) error {
 	for _, s := range slices.Concat([]string{o.Dir}, o.Env, o.Argv) {
 		if strings.ContainsRune(s, 0) {
 			return errors.New("an argument, a variable or the folder has a zero byte in it")
@@ -89,45 +90,50 @@ func (h *helper) send(o first.Order, print *os.File, extra []*os.File) error {
 	return err
 }
 
-// dismiss ends a helper that has had no order.
-func (h *helper) dismiss() {
+// discard ends a helper that has had no order.
+func (h *helperProcess) discard() {
 	h.control.Close()
 	go h.cmd.Wait()
 }
 
-// ready is a helper that was started ahead of its command. Starting one costs
+// maxSpares is how many helpers wait for a command at most: commands that read and
+// commands that write want different kinds, and most runs have both.
+const maxSpares = 2
+
+// spares are helpers that were started ahead of their commands. Starting one costs
 // some 2.5 ms, more than most commands that agents run; one that waits in its
-// namespace already costs them nothing. It ends with its owner as every helper
-// does: its socket does.
-var ready struct {
+// namespaces already costs them nothing. They end with their owner as every helper
+// does: their socket does.
+var spares struct {
 	sync.Mutex
-	*helper
+	waiting []*helperProcess // the kind that was wanted last comes last
 }
 
-// prepare starts a helper for the next command, of the kind of the last.
-func prepare(k kind) {
-	ready.Lock()
-	defer ready.Unlock()
-	if ready.helper != nil {
-		if ready.kind == k {
-			return
-		}
-		ready.dismiss()
-		ready.helper = nil
+// prepareSpare starts a helper for the next command of the kind.
+func prepareSpare(k helperKind) {
+	spares.Lock()
+	defer spares.Unlock()
+	if slices.ContainsFunc(spares.waiting, func(h *helperProcess) bool { return h.kind == k }) {
+		return
+	}
+	if len(spares.waiting) == maxSpares {
+		spares.waiting[0].discard()
+		spares.waiting = spares.waiting[1:]
 	}
 	if h, err := newHelper(k); err == nil { // else the next command starts its own, and says what is wrong
-		ready.helper = h
+		spares.waiting = append(spares.waiting, h)
 	}
 }
 
-// takeReady returns the helper that waits, if it is of that kind, else nil.
-func takeReady(k kind) *helper {
-	ready.Lock()
-	defer ready.Unlock()
-	if ready.helper == nil || ready.kind != k {
-		return nil
+// takeSpare returns a helper of that kind that waits; nil if there is none.
+func takeSpare(k helperKind) *helperProcess {
+	spares.Lock()
+	defer spares.Unlock()
+	for i, h := range spares.waiting {
+		if h.kind == k {
+			spares.waiting = slices.Delete(spares.waiting, i, i+1)
+			return h
+		}
 	}
-	h := ready.helper
-	ready.helper = nil
-	return h
+	return nil
 }

@@ -1,4 +1,4 @@
-// Package first runs before the rest of the program initializes. When the
+// Package helper runs before the rest of the program initializes. When the
 // program was started as one of its own helpers (argv[1] is [Proc]), its init
 // does the helper's work and ends the process: packages that take tens of
 // milliseconds to initialize are never reached.
@@ -14,7 +14,7 @@
 // its descriptor 3, and holds its processes together. When the order has a
 // [Confinement] the command runs in the sandbox that it describes; the helper
 // itself stays outside, so that it can end what is within.
-package first
+package helper
 
 // Proc is the first argument of the helper that runs a command as a tree which
 // can be ended as a whole; package pawl/internal/proc starts it. Then follows
