@@ -76,6 +76,9 @@ var attacks = map[string]func(args []string) error{
 		}
 		return unix.PidfdSendSignal(fd, 0, nil, 0)
 	},
+	"prlimit": func(args []string) error {
+		return unix.Prlimit(number(args), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 512, Max: 1 << 20}, nil)
+	},
 	"unshare-user": func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
 	"clone-user": func([]string) error {
 		pid, _, e := syscall.RawSyscall6(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -20,18 +18,18 @@ var (
 	worktreeObeys = []string{"config.worktree", "commondir", "gitdir"}
 )
 
-// gitFolder returns the folder of the repository that a workspace is in, its own
+// folder returns the folder of the repository that a workspace is in, its own
 // (.git) or one outside; empty if there is none. A .git that is a file may name
 // any folder: it counts if what it names says so too, for that cannot be forged
 // from within the workspace.
-func gitFolder(workspace string) string {
+func (g gitProgram) folder(workspace string) string {
 	at := filepath.Join(workspace, ".git")
 	if info, err := os.Lstat(at); err == nil {
 		switch {
 		case info.IsDir():
 			return at
 		case info.Mode().IsRegular():
-			if dir := namedGit(at); dir != "" && (isBelow(dir, workspace) || namesBack(dir, workspace)) {
+			if dir := namedGit(at); dir != "" && (isBelow(dir, workspace) || g.namesBack(dir, workspace)) {
 				return dir
 			}
 		}
@@ -51,7 +49,7 @@ func namedGit(file string) string {
 	if err != nil {
 		return ""
 	}
-	name, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	name, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ") // a blank at its end is part of the name
 	if !ok {
 		return ""
 	}
@@ -68,7 +66,7 @@ func namedGit(file string) string {
 // namesBack reports whether a repository's folder says that its work is at
 // workspace: a worktree's does in its file gitdir, a submodule's in its
 // configuration.
-func namesBack(dir, workspace string) bool {
+func (g gitProgram) namesBack(dir, workspace string) bool {
 	same := func(p string) bool {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
@@ -79,7 +77,8 @@ func namesBack(dir, workspace string) bool {
 	if back, err := small(filepath.Join(dir, "gitdir")); err == nil {
 		return same(filepath.Dir(strings.TrimSpace(string(back))))
 	}
-	at := setting(filepath.Join(dir, "config"), "worktree")
+	settings, _ := g.readConfig(filepath.Join(dir, "config"))
+	at := last(settings, "core.worktree")
 	return at != "" && same(at)
 }
 
@@ -125,8 +124,9 @@ func gitPaths(dir string) []string {
 
 // hooksElsewhere returns the folder that a repository's configuration has its hooks
 // in (core.hooksPath, relative to the work); empty if it says none.
-func hooksElsewhere(dir, work string) string {
-	path := setting(filepath.Join(commonFolder(dir), "config"), "hookspath")
+func (g gitProgram) hooksElsewhere(dir, work string) string {
+	settings, _ := g.readConfig(filepath.Join(commonFolder(dir), "config"))
+	path := last(settings, "core.hookspath")
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
@@ -154,22 +154,6 @@ func small(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxGitFile))
 }
 
-// setting returns the last value of a key in a git configuration, whatever its
-// section; empty if it is not there.
-func setting(config, key string) string {
-	text, err := small(config)
-	if err != nil {
-		return ""
-	}
-	value := ""
-	for line := range strings.Lines(string(text)) {
-		if k, v, ok := strings.Cut(line, "="); ok && strings.EqualFold(strings.TrimSpace(k), key) {
-			value = strings.Trim(strings.TrimSpace(v), `"`)
-		}
-	}
-	return value
-}
-
 // submodules returns the repositories below a folder; the names of submodules are
 // paths.
 func submodules(dir string, deep int) []string {
@@ -191,68 +175,57 @@ func submodules(dir string, deep int) []string {
 	return found
 }
 
-// Where nested repositories are looked for, when a policy is made: deep enough for
-// the usual vendor/x and packages/y/z, and bounded.
-const (
-	nestedDepth   = 3
-	nestedEntries = 5_000
-)
-
-// nestedGit returns what is called .git in the folders below a workspace, not in
-// the workspace itself.
-func nestedGit(workspace string) []string {
-	var found []string
-	seen := 0
-	filepath.WalkDir(workspace, func(path string, d fs.DirEntry, err error) error {
-		if seen++; seen > nestedEntries {
-			return fs.SkipAll
-		}
-		rel, _ := filepath.Rel(workspace, path)
-		switch depth := strings.Count(rel, string(filepath.Separator)); {
-		case err != nil:
-			return fs.SkipDir
-		case d.Name() == ".git":
-			if depth > 0 {
-				found = append(found, path)
-			}
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case d.IsDir() && (depth >= nestedDepth || d.Name() == "node_modules"):
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return found
-}
-
-// harmlessGit are the settings of a new repository that run nothing.
+// harmlessGit are the settings of a new repository that run nothing, by section and
+// name; a name of * stands for all of the section.
 var harmlessGit = map[string]bool{
 	"core.repositoryformatversion": true, "core.filemode": true, "core.bare": true, "core.logallrefupdates": true,
-	"core.ignorecase": true, "core.precomposeunicode": true, "core.symlinks": true, "core.autocrlf": true, "core.eol": true,
-	"extensions.objectformat": true, "extensions.refstorage": true,
-	"user.name": true, "user.email": true, "init.defaultbranch": true, "pull.rebase": true, "push.default": true,
-	"remote.url": true, "remote.fetch": true, "branch.remote": true, "branch.merge": true, "branch.rebase": true,
+	"core.ignorecase": true, "core.precomposeunicode": true, "core.symlinks": true, "core.autocrlf": true, "core.eol": true, "core.safecrlf": true,
+	"core.untrackedcache": true, "core.abbrev": true, "core.quotepath": true, "core.sharedrepository": true, "core.longpaths": true,
+	"extensions.objectformat": true, "extensions.refstorage": true, "extensions.worktreeconfig": true,
+	"user.name": true, "user.email": true, "init.defaultbranch": true, "pull.rebase": true, "pull.ff": true, "push.default": true, "push.autosetupremote": true,
+	"merge.ff": true, "merge.conflictstyle": true, "rebase.autostash": true, "rerere.enabled": true, "fetch.prune": true, "commit.gpgsign": true, "tag.gpgsign": true,
+	"remote.url": true, "remote.pushurl": true, "remote.fetch": true, "remote.push": true, "remote.tagopt": true, "remote.prune": true,
+	"branch.remote": true, "branch.merge": true, "branch.rebase": true, "branch.description": true, "branch.autosetuprebase": true,
+	"submodule.url": true, "submodule.active": true, "submodule.branch": true, "submodule.ignore": true,
+	"advice.*": true, "color.*": true, "gc.*": true, "pack.*": true, "index.*": true,
 }
 
-// isHarmlessConfig reports whether a configuration holds nothing but harmless
-// settings. What it does not understand is not.
-func isHarmlessConfig(text []byte) bool {
-	section := ""
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
+// harmful returns the first setting of a new repository that may run a program or
+// lead elsewhere; empty if none does. What is not known to be harmless is not. dir is
+// the folder of the repository and workspace that of the policy.
+func harmful(settings []setting, dir, workspace string) string {
+	for _, s := range settings {
 		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-		case line[0] == '[' && strings.HasSuffix(line, "]"):
-			section, _, _ = strings.Cut(strings.ToLower(line[1:len(line)-1]), " ")
-		default:
-			key, value, _ := strings.Cut(line, "=")
-			value = strings.TrimSpace(value)
-			if !harmlessGit[section+"."+strings.ToLower(strings.TrimSpace(key))] || strings.HasSuffix(value, `\`) || strings.Contains(value, "::") || strings.HasPrefix(value, "-") {
-				return false
+		case s.key() == "core.worktree":
+			work := s.value
+			if !filepath.IsAbs(work) {
+				work = filepath.Join(dir, work)
 			}
+			if real, err := filepath.EvalSymlinks(work); err != nil || !isBelow(real, workspace) {
+				return s.fullKey()
+			}
+		case !harmlessGit[s.key()] && !harmlessGit[s.section+".*"],
+			strings.Contains(s.value, "::"), strings.HasPrefix(s.value, "-"):
+			return s.fullKey()
 		}
 	}
-	return lines.Err() == nil
+	return ""
+}
+
+// isHarmlessConfig reports whether a configuration of the workspace's own repository
+// holds nothing but harmless settings.
+func (p *Policy) isHarmlessConfig(text []byte) bool {
+	settings, err := p.git.parseConfig(text)
+	return err == nil && harmful(settings, filepath.Join(p.Workspace, ".git"), p.Workspace) == ""
+}
+
+// last returns the value of a key that counts, the last one; empty if it is not set.
+func last(settings []setting, key string) string {
+	value := ""
+	for _, s := range settings {
+		if s.key() == key {
+			value = s.value
+		}
+	}
+	return value
 }

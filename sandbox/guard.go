@@ -233,7 +233,7 @@ func canHold(path string) bool {
 
 // leave counts a command out, and puts back what it changed. It says what, a
 // sentence each.
-func (g *guard) leave(root *os.Root, aside string) []string {
+func (g *guard) leave(root *os.Root, aside string, harmless func(config []byte) bool) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var told []string
@@ -247,7 +247,7 @@ func (g *guard) leave(root *os.Root, aside string) []string {
 			continue // in its place it cannot have been changed; a person may have
 		}
 		now := remember(root, path)
-		if now.equals(was) || filepath.Base(path) == ".git" && harmlessGitFolder(root, path, was, now) {
+		if now.equals(was) || filepath.Base(path) == ".git" && harmlessGitFolder(root, path, was, now, harmless) {
 			continue
 		}
 		told = append(told, restore(root, path, was, now, aside))
@@ -264,7 +264,7 @@ func (g *guard) leave(root *os.Root, aside string) []string {
 
 // harmlessGitFolder reports whether .git, which is remembered only as what it is,
 // may stay: a folder that was one, or a new repository that runs nothing.
-func harmlessGitFolder(root *os.Root, path string, was, now *kept) bool {
+func harmlessGitFolder(root *os.Root, path string, was, now *kept, harmless func(config []byte) bool) bool {
 	if !now.isThere() {
 		return true // removed: no program outside obeys it
 	}
@@ -287,7 +287,7 @@ func harmlessGitFolder(root *os.Root, path string, was, now *kept) bool {
 	}
 	config := look(root, filepath.Join(path, "config"), new(int))
 	return (!hooks.isThere() || hooks.mode.IsDir()) &&
-		(!config.isThere() || config.mode.IsRegular() && config.stamp == "" && isHarmlessConfig(config.content))
+		(!config.isThere() || config.mode.IsRegular() && config.stamp == "" && harmless(config.content))
 }
 
 // restore puts a path back and says so.

@@ -20,7 +20,7 @@ func repository(t *testing.T) *Policy {
 	if err := os.Chmod(dir+"/ws/.git/config", 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p, err := For(dir+"/ws", dir+"/state", "", func(string) string { return "" })
+	p, err := For(dir+"/ws", Options{StateDir: dir + "/state", Getenv: onlyPath})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,3 +164,6 @@ func TestACommondirThatAKilledCommandLeftIsTakenAwayByTheNext(t *testing.T) {
 		t.Errorf("the worktree's own is %q, %v", text, err)
 	}
 }
+
+// onlyPath is an environment without a home.
+func onlyPath(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] }

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -59,18 +60,31 @@ type Policy struct {
 	Hidden []string
 
 	places places // what holds for every command
-	// repository is the folder of the one the workspace is in, if it is outside it;
-	// nested is what is called .git below the workspace.
+	index  *index // what of the workspace has to be known by name
+	git    gitProgram
+	// repository is the folder of the one the workspace is in, if it is outside it.
 	repository string
-	nested     []string
 	refused    string  // where what commands should not have made is kept
 	report     *Report // for tests: what there is, instead of what [Probe] says
 }
 
-// For returns the policy for a workspace. stateDir is pawl's state folder and
-// runtimeDir that of its sockets; getenv is [os.Getenv]. Folders of toolchains that
-// are installed are made if they are missing, and so is the temporary folder.
-func For(workspace, stateDir, runtimeDir string, getenv func(string) string) (*Policy, error) {
+// Options are what a policy is made from beside the workspace.
+type Options struct {
+	StateDir   string // pawl's state folder
+	RuntimeDir string // the folder of pawl's sockets; empty: it has none
+	// Getenv is [os.Getenv], or what stands for it.
+	Getenv func(name string) string
+	// IsSecret reports whether a file or folder holds secrets by its name: a path
+	// relative to the workspace, with slashes. Commands that only read do not see
+	// those. nil: none does.
+	IsSecret func(path string) bool
+}
+
+// For returns the policy for a workspace. Folders of toolchains that are installed
+// are made if they are missing, and so is the temporary folder. The caller may
+// [Policy.Close] it.
+func For(workspace string, o Options) (*Policy, error) {
+	stateDir, runtimeDir, getenv := o.StateDir, o.RuntimeDir, o.Getenv
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox for a workspace: %w", err)
@@ -108,15 +122,26 @@ func For(workspace, stateDir, runtimeDir string, getenv func(string) string) (*P
 			p.ReadOnly = append(p.ReadOnly, filepath.Join(h.dir, name))
 		}
 	}
-	if dir := gitFolder(workspace); dir != "" && !isBelow(dir, workspace) {
+	p.git = findGit(p.safePath(getenv("PATH")))
+	if dir := p.git.folder(workspace); dir != "" && !isBelow(dir, workspace) {
 		// A worktree, or a folder of a larger repository: to commit is to write there.
 		p.Writable = append(p.Writable, commonFolder(dir))
 		p.repository = dir
 	}
-	p.nested = nestedGit(workspace)
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()
+	p.index = newIndex(workspace, o.IsSecret)
+	// A watcher holds a descriptor; a policy that nobody closed gives it back when it
+	// is no longer used.
+	runtime.AddCleanup(p, (*index).close, p.index)
 	return p, nil
+}
+
+// Close lets go of what watches the workspace. The policy can be used on.
+func (p *Policy) Close() {
+	if p != nil {
+		p.index.close()
+	}
 }
 
 // A grant is what may be done at a path and below.
@@ -130,7 +155,7 @@ type grant struct {
 type places map[string]grant
 
 // strictness orders the kinds that may be asked for one path.
-var strictness = []string{helper.Memory, helper.Writable, helper.Link, helper.ReadOnly, helper.Devices, helper.NoFile, helper.Empty}
+var strictness = []string{helper.Memory, helper.Temporary, helper.Writable, helper.Link, helper.ReadOnly, helper.Devices, helper.NoFile, helper.Empty}
 
 // put adds a grant for a path; of two for the same path the stricter counts.
 func (g places) put(n grant) {
@@ -204,8 +229,8 @@ func firstLink(path string) string {
 func (p *Policy) plan() places {
 	g := places{
 		"/dev":     {path: "/dev", kind: helper.Devices},
-		"/tmp":     {path: "/tmp", source: p.Temp, kind: helper.Writable},
-		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: helper.Writable},
+		"/tmp":     {path: "/tmp", source: p.Temp, kind: helper.Temporary},
+		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: helper.Temporary},
 	}
 	for _, r := range p.Readable {
 		g.show(r, helper.ReadOnly, false)
@@ -275,10 +300,15 @@ func (g places) nearest(path string) (grant, bool) {
 // that commands write to.
 var errHiddenInside = errors.New("it is in a folder that commands may write, and without namespaces nothing can be hidden there; move it (XDG_STATE_HOME, XDG_RUNTIME_DIR), or work in another folder")
 
+// landlockRules are what Landlock has to allow where there is no file tree: files to
+// be read, folders whose names are, and what may be changed too.
+type landlockRules struct{ read, list, write []string }
+
 // rules returns what Landlock has to allow where there is no file tree.
-func (g places) rules(temp string) (read, write []string, err error) {
-	read = []string{"/dev/random", "/dev/urandom", "/dev/fd", "/proc"}
-	write = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", temp}
+func (g places) rules(temp string) (landlockRules, error) {
+	read := []string{"/dev/random", "/dev/urandom", "/proc"}
+	var list []string
+	write := []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", temp}
 	var hidden []string
 	for path, n := range g {
 		if n.kind == helper.Empty || n.kind == helper.NoFile {
@@ -290,20 +320,24 @@ func (g places) rules(temp string) (read, write []string, err error) {
 		switch {
 		case path == "/tmp" || path == "/var/tmp":
 		case n.kind == helper.Writable && len(inside) > 0:
-			return nil, nil, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
+			return landlockRules{}, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
 		case n.kind == helper.Writable:
 			write = append(write, path)
 		case n.kind == helper.ReadOnly:
-			read = append(read, without(path, inside)...)
+			parts := without(path, inside)
+			if read = append(read, parts...); !slices.Contains(parts, path) && !slices.Contains(inside, path) {
+				list = append(list, path)
+			}
 		}
 	}
 	slices.Sort(read)
+	slices.Sort(list)
 	slices.Sort(write)
-	return read, write, nil
+	return landlockRules{read, list, write}, nil
 }
 
 // without returns a folder as the paths in it that are not hidden: Landlock can
-// only add.
+// only add. What a link leads to is granted by its own name, or not at all.
 func without(path string, hidden []string) []string {
 	hidden = slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !isBelow(h, path) })
 	if len(hidden) == 0 {
@@ -318,6 +352,9 @@ func without(path string, hidden []string) []string {
 	}
 	var parts []string
 	for _, e := range entries {
+		if e.Type()&os.ModeSymlink != 0 {
+			continue
+		}
 		parts = append(parts, without(filepath.Join(path, e.Name()), hidden)...)
 	}
 	return parts

@@ -103,12 +103,12 @@ func TestWithoutNamespacesWhatIsHiddenIsLeftOut(t *testing.T) {
 	g.show(dir+"/ws", helper.Writable, true)
 	g.cover(dir + "/etc/shadow")
 	g.cover(dir + "/etc/ssl/private")
-	read, write, err := g.rules("/the/temp")
+	rules, err := g.rules("/the/temp")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var below []string
-	for _, r := range append(read, write...) {
+	for _, r := range append(rules.read, rules.write...) {
 		if rel, ok := strings.CutPrefix(r, dir); ok {
 			below = append(below, rel)
 		}
@@ -118,7 +118,7 @@ func TestWithoutNamespacesWhatIsHiddenIsLeftOut(t *testing.T) {
 	}
 	// Out of a folder that is written nothing can be taken.
 	g.cover(dir + "/ws/state")
-	if _, _, err := g.rules("/the/temp"); err == nil || !strings.Contains(err.Error(), "/ws/state: it is in a folder that commands may write") {
+	if _, err := g.rules("/the/temp"); err == nil || !strings.Contains(err.Error(), "/ws/state: it is in a folder that commands may write") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestThePolicyOfAHome(t *testing.T) {
 		"home/.ssh/", "home/go/bin/", "home/go/pkg/mod/", "home/.config/git/credentials", "home/.config/git/ignore", "home/tools/bin/", "home/ws/.venv/bin/", "run/")
 	home := dir + "/home"
 	env := map[string]string{"HOME": home, "PATH": home + "/tools/bin:" + home + ":relative:" + home + "/ws/.venv/bin", "GOPATH": "/"}
-	p, err := For(home+"/ws", home+"/.local/state/pawl", dir+"/run", func(name string) string { return env[name] })
+	p, err := For(home+"/ws", Options{StateDir: home + "/.local/state/pawl", RuntimeDir: dir + "/run", Getenv: func(name string) string { return env[name] }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestThePolicyOfAHome(t *testing.T) {
 func TestAWorkspaceThatIsTheHomeHidesItsKeys(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, ".ssh/id", ".bashrc", ".local/state/pawl/", "code/main.go")
-	p, err := For(dir, dir+"/.local/state/pawl", "", func(name string) string { return map[string]string{"HOME": dir}[name] })
+	p, err := For(dir, Options{StateDir: dir + "/.local/state/pawl", Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,29 +169,36 @@ func TestAWorkspaceThatIsTheHomeHidesItsKeys(t *testing.T) {
 
 func TestTheRootIsNoWorkspace(t *testing.T) {
 	t.Parallel()
-	if _, err := For("/", t.TempDir(), "", os.Getenv); err == nil || !strings.Contains(err.Error(), "below the root") {
+	if _, err := For("/", Options{StateDir: t.TempDir(), Getenv: os.Getenv}); err == nil || !strings.Contains(err.Error(), "below the root") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestASettingThatRunsSomethingIsNotHarmless(t *testing.T) {
 	t.Parallel()
+	git := findGit(safeFolders(os.Getenv("PATH")))
+	if git == "" {
+		t.Skip("needs git")
+	}
+	p := &Policy{Workspace: t.TempDir(), git: git}
 	for text, want := range map[string]bool{
 		"":                              true,
 		"[core]\n\tbare = false\n; x\n": true,
 		"[remote \"origin\"]\n\turl = https://x.org/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n": true,
-		"[core]\n\tfsmonitor = evil\n":             false,
-		"[CORE]\n\tFSMonitor = evil\n":             false,
-		"[core] fsmonitor = evil\n":                false,
-		"[alias]\n\tst = !evil\n":                  false,
-		"[include]\n\tpath = evil\n":               false,
-		"[remote \"o\"]\n\turl = ext::sh -c evil":  false,
-		"[remote \"o\"]\n\turl = --upload-pack=x":  false,
-		"[core]\n\tbare = fa\\\nlse\n":             false,
-		"[core \"x\"]\n\tbare = true\n\tpager=x\n": false,
-		"[filter \"x\"]\n\tclean = evil\n":         false,
+		"[core]\n\tfsmonitor = evil\n":              false,
+		"[CORE]\n\tFSMonitor = evil\n":              false,
+		"[core] fsmonitor = evil\n":                 false,
+		"[alias]\n\tst = !evil\n":                   false,
+		"[include]\n\tpath = evil\n":                false,
+		"[remote \"o\"]\n\turl = ext::sh -c evil":   false,
+		"[remote \"o\"]\n\turl = --upload-pack=x":   false,
+		"[core]\n\tbare = fa\\\nlse\n":              true,  // git reads "false"
+		"[core]fsmonitor=\"evil; true\" ;]\n":       false, // leaf 2A.2
+		"[core]\n\tfsmonitor = \"true #\\nevil\"\n": false, // H13
+		"[core \"x\"]\n\tbare = true\n\tpager=x\n":  false,
+		"[filter \"x\"]\n\tclean = evil\n":          false,
 	} {
-		if got := isHarmlessConfig([]byte(text)); got != want {
+		if got := p.isHarmlessConfig([]byte(text)); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}

@@ -36,10 +36,10 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 		if len(line) > maxLine {
 			continue
 		}
-		if s.level == run.Confined && networkWords.MatchString(line) {
+		if s.level != run.WithNetwork && networkWords.MatchString(line) {
 			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + fmt.Sprintf(ask, run.WithNetwork)
 		}
-		if why := s.policy.refusedFile(line, protected); why != "" {
+		if why := s.refusedFile(line, protected); why != "" {
 			return fmt.Sprintf("The sandbox probably refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, run.Unconfined)
 		}
 	}
@@ -72,7 +72,7 @@ var (
 
 // refusedFile says why the policy would refuse what a line of output complains of;
 // empty if it would not. protected is [Policy.protected].
-func (p *Policy) refusedFile(line string, protected []string) string {
+func (s *Session) refusedFile(line string, protected []string) string {
 	privileges := strings.Contains(line, "no new privileges")
 	if !privileges && !refusalWords.MatchString(line) {
 		return ""
@@ -84,14 +84,14 @@ func (p *Policy) refusedFile(line string, protected []string) string {
 	for _, found := range pathWords.FindAllStringSubmatch(line, -1) {
 		path := found[1]
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(p.Workspace, path)
+			path = filepath.Join(s.policy.Workspace, path)
 		}
 		path = filepath.Clean(path)
 		if strings.HasPrefix(path, "/proc") || strings.HasPrefix(path, "/dev") || path == "/" {
 			continue
 		}
 		_, err := os.Lstat(path)
-		n, granted := p.places.nearest(path)
+		n, granted := s.places.nearest(path)
 		guarded := false
 		for _, g := range protected {
 			guarded = guarded || isBelow(path, g) && filepath.Base(g) != ".git"
@@ -101,7 +101,9 @@ func (p *Policy) refusedFile(line string, protected []string) string {
 			return fmt.Sprintf("commands may not change %s", path)
 		case missing && err == nil && (!granted || n.source != n.path):
 			return fmt.Sprintf("%s is not there for commands", path)
-		case !missing && granted && n.kind != helper.Writable && n.path != "/dev":
+		case s.level == run.ReadOnly && !missing && isBelow(path, s.policy.Workspace):
+			return "the command was allowed as one that only reads, so it could change nothing, and files that hold secrets were hidden"
+		case !missing && granted && n.kind != helper.Writable && n.kind != helper.Temporary && n.path != "/dev":
 			return fmt.Sprintf("%s may be read and not changed", n.path)
 		case !missing && !granted:
 			return fmt.Sprintf("%s is outside what commands may reach", path)

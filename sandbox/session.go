@@ -24,6 +24,8 @@ var ErrNone = errors.New("no sandbox can be had on this machine (pawl doctor say
 type Session struct {
 	policy  *Policy
 	level   run.Confinement
+	places  places // what there is for the command
+	temp    string // a temporary folder of its own, removed at its end; empty: none
 	mu      sync.Mutex
 	watched []watched
 }
@@ -50,36 +52,49 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	if p == nil || level == run.Unconfined {
 		return c, nil, nil
 	}
-	report := Probe()
-	if p.report != nil {
-		report = *p.report
-	}
-	if !report.Confines() {
+	report := p.abilities()
+	if !report.Confines() || level == run.ReadOnly && !report.EnforcesReadOnly() {
 		return c, nil, ErrNone
 	}
 	s := &Session{policy: p, level: level}
 	places := maps.Clone(p.places)
-	if err := s.guard(places, report.Abilities.Tree); err != nil {
-		s.End()
-		return c, nil, err
-	}
-	confine := &helper.Confinement{Network: helper.ClosedNetwork}
-	if level == run.WithNetwork {
+	confine := &helper.Confinement{Network: helper.ClosedNetwork, ReadOnly: level == run.ReadOnly}
+	var err error
+	switch level {
+	case run.ReadOnly: // it changes nothing, so nothing has to be guarded
+		p.readOnly(places)
+		c.Env = p.readOnlyEnv(c.Env)
+	case run.WithNetwork:
 		confine.Network = helper.OpenNetwork
+		fallthrough
+	default:
+		err = s.guard(places, report.Abilities.Tree)
 	}
+	s.places = places
 	temp := p.Temp
 	switch {
+	case err != nil:
 	case report.Abilities.Tree:
 		confine.Mounts = places.mounts()
-		temp = "/tmp"
+		if temp = "/tmp"; level == run.ReadOnly {
+			temp = readOnlyTemp
+		}
 	case report.Abilities.Profile:
 		confine.Profile = profile(places, p.protected(), p.Temp, level == run.WithNetwork)
 	default:
-		var err error
-		if confine.Read, confine.Write, err = places.rules(p.Temp); err != nil {
-			s.End()
-			return c, nil, err
+		if level == run.ReadOnly {
+			if temp, err = os.MkdirTemp(p.Temp, "read-"); err != nil {
+				break
+			}
+			s.temp = temp
 		}
+		var rules landlockRules
+		rules, err = places.rules(temp)
+		confine.Read, confine.List, confine.Write = rules.read, rules.list, rules.write
+	}
+	if err != nil {
+		s.End()
+		return c, nil, err
 	}
 	c.Confine = confine
 	c.Isolation = report.Abilities.Isolation // what was planned for, and no other
@@ -93,6 +108,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 
 // guard remembers what must stay as it is, and adds it to the command's places.
 func (s *Session) guard(places places, hold bool) error {
+	s.policy.index.refresh()
 	byRoot := map[string][]string{}
 	for _, path := range s.policy.protected() {
 		root := s.policy.rootOf(path)
@@ -131,14 +147,18 @@ func (p *Policy) protected() []string {
 			return
 		}
 		paths = append(paths, gitPaths(dir)...)
-		if hooks := hooksElsewhere(dir, work); isBelow(hooks, p.Workspace) && hooks != p.Workspace {
+		if hooks := p.git.hooksElsewhere(dir, work); isBelow(hooks, p.Workspace) && hooks != p.Workspace {
 			paths = append(paths, hooks)
 		}
 	}
 	add(p.repository, p.Workspace)
-	for _, at := range append([]string{filepath.Join(p.Workspace, ".git")}, p.nested...) {
+	repositories, links := p.index.gitPaths()
+	for _, at := range slices.Concat([]string{filepath.Join(p.Workspace, ".git")}, repositories, links) {
+		if !isDotGit(filepath.Base(at)) {
+			continue
+		}
 		paths = append(paths, at)
-		add(gitFolder(filepath.Dir(at)), filepath.Dir(at))
+		add(p.git.folder(filepath.Dir(at)), filepath.Dir(at))
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
@@ -166,9 +186,13 @@ func (s *Session) End() (told []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.watched {
-		told = append(told, w.guard.leave(w.root, s.policy.refused)...)
+		told = append(told, w.guard.leave(w.root, s.policy.refused, s.policy.isHarmlessConfig)...)
 		w.root.Close()
 	}
 	s.watched = nil
+	if s.temp != "" {
+		os.RemoveAll(s.temp)
+		s.temp = ""
+	}
 	return told
 }

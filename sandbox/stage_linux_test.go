@@ -54,9 +54,20 @@ func newStage(t testing.TB) *stage {
 func (s *stage) plan(t testing.TB) {
 	t.Helper()
 	var err error
-	if s.policy, err = sandbox.For(s.workspace, s.state, s.runtime, s.getenv); err != nil {
+	if s.policy, err = sandbox.For(s.workspace, sandbox.Options{StateDir: s.state, RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.policy.Close)
+}
+
+// isSecret stands for permission.SecretName.
+func isSecret(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(name, ".env") || strings.HasSuffix(name, ".pem") || name == "secrets" || name == "credentials.json" {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *stage) getenv(name string) string {

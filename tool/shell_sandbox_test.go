@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool"
@@ -21,11 +22,14 @@ func confinedEnv(t *testing.T) tool.Env {
 		t.Skip("needs namespaces: root, or unprivileged user namespaces")
 	}
 	var err error
-	if env.Sandbox, err = sandbox.For(env.Workspace, env.StateDir, "", os.Getenv); err != nil {
+	if env.Sandbox, err = sandbox.For(env.Workspace, sandbox.Options{StateDir: env.StateDir, Getenv: os.Getenv, IsSecret: isSecret}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(env.Sandbox.Close)
 	return env
 }
+
+func isSecret(path string) bool { return permission.SecretName(path) != "" }
 
 // at runs a command at a level of the sandbox, as it was decided.
 func at(t *testing.T, env tool.Env, level run.Confinement, command string) string {
@@ -56,6 +60,23 @@ func TestTheSandboxHoldsAtTheLevelThatWasDecided(t *testing.T) {
 	// What the call asks for is not what it gets.
 	if got, _ := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "cat " + outside, "sandbox": "none"}); strings.Contains(got, "theirs") {
 		t.Errorf("asked for and not decided: %q", got)
+	}
+}
+
+func TestACommandThatWasAllowedToReadOnlyReads(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	if !env.Sandbox.EnforcesReadOnly() {
+		t.Skip("needs a filter of system calls")
+	}
+	tooltest.WriteFile(t, env, "file", "text\n")
+	tooltest.WriteFile(t, env, "deploy/.env", "the canary\n")
+	got := at(t, env, run.ReadOnly, "cat file deploy/.env; cd deploy; LC_ALL=C; touch "+env.Workspace+"/made")
+	if _, err := os.Lstat(filepath.Join(env.Workspace, "made")); err == nil || strings.Contains(got, "canary") || !strings.HasPrefix(got, "text\n") || !strings.Contains(got, "allowed as one that only reads") {
+		t.Errorf("%v: %q", err, got)
+	}
+	if got := at(t, env, run.Confined, "cat .env"); !strings.Contains(got, "canary") {
+		t.Errorf("the next command starts in another folder, or without what the project needs: %q", got)
 	}
 }
 

@@ -31,8 +31,8 @@ type shellState struct {
 	closed bool
 	// sessions are those of jobs to the sandbox, and remarks what is to be said of
 	// those that ended.
-	sessions  map[*job]*sandbox.Session
-	remarks []string
+	sessions map[*job]*sandbox.Session
+	remarks  []string
 }
 
 // folder returns where the next command of the run starts, and what is to be

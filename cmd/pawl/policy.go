@@ -80,7 +80,7 @@ func (a *app) look(s settings, p place) (here, error) {
 		return allowedBefore(context.Background(), p.store)
 	}))
 	if sandbox.Probe().Confines() {
-		h.confinement, err = sandbox.For(p.workspace, a.stateDir(), "", a.getenv)
+		h.confinement, err = sandbox.For(p.workspace, a.sandboxOptions(""))
 	}
 	return h, err
 }

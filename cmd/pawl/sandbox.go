@@ -15,7 +15,14 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 		fmt.Fprintln(a.stderr, "pawl: no sandbox can be had here: commands have your own authority, and more of them ask (`pawl doctor` says why)")
 		return nil, nil
 	}
-	return sandbox.For(p.workspace, a.stateDir(), sockets, a.getenv)
+	return sandbox.For(p.workspace, a.sandboxOptions(sockets))
+}
+
+// sandboxOptions returns what the policy of every workspace is made from; sockets is
+// the folder of pawl's own.
+func (a *app) sandboxOptions(sockets string) sandbox.Options {
+	return sandbox.Options{StateDir: a.stateDir(), RuntimeDir: sockets, Getenv: a.getenv,
+		IsSecret: func(path string) bool { return permission.SecretName(path) != "" }}
 }
 
 // getenv returns a variable of the environment; "" if it is not set.

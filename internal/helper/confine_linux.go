@@ -58,7 +58,7 @@ func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) 
 		read, write = []string{"/"}, nil
 		for _, m := range c.Mounts {
 			switch m.Kind {
-			case Writable, Memory, Devices:
+			case Writable, Memory, Devices, Temporary:
 				write = append(write, m.Target)
 			}
 		}
@@ -66,7 +66,7 @@ func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) 
 	// Each of the two bounds the files by itself; without either nothing does.
 	abi := landlockABI()
 	if abi > 0 {
-		err := landlock(abi, read, write, c.Network == ClosedNetwork)
+		err := landlock(abi, read, c.List, write, c.Network == ClosedNetwork)
 		if err != 0 {
 			return "Landlock", err
 		}
@@ -75,7 +75,8 @@ func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) 
 	}
 	// A namespace closes the network better than the filter: it leaves the
 	// loopback, and sockets between processes of the command.
-	if err := seccomp(filter(c.Network != ClosedNetwork)); err != 0 && (c.Network == ClosedNetwork || !inNamespace) {
+	plan := filterPlan{sockets: c.Network != ClosedNetwork, readOnly: c.ReadOnly && !tree}
+	if err := seccomp(filter(plan)); err != 0 && (c.Network == ClosedNetwork || !inNamespace) {
 		return "seccomp", err
 	}
 	return "", 0

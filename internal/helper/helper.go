@@ -55,12 +55,18 @@ const NoRoute = 'n'
 // in them.
 type Confinement struct {
 	Network string
+	// ReadOnly says that the command may change nothing: it has no sockets either,
+	// and where there is no file tree none of the system calls that change a file's
+	// attributes, which Landlock does not bound. The caller has to leave out what
+	// may be written from Mounts and Write.
+	ReadOnly bool
 	// Mounts is the file tree the command sees, where namespaces are to be had:
 	// parents before what is below them. What is in none of them is not there.
 	Mounts []Mount
-	// Read and Write are what may be read and run, and what may be changed too,
-	// where there are no namespaces: Landlock's rules.
-	Read, Write []string
+	// Read, List and Write are Landlock's rules where there are no namespaces: what
+	// may be read and run, folders whose names may be read and no more, and what may
+	// be changed too.
+	Read, List, Write []string
 	// Profile is the same for macOS, as sandbox-exec takes it.
 	Profile string
 }
@@ -88,4 +94,8 @@ const (
 	Link     = "link"  // a symbolic link
 	Devices  = "dev"   // /dev with what every program expects, and no disks
 	Memory   = "mem"   // an empty folder that can be written, gone with the command
+	// Source, a folder of pawl's own: what is needed to mount others below it is
+	// made there, and what stands in the way removed.
+	Temporary         = "tmp"
+	TemporaryReadOnly = "tmp-ro"
 )

@@ -16,6 +16,10 @@ const (
 	landlockPathBelow = 1 // LANDLOCK_RULE_PATH_BENEATH
 )
 
+// resolveNoSymlinks is a flag of openat2(2) (linux/openat2.h, read 2026-11-22), which
+// is older than Landlock.
+const resolveNoSymlinks = 0x04
+
 // Rights to files. Those of files hold for folders too, not the other way round.
 const (
 	mayExecute   = 1 << 0
@@ -52,10 +56,11 @@ func landlockABI() int {
 }
 
 // landlock confines the calling thread, and what it starts, to reading what is
-// below the paths read and changing what is below the paths write. It asks for all
+// below the paths read, to the names below the paths list, and changing what is
+// below the paths write. It asks for all
 // that the kernel can; what that is depends on abi. Whatever the paths, the thread
 // can no longer signal, trace or (by abstract sockets) reach processes outside.
-func landlock(abi int, read, write []string, closeTCP bool) syscall.Errno {
+func landlock(abi int, read, list, write []string, closeTCP bool) syscall.Errno {
 	handled := uint64(1<<13 - 1)
 	if abi >= 2 {
 		handled |= mayRefer
@@ -88,6 +93,11 @@ func landlock(abi int, read, write []string, closeTCP bool) syscall.Errno {
 			return errno
 		}
 	}
+	for _, path := range list {
+		if errno := landlockAdd(int(set), path, mayReadDir); errno != 0 {
+			return errno
+		}
+	}
 	for _, path := range write {
 		if errno := landlockAdd(int(set), path, handled&^(mayMakeChar|mayMakeBlock)); errno != 0 {
 			return errno
@@ -98,15 +108,24 @@ func landlock(abi int, read, write []string, closeTCP bool) syscall.Errno {
 }
 
 // landlockAdd allows rights at a path and below. A path that is not there needs no
-// rule.
+// rule, and one that leads through a link by now gets none: what it leads to is not
+// what was meant.
 func landlockAdd(set int, path string, rights uint64) syscall.Errno {
-	fd, err := syscall.Open(path, oPath|syscall.O_CLOEXEC, 0)
-	if err == syscall.ENOENT || err == syscall.EACCES || err == syscall.ENOTDIR {
+	name, pathErr := syscall.BytePtrFromString(path)
+	if pathErr != nil {
+		return syscall.EINVAL
+	}
+	how := struct{ flags, mode, resolve uint64 }{flags: oPath | syscall.O_CLOEXEC, resolve: resolveNoSymlinks}
+	cwd := atFDCWD
+	opened, _, err := syscall.Syscall6(sysOpenat2, uintptr(cwd), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+	switch err {
+	case 0:
+	case syscall.ENOENT, syscall.EACCES, syscall.ENOTDIR, syscall.ELOOP:
 		return 0
+	default:
+		return err
 	}
-	if err != nil {
-		return errnoOf(err)
-	}
+	fd := int(opened)
 	defer syscall.Close(fd)
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(fd, &stat); err != nil {

@@ -43,12 +43,14 @@ func (o Order) Strings() []byte {
 	}
 	add("confined")
 	add(c.Network)
+	add(map[bool]string{true: "read-only", false: ""}[c.ReadOnly])
 	var mounts []string
 	for _, m := range c.Mounts {
 		mounts = append(mounts, m.Kind, m.Source, m.Target)
 	}
 	list(mounts)
 	list(c.Read)
+	list(c.List)
 	list(c.Write)
 	return b
 }
@@ -78,11 +80,11 @@ func parseOrder(b []byte) (Order, bool) {
 	}
 	o := Order{Dir: next(), Env: list(), Argv: list()}
 	if next() == "confined" {
-		c := &Confinement{Network: next()}
+		c := &Confinement{Network: next(), ReadOnly: next() == "read-only"}
 		for m := list(); len(m) >= 3; m = m[3:] {
 			c.Mounts = append(c.Mounts, Mount{m[0], m[1], m[2]})
 		}
-		c.Read, c.Write = list(), list()
+		c.Read, c.List, c.Write = list(), list(), list()
 		o.Confine = c
 	}
 	return o, ok && len(o.Argv) > 0

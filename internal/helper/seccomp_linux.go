@@ -13,6 +13,7 @@ const (
 	bpfIfEqual = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
 	bpfIfBits  = 0x45 // BPF_JMP | BPF_JSET | BPF_K
 	bpfReturn  = 0x06 // BPF_RET | BPF_K
+	bpfAnd     = 0x54 // BPF_ALU | BPF_AND | BPF_K
 
 	resultKill  = 0x80000000
 	resultError = 0x00050000
@@ -45,6 +46,28 @@ const (
 	tioclinux = 0x541c
 )
 
+// The type is the second byte of an ioctl's number. Those of files ('f', of several
+// file systems 'X') set flags, versions and keys of a file that is open for reading
+// (linux/fs.h, linux/fscrypt.h, read 2026-11-22).
+const (
+	ioctlType  = 0xff00
+	ioctlFiles = 'f' << 8
+	ioctlXFS   = 'X' << 8
+)
+
+// A modeCall is a system call that gives a file its mode: the places among its
+// arguments of the mode, and of the flags of open(2), -1 if it has none.
+type modeCall struct {
+	number      uint32
+	flags, mode int
+}
+
+// asm-generic/fcntl.h and linux/stat.h, read 2026-11-22.
+const (
+	makesFile = 0o100 | 0o20000000 // O_CREAT | __O_TMPFILE
+	setidBits = 0o6000             // S_ISUID | S_ISGID
+)
+
 // refusedEverywhere are numbers that are the same on all architectures.
 var refusedEverywhere = []uint32{
 	425, 426, 427, // io_uring_setup, _enter, _register: opens and connects past a filter
@@ -56,7 +79,11 @@ var refusedEverywhere = []uint32{
 	467, // open_tree_attr
 }
 
-const sysClone3 = 435
+const (
+	sysClone3    = 435
+	sysOpenat2   = 437
+	sysFchmodat2 = 452
+)
 
 type bpf struct {
 	code   uint16
@@ -64,11 +91,21 @@ type bpf struct {
 	k      uint32
 }
 
-// filter returns the program. With sockets, those of the usual families can be
-// made; the others are not there, as on a kernel without them: some (vsock) are in
-// no namespace. Without, none can be made, for it cannot be told from here what
-// they would reach; pairs of connected ones can.
-func filter(sockets bool) []bpf {
+// A filterPlan says what a filter is to refuse beyond what every one does.
+type filterPlan struct {
+	// sockets: those of the usual families can be made; the others are not there, as
+	// on a kernel without them: some (vsock) are in no namespace. Without it none can
+	// be made, for it cannot be told from here what they would reach; pairs of
+	// connected ones can.
+	sockets bool
+	// readOnly: the calls are refused by which a command that may write no file could
+	// still change something.
+	readOnly bool
+}
+
+// filter returns the program of a plan. No program lets a file become setuid or
+// setgid: outside, where its file system is mounted without nosuid, it would be.
+func filter(plan filterPlan) []bpf {
 	f := []bpf{
 		{bpfLoad, 0, 0, dataArch},
 		{bpfIfEqual, 1, 0, auditArch},
@@ -86,6 +123,33 @@ func filter(sockets bool) []bpf {
 	for _, nr := range append(refusedEverywhere, refusedHere...) {
 		number(nr, refuse(syscall.EPERM))
 	}
+	if plan.readOnly {
+		for _, nr := range changesHere {
+			number(nr, refuse(syscall.EPERM))
+		}
+		number(sysPrlimit, // of another process
+			bpf{bpfLoad, 0, 0, dataArgs},
+			bpf{bpfIfEqual, 1, 0, 0},
+			refuse(syscall.EPERM),
+			bpf{bpfReturn, 0, 0, resultAllow})
+	}
+	for _, c := range setsModeHere {
+		var check []bpf
+		if c.flags >= 0 { // the mode counts only where a file is made
+			check = []bpf{
+				{bpfLoad, 0, 0, uint32(dataArgs + 8*c.flags)},
+				{bpfIfBits, 1, 0, makesFile},
+				{bpfReturn, 0, 0, resultAllow},
+			}
+		}
+		number(c.number, append(check,
+			bpf{bpfLoad, 0, 0, uint32(dataArgs + 8*c.mode)},
+			bpf{bpfIfBits, 0, 1, setidBits},
+			refuse(syscall.EPERM),
+			bpf{bpfReturn, 0, 0, resultAllow})...)
+	}
+	// Its mode is in memory, where a filter cannot look; programs then use openat.
+	number(sysOpenat2, refuse(syscall.ENOSYS))
 	// The flags of clone3 are in memory, where a filter cannot look; C libraries
 	// then use clone.
 	number(sysClone3, refuse(syscall.ENOSYS))
@@ -94,13 +158,21 @@ func filter(sockets bool) []bpf {
 		bpf{bpfIfBits, 0, 1, newNamespaces},
 		refuse(syscall.EPERM),
 		bpf{bpfReturn, 0, 0, resultAllow})
-	number(sysIoctl,
-		bpf{bpfLoad, 0, 0, dataArgs + 8},
-		bpf{bpfIfEqual, 1, 0, tiocsti},
-		bpf{bpfIfEqual, 0, 1, tioclinux},
+	ioctls := []bpf{
+		{bpfLoad, 0, 0, dataArgs + 8},
+		{bpfIfEqual, 1, 0, tiocsti},
+		{bpfIfEqual, 0, 1, tioclinux},
 		refuse(syscall.EPERM),
-		bpf{bpfReturn, 0, 0, resultAllow})
-	if !sockets {
+	}
+	if plan.readOnly {
+		ioctls = append(ioctls,
+			bpf{bpfAnd, 0, 0, ioctlType},
+			bpf{bpfIfEqual, 1, 0, ioctlFiles},
+			bpf{bpfIfEqual, 0, 1, ioctlXFS},
+			refuse(syscall.ENOTTY))
+	}
+	number(sysIoctl, append(ioctls, bpf{bpfReturn, 0, 0, resultAllow})...)
+	if !plan.sockets {
 		number(sysSocket,
 			bpf{bpfLoad, 0, 0, dataArgs},
 			bpf{bpfIfEqual, 2, 0, syscall.AF_INET},

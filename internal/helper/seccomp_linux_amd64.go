@@ -7,7 +7,28 @@ const (
 	sysClone   = 56
 	sysIoctl   = 16
 	sysSocket  = 41
+	sysPrlimit = 302
 )
+
+// setsModeHere: open, creat, openat, mknod, mknodat, chmod, fchmod, fchmodat,
+// fchmodat2.
+var setsModeHere = []modeCall{{2, 1, 2}, {85, -1, 1}, {257, 2, 3}, {133, -1, 1}, {259, -1, 2}, {90, -1, 1}, {91, -1, 1}, {268, -1, 2}, {sysFchmodat2, -1, 2}}
+
+// changesHere are the system calls that change something without opening it for
+// writing: attributes of files, what processes share, how others are scheduled.
+var changesHere = []uint32{
+	90, 91, 268, sysFchmodat2, // chmod, fchmod, fchmodat
+	92, 93, 94, 260, // chown, fchown, lchown, fchownat
+	132, 235, 261, 280, // utime, utimes, futimesat, utimensat
+	188, 189, 190, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+	197, 198, 199, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+	469,        // file_setattr
+	29, 30, 31, // shmget, shmat, shmctl
+	64, 65, 66, 220, // semget, semop, semctl, semtimedop
+	68, 69, 70, 71, // msgget, msgsnd, msgrcv, msgctl
+	240, 241, // mq_open, mq_unlink
+	141, 142, 144, 203, 251, 314, // setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, ioprio_set, sched_setattr
+}
 
 // refusedHere are the system calls that no command of a sandbox needs.
 var refusedHere = []uint32{

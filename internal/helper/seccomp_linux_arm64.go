@@ -7,7 +7,27 @@ const (
 	sysClone   = 220
 	sysIoctl   = 29
 	sysSocket  = 198
+	sysPrlimit = 261
 )
+
+// setsModeHere: openat, mknodat, fchmod, fchmodat, fchmodat2.
+var setsModeHere = []modeCall{{56, 2, 3}, {33, -1, 2}, {52, -1, 1}, {53, -1, 2}, {sysFchmodat2, -1, 2}}
+
+// changesHere are the system calls that change something without opening it for
+// writing: attributes of files, what processes share, how others are scheduled.
+var changesHere = []uint32{
+	52, 53, sysFchmodat2, // fchmod, fchmodat
+	54, 55, // fchownat, fchown
+	88,              // utimensat
+	5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+	14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+	469,                // file_setattr
+	194, 195, 196, 197, // shmget, shmctl, shmat, shmdt
+	190, 191, 192, 193, // semget, semctl, semtimedop, semop
+	186, 187, 188, 189, // msgget, msgctl, msgrcv, msgsnd
+	180, 181, // mq_open, mq_unlink
+	140, 118, 119, 122, 30, 274, // setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, ioprio_set, sched_setattr
+}
 
 // refusedHere are the system calls that no command of a sandbox needs.
 var refusedHere = []uint32{

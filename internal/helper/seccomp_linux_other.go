@@ -9,6 +9,10 @@ const (
 	sysClone   = 0
 	sysIoctl   = 0
 	sysSocket  = 0
+	sysPrlimit = 0
 )
 
-var refusedHere []uint32
+var (
+	refusedHere, changesHere []uint32
+	setsModeHere             []modeCall
+)

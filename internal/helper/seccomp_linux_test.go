@@ -43,6 +43,8 @@ func execute(t *testing.T, f []bpf, arch, number uint32, args ...uint64) uint32 
 			jump(acc == i.k)
 		case bpfIfBits:
 			jump(acc&i.k != 0)
+		case bpfAnd:
+			acc &= i.k
 		case bpfReturn:
 			return i.k
 		default:
@@ -66,12 +68,13 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 		loopback = 127
 	)
 	refusal := func(e syscall.Errno) uint32 { return resultError | uint32(e) }
-	for _, sockets := range []bool{true, false} {
-		f := filter(sockets)
+	for _, plan := range []filterPlan{{sockets: true}, {}, {readOnly: true}} {
+		sockets := plan.sockets
+		f := filter(plan)
 		check := func(want uint32, arch, number uint32, args ...uint64) {
 			t.Helper()
 			if got := execute(t, f, arch, number, args...); got != want {
-				t.Errorf("sockets %v, arch %#x, call %d(%x): %#x, want %#x", sockets, arch, number, args, got, want)
+				t.Errorf("plan %+v, arch %#x, call %d(%x): %#x, want %#x", plan, arch, number, args, got, want)
 			}
 		}
 		check(resultKill, 0x40000003, 1) // i386
@@ -84,9 +87,11 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 			switch {
 			case slices.Contains(all, nr):
 				check(refusal(syscall.EPERM), auditArch, nr)
-			case nr == sysClone3:
+			case nr == sysClone3, nr == sysOpenat2:
 				check(refusal(syscall.ENOSYS), auditArch, nr)
 			case nr == sysSocket:
+			case plan.readOnly && slices.Contains(changesHere, nr):
+				check(refusal(syscall.EPERM), auditArch, nr)
 			default:
 				check(resultAllow, auditArch, nr)
 			}
@@ -98,6 +103,33 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 		check(refusal(syscall.EPERM), auditArch, sysIoctl, 0, tiocsti)
 		check(refusal(syscall.EPERM), auditArch, sysIoctl, 0, 1<<32|tiocsti) // the kernel looks at 32 bits
 		check(refusal(syscall.EPERM), auditArch, sysIoctl, 0, tioclinux)
+		for _, flags := range []uint64{0x40086602, 0x401c5820} { // FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR
+			want := uint32(resultAllow)
+			if plan.readOnly {
+				want = refusal(syscall.ENOTTY)
+			}
+			check(want, auditArch, sysIoctl, 3, flags)
+		}
+		if plan.readOnly {
+			check(resultAllow, auditArch, sysPrlimit, 0)
+			check(refusal(syscall.EPERM), auditArch, sysPrlimit, 7)
+		}
+		for _, c := range setsModeHere {
+			args := make([]uint64, 4)
+			args[c.mode] = 0o4755
+			if c.flags >= 0 { // the mode of what is only opened is what the register held
+				check(resultAllow, auditArch, c.number, args...)
+				args[c.flags] = 0o101
+			}
+			check(refusal(syscall.EPERM), auditArch, c.number, args...)
+			if args[c.mode] = 0o2755; c.flags >= 0 {
+				args[c.flags] = 0o20000000 | 2
+			}
+			check(refusal(syscall.EPERM), auditArch, c.number, args...)
+			if args[c.mode] = 0o1777; !plan.readOnly || !slices.Contains(changesHere, c.number) {
+				check(resultAllow, auditArch, c.number, args...)
+			}
+		}
 		for _, family := range []uint64{syscall.AF_UNIX, syscall.AF_INET, syscall.AF_INET6, syscall.AF_NETLINK} {
 			want := uint32(resultAllow)
 			if !sockets {

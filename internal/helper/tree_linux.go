@@ -57,7 +57,9 @@ func build(mounts []Mount) (what string, err syscall.Errno) {
 	trees := make([]int, len(mounts))
 	for i, m := range mounts {
 		trees[i] = -1
-		if m.Kind != ReadOnly && m.Kind != Writable {
+		switch m.Kind {
+		case ReadOnly, Writable, Temporary, TemporaryReadOnly:
+		default:
 			continue
 		}
 		attributes := uint64(attrNoSetuid | attrNoDevices)
@@ -94,13 +96,20 @@ func build(mounts []Mount) (what string, err syscall.Errno) {
 	if openErr != nil {
 		return "a new root", errnoOf(openErr)
 	}
-	root := tree(fd)
+	root := tree{fd: fd, makes: map[string]bool{}}
 	if err := root.prepare(proc); err != 0 {
 		return "a new root", err
 	}
 	for i, m := range mounts {
 		if err := root.add(m, trees[i], nodes); err != 0 {
 			return m.Target, err
+		}
+	}
+	for i, m := range mounts { // nothing more has to be made in them
+		if m.Kind == TemporaryReadOnly && trees[i] >= 0 {
+			if err := setAttributes(trees[i], attrReadOnly, 0); err != 0 {
+				return m.Target, err
+			}
 		}
 	}
 	under, err := root.place(oldRoot, true)
@@ -130,11 +139,16 @@ func build(mounts []Mount) (what string, err syscall.Errno) {
 	return "/", errnoOf(syscall.Chdir("/"))
 }
 
-// A tree is the root folder of a file tree that is being made.
-type tree int
+// A tree is a file tree that is being made.
+type tree struct {
+	fd int // its root folder
+	// makes says, by the target of a mount, whether folders may be made in it to
+	// mount others on. Nothing is made in what is the person's.
+	makes map[string]bool
+}
 
 // prepare makes what every tree has.
-func (t tree) prepare(proc int) syscall.Errno {
+func (t *tree) prepare(proc int) syscall.Errno {
 	at, err := t.place("/proc", true)
 	if err != 0 {
 		return err
@@ -155,22 +169,31 @@ func (t tree) prepare(proc int) syscall.Errno {
 
 // add puts one mount into the tree; source is the piece of a ReadOnly or Writable
 // one, -1 if it is gone.
-func (t tree) add(m Mount, source int, nodes []int) syscall.Errno {
+func (t *tree) add(m Mount, source int, nodes []int) syscall.Errno {
 	switch m.Kind {
 	case ReadOnly, Writable:
 		if source < 0 {
 			return 0
 		}
+		defer syscall.Close(source)
+		t.makes[m.Target] = false
+		return t.attach(source, m.Target)
+	case Temporary, TemporaryReadOnly:
+		if source < 0 {
+			return 0
+		}
+		t.makes[m.Target] = true
 		return t.attach(source, m.Target)
 	case Empty, NoFile:
 		cover := emptyFolder
 		if m.Kind == NoFile {
 			cover = emptyFile
 		}
-		covered, err := openTreeAt(int(t), cover[1:], attrReadOnly|attrNoSetuid|attrNoDevices)
+		covered, err := openTreeAt(t.fd, cover[1:], attrReadOnly|attrNoSetuid|attrNoDevices)
 		if err != 0 {
 			return err
 		}
+		defer syscall.Close(covered)
 		return t.attach(covered, m.Target)
 	case Link:
 		return t.link(m.Source, m.Target)
@@ -179,6 +202,8 @@ func (t tree) add(m Mount, source int, nodes []int) syscall.Errno {
 		if err != 0 {
 			return err
 		}
+		defer syscall.Close(fs)
+		t.makes[m.Target] = false
 		return t.attach(fs, m.Target)
 	case Devices:
 		return t.addDevices(m.Target, nodes)
@@ -186,17 +211,19 @@ func (t tree) add(m Mount, source int, nodes []int) syscall.Errno {
 	return syscall.EINVAL
 }
 
-func (t tree) addDevices(dev string, nodes []int) syscall.Errno {
+func (t *tree) addDevices(dev string, nodes []int) syscall.Errno {
 	for i, name := range devices {
 		if err := t.attach(nodes[i], dev+"/"+name); err != 0 {
 			return err
 		}
+		syscall.Close(nodes[i])
 	}
 	// A new instance: none of its terminals is anybody else's.
 	pts, err := newFilesystem("devpts", "ptmxmode=0666", "mode=0620")
 	if err != 0 {
 		return err
 	}
+	defer syscall.Close(pts)
 	if err := t.attach(pts, dev+"/pts"); err != 0 {
 		return err
 	}
@@ -211,22 +238,26 @@ func (t tree) addDevices(dev string, nodes []int) syscall.Errno {
 	return 0
 }
 
-// attach puts a piece, a file or a folder, at a path in the tree and closes it.
-func (t tree) attach(piece int, path string) syscall.Errno {
+// attach puts a piece, a file or a folder, at a path in the tree. Where the path is
+// in what is the person's and no longer there, or something else by now, nothing is
+// attached: it cannot be made for them.
+func (t *tree) attach(piece int, path string) syscall.Errno {
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(piece, &stat); err != nil {
 		return errnoOf(err)
 	}
 	at, err := t.place(path, stat.Mode&syscall.S_IFMT == syscall.S_IFDIR)
+	if err == errNotMade {
+		return 0
+	}
 	if err != 0 {
 		return err
 	}
 	defer syscall.Close(at)
-	defer syscall.Close(piece)
 	return moveMount(piece, at)
 }
 
-func (t tree) link(to, path string) syscall.Errno {
+func (t *tree) link(to, path string) syscall.Errno {
 	parent, name := cutLast(path)
 	at, err := t.place(parent, true)
 	if err != 0 {
@@ -239,35 +270,64 @@ func (t tree) link(to, path string) syscall.Errno {
 	return err
 }
 
-// place opens a path of the tree, and makes what of it is missing. It follows no
-// link: what commands can write may have one in it that leads elsewhere, and the
-// helper is bound by nothing yet.
-func (t tree) place(path string, folder bool) (int, syscall.Errno) {
-	at, dupErr := syscall.Openat(int(t), ".", oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+// errNotMade says that a path is not there and must not be made.
+const errNotMade = syscall.ENOENT
+
+// place opens a path of the tree, and makes what of it is missing where that may be
+// done. It follows no link: what commands can write may have one in it that leads
+// elsewhere, and the helper is bound by nothing yet.
+func (t *tree) place(path string, folder bool) (int, syscall.Errno) {
+	at, dupErr := syscall.Openat(t.fd, ".", oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if dupErr != nil {
 		return -1, errnoOf(dupErr)
 	}
 	names := pieces(path, "/")
+	makes, prefix := true, ""
 	for i, name := range names {
 		isFolder := folder || i < len(names)-1
-		next, err := step(at, name, isFolder)
+		next, err := step(at, name, isFolder, makes)
 		syscall.Close(at)
 		if err != 0 {
 			return -1, err
 		}
 		at = next
+		prefix += "/" + name
+		if m, isMount := t.makes[prefix]; isMount {
+			makes = m
+		}
 	}
 	return at, 0
 }
 
-func step(at int, name string, folder bool) (int, syscall.Errno) {
+// step opens a name in a folder.
+func step(at int, name string, folder, makes bool) (int, syscall.Errno) {
 	flags := oPath | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 	if folder {
 		flags |= syscall.O_DIRECTORY
 	}
 	next, err := syscall.Openat(at, name, flags, 0)
-	if err != syscall.ENOENT {
+	if !makes {
+		if err == syscall.ENOTDIR || err == syscall.ELOOP || err == syscall.ENOENT {
+			return -1, errNotMade
+		}
 		return next, errnoOf(err)
+	}
+	switch err {
+	case nil:
+		// A command may have closed a folder of the temporary one to others and to
+		// itself.
+		var stat syscall.Stat_t
+		if syscall.Fstat(next, &stat) == nil && folder && stat.Mode&0o700 != 0o700 {
+			syscall.Fchmodat(at, name, 0o755, 0)
+		}
+		return next, 0
+	case syscall.ENOTDIR, syscall.ELOOP:
+		if err := syscall.Unlinkat(at, name); err != nil {
+			return -1, errnoOf(err)
+		}
+	case syscall.ENOENT:
+	default:
+		return -1, errnoOf(err)
 	}
 	if folder {
 		err = syscall.Mkdirat(at, name, 0o755)

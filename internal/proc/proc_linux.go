@@ -45,7 +45,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Confine: c.Confine}
 	if c.Confine != nil {
 		k.confined = true
-		if k.isolation == Namespace && c.Confine.Network == helper.ClosedNetwork && probed().Network {
+		if k.isolation == Namespace && c.Confine.Network == helper.ClosedNetwork && !c.Confine.ReadOnly && probed().Network {
 			own := *c.Confine
 			own.Network = helper.OwnNetwork
 			o.Confine, k.network = &own, true
