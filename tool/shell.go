@@ -48,17 +48,31 @@ const (
 	startPatience = 200 * time.Millisecond
 )
 
-// wrapper runs the command, its argument, and tells on descriptor 9 which
-// folder it ended in. The shell gets descriptor 3; it is moved out of the way of
-// commands that use that one themselves.
-const wrapper = `exec 9>&3 3>&-; trap 'pwd -P >&9 2>/dev/null' EXIT; eval "set --; $1"`
+// wrapper runs the command, its argument, and tells which folder it ended in on the
+// descriptor that the shell gets as 3. What the command starts does not get it: it is
+// the shell's standard input, which is another while the command runs. A shell closes
+// its copy of that on exec, and has put it back when its trap runs.
+const wrapper = `exec 0>&3 3>&-; trap 'pwd -P >&0 2>/dev/null' EXIT; eval "set --; $1" </dev/null`
 
-// Shell returns the tool that runs shell commands. keepEnv names environment
-// variables that commands get though their names look like those of secrets.
-func Shell(keepEnv ...string) Tool { return shellTool{keepEnv: keepEnv, kept: maxKept} }
+// ShellOptions say which variables of pawl's environment commands get.
+type ShellOptions struct {
+	// KeyEnv names the variables with the keys of providers: no command gets them.
+	KeyEnv []string
+	// PassEnv names variables that commands get though they look like secrets.
+	PassEnv []string
+}
+
+// Shell returns the tool that runs shell commands; of options at most one is given.
+func Shell(options ...ShellOptions) Tool {
+	t := shellTool{kept: maxKept}
+	for _, o := range options {
+		t.options = o
+	}
+	return t
+}
 
 type shellTool struct {
-	keepEnv []string
+	options ShellOptions
 	kept    int64 // how many bytes of what a command prints are written to [Call.Output]
 }
 
@@ -243,7 +257,7 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		Argv: append(shellProgram(), wrapper, "bash", a.Command),
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
-		Env: append(childEnv(os.Environ(), dir, t.keepEnv), "PAWL_RUN="+string(env.Run)),
+		Env: append(t.options.childEnv(os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
 	change := run.MayChange
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {

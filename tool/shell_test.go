@@ -146,7 +146,7 @@ func TestKeysAreNotInACommandsEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "secret-a")
 	t.Setenv("GITHUB_TOKEN", "secret-b")
 	t.Setenv("KEPT_TOKEN", "kept")
-	text, _ := invoke(t, t.Context(), env, tool.Shell("KEPT_TOKEN"), map[string]any{"command": "env"})
+	text, _ := invoke(t, t.Context(), env, tool.Shell(tool.ShellOptions{PassEnv: []string{"KEPT_TOKEN"}}), map[string]any{"command": "env"})
 	if strings.Contains(text, "secret-") || !strings.Contains(text, "KEPT_TOKEN=kept") || !strings.Contains(text, "GIT_TERMINAL_PROMPT=0") {
 		t.Errorf("the environment is\n%s", text)
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"pawl/permission"
 	"pawl/sandbox"
+	"pawl/tool"
 )
 
 // sandbox returns what confines the commands of runs in a place; nil where nothing
@@ -47,6 +50,23 @@ func checkSandbox() []check {
 			Detail: "they have your own authority, so more of them ask"})
 	}
 	return checks
+}
+
+// checkVariables says which variables of this environment commands do not get.
+func (a *app) checkVariables() check {
+	s := settings{values: map[string][]sourced{}}
+	s.table, _ = a.models() // checkFiles has said what is wrong with it
+	fromFile, _ := readFile(a.userFile())
+	fromEnv, _ := a.env("PAWL_PASS_ENV")
+	for _, name := range append(fromFile["pass_env"], strings.Fields(fromEnv)...) {
+		s.values["pass_env"] = append(s.values["pass_env"], sourced{value: name})
+	}
+	c := check{Topic: "sandbox", Name: "variables", State: good, Detail: "none of this environment is kept from commands",
+		Next: "Kept are the keys of providers, values that look like keys, and names like " + strings.Join(tool.SecretVariables(), " ") + ". To pass one on purpose: pass_env = [\"NAME\"] in " + a.userFile()}
+	if names := s.shellOptions().Withheld(os.Environ()); len(names) > 0 {
+		c.Detail = "kept from commands: " + strings.Join(names, ", ")
+	}
+	return c
 }
 
 // mayBypass refuses mode bypass where a slip of the model has the whole machine: as

@@ -22,6 +22,7 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
+	"pawl/tool"
 	"pawl/worker"
 )
 
@@ -58,6 +59,7 @@ var keys = []key{
 	{name: "cache", value: "on|off", help: "answer a request that was answered before from a local file", check: oneOf("on, off"), def: "off"},
 	{name: "inline", value: "characters", help: "results up to this long reach the model whole; longer ones are stored and asked", check: positive, def: strconv.Itoa(output.DefaultLimits.Inline)},
 	{name: "inline_asked", value: "characters", help: "the same where a call asks for it", check: positive, def: strconv.Itoa(output.DefaultLimits.Asked)},
+	{name: "pass_env", value: "name", help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", list: true},
 	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
 	{name: "outputs_max_size", value: "size", help: "how much the stored outputs of a folder may take on disk, as 10GB; the oldest go first; -1: no limit", check: storedSize, def: "10GB"},
 	{name: "outputs_max_age", value: "age", help: "how long outputs are stored, as 90d or 12h; -1: no limit", check: storedAge, def: "90d"},
@@ -368,6 +370,20 @@ func (s settings) outputLimits() output.Limits {
 	l.Inline, _ = strconv.Atoi(s.get("inline"))
 	l.Asked, _ = strconv.Atoi(s.get("inline_asked"))
 	return l
+}
+
+// shellOptions say which variables commands get.
+func (s settings) shellOptions() tool.ShellOptions {
+	var o tool.ShellOptions
+	for _, v := range s.values["pass_env"] {
+		o.PassEnv = append(o.PassEnv, v.value)
+	}
+	if s.table != nil {
+		for _, p := range s.table.Providers() {
+			o.KeyEnv = append(o.KeyEnv, p.KeyEnv...)
+		}
+	}
+	return o
 }
 
 // control returns how a model is to say what to do. What auto means is known for the

@@ -17,10 +17,11 @@ import (
 )
 
 // registry holds the tools of every run. reach decides about the addresses that
-// fetch dials; nil: public ones alone.
-func registry(reach func(host string, addr netip.AddrPort, granted bool) error) *tool.Registry {
+// fetch dials; nil: public ones alone. shell says what variables commands get; of it
+// at most one is given.
+func registry(reach func(host string, addr netip.AddrPort, granted bool) error, shell ...tool.ShellOptions) *tool.Registry {
 	fetch := tool.Fetch(tool.FetchOptions{AllowAddress: reach, Granted: func(c tool.Call) bool { return c.Granted }})
-	tools := append(tool.Builtin(), fetch, tool.Shell(), tool.ShellOutput(), tool.ShellStop())
+	tools := append(tool.Builtin(), fetch, tool.Shell(shell...), tool.ShellOutput(), tool.ShellStop())
 	return tool.NewRegistry(append(tools, outputs.All()...)...)
 }
 

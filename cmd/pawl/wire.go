@@ -113,7 +113,7 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 	tools := registry(reach(func() permission.Rules {
 		rules, _ := s.policy.Rules("") // with an error they allow nothing
 		return rules
-	}))
+	}), s.shellOptions())
 	log := a.log()
 	// Without a socket others look at the database now and then: no reason to stop.
 	sockets, err := store.RuntimeDir()
