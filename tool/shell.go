@@ -334,6 +334,9 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 	default:
 		status, err := p.Wait()
 		notes = append(notes, bracketed(session.End()...)...)
+		if status.OutputCut {
+			notes = append(notes, "[the end of what it printed may be missing: something of it could not be ended and still holds the output]")
+		}
 		refusal = session.Refusal(status, r.Content[0].Text)
 		// What a command prints to its folder pipe fits the pipe: nobody waits.
 		folder.SetReadDeadline(time.Now().Add(progressEvery))

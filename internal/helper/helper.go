@@ -42,8 +42,8 @@ const (
 	Landlock     = "landlock=" // then Landlock's ABI in decimal, 0 for none
 )
 
-// Term on the control socket (descriptor 3) asks the helper to send TERM to every
-// process of the command. The end of the socket, which comes also when the owner
+// Term on the control socket (descriptor 3) asks the helper to end the command:
+// processes that handle TERM get it and are waited for, the others end at once. The end of the socket, which comes also when the owner
 // dies, asks it to kill them.
 const Term = 't'
 

@@ -2,6 +2,7 @@ package helper
 
 import (
 	"runtime"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -21,6 +22,7 @@ const (
 const (
 	codeNotExecutable = 126
 	codeKilled        = 128 + int(syscall.SIGKILL)
+	codeTerminated    = 128 + int(syscall.SIGTERM)
 )
 
 func init() {
@@ -71,6 +73,7 @@ func help(mode string) {
 	}
 	// Nobody below looks into the helper or traces it, not even the same user.
 	prctl(prSetDumpable, 0)
+	code.Store(int32(codeTerminated))
 	pid := launch(o, inNamespace)
 	// The command's writers alone keep its pipes open.
 	for _, fd := range o.files {
@@ -80,27 +83,42 @@ func help(mode string) {
 	syscall.Close(2)
 
 	go obey(inNamespace)
+	over := false // the command itself has ended
 	for {
 		var status syscall.WaitStatus
 		reaped, err := syscall.Wait4(-1, &status, 0, nil)
-		if err == syscall.ECHILD {
+		switch {
+		case err == syscall.ECHILD && !over:
 			// Only if the sweep reaped the command; it is about to exit.
 			select {}
-		}
-		if reaped != pid {
+		case err == syscall.ECHILD:
+			finish(inNamespace) // what had to tidy up has done so
+		case reaped != pid:
 			continue // an orphan, or EINTR
-		}
-		if !inNamespace {
-			sweep()
 		}
 		if o.Confine != nil && o.Confine.Network == OwnNetwork && triedNetwork() {
 			syscall.Write(controlFD, []byte{NoRoute})
 		}
-		if status.Signaled() {
-			exit(128 + int(status.Signal()))
+		if over = true; status.Signaled() {
+			code.Store(128 + int32(status.Signal()))
+		} else {
+			code.Store(int32(status.ExitStatus()))
 		}
-		exit(status.ExitStatus()) // in a namespace the kernel kills what is left
+		if !stopping.Load() {
+			finish(inNamespace)
+		}
 	}
+}
+
+// code is how the helper exits: as the command did, once it has ended.
+var code atomic.Int32
+
+// finish ends what is left of the command, and the helper.
+func finish(inNamespace bool) {
+	if !inNamespace {
+		sweep()
+	}
+	exit(int(code.Load())) // in a namespace the kernel kills what is left
 }
 
 // outliveNobody is against commands that stop their helper (a signal where there is
@@ -195,10 +213,10 @@ func obey(inNamespace bool) {
 		n, err := syscall.Read(controlFD, b[:])
 		switch {
 		case err == syscall.EINTR:
-		case n == 1 && b[0] == Term && inNamespace:
-			syscall.Kill(-1, syscall.SIGTERM) // to all of the namespace but its first process
 		case n == 1 && b[0] == Term:
-			signalDescendants(syscall.SIGTERM)
+			if !stopping.Swap(true) {
+				go stop(inNamespace)
+			}
 		case n == 1:
 		default:
 			if !inNamespace {

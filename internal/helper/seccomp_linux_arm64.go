@@ -18,7 +18,7 @@ var setsModeHere = []modeCall{{56, 2, 3}, {33, -1, 2}, {52, -1, 1}, {53, -1, 2},
 var changesHere = []uint32{
 	52, 53, sysFchmodat2, // fchmod, fchmodat
 	54, 55, // fchownat, fchown
-	88,              // utimensat
+	88,           // utimensat
 	5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
 	14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
 	469,                // file_setattr

@@ -21,7 +21,7 @@ func sweep() {
 	const tight = 200 // reads of the short list between two rounds, a few milliseconds at most
 	pause := syscall.Timespec{Nsec: 20_000}
 	for {
-		signalDescendants(syscall.SIGKILL)
+		killDescendants()
 		for range tight {
 			for _, pid := range children() {
 				forbidForks(pid)
@@ -66,29 +66,28 @@ func forbidForks(pid int) {
 	syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), rlimitProcesses, uintptr(unsafe.Pointer(&none)), 0, 0, 0)
 }
 
-// signalDescendants sends sig to every process below this one, once.
-func signalDescendants(sig syscall.Signal) {
+// killDescendants kills every process below this one, once.
+func killDescendants() {
 	parents := processes()
-	self := syscall.Getpid()
 	for pid := range parents {
-		// The bound is against a circle, which pids used again while we read
-		// could make.
-		at := pid
-		for range 10_000 {
-			parent, ok := parents[at]
-			if !ok {
-				break
-			}
-			if parent == self {
-				if sig == syscall.SIGKILL {
-					forbidForks(pid)
-				}
-				syscall.Kill(pid, sig)
-				break
-			}
-			at = parent
+		if isDescendant(pid, syscall.Getpid(), parents) {
+			forbidForks(pid)
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// isDescendant reports whether a process is below another.
+func isDescendant(pid, ancestor int, parents map[int]int) bool {
+	// The bound is against a circle, which pids used again while we read could make.
+	for range 10_000 {
+		parent, ok := parents[pid]
+		if !ok || parent == ancestor {
+			return ok
+		}
+		pid = parent
+	}
+	return false
 }
 
 // processes returns the parent of every process in /proc.

@@ -17,6 +17,8 @@ func start(string, Command, *os.File) (*Process, error) {
 	return nil, fmt.Errorf("commands cannot be run on %s yet: their child processes could not be ended; use Linux, macOS or WSL", runtime.GOOS)
 }
 
+func readNow(uintptr, []byte) (int, error) { return 0, os.ErrInvalid }
+
 func (p *Process) terminate() {}
 func (p *Process) kill()      {}
 func (p *Process) after()     {}
