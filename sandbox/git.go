@@ -10,13 +10,79 @@ import (
 	"syscall"
 )
 
-// What in a repository makes a git outside run programs: its configuration
-// (core.fsmonitor, filters, aliases), its hooks, and the file that says that both
-// are elsewhere; gitrepository-layout(5), read 2026-11-20.
+// gitNames are what of a repository's folder makes a git outside run programs or
+// obey another: its configuration (core.fsmonitor, filters, aliases), its hooks, the
+// files that say that both are elsewhere, what a rebase that goes on would run, and
+// the folders with further repositories, which must not be links;
+// gitrepository-layout(5) and git-rebase(1), read 2026-11-22. A gitlink in the index
+// matters by the repository that it leads to, which is looked at wherever it is.
+var gitNames = []string{"config", "hooks", "config.worktree", "commondir", "gitdir", "rebase-merge", "rebase-merge/git-rebase-todo", "rebase-apply", "modules", "worktrees"}
+
+// fixedNames are those that git does not change as it works, shallowNames those of
+// which only what they are counts, and not what is in them.
 var (
-	gitObeys      = []string{"config", "hooks", "config.worktree", "commondir"}
-	worktreeObeys = []string{"config.worktree", "commondir", "gitdir"}
+	fixedNames   = map[string]bool{"config": true, "hooks": true, "config.worktree": true, "commondir": true, "gitdir": true}
+	shallowNames = map[string]bool{"rebase-merge": true, "rebase-apply": true, "modules": true, "worktrees": true}
 )
+
+// splitGitName cuts one of [gitNames] from the end of a path; the name is empty if
+// it has none.
+func splitGitName(path string) (dir, name string) {
+	for _, n := range gitNames {
+		if d, ok := strings.CutSuffix(path, "/"+n); ok {
+			return d, n
+		}
+	}
+	return "", ""
+}
+
+// isOfGit reports whether the folder of a repository is a .git, or in one: then
+// commands have no business with its configuration. Other repositories are made and
+// configured by tests.
+func isOfGit(dir string) bool {
+	return isDotGit(filepath.Base(dir)) || strings.Contains(dir, "/.git/")
+}
+
+// isNobodys reports whether a path is that of a commondir where git never makes one:
+// only the folder of a worktree has it. One that is there came with the repository or
+// was left; it makes the next git obey settings and hooks of its choice.
+func isNobodys(path string) bool {
+	dir, name := splitGitName(path)
+	return name == "commondir" && isOfGit(dir) && filepath.Base(filepath.Dir(dir)) != "worktrees"
+}
+
+// takeGuarded returns a snapshot of a guarded path.
+func takeGuarded(root *os.Root, path, rel string) *snapshot {
+	if _, name := splitGitName(path); shallowNames[name] {
+		if info, err := root.Lstat(rel); err == nil && info.IsDir() {
+			return &snapshot{Mode: info.Mode(), stat: statOf(info)}
+		}
+	}
+	return take(root, rel)
+}
+
+// harmlessSteps are the steps of a rebase that run no program but git's.
+var harmlessSteps = map[string]bool{
+	"pick": true, "p": true, "reword": true, "r": true, "edit": true, "e": true, "squash": true, "s": true, "fixup": true, "f": true, "drop": true, "d": true,
+	"label": true, "l": true, "reset": true, "t": true, "merge": true, "m": true, "update-ref": true, "u": true, "noop": true, "break": true, "b": true,
+}
+
+// runsNothingNew reports whether the steps of a rebase run no program that those
+// before did not.
+func runsNothingNew(was, now []byte) bool {
+	before := map[string]bool{}
+	for line := range strings.Lines(string(was)) {
+		before[strings.TrimSpace(line)] = true
+	}
+	for line := range strings.Lines(string(now)) {
+		line = strings.TrimSpace(line)
+		step, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		if line != "" && line[0] != '#' && !harmlessSteps[step] && !before[line] {
+			return false
+		}
+	}
+	return true
+}
 
 // folder returns the folder of the repository that a workspace is in, its own
 // (.git) or one outside; empty if there is none. A .git that is a file may name
@@ -49,12 +115,17 @@ func namedGit(file string) string {
 	if err != nil {
 		return ""
 	}
+	return namedIn(text, filepath.Dir(file))
+}
+
+// namedIn is the same for the content of a .git file and the folder it is in.
+func namedIn(text []byte, folder string) string {
 	name, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ") // a blank at its end is part of the name
 	if !ok {
 		return ""
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(file), name)
+		name = filepath.Join(folder, name)
 	}
 	dir, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -101,36 +172,30 @@ func isGit(dir string) bool {
 	return true
 }
 
-// gitPaths returns what a git outside would obey of a repository: of its folder,
-// of its submodules', and of its worktrees'.
-func gitPaths(dir string) []string {
+// elsewhere returns the files and folders outside of a repository that its
+// configuration has git obey: the folder of its hooks, and included files. work is
+// the folder that is worked in.
+func (g gitProgram) elsewhere(dir, work string) []string {
+	config := filepath.Join(commonFolder(dir), "config")
+	settings, _ := g.readConfig(config)
 	var paths []string
-	add := func(dir string, names []string) {
-		for _, name := range names {
-			paths = append(paths, filepath.Join(dir, name))
+	for _, s := range settings {
+		from := ""
+		switch s.key() {
+		case "core.hookspath":
+			from = work
+		case "include.path", "includeif.path":
+			from = filepath.Dir(config)
+		}
+		switch {
+		case from == "" || s.value == "" || s.value[0] == '~':
+		case filepath.IsAbs(s.value):
+			paths = append(paths, filepath.Clean(s.value))
+		default:
+			paths = append(paths, filepath.Join(from, s.value))
 		}
 	}
-	common := commonFolder(dir)
-	add(common, gitObeys)
-	worktrees, _ := filepath.Glob(filepath.Join(common, "worktrees", "*"))
-	for _, w := range worktrees {
-		add(w, worktreeObeys)
-	}
-	for _, m := range submodules(filepath.Join(common, "modules"), 4) {
-		add(m, gitObeys)
-	}
 	return paths
-}
-
-// hooksElsewhere returns the folder that a repository's configuration has its hooks
-// in (core.hooksPath, relative to the work); empty if it says none.
-func (g gitProgram) hooksElsewhere(dir, work string) string {
-	settings, _ := g.readConfig(filepath.Join(commonFolder(dir), "config"))
-	path := last(settings, "core.hookspath")
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(work, path)
 }
 
 // maxGitFile bounds what is read of a file of git's, in bytes. A repository is
@@ -210,13 +275,6 @@ func harmful(settings []setting, dir, workspace string) string {
 		}
 	}
 	return ""
-}
-
-// isHarmlessConfig reports whether a configuration of the workspace's own repository
-// holds nothing but harmless settings.
-func (p *Policy) isHarmlessConfig(text []byte) bool {
-	settings, err := p.git.parseConfig(text)
-	return err == nil && harmful(settings, filepath.Join(p.Workspace, ".git"), p.Workspace) == ""
 }
 
 // last returns the value of a key that counts, the last one; empty if it is not set.

@@ -17,7 +17,7 @@ import (
 //
 // An index is safe for concurrent use.
 type index struct {
-	root     string
+	roots    []string               // the folders it is about, the workspace first
 	isSecret func(path string) bool // a path relative to the workspace, with slashes
 
 	mu      sync.Mutex
@@ -27,14 +27,15 @@ type index struct {
 	// repositories are folders that git would take for that of a repository, called
 	// .git or not; links are files and symbolic links called .git.
 	repositories, links map[string]bool
-	unwatchable         bool // there are too many folders to watch
+	unwatchable         bool     // there are too many folders to watch
+	came                []string // names that came into repositories and their hooks since follow asked
 }
 
-func newIndex(root string, isSecret func(string) bool) *index {
+func newIndex(roots []string, isSecret func(string) bool) *index {
 	if isSecret == nil {
 		isSecret = func(string) bool { return false }
 	}
-	return &index{root: root, isSecret: isSecret}
+	return &index{roots: roots, isSecret: isSecret}
 }
 
 // refresh brings the index up to date: what was in the workspace when it was called
@@ -56,7 +57,12 @@ func (x *index) rebuild() {
 		x.watch = newWatcher(x)
 	}
 	x.begun = true
-	x.scan(x.root)
+	for _, root := range x.roots {
+		if isDotGit(filepath.Base(root)) {
+			x.repositories[root] = true
+		}
+		x.scan(root)
+	}
 }
 
 // close lets go of what watches the workspace. The index can be used on.
@@ -94,7 +100,7 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		case !kind.IsDir():
 		case name == "modules" || name == "worktrees":
 			x.scan(path)
-		case name == "hooks" || name == "rebase-merge":
+		case name == "hooks":
 			x.watch.add(path)
 		}
 		return
@@ -106,10 +112,12 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		x.links[path] = true
 		return
 	}
-	rel, _ := filepath.Rel(x.root, path)
-	// What packages bring along is nobody's secret.
-	if rel = filepath.ToSlash(rel); !strings.Contains("/"+rel, "/node_modules/") && x.isSecret(rel) {
-		x.secrets[path] = kind.IsDir()
+	if isBelow(path, x.roots[0]) {
+		rel, _ := filepath.Rel(x.roots[0], path)
+		// What packages bring along is nobody's secret.
+		if rel = filepath.ToSlash(rel); !strings.Contains("/"+rel, "/node_modules/") && x.isSecret(rel) {
+			x.secrets[path] = kind.IsDir()
+		}
 	}
 	if kind.IsDir() {
 		x.scan(path)
@@ -154,6 +162,9 @@ func (x *index) event(path string, came, isDir bool) {
 		delete(x.links, path)
 	}
 	if came {
+		if x.repositories[dir] || filepath.Base(dir) == "hooks" && x.repositories[filepath.Dir(dir)] {
+			x.came = append(x.came, path)
+		}
 		// Something else may be there by now; then that has an event of its own.
 		if info, err := os.Lstat(path); err == nil {
 			x.enter(path, info.Mode().Type(), isDotGit(filepath.Base(dir)))
@@ -162,6 +173,36 @@ func (x *index) event(path string, came, isDir bool) {
 	switch name {
 	case "HEAD", "objects", "refs", "commondir":
 		x.classify(dir)
+	}
+}
+
+// isRepository reports whether a folder is that of a repository.
+func (x *index) isRepository(dir string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.repositories[dir]
+}
+
+// follow calls took with the names that come into repositories, soon after they come,
+// until stop is closed. Where nothing is watched it only waits.
+func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
+	for {
+		x.mu.Lock()
+		w := x.watch
+		x.mu.Unlock()
+		if !w.wait(stop) {
+			return
+		}
+		x.mu.Lock()
+		if x.watch == w && !w.drain() {
+			x.rebuild()
+		}
+		came := x.came
+		x.came = nil
+		x.mu.Unlock()
+		if len(came) > 0 {
+			took(came)
+		}
 	}
 }
 

@@ -21,14 +21,6 @@ var systemFolders = []string{
 	"/System", "/Library", "/Applications", "/private/etc", "/private/var/db",
 }
 
-// startFiles are what shells and desktops obey when they start.
-var startFiles = []string{
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".inputrc", ".xprofile", ".xsessionrc",
-	".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d",
-	".gitconfig", ".config/git", ".vimrc", ".config/nvim", ".emacs", ".emacs.d", ".tmux.conf", ".local/bin", "bin",
-}
-
 // A home is the folder of the person, and the variables that put parts of it
 // elsewhere.
 type home struct {

@@ -1,26 +1,31 @@
-// Package sandbox says what a shell command may reach, and puts it there.
+// Package sandbox confines the shell commands of a workspace.
 //
-// A [Policy] is for one workspace: what commands read and write, what they find
-// unchangeable, what is not there for them. [Policy.Start] puts a command under it;
+// A [Policy] says what commands may reach: what they read and write, what they find
+// unchangeable, what is hidden from them. [Policy.Start] puts a command under it;
 // package pawl/internal/proc enforces it, on Linux with what the kernel has of:
 //
 //   - a file tree of the command's own (mount namespace): what the policy does not
-//     name is not there, what it only lets read cannot be changed, attributes and
-//     all; a network of its own with nothing but a loopback; its own processes;
+//     name is not there, what it only lets read cannot be changed, attributes
+//     included; a network of its own with nothing but a loopback; its own processes;
 //   - Landlock: the same for files, where namespaces are forbidden too; and no
 //     signals or abstract sockets to processes outside;
 //   - a filter of system calls for the rest: other processes' memory, mounts, new
-//     namespaces, kernel interfaces; and sockets, where there is no own network.
+//     namespaces, kernel interfaces, setuid files; and sockets, where there is no
+//     network namespace.
 //
-// [Probe] says which of these are in force on a machine. A command that is to be
-// confined never runs with less than bounded files and a closed network: it is an
-// error instead, for whoever decides to decide anew.
+// A command at the level [run.ReadOnly] can change nothing and reads no secrets
+// ([Policy.EnforcesReadOnly] says whether that is enforced). What any other leaves in
+// the workspace that programs outside would obey - configuration and hooks of
+// repositories, new repositories, pawl's own configuration - is judged when it ends,
+// and undone ([Session.End], [Policy.Recover]); nothing of the sandbox itself is ever
+// in the workspace.
+//
+// [Probe] says what is in force on a machine. A command that is to be confined never
+// runs with less than bounded files and a closed network: it is an error instead.
 //
 // What it does not do: it bounds neither the disk that a command fills nor the
 // memory it takes (it is the first to be ended when memory is short); a declared
-// cache that is writable can be filled with what later builds outside will use;
-// repositories that a command itself makes below the workspace are not looked at,
-// only the workspace's own.
+// cache that is writable can be filled with what later builds outside will use.
 package sandbox
 
 import (
@@ -33,6 +38,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"pawl/internal/helper"
 )
@@ -51,9 +57,9 @@ type Policy struct {
 	Writable []string
 	// Readable are system folders, toolchains, and single files of the home.
 	Readable []string
-	// ReadOnly are paths in the writable folders that stay as they are: what a
-	// program outside would run or obey later. Those that are not there must not
-	// come into being.
+	// ReadOnly are paths in the workspace that stay as they are, beside those of git:
+	// what programs outside would obey later. Those that are not there must not come
+	// into being.
 	ReadOnly []string
 	// Hidden are folders and files that are not there for commands: pawl's own, and
 	// keys where the person keeps them in a folder that is granted.
@@ -64,7 +70,9 @@ type Policy struct {
 	git    gitProgram
 	// repository is the folder of the one the workspace is in, if it is outside it.
 	repository string
-	refused    string  // where what commands should not have made is kept
+	refused    string // where what commands should not have made is kept
+	journals   string // where it is written down what stood in the workspace while commands run
+	roots      sync.Map
 	report     *Report // for tests: what there is, instead of what [Probe] says
 }
 
@@ -72,6 +80,7 @@ type Policy struct {
 type Options struct {
 	StateDir   string // pawl's state folder
 	RuntimeDir string // the folder of pawl's sockets; empty: it has none
+	ConfigDir  string // the folder of the person's configuration and rules; empty: it has none
 	// Getenv is [os.Getenv], or what stands for it.
 	Getenv func(name string) string
 	// IsSecret reports whether a file or folder holds secrets by its name: a path
@@ -92,6 +101,20 @@ func For(workspace string, o Options) (*Policy, error) {
 	if !filepath.IsAbs(workspace) || filepath.Dir(workspace) == workspace {
 		return nil, fmt.Errorf("sandbox for the workspace %s: it must be a folder below the root; start pawl in a project's folder", workspace)
 	}
+	h := homeOf(getenv)
+	if h.dir != "" && isBelow(h.dir, workspace) {
+		return nil, fmt.Errorf("sandbox for the workspace %s: your home folder %s is in it, and commands could change what your shell and other programs run; start pawl in a project's folder", workspace, h.dir)
+	}
+	for _, own := range []struct{ name, dir, set string }{
+		{"state", stateDir, "PAWL_STATE_DIR"}, {"configuration", o.ConfigDir, "XDG_CONFIG_HOME"}, {"runtime", runtimeDir, "XDG_RUNTIME_DIR"},
+	} {
+		if own.dir == "" {
+			continue
+		}
+		if dir := resolved(own.dir); isBelow(dir, workspace) || isBelow(workspace, dir) {
+			return nil, fmt.Errorf("sandbox for the workspace %s: pawl's %s folder %s is where commands write, so they could change what pawl may do; name another with %s, or start pawl in another folder", workspace, own.name, dir, own.set)
+		}
+	}
 	sum := sha256.Sum256([]byte(workspace))
 	temp := filepath.Join(stateDir, "tmp", hex.EncodeToString(sum[:6]))
 	if err := os.MkdirAll(temp, 0o700); err != nil {
@@ -105,22 +128,15 @@ func For(workspace string, o Options) (*Policy, error) {
 	if err := os.Chmod(temp, 0o777|os.ModeSticky); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}
-	h := homeOf(getenv)
 	p := &Policy{
 		Workspace: workspace,
 		Temp:      temp,
 		refused:   filepath.Join(stateDir, "refused"),
+		journals:  filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16])),
 		Readable:  slices.Concat(systemFolders, h.readable()),
 		Writable:  h.caches(),
 		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},
-		Hidden:    slices.Concat([]string{stateDir, runtimeDir}, h.secrets(), rootsSecrets()),
-	}
-	if isBelow(h.dir, workspace) {
-		// The home is the workspace, or in it: what shells obey at their start is not
-		// the project's.
-		for _, name := range startFiles {
-			p.ReadOnly = append(p.ReadOnly, filepath.Join(h.dir, name))
-		}
+		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
 	}
 	p.git = findGit(p.safePath(getenv("PATH")))
 	if dir := p.git.folder(workspace); dir != "" && !isBelow(dir, workspace) {
@@ -130,7 +146,7 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()
-	p.index = newIndex(workspace, o.IsSecret)
+	p.index = newIndex(p.guardedFolders(), o.IsSecret)
 	// A watcher holds a descriptor; a policy that nobody closed gives it back when it
 	// is no longer used.
 	runtime.AddCleanup(p, (*index).close, p.index)
@@ -139,8 +155,29 @@ func For(workspace string, o Options) (*Policy, error) {
 
 // Close lets go of what watches the workspace. The policy can be used on.
 func (p *Policy) Close() {
-	if p != nil {
-		p.index.close()
+	if p == nil {
+		return
+	}
+	p.index.close()
+	p.roots.Range(func(folder, root any) bool {
+		p.roots.Delete(folder)
+		root.(*os.Root).Close()
+		return true
+	})
+}
+
+// resolved returns a path with the links in it followed, as far as it is there.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	for up, rest := path, ""; ; up, rest = filepath.Dir(up), filepath.Join(filepath.Base(up), rest) {
+		if real, err := filepath.EvalSymlinks(up); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if up == filepath.Dir(up) {
+			return path
+		}
 	}
 }
 

@@ -149,21 +149,32 @@ func TestThePolicyOfAHome(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceThatIsTheHomeHidesItsKeys(t *testing.T) {
+// H40, H41: a workspace that holds what decides about commands is none.
+func TestAWorkspaceWithTheHomeOrWithPawlsOwnFoldersIsRefused(t *testing.T) {
 	t.Parallel()
-	dir := makeTree(t, ".ssh/id", ".bashrc", ".local/state/pawl/", "code/main.go")
-	p, err := For(dir, Options{StateDir: dir + "/.local/state/pawl", Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Join(shown(p.places, dir), "\n")
-	for _, want := range []string{"rw .\n", "empty .ssh", "empty .local/state/pawl"} {
-		if !strings.Contains(lines, want) {
-			t.Errorf("no %q in\n%s", want, lines)
+	dir := makeTree(t, "home/ws/", "home/ws/cfg/pawl/", "linked -> home/ws/cfg", "else/")
+	ws := dir + "/home/ws"
+	for name, c := range map[string]struct {
+		workspace, home string
+		o               Options
+		want            string
+	}{
+		"the home":                         {dir + "/home", dir + "/home", Options{StateDir: dir + "/else"}, "your home folder"},
+		"above the home":                   {dir, dir + "/home", Options{StateDir: "/nowhere"}, "your home folder"},
+		"the configuration in it":          {ws, "", Options{StateDir: dir + "/else", ConfigDir: ws + "/cfg/pawl"}, "configuration folder"},
+		"the configuration, not there yet": {ws, "", Options{StateDir: dir + "/else", ConfigDir: ws + "/.config/pawl"}, "configuration folder"},
+		"the configuration behind a link":  {ws, "", Options{StateDir: dir + "/else", ConfigDir: dir + "/linked/new/pawl"}, "configuration folder"},
+		"the state in it":                  {ws, "", Options{StateDir: ws + "/state"}, "state folder"},
+		"in the state":                     {ws, "", Options{StateDir: dir + "/home"}, "state folder"},
+		"the sockets in it":                {ws, "", Options{StateDir: dir + "/else", RuntimeDir: ws + "/run"}, "runtime folder"},
+	} {
+		c.o.Getenv = func(name string) string { return map[string]string{"HOME": c.home}[name] }
+		if _, err := For(c.workspace, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := strings.Join(p.protected(), "\n"); !strings.Contains(got, dir+"/.bashrc") {
-		t.Errorf("what shells obey is not protected: %s", got)
+	if _, err := For(ws, Options{StateDir: dir + "/else", ConfigDir: dir + "/home/.config/pawl", Getenv: onlyPath}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -180,7 +191,10 @@ func TestASettingThatRunsSomethingIsNotHarmless(t *testing.T) {
 	if git == "" {
 		t.Skip("needs git")
 	}
-	p := &Policy{Workspace: t.TempDir(), git: git}
+	harmless := func(text string) bool {
+		settings, err := git.parseConfig([]byte(text))
+		return err == nil && harmful(settings, "/w/.git", "/w") == ""
+	}
 	for text, want := range map[string]bool{
 		"":                              true,
 		"[core]\n\tbare = false\n; x\n": true,
@@ -198,7 +212,7 @@ func TestASettingThatRunsSomethingIsNotHarmless(t *testing.T) {
 		"[core \"x\"]\n\tbare = true\n\tpager=x\n":  false,
 		"[filter \"x\"]\n\tclean = evil\n":          false,
 	} {
-		if got := p.isHarmlessConfig([]byte(text)); got != want {
+		if got := harmless(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 		return "The sandbox refused this program: it uses system calls of another architecture. " + fmt.Sprintf(ask, run.Unconfined)
 	}
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
-	protected := s.policy.protected()
+	protected := s.policy.guarded()
 	for _, line := range lines[max(0, len(lines)-maxLines):] {
 		if len(line) > maxLine {
 			continue
@@ -71,7 +71,7 @@ var (
 )
 
 // refusedFile says why the policy would refuse what a line of output complains of;
-// empty if it would not. protected is [Policy.protected].
+// empty if it would not. protected is [Policy.guarded].
 func (s *Session) refusedFile(line string, protected []string) string {
 	privileges := strings.Contains(line, "no new privileges")
 	if !privileges && !refusalWords.MatchString(line) {
@@ -94,7 +94,8 @@ func (s *Session) refusedFile(line string, protected []string) string {
 		n, granted := s.places.nearest(path)
 		guarded := false
 		for _, g := range protected {
-			guarded = guarded || isBelow(path, g) && filepath.Base(g) != ".git"
+			_, name := splitGitName(g)
+			guarded = guarded || isBelow(path, g) && (name == "" || fixedNames[name])
 		}
 		switch {
 		case guarded && !missing:

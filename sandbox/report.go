@@ -84,7 +84,7 @@ func reportOf(a proc.Abilities, system string) Report {
 	}
 	add(onlyReads, r.EnforcesReadOnly(), map[bool]string{true: "a read-only file tree without secrets, and no sockets", false: "Landlock's rules without secrets, and a filter of system calls"}[a.Tree],
 		"Commands that only read ask like the others: "+wantsNamespaces+", or use Linux 6.12 or newer with Landlock; and "+wantsFilter+".")
-	add("git configuration, hooks, .pawl and .mcp.json", a.Tree, "read-only mounts", "They can be changed and are put back after each command: "+wantsNamespaces+".")
+	add("git configuration, hooks, .pawl and .mcp.json", a.Tree, "read-only mounts; what is made anew is taken away", "They can be changed and are put back after each command: "+wantsNamespaces+".")
 	switch {
 	case a.Network:
 		add("the network", true, "a network of the command's own with a loopback", "")

@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,16 +24,14 @@ var ErrNone = errors.New("no sandbox can be had on this machine (pawl doctor say
 type Session struct {
 	policy  *Policy
 	level   run.Confinement
-	places  places // what there is for the command
-	temp    string // a temporary folder of its own, removed at its end; empty: none
-	mu      sync.Mutex
-	watched []watched
-}
+	guard   *guard              // nil: the command can change nothing
+	mounted map[string]fileStat // what the command has in its file tree, unchangeable
+	places  places              // what there is for the command
+	temp    string              // a temporary folder of its own, removed at its end; empty: none
 
-// watched is a folder with what is guarded in it.
-type watched struct {
-	guard *guard
-	root  *os.Root
+	mu     sync.Mutex
+	stop   func(reason string)
+	reason string // why the command is to be stopped; empty: it is not
 }
 
 // outsideVariables name sockets of the person's session and other doors to the
@@ -68,7 +66,12 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 		confine.Network = helper.OpenNetwork
 		fallthrough
 	default:
-		err = s.guard(places, report.Abilities.Tree)
+		s.guard = guardOf(p)
+		mounts := places
+		if !report.Abilities.Tree {
+			mounts = nil
+		}
+		err = s.guard.begin(s, mounts)
 	}
 	s.places = places
 	temp := p.Temp
@@ -80,7 +83,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 			temp = readOnlyTemp
 		}
 	case report.Abilities.Profile:
-		confine.Profile = profile(places, p.protected(), p.Temp, level == run.WithNetwork)
+		confine.Profile = profile(places, p.guarded(), p.Temp, level == run.WithNetwork)
 	default:
 		if level == run.ReadOnly {
 			if temp, err = os.MkdirTemp(p.Temp, "read-"); err != nil {
@@ -106,74 +109,62 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	return c, s, nil
 }
 
-// guard remembers what must stay as it is, and adds it to the command's places.
-func (s *Session) guard(places places, hold bool) error {
-	s.policy.index.refresh()
-	byRoot := map[string][]string{}
-	for _, path := range s.policy.protected() {
-		root := s.policy.rootOf(path)
-		rel, err := filepath.Rel(root, path)
-		if root == "" || err != nil {
-			continue
-		}
-		byRoot[root] = append(byRoot[root], rel)
-	}
-	for _, folder := range slices.Sorted(maps.Keys(byRoot)) {
-		root, err := os.OpenRoot(folder)
-		if err != nil {
-			return fmt.Errorf("the sandbox cannot look after %s: %w", folder, err)
-		}
-		g := guardOf(folder)
-		s.watched = append(s.watched, watched{g, root})
-		for _, rel := range g.enter(root, byRoot[folder], hold) {
-			path := filepath.Join(folder, rel)
-			kind := helper.ReadOnly
-			if filepath.Base(path) == ".git" {
-				if info, err := os.Lstat(path); err == nil && info.IsDir() {
-					kind = helper.Writable // to be committed to, and not to be exchanged
-				}
-			}
-			places.put(grant{path: path, source: path, kind: kind, pinned: true})
-		}
-	}
-	return nil
-}
-
-// protected returns the paths that must stay as they are now.
-func (p *Policy) protected() []string {
+// guarded returns the paths that programs outside obey, as the index knows them, there
+// or not.
+func (p *Policy) guarded() []string {
 	paths := slices.Clone(p.ReadOnly)
-	add := func(dir, work string) {
-		if dir == "" {
-			return
-		}
-		paths = append(paths, gitPaths(dir)...)
-		if hooks := p.git.hooksElsewhere(dir, work); isBelow(hooks, p.Workspace) && hooks != p.Workspace {
-			paths = append(paths, hooks)
-		}
-	}
-	add(p.repository, p.Workspace)
 	repositories, links := p.index.gitPaths()
-	for _, at := range slices.Concat([]string{filepath.Join(p.Workspace, ".git")}, repositories, links) {
-		if !isDotGit(filepath.Base(at)) {
-			continue
+	for _, dir := range repositories {
+		for _, name := range gitNames {
+			paths = append(paths, filepath.Join(dir, name))
 		}
-		paths = append(paths, at)
-		add(p.git.folder(filepath.Dir(at)), filepath.Dir(at))
+		if isDotGit(filepath.Base(dir)) || dir == p.repository {
+			paths = append(paths, p.git.elsewhere(dir, p.workOf(dir))...)
+		}
 	}
+	for _, path := range paths {
+		// What a link leads to is obeyed as well.
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				paths = append(paths, real)
+			}
+		}
+	}
+	paths = slices.DeleteFunc(append(paths, links...), func(path string) bool {
+		return path == p.Workspace || !slices.ContainsFunc(p.guardedFolders(), func(f string) bool { return isBelow(path, f) && path != f })
+	})
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
 
-// rootOf returns the folder, of those that commands write, that a path is in: the
-// workspace, or the repository it is a worktree of. Empty: none, so commands cannot
-// change it.
-func (p *Policy) rootOf(path string) string {
-	for _, folder := range append([]string{p.Workspace}, p.Writable...) {
-		if isBelow(path, folder) && path != folder {
-			return folder
-		}
+// workOf returns the folder that is worked in with the repository of a folder.
+func (p *Policy) workOf(dir string) string {
+	if isBelow(dir, p.Workspace) {
+		return filepath.Dir(dir)
 	}
-	return ""
+	return p.Workspace
+}
+
+// StopOn says how the command is stopped when it does again and again what the sandbox
+// undoes while it runs.
+func (s *Session) StopOn(stop func(reason string)) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop = stop; s.reason != "" {
+		stop(s.reason)
+	}
+}
+
+// violated stops the command.
+func (s *Session) violated(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason = reason; s.stop != nil {
+		s.stop(reason)
+	}
 }
 
 // End ends the session: what the command was able to change and must not have is
@@ -183,13 +174,11 @@ func (s *Session) End() (told []string) {
 	if s == nil {
 		return nil
 	}
+	if s.guard != nil {
+		told = s.guard.end(s)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, w := range s.watched {
-		told = append(told, w.guard.leave(w.root, s.policy.refused, s.policy.isHarmlessConfig)...)
-		w.root.Close()
-	}
-	s.watched = nil
 	if s.temp != "" {
 		os.RemoveAll(s.temp)
 		s.temp = ""

@@ -54,10 +54,14 @@ func newStage(t testing.TB) *stage {
 func (s *stage) plan(t testing.TB) {
 	t.Helper()
 	var err error
-	if s.policy, err = sandbox.For(s.workspace, sandbox.Options{StateDir: s.state, RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret}); err != nil {
+	if s.policy, err = sandbox.For(s.workspace, s.options()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.policy.Close)
+}
+
+func (s *stage) options() sandbox.Options {
+	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret}
 }
 
 // isSecret stands for permission.SecretName.

@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+	"unsafe"
 )
 
 // maxWatches bounds the folders that are watched; the kernel's own bound for a user
@@ -17,6 +20,7 @@ const maxWatches = 60_000
 type watcher struct {
 	index *index
 	fd    int
+	file  *os.File // the same
 	dirs  map[int32]string
 	buf   []byte
 }
@@ -27,7 +31,7 @@ func newWatcher(x *index) *watcher {
 	if err != nil {
 		return nil
 	}
-	return &watcher{index: x, fd: fd, dirs: map[int32]string{}, buf: make([]byte, 64<<10)}
+	return &watcher{index: x, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), dirs: map[int32]string{}, buf: make([]byte, 64<<10)}
 }
 
 // add watches a folder; it reports false if there is no room for more.
@@ -85,6 +89,41 @@ func (w *watcher) drain() bool {
 
 func (w *watcher) close() {
 	if w != nil {
-		syscall.Close(w.fd)
+		w.file.Close()
+	}
+}
+
+// wait returns true when there may be events, or the watcher is closed, and false
+// when stop is.
+func (w *watcher) wait(stop <-chan struct{}) bool {
+	if w == nil {
+		<-stop
+		return false
+	}
+	raw, err := w.file.SyscallConn()
+	if err != nil {
+		<-stop
+		return false
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-stop:
+			w.file.SetReadDeadline(time.Unix(1, 0)) // wakes the wait
+		case <-done:
+		}
+	}()
+	raw.Read(func(fd uintptr) bool {
+		var queued int32
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&queued)))
+		return errno != 0 || queued > 0
+	})
+	select {
+	case <-stop:
+		w.file.SetReadDeadline(time.Time{})
+		return false
+	default:
+		return true
 	}
 }

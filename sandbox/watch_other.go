@@ -9,3 +9,8 @@ func newWatcher(*index) *watcher { return nil }
 func (*watcher) add(string) bool { return true }
 func (*watcher) drain() bool     { return false }
 func (*watcher) close()          {}
+
+func (*watcher) wait(stop <-chan struct{}) bool {
+	<-stop
+	return false
+}

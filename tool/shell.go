@@ -321,6 +321,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 	if err != nil {
 		return failed(fmt.Errorf("the command was not started: %w", err)), false
 	}
+	session.StopOn(p.Stop)
 	ended := watch(limited, p, &out, c.Progress)
 
 	written := c.Output != nil && ctx.Err() == nil && out.long()

@@ -115,10 +115,7 @@ func TestWhatAJobMustNotHaveMadeIsUndoneAndTold(t *testing.T) {
 	env := confinedEnv(t)
 	tooltest.WriteFile(t, env, ".git/HEAD", "ref: refs/heads/main\n")
 	tooltest.WriteFile(t, env, ".git/config", "[core]\n")
-	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo ../evil > .git/commondir; until [ -e go ]; do sleep 0.01; done", "background": true})
-	if _, err := os.Lstat(filepath.Join(env.Workspace, ".pawl")); err != nil {
-		t.Errorf("while a job runs nothing keeps .pawl from being made: %v", err)
-	}
+	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo ../evil > .git/commondir; mkdir .pawl; until [ -e go ]; do sleep 0.01; done", "background": true})
 	tooltest.WriteFile(t, env, "go", "")
 	text, _ := invoke(t, t.Context(), env, tool.ShellOutput(), map[string]any{"id": "job_1", "wait_seconds": 60})
 	if !strings.Contains(text, "[The command made .git/commondir, which it must not: that was undone") {
@@ -131,10 +128,12 @@ func TestWhatAJobMustNotHaveMadeIsUndoneAndTold(t *testing.T) {
 	}
 }
 
-func TestClosingTheSessionTakesThePlaceholdersAway(t *testing.T) {
+func TestClosingTheSessionUndoesWhatAJobMustNotHaveMade(t *testing.T) {
 	t.Parallel()
 	env := confinedEnv(t)
-	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "sleep 300", "background": true})
+	if text, _ := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "mkdir .pawl; sleep 300", "background": true}); !strings.Contains(text, "job_1") {
+		t.Fatal(text)
+	}
 	env.Session.Close()
 	if _, err := os.Lstat(filepath.Join(env.Workspace, ".pawl")); err == nil {
 		t.Error("there is .pawl")

@@ -109,6 +109,7 @@ func (s *shellState) launch(j *job, c proc.Command, session *sandbox.Session, li
 			s.sessions = map[*job]*sandbox.Session{}
 		}
 		s.sessions[j] = session
+		session.StopOn(j.process.Stop)
 		go func() {
 			<-j.process.Done()
 			s.leave(j)

@@ -18,13 +18,21 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 		fmt.Fprintln(a.stderr, "pawl: no sandbox can be had here: commands have your own authority, and more of them ask (`pawl doctor` says why)")
 		return nil, nil
 	}
-	return sandbox.For(p.workspace, a.sandboxOptions(sockets))
+	policy, err := sandbox.For(p.workspace, a.sandboxOptions(sockets))
+	if err != nil {
+		return nil, err
+	}
+	undone, err := policy.Recover()
+	for _, u := range undone {
+		fmt.Fprintln(a.stderr, "pawl: "+u)
+	}
+	return policy, err
 }
 
 // sandboxOptions returns what the policy of every workspace is made from; sockets is
 // the folder of pawl's own.
 func (a *app) sandboxOptions(sockets string) sandbox.Options {
-	return sandbox.Options{StateDir: a.stateDir(), RuntimeDir: sockets, Getenv: a.getenv,
+	return sandbox.Options{StateDir: a.stateDir(), RuntimeDir: sockets, ConfigDir: filepath.Dir(a.userFile()), Getenv: a.getenv,
 		IsSecret: func(path string) bool { return permission.SecretName(path) != "" }}
 }
 
