@@ -55,6 +55,9 @@ type Policy struct {
 	Temp string
 	// Writable are the caches of toolchains, and of a worktree its repository.
 	Writable []string
+	// Programs are caches with programs that others run: commands have an overlay of
+	// the workspace's own over them, where the system can, and else only read them.
+	Programs []string
 	// Readable are system folders, toolchains, and single files of the home.
 	Readable []string
 	// ReadOnly are paths in the workspace that stay as they are, beside those of git:
@@ -71,6 +74,7 @@ type Policy struct {
 	// repository is the folder of the one the workspace is in, if it is outside it.
 	repository string
 	refused    string // where what commands should not have made is kept
+	overlays   string // where changes to Programs are kept
 	journals   string // where it is written down what stood in the workspace while commands run
 	roots      sync.Map
 	report     *Report // for tests: what there is, instead of what [Probe] says
@@ -133,11 +137,13 @@ func For(workspace string, o Options) (*Policy, error) {
 		Temp:      temp,
 		refused:   filepath.Join(stateDir, "refused"),
 		journals:  filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16])),
+		overlays:  filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16])),
 		Readable:  slices.Concat(systemFolders, h.readable()),
-		Writable:  h.caches(),
 		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},
 		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
 	}
+	p.Writable, p.Programs = h.caches()
+	p.Readable = append(p.Readable, toolchains(p.Writable)...)
 	p.git = findGit(p.safePath(getenv("PATH")))
 	if dir := p.git.folder(workspace); dir != "" && !isBelow(dir, workspace) {
 		// A worktree, or a folder of a larger repository: to commit is to write there.
@@ -185,6 +191,7 @@ func resolved(path string) string {
 type grant struct {
 	path, source string // source is what is there; the same but for /tmp and links
 	kind         string // of helper.Mount
+	upper        string // of an overlay, where its changes go
 	pinned       bool   // kept though the folder above says the same: it cannot be renamed
 }
 
@@ -192,7 +199,7 @@ type grant struct {
 type places map[string]grant
 
 // strictness orders the kinds that may be asked for one path.
-var strictness = []string{helper.Memory, helper.Temporary, helper.Writable, helper.Link, helper.ReadOnly, helper.Devices, helper.NoFile, helper.Empty}
+var strictness = []string{helper.Memory, helper.Temporary, helper.Writable, helper.Overlay, helper.Link, helper.ReadOnly, helper.Devices, helper.NoFile, helper.Empty}
 
 // put adds a grant for a path; of two for the same path the stricter counts.
 func (g places) put(n grant) {
@@ -275,6 +282,9 @@ func (p *Policy) plan() places {
 	for _, w := range p.Writable {
 		g.show(w, helper.Writable, true)
 	}
+	for _, w := range p.Programs {
+		g.show(w, helper.Overlay, true)
+	}
 	g.show(p.Workspace, helper.Writable, true)
 	for _, h := range p.Hidden {
 		g.cover(h)
@@ -313,7 +323,7 @@ func (g places) mounts() []helper.Mount {
 			continue // hidden with the folder it is in
 		}
 		kept[path] = n
-		mounts = append(mounts, helper.Mount{Kind: n.kind, Source: n.source, Target: path})
+		mounts = append(mounts, helper.Mount{Kind: n.kind, Source: n.source, Target: path, Upper: n.upper})
 	}
 	return mounts
 }
@@ -360,7 +370,7 @@ func (g places) rules(temp string) (landlockRules, error) {
 			return landlockRules{}, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
 		case n.kind == helper.Writable:
 			write = append(write, path)
-		case n.kind == helper.ReadOnly:
+		case n.kind == helper.ReadOnly || n.kind == helper.Overlay:
 			parts := without(path, inside)
 			if read = append(read, parts...); !slices.Contains(parts, path) && !slices.Contains(inside, path) {
 				list = append(list, path)

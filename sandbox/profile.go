@@ -31,7 +31,7 @@ func profile(g places, protected []string, temp string, network bool) string {
 	for _, path := range slices.Sorted(maps.Keys(g)) {
 		switch n := g[path]; {
 		case path == "/tmp" || path == "/var/tmp" || path == "/dev":
-		case n.kind == helper.ReadOnly:
+		case n.kind == helper.ReadOnly || n.kind == helper.Overlay:
 			rule("allow", "file-read*", path)
 		case n.kind == helper.Writable:
 			rule("allow", "file-read* file-write*", path)

@@ -51,7 +51,7 @@ const readOnlyTemp = "/var/tmp"
 // workspace are not there.
 func (p *Policy) readOnly(g places) {
 	for path, n := range g {
-		if n.kind == helper.Writable {
+		if n.kind == helper.Writable || n.kind == helper.Overlay {
 			n.kind, n.pinned = helper.ReadOnly, false
 			g[path] = n
 		}

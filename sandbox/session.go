@@ -27,6 +27,7 @@ type Session struct {
 	guard   *guard              // nil: the command can change nothing
 	mounted map[string]fileStat // what the command has in its file tree, unchangeable
 	places  places              // what there is for the command
+	release func()              // lets others have its overlays; nil: it has none
 	temp    string              // a temporary folder of its own, removed at its end; empty: none
 
 	mu     sync.Mutex
@@ -78,6 +79,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	switch {
 	case err != nil:
 	case report.Abilities.Tree:
+		s.release = p.overlay(places)
 		confine.Mounts = places.mounts()
 		if temp = "/tmp"; level == run.ReadOnly {
 			temp = readOnlyTemp
@@ -179,6 +181,10 @@ func (s *Session) End() (told []string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
 	if s.temp != "" {
 		os.RemoveAll(s.temp)
 		s.temp = ""

@@ -58,7 +58,7 @@ func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) 
 		read, write = []string{"/"}, nil
 		for _, m := range c.Mounts {
 			switch m.Kind {
-			case Writable, Memory, Devices, Temporary:
+			case Writable, Memory, Devices, Temporary, Overlay:
 				write = append(write, m.Target)
 			}
 		}

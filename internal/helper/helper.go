@@ -83,6 +83,7 @@ type Mount struct {
 	Kind   string
 	Source string // what is shown there; for a Link, where it leads
 	Target string // where
+	Upper  string // of an Overlay, a folder with folders upper and work for what is changed
 }
 
 // The kinds of mounts.
@@ -94,6 +95,9 @@ const (
 	Link     = "link"  // a symbolic link
 	Devices  = "dev"   // /dev with what every program expects, and no disks
 	Memory   = "mem"   // an empty folder that can be written, gone with the command
+	// Source as it is, changes going to a folder of the command's workspace. Where the
+	// system cannot do that it is ReadOnly.
+	Overlay = "overlay"
 	// Source, a folder of pawl's own: what is needed to mount others below it is
 	// made there, and what stands in the way removed.
 	Temporary         = "tmp"

@@ -46,7 +46,7 @@ func (o Order) Strings() []byte {
 	add(map[bool]string{true: "read-only", false: ""}[c.ReadOnly])
 	var mounts []string
 	for _, m := range c.Mounts {
-		mounts = append(mounts, m.Kind, m.Source, m.Target)
+		mounts = append(mounts, m.Kind, m.Source, m.Target, m.Upper)
 	}
 	list(mounts)
 	list(c.Read)
@@ -81,8 +81,8 @@ func parseOrder(b []byte) (Order, bool) {
 	o := Order{Dir: next(), Env: list(), Argv: list()}
 	if next() == "confined" {
 		c := &Confinement{Network: next(), ReadOnly: next() == "read-only"}
-		for m := list(); len(m) >= 3; m = m[3:] {
-			c.Mounts = append(c.Mounts, Mount{m[0], m[1], m[2]})
+		for m := list(); len(m) >= 4; m = m[4:] {
+			c.Mounts = append(c.Mounts, Mount{m[0], m[1], m[2], m[3]})
 		}
 		c.Read, c.List, c.Write = list(), list(), list()
 		o.Confine = c

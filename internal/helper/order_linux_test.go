@@ -13,7 +13,7 @@ var orders = []Order{
 	{Dir: "", Argv: []string{"x"}, Confine: &Confinement{Network: ClosedNetwork}},
 	{Dir: "/w", Argv: []string{"x"}, Confine: &Confinement{
 		Network: OwnNetwork,
-		Mounts:  []Mount{{ReadOnly, "/usr", "/usr"}, {Devices, "", "/dev"}, {Link, "usr/bin", "/bin"}},
+		Mounts:  []Mount{{ReadOnly, "/usr", "/usr", ""}, {Devices, "", "/dev", ""}, {Overlay, "/c", "/c", "/s/0"}, {Link, "usr/bin", "/bin", ""}},
 		Read:    []string{"/a b", "/c"}, Write: []string{"/d"},
 	}},
 }

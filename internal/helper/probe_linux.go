@@ -15,7 +15,7 @@ func probe() {
 	}
 	if syscall.Getpid() == 1 && say(CanMountProc, ownProc()) {
 		say(CanNetwork, loopbackUp())
-		_, err := build([]Mount{{Devices, "", "/dev"}, {ReadOnly, "/etc", "/etc"}, {Empty, "", "/nothing"}})
+		_, err := build([]Mount{{Kind: Devices, Target: "/dev"}, {Kind: ReadOnly, Source: "/etc", Target: "/etc"}, {Kind: Empty, Target: "/nothing"}})
 		say(CanMount, err)
 	}
 	words += Landlock + decimal(landlockABI()) + " "
