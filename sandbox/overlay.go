@@ -38,6 +38,7 @@ func (p *Policy) overlay(g places) (release func()) {
 	}
 	return func() {
 		if slot != nil {
+			unlockFile(slot) // a process that is just being started may have it open too
 			slot.Close()
 			slot = nil
 		}
