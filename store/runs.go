@@ -35,8 +35,28 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	if limit <= 0 {
 		limit = -1 // SQLite: no limit
 	}
-	rows, err := s.reader.Query(`SELECT `+summaryColumns+` FROM runs WHERE parent = '' `+
-		`ORDER BY created DESC, id DESC LIMIT ?`, limit)
+	return s.summaries(ctx, `WHERE parent = '' ORDER BY created DESC, id DESC LIMIT ?`, limit)
+}
+
+// Children implements [Store].
+func (s *SQLite) Children(ctx context.Context, id run.ID) ([]Summary, error) {
+	if err := s.check(ctx, id); err != nil {
+		return nil, err
+	}
+	return s.summaries(ctx, `WHERE parent = ? ORDER BY created, id`, string(id))
+}
+
+// Conversation implements [Store].
+func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, error) {
+	if err := s.check(ctx, root); err != nil {
+		return nil, err
+	}
+	return s.summaries(ctx, `WHERE root = ? ORDER BY parent != '', created, id`, string(root))
+}
+
+// summaries returns the summaries that the clauses behind FROM select.
+func (s *SQLite) summaries(ctx context.Context, clauses string, args ...any) ([]Summary, error) {
+	rows, err := s.reader.Query(`SELECT `+summaryColumns+` FROM runs `+clauses, args...)
 	if err != nil {
 		return nil, s.fault(err)
 	}

@@ -34,16 +34,16 @@ import (
 // Errors about the files themselves are [ErrDiskFull], [ErrReadOnly], [ErrCorrupt],
 // [ErrNewer] and [ErrNetworkFS], with the file and what to do in their text.
 type Store interface {
-	// Append adds events to a run behind number after (0: the run is new), in one
-	// transaction with taking the inbox rows named in took out of the inbox. It
-	// numbers the events itself. When it returns nil they are durable.
+	// Append adds events to a run after event number after (0: the run is new). In
+	// the same transaction it takes rows out of the run's inbox and stores their
+	// answers. It numbers the events itself. When it returns nil, all of it is durable.
 	//
 	// ErrConflict means that someone else has appended: the caller's state is
-	// stale and it must not go on. ErrTaken means that a row of took does not wait
-	// in this run's inbox. After those, and after the context's error, nothing was
-	// written. After any other error the disk has failed and it is not known what
-	// was written: the caller must not go on from its state, but load the run again.
-	Append(ctx context.Context, id run.ID, after int64, events []run.Event, took ...int64) error
+	// stale and it must not continue. ErrTaken means that a row of taken is not
+	// waiting in this run's inbox. After those, and after the context's error, nothing
+	// was written. After any other error it is not known what was written: the caller
+	// must discard its state and load the run again.
+	Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error
 
 	// Events yields a run's events with numbers greater than after, in order. It
 	// ends at the last one there was when it was called; ErrNotFound if there is
@@ -56,6 +56,10 @@ type Store interface {
 	Run(ctx context.Context, id run.ID) (Summary, error)
 	// Runs returns the newest root runs first, at most limit (0: all).
 	Runs(ctx context.Context, limit int) ([]Summary, error)
+	// Children returns the runs whose parent is id, the oldest first.
+	Children(ctx context.Context, id run.ID) ([]Summary, error)
+	// Conversation returns the root run root, then every run below it, the oldest first.
+	Conversation(ctx context.Context, root run.ID) ([]Summary, error)
 
 	// Verify reads a run's whole chain and returns the first thing wrong with it;
 	// ErrNotFound if there is no such run.
@@ -71,8 +75,12 @@ type Store interface {
 	// or not, is ignored, so it is safe to repeat. It is durable on return. The
 	// row's ID is ignored; a zero At becomes now. ErrNotFound if there is no such run.
 	Put(ctx context.Context, id run.ID, row Row) error
-	// Inbox returns the rows that nobody took yet, oldest first.
+	// Inbox returns the rows that were not taken yet, oldest first, whatever their kind.
 	Inbox(ctx context.Context, id run.ID) ([]Row, error)
+	// Answer reports whether the row with the key was taken, and the answer stored
+	// with it. A caller that repeats a Put thus gets the answer of the first.
+	// ErrNoRow if the inbox never had such a row.
+	Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error)
 
 	// Close ends the use of the store; leases stay until they are released. It may
 	// be called twice. Whatever is called afterwards returns ErrClosed.
@@ -91,6 +99,12 @@ type Row struct {
 	At      time.Time
 }
 
+// Taken names an inbox row that Append takes, and the answer for whoever put it.
+type Taken struct {
+	ID     int64
+	Answer string // JSON; may be empty
+}
+
 // A Kind says what a row wants.
 type Kind string
 
@@ -107,7 +121,8 @@ const (
 var (
 	ErrNotFound = errors.New("no such run")
 	ErrConflict = errors.New("someone else has written to this run")
-	ErrTaken    = errors.New("an inbox row is not there to be taken")
+	ErrTaken    = errors.New("the inbox row is not waiting")
+	ErrNoRow    = errors.New("no such inbox row")
 	ErrClosed   = errors.New("the store is closed")
 	ErrBadID    = errors.New("not a run id: it must be 1 to 80 of a-z, 0-9, _ and -")
 )

@@ -12,6 +12,7 @@ import (
 type Summary struct {
 	ID        run.ID
 	Parent    run.ID
+	Root      run.ID // of the conversation: the run itself unless it has a parent
 	Workspace string
 	Model     string
 	Title     string // the first line of the first prompt, at most 80 characters

@@ -58,7 +58,7 @@ func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
 		"new run b":          func() error { return s.Append(t.Context(), "b", 0, newRun("b")) },
 		"conflict":           func() error { return s.Append(t.Context(), "r", 1, newRun("r")) },
 		"row for no run":     func() error { return s.Put(t.Context(), "nobody", Row{Key: "k", Kind: Prompt}) },
-		"row that is not in": func() error { return s.Append(t.Context(), "r", 5, newRun("r"), 99) },
+		"row that is not in": func() error { return s.Append(t.Context(), "r", 5, newRun("r"), Taken{ID: 99}) },
 		"given up":           func() error { return s.Append(gone, "c", 0, newRun("c")) },
 	}
 	want := map[string]error{

@@ -235,7 +235,11 @@ func (d *Driver) append(s run.State, events []run.Event, took []int64) error {
 	}
 	// Not the caller's context: an interrupt must not keep its own record from
 	// the disk.
-	if err := d.w.Store.Append(context.Background(), d.id, after, events, took...); err != nil {
+	var taken []store.Taken
+	for _, id := range took {
+		taken = append(taken, store.Taken{ID: id})
+	}
+	if err := d.w.Store.Append(context.Background(), d.id, after, events, taken...); err != nil {
 		return errDisk{fmt.Errorf("the run stops here: its log cannot be written: %w", err)}
 	}
 	d.created = nil

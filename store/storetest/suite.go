@@ -35,9 +35,11 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"AppendWithoutEventsChecksAndTakes", testNoEvents},
 		{"TheInboxKeepsOrderAndIgnoresRepeats", testInbox},
 		{"ARowIsTakenOnce", testTake},
+		{"ARepeatedRequestGetsTheAnswerOfTheFirst", testAnswer},
 		{"ARunHasOneOwner", testOwn},
 		{"TheSummaryFollowsTheFacts", testSummary},
 		{"RunsListsNewestRootRunsFirst", testRuns},
+		{"ARunKnowsItsChildrenAndItsConversation", testChildren},
 		{"AnIntactLogVerifies", testVerify},
 		{"WhatIsNotThereIsNotFound", testNotFound},
 		{"IdsThatAreNotFileNamesAreRefused", testIDs},
@@ -99,6 +101,14 @@ func inbox(t *testing.T, st store.Store, id run.ID) []store.Row {
 		t.Fatal(err)
 	}
 	return rows
+}
+
+// taking takes rows without an answer.
+func taking(ids ...int64) (taken []store.Taken) {
+	for _, id := range ids {
+		taken = append(taken, store.Taken{ID: id})
+	}
+	return taken
 }
 
 // load reads all events of a run behind after.
@@ -230,9 +240,9 @@ func testAtomic(t *testing.T, st store.Store, _ func() store.Store) {
 
 	ctx := t.Context()
 	events := []run.Event{noted(1), noted(2)}
-	wantErr(t, "taking a row of another run", st.Append(ctx, "r", 1, events, mine, theirs), store.ErrTaken)
-	wantErr(t, "a stale number", st.Append(ctx, "r", 0, events, mine), store.ErrConflict)
-	if err := st.Append(ctx, "r", 1, []run.Event{noted(1), {At: start}}, mine); err == nil {
+	wantErr(t, "taking a row of another run", st.Append(ctx, "r", 1, events, taking(mine, theirs)...), store.ErrTaken)
+	wantErr(t, "a stale number", st.Append(ctx, "r", 0, events, taking(mine)...), store.ErrConflict)
+	if err := st.Append(ctx, "r", 1, []run.Event{noted(1), {At: start}}, taking(mine)...); err == nil {
 		t.Error("an event without a fact was appended")
 	}
 	if n := len(load(t, st, "r", 0)); n != 1 {
@@ -242,7 +252,7 @@ func testAtomic(t *testing.T, st store.Store, _ func() store.Store) {
 		t.Errorf("after three refusals %d rows wait, want 1", n)
 	}
 
-	if err := st.Append(ctx, "r", 1, events, mine); err != nil {
+	if err := st.Append(ctx, "r", 1, events, taking(mine)...); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "events", load(t, st, "r", 1), numbered(1, events...))
@@ -334,8 +344,8 @@ func testNoEvents(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "r")
 	put(t, st, "r", store.Row{Key: "a", Kind: store.Withdraw, At: start})
 	row := inbox(t, st, "r")[0].ID
-	wantErr(t, "a stale number", st.Append(t.Context(), "r", 0, nil, row), store.ErrConflict)
-	if err := st.Append(t.Context(), "r", 1, nil, row); err != nil {
+	wantErr(t, "a stale number", st.Append(t.Context(), "r", 0, nil, taking(row)...), store.ErrConflict)
+	if err := st.Append(t.Context(), "r", 1, nil, taking(row)...); err != nil {
 		t.Errorf("an owner that refuses a row takes it without an event: %v", err)
 	}
 	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
@@ -386,13 +396,55 @@ func testTake(t *testing.T, st store.Store, reopen func() store.Store) {
 	put(t, st, "r", store.Row{Key: "b", Kind: store.Steer, Payload: "right", At: start})
 	rows := inbox(t, st, "r")
 
-	if err := st.Append(t.Context(), "r", 1, []run.Event{noted(1)}, rows[0].ID); err != nil {
+	if err := st.Append(t.Context(), "r", 1, []run.Event{noted(1)}, taking(rows[0].ID)...); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "rows that wait", inbox(t, st, "r"), rows[1:])
-	wantErr(t, "taking a row twice", st.Append(t.Context(), "r", 2, []run.Event{noted(2)}, rows[0].ID), store.ErrTaken)
+	wantErr(t, "taking a row twice", st.Append(t.Context(), "r", 2, []run.Event{noted(2)}, taking(rows[0].ID)...), store.ErrTaken)
 	put(t, reopen(), "r", row)
 	diff(t, "rows after a repeat of one that was taken", inbox(t, st, "r"), rows[1:])
+}
+
+func testAnswer(t *testing.T, st store.Store, reopen func() store.Store) {
+	begin(t, st, "r")
+	begin(t, st, "another")
+	ctx := t.Context()
+	ask := func(key string) store.Taken {
+		put(t, reopen(), "r", store.Row{Key: key, Kind: "of a newer pawl", Payload: "do it", At: start})
+		rows := inbox(t, st, "r")
+		diff(t, "the row of an unknown kind", rows[len(rows)-1].Kind, store.Kind("of a newer pawl"))
+		return store.Taken{ID: rows[len(rows)-1].ID}
+	}
+	want := func(what, key, answer string, taken bool) {
+		t.Helper()
+		gotAnswer, gotTaken, err := reopen().Answer(ctx, "r", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, what, []any{gotAnswer, gotTaken}, []any{answer, taken})
+	}
+	a, b := ask("a"), ask("b")
+	want("a row that waits", "a", "", false)
+
+	a.Answer = `{"ok":true}`
+	wantErr(t, "a stale number", st.Append(ctx, "r", 0, []run.Event{noted(1)}, a), store.ErrConflict)
+	want("a row that waits after a failed append", "a", "", false)
+	if err := st.Append(ctx, "r", 1, []run.Event{noted(1)}, a, b); err != nil {
+		t.Fatal(err)
+	}
+	want("a row that was taken", "a", `{"ok":true}`, true)
+	want("a row that was taken without an answer", "b", "", true)
+
+	put(t, st, "r", store.Row{Key: "a", Kind: store.Prompt, Payload: "do it again", At: start})
+	want("a row that was repeated", "a", `{"ok":true}`, true)
+	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
+
+	for name, id := range map[string]run.ID{"another run": "another", "no run": "nothing"} {
+		_, _, err := st.Answer(ctx, id, "a")
+		wantErr(t, name, err, store.ErrNoRow)
+	}
+	_, _, err := st.Answer(ctx, "r", "c")
+	wantErr(t, "another key", err, store.ErrNoRow)
 }
 
 func testOwn(t *testing.T, st store.Store, reopen func() store.Store) {
@@ -455,7 +507,7 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 		at(10, run.Ended{End: run.LimitReached, Reason: "max_steps"}),
 	}
 	want := store.Summary{
-		ID: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
+		ID: "r", Root: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
 		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Steps: 1,
 		Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true},
 	}
@@ -503,6 +555,43 @@ func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	diff(t, "two runs", list(2), []run.ID{"d", "b"})
 	if sum, err := st.Run(t.Context(), "child"); err != nil || sum.Parent != "a" {
 		t.Errorf("the child run: parent %q, error %v; want a, nil", sum.Parent, err)
+	}
+}
+
+func testChildren(t *testing.T, st store.Store, reopen func() store.Store) {
+	for i, c := range []run.Created{
+		{Run: "root"}, {Run: "other"}, {Run: "b", Parent: "root"}, {Run: "a", Parent: "root"},
+		{Run: "deep", Parent: "b"}, {Run: "orphan", Parent: "elsewhere"},
+	} {
+		appendTo(t, st, c.Run, 0, at(i, c), noted(i))
+	}
+	appendTo(t, reopen(), "deep", 2, noted(9)) // the root stays what it was
+
+	ids := func(list func(context.Context, run.ID) ([]store.Summary, error), id run.ID) (ids []run.ID) {
+		t.Helper()
+		all, err := list(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sum := range all {
+			ids = append(ids, sum.ID)
+		}
+		return ids
+	}
+	other := reopen()
+	diff(t, "children of the root", ids(other.Children, "root"), []run.ID{"b", "a"})
+	diff(t, "children of b", ids(other.Children, "b"), []run.ID{"deep"})
+	diff(t, "children of a", ids(other.Children, "a"), []run.ID(nil))
+	diff(t, "children of a run of another store", ids(other.Children, "elsewhere"), []run.ID{"orphan"})
+	diff(t, "the conversation", ids(other.Conversation, "root"), []run.ID{"root", "b", "a", "deep"})
+	diff(t, "a conversation of one", ids(other.Conversation, "other"), []run.ID{"other"})
+	diff(t, "a conversation by a run that is not its root", ids(other.Conversation, "b"), []run.ID(nil))
+	for id, root := range map[run.ID]run.ID{"root": "root", "a": "root", "deep": "root", "orphan": "elsewhere"} {
+		sum, err := other.Run(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "the root of "+string(id), sum.Root, root)
 	}
 }
 
