@@ -7,10 +7,11 @@ import (
 
 // A fileLock is an exclusive lock on a file, freed by the kernel when the process
 // dies. It belongs to this opening of the file: a second opening, in this
-// process or another, conflicts with it. How is told per platform.
+// process or another, conflicts with it. The methods are written per platform:
 //
 //	func (l *fileLock) Lock() error            // waits
-//	func (l *fileLock) TryLock() (bool, error) // does not
+//	func (l *fileLock) TryLock() (bool, error) // does not wait
+//	func (l *fileLock) Held() (bool, error)    // by another opening; takes no lock itself
 //	func (l *fileLock) Unlock() error
 type fileLock struct{ file *os.File }
 

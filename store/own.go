@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,10 +14,12 @@ import (
 	"pawl/run"
 )
 
-// owner is the content of a lock file, for those who are refused.
-type owner struct {
+// An Owner is the process that drives a run. It is the content of the run's lock
+// file. Both fields are empty in the instant in which an owner has the lock and has
+// not written them yet.
+type Owner struct {
 	PID    int    `json:"pid"`
-	Socket string `json:"socket,omitempty"`
+	Socket string `json:"socket,omitempty"` // the address it listens on, for [Dial]; may be empty
 }
 
 // Own implements [Store].
@@ -41,7 +44,7 @@ func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fileError(dir, err)
 	}
-	path := filepath.Join(dir, string(id)+".lock")
+	path := s.lockPath(id)
 	lock, err := openLock(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -51,26 +54,52 @@ func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 	case err != nil:
 		return nil, errors.Join(fileError(path, err), lock.Close())
 	case !got:
-		return nil, errors.Join(refusedBy(id, lock.file), lock.Close())
+		o := readOwner(lock.file)
+		return nil, errors.Join(&OwnedError{Run: id, PID: o.PID, Socket: o.Socket}, lock.Close())
 	}
-	if err := writeOwner(lock.file, owner{os.Getpid(), socket}); err != nil {
+	if err := writeOwner(lock.file, Owner{os.Getpid(), socket}); err != nil {
 		return nil, errors.Join(fileError(path, err), lock.Close())
 	}
 	return &lease{lock: lock}, nil
 }
 
-// refusedBy reads who has the lock. It is a courtesy and not a truth: in the
-// instant between lock and name the file is empty or names an owner that was killed.
-func refusedBy(id run.ID, file *os.File) error {
-	refused := &OwnedError{Run: id}
-	var o owner
-	if content, err := io.ReadAll(io.NewSectionReader(file, 0, 64<<10)); err == nil && json.Unmarshal(content, &o) == nil {
-		refused.PID, refused.Socket = o.PID, o.Socket
+// Owner implements [Store]. It asks the kernel and takes no lock, so it never makes
+// an Own fail at the same time.
+func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
+	if err := s.check(ctx, id); err != nil {
+		return Owner{}, false, err
 	}
-	return refused
+	path := s.lockPath(id)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, false, nil
+	} else if err != nil {
+		return Owner{}, false, fileError(path, err)
+	}
+	defer f.Close() // it was only read
+	held, err := (&fileLock{f}).Held()
+	if err != nil || !held {
+		return Owner{}, false, fileError(path, err)
+	}
+	return readOwner(f), true, nil
 }
 
-func writeOwner(file *os.File, o owner) error {
+func (s *SQLite) lockPath(id run.ID) string {
+	return filepath.Join(s.dir, "locks", string(id)+".lock")
+}
+
+// readOwner reads a lock file that somebody else has locked. In the instant between
+// lock and name the file is empty, or names an owner that was killed.
+func readOwner(file *os.File) Owner {
+	var o Owner
+	content, err := io.ReadAll(io.NewSectionReader(file, 0, 64<<10))
+	if err != nil || json.Unmarshal(content, &o) != nil {
+		return Owner{}
+	}
+	return o
+}
+
+func writeOwner(file *os.File, o Owner) error {
 	content, err := json.Marshal(o)
 	if err != nil {
 		return err

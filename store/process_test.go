@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pawl/run"
 )
 
@@ -202,7 +204,17 @@ func TestTheKernelFreesTheRunOfAKilledOwner(t *testing.T) {
 	if !ok || got.PID != c.cmd.Process.Pid || got.Socket != "/run/child.sock" {
 		t.Errorf("got error %v (%+v), want the child %d with its socket", err, got, c.cmd.Process.Pid)
 	}
+	asked := func() []any {
+		owner, owned, err := s.Owner(t.Context(), "r")
+		return []any{owner, owned, err}
+	}
+	if d := cmp.Diff([]any{Owner{PID: c.cmd.Process.Pid, Socket: "/run/child.sock"}, true, nil}, asked()); d != "" {
+		t.Errorf("the owner while it lives (-want +got):\n%s", d)
+	}
 	c.killed(t)
+	if d := cmp.Diff([]any{Owner{}, false, nil}, asked()); d != "" {
+		t.Errorf("the owner after the kill (-want +got):\n%s", d)
+	}
 	lease, err := s.Own(t.Context(), "r", "")
 	if err != nil {
 		t.Fatalf("after the kill: %v", err)

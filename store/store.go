@@ -70,6 +70,9 @@ type Store interface {
 	// another process, the error is an [*OwnedError].
 	// socket is the address the owner listens on, told to those who are refused.
 	Own(ctx context.Context, id run.ID, socket string) (Lease, error)
+	// Owner reports whether a run has an owner now, and who it is. It does not take
+	// the run, not even for an instant; a run that does not exist has no owner.
+	Owner(ctx context.Context, id run.ID) (Owner, bool, error)
 
 	// Put puts a row into a run's inbox; a row whose key is already there, taken
 	// or not, is ignored, so it is safe to repeat. It is durable on return. The

@@ -317,11 +317,11 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 	if err := d.store.Put(ctx, d.id, row); err != nil {
 		return err
 	}
-	owner, err := driver(ctx, d.store, d.id)
+	owner, owned, err := d.store.Owner(ctx, d.id)
 	if err != nil {
 		return err
 	}
-	if owner != nil {
+	if owned {
 		wake(ctx, owner.Socket)
 	}
 	for deadline := time.Now().Add(decidePatience); ; {
@@ -333,7 +333,7 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 			return fmt.Errorf("too late: call %s was answered %s by %s a moment ago", c.ID, other.Answer, other.By)
 		case !waits:
 			return d.told(ctx, c, mine.Decision)
-		case owner == nil:
+		case !owned:
 			d.stored(rules)
 			_, err := fmt.Fprintf(d.app.stdout, "%s: %s, once the run goes on; nobody drives it now: `pawl run --resume %s`\n", c.ID, q.answer, d.id)
 			return err
@@ -345,7 +345,7 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if owner, err = driver(ctx, d.store, d.id); err != nil {
+		if owner, owned, err = d.store.Owner(ctx, d.id); err != nil {
 			return err
 		}
 	}

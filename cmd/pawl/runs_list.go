@@ -24,6 +24,7 @@ type summaryForm struct {
 	Reason  string    `json:"reason"`
 	Steps   int       `json:"steps"`
 	Usage   usageForm `json:"usage"`
+	Owner   int       `json:"owner,omitempty"` // pid of the process that drives it
 }
 
 func runsListCommand(a *app) *cobra.Command {
@@ -41,11 +42,20 @@ func runsListCommand(a *app) *cobra.Command {
 			return err
 		}
 		all, err := p.store.Runs(cmd.Context(), *limit)
+		owners := map[run.ID]int{} // by pid
+		for _, s := range all {
+			if s.End == "" {
+				owner, owned, oerr := p.store.Owner(cmd.Context(), s.ID)
+				if err = errors.Join(err, oerr); owned {
+					owners[s.ID] = owner.PID
+				}
+			}
+		}
 		if err := errors.Join(err, p.store.Close()); err != nil {
 			return err
 		}
 		if *asJSON {
-			return a.listJSON(all)
+			return a.listJSON(all, owners)
 		}
 		if len(all) == 0 {
 			fmt.Fprintln(a.stderr, "no runs in this folder yet: start one with `pawl run -p \"…\"`")
@@ -54,7 +64,9 @@ func runsListCommand(a *app) *cobra.Command {
 		out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 		for _, s := range all {
 			end := endWords[s.End]
-			if s.End == "" {
+			if pid, owned := owners[s.ID]; owned {
+				end = fmt.Sprintf("running (process %d)", pid)
+			} else if s.End == "" {
 				end = "not finished"
 			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), money(s.Usage), visible(s.Title))
@@ -64,10 +76,10 @@ func runsListCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listJSON(all []store.Summary) error {
+func (a *app) listJSON(all []store.Summary, owners map[run.ID]int) error {
 	out := json.NewEncoder(a.stdout)
 	for _, s := range all {
-		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage)})
+		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage), owners[s.ID]})
 		if err != nil {
 			return err
 		}

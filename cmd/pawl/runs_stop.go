@@ -46,27 +46,31 @@ turn is open after a kill, the turn is ended here. It can be gone on with afterw
 				_, err := fmt.Fprintf(a.stdout, "run %s %s: %s\n", id, verb, endWords[sum.End])
 				return err
 			}
-			err = a.stopHere(ctx, p, id)
-			var owned *store.OwnedError
-			switch {
-			case err == nil:
-				put = true
-				continue
-			case !errors.As(err, &owned):
+			owner, owned, err := p.store.Owner(ctx, id)
+			if err != nil {
 				return err
-			case !put:
+			}
+			if !owned {
+				err := a.stopHere(ctx, p, id)
+				if _, raced := errors.AsType[*store.OwnedError](err); err != nil && !raced {
+					return err
+				}
+				put = put || err == nil
+				continue
+			}
+			if !put {
 				if err := p.store.Put(ctx, id, row); err != nil {
 					return err
 				}
 				put = true
-				wake(ctx, owned.Socket)
+				wake(ctx, owner.Socket)
 			}
 			select {
 			case <-time.After(stopPoll):
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-deadline.C:
-				return fmt.Errorf("run %s has been told to stop and process %d has not done so for %s; the wish is kept: see `pawl runs why %s`", id, owned.PID, stopPatience, id)
+				return fmt.Errorf("run %s has been told to stop and process %d has not done so for %s; the wish is kept: see `pawl runs why %s`", id, owner.PID, stopPatience, id)
 			}
 		}
 	})

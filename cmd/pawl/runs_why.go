@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/run"
-	"pawl/store"
 )
 
 // A whyForm is the answer of runs why as JSON.
@@ -36,7 +34,7 @@ func runsWhyCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		owner, err := driver(ctx, p.store, id)
+		owner, owned, err := p.store.Owner(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -55,7 +53,7 @@ func runsWhyCommand(a *app) *cobra.Command {
 		for _, q := range s.Questions() {
 			w.Owed = append(w.Owed, "a person's answer: "+question(q.Call).Question)
 		}
-		if owner != nil {
+		if owned {
 			w.Owner = owner.PID
 			w.State = fmt.Sprintf("process %d works on it", owner.PID)
 			w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", id)
@@ -76,19 +74,6 @@ func runsWhyCommand(a *app) *cobra.Command {
 		}
 		return nil
 	})
-}
-
-// driver returns who drives a run; nil if nobody does.
-func driver(ctx context.Context, s store.Store, id run.ID) (*store.OwnedError, error) {
-	lease, err := s.Own(ctx, id, "")
-	var owned *store.OwnedError
-	if errors.As(err, &owned) {
-		return owned, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, lease.Release()
 }
 
 // owedWords says what a command is.

@@ -327,6 +327,19 @@ func (m *Memory) Own(ctx context.Context, id run.ID, socket string) (store.Lease
 	return l, nil
 }
 
+// Owner implements [store.Store].
+func (m *Memory) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if err := m.begin(ctx, id); err != nil {
+		return store.Owner{}, false, err
+	}
+	if l := m.disk.owned[id]; l != nil {
+		return store.Owner{PID: 1, Socket: l.socket}, true, nil
+	}
+	return store.Owner{}, false, nil
+}
+
 func (l *memoryLease) Release() error {
 	d := l.memory.disk
 	d.mu.Lock()

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"ARowIsTakenOnce", testTake},
 		{"ARepeatedRequestGetsTheAnswerOfTheFirst", testAnswer},
 		{"ARunHasOneOwner", testOwn},
+		{"AskingForTheOwnerTakesNothing", testOwner},
 		{"TheSummaryFollowsTheFacts", testSummary},
 		{"RunsListsNewestRootRunsFirst", testRuns},
 		{"ARunKnowsItsChildrenAndItsConversation", testChildren},
@@ -485,6 +486,60 @@ func testOwn(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	if err := next.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+func testOwner(t *testing.T, st store.Store, reopen func() store.Store) {
+	ctx, other := t.Context(), reopen()
+	owner := func(what string, want bool) {
+		t.Helper()
+		for _, st := range []store.Store{st, other} {
+			got, owned, err := st.Owner(ctx, "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, what, []any{owned, got.Socket, got.PID > 0}, []any{want, map[bool]string{true: "/run/r.sock"}[want], want})
+		}
+	}
+	owner("a run that never had an owner", false)
+	lease, err := st.Own(ctx, "r", "/run/r.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner("a run with an owner", true)
+	if err := lease.Release(); err != nil {
+		t.Fatal(err)
+	}
+	owner("a run that was released", false)
+	_, _, err = st.Owner(ctx, "../r")
+	wantErr(t, "an id that is no file name", err, store.ErrBadID)
+
+	// One asks all the time; another that takes the run is never refused for it.
+	done := make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		defer close(done)
+		for range 2000 {
+			if _, _, err := other.Owner(ctx, "r"); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for taken := 0; ; taken++ {
+		select {
+		case <-done:
+			asking.Wait()
+			return
+		default:
+		}
+		lease, err := st.Own(ctx, "r", "")
+		if err != nil {
+			t.Fatalf("refused after %d leases: %v", taken, err)
+		}
+		if err := lease.Release(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
