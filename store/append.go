@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"pawl/run"
 )
@@ -54,6 +53,8 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, 
 		return err
 	case head.Seq != after:
 		return refusal{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
+	case head.Damage != "":
+		return refusal{&ChainError{Run: id, What: head.Damage}}
 	}
 	// Everything that can refuse comes before the first change.
 	for _, t := range taken {
@@ -104,65 +105,4 @@ func (w *writer) rootOf(s Summary) (root run.ID, err error) {
 		return s.Parent, nil
 	}
 	return root, err
-}
-
-// head is the row of a run: its summary and the end of its chain. The zero head,
-// with noHash, is that of a run that is not there yet.
-type head struct {
-	Summary
-	hash   []byte
-	writer string
-}
-
-// summaryColumns are the columns of runs that make a summary, in the order of summaryFields.
-const summaryColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
-	`input, cache_read, cache_write, output, cost, priced`
-
-// summaryFields returns where to scan summaryColumns to, and a function that
-// finishes the summary behind it.
-func summaryFields(s *Summary) (dest []any, finish func()) {
-	var created, updated int64
-	dest = []any{
-		&s.ID, &s.Parent, &s.Root, &s.Workspace, &s.Model, &s.Title, &created, &updated, &s.Seq, &s.End, &s.Reason, &s.Steps,
-		&s.Usage.Input, &s.Usage.CacheRead, &s.Usage.CacheWrite, &s.Usage.Output, &s.Usage.Cost, &s.Usage.Priced,
-	}
-	return dest, func() { s.Created, s.Updated = fromNano(created), fromNano(updated) }
-}
-
-func (w *writer) head(id run.ID) (head, error) {
-	h := head{hash: noHash}
-	dest, finish := summaryFields(&h.Summary)
-	err := w.row(`SELECT `+summaryColumns+`, hash, writer FROM runs WHERE id = ?`,
-		[]any{string(id)}, append(dest, &h.hash, &h.writer)...)
-	if err == sql.ErrNoRows {
-		return h, nil
-	}
-	finish()
-	return h, err
-}
-
-func (w *writer) setHead(h head) error {
-	u := h.Usage
-	_, err := w.exec(`REPLACE INTO runs (`+summaryColumns+`, hash, writer) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated), h.Seq,
-		string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer)
-	return err
-}
-
-// toNano and fromNano are times on disk: nanoseconds since 1970. The zero time,
-// which has no such number, is 0.
-func toNano(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func fromNano(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
 }

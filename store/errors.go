@@ -42,14 +42,23 @@ func (e *UnreadableError) Error() string {
 		"the run is open for reading up to there; drive it with the pawl that wrote it", e.Run, e.Seq, e.Type, e.Version, by)
 }
 
-// A ChainError is the first thing wrong with a run's log.
+// A ChainError is the first thing wrong with a run's log. It is an [ErrCorrupt].
 type ChainError struct {
 	Run  run.ID
-	Seq  int64  // the event
+	Seq  int64  // the event; 0: the summary
 	What string // what is wrong with it
 }
 
 func (e *ChainError) Error() string {
-	return fmt.Sprintf("run %s: event %d %s: the log was changed after it was written; "+
-		"trust the events before it only", e.Run, e.Seq, e.What)
+	if e.Seq == 0 {
+		return fmt.Sprintf("run %s: %s: `pawl runs recover` makes it again from the log", e.Run, e.What)
+	}
+	s := fmt.Sprintf("run %s: event %d %s: the log was changed or damaged after it was written", e.Run, e.Seq, e.What)
+	if e.Seq > 1 {
+		s += fmt.Sprintf("; the events before it are intact: `pawl runs fork %s --at %d` continues from there", e.Run, e.Seq-1)
+	}
+	return s
 }
+
+// Is reports whether target is ErrCorrupt.
+func (e *ChainError) Is(target error) bool { return target == ErrCorrupt }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pawl/run"
 )
 
@@ -148,6 +150,67 @@ func TestAMigrationThatFailsLeavesTheOldForm(t *testing.T) {
 	}
 }
 
+func TestADatabaseOfTheFirstPawlIsMigrated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	firstDatabase(t, dir)
+	s := openTest(t, dir, Options{})
+	for id, want := range map[run.ID]Summary{
+		"r": {ID: "r", Root: "r", Title: "first", Model: "m", Seq: 3, Created: testTime, Updated: testTime, Usage: run.Usage{Cost: 0.25}},
+		"c": {ID: "c", Parent: "r", Root: "r", Seq: 1, Created: testTime, Updated: testTime},
+	} {
+		got, err := s.Run(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("run %s (-want +got):\n%s", id, d)
+		}
+		if err := s.Verify(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Append(t.Context(), "r", 3, newRun("r")); err != nil {
+		t.Errorf("it does not go on: %v", err)
+	}
+}
+
+// firstDatabase makes a database as the first pawl made it, with a run r of three
+// events and its child c.
+func firstDatabase(t *testing.T, dir string) {
+	t.Helper()
+	db, err := openDB(filepath.Join(dir, "pawl.db"), writerPragmas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	exec := func(query string, args ...any) {
+		t.Helper()
+		if _, err := db.Exec(query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(migrations[0])
+	exec(`PRAGMA user_version = 1`)
+	at := testTime.UnixNano()
+	add := func(id run.ID, events []run.Event) (hash []byte) {
+		rows, err := encodeRows(id, 0, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash = noHash
+		for _, r := range rows {
+			hash = chainHash(hash, id, r.event.Seq, at, r.typ, r.version, r.data)
+			exec(`INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)`, string(id), r.event.Seq, at, r.typ, r.version, string(r.data), hash)
+		}
+		return hash
+	}
+	hash := add("r", append(newRun("r"), run.Event{At: testTime, Fact: run.Synthesized{Text: "one"}}, run.Event{At: testTime, Fact: run.Synthesized{Text: "two"}}))
+	exec(`INSERT INTO runs VALUES ('r', '', '', 'm', 'first', ?, ?, 3, ?, '', '', 0, 0, 0, 0, 0, 0.25, 0, '')`, at, at, hash)
+	hash = add("c", newRun("c"))
+	exec(`INSERT INTO runs VALUES ('c', 'r', '', '', '', ?, ?, 1, ?, '', '', 0, 0, 0, 0, 0, 0, 0, '')`, at, at, hash)
+}
+
 func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
 	t.Parallel()
 	nfs := func(string) (string, bool, error) { return "nfs", true, nil }
@@ -192,7 +255,10 @@ func TestErrorsAreSentences(t *testing.T) {
 			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1},
 		"run r: event 3 (teleported, version 1) was written by pawl 2.0.0 and cannot be read by this one: " +
 			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1, Writer: "2.0.0"},
-		"run r: event 3 is missing: the log was changed after it was written; trust the events before it only": &ChainError{Run: "r", Seq: 3, What: "is missing"},
+		"run r: event 3 is missing: the log was changed or damaged after it was written; the events before it are intact: " +
+			"`pawl runs fork r --at 2` continues from there": &ChainError{Run: "r", Seq: 3, What: "is missing"},
+		"run r: event 1 is missing: the log was changed or damaged after it was written":  &ChainError{Run: "r", Seq: 1, What: "is missing"},
+		"run r: its summary was changed: `pawl runs recover` makes it again from the log": &ChainError{Run: "r", What: "its summary was changed"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

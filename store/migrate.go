@@ -52,14 +52,30 @@ func (w *writer) migrate() error {
 		}
 	}
 	for n := have; n < len(migrations); n++ {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s;\nPRAGMA user_version = %d;\nCOMMIT;", migrations[n], n+1)
-		if _, err := w.conn.ExecContext(background, script); err != nil {
+		if err := w.step(n); err != nil {
 			w.conn.ExecContext(background, "ROLLBACK") // fails if SQLite has rolled back already
 			return fmt.Errorf("migration %d: %w", n+1, err)
 		}
 	}
 	return nil
 }
+
+// step brings the database from version n to n+1 in one transaction.
+func (w *writer) step(n int) error {
+	if _, err := w.conn.ExecContext(background, "BEGIN IMMEDIATE;\n"+migrations[n]); err != nil {
+		return err
+	}
+	if n+1 == sealedVersion {
+		if err := w.sealHeads(); err != nil {
+			return err
+		}
+	}
+	_, err := w.conn.ExecContext(background, fmt.Sprintf("PRAGMA user_version = %d;\nCOMMIT;", n+1))
+	return err
+}
+
+// sealedVersion is the first whose runs have a seal.
+const sealedVersion = 2
 
 func (w *writer) version() (v int, err error) {
 	err = w.conn.QueryRowContext(background, `PRAGMA user_version`).Scan(&v)

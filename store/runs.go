@@ -12,16 +12,16 @@ func (s *SQLite) Run(ctx context.Context, id run.ID) (Summary, error) {
 	if err := s.check(ctx, id); err != nil {
 		return Summary{}, err
 	}
-	var sum Summary
-	dest, finish := summaryFields(&sum)
-	err := s.reader.QueryRow(`SELECT `+summaryColumns+` FROM runs WHERE id = ?`, string(id)).Scan(dest...)
+	h, err := s.head(id)
+	return h.Summary, err
+}
+
+func (s *SQLite) head(id run.ID) (head, error) {
+	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan)
 	if err == sql.ErrNoRows {
-		return Summary{}, notFound(id)
-	} else if err != nil {
-		return Summary{}, s.fault(err)
+		return head{}, notFound(id)
 	}
-	finish()
-	return sum, nil
+	return h, s.fault(err)
 }
 
 // anyRun is an id that passes where a method has none of its own.
@@ -54,25 +54,16 @@ func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, erro
 	return s.summaries(ctx, `WHERE root = ? ORDER BY parent != '', created, id`, string(root))
 }
 
-// summaries returns the summaries that the clauses behind FROM select.
+// summaries returns the summaries that the clauses after FROM select.
 func (s *SQLite) summaries(ctx context.Context, clauses string, args ...any) ([]Summary, error) {
-	rows, err := s.reader.Query(`SELECT `+summaryColumns+` FROM runs `+clauses, args...)
+	rows, err := s.reader.QueryContext(ctx, `SELECT `+headColumns+` FROM runs `+clauses, args...)
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	defer rows.Close()
+	heads, err := scanHeads(rows)
 	var all []Summary
-	for rows.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		var sum Summary
-		dest, finish := summaryFields(&sum)
-		if err := rows.Scan(dest...); err != nil {
-			return nil, s.fault(err)
-		}
-		finish()
-		all = append(all, sum)
+	for _, h := range heads {
+		all = append(all, h.Summary)
 	}
-	return all, s.fault(rows.Err())
+	return all, s.fault(err)
 }

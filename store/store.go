@@ -45,11 +45,14 @@ type Store interface {
 	// must discard its state and load the run again.
 	Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error
 
-	// Events yields a run's events with numbers greater than after, in order. It
+	// Events yields a run's events with numbers greater than after, in order, and
 	// ends at the last one there was when it was called; ErrNotFound if there is
-	// no such run. An event of an unknown type or a newer version is an
-	// [*UnreadableError]. An error is the last thing it yields. The caller may use
-	// the store while it ranges.
+	// no such run. It checks the chain as it reads: where the log was changed or is
+	// incomplete, it yields the events before that place and then a [*ChainError]; if
+	// only the summary was changed, the error comes after the last event. An event
+	// of an unknown type or a newer version is an [*UnreadableError]. An error is the
+	// last thing it yields, and a run whose events end in one must not be continued.
+	// The caller may use the store while it ranges.
 	Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error]
 
 	// Run returns what is known of a run at a glance; ErrNotFound if there is none.

@@ -23,6 +23,10 @@ type Summary struct {
 	Reason    string
 	Steps     int // model requests for steps, however often each was attempted
 	Usage     run.Usage
+	// Damage says what is wrong with this summary; the other fields are then not
+	// reliable. Empty: nothing is known to be wrong. It does not speak of the log,
+	// which [Store.Events] and [Store.Verify] check.
+	Damage string
 }
 
 // maxTitle is the length of a title in characters.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -32,16 +33,17 @@ func runsExportCommand(a *app) *cobra.Command {
 			return usage("--format: %w", err)
 		}
 		events, _, err := load(ctx, p.store, id)
-		if err != nil {
+		if len(events) == 0 {
 			return err
 		}
+		// A damaged log is exported up to the damage, and then the error is told.
 		switch *format {
 		case "markdown":
-			return exportMarkdown(a.stdout, events)
+			return errors.Join(exportMarkdown(a.stdout, events), err)
 		case "script":
-			return exportScript(a.stdout, events)
+			return errors.Join(exportScript(a.stdout, events), err)
 		}
-		return exportJSON(a.stdout, id, events)
+		return errors.Join(exportJSON(a.stdout, id, events), err)
 	})
 }
 

@@ -8,3 +8,6 @@ CREATE INDEX runs_root ON runs (root);
 
 -- What the owner answered to a row when it took it.
 ALTER TABLE inbox ADD COLUMN answer TEXT NOT NULL DEFAULT '';
+
+-- SHA-256 over the rest of the row, computed by the migration.
+ALTER TABLE runs ADD COLUMN seal BLOB NOT NULL DEFAULT x'';
