@@ -52,16 +52,16 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, 
 	case err != nil:
 		return err
 	case head.Seq != after:
-		return refusal{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
+		return rejection{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
 	case head.Damage != "":
-		return refusal{&ChainError{Run: id, What: head.Damage}}
+		return rejection{&ChainError{Run: id, What: head.Damage}}
 	}
-	// Everything that can refuse comes before the first change.
+	// Everything that can reject the job comes before the first change.
 	for _, t := range taken {
 		var one int
 		err := w.row(`SELECT 1 FROM inbox WHERE id = ? AND run = ? AND taken IS NULL`, []any{t.ID, string(id)}, &one)
 		if err == sql.ErrNoRows {
-			return refusal{fmt.Errorf("%w: %d", ErrTaken, t.ID)}
+			return rejection{fmt.Errorf("%w: %d", ErrTaken, t.ID)}
 		} else if err != nil {
 			return err
 		}

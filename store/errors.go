@@ -21,6 +21,28 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("run %s is driven by process %d", e.Run, e.PID)
 }
 
+// A LockedError says which process keeps others from writing, by holding the lock file
+// by which writers take turns.
+type LockedError struct {
+	Path  string
+	PID   int    // 0: it is not known
+	State string // of that process, as in proc_pid_stat(5); empty: it is not known
+	Err   error  // the context's error, if that ended the wait
+}
+
+func (e *LockedError) Error() string {
+	switch {
+	case e.PID == 0:
+		return e.Path + ": another process holds the lock"
+	case e.State == "T" || e.State == "t":
+		return fmt.Sprintf("%s: process %d holds the lock and is stopped (state %s): "+
+			"continue it with `kill -CONT %[2]d`, or end it with `kill -KILL %[2]d`", e.Path, e.PID, e.State)
+	}
+	return fmt.Sprintf("%s: process %d holds the lock", e.Path, e.PID)
+}
+
+func (e *LockedError) Unwrap() error { return e.Err }
+
 // An UnreadableError is an event that this pawl cannot read: the run can be
 // looked at up to here, and not driven.
 type UnreadableError struct {

@@ -50,7 +50,7 @@ func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
 // fileError says what kind of fault err is, if it is a fault of the file at path;
 // otherwise it returns err with the path.
 func fileError(path string, err error) error {
-	if err == nil || errors.As(err, new(*FileError)) {
+	if err == nil || errors.As(err, new(*FileError)) || errors.As(err, new(*LockedError)) {
 		return err
 	}
 	if kind := faultKind(path, err); kind != nil {

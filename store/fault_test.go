@@ -249,8 +249,11 @@ func TestKindsOfFault(t *testing.T) {
 func TestErrorsAreSentences(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"run r is driven by process 7":       &OwnedError{Run: "r", PID: 7},
-		"run r is driven by another process": &OwnedError{Run: "r"},
+		"run r is driven by process 7":               &OwnedError{Run: "r", PID: 7},
+		"run r is driven by another process":         &OwnedError{Run: "r"},
+		"write.lock: process 7 holds the lock":       &LockedError{Path: "write.lock", PID: 7, State: "S"},
+		"write.lock: another process holds the lock": &LockedError{Path: "write.lock"},
+		"write.lock: process 7 holds the lock and is stopped (state T): continue it with `kill -CONT 7`, or end it with `kill -KILL 7`": &LockedError{Path: "write.lock", PID: 7, State: "T"},
 		"run r: event 3 (teleported, version 1) was written by a newer pawl and cannot be read by this one: " +
 			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1},
 		"run r: event 3 (teleported, version 1) was written by pawl 2.0.0 and cannot be read by this one: " +

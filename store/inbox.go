@@ -30,7 +30,7 @@ func (s *SQLite) Put(ctx context.Context, id run.ID, row Row) error {
 			return err
 		}
 		if !ok {
-			return refusal{ErrNotFound}
+			return rejection{ErrNotFound}
 		}
 		_, err = w.exec(`INSERT OR IGNORE INTO inbox (run, key, kind, payload, at) VALUES (?, ?, ?, ?, ?)`,
 			string(id), row.Key, string(row.Kind), row.Payload, toNano(row.At))

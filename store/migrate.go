@@ -30,26 +30,23 @@ var migrations = func() []string {
 	return scripts
 }()
 
-// migrate brings the database to this pawl's version, or says that it is beyond it.
+// ready reports whether the database is a WAL database of this pawl's version.
+func (w *writer) ready() (bool, error) {
+	have, err := w.version()
+	if err != nil || have < len(migrations) {
+		return false, err
+	}
+	var mode string
+	err = w.conn.QueryRowContext(background, `PRAGMA journal_mode`).Scan(&mode)
+	return mode == "wal", err
+}
+
+// migrate brings the database to this pawl's version. The caller holds the lock;
+// another process may have migrated it while this one waited for that.
 func (w *writer) migrate() error {
 	have, err := w.version()
-	if err != nil || have == len(migrations) {
-		return err
-	}
-	if err := w.lock.Lock(); err != nil {
-		return err
-	}
-	defer w.lock.Unlock()
-	// Another process may have migrated it while this one waited for the lock.
-	have, err = w.version()
 	if err != nil {
 		return err
-	}
-	if have > len(migrations) {
-		return &FileError{
-			Kind: ErrNewer, Path: w.path,
-			Err: fmt.Errorf("its form is number %d, and this pawl knows up to %d", have, len(migrations)),
-		}
 	}
 	for n := have; n < len(migrations); n++ {
 		if err := w.step(n); err != nil {
@@ -77,7 +74,11 @@ func (w *writer) step(n int) error {
 // sealedVersion is the first whose runs have a seal.
 const sealedVersion = 2
 
+// version returns the database's version, or ErrNewer.
 func (w *writer) version() (v int, err error) {
 	err = w.conn.QueryRowContext(background, `PRAGMA user_version`).Scan(&v)
+	if err == nil && v > len(migrations) {
+		err = &FileError{Kind: ErrNewer, Path: w.path, Err: fmt.Errorf("its format is version %d, and this pawl knows up to %d", v, len(migrations))}
+	}
 	return v, err
 }

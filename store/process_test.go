@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,6 +32,8 @@ func TestMain(m *testing.M) {
 		exit(appendForEver(os.Getenv(childDirEnv)))
 	case "own":
 		exit(ownUntilKilled(os.Getenv(childDirEnv)))
+	case "hold":
+		exit(holdWriteLock(os.Getenv(childDirEnv)))
 	case "stranger":
 		exit(openAsNobody(os.Getenv(childDirEnv)))
 	}
@@ -77,6 +81,20 @@ func ownUntilKilled(dir string) error {
 	fmt.Println("owned")
 	_, err = io.Copy(io.Discard, os.Stdin) // until the parent ends
 	return err
+}
+
+// holdWriteLock keeps the others from writing, as a process that is stopped at the
+// wrong moment.
+func holdWriteLock(dir string) error {
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	return s.write(background, func(*writer) error {
+		fmt.Println("held")
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	})
 }
 
 func openAsNobody(dir string) error {
@@ -221,6 +239,84 @@ func TestTheKernelFreesTheRunOfAKilledOwner(t *testing.T) {
 	}
 	if err := lease.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAStoppedProcessThatHoldsTheLockIsNamedAndNotWaitedForInSilence(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs Linux, to see the state of another process")
+	}
+	const patience = time.Millisecond
+	dir := withRun(t, Options{}).dir
+	c := startChild(t, "hold", dir)
+	if said := c.line(t); said != "held" {
+		t.Fatalf("the child said %q", said)
+	}
+	pid := c.cmd.Process.Pid
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	for !status.Stopped() {
+		if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	waits := make(chan *LockedError, 10)
+	s := openTest(t, dir, Options{patience: patience, Waiting: func(e *LockedError) { waits <- e }}) // it does not wait for the lock
+	if _, err := s.Run(t.Context(), "r"); err != nil {
+		t.Errorf("a reader: %v", err)
+	}
+	for range 2 { // each wait is said
+		ctx, cancel := context.WithCancel(t.Context())
+		appended := make(chan error)
+		go func() { appended <- s.Append(ctx, "r", 5, newRun("r")) }()
+		got := <-waits
+		if d := cmp.Diff(&LockedError{Path: filepath.Join(dir, "write.lock"), PID: pid, State: "T"}, got); d != "" {
+			t.Errorf("it says (-want +got):\n%s", d)
+		}
+		cancel()
+		err := <-appended
+		locked, ok := errors.AsType[*LockedError](err)
+		if !ok || locked.PID != pid || !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller gives up: got error %v, want one that names process %d", err, pid)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		s = openTest(t, dir, s.opt)
+	}
+	if _, err := Open(filepath.Join(dir, "other"), Options{}); err != nil {
+		t.Errorf("another store: %v", err)
+	}
+
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	if err := s.Append(t.Context(), "r", 5, newRun("r")); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestAnOldDatabaseIsNotMigratedBehindTheBackOfAnother(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	firstDatabase(t, dir)
+	lock, err := openLock(filepath.Join(dir, "write.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unlock, err := lock.AcquireWithin(time.Second); err != nil {
+		t.Fatal(err)
+	} else {
+		t.Cleanup(func() { errors.Join(unlock(), lock.Close()) })
+	}
+	_, err = Open(dir, Options{patience: time.Microsecond})
+	if locked, ok := errors.AsType[*LockedError](err); !ok || locked.PID != os.Getpid() {
+		t.Errorf("got error %v, want one that names this process", err)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"pawl/run"
 )
@@ -23,6 +25,12 @@ type Options struct {
 	// and shared memory may not hold there: two processes can then damage the log.
 	AllowNetworkFS bool
 
+	// Waiting, if set, is called when a write has waited for a second for another
+	// process, with who that is; once for each wait, from a goroutine of the store.
+	Waiting func(*LockedError)
+
+	// patience is after how long Waiting is called; for tests. 0: a second.
+	patience time.Duration
 	// fileSystem names the file system of a folder and says whether it is on the
 	// network; for tests. Nil: the system is asked.
 	fileSystem func(dir string) (name string, network bool, err error)
@@ -46,10 +54,11 @@ type SQLite struct {
 	writer *writer
 	reader *sql.DB // connections that only read, made when first needed
 
-	// turn is held by whoever uses writer; Close keeps it for good.
+	// turn is held by whoever uses writer; Close keeps it.
 	turn   chan struct{}
 	closed chan struct{}
 	close  func() error
+	locked atomic.Pointer[LockedError] // set while the leader waits and has said so
 
 	mu    sync.Mutex
 	queue []*job // writes that no transaction has yet
@@ -64,6 +73,9 @@ func Open(dir string, opt Options) (*SQLite, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if opt.patience == 0 {
+		opt.patience = time.Second
 	}
 	s := &SQLite{
 		dir: dir, path: filepath.Join(dir, "pawl.db"), opt: opt,
@@ -94,16 +106,34 @@ func (s *SQLite) open() error {
 	if err != nil {
 		return errors.Join(fileError(s.path, err), lock.Close())
 	}
-	if err := s.writer.migrate(); err != nil {
-		return errors.Join(fileError(s.path, err), s.writer.Close())
+	if err := s.prepare(); err != nil {
+		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
 	}
 	s.reader, err = openDB(s.path, readerPragmas)
 	if err != nil {
-		return errors.Join(fileError(s.path, err), s.writer.Close())
+		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
 	}
 	s.reader.SetMaxOpenConns(maxReaders)
 	s.reader.SetMaxIdleConns(maxReaders)
 	return nil
+}
+
+// openPatience is how many times Options.patience Open waits for another process that
+// makes or migrates the database.
+const openPatience = 10
+
+// prepare makes a new database ready and migrates an old one. Only for these it takes
+// the lock: another process that holds it and is stopped does not keep this one from
+// opening the store.
+func (s *SQLite) prepare() error {
+	if ready, err := s.writer.ready(); ready || err != nil {
+		return err
+	}
+	unlock, err := s.writer.lock.AcquireWithin(openPatience * s.opt.patience)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.writer.useWAL(), s.writer.migrate(), unlock())
 }
 
 // makeDir makes dir and the folders above it, where they are not there, and syncs the
@@ -154,7 +184,7 @@ const maxReaders = 4
 // of an error.
 var (
 	writerPragmas = []string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-2000)", "mmap_size(0)",
+		"busy_timeout(10000)", "synchronous(FULL)", "cache_size(-2000)", "mmap_size(0)",
 		"temp_store(MEMORY)",
 		"fullfsync(1)", "checkpoint_fullfsync(1)", // macOS: fsync alone leaves the data in the drive's cache
 	}
@@ -166,13 +196,14 @@ func openDB(path string, pragmas []string) (*sql.DB, error) {
 	return sql.Open("sqlite", dsn.String())
 }
 
-// Close waits for the writes that are under way and closes the database.
+// Close waits for the transaction that is under way and closes the database. Writes
+// that wait for their turn return ErrClosed.
 func (s *SQLite) Close() error { return s.close() }
 
 func (s *SQLite) shut() error {
-	s.turn <- struct{}{}
 	close(s.closed)
-	return errors.Join(s.reader.Close(), s.writer.Close())
+	s.turn <- struct{}{}
+	return errors.Join(s.reader.Close(), s.writer.Close(s.opt.patience))
 }
 
 // check is what every method begins with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"pawl/run"
 )
@@ -17,17 +18,19 @@ type job struct {
 	err  error
 }
 
-// A refusal is a job's own error, found before it wrote anything. The
+// A rejection is a job's own error, found before it wrote anything. The
 // transaction goes on without it; any other error ends the transaction.
-type refusal struct{ error }
+type rejection struct{ error }
 
-func (r refusal) Unwrap() error { return r.error }
+func (r rejection) Unwrap() error { return r.error }
 
 // write runs do inside a transaction and returns when it is durable. Jobs that
 // arrive while another transaction is being synced wait in the queue, and the next
 // leader puts all of them into one transaction.
 //
-// A context that ends takes the job back as long as no transaction has it.
+// A context that ends takes the job back as long as no transaction has it. If another
+// process has kept the lock for so long that Options.Waiting was called, the error is
+// a [*LockedError] that wraps the context's.
 func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
 	s.mu.Lock()
@@ -42,10 +45,10 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 			<-s.turn
 			return j.err
 		}
-		// The leader is a goroutine of its own: the wait for the file lock cannot
-		// be broken off, and this caller's context may end during it. Close
-		// waits for the turn, hence for the leader.
-		go s.lead()
+		// The leader is a goroutine of its own: it works for all jobs of the queue,
+		// and this caller's context may end while it waits for the file lock.
+		// Close waits for the turn, hence for the leader.
+		go s.writeQueue()
 		select {
 		case <-j.done:
 			return j.err
@@ -55,10 +58,14 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 	case <-s.closed:
 	}
 	if s.takeBack(j) {
-		if err := ctx.Err(); err != nil {
+		switch err, locked := ctx.Err(), s.locked.Load(); {
+		case err == nil:
+			return ErrClosed
+		case locked != nil:
+			return &LockedError{locked.Path, locked.PID, locked.State, err}
+		default:
 			return err
 		}
-		return ErrClosed
 	}
 	<-j.done // a leader has it
 	return j.err
@@ -86,21 +93,30 @@ func (s *SQLite) takeBack(j *job) bool {
 	return false
 }
 
-// lead writes what is in the queue when the file lock has been got, and gives up the turn.
-func (s *SQLite) lead() {
+// writeQueue is the leader: it takes the file lock, writes what is in the queue by
+// then, and gives up the turn. When the store is closed it stops waiting for the lock.
+func (s *SQLite) writeQueue() {
 	defer func() { <-s.turn }()
-	lockErr := s.writer.lock.Lock()
+	unlock, err := s.writer.lock.Acquire(s.closed, s.opt.patience, func(locked *LockedError) {
+		s.locked.Store(locked)
+		if s.opt.Waiting != nil {
+			s.opt.Waiting(locked)
+		}
+	})
+	s.locked.Store(nil)
 	s.mu.Lock()
 	jobs := s.queue
 	s.queue = nil
 	s.mu.Unlock()
-	if lockErr == nil {
+	if err == nil {
 		s.commit(jobs)
-		lockErr = s.writer.lock.Unlock()
+		err = unlock()
+	} else if errors.As(err, new(*LockedError)) {
+		err = ErrClosed
 	}
 	for _, j := range jobs {
-		if lockErr != nil && j.err == nil {
-			j.err = fileError(s.dir, lockErr)
+		if err != nil && j.err == nil {
+			j.err = fileError(s.dir, err)
 		}
 		close(j.done)
 	}
@@ -149,36 +165,42 @@ type writer struct {
 var background = context.Background()
 
 func openWriter(path string, lock *fileLock) (*writer, error) {
-	// Making a new database a WAL database must not meet another process that does
-	// the same, so the connection is opened under the lock.
-	if err := lock.Lock(); err != nil {
-		return nil, err
-	}
 	db, err := openDB(path, writerPragmas)
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, err
 	}
 	conn, err := db.Conn(background)
 	if err != nil {
-		return nil, errors.Join(err, db.Close(), lock.Unlock())
-	}
-	if err := lock.Unlock(); err != nil {
-		return nil, errors.Join(err, conn.Close(), db.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return &writer{path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}}, nil
 }
 
-// Close also takes the log into the database file if no other process has it open,
-// so it holds the lock.
-func (w *writer) Close() error {
-	err := w.lock.Lock()
+// useWAL makes a new database a WAL database.
+func (w *writer) useWAL() error {
+	_, err := w.conn.ExecContext(background, `PRAGMA journal_mode = WAL`)
+	return err
+}
+
+// Close also moves the -wal file into the database if no other process has it open.
+// Others should not write meanwhile, so it holds the lock; if it does not get it soon,
+// another process has the database open, and nothing is moved.
+func (w *writer) Close(patience time.Duration) error {
+	unlock, err := w.lock.AcquireWithin(patience)
+	if errors.As(err, new(*LockedError)) {
+		err = nil
+	}
 	for _, stmt := range w.stmt {
 		err = errors.Join(err, stmt.Close())
 	}
-	return errors.Join(err, w.conn.Close(), w.db.Close(), w.lock.Close())
+	err = errors.Join(err, w.conn.Close(), w.db.Close())
+	if unlock != nil {
+		err = errors.Join(err, unlock())
+	}
+	return errors.Join(err, w.lock.Close())
 }
 
-// transact runs the jobs in one transaction. Refusals are the jobs' own; on an
+// transact runs the jobs in one transaction. Rejections are the jobs' own; on an
 // error nothing was written.
 func (w *writer) transact(jobs []*job) (err error) {
 	if _, err := w.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -194,7 +216,7 @@ func (w *writer) transact(jobs []*job) (err error) {
 	for _, j := range jobs {
 		j.err = nil
 		if err := j.do(w); err != nil {
-			if r, ok := errors.AsType[refusal](err); ok {
+			if r, ok := errors.AsType[rejection](err); ok {
 				j.err = r.error
 				continue
 			}

@@ -175,7 +175,7 @@ func TestALeaderLeavesOutWhoseContextHasEnded(t *testing.T) {
 	}}
 	s.queue = append(s.queue, j)
 	s.turn <- struct{}{}
-	s.lead()
+	s.writeQueue()
 	if <-j.done; !errors.Is(j.err, context.Canceled) {
 		t.Errorf("got error %v, want %v", j.err, context.Canceled)
 	}

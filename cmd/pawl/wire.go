@@ -94,7 +94,9 @@ func (a *app) open() (place, error) {
 		return place{}, err
 	}
 	p := place{workspace: workspace, state: a.stateOf(workspace)}
-	p.store, err = store.Open(p.state, store.Options{Version: version()})
+	p.store, err = store.Open(p.state, store.Options{Version: version(), Waiting: func(e *store.LockedError) {
+		fmt.Fprintf(a.stderr, "pawl: waiting: %v\n", e)
+	}})
 	return p, err
 }
 
