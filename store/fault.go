@@ -17,6 +17,7 @@ var (
 	ErrCorrupt   = errors.New("it is damaged")
 	ErrNewer     = errors.New("it was written by a newer pawl")
 	ErrNetworkFS = errors.New("it is on a network file system")
+	ErrReplaced  = errors.New("it was deleted or replaced while it was open")
 )
 
 // A FileError is a fault of a file, in a sentence for the person who has to mend it.
@@ -33,6 +34,8 @@ var advice = map[error]string{
 	ErrCorrupt: "copy the folder before anything else, then save what can be read with " +
 		"`sqlite3 pawl.db .recover`, or move pawl.db, pawl.db-wal and pawl.db-shm away to begin anew",
 	ErrNewer: "use that pawl, or a newer one",
+	ErrReplaced: "what was recorded before went with the old file, and nothing more is recorded; " +
+		"put the state folder back, if you can, and start again",
 	ErrNetworkFS: "locks and shared memory do not hold there and the log could be damaged; " +
 		"put the state folder on a local disk",
 }

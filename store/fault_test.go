@@ -63,6 +63,51 @@ func TestAFullDiskIsSaidAndPasses(t *testing.T) {
 	}
 }
 
+func TestADatabaseThatIsDeletedOrReplacedStopsTheRun(t *testing.T) {
+	t.Parallel()
+	replace := func(s *SQLite, suffix string) error { // with a copy, as a backup that is put back
+		content, err := os.ReadFile(s.path + suffix)
+		return errors.Join(err, os.Remove(s.path+suffix), os.WriteFile(s.path+suffix, content, 0o600))
+	}
+	for name, c := range map[string]struct {
+		damage func(s *SQLite) error
+		named  string
+	}{
+		"the folder is deleted":     {func(s *SQLite) error { return os.RemoveAll(s.dir) }, ""},
+		"the folder is moved":       {func(s *SQLite) error { return os.Rename(s.dir, s.dir+".old") }, ""},
+		"the database is deleted":   {func(s *SQLite) error { return os.Remove(s.path) }, ""},
+		"the database is replaced":  {func(s *SQLite) error { return replace(s, "") }, ""},
+		"the -wal file is deleted":  {func(s *SQLite) error { return os.Remove(s.path + "-wal") }, "-wal"},
+		"the -wal file is replaced": {func(s *SQLite) error { return replace(s, "-wal") }, "-wal"},
+		"the -shm file is deleted":  {func(s *SQLite) error { return os.Remove(s.path + "-shm") }, "-shm"},
+		"another pawl has begun anew": {func(s *SQLite) error {
+			err := os.RemoveAll(s.dir)
+			other, oerr := Open(s.dir, Options{})
+			if oerr == nil {
+				oerr = errors.Join(other.Append(t.Context(), "r", 0, newRun("r")), other.Close())
+			}
+			return errors.Join(err, oerr)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Open(filepath.Join(t.TempDir(), "state"), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() }) // what it says about lost files is not the matter here
+			if err := s.Append(t.Context(), "r", 0, newRun("r")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.damage(s); err != nil {
+				t.Fatal(err)
+			}
+			wantFault(t, s.Append(t.Context(), "r", 1, newRun("r")), ErrReplaced, s.path+c.named)
+			wantFault(t, s.Put(t.Context(), "r", Row{Key: "a", Kind: Prompt}), ErrReplaced, s.path+c.named)
+		})
+	}
+}
+
 func TestADatabaseThatMayNotBeWrittenIsSaid(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})

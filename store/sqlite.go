@@ -126,14 +126,16 @@ const openPatience = 10
 // the lock: another process that holds it and is stopped does not keep this one from
 // opening the store.
 func (s *SQLite) prepare() error {
-	if ready, err := s.writer.ready(); ready || err != nil {
+	if ready, err := s.writer.ready(); err != nil {
 		return err
+	} else if ready {
+		return s.writer.remember()
 	}
 	unlock, err := s.writer.lock.AcquireWithin(openPatience * s.opt.patience)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.writer.useWAL(), s.writer.migrate(), unlock())
+	return errors.Join(s.writer.useWAL(), s.writer.migrate(), s.writer.remember(), unlock())
 }
 
 // makeDir makes dir and the folders above it, where they are not there, and syncs the

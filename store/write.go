@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"time"
 
 	"pawl/run"
@@ -158,6 +159,36 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	stmt map[string]*sql.Stmt
+	// files are what was opened at path and at path with each of sideFiles: every
+	// commit sees that it still writes to what others find there.
+	files []os.FileInfo
+}
+
+// sideFiles are SQLite's, beside the database. Both exist for as long as it is open.
+var sideFiles = []string{"", "-wal", "-shm"}
+
+// remember notes what is at the paths now.
+func (w *writer) remember() error {
+	for _, suffix := range sideFiles[len(w.files):] {
+		info, err := os.Stat(w.path + suffix)
+		if err != nil {
+			return err
+		}
+		w.files = append(w.files, info)
+	}
+	return nil
+}
+
+// inPlace returns ErrReplaced unless the files are still at their paths. A commit to
+// a file that has lost its name is lost with the process.
+func (w *writer) inPlace() error {
+	for i, was := range w.files {
+		path := w.path + sideFiles[i]
+		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
+			return &FileError{Kind: ErrReplaced, Path: path, Err: err}
+		}
+	}
+	return nil
 }
 
 // background is used for all SQL: a context that can end costs a goroutine per
@@ -165,6 +196,11 @@ type writer struct {
 var background = context.Background()
 
 func openWriter(path string, lock *fileLock) (*writer, error) {
+	// Before it is opened: if it is replaced in between, no commit succeeds.
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	db, err := openDB(path, writerPragmas)
 	if err != nil {
 		return nil, err
@@ -173,7 +209,7 @@ func openWriter(path string, lock *fileLock) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &writer{path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}}, nil
+	return &writer{path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}, files: []os.FileInfo{file}}, nil
 }
 
 // useWAL makes a new database a WAL database.
@@ -222,6 +258,9 @@ func (w *writer) transact(jobs []*job) (err error) {
 			}
 			return err
 		}
+	}
+	if err := w.inPlace(); err != nil {
+		return err
 	}
 	_, err = w.exec(`COMMIT`)
 	return err
