@@ -92,6 +92,9 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, 
 			return err
 		}
 	}
+	if err := w.row(`SELECT ifnull(max(used), 0) + 1 FROM runs`, nil, &head.used); err != nil {
+		return err
+	}
 	return w.setHead(head)
 }
 

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,6 +103,34 @@ func BenchmarkVerify50000Events(b *testing.B) {
 		if err := st.Verify(b.Context(), "r"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkListOf10000Runs(b *testing.B) {
+	st := open(b, b.TempDir())
+	var making sync.WaitGroup
+	for part := range 100 { // many at once share a commit
+		making.Go(func() {
+			for n := range 100 {
+				id := run.ID(fmt.Sprintf("20261122-1530-%03d%03d", part, n))
+				created := run.Created{Run: id, Workspace: "/home/user/project", Config: run.Config{Model: "anthropic/claude-x"}}
+				prompted := run.Prompted{Parts: []run.Part{run.Text("repair the test that fails since yesterday")}}
+				at := time.Unix(1_795_000_000, int64(n))
+				if err := st.Append(b.Context(), id, 0, []run.Event{{At: at, Fact: created}, {At: at, Fact: prompted}}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	making.Wait()
+	for name, limit := range map[string]int{"last": 1, "all": 0} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if all, err := st.Runs(b.Context(), limit); err != nil || len(all) != max(limit, 1) && len(all) != 10_000 {
+					b.Fatal(len(all), err)
+				}
+			}
+		})
 	}
 }
 

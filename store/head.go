@@ -18,11 +18,12 @@ type head struct {
 	Summary
 	hash   []byte // of the last event
 	writer string // the pawl that appended last
+	used   int64  // a number that rises with every append to any run of the store
 	seal   []byte // what sum returned when the row was written
 }
 
 const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
-	`input, cache_read, cache_write, output, cost, priced, hash, writer, seal`
+	`input, cache_read, cache_write, output, cost, priced, hash, writer, used, seal`
 
 // fields returns where to scan headColumns to.
 func (h *head) fields() []any {
@@ -30,7 +31,7 @@ func (h *head) fields() []any {
 	return []any{
 		&h.ID, &h.Parent, &h.Root, &h.Workspace, &h.Model, &h.Title, timeColumn{&h.Created}, timeColumn{&h.Updated},
 		&h.Seq, &h.End, &h.Reason, &h.Steps,
-		&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Cost, &u.Priced, &h.hash, &h.writer, &h.seal,
+		&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Cost, &u.Priced, &h.hash, &h.writer, &h.used, &h.seal,
 	}
 }
 
@@ -58,7 +59,7 @@ func (h *head) sum() []byte {
 		buf = appendText(buf, text)
 	}
 	for _, n := range []int64{
-		toNano(h.Created), toNano(h.Updated), h.Seq, int64(h.Steps),
+		toNano(h.Created), toNano(h.Updated), h.Seq, h.used, int64(h.Steps),
 		u.Input, u.CacheRead, u.CacheWrite, u.Output, int64(math.Float64bits(u.Cost)),
 	} {
 		buf = binary.BigEndian.AppendUint64(buf, uint64(n))
@@ -85,10 +86,10 @@ func (w *writer) head(id run.ID) (head, error) {
 func (w *writer) setHead(h head) error {
 	u := h.Usage
 	_, err := w.exec(`REPLACE INTO runs (`+headColumns+`) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
 		h.Seq, string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.sum())
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum())
 	return err
 }
 

@@ -57,7 +57,8 @@ type Store interface {
 
 	// Run returns what is known of a run at a glance; ErrNotFound if there is none.
 	Run(ctx context.Context, id run.ID) (Summary, error)
-	// Runs returns the newest root runs first, at most limit (0: all).
+	// Runs returns the root runs, the one appended to last first, at most limit (0: all).
+	// The order is that of the appends, not of any clock.
 	Runs(ctx context.Context, limit int) ([]Summary, error)
 	// Children returns the runs whose parent is id, the oldest first.
 	Children(ctx context.Context, id run.ID) ([]Summary, error)

@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	var r runRequest
 	var last bool
 	r.flags(cmd)
-	cmd.Flags().BoolVar(&last, "continue", false, "go on with the newest run of this folder")
+	cmd.Flags().BoolVar(&last, "continue", false, "go on with the run of this folder that was used last")
 	cmd.Flags().StringVar(&r.resume, "resume", "", "go on with this `run`: an id, the beginning of one, or last")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {

@@ -17,7 +17,7 @@ func runsCommand(a *app) *cobra.Command {
 		Use:   "runs",
 		Short: "Look at runs, and take them up, back or apart",
 		Long: `Looks at the runs of this folder. An ID may be shortened to its beginning while only one
-run has it; last is the newest run.`,
+run has it; last is the run that was used last.`,
 		Example: `  pawl runs list
   pawl runs show last
   pawl runs why last`,

@@ -30,7 +30,7 @@ type summaryForm struct {
 func runsListCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the runs of this folder, the newest first",
+		Short:   "List the runs of this folder, the one used last first",
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}

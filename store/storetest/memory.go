@@ -3,10 +3,12 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -72,10 +74,12 @@ type disk struct {
 	runs  map[run.ID]*memoryRun
 	owned map[run.ID]*memoryLease // by whichever process; gone with it
 	rows  int64                   // ids given to inbox rows so far
+	used  int64                   // appends so far
 }
 
 type memoryRun struct {
 	sum    store.Summary
+	used   int64       // disk.used at the last append
 	events []run.Event // only ever appended to
 	inbox  []store.Row // that wait
 	keys   map[string]*memoryAnswer
@@ -202,7 +206,8 @@ func (d *disk) append(id run.ID, after int64, events []run.Event, taken []store.
 		r.sum.Root = parent.sum.Root
 	}
 	if len(events) > 0 {
-		d.runs[id] = r
+		d.used++
+		r.used, d.runs[id] = d.used, r
 	}
 	return nil
 }
@@ -256,8 +261,8 @@ func (m *Memory) Run(ctx context.Context, id run.ID) (store.Summary, error) {
 
 // Runs implements [store.Store].
 func (m *Memory) Runs(ctx context.Context, limit int) ([]store.Summary, error) {
-	all, err := m.summaries(ctx, "any", func(s store.Summary) bool { return s.Parent == "" })
-	slices.Reverse(all)
+	byUse := func(a, b *memoryRun) int { return cmp.Compare(b.used, a.used) }
+	all, err := m.summaries(ctx, "any", func(s store.Summary) bool { return s.Parent == "" }, byUse)
 	if limit > 0 && len(all) > limit {
 		all = all[:limit]
 	}
@@ -266,35 +271,33 @@ func (m *Memory) Runs(ctx context.Context, limit int) ([]store.Summary, error) {
 
 // Children implements [store.Store].
 func (m *Memory) Children(ctx context.Context, id run.ID) ([]store.Summary, error) {
-	return m.summaries(ctx, id, func(s store.Summary) bool { return s.Parent == id })
+	return m.summaries(ctx, id, func(s store.Summary) bool { return s.Parent == id }, byCreation)
 }
 
 // Conversation implements [store.Store].
 func (m *Memory) Conversation(ctx context.Context, root run.ID) ([]store.Summary, error) {
-	all, err := m.summaries(ctx, root, func(s store.Summary) bool { return s.Root == root })
-	slices.SortStableFunc(all, func(a, b store.Summary) int { return min(len(a.Parent), 1) - min(len(b.Parent), 1) })
-	return all, err
+	return m.summaries(ctx, root, func(s store.Summary) bool { return s.Root == root }, func(a, b *memoryRun) int {
+		return cmp.Or(min(len(a.sum.Parent), 1)-min(len(b.sum.Parent), 1), byCreation(a, b))
+	})
 }
 
-// summaries returns those that match, the oldest first.
-func (m *Memory) summaries(ctx context.Context, id run.ID, match func(store.Summary) bool) ([]store.Summary, error) {
+func byCreation(a, b *memoryRun) int {
+	return cmp.Or(a.sum.Created.Compare(b.sum.Created), strings.Compare(string(a.sum.ID), string(b.sum.ID)))
+}
+
+// summaries returns those that match, in order.
+func (m *Memory) summaries(ctx context.Context, id run.ID, match func(store.Summary) bool, order func(a, b *memoryRun) int) ([]store.Summary, error) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	if err := m.begin(ctx, id); err != nil {
 		return nil, err
 	}
 	var all []store.Summary
-	for _, r := range m.disk.runs {
+	for _, r := range slices.SortedFunc(maps.Values(m.disk.runs), order) {
 		if match(r.sum) {
 			all = append(all, r.sum)
 		}
 	}
-	slices.SortFunc(all, func(a, b store.Summary) int {
-		if c := a.Created.Compare(b.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.ID), string(b.ID))
-	})
 	return all, nil
 }
 

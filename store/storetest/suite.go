@@ -39,7 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"ARunHasOneOwner", testOwn},
 		{"AskingForTheOwnerTakesNothing", testOwner},
 		{"TheSummaryFollowsTheFacts", testSummary},
-		{"RunsListsNewestRootRunsFirst", testRuns},
+		{"RunsListsTheRunThatWasUsedLastFirst", testRuns},
 		{"ARunKnowsItsChildrenAndItsConversation", testChildren},
 		{"AnIntactLogVerifies", testVerify},
 		{"WhatIsNotThereIsNotFound", testNotFound},
@@ -586,14 +586,12 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	for i, id := range []run.ID{"c", "a", "b"} {
 		e := created(id)
-		e.At = start.Add(time.Duration(i) * time.Hour)
+		e.At = start.Add(time.Duration(-i) * time.Hour) // the clock was put back
 		appendTo(t, st, id, 0, e)
 	}
 	child := run.Created{Run: "child", Parent: "a", ParentCall: "c_1"}
 	appendTo(t, st, "child", 0, run.Event{At: start.Add(9 * time.Hour), Fact: child})
-	same := created("d") // of the same instant as b
-	same.At = start.Add(2 * time.Hour)
-	appendTo(t, st, "d", 0, same)
+	begin(t, st, "d")
 
 	list := func(limit int) (ids []run.ID) {
 		t.Helper()
@@ -608,6 +606,10 @@ func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	diff(t, "all runs", list(0), []run.ID{"d", "b", "a", "c"})
 	diff(t, "two runs", list(2), []run.ID{"d", "b"})
+	appendTo(t, reopen(), "c", 1, noted(1))
+	diff(t, "after an append to the oldest", list(0), []run.ID{"c", "d", "b", "a"})
+	put(t, st, "a", store.Row{Key: "a", Kind: store.Prompt})
+	diff(t, "after a row for another, which nobody took", list(1), []run.ID{"c"})
 	if sum, err := st.Run(t.Context(), "child"); err != nil || sum.Parent != "a" {
 		t.Errorf("the child run: parent %q, error %v; want a, nil", sum.Parent, err)
 	}
