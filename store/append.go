@@ -51,10 +51,10 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, 
 	switch {
 	case err != nil:
 		return err
+	case head.Damage != "":
+		return rejection{head.damage()}
 	case head.Seq != after:
 		return rejection{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
-	case head.Damage != "":
-		return rejection{&ChainError{Run: id, What: head.Damage}}
 	}
 	// Everything that can reject the job comes before the first change.
 	for _, t := range taken {
@@ -95,6 +95,10 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, 
 	if err := w.row(`SELECT ifnull(max(used), 0) + 1 FROM runs`, nil, &head.used); err != nil {
 		return err
 	}
+	if last, ok := readMark(w.lock.file, w.id); ok {
+		head.used = max(head.used, last.used+1) // it rises even if the database has lost transactions
+	}
+	w.marks = append(w.marks, mark{id, w.id, head.used, head.Seq, head.hash})
 	return w.setHead(head)
 }
 

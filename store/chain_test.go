@@ -86,7 +86,7 @@ func TestALogThatWasChangedIsReadUpToTheChangeAndNoFurther(t *testing.T) {
 			`UPDATE events SET data = replace(data, 'four', 'five'), hash = zeroblob(32) WHERE seq = 5; UPDATE runs SET hash = zeroblob(32)`, 5, 4},
 		"the summary was put back": {`UPDATE runs SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)`, summary, 5},
 		"the end was cut off": {
-			`DELETE FROM events WHERE seq > 3; UPDATE runs SET seq = 3, hash = (SELECT hash FROM events WHERE seq = 3)`, summary, 3},
+			`DELETE FROM events WHERE seq > 3; UPDATE runs SET seq = 3, hash = (SELECT hash FROM events WHERE seq = 3)`, 4, 3},
 		"the cost was changed":        {`UPDATE runs SET cost = 0.01`, summary, 5},
 		"the title was changed":       {`UPDATE runs SET title = 'forged'`, summary, 5},
 		"the end was changed":         {`UPDATE runs SET ended = 'completed'`, summary, 5},

@@ -89,7 +89,7 @@ func (s *SQLite) openLog(ctx context.Context, id run.ID, after int64, decode boo
 		return nil, err
 	}
 	l := &logReader{store: s, head: h, last: h.Seq, seq: max(after, 0), decode: decode, types: map[string]string{}}
-	if h.Damage != "" {
+	if h.Damage == changedSummary {
 		// Where the log ends is not known then: all events that are there are read.
 		err := s.reader.QueryRow(`SELECT ifnull(max(seq), 0) FROM events WHERE run = ?`, string(id)).Scan(&l.last)
 		if err != nil {
@@ -117,10 +117,12 @@ func (l *logReader) bad(seq int64, what string) error {
 // check is made after the last event: the log must end as the head says.
 func (l *logReader) check() error {
 	switch {
-	case l.head.Damage != "":
-		return l.bad(0, l.head.Damage)
+	case l.head.mark.seq > l.last:
+		return l.bad(l.last+1, lostEnd(l.last, l.head.mark.seq))
+	case l.head.Damage == changedSummary:
+		return l.bad(0, changedSummary)
 	case l.hash != nil && l.seq == l.last && !bytes.Equal(l.hash, l.head.hash):
-		return l.bad(l.last, "is not the one that was appended last")
+		return l.bad(l.last, changedEnd)
 	}
 	return nil
 }
@@ -213,6 +215,10 @@ func (c *chunk) read() {
 		buf = chainBytes(buf[:0], c.prev, l.head.ID, r.seq, r.at, r.typ, r.version, r.data)
 		if sum := sha256.Sum256(buf); !bytes.Equal(r.hash, sum[:]) {
 			c.err = l.bad(r.seq, "does not have the content its hash was made of")
+			return
+		}
+		if m := l.head.mark; r.seq == m.seq && !bytes.Equal(r.hash, m.hash) {
+			c.err = l.bad(r.seq, changedEnd)
 			return
 		}
 		c.prev = r.hash

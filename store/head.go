@@ -20,6 +20,17 @@ type head struct {
 	writer string // the pawl that appended last
 	used   int64  // a number that rises with every append to any run of the store
 	seal   []byte // what sum returned when the row was written
+
+	mark mark  // of the run; zero: there is none
+	bad  int64 // the event that Damage is about; 0: the summary
+}
+
+// damage returns what is wrong with the run as far as its head shows it.
+func (h *head) damage() error {
+	if h.Damage == "" {
+		return nil
+	}
+	return &ChainError{Run: h.ID, Seq: h.bad, What: h.Damage}
 }
 
 const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
@@ -42,10 +53,12 @@ func scanHead(scan func(dest ...any) error) (head, error) {
 		return h, err
 	}
 	if !h.intact() {
-		h.Damage = "its summary was changed after it was written"
+		h.Damage = changedSummary
 	}
 	return h, nil
 }
+
+const changedSummary = "its summary was changed after it was written"
 
 // sum returns the SHA-256 of the row: it shows that a summary was changed, or put
 // back to an earlier one, by somebody who did not compute it again. It has the same
@@ -74,12 +87,14 @@ func (h *head) sum() []byte {
 func (h *head) intact() bool { return bytes.Equal(h.seal, h.sum()) }
 
 func (w *writer) head(id run.ID) (head, error) {
+	m, ok := markAt(lockPath(w.dir, id), w.id)
 	h, err := scanHead(func(dest ...any) error {
 		return w.row(`SELECT `+headColumns+` FROM runs WHERE id = ?`, []any{string(id)}, dest...)
 	})
 	if err == sql.ErrNoRows {
-		return head{hash: noHash}, nil
+		h, err = head{Summary: Summary{ID: id}, hash: noHash}, nil
 	}
+	h.compare(m, ok)
 	return h, err
 }
 

@@ -88,7 +88,7 @@ const signature = 32
 // cannot be written.
 func (l *fileLock) sign() {
 	content, _ := json.Marshal(Owner{PID: os.Getpid()}) // two plain fields
-	l.file.WriteAt(fmt.Appendf(nil, "%-*s\n", signature-1, content), 0)
+	l.file.WriteAt(fmt.Appendf(nil, "%-*s\n", signature-1, content), ownerAt)
 }
 
 // holder reads who has signed.

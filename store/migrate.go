@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 )
 
 // Migrations go forward only. File n brings a database of version n-1 to version n;
@@ -54,7 +56,9 @@ func (w *writer) migrate() error {
 			return fmt.Errorf("migration %d: %w", n+1, err)
 		}
 	}
-	return nil
+	// The new form, and the id of a new database, must not be lost with the -wal file.
+	_, err = w.conn.ExecContext(background, "PRAGMA wal_checkpoint")
+	return err
 }
 
 // step brings the database from version n to n+1 in one transaction.
@@ -66,12 +70,17 @@ func (w *writer) step(n int) error {
 		if err := w.sealHeads(); err != nil {
 			return err
 		}
+		// Not in a table: a damaged page must not keep the store from being opened.
+		if _, err := w.conn.ExecContext(background, fmt.Sprintf("PRAGMA application_id = %d", 1+rand.Int32N(math.MaxInt32))); err != nil {
+			return err
+		}
 	}
 	_, err := w.conn.ExecContext(background, fmt.Sprintf("PRAGMA user_version = %d;\nCOMMIT;", n+1))
 	return err
 }
 
-// sealedVersion is the first whose runs have a seal.
+// sealedVersion is the first whose runs have a seal, and whose databases have an id:
+// SQLite's application_id, which is in the header of the file.
 const sealedVersion = 2
 
 // version returns the database's version, or ErrNewer.

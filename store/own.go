@@ -14,8 +14,7 @@ import (
 	"pawl/run"
 )
 
-// An Owner is the process that drives a run. It is the content of the run's lock
-// file. Both fields are empty in the instant in which an owner has the lock and has
+// An Owner is the process that drives a run. It is in the run's lock file. Both fields are empty in the instant in which an owner has the lock and has
 // not written them yet.
 type Owner struct {
 	PID    int    `json:"pid"`
@@ -40,11 +39,10 @@ func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, erro
 }
 
 func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
-	dir := filepath.Join(s.dir, "locks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fileError(dir, err)
+	path := lockPath(s.dir, id)
+	if err := makeDir(filepath.Dir(path)); err != nil {
+		return nil, fileError(filepath.Dir(path), err)
 	}
-	path := s.lockPath(id)
 	lock, err := openLock(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -69,7 +67,7 @@ func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
 	if err := s.check(ctx, id); err != nil {
 		return Owner{}, false, err
 	}
-	path := s.lockPath(id)
+	path := lockPath(s.dir, id)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil
@@ -84,15 +82,11 @@ func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
 	return readOwner(f), true, nil
 }
 
-func (s *SQLite) lockPath(id run.ID) string {
-	return filepath.Join(s.dir, "locks", string(id)+".lock")
-}
-
 // readOwner reads a lock file that somebody else has locked. In the instant between
 // lock and name the file is empty, or names an owner that was killed.
 func readOwner(file *os.File) Owner {
 	var o Owner
-	content, err := io.ReadAll(io.NewSectionReader(file, 0, 64<<10))
+	content, err := io.ReadAll(io.NewSectionReader(file, ownerAt, 64<<10))
 	if err != nil || json.Unmarshal(content, &o) != nil {
 		return Owner{}
 	}
@@ -104,10 +98,10 @@ func writeOwner(file *os.File, o Owner) error {
 	if err != nil {
 		return err
 	}
-	if err := file.Truncate(0); err != nil {
+	if err := file.Truncate(ownerAt); err != nil {
 		return err
 	}
-	_, err = file.WriteAt(content, 0)
+	_, err = file.WriteAt(content, ownerAt)
 	return err
 }
 
@@ -127,7 +121,7 @@ func (l *lease) Release() error {
 	// The name goes while the lock still holds, so that nobody is told of an owner
 	// that has gone. Unlocked by hand, not by closing alone: a child process that is
 	// just being started may still share the descriptor.
-	err := errors.Join(lock.file.Truncate(0), lock.Unlock(), lock.Close())
+	err := errors.Join(lock.file.Truncate(ownerAt), lock.Unlock(), lock.Close())
 	if err != nil {
 		return fmt.Errorf("release: %w", err)
 	}

@@ -194,6 +194,11 @@ func TestAKilledProcessLosesNothingItHadAcknowledged(t *testing.T) {
 		if sum.Seq != acknowledged && sum.Seq != acknowledged+3 {
 			t.Errorf("round %d: the log ends at %d, acknowledged was %d", round, sum.Seq, acknowledged)
 		}
+		// The mark has what was acknowledged, and nothing that is not in the log.
+		m, ok := markAt(lockPath(s.dir, "r"), s.id)
+		if !ok || m.seq < acknowledged || m.seq > sum.Seq || sum.Damage != "" {
+			t.Errorf("round %d: the mark is at %d (%v), acknowledged was %d, the log ends at %d: %s", round, m.seq, ok, acknowledged, sum.Seq, sum.Damage)
+		}
 		if err := s.Verify(t.Context(), "r"); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 
 	"pawl/run"
@@ -18,11 +19,16 @@ func (s *SQLite) Run(ctx context.Context, id run.ID) (Summary, error) {
 	return h.Summary, err
 }
 
+// head reads the head of a run and compares it with its mark.
 func (s *SQLite) head(id run.ID) (head, error) {
+	m, marked := markAt(lockPath(s.dir, id), s.id)
 	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan)
-	if err == sql.ErrNoRows {
+	if err == sql.ErrNoRows && marked {
+		h, err = head{Summary: Summary{ID: id, Root: id}, hash: noHash}, nil
+	} else if err == sql.ErrNoRows {
 		return head{}, notFound(id)
 	}
+	h.compare(m, marked)
 	return h, s.fault(err)
 }
 
@@ -34,13 +40,21 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
-	if limit > 0 {
-		heads, err := s.heads(ctx, `INDEXED BY runs_used WHERE parent = '' ORDER BY used DESC LIMIT ?`, limit)
-		return summaries(heads), err
+	lost, err := s.lost(ctx)
+	if err != nil {
+		return nil, err
 	}
 	// For all of them the order of the table is read faster than that of the index.
-	heads, err := s.heads(ctx, `WHERE parent = ''`)
+	clauses := `WHERE parent = ''`
+	if limit > 0 {
+		clauses = fmt.Sprintf(`INDEXED BY runs_used WHERE parent = '' ORDER BY used DESC LIMIT %d`, limit)
+	}
+	heads, err := s.heads(ctx, clauses)
+	heads = append(heads, lost...)
 	slices.SortFunc(heads, func(a, b head) int { return cmp.Compare(b.used, a.used) })
+	if limit > 0 {
+		heads = heads[:min(limit, len(heads))]
+	}
 	return summaries(heads), err
 }
 

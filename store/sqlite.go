@@ -49,6 +49,7 @@ type Options struct {
 type SQLite struct {
 	dir  string
 	path string // of the database file
+	id   uint32 // of the database; see mark
 	opt  Options
 
 	writer *writer
@@ -106,7 +107,15 @@ func (s *SQLite) open() error {
 	if err != nil {
 		return errors.Join(fileError(s.path, err), lock.Close())
 	}
-	if err := s.prepare(); err != nil {
+	err = s.prepare()
+	if err == nil {
+		err = s.writer.conn.QueryRowContext(background, `PRAGMA application_id`).Scan(&s.writer.id)
+		s.id = s.writer.id
+	}
+	if err == nil {
+		err = makeDir(filepath.Join(s.dir, "locks"))
+	}
+	if err != nil {
 		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
 	}
 	s.reader, err = openDB(s.path, readerPragmas)

@@ -23,9 +23,10 @@ type Summary struct {
 	Reason    string
 	Steps     int // model requests for steps, however often each was attempted
 	Usage     run.Usage
-	// Damage says what is wrong with this summary; the other fields are then not
-	// reliable. Empty: nothing is known to be wrong. It does not speak of the log,
-	// which [Store.Events] and [Store.Verify] check.
+	// Damage says what is wrong with the run as far as this row of it shows: that
+	// the row was changed, or that the log has lost its end (Runs finds only runs that
+	// are lost as a whole). The other fields are then not reliable. Whether the log
+	// itself is intact, Events and Verify tell.
 	Damage string
 }
 

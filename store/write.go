@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	"pawl/run"
@@ -154,7 +155,9 @@ func (s *SQLite) commit(jobs []*job) {
 // A writer is the one connection that writes, with its statements. Only who
 // has the store's turn may use it.
 type writer struct {
+	dir  string
 	path string
+	id   uint32    // of the database
 	lock *fileLock // held around every transaction
 	db   *sql.DB
 	conn *sql.Conn
@@ -162,6 +165,7 @@ type writer struct {
 	// files are what was opened at path and at path with each of sideFiles: every
 	// commit sees that it still writes to what others find there.
 	files []os.FileInfo
+	marks []mark // to be written after the commit
 }
 
 // sideFiles are SQLite's, beside the database. Both exist for as long as it is open.
@@ -209,7 +213,7 @@ func openWriter(path string, lock *fileLock) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &writer{path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}, files: []os.FileInfo{file}}, nil
+	return &writer{dir: filepath.Dir(path), path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}, files: []os.FileInfo{file}}, nil
 }
 
 // useWAL makes a new database a WAL database.
@@ -249,6 +253,7 @@ func (w *writer) transact(jobs []*job) (err error) {
 			w.exec(`ROLLBACK`)
 		}
 	}()
+	w.marks = w.marks[:0]
 	for _, j := range jobs {
 		j.err = nil
 		if err := j.do(w); err != nil {
@@ -262,7 +267,9 @@ func (w *writer) transact(jobs []*job) (err error) {
 	if err := w.inPlace(); err != nil {
 		return err
 	}
-	_, err = w.exec(`COMMIT`)
+	if _, err = w.exec(`COMMIT`); err == nil {
+		w.setMarks()
+	}
 	return err
 }
 

@@ -24,7 +24,8 @@ type summaryForm struct {
 	Reason  string    `json:"reason"`
 	Steps   int       `json:"steps"`
 	Usage   usageForm `json:"usage"`
-	Owner   int       `json:"owner,omitempty"` // pid of the process that drives it
+	Owner   int       `json:"owner,omitempty"`  // pid of the process that drives it
+	Damage  string    `json:"damage,omitempty"` // what is wrong with the run; the rest is then not reliable
 }
 
 func runsListCommand(a *app) *cobra.Command {
@@ -69,6 +70,10 @@ func runsListCommand(a *app) *cobra.Command {
 			} else if s.End == "" {
 				end = "not finished"
 			}
+			if s.Damage != "" {
+				fmt.Fprintf(out, "%s\t%s\tdamaged\t\t\t%s\n", s.ID, stamp(s.Created), s.Damage)
+				continue
+			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), money(s.Usage), visible(s.Title))
 		}
 		return out.Flush()
@@ -79,7 +84,7 @@ func runsListCommand(a *app) *cobra.Command {
 func (a *app) listJSON(all []store.Summary, owners map[run.ID]int) error {
 	out := json.NewEncoder(a.stdout)
 	for _, s := range all {
-		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage), owners[s.ID]})
+		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage), owners[s.ID], s.Damage})
 		if err != nil {
 			return err
 		}
