@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -224,7 +225,7 @@ func TestADatabaseOfTheFirstPawlIsMigrated(t *testing.T) {
 // events and its child c.
 func firstDatabase(t *testing.T, dir string) {
 	t.Helper()
-	db, err := openDB(filepath.Join(dir, "pawl.db"), writerPragmas)
+	db, err := openDB(filepath.Join(dir, "pawl.db"), url.Values{"_pragma": append([]string{"journal_mode(WAL)"}, writerPragmas...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,13 +46,13 @@ func (h *head) fields() []any {
 	}
 }
 
-// scanHead reads headColumns.
-func scanHead(scan func(dest ...any) error) (head, error) {
+// scanHead reads headColumns. Heads of an old database have no seal.
+func scanHead(scan func(dest ...any) error, old bool) (head, error) {
 	h := head{hash: noHash}
 	if err := scan(h.fields()...); err != nil {
 		return h, err
 	}
-	if !h.intact() {
+	if !old && !bytes.Equal(h.seal, h.sum()) {
 		h.Damage = changedSummary
 	}
 	return h, nil
@@ -84,13 +84,11 @@ func (h *head) sum() []byte {
 	return sum[:]
 }
 
-func (h *head) intact() bool { return bytes.Equal(h.seal, h.sum()) }
-
 func (w *writer) head(id run.ID) (head, error) {
 	m, ok := markAt(lockPath(w.dir, id), w.id)
 	h, err := scanHead(func(dest ...any) error {
 		return w.row(`SELECT `+headColumns+` FROM runs WHERE id = ?`, []any{string(id)}, dest...)
-	})
+	}, false)
 	if err == sql.ErrNoRows {
 		h, err = head{Summary: Summary{ID: id}, hash: noHash}, nil
 	}
@@ -114,7 +112,7 @@ func (w *writer) sealHeads() error {
 	if err != nil {
 		return err
 	}
-	heads, err := scanHeads(rows)
+	heads, err := scanHeads(rows, true)
 	for i := range heads {
 		if err == nil {
 			err = w.setHead(heads[i])
@@ -124,11 +122,11 @@ func (w *writer) sealHeads() error {
 }
 
 // scanHeads reads headColumns of all rows and closes them.
-func scanHeads(rows *sql.Rows) ([]head, error) {
+func scanHeads(rows *sql.Rows, old bool) ([]head, error) {
 	defer rows.Close()
 	var all []head
 	for rows.Next() {
-		h, err := scanHead(rows.Scan)
+		h, err := scanHead(rows.Scan, old)
 		if err != nil {
 			return all, err
 		}

@@ -87,7 +87,11 @@ const sealedVersion = 2
 func (w *writer) version() (v int, err error) {
 	err = w.conn.QueryRowContext(background, `PRAGMA user_version`).Scan(&v)
 	if err == nil && v > len(migrations) {
-		err = &FileError{Kind: ErrNewer, Path: w.path, Err: fmt.Errorf("its format is version %d, and this pawl knows up to %d", v, len(migrations))}
+		err = newerError(w.path, v)
 	}
 	return v, err
+}
+
+func newerError(path string, version int) error {
+	return &FileError{Kind: ErrNewer, Path: path, Err: fmt.Errorf("its format is version %d, and this pawl knows up to %d", version, len(migrations))}
 }

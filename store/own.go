@@ -39,6 +39,9 @@ func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, erro
 }
 
 func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
+	if s.writer == nil {
+		return nil, errForReading
+	}
 	path := lockPath(s.dir, id)
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, fileError(filepath.Dir(path), err)

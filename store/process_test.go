@@ -26,16 +26,14 @@ import (
 // childEnv makes the test binary a child process: what it does, and in which folder.
 const childEnv, childDirEnv = "PAWL_STORE_TEST_CHILD", "PAWL_STORE_TEST_DIR"
 
+// children are what the test binary can be as a child, by the value of childEnv.
+var children = map[string]func(dir string) error{
+	"append": appendForEver, "own": ownUntilKilled, "hold": holdWriteLock, "stranger": openAsNobody,
+}
+
 func TestMain(m *testing.M) {
-	switch os.Getenv(childEnv) {
-	case "append":
-		exit(appendForEver(os.Getenv(childDirEnv)))
-	case "own":
-		exit(ownUntilKilled(os.Getenv(childDirEnv)))
-	case "hold":
-		exit(holdWriteLock(os.Getenv(childDirEnv)))
-	case "stranger":
-		exit(openAsNobody(os.Getenv(childDirEnv)))
+	if do := children[os.Getenv(childEnv)]; do != nil {
+		exit(do(os.Getenv(childDirEnv)))
 	}
 	os.Exit(m.Run())
 }

@@ -22,7 +22,7 @@ func (s *SQLite) Run(ctx context.Context, id run.ID) (Summary, error) {
 // head reads the head of a run and compares it with its mark.
 func (s *SQLite) head(id run.ID) (head, error) {
 	m, marked := markAt(lockPath(s.dir, id), s.id)
-	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan)
+	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan, s.old)
 	if err == sql.ErrNoRows && marked {
 		h, err = head{Summary: Summary{ID: id, Root: id}, hash: noHash}, nil
 	} else if err == sql.ErrNoRows {
@@ -47,7 +47,10 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	// For all of them the order of the table is read faster than that of the index.
 	clauses := `WHERE parent = ''`
 	if limit > 0 {
-		clauses = fmt.Sprintf(`INDEXED BY runs_used WHERE parent = '' ORDER BY used DESC LIMIT %d`, limit)
+		clauses += fmt.Sprintf(` ORDER BY used DESC LIMIT %d`, limit)
+		if !s.old {
+			clauses = `INDEXED BY runs_used ` + clauses
+		}
 	}
 	heads, err := s.heads(ctx, clauses)
 	heads = append(heads, lost...)
@@ -82,7 +85,7 @@ func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]head
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	heads, err := scanHeads(rows)
+	heads, err := scanHeads(rows, s.old)
 	return heads, s.fault(err)
 }
 

@@ -24,6 +24,11 @@ type Options struct {
 	// AllowNetworkFS opens the store on a network file system all the same. Locks
 	// and shared memory may not hold there: two processes can then damage the log.
 	AllowNetworkFS bool
+	// ReadOnly opens a database that exists for reading, also on a file system that is
+	// read-only or full: see [SQLite.openForReading]. Nothing is created, locked or
+	// migrated, and what writes returns an error. Without a database the error is
+	// [ErrNoRuns].
+	ReadOnly bool
 
 	// Waiting, if set, is called when a write has waited for a second for another
 	// process, with who that is; once for each wait, from a goroutine of the store.
@@ -52,8 +57,9 @@ type SQLite struct {
 	id   uint32 // of the database; see mark
 	opt  Options
 
-	writer *writer
+	writer *writer // nil if the store was opened for reading
 	reader *sql.DB // connections that only read, made when first needed
+	old    bool    // the database is of the first version, and only read
 
 	// turn is held by whoever uses writer; Close keeps it.
 	turn   chan struct{}
@@ -83,7 +89,11 @@ func Open(dir string, opt Options) (*SQLite, error) {
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
-	if err := s.open(); err != nil {
+	open := s.open
+	if opt.ReadOnly {
+		open = func() error { return fileError(s.path, s.openForReading()) }
+	}
+	if err := open(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	return s, nil
@@ -118,7 +128,7 @@ func (s *SQLite) open() error {
 	if err != nil {
 		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
 	}
-	s.reader, err = openDB(s.path, readerPragmas)
+	s.reader, err = openDB(s.path, url.Values{"_pragma": readerPragmas})
 	if err != nil {
 		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
 	}
@@ -202,8 +212,8 @@ var (
 	readerPragmas = []string{"busy_timeout(10000)", "cache_size(-1000)", "mmap_size(0)", "temp_store(MEMORY)", "query_only(1)"}
 )
 
-func openDB(path string, pragmas []string) (*sql.DB, error) {
-	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: url.Values{"_pragma": pragmas}.Encode()}
+func openDB(path string, params url.Values) (*sql.DB, error) {
+	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: params.Encode()}
 	return sql.Open("sqlite", dsn.String())
 }
 
@@ -214,7 +224,11 @@ func (s *SQLite) Close() error { return s.close() }
 func (s *SQLite) shut() error {
 	close(s.closed)
 	s.turn <- struct{}{}
-	return errors.Join(s.reader.Close(), s.writer.Close(s.opt.patience))
+	err := s.reader.Close()
+	if s.writer != nil {
+		err = errors.Join(err, s.writer.Close(s.opt.patience))
+	}
+	return err
 }
 
 // check is what every method begins with.

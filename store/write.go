@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -34,6 +35,9 @@ func (r rejection) Unwrap() error { return r.error }
 // process has kept the lock for so long that Options.Waiting was called, the error is
 // a [*LockedError] that wraps the context's.
 func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
+	if s.writer == nil {
+		return errForReading
+	}
 	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
 	s.mu.Lock()
 	s.queue = append(s.queue, j)
@@ -205,7 +209,7 @@ func openWriter(path string, lock *fileLock) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := openDB(path, writerPragmas)
+	db, err := openDB(path, url.Values{"_pragma": writerPragmas})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func runsExportCommand(a *app) *cobra.Command {
   pawl run --model script/bug.jsonl -p "the same again"`,
 	}
 	format := cmd.Flags().String("format", "json", "json, markdown, script")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		if err := oneOf("json, markdown, script")(*format); err != nil {
 			return usage("--format: %w", err)
 		}

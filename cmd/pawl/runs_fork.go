@@ -27,7 +27,7 @@ new run works in the same folder as it is now.`,
 			}
 		}
 		events, s, err := load(ctx, p.store, id)
-		if err != nil {
+		if err != nil && (*at < 1 || *at > s.Seq) { // what is before the damage can be copied by its number
 			return err
 		}
 		if *at == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,21 +39,8 @@ func runsListCommand(a *app) *cobra.Command {
 	limit := cmd.Flags().Int("limit", 20, "at most this `many`; 0: all")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		p, err := a.open()
+		all, owners, err := a.listRuns(cmd.Context(), *limit)
 		if err != nil {
-			return err
-		}
-		all, err := p.store.Runs(cmd.Context(), *limit)
-		owners := map[run.ID]int{} // by pid
-		for _, s := range all {
-			if s.End == "" {
-				owner, owned, oerr := p.store.Owner(cmd.Context(), s.ID)
-				if err = errors.Join(err, oerr); owned {
-					owners[s.ID] = owner.PID
-				}
-			}
-		}
-		if err := errors.Join(err, p.store.Close()); err != nil {
 			return err
 		}
 		if *asJSON {
@@ -79,6 +67,28 @@ func runsListCommand(a *app) *cobra.Command {
 		return out.Flush()
 	}
 	return cmd
+}
+
+// listRuns returns the last runs, and by which process those are driven that are not
+// at rest.
+func (a *app) listRuns(ctx context.Context, limit int) (all []store.Summary, owners map[run.ID]int, err error) {
+	p, err := a.openForReading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	all, err = p.store.Runs(ctx, limit)
+	owners = map[run.ID]int{}
+	for _, s := range all {
+		if s.End == "" {
+			owner, owned, oerr := p.store.Owner(ctx, s.ID)
+			if err = errors.Join(err, oerr); owned {
+				owners[s.ID] = owner.PID
+			}
+		}
+	}
+	return all, owners, errors.Join(err, p.store.Close())
 }
 
 func (a *app) listJSON(all []store.Summary, owners map[run.ID]int) error {

@@ -17,7 +17,7 @@ func runsLogCommand(a *app) *cobra.Command {
 		Example: "  pawl runs log last\n  pawl runs log last --json | jq .type",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, with everything")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		out := json.NewEncoder(a.stdout)
 		for e, err := range p.store.Events(ctx, id, 0) {
 			if err != nil {

@@ -19,7 +19,7 @@ func runsShowCommand(a *app) *cobra.Command {
 		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results",
 	}
 	results := cmd.Flags().Bool("results", false, "show the results of calls too")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		events, _, err := load(ctx, p.store, id)
 		t := transcript{results: *results}
 		for _, e := range events {

@@ -29,7 +29,7 @@ func runsWhyCommand(a *app) *cobra.Command {
 		Example: "  pawl runs why last",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		events, s, err := load(ctx, p.store, id)
 		if err != nil {
 			return err

@@ -57,13 +57,14 @@ type modelStat struct {
 
 // A tally counts what happened in runs after a point in time.
 type tally struct {
-	after     time.Time
-	runs      int
-	out       stats
-	perTurn   []int
-	perRun    []int
-	decisions map[decisionStat]int
-	models    map[string]*modelTally
+	after      time.Time
+	runs       int
+	out        stats
+	perTurn    []int
+	perRun     []int
+	decisions  map[decisionStat]int
+	models     map[string]*modelTally
+	incomplete []error // why not all of a run could be read
 }
 
 type modelTally struct {

@@ -89,14 +89,23 @@ type place struct {
 
 // open opens the store of the workspace. The caller closes it.
 func (a *app) open() (place, error) {
+	return a.openStore(store.Options{Waiting: func(e *store.LockedError) {
+		fmt.Fprintf(a.stderr, "pawl: waiting: %v\n", e)
+	}})
+}
+
+// openForReading opens the store of the workspace without creating, locking or
+// migrating anything; store.ErrNoRuns if there is none. The caller closes it.
+func (a *app) openForReading() (place, error) { return a.openStore(store.Options{ReadOnly: true}) }
+
+func (a *app) openStore(opt store.Options) (place, error) {
 	workspace, err := a.workspace()
 	if err != nil {
 		return place{}, err
 	}
+	opt.Version = version()
 	p := place{workspace: workspace, state: a.stateOf(workspace)}
-	p.store, err = store.Open(p.state, store.Options{Version: version(), Waiting: func(e *store.LockedError) {
-		fmt.Fprintf(a.stderr, "pawl: waiting: %v\n", e)
-	}})
+	p.store, err = store.Open(p.state, opt)
 	return p, err
 }
 
