@@ -277,7 +277,9 @@ func TestKindsOfFault(t *testing.T) {
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EDQUOT}: ErrDiskFull,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}:  ErrReadOnly,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}: ErrReadOnly,
-		&fs.PathError{Op: "open", Path: "x", Err: syscall.EIO}:    nil,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EIO}:    ErrIO,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EFBIG}:  ErrFileLimit,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EINVAL}: nil,
 		context.Canceled: nil,
 	} {
 		if got := faultKind("x", err); got != want {
@@ -287,7 +289,7 @@ func TestKindsOfFault(t *testing.T) {
 	if err := fileError("x", nil); err != nil {
 		t.Errorf("no error became %v", err)
 	}
-	if err := fileError("there", syscall.EIO); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "there") {
+	if err := fileError("there", syscall.EINVAL); !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "there") {
 		t.Errorf("another error became %v, want it with its path", err)
 	}
 }

@@ -28,7 +28,7 @@ const childEnv, childDirEnv = "PAWL_STORE_TEST_CHILD", "PAWL_STORE_TEST_DIR"
 
 // children are what the test binary can be as a child, by the value of childEnv.
 var children = map[string]func(dir string) error{
-	"append": appendForEver, "own": ownUntilKilled, "hold": holdWriteLock, "stranger": openAsNobody,
+	"append": appendForEver, "own": ownUntilKilled, "hold": holdWriteLock, "stranger": openAsNobody, "limited": appendUntilTheLimit,
 }
 
 func TestMain(m *testing.M) {
@@ -93,6 +93,15 @@ func holdWriteLock(dir string) error {
 		_, err := io.Copy(io.Discard, os.Stdin)
 		return err
 	})
+}
+
+// appendUntilTheLimit appends until a file may not grow any further.
+func appendUntilTheLimit(dir string) error {
+	limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	return appendForEver(dir)
 }
 
 func openAsNobody(dir string) error {
@@ -346,6 +355,29 @@ func TestARefusedProcessIsNeverToldOfAnOwnerThatHasReleased(t *testing.T) {
 	owned, ok := errors.AsType[*OwnedError](err)
 	if !ok || owned.PID != 0 || owned.Socket != "" {
 		t.Errorf("got %+v, want an owner without a name", owned)
+	}
+}
+
+func TestALimitOnTheSizeOfFilesIsSaid(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	if err := s.Append(t.Context(), "r", 0, newRun("r")); err != nil {
+		t.Fatal(err)
+	}
+	out := startChild(t, "limited", s.dir).wait(t)
+	last := out[strings.LastIndexByte(out, '\n')+1:]
+	for _, want := range []string{s.path, ErrFileLimit.Error(), "writing", advice[ErrFileLimit]} {
+		if !strings.Contains(last, want) {
+			t.Errorf("it said %q, want %q in it", last, want)
+		}
+	}
+	// What was acknowledged is there, and it goes on.
+	seen, err := reading(s, "r", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), "r", int64(len(seen)), newRun("r")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +38,9 @@ func inNamespace(t *testing.T, what string, env ...string) string {
 	return string(out)
 }
 
-func init() { children["read-only"], children["full"] = readReadOnly, readFullDisk }
+func init() {
+	children["read-only"], children["full"], children["broken"] = readReadOnly, readFullDisk, appendToABrokenDisk
+}
 
 const needsMounts = "cannot mount"
 
@@ -257,4 +260,48 @@ func TestAReaderChangesNothing(t *testing.T) {
 	tamper(t, s, `PRAGMA user_version = 99`)
 	_, err = Open(s.dir, Options{ReadOnly: true})
 	wantFault(t, err, ErrNewer, s.path)
+}
+
+// appendToABrokenDisk appends when every write to the -wal file fails.
+func appendToABrokenDisk(dir string) error {
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	wal := s.path + "-wal"
+	for _, fd := range fds {
+		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); to != wal {
+			continue
+		}
+		number, err := strconv.Atoi(fd.Name())
+		if err != nil {
+			return err
+		}
+		unwritable, err := os.Open(wal)
+		if err != nil {
+			return err
+		}
+		if err := unix.Dup3(int(unwritable.Fd()), number, 0); err != nil {
+			return err
+		}
+	}
+	return s.Append(background, "new", 0, newRun("new"))
+}
+
+func TestAnErrorOfTheDiskIsSaid(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	out := startChild(t, "broken", s.dir).wait(t)
+	for _, want := range []string{"append new #1", s.path, ErrIO.Error(), "(writing: disk I/O error (778))", advice[ErrIO]} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it said %q, want %q in it", out, want)
+		}
+	}
+	if seen, err := reading(s, "r", 0); len(seen) != 5 || err != nil {
+		t.Errorf("the events %v were read, error %v; want the 5 there were", seen, err)
+	}
 }
