@@ -214,7 +214,7 @@ func (c *chunk) read() {
 	for _, r := range c.stored {
 		buf = chainBytes(buf[:0], c.prev, l.head.ID, r.seq, r.at, r.typ, r.version, r.data)
 		if sum := sha256.Sum256(buf); !bytes.Equal(r.hash, sum[:]) {
-			c.err = l.bad(r.seq, "does not have the content its hash was made of")
+			c.err = l.bad(r.seq, changedEvent)
 			return
 		}
 		if m := l.head.mark; r.seq == m.seq && !bytes.Equal(r.hash, m.hash) {

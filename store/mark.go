@@ -88,7 +88,11 @@ func (h *head) compare(m mark, ok bool) {
 	}
 }
 
-const changedEnd = "is not the one that was appended"
+// What can be wrong with an event.
+const (
+	changedEvent = "does not have the content its hash was made of"
+	changedEnd   = "is not the one that was appended"
+)
 
 func lostEnd(seq, written int64) string {
 	return fmt.Sprintf("is missing: the log ends at event %d, but %d were written", seq, written)
@@ -98,11 +102,15 @@ func lostEnd(seq, written int64) string {
 // written is left out: the log does not depend on it.
 func (w *writer) setMarks() {
 	for _, m := range w.marks {
-		if file, err := os.OpenFile(lockPath(w.dir, m.run), os.O_RDWR|os.O_CREATE, 0o600); err == nil {
-			m.write(file)
-			file.Close()
-		}
+		setMark(w.dir, m)
 		m.write(w.lock.file)
+	}
+}
+
+func setMark(dir string, m mark) {
+	if file, err := os.OpenFile(lockPath(dir, m.run), os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+		m.write(file)
+		file.Close()
 	}
 }
 

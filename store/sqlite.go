@@ -34,7 +34,7 @@ type Options struct {
 	// process, with who that is; once for each wait, from a goroutine of the store.
 	Waiting func(*LockedError)
 
-	// patience is after how long Waiting is called; for tests. 0: a second.
+	// patience is after how long Waiting is called; for tests. 0: defaultPatience.
 	patience time.Duration
 	// fileSystem names the file system of a folder and says whether it is on the
 	// network; for tests. Nil: the system is asked.
@@ -82,7 +82,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	if opt.patience == 0 {
-		opt.patience = time.Second
+		opt.patience = defaultPatience
 	}
 	s := &SQLite{
 		dir: dir, path: filepath.Join(dir, "pawl.db"), opt: opt,
@@ -136,6 +136,10 @@ func (s *SQLite) open() error {
 	s.reader.SetMaxIdleConns(maxReaders)
 	return nil
 }
+
+// defaultPatience is how long another process may keep the lock before that is said:
+// far longer than a transaction takes.
+const defaultPatience = time.Second
 
 // openPatience is how many times Options.patience Open waits for another process that
 // makes or migrates the database.

@@ -10,8 +10,14 @@
 // [SQLite] is the store of one machine: a folder with one database file.
 //
 //	pawl.db             events, summaries, inboxes (with its -wal and -shm files)
-//	write.lock          held while a process writes to the database
-//	locks/<run>.lock    held by the run's owner for as long as it lives
+//	write.lock          held while a process writes to the database; names that process
+//	locks/<run>.lock    held by the run's owner for as long as it lives; names that
+//	                    process, and says how far the log had got
+//
+// The log guards itself. Each event has a hash over itself and the event before, and
+// each summary one over itself; the last event is also noted outside of the database. A log
+// that was changed, or has lost its end, is read up to that place and not continued
+// ([ChainError]). Whoever computes all of it again is not detected: there is no key.
 //
 // Who puts a row into an inbox may wake the owner through its socket ([Dial]);
 // the owner shows through the same socket ([Listen]) what is not an event: deltas

@@ -24,7 +24,7 @@ run has it; last is the run that was used last.`,
 	})
 	for _, c := range []func(*app) *cobra.Command{
 		runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsVerifyCommand,
-		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand,
+		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand, runsRecoverCommand,
 	} {
 		cmd.AddCommand(c(a))
 	}
