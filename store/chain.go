@@ -47,21 +47,25 @@ var noHash = make([]byte, sha256.Size)
 // who computes every hash after it again: that needs a key that the user who owns
 // the files does not have.
 func (s *SQLite) Verify(ctx context.Context, id run.ID) error {
-	var last int64
-	for e, err := range s.events(ctx, id, 0, false) {
+	h, err := s.lookup(ctx, id)
+	if err != nil {
+		return err
+	}
+	last := h.Seq
+	for e, err := range s.eventsOf(ctx, h, 0, false) {
 		if err != nil {
 			return err
 		}
 		last = e.Seq
 	}
 	var after int64
-	err := s.reader.QueryRow(`SELECT seq FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1`, string(id), last).Scan(&after)
+	err = s.reader.QueryRow(`SELECT seq FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1`, string(id), last).Scan(&after)
 	if err == sql.ErrNoRows {
 		return nil
 	} else if err != nil {
 		return s.fault(err)
 	}
-	h, err := s.head(id) // it may have been appended while Verify read
+	h, err = s.head(id) // it may have been appended while Verify read
 	if err == nil && h.Seq < after {
 		err = &ChainError{Run: id, Seq: after, What: fmt.Sprintf("is after the last one, %d", h.Seq)}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 
 	"pawl/run"
@@ -31,13 +32,22 @@ const chunkEvents = 100
 // Every event is checked against the chain before it is yielded, from the event
 // after the number given; those up to that number are not read.
 func (s *SQLite) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error] {
-	return s.events(ctx, id, after, true)
+	return func(yield func(run.Event, error) bool) {
+		h, err := s.lookup(ctx, id)
+		if err != nil {
+			yield(run.Event{}, err)
+			return
+		}
+		s.eventsOf(ctx, h, after, true)(yield)
+	}
 }
 
-// events reads and checks events. Without decode they have nothing but a number.
-func (s *SQLite) events(ctx context.Context, id run.ID, after int64, decode bool) iter.Seq2[run.Event, error] {
+// eventsOf reads and checks the events of the run with the head. If not strict it also
+// yields events that cannot be decoded, without a fact.
+func (s *SQLite) eventsOf(ctx context.Context, h head, after int64, strict bool) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
-		l, err := s.openLog(ctx, id, after, decode)
+		l := &logReader{store: s, head: h, last: h.Seq, seq: max(after, 0), strict: strict, types: map[string]string{}}
+		err := l.begin()
 		var batch []run.Event
 		for err == nil && l.seq < l.last {
 			batch, err = l.next(ctx, batch[:0])
@@ -51,7 +61,7 @@ func (s *SQLite) events(ctx context.Context, id run.ID, after int64, decode bool
 			err = l.check()
 		}
 		if u, ok := errors.AsType[*UnreadableError](err); ok {
-			u.Run, u.Writer = id, l.head.writer
+			u.Run, u.Writer = h.ID, h.writer
 		}
 		if err != nil {
 			yield(run.Event{}, err)
@@ -67,7 +77,7 @@ type logReader struct {
 	last   int64  // number of the last event to read
 	seq    int64  // of the event read last
 	hash   []byte // of the event read last; nil if it is not known
-	decode bool
+	strict bool
 	types  map[string]string // the names of types seen, so that each is kept once
 }
 
@@ -80,34 +90,22 @@ func (l *logReader) typeName(b []byte) string {
 	return name
 }
 
-func (s *SQLite) openLog(ctx context.Context, id run.ID, after int64, decode bool) (*logReader, error) {
-	if err := s.check(ctx, id); err != nil {
-		return nil, err
-	}
-	h, err := s.head(id)
-	if err != nil {
-		return nil, err
-	}
-	l := &logReader{store: s, head: h, last: h.Seq, seq: max(after, 0), decode: decode, types: map[string]string{}}
-	if h.Damage == changedSummary {
-		// Where the log ends is not known then: all events that are there are read.
-		err := s.reader.QueryRow(`SELECT ifnull(max(seq), 0) FROM events WHERE run = ?`, string(id)).Scan(&l.last)
-		if err != nil {
-			return nil, s.fault(err)
-		}
+// begin finds the hash of the event before the first.
+func (l *logReader) begin() error {
+	if l.head.Damage == changedSummary {
+		l.last = math.MaxInt64 // it is not known where the log ends: all there is is read
 	}
 	switch {
 	case l.seq == 0:
 		l.hash = noHash
 	case l.seq < l.last:
-		err := s.reader.QueryRow(`SELECT hash FROM events WHERE run = ? AND seq = ?`, string(id), l.seq).Scan(&l.hash)
+		err := l.store.reader.QueryRow(`SELECT hash FROM events WHERE run = ? AND seq = ?`, string(l.head.ID), l.seq).Scan(&l.hash)
 		if err == sql.ErrNoRows {
-			return nil, l.bad(l.seq, "is missing")
-		} else if err != nil {
-			return nil, s.fault(err)
+			return l.bad(l.seq, "is missing")
 		}
+		return l.store.fault(err)
 	}
-	return l, nil
+	return nil
 }
 
 func (l *logReader) bad(seq int64, what string) error {
@@ -173,7 +171,11 @@ func (l *logReader) next(ctx context.Context, batch []run.Event) ([]run.Event, e
 			return batch, c.err
 		}
 	}
-	if readErr == nil && seq == l.seq {
+	switch {
+	case readErr != nil || seq > l.seq:
+	case l.last == math.MaxInt64:
+		l.last = seq
+	default:
 		readErr = l.bad(seq+1, "is missing")
 	}
 	l.seq, l.hash = seq, hash
@@ -222,16 +224,17 @@ func (c *chunk) read() {
 			return
 		}
 		c.prev = r.hash
-		e := run.Event{Seq: r.seq}
-		if l.decode {
-			var err error
-			e, err = Decode(r.seq, fromNano(r.at), r.typ, r.version, r.data)
-			if errors.Is(err, ErrCorrupt) {
-				err = &FileError{Kind: ErrCorrupt, Path: l.store.path, Err: fmt.Errorf("run %s: %w", l.head.ID, err)}
-			}
-			if c.err = err; err != nil {
-				return
-			}
+		e, err := Decode(r.seq, fromNano(r.at), r.typ, r.version, r.data)
+		switch {
+		case err == nil:
+		case !l.strict:
+			e = run.Event{Seq: r.seq, At: fromNano(r.at)}
+		case errors.Is(err, ErrCorrupt):
+			c.err = &FileError{Kind: ErrCorrupt, Path: l.store.path, Err: fmt.Errorf("run %s: %w", l.head.ID, err)}
+			return
+		default:
+			c.err = err
+			return
 		}
 		c.events = append(c.events, e)
 	}

@@ -114,8 +114,8 @@ func setMark(dir string, m mark) {
 	}
 }
 
-// lost returns the runs that have a mark and are not in the database.
-func (s *SQLite) lost(ctx context.Context) (lost []head, err error) {
+// marked returns the runs that have a lock file.
+func (s *SQLite) marked() (ids []run.ID, err error) {
 	path := filepath.Join(s.dir, "locks")
 	dir, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,34 +125,35 @@ func (s *SQLite) lost(ctx context.Context) (lost []head, err error) {
 	}
 	defer dir.Close() // it was only read
 	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	known := make(map[string]bool, len(names))
-	rows, err := s.reader.QueryContext(ctx, `SELECT id FROM runs`)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, s.fault(err)
+	for _, name := range names {
+		if id, ok := strings.CutSuffix(name, ".lock"); ok {
+			ids = append(ids, run.ID(id))
 		}
+	}
+	return ids, fileError(path, err)
+}
+
+// lost returns the runs that have a mark and are not in the database.
+func (s *SQLite) lost(ctx context.Context) (lost []head, err error) {
+	marked, err := s.marked()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := s.ids(ctx, `SELECT id FROM runs`)
+	known := make(map[run.ID]bool, len(ids))
+	for _, id := range ids {
 		known[id] = true
 	}
-	for _, name := range names {
-		id, ok := strings.CutSuffix(name, ".lock")
-		if !ok || known[id] {
+	for _, id := range marked {
+		if known[id] {
 			continue
 		}
-		h, err := s.head(run.ID(id)) // again: it may have been made since
+		h, err := s.head(id) // again: it may have been made since
 		if err == nil && h.Seq == 0 {
-			h.used = h.mark.used
 			lost = append(lost, h)
 		} else if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
 	}
-	return lost, s.fault(rows.Err())
+	return lost, err
 }

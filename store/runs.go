@@ -12,24 +12,32 @@ import (
 
 // Run implements [Store].
 func (s *SQLite) Run(ctx context.Context, id run.ID) (Summary, error) {
-	if err := s.check(ctx, id); err != nil {
-		return Summary{}, err
-	}
-	h, err := s.head(id)
+	h, err := s.lookup(ctx, id)
 	return h.Summary, err
 }
 
-// head reads the head of a run and compares it with its mark.
+func (s *SQLite) lookup(ctx context.Context, id run.ID) (head, error) {
+	if err := s.check(ctx, id); err != nil {
+		return head{}, err
+	}
+	return s.head(id)
+}
+
+// head reads the head of a run and compares it with its mark. With an error the head
+// has the mark only.
 func (s *SQLite) head(id run.ID) (head, error) {
 	m, marked := markAt(lockPath(s.dir, id), s.id)
 	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan, s.old)
-	if err == sql.ErrNoRows && marked {
-		h, err = head{Summary: Summary{ID: id, Root: id}, hash: noHash}, nil
-	} else if err == sql.ErrNoRows {
+	switch {
+	case err == sql.ErrNoRows && !marked:
 		return head{}, notFound(id)
+	case err == sql.ErrNoRows:
+		h = head{Summary: Summary{ID: id, Root: id}, hash: noHash, used: m.used}
+	case err != nil:
+		return head{mark: m}, s.fault(err)
 	}
 	h.compare(m, marked)
-	return h, s.fault(err)
+	return h, nil
 }
 
 // anyRun is an id that passes where a method has none of its own.
@@ -87,6 +95,23 @@ func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]head
 	}
 	heads, err := scanHeads(rows, s.old)
 	return heads, s.fault(err)
+}
+
+// ids returns the ids that the query selects; with an error those before it.
+func (s *SQLite) ids(ctx context.Context, query string) (ids []run.ID, err error) {
+	rows, err := s.reader.QueryContext(ctx, query)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id run.ID
+		if err := rows.Scan(&id); err != nil {
+			return ids, s.fault(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, s.fault(rows.Err())
 }
 
 func summaries(heads []head) []Summary {

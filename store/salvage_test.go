@@ -204,7 +204,7 @@ func TestOneDamagedEventCostsWhatIsAfterIt(t *testing.T) {
 		"r1": {Kept: 9, Written: 23, Lost: "event 10 " + changedEvent},
 		"r2": {Kept: 23, Written: 23},
 		"r3": {Kept: 23, Written: 23},
-		"r5": {Kept: 20, Written: 23, Lost: lostEnd(20, 23)},
+		"r5": {Kept: 20, Written: 23, Lost: "event 21 " + lostEnd(20, 23)},
 	} {
 		want.Run, want.Title = id, "task "+string(id[1:])
 		if d := cmp.Diff(want, report[id]); d != "" {

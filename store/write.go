@@ -25,8 +25,6 @@ type job struct {
 // transaction goes on without it; any other error ends the transaction.
 type rejection struct{ error }
 
-func (r rejection) Unwrap() error { return r.error }
-
 // write runs do inside a transaction and returns when it is durable. Jobs that
 // arrive while another transaction is being synced wait in the queue, and the next
 // leader puts all of them into one transaction.
