@@ -129,6 +129,31 @@ func TestAFileInPlaceOfTheFolderIsSaid(t *testing.T) {
 	wantFault(t, err, ErrReadOnly, path)
 }
 
+func TestLocksThatCannotBeUsedAreSaid(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	locks := filepath.Join(s.dir, "locks")
+	if err := errors.Join(os.RemoveAll(locks), os.WriteFile(locks, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Own(t.Context(), "r", "")
+	wantFault(t, err, ErrReadOnly, locks)
+	_, err = s.Runs(t.Context(), 0)
+	wantFault(t, err, ErrReadOnly, locks)
+	_, _, err = s.Owner(t.Context(), "r")
+	wantFault(t, err, ErrReadOnly, filepath.Join(locks, "r.lock"))
+	if err := s.Append(t.Context(), "r", 5, newRun("r")); err != nil {
+		t.Errorf("an append needs no mark: %v", err)
+	}
+
+	if err := errors.Join(s.Close(), os.RemoveAll(filepath.Join(s.dir, "write.lock")), os.Mkdir(filepath.Join(s.dir, "write.lock"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(s.dir, Options{}); err == nil || !strings.Contains(err.Error(), "write.lock") {
+		t.Errorf("a folder in place of the lock: %v", err)
+	}
+}
+
 func TestADamagedDatabaseIsSaid(t *testing.T) {
 	t.Parallel()
 	t.Run("the file is something else", func(t *testing.T) {
@@ -157,10 +182,26 @@ func TestADamagedDatabaseIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = openTest(t, s.dir, Options{})
-		_, err = s.Run(t.Context(), "r")
-		wantFault(t, err, ErrCorrupt, s.path)
-		wantFault(t, s.Append(t.Context(), "r", 5, newRun("r")), ErrCorrupt, s.path)
-		for _, err := range s.Events(t.Context(), "r", 0) {
+		ctx := t.Context()
+		errs := []error{s.Append(ctx, "r", 5, newRun("r")), s.Put(ctx, "r", Row{Key: "a", Kind: Prompt}), s.Verify(ctx, "r")}
+		note := func(err error) { errs = append(errs, err) }
+		_, err = s.Run(ctx, "r")
+		note(err)
+		_, err = s.Runs(ctx, 0)
+		note(err)
+		_, err = s.Runs(ctx, 1)
+		note(err)
+		_, err = s.Children(ctx, "r")
+		note(err)
+		_, err = s.Conversation(ctx, "r")
+		note(err)
+		_, err = s.Inbox(ctx, "r")
+		note(err)
+		_, _, err = s.Answer(ctx, "r", "a")
+		note(err)
+		_, err = reading(s, "r", 0)
+		note(err)
+		for _, err := range errs {
 			wantFault(t, err, ErrCorrupt, s.path)
 		}
 	})

@@ -691,6 +691,21 @@ func testIDs(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "0_a-z")
 }
 
+// reads calls every method that only reads, and returns their errors.
+func reads(ctx context.Context, st store.Store) map[string]error {
+	errs := map[string]error{"Verify": st.Verify(ctx, "r")}
+	_, errs["Run"] = st.Run(ctx, "r")
+	_, errs["Runs"] = st.Runs(ctx, 0)
+	_, errs["Children"] = st.Children(ctx, "r")
+	_, errs["Conversation"] = st.Conversation(ctx, "r")
+	_, errs["Inbox"] = st.Inbox(ctx, "r")
+	_, _, errs["Owner"] = st.Owner(ctx, "r")
+	_, _, errs["Answer"] = st.Answer(ctx, "r", "a")
+	for _, errs["Events"] = range st.Events(ctx, "r", 0) {
+	}
+	return errs
+}
+
 func testContext(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "r")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -699,10 +714,8 @@ func testContext(t *testing.T, st store.Store, _ func() store.Store) {
 	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), context.Canceled)
 	_, err := st.Own(ctx, "r", "")
 	wantErr(t, "Own", err, context.Canceled)
-	_, err = st.Runs(ctx, 0)
-	wantErr(t, "Runs", err, context.Canceled)
-	for _, err := range st.Events(ctx, "r", 0) {
-		wantErr(t, "Events", err, context.Canceled)
+	for name, err := range reads(ctx, st) {
+		wantErr(t, name, err, context.Canceled)
 	}
 	diff(t, "events", len(load(t, st, "r", 0)), 1)
 	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
@@ -726,10 +739,9 @@ func testClosed(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	ctx := t.Context()
 	wantErr(t, "Append", st.Append(ctx, "r", 1, []run.Event{noted(1)}), store.ErrClosed)
-	_, err = st.Run(ctx, "r")
-	wantErr(t, "Run", err, store.ErrClosed)
-	for _, err := range st.Events(ctx, "r", 0) {
-		wantErr(t, "Events", err, store.ErrClosed)
+	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), store.ErrClosed)
+	for name, err := range reads(ctx, st) {
+		wantErr(t, name, err, store.ErrClosed)
 	}
 	if _, err := reopen().Own(ctx, "r", ""); err == nil {
 		t.Error("a lease ended with its store, want it to last until it is released")
