@@ -96,7 +96,29 @@ func readFullDisk(dir string) error {
 	if !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("the disk is not full: %w", err)
 	}
-	return printStore(disk)
+	was, err := readFiles(disk)
+	if err != nil {
+		return err
+	}
+	if err := printStore(disk); err != nil {
+		return err
+	}
+	is, err := readFiles(disk)
+	if diff := cmp.Diff(was, is); diff != "" {
+		return fmt.Errorf("reading has changed the files: %s", diff)
+	}
+	return err
+}
+
+// readFiles returns what must not change when a store is read.
+func readFiles(dir string) (content [2]string, err error) {
+	for i, name := range []string{"pawl.db", "pawl.db-wal"} {
+		b, rerr := os.ReadFile(filepath.Join(dir, name))
+		if content[i] = string(b); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+			err = rerr
+		}
+	}
+	return content, err
 }
 
 func printStore(dir string) error {

@@ -32,7 +32,7 @@ func (s *SQLite) openForReading() error {
 		return err
 	}
 	version, err := s.tryReading(url.Values{"mode": {"ro"}})
-	if kind := faultKind(s.path, err); err != nil && kind != ErrCorrupt {
+	if kind := faultKind(s.path, err); kind == ErrReadOnly || kind == ErrDiskFull {
 		alone := url.Values{"mode": {"ro"}, "vfs": {"unix-none"}, "_pragma": {"locking_mode(EXCLUSIVE)"}}
 		if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() == 0 {
 			alone = url.Values{"immutable": {"1"}}
