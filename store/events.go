@@ -139,6 +139,7 @@ func (l *logReader) next(ctx context.Context, batch []run.Event) ([]run.Event, e
 	flush := func() {
 		full := part
 		chunks, part = append(chunks, full), &chunk{reader: l, prev: hash}
+		part.stored, part.bytes = make([]storedEvent, 0, chunkEvents), make([]byte, 0, 5*len(full.bytes)/4)
 		decoding.Go(full.read)
 	}
 	var typ, data, sum sql.RawBytes // valid until the next row
