@@ -16,7 +16,7 @@ type eventRow struct {
 	data    []byte
 }
 
-// encodeRows numbers the events behind after and encodes them.
+// encodeRows numbers the events from after+1 and encodes them.
 func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) {
 	rows := make([]eventRow, len(events))
 	for i, e := range events {

@@ -43,9 +43,9 @@ var noHash = make([]byte, sha256.Size)
 // Verify implements [Store]. What is wrong is a [*ChainError]: an event that is
 // missing or changed, one after the last that the summary knows, or the summary.
 //
-// It detects damage and changes made by hand. It cannot detect a change by somebody
-// who computes every hash after it again: that needs a key that the user who owns
-// the files does not have.
+// It detects damage, and changes made by hand. It does not detect a change after
+// which every hash, the summary's and the mark's included, was computed again: for that
+// it would need a key that the owner of the files does not have.
 func (s *SQLite) Verify(ctx context.Context, id run.ID) error {
 	h, err := s.lookup(ctx, id)
 	if err != nil {

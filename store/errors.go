@@ -21,8 +21,7 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("run %s is driven by process %d", e.Run, e.PID)
 }
 
-// A LockedError says which process keeps others from writing, by holding the lock file
-// by which writers take turns.
+// A LockedError says which process holds the lock that a writer needs.
 type LockedError struct {
 	Path  string
 	PID   int    // 0: it is not known

@@ -22,7 +22,7 @@ var (
 	ErrReplaced  = errors.New("it was deleted or replaced while it was open")
 )
 
-// A FileError is a fault of a file, in a sentence for the person who has to mend it.
+// A FileError is what is wrong with a file, in a sentence for the person who repairs it.
 type FileError struct {
 	Kind error  // one of the sentinels above
 	Path string // the file or folder

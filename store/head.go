@@ -21,8 +21,9 @@ type head struct {
 	used   int64  // a number that rises with every append to any run of the store
 	seal   []byte // what sum returned when the row was written
 
-	mark mark  // of the run; zero: there is none
-	bad  int64 // the event that Damage is about; 0: the summary
+	mark mark   // of the run; zero: there is none
+	bad  int64  // the event that Damage is about; 0: the summary
+	what string // what is wrong with it
 }
 
 // damage returns what is wrong with the run as far as its head shows it.
@@ -30,7 +31,7 @@ func (h *head) damage() error {
 	if h.Damage == "" {
 		return nil
 	}
-	return &ChainError{Run: h.ID, Seq: h.bad, What: h.Damage}
+	return &ChainError{Run: h.ID, Seq: h.bad, What: h.what}
 }
 
 const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
@@ -53,16 +54,15 @@ func scanHead(scan func(dest ...any) error, old bool) (head, error) {
 		return h, err
 	}
 	if !old && !bytes.Equal(h.seal, h.sum()) {
-		h.Damage = changedSummary
+		h.Damage, h.what = changedSummary, changedSummary
 	}
 	return h, nil
 }
 
 const changedSummary = "its summary was changed after it was written"
 
-// sum returns the SHA-256 of the row: it shows that a summary was changed, or put
-// back to an earlier one, by somebody who did not compute it again. It has the same
-// limits as the chain (see [SQLite.Verify]).
+// sum returns the SHA-256 of the row. It detects a summary that was changed without
+// computing it again, with the same limits as the chain (see [SQLite.Verify]).
 func (h *head) sum() []byte {
 	u := h.Usage
 	buf := make([]byte, 0, 512)

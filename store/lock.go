@@ -28,9 +28,9 @@ func openLock(path string) (*fileLock, error) {
 	return &fileLock{f}, nil
 }
 
-// Acquire takes the lock, signs the file with this process's id, and returns what
-// frees it. If it waits for patience it calls waiting, once, with who holds the lock. If
-// done is closed before it has the lock, the error is a [*LockedError].
+// Acquire takes the lock, writes this process's id to the file, and returns a function
+// that frees the lock. After waiting for patience it calls waiting, once, with the
+// process that holds it. If done is closed first, the error is a [*LockedError].
 func (l *fileLock) Acquire(done <-chan struct{}, patience time.Duration, waiting func(*LockedError)) (unlock func() error, err error) {
 	got, err := l.TryLock()
 	if got {
@@ -39,8 +39,8 @@ func (l *fileLock) Acquire(done <-chan struct{}, patience time.Duration, waiting
 	} else if err != nil {
 		return nil, err
 	}
-	// The wait in the kernel cannot be interrupted, so it has an opening of its own,
-	// which is closed, and with it the lock, if the lock comes too late.
+	// The wait in the kernel cannot be interrupted, so it uses an opening of its own. If
+	// the lock comes after this function has returned, closing that frees the lock.
 	own, err := openLock(l.file.Name())
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (l *fileLock) Acquire(done <-chan struct{}, patience time.Duration, waiting
 	}
 }
 
-// AcquireWithin is Acquire for those who give up after patience.
+// AcquireWithin is Acquire with an error after patience.
 func (l *fileLock) AcquireWithin(patience time.Duration) (unlock func() error, err error) {
 	done := make(chan struct{})
 	return l.Acquire(done, patience, func(*LockedError) { close(done) })
@@ -84,14 +84,14 @@ func (l *fileLock) AcquireWithin(patience time.Duration) (unlock func() error, e
 // signature is the length of what sign writes.
 const signature = 32
 
-// sign writes who holds the lock, for those who wait for it. It does not matter if it
-// cannot be written.
+// sign writes this process's id to the file, for the processes that wait for it. An
+// error is ignored: the id is information only.
 func (l *fileLock) sign() {
 	content, _ := json.Marshal(Owner{PID: os.Getpid()}) // two plain fields
 	l.file.WriteAt(fmt.Appendf(nil, "%-*s\n", signature-1, content), ownerAt)
 }
 
-// holder reads who has signed.
+// holder reads which process has signed the file.
 func (l *fileLock) holder() *LockedError {
 	e := &LockedError{Path: l.file.Name(), PID: readOwner(l.file).PID}
 	if e.PID != 0 {

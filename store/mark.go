@@ -82,9 +82,12 @@ func (h *head) compare(m mark, ok bool) {
 	switch h.mark = m; {
 	case !ok || h.Damage != "": // a summary that was changed may not say where the log ends
 	case m.seq > h.Seq:
-		h.Damage, h.bad = lostEnd(h.Seq, m.seq), h.Seq+1
+		h.bad, h.what = h.Seq+1, lostEnd(h.Seq, m.seq)
 	case m.seq == h.Seq && !bytes.Equal(m.hash, h.hash):
-		h.Damage, h.bad = changedEnd, h.Seq
+		h.bad, h.what = h.Seq, changedEnd
+	}
+	if h.bad > 0 {
+		h.Damage = fmt.Sprintf("event %d %s", h.bad, h.what)
 	}
 }
 

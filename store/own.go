@@ -121,8 +121,8 @@ func (l *lease) Release() error {
 	}
 	lock := l.lock
 	l.lock = nil
-	// The name goes while the lock still holds, so that nobody is told of an owner
-	// that has gone. Unlocked by hand, not by closing alone: a child process that is
+	// The name is removed while the lock is held, so that no process is told of an
+	// owner that has released. Unlocked by hand, not by closing alone: a child process that is
 	// just being started may still share the descriptor.
 	err := errors.Join(lock.file.Truncate(ownerAt), lock.Unlock(), lock.Close())
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *SQLite) exec(query string, args ...any) error {
 // copyDatabase copies the database of the store in dir to the folder to, while no
 // other process writes to it.
 func copyDatabase(dir, to string, patience time.Duration) error {
-	if lock, err := openLock(filepath.Join(dir, "write.lock")); err == nil { // else nobody can write there
+	if lock, err := openLock(filepath.Join(dir, "write.lock")); err == nil { // else the folder is read-only, for every process
 		defer lock.Close()
 		unlock, err := lock.AcquireWithin(patience)
 		if err != nil {

@@ -31,7 +31,7 @@ type Options struct {
 	ReadOnly bool
 
 	// Waiting, if set, is called when a write has waited for a second for another
-	// process, with who that is; once for each wait, from a goroutine of the store.
+	// process, with that process; once for each wait, from a goroutine of the store.
 	Waiting func(*LockedError)
 
 	// patience is after how long Waiting is called; for tests. 0: defaultPatience.

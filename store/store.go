@@ -17,7 +17,8 @@
 // The log guards itself. Each event has a hash over itself and the event before, and
 // each summary one over itself; the last event is also noted outside of the database. A log
 // that was changed, or has lost its end, is read up to that place and not continued
-// ([ChainError]). Whoever computes all of it again is not detected: there is no key.
+// ([ChainError]). There is no key: a change after which all of this was computed again
+// is not detected.
 //
 // Who puts a row into an inbox may wake the owner through its socket ([Dial]);
 // the owner shows through the same socket ([Listen]) what is not an event: deltas
