@@ -125,14 +125,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retryable reports whether the same request may succeed when sent again.
 func (e *Error) Retryable() bool {
 	switch e.Kind {
-	case run.ErrOverloaded, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
+	case run.ErrOverloaded, run.ErrUnreachable, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
 		return true
 	}
 	return false
 }
 
-// AsError returns err as an *Error; one that is none becomes overloaded, as
-// every failure to reach a provider is, or aborted when ctx is done.
+// AsError returns err as an *Error. Any other error becomes unreachable, or aborted
+// when ctx is done.
 func AsError(ctx context.Context, err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -141,5 +141,5 @@ func AsError(ctx context.Context, err error) *Error {
 	if ctx.Err() != nil {
 		return &Error{Kind: run.ErrAborted, Err: context.Cause(ctx)}
 	}
-	return &Error{Kind: run.ErrOverloaded, Err: err}
+	return &Error{Kind: run.ErrUnreachable, Err: err}
 }

@@ -99,7 +99,8 @@ type RequestFailed struct {
 type ErrorKind string
 
 const (
-	ErrOverloaded   ErrorKind = "overloaded"    // 5xx, 529, connection errors: try again
+	ErrOverloaded   ErrorKind = "overloaded"    // 5xx, 529: try again
+	ErrUnreachable  ErrorKind = "unreachable"   // no connection to the provider: try again
 	ErrRateLimited  ErrorKind = "rate_limited"  // 429, perhaps with a wait
 	ErrTooLong      ErrorKind = "too_long"      // the request does not fit the window: compact, once
 	ErrAuth         ErrorKind = "auth"          // no key, a wrong key

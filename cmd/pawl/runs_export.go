@@ -223,7 +223,7 @@ func replyOf(parts []run.Part) script.Reply {
 // cannot.
 func failureOf(f run.RequestFailed) *script.Reply {
 	status := map[run.ErrorKind]int{
-		run.ErrOverloaded: 529, run.ErrRateLimited: 429, run.ErrAuth: 401, run.ErrRefused: 403,
+		run.ErrOverloaded: 529, run.ErrUnreachable: 529, run.ErrRateLimited: 429, run.ErrAuth: 401, run.ErrRefused: 403,
 		run.ErrTooLong: 413, run.ErrInvalid: 400,
 	}
 	switch f.Kind {

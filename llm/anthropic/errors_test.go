@@ -66,21 +66,42 @@ func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	nameless := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.DNSError{Err: "no such host", Name: "api.example"}
+		return nil, &net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}
 	}}}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	notTLS := strings.Replace(plain.URL, "http://", "https://", 1)
+	hangsUp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hangsUp.Close() })
+	go func() {
+		for {
+			c, err := hangsUp.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	closes := "http://" + hangsUp.Addr().String()
 	for _, c := range []struct {
-		name, want string
-		options    Options
+		name, address, cause string
+		kind                 run.ErrorKind
+		options              Options
 	}{
-		{"nobody listens", "http://" + address, Options{BaseURL: "http://user:hunter2@" + address + "/path"}},
-		{"a name that does not exist", "http://api.example", Options{BaseURL: "http://api.example", HTTPClient: nameless}},
-		{"a certificate that nobody trusts", secure.URL, Options{BaseURL: secure.URL}},
+		{"a refused connection", "http://" + address, "connection refused", run.ErrUnreachable, Options{BaseURL: "http://user:hunter2@" + address + "/path"}},
+		{"an unknown name", "http://api.example", "no such host: api.example", run.ErrUnreachable, Options{BaseURL: "http://api.example", HTTPClient: nameless}},
+		{"an untrusted certificate", secure.URL, "the certificate was not accepted: x509: ", run.ErrInvalid, Options{BaseURL: secure.URL}},
+		{"a server without TLS", notTLS, "the server does not speak TLS", run.ErrInvalid, Options{BaseURL: notTLS}},
+		{"a connection that is closed at once", closes, "the connection was closed before a response came", run.ErrUnreachable, Options{BaseURL: closes}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := ask(t, c.options)
-			if want := "cannot reach " + c.want; e.Kind != run.ErrOverloaded || !strings.HasPrefix(e.Message, want) {
-				t.Errorf("got %v, want overloaded with %q", e, want)
+			if want := "cannot reach " + c.address + ": " + c.cause; e.Kind != c.kind || !strings.HasPrefix(e.Message, want) {
+				t.Errorf("got %v, want %s with %q", e, c.kind, want)
 			}
 			if strings.Contains(e.Error()+e.Err.Error(), "hunter2") {
 				t.Errorf("the error tells the password: %v", e)

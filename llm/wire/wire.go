@@ -226,12 +226,9 @@ func (c *Client) explain(parent, ctx context.Context, err error, delivered bool)
 	case errors.As(err, &known):
 		return known
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err // without the method and the address, which may carry credentials
-	}
-	return &llm.Error{Kind: run.ErrOverloaded, Delivered: delivered, Err: err,
-		Message: c.clean(fmt.Sprintf("cannot reach %s: %v", c.address, err))}
+	err = withoutURL(err)
+	kind, cause := networkError(err)
+	return &llm.Error{Kind: kind, Delivered: delivered, Err: err, Message: c.clean(fmt.Sprintf("cannot reach %s: %s", c.address, cause))}
 }
 
 // clean bounds a message and takes the key out of it.
