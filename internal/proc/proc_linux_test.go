@@ -18,7 +18,6 @@ import (
 
 	// The heaviest of what the program links, for the test that the helper
 	// initializes none of it.
-	_ "github.com/anthropics/anthropic-sdk-go"
 	_ "github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 

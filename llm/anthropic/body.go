@@ -20,7 +20,7 @@ type wireTool struct {
 
 // cacheMark asks for what stands up to here to be kept by the provider for five
 // minutes. At the top level it moves along with the last block of the request by
-// itself (MessageNewParams.CacheControl of the SDK v1.84.0, read 2026-11-20), so the
+// itself (MessageNewParams.CacheControl of anthropic-sdk-go v1.84.0, read 2026-11-20), so the
 // messages' own bytes stay the same from step to step. The one on the system
 // prompt keeps that and the tools for other runs too.
 const cacheMark = `"cache_control":{"type":"ephemeral"}`

@@ -90,14 +90,6 @@ func (c *Client) Base() string { return c.base }
 // Key returns the key without white space around it.
 func (c *Client) Key() string { return c.key }
 
-// HTTP returns what sends requests, for a format that does not use [Client.Post].
-// It follows no redirects and bounds the bodies of errors.
-func (c *Client) HTTP() interface {
-	Do(*http.Request) (*http.Response, error)
-} {
-	return doer{c.http}
-}
-
 // Post sends a JSON body to a path below the base address.
 func (c *Client) Post(ctx context.Context, path string, header http.Header, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
@@ -109,7 +101,7 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
-	return c.HTTP().Do(req)
+	return c.do(req)
 }
 
 // Get asks for a path below the base address and returns the body of the answer,
@@ -133,7 +125,7 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	res, err := c.HTTP().Do(req)
+	res, err := c.do(req)
 	if err != nil {
 		return nil, late(err)
 	}
@@ -273,11 +265,10 @@ func (r *idleReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A doer bounds the body of an error: one without an end would fill the memory.
-type doer struct{ client *http.Client }
-
-func (d doer) Do(req *http.Request) (*http.Response, error) {
-	res, err := d.client.Do(req)
+// do sends a request. It bounds the body of an error, which could otherwise fill the
+// memory.
+func (c *Client) do(req *http.Request) (*http.Response, error) {
+	res, err := c.http.Do(req)
 	if err == nil && res.StatusCode != http.StatusOK {
 		res.Body = struct {
 			io.Reader
