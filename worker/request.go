@@ -222,7 +222,7 @@ func (d *Driver) ask(ctx context.Context, f *flight, sp *speech, req llm.Request
 		}
 		delta.Call = sp.names.Tool(delta.Call)
 		f.stream.add(delta)
-		if delta.Part == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
+		if delta.Part == nil && delta.Usage == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
 			d.show(View{Delta: &delta})
 		}
 	}

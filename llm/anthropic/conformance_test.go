@@ -11,7 +11,7 @@ import (
 
 func TestTheWireDoesWhatEveryProviderDoes(t *testing.T) {
 	t.Parallel()
-	llmtest.Run(t, llmtest.Wire{Open: func(baseURL, key string, idle time.Duration) llm.Provider {
+	llmtest.Run(t, llmtest.Wire{EarlyUsage: true, Open: func(baseURL, key string, idle time.Duration) llm.Provider {
 		return anthropic.New(anthropic.Options{BaseURL: baseURL, Key: key, IdleTimeout: idle})
 	}})
 }

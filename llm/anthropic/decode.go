@@ -30,7 +30,7 @@ type decoder struct {
 	blocks  map[int]*block
 	order   []*block
 	model   string
-	usage   usage
+	usage   run.Usage
 	stop    run.StopReason
 	stopped bool // a stop reason came
 	done    bool // message_stop came
@@ -68,7 +68,7 @@ func (d *decoder) Take(name string, data []byte) error {
 		if d.model == "" {
 			d.model = e.Message.Model
 		}
-		d.usage.merge(e.Message.Usage)
+		return d.count(e.Message.Usage)
 	case "content_block_start":
 		return d.start(e.Index, e.ContentBlock)
 	case "content_block_delta":
@@ -82,7 +82,9 @@ func (d *decoder) Take(name string, data []byte) error {
 		if err := unmarshal(e.Delta, &delta); err != nil {
 			return err
 		}
-		d.usage.merge(e.Usage)
+		if err := d.count(e.Usage); err != nil {
+			return err
+		}
 		if delta.StopReason != "" {
 			d.stop, d.stopped = stopReason(delta.StopReason), true
 		}
@@ -96,6 +98,12 @@ func (d *decoder) Take(name string, data []byte) error {
 		return &llm.Error{Kind: kind(0, said), Message: said.Message}
 	}
 	return nil // ping, and whatever is invented next
+}
+
+// count adds what an event reports of the usage.
+func (d *decoder) count(w wireUsage) error {
+	w.merge(&d.usage)
+	return d.say(llm.Delta{Usage: new(d.usage)})
 }
 
 // known reports whether events of a type count for the answer.
@@ -195,7 +203,7 @@ func (d *decoder) close(index int) error {
 
 // Answer returns the message.
 func (d *decoder) Answer() *llm.Answer {
-	a := &llm.Answer{Stop: d.stop, Model: d.model, Usage: d.usage.Usage}
+	a := &llm.Answer{Stop: d.stop, Model: d.model, Usage: d.usage}
 	for i, b := range d.order {
 		part, ok := b.part()
 		if !ok {

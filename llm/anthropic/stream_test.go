@@ -231,6 +231,24 @@ func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	}
 }
 
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"cut after its start":       {stream(textStart, textHi), run.Usage{Input: 3, Output: 1}},
+		"an error after its end":    {stream(textStart, textHi, textStop, strings.Replace(endTurn, `"end_turn"`, `null`, 1), `{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}`), run.Usage{Input: 3, Output: 5}},
+		"figures beyond all bounds": {strings.Replace(stream(textHi), `"input_tokens":3`, `"input_tokens":1e300`, 1), run.Usage{Input: 1 << 40, Output: 1}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
+	}
+}
+
 // FuzzStream: whatever comes, decoding ends, and a call that could run had its
 // end and its name, and has an object as arguments.
 func FuzzStream(f *testing.F) {

@@ -19,7 +19,7 @@ type chunk struct {
 	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	Timings struct {        // llama.cpp
-		Cached int64 `json:"cache_n"`
+		Cached wire.Tokens `json:"cache_n"`
 	} `json:"timings"`
 	Groq struct {
 		Usage json.RawMessage `json:"usage"`
@@ -115,7 +115,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	billed := d.bill(c.Usage)
 	billed = d.bill(c.Groq.Usage) || billed
 	if billed && d.usage.CacheRead == 0 && c.Timings.Cached > 0 {
-		d.usage.CacheRead = min(c.Timings.Cached, d.usage.Input)
+		d.usage.CacheRead = min(int64(c.Timings.Cached), d.usage.Input)
 		d.usage.Input -= d.usage.CacheRead
 	}
 	d.counted = billed && len(c.Choices) == 0
@@ -123,8 +123,13 @@ func (d *decoder) Take(name string, data []byte) error {
 		if choice.Index != 0 {
 			continue // one was asked for
 		}
-		d.bill(choice.Usage)
+		billed = d.bill(choice.Usage) || billed
 		if err := d.choose(choice); err != nil {
+			return err
+		}
+	}
+	if billed {
+		if err := d.say(llm.Delta{Usage: new(d.usage)}); err != nil {
 			return err
 		}
 	}

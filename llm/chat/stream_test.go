@@ -401,6 +401,25 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 	}
 }
 
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"running totals, then cut":  {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}` + "\n\n", run.Usage{Input: 9, Output: 1}},
+		"an error with the usage":   {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"},"usage":{"prompt_tokens":9,"completion_tokens":1}}]}` + "\n\ndata: " + `{"error":{"message":"no"}}` + "\n\n", run.Usage{Input: 9, Output: 1}},
+		"nothing was reported":      {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"}}]}` + "\n\n", run.Usage{}},
+		"figures beyond all bounds": {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"}}],"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":-9}}` + "\n\n", run.Usage{Input: 1 << 40}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
+	}
+}
+
 // FuzzStream: whatever comes, decoding ends, it does not matter how it is cut, and
 // a call that could run has a name and an object as arguments.
 func FuzzStream(f *testing.F) {

@@ -69,7 +69,11 @@ func (d *decoder) Take(name string, data []byte) error {
 	if d.model == "" {
 		d.model = e.ModelVersion
 	}
-	d.usage.merge(e.Usage)
+	if d.usage.merge(e.Usage); d.usage != (usage{}) {
+		if err := d.say(llm.Delta{Usage: new(d.usage.total())}); err != nil {
+			return err
+		}
+	}
 	if f := e.PromptFeedback; f.BlockReason != "" && len(e.Candidates) == 0 && len(d.blocks) == 0 {
 		message := "the provider refused the prompt: " + f.BlockReason
 		if f.BlockReasonMessage != "" {

@@ -354,6 +354,23 @@ func TestAWaitInsideAStreamIsTold(t *testing.T) {
 	}
 }
 
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"a running total, then cut": {"data: " + `{"candidates":[{"content":{"parts":[{"text":"H"}]}}],"usageMetadata":{"promptTokenCount":9,"cachedContentTokenCount":4,"candidatesTokenCount":2}}` + "\n\n", run.Usage{Input: 5, CacheRead: 4, Output: 2}},
+		"a prompt that was blocked": {"data: " + `{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}` + "\n\n", run.Usage{Input: 3}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
+	}
+}
+
 // FuzzStream: whatever comes, decoding ends, however it comes it is the same, and a
 // call that could run has its name and an object as arguments.
 func FuzzStream(f *testing.F) {

@@ -63,6 +63,7 @@ type Heard struct {
 	Input          string     // fragments of arguments
 	Begun          []string   // tools of the calls that had begun
 	Parts          []run.Part // those that were finished
+	Usage          run.Usage  // the last that was reported before the end
 	Answer         *llm.Answer
 	Err            *llm.Error
 }
@@ -88,6 +89,9 @@ func Listen(ctx context.Context, t testing.TB, p llm.Provider, r llm.Request) He
 			if len(h.Err.Message) > 500 {
 				t.Errorf("the error has %d bytes of message, want at most 500", len(h.Err.Message))
 			}
+			if h.Err.Usage != h.Usage {
+				t.Errorf("the error's usage is %+v, reported was %+v", h.Err.Usage, h.Usage)
+			}
 			over = true
 			continue
 		}
@@ -100,8 +104,14 @@ func Listen(ctx context.Context, t testing.TB, p llm.Provider, r llm.Request) He
 		if d.Part != nil {
 			h.Parts = append(h.Parts, *d.Part)
 		}
+		if d.Usage != nil {
+			h.Usage = *d.Usage
+		}
 		if d.Answer != nil {
 			h.Answer, over = d.Answer, true
+			if h.Answer.Usage != h.Usage && !h.Answer.Cached {
+				t.Errorf("the answer's usage is %+v, reported was %+v", h.Answer.Usage, h.Usage)
+			}
 		}
 	}
 	if !over {

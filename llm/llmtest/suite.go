@@ -20,6 +20,8 @@ type Wire struct {
 	Open func(baseURL, key string, idle time.Duration) llm.Provider
 	// Direct returns a provider that needs no server.
 	Direct func(s script.Script, idle time.Duration) llm.Provider
+	// EarlyUsage is set for a wire that reports what was read before the answer begins.
+	EarlyUsage bool
 	// NoCacheWrite is set for a wire that does not tell what the provider wrote into
 	// its cache: there it is part of the input.
 	NoCacheWrite bool
@@ -226,6 +228,17 @@ func failures(t *testing.T, w Wire) {
 		h := Listen(t.Context(), t, p, Request(t, p, hello()))
 		if h.Err == nil || h.Err.Kind != run.ErrTimeout || !h.Err.Delivered {
 			t.Errorf("got %+v, want a timeout after something was delivered", h.Err)
+		}
+	})
+	t.Run("what a broken answer has cost is known as far as it was reported", func(t *testing.T) {
+		t.Parallel()
+		p, _ := w.start(t, `{"text":"Hello there","cut":"text","usage":{"input":12,"output":34,"cache_read":56,"cache_write":78}}`, never)
+		h := Listen(t.Context(), t, p, Request(t, p, hello()))
+		if h.Err == nil {
+			t.Fatalf("it was an answer: %+v", h.Answer)
+		}
+		if u := h.Err.Usage; w.EarlyUsage && (u.Input != 12 || u.CacheRead != 56 || u.CacheWrite != 78) {
+			t.Errorf("usage = %+v, want what was read", u)
 		}
 	})
 	t.Run("a failed request can be sent again", func(t *testing.T) {

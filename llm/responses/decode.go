@@ -88,11 +88,13 @@ func (d *decoder) Take(name string, data []byte) error {
 	switch e.Type {
 	case "response.created", "response.in_progress", "response.queued":
 		var r struct {
-			Model string `json:"model"`
+			Model string          `json:"model"`
+			Usage json.RawMessage `json:"usage"`
 		}
 		if json.Unmarshal(e.Response, &r) == nil && d.model == "" {
 			d.model = r.Model
 		}
+		return d.count(r.Usage)
 	case "response.output_item.added":
 		return d.added(e)
 	case "response.output_item.done":
@@ -284,6 +286,9 @@ func (d *decoder) finish(e event) error {
 			return odd(err)
 		}
 	}
+	if err := d.count(r.Usage); err != nil {
+		return err
+	}
 	if e.Type == "response.failed" || r.Status == "failed" {
 		return failure(e.Response)
 	}
@@ -294,9 +299,18 @@ func (d *decoder) finish(e event) error {
 	if r.Model != "" {
 		d.model = r.Model
 	}
-	d.usage = readUsage(r.Usage)
 	d.done = true
 	return d.fill(r.Output)
+}
+
+// count reads the usage of a response, which may be missing.
+func (d *decoder) count(raw json.RawMessage) error {
+	u := readUsage(raw)
+	if u == (run.Usage{}) {
+		return nil
+	}
+	d.usage = u
+	return d.say(llm.Delta{Usage: &u})
 }
 
 // fill takes from the output at the end what the stream left out.

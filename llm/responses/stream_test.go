@@ -398,6 +398,23 @@ func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	}
 }
 
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"a response that failed":  {stream(created, `{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"no"},`+usageJ+`}}`), run.Usage{Input: 3, CacheRead: 4, CacheWrite: 3, Output: 5}},
+		"a response that was cut": {stream(`{"type":"response.in_progress","response":{"model":"m-1",` + usageJ + `}}`), run.Usage{Input: 3, CacheRead: 4, CacheWrite: 3, Output: 5}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
+	}
+}
+
 // FuzzStream: whatever comes, decoding ends, and a call that could run had its end
 // and its name, and has an object as arguments.
 func FuzzStream(f *testing.F) {

@@ -82,10 +82,10 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 		switch {
 		case t.gone || err == nil:
 		case errors.As(err, &e):
-			e.Delivered = t.delivered
+			e.Delivered, e.Usage = t.delivered, t.usage
 			yield(llm.Delta{}, e)
 		default:
-			yield(llm.Delta{}, &llm.Error{Kind: run.ErrAborted, Err: context.Cause(ctx), Delivered: t.delivered})
+			yield(llm.Delta{}, &llm.Error{Kind: run.ErrAborted, Err: context.Cause(ctx), Delivered: t.delivered, Usage: t.usage})
 		}
 	}
 }
@@ -115,6 +115,7 @@ type telling struct {
 	idle      time.Duration
 	yield     func(llm.Delta, error) bool
 	parts     []run.Part
+	usage     run.Usage // reported so far
 	delivered bool
 	gone      bool
 }
@@ -126,7 +127,7 @@ func (t *telling) say(d llm.Delta) error {
 	if t.ctx.Err() != nil {
 		return errStopped
 	}
-	t.delivered = t.delivered || d.Answer == nil
+	t.delivered = t.delivered || d.Answer == nil && d.Usage == nil
 	if t.gone = !t.yield(d, nil); t.gone {
 		return errStopped
 	}
@@ -157,6 +158,12 @@ func (t *telling) play(r Reply, model string) error {
 	case r.Body != "":
 		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the answer is no stream but begins with %q", half(r.Body))}
 	}
+	if u := r.Usage; u != nil { // as Anthropic does: what was read at the start, what was written at the end
+		t.usage = run.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		if err := t.say(llm.Delta{Usage: new(t.usage)}); err != nil {
+			return err
+		}
+	}
 	if err := t.thinking(r); err != nil {
 		return err
 	}
@@ -178,11 +185,13 @@ func (t *telling) play(r Reply, model string) error {
 		}
 		t.parts[len(t.parts)-1].Call = &last
 	}
-	usage := run.Usage{}
 	if u := r.Usage; u != nil {
-		usage = run.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		t.usage.Output = u.Output
+		if err := t.say(llm.Delta{Usage: new(t.usage)}); err != nil {
+			return err
+		}
 	}
-	return t.say(llm.Delta{Answer: &llm.Answer{Parts: t.parts, Stop: r.stop(), Model: model, Usage: usage}})
+	return t.say(llm.Delta{Answer: &llm.Answer{Parts: t.parts, Stop: r.stop(), Model: model, Usage: t.usage}})
 }
 
 func (t *telling) thinking(r Reply) error {

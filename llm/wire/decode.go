@@ -35,8 +35,16 @@ const doneMark = "[DONE]"
 // *llm.Error.
 func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta) error) Assembler, kind func(int, Said) run.ErrorKind) (*llm.Answer, error) {
 	delivered, any := false, false
+	var usage run.Usage
 	a := assemble(func(d llm.Delta) error {
-		delivered = true
+		if d.Usage != nil {
+			if *d.Usage == usage {
+				return nil
+			}
+			usage = *d.Usage
+		} else {
+			delivered = true
+		}
 		if !emit(d) {
 			return errGone
 		}
@@ -61,7 +69,7 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 		}
 		var e *llm.Error
 		if errors.As(err, &e) {
-			e.Delivered = delivered
+			e.Delivered, e.Usage = delivered, usage
 			return nil, e
 		}
 		if (err != nil || marked) && a.Whole() {
@@ -69,7 +77,7 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 		}
 		if err != nil {
 			e := ended(err, &events.lines, any, kind)
-			e.Delivered = delivered
+			e.Delivered, e.Usage = delivered, usage
 			return nil, e
 		}
 	}

@@ -116,11 +116,11 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 		if parent.Err() == nil && ctx.Err() != nil {
 			return &llm.Error{Kind: run.ErrTimeout, Message: fmt.Sprintf("%s did not answer within %s", c.address, limit)}
 		}
-		return c.explain(parent, ctx, err, false)
+		return c.explain(parent, ctx, err, &llm.Error{})
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
-		return nil, c.explain(parent, ctx, err, false)
+		return nil, c.explain(parent, ctx, err, &llm.Error{})
 	}
 	for name, values := range header {
 		req.Header[name] = values
@@ -181,13 +181,13 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 
 	res, err := send(ctx)
 	if err != nil {
-		return nil, c.explain(parent, ctx, err, false)
+		return nil, c.explain(parent, ctx, err, &llm.Error{})
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 		if err != nil && (parent.Err() != nil || ctx.Err() != nil) {
-			return nil, c.explain(parent, ctx, err, false)
+			return nil, c.explain(parent, ctx, err, &llm.Error{})
 		}
 		return nil, c.Refusal(res.StatusCode, res.Header, body)
 	}
@@ -198,7 +198,7 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 			return nil, err // the caller broke off
 		}
 		if parent.Err() != nil || ctx.Err() != nil {
-			return nil, c.explain(parent, ctx, err, e.Delivered)
+			return nil, c.explain(parent, ctx, err, e)
 		}
 		e.Message = c.clean(e.Message)
 		return nil, e
@@ -206,21 +206,24 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 	return answer, nil
 }
 
-// explain turns a failure to get an answer into an *llm.Error.
-func (c *Client) explain(parent, ctx context.Context, err error, delivered bool) *llm.Error {
+// explain turns a failure to get an answer into an *llm.Error; before says what had
+// come of the answer.
+func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Error) *llm.Error {
+	e := &llm.Error{Delivered: before.Delivered, Usage: before.Usage}
 	var known *llm.Error
 	switch {
 	case parent.Err() != nil:
-		return &llm.Error{Kind: run.ErrAborted, Delivered: delivered, Err: context.Cause(parent)}
+		e.Kind, e.Err = run.ErrAborted, context.Cause(parent)
 	case context.Cause(ctx) == errIdle:
-		return &llm.Error{Kind: run.ErrTimeout, Delivered: delivered,
-			Message: fmt.Sprintf("%s sent nothing for %s", c.address, c.idle)}
+		e.Kind, e.Message = run.ErrTimeout, fmt.Sprintf("%s sent nothing for %s", c.address, c.idle)
 	case errors.As(err, &known):
 		return known
+	default:
+		e.Err = withoutURL(err)
+		kind, cause := networkError(e.Err)
+		e.Kind, e.Message = kind, c.clean(fmt.Sprintf("cannot reach %s: %s", c.address, cause))
 	}
-	err = withoutURL(err)
-	kind, cause := networkError(err)
-	return &llm.Error{Kind: kind, Delivered: delivered, Err: err, Message: c.clean(fmt.Sprintf("cannot reach %s: %s", c.address, cause))}
+	return e
 }
 
 // clean bounds a message and takes the key out of it.
