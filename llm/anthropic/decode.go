@@ -139,7 +139,7 @@ func (d *decoder) start(index int, raw json.RawMessage) error {
 		return d.say(llm.Delta{Call: wire.Name})
 	}
 	b.raw = bytes.Clone(raw)
-	return nil
+	return d.say(llm.Delta{})
 }
 
 // delta adds to a block that is open; anything else cannot be placed.
@@ -163,15 +163,20 @@ func (d *decoder) delta(index int, raw json.RawMessage) error {
 		}
 	case "signature_delta":
 		b.signature = delta.Signature
+		return d.say(llm.Delta{})
 	case "input_json_delta":
 		b.input = append(b.input, delta.PartialJSON...)
 		if b.kind == "tool_use" && delta.PartialJSON != "" {
 			return d.say(llm.Delta{Input: delta.PartialJSON})
 		}
+		if delta.PartialJSON != "" {
+			return d.say(llm.Delta{})
+		}
 	case "citations_delta": // what a text quotes is for people to look up, and the API does not want it back
 	default:
 		if b.raw != nil {
 			b.extra = append(b.extra, bytes.Clone(raw))
+			return d.say(llm.Delta{})
 		}
 	}
 	return nil

@@ -310,6 +310,9 @@ func (d *decoder) detail(raw json.RawMessage) (readable bool, err error) {
 		if !wire.IsObject(string(raw)) {
 			return false, nil
 		}
+		if err := d.say(llm.Delta{}); err != nil {
+			return false, err
+		}
 		return false, d.begin(&block{kind: run.OpaquePart, raw: string(raw)})
 	}
 	b := d.newest()

@@ -3,8 +3,10 @@ package llmtest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,15 +18,26 @@ import (
 
 // A Wire is a provider under test: one of Open and Direct is set.
 type Wire struct {
-	// Open returns a provider that talks to a fake server at an address.
-	Open func(baseURL, key string, idle time.Duration) llm.Provider
+	// Open returns a provider that talks to a fake server.
+	Open func(at Endpoint) llm.Provider
 	// Direct returns a provider that needs no server.
 	Direct func(s script.Script, idle time.Duration) llm.Provider
 	// EarlyUsage is set for a wire that reports what was read before the answer begins.
 	EarlyUsage bool
+	// KeepAlives are what servers of this wire send while there is nothing to say,
+	// beside comments and pings.
+	KeepAlives []string
 	// NoCacheWrite is set for a wire that does not tell what the provider wrote into
 	// its cache: there it is part of the input.
 	NoCacheWrite bool
+}
+
+// An Endpoint says where a fake server is and how to reach it.
+type Endpoint struct {
+	BaseURL string
+	Key     string
+	Client  *http.Client  // nil: one for sockets
+	Idle    time.Duration // after which a silent answer is given up
 }
 
 // start returns a provider that is answered by a script; the server is nil for a
@@ -35,7 +48,7 @@ func (w Wire) start(t testing.TB, lines string, idle time.Duration) (llm.Provide
 		return w.Direct(Parse(t, lines), idle), nil
 	}
 	s := NewServer(t, lines)
-	return w.Open(s.URL, Key, idle), s
+	return w.Open(Endpoint{BaseURL: s.URL, Key: Key, Idle: idle}), s
 }
 
 // never is an idle time that no test reaches.
@@ -222,14 +235,7 @@ func failures(t *testing.T, w Wire) {
 			}
 		})
 	}
-	t.Run("a silent stream is given up", func(t *testing.T) {
-		t.Parallel()
-		p, _ := w.start(t, `{"text":"Hello","hang":true}`, 30*time.Millisecond)
-		h := Listen(t.Context(), t, p, Request(t, p, hello()))
-		if h.Err == nil || h.Err.Kind != run.ErrTimeout || !h.Err.Delivered {
-			t.Errorf("got %+v, want a timeout after something was delivered", h.Err)
-		}
-	})
+	silences(t, w)
 	t.Run("what a broken answer has cost is known as far as it was reported", func(t *testing.T) {
 		t.Parallel()
 		p, _ := w.start(t, `{"text":"Hello there","cut":"text","usage":{"input":12,"output":34,"cache_read":56,"cache_write":78}}`, never)
@@ -254,6 +260,44 @@ func failures(t *testing.T, w Wire) {
 			t.Errorf("at last: %+v", h)
 		}
 	})
+}
+
+// silences are answers that make no progress. Their clock is that of the bubble.
+func silences(t *testing.T, w Wire) {
+	const idle = 90 * time.Second
+	givenUp := func(t *testing.T, p llm.Provider, delivered bool) {
+		t.Helper()
+		began := time.Now()
+		h := Listen(t.Context(), t, p, Request(t, p, hello()))
+		if h.Err == nil || h.Err.Kind != run.ErrTimeout || h.Err.Delivered != delivered {
+			t.Errorf("got %+v, want a timeout; delivered %v", h.Err, delivered)
+		}
+		if took := time.Since(began); took < idle || took > idle+time.Second {
+			t.Errorf("it was given up after %s, want %s", took, idle)
+		}
+	}
+	t.Run("a silent answer is given up", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			hangs := Parse(t, `{"text":"Hello","hang":true}`)
+			if w.Direct != nil {
+				givenUp(t, w.Direct(hangs, idle), true)
+				return
+			}
+			givenUp(t, w.Open(Endpoint{BaseURL: "http://server", Key: Key, Idle: idle, Client: Serve(t, script.NewServer(hangs, false))}), true)
+		})
+	})
+	if w.Direct != nil {
+		return
+	}
+	for _, noise := range append([]string{": keep-alive\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n", ":", "d"}, w.KeepAlives...) {
+		t.Run(fmt.Sprintf("an answer of nothing but %.40q is given up", noise), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				givenUp(t, w.Open(Endpoint{BaseURL: "http://server", Key: Key, Idle: idle, Client: Serve(t, Repeat(noise, time.Second/2))}), false)
+			})
+		})
+	}
 }
 
 // leaving is about listeners that have had enough.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -115,8 +116,12 @@ func (d *decoder) Take(name string, data []byte) error {
 		if e.Type != "" || len(e.Error) > 0 {
 			return failure(data)
 		}
+	default:
+		if strings.HasPrefix(e.Type, "response.") {
+			return d.say(llm.Delta{}) // a step of a hosted tool, or what only repeats
+		}
 	}
-	return nil // what only repeats, pings, and whatever is invented next
+	return nil // pings, and whatever is invented next
 }
 
 // known reports whether events of a type count for the answer.

@@ -129,7 +129,7 @@ func (it *item) begin(name string, say func(llm.Delta) error) error {
 		it.name = name
 	}
 	if it.kind != callItemType || it.begun || it.name == "" {
-		return nil
+		return say(llm.Delta{})
 	}
 	it.begun = true
 	return say(llm.Delta{Call: it.name})

@@ -30,20 +30,22 @@ var errGone = errors.New("nobody listens any more")
 // doneMark is the data of an event that some servers send behind everything.
 const doneMark = "[DONE]"
 
-// Decode reads a stream and returns its answer. Deltas go to emit as they come;
+// Decode reads a stream and returns its answer. Deltas go to emit as they come; an
+// empty one says that the answer has grown by something that is not shown.
 // when emit returns false, decode stops with an error of its own. Any other is an
 // *llm.Error.
 func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta) error) Assembler, kind func(int, Said) run.ErrorKind) (*llm.Answer, error) {
 	delivered, any := false, false
 	var usage run.Usage
 	a := assemble(func(d llm.Delta) error {
-		if d.Usage != nil {
-			if *d.Usage == usage {
-				return nil
-			}
-			usage = *d.Usage
-		} else {
+		switch {
+		case d == llm.Delta{}:
+		case d.Usage == nil:
 			delivered = true
+		case *d.Usage == usage:
+			return nil
+		default:
+			usage = *d.Usage
 		}
 		if !emit(d) {
 			return errGone

@@ -24,7 +24,7 @@ import (
 	"pawl/run"
 )
 
-// DefaultIdleTimeout is how long a stream may be without a byte.
+// DefaultIdleTimeout is how long an answer may make no progress.
 const DefaultIdleTimeout = 90 * time.Second
 
 // Options say where and how to reach a provider.
@@ -144,9 +144,6 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 // far less than fills the memory.
 const maxGot = 16 << 20
 
-// errIdle is the cause of a request cancelled because nothing came.
-var errIdle = errors.New("idle")
-
 // Stream sends a request and yields its answer as it arrives, as
 // [llm.Provider.Stream] has to. send sends it; assemble makes what puts the answer
 // together, which says what there is to show with say and stops when that fails.
@@ -176,13 +173,15 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.idle, func() { cancel(errIdle) })
-	defer idle.Stop()
+	watch := newWatchdog(c.idle, cancel)
+	defer watch.stop()
 
 	res, err := send(ctx)
+	watch.progress()
 	if err != nil {
 		return nil, c.explain(parent, ctx, err, &llm.Error{})
 	}
+	res.Body = watch.over(res.Body)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
@@ -191,7 +190,12 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 		}
 		return nil, c.Refusal(res.StatusCode, res.Header, body)
 	}
-	answer, err := Decode(&idleReader{r: res.Body, timer: idle, idle: c.idle}, emit, assemble, c.kind)
+	answer, err := Decode(res.Body, func(d llm.Delta) bool {
+		if d.Usage == nil {
+			watch.progress()
+		}
+		return d == llm.Delta{} || emit(d)
+	}, assemble, c.kind)
 	if err != nil {
 		var e *llm.Error
 		if !errors.As(err, &e) {
@@ -214,8 +218,10 @@ func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Err
 	switch {
 	case parent.Err() != nil:
 		e.Kind, e.Err = run.ErrAborted, context.Cause(parent)
-	case context.Cause(ctx) == errIdle:
+	case context.Cause(ctx) == errSilent:
 		e.Kind, e.Message = run.ErrTimeout, fmt.Sprintf("%s sent nothing for %s", c.address, c.idle)
+	case context.Cause(ctx) == errNoProgress:
+		e.Kind, e.Message = run.ErrTimeout, fmt.Sprintf("%s sent no part of an answer for %s, only keep-alives", c.address, c.idle)
 	case errors.As(err, &known):
 		return known
 	default:
@@ -252,21 +258,6 @@ func noRedirects(c *http.Client) *http.Client {
 // maxErrorBody is how much of an error's body is read; providers' own are a few
 // kilobytes, a proxy's page can be longer.
 const maxErrorBody = 256 << 10
-
-// An idleReader restarts a timer for each read. The time its caller spends
-// between reads does not count: a slow viewer is not a silent provider.
-type idleReader struct {
-	r     io.Reader
-	timer *time.Timer
-	idle  time.Duration
-}
-
-func (r *idleReader) Read(p []byte) (int, error) {
-	r.timer.Reset(r.idle)
-	n, err := r.r.Read(p)
-	r.timer.Stop()
-	return n, err
-}
 
 // do sends a request. It bounds the body of an error, which could otherwise fill the
 // memory.
