@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"llm/llmtest":     {"llm", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
 	"llm/models":      {"run"},
 	"llm/responses":   {"llm", "llm/wire", "run", "schema"},
-	"llm/script":      {"llm", "run"},
+	"llm/script":      {"llm", "llm/wire", "run"},
 	"llm/wire":        {"llm", "run"},
 	"output":          {"output/jsonpath", "run"},
 	"output/jsonpath": {},

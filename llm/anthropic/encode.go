@@ -150,11 +150,7 @@ func (b *blocks) addAssistant(part run.Part) {
 		b.separate()
 		b.buf.WriteString(part.Raw) // byte for byte
 	case run.CallPart:
-		arguments := part.Call.Arguments
-		if !wire.IsObject(arguments) {
-			arguments = "{}"
-		}
-		b.add(toolUseBlock{"tool_use", part.Call.ID, wire.ToolName(part.Call.Tool), json.RawMessage(arguments)})
+		b.add(toolUseBlock{"tool_use", part.Call.ID, wire.ToolName(part.Call.Tool), wire.Arguments(part.Call)})
 	}
 }
 

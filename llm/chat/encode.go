@@ -133,12 +133,8 @@ func (d Dialect) assistant(parts []run.Part) (assistantMessage, bool) {
 				extra = whole.Extra
 			}
 		case part.Type == run.CallPart && part.Call != nil:
-			arguments := part.Call.Arguments
-			if !wire.IsObject(arguments) {
-				arguments = "{}"
-			}
 			a.Calls = append(a.Calls, toolCall{wireID(part.Call.ID), "function",
-				calledFunction{wire.ToolName(part.Call.Tool), arguments}, extra})
+				calledFunction{wire.ToolName(part.Call.Tool), string(wire.Arguments(part.Call))}, extra})
 			extra = nil
 		}
 	}

@@ -29,8 +29,8 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 	signed := thinking("<hm>", `{"format":"f","index":0,"signature":"Sig+/=","type":"reasoning.text"}`)
 	secret := run.Part{Type: run.OpaquePart, Wire: Wire, Raw: `{"type":"reasoning.encrypted","data":"<x>","id":"call_x"}`}
 	extra := run.Part{Type: run.OpaquePart, Wire: Wire, Raw: `{"extra_content":{"google":{"thought_signature":"s"}}}`}
-	call := own("c_7", "call_x", "read", `{"n":1e400,"n":"<"}`)
-	const callJSON = `{"id":"c00000007","type":"function","function":{"name":"read","arguments":"{\"n\":1e400,\"n\":\"<\"}"}}`
+	call := own("c_7", "call_x", "read", `{"n":1e400,"m":"<"}`)
+	const callJSON = `{"id":"c00000007","type":"function","function":{"name":"read","arguments":"{\"n\":1e400,\"m\":\"<\"}"}}`
 	for _, c := range []struct {
 		name    string
 		dialect string

@@ -173,11 +173,7 @@ func (l *lines) answer(parts []run.Part, rewritten bool) {
 // was signed.
 func encodeCall(part run.Part, rewritten bool) *callPart {
 	c := part.Call
-	arguments := c.Arguments
-	if !wire.IsObject(arguments) {
-		arguments = "{}"
-	}
-	call := &callPart{of: part.Call.ID, Call: functionCall{Name: functionName(c.Tool), Args: json.RawMessage(arguments)}}
+	call := &callPart{of: c.ID, Call: functionCall{Name: functionName(c.Tool), Args: wire.Arguments(c)}}
 	if part.Wire != Wire {
 		return call
 	}

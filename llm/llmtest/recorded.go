@@ -119,7 +119,7 @@ func SoundCalls(t testing.TB, a *llm.Answer) {
 		if c == nil {
 			continue
 		}
-		if !wire.IsObject(c.Arguments) || c.Fault != run.NoFault && c.Arguments != "{}" || c.Fault == run.NoFault && c.Tool == "" {
+		if !wire.IsArguments(c.Arguments) || c.Fault != run.NoFault && c.Arguments != "{}" || c.Fault == run.NoFault && c.Tool == "" {
 			t.Fatalf("call %+v", c)
 		}
 	}

@@ -91,6 +91,7 @@ func bare(parts []run.Part) []run.Part {
 // answers are replies that come to an answer.
 func answers(t *testing.T, w Wire) {
 	long := strings.Repeat("All work and no play. ", 1<<20/22)
+	nested := strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000)
 	deep := `{"path":"` + strings.Repeat("ä/", 5000) + `"}`
 	for _, c := range []struct {
 		name, script string
@@ -111,6 +112,12 @@ func answers(t *testing.T, w Wire) {
 			[]run.Part{faulty("write", run.FaultNotJSON, "{path: a}"), call("list", "{}")}, run.StopToolUse},
 		{"arguments that are no object spoil their call", `{"calls":[{"tool":"write","raw_args":"[1]"},{"tool":"write","raw_args":"null"}]}`,
 			[]run.Part{faulty("write", run.FaultNotJSON, "[1]"), faulty("write", run.FaultNotJSON, "null")}, run.StopToolUse},
+		{"arguments with a name twice spoil their call", `{"calls":[{"tool":"write","raw_args":"{\"a\":1,\"a\":2}"}]}`,
+			[]run.Part{faulty("write", run.FaultNotJSON, `{"a":1,"a":2}`)}, run.StopToolUse},
+		{"arguments nested too deep spoil their call, and little is kept of them", `{"calls":[{"tool":"write","raw_args":"` + strings.ReplaceAll(nested, `"`, `\"`) + `"}]}`,
+			[]run.Part{faulty("write", run.FaultNotJSON, nested[:2000])}, run.StopToolUse},
+		{"a name that is no tool's is bounded and printable", `{"calls":[{"tool":"\u001b[2J` + strings.Repeat("x", 5000) + `"}]}`,
+			[]run.Part{call("_[2J"+strings.Repeat("x", 252), "{}")}, run.StopToolUse},
 		{"a call without a name is faulty", `{"calls":[{"tool":"","args":{"a":1}}]}`,
 			[]run.Part{faulty("", run.FaultEmpty, `{"a":1}`)}, run.StopToolUse},
 		{"an unknown stop reason is kept", `{"text":"x","stop":"out_of_cheese"}`,

@@ -208,11 +208,7 @@ func (a *array) addAssistant(part run.Part) {
 		a.separate()
 		a.buf.WriteString(part.Raw) // byte for byte
 	case run.CallPart:
-		arguments := part.Call.Arguments
-		if !wire.IsObject(arguments) {
-			arguments = "{}"
-		}
-		a.add(callItem{"function_call", part.Call.ID, wire.ToolName(part.Call.Tool), arguments})
+		a.add(callItem{"function_call", part.Call.ID, wire.ToolName(part.Call.Tool), string(wire.Arguments(part.Call))})
 	}
 }
 

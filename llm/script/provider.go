@@ -10,17 +10,14 @@ import (
 	"time"
 
 	"pawl/llm"
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
 // Wire is the name of the provider that plays a script without a network.
 const Wire = "script"
 
-// maxRaw is what is kept of arguments that are none: 2,000 bytes with the whole
-// of the last character.
-const maxRaw = 1997
-
-// maxMessage is the same for a provider's words, of which 500 bytes are kept.
+// maxMessage bounds a provider's message, of which 500 bytes are kept.
 const maxMessage = 497
 
 // A Provider plays a script through the interface of every provider. It is safe
@@ -179,11 +176,9 @@ func (t *telling) play(r Reply, model string) error {
 	// As on a real wire: a model that is out of tokens was inside its last call
 	// unless that is whole.
 	if r.stop() == run.StopMaxTokens && len(r.Calls) > 0 {
-		last := *t.parts[len(t.parts)-1].Call
-		if last.Fault == run.FaultNotJSON || r.Calls[len(r.Calls)-1].text() == "" {
-			last.Fault = run.FaultCut
-		}
-		t.parts[len(t.parts)-1].Call = &last
+		last := &t.parts[len(t.parts)-1]
+		last.Call = new(*last.Call) // the one that was shown as finished does not change
+		wire.CutAtLimit(t.parts, r.Calls[len(r.Calls)-1].text())
 	}
 	if u := r.Usage; u != nil {
 		t.usage.Output = u.Output
@@ -268,17 +263,7 @@ func (t *telling) call(c Call, cut bool) error {
 	if cut {
 		return brokeOff()
 	}
-	call := &run.Call{ProviderID: c.ID, Tool: c.Tool, Arguments: text}
-	var fields map[string]json.RawMessage
-	switch {
-	case text == "":
-		call.Arguments = "{}"
-	case json.Unmarshal([]byte(text), &fields) != nil || fields == nil:
-		call.Arguments, call.Fault, call.Raw = "{}", run.FaultNotJSON, text[:whole(text, maxRaw)]
-	case c.Tool == "":
-		call.Arguments, call.Fault, call.Raw = "{}", run.FaultEmpty, text[:whole(text, maxRaw)]
-	}
-	return t.part(run.Part{Type: run.CallPart, Call: call})
+	return t.part(run.Part{Type: run.CallPart, Call: wire.Call(c.ID, c.Tool, text, false)})
 }
 
 func brokeOff() error {

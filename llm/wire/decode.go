@@ -38,6 +38,7 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 	delivered, any := false, false
 	var usage run.Usage
 	a := assemble(func(d llm.Delta) error {
+		d.Call = callName(d.Call)
 		switch {
 		case d == llm.Delta{}:
 		case d.Usage == nil:
