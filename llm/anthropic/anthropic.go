@@ -13,6 +13,7 @@ package anthropic
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -53,6 +54,8 @@ type Options struct {
 type Provider struct {
 	wire   *wire.Client
 	header http.Header
+	origin string // marks the thinking that goes back to this server and to no other
+	asks   wire.Negotiation[struct{}]
 }
 
 // New returns a provider. It does not touch the network; options that cannot
@@ -64,8 +67,10 @@ func New(o Options) *Provider {
 	}
 	p := &Provider{wire: wire.New(wire.Options{
 		BaseURL: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind, Resets: resets,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
 	})}
+	p.origin = wire.Origin(Wire, p.wire.Base(), DefaultBaseURL)
+	p.asks.RejectsReasoning, p.asks.Strip = rejectsThinking, withoutThinking
 	version := o.Version
 	if version == "" {
 		version = defaultVersion
@@ -83,13 +88,26 @@ func (p *Provider) Wire() string { return Wire }
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
-		body, err := requestBody(r)
-		if err != nil {
-			return nil, err
-		}
-		return p.wire.Post(ctx, "/v1/messages", p.header, body)
-	}, assemble)
+		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, _ struct{}) (*http.Response, error) {
+			body, err := requestBody(r)
+			if err != nil {
+				return nil, err
+			}
+			return p.wire.Post(ctx, "/v1/messages", p.header, body)
+		})
+	}, assembler(p.origin))
 }
 
-// Understand tells what a recorded stream is understood as.
-func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assemble, kind) }
+// rejectsThinking reports whether a request was refused for thinking that another
+// server, or another account, has signed: "messages.1.content.0: Invalid `signature` in
+// `thinking` block" (as clients' issues quote it, read 2026-11-20).
+func rejectsThinking(e wire.APIError) bool {
+	return strings.Contains(e.Message, "signature") && strings.Contains(e.Message, "thinking")
+}
+
+func withoutThinking(body json.RawMessage) json.RawMessage {
+	return wire.Without(body, "thinking", "redacted_thinking")
+}
+
+// DecodeRecording tells as what a recorded stream is decoded.
+func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }

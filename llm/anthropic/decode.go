@@ -27,6 +27,8 @@ type event struct {
 // A decoder puts an answer together from events.
 type decoder struct {
 	say     func(llm.Delta) error
+	doubled wire.Doubled
+	origin  string
 	blocks  map[int]*block
 	order   []*block
 	model   string
@@ -36,8 +38,12 @@ type decoder struct {
 	done    bool // message_stop came
 }
 
-func assemble(say func(llm.Delta) error) wire.Assembler {
-	return &decoder{say: say, blocks: map[int]*block{}}
+// assembler returns what makes decoders; origin marks the parts that go back to the
+// server they are from and to no other.
+func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
+	return func(say func(llm.Delta) error) wire.Assembler {
+		return &decoder{say: say, origin: origin, blocks: map[int]*block{}}
+	}
 }
 
 // Done reports whether message_stop came.
@@ -48,6 +54,9 @@ func (d *decoder) Whole() bool { return d.stopped }
 
 // Take takes one event in.
 func (d *decoder) Take(name string, data []byte) error {
+	if err := d.doubled.Check(data); err != nil {
+		return err
+	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		var oddField *json.UnmarshalTypeError
@@ -91,11 +100,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	case "message_stop":
 		d.done = true
 	case "error":
-		said := wire.ParseError(data)
-		if said.Message == "" {
-			said.Message = "an error without words"
-		}
-		return &llm.Error{Kind: kind(0, said), Message: said.Message}
+		return wire.StreamError(data)
 	}
 	return nil // ping, and whatever is invented next
 }
@@ -200,7 +205,7 @@ func (d *decoder) close(index int) error {
 		return nil
 	}
 	b.open = false
-	if part, ok := b.part(); ok {
+	if part, ok := b.part(d.origin); ok {
 		return d.say(llm.Delta{Part: &part})
 	}
 	return nil
@@ -210,7 +215,7 @@ func (d *decoder) close(index int) error {
 func (d *decoder) Answer() *llm.Answer {
 	a := &llm.Answer{Stop: d.stop, Model: d.model, Usage: d.usage}
 	for i, b := range d.order {
-		part, ok := b.part()
+		part, ok := b.part(d.origin)
 		if !ok {
 			continue
 		}

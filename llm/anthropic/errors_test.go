@@ -10,26 +10,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"pawl/llm"
 	"pawl/run"
 )
-
-func TestTheWaitIsUntilTheLatestOfTheLimitsThatAreSpent(t *testing.T) {
-	t.Parallel()
-	h := http.Header{}
-	for name, value := range map[string]string{
-		"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2026-11-20T12:00:05Z",
-		"anthropic-ratelimit-tokens-reset":           "2026-11-20T12:00:08Z",
-		"anthropic-ratelimit-input-tokens-remaining": "5000", "anthropic-ratelimit-input-tokens-reset": "2026-11-20T12:01:00Z",
-	} {
-		h.Set(name, value)
-	}
-	if got := resets(h, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != 8*time.Second {
-		t.Errorf("%s, want 8s: there are input tokens left", got)
-	}
-}
 
 // ask sends one request to a server and returns the error.
 func ask(t *testing.T, o Options) *llm.Error {
@@ -169,5 +153,50 @@ func TestARequestIsTriedOnce(t *testing.T) {
 	})
 	if ask(t, Options{BaseURL: url}); tries != 1 {
 		t.Errorf("%d tries, want 1: a worker decides about more", tries)
+	}
+}
+
+func TestThinkingThatTheServerRefusesIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); strings.Contains(string(body), `"thinking"`) {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `+"`signature` in `thinking`"+` block"}}`)
+			return
+		}
+		io.WriteString(w, stream(textStart, textHi, textStop, endTurn, end))
+	})
+	p := New(Options{BaseURL: url})
+	messages, err := llm.NewEncoder(p, llm.Names{}).Messages([]run.Message{
+		{ID: "m_1", Role: run.User, Parts: []run.Part{run.Text("x")}},
+		{ID: "m_2", Role: run.Assistant, Parts: []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: "of another account", Wire: p.origin}, run.Text("yes")}},
+		{ID: "m_3", Role: run.User, Parts: []run.Part{run.Text("y")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, err := range p.Stream(t.Context(), llm.Request{Model: "m", Messages: messages}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(bodies) != 3 || !strings.Contains(bodies[0], "of another account") || bodies[1] != bodies[2] || !strings.Contains(bodies[2], `"content":[{"type":"text","text":"yes"}]`) {
+		t.Errorf("requests %q", bodies)
+	}
+}
+
+func TestThinkingGoesBackToTheServerThatMadeItAlone(t *testing.T) {
+	t.Parallel()
+	elsewhere := New(Options{BaseURL: "https://api.example/anthropic"})
+	made := run.Message{Role: run.Assistant, Parts: []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: "s", Wire: elsewhere.origin}, run.Text("yes")}}
+	for p, want := range map[*Provider]bool{elsewhere: true, New(Options{}): false, New(Options{BaseURL: "https://other.example"}): false} {
+		body, err := p.Encode(made)
+		if got := strings.Contains(string(body), "thinking"); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want thinking: %v", p.origin, body, err, want)
+		}
 	}
 }

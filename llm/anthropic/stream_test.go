@@ -18,7 +18,7 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble, kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire))
 }
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
@@ -58,7 +58,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 			if a.Model == "" || a.Usage.Input == 0 {
 				t.Errorf("model %q, usage %+v", a.Model, a.Usage)
 			}
-			u := Understand(bytes.NewReader(data))
+			u := DecodeRecording(bytes.NewReader(data))
 			if u.ErrorKind != "" || u.Text != texts(data, "text_delta", "text") || u.Thinking != texts(data, "thinking_delta", "thinking") {
 				t.Errorf("understood as %+v", u)
 			}
@@ -215,7 +215,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 
 func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(Understand(strings.NewReader(stream(textStart, textHi, textStop, callStart, callArgs, callStop, endTurn, end))))
+	got, err := json.Marshal(DecodeRecording(strings.NewReader(stream(textStart, textHi, textStop, callStart, callArgs, callStop, endTurn, end))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	got, _ = json.Marshal(Understand(strings.NewReader(stream(textStart, textHi, callStart, callArgs))))
+	got, _ = json.Marshal(DecodeRecording(strings.NewReader(stream(textStart, textHi, callStart, callArgs))))
 	want = `{"text":"Hi","thinking":"","calls":[],"stop_reason":"","usage":{"input_tokens":0,"output_tokens":0,"cache_read_tokens":0,"cache_write_tokens":0},"error_kind":"broken_stream"}`
 	if string(got) != want {
 		t.Errorf("a broken one:\ngot  %s\nwant %s", got, want)

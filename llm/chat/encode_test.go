@@ -67,6 +67,8 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 				`{"id":"c00000008","type":"function","function":{"name":"list","arguments":"{}"}}]}]`},
 		{"other wires' thinking is dropped", "openrouter", run.Assistant, []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: signed.Signature, Wire: "other"},
 			{Type: run.OpaquePart, Raw: secret.Raw, Wire: "other"}, run.Text("yes")}, `[{"role":"assistant","content":"yes"}]`},
+		{"what another server signed is dropped", "openrouter", run.Assistant, []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: signed.Signature, Wire: "chat@ai-gateway.vercel.sh"},
+			{Type: run.OpaquePart, Raw: secret.Raw, Wire: "chat@ai-gateway.vercel.sh"}, run.Text("yes")}, `[{"role":"assistant","content":"yes"}]`},
 		{"thinking alone is nothing", "openrouter", run.Assistant, []run.Part{signed, secret, run.Text(" ")}, ``},
 		{"a faulty call stays one that is accepted", "", run.Assistant, []run.Part{own("c_1", "", "", "{}"), own("x/ö", "", "no such/tööl", "oops")},
 			`[{"role":"assistant","content":null,"tool_calls":[{"id":"c00000001","type":"function","function":{"name":"no_name","arguments":"{}"}},` +

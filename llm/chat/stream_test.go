@@ -18,7 +18,7 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble, kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire))
 }
 
 // streamError is the one recording that ends in an error: OpenRouter's free model
@@ -69,7 +69,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 				t.Errorf("model %q, usage %+v", a.Model, a.Usage)
 			}
 			text, thinking := said(t, want.Data)
-			if u := Understand(bytes.NewReader(want.Data)); u.ErrorKind != "" || u.Text != text || u.Thinking != thinking {
+			if u := DecodeRecording(bytes.NewReader(want.Data)); u.ErrorKind != "" || u.Text != text || u.Thinking != thinking {
 				t.Errorf("understood as %+v,\nwant text %q\nand thinking %q", u, text, thinking)
 			}
 		})
@@ -321,7 +321,7 @@ func TestOddStreamsAreStillUnderstood(t *testing.T) {
 						told++
 					}
 					return true
-				}, assemble, kind)
+				}, assembler(Wire))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble, kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble)
 }
 
 func recordings(t *testing.T) []llmtest.Recording {
@@ -72,7 +72,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 			if a.Model == "" || a.Usage.Input == 0 || a.Usage.Output == 0 || a.Usage.Input+a.Usage.CacheRead+a.Usage.Output != said.total {
 				t.Errorf("model %q, usage %+v, want %d tokens in all", a.Model, a.Usage, said.total)
 			}
-			u := Understand(bytes.NewReader(want.Data))
+			u := DecodeRecording(bytes.NewReader(want.Data))
 			if u.ErrorKind != "" || u.Text != said.text || u.Thinking != said.thinking {
 				t.Errorf("understood as %+v", u)
 			}

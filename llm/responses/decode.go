@@ -41,7 +41,7 @@ type event struct {
 // in the stream, and a call taken from both would run twice.
 type decoder struct {
 	say      func(llm.Delta) error
-	maker    string
+	origin   string
 	items    []*item
 	sequence int64 // number of the last event
 	model    string
@@ -50,10 +50,10 @@ type decoder struct {
 	done     bool   // the event at the end came
 }
 
-// assembler returns what makes decoders; maker marks the parts that go back to the
+// assembler returns what makes decoders; origin marks the parts that go back to the
 // server they are from and to no other.
-func assembler(maker string) func(func(llm.Delta) error) wire.Assembler {
-	return func(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say, maker: maker} }
+func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
+	return func(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say, origin: origin} }
 }
 
 // Done reports whether the event at the end came.
@@ -114,7 +114,7 @@ func (d *decoder) Take(name string, data []byte) error {
 		return d.finish(e)
 	case "error", "":
 		if e.Type != "" || len(e.Error) > 0 {
-			return failure(data)
+			return wire.StreamError(data)
 		}
 	default:
 		if strings.HasPrefix(e.Type, "response.") {
@@ -178,7 +178,7 @@ func (d *decoder) add(e event, kind, id string) (*item, error) {
 	if len(d.items) >= maxItems {
 		return nil, errTooMany
 	}
-	it := &item{kind: kind, id: id, maker: d.maker}
+	it := &item{kind: kind, id: id, origin: d.origin}
 	if e.OutputIndex != nil {
 		it.index = *e.OutputIndex
 	} else if len(d.items) > 0 {
@@ -295,7 +295,7 @@ func (d *decoder) finish(e event) error {
 		return err
 	}
 	if e.Type == "response.failed" || r.Status == "failed" {
-		return failure(e.Response)
+		return wire.StreamError(e.Response)
 	}
 	d.reason = r.Incomplete.Reason
 	if d.reason == "" && (e.Type == "response.incomplete" || r.Status == "incomplete") {
@@ -343,7 +343,7 @@ func (d *decoder) fill(output []json.RawMessage) error {
 	}
 	for _, it := range d.items {
 		if !it.closed {
-			if err := it.abandon(d.say); err != nil {
+			if err := it.closeIncomplete(d.say); err != nil {
 				return err
 			}
 		}
@@ -409,21 +409,4 @@ func stopReason(incomplete string, calls, refused bool) run.StopReason {
 		return run.StopToolUse
 	}
 	return run.StopEndTurn
-}
-
-// failure returns the error that an event tells. There are {"type":"error","code":…,
-// "message":…} as documented, {"type":"error","error":{…}} as it comes, and
-// {"error":{…}} of a response that failed.
-func failure(data []byte) error {
-	said := wire.ParseError(data)
-	var flat struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(data, &flat) == nil && said.Code == "" {
-		said.Code = flat.Code
-	}
-	if said.Message == "" {
-		said.Message = "an error without words"
-	}
-	return &llm.Error{Kind: kind(0, said), Message: said.Message, Wait: waitInWords(said.Message)}
 }

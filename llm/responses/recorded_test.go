@@ -16,7 +16,7 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire), kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire))
 }
 
 // A said is what a recording says, read without the decoder.
@@ -124,7 +124,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 			if a.Model == "" || a.Usage.Input == 0 || a.Usage.Output == 0 {
 				t.Errorf("model %q, usage %+v", a.Model, a.Usage)
 			}
-			u := Understand(bytes.NewReader(want.Data))
+			u := DecodeRecording(bytes.NewReader(want.Data))
 			if u.ErrorKind != "" || u.Text != s.text || u.Thinking != s.thinking || joined(a.Parts, run.TextPart) != s.text {
 				t.Errorf("understood as %+v, want text %q, thinking %q", u, s.text, s.thinking)
 			}

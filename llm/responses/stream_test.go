@@ -191,7 +191,7 @@ func TestWhatIsShownIsWhatTheAnswerHas(t *testing.T) {
 			parts = append(parts, *d.Part)
 		}
 		return true
-	}, assembler(Wire), kind)
+	}, assembler(Wire))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestAPartThatWasToldIsNotChangedByTheLimit(t *testing.T) {
 				told = d.Part
 			}
 			return true
-		}, assembler(Wire), kind)
+		}, assembler(Wire))
 	if err != nil || a.Parts[0].Call.Fault != run.FaultCut || told.Call.Fault != run.NoFault {
 		t.Errorf("told %+v, answer %+v, %v", told.Call, a, err)
 	}
@@ -387,7 +387,7 @@ func TestAWaitInsideAStreamIsTold(t *testing.T) {
 
 func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(Understand(strings.NewReader(stream(created, textDone, callDone, completed()))))
+	got, err := json.Marshal(DecodeRecording(strings.NewReader(stream(created, textDone, callDone, completed()))))
 	if err != nil {
 		t.Fatal(err)
 	}

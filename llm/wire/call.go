@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode"
@@ -107,41 +106,4 @@ func CutAtLimit(parts []run.Part, lastArguments string) {
 	if strings.TrimSpace(lastArguments) == "" || c.Fault == run.FaultNotJSON {
 		*c = *Call(c.ProviderID, c.Tool, lastArguments, true)
 	}
-}
-
-// IsObject reports whether s is one JSON object.
-func IsObject(s string) bool {
-	s = strings.TrimLeft(s, " \t\r\n")
-	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
-}
-
-// Blank reports whether s is white space or nothing.
-func Blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// ToolName returns name as every provider accepts it in a call. Only a call that
-// named no tool of ours, and so was never run, is changed by it.
-func ToolName(name string) string {
-	if name == "" {
-		return "no_name"
-	}
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	return clean[:min(len(clean), 64)]
-}
-
-// JSON returns v as JSON in which <, > and & stand as they are: code is full of
-// them, and \u003c is five bytes more for each.
-func JSON(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(bytes.TrimRight(buf.Bytes(), "\n")), nil // kept for the whole run: without the buffer's slack
 }

@@ -31,8 +31,7 @@ func (w *words) Answer() *llm.Answer { return &llm.Answer{} }
 // takes a time for each, and gives up after a minute without progress.
 func listen(t *testing.T, pause, view time.Duration) error {
 	c := wire.New(wire.Options{BaseURL: "http://server", IdleTimeout: time.Minute,
-		HTTPClient: llmtest.Serve(t, llmtest.Repeat("data: word\n\n", pause)),
-		Kind:       func(int, wire.Said) run.ErrorKind { return run.ErrInvalid }})
+		HTTPClient: llmtest.Serve(t, llmtest.Repeat("data: word\n\n", pause))})
 	send := func(ctx context.Context) (*http.Response, error) { return c.Post(ctx, "/", nil, nil) }
 	for _, err := range c.Stream(t.Context(), send, func(say func(llm.Delta) error) wire.Assembler { return &words{say: say} }) {
 		if err != nil {

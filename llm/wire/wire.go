@@ -38,12 +38,6 @@ type Options struct {
 	// they would carry the key to another host. Nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: DefaultIdleTimeout
-	// Kind decides what a refusal means, from its status (0: an error inside a
-	// stream) and the provider's words.
-	Kind func(status int, said Said) run.ErrorKind
-	// Resets are the headers that tell when a limit that is spent is filled up
-	// again, for providers that send no retry-after.
-	Resets func(h http.Header, now time.Time) time.Duration
 }
 
 // A Client reaches one provider. It is safe for concurrent use.
@@ -53,15 +47,14 @@ type Client struct {
 	key     string
 	http    *http.Client
 	idle    time.Duration
-	kind    func(int, Said) run.ErrorKind
-	resets  func(http.Header, time.Time) time.Duration
+	example string
 	wrong   error // with the options; told on the first request
 }
 
 // New returns a client. It does not touch the network; options that cannot work
 // are told by the first request.
 func New(o Options) *Client {
-	c := &Client{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout, kind: o.Kind, resets: o.Resets}
+	c := &Client{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout, example: o.Example}
 	if c.idle <= 0 {
 		c.idle = DefaultIdleTimeout
 	}
@@ -135,7 +128,7 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 		return nil, late(err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, c.Refusal(res.StatusCode, res.Header, body)
+		return nil, c.Error(res, body)
 	}
 	return body, nil
 }
@@ -188,14 +181,14 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 		if err != nil && (parent.Err() != nil || ctx.Err() != nil) {
 			return nil, c.explain(parent, ctx, err, &llm.Error{})
 		}
-		return nil, c.Refusal(res.StatusCode, res.Header, body)
+		return nil, c.Error(res, body)
 	}
 	answer, err := Decode(res.Body, func(d llm.Delta) bool {
 		if d.Usage == nil {
 			watch.progress()
 		}
 		return d == llm.Delta{} || emit(d)
-	}, assemble, c.kind)
+	}, assemble)
 	if err != nil {
 		var e *llm.Error
 		if !errors.As(err, &e) {
@@ -232,10 +225,14 @@ func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Err
 	return e
 }
 
+// minKey is how long a key has to be to be taken out of messages. A shorter one is
+// none: servers on this machine are given an "x", which is in many words.
+const minKey = 8
+
 // clean bounds a message and takes the key out of it.
 func (c *Client) clean(s string) string {
-	if c.key != "" {
-		s = strings.ReplaceAll(s, c.key, "[key]")
+	if len(c.key) >= minKey {
+		s = replaceWord(s, c.key, "[key]")
 	}
 	return bound(s, maxMessage)
 }
