@@ -8,6 +8,8 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -30,6 +32,9 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
+	// net/http writes to the standard logger what a server sends unasked, with its
+	// content; pawl itself does not use that logger.
+	log.SetOutput(io.Discard)
 	os.Exit(Main(os.Args[1:], process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: os.LookupEnv, signals: signals, exit: os.Exit,
