@@ -30,22 +30,23 @@ var layers = map[string][]string{
 	"schema":     {}, // and validates with a library: see pureImports
 
 	// Level 1: the world. Each knows level 0; none knows another.
-	"llm":             {"run"},
-	"llm/anthropic":   {"llm", "llm/wire", "run", "schema"},
-	"llm/cache":       {"llm", "run"},
-	"llm/chat":        {"llm", "llm/wire", "run", "schema"},
-	"llm/gemini":      {"llm", "llm/wire", "run", "schema"},
-	"llm/llmtest":     {"llm", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
-	"llm/models":      {"run"},
-	"llm/responses":   {"llm", "llm/wire", "run", "schema"},
-	"llm/script":      {"llm", "llm/wire", "run"},
-	"llm/wire":        {"llm", "run"},
-	"output":          {"output/jsonpath", "run"},
-	"output/jsonpath": {},
-	"policy":          {"permission", "run"},
-	"sandbox":         {"internal/...", "run"},
-	"store":           {"run"},
-	"store/...":       {"store", "run"},
+	"llm":              {"run"},
+	"llm/anthropic":    {"llm", "llm/wire", "run", "schema"},
+	"llm/cache":        {"llm", "run"},
+	"llm/chat":         {"llm", "llm/wire", "run", "schema"},
+	"llm/gemini":       {"llm", "llm/wire", "run", "schema"},
+	"llm/llmtest":      {"llm", "llm/llmtest/fake", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
+	"llm/llmtest/fake": {"llm/script", "run"},
+	"llm/models":       {"run"},
+	"llm/responses":    {"llm", "llm/wire", "run", "schema"},
+	"llm/script":       {"llm", "llm/wire", "run"},
+	"llm/wire":         {"llm", "run"},
+	"output":           {"output/jsonpath", "run"},
+	"output/jsonpath":  {},
+	"policy":           {"permission", "run"},
+	"sandbox":          {"internal/...", "run"},
+	"store":            {"run"},
+	"store/...":        {"store", "run"},
 	// tool asks permission for nothing but the class of a shell command, which is
 	// read from the same syntax tree as the rules.
 	"tool":     {"internal/...", "output", "permission", "run", "sandbox", "schema"},

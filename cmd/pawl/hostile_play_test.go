@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -153,7 +154,7 @@ func (s *siege) run(t *testing.T, assaults [][]assault, edits bool, args ...stri
 		replies = append(replies, r)
 	}
 	replies = append(replies, script.Reply{Text: "All done."})
-	s.model = script.NewServer(replies, true)
+	s.model = fake.New(replies, true)
 	address, stop, err := s.model.Listen()
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/llm/script"
+	"pawl/llm/llmtest/fake"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
@@ -45,7 +45,7 @@ type siege struct {
 	ws, home, out, state, config, sockets string
 	server                                *httptest.Server // must not be reached
 	reached                               atomic.Int64
-	model                                 *script.Server
+	model                                 *fake.Server
 	env                                   []string
 	before                                map[string]string
 }

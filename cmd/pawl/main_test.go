@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -60,7 +61,7 @@ func TestScripts(t *testing.T) {
 
 // A story is what the commands of one script share.
 type story struct {
-	server *script.Server
+	server *fake.Server
 	env    []string
 
 	mu    sync.Mutex
@@ -86,7 +87,7 @@ func setup(env *testscript.Env) error {
 			return err
 		}
 	}
-	s.server = script.NewServer(replies, true)
+	s.server = fake.New(replies, true)
 	url, stop, err := s.server.Listen()
 	if err != nil {
 		return err

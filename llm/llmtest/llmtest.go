@@ -1,6 +1,5 @@
 // Package llmtest holds what tests of model providers share: a fake server that
-// looks at requests as strictly as the real ones (it is the scripted model of
-// package script), a listener that collects an answer, and [Run], the suite that
+// looks at requests as strictly as the real ones ([fake.Server]), a listener that collects an answer, and [Run], the suite that
 // every provider has to pass.
 package llmtest
 
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"pawl/llm"
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -22,7 +22,7 @@ const Key = "sk-test-3f9c1b7e2d"
 
 // A Server is a fake provider on this machine. It records every request.
 type Server struct {
-	*script.Server
+	*fake.Server
 	URL string
 }
 
@@ -31,7 +31,7 @@ type Server struct {
 // the script had simply ended.
 func NewServer(t testing.TB, lines string) *Server {
 	t.Helper()
-	s := script.NewServer(Parse(t, lines), true)
+	s := fake.New(Parse(t, lines), true)
 	url, stop, err := s.Listen()
 	if err != nil {
 		t.Fatalf("the fake server cannot listen: %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/llm"
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -291,7 +292,7 @@ func silences(t *testing.T, w Wire) {
 				givenUp(t, w.Direct(hangs, idle), true)
 				return
 			}
-			givenUp(t, w.Open(Endpoint{BaseURL: "http://server", Key: Key, Idle: idle, Client: Serve(t, script.NewServer(hangs, false))}), true)
+			givenUp(t, w.Open(Endpoint{BaseURL: "http://server", Key: Key, Idle: idle, Client: Serve(t, fake.New(hangs, false))}), true)
 		})
 	})
 	if w.Direct != nil {

@@ -1,4 +1,4 @@
-package script
+package fake
 
 import (
 	"context"
@@ -9,23 +9,25 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"pawl/llm/script"
 )
 
 // A format is a wire format as the server of it speaks.
 type format interface {
 	// check reads a request; an error is what the API would say, or, where the API
-	// mends what pawl should not send, what it should. One that is no [Error] is an
+	// mends what pawl should not send, what it should. One that is no [script.Error] is an
 	// HTTP 400.
 	check(r *http.Request, body []byte) (asked, error)
-	refuse(w http.ResponseWriter, e Error)
+	refuse(w http.ResponseWriter, e script.Error)
 	// play writes the reply, or as much of it as the script wants. When it returns
 	// nil early, the stream just ends there.
-	play(s *sse, r Reply, place int, model string, usage Usage) error
+	play(s *sse, r script.Reply, place int, model string, usage script.Usage) error
 }
 
 // asked is what counts of a request.
 type asked struct {
-	conversation Conversation
+	conversation script.Conversation
 	model        string
 	pieces       [][]byte // its parts in order, to play the prompt cache and to count tokens
 	caches       bool     // the provider keeps what it has read
@@ -38,7 +40,7 @@ const maxRequest = 32 << 20
 // serve answers one request.
 func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	got := Request{At: time.Now(), Path: r.URL.Path, Header: r.Header.Clone(), Reply: -1}
-	refuse := func(e Error) {
+	refuse := func(e script.Error) {
 		got.Status, got.Wrong = e.Status, e.Message
 		s.keep(got)
 		f.refuse(w, e)
@@ -48,27 +50,27 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		refuse(Error{Status: 413, Message: "Request exceeds the maximum size"})
+		refuse(script.Error{Status: 413, Message: "Request exceeds the maximum size"})
 		return
 	case err != nil:
 		return // the client went away while it sent
 	case r.Method != http.MethodPost:
-		refuse(Error{Status: 405, Type: "invalid_request_error", Message: "Method Not Allowed"})
+		refuse(script.Error{Status: 405, Type: "invalid_request_error", Message: "Method Not Allowed"})
 		return
 	}
 	request, err := f.check(r, body)
-	var said Error
+	var said script.Error
 	switch {
 	case errors.As(err, &said):
 		refuse(said)
 		return
 	case err != nil:
-		refuse(Error{Status: 400, Message: err.Error()})
+		refuse(script.Error{Status: 400, Message: err.Error()})
 		return
 	}
 	reply, place, err := s.player.Next(request.conversation)
 	if err != nil {
-		refuse(Error{Status: 400, Message: err.Error()})
+		refuse(script.Error{Status: 400, Message: err.Error()})
 		return
 	}
 	got.Reply, got.Status = place, http.StatusOK
@@ -104,11 +106,11 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 }
 
 // guess returns what a request costs: four bytes to a token.
-func (s *Server) guess(request asked, reply Reply) *Usage {
+func (s *Server) guess(request asked, reply script.Reply) *script.Usage {
 	const perToken = 4
-	u := Usage{Output: int64(len(reply.Thinking)+len(reply.Text))/perToken + 1}
+	u := script.Usage{Output: int64(len(reply.Thinking)+len(reply.Text))/perToken + 1}
 	for _, c := range reply.Calls {
-		u.Output += int64(len(c.text())) / perToken
+		u.Output += int64(len(c.Arguments())) / perToken
 	}
 	if request.caches {
 		read, written := s.cache(request.pieces)
@@ -121,10 +123,8 @@ func (s *Server) guess(request asked, reply Reply) *Usage {
 	return &u
 }
 
-func (e Error) Error() string { return e.Message }
-
 // refuseJSON answers with an error's status and a body.
-func refuseJSON(w http.ResponseWriter, e Error, body object) {
+func refuseJSON(w http.ResponseWriter, e script.Error, body object) {
 	w.Header().Set("Content-Type", "application/json")
 	if e.RetryAfter > 0 {
 		w.Header().Set("retry-after", strconv.FormatFloat(e.RetryAfter, 'f', -1, 64))

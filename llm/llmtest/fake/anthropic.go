@@ -1,10 +1,11 @@
-package script
+package fake
 
 import (
 	"fmt"
 	"net/http"
 	"time"
 
+	"pawl/llm/script"
 	"pawl/run"
 )
 
@@ -13,7 +14,7 @@ type anthropic struct{}
 
 func (anthropic) check(r *http.Request, body []byte) (asked, error) {
 	if r.Header.Get("x-api-key") == "" {
-		return asked{}, Error{Status: 401, Message: "x-api-key header is required"}
+		return asked{}, script.Error{Status: 401, Message: "x-api-key header is required"}
 	}
 	request, err := checkAnthropic(r.Header, body)
 	if err != nil {
@@ -22,42 +23,16 @@ func (anthropic) check(r *http.Request, body []byte) (asked, error) {
 	return asked{request.conversation(), request.Model, request.pieces(), request.caches()}, nil
 }
 
-func (anthropic) refuse(w http.ResponseWriter, e Error) {
-	refuseJSON(w, e, e.bodyAnthropic())
+func (anthropic) refuse(w http.ResponseWriter, e script.Error) {
+	refuseJSON(w, e, bodyAnthropic(e))
 }
 
-func (anthropic) play(s *sse, r Reply, place int, model string, usage Usage) error {
+func (anthropic) play(s *sse, r script.Reply, place int, model string, usage script.Usage) error {
 	return (&anthropicStream{sse: s}).play(r, place, model, usage)
 }
 
-// words returns an error's type and message as Anthropic has them.
-// platform.claude.com/docs/en/api/errors, read 2026-11-20.
-func (e Error) words() (kind, message string) {
-	kind, message = e.Type, e.Message
-	known := map[int][2]string{
-		400: {"invalid_request_error", "invalid request"},
-		401: {"authentication_error", "invalid x-api-key"},
-		403: {"permission_error", "Your API key does not have permission to use the specified resource"},
-		404: {"not_found_error", "model not found"},
-		413: {"request_too_large", "Request exceeds the maximum size"},
-		429: {"rate_limit_error", "This request would exceed your rate limit"},
-		529: {"overloaded_error", "Overloaded"},
-	}
-	words, ok := known[e.Status]
-	if !ok {
-		words = [2]string{"api_error", "Internal server error"}
-	}
-	if kind == "" {
-		kind = words[0]
-	}
-	if message == "" {
-		message = words[1]
-	}
-	return kind, message
-}
-
-func (e Error) bodyAnthropic() object {
-	kind, message := e.words()
+func bodyAnthropic(e script.Error) object {
+	kind, message := e.Words()
 	return object{"type": "error", "error": object{"type": kind, "message": message}}
 }
 
@@ -75,7 +50,7 @@ func (s *anthropicStream) event(kind string, fields object) error {
 
 // play writes the whole reply or as much of it as the script wants. When it
 // returns nil early, the stream just ends there.
-func (s *anthropicStream) play(r Reply, place int, model string, usage Usage) error {
+func (s *anthropicStream) play(r script.Reply, place int, model string, usage script.Usage) error {
 	err := s.event("message_start", object{"message": object{
 		"id": fmt.Sprintf("msg_%d", place), "type": "message", "role": "assistant", "model": model, "content": []any{},
 		"stop_reason": nil, "stop_sequence": nil,
@@ -106,19 +81,19 @@ func (s *anthropicStream) play(r Reply, place int, model string, usage Usage) er
 		if id == "" {
 			id = fmt.Sprintf("toolu_%d_%d", place, i)
 		}
-		text, last := c.text(), i == len(r.Calls)-1
+		text, last := c.Arguments(), i == len(r.Calls)-1
 		if last && r.Cut == "call" {
 			text = text[:len(text)/2]
 		}
 		whole := !last || r.Cut != "call"
 		err := s.block(object{"type": "tool_use", "id": id, "name": c.Tool, "input": object{}},
-			"input_json_delta", "partial_json", pieces(text), whole)
+			"input_json_delta", "partial_json", script.Pieces(text), whole)
 		if err != nil || !whole {
 			return err
 		}
 	}
 	err = s.event("message_delta", object{
-		"delta": object{"stop_reason": r.stop(), "stop_sequence": nil},
+		"delta": object{"stop_reason": r.StopReason(), "stop_sequence": nil},
 		"usage": object{"output_tokens": usage.Output},
 	})
 	if err != nil {
@@ -127,14 +102,14 @@ func (s *anthropicStream) play(r Reply, place int, model string, usage Usage) er
 	return s.event("message_stop", object{})
 }
 
-func (s *anthropicStream) thinking(r Reply) error {
+func (s *anthropicStream) thinking(r script.Reply) error {
 	text := r.Thinking
 	whole := r.Cut != "thinking"
 	if !whole {
-		text = half(text)
+		text = script.Half(text)
 	}
 	start := object{"type": "thinking", "thinking": "", "signature": ""}
-	if err := s.block(start, "thinking_delta", "thinking", pieces(text), false); err != nil || !whole {
+	if err := s.block(start, "thinking_delta", "thinking", script.Pieces(text), false); err != nil || !whole {
 		return err
 	}
 	err := s.event("content_block_delta", object{"index": s.index, "delta": object{"type": "signature_delta", "signature": sign(text)}})
@@ -146,21 +121,21 @@ func (s *anthropicStream) thinking(r Reply) error {
 
 // text writes the text and what goes wrong around it; done means that the stream
 // ends there.
-func (s *anthropicStream) text(r Reply) (done bool, err error) {
+func (s *anthropicStream) text(r script.Reply) (done bool, err error) {
 	text := r.Text
 	fails := r.Error != nil || r.Cut == "text" || r.Cut == "reset"
 	if fails {
-		text = half(text)
+		text = script.Half(text)
 	}
-	ends := fails || r.interruptible()
+	ends := fails || r.Interruptible()
 	if text != "" {
-		if err := s.block(object{"type": "text", "text": ""}, "text_delta", "text", pieces(text), !ends); err != nil {
+		if err := s.block(object{"type": "text", "text": ""}, "text_delta", "text", script.Pieces(text), !ends); err != nil {
 			return true, err
 		}
 	}
 	switch {
 	case r.Error != nil:
-		return true, s.event("error", r.Error.bodyAnthropic())
+		return true, s.event("error", bodyAnthropic(*r.Error))
 	case r.Endless:
 		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.event("content_block_delta", object{"index": s.index, "delta": object{"type": "text_delta", "text": r.Text}}); err != nil {
@@ -198,10 +173,10 @@ func (s *anthropicStream) stop() error {
 }
 
 // conversation returns what the script looks at.
-func (r *anthropicRequest) conversation() Conversation {
-	c := Conversation{System: r.system, Tools: len(r.Tools) > 0 && r.ToolChoice.Type != "none"}
+func (r *anthropicRequest) conversation() script.Conversation {
+	c := script.Conversation{System: r.system, Tools: len(r.Tools) > 0 && r.ToolChoice.Type != "none"}
 	for _, m := range r.Messages {
-		seen := Message{Role: run.Role(m.Role)}
+		seen := script.Message{Role: run.Role(m.Role)}
 		for _, b := range m.blocks {
 			switch b.Type {
 			case "text":

@@ -1,4 +1,4 @@
-package script
+package fake
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/llm/script"
 	"pawl/run"
 )
 
@@ -17,7 +18,7 @@ type chat struct{ request *chatRequest }
 func (c *chat) check(r *http.Request, body []byte) (asked, error) {
 	key, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer || strings.TrimSpace(key) == "" {
-		return asked{}, Error{Status: 401, Message: "You didn't provide an API key."}
+		return asked{}, script.Error{Status: 401, Message: "You didn't provide an API key."}
 	}
 	request, err := checkChat(r.Header, body)
 	if err != nil {
@@ -27,14 +28,14 @@ func (c *chat) check(r *http.Request, body []byte) (asked, error) {
 	return asked{request.conversation(), request.Model, request.pieces(), true}, nil
 }
 
-func (c *chat) refuse(w http.ResponseWriter, e Error) { refuseJSON(w, e, e.bodyChat()) }
+func (c *chat) refuse(w http.ResponseWriter, e script.Error) { refuseJSON(w, e, bodyChat(e)) }
 
-func (e Error) bodyChat() object {
-	kind, message := e.words()
+func bodyChat(e script.Error) object {
+	kind, message := e.Words()
 	return object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}}
 }
 
-func (c *chat) play(s *sse, r Reply, place int, model string, usage Usage) error {
+func (c *chat) play(s *sse, r script.Reply, place int, model string, usage script.Usage) error {
 	stream := &chatStream{sse: s, id: fmt.Sprintf("chatcmpl-%d", place), model: model}
 	if whole, err := stream.play(r, place); err != nil || !whole {
 		return err
@@ -73,7 +74,7 @@ func (s *chatStream) delta(delta object, reason any) error {
 
 // play writes the reply up to its finish reason; whole is false when the script
 // wants it to end before.
-func (s *chatStream) play(r Reply, place int) (whole bool, err error) {
+func (s *chatStream) play(r script.Reply, place int) (whole bool, err error) {
 	if err := s.delta(object{"role": "assistant", "content": ""}, nil); err != nil {
 		return false, err
 	}
@@ -94,11 +95,11 @@ func (s *chatStream) play(r Reply, place int) (whole bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		text := c.text()
+		text := c.Arguments()
 		if cut {
 			text = text[:len(text)/2]
 		}
-		for _, piece := range pieces(text) {
+		for _, piece := range script.Pieces(text) {
 			if err := s.delta(object{"tool_calls": []object{{"index": i, "function": object{"arguments": piece}}}}, nil); err != nil {
 				return false, err
 			}
@@ -107,19 +108,19 @@ func (s *chatStream) play(r Reply, place int) (whole bool, err error) {
 			return false, nil
 		}
 	}
-	return true, s.delta(object{}, finishReason(r.stop()))
+	return true, s.delta(object{}, finishReason(r.StopReason()))
 }
 
-func (s *chatStream) thinking(r Reply) error {
+func (s *chatStream) thinking(r script.Reply) error {
 	text := r.Thinking
 	if r.Cut == "thinking" {
-		text = half(text)
+		text = script.Half(text)
 	}
 	entry := func(fields object) object {
 		fields["type"], fields["index"], fields["format"] = "reasoning.text", 0, "anthropic-claude-v1"
 		return fields
 	}
-	for _, piece := range pieces(text) {
+	for _, piece := range script.Pieces(text) {
 		if err := s.delta(object{"reasoning": piece, "reasoning_details": []object{entry(object{"text": piece})}}, nil); err != nil {
 			return err
 		}
@@ -140,23 +141,23 @@ func (s *chatStream) thinking(r Reply) error {
 
 // text writes the text and what goes wrong around it; ends means that the stream
 // is over there.
-func (s *chatStream) text(r Reply) (ends bool, err error) {
+func (s *chatStream) text(r script.Reply) (ends bool, err error) {
 	text, field := r.Text, "content"
-	if r.stop() == run.StopRefusal {
+	if r.StopReason() == run.StopRefusal {
 		field = "refusal"
 	}
 	fails := r.Error != nil || r.Cut == "text" || r.Cut == "reset"
 	if fails {
-		text = half(text)
+		text = script.Half(text)
 	}
-	for _, piece := range pieces(text) {
+	for _, piece := range script.Pieces(text) {
 		if err := s.delta(object{field: piece}, nil); err != nil {
 			return true, err
 		}
 	}
 	switch {
 	case r.Error != nil:
-		return true, s.send("", r.Error.bodyChat())
+		return true, s.send("", bodyChat(*r.Error))
 	case r.Endless:
 		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.delta(object{field: r.Text}, nil); err != nil {
@@ -188,8 +189,8 @@ func finishReason(stop run.StopReason) string {
 
 // conversation returns what the script looks at: results and the words behind them
 // are one message of the user there.
-func (r *chatRequest) conversation() Conversation {
-	c := Conversation{Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}
+func (r *chatRequest) conversation() script.Conversation {
+	c := script.Conversation{Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}
 	for i, m := range r.messages {
 		switch m.role {
 		case "system", "developer":
@@ -199,7 +200,7 @@ func (r *chatRequest) conversation() Conversation {
 			if m.text == "Noted." && i > 0 && r.messages[i-1].role == "tool" {
 				continue // no answer, but what pawl puts between results and words for Mistral
 			}
-			seen := Message{Role: run.Assistant, Words: m.text, Blocks: len(m.calls)}
+			seen := script.Message{Role: run.Assistant, Words: m.text, Blocks: len(m.calls)}
 			if m.text != "" {
 				seen.Blocks++
 			}
@@ -207,7 +208,7 @@ func (r *chatRequest) conversation() Conversation {
 			continue
 		}
 		if n := len(c.Messages); n == 0 || c.Messages[n-1].Role != run.User {
-			c.Messages = append(c.Messages, Message{Role: run.User})
+			c.Messages = append(c.Messages, script.Message{Role: run.User})
 		}
 		last := &c.Messages[len(c.Messages)-1]
 		if m.role == "tool" {

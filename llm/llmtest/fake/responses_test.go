@@ -1,4 +1,4 @@
-package script_test
+package fake_test
 
 import (
 	"io"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -13,7 +14,7 @@ import (
 // returns status and answer.
 func postResponses(t *testing.T, body, authorization string) (int, string) {
 	t.Helper()
-	s := script.NewServer(script.Script{{Text: "It said: {{last_result}}", Repeat: true}}, false)
+	s := fake.New(script.Script{{Text: "It said: {{last_result}}", Repeat: true}}, false)
 	url, stop, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package script
+package fake
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/llm/script"
 	"pawl/run"
 )
 
@@ -40,7 +41,7 @@ func (gemini) check(r *http.Request, body []byte) (asked, error) {
 	case r.URL.Query().Has("key"):
 		return asked{}, fmt.Errorf("pawl sends no key in an address, where proxies log it")
 	case r.Header.Get("x-goog-api-key") == "":
-		return asked{}, Error{Status: 403, Message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API."}
+		return asked{}, script.Error{Status: 403, Message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API."}
 	case r.URL.Query().Get("alt") != "sse":
 		return asked{}, fmt.Errorf("alt: this server only streams events")
 	}
@@ -53,8 +54,8 @@ func (gemini) check(r *http.Request, body []byte) (asked, error) {
 	return asked{request.conversation(), model, request.pieces(), true}, nil
 }
 
-func (gemini) refuse(w http.ResponseWriter, e Error) {
-	body := e.bodyGemini()
+func (gemini) refuse(w http.ResponseWriter, e script.Error) {
+	body := bodyGemini(e)
 	e.RetryAfter = 0 // it is in the body
 	refuseJSON(w, e, body)
 }
@@ -62,8 +63,8 @@ func (gemini) refuse(w http.ResponseWriter, e Error) {
 // bodyGemini returns an error as Google has it, a google.rpc.Status. A type as
 // Anthropic names it is translated, so that one script goes over every wire.
 // ai.google.dev/gemini-api/docs/troubleshooting, read 2026-11-20.
-func (e Error) bodyGemini() object {
-	kind, message := e.words()
+func bodyGemini(e script.Error) object {
+	kind, message := e.Words()
 	words, ok := map[string]struct {
 		code   int
 		status string
@@ -91,7 +92,7 @@ func (e Error) bodyGemini() object {
 	return object{"error": said}
 }
 
-func (gemini) play(s *sse, r Reply, place int, model string, usage Usage) error {
+func (gemini) play(s *sse, r script.Reply, place int, model string, usage script.Usage) error {
 	return (&geminiStream{sse: s, id: fmt.Sprintf("response_%d", place), model: model, usage: usage}).play(r)
 }
 
@@ -99,7 +100,7 @@ func (gemini) play(s *sse, r Reply, place int, model string, usage Usage) error 
 type geminiStream struct {
 	*sse
 	id, model string
-	usage     Usage
+	usage     script.Usage
 }
 
 // part writes one event with one part; last is the finish reason, if it is the end.
@@ -120,12 +121,12 @@ func (s *geminiStream) part(part object, last string) error {
 
 // play writes the whole reply or as much of it as the script wants. When it
 // returns nil early, the stream just ends there.
-func (s *geminiStream) play(r Reply) error {
+func (s *geminiStream) play(r script.Reply) error {
 	thought := r.Thinking
 	if r.Cut == "thinking" {
-		thought = half(thought)
+		thought = script.Half(thought)
 	}
-	for _, piece := range pieces(thought) {
+	for _, piece := range script.Pieces(thought) {
 		if err := s.part(object{"text": piece, "thought": true}, ""); err != nil {
 			return err
 		}
@@ -147,25 +148,25 @@ func (s *geminiStream) play(r Reply) error {
 			return err
 		}
 	}
-	return s.part(object{"text": ""}, geminiFinish(r.stop()))
+	return s.part(object{"text": ""}, geminiFinish(r.StopReason()))
 }
 
 // text writes the text and what goes wrong around it; done means that the stream
 // ends there.
-func (s *geminiStream) text(r Reply) (done bool, err error) {
+func (s *geminiStream) text(r script.Reply) (done bool, err error) {
 	text := r.Text
 	fails := r.Error != nil || r.Cut == "text" || r.Cut == "reset"
 	if fails {
-		text = half(text)
+		text = script.Half(text)
 	}
-	for _, piece := range pieces(text) {
+	for _, piece := range script.Pieces(text) {
 		if err := s.part(object{"text": piece}, ""); err != nil {
 			return true, err
 		}
 	}
 	switch {
 	case r.Error != nil:
-		return true, s.send("", r.Error.bodyGemini())
+		return true, s.send("", bodyGemini(*r.Error))
 	case r.Endless:
 		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.part(object{"text": r.Text}, ""); err != nil {
@@ -183,17 +184,17 @@ func (s *geminiStream) text(r Reply) (done bool, err error) {
 // geminiCall returns a call as a part. The first of an answer is signed, as Gemini 3
 // does. Arguments that are no object come as a string, as from a gateway that does
 // not read them: Google itself cannot send such.
-func geminiCall(c Call, first, cut bool) object {
+func geminiCall(c script.Call, first, cut bool) object {
 	call := object{}
 	for name, value := range map[string]string{"id": c.ID, "name": c.Tool} {
 		if value != "" {
 			call[name] = value
 		}
 	}
-	text := c.text()
+	text := c.Arguments()
 	switch {
 	case cut:
-		call["args"], call["willContinue"] = half(text), true
+		call["args"], call["willContinue"] = script.Half(text), true
 	case text == "":
 	case wholeObject(text):
 		call["args"] = json.RawMessage(text)
@@ -243,15 +244,15 @@ func geminiFinish(stop run.StopReason) string {
 }
 
 // conversation returns what the script looks at. Contents of one role are one message.
-func (r *geminiRequest) conversation() Conversation {
-	c := Conversation{System: r.system, Tools: r.functions > 0 && r.ToolConfig.Calling.Mode != "NONE"}
+func (r *geminiRequest) conversation() script.Conversation {
+	c := script.Conversation{System: r.system, Tools: r.functions > 0 && r.ToolConfig.Calling.Mode != "NONE"}
 	for _, content := range r.Contents {
 		role := run.User
 		if content.Role == "model" {
 			role = run.Assistant
 		}
 		if n := len(c.Messages); n == 0 || c.Messages[n-1].Role != role {
-			c.Messages = append(c.Messages, Message{Role: role})
+			c.Messages = append(c.Messages, script.Message{Role: role})
 		}
 		seen := &c.Messages[len(c.Messages)-1]
 		for _, p := range content.parts {

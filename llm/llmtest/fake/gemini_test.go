@@ -1,4 +1,4 @@
-package script_test
+package fake_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -13,7 +14,7 @@ import (
 // and answer.
 func postGemini(t *testing.T, target, key, body string) (int, string) {
 	t.Helper()
-	s := script.NewServer(script.Script{{Text: "fine", Repeat: true}}, false)
+	s := fake.New(script.Script{{Text: "fine", Repeat: true}}, false)
 	url, stop, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)

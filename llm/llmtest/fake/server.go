@@ -1,4 +1,7 @@
-package script
+// Package fake is a model provider on this machine for tests: it plays a script
+// ([script.Script]) over HTTP in every wire format, and checks each request as strictly
+// as the real servers do. It is no part of the program.
+package fake
 
 import (
 	"context"
@@ -10,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"pawl/llm/script"
 )
 
 // A Server plays a script over HTTP. Each wire format has its path, as at the
@@ -24,7 +29,7 @@ import (
 // the real one mends what it gets: a request that it accepts is one that the
 // provider accepts. It is safe for concurrent use.
 type Server struct {
-	player *Player
+	player *script.Player
 	record bool
 
 	mu       sync.Mutex
@@ -44,10 +49,10 @@ type Request struct {
 	Wrong  string // why it was refused as invalid
 }
 
-// NewServer returns a server that plays s. With record it keeps every request,
+// New returns a server that plays s. With record it keeps every request,
 // for tests.
-func NewServer(s Script, record bool) *Server {
-	return &Server{player: NewPlayer(s), record: record, left: make(chan struct{}, 64), cached: map[[32]byte]bool{}}
+func New(s script.Script, record bool) *Server {
+	return &Server{player: script.NewPlayer(s), record: record, left: make(chan struct{}, 64), cached: map[[32]byte]bool{}}
 }
 
 // Listen starts the server on a free port of this machine and returns its base
@@ -145,6 +150,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
+}
+
+// joined puts a line break between two texts.
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n" + b
 }
 
 // noteLeft tells those who wait on Left; nobody has to.

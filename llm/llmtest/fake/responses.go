@@ -1,4 +1,4 @@
-package script
+package fake
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/llm/script"
 	"pawl/run"
 )
 
@@ -14,7 +15,7 @@ type responses struct{}
 
 func (responses) check(r *http.Request, body []byte) (asked, error) {
 	if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !ok || strings.TrimSpace(key) == "" {
-		return asked{}, Error{Status: 401, Message: "You didn't provide an API key."}
+		return asked{}, script.Error{Status: 401, Message: "You didn't provide an API key."}
 	}
 	request, err := checkResponses(r.Header, body)
 	if err != nil {
@@ -23,12 +24,12 @@ func (responses) check(r *http.Request, body []byte) (asked, error) {
 	return asked{request.conversation(), request.Model, request.pieces(), request.PromptCacheKey != ""}, nil
 }
 
-func (responses) refuse(w http.ResponseWriter, e Error) {
-	kind, code, message := e.wordsOpenAI()
+func (responses) refuse(w http.ResponseWriter, e script.Error) {
+	kind, code, message := wordsOpenAI(e)
 	refuseJSON(w, e, object{"error": object{"message": message, "type": kind, "param": nil, "code": code}})
 }
 
-func (responses) play(s *sse, r Reply, place int, model string, usage Usage) error {
+func (responses) play(s *sse, r script.Reply, place int, model string, usage script.Usage) error {
 	p := &responsesStream{sse: s, id: fmt.Sprintf("resp_%d", place), place: place, model: model, output: []object{}}
 	return p.play(r, usage)
 }
@@ -37,7 +38,7 @@ func (responses) play(s *sse, r Reply, place int, model string, usage Usage) err
 // Anthropic names it is translated, so that one script goes over every wire; any other
 // is the code. platform.openai.com/docs/guides/error-codes and the recorded errors of
 // the test data, read 2026-11-20.
-func (e Error) wordsOpenAI() (kind string, code any, message string) {
+func wordsOpenAI(e script.Error) (kind string, code any, message string) {
 	words, ok := map[int][3]string{
 		400: {"invalid_request_error", "", "Invalid request."},
 		401: {"invalid_request_error", "invalid_api_key", "Incorrect API key provided."},
@@ -111,7 +112,7 @@ func (s *responsesStream) response(status string) object {
 
 // play writes the whole reply or as much of it as the script wants. When it
 // returns nil early, the stream just ends there.
-func (s *responsesStream) play(r Reply, usage Usage) error {
+func (s *responsesStream) play(r script.Reply, usage script.Usage) error {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
 		if err := s.event(kind, object{"response": s.response("in_progress")}); err != nil {
 			return err
@@ -143,9 +144,9 @@ func (s *responsesStream) play(r Reply, usage Usage) error {
 }
 
 // end writes the event at the end.
-func (s *responsesStream) end(r Reply, usage Usage) error {
+func (s *responsesStream) end(r script.Reply, usage script.Usage) error {
 	kind, response := "response.completed", s.response("completed")
-	switch stop := r.stop(); stop {
+	switch stop := r.StopReason(); stop {
 	case run.StopToolUse, run.StopEndTurn, run.StopRefusal: // there is no word for them here
 	default:
 		reason, ok := map[run.StopReason]string{run.StopMaxTokens: "max_output_tokens", run.StopFiltered: "content_filter"}[stop]
@@ -178,11 +179,11 @@ func (s *responsesStream) done(item object) error {
 // encrypt returns what stands for reasoning that only the provider can read.
 func encrypt(thinking string) string { return "gAAA" + sign(thinking) }
 
-func (s *responsesStream) thinking(r Reply) error {
+func (s *responsesStream) thinking(r script.Reply) error {
 	id, text := fmt.Sprintf("rs_%d", s.place), r.Thinking
 	whole := r.Cut != "thinking"
 	if !whole {
-		text = half(text)
+		text = script.Half(text)
 	}
 	// What is encrypted at first is another thing than at the end, as at OpenAI.
 	err := s.added(object{"id": id, "type": "reasoning", "summary": []any{}, "encrypted_content": encrypt("")})
@@ -192,7 +193,7 @@ func (s *responsesStream) thinking(r Reply) error {
 	if err := s.about("response.reasoning_summary_part.added", id, object{"summary_index": 0, "part": object{"type": "summary_text", "text": ""}}); err != nil {
 		return err
 	}
-	for _, piece := range pieces(text) {
+	for _, piece := range script.Pieces(text) {
 		if err := s.about("response.reasoning_summary_text.delta", id, object{"summary_index": 0, "delta": piece}); err != nil {
 			return err
 		}
@@ -212,15 +213,15 @@ func (s *responsesStream) thinking(r Reply) error {
 
 // text writes the text and what goes wrong around it; done means that the stream
 // ends there.
-func (s *responsesStream) text(r Reply) (done bool, err error) {
+func (s *responsesStream) text(r script.Reply) (done bool, err error) {
 	id, text := fmt.Sprintf("msg_%d", s.place), r.Text
 	fails := r.Error != nil || r.Cut == "text" || r.Cut == "reset"
 	if fails {
-		text = half(text)
+		text = script.Half(text)
 	}
-	ends := fails || r.interruptible()
+	ends := fails || r.Interruptible()
 	kind, field, delta := "output_text", "text", "response.output_text"
-	if r.stop() == run.StopRefusal {
+	if r.StopReason() == run.StopRefusal {
 		kind, field, delta = "refusal", "refusal", "response.refusal"
 	}
 	say := func(piece string) error {
@@ -241,7 +242,7 @@ func (s *responsesStream) text(r Reply) (done bool, err error) {
 		if err := s.about("response.content_part.added", id, object{"content_index": 0, "part": content("")}); err != nil {
 			return true, err
 		}
-		for _, piece := range pieces(text) {
+		for _, piece := range script.Pieces(text) {
 			if err := say(piece); err != nil {
 				return true, err
 			}
@@ -249,7 +250,7 @@ func (s *responsesStream) text(r Reply) (done bool, err error) {
 	}
 	switch {
 	case r.Error != nil:
-		_, code, words := r.Error.wordsOpenAI()
+		_, code, words := wordsOpenAI(*r.Error)
 		return true, s.event("error", object{"code": code, "message": words, "param": nil})
 	case r.Endless:
 		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
@@ -275,15 +276,15 @@ func (s *responsesStream) text(r Reply) (done bool, err error) {
 
 // call writes a call, the i-th of the reply; not whole means that the stream ends
 // inside it.
-func (s *responsesStream) call(r Reply, c Call, i int) (whole bool, err error) {
+func (s *responsesStream) call(r script.Reply, c script.Call, i int) (whole bool, err error) {
 	id, callID := fmt.Sprintf("fc_%d_%d", s.place, i), c.ID
 	if callID == "" {
 		callID = fmt.Sprintf("call_%d_%d", s.place, i)
 	}
-	text, last := c.text(), i == len(r.Calls)-1
+	text, last := c.Arguments(), i == len(r.Calls)-1
 	whole = !last || r.Cut != "call"
 	if !whole {
-		text = half(text)
+		text = script.Half(text)
 	}
 	item := func(status, arguments string) object {
 		return object{"id": id, "type": "function_call", "status": status, "call_id": callID, "name": c.Tool, "arguments": arguments}
@@ -291,7 +292,7 @@ func (s *responsesStream) call(r Reply, c Call, i int) (whole bool, err error) {
 	if err := s.added(item("in_progress", "")); err != nil {
 		return false, err
 	}
-	for _, piece := range pieces(text) {
+	for _, piece := range script.Pieces(text) {
 		if err := s.about("response.function_call_arguments.delta", id, object{"delta": piece}); err != nil {
 			return false, err
 		}
@@ -303,7 +304,7 @@ func (s *responsesStream) call(r Reply, c Call, i int) (whole bool, err error) {
 		return false, err
 	}
 	status := "completed"
-	if last && r.stop() == run.StopMaxTokens && !wholeArguments(text) {
+	if last && r.StopReason() == run.StopMaxTokens && !wholeArguments(text) {
 		status = "incomplete"
 	}
 	return true, s.done(item(status, text))
@@ -311,15 +312,15 @@ func (s *responsesStream) call(r Reply, c Call, i int) (whole bool, err error) {
 
 // conversation returns what the script looks at: items of one side that stand beside
 // each other are one message.
-func (r *responsesRequest) conversation() Conversation {
-	c := Conversation{System: r.Instructions, Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}
+func (r *responsesRequest) conversation() script.Conversation {
+	c := script.Conversation{System: r.Instructions, Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}
 	for _, item := range r.items {
 		role := run.User
 		if item.assistant {
 			role = run.Assistant
 		}
 		if n := len(c.Messages); n == 0 || c.Messages[n-1].Role != role {
-			c.Messages = append(c.Messages, Message{Role: role})
+			c.Messages = append(c.Messages, script.Message{Role: role})
 		}
 		m := &c.Messages[len(c.Messages)-1]
 		switch item.Type {
