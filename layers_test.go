@@ -73,7 +73,8 @@ var pureImports = []string{
 	"bytes", "cmp", "crypto/sha256", "embed", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt",
 	"io", "iter", "maps", "math", "net/netip", "net/url", "path", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 
-	"mvdan.cc/sh/v3/syntax", // text to tree and back
+	"github.com/go-json-experiment/json/jsontext", // token by token
+	"mvdan.cc/sh/v3/syntax",                       // text to tree and back
 }
 
 // level0 are the packages that pureImports and impure hold for.

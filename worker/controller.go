@@ -210,11 +210,7 @@ func (d *Driver) chosen(s run.State, f run.Replied) (run.Replied, []run.Fact) {
 		f.Stop = run.StopEndTurn // the object says what follows; below, that calls do
 	}
 	step := run.StepChosen{Kind: run.StepKind(action.Kind()), InPlan: action.About().NextStep, Description: action.About().Description}
-	if t := action.About().Thinking; t != nil {
-		if b, err := json.Marshal(t); err == nil {
-			step.Thinking = string(b)
-		}
-	}
+	step.Thinking = string(action.About().Thinking)
 	var calls []run.Call
 	switch a := action.(type) {
 	case controller.UseTools:
