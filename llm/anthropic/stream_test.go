@@ -23,7 +23,7 @@ func decode(r io.Reader) (*llm.Answer, error) {
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
 	t.Parallel()
-	for _, want := range llmtest.Recordings(t, "llm/anthropic", "anthropic") {
+	for _, want := range llmtest.Recordings(t, "anthropic") {
 		t.Run(want.File, func(t *testing.T) {
 			t.Parallel()
 			data := want.Data
@@ -83,7 +83,7 @@ func texts(stream []byte, kind, field string) string {
 
 func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/anthropic", "anthropic") {
+	for _, r := range llmtest.Recordings(t, "anthropic") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.SameHoweverRead(t, r.Data, decode)
@@ -93,7 +93,7 @@ func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 
 func TestAStreamThatEndsTooEarlyIsNeverAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/anthropic", "anthropic") {
+	for _, r := range llmtest.Recordings(t, "anthropic") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.BrokenBefore(t, r.Data, bytes.LastIndex(r.Data, []byte(`"message_delta"`)), decode)

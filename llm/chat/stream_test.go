@@ -26,7 +26,7 @@ func decode(r io.Reader) (*llm.Answer, error) {
 const streamError = "openrouter.ai/pydantic-ai__test_openrouter_test_openrouter_stream_error__0.sse"
 
 func recordings(t *testing.T) []llmtest.Recording {
-	return llmtest.Recordings(t, "llm/chat", "openai-chat")
+	return llmtest.Recordings(t, "openai-chat")
 }
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
@@ -171,7 +171,7 @@ func TestSignedAndEncryptedReasoningGoesBackAsItCame(t *testing.T) {
 			}
 		}
 	}
-	if signed < 2 || encrypted < 8 {
+	if signed < 1 || encrypted < 1 || llmtest.Real(t) && (signed < 3 || encrypted < 9) {
 		t.Errorf("%d signed and %d encrypted entries; is the test in order?", signed, encrypted)
 	}
 }

@@ -6,30 +6,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"pawl/llm"
+	"pawl/llm/llmtest"
 	"pawl/run"
 )
 
 func TestRecordedErrorBodiesAreUnderstood(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../shared/cases/streams/errors/*googleapis.com/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
-	}
-	for _, file := range files {
-		body, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, body := range llmtest.ErrorBodies(t, "*googleapis.com/*.json") {
 		status := http.StatusBadRequest
 		if bytes.Contains(body, []byte(`"code": 404`)) {
 			status = http.StatusNotFound

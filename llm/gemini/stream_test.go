@@ -25,7 +25,7 @@ func decode(r io.Reader) (*llm.Answer, error) {
 
 func recordings(t *testing.T) []llmtest.Recording {
 	t.Helper()
-	return llmtest.Recordings(t, "llm/gemini", "gemini")
+	return llmtest.Recordings(t, "gemini")
 }
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {

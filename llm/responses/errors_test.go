@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,29 +15,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/llm"
+	"pawl/llm/llmtest"
 	"pawl/llm/wire"
 	"pawl/run"
 )
 
 func TestRecordedErrorsAreInvalidRequests(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../shared/cases/streams/errors/api.openai.com/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
-	}
 	// Each is a 400 or 404 of something that was wrong with the request for good.
-	for _, file := range files {
-		body, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, body := range llmtest.ErrorBodies(t, "api.openai.com/*.json") {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(400); w.Write(body) })
 		e := ask(t, New(Options{BaseURL: url}))
 		if e.Kind != run.ErrInvalid || e.Status != 400 || e.Message != wire.ParseError(body).Message || e.Message == "" {
-			t.Errorf("%s: %v", filepath.Base(file), e)
+			t.Errorf("%s: %v", file, e)
 		}
 	}
 }

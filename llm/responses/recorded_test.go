@@ -71,7 +71,7 @@ func readRecording(t *testing.T, stream []byte) said {
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
 	t.Parallel()
-	for _, want := range llmtest.Recordings(t, "llm/responses", "openai-responses") {
+	for _, want := range llmtest.Recordings(t, "openai-responses") {
 		t.Run(want.File, func(t *testing.T) {
 			t.Parallel()
 			a, err := decode(bytes.NewReader(want.Data))
@@ -144,7 +144,7 @@ func joined(parts []run.Part, kind run.PartType) string {
 
 func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/responses", "openai-responses") {
+	for _, r := range llmtest.Recordings(t, "openai-responses") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.SameHoweverRead(t, r.Data, decode)
@@ -154,7 +154,7 @@ func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 
 func TestAStreamThatEndsTooEarlyIsNeverAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/responses", "openai-responses") {
+	for _, r := range llmtest.Recordings(t, "openai-responses") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.BrokenBefore(t, r.Data, bytes.LastIndexByte(r.Data, '}'), decode)
