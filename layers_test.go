@@ -27,7 +27,7 @@ var layers = map[string][]string{
 	"run":        {},
 	"controller": {},
 	"permission": {"run"},
-	"schema":     {}, // and validates with a library: see pureImports
+	"schema":     {},
 
 	// Level 1: the world. Each knows level 0; none knows another.
 	"llm":              {"run"},
