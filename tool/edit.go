@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -122,7 +123,7 @@ func (editTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	diff, added, removed := unified(content, after, maxDiff)
+	diff, added, removed := text.Diff(string(content), string(after), maxDiff)
 	r := TextResult(fmt.Sprintf("Edited %s: %s added, %s removed.\n%s", at.rel, count(added, "line", "lines"), count(removed, "line", "lines"), diff))
 	r.Change = run.Changed
 	r.Files = []run.FileChange{done}

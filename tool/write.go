@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -94,10 +95,10 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	lines := len(splitLines(after))
+	lines := lineCount(after)
 	says := fmt.Sprintf("Made %s: %s, %s.", at.rel, count(lines, "line", "lines"), size(int64(len(after))))
 	if exists {
-		_, added, removed := unified(before, after, 0)
+		_, added, removed := text.Diff(string(before), string(after), 0)
 		says = fmt.Sprintf("Replaced %s: %s added, %s removed; it has %s, %s.", at.rel,
 			count(added, "line", "lines"), count(removed, "line", "lines"), count(lines, "line", "lines"), size(int64(len(after))))
 	}

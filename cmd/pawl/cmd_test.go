@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/store"
@@ -199,8 +200,8 @@ func TestASlipIsAnsweredWithWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	names := []string{"default", "accept-edits", "plan", "bypass"}
 	for got, want := range map[string]string{"plam": "plan", "acceptedits": "accept-edits", "bypas": "bypass", "elephant": "", "": ""} {
-		if near := nearest(got, names); near != want {
-			t.Errorf("nearest(%q) = %q, want %q", got, near, want)
+		if near := text.Typo(got, names); near != want {
+			t.Errorf("Typo(%q) = %q, want %q", got, near, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/llm/models"
 	"pawl/llm/script"
 )
@@ -212,8 +213,8 @@ func similarModel(t *models.Table, model string) string {
 			names = append(names, m.Name)
 		}
 	}
-	near := nearest(model, names)
-	if near == "" || edits(model, near) > 2 || !sameNumbers(model, near) {
+	near := text.Typo(model, names)
+	if near == "" || text.Distance(model, near) > 2 || !sameNumbers(model, near) {
 		return "" // names of other sizes and generations differ by no more
 	}
 	return near
@@ -303,8 +304,10 @@ func bareModel(t *models.Table, given string) string {
 		return ""
 	}
 	bare := func(m models.Model) string { return strings.TrimPrefix(m.Name, m.Provider()+"/") }
-	best := slices.MinFunc(all, func(x, y models.Model) int { return cmp.Compare(edits(given, bare(x)), edits(given, bare(y))) })
-	if edits(given, bare(best)) > 3 {
+	best := slices.MinFunc(all, func(x, y models.Model) int {
+		return cmp.Compare(text.Distance(given, bare(x)), text.Distance(given, bare(y)))
+	})
+	if text.Distance(given, bare(best)) > 3 {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best.Name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/store"
 )
@@ -100,7 +101,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 	case len(all) == 0:
 		return store.Summary{}, usage("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
 	}
-	if near := nearest(which, ids); near != "" {
+	if near := text.Typo(which, ids); near != "" {
 		return store.Summary{}, usage("there is no run %q; did you mean %s?", which, near)
 	}
 	return store.Summary{}, usage("there is no run %q; the newest are %s", which, strings.Join(ids[:min(len(ids), most)], ", "))
