@@ -222,7 +222,7 @@ func BenchmarkStored(b *testing.B) {
 			}
 			b.SetBytes(size)
 			for b.Loop() {
-				o, err := s.Find("r", "r", "")
+				o, err := s.Find(Scope{Conversation: "r", Run: "r"}, "")
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -126,10 +126,10 @@ func (l Limits) inline(mode Mode, characters int64) (inline, forced bool) {
 	case Persist:
 		return false, false
 	case Inline:
-		ok := characters <= int64(l.Asked)
+		ok := l.Asked > 0 && characters <= int64(l.Asked)
 		return ok, !ok
 	}
-	return characters <= int64(l.Inline), false
+	return l.Inline > 0 && characters <= int64(l.Inline), false
 }
 
 func failure(format string, args ...any) ([]run.Part, Delivery) {

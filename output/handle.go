@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -27,17 +28,21 @@ type Handle struct {
 	Size  int64  `json:"size"` // bytes that it stands for
 }
 
-// MaxResolved is how large arguments may become, in bytes, with all handles resolved.
-const MaxResolved = 64 << 20
+// maxResolved is how large arguments may become, in bytes, with all handles resolved.
+const maxResolved = 64 << 20
 
-// Resolve puts in the place of each handle in a call's arguments what it stands for.
-// The rest of the arguments stays as it is written. Whoever decides about the call is
-// to see the result, and so is the person.
+// Resolve replaces each handle in a call's arguments by what it stands for. The rest of
+// the arguments stays as it is written. Permissions are decided on, and people are shown,
+// the result.
+//
+// schema is the JSON Schema of the arguments, or nil. Where it wants a string and the
+// handle stands for another JSON value, it is replaced by a string: the value's JSON text
+// as it is written in the output.
 //
 // open finds an output by its id, as [Store.Find]; Resolve closes what it opens. An
 // object is a handle if it has the member $output with a string and no other but path;
-// what comes from an output is not looked at again.
-func Resolve(ctx context.Context, args json.RawMessage, open func(id string) (*Output, error)) (resolved json.RawMessage, used []Handle, err error) {
+// handles within outputs are not replaced.
+func Resolve(ctx context.Context, args, schema json.RawMessage, open func(id string) (*Output, error)) (resolved json.RawMessage, used []Handle, err error) {
 	// An escape could hide the name, which is not worth a look at every text that has
 	// one: $ is not a character that anyone escapes but on purpose.
 	if !bytes.Contains(args, []byte(`"$output"`)) && !bytes.Contains(args, []byte(`\u`)) {
@@ -45,10 +50,15 @@ func Resolve(ctx context.Context, args json.RawMessage, open func(id string) (*O
 	}
 	root, err := jsonpath.Decode(args)
 	if err != nil {
-		return args, nil, nil // whoever validates the arguments says so
+		return args, nil, nil // the validation of the arguments reports it
 	}
 	r := &resolver{ctx: ctx, open: open, args: args}
-	if err := r.walk(root, "$"); err != nil {
+	if len(schema) > 0 {
+		if r.schema, err = jsonpath.Decode(schema); err != nil {
+			return nil, nil, fmt.Errorf("the schema of the arguments: %w", err)
+		}
+	}
+	if err := r.walk(root, r.schema, "$"); err != nil {
 		return nil, nil, err
 	}
 	if len(r.used) == 0 {
@@ -61,32 +71,81 @@ func Resolve(ctx context.Context, args json.RawMessage, open func(id string) (*O
 type resolver struct {
 	ctx    context.Context
 	open   func(id string) (*Output, error)
+	schema jsonpath.Value // Nothing if there is none
 	args   []byte
 	copied int // bytes of args that out has
 	out    bytes.Buffer
 	used   []Handle
 }
 
-func (r *resolver) walk(v jsonpath.Value, place string) error {
+// walk replaces the handles in v, whose place in the schema is at.
+func (r *resolver) walk(v, at jsonpath.Value, place string) error {
+	at = r.follow(at)
 	switch v.Kind() {
 	case jsonpath.Array:
 		for i := range v.Len() {
-			if err := r.walk(v.Item(i), place+indexStep(int64(i))); err != nil {
+			if err := r.walk(v.Item(i), at.Get("items"), place+indexStep(int64(i))); err != nil {
 				return err
 			}
 		}
 	case jsonpath.Object:
 		if h, ok := asHandle(v); ok {
 			h.Place = place
-			return r.resolve(h, v.Raw())
+			return r.resolve(h, v.Raw(), r.types(at, 0))
 		}
 		for name, member := range v.Members() {
-			if err := r.walk(member, place+"["+quoteName(name)+"]"); err != nil {
+			below := at.Get("properties").Get(name)
+			if below.Kind() == jsonpath.Nothing {
+				below = at.Get("additionalProperties")
+			}
+			if err := r.walk(member, below, place+"["+quoteName(name)+"]"); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// follow returns the schema that a $ref within the schema means.
+func (r *resolver) follow(at jsonpath.Value) jsonpath.Value {
+	for range 8 { // references to references
+		ref, ok := strings.CutPrefix(at.Get("$ref").Text(), "#/")
+		if !ok {
+			break
+		}
+		at = r.schema
+		for name := range strings.SplitSeq(ref, "/") {
+			at = at.Get(name)
+		}
+	}
+	return at
+}
+
+// types returns the types that a schema names for a value; none if it takes any.
+func (r *resolver) types(at jsonpath.Value, depth int) (all []string) {
+	at = r.follow(at)
+	switch t := at.Get("type"); t.Kind() {
+	case jsonpath.String:
+		all = append(all, t.Text())
+	case jsonpath.Array:
+		for i := range t.Len() {
+			all = append(all, t.Item(i).Text())
+		}
+	}
+	for _, name := range []string{"anyOf", "oneOf"} {
+		for i := range at.Get(name).Len() {
+			if depth < 8 {
+				all = append(all, r.types(at.Get(name).Item(i), depth+1)...)
+			}
+		}
+	}
+	return all
+}
+
+// wantsText reports whether a value of a kind has to become a string to fit one of types.
+func wantsText(types []string, k kind) bool {
+	fits := slices.Contains(types, k.String()) || k == isNumber && slices.Contains(types, "integer")
+	return slices.Contains(types, isString.String()) && !fits
 }
 
 func asHandle(v jsonpath.Value) (h Handle, ok bool) {
@@ -106,14 +165,14 @@ func asHandle(v jsonpath.Value) (h Handle, ok bool) {
 }
 
 // resolve writes what stands before a handle, and what the handle stands for.
-func (r *resolver) resolve(h Handle, raw []byte) error {
+func (r *resolver) resolve(h Handle, raw []byte, types []string) error {
 	// Objects are met in the order they are written. The same text cannot stand before
 	// as anything else: in a string its quotes would be escaped.
 	from := r.copied + bytes.Index(r.args[r.copied:], raw)
 	r.out.Write(r.args[r.copied:from])
 	r.copied = from + len(raw)
 	before := r.out.Len()
-	if err := r.write(h); err != nil {
+	if err := r.write(h, types); err != nil {
 		return fmt.Errorf("the handle at %s: %w", h.Place, err)
 	}
 	h.Size = int64(r.out.Len() - before)
@@ -121,24 +180,46 @@ func (r *resolver) resolve(h Handle, raw []byte) error {
 	return nil
 }
 
-func (r *resolver) write(h Handle) error {
+func (r *resolver) write(h Handle, types []string) error {
 	o, err := r.open(h.ID)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	room := MaxResolved - int64(r.out.Len()) - int64(len(r.args)-r.copied)
-	if h.Path == "" && !o.Meta.Format.IsJSON() {
+	room := maxResolved - int64(r.out.Len()) - int64(len(r.args)-r.copied)
+	if f := o.Meta.Format; h.Path == "" && (!f.IsJSON() || o.Summary != nil && wantsText(types, o.rootKind())) {
 		return o.writeText(&r.out, room)
 	}
 	if h.Path == "" {
 		h.Path = "$"
 	}
-	return o.writeValue(r.ctx, &r.out, h.Path, room)
+	start := r.out.Len()
+	if err := o.writeValue(r.ctx, &r.out, h.Path, room); err != nil {
+		return err
+	}
+	if value := r.out.Bytes()[start:]; wantsText(types, kindOf(value[0])) {
+		if int64(len(value)) > room/2 {
+			return tooLarge(int64(len(value)), room/2)
+		}
+		quoted := appendText(nil, string(value))
+		r.out.Truncate(start)
+		r.out.Write(quoted)
+	}
+	return nil
+}
+
+// rootKind is the kind of the value that all of the output is.
+func (o *Output) rootKind() kind {
+	for k, n := range o.shape().Kinds {
+		if n > 0 {
+			return kind(k)
+		}
+	}
+	return isNull
 }
 
 func tooLarge(size, room int64) error {
-	return fmt.Errorf("it stands for %s, and arguments may have %s in all: choose a path to a smaller part", byteSize(size), byteSize(min(room, MaxResolved)))
+	return fmt.Errorf("it stands for %s, and arguments may have %s in all: choose a path to a smaller part", byteSize(size), byteSize(min(room, maxResolved)))
 }
 
 // writeText writes the whole output as a JSON string.
@@ -153,13 +234,8 @@ func (o *Output) writeText(out *bytes.Buffer, room int64) error {
 	if n, err := o.raw.ReadAt(text, 0); n < len(text) {
 		return err
 	}
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
 	before := out.Len()
-	if err := e.Encode(strings.ToValidUTF8(string(text), "\uFFFD")); err != nil {
-		return err
-	}
-	out.Truncate(out.Len() - 1) // the line break
+	out.Write(appendText(nil, strings.ToValidUTF8(string(text), "\uFFFD")))
 	if int64(out.Len()-before) > room {
 		return tooLarge(int64(out.Len()-before), room)
 	}

@@ -92,7 +92,7 @@ func measured(t *testing.T, what, dir string) {
 			q.ask(t, d)
 			c.Close()
 		case "stored " + q.name:
-			o, err := store.Find("r", "r", "")
+			o, err := store.Find(Scope{Conversation: "r", Run: "r"}, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,8 @@ type Meta struct {
 	Message      string     `json:"message,omitempty"` // that the call is in
 	Created      time.Time  `json:"created"`
 	Success      bool       `json:"success"`
+	// Inline: the result was delivered inline, so the model has all of it.
+	Inline bool `json:"inline,omitempty"`
 
 	Format    Format      `json:"format"`
 	MediaType string      `json:"media_type,omitempty"` // of a binary output

@@ -79,7 +79,7 @@ func (s *Store) everything() ([]Meta, error) {
 		if strings.HasPrefix(f.Name(), ".") {
 			continue
 		}
-		in, err := s.in(filepath.Join(s.dir, f.Name()))
+		in, err := s.below(filepath.Join(s.dir, f.Name()))
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func each(t *testing.T, text string, question func(*Document) any, want string) 
 func TestStatsSayWhatIsThere(t *testing.T) {
 	t.Parallel()
 	each(t, shop, func(d *Document) any { return ask(t, d.Stats, `{}`) },
-		`{"size":{"bytes":300,"characters":300,"formatted":"300 bytes"},"format":"json",`+
+		`{"size":{"bytes":300,"characters":300,"formatted":"300 B"},"format":"json",`+
 			`"structure":{"root_type":"object","max_depth":5,"total_keys":19,"total_values":26},`+
 			`"types":{"object":5,"array":4,"string":6,"number":7,"boolean":3,"null":1},`+
 			`"arrays":[{"path":"$.users","length":3,"item_type":"object"},{"path":"$.users[*].tags","length":3,"item_type":"string","arrays":3,"longest":2}],`+

@@ -265,7 +265,7 @@ func plural(n int64, word string) string {
 func byteSize(n int64) string {
 	const k = 1000
 	if n < k {
-		return plural(n, "byte")
+		return fmt.Sprintf("%d B", n)
 	}
 	v, unit := float64(n), 0
 	for v >= k-0.05 && unit < 4 {

@@ -18,9 +18,13 @@ import (
 // use. Every Writer ends with Commit or Abort; until Commit has returned, nobody finds
 // the output, and after a crash nobody ever does.
 type Writer struct {
-	// Elsewhere: what is written is durable elsewhere too. Commit then does not wait for
-	// the disk: a loss of power may take this copy.
-	Elsewhere bool
+	// NoSync: Commit does not wait for the disk, because the result is durable elsewhere.
+	// A loss of power may take this copy.
+	NoSync bool
+	// Mode and Limits say how the result is going to be delivered; see [Meta.Inline].
+	// With zero Limits it is not inline.
+	Mode   Mode
+	Limits Limits
 
 	store *Store
 	meta  Meta
@@ -227,7 +231,7 @@ func (w *Writer) analyze(r io.Reader, head []byte, complete bool) {
 }
 
 // Commit ends the output. When it returns without an error, the output can be found and,
-// but for Elsewhere, is on the disk for good; with one, there is none. An output of the
+// but for NoSync, is on the disk for good; with one, there is none. An output of the
 // same call that was there before is replaced.
 func (w *Writer) Commit(success bool) (_ *Output, err error) {
 	if w.done {
@@ -246,7 +250,7 @@ func (w *Writer) Commit(success bool) (_ *Output, err error) {
 	if err := w.writeIndex(); err != nil {
 		return nil, err
 	}
-	if !w.Elsewhere {
+	if !w.NoSync {
 		if err := w.tmp.Sync(); err != nil {
 			return nil, err
 		}
@@ -258,7 +262,7 @@ func (w *Writer) Commit(success bool) (_ *Output, err error) {
 	if err := w.publish(name); err != nil {
 		return nil, err
 	}
-	if !w.Elsewhere {
+	if !w.NoSync {
 		if err := syncFolder(filepath.Dir(name)); err != nil {
 			_ = os.Remove(name) // it might be gone after a crash, so it never was
 			return nil, err
@@ -319,6 +323,9 @@ func (w *Writer) stop() error {
 // writeIndex writes what stands behind the frames.
 func (w *Writer) writeIndex() error {
 	w.meta.Text = w.text.finish()
+	if w.meta.Format != Binary {
+		w.meta.Inline, _ = w.Limits.inline(w.Mode, w.meta.Characters())
+	}
 	if w.parsed != nil {
 		w.meta.Skeleton = w.parsed.skel
 		w.meta.Summary = summarize(w.parsed.Shape, w.parsed.skel)

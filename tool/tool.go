@@ -112,6 +112,9 @@ type Env struct {
 	// nowhere.
 	Conversation run.ID
 	Outputs      *output.Store
+	// Past is what the run has in its context from runs of other conversations, such as
+	// the original of a fork: it may ask their outputs too.
+	Past []output.Past
 	// Sandbox is what confines shell commands; nil: nothing does, they have the
 	// person's own authority.
 	Sandbox *sandbox.Policy
@@ -121,4 +124,9 @@ type Env struct {
 	// Leads is where the paths of the call led when it was allowed, as [Resolve]
 	// says it: nothing else is opened. Nil: nobody has looked.
 	Leads []string
+}
+
+// Scope returns which outputs the run may ask.
+func (e Env) Scope() output.Scope {
+	return output.Scope{Conversation: e.Conversation, Run: e.Run, Also: e.Past}
 }

@@ -71,13 +71,14 @@ func (d *Driver) arguments(c run.Call) arguments {
 		return a
 	}
 	a := arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
-	if t, ok := d.w.Tools.Get(c.Tool); ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
+	t, ok := d.w.Tools.Get(c.Tool)
+	if ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
 		a.json, a.mode, a.err = takeMode(a.json)
 	}
-	if a.err == nil {
-		a.json, _, a.err = output.Resolve(context.Background(), a.json, func(id string) (*output.Output, error) {
+	if a.err == nil && ok {
+		a.json, _, a.err = output.Resolve(context.Background(), a.json, t.Spec().Schema, func(id string) (*output.Output, error) {
 			d.storing.Wait()
-			return d.w.Outputs.Find(d.env.Conversation, d.id, id)
+			return d.w.Outputs.Find(d.env.Scope(), id)
 		})
 	}
 	d.resolved[c.ID] = a
@@ -178,6 +179,7 @@ func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.
 	var stored *output.Output
 	err := k.err
 	if err == nil {
+		k.w.Mode, k.w.Limits = mode, d.limits()
 		stored, err = k.w.Commit(!res.IsError)
 	}
 	if err == nil {
@@ -215,7 +217,7 @@ func (d *Driver) storeSmall(k *keeper, id run.CallID, success bool) {
 		defer k.abort()
 		err := k.err
 		if err == nil {
-			k.w.Elsewhere = true
+			k.w.NoSync, k.w.Limits = true, d.limits()
 			var stored *output.Output
 			if stored, err = k.w.Commit(success); err == nil {
 				err = stored.Close()
@@ -260,7 +262,7 @@ func (d *Driver) restore() {
 	d.storing.Go(func() {
 		missing := map[run.CallID]bool{}
 		for i, there := len(inline)-1, 0; i >= 0 && there < enough; i-- {
-			if o, err := d.w.Outputs.Find(d.env.Conversation, d.id, string(inline[i])); err == nil {
+			if o, err := d.w.Outputs.Find(d.env.Scope(), string(inline[i])); err == nil {
 				o.Close()
 				there++
 				continue

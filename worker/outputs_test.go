@@ -142,8 +142,8 @@ func TestAnArgumentByHandleIsWhatRulesAndToolsSee(t *testing.T) {
 	if got[1] != "c_2 false u7" {
 		t.Errorf("the tool gave %q", got[1])
 	}
-	if !strings.Contains(got[2], "wrong arguments for print: text") {
-		t.Errorf("a handle that stands for a list is %q", got[2])
+	if got[2] != `c_3 false [{"id":"u7"}]` {
+		t.Errorf("a handle that stands for a list, for a string: %q", got[2])
 	}
 	if !strings.HasPrefix(got[3], "c_4 true") || !strings.Contains(got[3], "c_1") {
 		t.Errorf("a handle of nothing is answered by %q", got[3])

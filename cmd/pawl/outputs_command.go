@@ -130,7 +130,7 @@ func (d *subject) target() map[string]any {
 	if d.stored == nil {
 		return map[string]any{}
 	}
-	return map[string]any{"id": d.stored.Ref(d.owner), "conversation_id": string(d.stored.Conversation)}
+	return map[string]any{"id": output.Scope{Conversation: d.stored.Conversation, Run: d.owner}.Ref(&d.stored.Meta), "conversation_id": string(d.stored.Conversation)}
 }
 
 // open opens what a source says. The caller closes it.
@@ -155,7 +155,7 @@ func (a *app) openSource(ctx context.Context, s source) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := outputsOf(p).Find(root, sum.ID, s.id)
+	o, err := outputsOf(p).Find(output.Scope{Conversation: root, Run: sum.ID}, s.id)
 	if err != nil {
 		return nil, missingOutput(err, sum.ID)
 	}

@@ -233,7 +233,7 @@ func (x *extraction) atOnce(ctx context.Context, text string) (done bool, err er
 		return false, badPath(err)
 	}
 	key := output.Key{Conversation: x.d.stored.Conversation, Run: x.d.stored.Run, Call: x.d.stored.ID}
-	all, _, err := output.Resolve(ctx, handle, func(string) (*output.Output, error) { return x.d.store.Open(key) })
+	all, _, err := output.Resolve(ctx, handle, nil, func(string) (*output.Output, error) { return x.d.store.Open(key) })
 	if err != nil {
 		return false, nil // too large to be in memory: in pages then
 	}

@@ -111,7 +111,7 @@ func listOutputs(s *output.Store, conversation, owner run.ID, args map[string]an
 	if err != nil {
 		return output.ListResult{}, err
 	}
-	return s.List(conversation, owner, decoded)
+	return s.List(output.Scope{Conversation: conversation, Run: owner}, decoded)
 }
 
 // printLists prints lists as a table; with full ids where several runs are in it.

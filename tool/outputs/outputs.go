@@ -109,7 +109,7 @@ func (q question[A, R]) answer(ctx context.Context, env tool.Env, raw json.RawMe
 		return "", err
 	}
 	defer o.Close()
-	raw, err = filled(raw, o.Ref(env.Run), string(o.Conversation))
+	raw, err = filled(raw, env.Scope().Ref(&o.Meta), string(o.Conversation))
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +140,7 @@ func open(env tool.Env, raw json.RawMessage) (*output.Output, error) {
 		// As if it were not there: one conversation learns nothing of another.
 		return nil, fmt.Errorf("there is no output %q in a conversation %q; this conversation is %s", t.ID, c, env.Conversation)
 	}
-	return env.Outputs.Find(env.Conversation, env.Run, strings.TrimSpace(t.ID))
+	return env.Outputs.Find(env.Scope(), strings.TrimSpace(t.ID))
 }
 
 // filled returns arguments with the id and the conversation that they stand for.
@@ -202,7 +202,7 @@ func (listTool) Run(_ context.Context, env tool.Env, c tool.Call) (tool.Result, 
 	if env.Outputs == nil {
 		return tool.TextResult(`{"outputs":[],"total":0,"has_more":false}`), nil
 	}
-	result, err := env.Outputs.List(env.Conversation, env.Run, args)
+	result, err := env.Outputs.List(env.Scope(), args)
 	if err != nil {
 		return tool.Result{}, err
 	}
