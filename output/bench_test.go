@@ -201,12 +201,16 @@ func BenchmarkFile(b *testing.B) {
 			name, size := openBench(b)
 			b.SetBytes(size)
 			for b.Loop() {
-				d, c, err := File(name)
+				f, err := os.Open(name)
+				if err != nil {
+					b.Fatal(err)
+				}
+				d, err := File(name, f)
 				if err != nil {
 					b.Fatal(err)
 				}
 				q.ask(b, d)
-				c.Close()
+				f.Close()
 			}
 		})
 	}
@@ -237,7 +241,7 @@ func BenchmarkStored(b *testing.B) {
 func BenchmarkBytes(b *testing.B) {
 	name, size := openBench(b)
 	b.SetBytes(size)
-	buf := make([]byte, walkWindow)
+	buf := make([]byte, readSize)
 	for b.Loop() {
 		f, err := os.Open(name)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
 
@@ -84,7 +85,7 @@ func (r *resolver) walk(v, at jsonpath.Value, place string) error {
 	switch v.Kind() {
 	case jsonpath.Array:
 		for i := range v.Len() {
-			if err := r.walk(v.Item(i), at.Get("items"), place+indexStep(int64(i))); err != nil {
+			if err := r.walk(v.Item(i), at.Get("items"), place+jsonpath.Element(int64(i))); err != nil {
 				return err
 			}
 		}
@@ -98,7 +99,7 @@ func (r *resolver) walk(v, at jsonpath.Value, place string) error {
 			if below.Kind() == jsonpath.Nothing {
 				below = at.Get("additionalProperties")
 			}
-			if err := r.walk(member, below, place+"["+quoteName(name)+"]"); err != nil {
+			if err := r.walk(member, below, place+jsonpath.ChildInBrackets(name)); err != nil {
 				return err
 			}
 		}
@@ -143,9 +144,9 @@ func (r *resolver) types(at jsonpath.Value, depth int) (all []string) {
 }
 
 // wantsText reports whether a value of a kind has to become a string to fit one of types.
-func wantsText(types []string, k kind) bool {
-	fits := slices.Contains(types, k.String()) || k == isNumber && slices.Contains(types, "integer")
-	return slices.Contains(types, isString.String()) && !fits
+func wantsText(types []string, k jsonpath.Kind) bool {
+	fits := slices.Contains(types, k.String()) || k == jsonpath.Number && slices.Contains(types, "integer")
+	return slices.Contains(types, jsonpath.String.String()) && !fits
 }
 
 func asHandle(v jsonpath.Value) (h Handle, ok bool) {
@@ -187,7 +188,7 @@ func (r *resolver) write(h Handle, types []string) error {
 	}
 	defer o.Close()
 	room := maxResolved - int64(r.out.Len()) - int64(len(r.args)-r.copied)
-	if f := o.Meta.Format; h.Path == "" && (!f.IsJSON() || o.Summary != nil && wantsText(types, o.rootKind())) {
+	if f := o.Meta.Format; h.Path == "" && (!f.IsJSON() || wantsText(types, o.rootKind())) {
 		return o.writeText(&r.out, room)
 	}
 	if h.Path == "" {
@@ -197,7 +198,7 @@ func (r *resolver) write(h Handle, types []string) error {
 	if err := o.writeValue(r.ctx, &r.out, h.Path, room); err != nil {
 		return err
 	}
-	if value := r.out.Bytes()[start:]; wantsText(types, kindOf(value[0])) {
+	if value := r.out.Bytes()[start:]; wantsText(types, jsonpath.KindOf(value[0])) {
 		if int64(len(value)) > room/2 {
 			return tooLarge(int64(len(value)), room/2)
 		}
@@ -209,17 +210,15 @@ func (r *resolver) write(h Handle, types []string) error {
 }
 
 // rootKind is the kind of the value that all of the output is.
-func (o *Output) rootKind() kind {
-	for k, n := range o.shape().Kinds {
-		if n > 0 {
-			return kind(k)
-		}
+func (o *Output) rootKind() jsonpath.Kind {
+	if s := o.shape(); s != nil && s.total() > 0 {
+		return s.kinds()[0]
 	}
-	return isNull
+	return jsonpath.Nothing
 }
 
 func tooLarge(size, room int64) error {
-	return fmt.Errorf("it stands for %s, and arguments may have %s in all: choose a path to a smaller part", byteSize(size), byteSize(min(room, maxResolved)))
+	return fmt.Errorf("it stands for %s, and arguments may have %s in all: choose a path to a smaller part", text.Size(size), text.Size(min(room, maxResolved)))
 }
 
 // writeText writes the whole output as a JSON string.
@@ -230,23 +229,20 @@ func (o *Output) writeText(out *bytes.Buffer, room int64) error {
 	if o.size > room/2 { // a line break takes two bytes as JSON
 		return tooLarge(o.size, room/2)
 	}
-	text := make([]byte, o.size)
-	if n, err := o.raw.ReadAt(text, 0); n < len(text) {
+	all, err := o.all()
+	if err != nil {
 		return err
 	}
-	before := out.Len()
-	out.Write(appendText(nil, strings.ToValidUTF8(string(text), "\uFFFD")))
-	if int64(out.Len()-before) > room {
-		return tooLarge(int64(out.Len()-before), room)
+	quoted := appendText(nil, string(all))
+	if int64(len(quoted)) > room {
+		return tooLarge(int64(len(quoted)), room)
 	}
+	out.Write(quoted)
 	return nil
 }
 
 // writeValue writes what a path selects.
 func (o *Output) writeValue(ctx context.Context, out *bytes.Buffer, path string, room int64) error {
-	if err := o.prepare(); err != nil {
-		return err
-	}
 	p, err := o.parse(path)
 	if err != nil {
 		return err
@@ -257,53 +253,36 @@ func (o *Output) writeValue(ctx context.Context, out *bytes.Buffer, path string,
 	if !p.Singular() {
 		out.WriteByte('[')
 	}
-	err = o.each(ctx, query{path: p, most: o.wants()}, func(m node) bool {
-		if p.Singular() && n > 0 {
+	err = o.each(ctx, p, jsonpath.Options{MaxRaw: smallValue}, func(m jsonpath.Match) bool {
+		if p.Singular() {
 			out.Truncate(start) // of members with one name the last counts
-		}
-		if n++; n > 1 && !p.Singular() {
+		} else if n > 0 {
 			out.WriteByte(',')
 		}
-		if m.size+int64(out.Len()-start) > room {
-			failed = tooLarge(m.size+int64(out.Len()-start), room)
+		n++
+		if size := m.Size + int64(out.Len()-start); size > room {
+			failed = tooLarge(size, room)
 			return false
 		}
-		if m.raw != nil {
-			failed = writeValid(out, bytes.NewReader(m.raw))
-		} else {
-			failed = writeValid(out, io.NewSectionReader(o.view.at, m.from, m.size))
-		}
+		failed = o.open(m, func(r io.Reader) error {
+			from := out.Len()
+			_, err := out.ReadFrom(r)
+			if part := out.Bytes()[from:]; !utf8.Valid(part) {
+				fixed := bytes.ToValidUTF8(part, []byte("\uFFFD"))
+				out.Truncate(from)
+				out.Write(fixed)
+			}
+			return err
+		})
 		return failed == nil
 	})
-	if err = errors.Join(failed, err); err != nil {
+	switch err = errors.Join(failed, err); {
+	case err != nil:
 		return err
-	}
-	if !p.Singular() {
+	case !p.Singular():
 		out.WriteByte(']')
-		return nil
-	}
-	if n == 0 {
-		near := ""
-		if s := o.shape(); s != nil {
-			if near = s.nearest(p); near != "" {
-				near = ": " + near
-			}
-		}
-		return fmt.Errorf("nothing is at %s of output %s%s", path, o.ID, near)
-	}
-	return nil
-}
-
-// writeValid writes what in yields, with U+FFFD for bytes that are not UTF-8.
-func writeValid(out *bytes.Buffer, in io.Reader) error {
-	from := out.Len()
-	if _, err := out.ReadFrom(in); err != nil {
-		return err
-	}
-	if part := out.Bytes()[from:]; !utf8.Valid(part) {
-		fixed := bytes.ToValidUTF8(part, []byte("\uFFFD"))
-		out.Truncate(from)
-		out.Write(fixed)
+	case n == 0:
+		return errors.New(o.missing(p, path+" of output "+string(o.ID)))
 	}
 	return nil
 }

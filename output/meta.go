@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -40,10 +41,10 @@ func (m *Meta) Characters() int64 { return m.Text.Characters }
 // Preview returns a part of the output that shows what it is, in at most limit
 // characters: of JSON some of all levels, of text the first and the last lines. whole
 // says that nothing is left out.
-func (m *Meta) Preview(limit int) (text string, whole bool) {
+func (m *Meta) Preview(limit int) (preview string, whole bool) {
 	switch {
 	case m.Format == Binary:
-		return firstChars(m.describe(), limit), false
+		return text.First(m.describe(), limit), false
 	case m.Format == Empty:
 		return "", true
 	case m.Skeleton != nil && m.Format != CSV:
@@ -55,7 +56,7 @@ func (m *Meta) Preview(limit int) (text string, whole bool) {
 // describe says in a few words what the output is, such as "json: object with 2 keys,
 // 40.2 MB".
 func (m *Meta) describe() string {
-	size := byteSize(m.Text.Bytes)
+	size := text.Size(m.Text.Bytes)
 	switch {
 	case m.Format == Binary:
 		return m.MediaType + ", " + size
@@ -65,13 +66,13 @@ func (m *Meta) describe() string {
 		what := m.Summary.RootType
 		switch what {
 		case "object":
-			what += " with " + plural(m.Summary.KeyCount, "key")
+			what += " with " + text.Plural(m.Summary.KeyCount, "key")
 		case "array":
 			if len(m.Summary.Arrays) > 0 {
-				what += " of " + plural(m.Summary.Arrays[0].Length, "element")
+				what += " of " + text.Plural(m.Summary.Arrays[0].Length, "element")
 			}
 		}
 		return fmt.Sprintf("%s: %s, %s", m.Format, what, size)
 	}
-	return fmt.Sprintf("%s: %s, %s", m.Format, plural(m.Text.Lines, "line"), size)
+	return fmt.Sprintf("%s: %s, %s", m.Format, text.Plural(m.Text.Lines, "line"), size)
 }

@@ -287,7 +287,7 @@ func TestPruneTakesTheOldestAndNeverWhatALiveRunHas(t *testing.T) {
 			keep += m.Stored
 		}
 	}
-	p, err := s.Prune(Quota{Bytes: keep}, live)
+	p, err := s.Prune(Quota{Bytes: keep}, live, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,13 +301,13 @@ func TestPruneTakesTheOldestAndNeverWhatALiveRunHas(t *testing.T) {
 	}
 	// Age: nothing is young enough, and two are live.
 	s.now = func() time.Time { return all[0].Created.Add(100 * time.Hour) }
-	if p, err = s.Prune(Quota{Age: time.Hour, Bytes: 1}, live); err != nil {
+	if p, err = s.Prune(Quota{Age: time.Hour, Bytes: 1}, live, false); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Removed) != 1 || p.Removed[0].Run != "run5" || p.Over != p.Kept-1 {
 		t.Errorf("%+v", p)
 	}
-	if p, err = s.Prune(Quota{}, func(Meta) bool { return false }); err != nil || len(p.Removed) > 0 {
+	if p, err = s.Prune(Quota{}, func(Meta) bool { return false }, false); err != nil || len(p.Removed) > 0 {
 		t.Errorf("no quota removes %d, %v", len(p.Removed), err)
 	}
 }
@@ -328,7 +328,7 @@ func TestPruneSweepsWhatDeadWritersLeft(t *testing.T) {
 	if err := os.Chtimes(dead, time.Time{}, time.Now().Add(-2*abandonedAfter)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Prune(Quota{}, func(Meta) bool { return false }); err != nil {
+	if _, err := s.Prune(Quota{}, func(Meta) bool { return false }, false); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := os.ReadDir(filepath.Dir(dead))

@@ -191,7 +191,7 @@ func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.
 	if res.Written && err != nil { // nobody has it any more
 		parts = []run.Part{run.Text(fmt.Sprintf("The tool ran, but its result is too large to show and could not be stored: %v. Run it again so that it prints less, or writes to a file.", err))}
 	} else {
-		parts, delivery = output.Deliver(output.Undelivered{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, d.limits())
+		parts, delivery = output.Deliver(output.Result{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, d.limits())
 	}
 	if res.Written {
 		parts = append(parts, res.Content...)

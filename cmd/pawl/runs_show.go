@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/controller"
+	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
 )
@@ -158,7 +159,7 @@ func storedWords(f run.CallSettled) string {
 	if d := output.Delivery(f.Delivery); d != output.Stored && d != output.Forced {
 		return ""
 	}
-	return " · " + sizeWords(f.Size) + " stored"
+	return " · " + text.Size(f.Size) + " stored"
 }
 
 // call writes a call that is settled: what it was, how it came out, what is stored of

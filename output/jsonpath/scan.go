@@ -42,6 +42,10 @@ type scanner struct {
 
 	depth int    // arrays and objects that have been entered and not left
 	kinds []bool // scratch of skip
+
+	lines bool   // a line break was passed outside of strings since this was last false
+	long  int64  // bytes of a string that are kept, and no error if there are more; 0: all
+	head  []byte // the beginning of a string of more than long bytes
 }
 
 const noPin = -1
@@ -82,6 +86,12 @@ func (s *scanner) more() bool {
 		const step = 1 << 20 // how often the context is asked
 		s.buf = data[:min(len(data), len(s.buf)+step)]
 		return true
+	}
+	if s.long > 0 && s.pin != noPin && s.offset()-s.pin > s.long {
+		if len(s.head) == 0 {
+			s.head = append(s.head, s.buf[s.pin-s.base:][:s.long]...)
+		}
+		s.pin = s.offset()
 	}
 	kept := s.buf[s.keptFrom():]
 	s.base += int64(len(s.buf) - len(kept))
@@ -158,9 +168,6 @@ func (s *scanner) rewind(offset int64) error {
 		s.more()
 		return s.err
 	}
-	if s.feed.src.once != nil {
-		return &LimitError{Need: s.offset() - offset, AtLeast: true, Limit: s.limit, Offset: offset, Why: "a value that has to be read twice"}
-	}
 	if err := s.feed.seek(offset); err != nil {
 		return err
 	}
@@ -227,6 +234,7 @@ func (s *scanner) peek() (byte, error) {
 			if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 				return c, nil
 			}
+			s.lines = s.lines || c == '\n'
 			s.pos++
 		}
 		if !s.more() {

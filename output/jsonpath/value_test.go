@@ -99,11 +99,11 @@ func TestEqualityDoesNotDependOnHowAValueIsWritten(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if Equal(a, b) != c.equal || Equal(b, a) != c.equal {
+		if equalValues(a, b) != c.equal || equalValues(b, a) != c.equal {
 			t.Errorf("%s and %s: %t", c.a, c.b, !c.equal)
 		}
 	}
-	if !Equal(Value{}, Value{}) {
+	if !equalValues(Value{}, Value{}) {
 		t.Error("nothing is not nothing")
 	}
 }
@@ -184,7 +184,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 	} {
 		_, err := Decode([]byte(c.document))
 		for _, path := range []string{"$.x", "$..x", "$[?@.a]"} {
-			_, counted := MustParse(path).Count(t.Context(), Reader(strings.NewReader(c.document)), Options{})
+			_, counted := MustParse(path).Count(t.Context(), once(strings.NewReader(c.document)), Options{})
 			e, ok := errors.AsType[*DocumentError](counted)
 			if !ok || e.Error() != fmt.Sprint(err) {
 				t.Errorf("%.30q: %s says %v, Decode %v", c.document, path, counted, err)
@@ -200,7 +200,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 			t.Errorf("%.30q: %v", document, err)
 		}
 		for _, path := range []string{"$..*", "$..[-1]", "$[?@..[-1]]"} {
-			if _, err := MustParse(path).Count(t.Context(), Reader(strings.NewReader(document)), Options{}); err != nil {
+			if _, err := MustParse(path).Count(t.Context(), once(strings.NewReader(document)), Options{}); err != nil {
 				t.Errorf("%.30q: %s: %v", document, path, err)
 			}
 		}
