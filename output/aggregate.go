@@ -102,6 +102,7 @@ type aggregation struct {
 	order  []*tally
 	all    *tally
 	others *tally
+	to     []*tally // of the item
 }
 
 // Aggregate answers tool_outputs.aggregate.
@@ -147,18 +148,18 @@ func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *Aggrega
 // item adds the values of one item.
 func (g *aggregation) item(m jsonpath.Match, grouped bool) error {
 	g.result.Items++
-	to := []*tally{g.all}
+	g.to = append(g.to[:0], g.all)
 	if grouped {
 		key, err := groupOf(m, 1)
 		if err != nil {
 			return err
 		}
-		to = append(to, g.of(key))
+		g.to = append(g.to, g.of(key))
 	}
 	none := true
 	m.Picked(0, func(v jsonpath.Value) bool {
 		none = false
-		for i, t := range to {
+		for i, t := range g.to {
 			if g.add(t, v) {
 				t.n++
 			} else if i == 0 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"unicode/utf8"
 
 	"pawl/internal/text"
 	"pawl/output/jsonpath"
@@ -292,6 +293,9 @@ func canonical(v jsonpath.Value) []byte {
 	case jsonpath.Number:
 		return jsonpath.CanonicalNumber(v.Raw())
 	case jsonpath.String:
+		if raw := v.Raw(); !slices.ContainsFunc(raw, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
+			return raw
+		}
 		return appendText(nil, v.Text())
 	}
 	return v.Raw()

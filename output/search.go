@@ -148,11 +148,19 @@ func (s *search) full() bool {
 type jsonSearch struct {
 	*search
 	stack []openValue
-	names []byte          // of the objects that are open, see openValue
-	seen  map[string]bool // names, and whether they match
+	names []byte         // of the objects that are open, see openValue
+	order []seenName     // different names
+	seen  map[string]int // where in order they are
+	hint  int            // where in order the last one is
 }
 
-// maxNamesSeen bounds jsonSearch.seen.
+// A seenName is a name and whether it matches.
+type seenName struct {
+	name string
+	hit  bool
+}
+
+// maxNamesSeen bounds jsonSearch.order.
 const maxNamesSeen = 10_000
 
 // An openValue is an array or object that is open.
@@ -166,7 +174,7 @@ type openValue struct {
 
 // json searches JSON and JSON Lines.
 func (s *search) json(ctx context.Context, d *Document) error {
-	j := &jsonSearch{search: s, seen: map[string]bool{}}
+	j := &jsonSearch{search: s, seen: map[string]int{}}
 	if d.format == JSONLines {
 		j.stack = append(j.stack, openValue{index: -1, offset: -1})
 	}
@@ -234,14 +242,20 @@ func (j *jsonSearch) Name(raw []byte) {
 	v := &j.stack[len(j.stack)-1]
 	j.names = append(j.names[:v.name], raw...)
 	v.end = len(j.names)
-	hit, known := j.seen[string(raw)]
-	if !known {
-		hit = j.match(jsonpath.Unescape(raw))
-		if len(j.seen) < maxNamesSeen {
-			j.seen[string(raw)] = hit
+	// Mostly the names come in the same order as before.
+	if j.hint++; j.hint >= len(j.order) || j.order[j.hint].name != string(raw) {
+		at, known := j.seen[string(raw)]
+		if !known && len(j.order) == maxNamesSeen {
+			j.order, j.seen = j.order[:0], map[string]int{}
 		}
+		if !known {
+			at = len(j.order)
+			j.seen[string(raw)] = at
+			j.order = append(j.order, seenName{string(raw), j.match(jsonpath.Unescape(raw))})
+		}
+		j.hint = at
 	}
-	if hit && !j.full() {
+	if j.order[j.hint].hit && !j.full() {
 		j.found(Found{Name: true}, nil)
 	}
 }

@@ -62,12 +62,8 @@ func (x *stream) members(rules []rule, filters bool) error {
 		return err
 	}
 	for i := 0; ; i++ {
-		more, err := x.member(i == 0)
+		name, more, err := x.nextName(i == 0)
 		if err != nil || !more {
-			return err
-		}
-		name, err := x.name()
-		if err != nil {
 			return err
 		}
 		if err := x.child(rules, filters, inName, 0, name); err != nil {

@@ -41,6 +41,8 @@ type decoder struct {
 
 	valueSlab []Value
 	nameSlab  [][]byte
+	boxSlab   []box
+	boxes     int // made so far
 }
 
 // slab copies s into a part of a larger slice, which saves most allocations.
@@ -156,8 +158,9 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 				err = d.wantedElement(i, wants)
 			}
 		} else {
-			if more, err = d.member(i == 0); more && err == nil {
-				err = d.wantedMember(wants)
+			var name text
+			if name, more, err = d.nextName(i == 0); more && err == nil {
+				err = d.wantedMember(name, wants)
 			}
 		}
 		if err != nil {
@@ -180,7 +183,12 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 		}
 	}
 	if len(d.values) > values {
-		v.box = &box{items: slab(&d.valueSlab, d.values[values:]), names: slab(&d.nameSlab, d.names[names:])}
+		if len(d.boxSlab) == 0 {
+			d.boxSlab = make([]box, min(1+2*d.boxes, 256))
+		}
+		v.box, d.boxSlab = &d.boxSlab[0], d.boxSlab[1:]
+		d.boxes++
+		v.box.items, v.box.names = slab(&d.valueSlab, d.values[values:]), slab(&d.nameSlab, d.names[names:])
 	}
 	return v, nil
 }
@@ -208,16 +216,11 @@ func (d *decoder) wantedElement(i int64, wants *projection) error {
 	return err
 }
 
-func (d *decoder) wantedMember(wants *projection) error {
-	t, err := d.name()
-	if err != nil {
-		return err
-	}
+func (d *decoder) wantedMember(t text, wants *projection) (err error) {
 	sub := wants
 	var name []byte
 	if wants.whole {
-		name, err = d.own(d.unescaped(t))
-		if err != nil {
+		if name, err = d.own(d.unescaped(t)); err != nil {
 			return err
 		}
 		if err := d.use(nameBytes); err != nil {

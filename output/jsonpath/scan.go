@@ -245,6 +245,9 @@ func (s *scanner) peek() (byte, error) {
 
 // ahead returns the first byte of the value that comes next.
 func (s *scanner) ahead() (byte, error) {
+	if s.pos < len(s.buf) && s.buf[s.pos] > ' ' {
+		return s.buf[s.pos], nil
+	}
 	c, err := s.peek()
 	if err == nil && s.pos == len(s.buf) {
 		err = s.unexpected(following(false))
@@ -343,14 +346,39 @@ func (s *scanner) name() (text, error) {
 		return t, err
 	}
 	t.to, t.odd = s.offset(), odd
-	if c, err := s.peek(); err != nil || c != ':' {
-		return t, s.unexpected(colon)
+	if s.pos == len(s.buf) || s.buf[s.pos] != ':' {
+		if c, err := s.peek(); err != nil || c != ':' {
+			return t, s.unexpected(colon)
+		}
 	}
-	s.pos++
+	if s.pos++; s.pos < len(s.buf) && s.buf[s.pos] == ' ' { // the usual single one
+		s.pos++
+	}
 	return t, nil
 }
 
 func (s *scanner) unpin() { s.pin = noPin }
+
+// nextName goes to the next member of an object, the first one if first, or leaves it. It
+// passes over the member's name and the colon; the name stays in the window until unpin.
+func (s *scanner) nextName(first bool) (t text, more bool, err error) {
+	b, i := s.buf, s.pos
+	if !first && i < len(b) && b[i] == ',' {
+		i++
+	}
+	if i < len(b) && b[i] == ' ' { // the usual single one
+		i++
+	}
+	if i == len(b) || b[i] != '"' || i == s.pos && !first {
+		if more, err = s.member(first); err == nil && more {
+			t, err = s.name()
+		}
+		return t, more, err
+	}
+	s.pos = i
+	t, err = s.name()
+	return t, true, err
+}
 
 // content returns the text between the quotes as it is written.
 func (s *scanner) content(t text) []byte { return s.buf[t.from+1-s.base : t.to-1-s.base] }

@@ -50,7 +50,9 @@ type Match struct {
 // Picked calls found for each value that path i of [Options.Pick] selects of the match,
 // until it returns false. The values are valid until the callback of the stream returns.
 func (m Match) Picked(i int, found func(Value) bool) {
-	f := finder{env: newEnv(m.value), segments: m.stream.opt.Pick[i].segments, found: found}
+	f := &m.stream.picker
+	f.env.root, f.env.absolute = m.value, nil
+	f.segments, f.found = m.stream.opt.Pick[i].segments, found
 	f.from(m.value, 0)
 }
 
@@ -97,6 +99,7 @@ type stream struct {
 	latest   bool             // of duplicate names only the last counts: total begins anew at each
 	picks    *projection      // what Options.Pick looks at of a match
 	nested   bool             // they select values within those that are decoded whole
+	picker   finder           // scratch
 
 	states []state // stack, see visit
 	rules  []rule  // stack, see children
@@ -129,7 +132,7 @@ func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {
 	s := newScanner(ctx, src, opt.Limit)
 	x := &stream{
 		scanner: s, decoder: decoder{scanner: s, limit: opt.Limit}, env: &env{ctx: ctx},
-		segments: p.segments, opt: opt, enough: math.MaxInt64, picks: &projection{},
+		segments: p.segments, opt: opt, enough: math.MaxInt64, picks: &projection{}, picker: finder{env: &env{ctx: ctx}},
 	}
 	for _, p := range opt.Pick {
 		x.picks.addQuery(&query{segments: p.segments}, true)

@@ -95,15 +95,18 @@ func (s *scanner) visitScalar(c byte, v Visitor) error {
 // quotes, or the beginning of that.
 func (s *scanner) quotedText() ([]byte, error) {
 	s.pin = s.offset()
-	s.head = s.head[:0]
-	defer s.unpin()
-	if _, err := s.skipString(); err != nil {
+	if len(s.head) > 0 {
+		s.head = s.head[:0]
+	}
+	_, err := s.skipString()
+	from := s.pin - s.base + 1
+	if s.pin = noPin; err != nil {
 		return nil, err
 	}
 	if len(s.head) > 0 {
 		return s.head[1:], nil
 	}
-	return s.buf[s.pin-s.base+1 : s.pos-1], nil
+	return s.buf[from : s.pos-1], nil
 }
 
 // KindOf returns the kind of a value that begins with c, which has to begin one.
