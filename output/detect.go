@@ -90,6 +90,10 @@ func detect(head []byte, complete bool) Format {
 	return Text
 }
 
+// IsBinary reports whether an output that begins with head is binary: it is then described
+// and never shown as text.
+func IsBinary(head []byte) bool { return mediaType(head) != "" }
+
 // mediaType returns what a binary output is, empty for text.
 func mediaType(head []byte) string {
 	const sniffed = 512 // bytes that DetectContentType looks at

@@ -24,9 +24,8 @@ import (
 type Handle struct {
 	ID   string `json:"id"`
 	Path string `json:"path,omitempty"`
-	// Place is where in the arguments the handle was, as a normalized JSONPath.
-	Place string `json:"place"`
-	Size  int64  `json:"size"` // bytes that it stands for
+	At   string `json:"at"`   // in the arguments, as a normalized JSONPath
+	Size int64  `json:"size"` // bytes that it stands for
 }
 
 // maxResolved is how large arguments may become, in bytes, with all handles resolved.
@@ -79,19 +78,19 @@ type resolver struct {
 	used   []Handle
 }
 
-// walk replaces the handles in v, whose place in the schema is at.
-func (r *resolver) walk(v, at jsonpath.Value, place string) error {
+// walk replaces the handles in v, whose schema is at.
+func (r *resolver) walk(v, at jsonpath.Value, path string) error {
 	at = r.follow(at)
 	switch v.Kind() {
 	case jsonpath.Array:
 		for i := range v.Len() {
-			if err := r.walk(v.Item(i), at.Get("items"), place+jsonpath.Element(int64(i))); err != nil {
+			if err := r.walk(v.Item(i), at.Get("items"), path+jsonpath.Element(int64(i))); err != nil {
 				return err
 			}
 		}
 	case jsonpath.Object:
 		if h, ok := asHandle(v); ok {
-			h.Place = place
+			h.At = path
 			return r.resolve(h, v.Raw(), r.types(at, 0))
 		}
 		for name, member := range v.Members() {
@@ -99,7 +98,7 @@ func (r *resolver) walk(v, at jsonpath.Value, place string) error {
 			if below.Kind() == jsonpath.Nothing {
 				below = at.Get("additionalProperties")
 			}
-			if err := r.walk(member, below, place+jsonpath.ChildInBrackets(name)); err != nil {
+			if err := r.walk(member, below, path+jsonpath.ChildInBrackets(name)); err != nil {
 				return err
 			}
 		}
@@ -174,7 +173,7 @@ func (r *resolver) resolve(h Handle, raw []byte, types []string) error {
 	r.copied = from + len(raw)
 	before := r.out.Len()
 	if err := r.write(h, types); err != nil {
-		return fmt.Errorf("the handle at %s: %w", h.Place, err)
+		return fmt.Errorf("the handle at %s: %w", h.At, err)
 	}
 	h.Size = int64(r.out.Len() - before)
 	r.used = append(r.used, h)

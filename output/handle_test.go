@@ -30,13 +30,13 @@ func TestHandlesBecomeWhatTheyStandFor(t *testing.T) {
 			t.Errorf("%s\n got %s %v\nwant %s", args, got, err, want)
 		}
 		for _, h := range used {
-			if h.Size == 0 || h.Place == "" {
+			if h.Size == 0 || h.At == "" {
 				t.Errorf("%s: %+v", args, h)
 			}
 		}
 	}
 	_, used, _ := Resolve(t.Context(), json.RawMessage(`{"a b": [0, {"$output": "c_1", "path": "$.meta.total"}]}`), nil, open)
-	same(t, "used", used, []Handle{{ID: "c_1", Path: "$.meta.total", Place: "$['a b'][1]", Size: 1}})
+	same(t, "used", used, []Handle{{ID: "c_1", Path: "$.meta.total", At: "$['a b'][1]", Size: 1}})
 	for args, want := range map[string]string{
 		`{"x": {"$output": "c_3"}}`:                     `the handle at $['x']: there is no stored output "c_3"`,
 		`{"x": {"$output": "c_1", "path": "$.user"}}`:   `nothing is at $.user of output c_1: $ is an object with users, meta`,

@@ -85,7 +85,7 @@ func (s *Store) List(scope Scope, args ListArgs) (ListResult, error) {
 	for _, m := range all[from:to] {
 		l := Listed{
 			ID: scope.Ref(&m), ToolName: m.Tool, Conversation: m.Conversation, Message: m.Message,
-			Created: m.Created.UnixMilli(), Success: m.Success, Size: m.Bytes(), Summary: m.describe(),
+			Created: m.Created.UnixMilli(), Success: m.Success, Size: m.Bytes(), Summary: m.Describe(),
 		}
 		if args.Preview {
 			l.Preview, _ = m.Preview(args.PreviewLength)

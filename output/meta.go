@@ -44,7 +44,7 @@ func (m *Meta) Characters() int64 { return m.Text.Characters }
 func (m *Meta) Preview(limit int) (preview string, whole bool) {
 	switch {
 	case m.Format == Binary:
-		return text.First(m.describe(), limit), false
+		return text.First(m.Describe(), limit), false
 	case m.Format == Empty:
 		return "", true
 	case m.Skeleton != nil && m.Format != CSV:
@@ -53,9 +53,9 @@ func (m *Meta) Preview(limit int) (preview string, whole bool) {
 	return m.Text.preview(limit)
 }
 
-// describe says in a few words what the output is, such as "json: object with 2 keys,
+// Describe says in a few words what the output is, such as "json: object with 2 keys,
 // 40.2 MB".
-func (m *Meta) describe() string {
+func (m *Meta) Describe() string {
 	size := text.Size(m.Text.Bytes)
 	switch {
 	case m.Format == Binary:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,7 @@ func (s *Store) Prune(quota Quota, live func(Meta) bool, dry bool) (Pruned, erro
 	if !dry {
 		problems = append(problems, s.sweep())
 		s.resetAccount(p.Kept, oldest)
+		s.takeReserve()
 	}
 	return p, errors.Join(problems...)
 }
@@ -111,6 +113,28 @@ func (s *Store) resetAccount(bytes int64, oldest time.Time) {
 	if err := atomicfile.Write(s.accountFile(), fmt.Appendf(nil, "%d %d\n", bytes, oldest.Unix()), atomicfile.NoSync); err != nil {
 		_ = os.Remove(s.accountFile()) // a full disk
 	}
+}
+
+// The reserve is a file that takes some room, to be released on a full disk: without any
+// room the database of runs cannot be opened, and so nothing could be pruned.
+func (s *Store) reserveFile() string { return filepath.Join(s.dir, ".reserve") }
+
+const reserveSize = 256 << 10 // what SQLite needs to open a database, and some more
+
+// ReleaseReserve frees the room of the reserve, which the next Prune takes again. It
+// reports whether there was one.
+func (s *Store) ReleaseReserve() bool { return os.Remove(s.reserveFile()) == nil }
+
+// takeReserve makes the reserve if there is room for it.
+func (s *Store) takeReserve() {
+	if _, err := os.Stat(s.reserveFile()); err == nil {
+		return
+	}
+	b := make([]byte, reserveSize)
+	for i := range b {
+		b[i] = byte(rand.Uint32()) // so that no file system stores it compressed
+	}
+	_ = atomicfile.Write(s.reserveFile(), b, atomicfile.NoSync)
 }
 
 // Exceeds reports whether Prune might have something to remove.

@@ -94,8 +94,8 @@ func TestACutOrChangedFileIsDamagedAndNotWrong(t *testing.T) {
 	s := newStore(t)
 	var text bytes.Buffer
 	writeItems(&text, 2*frameSize)
-	o := put(t, s, "root", "root", "c_1", "shell", text.String())
-	whole, err := os.ReadFile(o.frames.f.Name())
+	put(t, s, "root", "root", "c_1", "shell", text.String())
+	whole, err := os.ReadFile(s.file("root", "root", "c_1"))
 	if err != nil {
 		t.Fatal(err)
 	}

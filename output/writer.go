@@ -157,25 +157,21 @@ func (w *Writer) analyze(r io.Reader, head []byte, complete bool) {
 }
 
 // Commit ends the output. When it returns without an error, the output can be found and,
-// unless NoSync, is durable. With an error there is none, except that an output which
-// cannot be opened again for lack of a resource stays. An output of the same call that
+// unless NoSync, is durable; with an error there is none. An output of the same call that
 // was there before is replaced.
-func (w *Writer) Commit(success bool) (_ *Output, err error) {
+func (w *Writer) Commit(success bool) (*Output, error) {
 	if w.done {
 		return nil, errors.New("output: commit after the end")
 	}
 	w.meta.Success = success
-	name := w.store.file(w.meta.Conversation, w.meta.Run, w.meta.ID)
-	err = w.finish()
-	if err == nil {
-		err = w.publish(name)
-	}
-	w.Abort()
+	o, err := w.publish()
 	if err != nil {
+		w.Abort()
 		return nil, fmt.Errorf("store the output of call %s: %w", w.meta.ID, err)
 	}
+	w.done = true
 	w.store.account(w.at, w.meta.Created)
-	return openFile(name)
+	return o, nil
 }
 
 // finish writes what is left to write.
@@ -218,22 +214,27 @@ func (w *Writer) finish() error {
 	return w.write(append(end, trailer(sizes[0], sizes[1])...))
 }
 
-// publish gives the finished file its name.
-func (w *Writer) publish(name string) error {
+// publish finishes the file and gives it its name. The file stays open, so that nothing
+// can go wrong after that.
+func (w *Writer) publish() (*Output, error) {
+	if err := w.finish(); err != nil {
+		return nil, err
+	}
 	sync := atomicfile.Sync(!w.NoSync)
 	if sync {
 		if err := w.tmp.Sync(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := w.tmp.Close(); err != nil {
-		return err
+	o, err := openOutput(w.tmp)
+	if err != nil {
+		return nil, err
 	}
+	name := w.store.file(w.meta.Conversation, w.meta.Run, w.meta.ID)
 	const attempts = 3 // Prune may remove the empty folder in between
-	var err error
 	for range attempts {
 		if err = atomicfile.MkdirAll(filepath.Dir(name), sync); err != nil {
-			return err
+			return nil, err
 		}
 		if err = os.Rename(w.tmp.Name(), name); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -244,7 +245,7 @@ func (w *Writer) publish(name string) error {
 			_ = os.Remove(name) // it might be gone after a crash
 		}
 	}
-	return err
+	return o, err
 }
 
 // stop ends the goroutine and waits for it.
@@ -264,5 +265,5 @@ func (w *Writer) Abort() {
 	w.done = true
 	w.stop()
 	_ = w.tmp.Close()
-	_ = os.Remove(w.tmp.Name()) // after a commit it is not there any more
+	_ = os.Remove(w.tmp.Name())
 }

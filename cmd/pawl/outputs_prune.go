@@ -53,6 +53,9 @@ stays: its turn is open, or it waits for an answer.`,
 			}
 		}
 		p, err := a.open()
+		if err != nil && p.state != "" && outputsOf(p).ReleaseReserve() { // on a full disk
+			p, err = a.open()
+		}
 		if err != nil {
 			return err
 		}

@@ -132,7 +132,7 @@ func (x *stream) child(rules []rule, filters bool, index, length int64, name tex
 
 	// The name is copied now: reading on may move the window.
 	from, steps := len(x.names), len(x.steps)
-	step := place{index: index}
+	step := openStep{index: index}
 	if index == inName {
 		x.names = append(x.names, x.unescaped(name)...)
 		step.from, step.to = from, len(x.names)

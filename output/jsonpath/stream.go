@@ -101,10 +101,10 @@ type stream struct {
 	nested   bool             // they select values within those that are decoded whole
 	picker   finder           // scratch
 
-	states []state // stack, see visit
-	rules  []rule  // stack, see children
-	steps  []place // from the root to here
-	names  []byte  // those of steps, unescaped
+	states []state    // stack, see visit
+	rules  []rule     // stack, see children
+	steps  []openStep // from the root to here
+	names  []byte     // those of steps, unescaped
 }
 
 // A state says that the segments from the given one on are to be applied to a node. A
@@ -115,8 +115,8 @@ type state struct {
 	n       int64
 }
 
-// place is a step of which the name is in stream.names.
-type place struct {
+// An openStep is a step of which the name is in stream.names.
+type openStep struct {
 	index    int64 // or inName
 	from, to int
 }
