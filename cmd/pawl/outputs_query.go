@@ -120,8 +120,8 @@ func badQuestion(err error) error {
 	return err
 }
 
-// printAnswer prints what a tool returns. The exit code of an answer that has nothing in
-// it is 1, as grep's.
+// printAnswer prints what a tool returns: indented, with exit code 1 for an answer that has
+// nothing in it, as grep's; or on one line, which says so itself.
 func printAnswer(w io.Writer, answer any, oneLine bool) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -132,7 +132,7 @@ func printAnswer(w io.Writer, answer any, oneLine bool) error {
 	if err := enc.Encode(answer); err != nil {
 		return err
 	}
-	if _, err := w.Write(visibleJSON(b.Bytes())); err != nil {
+	if _, err := w.Write(visibleJSON(b.Bytes())); err != nil || oneLine {
 		return err
 	}
 	switch r := answer.(type) {
@@ -143,10 +143,6 @@ func printAnswer(w io.Writer, answer any, oneLine bool) error {
 	case output.SampleResult:
 		if len(r.Sample) == 0 && r.Cut == 0 {
 			return nothing(append(r.Hints, "there are no items to choose from")...)
-		}
-	case output.ExtractResult:
-		if len(r.MissingPaths) > 0 {
-			return nothing("nothing is at " + strings.Join(r.MissingPaths, ", "))
 		}
 	}
 	return nil
