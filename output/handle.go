@@ -44,7 +44,7 @@ const maxResolved = 64 << 20
 // handles within outputs are not replaced.
 func Resolve(ctx context.Context, args, schema json.RawMessage, open func(id string) (*Output, error)) (resolved json.RawMessage, used []Handle, err error) {
 	// An escape could hide the name, which is not worth a look at every text that has
-	// one: $ is not a character that anyone escapes but on purpose.
+	// one: $ is only escaped on purpose.
 	if !bytes.Contains(args, []byte(`"$output"`)) && !bytes.Contains(args, []byte(`\u`)) {
 		return args, nil, nil
 	}

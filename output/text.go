@@ -19,7 +19,7 @@ type textFigures struct {
 	Lines      int64    `json:"lines"`           // the last may end without a line break
 	Longest    int64    `json:"longest"`         // line, in characters
 	First      []string `json:"first,omitempty"` // lines
-	Last       []string `json:"last,omitempty"`  // lines behind First
+	Last       []string `json:"last,omitempty"`  // lines after First
 }
 
 const (

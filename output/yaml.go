@@ -106,7 +106,7 @@ func (w *yamlWriter) write(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// members writes those of a mapping, and behind them those of mappings merged into it
+// members writes those of a mapping, and after them those of mappings merged into it
 // (<<) that it does not have itself.
 func (w *yamlWriter) members(n *yaml.Node, depth int, first *bool, have map[string]bool) error {
 	if depth > 1000 {

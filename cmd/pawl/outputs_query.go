@@ -221,7 +221,7 @@ func visibleJSON(raw []byte) []byte {
 // printed as it is written.
 const maxPrinted = 64 << 20
 
-// printValue prints a value on a line, behind its path if that is not empty. If raw, a
+// printValue prints a value on a line, after its path if that is not empty. If raw, a
 // string is printed as what it says.
 func printValue(w io.Writer, path string, size int64, value io.Reader, raw bool) error {
 	if path != "" {

@@ -63,7 +63,7 @@ nothing and there is no --default.`,
   curl -s https://example.org/data | pawl outputs extract --file - --path '$.items[0]'`,
 	flags: func(f *pflag.FlagSet) {
 		f.StringArray("path", nil, "a `path`; repeatable (default $)")
-		f.Bool("with-paths", false, "each value behind its path")
+		f.Bool("with-paths", false, "each value after its path")
 		f.Bool("flatten", false, "with --json: one list of all values")
 		f.String("default", "", "`JSON` for a path that selects nothing")
 		f.Int("limit", 0, "at most this `many` of each path; 0: all")

@@ -48,7 +48,7 @@
 //
 // Whatever is wrong with a document is a [DocumentError] with its byte offset. A
 // stream finds it when it gets there: matches before it have been handed out, and
-// nothing is read behind the match at which the callback returned false.
+// nothing is read after the match at which the callback returned false.
 //
 // The rules are those of RFC 9535 (JSONPath) as its compliance suite checks them
 // (https://github.com/jsonpath-standard/jsonpath-compliance-test-suite, commit 7be7c1f,

@@ -106,7 +106,7 @@ func CanonicalNumber(raw []byte) []byte {
 type shortNumber struct {
 	n      int64
 	places int
-	fits   bool // it has up to nine digits before the point and behind it, so that n × 10^9 fits as well
+	fits   bool // it has up to nine digits before the point and after it, so that n × 10^9 fits as well
 }
 
 // readShort reads a number of up to 18 digits without an exponent.

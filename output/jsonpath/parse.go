@@ -155,7 +155,7 @@ func (p *parser) blanks() {
 // end fails unless all has been read.
 func (p *parser) end() {
 	if p.pos < len(p.in) {
-		p.fail("unexpected "+p.found(), hintBehind(p))
+		p.fail("unexpected "+p.found(), hintAfterPath(p))
 	}
 }
 

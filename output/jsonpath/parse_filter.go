@@ -10,7 +10,7 @@ type filterScope struct {
 	absolute []*query
 }
 
-// filter reads the expression behind ?.
+// filter reads the expression after ?.
 func (p *parser) filter() *filter {
 	scope := &filterScope{}
 	p.filters = append(p.filters, scope)
@@ -164,7 +164,7 @@ func (p *parser) query(absolute bool) *query {
 	outer := p.filters[len(p.filters)-1]
 	outer.absolute = append(outer.absolute, scope.absolute...)
 	if absolute {
-		outer.absolute = append(outer.absolute, q) // behind those that it uses itself
+		outer.absolute = append(outer.absolute, q) // after those that it uses itself
 	}
 	return q
 }

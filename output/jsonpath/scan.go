@@ -32,13 +32,13 @@ type scanner struct {
 	buf  []byte
 	base int64 // offset of buf[0]
 	pos  int   // of the next byte, within buf
-	eof  bool  // there is nothing behind buf
-	err  error // why there is nothing behind buf, if it is not the end of the document
+	eof  bool  // there is nothing after buf
+	err  error // why there is nothing after buf, if it is not the end of the document
 
 	pin   int64   // bytes from this offset on are kept, or noPin
 	marks []int64 // ascending; the bytes from marks[live] on are kept
 	live  int     // those before it were too long to keep
-	keep  int64   // bytes to keep behind a mark at most
+	keep  int64   // bytes to keep after a mark at most
 
 	depth int    // arrays and objects that have been entered and not left
 	kinds []bool // scratch of skip
@@ -55,7 +55,7 @@ func newScanner(ctx context.Context, src Source, limit int64) *scanner {
 	if src.window > 0 {
 		s.window = src.window
 	}
-	s.keep = limit + int64(s.window) // a window may go on behind the end of a value
+	s.keep = limit + int64(s.window) // a window may go on after the end of a value
 	if src.readerAt != nil {
 		// It could be read again, but without this each candidate that crosses the end of
 		// a window would cost a second window.
@@ -125,8 +125,7 @@ func (s *scanner) more() bool {
 }
 
 // keptFrom returns where in buf that begins which must stay. A mark with more than
-// s.keep bytes behind it is given up: whether that matters shows when someone wants
-// them.
+// s.keep bytes after it is given up: whether that matters shows when they are needed.
 func (s *scanner) keptFrom() int {
 	from := s.offset()
 	for s.live < len(s.marks) && s.base+int64(len(s.buf))-s.marks[s.live] > s.keep {
@@ -218,14 +217,14 @@ func (s *scanner) end() error {
 	if _, err := s.peek(); err != nil || s.pos == len(s.buf) {
 		return err
 	}
-	problem := s.found() + " behind the end of the value"
+	problem := s.found() + " after the end of the value"
 	if c := s.buf[s.pos]; c == '{' || c == '[' {
-		problem = "a second value behind the first; are these JSON Lines?"
+		problem = "a second value after the first; are these JSON Lines?"
 	}
 	return &DocumentError{Offset: s.offset(), Problem: problem}
 }
 
-// peek passes over blanks and returns the byte behind them, 0 at the end of the
+// peek passes over blanks and returns the byte after them, 0 at the end of the
 // document. The error is that of the source, or nil.
 func (s *scanner) peek() (byte, error) {
 	for {
@@ -336,7 +335,7 @@ type text struct {
 	odd      bool  // it has escapes or bytes beyond ASCII
 }
 
-// name passes over a member's name and the colon behind it. The name stays in the
+// name passes over a member's name and the colon after it. The name stays in the
 // window until unpin.
 func (s *scanner) name() (text, error) {
 	t := text{from: s.offset()}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Passing over what nobody asked for is most of the work of a stream, so this file is
+// Passing over what a path does not select is most of the work of a stream, so this file is
 // written for speed: eight bytes at a time in strings, no call per token, and the
 // window's variables in registers. It checks all of the grammar all the same, but for
 // UTF-8 and duplicate names, which are allowed (see the package comment).
@@ -265,7 +265,7 @@ value: // blanks are passed
 	}
 	b, i = s.buf, s.pos
 
-next: // behind a value
+next: // after a value
 	if i == len(b) || isBlank(b[i]) {
 		if b, i = s.advance(i); i == len(b) {
 			return s.unexpected(closing(object))
@@ -315,9 +315,9 @@ func (s *scanner) advance(i int) ([]byte, int) {
 	return s.buf, s.pos
 }
 
-// What errors say is expected behind [ or {, behind a comma, and behind a value.
+// What errors say is expected after [ or {, after a comma, and after a value.
 
-const colon = "a colon behind a name"
+const colon = "a colon after a name"
 
 func opening(object bool) string {
 	if object {

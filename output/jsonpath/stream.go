@@ -121,7 +121,7 @@ type openStep struct {
 	from, to int
 }
 
-// errStop ends a stream of which nobody wants more.
+// errStop ends a stream whose callback wants no more.
 var errStop = errors.New("stop")
 
 func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {

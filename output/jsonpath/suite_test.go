@@ -178,14 +178,14 @@ func selected(p *Path, root Value) []string {
 	return all
 }
 
-// namedSource is a document behind one of the ways to read it.
+// namedSource is a document with one of the ways to read it.
 type namedSource struct {
 	name   string
 	source Source
 	again  func() Source // the same from the beginning
 }
 
-// sources returns a document behind each kind of source, read in tiny pieces where it
+// sources returns a document by each kind of source, read in tiny pieces where it
 // is read in pieces: what can go wrong at the end of a window then does.
 func sources(document []byte) []namedSource {
 	small := func(s Source) Source { s.window = 16; return s }

@@ -159,7 +159,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 		{`tru`, 3, "true", true},
 		{`"\u12`, 5, "hexadecimal", true},
 		{`-`, 1, "a digit", true},
-		{`{"a": 1} x`, 9, `'x' behind the end`, false},
+		{`{"a": 1} x`, 9, `'x' after the end`, false},
 		{"{\"a\": 1}\n{\"a\": 2}", 9, "JSON Lines", false},
 		{`[1 2]`, 3, `, or ], found '2'`, false},
 		{`[1}`, 2, `, or ], found '}'`, false},
