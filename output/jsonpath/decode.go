@@ -24,8 +24,9 @@ func decode(data []byte, limit int64) (Value, error) {
 	return v, s.end()
 }
 
-// decoder makes values of what a scanner passes. Those of a document in memory point
-// into it. Others point into the decoder's arena and are good until its reset.
+// decoder makes values of what a scanner passes. They are good until its reset. (Slabs are
+// used again and not left to the garbage collector, for which one old value would hold all
+// that were made after it: a slab holds values of several candidates, which hold the next.)
 type decoder struct {
 	*scanner
 	limit int64 // bytes to use for values and texts
@@ -42,7 +43,6 @@ type decoder struct {
 	valueSlab []Value
 	nameSlab  [][]byte
 	boxSlab   []box
-	boxes     int // made so far
 }
 
 // slab copies s into a part of a larger slice, which saves most allocations.
@@ -59,7 +59,23 @@ func slab[T any](free *[]T, s []T) []T {
 	return (*free)[from:len(*free):len(*free)]
 }
 
-func (d *decoder) reset() { d.arena, d.used = d.arena[:0], 0 }
+// reset makes the memory of all values free for others.
+func (d *decoder) reset() {
+	d.arena, d.used = d.arena[:0], 0
+	d.valueSlab, d.nameSlab, d.boxSlab = d.valueSlab[:0], d.nameSlab[:0], d.boxSlab[:0]
+}
+
+func (d *decoder) newBox() *box {
+	const least, most = 4, 256
+	n := len(d.boxSlab)
+	if n == cap(d.boxSlab) {
+		d.boxSlab, n = make([]box, 0, min(max(2*n, least), most)), 0
+	}
+	d.boxSlab = d.boxSlab[:n+1]
+	b := &d.boxSlab[n]
+	*b = box{}
+	return b
+}
 
 // Sizes of what a value and a name occupy, on 64-bit machines.
 const (
@@ -183,11 +199,7 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 		}
 	}
 	if len(d.values) > values {
-		if len(d.boxSlab) == 0 {
-			d.boxSlab = make([]box, min(1+2*d.boxes, 256))
-		}
-		v.box, d.boxSlab = &d.boxSlab[0], d.boxSlab[1:]
-		d.boxes++
+		v.box = d.newBox()
 		v.box.items, v.box.names = slab(&d.valueSlab, d.values[values:]), slab(&d.nameSlab, d.names[names:])
 	}
 	return v, nil

@@ -109,6 +109,8 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 		{"$['none', 'items'][7]['email', 'id']", Options{}, false},
 		{"$.items[?@.id == $.items[10].id].email", Options{}, false},
 		{"$.items[?@.score > 99.9].email", Options{}, true},
+		{"$.items[?@.nested.a.b.c >= 0].id", Options{}, true},
+		{"$.items[*]", Options{Pick: []*Path{MustParse("$.nested.a"), MustParse("$.id")}, NoRaw: true}, true},
 		{"$..*", Options{AnyOrder: true, NoRaw: true}, false},
 	} {
 		sources := map[string]Source{"reader at": ReaderAt(bytes.NewReader(document), int64(len(document)))}
