@@ -80,6 +80,9 @@ func newMatcher(pattern string) (*matcher, error) {
 }
 
 func (m *matcher) match(p []byte) bool {
+	if len(p) < len(m.literal) {
+		return false
+	}
 	if len(m.literal) > 0 {
 		if i := bytes.Index(p, m.literal); i < 0 || m.whole {
 			return i >= 0
@@ -264,7 +267,7 @@ func (j *jsonSearch) Name(raw []byte) {
 func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
 	j.next()
 	says := raw
-	if k == jsonpath.String {
+	if k == jsonpath.String && bytes.IndexByte(raw, '\\') >= 0 {
 		says = jsonpath.Unescape(raw)
 	}
 	if !j.match(says) || j.full() {
