@@ -362,13 +362,14 @@ func (s *scanner) unpin() { s.pin = noPin }
 // passes over the member's name and the colon; the name stays in the window until unpin.
 func (s *scanner) nextName(first bool) (t text, more bool, err error) {
 	b, i := s.buf, s.pos
-	if !first && i < len(b) && b[i] == ',' {
+	quick := first || i < len(b) && b[i] == ','
+	if !first {
 		i++
 	}
 	if i < len(b) && b[i] == ' ' { // the usual single one
 		i++
 	}
-	if i == len(b) || b[i] != '"' || i == s.pos && !first {
+	if !quick || i >= len(b) || b[i] != '"' {
 		if more, err = s.member(first); err == nil && more {
 			t, err = s.name()
 		}

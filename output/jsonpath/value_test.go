@@ -166,6 +166,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 		{`{"a":1]`, 6, `, or }, found ']'`, false},
 		{`{a:1}`, 1, `a name in quotes, found 'a'`, false},
 		{`{"a" 1}`, 5, "a colon", false},
+		{`{"a":1 "b":2}`, 7, `, or }, found '"'`, false},
 		{`[1,]`, 3, `a value, found ']'`, false},
 		{`{"a":1,}`, 7, "a name in quotes", false},
 		{`[01]`, 2, ", or ]", false},
