@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,100 +19,101 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// layers says which packages of ours each package may import, tests apart. Arrows
-// go down the levels only; on one level there are none, except to a parent. A
-// name ending in /... stands for everything below it. A package that is not here
-// fails the test: it has to be given its place first.
-var layers = map[string][]string{
-	// Level 0: pure. See pureImports and impure for what else is forbidden.
-	"run":        {},
-	"controller": {},
-	"permission": {"run"},
-	"schema":     {}, // and validates with a library: see pureImports
+// The levels are those of the table in ARCHITECTURE.md: a package imports packages of
+// ours from lower levels only, or from its own family (llm and everything below it). One
+// that is not named has the level of the nearest package above it; a pure package is
+// marked with an asterisk. See pureImports and impure for what pure means.
 
-	// Level 1: the world. Each knows level 0; none knows another.
-	"llm":             {"run"},
-	"llm/anthropic":   {"llm", "llm/wire", "run", "schema"},
-	"llm/cache":       {"llm", "run"},
-	"llm/chat":        {"llm", "llm/wire", "run", "schema"},
-	"llm/gemini":      {"llm", "llm/wire", "run", "schema"},
-	"llm/llmtest":     {"llm", "llm/script", "llm/wire", "run"}, // the suite plays scripts over HTTP
-	"llm/models":      {"run"},
-	"llm/responses":   {"llm", "llm/wire", "run", "schema"},
-	"llm/script":      {"llm", "run"},
-	"llm/wire":        {"llm", "run"},
-	"output":          {"output/jsonpath", "run"},
-	"output/jsonpath": {},
-	"policy":          {"permission", "run"},
-	"sandbox":         {"internal/...", "run"},
-	"store":           {"run"},
-	"store/...":       {"store", "run"},
-	// tool asks permission for nothing but the class of a shell command, which is
-	// read from the same syntax tree as the rules.
-	"tool":     {"internal/...", "output", "permission", "run", "sandbox", "schema"},
-	"tool/...": {"internal/...", "output", "permission", "run", "sandbox", "schema", "tool"},
-
-	// Level 2: carrying things forward.
-	"worker": {"controller", "llm", "output", "permission", "run", "sandbox", "store", "tool", "tool/outputs"},
-
-	// Level 4: wiring. (Level 3, the other faces, has no package yet.)
-	"cmd/pawl":     {"..."},
-	"cmd/pawl/...": {"..."},
-	"bench":        {"..."},
-	"bench/...":    {"..."},
-
-	// True helpers with two users or more; they know nothing of ours.
-	"internal/...": {"internal/..."},
+// levels reads the table.
+func levels(t *testing.T) (level map[string]int, pure []string) {
+	t.Helper()
+	level = map[string]int{}
+	row := regexp.MustCompile(`(?m)^\| (\d) \| ([^|]*) \|`)
+	name := regexp.MustCompile("`([a-z/]+)`(\\*?)")
+	for _, m := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range name.FindAllStringSubmatch(m[2], -1) {
+			if _, twice := level[p[1]]; twice {
+				t.Errorf("ARCHITECTURE.md gives %s two levels", p[1])
+			}
+			level[p[1]] = n
+			if p[2] != "" {
+				pure = append(pure, p[1])
+			}
+		}
+	}
+	if len(level) == 0 || len(pure) == 0 {
+		t.Fatal("ARCHITECTURE.md has no table of levels")
+	}
+	return level, pure
 }
 
-// pureImports are the packages beyond ours that level 0 may import. It is a list of
-// what is allowed and not of what is forbidden, so that a new one has to be argued
-// for: nothing here reads a clock, a file, the network, the environment or dice, or
-// starts a goroutine. (time is here for its types; see impure.)
+// levelOf returns the level of a package: its own, else that of the nearest one above.
+func levelOf(level map[string]int, dir string) (int, bool) {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if n, ok := level[dir]; ok {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// family returns the first element of a package's path.
+func family(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	return first
+}
+
+// pureImports are the packages beyond ours that pure packages may import. It is a list
+// of what is allowed and not of what is forbidden, so that a new one has to be argued
+// for: nothing here reads a clock, a file, the network, the environment or random
+// numbers, or starts a goroutine. (time is here for its types; see impure.)
 var pureImports = []string{
 	"bytes", "cmp", "crypto/sha256", "embed", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt",
 	"io", "iter", "maps", "math", "net/netip", "net/url", "path", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 
-	"mvdan.cc/sh/v3/syntax", // text to tree and back
+	"github.com/go-json-experiment/json/jsontext", // token by token
+	"mvdan.cc/sh/v3/syntax",                       // text to tree and back
 }
 
-// level0 are the packages that pureImports and impure hold for.
-var level0 = []string{"run", "permission", "controller"}
-
-func TestPackagesImportOnlyWhatTheirLevelMay(t *testing.T) {
+func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 	t.Parallel()
+	level, pure := levels(t)
 	packages := sources(t)
 	for _, dir := range slices.Sorted(maps.Keys(packages)) {
-		row, ok := rowOf(dir)
-		if !ok {
-			t.Errorf("package %s has no row in layers: give it its level", dir)
-			continue
+		own, ok := levelOf(level, dir)
+		if !ok && dir != "bench" {
+			t.Errorf("package %s has no level in ARCHITECTURE.md", dir)
 		}
 		for _, file := range packages[dir] {
 			for _, imported := range imports(file.syntax) {
-				switch ours, ok := strings.CutPrefix(imported, "pawl/"); {
-				case ok && !covers(row, ours):
-					t.Errorf("%s imports %s: %s may import of ours only %v", file.path, imported, dir, row)
-				case !ok && slices.Contains(level0, dir) && !slices.Contains(pureImports, imported):
+				ours, isOurs := strings.CutPrefix(imported, "pawl/")
+				other, _ := levelOf(level, ours)
+				switch {
+				case isOurs && dir != "bench" && other >= own && family(ours) != family(dir):
+					t.Errorf("%s (level %d) imports %s (level %d)", file.path, own, ours, other)
+				case !isOurs && slices.Contains(pure, dir) && !slices.Contains(pureImports, imported):
 					t.Errorf("%s imports %s: %s is pure and may not, or it belongs into pureImports", file.path, imported, dir)
 				}
 			}
 		}
 	}
-	for dir := range layers {
-		if !strings.HasSuffix(dir, "...") && dir != "bench" && packages[dir] == nil {
-			t.Errorf("layers has a row for %s, and there is no such package", dir)
+	for dir := range level {
+		below := func(name string) bool { return strings.HasPrefix(name, dir+"/") }
+		if packages[dir] == nil && !slices.ContainsFunc(slices.Collect(maps.Keys(packages)), below) {
+			t.Errorf("ARCHITECTURE.md gives %s a level, and there is no such package", dir)
 		}
 	}
 }
 
-func TestTheCoreHasNoClockNoGoroutineAndPrintsNothing(t *testing.T) {
+func TestPurePackagesHaveNoClockNoGoroutineAndPrintNothing(t *testing.T) {
 	t.Parallel()
+	_, pure := levels(t)
 	packages := sources(t)
-	for _, dir := range level0 {
-		if len(packages[dir]) == 0 {
-			t.Errorf("package %s has no files", dir)
-		}
+	for _, dir := range pure {
 		for _, file := range packages[dir] {
 			for _, what := range impure(file.syntax) {
 				t.Errorf("%s: %s", file.path, what)
@@ -147,28 +149,13 @@ func f(then clock.Time) string {
 	}
 }
 
-func TestARowCoversWhatItNamesAndNoMore(t *testing.T) {
-	t.Parallel()
-	row := []string{"run", "internal/..."}
-	for _, ours := range []string{"run", "internal/proc"} {
-		if !covers(row, ours) {
-			t.Errorf("%v does not cover %s", row, ours)
-		}
-	}
-	for _, ours := range []string{"store", "runner", "run/x", "internal"} {
-		if covers(row, ours) {
-			t.Errorf("%v covers %s", row, ours)
-		}
-	}
-}
-
 // outside are the functions of allowed packages that reach the world, by import path.
 var outside = map[string][]string{
 	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local", "LoadLocation"},
 	"fmt":  {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 }
 
-// impure returns what in a file of level 0 reaches the world, in the order of the file.
+// impure returns what in a pure file reaches the world, in the order of the file.
 func impure(file *ast.File) []string {
 	names := map[string]string{} // as the file calls it: import path
 	for _, spec := range file.Imports {
@@ -196,28 +183,6 @@ func impure(file *ast.File) []string {
 		return true
 	})
 	return found
-}
-
-// rowOf returns the row of layers for a package: its own, else that of the nearest
-// folder above it with a row for everything below.
-func rowOf(dir string) ([]string, bool) {
-	if row, ok := layers[dir]; ok {
-		return row, true
-	}
-	for up := path.Dir(dir); up != "."; up = path.Dir(up) {
-		if row, ok := layers[up+"/..."]; ok {
-			return row, true
-		}
-	}
-	return nil, false
-}
-
-// covers reports whether a row allows the import of a package of ours.
-func covers(row []string, ours string) bool {
-	return slices.ContainsFunc(row, func(name string) bool {
-		below, all := strings.CutSuffix(name, "...")
-		return name == ours || all && strings.HasPrefix(ours, below)
-	})
 }
 
 // A source is one Go file, tests apart.

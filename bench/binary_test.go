@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -33,7 +34,7 @@ var build = sync.OnceValues(func() (string, error) {
 // rig is the binary, a workspace of its own, and a scripted model.
 type rig struct {
 	bin, dir, state string
-	server          *script.Server
+	server          *fake.Server
 	url             string
 }
 
@@ -47,7 +48,7 @@ func newRig(b *testing.B, replies string) *rig {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &rig{bin: bin, dir: b.TempDir(), state: b.TempDir(), server: script.NewServer(s, true)}
+	r := &rig{bin: bin, dir: b.TempDir(), state: b.TempDir(), server: fake.New(s, true)}
 	url, stop, err := r.server.Listen()
 	if err != nil {
 		b.Fatal(err)

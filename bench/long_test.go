@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -118,7 +119,7 @@ func longRun(b *testing.B, window, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h := &heart{model: script.NewServer(s, false)}
+	h := &heart{model: fake.New(s, false)}
 	server := httptest.NewServer(h)
 	defer server.Close()
 	bin, err := build()

@@ -17,14 +17,13 @@ import (
 // A jsonQuestion is one question in three languages, to one document.
 type jsonQuestion struct {
 	name   string
-	pawl   []string // behind `pawl outputs`
+	pawl   []string // after `pawl outputs`
 	jq     string
 	python string // what is printed, d being the document
 }
 
 var jsonQuestions = []jsonQuestion{
 	{"stats", []string{"stats"}, `[.. | type] | group_by(.) | map({(.[0]): length}) | add`, `kinds(d)`},
-	{"stats-all", []string{"stats", "--all"}, `[.. | type] | group_by(.) | map({(.[0]): length}) | add`, `kinds(d)`},
 	{"count", []string{"count", "--count", "$.items"}, `.items | length`, `len(d["items"])`},
 	{"count-filter", []string{"count", "--count", "$.items", "--filter", "@.active == true"}, `[.items[] | select(.active)] | length`,
 		`sum(1 for i in d["items"] if i["active"])`},

@@ -26,18 +26,11 @@ const (
 // A Note is what stands beside a decision. It changes nothing of what is done.
 type Note struct {
 	// NextStep: the action was next_step, so it is a step of the turn's plan.
-	NextStep    bool
-	Thinking    *Thinking // nil: none was sent
-	Description string    // what the step is for, for people; may be empty
-}
-
-// Thinking is the model's reasons. Every field may be empty.
-type Thinking struct {
-	Task       string
-	Facts      []string
-	Decisions  []string
-	Risks      []string
-	Confidence json.Number // as written, whatever its size; empty: not given
+	NextStep bool
+	// Thinking is the model's reasons as it wrote them, JSON of any form; nil: none were
+	// sent. The schema asks for an object, and nothing is done because of what is in it.
+	Thinking    json.RawMessage
+	Description string // what the step is for, for people; may be empty
 }
 
 // UseTools runs calls and goes on with the turn.

@@ -12,9 +12,8 @@ import (
 type Place string
 
 const (
-	Whole    Place = "whole"    // the answer is the object
-	Fenced   Place = "fenced"   // alone in a fenced block
-	Embedded Place = "embedded" // among other words
+	Whole  Place = "whole"  // the answer is the object, or what follows its reasoning is
+	Fenced Place = "fenced" // in a fenced block
 )
 
 const (
@@ -30,24 +29,28 @@ const (
 
 // find returns the one JSON object of an answer and where it stood.
 //
-// An answer that is JSON as a whole is taken as that. In any other, every balanced
-// pair of braces is looked at, left to right, never one inside another: an object
-// inside of a broken one must not stand for it. What reads as an object is a
-// candidate. What is meant as a decision and cannot be read makes the answer invalid,
-// whatever else is in it. Objects alone in a fenced block come before the others,
-// but not before another decision. Two candidates are one when they are written the
-// same, white space apart.
+// An answer that is JSON as a whole is taken as that; so is what follows the reasoning
+// that some models put in front, in <think>. In any other, every balanced pair of braces
+// is looked at, left to right, never one inside another: an object inside of a broken
+// one must not stand for it. What reads as an object is a candidate. What is meant as a
+// decision and cannot be read makes the answer invalid, whatever else is in it. Objects
+// alone in a fenced block come before the others, but not before another decision. Two
+// candidates are one when they are written the same, white space apart.
+//
+// An object among other words is no decision: a model that quotes what it has read
+// quotes the objects in it too, and somebody else may have written them.
 func find(answer string) (value, Place, *Error) {
 	if len(answer) > maxAnswer {
 		return value{}, "", &Error{Code: InvalidJSON, Message: fmt.Sprintf("Invalid JSON: the answer has %d bytes; no more than %d are read", len(answer), maxAnswer)}
 	}
-	// A byte order mark may be ignored (RFC 8259, section 8.1).
-	whole, err := readWhole(strings.TrimPrefix(answer, byteOrderMark))
-	if err == nil {
+	if whole, ok := wholeObject(answer); ok {
 		if whole.kind != jsonObject {
 			return value{}, "", invalid(InvalidOutput, "one JSON object is needed, not %s", whole.kind)
 		}
 		return whole, Whole, nil
+	}
+	if rest := withoutReasoning(answer); rest != answer {
+		return find(rest)
 	}
 
 	found := objects(answer)
@@ -76,15 +79,67 @@ func find(answer string) (value, Place, *Error) {
 	if first.listed {
 		return value{}, "", invalid(InvalidOutput, "one JSON object is needed, not a list")
 	}
-	if first.fenced {
+	switch {
+	case first.fenced:
+		return first.value, Fenced, nil
+	case !alone(answer, candidates):
+		return value{}, "", invalid(InvalidOutput, "the JSON object stands among other words; send it alone, without anything before or after it")
+	case strings.ContainsAny(answer[:first.begin], "`~"):
 		return first.value, Fenced, nil
 	}
-	return first.value, Embedded, nil
+	return first.value, Whole, nil
+}
+
+// alone reports whether an answer has nothing beside its objects but the marks of a
+// fenced block, well formed or not, and braces too many.
+func alone(answer string, candidates []candidate) bool {
+	at := 0
+	var rest strings.Builder
+	for _, c := range candidates {
+		rest.WriteString(answer[at:c.begin])
+		at = c.begin + len(c.value.raw)
+	}
+	rest.WriteString(answer[at:])
+	beside := strings.ReplaceAll(strings.ToLower(rest.String()), "json", "")
+	return strings.Trim(beside, jsonSpace+"`~}"+byteOrderMark) == ""
+}
+
+// wholeObject returns the value of an answer that is JSON as a whole.
+func wholeObject(answer string) (value, bool) {
+	// A byte order mark may be ignored (RFC 8259, section 8.1).
+	v, err := readWhole(strings.TrimPrefix(answer, byteOrderMark))
+	return v, err == nil
+}
+
+const (
+	thinkOpens  = "<think>"
+	thinkCloses = "</think>"
+)
+
+// withoutReasoning returns an answer without the reasoning in front of it. Reasoning
+// can quote its own end; it ends where the rest is JSON as a whole, or else where it
+// ends last.
+func withoutReasoning(answer string) string {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(answer, jsonSpace), thinkOpens)
+	if !ok || !strings.Contains(rest, thinkCloses) {
+		return answer
+	}
+	for {
+		_, after, found := strings.Cut(rest, thinkCloses)
+		if !found {
+			return rest
+		}
+		rest = after
+		if _, whole := wholeObject(rest); whole {
+			return rest
+		}
+	}
 }
 
 // A candidate is an object found in an answer.
 type candidate struct {
 	value  value
+	begin  int  // byte of the answer
 	fenced bool // it is all there is in a fenced block
 	listed bool // a list begins right before it
 }
@@ -102,12 +157,15 @@ func (c candidate) compact() string {
 func withoutAsides(cs []candidate) []candidate {
 	var kept []candidate
 	for _, c := range cs {
-		if c.fenced || namesAction(c.value) {
+		if c.fenced || c.decides() {
 			kept = append(kept, c)
 		}
 	}
 	return kept
 }
+
+// decides reports whether a candidate could be a decision.
+func (c candidate) decides() bool { return namesAction(c.value) }
 
 // namesAction reports whether an object could be a decision.
 func namesAction(v value) bool {
@@ -133,6 +191,7 @@ type findings struct {
 
 func objects(answer string) findings {
 	var f findings
+	text := []byte(answer)
 	stray := 0
 	for at := 0; ; {
 		next := strings.IndexByte(answer[at:], '{')
@@ -140,9 +199,9 @@ func objects(answer string) findings {
 			return f
 		}
 		at += next
-		v, end, err := readObject(answer, at)
+		v, end, err := readObject(answer, text, at)
 		if err == nil {
-			f.candidates = append(f.candidates, candidate{value: v, fenced: fenced(answer, at, end), listed: strings.HasSuffix(strings.TrimRight(answer[:at], jsonSpace), "[")})
+			f.candidates = append(f.candidates, candidate{value: v, begin: at, fenced: fenced(answer, at, end), listed: strings.HasSuffix(strings.TrimRight(answer[:at], jsonSpace), "[")})
 			at = end
 			continue
 		}

@@ -27,19 +27,15 @@ func TestTheObjectIsFoundWhereItStandsAlone(t *testing.T) {
 		{"a fenced block", "```json\n" + done + "\n```", controller.Fenced},
 		{"a fenced block without a language", "```\n" + done + "\n```\n", controller.Fenced},
 		{"a fenced block of tildes, indented, with words around", "Here:\n  ~~~~ json\n  " + done + "\n  ~~~~~\nThat is it.", controller.Fenced},
-		{"a fence on one line", "```json " + done + " ```", controller.Embedded},
-		{"a fence that is not closed", "```json\n" + done, controller.Embedded},
-		{"words before", "I am done. " + done, controller.Embedded},
-		{"words after", done + "\nThat is it.", controller.Embedded},
-		{"a brace too many", done + "}", controller.Embedded},
-		{"a template in the words", "Here is {playername} and {{x}}: " + done, controller.Embedded},
-		{"a brace that does not close", "A block begins with { as you know. " + done, controller.Embedded},
-		{"a template that does not close", "Here is {{playername}\n" + done, controller.Embedded},
-		{"code in the words", "func main() { run(\"}\") } " + done, controller.Embedded},
-		{"the same twice", done + "\n" + done, controller.Embedded},
-		{"the same twice, spaced differently", done + "\n```json\n{\n  \"action\": \"complete\",\n  \"message\": \"m\"\n}\n```", controller.Embedded},
+		{"a fence on one line", "```json " + done + " ```", controller.Fenced},
+		{"a fence that is not closed", "```json\n" + done, controller.Fenced},
+		{"a brace too many", done + "}", controller.Whole},
+		{"the same twice", done + "\n" + done, controller.Whole},
+		{"the same twice, spaced differently", done + "\n```json\n{\n  \"action\": \"complete\",\n  \"message\": \"m\"\n}\n```", controller.Whole},
 		{"an aside before a fenced block", "With {\"path\":\"a\"} I was wrong.\n```json\n" + done + "\n```", controller.Fenced},
-		{"bytes that are not text in the words", "\xff\xfe " + done, controller.Embedded},
+		{"reasoning before it", "<think>\nI could send " + other + " or {x}.\n</think>\n\n" + done, controller.Whole},
+		{"reasoning that quotes its own end", "<think>The page says </think>" + other + ", which is no order.</think>" + done, controller.Whole},
+		{"reasoning before a fenced block", "\n<think>hm {</think>\n```json\n" + done + "\n```", controller.Fenced},
 	} {
 		got, report := parse(t, c.answer)
 		if want := (controller.Complete{Message: "m"}); !cmp.Equal(got, controller.Action(want)) || report.Place != c.place {
@@ -51,10 +47,32 @@ func TestTheObjectIsFoundWhereItStandsAlone(t *testing.T) {
 	}
 }
 
+func TestAnObjectAmongOtherWordsIsNoDecision(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{
+		`The page contains ` + done + `. I will not follow it.`,
+		"I am done. " + done,
+		done + "\nThat is it.",
+		"Here is {playername} and {{x}}: " + done,
+		"A block begins with { as you know. " + done,
+		"Here is {{playername}\n" + done,
+		"func main() { run(\"}\") } " + done,
+		"\xff\xfe " + done,
+		"<think>The page says " + done, // reasoning that does not end
+		"The page says </think>" + done,
+		"<think>hm</think> I quote: " + done,
+	} {
+		const want = "Invalid controller output: the JSON object stands among other words; send it alone, without anything before or after it"
+		if got := refused(t, answer); got.Message != want {
+			t.Errorf("%s: %s", answer, got.Message)
+		}
+	}
+}
+
 func TestBracesInStringsAreText(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{`}`, `{`, `{{`, `\"}`, `\\`, `\\\"}{`, `{\"action\":\"complete\",\"message\":\"n\"}`, "\u2028```", `{"`[:1]} {
-		for _, form := range []string{"%s", "words %s words", "{x} %s {y}"} {
+		for _, form := range []string{"%s", "words\n```\n%s\n```\nwords", "{x}\n~~~\n%s\n~~~\n{y}"} {
 			answer := fmt.Sprintf(form, `{"action":"complete","message":"`+message+`"}`)
 			if got, _ := parse(t, answer); got.Kind() != controller.KindComplete {
 				t.Errorf("%s: %+v", answer, got)

@@ -13,6 +13,14 @@ import (
 // ends is said of text that stops inside of an object.
 const ends = "the answer ends before the object is closed; it was cut off or a bracket is missing. Send the whole object, a shorter one if need be"
 
+// peek returns the byte where reading failed, 0 at the end.
+func (r *reader) peek() byte {
+	if r.at < len(r.s) {
+		return r.s[r.at]
+	}
+	return 0
+}
+
 // insteadOfName says what stands where the name of a member is needed.
 func (r *reader) insteadOfName() string {
 	switch c := r.peek(); {

@@ -1,9 +1,14 @@
 package controller
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A kind of JSON value, as it is called in messages.
@@ -17,6 +22,8 @@ const (
 	jsonList    kind = "a list"
 	jsonObject  kind = "an object"
 )
+
+var kinds = map[jsontext.Kind]kind{'n': jsonNull, 't': jsonBoolean, 'f': jsonBoolean, '0': jsonNumber, '"': jsonString, '[': jsonList, '{': jsonObject}
 
 // A value is a JSON value that was read.
 type value struct {
@@ -54,377 +61,258 @@ const maxDepth = 64
 
 // readWhole reads text that is one JSON value.
 func readWhole(s string) (value, *syntaxError) {
-	r := reader{s: s}
-	r.space()
+	r := newReader(s, []byte(s), 0)
 	v, err := r.value()
 	if err != nil {
 		return value{}, err
 	}
-	r.space()
-	if r.at < len(s) {
+	if r.at = len(s) - len(strings.TrimLeft(s[r.end():], jsonSpace)); r.at < len(s) {
 		return value{}, r.fail("there is more behind the JSON value; send nothing else")
 	}
 	return v, nil
 }
 
-// readObject reads the object that begins at a brace of s and returns where it ends.
-func readObject(s string, at int) (value, int, *syntaxError) {
-	r := reader{s: s, at: at}
+// readObject reads the object that begins at a brace of s, which text has as bytes,
+// and returns where it ends.
+func readObject(s string, text []byte, at int) (value, int, *syntaxError) {
+	r := newReader(s, text, at)
 	v, err := r.value()
-	return v, r.at, err
+	return v, r.end(), err
 }
 
-// A reader reads JSON by its grammar (RFC 8259), and refuses what
-// package doc says. encoding/json would not do: it takes the last of two equal names,
-// puts replacement characters for what it cannot read, and its errors say neither
-// what to do nor, for a value inside a text, where.
+// A reader makes a value of JSON text with jsontext, which refuses what package doc
+// says, and says what is wrong with text that is no JSON: jsontext tells where it
+// failed, hint.go what to write instead.
 type reader struct {
 	s     string
-	at    int
-	depth int
+	begin int // in s
+	dec   *jsontext.Decoder
+	last  int    // where the token before the one that is being read ends
+	at    int    // where reading failed
+	name  string // of the member that is being read
+}
+
+func newReader(s string, text []byte, at int) *reader {
+	return &reader{s: s, begin: at, dec: jsontext.NewDecoder(bytes.NewBuffer(text[at:]))}
+}
+
+// end returns where the last token that was read ends.
+func (r *reader) end() int { return r.begin + int(r.dec.InputOffset()) }
+
+// next returns where the next token begins: behind white space and one delimiter.
+func (r *reader) next() int {
+	r.last = r.end()
+	rest := strings.TrimLeft(r.s[r.last:], jsonSpace)
+	if rest != "" && (rest[0] == ',' || rest[0] == ':') {
+		rest = strings.TrimLeft(rest[1:], jsonSpace)
+	}
+	return len(r.s) - len(rest)
 }
 
 func (r *reader) fail(format string, args ...any) *syntaxError {
 	return &syntaxError{at: r.at, what: fmt.Sprintf(format, args...)}
 }
 
-func (r *reader) space() {
-	for r.at < len(r.s) {
-		switch r.s[r.at] {
-		case ' ', '\t', '\r', '\n':
-			r.at++
-		default:
-			return
-		}
-	}
-}
-
-// peek returns the byte that comes next, 0 at the end.
-func (r *reader) peek() byte {
-	if r.at < len(r.s) {
-		return r.s[r.at]
-	}
-	return 0
-}
-
 func (r *reader) value() (value, *syntaxError) {
-	start := r.at
-	var v value
+	v := value{kind: kinds[r.dec.PeekKind()]}
+	start := r.next()
 	var err *syntaxError
-	switch c := r.peek(); {
-	case c == '{':
-		v.kind = jsonObject
-		v.members, err = r.object()
-	case c == '[':
-		v.kind = jsonList
-		v.items, err = r.list()
-	case c == '"':
-		v.kind = jsonString
-		v.text, err = r.string()
-	case c == '-' || '0' <= c && c <= '9':
-		v.kind = jsonNumber
-		err = r.number()
-	case r.word("true"), r.word("false"):
-		v.kind = jsonBoolean
-	case r.word("null"):
-		v.kind = jsonNull
+	switch v.kind {
+	case jsonObject, jsonList:
+		if r.dec.StackDepth() >= maxDepth {
+			r.at = start
+			return value{}, r.fail("objects and lists are nested deeper than %d", maxDepth)
+		}
+		err = r.inside(&v)
 	default:
-		err = r.fail("%s", r.insteadOfValue())
+		v.text, err = r.scalar()
 	}
-	v.raw = r.s[start:r.at]
-	return v, err
+	if err != nil {
+		return value{}, err
+	}
+	v.raw = r.s[start:r.end()]
+	return v, nil
 }
 
-// word passes over one of the three names of JSON.
-func (r *reader) word(w string) bool {
-	if !strings.HasPrefix(r.s[r.at:], w) || len(r.s) > r.at+len(w) && letter(r.s[r.at+len(w)]) {
-		return false
-	}
-	r.at += len(w)
-	return true
-}
-
-func (r *reader) object() ([]member, *syntaxError) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	var members []member
-	var names seen
-	if r.space(); r.peek() == '}' {
-		r.leave()
-		return nil, nil
+// inside reads an object or a list.
+func (r *reader) inside(v *value) *syntaxError {
+	start := r.next()
+	if _, err := r.dec.ReadToken(); err != nil {
+		return r.failed(err, start)
 	}
 	for {
-		if r.peek() != '"' {
-			return nil, r.fail("%s", r.insteadOfName())
+		next := r.dec.PeekKind()
+		switch next {
+		case '}', ']':
+			start := r.next()
+			if _, err := r.dec.ReadToken(); err != nil {
+				return r.failed(err, start)
+			}
+			return nil
 		}
-		at := r.at
-		name, err := r.string()
+		if v.kind == jsonList {
+			item, err := r.value()
+			if err != nil {
+				return err
+			}
+			v.items = append(v.items, item)
+			continue
+		}
+		if kinds[next] != "" && next != '"' {
+			r.at = r.next()
+			return r.missing(r.at)
+		}
+		name, err := r.scalar()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if names.has(name, members) {
-			r.at = at
-			return nil, r.fail("the name %s stands twice in one object; which of the two counts is not clear", shownName(name))
-		}
-		if r.space(); r.peek() != ':' {
-			return nil, r.fail("%s", r.insteadOf("a colon behind the name "+shownName(name)))
-		}
-		r.at++
-		r.space()
-		v, err := r.value()
+		r.name = name
+		inner, err := r.value()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		members = append(members, member{name, v})
-		r.space()
-		switch r.peek() {
-		case '}':
-			r.leave()
-			return members, nil
-		case ',':
-			r.at++
-			r.space()
-		default:
-			return nil, r.fail("%s", r.insteadOf("a comma or }"))
-		}
+		v.members = append(v.members, member{name, inner})
 	}
 }
 
-func (r *reader) list() ([]value, *syntaxError) {
-	if err := r.enter(); err != nil {
-		return nil, err
+// scalar reads a string, a number or a literal, and returns the text of a string.
+func (r *reader) scalar() (string, *syntaxError) {
+	start := r.next()
+	raw, err := r.dec.ReadValue()
+	if err != nil {
+		return "", r.failed(err, start)
 	}
-	var items []value
-	if r.space(); r.peek() == ']' {
-		r.leave()
-		return nil, nil
+	if raw[0] != '"' {
+		return "", nil
 	}
-	for {
-		v, err := r.value()
-		if err != nil {
-			return nil, err
+	return unquote(raw), nil
+}
+
+// unquote returns the text of a JSON string.
+func unquote(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	text, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		panic(fmt.Sprintf("unquote what was read: %v", err)) // unreachable: it is a string
+	}
+	return string(text)
+}
+
+// failed says what is wrong where jsontext failed to read the token that begins at
+// start.
+func (r *reader) failed(err error, start int) *syntaxError {
+	r.at = len(r.s)
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		if start < len(r.s) && r.s[start] == '"' {
+			if cutInEscape(r.s[start:]) {
+				return r.fail("the answer ends inside of a string; it was cut off")
+			}
+			return r.fail("the answer ends inside of a string; it was cut off, or a closing double quote is missing")
 		}
-		items = append(items, v)
-		r.space()
-		switch r.peek() {
-		case ']':
-			r.leave()
-			return items, nil
-		case ',':
-			r.at++
-			r.space()
-		default:
-			return nil, r.fail("%s", r.insteadOf("a comma or ]"))
-		}
-	}
-}
-
-func (r *reader) enter() *syntaxError {
-	if r.depth++; r.depth > maxDepth {
-		return r.fail("objects and lists are nested deeper than %d", maxDepth)
-	}
-	r.at++
-	return nil
-}
-
-func (r *reader) leave() {
-	r.depth--
-	r.at++
-}
-
-func (r *reader) number() *syntaxError {
-	if r.peek() == '-' {
-		r.at++
-	}
-	start := r.at
-	if !r.digits() {
-		return r.fail("a number needs a digit here")
-	}
-	if r.s[start] == '0' && r.at > start+1 {
+	case errors.Is(err, jsontext.ErrDuplicateName):
 		r.at = start
-		return r.fail("a number has no zeros in front")
+		raw, _ := jsontext.NewDecoder(strings.NewReader(r.s[start:])).ReadValue() // it was read
+		return r.fail("the name %s stands twice in one object; which of the two counts is not clear", shownName(unquote(raw)))
+	case errors.As(err, &syntax):
+		r.at = min(r.begin+int(syntax.ByteOffset), len(r.s))
 	}
-	if r.peek() == '.' {
-		r.at++
-		if !r.digits() {
-			return r.fail("a number needs a digit behind the point")
+	if r.at > start && start < len(r.s) {
+		switch c := r.s[start]; {
+		case c == '"':
+			return r.inString()
+		case c == '-' || '0' <= c && c <= '9':
+			return r.inNumber(start)
 		}
 	}
-	if c := r.peek(); c == 'e' || c == 'E' {
-		r.at++
-		if c := r.peek(); c == '+' || c == '-' {
-			r.at++
-		}
-		if !r.digits() {
-			return r.fail("a number needs a digit in its exponent")
-		}
-	}
-	return nil
+	return r.missing(start)
 }
 
-func (r *reader) digits() bool {
-	start := r.at
-	for c := r.peek(); '0' <= c && c <= '9'; c = r.peek() {
-		r.at++
+// cutInEscape reports whether a string that does not end is cut inside an escape.
+func cutInEscape(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' {
+			if i++; i == len(s) {
+				return true
+			}
+		}
 	}
-	return r.at > start
+	return false
+}
+
+// inString says what is wrong inside of a string.
+func (r *reader) inString() *syntaxError {
+	rest := r.s[r.at:]
+	char, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case strings.HasPrefix(rest, `\u`):
+		if len(rest) < 6 || strings.Trim(rest[2:6], "0123456789abcdefABCDEF") != "" {
+			return r.fail(`\u needs four hexadecimal digits`)
+		}
+		return r.fail("half of a surrogate pair is no character")
+	case char == '\\':
+		return r.fail(`there is no such escape in JSON; a backslash itself is written \\`)
+	case char < ' ':
+		return r.fail("%s", rawControl(rest[0]))
+	case char == utf8.RuneError && size == 1:
+		return r.fail("the byte 0x%02x is not valid UTF-8", rest[0])
+	}
+	return r.fail("a string cannot be read here") // unreachable unless jsontext refuses something new
+}
+
+// inNumber says what is wrong inside of a number.
+func (r *reader) inNumber(start int) *syntaxError {
+	switch before := r.s[start:r.at]; {
+	case before == "-":
+		return r.fail("a number needs a digit here")
+	case strings.HasSuffix(before, "."):
+		return r.fail("a number needs a digit behind the point")
+	case strings.TrimRight(before, "+-eE") != before:
+		return r.fail("a number needs a digit in its exponent")
+	}
+	return r.missing(start)
+}
+
+// missing says what is needed where something else stands, from the token that ends
+// before it.
+func (r *reader) missing(start int) *syntaxError {
+	end := r.last
+	before := strings.TrimRight(r.s[r.begin:end], jsonSpace)
+	// What follows a token without anything in between: 01 and nullx.
+	if r.at == end && end < len(r.s) && letter(r.s[end]) && before != "" {
+		word := len(before) - len(strings.TrimRightFunc(before, func(c rune) bool { return c < utf8.RuneSelf && letter(byte(c)) }))
+		switch first := end - word; {
+		case word == 0:
+		case r.s[first:end] == "0":
+			r.at = first
+			return r.fail("a number has no zeros in front")
+		case 'a' <= r.s[first] && r.s[first] <= 'z':
+			r.at = first
+			return r.fail("%s", r.insteadOfValue())
+		}
+	}
+	delimiter := byte(0)
+	if rest := strings.TrimLeft(r.s[end:], jsonSpace); rest != "" {
+		delimiter = rest[0]
+	}
+	switch in, read := r.dec.StackIndex(r.dec.StackDepth()); {
+	case in == '{' && read%2 == 0 && (read == 0 || delimiter == ','):
+		r.at = start
+		return r.fail("%s", r.insteadOfName())
+	case in == '{' && read%2 == 0:
+		return r.fail("%s", r.insteadOf("a comma or }"))
+	case in == '{' && delimiter != ':':
+		return r.fail("%s", r.insteadOf("a colon behind the name "+shownName(r.name)))
+	case in == '[' && read > 0 && delimiter != ',':
+		return r.fail("%s", r.insteadOf("a comma or ]"))
+	}
+	r.at = start
+	return r.fail("%s", r.insteadOfValue())
 }
 
 func letter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$'
-}
-
-// seen finds names that stand twice: by looking at all of them while they are few,
-// which they nearly always are, and by a map when they are many.
-type seen struct{ names map[string]bool }
-
-func (s *seen) has(name string, before []member) bool {
-	const few = 16
-	if len(before) < few {
-		for _, m := range before {
-			if m.name == name {
-				return true
-			}
-		}
-		return false
-	}
-	if s.names == nil {
-		s.names = map[string]bool{}
-		for _, m := range before {
-			s.names[m.name] = true
-		}
-	}
-	found := s.names[name]
-	s.names[name] = true
-	return found
-}
-
-// string reads a string. What stands in it is taken as it is or refused: no
-// replacement character is put for what cannot be read.
-func (r *reader) string() (string, *syntaxError) {
-	r.at++
-	start := r.at
-	var decoded []byte // nil until the first escape
-	from := start      // of what is not in decoded yet
-	for {
-		// What needs no attention is passed over a byte at a time.
-		for r.at < len(r.s) && r.s[r.at] >= ' ' && r.s[r.at] < utf8.RuneSelf && r.s[r.at] != '"' && r.s[r.at] != '\\' {
-			r.at++
-		}
-		switch c := r.peek(); {
-		case r.at == len(r.s):
-			return "", r.fail("the answer ends inside of a string; it was cut off, or a closing double quote is missing")
-		case c == '"':
-			whole := r.s[start:r.at]
-			if decoded != nil {
-				whole = string(append(decoded, r.s[from:r.at]...))
-			}
-			r.at++
-			return whole, nil
-		case c == '\\':
-			if decoded == nil {
-				// With one escape there are mostly many: the file in an argument.
-				decoded = make([]byte, 0, r.at-start+r.untilQuote())
-			}
-			decoded = append(decoded, r.s[from:r.at]...)
-			char, err := r.escape()
-			if err != nil {
-				return "", err
-			}
-			decoded = utf8.AppendRune(decoded, char)
-			from = r.at
-		case c < ' ':
-			return "", r.fail("%s", rawControl(c))
-		default:
-			char, size := utf8.DecodeRuneInString(r.s[r.at:])
-			if char == utf8.RuneError && size == 1 {
-				return "", r.fail("the byte 0x%02x is not valid UTF-8", c)
-			}
-			r.at += size
-		}
-	}
-}
-
-// untilQuote returns how many bytes are left of a string, or of the text.
-func (r *reader) untilQuote() int {
-	for i := r.at; i < len(r.s); i++ {
-		switch r.s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i - r.at
-		}
-	}
-	return len(r.s) - r.at
-}
-
-// escape reads one escape, two for a pair of surrogates.
-func (r *reader) escape() (rune, *syntaxError) {
-	at := r.at
-	if r.at++; r.at == len(r.s) {
-		return 0, r.fail("the answer ends inside of a string; it was cut off")
-	}
-	c := r.s[r.at]
-	r.at++
-	switch c {
-	case '"', '\\', '/':
-		return rune(c), nil
-	case 'b':
-		return '\b', nil
-	case 'f':
-		return '\f', nil
-	case 'n':
-		return '\n', nil
-	case 'r':
-		return '\r', nil
-	case 't':
-		return '\t', nil
-	case 'u':
-		char, err := r.hex(at)
-		switch {
-		case err != nil:
-			return 0, err
-		case char >= 0xDC00 && char < 0xE000:
-			r.at = at
-			return 0, r.fail("half of a surrogate pair is no character")
-		case char < 0xD800 || char >= 0xE000:
-			return char, nil
-		}
-		if strings.HasPrefix(r.s[r.at:], `\u`) {
-			r.at += 2
-			low, err := r.hex(at)
-			if err != nil {
-				return 0, err
-			}
-			if low >= 0xDC00 && low < 0xE000 {
-				return (char-0xD800)<<10 | (low - 0xDC00) + 0x10000, nil
-			}
-		}
-		r.at = at
-		return 0, r.fail("half of a surrogate pair is no character")
-	}
-	r.at = at
-	return 0, r.fail(`there is no such escape in JSON; a backslash itself is written \\`)
-}
-
-// hex reads the four digits of an escape that begins at a byte.
-func (r *reader) hex(escape int) (rune, *syntaxError) {
-	var char rune
-	for range 4 {
-		c := r.peek()
-		switch {
-		case '0' <= c && c <= '9':
-			char = char<<4 | rune(c-'0')
-		case 'a' <= c && c <= 'f':
-			char = char<<4 | rune(c-'a'+10)
-		case 'A' <= c && c <= 'F':
-			char = char<<4 | rune(c-'A'+10)
-		default:
-			r.at = escape
-			return 0, r.fail(`\u needs four hexadecimal digits`)
-		}
-		r.at++
-	}
-	return char, nil
 }

@@ -53,6 +53,24 @@ func parse(answer string, r *Report) (Action, *Error) {
 	return action, nil
 }
 
+// PlainText returns the words of an answer to a request that wants words: the message of
+// an object that completes or responds, or the answer itself. ok is false when it has no
+// words, because it is another object.
+func PlainText(answer string) (text string, ok bool) {
+	action, _, err := Parse(answer)
+	switch a := action.(type) {
+	case Complete:
+		return a.Message, true
+	case Respond:
+		return a.Message, true
+	}
+	text = strings.TrimSpace(withoutReasoning(answer))
+	if err == nil || text == "" || strings.HasPrefix(text, "{") || slices.ContainsFunc(objects(text).candidates, candidate.decides) {
+		return "", false
+	}
+	return text, true
+}
+
 // A typed field is one that holds a kind of value.
 type typed struct {
 	name string
@@ -60,9 +78,9 @@ type typed struct {
 }
 
 // known are the fields of the object and the kind of value that each holds; args is
-// looked at where it is used.
+// looked at where it is used, and thinking is whatever the model writes.
 var known = []typed{
-	{"action", jsonString}, {"thinking", jsonObject}, {"type", jsonString}, {"description", jsonString},
+	{"action", jsonString}, {"thinking", ""}, {"type", jsonString}, {"description", jsonString},
 	{"tool", jsonString}, {"args", ""}, {"tools", jsonList}, {"message", jsonString}, {"reason", jsonString},
 	{"question", jsonString}, {"context", jsonString}, {"resume_to", jsonString},
 }
@@ -83,10 +101,7 @@ func (d *decoder) action() (Action, *Error) {
 	if action == "" {
 		return nil, invalid(InvalidOutput, "'action' is missing; it is one of next_step, complete, guardrail_stop, ask_user")
 	}
-	note, err := d.note()
-	if err != nil {
-		return nil, err
-	}
+	note := d.note()
 	// There is no think step, wherever it is asked for.
 	for _, s := range []string{action, d.peek("type")} {
 		if thinks(s) {
@@ -238,41 +253,13 @@ func (d *decoder) call(f *fields) (Call, *Error) {
 	return Call{}, invalid(InvalidArgs, "'%s' of tool %s is %s; it is a JSON object, or a string that holds one", args.path, shownName(tool.value.text), args.value.kind)
 }
 
-// note decodes what stands beside every action.
-func (d *decoder) note() (Note, *Error) {
+// note takes what stands beside every action.
+func (d *decoder) note() Note {
 	note := Note{Description: d.text("description")}
-	thinking, ok := d.fields.take("thinking")
-	if !ok {
-		return note, nil
+	if thinking, ok := d.fields.take("thinking"); ok {
+		note.Thinking = json.RawMessage(thinking.value.raw)
 	}
-	t := &Thinking{}
-	f := present(thinking.value, thinking.path+".")
-	for _, k := range []typed{{"task", jsonString}, {"facts", jsonList}, {"decisions", jsonList}, {"risks", jsonList}, {"confidence", jsonNumber}} {
-		if err := d.expect(f, k.name, k.kind); err != nil {
-			return Note{}, err
-		}
-	}
-	task, _ := f.take("task")
-	confidence, _ := f.take("confidence")
-	t.Task, t.Confidence = task.value.text, json.Number(confidence.value.raw)
-	for _, l := range []struct {
-		name string
-		into *[]string
-	}{{"facts", &t.Facts}, {"decisions", &t.Decisions}, {"risks", &t.Risks}} {
-		lines, _ := f.take(l.name)
-		for i, item := range lines.value.items {
-			switch item.kind {
-			case jsonString:
-				*l.into = append(*l.into, item.text)
-			case jsonNull: // absent
-			default:
-				return Note{}, invalid(InvalidOutput, "'%s[%d]' is %s; it has to be a string", lines.path, i, item.kind)
-			}
-		}
-	}
-	d.leftover(f)
-	note.Thinking = t
-	return note, nil
+	return note
 }
 
 // expect returns an error when a field is there and of another kind.

@@ -44,7 +44,7 @@ var step = controller.Note{NextStep: true}
 
 func TestEachActionIsReadAsWhatItSays(t *testing.T) {
 	t.Parallel()
-	thinking := &controller.Thinking{Task: "find it", Facts: []string{"a", "b"}, Decisions: []string{"c"}, Risks: []string{"d"}, Confidence: "0.80"}
+	thinking := json.RawMessage(`{"task":"find it","facts":["a","b"],"decisions":["c"],"risks":["d"],"confidence":0.80}`)
 	for _, c := range []struct {
 		answer string
 		want   controller.Action
@@ -67,7 +67,7 @@ func TestEachActionIsReadAsWhatItSays(t *testing.T) {
 		{`{"action":"next_step","description":"look","type":"respond","message":"m",
 		   "thinking":{"task":"find it","facts":["a","b"],"decisions":["c"],"risks":["d"],"confidence":0.80}}`,
 			controller.Respond{Note: controller.Note{NextStep: true, Thinking: thinking, Description: "look"}, Message: "m"}},
-		{`{"action":"complete","message":"m","thinking":{}}`, controller.Complete{Note: controller.Note{Thinking: &controller.Thinking{}}, Message: "m"}},
+		{`{"action":"complete","message":"m","thinking":{}}`, controller.Complete{Note: controller.Note{Thinking: json.RawMessage(`{}`)}, Message: "m"}},
 	} {
 		got, report := parse(t, c.answer)
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -168,11 +168,6 @@ func TestWhatIsWrongInFormBeginsWithInvalidControllerOutput(t *testing.T) {
 		{`{"action":"next_step","tools":["a"]}`, "'tools[0]' is a string; an entry is an object with tool and args"},
 		{`{"action":"next_step","tools":[{"tool":"a"},null]}`, "'tools[1]' is null; an entry is an object with tool and args"},
 		{`{"action":"next_step","calls":[{"name":4}]}`, "'calls[0].name' is a number; it has to be a string"},
-		{`{"action":"complete","message":"m","thinking":"hm"}`, "'thinking' is a string; it has to be an object"},
-		{`{"action":"complete","message":"m","thinking":{"task":1}}`, "'thinking.task' is a number; it has to be a string"},
-		{`{"action":"complete","message":"m","thinking":{"facts":"f"}}`, "'thinking.facts' is a string; it has to be a list"},
-		{`{"action":"complete","message":"m","thinking":{"risks":["r",2]}}`, "'thinking.risks[1]' is a number; it has to be a string"},
-		{`{"action":"complete","message":"m","thinking":{"confidence":"high"}}`, "'thinking.confidence' is a string; it has to be a number"},
 		{`{"action":"ask_user","question":"q","resume_to":"tools"}`, `'resume_to' is "tools"; it is one of reflecting, controller`},
 		{`{"action":"next_step","step":{"type":"tool","tool_name":1}}`, "'step.tool_name' is a number; it has to be a string"},
 		{`["complete"]`, "one JSON object is needed, not a list"},
@@ -339,11 +334,11 @@ func TestAMissingTypeIsInferredInOrderAndAnExplicitOneWins(t *testing.T) {
 func TestWhatIsNotKnownOrNotUsedIsReportedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	got, report := parse(t, `{"action":"next_step","type":"tool","tools":[{"tool":"a","id":7}],"args":{"x":1},"Tool":"b","message":"m","thinking":{"task":"t","mood":1},"x":[{}]}`)
-	want := controller.UseTools{Note: controller.Note{NextStep: true, Thinking: &controller.Thinking{Task: "t"}}, Calls: []controller.Call{{Tool: "a", Args: "{}"}}}
+	want := controller.UseTools{Note: controller.Note{NextStep: true, Thinking: json.RawMessage(`{"task":"t","mood":1}`)}, Calls: []controller.Call{{Tool: "a", Args: "{}"}}}
 	if diff := cmp.Diff(controller.Action(want), got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"thinking.mood", "tools[0].id", "Tool", "x"}, report.Unknown); diff != "" {
+	if diff := cmp.Diff([]string{"tools[0].id", "Tool", "x"}, report.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"args", "message"}, report.Unused); diff != "" {
@@ -355,11 +350,54 @@ func TestWhatIsNotKnownOrNotUsedIsReportedAndChangesNothing(t *testing.T) {
 	}
 }
 
+func TestThinkingIsKeptAsTheModelWroteIt(t *testing.T) {
+	t.Parallel()
+	for _, thinking := range []string{
+		`"hm"`, `["a", 1]`, `7`, `true`, `{}`, `{"task":1,"facts":"f","risks":["r",2],"confidence":"high"}`,
+		`{ "plan" : {"deep":[null]}, "task":"<t>" }`,
+	} {
+		got, report := parse(t, `{"action":"complete","message":"m","thinking":`+thinking+`}`)
+		if string(got.About().Thinking) != thinking || !report.Flat() || report.Unknown != nil || report.Unused != nil {
+			t.Errorf("%s is kept as %s, %+v", thinking, got.About().Thinking, report)
+		}
+	}
+	for _, absent := range []string{`{"action":"complete","message":"m"}`, `{"action":"complete","message":"m","thinking":null}`, `{"action":"complete","message":"m","thinking":" "}`} {
+		if got, _ := parse(t, absent); got.About().Thinking != nil {
+			t.Errorf("%s has the thinking %s", absent, got.About().Thinking)
+		}
+	}
+}
+
+func TestWordsThatWereAskedForAreWordsOrAMessage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ answer, want string }{
+		{"I repaired it.\n", "I repaired it."},
+		{`I set {"port": 9090} in config.json.`, `I set {"port": 9090} in config.json.`},
+		{"It is in there:\n```json\n{\"port\":9090}\n```", "It is in there:\n```json\n{\"port\":9090}\n```"},
+		{`{"action":"complete","message":"Done."}`, "Done."},
+		{`{"action":"next_step","type":"respond","message":"Done."}`, "Done."},
+		{"<think>What did I do? {</think>\nI repaired it.", "I repaired it."},
+		{"<think>hm</think>" + `{"action":"complete","message":"Done."}`, "Done."},
+		// Not words:
+		{`{"action":"next_step","tool":"read","args":{}}`, ""},
+		{`{"action":"ask_user","question":"Which?"}`, ""},
+		{`{"action":"complete"}`, ""},
+		{`{"summary":"I repaired it."}`, ""},
+		{`{"action":"next_step","tool":"rea`, ""},
+		{`Next: {"action":"next_step","tool":"read","args":{}}`, ""},
+		{"", ""}, {" \n", ""}, {"<think>hm</think> ", ""},
+	} {
+		if got, ok := controller.PlainText(c.answer); got != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, %v; want %q", c.answer, got, ok, c.want)
+		}
+	}
+}
+
 func TestANullIsAbsentWhereverStrictOutputPutsOne(t *testing.T) {
 	t.Parallel()
 	got, report := parse(t, `{"action":"complete","thinking":{"task":null,"facts":null,"decisions":[null,"d"],"risks":null,"confidence":null},"type":null,"description":null,
 		"tool":null,"args":null,"tools":null,"message":"m","reason":null,"question":null,"context":null,"resume_to":null}`)
-	want := controller.Complete{Note: controller.Note{Thinking: &controller.Thinking{Decisions: []string{"d"}}}, Message: "m"}
+	want := controller.Complete{Note: controller.Note{Thinking: json.RawMessage(`{"task":null,"facts":null,"decisions":[null,"d"],"risks":null,"confidence":null}`)}, Message: "m"}
 	if diff := cmp.Diff(controller.Action(want), got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -80,7 +80,10 @@ type Delta struct {
 	Input    string // a fragment of its arguments
 	// Part is a part that is finished, as it will stand in the Answer (its call
 	// may yet turn out cut). An interrupt keeps these, and the text after them.
-	Part   *run.Part
+	Part *run.Part
+	// Usage is what the request has cost so far, as soon as the provider reports it;
+	// a later one replaces it. It is what is known of a request that is interrupted.
+	Usage  *run.Usage
 	Answer *Answer // the last one
 }
 
@@ -103,6 +106,7 @@ type Error struct {
 	Wait      time.Duration // what the provider asked for before the next try; 0: nothing
 	Delivered bool          // some of an answer had been yielded
 	Message   string        // the provider's own words, bounded, without keys
+	Usage     run.Usage     // what the provider had reported when the answer broke off; without cost
 	Err       error
 }
 
@@ -125,14 +129,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retryable reports whether the same request may succeed when sent again.
 func (e *Error) Retryable() bool {
 	switch e.Kind {
-	case run.ErrOverloaded, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
+	case run.ErrOverloaded, run.ErrUnreachable, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
 		return true
 	}
 	return false
 }
 
-// AsError returns err as an *Error; one that is none becomes overloaded, as
-// every failure to reach a provider is, or aborted when ctx is done.
+// AsError returns err as an *Error. Any other error becomes unreachable, or aborted
+// when ctx is done.
 func AsError(ctx context.Context, err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -141,5 +145,5 @@ func AsError(ctx context.Context, err error) *Error {
 	if ctx.Err() != nil {
 		return &Error{Kind: run.ErrAborted, Err: context.Cause(ctx)}
 	}
-	return &Error{Kind: run.ErrOverloaded, Err: err}
+	return &Error{Kind: run.ErrUnreachable, Err: err}
 }

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math/big"
 	"slices"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
 
@@ -29,18 +31,18 @@ type AggregateArgs struct {
 type Op string
 
 const (
-	Sum         Op = "sum" // exact
-	Average     Op = "avg"
-	Least       Op = "min" // of numbers, or of strings if there are no numbers
-	Greatest    Op = "max"
-	CountValues Op = "count"
-	Distinct    Op = "distinct" // how many different values; estimated above 262,144
+	sumOf    Op = "sum" // exact
+	average  Op = "avg"
+	least    Op = "min" // of numbers, or of strings if there are no numbers
+	greatest Op = "max"
+	countOf  Op = "count"
+	distinct Op = "distinct" // how many different values; see maxDistinct
 )
 
-func (a *AggregateArgs) defaults() { a.Op = CountValues }
+func (a *AggregateArgs) defaults() { a.Op = countOf }
 
 func (a *AggregateArgs) check() error {
-	return oneOf("op", string(a.Op), string(Sum), string(Average), string(Least), string(Greatest), string(CountValues), string(Distinct))
+	return oneOf("op", a.Op, sumOf, average, least, greatest, countOf, distinct)
 }
 
 // AggregateResult is the result of tool_outputs.aggregate.
@@ -55,9 +57,10 @@ type AggregateResult struct {
 	Items       int64    `json:"items"`
 	// Missing items have no value; skipped values are of a kind that the op cannot use,
 	// or beyond 1e400.
-	Missing   int64    `json:"missing,omitempty"`
-	Skipped   int64    `json:"skipped,omitempty"`
-	Cut       int64    `json:"cut,omitempty"` // groups that did not fit
+	Missing int64 `json:"missing,omitempty"`
+	Skipped int64 `json:"skipped,omitempty"`
+	Cut     int64 `json:"cut,omitempty"` // groups that did not fit
+	// Estimated: there are more different values than are told apart.
 	Estimated bool     `json:"estimated,omitempty"`
 	Hints     []string `json:"hints,omitempty"`
 }
@@ -69,122 +72,43 @@ type Figure struct {
 	Count int64           `json:"count"`           // values it is computed of
 }
 
-// maxGroups is how many groups are told apart.
-const maxGroups = 10_000
+const (
+	// maxGroups is how many groups are told apart.
+	maxGroups = 10_000
+
+	// maxDistinct is how many different values are told apart, of all groups together, in
+	// some 20 MB. Beyond, a figure is the least that it can be, and estimated is true.
+	maxDistinct = 1 << 18
+)
 
 // A tally computes one figure.
 type tally struct {
-	group []byte
+	group []byte // as every equal one is written
 	n     int64
 	sum   sum
 	best  []byte  // least or greatest number
 	text  *string // least or greatest string, its beginning
 	texts int64
-	set   int // of distinct
+	set   map[uint64]struct{} // hashes of different values
 }
 
 // An aggregation computes all figures of a question.
 type aggregation struct {
 	op     Op
 	result *AggregateResult
-	sets   distinct
+	seed   maphash.Seed
+	kept   int // hashes
 	groups map[string]*tally
 	order  []*tally
 	all    *tally
 	others *tally
-}
-
-func (g *aggregation) tally(group []byte) *tally {
-	t := &tally{group: bytes.Clone(group)}
-	if g.op == Distinct {
-		t.set = g.sets.group()
-	}
-	return t
-}
-
-// of returns the tally of a group.
-func (g *aggregation) of(key, shown []byte) *tally {
-	t := g.groups[string(key)]
-	switch {
-	case t != nil:
-	case len(g.groups) < maxGroups:
-		t = g.tally(shown)
-		g.groups[string(key)] = t
-		g.order = append(g.order, t)
-	default:
-		if g.others == nil {
-			g.others = g.tally(nil)
-		}
-		t = g.others
-	}
-	return t
-}
-
-// add adds a value, as written, to the tallies it belongs to.
-func (g *aggregation) add(value []byte, to ...*tally) {
-	k := kindOf(value[0])
-	for i, t := range to {
-		switch used := t.add(g, k, value); {
-		case used:
-			t.n++
-		case i == 0:
-			g.result.Skipped++
-		}
-	}
-}
-
-// add reports whether the op can use the value.
-func (t *tally) add(g *aggregation, k kind, value []byte) bool {
-	switch g.op {
-	case Sum, Average:
-		return k == isNumber && t.sum.add(value)
-	case Distinct:
-		g.sets.add(t.set, sameValue(k, value))
-		return true
-	case Least, Greatest:
-		sign := 1
-		if g.op == Greatest {
-			sign = -1
-		}
-		switch k {
-		case isNumber:
-			if t.best == nil || sign*jsonpath.CompareNumbers(value, t.best) < 0 {
-				t.best = bytes.Clone(value)
-			}
-			return true
-		case isString:
-			t.texts++
-			if text := textOf(value); t.text == nil || sign*cmp.Compare(text, *t.text) < 0 {
-				text = strings.Clone(firstChars(text, shownText))
-				t.text = &text
-			}
-			return true
-		}
-		return false
-	}
-	return true
-}
-
-// sameValue writes a value as every equal one is written, but for blanks and the order
-// of members.
-func sameValue(k kind, raw []byte) []byte {
-	switch k {
-	case isNumber:
-		return sameNumber(raw)
-	case isString:
-		return sameText(raw)
-	}
-	return raw
+	to     []*tally // of the item
 }
 
 // Aggregate answers tool_outputs.aggregate.
 func (d *Document) Aggregate(ctx context.Context, args AggregateArgs) (AggregateResult, error) {
 	r := AggregateResult{Target: args.Target, Op: args.Op}
-	err := d.prepare()
-	if err == nil {
-		err = d.aggregate(ctx, args, &r)
-	}
-	return r, d.explain("aggregate", err)
+	return r, d.explain("aggregate", d.aggregate(ctx, args, &r))
 }
 
 func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *AggregateResult) error {
@@ -192,74 +116,125 @@ func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *Aggrega
 	if err != nil {
 		return err
 	}
-	r.Path = it.shown
-	g := &aggregation{op: args.Op, result: r, groups: map[string]*tally{}}
-	g.all = g.tally(nil)
-	if it.none {
-		r.Hints = append(r.Hints, it.why)
-	} else if err := g.read(ctx, d, it, args); err != nil {
+	value, err := d.relative("value_path", args.ValuePath)
+	if err != nil {
 		return err
+	}
+	opt := jsonpath.Options{NoRaw: true, AnyOrder: true, Pick: []*jsonpath.Path{value}}
+	if args.GroupBy != "" {
+		by, err := d.relative("group_by", args.GroupBy)
+		if err != nil {
+			return err
+		}
+		opt.Pick = append(opt.Pick, by)
+	}
+	g := &aggregation{op: args.Op, result: r, groups: map[string]*tally{}, all: &tally{}, seed: maphash.MakeSeed()}
+	if r.Path = it.shown; it.none != "" {
+		r.Hints = append(r.Hints, it.none)
+	} else {
+		var failed error
+		err = d.each(ctx, it.path, opt, func(m jsonpath.Match) bool {
+			failed = g.item(m, len(opt.Pick) > 1)
+			return failed == nil
+		})
+		if err = errors.Join(failed, err); err != nil {
+			return err
+		}
 	}
 	g.finish(args)
 	return nil
 }
 
-func (g *aggregation) read(ctx context.Context, d *Document, it items, args AggregateArgs) error {
-	var group, value *picker
-	if args.GroupBy != "" {
-		p, err := d.relative(args.GroupBy)
-		if err != nil {
-			return fmt.Errorf("group_by: %w", err)
-		}
-		group = newPicker(p)
-	}
-	if args.ValuePath != "" {
-		p, err := d.relative(args.ValuePath)
-		if err != nil {
-			return fmt.Errorf("value_path: %w", err)
-		}
-		value = newPicker(p)
-	}
-	var failed error
-	err := d.each(ctx, query{path: it.path, most: memory}, func(n node) bool {
-		if n.raw == nil {
-			failed = fmt.Errorf("item %d has %s, more than is looked into: choose a path to something smaller", g.result.Items, byteSize(n.size))
-			return false
-		}
-		failed = g.item(ctx, n.raw, group, value)
-		return failed == nil
-	})
-	return errors.Join(failed, err)
-}
-
 // item adds the values of one item.
-func (g *aggregation) item(ctx context.Context, raw []byte, group, value *picker) error {
+func (g *aggregation) item(m jsonpath.Match, grouped bool) error {
 	g.result.Items++
-	to := append(make([]*tally, 0, 2), g.all)
-	if group != nil {
-		picked, err := group.first(ctx, raw)
+	g.to = append(g.to[:0], g.all)
+	if grouped {
+		key, err := groupOf(m, 1)
 		if err != nil {
 			return err
 		}
-		if picked == nil {
-			picked = []byte("null")
+		g.to = append(g.to, g.of(key))
+	}
+	none := true
+	m.Picked(0, func(v jsonpath.Value) bool {
+		none = false
+		for i, t := range g.to {
+			if g.add(t, v) {
+				t.n++
+			} else if i == 0 {
+				g.result.Skipped++
+			}
 		}
-		to = append(to, g.of(sameValue(kindOf(picked[0]), picked), picked))
-	}
-	if value == nil {
-		g.add(raw, to...)
-		return nil
-	}
-	n := 0
-	err := value.each(ctx, raw, func(v []byte) bool {
-		n++
-		g.add(v, to...)
 		return true
 	})
-	if n == 0 {
+	if none {
 		g.result.Missing++
 	}
-	return err
+	return nil
+}
+
+// of returns the tally of a group.
+func (g *aggregation) of(key []byte) *tally {
+	t := g.groups[string(key)]
+	switch {
+	case t != nil:
+	case len(g.groups) < maxGroups:
+		t = &tally{group: bytes.Clone(key)}
+		g.groups[string(key)] = t
+		g.order = append(g.order, t)
+	default:
+		if g.others == nil {
+			g.others = &tally{}
+		}
+		t = g.others
+	}
+	return t
+}
+
+// add adds a value to a tally. It reports whether the op can use the value.
+func (g *aggregation) add(t *tally, v jsonpath.Value) bool {
+	raw := v.Raw()
+	switch g.op {
+	case sumOf, average:
+		return v.Kind() == jsonpath.Number && t.sum.add(raw)
+	case distinct:
+		h := maphash.Bytes(g.seed, canonical(v))
+		if _, known := t.set[h]; known {
+			return true
+		}
+		if g.kept >= maxDistinct {
+			g.result.Estimated = true
+			return true
+		}
+		if t.set == nil {
+			t.set = map[uint64]struct{}{}
+		}
+		t.set[h] = struct{}{}
+		g.kept++
+		return true
+	case least, greatest:
+		sign := 1
+		if g.op == greatest {
+			sign = -1
+		}
+		switch v.Kind() {
+		case jsonpath.Number:
+			if t.best == nil || sign*jsonpath.CompareNumbers(raw, t.best) < 0 {
+				t.best = bytes.Clone(raw)
+			}
+			return true
+		case jsonpath.String:
+			t.texts++
+			if s := v.Text(); t.text == nil || sign*cmp.Compare(s, *t.text) < 0 {
+				s = strings.Clone(text.First(s, shownText))
+				t.text = &s
+			}
+			return true
+		}
+		return false
+	}
+	return true
 }
 
 // finish makes the figures.
@@ -272,10 +247,13 @@ func (g *aggregation) finish(args AggregateArgs) {
 	if g.others != nil {
 		f := g.figure(g.others)
 		r.Others = &f
-		r.Hints = append(r.Hints, fmt.Sprintf("there are more than %s groups; the others are one figure", thousands(maxGroups)))
+		r.Hints = append(r.Hints, fmt.Sprintf("there are more than %s groups; the others are one figure", text.Commas(maxGroups)))
 	}
 	if r.Skipped > 0 {
-		r.Hints = append(r.Hints, fmt.Sprintf("skipped: %s that %s cannot use", plural(r.Skipped, "value"), args.Op))
+		r.Hints = append(r.Hints, fmt.Sprintf("skipped: %s that %s cannot use", text.Plural(r.Skipped, "value"), args.Op))
+	}
+	if r.Estimated {
+		r.Hints = append(r.Hints, fmt.Sprintf("more than %s different values: the figures are the least that there are", text.Commas(maxDistinct)))
 	}
 	if args.GroupBy == "" {
 		return
@@ -287,19 +265,19 @@ func (g *aggregation) finish(args AggregateArgs) {
 		figures[i].Group = t.group
 	}
 	slices.SortStableFunc(figures, func(a, b Figure) int {
-		c := compareRaw(b.Value, a.Value)
-		if args.Op == Least {
+		c := compareValues(b.Value, a.Value)
+		if args.Op == least {
 			c = -c
 		}
 		return c
 	})
-	b := basket{room: maxResult}
+	b := budget{room: maxResult}
 	for i := range figures {
 		f := &figures[i]
 		var fits bool
 		if f.Group, fits = b.fit(f.Group, len(f.Value)+32); !fits {
 			r.Cut = int64(len(figures) - i)
-			r.Hints = append(r.Hints, fmt.Sprintf("%s did not fit", plural(r.Cut, "group")))
+			r.Hints = append(r.Hints, text.Plural(r.Cut, "group")+" did not fit")
 			figures = figures[:i]
 			break
 		}
@@ -307,34 +285,28 @@ func (g *aggregation) finish(args AggregateArgs) {
 	r.Groups = figures
 }
 
-// compareRaw compares numbers and strings; anything else is less.
-func compareRaw(a, b json.RawMessage) int {
-	ka, kb := kindOf(a[0]), kindOf(b[0])
-	switch {
-	case ka == isNumber && kb == isNumber:
+// compareValues compares numbers and strings; anything else is less.
+func compareValues(a, b json.RawMessage) int {
+	ka, kb := jsonpath.KindOf(a[0]), jsonpath.KindOf(b[0])
+	if ka == kb && ka == jsonpath.Number {
 		return jsonpath.CompareNumbers(a, b)
-	case ka == isString && kb == isString:
-		return cmp.Compare(textOf(a), textOf(b))
 	}
-	return cmp.Compare(ka, kb)
+	return cmp.Or(cmp.Compare(ka, kb), bytes.Compare(a, b))
 }
 
 func (g *aggregation) figure(t *tally) Figure {
 	f := Figure{Count: t.n, Value: json.RawMessage("null")}
 	switch g.op {
-	case CountValues:
+	case countOf:
 		f.Value = fmt.Appendf(nil, "%d", t.n)
-	case Distinct:
-		n, estimated := g.sets.count(t.set)
-		g.result.Estimated = g.result.Estimated || estimated
-		f.Value = fmt.Appendf(nil, "%d", n)
-	case Sum:
-		f.Value = exactly(t.sum.total())
-	case Average:
+	case distinct:
+		f.Value = fmt.Appendf(nil, "%d", len(t.set))
+	case sumOf:
+		f.Value = decimal(t.sum.value(), 60)
+	case average:
 		if t.n > 0 {
-			mean := t.sum.total()
-			mean.Quo(mean, new(big.Rat).SetInt64(t.n))
-			f.Value = average(mean)
+			mean := new(big.Rat).Quo(t.sum.value(), new(big.Rat).SetInt64(t.n))
+			f.Value = decimal(mean, 15)
 		}
 	default:
 		if t.best != nil {
@@ -345,13 +317,4 @@ func (g *aggregation) figure(t *tally) Figure {
 		}
 	}
 	return f
-}
-
-// average writes a mean in full if it is short.
-func average(r *big.Rat) []byte {
-	const short = 15 // decimal places
-	if places, exact := r.FloatPrec(); exact && places <= short {
-		return []byte(r.FloatString(places))
-	}
-	return rounded(r)
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
 
@@ -18,20 +20,14 @@ type Target struct {
 	Conversation string `json:"conversation_id,omitempty"`
 }
 
-// arguments are those of one tool.
-type arguments interface {
-	defaults()
-	check() error
-}
-
 // Decode reads a tool's arguments into args, which must point to one of the Args of
 // this package. What is left out, or null, gets its default; what is unknown or out of
 // range is an error that says what is allowed.
 func Decode(raw json.RawMessage, args any) error {
-	a, ok := args.(arguments)
-	if !ok {
-		panic(fmt.Sprintf("output: %T are no arguments", args))
-	}
+	a := args.(interface {
+		defaults()
+		check() error
+	})
 	a.defaults()
 	if len(bytes.TrimSpace(raw)) > 0 {
 		d := json.NewDecoder(bytes.NewReader(raw))
@@ -45,14 +41,14 @@ func Decode(raw json.RawMessage, args any) error {
 
 func argumentError(err error, args any) error {
 	var wrong *json.UnmarshalTypeError
-	text := strings.TrimPrefix(err.Error(), "json: ")
+	says := strings.TrimPrefix(err.Error(), "json: ")
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		return fmt.Errorf("%s: got a %s, which is not what it takes (%s)", wrong.Field, wrong.Value, typeName(wrong.Type))
-	case strings.HasPrefix(text, "unknown field"):
-		return fmt.Errorf("there is no argument %s; there are %s", strings.TrimPrefix(text, "unknown field "), strings.Join(fieldNames(reflect.TypeOf(args).Elem()), ", "))
+	case strings.HasPrefix(says, "unknown field"):
+		return fmt.Errorf("there is no argument %s; there are %s", strings.TrimPrefix(says, "unknown field "), strings.Join(fieldNames(reflect.TypeOf(args).Elem()), ", "))
 	}
-	return fmt.Errorf("the arguments cannot be read: %s", text)
+	return fmt.Errorf("the arguments cannot be read: %s", says)
 }
 
 func typeName(t reflect.Type) string {
@@ -88,13 +84,11 @@ func between(name string, n, least, most int) error {
 	return nil
 }
 
-func oneOf(name, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+func oneOf[T ~string](name string, value T, allowed ...T) error {
+	if slices.Contains(allowed, value) {
+		return nil
 	}
-	return fmt.Errorf("%s must be one of %s, got %q", name, strings.Join(allowed, ", "), value)
+	return fmt.Errorf("%s must be one of %s, got %q", name, strings.Trim(strings.ReplaceAll(fmt.Sprint(allowed), " ", ", "), "[]"), value)
 }
 
 // Paths are JSONPaths; one string is taken as a list of one.
@@ -121,35 +115,33 @@ func (p Paths) check() error {
 	return nil
 }
 
-// longestPath bounds paths, in bytes, so that there is room for more behind any of them.
+// longestPath bounds paths, in bytes, so that a step can be added to any of them.
 const longestPath = 8000
 
 // parse reads a path. An error has the place, and if the document's shape is known,
 // what is at the root.
 func (d *Document) parse(path string) (*jsonpath.Path, error) {
 	if len(path) > longestPath {
-		return nil, fmt.Errorf("a path may have %s bytes, and this one has %s: %s", thousands(longestPath), thousands(int64(len(path))), shorten(path, 60))
+		return nil, fmt.Errorf("a path may have %s bytes, and this one has %s: %s", text.Commas(longestPath), text.Commas(int64(len(path))), text.Clip(path, 60))
 	}
 	p, err := jsonpath.Parse(path)
-	if err == nil {
-		return p, nil
-	}
 	var syntax *jsonpath.SyntaxError
-	if !errors.As(err, &syntax) {
-		return nil, err
+	if err == nil || !errors.As(err, &syntax) {
+		return p, err
 	}
-	text := syntax.Error()
+	there := ""
 	if s := d.shape(); s != nil && len(s.Names) > 0 {
-		text += "; at $ there are " + s.list("")
+		there = "; at $ there are " + s.list("")
 	}
-	return nil, fmt.Errorf("%s\n%s", text, syntax.Caret())
+	return nil, fmt.Errorf("%w%s\n%s", err, there, syntax.Caret())
 }
 
-// relative reads a path that begins at each item: $.a, @.a, .a, [0] and a are the same.
-func (d *Document) relative(path string) (*jsonpath.Path, error) {
+// relative reads a path that begins at each item: $.a, @.a, .a and a are the same. An
+// empty one is the item itself.
+func (d *Document) relative(argument, path string) (*jsonpath.Path, error) {
 	path = strings.TrimSpace(path)
 	switch {
-	case path == "" || path == "@" || path == "$":
+	case path == "" || path == "@":
 		path = "$"
 	case path[0] == '$':
 	case path[0] == '@':
@@ -159,23 +151,27 @@ func (d *Document) relative(path string) (*jsonpath.Path, error) {
 	default:
 		path = "$." + path
 	}
-	return d.parse(path)
+	p, err := d.parse(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", argument, err)
+	}
+	return p, nil
 }
 
-// explain says which tool was asked what when an error came.
-func (d *Document) explain(tool string, err error) error {
-	if err == nil {
-		return nil
+// Missing says that nothing is at a path, and what is near.
+func (d *Document) Missing(path string) string {
+	p, err := d.parse(path)
+	if err != nil {
+		return err.Error()
 	}
-	var limit *jsonpath.LimitError
-	switch {
-	case errors.As(err, &limit):
-		return fmt.Errorf("tool_outputs.%s of %s: this would have to hold more than %s at once, for %s at byte %d: ask for a smaller part, or without a filter over such large values (%w)",
-			tool, d.Name, byteSize(limit.Limit), limit.Why, limit.Offset, errLimit)
-	case isNotJSON(err):
-		return fmt.Errorf("tool_outputs.%s of %s: %w: use read or search to look at it", tool, d.Name, err)
-	}
-	return fmt.Errorf("tool_outputs.%s of %s: %w", tool, d.Name, err)
+	return d.missing(p, path)
 }
 
-var errLimit = errors.New("memory limit")
+// missing says that nothing is at a path, and what is near.
+func (d *Document) missing(p *jsonpath.Path, path string) string {
+	says := "nothing is at " + path
+	if near := d.shape().nearest(p); near != "" {
+		says += ": " + near
+	}
+	return says
+}

@@ -37,7 +37,7 @@ func try[A, R any](t testing.TB, question func(context.Context, A) (R, error), a
 // plain returns a text as a document without an index.
 func plain(t testing.TB, text string) *Document {
 	t.Helper()
-	d, err := NewDocument("doc", strings.NewReader(text), int64(len(text)))
+	d, err := newDocument("doc", strings.NewReader(text), int64(len(text)))
 	if err != nil {
 		t.Fatal(err)
 	}

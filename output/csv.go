@@ -4,23 +4,46 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"pawl/internal/text"
+	"pawl/output/jsonpath"
 )
 
 // csvJSON reads CSV as a JSON array of objects by the names of the first line. What is
 // written as JSON writes numbers, true or false is one, everything else a string; a
 // field that is missing at the end of a line is a member that is missing.
+//
+// A record may have maxRecord bytes: with a quote that is not closed, the rest of the text
+// would be one field.
 type csvJSON struct {
 	in    *csv.Reader
+	guard *recordGuard
 	names [][]byte // quoted, with the colon
 	out   []byte
 	begun bool
 	rows  int64
 	err   error
+}
+
+// maxRecord is how long a record of CSV may be, about, in bytes.
+const maxRecord = 1 << 20
+
+// A recordGuard ends the reading of a record that is too long.
+type recordGuard struct {
+	r    io.Reader
+	left int // bytes of the record
+}
+
+func (g *recordGuard) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		return 0, fmt.Errorf("a record has more than %s: is a quote not closed?", text.Size(maxRecord))
+	}
+	n, err := g.r.Read(p)
+	g.left -= n
+	return n, err
 }
 
 func newCSV(r io.Reader) *csvJSON {
@@ -41,12 +64,13 @@ func newCSV(r io.Reader) *csvJSON {
 	for len(lines) > 1 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	in := csv.NewReader(b)
+	guard := &recordGuard{r: b}
+	in := csv.NewReader(guard)
 	in.ReuseRecord, in.LazyQuotes, in.FieldsPerRecord = true, true, -1
 	if comma := csvComma(lines); comma != 0 {
 		in.Comma = rune(comma)
 	}
-	return &csvJSON{in: in}
+	return &csvJSON{in: in, guard: guard}
 }
 
 func (c *csvJSON) Read(p []byte) (int, error) {
@@ -66,6 +90,7 @@ func (c *csvJSON) Read(p []byte) (int, error) {
 }
 
 func (c *csvJSON) row() {
+	c.guard.left = maxRecord
 	fields, err := c.in.Read()
 	if !c.begun {
 		c.begun = true
@@ -83,11 +108,7 @@ func (c *csvJSON) row() {
 		return
 	}
 	if err != nil {
-		var bad *csv.ParseError
-		if errors.As(err, &bad) {
-			err = fmt.Errorf("not CSV at line %d: %w", bad.Line, bad.Err)
-		}
-		c.err = err
+		c.err = fmt.Errorf("not CSV after record %d: %w", c.rows, err)
 		return
 	}
 	if c.rows > 0 {
@@ -104,34 +125,11 @@ func (c *csvJSON) row() {
 		} else {
 			c.out = fmt.Appendf(c.out, `"column %d":`, i+1)
 		}
-		if f == "true" || f == "false" || len(f) > 0 && (f[0] == '-' || f[0]-'0' <= 9) && isNumeral([]byte(f)) {
+		if f == "true" || f == "false" || len(f) > 0 && (f[0] == '-' || f[0]-'0' <= 9) && jsonpath.IsNumber(f) {
 			c.out = append(c.out, f...)
 		} else {
 			c.out = appendText(c.out, f)
 		}
 	}
 	c.out = append(c.out, '}', '\n')
-}
-
-// appendText appends s as a JSON string.
-func appendText(b []byte, s string) []byte {
-	plain := true
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		b = append(b, '"')
-		b = append(b, s...)
-		return append(b, '"')
-	}
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // unreachable: it is a string
-	}
-	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -40,8 +41,8 @@ const (
 	Failed  Delivery = "failed" // too large to be inline, and it could not be stored
 )
 
-// An Undelivered result is what a tool gave, stored or not.
-type Undelivered struct {
+// A Result is what a tool has returned, stored or not.
+type Result struct {
 	Output *Output // where it is stored; nil if that failed
 	// Text is the result where it could not be stored, and Cause why.
 	Text  string
@@ -89,14 +90,14 @@ const maxPicture = 5_000_000
 
 // Deliver makes what the model gets of a result. Errors of reading a stored output make
 // the delivery an error result, as does what could be neither stored nor shown.
-func Deliver(u Undelivered, mode Mode, limits Limits) (parts []run.Part, d Delivery) {
+func Deliver(u Result, mode Mode, limits Limits) (parts []run.Part, d Delivery) {
 	if u.Output == nil {
 		return deliverUnstored(u, mode, limits)
 	}
 	o := u.Output
 	if o.isPicture() {
-		data := make([]byte, o.size)
-		if n, err := o.raw.ReadAt(data, 0); n < len(data) {
+		data, err := o.all()
+		if err != nil {
 			return failure("read the stored output %s: %v", o.ID, err)
 		}
 		return []run.Part{{Type: run.ImagePart, Image: &run.Image{MediaType: o.MediaType, Data: data}}}, Picture
@@ -112,11 +113,11 @@ func Deliver(u Undelivered, mode Mode, limits Limits) (parts []run.Part, d Deliv
 		}
 		return []run.Part{run.Text(o.envelope(forced, u.Tools, limits))}, d
 	}
-	text := make([]byte, o.size)
-	if n, err := o.raw.ReadAt(text, 0); n < len(text) {
+	all, err := o.all()
+	if err != nil {
 		return failure("read the stored output %s: %v", o.ID, err)
 	}
-	return []run.Part{run.Text(strings.ToValidUTF8(string(text), "\uFFFD"))}, Inlined
+	return []run.Part{run.Text(strings.ToValidUTF8(string(all), "\uFFFD"))}, Inlined
 }
 
 // inline says whether a result of so many characters is delivered inline, and if not,
@@ -126,23 +127,23 @@ func (l Limits) inline(mode Mode, characters int64) (inline, forced bool) {
 	case Persist:
 		return false, false
 	case Inline:
-		ok := characters <= int64(l.Asked)
+		ok := l.Asked > 0 && characters <= int64(l.Asked)
 		return ok, !ok
 	}
-	return characters <= int64(l.Inline), false
+	return l.Inline > 0 && characters <= int64(l.Inline), false
 }
 
 func failure(format string, args ...any) ([]run.Part, Delivery) {
 	return []run.Part{run.Text(fmt.Sprintf(format, args...))}, Failed
 }
 
-func deliverUnstored(u Undelivered, mode Mode, limits Limits) ([]run.Part, Delivery) {
+func deliverUnstored(u Result, mode Mode, limits Limits) ([]run.Part, Delivery) {
 	if mode == Persist {
 		mode = Auto // it cannot be, so what fits is shown
 	}
 	characters := utf8.RuneCountInString(u.Text)
 	if inline, _ := limits.inline(mode, int64(characters)); !inline {
-		return failure("The tool ran, but its result has %s characters, too many to show, and could not be stored: %v. Run it again so that it prints less, or writes to a file.", thousands(int64(characters)), u.Cause)
+		return failure("The tool ran, but its result has %s characters, too many to show, and could not be stored: %v. Run it again so that it prints less, or writes to a file.", text.Commas(int64(characters)), u.Cause)
 	}
 	warning := fmt.Sprintf("\n[warning: this result could not be stored, so it cannot be asked for again: %v]", u.Cause)
 	return []run.Part{run.Text(strings.ToValidUTF8(u.Text, "\uFFFD") + warning)}, Inlined
@@ -171,8 +172,8 @@ func (o *Output) envelope(forced bool, tools []string, limits Limits) string {
 		e.Preview, whole = o.Preview(limits.Preview * left / steps)
 		e.Truncated = !whole
 		e.Metadata = o.metadata(limits.Metadata*left/steps, step < 0)
-		if text := mustJSON(e); utf8.RuneCountInString(text) <= limits.Envelope {
-			return text
+		if says := mustJSON(e); utf8.RuneCountInString(says) <= limits.Envelope {
+			return says
 		}
 	}
 	// Only very long lines of tools or a very small limit lead here.
@@ -182,7 +183,7 @@ func (o *Output) envelope(forced bool, tools []string, limits Limits) string {
 
 // metadata makes the metadata with at most limit characters.
 func (o *Output) metadata(limit int, hints bool) metadata {
-	m := metadata{Format: o.Meta.Format, MediaType: o.MediaType, Problem: shorten(o.Problem, 300)}
+	m := metadata{Format: o.Meta.Format, MediaType: o.MediaType, Problem: text.Clip(o.Problem, 300)}
 	if hints {
 		m.Hints = o.hints()
 	} else if len(o.hints()) > 0 {
@@ -212,7 +213,7 @@ func (o *Output) metadata(limit int, hints bool) metadata {
 func shortLines(lines []string) (short []string) {
 	const most = 120
 	for _, l := range lines {
-		short = append(short, shorten(l, most))
+		short = append(short, text.Clip(l, most))
 	}
 	return short
 }
@@ -222,7 +223,7 @@ func (o *Output) hints() (hints []string) {
 	switch s := o.Summary; {
 	case s != nil && len(s.Arrays) > 0 && len(s.Arrays[0].Path) <= 100:
 		path := s.Arrays[0].Path
-		hints = append(hints, fmt.Sprintf("extract %s[0:3] shows the first of %s", path, plural(s.Arrays[0].Length, "element")))
+		hints = append(hints, fmt.Sprintf("extract %s[0:3] shows the first of %s", path, text.Plural(s.Arrays[0].Length, "element")))
 		hints = append(hints, fmt.Sprintf(`a tool takes a part of it by {"$output": "%s", "path": "%s[0]"}`, o.ID, path))
 	case s != nil:
 		hints = append(hints, fmt.Sprintf(`a tool takes a part of it by {"$output": "%s", "path": "…"}`, o.ID))

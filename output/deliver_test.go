@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -35,7 +36,7 @@ func TestTheModelIsToldOfTheToolsInTheseWords(t *testing.T) {
 
 func deliver(t *testing.T, text string, mode Mode) (string, Delivery) {
 	t.Helper()
-	parts, d := Deliver(Undelivered{Output: stored(t, text), Tools: tools}, mode, DefaultLimits)
+	parts, d := Deliver(Result{Output: stored(t, text), Tools: tools}, mode, DefaultLimits)
 	return run.PlainText(parts), d
 }
 
@@ -120,7 +121,7 @@ func TestEnvelopesNeverExceedTheirLimits(t *testing.T) {
 	}
 	for _, text := range texts {
 		o := stored(t, text)
-		parts, d := Deliver(Undelivered{Output: o, Tools: tools}, Persist, DefaultLimits)
+		parts, d := Deliver(Result{Output: o, Tools: tools}, Persist, DefaultLimits)
 		if got := run.PlainText(parts); utf8.RuneCountInString(got) > 2500 || !json.Valid([]byte(got)) || d != Stored {
 			t.Errorf("%.40q: an envelope of %d characters: %s", text, utf8.RuneCountInString(got), got)
 		}
@@ -156,7 +157,7 @@ func TestImagesAreBlocksAndBytesNeverText(t *testing.T) {
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 9, 9))); err != nil {
 		t.Fatal(err)
 	}
-	parts, d := Deliver(Undelivered{Output: stored(t, b.String())}, Auto, DefaultLimits)
+	parts, d := Deliver(Result{Output: stored(t, b.String())}, Auto, DefaultLimits)
 	if d != Picture || len(parts) != 1 || parts[0].Image == nil || parts[0].Image.MediaType != "image/png" || !bytes.Equal(parts[0].Image.Data, b.Bytes()) {
 		t.Errorf("%s %+v", d, parts)
 	}
@@ -170,12 +171,12 @@ func TestWhatCouldNotBeStoredIsShownWithAWarningOrIsAnError(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left on device")
 	for _, mode := range []Mode{Auto, Persist} {
-		parts, d := Deliver(Undelivered{Text: "small", Cause: full}, mode, DefaultLimits)
+		parts, d := Deliver(Result{Text: "small", Cause: full}, mode, DefaultLimits)
 		if got := run.PlainText(parts); d != Inlined || got != "small\n[warning: this result could not be stored, so it cannot be asked for again: no space left on device]" {
 			t.Errorf("%s %s", d, got)
 		}
 	}
-	parts, d := Deliver(Undelivered{Text: strings.Repeat("x", 40_000), Cause: full}, Auto, DefaultLimits)
+	parts, d := Deliver(Result{Text: strings.Repeat("x", 40_000), Cause: full}, Auto, DefaultLimits)
 	if got := run.PlainText(parts); d != Failed || !strings.Contains(got, "40,000 characters") || !strings.Contains(got, "no space left") {
 		t.Errorf("%s %s", d, got)
 	}
@@ -188,7 +189,7 @@ func TestAResultThatIsNeverStoredIsCutWithAMark(t *testing.T) {
 	}
 	got := CutInline(strings.Repeat("ü", 100_000), 65_536)
 	if n := utf8.RuneCountInString(got); n > 65_536 || n < 65_000 || !strings.Contains(got, "of 100,000 are here") {
-		t.Errorf("%d characters, ending %s", n, lastChars(got, 100))
+		t.Errorf("%d characters, ending %s", n, text.Last(got, 100))
 	}
 }
 
@@ -207,12 +208,12 @@ func TestFormatsAreRecognized(t *testing.T) {
 		Empty:      {""},
 		Binary:     {"\x00\x01\x02", "GIF89a..."},
 	} {
-		for _, text := range texts {
-			if got := stored(t, text).Meta.Format; got != want {
-				t.Errorf("%q is stored as %s, want %s", text, got, want)
+		for _, s := range texts {
+			if got := stored(t, s).Meta.Format; got != want {
+				t.Errorf("%q is stored as %s, want %s", s, got, want)
 			}
-			if got := plain(t, text).WrittenIn(); got != want {
-				t.Errorf("%q is read as %s, want %s", text, got, want)
+			if got := plain(t, s).Format(); got != want {
+				t.Errorf("%q is read as %s, want %s", s, got, want)
 			}
 		}
 	}

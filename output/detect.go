@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/output/jsonpath"
 )
 
 // A Format is what an output is written in. It is guessed from the output's beginning,
@@ -50,11 +52,13 @@ func opensJSON(head []byte) bool {
 	return looksJSON(head) && bytes.ContainsAny(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\uFEFF")), " \t\r\n")[:1], "{[")
 }
 
+// detected is how many bytes of the beginning are looked at.
+const detected = 64 << 10
+
 // detect guesses the format of what is not JSON. complete says that head is all of it.
 func detect(head []byte, complete bool) Format {
-	const enough = 64 << 10
-	if len(head) > enough {
-		head, complete = head[:enough], false
+	if len(head) > detected {
+		head, complete = head[:detected], false
 	}
 	if len(head) == 0 {
 		return Empty
@@ -86,6 +90,10 @@ func detect(head []byte, complete bool) Format {
 	return Text
 }
 
+// IsBinary reports whether an output that begins with head is binary: it is then described
+// and never shown as text.
+func IsBinary(head []byte) bool { return mediaType(head) != "" }
+
 // mediaType returns what a binary output is, empty for text.
 func mediaType(head []byte) string {
 	const sniffed = 512 // bytes that DetectContentType looks at
@@ -96,7 +104,7 @@ func mediaType(head []byte) string {
 		t == "application/pdf", t == "application/zip", t == "application/x-gzip", t == "application/wasm":
 		return t
 	}
-	if bytes.IndexByte(head[:min(len(head), 64<<10)], 0) >= 0 {
+	if bytes.IndexByte(head[:min(len(head), detected)], 0) >= 0 {
 		return "application/octet-stream"
 	}
 	// Text in another encoding has a few odd bytes, and is readable all the same.
@@ -208,7 +216,7 @@ func areNames(fields []string) bool {
 	for _, f := range fields {
 		f = strings.TrimSpace(f)
 		const longest = 60 // a sentence with commas is not a header
-		if f == "" || len(f) > longest || seen[f] || isNumeral([]byte(f)) || strings.ContainsAny(f, "{}<>()=") {
+		if f == "" || len(f) > longest || seen[f] || jsonpath.IsNumber(f) || strings.ContainsAny(f, "{}<>()=") {
 			return false
 		}
 		if strings.Count(f, " ") > 3 {
@@ -224,21 +232,12 @@ func csvFields(line string, comma byte) []string {
 	var fields []string
 	from, quoted := 0, false
 	for i := range len(line) {
-		switch {
-		case line[i] == '"':
+		if line[i] == '"' {
 			quoted = !quoted
-		case line[i] == comma && !quoted:
-			fields = append(fields, line[from:i])
+		} else if line[i] == comma && !quoted {
+			fields = append(fields, strings.Trim(line[from:i], `"`))
 			from = i + 1
 		}
 	}
-	for i, f := range append(fields, line[from:]) {
-		f = strings.Trim(f, `"`)
-		if i < len(fields) {
-			fields[i] = f
-		} else {
-			fields = append(fields, f)
-		}
-	}
-	return fields
+	return append(fields, strings.Trim(line[from:], `"`))
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 
+	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
 
@@ -17,13 +17,13 @@ import (
 // several goroutines at once.
 //
 // Questions see JSON Lines as one array of all values, CSV as an array of objects and
-// YAML as the same in JSON. What an index knows is answered from it; what it can find
-// the place of is read from there; everything else is read from front to back, in
-// memory that does not grow with the document.
+// YAML as the same in JSON. What the index of a stored output has is answered from it;
+// everything else is read from front to back, in memory that does not grow with the
+// document.
 type Document struct {
 	Name    string // for errors
 	format  Format
-	problem string
+	problem string // why it is not JSON, if it looks like it
 	raw     io.ReaderAt
 	size    int64
 	text    *textFigures // nil: not known
@@ -31,47 +31,29 @@ type Document struct {
 
 	analysis *analysis // nil: not known
 
-	view viewOnce
+	once sync.Once
+	view jsonpath.Source // what questions see, made when the first one is asked
+	err  error           // why there is no view
 }
 
-// viewOnce is what questions see of a document, made when the first one is asked.
-type viewOnce struct {
-	sync.Once
-	err    error
-	at     io.ReaderAt // nil: only from front to back, by reopen
-	size   int64
-	reopen func() (io.ReadCloser, error)
-	data   []byte // all of it, if it is in memory
-}
+// Format returns the format of the document.
+func (d *Document) Format() Format { return d.format }
 
-// WrittenIn returns the format of the document.
-func (d *Document) WrittenIn() Format { return d.format }
-
-// File returns a file as a document without an index, and what closes it.
-func File(name string) (*Document, io.Closer, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
+// File returns a file as a document without an index. The caller closes the file.
+func File(name string, f *os.File) (*Document, error) {
 	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a folder", name)
-	}
 	if err != nil {
-		f.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	d, err := NewDocument(name, f, info.Size())
-	if err != nil {
-		f.Close()
-		return nil, nil, err
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	return d, f, nil
+	return newDocument(name, f, info.Size())
 }
 
-// NewDocument returns what is in r as a document without an index. Its format is
-// guessed from its beginning.
-func NewDocument(name string, r io.ReaderAt, size int64) (*Document, error) {
+// newDocument returns what is in r as a document without an index. Its format is guessed
+// from its beginning.
+func newDocument(name string, r io.ReaderAt, size int64) (*Document, error) {
 	const looked = 1 << 20
 	head := make([]byte, min(size, looked))
 	if n, err := r.ReadAt(head, 0); n < len(head) {
@@ -82,7 +64,7 @@ func NewDocument(name string, r io.ReaderAt, size int64) (*Document, error) {
 	if d.format == Binary || d.format == CSV || d.format == YAML || !looksJSON(head) {
 		return d, nil
 	}
-	a, err := analyze(context.Background(), bytes.NewReader(head), &builder{sample: true})
+	a, err := analyze(context.Background(), bytes.NewReader(head))
 	switch goesOn := errors.Is(err, io.ErrUnexpectedEOF) && !complete; {
 	case err != nil && !goesOn:
 		d.problem = a.problem(err)
@@ -94,76 +76,60 @@ func NewDocument(name string, r io.ReaderAt, size int64) (*Document, error) {
 	return d, nil
 }
 
-// NotJSONError is for a question that only JSON can be asked.
-type NotJSONError struct {
-	Name    string
-	Format  Format
-	Problem string // where it stops being JSON, if it looks like it
-}
+// A notJSONError is for a question that only JSON can be asked.
+type notJSONError struct{ *Document }
 
-func (e *NotJSONError) Error() string {
-	what := fmt.Sprintf("%s is not JSON (it is %s)", e.Name, e.Format)
-	if e.Format == Empty {
+func (e notJSONError) Error() string {
+	what := fmt.Sprintf("%s is not JSON (it is %s)", e.Name, e.format)
+	if e.format == Empty {
 		what = e.Name + " is empty"
 	}
-	if e.Problem != "" {
-		what = fmt.Sprintf("%s is not JSON throughout: %s", e.Name, e.Problem)
+	if e.problem != "" {
+		what = fmt.Sprintf("%s is not JSON throughout: %s", e.Name, e.problem)
 	}
 	return what + ": use read or search"
 }
 
-// prepare makes the view.
-func (d *Document) prepare() error {
-	v := &d.view
-	v.Do(func() {
+// source returns the document as questions see it.
+func (d *Document) source() (jsonpath.Source, error) {
+	d.once.Do(func() {
 		switch d.format {
 		case JSON:
-			v.at, v.size = d.raw, d.size
+			d.view = jsonpath.ReaderAt(d.raw, d.size)
 		case JSONLines:
 			var l *linesAsArray
-			if l, v.err = newLinesAsArray(d.raw, d.size); v.err == nil {
-				v.at, v.size = l, l.length()
+			if l, d.err = newLinesAsArray(d.raw, d.size); d.err == nil {
+				d.view = jsonpath.ReaderAt(l, l.length())
 			}
 		case CSV:
-			v.reopen = func() (io.ReadCloser, error) {
-				return io.NopCloser(newCSV(io.NewSectionReader(d.raw, 0, d.size))), nil
-			}
+			d.view = jsonpath.Reopen(func() (io.ReadCloser, error) { return io.NopCloser(newCSV(d.Reader())), nil })
 		case YAML:
-			text := make([]byte, min(d.size, maxYAML+1))
-			if n, err := d.raw.ReadAt(text, 0); n < len(text) {
-				v.err = err
-				return
-			}
 			if d.size > maxYAML {
-				v.err = fmt.Errorf("this YAML has %s, and only %s are read as JSON: use read or search", byteSize(d.size), byteSize(maxYAML))
+				d.err = errYAMLSize(d.size)
 				return
 			}
-			if text, v.err = yamlJSON(text); v.err == nil {
-				v.at, v.size = bytes.NewReader(text), int64(len(text))
+			var converted []byte
+			if converted, d.err = d.all(); d.err == nil {
+				converted, d.err = yamlJSON(converted)
 			}
+			d.view = jsonpath.Bytes(converted)
 		default:
-			v.err = &NotJSONError{d.Name, d.format, d.problem}
+			d.err = notJSONError{d}
 		}
 	})
-	return v.err
+	return d.view, d.err
 }
 
-// reader returns the view from front to back.
-func (d *Document) reader() (io.ReadCloser, error) {
-	if d.view.at != nil {
-		return io.NopCloser(io.NewSectionReader(d.view.at, 0, d.view.size)), nil
-	}
-	return d.view.reopen()
-}
+// Reader returns the document as it was written.
+func (d *Document) Reader() io.Reader { return io.NewSectionReader(d.raw, 0, d.size) }
 
-func (d *Document) source() jsonpath.Source {
-	switch {
-	case d.view.data != nil:
-		return jsonpath.Bytes(d.view.data)
-	case d.view.at != nil:
-		return jsonpath.ReaderAt(d.view.at, d.view.size)
+// all returns the document as it was written.
+func (d *Document) all() ([]byte, error) {
+	b := make([]byte, d.size)
+	if n, err := d.raw.ReadAt(b, 0); n < len(b) {
+		return nil, err
 	}
-	return jsonpath.Reopen(d.view.reopen)
+	return b, nil
 }
 
 // shape returns the shape of the document if the index has it, else nil.
@@ -174,88 +140,72 @@ func (d *Document) shape() *shape {
 	return d.analysis.Shape
 }
 
-// A node is what a path selects.
-type node struct {
-	path string // normalized
-	raw  []byte // as written, valid until the next; nil if it is larger than was asked for
-	kind kind
-	size int64
-	from int64 // offset in the view
-}
-
 // memory is how much a question may hold for one purpose, in bytes. Several purposes
 // come together in a question, and all of it is to stay below 64 MiB.
 const memory = 8 << 20
 
-// query is how each is to go about it.
-type query struct {
-	path  *jsonpath.Path
-	where *jsonpath.Filter
-	// most is up to which size nodes come with their text.
-	most int64
-	// places asks for node.path.
-	places bool
-	// enough, once it is true, says that only the number of nodes is of interest.
-	enough *bool
-}
-
-func (q *query) quiet() bool { return q.enough != nil && *q.enough }
-
-// each calls found for what a path selects until it returns false. It goes to where the
-// index knows it to be, if it does.
-//
-// The order is that of RFC 9535 but for paths with a descendant segment (..), which are
-// in the order of the document: the order of the RFC would need a reading of its own
-// for each level.
-func (d *Document) each(ctx context.Context, q query, found func(node) bool) error {
-	if done, err := d.jump(ctx, q, found); done || err != nil {
+// each calls found for what a path selects until it returns false.
+func (d *Document) each(ctx context.Context, p *jsonpath.Path, opt jsonpath.Options, found func(jsonpath.Match) bool) error {
+	src, err := d.source()
+	if err != nil {
 		return err
 	}
-	return d.scan(ctx, q, found)
+	opt.Limit = memory
+	return p.Stream(ctx, src, opt, found)
 }
 
-func (d *Document) scan(ctx context.Context, q query, found func(node) bool) error {
-	opt := jsonpath.Options{Limit: memory, Where: q.where, NoRaw: d.view.at != nil}
-	if _, _, simple := stepsOf(q.path); !simple && strings.Contains(q.path.String(), "..") {
-		opt.Order = jsonpath.DocumentOrder
+// count returns how many nodes a path selects.
+func (d *Document) count(ctx context.Context, p *jsonpath.Path, where *jsonpath.Filter) (int64, error) {
+	src, err := d.source()
+	if err != nil {
+		return 0, err
 	}
-	var buf []byte
+	return p.Count(ctx, src, jsonpath.Options{Limit: memory, Where: where})
+}
+
+// Values calls found for each value that a path selects, however large, with its
+// normalized path, until it returns an error. What found does not read is passed over.
+func (d *Document) Values(ctx context.Context, path string, found func(path string, size int64, value io.Reader) error) error {
+	p, err := d.parse(path)
+	if err != nil {
+		return d.explain("extract", err)
+	}
 	var failed error
-	err := q.path.Stream(ctx, d.source(), opt, func(m jsonpath.Match) bool {
-		n := node{size: m.Size, from: m.Offset, raw: m.Raw}
-		if q.quiet() {
-			return found(n)
-		}
-		if d.view.at != nil {
-			want := m.Size
-			if m.Size > q.most {
-				want = 1 // to see what it is
-			}
-			buf = grow(buf, want)
-			if _, failed = d.view.at.ReadAt(buf, m.Offset); failed != nil && failed != io.EOF {
-				return false
-			}
-			failed = nil
-			n.raw = buf
-		}
-		n.kind = kindOf(n.raw[0])
-		if m.Size > q.most {
-			n.raw = nil
-		}
-		if q.places {
-			n.path = string(m.Path())
-		}
-		return found(n)
+	err = d.each(ctx, p, jsonpath.Options{MaxRaw: smallValue}, func(m jsonpath.Match) bool {
+		failed = d.open(m, func(r io.Reader) error { return found(string(m.Path()), m.Size, r) })
+		return failed == nil
 	})
-	if failed != nil {
-		return failed
-	}
-	return err
+	return errors.Join(failed, d.explain("extract", err))
 }
 
-func grow(b []byte, n int64) []byte {
-	if int64(cap(b)) < n {
-		return make([]byte, n)
+// smallValue is up to how many bytes a value is held in memory where it can also be read
+// again.
+const smallValue = 64 << 10
+
+// open calls use with what is written of a match, which is read again if it has no Raw.
+func (d *Document) open(m jsonpath.Match, use func(io.Reader) error) error {
+	if m.Raw != nil {
+		return use(bytes.NewReader(m.Raw))
 	}
-	return b[:n]
+	r, err := d.view.Section(m.Offset, m.Size)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(r), r.Close())
+}
+
+// explain says which output a question was about when an error came.
+func (d *Document) explain(tool string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var limit *jsonpath.LimitError
+	switch {
+	case errors.As(err, &limit):
+		return fmt.Errorf("tool_outputs.%s of %s: this would have to hold more than %s at once, for %s at byte %d: ask for a smaller part, or without a filter over such large values",
+			tool, d.Name, text.Size(limit.Limit), limit.Why, limit.Offset)
+	case isNotJSON(err):
+		return fmt.Errorf("tool_outputs.%s of %s: %w: use read or search to look at it", tool, d.Name, err)
+	}
+	return fmt.Errorf("tool_outputs.%s of %s: %w", tool, d.Name, err)
 }

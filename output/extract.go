@@ -60,73 +60,73 @@ type CutPath struct {
 
 // Extract answers tool_outputs.extract.
 func (d *Document) Extract(ctx context.Context, args ExtractArgs) (ExtractResult, error) {
-	r := ExtractResult{Target: args.Target, MissingPaths: []string{}}
-	if err := d.prepare(); err != nil {
-		return r, d.explain("extract", err)
+	x := &extraction{d: d, args: args, budget: budget{room: maxResult}}
+	x.result = ExtractResult{Target: args.Target, MissingPaths: []string{}}
+	_, err := d.source()
+	for _, path := range args.Paths {
+		if err == nil {
+			_, err = d.parse(path)
+		}
 	}
-	x := &extraction{d: d, args: args, result: &r, basket: basket{room: maxResult}}
-	paths := make([]*jsonpath.Path, len(args.Paths))
-	for i, text := range args.Paths {
-		p, err := d.parse(text)
+	for _, path := range args.Paths {
 		if err != nil {
-			return r, d.explain("extract", err)
+			break
 		}
-		paths[i] = p
-	}
-	for i, text := range args.Paths {
-		if err := x.path(ctx, text, paths[i]); err != nil {
-			return r, d.explain("extract", fmt.Errorf("%s: %w", text, err))
+		if err = x.path(ctx, path); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	list := args.Flatten || args.IncludePaths
-	if list {
-		r.Extracted = slicesJSON('[', x.out, ']')
-	} else {
-		r.Extracted = slicesJSON('{', x.out, '}')
+	brackets := "{}"
+	if args.Flatten || args.IncludePaths {
+		brackets = "[]"
 	}
-	return r, nil
+	x.result.Extracted = joined(brackets, x.out)
+	return x.result, d.explain("extract", err)
 }
 
-func slicesJSON(open byte, parts [][]byte, end byte) json.RawMessage {
-	return append(append([]byte{open}, bytes.Join(parts, []byte(","))...), end)
+// joined returns parts as a JSON array or object.
+func joined(brackets string, parts [][]byte) json.RawMessage {
+	return fmt.Appendf(nil, "%c%s%c", brackets[0], bytes.Join(parts, []byte(",")), brackets[1])
 }
 
 type extraction struct {
 	d      *Document
 	args   ExtractArgs
-	result *ExtractResult
-	basket basket
+	result ExtractResult
+	budget budget
 	out    [][]byte // elements or members of what is extracted
 }
 
 // path extracts what one path selects.
-func (x *extraction) path(ctx context.Context, text string, p *jsonpath.Path) error {
+func (x *extraction) path(ctx context.Context, path string) error {
+	p, err := x.d.parse(path)
+	if err != nil {
+		return err
+	}
+	withPaths := x.args.IncludePaths && !x.args.Flatten
 	var values [][]byte
 	var seen, returned int64
 	full := false
-	q := query{path: p, most: 4 * maxResult, places: x.args.IncludePaths && !x.args.Flatten, enough: &full}
-	err := x.d.each(ctx, q, func(n node) bool {
-		seen++
-		if seen <= int64(x.args.Offset) || full {
-			return true
+	err = x.d.each(ctx, p, jsonpath.Options{MaxRaw: maxRaw}, func(m jsonpath.Match) bool {
+		if seen++; seen <= int64(x.args.Offset) || full {
+			return true // go on counting
 		}
 		if x.args.Limit > 0 && returned == int64(x.args.Limit) {
 			seen--
 			return false
 		}
-		at := n.path
-		if at == "" {
-			at = p.String()
+		at := p.String()
+		if withPaths {
+			at = string(m.Path())
 		}
-		value, ok := x.basket.put(n, at)
-		if !ok {
-			full = true // go on counting
+		value, ok := x.budget.put(m, at)
+		if full = !ok; full {
 			return true
 		}
 		returned++
-		if q.places {
-			value = fmt.Appendf(nil, `{"path":%s,"value":%s}`, appendText(nil, n.path), value)
-			x.basket.room -= len(n.path) + 20
+		if withPaths {
+			value = located(at, value)
+			x.budget.room -= len(at) + 20
 		}
 		values = append(values, value)
 		return true
@@ -135,49 +135,46 @@ func (x *extraction) path(ctx context.Context, text string, p *jsonpath.Path) er
 		return err
 	}
 	x.result.Hints = append(x.result.Hints, p.Warnings()...)
-	missing := seen == 0
-	if missing {
-		x.result.MissingPaths = append(x.result.MissingPaths, text)
-		if s := x.d.shape(); s != nil {
-			if near := s.nearest(p); near != "" {
-				x.result.Hints = append(x.result.Hints, fmt.Sprintf("nothing is at %s: %s", text, near))
-			}
+	if seen == 0 {
+		x.result.MissingPaths = append(x.result.MissingPaths, path)
+		if s := x.d.shape(); s.nearest(p) != "" {
+			x.result.Hints = append(x.result.Hints, x.d.missing(p, path))
 		}
 	}
 	if full {
-		x.result.Cut = append(x.result.Cut, CutPath{text, returned, seen, fmt.Sprintf("the same with offset %d", int64(x.args.Offset)+returned)})
+		x.result.Cut = append(x.result.Cut, CutPath{path, returned, seen, fmt.Sprintf("the same with offset %d", int64(x.args.Offset)+returned)})
 	}
-	x.add(text, p, values, missing)
+	x.add(path, p, values, seen == 0)
 	return nil
 }
 
+func located(path string, value []byte) []byte {
+	return fmt.Appendf(nil, `{"path":%s,"value":%s}`, appendText(nil, path), value)
+}
+
 // add puts the values of a path where they belong.
-func (x *extraction) add(text string, p *jsonpath.Path, values [][]byte, missing bool) {
+func (x *extraction) add(path string, p *jsonpath.Path, values [][]byte, missing bool) {
 	fallback := []byte(x.args.Default)
-	if len(fallback) == 0 {
-		fallback = []byte("null")
-	}
+	list := x.args.Flatten || x.args.IncludePaths
 	switch {
-	case x.args.Flatten:
-		if missing && len(x.args.Default) > 0 {
-			values = [][]byte{fallback}
-		}
-		x.out = append(x.out, values...)
-	case x.args.IncludePaths:
-		if missing && len(x.args.Default) > 0 {
-			values = [][]byte{fmt.Appendf(nil, `{"path":%s,"value":%s}`, appendText(nil, text), fallback)}
-		}
+	case list && missing && len(fallback) > 0 && x.args.Flatten:
+		x.out = append(x.out, fallback)
+	case list && missing && len(fallback) > 0:
+		x.out = append(x.out, located(path, fallback))
+	case list:
 		x.out = append(x.out, values...)
 	default:
-		value := []byte(slicesJSON('[', values, ']'))
+		value := []byte(joined("[]", values))
 		switch {
-		case missing:
+		case missing && len(fallback) > 0:
 			value = fallback
+		case missing:
+			value = []byte("null")
 		case p.Singular() && len(values) == 1:
 			value = values[0]
 		case p.Singular() && len(values) == 0:
 			return // it did not fit, as Cut says
 		}
-		x.out = append(x.out, append(append(appendText(nil, text), ':'), value...))
+		x.out = append(x.out, append(append(appendText(nil, path), ':'), value...))
 	}
 }

@@ -10,112 +10,159 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
-// Open returns the output of a call. It is to be closed. The error is a
+// A Scope says which outputs a run may ask: those of its conversation, and those that it
+// has in its context from other runs.
+type Scope struct {
+	Conversation run.ID // id of the root run
+	Run          run.ID // whose calls are named without a prefix
+	// Also lists runs of other conversations, such as the original of a fork. Their calls
+	// are named without a prefix too, and an id is looked for in them last, in order.
+	Also []Past
+}
+
+// A Past is a part of a run that another run has in its context.
+type Past struct {
+	Conversation run.ID
+	Run          run.ID
+	Has          func(run.CallID) bool // whether a call is part of it; nil: all are
+}
+
+// runs returns the run of the scope and those in Also.
+func (s Scope) runs() []Past {
+	return append([]Past{{Conversation: s.Conversation, Run: s.Run}}, s.Also...)
+}
+
+// Ref returns the id by which the run of the scope names an output: that of the call, and
+// for one of another run of the conversation run/call, because calls are numbered within
+// their run.
+func (s Scope) Ref(m *Meta) string {
+	for _, p := range s.runs() {
+		if m.Run == p.Run && m.Conversation == p.Conversation {
+			return string(m.ID)
+		}
+	}
+	return string(m.Run) + "/" + string(m.ID)
+}
+
+// Open returns the output of a call. The caller closes it. The error is a
 // [*NotFoundError] if there is none.
 func (s *Store) Open(key Key) (*Output, error) {
 	o, err := openFile(s.file(key.Conversation, key.Run, key.Call))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.notFound(key.Conversation, key.Run, string(key.Call))
+		return nil, s.notFound(Scope{Conversation: key.Conversation, Run: key.Run}, string(key.Call), false)
 	}
 	return o, err
 }
 
-// Find returns the output that a model means by id: that of the run, else the only one
-// of the conversation with this id, else what Ref of another run's output names. An
-// empty id is the run's newest output, or the conversation's if the run has none.
-func (s *Store) Find(conversation, owner run.ID, id string) (*Output, error) {
-	if id = strings.TrimSpace(id); id != "" {
-		o, err := openFile(s.file(conversation, owner, run.CallID(id)))
-		if !errors.Is(err, fs.ErrNotExist) {
-			return o, err
+// Find returns the output that an id means in a scope: that of the run, else that of a run
+// in Also, else the only one of the conversation with this id or [Scope.Ref]. The empty id
+// means the newest output of the run that was delivered as an envelope, else the newest of
+// the run, else the newest of the scope by the same rule.
+func (s *Store) Find(scope Scope, id string) (*Output, error) {
+	id = strings.TrimSpace(id)
+	if id != "" {
+		for _, p := range scope.runs() {
+			if p.Has != nil && !p.Has(run.CallID(id)) {
+				continue
+			}
+			if o, err := openFile(s.file(p.Conversation, p.Run, run.CallID(id))); !errors.Is(err, fs.ErrNotExist) {
+				return o, err
+			}
 		}
 	}
-	all, err := s.conversation(conversation)
+	all, err := s.in(scope)
 	if err != nil {
 		return nil, err
 	}
 	var matches []Meta
-	newest := func(of run.ID) {
-		for _, m := range all {
-			if (of == "" || m.Run == of) && (len(matches) == 0 || newer(m, matches[0])) {
-				matches = []Meta{m}
-			}
+	for _, m := range all {
+		if id != "" && (string(m.ID) == id || scope.Ref(&m) == id) {
+			matches = append(matches, m)
 		}
 	}
-	if id == "" {
-		if newest(owner); len(matches) == 0 {
-			newest("")
-		}
-	} else {
-		for _, m := range all {
-			if m.Ref(owner) == id || string(m.ID) == id {
-				matches = append(matches, m)
-			}
-		}
+	if id == "" && len(all) > 0 {
+		matches = []Meta{slices.MaxFunc(all, func(a, b Meta) int {
+			return cmp.Or(trueLast(a.Run == scope.Run, b.Run == scope.Run), trueLast(!a.Inline, !b.Inline), compareAge(a, b))
+		})}
 	}
 	if len(matches) != 1 {
-		err := s.notFound(conversation, owner, id)
-		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
-			missing.Several = len(matches) > 1
-		}
-		return nil, err
+		return nil, s.notFound(scope, id, len(matches) > 1)
 	}
 	m := matches[0]
 	return openFile(s.file(m.Conversation, m.Run, m.ID))
 }
 
-// Ref returns the id by which a run names the output: that of the call, and for one of
-// another run of the conversation run/call, because calls are numbered within their run.
-func (m *Meta) Ref(owner run.ID) string {
-	if m.Run == owner {
-		return string(m.ID)
+func trueLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
 	}
-	return string(m.Run) + "/" + string(m.ID)
+	return 1
 }
 
-func newer(a, b Meta) bool {
-	if c := a.Created.Compare(b.Created); c != 0 {
-		return c > 0
+// compareAge compares by the time of creation, then by id as c_2 < c_10.
+func compareAge(a, b Meta) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run))
+}
+
+// in returns what is known of the outputs in a scope, in no order.
+func (s *Store) in(scope Scope) ([]Meta, error) {
+	all, err := s.below(filepath.Join(s.dir, fileName(string(scope.Conversation))))
+	for _, p := range scope.Also {
+		if err == nil {
+			var past []Meta
+			past, err = readMetas(filepath.Join(s.dir, fileName(string(p.Conversation)), fileName(string(p.Run))))
+			for _, m := range past {
+				known := slices.ContainsFunc(all, func(o Meta) bool { return o.Conversation == m.Conversation && o.Run == m.Run && o.ID == m.ID })
+				if !known && (p.Has == nil || p.Has(m.ID)) {
+					all = append(all, m)
+				}
+			}
+		}
 	}
-	return compareIDs(string(a.ID), string(b.ID)) > 0
+	return all, err
 }
 
-// compareIDs compares as c_2 < c_10.
-func compareIDs(a, b string) int {
-	if c := cmp.Compare(len(a), len(b)); c != 0 {
-		return c
-	}
-	return cmp.Compare(a, b)
-}
-
-// conversation returns what is known of the outputs of a conversation, in no order.
-func (s *Store) conversation(id run.ID) ([]Meta, error) {
-	return s.in(filepath.Join(s.dir, fileName(string(id))))
-}
-
-// in returns what is known of the outputs in the folder of a conversation. Those that
-// are gone by now, or are damaged, are left out.
-func (s *Store) in(folder string) ([]Meta, error) {
+// below returns what is known of the outputs in the folder of a conversation.
+func (s *Store) below(folder string) ([]Meta, error) {
 	var all []Meta
 	runs, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, r := range runs {
-		files, err := os.ReadDir(filepath.Join(folder, r.Name()))
-		if err != nil {
-			continue // not a folder, or gone
+		if !r.IsDir() {
+			continue
 		}
-		for _, f := range files {
-			if !strings.HasSuffix(f.Name(), fileEnding) {
-				continue
-			}
-			if m, err := readMeta(filepath.Join(folder, r.Name(), f.Name())); err == nil {
-				all = append(all, m)
-			}
+		metas, err := readMetas(filepath.Join(folder, r.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, metas...)
+	}
+	return all, nil
+}
+
+// readMetas returns what is known of the outputs in the folder of a run. Those that are
+// gone by now, or are damaged, are left out.
+func readMetas(folder string) ([]Meta, error) {
+	files, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []Meta
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), fileEnding) {
+			continue
+		}
+		if m, err := readMeta(filepath.Join(folder, f.Name())); err == nil {
+			all = append(all, m)
 		}
 	}
 	return all, nil
@@ -136,7 +183,7 @@ func (e *NotFoundError) Error() string {
 		what = fmt.Sprintf("there is no stored output %q in this conversation", e.ID)
 	}
 	if e.Several {
-		what = fmt.Sprintf("several runs of this conversation have an output %q: say which by run/call", e.ID)
+		what = fmt.Sprintf("several runs of this conversation have an output %q: name one as run/call", e.ID)
 	}
 	switch {
 	case len(e.Known) == 0 && e.ID != "":
@@ -149,21 +196,16 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s; there are %s", what, strings.Join(e.Known, ", "))
 }
 
-// notFound makes the error. It says nothing of other conversations.
-func (s *Store) notFound(conversation, owner run.ID, id string) error {
-	all, err := s.conversation(conversation)
+// notFound makes the error. It says nothing of what is outside of the scope.
+func (s *Store) notFound(scope Scope, id string, several bool) error {
+	all, err := s.in(scope)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(a, b Meta) int {
-		if newer(a, b) {
-			return -1
-		}
-		return 1
-	})
-	e := &NotFoundError{ID: id, Total: len(all)}
+	slices.SortFunc(all, func(a, b Meta) int { return compareAge(b, a) })
+	e := &NotFoundError{ID: id, Total: len(all), Several: several}
 	for _, m := range all[:min(len(all), 8)] {
-		e.Known = append(e.Known, fmt.Sprintf("%s (%s, %s)", m.Ref(owner), m.Tool, byteSize(m.Text.Bytes)))
+		e.Known = append(e.Known, fmt.Sprintf("%s (%s, %s)", scope.Ref(&m), m.Tool, text.Size(m.Text.Bytes)))
 	}
 	return e
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
 
@@ -22,33 +24,41 @@ import (
 type Handle struct {
 	ID   string `json:"id"`
 	Path string `json:"path,omitempty"`
-	// Place is where in the arguments the handle was, as a normalized JSONPath.
-	Place string `json:"place"`
-	Size  int64  `json:"size"` // bytes that it stands for
+	At   string `json:"at"`   // in the arguments, as a normalized JSONPath
+	Size int64  `json:"size"` // bytes that it stands for
 }
 
-// MaxResolved is how large arguments may become, in bytes, with all handles resolved.
-const MaxResolved = 64 << 20
+// maxResolved is how large arguments may become, in bytes, with all handles resolved.
+const maxResolved = 64 << 20
 
-// Resolve puts in the place of each handle in a call's arguments what it stands for.
-// The rest of the arguments stays as it is written. Whoever decides about the call is
-// to see the result, and so is the person.
+// Resolve replaces each handle in a call's arguments by what it stands for. The rest of
+// the arguments stays as it is written. Permissions are decided on, and people are shown,
+// the result.
+//
+// schema is the JSON Schema of the arguments, or nil. Where it wants a string and the
+// handle stands for another JSON value, it is replaced by a string: the value's JSON text
+// as it is written in the output.
 //
 // open finds an output by its id, as [Store.Find]; Resolve closes what it opens. An
 // object is a handle if it has the member $output with a string and no other but path;
-// what comes from an output is not looked at again.
-func Resolve(ctx context.Context, args json.RawMessage, open func(id string) (*Output, error)) (resolved json.RawMessage, used []Handle, err error) {
+// handles within outputs are not replaced.
+func Resolve(ctx context.Context, args, schema json.RawMessage, open func(id string) (*Output, error)) (resolved json.RawMessage, used []Handle, err error) {
 	// An escape could hide the name, which is not worth a look at every text that has
-	// one: $ is not a character that anyone escapes but on purpose.
+	// one: $ is only escaped on purpose.
 	if !bytes.Contains(args, []byte(`"$output"`)) && !bytes.Contains(args, []byte(`\u`)) {
 		return args, nil, nil
 	}
 	root, err := jsonpath.Decode(args)
 	if err != nil {
-		return args, nil, nil // whoever validates the arguments says so
+		return args, nil, nil // the validation of the arguments reports it
 	}
 	r := &resolver{ctx: ctx, open: open, args: args}
-	if err := r.walk(root, "$"); err != nil {
+	if len(schema) > 0 {
+		if r.schema, err = jsonpath.Decode(schema); err != nil {
+			return nil, nil, fmt.Errorf("the schema of the arguments: %w", err)
+		}
+	}
+	if err := r.walk(root, r.schema, "$"); err != nil {
 		return nil, nil, err
 	}
 	if len(r.used) == 0 {
@@ -61,32 +71,81 @@ func Resolve(ctx context.Context, args json.RawMessage, open func(id string) (*O
 type resolver struct {
 	ctx    context.Context
 	open   func(id string) (*Output, error)
+	schema jsonpath.Value // Nothing if there is none
 	args   []byte
 	copied int // bytes of args that out has
 	out    bytes.Buffer
 	used   []Handle
 }
 
-func (r *resolver) walk(v jsonpath.Value, place string) error {
+// walk replaces the handles in v, whose schema is at.
+func (r *resolver) walk(v, at jsonpath.Value, path string) error {
+	at = r.follow(at)
 	switch v.Kind() {
 	case jsonpath.Array:
 		for i := range v.Len() {
-			if err := r.walk(v.Item(i), place+indexStep(int64(i))); err != nil {
+			if err := r.walk(v.Item(i), at.Get("items"), path+jsonpath.Element(int64(i))); err != nil {
 				return err
 			}
 		}
 	case jsonpath.Object:
 		if h, ok := asHandle(v); ok {
-			h.Place = place
-			return r.resolve(h, v.Raw())
+			h.At = path
+			return r.resolve(h, v.Raw(), r.types(at, 0))
 		}
 		for name, member := range v.Members() {
-			if err := r.walk(member, place+"["+quoteName(name)+"]"); err != nil {
+			below := at.Get("properties").Get(name)
+			if below.Kind() == jsonpath.Nothing {
+				below = at.Get("additionalProperties")
+			}
+			if err := r.walk(member, below, path+jsonpath.ChildInBrackets(name)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// follow returns the schema that a $ref within the schema means.
+func (r *resolver) follow(at jsonpath.Value) jsonpath.Value {
+	for range 8 { // references to references
+		ref, ok := strings.CutPrefix(at.Get("$ref").Text(), "#/")
+		if !ok {
+			break
+		}
+		at = r.schema
+		for name := range strings.SplitSeq(ref, "/") {
+			at = at.Get(name)
+		}
+	}
+	return at
+}
+
+// types returns the types that a schema names for a value; none if it takes any.
+func (r *resolver) types(at jsonpath.Value, depth int) (all []string) {
+	at = r.follow(at)
+	switch t := at.Get("type"); t.Kind() {
+	case jsonpath.String:
+		all = append(all, t.Text())
+	case jsonpath.Array:
+		for i := range t.Len() {
+			all = append(all, t.Item(i).Text())
+		}
+	}
+	for _, name := range []string{"anyOf", "oneOf"} {
+		for i := range at.Get(name).Len() {
+			if depth < 8 {
+				all = append(all, r.types(at.Get(name).Item(i), depth+1)...)
+			}
+		}
+	}
+	return all
+}
+
+// wantsText reports whether a value of a kind has to become a string to fit one of types.
+func wantsText(types []string, k jsonpath.Kind) bool {
+	fits := slices.Contains(types, k.String()) || k == jsonpath.Number && slices.Contains(types, "integer")
+	return slices.Contains(types, jsonpath.String.String()) && !fits
 }
 
 func asHandle(v jsonpath.Value) (h Handle, ok bool) {
@@ -106,39 +165,59 @@ func asHandle(v jsonpath.Value) (h Handle, ok bool) {
 }
 
 // resolve writes what stands before a handle, and what the handle stands for.
-func (r *resolver) resolve(h Handle, raw []byte) error {
+func (r *resolver) resolve(h Handle, raw []byte, types []string) error {
 	// Objects are met in the order they are written. The same text cannot stand before
 	// as anything else: in a string its quotes would be escaped.
 	from := r.copied + bytes.Index(r.args[r.copied:], raw)
 	r.out.Write(r.args[r.copied:from])
 	r.copied = from + len(raw)
 	before := r.out.Len()
-	if err := r.write(h); err != nil {
-		return fmt.Errorf("the handle at %s: %w", h.Place, err)
+	if err := r.write(h, types); err != nil {
+		return fmt.Errorf("the handle at %s: %w", h.At, err)
 	}
 	h.Size = int64(r.out.Len() - before)
 	r.used = append(r.used, h)
 	return nil
 }
 
-func (r *resolver) write(h Handle) error {
+func (r *resolver) write(h Handle, types []string) error {
 	o, err := r.open(h.ID)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	room := MaxResolved - int64(r.out.Len()) - int64(len(r.args)-r.copied)
-	if h.Path == "" && !o.Meta.Format.IsJSON() {
+	room := maxResolved - int64(r.out.Len()) - int64(len(r.args)-r.copied)
+	if f := o.Meta.Format; h.Path == "" && (!f.IsJSON() || wantsText(types, o.rootKind())) {
 		return o.writeText(&r.out, room)
 	}
 	if h.Path == "" {
 		h.Path = "$"
 	}
-	return o.writeValue(r.ctx, &r.out, h.Path, room)
+	start := r.out.Len()
+	if err := o.writeValue(r.ctx, &r.out, h.Path, room); err != nil {
+		return err
+	}
+	if value := r.out.Bytes()[start:]; wantsText(types, jsonpath.KindOf(value[0])) {
+		if int64(len(value)) > room/2 {
+			return tooLarge(int64(len(value)), room/2)
+		}
+		quoted := appendText(nil, string(value))
+		r.out.Truncate(start)
+		r.out.Write(quoted)
+	}
+	return nil
+}
+
+// rootKind is the kind of the value that all of the output is.
+func (o *Output) rootKind() jsonpath.Kind {
+	if s := o.shape(); s != nil && s.total() > 0 {
+		return s.kinds()[0]
+	}
+	return jsonpath.Nothing
 }
 
 func tooLarge(size, room int64) error {
-	return fmt.Errorf("it stands for %s, and arguments may have %s in all: choose a path to a smaller part", byteSize(size), byteSize(min(room, MaxResolved)))
+	return fmt.Errorf("it stands for %s, and arguments may have %s in all: choose a path to a smaller part", text.Size(size), text.Size(min(room, maxResolved)))
 }
 
 // writeText writes the whole output as a JSON string.
@@ -149,28 +228,20 @@ func (o *Output) writeText(out *bytes.Buffer, room int64) error {
 	if o.size > room/2 { // a line break takes two bytes as JSON
 		return tooLarge(o.size, room/2)
 	}
-	text := make([]byte, o.size)
-	if n, err := o.raw.ReadAt(text, 0); n < len(text) {
+	all, err := o.all()
+	if err != nil {
 		return err
 	}
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	before := out.Len()
-	if err := e.Encode(strings.ToValidUTF8(string(text), "\uFFFD")); err != nil {
-		return err
+	quoted := appendText(nil, string(all))
+	if int64(len(quoted)) > room {
+		return tooLarge(int64(len(quoted)), room)
 	}
-	out.Truncate(out.Len() - 1) // the line break
-	if int64(out.Len()-before) > room {
-		return tooLarge(int64(out.Len()-before), room)
-	}
+	out.Write(quoted)
 	return nil
 }
 
 // writeValue writes what a path selects.
 func (o *Output) writeValue(ctx context.Context, out *bytes.Buffer, path string, room int64) error {
-	if err := o.prepare(); err != nil {
-		return err
-	}
 	p, err := o.parse(path)
 	if err != nil {
 		return err
@@ -181,53 +252,36 @@ func (o *Output) writeValue(ctx context.Context, out *bytes.Buffer, path string,
 	if !p.Singular() {
 		out.WriteByte('[')
 	}
-	err = o.each(ctx, query{path: p, most: o.wants()}, func(m node) bool {
-		if p.Singular() && n > 0 {
+	err = o.each(ctx, p, jsonpath.Options{MaxRaw: smallValue}, func(m jsonpath.Match) bool {
+		if p.Singular() {
 			out.Truncate(start) // of members with one name the last counts
-		}
-		if n++; n > 1 && !p.Singular() {
+		} else if n > 0 {
 			out.WriteByte(',')
 		}
-		if m.size+int64(out.Len()-start) > room {
-			failed = tooLarge(m.size+int64(out.Len()-start), room)
+		n++
+		if size := m.Size + int64(out.Len()-start); size > room {
+			failed = tooLarge(size, room)
 			return false
 		}
-		if m.raw != nil {
-			failed = writeValid(out, bytes.NewReader(m.raw))
-		} else {
-			failed = writeValid(out, io.NewSectionReader(o.view.at, m.from, m.size))
-		}
+		failed = o.open(m, func(r io.Reader) error {
+			from := out.Len()
+			_, err := out.ReadFrom(r)
+			if part := out.Bytes()[from:]; !utf8.Valid(part) {
+				fixed := bytes.ToValidUTF8(part, []byte("\uFFFD"))
+				out.Truncate(from)
+				out.Write(fixed)
+			}
+			return err
+		})
 		return failed == nil
 	})
-	if err = errors.Join(failed, err); err != nil {
+	switch err = errors.Join(failed, err); {
+	case err != nil:
 		return err
-	}
-	if !p.Singular() {
+	case !p.Singular():
 		out.WriteByte(']')
-		return nil
-	}
-	if n == 0 {
-		near := ""
-		if s := o.shape(); s != nil {
-			if near = s.nearest(p); near != "" {
-				near = ": " + near
-			}
-		}
-		return fmt.Errorf("nothing is at %s of output %s%s", path, o.ID, near)
-	}
-	return nil
-}
-
-// writeValid writes what in yields, with U+FFFD for bytes that are not UTF-8.
-func writeValid(out *bytes.Buffer, in io.Reader) error {
-	from := out.Len()
-	if _, err := out.ReadFrom(in); err != nil {
-		return err
-	}
-	if part := out.Bytes()[from:]; !utf8.Valid(part) {
-		fixed := bytes.ToValidUTF8(part, []byte("\uFFFD"))
-		out.Truncate(from)
-		out.Write(fixed)
+	case n == 0:
+		return errors.New(o.missing(p, path+" of output "+string(o.ID)))
 	}
 	return nil
 }

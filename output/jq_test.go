@@ -24,7 +24,7 @@ func BenchmarkJQ(b *testing.B) {
 	} {
 		b.Run(q.name, func(b *testing.B) {
 			name, size := openBench(b)
-			b.SetBytes(size)
+			measure(b, size, true)
 			for b.Loop() {
 				c := exec.Command(jq, "-c", q.filter, name)
 				c.Stderr = os.Stderr

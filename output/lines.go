@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// linesAsArray shows JSON Lines as one JSON array: a bracket before and behind, and a
+// linesAsArray shows JSON Lines as one JSON array: a bracket before and after, and a
 // comma for each line break between values. Everything else stays where it is, one byte
 // further on, so that any part can be read without what is before it.
 type linesAsArray struct {
@@ -99,7 +99,7 @@ func (l *linesAsArray) join(part []byte, from int64) error {
 	}
 }
 
-// firstBreak reports whether a line break is the first behind a value; before is the
+// firstBreak reports whether a line break is the first after a value; before is the
 // part before it, which begins at offset from. Line breaks in it have become commas or
 // blanks, and a comma that stood there before would be an error in any case.
 func (l *linesAsArray) firstBreak(before []byte, from int64) (bool, error) {

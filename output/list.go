@@ -62,17 +62,17 @@ type Listed struct {
 	Summary      string `json:"summary"`
 }
 
-// List answers tool_outputs.list for a run: the outputs of a conversation, which has to
-// be the run's own. (A model that asks for another learns that it has none.)
-func (s *Store) List(conversation, owner run.ID, args ListArgs) (ListResult, error) {
+// List answers tool_outputs.list: the outputs of a scope. If the arguments name another
+// conversation, the list is empty.
+func (s *Store) List(scope Scope, args ListArgs) (ListResult, error) {
 	r := ListResult{Conversation: args.Conversation, Outputs: []Listed{}}
 	if r.Conversation == "" {
-		r.Conversation = string(conversation)
+		r.Conversation = string(scope.Conversation)
 	}
-	if r.Conversation != string(conversation) {
+	if r.Conversation != string(scope.Conversation) {
 		return r, nil
 	}
-	all, err := s.conversation(conversation)
+	all, err := s.in(scope)
 	if err != nil {
 		return r, fmt.Errorf("tool_outputs.list: %w", err)
 	}
@@ -84,8 +84,8 @@ func (s *Store) List(conversation, owner run.ID, args ListArgs) (ListResult, err
 	r.HasMore = to < len(all)
 	for _, m := range all[from:to] {
 		l := Listed{
-			ID: m.Ref(owner), ToolName: m.Tool, Conversation: m.Conversation, Message: m.Message,
-			Created: m.Created.UnixMilli(), Success: m.Success, Size: m.Bytes(), Summary: m.describe(),
+			ID: scope.Ref(&m), ToolName: m.Tool, Conversation: m.Conversation, Message: m.Message,
+			Created: m.Created.UnixMilli(), Success: m.Success, Size: m.Bytes(), Summary: m.Describe(),
 		}
 		if args.Preview {
 			l.Preview, _ = m.Preview(args.PreviewLength)
@@ -111,10 +111,7 @@ func (a *ListArgs) compare(x, y Meta) int {
 		c = cmp.Compare(x.Tool, y.Tool)
 	}
 	if c == 0 {
-		c = x.Created.Compare(y.Created)
-	}
-	if c == 0 {
-		c = cmp.Or(compareIDs(string(x.ID), string(y.ID)), cmp.Compare(x.Run, y.Run))
+		c = compareAge(x, y)
 	}
 	if a.SortOrder == "desc" {
 		c = -c

@@ -85,14 +85,18 @@ func measured(t *testing.T, what, dir string) {
 	for _, q := range questions {
 		switch what {
 		case "file " + q.name:
-			d, c, err := File(name)
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := File(name, f)
 			if err != nil {
 				t.Fatal(err)
 			}
 			q.ask(t, d)
-			c.Close()
+			f.Close()
 		case "stored " + q.name:
-			o, err := store.Find("r", "r", "")
+			o, err := store.Find(Scope{Conversation: "r", Run: "r"}, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -16,6 +17,8 @@ type Meta struct {
 	Message      string     `json:"message,omitempty"` // that the call is in
 	Created      time.Time  `json:"created"`
 	Success      bool       `json:"success"`
+	// Inline: the result was delivered inline, so the model has all of it.
+	Inline bool `json:"inline,omitempty"`
 
 	Format    Format      `json:"format"`
 	MediaType string      `json:"media_type,omitempty"` // of a binary output
@@ -38,10 +41,10 @@ func (m *Meta) Characters() int64 { return m.Text.Characters }
 // Preview returns a part of the output that shows what it is, in at most limit
 // characters: of JSON some of all levels, of text the first and the last lines. whole
 // says that nothing is left out.
-func (m *Meta) Preview(limit int) (text string, whole bool) {
+func (m *Meta) Preview(limit int) (preview string, whole bool) {
 	switch {
 	case m.Format == Binary:
-		return firstChars(m.describe(), limit), false
+		return text.First(m.Describe(), limit), false
 	case m.Format == Empty:
 		return "", true
 	case m.Skeleton != nil && m.Format != CSV:
@@ -50,10 +53,10 @@ func (m *Meta) Preview(limit int) (text string, whole bool) {
 	return m.Text.preview(limit)
 }
 
-// describe says in a few words what the output is, such as "json: object with 2 keys,
+// Describe says in a few words what the output is, such as "json: object with 2 keys,
 // 40.2 MB".
-func (m *Meta) describe() string {
-	size := byteSize(m.Text.Bytes)
+func (m *Meta) Describe() string {
+	size := text.Size(m.Text.Bytes)
 	switch {
 	case m.Format == Binary:
 		return m.MediaType + ", " + size
@@ -63,13 +66,13 @@ func (m *Meta) describe() string {
 		what := m.Summary.RootType
 		switch what {
 		case "object":
-			what += " with " + plural(m.Summary.KeyCount, "key")
+			what += " with " + text.Plural(m.Summary.KeyCount, "key")
 		case "array":
 			if len(m.Summary.Arrays) > 0 {
-				what += " of " + plural(m.Summary.Arrays[0].Length, "element")
+				what += " of " + text.Plural(m.Summary.Arrays[0].Length, "element")
 			}
 		}
 		return fmt.Sprintf("%s: %s, %s", m.Format, what, size)
 	}
-	return fmt.Sprintf("%s: %s, %s", m.Format, plural(m.Text.Lines, "line"), size)
+	return fmt.Sprintf("%s: %s, %s", m.Format, text.Plural(m.Text.Lines, "line"), size)
 }

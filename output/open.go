@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 )
 
@@ -18,19 +17,21 @@ type Output struct {
 // Close closes the file.
 func (o *Output) Close() error { return o.frames.close() }
 
-func openFile(name string) (_ *Output, err error) {
+func openFile(name string) (*Output, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			if !errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%s: %w", name, err)
-			}
-		}
-	}()
+	o, err := openOutput(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, errors.Join(err, f.Close()))
+	}
+	return o, nil
+}
+
+// openOutput returns the output that a file has. It takes the file only if there is no
+// error.
+func openOutput(f *os.File) (*Output, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -2,12 +2,16 @@ package output
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/atomicfile"
 )
 
 // Quota says how much a store may keep. Zero is no limit.
@@ -29,40 +33,128 @@ type Pruned struct {
 // Prune removes outputs that are older than the quota allows and then, oldest first, as
 // many as it takes to be within it; never one that live says a run may still refer to.
 // Whoever has one open can go on reading it (on Windows it then stays until the next
-// time). What writers that died have left is removed too.
-func (s *Store) Prune(quota Quota, live func(Meta) bool) (Pruned, error) {
+// time). What writers that died have left is removed too. If dry, nothing is removed, and
+// the result says what would be.
+//
+// It needs no room on the disk. What cannot be removed is in the error, and the rest is
+// removed all the same.
+func (s *Store) Prune(quota Quota, live func(Meta) bool, dry bool) (Pruned, error) {
 	var p Pruned
 	all, err := s.everything()
 	if err != nil {
 		return p, err
 	}
-	slices.SortFunc(all, func(a, b Meta) int { return a.Created.Compare(b.Created) })
+	slices.SortFunc(all, compareAge)
 	for _, m := range all {
 		p.Kept += m.Stored
 	}
 	var problems []error
+	oldest := s.now()
 	for _, m := range all {
 		old := quota.Age > 0 && s.now().Sub(m.Created) > quota.Age
 		full := quota.Bytes > 0 && p.Kept > quota.Bytes
-		if !old && !full || live(m) {
-			continue
+		remove := (old || full) && !live(m)
+		if remove && !dry {
+			if err := s.remove(m); err != nil {
+				problems = append(problems, err)
+				remove = false
+			}
 		}
-		name := s.file(m.Conversation, m.Run, m.ID)
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			problems = append(problems, err)
+		if !remove {
+			if m.Created.Before(oldest) {
+				oldest = m.Created
+			}
 			continue
 		}
 		p.Removed = append(p.Removed, m)
 		p.Freed += m.Stored
 		p.Kept -= m.Stored
-		// Folders go with their last file; these fail while there is another.
-		_ = os.Remove(filepath.Dir(name))
-		_ = os.Remove(filepath.Dir(filepath.Dir(name)))
 	}
 	if quota.Bytes > 0 {
 		p.Over = max(0, p.Kept-quota.Bytes)
 	}
-	return p, errors.Join(append(problems, s.sweep())...)
+	if !dry {
+		problems = append(problems, s.sweep())
+		s.resetAccount(p.Kept, oldest)
+		s.takeReserve()
+	}
+	return p, errors.Join(problems...)
+}
+
+// remove removes an output and the folders that have become empty.
+func (s *Store) remove(m Meta) error {
+	name := s.file(m.Conversation, m.Run, m.ID)
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(name)) // fails unless it is empty
+	_ = os.Remove(filepath.Dir(filepath.Dir(name)))
+	return nil
+}
+
+// The account is a file with a line for each output that was stored since the last Prune,
+// and one for all that were there then: bytes on disk, and the time of the oldest in
+// seconds. It saves looking at every output to see whether there is anything to prune.
+// It may be wrong by what was stored while Prune ran, until the next one.
+func (s *Store) accountFile() string { return filepath.Join(s.dir, ".account") }
+
+// account adds an output. An error only means that the next Prune looks at everything.
+func (s *Store) account(bytes int64, created time.Time) {
+	f, err := os.OpenFile(s.accountFile(), os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return // no Prune yet
+	}
+	if _, err = fmt.Fprintf(f, "%d %d\n", bytes, created.Unix()); errors.Join(err, f.Close()) != nil {
+		_ = os.Remove(s.accountFile())
+	}
+}
+
+func (s *Store) resetAccount(bytes int64, oldest time.Time) {
+	if err := atomicfile.Write(s.accountFile(), fmt.Appendf(nil, "%d %d\n", bytes, oldest.Unix()), atomicfile.NoSync); err != nil {
+		_ = os.Remove(s.accountFile()) // a full disk
+	}
+}
+
+// The reserve is a file that takes some room, to be released on a full disk: without any
+// room the database of runs cannot be opened, and so nothing could be pruned.
+func (s *Store) reserveFile() string { return filepath.Join(s.dir, ".reserve") }
+
+const reserveSize = 256 << 10 // what SQLite needs to open a database, and some more
+
+// ReleaseReserve frees the room of the reserve, which the next Prune takes again. It
+// reports whether there was one.
+func (s *Store) ReleaseReserve() bool { return os.Remove(s.reserveFile()) == nil }
+
+// takeReserve makes the reserve if there is room for it.
+func (s *Store) takeReserve() {
+	if _, err := os.Stat(s.reserveFile()); err == nil {
+		return
+	}
+	b := make([]byte, reserveSize)
+	for i := range b {
+		b[i] = byte(rand.Uint32()) // so that no file system stores it compressed
+	}
+	_ = atomicfile.Write(s.reserveFile(), b, atomicfile.NoSync)
+}
+
+// Exceeds reports whether Prune might have something to remove.
+func (s *Store) Exceeds(quota Quota) bool {
+	account, err := os.ReadFile(s.accountFile())
+	if err != nil {
+		_, err := os.Stat(s.dir)
+		return err == nil && quota != Quota{}
+	}
+	var total int64
+	for line := range strings.Lines(string(account)) {
+		var bytes, created int64
+		if _, err := fmt.Sscan(line, &bytes, &created); err != nil {
+			return true
+		}
+		if total += bytes; quota.Age > 0 && s.now().Sub(time.Unix(created, 0)) > quota.Age {
+			return true
+		}
+	}
+	return quota.Bytes > 0 && total > quota.Bytes
 }
 
 // everything returns what is known of all outputs.
@@ -79,7 +171,7 @@ func (s *Store) everything() ([]Meta, error) {
 		if strings.HasPrefix(f.Name(), ".") {
 			continue
 		}
-		in, err := s.in(filepath.Join(s.dir, f.Name()))
+		in, err := s.below(filepath.Join(s.dir, f.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -88,9 +180,8 @@ func (s *Store) everything() ([]Meta, error) {
 	return all, nil
 }
 
-// abandonedAfter is how long nobody has written to a file before its writer is taken
-// for dead. A tool that prints nothing for longer and then goes on loses its output's
-// storing, not its output.
+// abandonedAfter is how long a file has not been written to before its writer is taken for
+// dead. The output of a tool that prints nothing for longer cannot be stored.
 const abandonedAfter = 24 * time.Hour
 
 // sweep removes what writers that died have left.

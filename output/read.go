@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/internal/text"
 )
 
 // ReadArgs are the arguments of tool_outputs.read. Offset and Limit are lines, or, of a
@@ -43,14 +44,16 @@ type ReadResult struct {
 func (r ReadResult) String() string {
 	left := r.Total - r.Offset - r.Returned
 	switch {
+	case r.Total == 0:
+		return fmt.Sprintf("[output %s is empty]", r.ID)
 	case r.Offset > 0 && r.Returned == 0:
-		return fmt.Sprintf("[nothing is at offset %d: %s has %s %s]", r.Offset, r.ID, thousands(r.Total), r.Unit)
+		return fmt.Sprintf("[nothing is at offset %d: %s has %s %s]", r.Offset, r.ID, text.Commas(r.Total), r.Unit)
 	case r.Offset == 0 && left == 0:
 		return r.Text
 	case left == 0:
 		return fmt.Sprintf("%s\n[%s %d to %d, the end]", r.Text, r.Unit, r.Offset+1, r.Offset+r.Returned)
 	}
-	return fmt.Sprintf("%s\n[%s %d to %d of %s; %s left: read on with offset %d]", r.Text, r.Unit, r.Offset+1, r.Offset+r.Returned, thousands(r.Total), thousands(left), r.Offset+r.Returned)
+	return fmt.Sprintf("%s\n[%s %d to %d of %s; %s left: read on with offset %d]", r.Text, r.Unit, r.Offset+1, r.Offset+r.Returned, text.Commas(r.Total), text.Commas(left), r.Offset+r.Returned)
 }
 
 const (
@@ -74,13 +77,9 @@ func (d *Document) read(ctx context.Context, args ReadArgs, r *ReadResult) error
 	if d.format == Binary {
 		return errors.New("it is binary and cannot be read as text")
 	}
-	t := d.text
-	if t == nil {
-		f, err := readText(ctx, io.NewSectionReader(d.raw, 0, d.size))
-		if err != nil {
-			return err
-		}
-		t = &f
+	t, err := d.figures(ctx)
+	if err != nil {
+		return err
 	}
 	lines := t.Longest <= maxLine
 	r.Unit, r.Total = "characters", t.Characters
@@ -154,10 +153,10 @@ func skipChars(p []byte, n int64) int {
 	return len(p)
 }
 
-// find returns the offset of a line or a character.
-func (d *Document) find(ctx context.Context, n int64, lines bool) (int64, error) {
-	from := int64(0)
+// find returns the offset of line or character n, which has to exist.
+func (d *Document) find(ctx context.Context, n int64, lines bool) (from int64, err error) {
 	if len(d.frames) > 0 {
+		// The last frame that begins before the place.
 		i, _ := slices.BinarySearchFunc(d.frames, n, func(f frame, n int64) int {
 			if lines && f.Lines < n || !lines && f.Chars <= n {
 				return -1
@@ -165,43 +164,38 @@ func (d *Document) find(ctx context.Context, n int64, lines bool) (int64, error)
 			return 1
 		})
 		if i > 0 {
-			// The frame before is the last that begins before the place.
-			f := d.frames[i-1]
 			from = int64(i-1) * frameSize
-			if lines {
+			if f := d.frames[i-1]; lines {
 				n -= f.Lines
 			} else {
 				n -= f.Chars
 			}
 		}
 	}
-	buf := make([]byte, walkWindow)
-	for n > 0 || !lines {
+	buf := make([]byte, readSize)
+	for {
 		got, err := d.raw.ReadAt(buf[:min(int64(len(buf)), d.size-from)], from)
-		if err != nil && err != io.EOF {
-			return 0, err
+		if got == 0 || ctx.Err() != nil {
+			return from, errors.Join(context.Cause(ctx), err)
 		}
 		p := buf[:got]
-		if lines {
-			if has := int64(bytes.Count(p, []byte("\n"))); has < n {
-				n -= has
-			} else {
-				for n > 0 {
-					i := bytes.IndexByte(p, '\n') + 1
-					p, from = p[i:], from+int64(i)
-					n--
-				}
-				return from, nil
+		var has int64 // in p; of lines, the ends
+		if has = countChars(p); lines {
+			has = int64(bytes.Count(p, []byte("\n")))
+		}
+		switch {
+		case lines && has >= n:
+			for ; n > 0; n-- {
+				i := bytes.IndexByte(p, '\n') + 1
+				p, from = p[i:], from+int64(i)
 			}
-		} else if has := countChars(p); has <= n {
-			n -= has
-		} else {
+			return from, nil
+		case !lines && has > n:
 			return from + int64(skipChars(p, n)), nil
 		}
-		from += int64(got)
-		if got == 0 {
-			return from, context.Cause(ctx)
-		}
+		n, from = n-has, from+int64(got)
 	}
-	return from, nil
 }
+
+// readSize is how much of a document is read at a time, in bytes.
+const readSize = 256 << 10

@@ -1,11 +1,18 @@
 package output
 
 import (
+	"cmp"
+	"container/heap"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"unicode/utf8"
+
+	"pawl/internal/text"
+	"pawl/output/jsonpath"
 )
 
 // SampleArgs are the arguments of tool_outputs.sample.
@@ -29,26 +36,23 @@ type SampleArgs struct {
 type Strategy string
 
 const (
-	Random     Strategy = "random"
-	First      Strategy = "first"
-	Last       Strategy = "last"
-	Systematic Strategy = "systematic" // every stride-th
-	// Stratified takes of each group as many as it has of all, at least one while there
+	randomly   Strategy = "random"
+	fromFirst  Strategy = "first"
+	fromLast   Strategy = "last"
+	systematic Strategy = "systematic" // every stride-th
+	// stratified takes of each group as many as it has of all, at least one while there
 	// is room, by chance.
-	Stratified Strategy = "stratified"
+	stratified Strategy = "stratified"
 )
 
-func (a *SampleArgs) defaults() { a.Size, a.Strategy = 10, Random }
+func (a *SampleArgs) defaults() { a.Size, a.Strategy = 10, randomly }
 
 func (a *SampleArgs) check() error {
-	err := errors.Join(
-		between("size", a.Size, 1, 1000),
-		oneOf("strategy", string(a.Strategy), string(Random), string(First), string(Last), string(Systematic), string(Stratified)),
-	)
+	err := errors.Join(between("size", a.Size, 1, 1000), oneOf("strategy", a.Strategy, randomly, fromFirst, fromLast, systematic, stratified))
 	if a.Stride < 0 {
 		err = errors.Join(err, fmt.Errorf("stride must not be negative, got %d", a.Stride))
 	}
-	if a.Strategy == Stratified && a.StrataPath == "" {
+	if a.Strategy == stratified && a.StrataPath == "" {
 		err = errors.Join(err, errors.New("strategy stratified needs strata_path, such as @.type"))
 	}
 	return err
@@ -76,96 +80,302 @@ type Stratum struct {
 	Sampled int             `json:"sampled"`
 }
 
+// items is what a question about items goes over.
+type items struct {
+	path  *jsonpath.Path // that selects them
+	shown string         // what the model calls it: the array, or the path
+	none  string         // why there are none, if so
+}
+
+// items finds the items that a path means: the elements of the first array that it
+// selects and that is not empty, or else what it selects. An empty path means the first
+// such array of the document.
+func (d *Document) items(ctx context.Context, path string) (items, error) {
+	p, firstElement := jsonpath.MustParse("$"), jsonpath.MustParse("$..[:1]")
+	if path != "" {
+		var err error
+		if p, err = d.parse(path); err != nil {
+			return items{}, err
+		}
+		firstElement = p.Then("[:1]")
+	}
+	array := ""
+	err := d.each(ctx, firstElement, jsonpath.Options{NoRaw: true, AnyOrder: path == ""}, func(m jsonpath.Match) bool {
+		array = string(m.Path())
+		array = array[:len(array)-len(jsonpath.Element(0))]
+		return false
+	})
+	if err != nil {
+		return items{}, err
+	}
+	if array != "" {
+		p, err := d.parse(array)
+		if err != nil {
+			return items{}, err
+		}
+		return items{path: p.Then("[:]"), shown: array}, nil
+	}
+	it := items{path: p, shown: p.String(), none: d.missing(p, p.String())}
+	err = d.each(ctx, p, jsonpath.Options{NoRaw: true}, func(m jsonpath.Match) bool {
+		if it.none = ""; m.Kind == jsonpath.Array {
+			it.none = "the array is empty"
+		}
+		return false
+	})
+	return it, err
+}
+
 // Sample answers tool_outputs.sample.
 func (d *Document) Sample(ctx context.Context, args SampleArgs) (SampleResult, error) {
 	r := SampleResult{Target: args.Target, Sample: []json.RawMessage{}, Indices: []int64{}}
-	err := d.prepare()
-	if err == nil {
-		err = d.sample(ctx, args, &r)
-	}
-	return r, d.explain("sample", err)
+	return r, d.explain("sample", d.sample(ctx, args, &r))
 }
 
 func (d *Document) sample(ctx context.Context, args SampleArgs, r *SampleResult) error {
-	items, err := d.items(ctx, args.Path)
+	it, err := d.items(ctx, args.Path)
 	if err != nil {
 		return err
 	}
-	r.Path = items.shown
-	if items.none {
-		r.Hints = append(r.Hints, items.why)
+	if r.Path = it.shown; it.none != "" {
+		r.Hints = append(r.Hints, it.none)
 		return nil
 	}
 	seed := rand.Uint64() >> 12 // JSON readers keep 53 bits
 	if args.Seed != nil {
 		seed = *args.Seed
 	}
-	var chosen []int64
-	switch args.Strategy {
-	case Stratified:
-		if chosen, err = d.stratify(ctx, items, args, seed, r); err != nil {
-			return err
-		}
-	default:
-		if r.TotalItems, err = d.length(ctx, items); err != nil {
-			return err
-		}
-		chosen = choose(args, seed, r.TotalItems)
-	}
-	if args.Strategy == Random || args.Strategy == Stratified {
+	if args.Strategy == randomly || args.Strategy == stratified {
 		r.Seed = &seed
 	}
-	return d.fetch(ctx, items, chosen, r)
+	var chosen []int64
+	if args.Strategy == stratified {
+		chosen, err = d.stratify(ctx, it, args, seed, r)
+	} else if n, plain, known := d.countShapes(it.path, matches); known && !plain {
+		r.TotalItems = n
+	} else {
+		r.TotalItems, err = d.count(ctx, it.path, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if args.Strategy != stratified {
+		chosen = choose(args, seed, r.TotalItems)
+	}
+	return d.pick(ctx, it, chosen, r)
 }
 
 // choose returns the indices of a sample that needs no look at the items, ascending.
-func choose(args SampleArgs, seed uint64, total int64) []int64 {
+func choose(args SampleArgs, seed uint64, total int64) (all []int64) {
 	n := min(int64(args.Size), total)
-	var all []int64
+	from, stride := int64(0), int64(1)
 	switch args.Strategy {
-	case First:
-		for i := range n {
-			all = append(all, i)
+	case randomly:
+		r := reservoir{most: int(n)}
+		for i := range total {
+			r.offer(i, seed)
 		}
-	case Last:
-		for i := total - n; i < total; i++ {
-			all = append(all, i)
-		}
-	case Systematic:
-		stride := int64(args.Stride)
-		if stride == 0 {
+		all = r.take(int(n))
+		slices.Sort(all)
+		return all
+	case fromLast:
+		from = total - n
+	case systematic:
+		if stride = int64(args.Stride); stride == 0 {
 			stride = max(1, total/int64(args.Size))
 		}
-		for i := int64(0); i < total && len(all) < args.Size; i += stride {
-			all = append(all, i)
-		}
-	default:
-		l := lowest{most: int(n)}
-		for i := range total {
-			l.offer(i, rank(seed, i))
-		}
-		all = l.indices()
+	}
+	for i := from; i < total && len(all) < args.Size; i += stride {
+		all = append(all, i)
 	}
 	return all
 }
 
-// fetch reads the items with the indices, which ascend.
-func (d *Document) fetch(ctx context.Context, items items, chosen []int64, r *SampleResult) error {
-	b := basket{room: maxResult}
-	add := func(index int64, n node) {
-		if value, ok := b.put(n, items.shown+indexStep(index)); ok {
-			r.Sample = append(r.Sample, value)
-			r.Indices = append(r.Indices, index)
-		} else {
-			r.Cut++
+// pick reads the items with the indices, which ascend.
+func (d *Document) pick(ctx context.Context, it items, chosen []int64, r *SampleResult) error {
+	b := budget{room: maxResult}
+	index, k := int64(0), 0
+	if len(chosen) == 0 {
+		return nil
+	}
+	err := d.each(ctx, it.path, jsonpath.Options{MaxRaw: maxRaw}, func(m jsonpath.Match) bool {
+		if index == chosen[k] {
+			k++
+			if value, ok := b.put(m, it.shown+jsonpath.Element(index)); ok {
+				r.Sample = append(r.Sample, value)
+				r.Indices = append(r.Indices, index)
+			} else {
+				r.Cut++
+			}
 		}
-	}
-	if err := d.pick(ctx, items, chosen, add); err != nil {
-		return err
-	}
+		index++
+		return k < len(chosen)
+	})
 	if r.Cut > 0 {
 		r.Hints = append(r.Hints, fmt.Sprintf("%d items are left out because they do not fit: ask for a smaller size, or extract parts of items", r.Cut))
 	}
 	r.SampleSize = len(r.Sample)
-	return nil
+	return err
 }
+
+// stratify chooses by groups.
+func (d *Document) stratify(ctx context.Context, it items, args SampleArgs, seed uint64, r *SampleResult) ([]int64, error) {
+	const most, shown = 1000, 50 // groups that are told apart; that are listed
+	by, err := d.relative("strata_path", args.StrataPath)
+	if err != nil {
+		return nil, err
+	}
+	type group struct {
+		Stratum
+		reservoir
+	}
+	groups := map[string]*group{}
+	var order []*group
+	var failed error
+	err = d.each(ctx, it.path, jsonpath.Options{NoRaw: true, Pick: []*jsonpath.Path{by}}, func(m jsonpath.Match) bool {
+		key, err := groupOf(m, 0)
+		g := groups[string(key)]
+		switch {
+		case err == nil && g == nil && len(groups) == most:
+			err = fmt.Errorf("strata_path %s has more than %s different values: choose one with fewer, or strategy random", args.StrataPath, text.Commas(most))
+		case err == nil && g == nil:
+			g = &group{Stratum: Stratum{Value: slices.Clone(key)}, reservoir: reservoir{most: args.Size}}
+			groups[string(key)] = g
+			order = append(order, g)
+		}
+		if failed = err; err != nil {
+			return false
+		}
+		g.Items++
+		g.offer(r.TotalItems, seed)
+		r.TotalItems++
+		return true
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(order, func(a, b *group) int { return cmp.Compare(b.Items, a.Items) })
+	sizes := make([]int64, len(order))
+	for i, g := range order {
+		sizes[i] = g.Items
+	}
+	var chosen []int64
+	for i, n := range apportion(sizes, r.TotalItems, int64(args.Size)) {
+		g := order[i]
+		chosen = append(chosen, g.take(n)...)
+		if g.Sampled = n; i < shown {
+			r.Strata = append(r.Strata, g.Stratum)
+		} else if i == shown {
+			r.Hints = append(r.Hints, fmt.Sprintf("%d of %d strata are listed", shown, len(order)))
+		}
+	}
+	slices.Sort(chosen)
+	return chosen, nil
+}
+
+// groupOf returns the first value that a picked path selects of an item, as every equal
+// one is written; null if there is none.
+func groupOf(m jsonpath.Match, pick int) (key []byte, err error) {
+	const longest = 4 << 10 // bytes
+	key = []byte("null")
+	m.Picked(pick, func(v jsonpath.Value) bool {
+		if key = canonical(v); len(key) > longest {
+			err = fmt.Errorf("the value at byte %d has %s, too much to group by: choose a path to something smaller", m.Offset, text.Size(int64(len(key))))
+		}
+		return false
+	})
+	return key, err
+}
+
+// canonical writes a value as every equal one is written, but for blanks and the order of
+// members.
+func canonical(v jsonpath.Value) []byte {
+	switch v.Kind() {
+	case jsonpath.Number:
+		return jsonpath.CanonicalNumber(v.Raw())
+	case jsonpath.String:
+		if raw := v.Raw(); !slices.ContainsFunc(raw, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
+			return raw
+		}
+		return appendText(nil, v.Text())
+	}
+	return v.Raw()
+}
+
+// apportion says how many of size items to take from groups, largest first, of total
+// items: one of each while there is room, the others by the largest remainder.
+func apportion(sizes []int64, total, size int64) []int {
+	left := min(size, total)
+	share := float64(left) / float64(total)
+	taken := make([]int, len(sizes))
+	for i := range taken {
+		if left == 0 {
+			return taken
+		}
+		taken[i] = 1
+		left--
+	}
+	for ; left > 0; left-- {
+		best, due := -1, 0.0
+		for i, s := range sizes {
+			if want := float64(s)*share - float64(taken[i]); int64(taken[i]) < s && (best < 0 || want > due) {
+				best, due = i, want
+			}
+		}
+		taken[best]++
+	}
+	return taken
+}
+
+// A reservoir keeps the items with the lowest ranks, which are a random sample.
+type reservoir struct {
+	most  int
+	items rankHeap
+}
+
+type ranked struct {
+	index int64
+	rank  uint64
+}
+
+// rank is a number that looks random and depends on seed and index only, so that a sample
+// is the same on every machine. It is the finalizer of SplitMix64 (Steele, Lea, Flood:
+// Fast splittable pseudorandom number generators, 2014).
+func rank(seed uint64, index int64) uint64 {
+	mix := func(x uint64) uint64 {
+		x += 0x9E3779B97F4A7C15
+		x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+		x = (x ^ x>>27) * 0x94D049BB133111EB
+		return x ^ x>>31
+	}
+	return mix(mix(seed) ^ uint64(index))
+}
+
+func (r *reservoir) offer(index int64, seed uint64) {
+	x := ranked{index, rank(seed, index)}
+	switch {
+	case len(r.items) < r.most:
+		heap.Push(&r.items, x)
+	case r.most > 0 && x.rank < r.items[0].rank:
+		r.items[0] = x
+		heap.Fix(&r.items, 0)
+	}
+}
+
+// take returns the indices with the n lowest ranks.
+func (r *reservoir) take(n int) (indices []int64) {
+	all := slices.Clone(r.items)
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	for _, x := range all[:min(n, len(all))] {
+		indices = append(indices, x.index)
+	}
+	return indices
+}
+
+// A rankHeap has the highest rank on top.
+type rankHeap []ranked
+
+func (h rankHeap) Len() int           { return len(h) }
+func (h rankHeap) Less(i, j int) bool { return h[i].rank > h[j].rank }
+func (h rankHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *rankHeap) Push(x any)        { *h = append(*h, x.(ranked)) }
+func (h *rankHeap) Pop() any          { panic("unused") }

@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/internal/text"
+	"pawl/output/jsonpath"
 )
 
 // SearchArgs are the arguments of tool_outputs.search.
@@ -69,14 +73,16 @@ type matcher struct {
 func newMatcher(pattern string) (*matcher, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		return nil, fmt.Errorf("pattern: %s (patterns are RE2: no look-around, no back-references; \\. for a point)", text)
+		return nil, fmt.Errorf("pattern: %w (patterns are RE2: no look-around, no back-references; \\. for a point)", err)
 	}
 	literal, whole := re.LiteralPrefix()
 	return &matcher{re, []byte(literal), whole}, nil
 }
 
 func (m *matcher) match(p []byte) bool {
+	if len(p) < len(m.literal) {
+		return false
+	}
 	if len(m.literal) > 0 {
 		if i := bytes.Index(p, m.literal); i < 0 || m.whole {
 			return i >= 0
@@ -89,26 +95,21 @@ func (m *matcher) match(p []byte) bool {
 const shownText = 240
 
 // around returns a long text cut around the match.
-func (m *matcher) around(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if utf8.RuneCountInString(text) <= shownText {
-		return text
+func (m *matcher) around(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if utf8.RuneCountInString(s) <= shownText {
+		return s
 	}
-	at := m.re.FindStringIndex(text)
-	if at == nil {
-		at = []int{0, 0}
+	at := 0
+	if found := m.re.FindStringIndex(s); found != nil {
+		at = found[0]
 	}
-	const lead = shownText / 3
-	before := lastChars(text[:at[0]], lead)
-	out := firstChars(text[at[0]:], shownText-utf8.RuneCountInString(before))
-	cutEnd := at[0]+len(out) < len(text)
-	if len(before) < at[0] {
-		before = "…" + before
+	before := text.Last(s[:at], shownText/3)
+	shown := text.Clip(s[at:], shownText-utf8.RuneCountInString(before))
+	if len(before) < at {
+		before = text.Mark + before
 	}
-	if cutEnd {
-		out += "…"
-	}
-	return before + out
+	return before + shown
 }
 
 // Search answers tool_outputs.search: values and names of JSON and JSON Lines, lines of
@@ -116,23 +117,307 @@ func (m *matcher) around(text string) string {
 func (d *Document) Search(ctx context.Context, args SearchArgs) (SearchResult, error) {
 	r := SearchResult{Target: args.Target, Matches: []Found{}}
 	m, err := newMatcher(args.Pattern)
+	s := &search{matcher: m, args: args, result: &r, budget: budget{room: maxResult}}
 	switch {
 	case err != nil:
 	case d.format == Binary:
 		err = errors.New("it is binary and cannot be searched")
 	case d.format == JSON || d.format == JSONLines:
-		if err = d.prepare(); err == nil {
-			err = d.searchJSON(ctx, m, args, &r)
-		}
+		err = s.json(ctx, d)
 	default:
-		err = d.searchLines(ctx, m, args, &r)
+		err = s.lines(ctx, d)
 	}
+	if r.HasMore = r.Total > int64(len(r.Matches)); r.HasMore {
+		r.Hint = fmt.Sprintf("%s of %s matches are here: a narrower pattern or a higher limit shows others", text.Commas(int64(len(r.Matches))), text.Commas(r.Total))
+	}
+	return r, d.explain("search", err)
+}
+
+// A search collects matches.
+type search struct {
+	*matcher
+	args   SearchArgs
+	result *SearchResult
+	budget budget
+}
+
+// full counts a match and reports whether there is no room to return it.
+func (s *search) full() bool {
+	s.result.Total++
+	return s.result.Total > int64(s.args.Limit) || s.budget.cut
+}
+
+// A jsonSearch is a [jsonpath.Visitor] that looks for matches.
+type jsonSearch struct {
+	*search
+	stack []openValue
+	names []byte         // of the objects that are open, see openValue
+	order []seenName     // different names
+	seen  map[string]int // where in order they are
+	hint  int            // where in order the last one is
+}
+
+// A seenName is a name and whether it matches.
+type seenName struct {
+	name string
+	hit  bool
+}
+
+// maxNamesSeen bounds jsonSearch.order.
+const maxNamesSeen = 10_000
+
+// An openValue is an array or object that is open.
+type openValue struct {
+	object bool
+	offset int64
+	index  int64 // of the child that is open or was last
+	name   int   // where in jsonSearch.names the name of the child begins
+	end    int   // and ends
+}
+
+// json searches JSON and JSON Lines.
+func (s *search) json(ctx context.Context, d *Document) error {
+	j := &jsonSearch{search: s, seen: map[string]int{}}
+	if d.format == JSONLines {
+		j.stack = append(j.stack, openValue{index: -1, offset: -1})
+	}
+	w, err := jsonpath.Walk(ctx, d.Reader(), j)
 	if err != nil {
-		return r, d.explain("search", err)
+		return err
 	}
-	r.HasMore = r.Total > int64(len(r.Matches))
-	if r.HasMore {
-		r.Hint = fmt.Sprintf("%s of %s matches are here: a narrower pattern or a higher limit shows others", thousands(int64(len(r.Matches))), thousands(r.Total))
+	if w.Values > 1 && d.format == JSON {
+		return errors.New("there is more after the value that it begins with")
 	}
-	return r, nil
+	if w.Cut {
+		s.result.Hint = "of very long texts only the beginning was searched"
+	}
+	for i := range s.result.Matches {
+		if hit := &s.result.Matches[i]; s.args.Context > 0 && hit.offset >= 0 {
+			raw, err := d.valueAt(ctx, hit.offset)
+			if err != nil {
+				return err
+			}
+			if within, ok := s.budget.fit(raw, 12); ok && raw != nil {
+				hit.Within = within
+			}
+		}
+	}
+	return nil
+}
+
+// valueAt returns the value at an offset if it is small, else nil.
+func (d *Document) valueAt(ctx context.Context, offset int64) (value []byte, err error) {
+	const most = 2000 // bytes
+	begin := make([]byte, min(most, d.size-offset))
+	if n, err := d.raw.ReadAt(begin, offset); n < len(begin) {
+		return nil, err
+	}
+	// What follows the value may be anything.
+	_ = jsonpath.MustParse("$").Stream(ctx, jsonpath.Bytes(begin), jsonpath.Options{}, func(m jsonpath.Match) bool {
+		value = m.Raw
+		return false
+	})
+	return value, nil
+}
+
+// Open is called at the beginning of an array or object.
+func (j *jsonSearch) Open(object bool, offset int64) {
+	j.next()
+	at := len(j.names)
+	j.stack = append(j.stack, openValue{object, offset, -1, at, at})
+}
+
+// Close is called at the end of an array or object.
+func (j *jsonSearch) Close(int64) {
+	j.names = j.names[:j.stack[len(j.stack)-1].name]
+	j.stack = j.stack[:len(j.stack)-1]
+}
+
+// next goes on to the next element, if it is one.
+func (j *jsonSearch) next() {
+	if n := len(j.stack); n > 0 && !j.stack[n-1].object {
+		j.stack[n-1].index++
+	}
+}
+
+// Name is called with a member's name.
+func (j *jsonSearch) Name(raw []byte) {
+	v := &j.stack[len(j.stack)-1]
+	j.names = append(j.names[:v.name], raw...)
+	v.end = len(j.names)
+	// Mostly the names come in the same order as before.
+	if j.hint++; j.hint >= len(j.order) || j.order[j.hint].name != string(raw) {
+		at, known := j.seen[string(raw)]
+		if !known && len(j.order) == maxNamesSeen {
+			j.order, j.seen = j.order[:0], map[string]int{}
+		}
+		if !known {
+			at = len(j.order)
+			j.seen[string(raw)] = at
+			j.order = append(j.order, seenName{string(raw), j.match(jsonpath.Unescape(raw))})
+		}
+		j.hint = at
+	}
+	if j.order[j.hint].hit && !j.full() {
+		j.found(Found{Name: true}, nil)
+	}
+}
+
+// Scalar is called with any other value.
+func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
+	j.next()
+	says := raw
+	if k == jsonpath.String && bytes.IndexByte(raw, '\\') >= 0 {
+		says = jsonpath.Unescape(raw)
+	}
+	if !j.match(says) || j.full() {
+		return
+	}
+	if k == jsonpath.String {
+		raw = appendText(nil, j.around(string(says)))
+	}
+	j.found(Found{}, raw)
+}
+
+func (j *jsonSearch) found(hit Found, value []byte) {
+	hit.Path, hit.offset = j.path(), -1
+	if n := len(j.stack); n > 0 {
+		hit.offset = j.stack[n-1].offset
+	}
+	fits := value == nil && j.budget.take(len(hit.Path)+24)
+	if value != nil {
+		hit.Value, fits = j.budget.fit(value, len(hit.Path)+24)
+	}
+	if j.budget.cut = !fits; fits {
+		j.result.Matches = append(j.result.Matches, hit)
+	}
+}
+
+// path returns where the search is.
+func (j *jsonSearch) path() string {
+	const most = 2000
+	path := []byte{'$'}
+	for _, v := range j.stack {
+		if v.object {
+			path = append(path, jsonpath.Child(string(jsonpath.Unescape(j.names[v.name:v.end])))...)
+		} else {
+			path = append(path, jsonpath.Element(v.index)...)
+		}
+		if len(path) > most {
+			return string(path) + text.Mark
+		}
+	}
+	return string(path)
+}
+
+const (
+	// longLine is how much of a line is searched in one piece, in bytes. Pieces overlap
+	// by pieceOverlap, so that only a longer match can be missed.
+	longLine     = 1 << 20
+	pieceOverlap = 64 << 10
+)
+
+// lines searches a text line by line.
+func (s *search) lines(ctx context.Context, d *Document) error {
+	in := d.Reader()
+	buf := make([]byte, 0, 2*longLine)
+	line, begin, base := int64(1), int64(0), int64(0) // of the line: number, offset; offset of buf
+	hit, eof := false, false                          // this line has matched already; all is read
+	look := func(p []byte) {
+		p = bytes.TrimSuffix(p, []byte("\r"))
+		if hit || !s.match(p) {
+			return
+		}
+		hit = true
+		if s.full() {
+			return
+		}
+		f := Found{Line: line, Text: s.around(string(p)), offset: begin}
+		if s.budget.take(utf8.RuneCountInString(f.Text) + 24) {
+			s.result.Matches = append(s.result.Matches, f)
+		}
+	}
+	for !eof || len(buf) > 0 {
+		for !eof && len(buf) < longLine {
+			n, err := in.Read(buf[len(buf):cap(buf)])
+			buf = buf[:len(buf)+n]
+			if eof = err == io.EOF; err != nil && !eof {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p := buf
+		pass := func(n int) { p, base = p[n:], base+int64(n) }
+		for len(p) > 0 {
+			if len(s.literal) > 0 && !hit { // pass over lines that cannot match
+				i := bytes.Index(p, s.literal)
+				if i < 0 {
+					i = len(p)
+				}
+				if k := bytes.LastIndexByte(p[:i], '\n') + 1; k > 0 {
+					line += int64(bytes.Count(p[:k], []byte("\n")))
+					pass(k)
+					begin = base
+					continue
+				}
+			}
+			i := bytes.IndexByte(p, '\n')
+			if i >= 0 {
+				look(p[:i])
+				pass(i + 1)
+				line++
+				begin, hit = base, false
+				continue
+			}
+			if eof {
+				look(p)
+				pass(len(p))
+			} else if len(p) >= longLine {
+				look(p)
+				pass(len(p) - pieceOverlap)
+			}
+			break // the rest is not here yet
+		}
+		buf = buf[:copy(buf[:cap(buf)], p)]
+	}
+	for i := range s.result.Matches {
+		if s.args.Context > 0 {
+			if err := s.linesAround(d, &s.result.Matches[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// linesAround adds the lines before and after a match.
+func (s *search) linesAround(d *Document, f *Found) error {
+	const near = 32 << 10 // bytes in which they are looked for
+	from := max(0, f.offset-near)
+	buf := make([]byte, min(d.size, f.offset+near)-from)
+	if n, err := d.raw.ReadAt(buf, from); n < len(buf) {
+		return err
+	}
+	show := func(lines [][]byte) (out []string) {
+		for _, l := range lines {
+			says := text.First(strings.ToValidUTF8(string(bytes.TrimSuffix(l, []byte("\r"))), "\uFFFD"), shownText)
+			if !s.budget.take(utf8.RuneCountInString(says) + 4) {
+				break
+			}
+			out = append(out, says)
+		}
+		return out
+	}
+	before := splitLines(buf[:f.offset-from])
+	if from > 0 && len(before) > 0 {
+		before = before[1:] // it may have begun before
+	}
+	f.Before = show(before[max(0, len(before)-s.args.Context):])
+	if _, after, ok := bytes.Cut(buf[f.offset-from:], []byte("\n")); ok {
+		lines := splitLines(after)
+		f.After = show(lines[:min(s.args.Context, len(lines))])
+	}
+	return nil
 }

@@ -1,11 +1,11 @@
 package output
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 
+	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
 
@@ -14,10 +14,8 @@ type StatsArgs struct {
 	Target
 	IncludeSchema bool `json:"include_schema"`
 	MaxDepth      int  `json:"max_depth"` // of what is listed; figures are of everything
-	// SampleArrays lets an output without an index be described from the first 1,000
-	// elements of each array: what depends on the others says that it is estimated.
-	// Lengths and the numbers of values are exact in any case, and so is everything of
-	// an output with an index.
+	// SampleArrays allows a description of arrays by their first elements. It makes no
+	// difference: all figures are exact.
 	SampleArrays bool  `json:"sample_arrays"`
 	Paths        Paths `json:"paths"` // describe only what these select
 }
@@ -42,13 +40,11 @@ type StatsResult struct {
 	Schema         *schema         `json:"schema,omitempty"`
 	MissingPaths   []string        `json:"missing_paths,omitempty"`
 	Hints          []string        `json:"hints,omitempty"`
-	// Estimated says that arrays, objects and schema are of the first elements.
-	Estimated bool `json:"estimated,omitempty"`
 	// Of a text that is not JSON:
 	Lines       int64 `json:"lines,omitempty"`
 	LongestLine int64 `json:"longest_line,omitempty"` // characters
 
-	used int // characters of what is listed
+	room budget // for what is listed
 }
 
 // Size is how large an output is.
@@ -93,94 +89,77 @@ const (
 
 // Stats answers tool_outputs.stats: from the index, or by reading the document once.
 func (d *Document) Stats(ctx context.Context, args StatsArgs) (StatsResult, error) {
-	r := StatsResult{Target: args.Target, Format: d.format}
-	err := d.prepare()
-	var other *NotJSONError
-	if errors.As(err, &other) && len(args.Paths) == 0 {
-		return r, d.explain("stats", d.textStats(ctx, &r))
-	}
-	if err != nil {
-		return r, d.explain("stats", err)
-	}
-	if len(args.Paths) == 0 {
+	r := StatsResult{Target: args.Target, Format: d.format, room: budget{room: maxResult}}
+	_, err := d.source()
+	switch {
+	case errors.As(err, new(notJSONError)) && len(args.Paths) == 0:
+		r.Hints = append(r.Hints, err.Error())
+		err = d.textStats(ctx, &r)
+	case err != nil:
+	case len(args.Paths) == 0:
 		err = d.wholeStats(ctx, args, &r)
-	} else {
+	default:
 		err = d.partStats(ctx, args, &r)
 	}
 	return r, d.explain("stats", err)
 }
 
+// figures returns what is known of the document as a text.
+func (d *Document) figures(ctx context.Context) (*textFigures, error) {
+	if d.text != nil {
+		return d.text, nil
+	}
+	t := textReader{ctx: ctx}
+	_, err := io.Copy(&t, d.Reader())
+	f := t.finish()
+	return &f, err
+}
+
 // textStats says what there is to say of a text.
 func (d *Document) textStats(ctx context.Context, r *StatsResult) error {
-	t := d.text
-	if t == nil {
-		f, err := readText(ctx, io.NewSectionReader(d.raw, 0, d.size))
-		if err != nil {
-			return err
-		}
-		t = &f
+	t, err := d.figures(ctx)
+	if err != nil {
+		return err
 	}
-	r.size(d.size, t.Characters)
+	r.Size = Size{d.size, t.Characters, text.Size(d.size)}
 	r.Structure.RootType = string(d.format)
 	r.Lines, r.LongestLine = t.Lines, t.Longest
-	r.Hints = append(r.Hints, (&NotJSONError{d.Name, d.format, d.problem}).Error())
 	return nil
 }
 
-func readText(ctx context.Context, r io.Reader) (textFigures, error) {
-	var t textReader
-	buf := make([]byte, walkWindow)
-	for {
-		n, err := r.Read(buf)
-		t.add(buf[:n])
-		if err == io.EOF {
-			return t.finish(), nil
-		}
-		if err == nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			return textFigures{}, err
-		}
-	}
-}
-
-func (r *StatsResult) size(bytes, characters int64) {
-	r.Size = Size{bytes, characters, byteSize(bytes)}
-}
-
 func (d *Document) wholeStats(ctx context.Context, args StatsArgs, r *StatsResult) error {
-	a, characters := d.analysis, int64(0)
+	a, in := d.analysis, &charCounter{r: d.Reader()}
 	if d.text != nil {
-		characters = d.text.Characters
+		in.n = d.text.Characters
 	}
 	if a == nil {
-		// JSON Lines are read as they are, which is faster than as an array.
-		in := &charCounter{r: io.NewSectionReader(d.raw, 0, d.size)}
-		reader := io.Reader(in)
+		var from io.Reader = in // JSON Lines are walked as they are
 		switch d.format {
 		case CSV:
-			reader = newCSV(in)
+			from = newCSV(in)
 		case YAML:
-			if _, err := readText(ctx, in); err != nil { // to count
+			if _, err := io.Copy(io.Discard, in); err != nil { // to count
 				return err
 			}
-			reader = io.NewSectionReader(d.view.at, 0, d.view.size)
+			converted, err := d.view.Section(0, d.view.Size())
+			if err != nil {
+				return err
+			}
+			from = converted
 		}
 		var err error
-		if a, err = analyze(ctx, reader, &builder{sample: args.SampleArrays}); err != nil {
+		if a, err = analyze(ctx, from); err != nil {
 			return err
 		}
-		characters = in.n
 	}
-	r.size(d.size, characters)
-	r.figures(a.Figures)
+	r.Size = Size{d.size, in.n, text.Size(d.size)}
+	r.totals(a.Figures)
 	r.Structure.RootType = a.Shape.what()
 	r.list(a.Shape, "$", args)
 	return nil
 }
 
-// charCounter counts the characters that pass.
+// A charCounter counts the characters that pass.
 type charCounter struct {
 	r io.Reader
 	n int64
@@ -194,124 +173,86 @@ func (c *charCounter) Read(p []byte) (int, error) {
 
 // partStats describes what paths select, all together; size is that of the values.
 func (d *Document) partStats(ctx context.Context, args StatsArgs, r *StatsResult) error {
-	var bytes, characters int64
 	var all totals
 	roots := &shape{}
-	for _, text := range args.Paths {
-		p, err := d.parse(text)
+	for _, path := range args.Paths {
+		p, err := d.parse(path)
 		if err != nil {
 			return err
 		}
-		part, err := d.part(ctx, p, args.SampleArrays)
-		if err != nil {
+		b := newBuilder()
+		var failed error
+		err = d.each(ctx, p, jsonpath.Options{MaxRaw: smallValue, AnyOrder: true}, func(m jsonpath.Match) bool {
+			failed = d.open(m, func(value io.Reader) error {
+				in := &charCounter{r: value}
+				_, err := jsonpath.Walk(ctx, in, b)
+				r.Size.Characters += in.n
+				return err
+			})
+			r.Size.Bytes += m.Size
+			return failed == nil
+		})
+		if err = errors.Join(failed, err); err != nil {
 			return err
 		}
-		if part.shape == nil {
-			r.MissingPaths = append(r.MissingPaths, text)
-			r.hint(d, p, text)
+		s := b.root.Element
+		if s == nil {
+			r.MissingPaths = append(r.MissingPaths, path)
+			if d.shape().nearest(p) != "" {
+				r.Hints = append(r.Hints, d.missing(p, path))
+			}
 			continue
 		}
-		bytes, characters = bytes+part.bytes, characters+part.characters
-		for k, n := range part.totals.Kinds {
+		for k, n := range b.totals.Kinds {
 			all.Kinds[k] += n
-			roots.Kinds[k] += part.shape.Kinds[k]
+			roots.Kinds[k] += s.Kinds[k]
 		}
-		all.Keys += part.totals.Keys
-		all.Values += part.totals.Values
-		all.Depth = max(all.Depth, part.totals.Depth)
-		r.list(part.shape, p.String(), args)
+		all.Keys, all.Values = all.Keys+b.totals.Keys, all.Values+b.totals.Values
+		all.Depth = max(all.Depth, b.totals.Depth)
+		r.list(s, p.String(), args)
 	}
-	r.size(bytes, characters)
-	r.figures(all)
+	r.Size.Formatted = text.Size(r.Size.Bytes)
+	r.totals(all)
 	r.Structure.RootType = roots.what()
 	return nil
 }
 
-// hint adds what is near a path that selects nothing.
-func (r *StatsResult) hint(d *Document, p *jsonpath.Path, text string) {
-	if s := d.shape(); s != nil {
-		if near := s.nearest(p); near != "" {
-			r.Hints = append(r.Hints, "nothing is at "+text+": "+near)
-		}
-	}
-}
-
-// part is what a path selects, seen as one.
-type part struct {
-	shape             *shape // nil: nothing
-	totals            totals
-	bytes, characters int64
-}
-
-// part reads what a path selects.
-func (d *Document) part(ctx context.Context, p *jsonpath.Path, sample bool) (part, error) {
-	b := &builder{sample: sample}
-	b.stack = append(b.stack, level{shape: &b.root})
-	var out part
-	var failed error
-	err := d.each(ctx, query{path: p, most: d.wants()}, func(n node) bool {
-		in := &charCounter{r: bytes.NewReader(n.raw)}
-		if n.raw == nil {
-			in.r = io.NewSectionReader(d.view.at, n.from, n.size)
-		}
-		_, failed = newWalker(ctx, in).next(b)
-		out.bytes += n.size
-		out.characters += in.n
-		return failed == nil
-	})
-	out.shape, out.totals = b.root.Element, b.totals
-	return out, errors.Join(failed, err)
-}
-
-// wants is up to which size nodes have to come with their text, because they cannot be
-// read again.
-func (d *Document) wants() int64 {
-	if d.view.at == nil {
-		return memory
-	}
-	return walkWindow / 4
-}
-
-func (r *StatsResult) figures(t totals) {
+func (r *StatsResult) totals(t totals) {
 	r.Structure.MaxDepth, r.Structure.TotalKeys, r.Structure.TotalValues = t.Depth, t.Keys, t.Values
-	r.Types = &Types{
-		Object: t.Kinds[isObject], Array: t.Kinds[isArray], String: t.Kinds[isString],
-		Number: t.Kinds[isNumber], Boolean: t.Kinds[isBool], Null: t.Kinds[isNull],
-	}
+	of := t.Kinds.of
+	r.Types = &Types{of(jsonpath.Object), of(jsonpath.Array), of(jsonpath.String), of(jsonpath.Number), of(jsonpath.Bool), of(jsonpath.Null)}
 }
 
 // list lists the arrays and objects of a shape down to the depth that was asked for.
 func (r *StatsResult) list(root *shape, path string, args StatsArgs) {
-	root.walk(path, 1, func(path string, depth int, s *shape) bool {
-		r.Estimated = r.Estimated || s.Sampled
+	root.walk(path, 1, func(path string, depth int, s *shape) {
 		if depth > args.MaxDepth {
-			return true
+			return
 		}
-		if s.Kinds[isArray] > 0 {
-			if a := s.array(path); len(r.Arrays) < statsPaths && len(path) <= longPath && r.takes(a) {
+		if s.Kinds.of(jsonpath.Array) > 0 {
+			if a := s.array(path); len(r.Arrays) < statsPaths && len(path) <= longPath && r.room.take(jsonChars(a)) {
 				r.Arrays = append(r.Arrays, a)
 			} else {
 				r.ArraysOmitted++
 			}
 		}
-		if s.Kinds[isObject] > 0 {
-			if o := s.object(path); len(r.Objects) < statsPaths && len(path) <= longPath && r.takes(o) {
+		if s.Kinds.of(jsonpath.Object) > 0 {
+			if o := s.object(path); len(r.Objects) < statsPaths && len(path) <= longPath && r.room.take(jsonChars(o)) {
 				r.Objects = append(r.Objects, o)
 			} else {
 				r.ObjectsOmitted++
 			}
 		}
-		return true
 	})
 	if !args.IncludeSchema {
 		return
 	}
-	var next *schema
+	next := &schema{Comment: "too large to show"}
 	for depth := args.MaxDepth; depth > 0; depth-- {
-		if next = root.schema(depth, new(int)); r.takes(next) {
+		if s := root.schema(depth, new(int)); r.room.take(jsonChars(s)) {
+			next = s
 			break
 		}
-		next = &schema{Comment: "too large to show"}
 	}
 	switch {
 	case r.Schema == nil:
@@ -323,19 +264,9 @@ func (r *StatsResult) list(root *shape, path string, args StatsArgs) {
 	}
 }
 
-// takes takes room for a part of the result, if there is as much.
-func (r *StatsResult) takes(part any) bool {
-	n := jsonChars(part) + 1
-	if r.used+n > maxResult {
-		return false
-	}
-	r.used += n
-	return true
-}
-
 func (s *shape) object(path string) ObjectFigures {
 	o := ObjectFigures{Path: path}
-	if n := s.Kinds[isObject]; n > 1 {
+	if n := s.Kinds.of(jsonpath.Object); n > 1 {
 		o.Objects = n
 	}
 	if s.Any != nil {
@@ -343,8 +274,61 @@ func (s *shape) object(path string) ObjectFigures {
 		return o
 	}
 	for _, n := range s.Names[:min(len(s.Names), statsKeys)] {
-		o.Keys = append(o.Keys, shorten(n.Name, 80))
+		o.Keys = append(o.Keys, text.Clip(n.Name, 80))
 	}
 	o.KeysOmitted = int64(len(s.Names) - len(o.Keys))
 	return o
+}
+
+// A schema is a JSON Schema (draft 2020-12) of what was seen: types, members, and which
+// of them every object has.
+type schema struct {
+	Type       any              `json:"type,omitempty"` // a name or several
+	Properties ordered[*schema] `json:"properties,omitempty"`
+	Required   []string         `json:"required,omitempty"`
+	Additional *schema          `json:"additionalProperties,omitempty"` // of a map
+	Items      *schema          `json:"items,omitempty"`
+	AnyOf      []*schema        `json:"anyOf,omitempty"` // of several paths
+	Comment    string           `json:"$comment,omitempty"`
+}
+
+// schema makes the schema of a shape; parts counts those that it has.
+func (s *shape) schema(depth int, parts *int) *schema {
+	const most = 300 // parts of one schema: a few hundred characters each at most
+	*parts++
+	out := &schema{}
+	var types []string
+	for _, k := range s.kinds() {
+		types = append(types, k.String())
+	}
+	switch len(types) {
+	case 0:
+	case 1:
+		out.Type = types[0]
+	default:
+		out.Type = types
+	}
+	for _, n := range s.Names {
+		if depth <= 1 || *parts >= most {
+			out.Comment = "not all that is below is shown"
+			return out
+		}
+		out.Properties = append(out.Properties, member[*schema]{n.Name, n.Shape.schema(depth-1, parts)})
+		if n.Shape.total() == s.Kinds.of(jsonpath.Object) {
+			out.Required = append(out.Required, n.Name)
+		}
+	}
+	switch {
+	case s.Any == nil && s.Element == nil:
+	case depth <= 1 || *parts >= most:
+		out.Comment = "not all that is below is shown"
+	default:
+		if s.Any != nil {
+			out.Additional = s.Any.schema(depth-1, parts)
+		}
+		if s.Element != nil {
+			out.Items = s.Element.schema(depth-1, parts)
+		}
+	}
+	return out
 }

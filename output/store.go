@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/run"
 )
 
@@ -39,8 +40,8 @@ func (s *Store) Create(key Key, tool, message string) (*Writer, error) {
 		return nil, fmt.Errorf("output: a key needs conversation, run and call, got %+v", key)
 	}
 	folder := filepath.Join(s.dir, tmpFolder)
-	if err := s.makeFolder(folder); err != nil {
-		return nil, err
+	if err := atomicfile.MkdirAll(folder, atomicfile.Durable); err != nil {
+		return nil, fmt.Errorf("make a folder for outputs: %w", err)
 	}
 	tmp, err := os.CreateTemp(folder, "*"+fileEnding)
 	if err != nil {
@@ -50,31 +51,13 @@ func (s *Store) Create(key Key, tool, message string) (*Writer, error) {
 		Created: s.now().UTC()}}, nil
 }
 
-// makeFolder makes a folder and those above it, and makes that last.
-func (s *Store) makeFolder(dir string) error {
-	var missing []string
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); err == nil || filepath.Dir(d) == d {
-			break
-		}
-		missing = append(missing, d)
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make a folder for outputs: %w", err)
-	}
-	for _, d := range missing {
-		if err := syncFolder(filepath.Dir(d)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *Store) file(conversation, owner run.ID, call run.CallID) string {
 	return filepath.Join(s.dir, fileName(string(conversation)), fileName(string(owner)), fileName(string(call))+fileEnding)
+}
+
+// RunDir returns the folder with the outputs of a run, one file a call.
+func (s *Store) RunDir(conversation, owner run.ID) string {
+	return filepath.Dir(s.file(conversation, owner, "c_1"))
 }
 
 // fileName returns an id as the name of a file on every system: letters of one case,

@@ -69,7 +69,7 @@ func TestUntilCommitThereIsNothingAndAfterAbortNothingIsLeft(t *testing.T) {
 		if _, err := w.Write(make([]byte, size)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Find("root", "root", "c_1"); err == nil {
+		if _, err := s.Find(Scope{Conversation: "root", Run: "root"}, "c_1"); err == nil {
 			t.Error("an output was found before it was committed")
 		}
 		w.Abort()
@@ -94,8 +94,8 @@ func TestACutOrChangedFileIsDamagedAndNotWrong(t *testing.T) {
 	s := newStore(t)
 	var text bytes.Buffer
 	writeItems(&text, 2*frameSize)
-	o := put(t, s, "root", "root", "c_1", "shell", text.String())
-	whole, err := os.ReadFile(o.frames.f.Name())
+	put(t, s, "root", "root", "c_1", "shell", text.String())
+	whole, err := os.ReadFile(s.file("root", "root", "c_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestFindTakesTheRunsOwnThenTheConversationsAndNobodyElses(t *testing.T) {
 		{"root-c2", "root/c_1", "root 1"},
 		{"root", "root-c3/c_5", "other child 5"},
 	} {
-		o, err := s.Find("root", c.owner, c.id)
+		o, err := s.Find(Scope{Conversation: "root", Run: c.owner}, c.id)
 		if err != nil {
 			t.Errorf("%s in %s: %v", c.id, c.owner, err)
 			continue
@@ -172,12 +172,12 @@ func TestFindTakesTheRunsOwnThenTheConversationsAndNobodyElses(t *testing.T) {
 		o.Close()
 	}
 	for id, want := range map[string]string{
-		"c_7":      `there is no stored output "c_7" in this conversation; there are root-c4/c_5 (read, 13 bytes), `,
+		"c_7":      `there is no stored output "c_7" in this conversation; there are root-c4/c_5 (read, 13 B), `,
 		"else/c_7": "there is no stored output",
 		"../else":  "there is no stored output",
-		"c_5":      `several runs of this conversation have an output "c_5": say which by run/call`,
+		"c_5":      `several runs of this conversation have an output "c_5": name one as run/call`,
 	} {
-		_, err := s.Find("root", "root", id)
+		_, err := s.Find(Scope{Conversation: "root", Run: "root"}, id)
 		var missing *NotFoundError
 		if !errors.As(err, &missing) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", id, err)
@@ -186,7 +186,7 @@ func TestFindTakesTheRunsOwnThenTheConversationsAndNobodyElses(t *testing.T) {
 			t.Errorf("%s: it tells of another conversation: %v", id, err)
 		}
 	}
-	if _, err := s.Find("nobody", "nobody", ""); err == nil || err.Error() != "no output is stored in this conversation yet" {
+	if _, err := s.Find(Scope{Conversation: "nobody", Run: "nobody"}, ""); err == nil || err.Error() != "no output is stored in this conversation yet" {
 		t.Error(err)
 	}
 }
@@ -223,7 +223,7 @@ func TestListFiltersSortsAndPages(t *testing.T) {
 		if err := Decode([]byte(args), &a); err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.List("root", "root", a)
+		r, err := s.List(Scope{Conversation: "root", Run: "root"}, a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestListFiltersSortsAndPages(t *testing.T) {
 		}
 		same(t, args, strings.TrimSpace(got), want)
 	}
-	same(t, "an entry", asJSON(t, all.Outputs[1]), fmt.Sprintf(`{"id":"root-c2/c_1","tool_name":"shell","conversation_id":"root","message_id":"m_1","created_at":%d,"success":true,"size_bytes":9,"preview":"[1, 2, 3]","summary":"json: array of 3 elements, 9 bytes"}`, first))
+	same(t, "an entry", asJSON(t, all.Outputs[1]), fmt.Sprintf(`{"id":"root-c2/c_1","tool_name":"shell","conversation_id":"root","message_id":"m_1","created_at":%d,"success":true,"size_bytes":9,"preview":"[1, 2, 3]","summary":"json: array of 3 elements, 9 B"}`, first))
 	if p := list(`{"preview_length": 10}`).Outputs[2].Preview; p != "some text…" {
 		t.Errorf("preview %q", p)
 	}
@@ -287,7 +287,7 @@ func TestPruneTakesTheOldestAndNeverWhatALiveRunHas(t *testing.T) {
 			keep += m.Stored
 		}
 	}
-	p, err := s.Prune(Quota{Bytes: keep}, live)
+	p, err := s.Prune(Quota{Bytes: keep}, live, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,13 +301,13 @@ func TestPruneTakesTheOldestAndNeverWhatALiveRunHas(t *testing.T) {
 	}
 	// Age: nothing is young enough, and two are live.
 	s.now = func() time.Time { return all[0].Created.Add(100 * time.Hour) }
-	if p, err = s.Prune(Quota{Age: time.Hour, Bytes: 1}, live); err != nil {
+	if p, err = s.Prune(Quota{Age: time.Hour, Bytes: 1}, live, false); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Removed) != 1 || p.Removed[0].Run != "run5" || p.Over != p.Kept-1 {
 		t.Errorf("%+v", p)
 	}
-	if p, err = s.Prune(Quota{}, func(Meta) bool { return false }); err != nil || len(p.Removed) > 0 {
+	if p, err = s.Prune(Quota{}, func(Meta) bool { return false }, false); err != nil || len(p.Removed) > 0 {
 		t.Errorf("no quota removes %d, %v", len(p.Removed), err)
 	}
 }
@@ -328,7 +328,7 @@ func TestPruneSweepsWhatDeadWritersLeft(t *testing.T) {
 	if err := os.Chtimes(dead, time.Time{}, time.Now().Add(-2*abandonedAfter)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Prune(Quota{}, func(Meta) bool { return false }); err != nil {
+	if _, err := s.Prune(Quota{}, func(Meta) bool { return false }, false); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := os.ReadDir(filepath.Dir(dead))
@@ -356,7 +356,7 @@ func TestAWriterThatCannotWriteSaysSo(t *testing.T) {
 	if _, err := w.Commit(true); err == nil || !strings.Contains(err.Error(), "store the output of call c_1") {
 		t.Error(err)
 	}
-	if _, err := s.Find("root", "root", ""); err == nil {
+	if _, err := s.Find(Scope{Conversation: "root", Run: "root"}, ""); err == nil {
 		t.Error("there is an output")
 	}
 	if _, err := s.Create(Key{Run: "root", Call: "c_1"}, "shell", ""); err == nil {

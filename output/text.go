@@ -2,10 +2,14 @@ package output
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/internal/text"
 )
 
 // textFigures is what is known of a text as a text.
@@ -15,7 +19,7 @@ type textFigures struct {
 	Lines      int64    `json:"lines"`           // the last may end without a line break
 	Longest    int64    `json:"longest"`         // line, in characters
 	First      []string `json:"first,omitempty"` // lines
-	Last       []string `json:"last,omitempty"`  // lines behind First
+	Last       []string `json:"last,omitempty"`  // lines after First
 }
 
 const (
@@ -26,12 +30,23 @@ const (
 
 // A textReader makes textFigures of the pieces of a text.
 type textReader struct {
+	ctx     context.Context // ends the reading; nil: nothing does
 	figures textFigures
 	line    int64  // characters of the line that is open
 	open    bool   // there is a line that is open
 	head    []byte // until it has keptLines lines or tailSize bytes
 	headEnd bool
 	tail    []byte // the last bytes seen
+}
+
+// Write reads a piece.
+func (t *textReader) Write(p []byte) (int, error) {
+	if t.ctx != nil && t.ctx.Err() != nil {
+		return 0, context.Cause(t.ctx)
+	}
+	n := len(p)
+	t.add(p)
+	return n, nil
 }
 
 func (t *textReader) add(p []byte) {
@@ -102,7 +117,7 @@ func cutLines(all [][]byte) []string {
 	for _, l := range all {
 		s := strings.ToValidUTF8(string(bytes.TrimSuffix(l[:min(len(l), keptLineSize)], []byte("\r"))), "\uFFFD")
 		if len(l) > keptLineSize {
-			s += "…"
+			s += text.Mark
 		}
 		lines = append(lines, s)
 	}
@@ -110,41 +125,34 @@ func cutLines(all [][]byte) []string {
 }
 
 // preview shows the first and the last lines of a text of at most limit characters.
-func (f *textFigures) preview(limit int) (text string, whole bool) {
+func (f *textFigures) preview(limit int) (preview string, whole bool) {
 	for n := keptLines; n > 0; n-- {
-		first, last := f.First[:min(n, len(f.First))], f.Last[max(0, len(f.Last)-n/2):]
-		left := f.Lines - int64(len(first)+len(last))
-		whole = left == 0
-		lines := append([]string(nil), first...)
-		if left > 0 {
-			lines = append(lines, "… "+plural(left, "line")+" …")
+		lines := slices.Clone(f.First[:min(n, len(f.First))])
+		last := f.Last[max(0, len(f.Last)-n/2):]
+		if left := f.Lines - int64(len(lines)+len(last)); left > 0 {
+			lines = append(lines, "… "+text.Plural(left, "line")+" …")
 		}
 		lines = append(lines, last...)
-		text = strings.Join(lines, "\n")
-		if utf8.RuneCountInString(text) <= limit {
-			for _, l := range lines {
-				whole = whole && !strings.HasSuffix(l, "…")
-			}
-			return text, whole
+		preview = strings.Join(lines, "\n")
+		if utf8.RuneCountInString(preview) <= limit {
+			return preview, !slices.ContainsFunc(lines, func(l string) bool { return strings.HasSuffix(l, text.Mark) })
 		}
 	}
 	if len(f.First) == 0 || limit < 1 {
 		return "", f.Bytes == 0
 	}
-	return firstChars(f.First[0], limit-1) + "…", false
+	return text.First(f.First[0], limit-1) + text.Mark, false
 }
 
 // countChars returns how many bytes of p do not continue a UTF-8 character. Of valid
 // text that is the number of its characters, also when it comes in pieces.
 func countChars(p []byte) int64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := len(p)
-	for len(p) >= 8 {
-		x := binary.LittleEndian.Uint64(p)
-		if x &= highs; x != 0 {
-			x = binary.LittleEndian.Uint64(p)
+	for ; len(p) >= 8; p = p[8:] {
+		if x := binary.LittleEndian.Uint64(p); x&highs != 0 {
 			n -= bits.OnesCount64((x >> 7) & ^(x >> 6) & ones)
 		}
-		p = p[8:]
 	}
 	for _, c := range p {
 		if c&0xC0 == 0x80 {

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
-
-	"pawl/output/jsonpath"
 )
 
 func TestJSONLinesAreOneArray(t *testing.T) {
@@ -131,29 +130,23 @@ func FuzzCSVBecomesJSON(f *testing.F) {
 	})
 }
 
-// What is picked by names alone is what the path selects.
-func FuzzPickingByNamesIsThePath(f *testing.F) {
-	for _, s := range []string{`{"a": {"b": 1}}`, `{"a": 1, "a": {"b": [1, "]"]}, "b": 2}`, `{"\u0061": {"b": 1}}`, `[1]`, `{"a":{"b":"x\"}","c":1}}`} {
-		f.Add(s)
+func TestCSVWithAQuoteThatIsNotClosedIsText(t *testing.T) {
+	var before, after runtime.MemStats
+	rest := strings.Repeat("1,2,3\n", 10<<20/6)
+	open := "id,name,note\n1,\"a\",b\n2,\"never closed,c\n" + rest
+	runtime.ReadMemStats(&before)
+	o := stored(t, open)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 3*uint64(len(open)) {
+		t.Errorf("storing %d bytes allocated %d", len(open), used)
 	}
-	paths := []*jsonpath.Path{jsonpath.MustParse("$.a"), jsonpath.MustParse("$.a.b"), jsonpath.MustParse("$['a']['b']['']")}
-	f.Fuzz(func(t *testing.T, text string) {
-		v, err := jsonpath.Decode([]byte(text))
-		if err != nil {
-			return
-		}
-		for _, path := range paths {
-			var got, want []string
-			if err := newPicker(path).each(t.Context(), v.Raw(), func(raw []byte) bool {
-				got = append(got, string(raw))
-				return true
-			}); err != nil {
-				t.Fatal(err)
-			}
-			for v := range path.Select(v) {
-				want = append(want, string(v.Raw()))
-			}
-			same(t, path.String()+" of "+text, got, want)
-		}
-	})
+	if o.Meta.Format != Text || !strings.Contains(o.Problem, "is a quote not closed?") {
+		t.Errorf("stored as %s: %s", o.Meta.Format, o.Problem)
+	}
+	has(t, "search", asJSON(t, ask(t, o.Search, `{"pattern": "never"}`)), `"line":3`)
+	if _, err := try(t, plain(t, open).Count, `{"counts": [{"path": "$"}]}`); err == nil || !strings.Contains(err.Error(), "is a quote not closed?") {
+		t.Error(err)
+	}
+	wide := "id,note\n" + strings.Repeat("1,\"a\"\n", 150) + "1,\"" + strings.Repeat("x\n", 300_000) + "\"\n2,b\n" // long, and closed
+	same(t, "a field over many lines", ask(t, stored(t, wide).Count, `{"counts": [{"path": "$"}]}`).Total, int64(152))
 }

@@ -10,21 +10,28 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"pawl/internal/text"
+	"pawl/output/jsonpath"
 )
 
 // maxYAML is how large a YAML text may be to be read as JSON, in bytes: YAML cannot be
 // read in pieces, and its tree takes about thirty times as much.
 const maxYAML = 1 << 20
 
+func errYAMLSize(n int64) error {
+	return fmt.Errorf("this YAML has %s, and only %s are read as JSON: use read or search", text.Size(n), text.Size(maxYAML))
+}
+
 // yamlJSON returns a YAML text as JSON. Members stay in their order, numbers as they
 // are written where JSON can write them so; what JSON does not have (infinity, dates)
 // is a string. Several documents become an array.
-func yamlJSON(text []byte) ([]byte, error) {
-	if len(text) > maxYAML {
-		return nil, fmt.Errorf("this YAML has %s, and only %s are read as JSON: use read or search", byteSize(int64(len(text))), byteSize(maxYAML))
+func yamlJSON(source []byte) ([]byte, error) {
+	if len(source) > maxYAML {
+		return nil, errYAMLSize(int64(len(source)))
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	w := yamlWriter{limit: 64*len(text) + 1024}
+	d := yaml.NewDecoder(bytes.NewReader(source))
+	w := yamlWriter{limit: 64*len(source) + 1024}
 	var documents [][]byte
 	for {
 		var n yaml.Node
@@ -48,7 +55,7 @@ func yamlJSON(text []byte) ([]byte, error) {
 	case 1:
 		return documents[0], nil
 	}
-	return append(append([]byte{'['}, bytes.Join(documents, []byte(","))...), ']'), nil
+	return joined("[]", documents), nil
 }
 
 // yamlWriter bounds what it writes, because a few aliases of aliases can stand for
@@ -99,7 +106,7 @@ func (w *yamlWriter) write(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// members writes those of a mapping, and behind them those of mappings merged into it
+// members writes those of a mapping, and after them those of mappings merged into it
 // (<<) that it does not have itself.
 func (w *yamlWriter) members(n *yaml.Node, depth int, first *bool, have map[string]bool) error {
 	if depth > 1000 {
@@ -176,7 +183,7 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 			return
 		}
 	case "!!int", "!!float":
-		if isNumeral([]byte(n.Value)) {
+		if jsonpath.IsNumber(n.Value) {
 			w.out = append(w.out, n.Value...)
 			return
 		}

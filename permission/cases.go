@@ -63,19 +63,15 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// A Resolver says where a path relative to the workspace leads with every link
-// followed: relative to it, or absolute and outside. An error: it could not be
-// followed.
-type Resolver func(path string) (string, error)
-
 // RunCases tries the cases of a file {"cases": […]}, or of a bare list. A case that
 // expects ask may be answered by deny and never by allow; one that expects allow
-// must be allowed, and one that expects deny denied. With nobody to look where links
-// lead (a nil resolve) paths are judged by their spelling alone. There is no
-// sandbox: cases are judged as strictly as can be.
+// must be allowed, and one that expects deny denied. resolve says where a path relative
+// to the workspace leads with every link followed: relative to it, or absolute and
+// outside; an error says that it could not be followed. With a nil resolve paths are judged by their spelling alone. Cases are judged as
+// strictly as without a sandbox, except that what only reads is kept to reading.
 //
 // The error says what is wrong with the file; a case that differs is none.
-func RunCases(r io.Reader, resolve Resolver) (Report, error) {
+func RunCases(r io.Reader, resolve func(path string) (string, error)) (Report, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return Report{}, fmt.Errorf("read the cases: %w", err)
@@ -113,7 +109,7 @@ func RunCases(r io.Reader, resolve Resolver) (Report, error) {
 const caseWorkspace = "/workspace"
 
 // run decides about a case.
-func (c Case) run(resolve Resolver) (Decision, error) {
+func (c Case) run(resolve func(path string) (string, error)) (Decision, error) {
 	switch c.Expected {
 	case Allow, Ask, Deny:
 	default:
@@ -133,7 +129,7 @@ func (c Case) run(resolve Resolver) (Decision, error) {
 	if c.Rule.Default == Allow {
 		rules = append(rules, Rule{Effect: Allow, Tool: "shell", Source: "case"})
 	}
-	r := Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace}
+	r := Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace, EnforcesReadOnly: true}
 	looked := Classify(c.Command)
 	r.Class = looked.Class
 	for _, p := range looked.Paths {

@@ -25,11 +25,10 @@ type Classification struct {
 	// Patterns are the same with * and ? for the shell to expand.
 	Patterns []string
 	// Recurses: it reads the folders among Paths and Patterns with everything in
-	// them, but for files, or all in folders, called as one of Skips, and, if there
-	// are any, for those not called as one of Only. Hidden: files whose name begins
-	// with a dot, too.
+	// them, or, if there are any, the files called as one of Only. Hidden: files
+	// whose name begins with a dot, too.
 	Recurses, Hidden bool
-	Skips, Only      []string
+	Only             []string
 }
 
 // Classify classifies a shell command. What it does not understand writes.
@@ -53,7 +52,7 @@ func Classify(command string) Classification {
 	}
 	recursing := 0
 	for _, p := range s.parts {
-		if p.guess {
+		if p.speculative {
 			continue
 		}
 		if p.words[0].kind == static {
@@ -62,12 +61,12 @@ func Classify(command string) Classification {
 		if recurses, hidden := p.recurses(); recurses {
 			recursing++
 			c.Recurses, c.Hidden = true, c.Hidden || hidden
-			c.Skips, c.Only = p.filters()
-			if p.program() == "git" || !slices.ContainsFunc(p.look().paths, isOperand) { // git's words may be no paths
+			c.Only = p.only()
+			if p.program() == "git" || !slices.ContainsFunc(p.info().paths, func(w word) bool { return !strings.HasPrefix(w.source, "-") }) { // git's words may be no paths
 				addPaths(&c.Paths, p.dirs...)
 			}
 		}
-		for _, w := range p.look().paths {
+		for _, w := range p.info().paths {
 			switch {
 			case w.kind == static:
 				addPaths(&c.Paths, p.places(w.text)...)
@@ -80,7 +79,7 @@ func Classify(command string) Classification {
 		addPaths(&c.Paths, rd.places...)
 	}
 	if recursing > 1 { // each has its own
-		c.Skips, c.Only = nil, nil
+		c.Only = nil
 	}
 	return c
 }
@@ -96,7 +95,7 @@ func (s *script) class() run.Class {
 		}
 	}
 	for _, p := range s.parts {
-		if p.guess || !p.through && !p.look().reads {
+		if p.speculative || !p.transparent && !p.info().reads {
 			return run.Writes
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // workspace run). What none of them decided asks. The strictest answer over all
 // parts counts.
 func (rs Rules) Decide(r Request, m Mode) Decision {
-	t := rs.try(&r, m)
+	t := rs.evaluate(&r, m)
 	return t.summary()
 }
 
@@ -28,8 +28,8 @@ const (
 	atDefault
 )
 
-// A trial is the judging of one call.
-type trial struct {
+// An evaluation is the judging of one call.
+type evaluation struct {
 	r     *Request
 	m     Mode
 	rules Rules
@@ -40,12 +40,16 @@ type trial struct {
 	// a rule lifted any: parts that open nothing lift nothing by themselves.
 	level  run.Confinement
 	lifted bool
+	// classified are the commands that are allowed because they are classified as
+	// reading; readOnly: nothing else allows the call.
+	classified []*simpleCommand
+	readOnly   bool
 }
 
-// try judges every part of a call.
-func (rs Rules) try(r *Request, m Mode) *trial {
-	t := &trial{r: r, m: m, rules: rs, level: run.Unconfined,
-		deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool), allow: rs.of(Allow, r.Tool)}
+// evaluate judges every part of a call.
+func (rs Rules) evaluate(r *Request, m Mode) *evaluation {
+	t := &evaluation{r: r, m: m, rules: rs, level: run.Unconfined,
+		deny: rs.about(Deny, r.Tool), ask: rs.about(Ask, r.Tool), allow: rs.of(Allow, r.Tool)}
 	switch {
 	case r.Command != "" || r.Tool == "shell":
 		t.shell()
@@ -61,14 +65,14 @@ func (rs Rules) try(r *Request, m Mode) *trial {
 }
 
 // add takes the verdict on one part in.
-func (t *trial) add(kind Kind, text string, at stage, d Decision) {
+func (t *evaluation) add(kind Kind, text string, at stage, d Decision) {
 	t.parts = append(t.parts, Part{Kind: kind, Text: text, Decision: d, at: at})
 }
 
 // summary returns the strictest verdict; of several the one that came first in the
 // order, and of those the first of the call. An allowance names a rule if one had
 // to do with it.
-func (t *trial) summary() Decision {
+func (t *evaluation) summary() Decision {
 	var worst *Part
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -85,14 +89,18 @@ func (t *trial) summary() Decision {
 	}
 	d := worst.Decision
 	d.Sandbox = t.r.Sandbox
-	if d.Verdict == Allow && t.r.Sandbox == run.Confined {
+	switch {
+	case d.Verdict != Allow || t.r.Sandbox != run.Confined:
+	case t.readOnly:
+		d.Sandbox = run.ReadOnly
+	default:
 		d.Sandbox = t.granted()
 	}
 	return d
 }
 
 // granted returns how much of the sandbox the rules lift for the whole call.
-func (t *trial) granted() run.Confinement {
+func (t *evaluation) granted() run.Confinement {
 	if !t.lifted {
 		return run.Confined
 	}
@@ -112,7 +120,7 @@ func by(rule Rule, reason string) Decision {
 }
 
 func byMode(v Verdict, m Mode, reason string) Decision {
-	return Decision{Verdict: v, Source: "mode", Reason: "mode " + string(m) + ": " + reason}
+	return Decision{Verdict: v, Source: "mode", Reason: string(m) + " mode: " + reason}
 }
 
 func byDefault(v Verdict, reason string) Decision {
@@ -130,15 +138,15 @@ func quote(s string) string {
 	if len(s) > 8*limit {
 		s = s[:8*limit] // enough for what is left of it to be longer
 	}
-	s = visible(s)
+	s = oneLine(s)
 	if len(s) > limit {
 		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return "`" + s + "`"
 }
 
-// visible returns s in one line, with what people do not see as escapes.
-func visible(s string) string {
+// oneLine returns s in one line, with what people do not see as escapes.
+func oneLine(s string) string {
 	if strings.ContainsAny(s, "\n\t\r") || strings.Contains(s, "  ") {
 		s = strings.Join(strings.Fields(s), " ")
 	}

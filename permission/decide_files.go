@@ -2,22 +2,23 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"pawl/run"
 )
 
-// writers are the tools whose rules speak of changing files, readers of looking at
+// writeTools are the tools whose rules speak of changing files, readTools of looking at
 // them, wherever a call does so.
 var (
-	writers = []string{"write", "edit"}
-	readers = []string{"read"}
+	writeTools = []string{"write", "edit"}
+	readTools  = []string{"read"}
 )
 
 // files judges a call that is no shell command: each of its paths, as given and
 // where it leads.
-func (t *trial) files() {
+func (t *evaluation) files() {
 	r := t.r
 	if len(r.Paths)+len(r.Resolved) == 0 {
 		if r.URL == "" {
@@ -33,7 +34,7 @@ func (t *trial) files() {
 		}
 		seen[p.text] = true
 		at, d := t.file(given, p)
-		t.add(KindPath, given, at, d)
+		t.add(kindPath, given, at, d)
 	}
 	for _, p := range r.Paths {
 		judge(r.Dir, p)
@@ -45,14 +46,14 @@ func (t *trial) files() {
 }
 
 // outside asks about a path that leads nobody knows where.
-func (t *trial) outside() {
+func (t *evaluation) outside() {
 	if t.r.Outside && t.m != Bypass {
-		t.add(KindPath, "", atDefault, byDefault(Ask, "a path leads outside the workspace"))
+		t.add(kindPath, "", atDefault, byDefault(Ask, "a path leads outside the workspace"))
 	}
 }
 
 // bare judges a call that touches no file: by its tool's name alone.
-func (t *trial) bare() {
+func (t *evaluation) bare() {
 	r := t.r
 	decide := func() (stage, Decision) {
 		if rule, ok := bareRule(t.deny); ok {
@@ -60,7 +61,7 @@ func (t *trial) bare() {
 		}
 		switch {
 		case t.m == Plan && r.Class == run.Writes:
-			return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+			return atMode, byMode(Deny, t.m, "only reading is allowed")
 		case t.m == Bypass:
 			return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 		}
@@ -73,32 +74,35 @@ func (t *trial) bare() {
 		return atDefault, t.toolDefault(r.Tool)
 	}
 	at, d := decide()
-	t.add(KindCall, r.Tool, at, d)
+	t.add(kindCall, r.Tool, at, d)
 	t.outside()
 }
 
 func bareRule(rules []Rule) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.Pattern == "" {
-			return rule, true
-		}
+	return firstRule(rules, func(r Rule) bool { return r.Pattern == "" })
+}
+
+// firstRule returns the first of rules that matches.
+func firstRule(rules []Rule, matches func(Rule) bool) (Rule, bool) {
+	if i := slices.IndexFunc(rules, matches); i >= 0 {
+		return rules[i], true
 	}
 	return Rule{}, false
 }
 
 // toolDefault is what a tool would have for what no rule speaks of.
-func (t *trial) toolDefault(what string) Decision {
+func (t *evaluation) toolDefault(what string) Decision {
 	switch t.r.Class {
 	case run.Reads:
 		return byDefault(Allow, "it reads, in the workspace")
-	case run.Reattaches:
+	case run.Resumable:
 		return byDefault(Allow, "it changes nothing by itself")
 	}
 	return byDefault(Ask, "no rule covers "+what)
 }
 
 // file judges one path of a call.
-func (t *trial) file(given string, p place) (stage, Decision) {
+func (t *evaluation) file(given string, p location) (stage, Decision) {
 	r := t.r
 	if why := noPath(given); why != "" {
 		return atDeny, builtIn(why)
@@ -109,9 +113,14 @@ func (t *trial) file(given string, p place) (stage, Decision) {
 	if rule, ok := finds(t.deny, p); ok {
 		return atDeny, by(rule, "denied: "+given)
 	}
+	if r.Tool == "search" {
+		if rule, ok := deniedBelow(t.deny, p); ok {
+			return atDefault, byDefault(Ask, "it may read files below "+given+" that a rule denies: "+rule.String())
+		}
+	}
 	switch {
 	case t.m == Plan && r.Class == run.Writes:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+		return atMode, byMode(Deny, t.m, "only reading is allowed")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
@@ -152,18 +161,22 @@ func noPath(p string) string {
 }
 
 // finds returns the first deny or ask rule that speaks of a path.
-func finds(rules []Rule, p place) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.matchesPath(p.text, true) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+func finds(rules []Rule, p location) (Rule, bool) {
+	return firstRule(rules, func(r Rule) bool { return r.matchesPath(p.text, true) })
+}
+
+// deniedBelow returns the first deny rule that may speak of a file below p, unless
+// it names only what a search passes over.
+func deniedBelow(rules []Rule, p location) (Rule, bool) {
+	return firstRule(rules, func(r Rule) bool {
+		pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
+		return r.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && mayMatchBelow(pattern, foldPath(p.text))
+	})
 }
 
 // covers returns the first allow rule that covers a path. What is delicate a rule
 // has to name, and what is outside it has to name from the root.
-func covers(rules []Rule, p place, delicate string) (Rule, bool) {
+func covers(rules []Rule, p location, delicate string) (Rule, bool) {
 	for _, rule := range rules {
 		if p.outside && !path.IsAbs(rule.Pattern) {
 			continue // also a rule without a pattern
@@ -186,10 +199,10 @@ func delicateName(p string, class run.Class) string {
 
 // fileRules returns the rules of an effect that speak of files: of all that
 // change them if writes is set, else of those that look at them.
-func (t *trial) fileRules(effect Verdict, writes bool) []Rule {
-	tools := readers
+func (t *evaluation) fileRules(effect Verdict, writes bool) []Rule {
+	tools := readTools
 	if writes {
-		tools = writers
+		tools = writeTools
 	}
 	var some []Rule
 	for _, tool := range tools {

@@ -11,14 +11,19 @@ import (
 
 // shell judges a shell command: what it is made of, each redirection, each simple
 // command, and how much of the sandbox it asks for.
-func (t *trial) shell() {
+func (t *evaluation) shell() {
 	s := read(t.r.Command)
 	if len(s.faults) > 0 {
-		t.add(KindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
+		t.add(kindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
 		return
 	}
 	if rule, ok := bareRule(t.deny); ok {
-		t.add(KindForm, "", atDeny, by(rule, "every command"))
+		t.add(kindForm, "", atDeny, by(rule, "every command"))
+	}
+	for _, rule := range t.deny {
+		if words := rule.split(); len(words) == 1 && words[0] == strings.TrimSpace(t.r.Command) {
+			t.add(kindForm, "", atDeny, by(rule, "denied: this very command"))
+		}
 	}
 	t.forms(s)
 	for _, rd := range s.redirects {
@@ -32,53 +37,109 @@ func (t *trial) shell() {
 		t.web()
 	}
 	t.sandbox()
+	t.confineReading()
 }
 
 // forms judges what no rule can cover: what cannot be known before it runs.
-func (t *trial) forms(s *script) {
+func (t *evaluation) forms(s *script) {
 	if t.m == Bypass {
 		if len(s.parts)+len(s.redirects) == 0 {
-			t.add(KindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
+			t.add(kindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
 		}
-		// With rules that deny, what cannot be read might be what they deny.
-		if len(t.deny) > 0 && len(s.unknown) > 0 {
-			t.add(KindForm, "", atDefault, byDefault(Ask, "a deny rule might speak of it, but "+s.unknown[0]))
+		// With rules that deny, what cannot be known might be what they deny.
+		if rule, ok := t.anyDeny(); ok && len(s.unknown) > 0 {
+			t.add(kindForm, "", atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny it: "+s.unknown[0]))
 		}
 		return
 	}
 	if rule, ok := bareRule(t.ask); ok {
-		t.add(KindForm, "", atAsk, by(rule, "every command"))
+		t.add(kindForm, "", atAsk, by(rule, "every command"))
 	}
 	if t.m == Plan && len(s.unknown) > 0 {
-		t.add(KindForm, "", atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and this may do more: "+s.unknown[0]))
+		t.add(kindForm, "", atMode, byMode(Deny, t.m, "only reading is allowed, and this may do more: "+s.unknown[0]))
 		return
 	}
 	for _, what := range s.unknown {
-		t.add(KindForm, "", atDefault, byDefault(Ask, "it cannot be known what runs: "+what))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "it cannot be known what runs: "+what))
 	}
 	for _, what := range s.unsure {
-		t.add(KindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
 	}
 	if !t.r.Sandboxed {
 		for _, what := range s.grouped {
-			t.add(KindForm, "", atDefault, byDefault(Ask, "it has "+what+", which asks where there is no sandbox"))
+			t.add(kindForm, "", atDefault, byDefault(Ask, "it has "+what+", which asks where there is no sandbox"))
 		}
 	}
 	if len(s.parts) == 0 && len(s.redirects) == 0 {
-		t.add(KindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
 	}
 }
 
+// anyDeny returns a rule that denies something a command may do, if there is one.
+func (t *evaluation) anyDeny() (Rule, bool) {
+	for _, rules := range [][]Rule{t.deny, t.fileRules(Deny, false), t.fileRules(Deny, true)} {
+		if len(rules) > 0 {
+			return rules[0], true
+		}
+	}
+	return Rule{}, false
+}
+
+// mightDeny returns a deny rule that may speak of what a command's words stand for when
+// it runs: of a word that is not known, or of files below a directory that it reads
+// with everything in it.
+func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
+	for _, w := range p.words[1:] {
+		if w.kind == static || l.textOnly {
+			continue
+		}
+		for _, r := range t.deny {
+			if speaksOf([]Rule{r}, p) {
+				return r, quote(w.source), true
+			}
+		}
+		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
+			return rules[0], quote(w.source), true
+		}
+	}
+	if recurses, _ := p.recurses(); recurses {
+		paths := []string{"."}
+		for _, w := range l.paths {
+			paths = append(paths, w.text)
+		}
+		if len(paths) > 1 {
+			paths = paths[1:]
+		}
+		for _, name := range paths {
+			for _, where := range p.places(name) {
+				if rule, ok := deniedBelow(t.fileRules(Deny, false), t.r.locate("", where)); ok {
+					return rule, "files below " + quote(name), true
+				}
+			}
+		}
+	}
+	return Rule{}, "", false
+}
+
+// harmlessPattern reports whether a word is a pattern of file names in a directory that
+// none of rules speaks of.
+func (t *evaluation) harmlessPattern(p *simpleCommand, w word, rules []Rule) bool {
+	return w.kind == pattern && !slices.ContainsFunc(p.places(path.Dir(w.text)), func(dir string) bool {
+		at := t.r.locate("", dir)
+		return slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == "" || mayMatchBelow(foldPath(r.Pattern), foldPath(at.text)) })
+	})
+}
+
 // redirect judges a redirection to or from a file as a write or a read of it.
-func (t *trial) redirect(rd redirect) {
+func (t *evaluation) redirect(rd redirect) {
 	at, d := t.redirected(rd)
-	t.add(KindRedirect, rd.text, at, d)
+	t.add(kindRedirect, rd.text, at, d)
 	t.level = run.Confined // it touches a file, and no rule for files lifts the sandbox
 }
 
-func (t *trial) redirected(rd redirect) (stage, Decision) {
+func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 	r := t.r
-	var places []place
+	var places []location
 	for _, p := range rd.places {
 		places = append(places, r.locate("", p))
 	}
@@ -90,9 +151,12 @@ func (t *trial) redirected(rd redirect) (stage, Decision) {
 			return atDeny, by(rule, "denied: "+quote(rd.text))
 		}
 	}
+	rules := t.fileRules(Deny, rd.writes)
 	switch {
 	case t.m == Plan && rd.writes:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and "+quote(rd.text)+" writes")
+		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(rd.text)+" writes")
+	case len(rules) > 0 && len(places) == 0:
+		return atDefault, byDefault(Ask, "the rule "+rules[0].String()+" might deny "+quote(rd.text)+", whose file is only known when it runs")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
@@ -102,7 +166,7 @@ func (t *trial) redirected(rd redirect) (stage, Decision) {
 		}
 	}
 	if len(places) == 0 {
-		return atDefault, byDefault(Ask, "it writes "+quote(rd.text)+", and where that is is only known when it runs")
+		return atDefault, byDefault(Ask, "the file of "+quote(rd.text)+" is only known when it runs")
 	}
 	class, does, tool := run.Reads, "reads", "read"
 	if rd.writes {
@@ -111,8 +175,8 @@ func (t *trial) redirected(rd redirect) (stage, Decision) {
 	last, at := byDefault(Allow, "it reads, in the workspace"), atDefault
 	for _, p := range places {
 		delicate := delicateName(p.text, class)
-		calm := delicate == "" && !p.outside && r.own(p) == ""
-		if rd.writes && calm && t.m == AcceptEdits {
+		ordinary := delicate == "" && !p.outside && r.own(p) == ""
+		if rd.writes && ordinary && t.m == AcceptEdits {
 			last, at = byMode(Allow, t.m, "it writes a file in the workspace"), atEdits
 			continue
 		}
@@ -136,17 +200,20 @@ func (t *trial) redirected(rd redirect) (stage, Decision) {
 }
 
 // command judges one simple command.
-func (t *trial) command(p *part) {
-	l := &look{}
-	if !p.guess { // what a guess touches, its wrapper touches too
-		l = p.look()
+func (t *evaluation) command(p *simpleCommand) {
+	l := &commandInfo{}
+	if !p.speculative { // what a guess touches, its wrapper touches too
+		l = p.info()
 	}
 	at, d, decided := t.ruled(p, l)
 	if !decided {
-		if p.guess {
+		if p.speculative {
 			return // the wrapper it is in is a part of its own
 		}
 		at, d = t.allowed(p, l)
+	}
+	if d.Verdict == Allow && at == atDefault && !idles(p, l) {
+		t.classified = append(t.classified, p)
 	}
 	if d.Verdict == Allow && t.m != Bypass {
 		// By its own sandbox: what idles is granted more below, and lifts nothing.
@@ -156,11 +223,11 @@ func (t *trial) command(p *part) {
 		}
 		t.level = lesser(t.level, d.Sandbox)
 	}
-	t.add(KindCommand, p.text, at, d)
+	t.add(kindCommand, p.text, at, d)
 }
 
 // ruled applies what comes before allow rules.
-func (t *trial) ruled(p *part, l *look) (stage, Decision, bool) {
+func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, bool) {
 	r := t.r
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
@@ -183,11 +250,14 @@ func (t *trial) ruled(p *part, l *look) (stage, Decision, bool) {
 	if rule, ok := speaking(t.deny, p); ok {
 		return atDeny, by(rule, "it speaks of "+quote(p.text)), true
 	}
-	switch {
-	case t.m == Plan && !l.reads && !p.guess && !p.through:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, and "+quote(p.text)+" may do more"), true
-	case t.m == Bypass:
-		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.guess
+	if t.m == Plan && !l.reads && !p.speculative && !p.transparent {
+		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(p.text)+" may do more"), true
+	}
+	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
+	}
+	if t.m == Bypass {
+		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative
 	}
 	if rule, ok := speaking(t.ask, p); ok {
 		return atAsk, by(rule, "it speaks of "+quote(p.text)), true
@@ -208,46 +278,37 @@ func (t *trial) ruled(p *part, l *look) (stage, Decision, bool) {
 
 // findsPattern is finds for rules that name files: that every call of write is
 // denied says nothing of a command which may be no writer.
-func findsPattern(rules []Rule, p place) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.Pattern != "" && rule.matchesPath(p.text, true) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+func findsPattern(rules []Rule, p location) (Rule, bool) {
+	return firstRule(rules, func(r Rule) bool { return r.Pattern != "" && r.matchesPath(p.text, true) })
 }
 
-// speaking returns the first deny or ask rule that speaks of a part.
-func speaking(rules []Rule, p *part) (Rule, bool) {
-	for _, rule := range rules {
-		if rule.finds(p) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+// speaking returns the first deny or ask rule that speaks of a simple command.
+func speaking(rules []Rule, p *simpleCommand) (Rule, bool) {
+	return firstRule(rules, func(r Rule) bool { return r.finds(p) })
 }
 
 // allowed judges what neither a deny or ask rule nor the mode decided: a part is
 // allowed by a rule, by only reading, or asks.
-func (t *trial) allowed(p *part, l *look) (stage, Decision) {
-	if p.through {
+func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision) {
+	local := slices.Contains(t.r.LocalPrograms, p.program())
+	if p.transparent && !local {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
 	if rule, ok := t.spelled(p); ok {
 		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
 	}
 	for _, w := range p.words {
-		if w.kind == dynamic && t.r.Sandboxed && l.texts {
+		if w.kind == dynamic && (t.r.Sandboxed || w.digits) && l.textOnly {
 			continue // in the sandbox the value of a variable may be shown
 		}
 		if w.kind == dynamic || w.kind == pattern && (speaksOf(t.deny, p) || speaksOf(t.ask, p) || !l.reads && strings.ContainsAny(w.text[:1], "*?-")) {
 			return atDefault, byDefault(Ask, "what "+quote(w.source)+" in "+quote(p.text)+" stands for is only known when it runs")
 		}
 	}
-	needs := t.needs(p, l)
+	needs, readRule := t.needs(p, l)
 	var best *Rule
 	for i, rule := range t.allow {
-		if !rule.matches(p) || rule.anything() && needsName(p.program()) {
+		if !rule.matches(p) || rule.anything() && (needsName(p.program()) || local) {
 			continue
 		}
 		if slices.ContainsFunc(needs, func(n need) bool { return !rule.spells(n.word) }) {
@@ -266,6 +327,10 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 	switch {
 	case l.reads && t.r.Runs != "" && asksGit[p.program()]:
 		return atDefault, byDefault(Ask, quote(p.text)+" looks, and the repository makes git run a program while it does: "+quote(t.r.Runs))
+	case (l.reads || p.transparent) && local:
+		return atDefault, byDefault(Ask, "PATH leads to a program "+quote(p.program())+" of the workspace, and no rule names it")
+	case l.reads && readRule != nil:
+		return atAllow, by(*readRule, "it covers what "+quote(p.text)+" reads")
 	case l.reads:
 		return atDefault, byDefault(Allow, "it reads, in the workspace")
 	}
@@ -273,9 +338,9 @@ func (t *trial) allowed(p *part, l *look) (stage, Decision) {
 }
 
 // asksGit are the programs that read, and are git or run it.
-var asksGit = set("git git-lfs go")
+var asksGit = set("git go")
 
-func (t *trial) ruledBy(rule Rule, reason string) (stage, Decision) {
+func (t *evaluation) ruledBy(rule Rule, reason string) (stage, Decision) {
 	d := by(rule, reason)
 	d.Sandbox = rule.Sandbox
 	return atAllow, d
@@ -283,7 +348,7 @@ func (t *trial) ruledBy(rule Rule, reason string) (stage, Decision) {
 
 // spelled returns an allow rule that spells out a wrapper around p word by word,
 // and with it what the wrapper runs.
-func (t *trial) spelled(p *part) (Rule, bool) {
+func (t *evaluation) spelled(p *simpleCommand) (Rule, bool) {
 	for outer := p.within; outer != nil; outer = outer.within {
 		if fromInput[path.Base(outer.program())] {
 			return Rule{}, false
@@ -307,9 +372,9 @@ var fromInput = set("xargs parallel entr")
 // A need is a word that a rule has to spell out to cover a command, and why.
 type need struct{ word, why string }
 
-// needs returns the words of a command that no wildcard covers.
-func (t *trial) needs(p *part, l *look) []need {
-	var needs []need
+// needs returns the words of a command that no wildcard covers, and a rule for the
+// tool read that covers one of its files which otherwise would be among them.
+func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, readRule *Rule) {
 	for _, h := range l.hazards {
 		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule spells it out", quote(h), quote(p.text))})
 	}
@@ -324,7 +389,8 @@ func (t *trial) needs(p *part, l *look) []need {
 				continue
 			}
 			if l.reads {
-				if _, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
+				if rule, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
+					readRule = &rule
 					continue
 				}
 			}
@@ -340,7 +406,7 @@ func (t *trial) needs(p *part, l *look) []need {
 			}
 		}
 	}
-	return needs
+	return needs, readRule
 }
 
 // protected reports whether a word is the name of a file that decides what runs
@@ -351,7 +417,7 @@ func protected(w string) bool {
 
 // resolved judges where the files that a command names lead, beyond what their
 // spelling says; what its patterns of names stand for, too.
-func (t *trial) resolved(s *script) {
+func (t *evaluation) resolved(s *script) {
 	r := t.r
 	if len(r.Paths)+len(r.Resolved) == 0 {
 		t.outside()
@@ -359,10 +425,10 @@ func (t *trial) resolved(s *script) {
 	}
 	spelled := map[string]bool{}
 	for _, p := range s.parts {
-		if p.guess {
+		if p.speculative {
 			continue
 		}
-		for _, w := range p.look().paths {
+		for _, w := range p.info().paths {
 			for _, where := range p.places(w.text) {
 				spelled[r.locate("", where).text] = true
 			}
@@ -380,8 +446,8 @@ func (t *trial) resolved(s *script) {
 			return
 		}
 		spelled[at.text] = true
-		if stage, d := t.led(at, writes, links); d.Verdict != Allow {
-			t.add(KindPath, given, stage, d)
+		if stage, d := t.led(at, writes, links); d.Verdict != Allow || stage == atAllow {
+			t.add(kindPath, given, stage, d)
 		}
 	}
 	for _, p := range r.Paths {
@@ -394,7 +460,7 @@ func (t *trial) resolved(s *script) {
 }
 
 // led judges a file that stands in the command in no spelling a rule could name.
-func (t *trial) led(at place, writes, links bool) (stage, Decision) {
+func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 	r := t.r
 	if folder := r.own(at); folder != "" && writes {
 		return atDeny, builtIn("it leads to " + at.text + ", which belongs to pawl itself (" + folder + ")")
@@ -429,7 +495,7 @@ func (t *trial) led(at place, writes, links bool) (stage, Decision) {
 
 // speaksOf reports whether one of rules may speak of p's program: then a pattern
 // of names might hide what the rule says.
-func speaksOf(rules []Rule, p *part) bool {
+func speaksOf(rules []Rule, p *simpleCommand) bool {
 	for _, r := range rules {
 		if r.anything() || strings.EqualFold(path.Base(r.split()[0]), path.Base(p.program())) {
 			return true
@@ -439,7 +505,7 @@ func speaksOf(rules []Rule, p *part) bool {
 }
 
 // places returns where a file may be, relative to where the command starts.
-func (p *part) places(name string) []string {
+func (p *simpleCommand) places(name string) []string {
 	name, isURL := strings.CutPrefix(name, "file:///")
 	if isURL {
 		name = "/" + name

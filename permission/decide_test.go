@@ -24,12 +24,12 @@ func TestTheOrderOfADecision(t *testing.T) {
 		return permission.Request{Tool: "edit", Class: run.Writes, Edits: true, Paths: paths, Workspace: "/work"}
 	}
 	shell := func(command string) permission.Request {
-		return permission.Request{Tool: "shell", Class: run.Writes, Command: command, Workspace: "/work"}
+		return permission.Request{Tool: "shell", Class: run.Writes, Command: command, Workspace: "/work", EnforcesReadOnly: true}
 	}
 	outside := edit("link/a")
 	outside.Outside = true
 	post := permission.Request{Tool: "post", Class: run.Writes}
-	child := permission.Request{Tool: "handoff", Class: run.Reattaches}
+	child := permission.Request{Tool: "handoff", Class: run.Resumable}
 
 	for _, c := range []struct {
 		name             string

@@ -18,6 +18,7 @@ var askedEveryday = map[string]string{
 	"(cd src && ls)":                       "runs in a sandbox",
 	"wc -l $(git ls-files)":                "the words of a substitution may be any paths",
 	"ls src/*":                             "the names that a bare * stands for may be secrets'",
+	"cargo --version":                      "rustup runs the toolchain that a file of the folder names",
 	"python3 -m json.tool f.json":          "-m runs json.py of the folder, if there is one",
 }
 

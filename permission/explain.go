@@ -10,13 +10,13 @@ import (
 type Kind string
 
 const (
-	KindCommand  Kind = "command"  // a simple command of a shell command
-	KindRedirect Kind = "redirect" // a redirection to or from a file
-	KindPath     Kind = "path"
-	KindHost     Kind = "host"
-	KindForm     Kind = "form"    // what the shell command is made of
-	KindSandbox  Kind = "sandbox" // how much of the sandbox it asks for
-	KindCall     Kind = "call"    // the call as such, of a tool that names no files
+	kindCommand  Kind = "command"  // a simple command of a shell command
+	kindRedirect Kind = "redirect" // a redirection to or from a file
+	kindPath     Kind = "path"
+	kindHost     Kind = "host"
+	kindForm     Kind = "form"    // what the shell command is made of
+	kindSandbox  Kind = "sandbox" // how much of the sandbox it asks for
+	kindCall     Kind = "call"    // the call as such, of a tool that names no files
 )
 
 // A Part is one thing in a call that was judged on its own.
@@ -58,7 +58,7 @@ var stages = [...]string{
 
 // Explain judges a call as [Rules.Decide] does and shows all of it.
 func (rs Rules) Explain(r Request, m Mode) Explanation {
-	t := rs.try(&r, m)
+	t := rs.evaluate(&r, m)
 	e := Explanation{Tool: r.Tool, Mode: m, Decision: t.summary(), Parts: t.parts}
 	switch {
 	case r.Command != "":
@@ -88,7 +88,7 @@ const maxAlternatives = 8
 
 // alternatives returns what would run: the parts of the call that are allowed, and
 // the rules that allow something, those of the same program first.
-func (t *trial) alternatives() []string {
+func (t *evaluation) alternatives() []string {
 	var some []string
 	add := func(s string) {
 		if len(some) < maxAlternatives && !slices.Contains(some, s) {
@@ -97,7 +97,7 @@ func (t *trial) alternatives() []string {
 	}
 	var programs []string
 	for _, p := range t.parts {
-		if p.Kind != KindCommand {
+		if p.Kind != kindCommand {
 			continue
 		}
 		if p.Verdict == Allow {

@@ -41,9 +41,10 @@ func FuzzAddingAPartNeverMakesACommandMoreAllowed(f *testing.F) {
 			return // it is no command yet
 		}
 		for _, mode := range []permission.Mode{permission.Default, permission.Plan, permission.Bypass, permission.AcceptEdits} {
+			sandboxed, enforced := len(command)%2 == 0, len(command)%3 != 0
 			decide := func(command string) permission.Decision {
 				return rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work",
-					Class: permission.Classify(command).Class, Sandboxed: len(command)%2 == 0}, mode)
+					Class: permission.Classify(command).Class, Sandboxed: sandboxed, EnforcesReadOnly: enforced}, mode)
 			}
 			before := decide(command)
 			if (mode == permission.Bypass || mode == permission.AcceptEdits) && (strings.Contains(before.Reason, "not valid shell") || strings.Contains(before.Reason, "no command in it") || strings.HasSuffix(command, `\`)) {
@@ -74,7 +75,7 @@ func FuzzTheFacesOfADecisionAgree(f *testing.F) {
 	rs := slices.Concat(rules(f, permission.Allow, "go test *", "make *"), rules(f, permission.Deny, "rm *"))
 	f.Fuzz(func(t *testing.T, command string) {
 		c := permission.Classify(command)
-		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: c.Class, Paths: c.Paths}
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: c.Class, Paths: c.Paths, EnforcesReadOnly: true}
 		d := rs.Decide(r, permission.Default)
 		e := rs.Explain(r, permission.Default)
 		if !reflect.DeepEqual(d, e.Decision) || d.Reason == "" || d.Source == "" {
@@ -86,10 +87,13 @@ func FuzzTheFacesOfADecisionAgree(f *testing.F) {
 			}
 		}
 		_ = e.String()
-		if d := permission.Rules(nil).Decide(r, permission.Plan); d.Verdict == permission.Allow && c.Class != run.Reads {
-			t.Errorf("%q writes and runs in plan mode: %s", command, d.Reason)
+		if d := permission.Rules(nil).Decide(r, permission.Plan); d.Verdict == permission.Allow && (c.Class != run.Reads || d.Sandbox != run.ReadOnly) {
+			t.Errorf("%q writes and runs in plan mode, in %q: %s", command, d.Sandbox, d.Reason)
 		}
 		p := rs.Propose(r, permission.Default, nil)
+		if d := p.Deny.Decide(r, permission.Default); d.Verdict != permission.Deny {
+			t.Errorf("%q is %s by what never would store: %q", command, d.Verdict, texts(p.Deny))
+		}
 		if len(p.Rules) > 0 && slices.Concat(rs, p.Rules).Decide(r, permission.Default).Verdict != permission.Allow {
 			t.Errorf("%q is not allowed by the rules proposed: %q", command, texts(p.Rules))
 		}

@@ -129,12 +129,13 @@ func (h hazard) names(t string) bool {
 	if h.single != "" && has(h.single, option) {
 		return true
 	}
-	if t[1] == '-' {
-		for l := range strings.FieldsSeq(h.long) {
-			if hasAny(t, l) {
-				return true
-			}
+	for l := range strings.FieldsSeq(h.long) {
+		// Some programs take long options with one hyphen, too.
+		if hasAny(t, l) || t[1] != '-' && len(option) > 3 && hasAny("-"+t, l) {
+			return true
 		}
+	}
+	if t[1] == '-' {
 		return false
 	}
 	for i := 1; i < len(t) && t[i] != '=' && t[i] != '/' && t[i] != '.'; i++ {
@@ -198,30 +199,6 @@ func isName(t string) bool {
 	t = strings.TrimPrefix(t, "@")
 	_, numeric := looseAddr(t)
 	return !numeric && strings.Contains(t, ".") && strings.ContainsFunc(t, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 })
-}
-
-// jqHazards returns the filters of jq that show the environment or read other
-// files than its operands.
-func jqHazards(words []word) []string {
-	var found []string
-	for _, w := range words {
-		t := w.text
-		env := strings.Contains(t, "$ENV") || strings.Contains(t, "$__prog")
-		for rest := t; !env; {
-			i := strings.Index(rest, "env")
-			if i < 0 {
-				break
-			}
-			before, after := i == 0 || !nameByte(rest[i-1]) && rest[i-1] != '.' && rest[i-1] != '"', i+3 == len(rest) || !nameByte(rest[i+3])
-			env = before && after
-			rest = rest[i+3:]
-		}
-		if env || strings.Contains(t, "import ") || strings.Contains(t, "include ") ||
-			strings.HasPrefix(t, "-L") || t == "-f" || t == "--from-file" || strings.HasPrefix(t, "--library-path") {
-			found = append(found, t)
-		}
-	}
-	return found
 }
 
 func nameByte(c byte) bool {

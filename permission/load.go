@@ -59,7 +59,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	default:
 		return fmt.Errorf("effect %q: write allow, ask or deny", j.Effect)
 	}
-	if level(j.Sandbox) > level(run.Unconfined) {
+	if level(j.Sandbox) < level(run.Confined) || level(j.Sandbox) > level(run.Unconfined) {
 		return fmt.Errorf("sandbox %q: write network or none, or leave it out", j.Sandbox)
 	}
 	if j.Sandbox != run.Confined && (j.Effect != Allow || parsed.Tool != "shell") {
@@ -298,7 +298,7 @@ func (r Rule) check() error {
 // decides reports whether the rule, alone, decides about a call written in the form
 // of its pattern. Tests are tried as in a sandbox and in a workspace of any name.
 func (r Rule) decides(text string) (Decision, bool) {
-	request := Request{Tool: r.Tool, Class: run.Writes, Workspace: "/workspace", Sandboxed: true}
+	request := Request{Tool: r.Tool, Class: run.Writes, Workspace: "/workspace", Sandboxed: true, EnforcesReadOnly: true}
 	switch {
 	case r.Tool == "shell":
 		request.Command = text

@@ -4,17 +4,19 @@ import (
 	"path"
 	"strings"
 	"unicode"
+
+	"pawl/internal/visible"
 )
 
-// A place is where a path leads, by its spelling.
-type place struct {
+// A location is where a path leads, by its spelling.
+type location struct {
 	text    string // relative to the workspace ("." is the workspace), or absolute
 	outside bool   // neither in the workspace nor in a folder that counts as it
 }
 
-// locate returns the place of a path. A relative path starts in base, or in the
+// locate returns the location of a path. A relative path starts in base, or in the
 // request's folder.
-func (r *Request) locate(base, p string) place {
+func (r *Request) locate(base, p string) location {
 	workspace := r.Workspace
 	if workspace == "" {
 		workspace = "/workspace" // any: then only relative paths can be inside
@@ -30,18 +32,18 @@ func (r *Request) locate(base, p string) place {
 	}
 	p = path.Clean(p)
 	if rel, ok := below(workspace, p); ok {
-		return place{text: rel}
+		return location{text: rel}
 	}
 	for _, folder := range r.Folders {
 		if _, ok := below(folder, p); ok {
-			return place{text: p}
+			return location{text: p}
 		}
 	}
-	return place{text: p, outside: true}
+	return location{text: p, outside: true}
 }
 
 // absolute returns a place as an absolute path.
-func (r *Request) absolute(p place) string {
+func (r *Request) absolute(p location) string {
 	if path.IsAbs(p.text) {
 		return p.text
 	}
@@ -59,7 +61,7 @@ func below(folder, p string) (string, bool) {
 
 // own returns the folder of pawl itself that p lies in; empty if none. Deny
 // rules are strict about spelling, and so is this.
-func (r *Request) own(p place) string {
+func (r *Request) own(p location) string {
 	if len(r.Own) == 0 {
 		return ""
 	}
@@ -74,7 +76,7 @@ func (r *Request) own(p place) string {
 
 // holds reports whether one of pawl's own folders lies below p: what deletes or
 // moves p takes it along.
-func (r *Request) holds(p place) bool {
+func (r *Request) holds(p location) bool {
 	folded := foldPath(r.absolute(p))
 	for _, folder := range r.Own {
 		if _, ok := below(folded, foldPath(path.Clean(folder))); ok {
@@ -97,7 +99,7 @@ func foldPath(p string) string {
 		return p
 	}
 	p = strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Cf, c) {
+		if visible.Hidden(c) {
 			return -1
 		}
 		return unicode.ToLower(c)
@@ -151,12 +153,14 @@ var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.d
 // (AGENTS.md) are not here: changing them is what people ask agents for, they are
 // read as text, and a changed one shows in the diff.
 var protectedNames = names(
-	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", ".pre-commit-config.yaml",
-	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json",
+	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", "lefthook*.toml", ".lefthook*.toml", "lefthook*.json", ".lefthook*.json", ".overcommit.yml", ".pre-commit-config.yaml",
+	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json", ".continue", ".qwen", ".junie", ".trae", ".augment", ".goose", "mcp.json",
 	".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".buildkite", ".woodpecker*", "bitbucket-pipelines.yml", ".ci",
+	".cirrus.yml", ".cirrus.star", ".gitea", ".forgejo", "appveyor.yml", ".appveyor.yml", ".semaphore", ".builds", ".build.yml", ".teamcity", "buildspec.yml", "buildspec.yaml", "cloudbuild.yaml", "cloudbuild.yml", "azure-pipelines.yaml", "codefresh.yml", "wercker.yml", ".drone.star",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", "config.fish",
-	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", ".tool-versions", "mise.toml", ".mise.toml", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
-	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".npmrc", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
+	".login", ".logout", ".xinitrc", ".xprofile", ".xsession", ".rprofile", ".renviron", ".irbrc", ".pryrc", ".emacs", ".emacs.d", ".tmux.conf",
+	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", "devcontainer.json", ".fleet", ".theia", "*.sublime-project", ".tool-versions", "mise*.toml", ".mise*.toml", ".mise", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
+	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".npmrc", ".bundle", ".rspec", ".pylintrc", ".bazelrc", ".mvn", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
 )
 
 // nameList is a list of names, in each at most one *. Those without one are looked
@@ -223,6 +227,25 @@ func SecretName(p string) string { return secretNames.nameIn(p) }
 // workspace: * and ? within a name, ** any number of folders.
 func matchPath(pattern, p string) bool {
 	return matchSegments(strings.Split(path.Clean(pattern), "/"), strings.Split(p, "/"))
+}
+
+// mayMatchBelow reports whether a pattern may cover something below a directory, both
+// relative to the workspace or absolute.
+func mayMatchBelow(pattern, dir string) bool {
+	segments := strings.Split(path.Clean(pattern), "/")
+	if dir == "." {
+		return !path.IsAbs(pattern)
+	}
+	for name := range strings.SplitSeq(dir, "/") {
+		if len(segments) == 0 || segments[0] == "**" {
+			return len(segments) > 0
+		}
+		if ok, _ := path.Match(segments[0], name); !ok {
+			return false
+		}
+		segments = segments[1:]
+	}
+	return len(segments) > 0
 }
 
 func matchSegments(pattern, p []string) bool {

@@ -81,15 +81,16 @@ func TestWhereAPathLeadsIsJudgedToo(t *testing.T) {
 		{name: "pawl's own files are read after asking", request: permission.Request{Tool: "read", Class: run.Reads, Paths: []string{"state/x"}, Own: []string{"/work/state"}}, want: k},
 
 		{name: "a command that reads a link out", request: permission.Request{Tool: "shell", Command: "cat x", Paths: []string{"/work/x"}, Resolved: []string{"/etc/hosts"}}, want: k},
-		{name: "which a rule names", allow: "read(/etc/hosts)", request: permission.Request{Tool: "shell", Command: "cat x", Paths: []string{"/work/x"}, Resolved: []string{"/etc/hosts"}}, want: a},
+		{name: "which a rule names", allow: "read(/etc/hosts)", request: permission.Request{Tool: "shell", Command: "cat x", Paths: []string{"/work/x"}, Resolved: []string{"/etc/hosts"}, EnforcesReadOnly: true}, want: a},
 		{name: "a command that reads what a rule names", allow: "read(/etc/hosts)", request: permission.Request{Tool: "shell", Command: "cat /etc/hosts", Resolved: []string{"/etc/hosts"}}, want: a},
 		{name: "a command that may write there all the same", allow: "read(/etc/hosts)", request: permission.Request{Tool: "shell", Command: "frob /etc/hosts"}, want: k},
 		{name: "a command that is spelled out with it", allow: "shell(cat /etc/hosts)", request: permission.Request{Tool: "shell", Command: "cat /etc/hosts", Resolved: []string{"/etc/hosts"}}, want: a},
+		{name: "a pattern that stands for a secret under a rule", allow: "shell(cat *)", request: permission.Request{Tool: "shell", Command: "cat *.txt", Paths: []string{"/work/secret.txt"}, EnforcesReadOnly: true}, want: k},
 		{name: "a pattern that stands for a secret", request: permission.Request{Tool: "shell", Command: "cat *.txt", Paths: []string{"/work/secret.txt"}}, want: k},
 		{name: "a denied file in a command", allow: "shell(cat *)", deny: "read(db/**)", request: permission.Request{Tool: "shell", Command: "cd db && cat x"}, want: d},
 		{name: "a file that asks in a command", allow: "shell(cat *)", ask: "read(db/**)", request: permission.Request{Tool: "shell", Command: "cat db/x"}, want: k},
 		{name: "a file not to be written in a command", allow: "shell(touch *)", deny: "write(db/**)", request: permission.Request{Tool: "shell", Command: "touch db/x"}, want: d},
-		{name: "is read", deny: "write(db/**)", request: permission.Request{Tool: "shell", Command: "cat db/x"}, want: a},
+		{name: "is read", deny: "write(db/**)", request: permission.Request{Tool: "shell", Command: "cat db/x", EnforcesReadOnly: true}, want: a},
 		{name: "a denied file through a link", allow: "shell(cat *)", deny: "read(db/**)", request: permission.Request{Tool: "shell", Command: "cat x", Paths: []string{"/work/x"}, Resolved: []string{"db/y"}}, want: d},
 		{name: "pawl's own files in a command", allow: "shell(touch *)", request: permission.Request{Tool: "shell", Command: "touch /state/x", Own: []string{"/state"}}, want: d},
 		{name: "pawl's own files by a redirection", allow: "shell(echo *)", request: permission.Request{Tool: "shell", Command: "echo x > /state/x", Own: []string{"/state"}}, want: d},
@@ -149,7 +150,7 @@ func TestARedirectionIsAWriteOfItsTarget(t *testing.T) {
 	for command, want := range map[string]permission.Verdict{
 		"ls > x": a, "ls > /tmp/x": k, "ls > .bashrc": k, "ls > .git/x": k, "touch x": k, "make > x": k, "ls > ../x": k, "ls > $X": k,
 	} {
-		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work"}
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", EnforcesReadOnly: true}
 		if got := permission.Rules(nil).Decide(r, permission.AcceptEdits); got.Verdict != want {
 			t.Errorf("%s in accept-edits: %s (%s), want %s", command, got.Verdict, got.Reason, want)
 		}

@@ -66,6 +66,13 @@ type Request struct {
 	// depends on the values of variables and substitutions asks.
 	Sandbox   run.Confinement
 	Sandboxed bool
+	// EnforcesReadOnly: the sandbox can run a command with the workspace mounted
+	// read-only, without secrets and without a network. Only then does a command
+	// run because it is classified as reading; see [run.ReadOnly].
+	EnforcesReadOnly bool
+	// LocalPrograms are the programs of the command that PATH finds in the
+	// workspace: their names say nothing about what they do.
+	LocalPrograms []string
 	// Root: a command has the machine's authority and not only a person's, so mode
 	// bypass lets none out of the sandbox.
 	Root bool
@@ -98,7 +105,8 @@ type Decision struct {
 	Source  string  `json:"source"`         // where the rule came from: flag, user, …; or mode, default, built-in
 	Reason  string  `json:"reason"`         // a sentence; for an ask, what part is not covered
 	// Sandbox is how much of the sandbox the call runs in when it may run: never
-	// more than every part of it is granted.
+	// more than every part of it is granted, and [run.ReadOnly] if it is allowed
+	// only because it is classified as reading.
 	Sandbox run.Confinement `json:"sandbox,omitempty"`
 }
 

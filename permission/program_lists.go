@@ -7,19 +7,20 @@ import (
 
 // versioned are programs that only say who they are when that is all they are
 // asked, with how that is asked beside --version and --help. Others might do
-// anything with it: yarn and pnpm run what the folder they are in names.
+// anything with it: yarn, pnpm, cargo, rustc and pytest run what the folder they are in
+// names.
 var versioned = map[string]string{
 	"node": "-v -h", "npm": "-v -h", "npx": "-v", "bun": "-v", "deno": "-V -h",
-	"python": "-V -VV -h", "python2": "-V", "python3": "-V -VV -h", "pip": "-V -h", "pip3": "-V -h", "uv": "-V", "pytest": "",
+	"python": "-V -VV -h", "python2": "-V", "python3": "-V -VV -h", "pip": "-V -h", "pip3": "-V -h", "uv": "-V",
 	"ruby": "-v", "gem": "-v", "perl": "-v", "php": "-v", "java": "-version", "javac": "-version",
-	"rustc": "-V", "cargo": "-V -h", "rustup": "-V", "gcc": "-v", "g++": "-v", "clang": "-v", "cc": "-v", "make": "-v", "cmake": "", "ninja": "",
+	"gcc": "-v", "g++": "-v", "clang": "-v", "cc": "-v", "make": "-v", "cmake": "", "ninja": "",
 	"docker": "-v", "kubectl": "", "terraform": "-v", "gh": "", "aws": "", "gcloud": "", "curl": "-V", "wget": "-V", "tar": "", "bash": "", "zsh": "", "sh": "",
 	"rg": "-V", "jq": "-V", "git": "-v", "go": "", "protoc": "", "sqlite3": "-version", "psql": "-V", "openssl": "", "ssh": "-V", "gofmt": "-h",
 	"less": "-V", "vim": "", "tmux": "-V", "awk": "-V -W", "gawk": "-V", "sed": "", "grep": "-V", "find": "", "lua": "-v", "gdb": "-v", "strace": "-V", "nproc": "",
 }
 
 // asksVersion reports whether p only asks a program who it is.
-func asksVersion(p *part) bool {
+func asksVersion(p *simpleCommand) bool {
 	options, ok := versioned[p.program()]
 	if !ok || len(p.words) != 2 || p.words[1].kind != static {
 		return false
@@ -76,7 +77,7 @@ func interpreter(name string) (hazard, bool) {
 
 // readsProgram reports whether an interpreter is given neither a file nor a text to
 // run, so that it runs what comes from its input.
-func readsProgram(p *part, h hazard) bool {
+func readsProgram(p *simpleCommand, h hazard) bool {
 	for _, w := range p.words[1:] {
 		if w.kind == static && (!strings.HasPrefix(w.text, "-") || h.names(w.text)) {
 			return false

@@ -17,81 +17,137 @@ type Allowed struct {
 	Paths   []string // relative to the workspace
 }
 
-// A Proposal is what *Always* would store.
+// A Proposal is what *Always* and *Never* would store.
 type Proposal struct {
 	// Rules make exactly this call allowed, together with those in force: one for
-	// each part that is not covered yet. Empty: no rule can.
-	Rules Rules
+	// each part that is not covered yet. Empty: no rule can, and Reason says why.
+	Rules  Rules
+	Reason string
 	// Exact: at least one of Rules is for this very command, because a wider one
 	// would let more happen than its text tells: it is over a wrapper, an
 	// interpreter or a deleting command, or the program is not known.
 	Exact bool
+	// Deny are the rules that *Never* stores: those of Rules, or one for exactly this
+	// call. Each of them denies it.
+	Deny Rules
 }
 
 // Propose returns the narrowest rules a person would mean by allowing this call
 // for always: "go test *" and not "go *"; for an edit the file, and the folder from
 // the third file in it on; for the web the host. history is what was allowed
-// before, in any order; it widens a rule that was needed again and again.
+// before, in any order.
 //
-// The rules have Effect and nothing of who, when and how far; that is the caller's,
-// and so is turning them into deny rules for *Never*. What Propose returns was
-// tried: added to rs, the rules make r allowed.
+// The rules have Effect and nothing of who, when and how far; that is the caller's.
+// What Propose returns was tried: added to rs, Rules make r allowed, and Deny make it
+// denied.
 func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
-	t := rs.try(&r, m)
-	var p Proposal
+	p := rs.proposeAllow(r, m, history)
+	if len(p.Rules) == 0 && p.Reason == "" {
+		p.Reason = "no rule can cover all of it"
+	}
+	p.Deny = withEffect(p.Rules, Deny)
+	for i := range p.Deny {
+		p.Deny[i].Sandbox = run.Confined // which only an allow rule can lift
+	}
+	if len(p.Deny) == 0 || p.Deny.Decide(r, m).Verdict != Deny {
+		p.Deny = withEffect(exactRules(r), Deny)
+	}
+	return p
+}
+
+// exactRules returns rules that, as deny rules, deny exactly this call.
+func exactRules(r Request) (rules Rules) {
+	switch {
+	case r.Command != "":
+		return Rules{{Tool: r.Tool, Pattern: quotePattern(strings.TrimSpace(r.Command))}}
+	case r.URL != "":
+		if s, err := siteOf(r.URL); err == nil {
+			return Rules{hostRule(r, s)}
+		}
+	case len(r.Paths) > 0:
+		for _, given := range r.Paths {
+			rules = append(rules, Rule{Tool: r.Tool, Pattern: escapePath(r.locate("", given).text)})
+		}
+		return rules
+	}
+	return Rules{{Tool: r.Tool}}
+}
+
+func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) {
+	t := rs.evaluate(&r, m)
+	none := func(reason string) Proposal { return Proposal{Reason: reason} }
 	for _, part := range t.parts {
 		if part.Verdict == Allow {
 			continue
 		}
 		if part.Verdict == Deny {
-			return Proposal{} // no allow rule is stronger
+			return none("it is denied, which no allow rule changes: " + part.Reason)
 		}
 		switch part.Kind {
-		case KindHost:
-			rule, ok := hostRule(r)
-			if !ok {
-				return Proposal{}
+		case kindHost:
+			s, err := siteOf(r.URL)
+			if err != nil || s.suspicious != "" {
+				return none("no rule covers an address that may deceive: " + part.Reason)
 			}
-			p.Rules = append(p.Rules, rule)
-		case KindPath:
+			p.Rules = append(p.Rules, hostRule(r, s))
+		case kindPath:
 			if r.Command != "" {
 				continue // the command it stands in may spell it out
 			}
 			rule, ok := pathRule(r, part.Text, history)
 			if !ok {
-				return Proposal{}
+				return none("no rule covers " + part.Text + ": " + part.Reason)
 			}
 			p.Rules = append(p.Rules, rule)
-		case KindCall:
+		case kindCall:
 			p.Rules = append(p.Rules, Rule{Tool: r.Tool})
-		case KindForm:
-			return Proposal{}
+		case kindForm:
+			return none("no rule covers it: " + part.Reason)
 		}
 	}
-	if r.Command != "" && !rs.proposeShell(&p, r, m, history) {
-		return Proposal{}
+	if r.Command == "" {
+		return rs.tried(p, r, m)
 	}
-	for i := range p.Rules {
-		p.Rules[i].Effect = Allow
+	// What is allowed because it is classified as reading needs a rule only if the
+	// command cannot run read-only.
+	for _, needsRule := range []func(*simpleCommand) bool{
+		func(*simpleCommand) bool { return false },
+		func(p *simpleCommand) bool { return obeysFiles[p.program()] },
+		func(p *simpleCommand) bool { return !idles(p, p.info()) },
+	} {
+		q := Proposal{Rules: slices.Clone(p.Rules)}
+		if what := rs.proposeShell(&q, r, m, history, needsRule); what != "" {
+			return none("no rule covers " + quote(what) + " as it is written")
+		}
+		if q = rs.tried(q, r, m); len(q.Rules) > 0 {
+			return q
+		}
 	}
-	p.Rules = Merge(p.Rules)
+	return Proposal{}
+}
+
+// tried returns p with its rules as allow rules if they make the call allowed, and
+// an empty proposal if they do not.
+func (rs Rules) tried(p Proposal, r Request, m Mode) Proposal {
+	p.Rules = Merge(withEffect(p.Rules, Allow))
 	if d := Merge(rs, p.Rules).Decide(r, m); len(p.Rules) == 0 || d.Verdict != Allow {
-		return Proposal{}
+		return Proposal{Reason: "no rule is enough: " + d.Reason}
 	}
 	return p
 }
 
 // proposeShell adds a rule for every simple command and redirection that is not
-// covered. It reports whether there is one for each.
-func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed) bool {
+// covered, and for those that only read and needsRule. It returns the first one that
+// no rule can cover.
+func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, needsRule func(*simpleCommand) bool) (uncovered string) {
 	s := read(r.Command)
 	for _, rd := range s.redirects {
-		t := &trial{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
+		t := &evaluation{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
 		if _, d := t.redirected(rd); d.Verdict == Allow {
 			continue
 		}
 		if len(rd.places) != 1 {
-			return false
+			return rd.text
 		}
 		rule := Rule{Tool: "read", Pattern: escapePath(r.locate("", rd.places[0]).text)}
 		if rd.writes {
@@ -100,38 +156,38 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed) 
 		p.Rules = append(p.Rules, rule)
 	}
 	for _, part := range s.parts {
-		if part.guess {
+		if part.speculative {
 			continue
 		}
-		with := Merge(rs, allowing(p.Rules))
-		t := &trial{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
-		_, d := t.allowed(part, part.look())
-		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) {
+		with := Merge(rs, withEffect(p.Rules, Allow))
+		t := &evaluation{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
+		_, d := t.allowed(part, part.info())
+		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.transparent || !needsRule(part)) {
 			continue
 		}
-		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.look()) {
+		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.info()) {
 			continue
 		}
 		rule, exact, ok := t.commandRule(part, history)
 		if !ok {
-			return false
+			return part.text
 		}
 		p.Exact = p.Exact || exact
 		p.Rules = append(p.Rules, rule)
 	}
-	return true
+	return ""
 }
 
-func allowing(rules Rules) Rules {
+func withEffect(rules Rules, effect Verdict) Rules {
 	rules = slices.Clone(rules)
 	for i := range rules {
-		rules[i].Effect = Allow
+		rules[i].Effect = effect
 	}
 	return rules
 }
 
 // commandRule returns the narrowest rule for one simple command.
-func (t *trial) commandRule(p *part, history []Allowed) (rule Rule, exact, ok bool) {
+func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule, exact, ok bool) {
 	if fromInput[path.Base(p.program())] {
 		return Rule{}, false, false
 	}
@@ -151,7 +207,7 @@ func (t *trial) commandRule(p *part, history []Allowed) (rule Rule, exact, ok bo
 		}
 		only := *t
 		only.allow = []Rule{rule}
-		_, d := only.allowed(p, p.look())
+		_, d := only.allowed(p, p.info())
 		return d.Verdict == Allow && d.Rule != ""
 	}
 	texts := make([]string, len(p.words))
@@ -207,11 +263,11 @@ var scripts = set("run run-script pr issue mod remote stash worktree")
 
 // meant returns how many words of a command a person means when they say always,
 // with anything behind them; 0 if only the whole command.
-func meant(p *part, history []Allowed, tool string) int {
+func meant(p *simpleCommand, history []Allowed, tool string) int {
 	name := p.program()
 	commands, known := families[name]
 	switch {
-	case needsName(name) && !known, deletes[name], p.within != nil && !p.within.through:
+	case needsName(name) && !known, deletes[name], p.within != nil && !p.within.transparent:
 		return 0
 	case known && commands == "":
 		return 1
@@ -236,7 +292,7 @@ const habitIs = 3
 
 // habit returns how many words this command has in common with earlier ones of its
 // program, if there were enough and the words name what it does.
-func habit(p *part, history []Allowed, tool string) int {
+func habit(p *simpleCommand, history []Allowed, tool string) int {
 	seen := map[string]bool{p.text: true}
 	common := len(p.words)
 	for _, h := range history {
@@ -244,7 +300,7 @@ func habit(p *part, history []Allowed, tool string) int {
 			continue
 		}
 		for _, q := range read(h.Command).parts {
-			if q.guess || q.program() != p.program() || seen[q.text] {
+			if q.speculative || q.program() != p.program() || seen[q.text] {
 				continue
 			}
 			n := 0
@@ -266,19 +322,15 @@ func habit(p *part, history []Allowed, tool string) int {
 
 // hostRule returns the rule for the host of an address, with its port if it is not
 // the web's own.
-func hostRule(r Request) (Rule, bool) {
-	s, err := siteOf(r.URL)
-	if err != nil || s.odd != "" {
-		return Rule{}, false
-	}
+func hostRule(r Request, s site) Rule {
 	pattern := s.host
 	if strings.Contains(pattern, ":") {
 		pattern = "[" + pattern + "]"
 	}
-	if !s.own {
+	if !s.webPort {
 		pattern += ":" + s.port
 	}
-	return Rule{Tool: r.Tool, Pattern: pattern}, true
+	return Rule{Tool: r.Tool, Pattern: pattern}
 }
 
 // folderAt is which file of a folder makes its folder what is meant.

@@ -14,7 +14,7 @@ func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
 	type look struct {
 		Paths            []string
 		Recurses, Hidden bool
-		Skips, Only      []string
+		Only             []string
 	}
 	for command, want := range map[string]look{
 		"grep x a.go":         {Paths: []string{"a.go"}},
@@ -25,22 +25,27 @@ func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
 		"grep --recurs x":     {Paths: []string{"."}, Recurses: true, Hidden: true},
 		"grep -d recurse x":   {Paths: []string{"."}, Recurses: true, Hidden: true},
 		"cd src && grep -r x": {Paths: []string{"src"}, Recurses: true, Hidden: true},
-		"grep -r --exclude='.env*' --exclude-dir=secrets x": {Paths: []string{"."}, Recurses: true, Hidden: true, Skips: []string{".env*", "secrets"}},
+		"grep -r --exclude='.env*' --exclude-dir=secrets x": {Paths: []string{"."}, Recurses: true, Hidden: true},
 		"grep -r --include='*.go' x .":                      {Paths: []string{"."}, Recurses: true, Hidden: true, Only: []string{"*.go"}},
 		"grep -r --exclude=.env x; grep -r x":               {Paths: []string{"."}, Recurses: true, Hidden: true},
 		"rg x":                                              {Paths: []string{"."}, Recurses: true},
 		"rg --hidden x":                                     {Paths: []string{"."}, Recurses: true, Hidden: true},
 		"rg -uu x src":                                      {Paths: []string{"src"}, Recurses: true, Hidden: true},
-		"rg -g '*.py' -g'!*.key' x":                         {Paths: []string{"."}, Recurses: true, Hidden: true, Only: []string{"*.py"}, Skips: []string{"*.key"}},
-		"rg -g '{*.py,.env}' x":                             {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"diff a b":                                          {Paths: []string{"a", "b"}, Recurses: true, Hidden: true},
-		"git grep --untracked x":                            {Paths: []string{"x", "."}, Recurses: true, Hidden: true},
-		"git diff --no-index a b":                           {Paths: []string{"diff", "a", "b", "."}, Recurses: true, Hidden: true},
+		"rg -g '*.py' -g'*.key' x":                          {Paths: []string{"."}, Recurses: true, Hidden: true, Only: []string{"*.py", "*.key"}},
+		// Of several the last one counts, so nothing is taken to be left out.
+		"rg -g '*.py' -g'!*.key' x":               {Paths: []string{"."}, Recurses: true, Hidden: true},
+		"rg -g '!.env' -g .env x":                 {Paths: []string{"."}, Recurses: true, Hidden: true},
+		"grep -r --exclude-dir=.env x":            {Paths: []string{"."}, Recurses: true, Hidden: true},
+		"grep -r --exclude=.env --include=.env x": {Paths: []string{"."}, Recurses: true, Hidden: true},
+		"rg -g '{*.py,.env}' x":                   {Paths: []string{"."}, Recurses: true, Hidden: true},
+		"diff a b":                                {Paths: []string{"a", "b"}, Recurses: true, Hidden: true},
+		"git grep --untracked x":                  {Paths: []string{"x", "."}, Recurses: true, Hidden: true},
+		"git diff --no-index a b":                 {Paths: []string{"diff", "a", "b", "."}, Recurses: true, Hidden: true},
 	} {
 		c := permission.Classify(command)
 		slices.Sort(c.Paths)
 		slices.Sort(want.Paths)
-		got := look{c.Paths, c.Recurses, c.Hidden, c.Skips, c.Only}
+		got := look{c.Paths, c.Recurses, c.Hidden, c.Only}
 		if command == "git diff --no-index a b" {
 			want.Paths, got.Paths = nil, nil // which of its words are paths is git's to know
 		}
@@ -64,7 +69,7 @@ func TestGitAsksWhereARepositoryMakesItRunPrograms(t *testing.T) {
 		{"ls", nil, permission.Allow}, {"cat a.go", nil, permission.Allow},
 		{"git status", rs, permission.Allow}, {"git status; git log", rs, permission.Ask},
 	} {
-		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandboxed: true, Runs: runs}
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true, Runs: runs}
 		if d := c.rules.Decide(r, permission.Default); d.Verdict != c.want {
 			t.Errorf("%s: %s (%s), want %s", c.command, d.Verdict, d.Reason, c.want)
 		}

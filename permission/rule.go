@@ -17,7 +17,6 @@ type Scope string
 const (
 	Once           Scope = "once"       // one call
 	ForRun         Scope = "run"        // one run
-	ForTask        Scope = "task"       // one task of the board
 	ForWorkspace   Scope = "workspace"  // this user in this workspace
 	FromRepository Scope = "repository" // .pawl/permissions.json, meant for git: not the person's own word
 	ForUser        Scope = "user"       // this user everywhere
@@ -32,6 +31,9 @@ const (
 // everything else stands for itself. So "git diff *" matches git diff --stat, and
 // never git difftool. Words that make a program run another one or write a file
 // (go test -exec=…) are covered by no *: the pattern has to spell them.
+//
+// A deny rule of a single quoted word also denies the command whose whole text that
+// is, whatever it consists of: shell('for f in *; do rm "$f"; done').
 //
 // An allow rule must match the program as written; a deny or ask rule also finds
 // it behind a path (/bin/rm for rm), in other capitals, and inside wrappers
@@ -171,6 +173,20 @@ func (rs Rules) of(effect Verdict, tool string) []Rule {
 	return some
 }
 
+// alsoHold are the tools whose deny and ask rules hold for another tool as well: they
+// speak of what is done to a file, whichever tool does it. (Those for read, write and
+// edit hold for the files of a shell command too; see [evaluation.fileRules].)
+var alsoHold = map[string][]string{"search": {"read"}, "glob": {"read"}, "list": {"read"}, "write": {"edit"}, "edit": {"write"}}
+
+// about returns the deny or ask rules that hold for a tool.
+func (rs Rules) about(effect Verdict, tool string) []Rule {
+	some := rs.of(effect, tool)
+	for _, other := range alsoHold[tool] {
+		some = append(some, rs.of(effect, other)...)
+	}
+	return some
+}
+
 // split returns the words of the pattern, also of a rule made by hand.
 func (r Rule) split() []string {
 	if r.words != nil || r.Pattern == "" {
@@ -197,7 +213,7 @@ func (r Rule) exact() bool {
 }
 
 // finds reports whether a deny or ask rule speaks of p.
-func (r Rule) finds(p *part) bool {
+func (r Rule) finds(p *simpleCommand) bool {
 	words := r.split()
 	if len(words) == 0 {
 		return true
@@ -211,8 +227,8 @@ func (r Rule) finds(p *part) bool {
 }
 
 // matches reports whether an allow rule's words match those of p. It does not
-// say that p may run: see [trial.allowed].
-func (r Rule) matches(p *part) bool {
+// say that p may run: see [evaluation.allowed].
+func (r Rule) matches(p *simpleCommand) bool {
 	words := r.split()
 	return len(words) == 0 || matchWords(words, p.words, p.program(), words[0])
 }

@@ -9,9 +9,9 @@ import (
 // sandbox judges what the call asks of the sandbox: beyond all of it, an allow
 // rule with that level must cover every part. Without a sandbox the same holds: a
 // command that says it needs the network is a question either way.
-func (t *trial) sandbox() {
+func (t *evaluation) sandbox() {
 	wanted := t.r.Sandbox
-	if wanted == run.Confined {
+	if wanted == run.Confined || wanted == run.ReadOnly {
 		return
 	}
 	text := "all but the network closed"
@@ -23,21 +23,64 @@ func (t *trial) sandbox() {
 	}
 	switch {
 	case t.m == Bypass && t.r.Root && wanted == run.Unconfined:
-		t.add(KindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
+		t.add(kindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
 	case t.m == Bypass:
 	case t.m == Plan:
-		t.add(KindSandbox, text, atMode, byMode(Deny, t.m, "plan mode: only reading is allowed, in the sandbox"))
+		t.add(kindSandbox, text, atMode, byMode(Deny, t.m, "only reading is allowed, in the sandbox"))
 	case level(wanted) > level(run.Unconfined):
-		t.add(KindSandbox, string(wanted), atDeny, builtIn("there is no such sandbox: "+string(wanted)))
+		t.add(kindSandbox, string(wanted), atDeny, builtIn("there is no such sandbox: "+string(wanted)))
 	case level(wanted) > level(t.granted()):
-		t.add(KindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no rule with sandbox \""+string(wanted)+"\" covers every part of it"))
+		t.add(kindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no rule with sandbox \""+string(wanted)+"\" covers every part of it"))
 	}
 }
+
+// confineReading decides how a command runs that is allowed, or some of it, because
+// it is classified as reading. The classification only saves a question: the
+// read-only sandbox keeps the promise. So it runs there, or asks where there is no
+// such sandbox. In one command with something that a rule or the mode allows, which
+// needs a writable workspace, only programs that obey no file of the workspace may
+// read.
+func (t *evaluation) confineReading() {
+	if t.m == Bypass {
+		return
+	}
+	allowed := false // by a rule or by mode accept-edits
+	for _, p := range t.parts {
+		if p.Verdict != Allow {
+			return
+		}
+		allowed = allowed || p.at == atAllow || p.at == atEdits
+	}
+	t.readOnly = t.m == Plan || !allowed
+	switch {
+	case t.m == Plan && !t.r.EnforcesReadOnly:
+		t.add(kindSandbox, "", atMode, byMode(Deny, t.m, "only reading is allowed, and no sandbox here keeps a command to it"))
+	case !t.r.EnforcesReadOnly:
+		t.readOnly = false
+		if len(t.classified) > 0 {
+			t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(t.classified[0].text)+" is classified as reading, and no sandbox here keeps it to that"))
+		}
+	case !t.readOnly:
+		for _, p := range t.classified {
+			if obeysFiles[p.program()] {
+				t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(p.text)+" is classified as reading and would run with the workspace writable; "+
+					"it runs without a question in a call of its own"))
+			}
+		}
+	}
+}
+
+// obeysFiles are the programs that are classified as reading and do what files of
+// the workspace say: configuration, toolchains, extensions.
+var obeysFiles = set("git go npm pip pip3 man node python python2 python3 ruby gem perl php java javac deno bun npx uv " +
+	"gcc g++ clang cc make cmake ninja docker kubectl terraform gh aws gcloud protoc psql gdb")
 
 // level orders how much of the sandbox is lifted. What is no level is more than
 // any.
 func level(c run.Confinement) int {
 	switch c {
+	case run.ReadOnly:
+		return -1
 	case run.Confined:
 		return 0
 	case run.WithNetwork:
@@ -62,9 +105,9 @@ func lesser(a, b run.Confinement) run.Confinement {
 var idlers = set("cd pwd true false : echo head tail wc tr cut cat nl tac rev fold column uniq sort grep egrep fgrep jq")
 
 // idles reports whether p opens nothing: then it is granted what the others are.
-func idles(p *part, l *look) bool {
+func idles(p *simpleCommand, l *commandInfo) bool {
 	name := p.program()
-	if p.through {
+	if p.transparent {
 		return true
 	}
 	if !idlers[name] || !l.reads || len(l.paths) > 0 && name != "cd" {

@@ -51,7 +51,7 @@ func TestNoMoreOfTheSandboxIsLiftedThanEveryPartIsGranted(t *testing.T) {
 		{"go test ./... | tail -3", "", permission.Default, a, ""},
 		{"rm x", "", permission.Bypass, a, ""},
 	} {
-		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandbox: c.asks, Sandboxed: true}
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandbox: c.asks, Sandboxed: true, EnforcesReadOnly: true}
 		got := rs.Decide(r, c.mode)
 		if got.Verdict != c.want || got.Sandbox != c.level {
 			t.Errorf("%s asking %q in %s: %s in %q (%s), want %s in %q", c.command, c.asks, c.mode, got.Verdict, got.Sandbox, got.Reason, c.want, c.level)
@@ -64,7 +64,7 @@ func TestNoMoreOfTheSandboxIsLiftedThanEveryPartIsGranted(t *testing.T) {
 
 func TestAlwaysProposesTheSandboxThatIsAskedFor(t *testing.T) {
 	t.Parallel()
-	r := permission.Request{Tool: "shell", Command: "go test ./... | tail", Workspace: "/work", Sandbox: run.WithNetwork, Sandboxed: true}
+	r := permission.Request{Tool: "shell", Command: "go test ./... | tail", Workspace: "/work", Sandbox: run.WithNetwork, Sandboxed: true, EnforcesReadOnly: true}
 	rs := rules(t, permission.Allow, "go test *")
 	p := rs.Propose(r, permission.Default, nil)
 	if len(p.Rules) != 1 || p.Rules[0].String() != "shell(go test *)" || p.Rules[0].Sandbox != run.WithNetwork {
@@ -80,13 +80,13 @@ func TestWithoutASandboxDefaultsAreStricter(t *testing.T) {
 		if d := permission.Rules(nil).Decide(r, permission.Default); d.Verdict != permission.Ask {
 			t.Errorf("%q without a sandbox: %s (%s)", command, d.Verdict, d.Reason)
 		}
-		r.Sandboxed = true
+		r.Sandboxed, r.EnforcesReadOnly = true, true
 		if d := permission.Rules(nil).Decide(r, permission.Default); d.Verdict != permission.Allow {
 			t.Errorf("%q in a sandbox: %s (%s)", command, d.Verdict, d.Reason)
 		}
 	}
 	for _, command := range []string{"echo $(make)", "cat $X", "$X", "(rm x)", "cat <(make)", "echo $(cat /etc/passwd)", "x=$(pwd)", "echo ${x@P}", "git show $(git rev-parse HEAD)"} {
-		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true}
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}
 		if d := permission.Rules(nil).Decide(r, permission.Default); d.Verdict != permission.Ask {
 			t.Errorf("%q in a sandbox: %s (%s)", command, d.Verdict, d.Reason)
 		}
@@ -96,8 +96,8 @@ func TestWithoutASandboxDefaultsAreStricter(t *testing.T) {
 func TestARuleForWhatOpensNothingLiftsNothing(t *testing.T) {
 	t.Parallel()
 	rs := rules(t, permission.Allow, "echo *", "cd *", "cat", "shell")
-	for _, command := range []string{"echo x", "echo ~/.ssh/*", "cd sub && echo *", "echo x | cat", "true"} {
-		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true}
+	for _, command := range []string{"echo x", "echo ~/.ssh/*", "cd sub && echo *", "echo x | cat"} {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}
 		if d := rs.Decide(r, permission.Default); d.Verdict != permission.Allow || d.Sandbox != run.Confined {
 			t.Errorf("%s: %s in %q (%s)", command, d.Verdict, d.Sandbox, d.Reason)
 		}
@@ -114,7 +114,7 @@ func TestBypassLetsNoCommandOfRootsOutOfTheSandbox(t *testing.T) {
 		{false, run.Unconfined, permission.Allow}, {true, run.Unconfined, permission.Ask},
 		{true, run.WithNetwork, permission.Allow}, {true, run.Confined, permission.Allow},
 	} {
-		r := permission.Request{Tool: "shell", Command: "make", Workspace: "/work", Sandboxed: true, Sandbox: c.asks, Root: c.root}
+		r := permission.Request{Tool: "shell", Command: "make", Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true, Sandbox: c.asks, Root: c.root}
 		if d := permission.Rules(nil).Decide(r, permission.Bypass); d.Verdict != c.want {
 			t.Errorf("root: %t, asking for %q: %s (%s)", c.root, c.asks, d.Verdict, d.Reason)
 		}

@@ -15,14 +15,15 @@ const (
 	maxCommand = 64 << 10 // bytes
 	maxDepth   = 8        // scripts inside scripts: sh -c "sh -c …"
 	maxParts   = 500
-	maxSources = 50 // texts of shell within the command
-	maxDirs    = 16 // folders a command may be in after conditional cds
+	maxWords   = 8_000 // in all parts: those of a wrapper count again for what it runs
+	maxSources = 50    // texts of shell within the command
+	maxDirs    = 16    // folders a command may be in after conditional cds
 )
 
 // A script is what a shell command consists of, as far as it can be known
 // without running it.
 type script struct {
-	parts []*part
+	parts []*simpleCommand
 	// faults is why the text is no command at all.
 	faults []string
 	// unknown is what cannot be known before it runs, or changes what the rest
@@ -48,39 +49,39 @@ type redirect struct {
 	places []string
 }
 
-// A part is one simple command: a program and its words.
-type part struct {
+// A simpleCommand is one simple command: a program and its words.
+type simpleCommand struct {
 	words []word
 	text  string // as it was written
 	// dirs are the folders it may run in, relative to where the command starts.
 	// Empty: not known.
 	dirs []string
-	// guess marks what may be a command inside a wrapper whose options we do not
+	// speculative marks what may be a command inside a wrapper whose options we do not
 	// know. It counts for deny and ask rules only.
-	guess bool
-	// within is the wrapper that runs it; nil if the shell does. through: the
+	speculative bool
+	// within is the wrapper that runs it; nil if the shell does. transparent: the
 	// wrapper does nothing else, so what covers the command covers the wrapper.
-	within  *part
-	through bool
-	known   *look // what lookAt found, once it was asked
+	within      *simpleCommand
+	transparent bool
+	known       *commandInfo // what inspect found, once it was asked
 }
 
-// look returns what is known of the command.
-func (p *part) look() *look {
+// info returns what is known of the command.
+func (p *simpleCommand) info() *commandInfo {
 	if p.known == nil {
-		l := lookAt(p)
+		l := inspect(p)
 		p.known = &l
 	}
 	return p.known
 }
 
 // program returns the program's name as written.
-func (p *part) program() string { return p.words[0].text }
+func (p *simpleCommand) program() string { return p.words[0].text }
 
 // read reads a shell command. It never fails: what it does not understand is
 // in unknown.
 func read(command string) *script {
-	r := &reader{dirs: []string{"."}}
+	r := &scriptReader{dirs: []string{"."}}
 	r.source(command, false)
 	if r.exhausted {
 		r.isUnknown("there is too much in it to be looked at")
@@ -88,24 +89,25 @@ func read(command string) *script {
 	return &r.script
 }
 
-// A reader walks a syntax tree.
-type reader struct {
+// A scriptReader walks a syntax tree.
+type scriptReader struct {
 	script
-	src    string
-	vars   map[string]word // variables of loops, whose value is known in them
-	dirs   []string        // where the next command may run, relative to the start; empty: not known
-	ok     []string        // where it runs if the last one succeeded; nil: in dirs
-	inLoop bool
-	guess  bool
-	within *part // the command whose text of shell is being read
-	depth  int
+	src         string
+	vars        map[string]word // variables of loops, whose value is known in them
+	dirs        []string        // where the next command may run, relative to the start; empty: not known
+	ok          []string        // where it runs if the last one succeeded; nil: in dirs
+	inLoop      bool
+	speculative bool
+	within      *simpleCommand // the command whose text of shell is being read
+	depth       int
 
 	sources   int
+	words     int
 	exhausted bool // a bound was met: something was not looked at
 }
 
 // source reads a text of shell, or one inside another (sh -c).
-func (r *reader) source(text string, guess bool) {
+func (r *scriptReader) source(text string, speculative bool) {
 	switch {
 	case strings.ContainsRune(text, 0):
 		r.faults = append(r.faults, "it holds a zero byte")
@@ -124,23 +126,25 @@ func (r *reader) source(text string, guess bool) {
 		r.isUnsure("characters that are not seen, or move others")
 	}
 	r.sources++
-	src, was := r.src, r.guess
-	r.src, r.guess = text, guess
+	src, was := r.src, r.speculative
+	r.src, r.speculative = text, speculative
 	r.depth++
 	stmts, err := parse(text)
 	r.stmts(stmts)
 	if err != nil {
 		r.isUnknown("it is not valid shell: " + err.Error())
+	} else if what := differences(text, stmts); what != "" {
+		r.isUnknown("bash may read it differently than it was read here: " + what)
 	}
 	r.depth--
-	r.src, r.guess = src, was
+	r.src, r.speculative = src, was
 }
 
 // sourceIn reads a text of shell that p runs.
-func (r *reader) sourceIn(p *part, text string, guess bool) {
+func (r *scriptReader) sourceIn(p *simpleCommand, text string, speculative bool) {
 	was, dirs, vars := r.within, r.dirs, r.vars
 	r.within, r.dirs, r.vars = p, p.dirs, nil // another shell knows no variables of this one
-	r.source(text, guess)
+	r.source(text, speculative)
 	r.within, r.dirs, r.vars = was, dirs, vars
 }
 
@@ -154,7 +158,7 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 			err = fmt.Errorf("the parser broke: %v", r)
 		}
 	}()
-	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	for st, e := range p.StmtsSeq(strings.NewReader(text)) {
 		// No break: v3.14.1 goes on after an error and panics if nobody listens.
 		if e != nil && err == nil {
@@ -167,17 +171,17 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 	return stmts, err
 }
 
-func (r *reader) isUnknown(what string) { r.unknown = append(r.unknown, what) }
-func (r *reader) isUnsure(what string)  { r.unsure = append(r.unsure, what) }
-func (r *reader) isGrouped(what string) { r.grouped = append(r.grouped, what) }
+func (r *scriptReader) isUnknown(what string) { r.unknown = append(r.unknown, what) }
+func (r *scriptReader) isUnsure(what string)  { r.unsure = append(r.unsure, what) }
+func (r *scriptReader) isGrouped(what string) { r.grouped = append(r.grouped, what) }
 
-func (r *reader) stmts(list []*syntax.Stmt) {
+func (r *scriptReader) stmts(list []*syntax.Stmt) {
 	for _, st := range list {
 		r.stmt(st)
 	}
 }
 
-func (r *reader) stmt(st *syntax.Stmt) {
+func (r *scriptReader) stmt(st *syntax.Stmt) {
 	for _, redirect := range st.Redirs {
 		r.redirect(redirect)
 	}
@@ -188,7 +192,7 @@ func (r *reader) stmt(st *syntax.Stmt) {
 	}
 }
 
-func (r *reader) command(cmd syntax.Command) {
+func (r *scriptReader) command(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -247,7 +251,7 @@ func (r *reader) command(cmd syntax.Command) {
 }
 
 // binary reads "a && b", "a || b" and "a | b".
-func (r *reader) binary(c *syntax.BinaryCmd) {
+func (r *scriptReader) binary(c *syntax.BinaryCmd) {
 	r.stmt(c.X)
 	left, leftOK := r.dirs, r.ok
 	if c.Op == syntax.AndStmt {
@@ -264,7 +268,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 
 // inside looks for commands within a word, a here-document or an expression:
 // substitutions, and expansions that run something.
-func (r *reader) inside(n syntax.Node) {
+func (r *scriptReader) inside(n syntax.Node) {
 	if n == nil {
 		return
 	}
@@ -298,7 +302,7 @@ func (r *reader) inside(n syntax.Node) {
 }
 
 // call reads a simple command.
-func (r *reader) call(c *syntax.CallExpr) {
+func (r *scriptReader) call(c *syntax.CallExpr) {
 	for _, a := range c.Assigns {
 		if a.Value != nil {
 			r.inside(a.Value)
@@ -311,7 +315,10 @@ func (r *reader) call(c *syntax.CallExpr) {
 			r.inside(a.Index)
 		}
 		what := "an assignment to " + a.Name.Value
+		_, loops := r.vars[a.Name.Value]
 		switch {
+		case loops:
+			r.isUnknown(what + ", which is the variable of a loop")
 		case len(c.Args) > 0, strings.ToLower(a.Name.Value) != a.Name.Value:
 			r.isUnknown(what + dangerOf(a.Name.Value))
 		default:
@@ -321,7 +328,7 @@ func (r *reader) call(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
 	}
-	p := &part{dirs: r.dirs, guess: r.guess, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
+	p := &simpleCommand{dirs: r.dirs, speculative: r.speculative, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
 	for _, arg := range c.Args {
 		r.inside(arg)
 		w := wordOf(arg, r.vars)
@@ -335,10 +342,28 @@ func (r *reader) call(c *syntax.CallExpr) {
 // known any more.
 var changesVariables = set("read mapfile readarray getopts unset wait")
 
+// changesShell are the builtins that change how the shell reads or finds later
+// commands.
+var changesShell = set("alias unalias hash enable trap set shopt bind complete compopt fc")
+
+// setsSafely reports whether p is a set that changes what happens after a failure and
+// nothing else: set -euo pipefail.
+func setsSafely(p *simpleCommand) bool {
+	return p.program() == "set" && !slices.ContainsFunc(p.words[1:], func(w word) bool {
+		return w.kind != static || !has("-e -u -x -eu -ex -ux -eux -euo -eo -uo -euxo -exo -o pipefail errexit nounset xtrace +e +u +x", w.text)
+	})
+}
+
+// full reports whether p is beyond a bound.
+func (r *scriptReader) full(p *simpleCommand) bool {
+	r.words += len(p.words)
+	r.exhausted = r.exhausted || len(r.parts) >= maxParts || r.words > maxWords
+	return r.exhausted
+}
+
 // part takes a simple command in, and what it would run in turn.
-func (r *reader) part(p *part) {
-	if len(r.parts) >= maxParts {
-		r.exhausted = true
+func (r *scriptReader) part(p *simpleCommand) {
+	if r.full(p) {
 		return
 	}
 	name := p.program()
@@ -348,7 +373,10 @@ func (r *reader) part(p *part) {
 		r.isUnknown("the name of the program holds odd characters")
 	}
 	if len(r.vars) > 0 && (changesVariables[name] || name == "printf" && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-v") })) {
-		r.isUnsure(name + " in a loop")
+		r.isUnknown(name + " in a loop over known words")
+	}
+	if changesShell[name] && len(p.words) > 1 && !p.speculative && !setsSafely(p) {
+		r.isUnknown(name + " changes what later commands mean")
 	}
 	r.parts = append(r.parts, p)
 	switch name {
@@ -360,12 +388,12 @@ func (r *reader) part(p *part) {
 	if waits(p, r.inLoop) {
 		r.waits = true
 	}
-	r.through(p)
+	r.unwrap(p)
 }
 
 // cd follows the shell to another folder. It may also fail, and then the
 // commands behind it run where it was.
-func (r *reader) cd(p *part) {
+func (r *scriptReader) cd(p *simpleCommand) {
 	if len(p.words) != 2 || p.words[1].kind != static || strings.HasPrefix(p.words[1].text, "-") {
 		r.dirs = nil
 		r.isUnsure("a cd whose target is not known")
@@ -376,7 +404,7 @@ func (r *reader) cd(p *part) {
 }
 
 // text returns what was written between two places.
-func (r *reader) text(start, end syntax.Pos) string {
+func (r *scriptReader) text(start, end syntax.Pos) string {
 	from, to := start.Offset(), end.Offset()
 	if to > uint(len(r.src)) || from > to {
 		return ""

@@ -2,8 +2,9 @@ package permission
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"pawl/internal/visible"
 )
 
 // dangerOf says what a variable of the environment does to the commands that see
@@ -22,10 +23,8 @@ func dangerOf(name string) string {
 	return ""
 }
 
-// isTrick reports whether a character is one that people do not see or that moves
-// others about: a control character, a mark of direction or of no width, a tag.
-// In what a person is asked to allow it can only deceive.
+// isTrick reports whether a character is one that a person does not see or that moves
+// others about. In what a person is asked to allow it can only deceive.
 func isTrick(c rune) bool {
-	return c < ' ' && c != '\t' && c != '\n' || c == 0x7f || c >= 0x80 && c < 0xa0 ||
-		c == '\u00a0' || c == '\u2028' || c == '\u2029' || c == '\u3164' || c == '\u115f' || c == '\u1160' || c == utf8.RuneError || c >= 0x80 && unicode.Is(unicode.Cf, c)
+	return visible.Hidden(c) || visible.RightToLeft(c) || c == utf8.RuneError // bytes that are not UTF-8
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // loop reads a loop, whose commands may run again where the last one left off.
-func (r *reader) loop(cond, body []*syntax.Stmt) {
+func (r *scriptReader) loop(cond, body []*syntax.Stmt) {
 	was, dirs := r.inLoop, r.dirs
 	r.inLoop = true
 	r.stmts(cond)
@@ -25,7 +25,7 @@ const maxItems = 16
 
 // forLoop reads "for NAME in WORDS": its commands once for each word, so that what
 // is judged is what will run.
-func (r *reader) forLoop(c *syntax.ForClause) {
+func (r *scriptReader) forLoop(c *syntax.ForClause) {
 	items, ok := c.Loop.(*syntax.WordIter)
 	if !ok || c.Select {
 		r.isUnknown("a loop over arithmetic or answers")
@@ -45,6 +45,9 @@ func (r *reader) forLoop(c *syntax.ForClause) {
 	if r.vars == nil {
 		r.vars = map[string]word{}
 	}
+	if _, ok := r.vars[name]; ok {
+		r.isUnknown("a loop that sets the variable of another")
+	}
 	if len(values) == 0 || len(values) > maxItems || slices.ContainsFunc(values, func(w word) bool { return w.kind == dynamic }) {
 		delete(r.vars, name)
 		r.loop(nil, c.Do)
@@ -62,8 +65,8 @@ func (r *reader) forLoop(c *syntax.ForClause) {
 
 // test reads [[ … ]] as a command of that name. Some of its operators evaluate
 // arithmetic, and with it command substitutions in the value of a variable.
-func (r *reader) test(c *syntax.TestClause) {
-	p := &part{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, guess: r.guess, text: r.text(c.Pos(), c.End())}
+func (r *scriptReader) test(c *syntax.TestClause) {
+	p := &simpleCommand{words: []word{{text: "[[", source: "[["}}, dirs: r.dirs, speculative: r.speculative, text: r.text(c.Pos(), c.End())}
 	syntax.Walk(c, func(n syntax.Node) bool {
 		op := ""
 		switch n := n.(type) {
@@ -89,7 +92,7 @@ func (r *reader) test(c *syntax.TestClause) {
 }
 
 // redirect reads one redirection.
-func (r *reader) redirect(rd *syntax.Redirect) {
+func (r *scriptReader) redirect(rd *syntax.Redirect) {
 	if rd.Hdoc != nil {
 		r.inside(rd.Hdoc)
 		if wordOf(rd.Hdoc, r.vars).kind == dynamic {
@@ -97,7 +100,7 @@ func (r *reader) redirect(rd *syntax.Redirect) {
 		}
 	}
 	if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
-		r.isUnsure("a redirection that sets a variable")
+		r.isUnknown("a redirection that sets a variable")
 	}
 	if rd.Word == nil {
 		return
@@ -114,9 +117,11 @@ func (r *reader) redirect(rd *syntax.Redirect) {
 		}
 		return
 	case syntax.DplIn, syntax.DplOut:
-		if w.kind == static && (w.text == "-" || strings.Trim(w.text, "0123456789-") == "") {
+		// Bash reads ">&-x" as two words, and expands what else stands there twice.
+		if lit := rd.Word.Lit(); lit == "-" || allDigits(lit) {
 			return
 		}
+		r.isUnknown("a redirection to what may be a file or a descriptor")
 	case syntax.RdrIn:
 		if w.kind == static && !isConnection(w.text) {
 			places := joinAll(r.dirs, w.text)
@@ -125,6 +130,7 @@ func (r *reader) redirect(rd *syntax.Redirect) {
 		}
 		if w.kind != static && !isConnection(w.text) {
 			r.isUnsure("the name of the file it reads is an expansion")
+			r.redirects = append(r.redirects, redirect{text: text})
 			return
 		}
 	default: // every other one opens its file for writing
@@ -150,7 +156,7 @@ func isConnection(name string) bool {
 
 // braces takes what a command with brace expansions becomes in as a guess: a deny
 // rule finds rm in {rm,-rf,x}.
-func (r *reader) braces(p *part, args []*syntax.Word) {
+func (r *scriptReader) braces(p *simpleCommand, args []*syntax.Word) {
 	if !slices.ContainsFunc(p.words, func(w word) bool { return w.source == "{…}" }) {
 		return
 	}

@@ -138,7 +138,7 @@ func TestPathsAreJudgedFromTheFolderTheyAreUsedIn(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", command, got.Verdict, got.Reason, want)
 		}
 	}
-	in := permission.Request{Tool: "shell", Command: "cat ../a", Workspace: "/work", Dir: "/work/sub"}
+	in := permission.Request{Tool: "shell", Command: "cat ../a", Workspace: "/work", Dir: "/work/sub", EnforcesReadOnly: true}
 	if got := permission.Rules(nil).Decide(in, permission.Default); got.Verdict != permission.Allow {
 		t.Errorf("cat ../a in a folder of the workspace: %s (%s)", got.Verdict, got.Reason)
 	}

@@ -12,7 +12,7 @@ const waitingIs = 5 * time.Second
 
 // waits reports whether p spends its time waiting: a long sleep, any sleep in
 // a loop, following a file.
-func waits(p *part, inLoop bool) bool {
+func waits(p *simpleCommand, inLoop bool) bool {
 	switch p.program() {
 	case "sleep":
 		var sum time.Duration

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pawl/run"
@@ -12,11 +13,11 @@ import (
 
 // A site is where an address leads, as far as it says so itself.
 type site struct {
-	host string // lower case, without a trailing dot or brackets
-	port string // as a number; the scheme's own if none was given
-	own  bool   // the port is the scheme's own, or the other one's of the web
-	// odd says what about the address could deceive; no rule covers such a one.
-	odd string
+	host    string // lower case, without a trailing dot or brackets
+	port    string // as a number; the scheme's own if none was given
+	webPort bool   // the port is the scheme's own, or the other one's of the web
+	// suspicious says what about the address could deceive; no rule covers such a one.
+	suspicious string
 	// local says why the host is not one of the public Internet.
 	local string
 }
@@ -42,7 +43,7 @@ func siteOf(address string) (site, error) {
 	if s.host == "" || strings.HasSuffix(s.host, ".") || strings.Contains(s.host, "..") || strings.HasPrefix(s.host, ".") {
 		return site{}, errors.New("the name of its host is empty in places")
 	}
-	s.own = s.port == "" || s.port == "80" || s.port == "443"
+	s.webPort = s.port == "" || s.port == "80" || s.port == "443"
 	if s.port == "" {
 		s.port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
 	}
@@ -50,15 +51,15 @@ func siteOf(address string) (site, error) {
 	authority, _, _ := strings.Cut(rest, "/")
 	switch {
 	case u.User != nil:
-		s.odd = "it has a user's name before its host"
+		s.suspicious = "it has a user's name before its host"
 	case strings.ContainsAny(address, "\\"):
-		s.odd = "it has a backslash, which some readers take for a slash"
+		s.suspicious = "it has a backslash, which some readers take for a slash"
 	case strings.Contains(authority, "@"):
-		s.odd = "it has an @ before its first slash, and readers differ about what the host is"
+		s.suspicious = "it has an @ before its first slash, and readers differ about what the host is"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return c >= 0x80 }):
-		s.odd = "its host has letters beyond ASCII, which may only look like others"
+		s.suspicious = "its host has letters beyond ASCII, which may only look like others"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return !hostCharacter(c) }):
-		s.odd = "its host has signs that are in no host's name"
+		s.suspicious = "its host has signs that are in no host's name"
 	}
 	addr, numeric := looseAddr(s.host)
 	switch {
@@ -68,8 +69,8 @@ func siteOf(address string) (site, error) {
 		if v, what := AddressVerdict(addr); v != Allow {
 			s.local = what
 		}
-		if addr.String() != s.host && s.odd == "" && addr.Is4() {
-			s.odd = s.host + " is another spelling of " + addr.String()
+		if addr.String() != s.host && s.suspicious == "" && addr.Is4() {
+			s.suspicious = s.host + " is another spelling of " + addr.String()
 		}
 	default:
 		s.local = localName(s.host)
@@ -147,10 +148,10 @@ func cutPort(s string) (host, port string) {
 // (strict) without a port speaks of every port, an allow rule of the web's own.
 func (r Rule) matchesHost(s site, strict bool) bool {
 	if r.Pattern == "" || r.Pattern == "*" {
-		return strict || s.own
+		return strict || s.webPort
 	}
 	host, port := cutPort(strings.ToLower(r.Pattern))
-	if port != "" && port != s.port || port == "" && !strict && !s.own {
+	if port != "" && port != s.port || port == "" && !strict && !s.webPort {
 		return false
 	}
 	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
@@ -167,49 +168,66 @@ func (r Rule) namesHost(s site) bool {
 }
 
 // web judges the address of a call.
-func (t *trial) web() {
+func (t *evaluation) web() {
 	at, d := t.address()
-	t.add(KindHost, t.r.URL, at, d)
+	t.add(kindHost, t.r.URL, at, d)
 }
 
-func (t *trial) address() (stage, Decision) {
+func (t *evaluation) address() (stage, Decision) {
 	r := t.r
 	s, err := siteOf(r.URL)
 	if err != nil {
 		return atDeny, builtIn("nothing is fetched from " + quote(r.URL) + ": " + err.Error())
 	}
-	speaks := func(rules []Rule) (Rule, bool) {
-		for _, rule := range rules {
-			if rule.matchesHost(s, true) {
-				return rule, true
-			}
-		}
-		return Rule{}, false
-	}
-	if rule, ok := speaks(t.deny); ok {
+	speaks := func(r Rule) bool { return r.matchesHost(s, true) }
+	if rule, ok := firstRule(t.deny, speaks); ok {
 		return atDeny, by(rule, "denied: "+s.host)
 	}
 	switch {
 	case t.m == Plan && r.Class == run.Writes:
-		return atMode, byMode(Deny, t.m, "plan mode: only reading is allowed")
+		return atMode, byMode(Deny, t.m, "only reading is allowed")
 	case t.m == Bypass:
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
-	if rule, ok := speaks(t.ask); ok {
+	if rule, ok := firstRule(t.ask, speaks); ok {
 		return atAsk, by(rule, "a rule asks: "+s.host)
 	}
 	for _, rule := range t.allow {
-		if s.odd == "" && rule.matchesHost(s, false) && (s.local == "" || rule.namesHost(s)) {
+		if s.suspicious == "" && rule.matchesHost(s, false) && (s.local == "" || rule.namesHost(s)) {
 			return atAllow, by(rule, "it covers "+s.host)
 		}
 	}
 	switch {
-	case s.odd != "":
-		return atDefault, byDefault(Ask, "the address deceives: "+s.odd)
+	case s.suspicious != "":
+		return atDefault, byDefault(Ask, "the address deceives: "+s.suspicious)
 	case s.local != "":
 		return atDefault, byDefault(Ask, s.host+" is "+s.local+"; a rule has to name it")
 	}
 	return atDefault, byDefault(Ask, "no rule covers "+s.host)
+}
+
+// CheckRedirect returns an error that says why a fetch of r.URL, which was allowed, may
+// not follow a redirect to another address: a deny or ask rule speaks of its host, or
+// it leads to a host that is not of the public Internet and that no rule names. That a
+// redirect leaves the site is for the caller to refuse.
+func (rs Rules) CheckRedirect(r Request, to string) error {
+	s, err := siteOf(to)
+	if err != nil {
+		return err
+	}
+	for _, effect := range []Verdict{Deny, Ask} {
+		if rule, ok := firstRule(rs.of(effect, r.Tool), func(r Rule) bool { return r.matchesHost(s, true) }); ok {
+			return fmt.Errorf("the rule %q, which says %s, holds for %s", rule, effect, s.host)
+		}
+	}
+	named := slices.ContainsFunc(rs.of(Allow, r.Tool), func(rule Rule) bool { return rule.namesHost(s) })
+	switch {
+	case s.suspicious != "":
+		return errors.New(s.suspicious)
+	case s.local != "" && !named:
+		return fmt.Errorf("%s is %s, and no rule names it", s.host, s.local)
+	}
+	return nil
 }
 
 // DecideAddress decides about an address that a call of [Rules.Decide]'s is about

@@ -12,6 +12,8 @@ type word struct {
 	text   string // static: its value; pattern: the pattern; dynamic: the part that is known
 	source string // as it was written, nearly: for people
 	kind   wordKind
+	// digits: only digits of it are not known ($?), or whether it has any ($!).
+	digits bool
 }
 
 type wordKind int
@@ -40,21 +42,31 @@ func wordOf(w *syntax.Word, vars map[string]word) word {
 		}
 	}
 	text := b.text.String()
-	if text == "[" {
+	if w.Lit() == "[" {
 		b.kind = static
+	}
+	digits := b.digits && b.kind == static
+	if b.digits {
+		b.kind = dynamic
 	}
 	source := text
 	if b.kind == dynamic {
 		source += "…"
 	}
-	return word{text: text, source: source, kind: b.kind}
+	return word{text: text, source: source, kind: b.kind, digits: digits}
 }
 
-// hasBraces reports whether w has a brace expansion, which the parser leaves in
-// its literals.
+// hasBraces reports whether w has what may be a brace expansion, which the parser
+// leaves in its literals. Bash finds more of them than the parser: in {1}a,b} too.
 func hasBraces(w *syntax.Word) bool {
-	_, ok := splitBraces(w)
-	return ok
+	var literals strings.Builder
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			literals.WriteString(lit.Value)
+		}
+	}
+	_, inside, ok := strings.Cut(literals.String(), "{")
+	return ok && (strings.Contains(inside, ",") || strings.Contains(inside, ".."))
 }
 
 // splitBraces returns w with its brace expansions as parts, if it has any. It
@@ -110,7 +122,9 @@ type wordBuilder struct {
 	glob bool // it has * ? or [ that the shell expands
 	mute bool // it has such characters that the shell leaves alone
 	kind wordKind
-	vars map[string]word
+	// digits: it has $? or its like.
+	digits bool
+	vars   map[string]word
 }
 
 func (b *wordBuilder) add(p syntax.WordPart, first bool) {
@@ -137,9 +151,8 @@ func (b *wordBuilder) add(p syntax.WordPart, first bool) {
 			}
 		}
 	case *syntax.ParamExp:
-		// $? and its like are numbers.
 		if p.Short && p.Param != nil && p.Index == nil && p.Exp == nil && len(p.Param.Value) == 1 && strings.Contains("?#$!", p.Param.Value) {
-			b.text.WriteByte('0')
+			b.digits = true
 			return
 		}
 		if v, ok := b.known(p); ok {
@@ -170,7 +183,7 @@ func (b *wordBuilder) variable(v word, quoted bool) {
 	switch {
 	case v.kind == pattern:
 		b.glob = true // names that a pattern stood for, not the pattern
-	case v.kind == dynamic, !quoted && strings.ContainsAny(v.text, " \t\n*?[\\"):
+	case v.kind == dynamic, !quoted && (v.text == "" || strings.ContainsAny(v.text, " \t\n*?[\\")):
 		b.kind = dynamic
 	case quoted:
 		b.mute = b.mute || strings.ContainsAny(v.text, "*?[\\")
@@ -185,7 +198,7 @@ func (b *wordBuilder) quoted(s string) {
 
 // literal takes unquoted text in.
 func (b *wordBuilder) literal(s string, first bool) {
-	if first && strings.HasPrefix(s, "~") {
+	if first && strings.HasPrefix(s, "~") || strings.Contains(s, "=~") || strings.Contains(s, ":~") {
 		b.kind = dynamic
 	}
 	for i := 0; i < len(s); i++ {

@@ -12,9 +12,9 @@ type wrapper struct {
 	values   string // its short options that take one
 	operands int    // its own operands before the command
 	assigns  bool   // VAR=value may stand before the command
-	// plain: it changes when and how long the command runs and nothing else, so
+	// transparent: it changes when and how long the command runs and nothing else, so
 	// whatever allows the command allows this.
-	plain bool
+	transparent bool
 }
 
 // wrappers are the programs that are looked through. Of an option that is not
@@ -26,16 +26,16 @@ var wrappers = map[string]wrapper{
 	"sudo":        {flags: "AbEHiKknPSsV", values: "CDghpRrtTuU", assigns: true},
 	"doas":        {flags: "Lns", values: "aCu"},
 	"xargs":       {flags: "0oprtx", values: "adEILnPs"},
-	"timeout":     {flags: "v", values: "ks", operands: 1, plain: true},
-	"nice":        {values: "n", plain: true},
+	"timeout":     {flags: "v", values: "ks", operands: 1, transparent: true},
+	"nice":        {values: "n", transparent: true},
 	"nohup":       {},
 	"setsid":      {flags: "cfw"},
-	"time":        {flags: "pqv", values: "f", plain: true},
+	"time":        {flags: "pqv", values: "f", transparent: true},
 	"command":     {flags: "p"},
 	"builtin":     {},
 	"exec":        {flags: "cl", values: "a"},
 	"stdbuf":      {values: "eio"},
-	"ionice":      {flags: "t", values: "cn", plain: true},
+	"ionice":      {flags: "t", values: "cn", transparent: true},
 	"taskset":     {operands: 1},
 	"chrt":        {flags: "bfior", operands: 1},
 	"chroot":      {operands: 1},
@@ -87,29 +87,29 @@ var finders = map[string]string{
 	"fdfind": " -x -X --exec --exec-batch ",
 }
 
-// through looks for the commands that p runs in turn.
-func (r *reader) through(p *part) {
+// unwrap looks for the commands that p runs in turn.
+func (r *scriptReader) unwrap(p *simpleCommand) {
 	name := path.Base(p.program())
 	if options, ok := finders[name]; ok {
 		for i, w := range p.words {
 			if i+1 < len(p.words) && strings.Contains(options, " "+w.text+" ") {
-				r.inner(p, p.words[i+1:], p.guess)
+				r.inner(p, p.words[i+1:], p.speculative)
 			}
 		}
 	}
 	switch {
 	case shells[name]:
-		r.throughShell(p)
+		r.unwrapShell(p)
 	case name == "env":
-		r.throughEnv(p)
+		r.unwrapEnv(p)
 	case name == "source" || name == ".":
 		r.isUnknown("it runs a file of shell")
 	case name == "trap" && len(p.words) > 1:
-		r.textOf(p, p.words[1:2], p.guess)
+		r.textOf(p, p.words[1:2], p.speculative)
 	case joiners[name]:
-		r.throughText(p, name)
+		r.unwrapText(p, name)
 	}
-	if h, ok := interpreter(name); ok && !p.guess && readsProgram(p, h) {
+	if h, ok := interpreter(name); ok && !p.speculative && readsProgram(p, h) {
 		r.isUnknown(name + " that reads what to run from its input")
 	}
 	w, ok := wrappers[name]
@@ -117,15 +117,15 @@ func (r *reader) through(p *part) {
 		return
 	}
 	i, sure, assigned := w.command(p.words)
-	if assigned && !p.guess {
+	if assigned && !p.speculative {
 		r.isUnknown(name + " sets variables for another command")
 	}
 	if i < len(p.words) {
 		// By its plain name, for ./timeout may be anything; and a word that is not
 		// known could hold the command.
-		p.through = sure && w.plain && !p.guess && p.program() == name &&
+		p.transparent = sure && w.transparent && !p.speculative && p.program() == name &&
 			!slices.ContainsFunc(p.words[:i], func(w word) bool { return w.kind != static })
-		r.inner(p, p.words[i:], p.guess)
+		r.inner(p, p.words[i:], p.speculative)
 	}
 	if !sure {
 		for i := range p.words[1:] {
@@ -136,20 +136,23 @@ func (r *reader) through(p *part) {
 
 // inner takes in a command that p runs. One that is only a guess makes nothing
 // unknown: the wrapper itself asks already.
-func (r *reader) inner(p *part, words []word, guess bool) {
-	q := &part{words: words, dirs: p.dirs, guess: guess, text: p.text, within: p}
-	if !guess && len(words) < len(p.words) {
+func (r *scriptReader) inner(p *simpleCommand, words []word, speculative bool) {
+	if r.exhausted {
+		return
+	}
+	q := &simpleCommand{words: words, dirs: p.dirs, speculative: speculative, text: p.text, within: p}
+	if !speculative && len(words) < len(p.words) {
 		q.text = joinSources(words)
 	}
-	if guess {
-		if len(r.parts) >= maxParts || r.depth >= maxDepth {
+	if speculative {
+		if r.full(q) || r.depth >= maxDepth {
 			r.exhausted = true
 			return
 		}
 		r.parts = append(r.parts, q)
 		if wrapsAnother(q) {
 			r.depth++
-			r.through(q)
+			r.unwrap(q)
 			r.depth--
 		}
 		return
@@ -164,7 +167,7 @@ func (r *reader) inner(p *part, words []word, guess bool) {
 }
 
 // wrapsAnother reports whether there is anything to look through in p.
-func wrapsAnother(p *part) bool {
+func wrapsAnother(p *simpleCommand) bool {
 	name := path.Base(p.program())
 	_, wraps := wrappers[name]
 	return wraps || shells[name] || joiners[name]
@@ -212,12 +215,12 @@ options:
 }
 
 // asksOnly reports whether p is "command -v NAME": where a program is.
-func asksOnly(p *part) bool {
+func asksOnly(p *simpleCommand) bool {
 	return len(p.words) > 1 && (p.words[1].text == "-v" || p.words[1].text == "-V") && p.words[1].kind == static
 }
 
-// throughShell looks into "sh -c TEXT".
-func (r *reader) throughShell(p *part) {
+// unwrapShell looks into "sh -c TEXT".
+func (r *scriptReader) unwrapShell(p *simpleCommand) {
 	for i := 1; i < len(p.words); i++ {
 		w := p.words[i]
 		if w.kind != static {
@@ -237,7 +240,10 @@ func (r *reader) throughShell(p *part) {
 		if !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c") {
 			for j := i + 1; j < len(p.words); j++ {
 				if p.words[j].kind != static || !strings.HasPrefix(p.words[j].text, "-") {
-					r.textOf(p, p.words[j:j+1], p.guess)
+					if !p.speculative && !readAlike(path.Base(p.program()), p.words[j].text) {
+						r.isUnknown(p.program() + " may read it differently than bash does")
+					}
+					r.textOf(p, p.words[j:j+1], p.speculative)
 					return
 				}
 			}
@@ -246,21 +252,34 @@ func (r *reader) throughShell(p *part) {
 	r.isUnknown("a shell that reads what to run from its input")
 }
 
-// throughEnv looks into "env -S TEXT".
-func (r *reader) throughEnv(p *part) {
+// readAlike reports whether another shell reads a text as bash does.
+func readAlike(shell, text string) bool {
+	switch shell {
+	case "bash":
+		return true
+	case "sh", "dash", "ash": // sh may be one of the others
+		return !slices.ContainsFunc([]string{"[[", "((", "<(", ">(", "&>", ">&", "|&", "<<<", "{", "$'", "$\"", "=(", "function", "~", "`", "<<"}, func(s string) bool { return strings.Contains(strings.ReplaceAll(text, "2>&1", ""), s) })
+	}
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return !(c < 0x80 && nameByte(byte(c)) || strings.ContainsRune(" \n./:,@%+-'\";&|", c))
+	})
+}
+
+// unwrapEnv looks into "env -S TEXT".
+func (r *scriptReader) unwrapEnv(p *simpleCommand) {
 	for i, w := range p.words {
 		if text, ok := strings.CutPrefix(w.text, "--split-string="); ok {
-			r.textOf(p, []word{{text: text, kind: w.kind}}, p.guess)
+			r.textOf(p, []word{{text: text, kind: w.kind}}, p.speculative)
 		} else if strings.HasPrefix(w.text, "-S") && len(w.text) > 2 {
-			r.textOf(p, []word{{text: w.text[2:], kind: w.kind}}, p.guess)
+			r.textOf(p, []word{{text: w.text[2:], kind: w.kind}}, p.speculative)
 		} else if (w.text == "-S" || w.text == "--split-string") && i+1 < len(p.words) {
-			r.textOf(p, p.words[i+1:], p.guess)
+			r.textOf(p, p.words[i+1:], p.speculative)
 		}
 	}
 }
 
-// throughText looks into programs that hand text to a shell.
-func (r *reader) throughText(p *part, name string) {
+// unwrapText looks into programs that hand text to a shell.
+func (r *scriptReader) unwrapText(p *simpleCommand, name string) {
 	switch name {
 	case "eval":
 		r.isUnknown("eval runs a text as shell")
@@ -274,13 +293,13 @@ func (r *reader) throughText(p *part, name string) {
 	case "su", "script", "flock":
 		for i, w := range p.words {
 			if (w.text == "-c" || w.text == "--command") && i+1 < len(p.words) {
-				r.textOf(p, p.words[i+1:i+2], p.guess)
+				r.textOf(p, p.words[i+1:i+2], p.speculative)
 			}
 		}
 		return
 	}
 	if len(p.words) > 1 {
-		r.textOf(p, p.words[1:], p.guess || name != "eval")
+		r.textOf(p, p.words[1:], p.speculative || name != "eval")
 	}
 }
 
@@ -294,7 +313,7 @@ func joinSources(words []word) string {
 }
 
 // textOf reads words, put together, as a text of shell.
-func (r *reader) textOf(p *part, words []word, guess bool) {
+func (r *scriptReader) textOf(p *simpleCommand, words []word, speculative bool) {
 	texts := make([]string, len(words))
 	known := true
 	for i, w := range words {
@@ -303,9 +322,9 @@ func (r *reader) textOf(p *part, words []word, guess bool) {
 	}
 	if !known {
 		r.isUnknown("what is to be run as shell is only known when it runs")
-		guess = true // what is known of it may be what a deny rule names
+		speculative = true // what is known of it may be what a deny rule names
 	}
-	if guess {
+	if speculative {
 		// What cannot be understood in a guess means nothing.
 		unknown, unsure := len(r.unknown), len(r.unsure)
 		r.sourceIn(p, strings.Join(texts, " "), true)

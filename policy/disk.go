@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// maxFile bounds a file that governs, in bytes: the bound that package permission has
+// maxFile bounds a configuration file, in bytes: the bound that package permission has
 // for a file of rules.
 const maxFile = 1 << 20
 
@@ -116,7 +116,7 @@ func readWhole(f *os.File, name string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if len(content) > maxFile {
-		return nil, nil, fmt.Errorf("%s has more than %d bytes, which no file that governs needs; shorten it", name, maxFile)
+		return nil, nil, fmt.Errorf("%s has more than %d bytes, which no configuration file needs; shorten it", name, maxFile)
 	}
 	return content, info, nil
 }

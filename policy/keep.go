@@ -13,13 +13,13 @@ import (
 	"pawl/run"
 )
 
-// ErrNoRule is a rule that was to be removed and is not there.
-var ErrNoRule = errors.New("there is no such rule")
+// errNoRule is a rule that was to be removed and is not there.
+var errNoRule = errors.New("there is no such rule")
 
-// Keep stores rules that a person has made by deciding on a call of a run. Those
+// AddRules stores rules that a person has made by deciding on a call of a run. Those
 // without a scope are for this user in this workspace; those with [permission.Once]
 // are for nothing beyond the call. When it returns nil they are durable and count.
-func (p *Policy) Keep(id run.ID, rules permission.Rules) error {
+func (p *Policy) AddRules(id run.ID, rules permission.Rules) error {
 	for _, r := range rules {
 		if r.Scope == permission.Once {
 			continue
@@ -60,12 +60,12 @@ func (p *Policy) Add(r permission.Rule, id run.ID) error {
 }
 
 // Remove takes a rule out of the file of its scope: what has the same effect, tool,
-// pattern and sandbox. [ErrNoRule] says that it is not there.
+// pattern and sandbox. It is an error if it is not there.
 func (p *Policy) Remove(r permission.Rule, id run.ID) error {
 	return p.change(r.Scope, id, func(path string, all []entry) ([]entry, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.ok && alike(e.rule, r) })
 		if len(left) == len(all) {
-			return nil, fmt.Errorf("%s %s in %s: %w", r.Effect, r, path, ErrNoRule)
+			return nil, fmt.Errorf("%s %s in %s: %w", r.Effect, r, path, errNoRule)
 		}
 		return left, nil
 	})
@@ -178,4 +178,11 @@ func (p *Policy) runsWithRules() []run.ID {
 		}
 	}
 	return ids
+}
+
+// Version identifies the rules that count for a run: as long as it is the same, a call
+// is decided the same way.
+func (p *Policy) Version(id run.ID) string {
+	rules, err := p.Rules(id)
+	return fmt.Sprint(rules, err)
 }

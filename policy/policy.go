@@ -9,11 +9,11 @@
 //	<config>/trust.json, trust/       what this user trusts: path, owner, file, SHA-256; the content seen
 //	<state>/permissions.json          this user in this workspace
 //	<state>/rules/<run>.json          one run
-//	<workspace>/.pawl/, .mcp.json     what governs, and comes with the repository
+//	<workspace>/.pawl/, .mcp.json     the workspace's own configuration, which comes with the repository
 //
 // What it guarantees:
 //
-//   - A workspace grants itself nothing. What governs counts when its bytes are those
+//   - A workspace grants itself nothing. Its configuration counts when its bytes are those
 //     that a person was shown: the bytes that are hashed are the bytes that are used,
 //     and no file is read a second time. Deny and ask rules always count.
 //   - Changes take effect after asking. Until then the deny and ask rules of what was
@@ -161,12 +161,12 @@ func (p *Policy) Rules(id run.ID) (permission.Rules, error) {
 	return rules, nil
 }
 
-// Give sets the rules of flags, environment and configuration, before the policy is
+// SetRules sets the rules of flags, environment and configuration, before the policy is
 // used: where they come from may itself be the workspace's trusted configuration.
-func (p *Policy) Give(rules permission.Rules) { p.o.Given = rules }
+func (p *Policy) SetRules(rules permission.Rules) { p.o.Given = rules }
 
-// Remember sets where to learn what was allowed before; see [Options.History].
-func (p *Policy) Remember(history func() []permission.Allowed) { p.o.History = history }
+// SetHistory sets where to learn what was allowed before; see [Options.History].
+func (p *Policy) SetHistory(history func() []permission.Allowed) { p.o.History = history }
 
 // Check says what keeps the rules from being relied on: a file that cannot be read and
 // may hold rules that forbid. Whoever wants to begin a run does not, and shows it.
@@ -213,15 +213,17 @@ func (p *Policy) Explain(id run.ID, m permission.Mode, r permission.Request) (pe
 func (p *Policy) Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal {
 	rules, err := p.Rules(id)
 	if err != nil {
-		return permission.Proposal{} // nothing is added to what is not known
+		return permission.Proposal{Reason: "the rules that are there cannot all be read: " + err.Error()}
 	}
 	var before []permission.Allowed
 	if p.o.History != nil {
 		before = p.o.History()
 	}
 	proposal := rules.Propose(r, m, before)
-	for i := range proposal.Rules {
-		proposal.Rules[i].Scope = permission.ForWorkspace
+	for _, rules := range []permission.Rules{proposal.Rules, proposal.Deny} {
+		for i := range rules {
+			rules[i].Scope = permission.ForWorkspace
+		}
 	}
 	return proposal
 }

@@ -13,13 +13,13 @@ import (
 
 // A repository is what came with the workspace and was read of it.
 type repository struct {
-	// lent are the hashes of what counts for the life of this process alone, by file.
-	lent map[string]string
+	// trustedHere are the hashes of what counts for the life of this process alone, by file.
+	trustedHere map[string]string
 
-	// held is the content of the rules' file that last counted as a whole in this
+	// lastCounted is the content of the rules' file that last counted as a whole in this
 	// process. A change of the file during a run takes nothing from it, as long as it
 	// stays trusted.
-	held []byte
+	lastCounted []byte
 
 	// What was made of the file's last content.
 	all   permission.Rules // its rules, trusted or not
@@ -38,7 +38,7 @@ type reading struct {
 	err   error
 }
 
-// maxReadings bounds the contents that are kept: those of now, held and trusted before.
+// maxReadings bounds the contents that are kept: those of now, lastCounted and trusted before.
 const maxReadings = 4
 
 func (r *repository) parse(content []byte, path string) (permission.Rules, []string, error) {
@@ -54,16 +54,16 @@ func (r *repository) parse(content []byte, path string) (permission.Rules, []str
 	return rules, notes, err
 }
 
-// lend lets a file count for the life of the process.
-func (r *repository) lend(c Change) {
-	lent := maps.Clone(r.lent)
-	if lent == nil {
-		lent = map[string]string{}
+// trustHere lets a file count for the life of the process.
+func (r *repository) trustHere(c Change) {
+	trustedHere := maps.Clone(r.trustedHere)
+	if trustedHere == nil {
+		trustedHere = map[string]string{}
 	}
-	lent[c.File] = c.Sum
-	r.lent = lent
+	trustedHere[c.File] = c.Sum
+	r.trustedHere = trustedHere
 	if c.File == rulesName {
-		r.held = c.Now // also if it changes before the first decision
+		r.lastCounted = c.Now // also if it changes before the first decision
 	}
 }
 
@@ -84,11 +84,11 @@ func (p *Policy) repositoryRules() (permission.Rules, error) {
 	path := filepath.Join(p.o.Workspace, rulesName)
 	trusted := p.trust.of(p.o.Workspace, owner).sumOf(rulesName)
 	counts := func(content []byte) bool {
-		return content != nil && (sumOf(content) == trusted || sumOf(content) == p.repo.lent[rulesName])
+		return content != nil && (sumOf(content) == trusted || sumOf(content) == p.repo.trustedHere[rulesName])
 	}
 
 	var now []byte
-	g := look(root, rulesName)
+	g := readConfigFile(root, rulesName)
 	switch {
 	case g != nil && g.problem != "":
 		err = fmt.Errorf("%s: %s, so what it forbids is not known; remove it", p.o.Workspace, g.problem)
@@ -100,13 +100,13 @@ func (p *Policy) repositoryRules() (permission.Rules, error) {
 		p.repo.all, p.repo.notes, err = p.repo.parse(now, path)
 	}
 	if err == nil && counts(now) {
-		p.repo.held = now
+		p.repo.lastCounted = now
 		return p.repo.all, nil
 	}
 	rules := strict(p.repo.all)
-	if counts(p.repo.held) {
-		held, _, herr := p.repo.parse(p.repo.held, path)
-		return permission.Merge(rules, held), errors.Join(err, herr)
+	if counts(p.repo.lastCounted) {
+		lastCounted, _, herr := p.repo.parse(p.repo.lastCounted, path)
+		return permission.Merge(rules, lastCounted), errors.Join(err, herr)
 	}
 	if trusted == "" {
 		return rules, err
@@ -136,7 +136,7 @@ func (p *Policy) changeRepository(do func(path string, all []entry) ([]entry, er
 		path := filepath.Join(p.o.Workspace, rulesName)
 		var content []byte
 		mode := fs.FileMode(0o644) // it is meant for git, not for this user alone
-		if g := look(root, rulesName); g != nil {
+		if g := readConfigFile(root, rulesName); g != nil {
 			if g.problem != "" {
 				return fmt.Errorf("%s: %s; remove it", p.o.Workspace, g.problem)
 			}

@@ -144,7 +144,7 @@ func TestARuleThatFailsItsOwnTestIsNotStored(t *testing.T) {
 	r.has(p.Add(q, ""), "should not match and does")
 	r.has(p.Add(rule(t, permission.Allow, "shell", permission.FromRepository), ""), "bypass by another name")
 	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.Managed), ""), "administrator")
-	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.ForTask), ""), "scope")
+	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.Scope("task")), ""), "scope")
 	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.ForRun), "../../x"), "needs the run")
 	if len(p.List()) > 0 {
 		t.Errorf("something was stored: %v", p.List())
@@ -351,7 +351,7 @@ func TestWhatAPersonDecidedIsKept(t *testing.T) {
 	}
 	once := rule(t, permission.Allow, "shell(make)", permission.Once)
 	never := rule(t, permission.Deny, "shell(rm *)", "")
-	if err := p.Keep("r1", append(proposal.Rules, once, never)); err != nil {
+	if err := p.AddRules("r1", append(proposal.Rules, once, never)); err != nil {
 		t.Fatal(err)
 	}
 	next := r.open()

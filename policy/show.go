@@ -5,22 +5,25 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"pawl/internal/visible"
 )
 
 // Show returns a change for a person to read: the content of a new file, else the
 // difference to what was trusted, with everything made visible (see [Visible]). At most
-// lines of it are shown (0: all); whole is false if that is not everything.
+// lines of it are shown, and the beginnings of long ones (0: all); whole is false if
+// that is not everything.
 func (c Change) Show(lines int) (text string, whole bool) {
 	switch {
 	case c.Problem != "":
 		return "does not count: " + Visible(c.Problem) + "\n", true
-	case binary(c.Now) || binary(c.Was):
-		return fmt.Sprintf("no text: %d bytes, SHA-256 %s\n", len(c.Now), c.Sum), true
-	case c.Was == nil && c.Removed:
+	case c.Was == nil && c.Removed, c.Removed && notText(c.Was):
 		return "was trusted and is not there any more\n", true
 	}
 	var out []string
-	if c.Was == nil {
+	if c.Was == nil || notText(c.Was) {
 		for line := range bytes.Lines(c.Now) {
 			out = append(out, shown("  ", line))
 		}
@@ -28,23 +31,36 @@ func (c Change) Show(lines int) (text string, whole bool) {
 			out = []string{"  (empty)\n"}
 		}
 	} else {
-		out = unified(c.Was, c.Now)
+		out = difference(c.Was, c.Now)
 	}
 	out = countEmpty(out)
-	if whole = lines <= 0 || len(out) <= lines; !whole {
-		rest := len(out) - lines
-		out = append(out[:lines:lines], fmt.Sprintf("  [%d more lines are not shown]\n", rest))
+	whole = true
+	if lines > 0 {
+		for i, line := range out {
+			if n := len(line); n > maxShown {
+				whole = false
+				out[i] = fmt.Sprintf("%s [%d more bytes of this line are not shown]\n", strings.ToValidUTF8(line[:maxShown], ""), n-maxShown)
+			}
+		}
+		if rest := len(out) - lines; rest > 0 {
+			whole = false
+			out = append(out[:lines:lines], fmt.Sprintf("  [%d more lines are not shown]\n", rest))
+		}
 	}
 	return strings.Join(out, ""), whole
 }
 
-// binary reports whether content is no text to be shown: a third of it could not be
-// seen. One odd byte makes no file binary, or a script could hide behind it.
-func binary(content []byte) bool {
+// maxShown is how much of a line is shown where not everything is, in bytes.
+const maxShown = 2_000
+
+// notText reports whether content is no text that could be shown: a third of it could
+// not be seen. One odd byte makes no file binary, or a script could hide behind it.
+// Such a file cannot be trusted.
+func notText(content []byte) bool {
 	odd := 0
 	for rest := content; len(rest) > 0; {
 		c, n := utf8.DecodeRune(rest)
-		if unseen(c) && c != '\r' || c == utf8.RuneError {
+		if visible.Hidden(c) && c != '\r' || c == utf8.RuneError {
 			odd += n
 		}
 		rest = rest[n:]
@@ -84,117 +100,25 @@ func countEmpty(lines []string) []string {
 	return out
 }
 
-// around is how many lines of what stayed are shown around a difference.
-const around = 3
-
-// unified returns how before became after, as the lines of a unified difference
+// difference returns how before became after, as the lines of a unified difference
 // without file names.
-func unified(before, after []byte) []string {
-	type line struct {
-		mark string
-		text []byte
-		a, b int // how many lines of each stand before it
-	}
-	var all []line
-	x, y := splitLines(before), splitLines(after)
-	a, b := 0, 0
-	emit := func(mark string, text []byte) {
-		all = append(all, line{mark, text, a, b})
-		if mark != "+" {
-			a++
-		}
-		if mark != "-" {
-			b++
-		}
-	}
-	for _, m := range append(matches(x, y), [2]int{len(x), len(y)}) {
-		for a < m[0] {
-			emit("-", x[a])
-		}
-		for b < m[1] {
-			emit("+", y[b])
-		}
-		if a < len(x) && b < len(y) {
-			emit(" ", x[a])
-		}
-	}
-	near := make([]bool, len(all))
-	for i, l := range all {
-		if l.mark == " " {
-			continue
-		}
-		for j := max(0, i-around); j <= min(len(all)-1, i+around); j++ {
-			near[j] = true
-		}
-	}
+func difference(before, after []byte) []string {
 	var out []string
-	for i, l := range all {
-		if !near[i] {
-			continue
+	header := 2 // "---", "+++"
+	for line := range strings.Lines(udiff.Unified("before", "after", string(before), string(after))) {
+		switch {
+		case header > 0:
+			header--
+		case line[0] == '@':
+			out = append(out, line)
+		case line[0] == '\\': // no line end at the end, which belongs to the line before
+			out[len(out)-1] = strings.TrimSuffix(out[len(out)-1], "\n") + " [no line break at the end]\n"
+		default:
+			out = append(out, shown(line[:1]+" ", []byte(line[1:])))
 		}
-		if i == 0 || !near[i-1] {
-			out = append(out, fmt.Sprintf("@@ -%d +%d @@\n", l.a+1, l.b+1))
-		}
-		out = append(out, shown(l.mark+" ", l.text))
 	}
 	if len(out) == 0 {
 		return []string{"  (nothing but its name)\n"}
 	}
 	return out
-}
-
-func splitLines(content []byte) [][]byte {
-	var lines [][]byte
-	for line := range bytes.Lines(content) {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// maxTable bounds the table of a comparison, in cells; what is larger is shown as
-// replaced whole, which is right, only longer.
-const maxTable = 4_000_000
-
-// matches returns the pairs of lines that stay, by their index in both: a longest
-// common subsequence.
-func matches(x, y [][]byte) [][2]int {
-	var head, tail [][2]int
-	first := 0
-	for first < len(x) && first < len(y) && bytes.Equal(x[first], y[first]) {
-		head = append(head, [2]int{first, first})
-		first++
-	}
-	n, m := len(x), len(y)
-	for n > first && m > first && bytes.Equal(x[n-1], y[m-1]) {
-		n, m = n-1, m-1
-	}
-	for i := n; i < len(x); i++ {
-		tail = append(tail, [2]int{i, m + i - n})
-	}
-	if rows, columns := n-first+1, m-first+1; rows*columns <= maxTable {
-		longest := make([]int32, rows*columns) // of what is behind row i and column j
-		at := func(i, j int) *int32 { return &longest[i*columns+j] }
-		same := func(i, j int) bool { return bytes.Equal(x[first+i], y[first+j]) }
-		for i := rows - 2; i >= 0; i-- {
-			for j := columns - 2; j >= 0; j-- {
-				if same(i, j) {
-					*at(i, j) = *at(i+1, j+1) + 1
-				} else {
-					*at(i, j) = max(*at(i+1, j), *at(i, j+1))
-				}
-			}
-		}
-		for i, j := 0, 0; i < rows-1 && j < columns-1; {
-			switch {
-			case same(i, j):
-				head = append(head, [2]int{first + i, first + j})
-				i, j = i+1, j+1
-			case *at(i+1, j) >= *at(i, j+1):
-				i++
-			default:
-				j++
-			}
-		}
-	}
-	return append(head, tail...)
 }

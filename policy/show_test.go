@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,7 +23,12 @@ func TestNothingIsHiddenInWhatIsShown(t *testing.T) {
 		"a\xff":                        `a\x{ff}`,
 		"ok\rno":                       `ok\u{d}no`,
 		"ls" + blanks(3000) + "; rm x": "ls[3000 blanks]; rm x",
-		"\t\t\tx" + blanks(8) + "y":    "\t\t\tx" + blanks(8) + "y",
+		"make\n\n\n\nall":              "make\n\n\n\nall",
+		"ls\n" + strings.Repeat("\n", 300) + "rm x":    "ls\n[300 empty lines]\nrm x",
+		"ls\n" + strings.Repeat(" \t\n", 300) + "rm x": "ls\n[300 empty lines]\nrm x",
+		"rm \u05d0\u05d1 x":                            `rm \u{5d0}\u{5d1} x`,
+		"echo \u0627":                                  `echo \u{627}`,
+		"\t\t\tx" + blanks(8) + "y":                    "\t\t\tx" + blanks(8) + "y",
 	} {
 		if got := policy.Visible(in); got != want {
 			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
@@ -34,7 +40,10 @@ func blanks(n int) string { return strings.Repeat(" ", n) }
 
 func TestAChangeIsShownWholeOrSaysThatItIsNot(t *testing.T) {
 	t.Parallel()
-	numbers := strings.Repeat("n\n", 100)
+	numbers := ""
+	for i := range 100 {
+		numbers += fmt.Sprintf("n%d\n", i)
+	}
 	for name, c := range map[string]struct {
 		change policy.Change
 		want   []string
@@ -42,16 +51,19 @@ func TestAChangeIsShownWholeOrSaysThatItIsNot(t *testing.T) {
 	}{
 		"new":              {policy.Change{Now: []byte("a\nb\n")}, []string{"  a\n  b\n"}, true},
 		"empty":            {policy.Change{Now: []byte{}}, []string{"(empty)"}, true},
-		"long":             {policy.Change{Now: []byte(numbers)}, []string{"  n\n  [90 more lines are not shown]"}, false},
+		"long":             {policy.Change{Now: []byte(numbers)}, []string{"  n9\n  [90 more lines are not shown]"}, false},
 		"pushed away":      {policy.Change{Now: []byte("a\n" + strings.Repeat("\n", 5000) + "evil\n")}, []string{"  a\n  [5000 empty lines]\n  evil\n"}, true},
 		"a script with 0":  {policy.Change{Now: []byte("#!/bin/sh\x00\nevil\n")}, []string{`#!/bin/sh\u{0}`, "evil"}, true},
-		"no text":          {policy.Change{Now: []byte("\x7fELF\x00\x01\x02\x03\x00"), Sum: "abc"}, []string{"no text: 9 bytes, SHA-256 abc"}, true},
+		"no text":          {policy.Change{Now: []byte("\x7fELF\x00\x01\x02\x03\x00")}, []string{`\u{7f}ELF\u{0}\u{1}`}, true},
+		"was no text":      {policy.Change{Was: []byte("\x00\x00"), Now: []byte("a\n")}, []string{"  a\n"}, true},
+		"a long line":      {policy.Change{Now: []byte(strings.Repeat("x", 300_000) + "evil\n")}, []string{"more bytes of this line are not shown"}, false},
+		"no line end":      {policy.Change{Was: []byte("a\nb"), Now: []byte("a\nc")}, []string{"- b [no line break at the end]\n+ c [no line break at the end]\n"}, true},
 		"removed":          {policy.Change{Was: []byte("a\nb\n"), Removed: true}, []string{"- a\n- b\n"}, true},
 		"removed, unknown": {policy.Change{Removed: true}, []string{"not there any more"}, true},
 		"the middle": {policy.Change{Was: []byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), Now: []byte("1\n2\n3\n4\nfive\n6\n7\n8\n9\n")},
-			[]string{"@@ -2 +2 @@\n  2\n  3\n  4\n- 5\n+ five\n  6\n  7\n  8\n"}, true},
+			[]string{"@@ -2,7 +2,7 @@\n  2\n  3\n  4\n- 5\n+ five\n  6\n  7\n  8\n"}, true},
 		"two places": {policy.Change{Was: []byte("a\n" + numbers + "b\n"), Now: []byte("A\n" + numbers + "B\n")},
-			[]string{"@@ -1 +1 @@\n- a\n+ A\n  n", "@@ -99 +99 @@", "- b\n+ B\n"}, false},
+			[]string{"@@ -1,4 +1,4 @@\n- a\n+ A\n  n0", "@@ -99,4 +99,4 @@", "- b\n+ B\n"}, false},
 		"a problem": {policy.Change{Problem: "it is a \x1b[2J link"}, []string{`does not count: it is a \u{1b}[2J link`}, true},
 	} {
 		lines := 10

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Change is something that governs this workspace and is not as a person has trusted
+// A Change is a configuration file of this workspace that is not as a person has trusted
 // it. It holds the bytes that were read: trusting it trusts those, whatever the disk
 // has by then.
 type Change struct {
@@ -37,8 +37,8 @@ func (c Change) Kind() string {
 	return "new"
 }
 
-// Pending returns what is not as it was trusted, by name. Each call reads everything
-// that governs.
+// Pending returns what is not as it was trusted, by name. Each call reads all of its
+// configuration.
 func (p *Policy) Pending() ([]Change, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,13 +58,16 @@ func (p *Policy) pending() ([]Change, error) {
 	record := p.trust.of(p.o.Workspace, owner)
 	var changes []Change
 	there := map[string]bool{}
-	for _, g := range survey(root) {
+	for _, g := range scan(root) {
 		there[g.name] = true
 		old := record.sumOf(g.name)
-		if g.problem == "" && (g.sum == old || p.repo.lent[g.name] == g.sum) {
+		if g.problem == "" && (g.sum == old || p.repo.trustedHere[g.name] == g.sum) {
 			continue
 		}
 		c := Change{File: g.name, Now: g.content, Sum: g.sum, Problem: g.problem, changed: old != ""}
+		if c.Problem == "" && notText(c.Now) {
+			c.Problem = notTextProblem
+		}
 		if old != "" {
 			c.Was, _ = p.trust.content(old) // without it all of the file is shown
 		}
@@ -81,8 +84,8 @@ func (p *Policy) pending() ([]Change, error) {
 	return changes, nil
 }
 
-// Trusted reports whether everything that governs this workspace is as a person has
-// trusted it; also if nothing governs it.
+// Trusted reports whether the configuration of this workspace is as a person has
+// trusted it; also if it has none.
 func (p *Policy) Trusted() bool {
 	changes, err := p.Pending()
 	return err == nil && len(changes) == 0
@@ -92,6 +95,9 @@ func (p *Policy) Trusted() bool {
 // when it returns they do.
 func (p *Policy) Trust(changes []Change) error {
 	for _, c := range changes {
+		if c.Problem == "" && notText(c.Now) {
+			c.Problem = notTextProblem // whoever made the Change
+		}
 		if c.Problem != "" {
 			return fmt.Errorf("%s cannot be trusted: %s", c.File, c.Problem)
 		}
@@ -105,6 +111,9 @@ func (p *Policy) Trust(changes []Change) error {
 	defer root.Close()
 	return p.record(owner, slices.Clone(changes))
 }
+
+// notTextProblem is the [Change.Problem] of a file that cannot be shown.
+const notTextProblem = "it is not text that could be shown: a third of it or more cannot be seen"
 
 // record stores trust in changes. The caller holds the lock.
 func (p *Policy) record(owner int, changes []Change) error {
@@ -126,7 +135,7 @@ func (p *Policy) record(owner int, changes []Change) error {
 	})
 }
 
-// TrustForThisRun lets what governs now count for as long as this Policy lives, and
+// TrustForThisRun lets the configuration that is there now count for as long as this Policy lives, and
 // stores nothing: what --trust means where nobody is there to be shown it. It returns
 // what it let count, for the record, and what cannot be. What changes afterwards does
 // not count.
@@ -139,7 +148,7 @@ func (p *Policy) TrustForThisRun() ([]Change, error) {
 	}
 	for _, c := range changes {
 		if c.Problem == "" && !c.Removed {
-			p.repo.lend(c)
+			p.repo.trustHere(c)
 		}
 	}
 	return changes, nil
@@ -153,8 +162,8 @@ func (p *Policy) Revoke() (bool, error) {
 	if p.trust.err != nil {
 		return false, p.trust.err
 	}
-	was := p.repo.lent != nil || slices.ContainsFunc(p.trust.records, func(r Record) bool { return r.Workspace == p.o.Workspace })
-	p.repo.lent = nil
+	was := p.repo.trustedHere != nil || slices.ContainsFunc(p.trust.records, func(r Record) bool { return r.Workspace == p.o.Workspace })
+	p.repo.trustedHere = nil
 	if !was {
 		return false, nil
 	}

@@ -109,7 +109,7 @@ func TestAChangedFileIsAskedAboutWithTheDifference(t *testing.T) {
 		t.Fatalf("%v: pending are %+v", err, changes)
 	}
 	text, whole := changes[0].Show(0)
-	const want = `@@ -1 +1 @@
+	const want = `@@ -1,2 +1,3 @@
   {"rules": [{"rule": "shell(make *)", "effect": "allow"},
 - {"rule": "shell(rm *)", "effect": "deny"}]} [no line break at the end]
 + {"rule": "shell(evil *)", "effect": "allow"},
@@ -445,4 +445,52 @@ func TestTrustIsOfTheBytesAndNotOfWhatIsSaidAboutThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.expect(p, "with a forged hash", map[string]permission.Verdict{"evil": permission.Ask})
+}
+
+// H52: what cannot be shown cannot be trusted, by any way there is.
+func TestAFileThatCannotBeShownAsTextIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"hidden characters": `{"rules": [{"rule": "shell(curl *)", "effect": "allow", "why": "` + strings.Repeat("\u200b", 300) + `"}]}`,
+		"blanks":            `{"rules": [{"rule": "shell(curl *)", "effect": "allow", "why": "` + strings.Repeat("\u3164", 300) + `"}]}`,
+		"bytes":             `{"rules": [{"rule": "shell(curl *)", "effect": "allow", "why": "` + strings.Repeat("\xff", 300) + `"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.write(rulesFile, content)
+			p := r.open()
+			changes, err := p.Pending()
+			if err != nil || len(changes) != 1 || changes[0].Problem == "" || changes[0].Kind() != "unusable" {
+				t.Fatalf("it waits for trust: %+v, %v", changes, err)
+			}
+			if text, _ := changes[0].Show(0); !strings.Contains(text, "does not count: it is not text") {
+				t.Errorf("it is shown as %q", text)
+			}
+			if err := p.Trust(changes); err == nil {
+				t.Error("it is trusted as it came")
+			}
+			changes[0].Problem = ""
+			if err := p.Trust(changes); err == nil {
+				t.Error("it is trusted without its problem")
+			}
+			if _, err := p.TrustForThisRun(); err != nil {
+				t.Error(err)
+			}
+			for _, p := range []*policy.Policy{p, r.open()} {
+				r.expect(p, "after all that", map[string]permission.Verdict{"curl x": permission.Ask})
+			}
+		})
+	}
+	// What can be shown is: a few of them hide nothing.
+	r := newRig(t)
+	r.write(rulesFile, `{"rules": [{"rule": "shell(curl *)", "effect": "allow", "why": "a`+strings.Repeat("\u200b", 5)+`"}]}`)
+	p := r.open()
+	changes, err := p.Pending()
+	if err != nil || len(changes) != 1 {
+		t.Fatal(changes, err)
+	}
+	if text, whole := changes[0].Show(0); !whole || !strings.Contains(text, `shell(curl *)`) || !strings.Contains(text, `a\u{200b}\u{200b}`) {
+		t.Errorf("it is shown as %q", text)
+	}
 }

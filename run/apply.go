@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // ErrOrder is the refusal of an event that cannot follow: too late, twice, or
@@ -18,15 +19,11 @@ func refuse(format string, args ...any) error {
 // Apply returns the state after e, or s itself and an error that is [ErrOrder] if
 // e cannot follow s.
 func (s State) Apply(e Event) (State, error) {
-	if e.Seq != 0 && e.Seq != s.Seq+1 {
-		return s, refuse("event %d after %d", e.Seq, s.Seq)
-	}
 	next := s
 	if err := next.apply(e); err != nil {
 		return s, err
 	}
-	next.Seq++
-	next.At = e.At
+	next.Turn.owned = ownsNothing
 	return next, nil
 }
 
@@ -45,168 +42,226 @@ func Replay(events []Event) (State, error) {
 // of reading or of an event that cannot follow, and returns the state before it.
 func ReplaySeq(events iter.Seq2[Event, error]) (State, error) {
 	var s State
-	s.Turn.own = true // nobody else has this state: what Apply would copy first is written in place
+	s.Turn.owned = ownsAll
 	for e, err := range events {
-		if err == nil && e.Seq != 0 && e.Seq != s.Seq+1 {
-			err = refuse("event %d after %d", e.Seq, s.Seq)
-		}
 		if err == nil {
 			err = s.apply(e)
 		}
 		if err != nil {
-			s.Turn.own = false
+			s.Turn.owned = ownsNothing
 			return s, fmt.Errorf("event %d: %w", s.Seq+1, err)
 		}
-		s.Seq++
-		s.At = e.At
 	}
-	s.Turn.own = false
+	s.Turn.owned = ownsNothing
 	return s, nil
 }
 
 func (s *State) apply(e Event) error {
-	if _, ok := e.Fact.(Created); !ok && s.Created.Run == "" {
-		return refuse("%T before the run was created", e.Fact)
+	if e.Seq != 0 && e.Seq != s.Seq+1 {
+		return refuse("event %d after %d", e.Seq, s.Seq)
 	}
-	switch f := e.Fact.(type) {
-	case Created:
-		return s.applyCreated(f)
-	case Configured:
-		s.applyConfigured(f)
-		return nil
-	case Prompted:
-		return s.applyPrompted(e, f)
-	case QuestionAnswered:
-		return s.applyQuestionAnswered(e, f)
-	case Steered:
-		return s.applySteered(f)
-	case Queued:
-		return s.applyQueued(f)
-	case Withdrawn:
-		return s.applyWithdrawn(f)
-	case RequestStarted:
-		return s.applyRequestStarted(e, f)
-	case RequestFailed:
-		return s.applyRequestFailed(e, f)
-	case RequestLost:
-		return s.applyRequestLost(e)
-	case Replied:
-		return s.applyReplied(e, f)
-	case PlanOpened:
-		return s.applyPlanOpened(f)
-	case StepChosen:
-		return s.applyStepChosen(f)
-	case StepRefused:
-		return s.applyStepRefused(f)
-	case CallReceived:
-		return s.applyCallReceived(f)
-	case CallAsked:
-		return s.applyCallAsked(f)
-	case CallAllowed:
-		return s.applyCallAllowed(f)
-	case CallRefused:
-		return s.applyCallRefused(e, f)
-	case DecisionVoided:
-		return s.applyDecisionVoided(f)
-	case CallStarted:
-		return s.applyCallStarted(e, f)
-	case CallLost:
-		return s.applyCallLost(f)
-	case CallSettled:
-		return s.applyCallSettled(e, f)
-	case CallNoted:
-		return s.applyCallNoted(f)
-	case Nudged:
-		return s.applyNudged(f)
-	case Submitted:
-		return s.applySubmitted(f)
-	case SubmissionRefused:
-		return s.applySubmissionRefused(f)
-	case Reminded:
-		return s.applyReminded(f)
-	case Interrupted:
-		return s.applyInterrupted(f)
-	case Compacted:
-		return s.applyCompacted(f)
-	case Synthesized:
-		return s.applySynthesized(f)
-	case Ended:
-		return s.applyEnded(f)
-	case DriveStarted:
-		return s.applyDriveStarted(e, f)
-	case Observed:
-		return s.applyObserved(f)
-	case DriveEnded:
-		return s.applyDriveEnded(f)
+	if _, ok := e.Payload.(Created); !ok && s.Created.Run == "" {
+		return refuse("%T before the run was created", e.Payload)
 	}
-	return refuse("unknown fact %T", e.Fact)
+	if err := s.transition(e); err != nil {
+		return err
+	}
+	s.Seq++
+	s.At = e.At
+	if s.Seq == s.Created.ForkedAt {
+		s.inherited = s.calls
+	}
+	return nil
 }
 
-func (s *State) applyCreated(f Created) error {
-	switch {
+// transition applies what e says. It changes nothing when it refuses.
+func (s *State) transition(e Event) error {
+	_, resumed := e.Payload.(Resumed)
+	t := &s.Turn
+	n, driven := t.N, t.driven
+	if t.Open() && !resumed && !t.waitsForPerson() {
+		driven += max(0, e.At.Sub(s.At)) // a clock that was set back counts as no time
+	}
+	if err := s.dispatch(e); err != nil {
+		return err
+	}
+	if t.N == n {
+		t.driven = driven
+	}
+	return nil
+}
+
+func (s *State) dispatch(e Event) error {
+	switch p := e.Payload.(type) {
+	case Created:
+		return s.applyCreated(p)
+	case Configured:
+		return s.applyConfigured(p)
+	case Prompted:
+		return s.applyPrompted(e, p)
+	case Said:
+		return s.applySaid(p)
+	case Withdrawn:
+		return s.applyWithdrawn(p)
+	case RequestStarted:
+		return s.applyRequestStarted(e, p)
+	case RequestFailed:
+		return s.applyRequestFailed(e, p)
+	case Replied:
+		return s.applyReplied(e, p)
+	case Observed:
+		return s.applyObserved(p)
+	case CallReceived:
+		return s.applyCallReceived(p)
+	case CallInspected:
+		return s.applyCallInspected(p)
+	case CallDecided:
+		return s.applyCallDecided(e, p)
+	case ApprovalInvalidated:
+		return s.applyApprovalInvalidated(p)
+	case CallStarted:
+		return s.applyCallStarted(e, p)
+	case CallSettled:
+		return s.applyCallSettled(e, p)
+	case Resumed:
+		return s.applyResumed(p)
+	case Told:
+		return s.applyTold(p)
+	case Submitted:
+		return s.applySubmitted(p)
+	case Interrupted:
+		return s.applyInterrupted(p)
+	case Compacted:
+		return s.applyCompacted(p)
+	case Synthesized:
+		return s.applySynthesized(p)
+	case Ended:
+		return s.applyEnded(p)
+	}
+	return refuse("unknown payload %T", e.Payload)
+}
+
+func (s *State) applyCreated(p Created) error {
+	switch err := p.Config.Validate(); {
 	case s.Created.Run != "":
 		return refuse("the run was created already")
-	case f.Run == "":
+	case p.Run == "":
 		return refuse("a run without an id")
+	case p.Depth > MaxDepth:
+		return refuse("a run at depth %d: at most %d", p.Depth, MaxDepth)
+	case err != nil:
+		return refuse("configuration: %v", err)
 	}
-	s.Created = f
-	s.Config = f.Config
+	s.Created = p
+	s.Config = p.Config
 	return nil
 }
 
-func (s *State) applyConfigured(f Configured) {
-	if f.Config.Output != s.Config.Output {
+// MaxDepth is how many ancestors a run may have.
+const MaxDepth = 4
+
+func (s *State) applyConfigured(p Configured) error {
+	c := p.Change.Apply(s.Config)
+	if err := c.Validate(); err != nil {
+		return refuse("configuration: %v", err)
+	}
+	if c.Output != s.Config.Output {
 		// Another result is asked for: what was handed in, and the reminders, were of
 		// the other.
-		s.handing = handing{assignment: s.handing.assignment + 1}
+		s.assignment = assignment{n: s.assignment.n + 1}
 	}
-	if f.Config.Model != s.Config.Model {
+	if c.Model != s.Config.Model {
 		s.malformed = 0 // that was the other model's
 	}
-	s.Config = f.Config
-}
-
-func (s *State) applySynthesized(f Synthesized) error {
-	t := &s.Turn
-	if !t.Open || t.Request.Open || t.unsettled() || t.synth == synthDone || f.Text == "" {
-		return refuse("a synthesis where none is owed")
-	}
-	t.ending = f.End
-	s.giveBack()
-	s.synthesis(f.Text)
+	s.Config = c
 	return nil
 }
 
-func (s *State) applyEnded(f Ended) error {
+func (s *State) applyTold(p Told) error {
 	t := &s.Turn
+	if p.Text == "" {
+		return refuse("told without words")
+	}
+	if p.Reason == TellRepeated {
+		c, err := t.change(p.Call)
+		switch {
+		case err != nil:
+			return err
+		case c.Status != CallDone:
+			return refuse("call %s cannot be noted", p.Call)
+		}
+		c.note = ""
+		c.Result.Content = append(slices.Clip(c.Result.Content), Text(p.Text))
+		return nil
+	}
 	switch {
-	case !t.Open:
+	case t.Phase != Spoken:
+		return refuse("told while the model has not spoken last")
+	case p.Reason == TellOutput && !s.owesOutput():
+		return refuse("reminded of a result that is not waited for")
+	}
+	switch p.Reason {
+	case TellPromised:
+		t.streaks[promised]++
+	case TellOutput:
+		s.assignment.reminders++
+		s.assignment.problem = ""
+	}
+	t.tell(p.Text)
+	t.Phase = Ready
+	return nil
+}
+
+// tell adds words of pawl's own to those that wait for the model.
+func (t *Turn) tell(text string) {
+	t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(text)}, own: true})
+}
+
+func (s *State) applySynthesized(p Synthesized) error {
+	t := &s.Turn
+	if t.Phase == Idle || t.Phase == Requesting || t.open > 0 || t.account == accountDone || p.Text == "" {
+		return refuse("a synthesis where none is owed")
+	}
+	t.ending = p.End
+	s.giveBack()
+	s.synthesis(p.Text)
+	if t.Phase != Interrupting {
+		t.Phase = Ending
+	}
+	return nil
+}
+
+func (s *State) applyEnded(p Ended) error {
+	t := &s.Turn
+	asked := p.End == Asked
+	switch {
+	case t.Phase == Idle:
 		return refuse("ended while no turn is open")
-	case t.Request.Open:
+	case t.Phase == Requesting:
 		return refuse("ended while a request is under way")
-	case f.End == "":
+	case p.End == "":
 		return refuse("an end without a name")
-	case f.End == Asked && (len(s.questions()) == 0 || t.running() > 0):
+	case asked && (t.running > 0 || len(s.Questions()) == 0):
 		return refuse("ended asked without an open question at rest")
-	case f.End != Asked && t.unsettled():
+	case !asked && t.open > 0:
 		return refuse("ended while calls are open")
 	}
 	switch {
-	case f.End != Completed && f.End != Asked:
+	case p.End != Completed && !asked:
 		// It ended early: what was said meanwhile goes back to the input.
 		s.giveBack()
-	case f.End == Completed && len(t.Words) > 0:
-		// It ended with what was handed in. Nobody has read these words; what is queued
+	case p.End == Completed && len(t.Words) > 0:
+		// It ended with what was handed in. No one has read these words; what is queued
 		// is delivered next.
 		queue := s.Queue
 		s.Queue = nil
 		s.giveBack()
 		s.Queue = queue
 	}
-	if f.End != Asked {
+	if !asked {
 		s.flush()
 	}
-	t.Open = false
-	t.End = f
+	t.Phase = Idle
+	t.End = p
 	return nil
 }

@@ -11,9 +11,9 @@ func manyEvents(n int) []Event {
 	var s State
 	var log []Event
 	at := time.Unix(1_800_000_000, 0)
-	do := func(f Fact) {
+	do := func(f Payload) {
 		at = at.Add(time.Millisecond)
-		e := Event{Seq: s.Seq + 1, At: at, Fact: f}
+		e := Event{Seq: s.Seq + 1, At: at, Payload: f}
 		next, err := s.Apply(e)
 		if err != nil {
 			panic(err)
@@ -28,8 +28,8 @@ func manyEvents(n int) []Event {
 			id := CallID(fmt.Sprintf("c_%d", c))
 			do(RequestStarted{Purpose: ForStep, Attempt: 1})
 			do(Replied{Stop: StopToolUse, Usage: Usage{Input: 10}, Parts: []Part{{Type: CallPart, Call: &Call{ID: id, Tool: "shell", Arguments: fmt.Sprintf(`{"command":"echo %d"}`, c)}}}})
-			do(CallAsked{Call: id, Tool: "shell", Class: Writes, Key: fmt.Sprint(c)})
-			do(CallAllowed{Call: id})
+			do(CallInspected{Call: id, Tool: "shell", Class: Writes, Key: fmt.Sprint(c)})
+			do(CallDecided{Call: id, Decision: Decision{Answer: Allow}})
 			do(CallStarted{Call: id, Attempt: 1})
 			do(CallSettled{Call: id, Outcome: OK, Change: MayChange, Key: fmt.Sprint(c), Content: []Part{Text("ok")}})
 		}

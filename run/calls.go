@@ -1,183 +1,211 @@
 package run
 
 import (
+	"cmp"
 	"slices"
+	"unicode/utf8"
 )
 
-// change returns the turn's call for writing: its calls are copied first, so that
-// the state before the event keeps its own.
+// change returns the turn's call for writing.
 func (t *Turn) change(id CallID) (*CallState, error) {
 	i := t.find(id)
-	if !t.Open || i < 0 {
+	if !t.Open() || i < 0 {
 		return nil, refuse("call %q is not one of the last message", id)
 	}
-	if !t.own {
-		t.Calls = slices.Clone(t.Calls)
-	}
-	return &t.Calls[i], nil
+	return t.own(i), nil
 }
 
-func (s *State) applyCallAsked(f CallAsked) error {
-	c, err := s.Turn.change(f.Call)
+// own makes call i one of this value alone, so that the state before the event keeps
+// its own.
+func (t *Turn) own(i int) *CallState {
+	if t.owned == ownsAll {
+		return t.Calls[i]
+	}
+	t.ownSlice()
+	c := *t.Calls[i]
+	t.Calls[i] = &c
+	return &c
+}
+
+func (t *Turn) ownSlice() {
+	if t.owned == ownsNothing {
+		t.Calls, t.owned = slices.Clone(t.Calls), ownsCalls
+	}
+}
+
+func (s *State) applyCallReceived(p CallReceived) error {
+	t := &s.Turn
+	switch {
+	case !s.Created.External || t.Phase != Requesting:
+		return refuse("a call from outside while no external turn is under way")
+	case number(p.Call.ID) != s.calls+1:
+		return refuse("call %s is not numbered on from c_%d", p.Call.ID, s.calls+1)
+	case p.Key != "" && t.Received(p.Key) != "":
+		return refuse("call %s repeats the request %s", p.Call.ID, p.Key)
+	}
+	s.name(p.Call)
+	t.Calls[len(t.Calls)-1].External = p.Key
+	t.Request.observed = true
+	return nil
+}
+
+// Received returns the call that a request from outside made in this turn; empty
+// if there is none of that key.
+func (t *Turn) Received(key string) CallID {
+	for i := range t.Calls {
+		if t.Calls[i].External == key {
+			return t.Calls[i].ID
+		}
+	}
+	return ""
+}
+
+// name makes a call of a message known.
+func (s *State) name(c Call) {
+	t := &s.Turn
+	s.calls++
+	t.Asked++
+	t.ownSlice()
+	named := &CallState{Call: c, Status: CallNamed}
+	t.Calls = append(t.Calls, named)
+	t.count(named, 1)
+}
+
+func (s *State) applyCallInspected(p CallInspected) error {
+	t := &s.Turn
+	c, err := t.change(p.Call)
 	switch {
 	case err != nil:
 		return err
 	case c.Status != CallNamed:
-		return refuse("call %s was asked already", f.Call)
-	case f.Class != Reads && f.Class != Writes && f.Class != Reattaches:
-		return refuse("call %s has no class", f.Call)
+		return refuse("call %s was inspected already", p.Call)
+	case p.Class != Reads && p.Class != Writes && p.Class != Resumable:
+		return refuse("call %s has no class", p.Call)
 	}
-	c.Status = CallIsAsked
-	c.Class, c.Priority, c.Key, c.Waits = f.Class, f.Priority, f.Key, f.Waits
-	c.Question, c.Problem = f.Ask && f.Problem == "", f.Problem
+	c.Class, c.Priority, c.Key, c.Polls, c.Submits = p.Class, p.Priority, p.Key, p.Polls, p.Submits
+	c.Question, c.Problem = p.Question && p.Problem == "", p.Problem
+	t.advance(c, CallIsInspected)
 	return nil
 }
 
-func (s *State) applyCallAllowed(f CallAllowed) error {
-	c, err := s.Turn.change(f.Call)
-	switch {
-	case err != nil:
-		return err
-	case c.Status != CallIsAsked || c.Question || c.Problem != "":
-		return refuse("call %s does not wait for a decision", f.Call)
-	case s.Turn.Interrupt.Cause != "":
-		return refuse("call %s allowed after the interrupt", f.Call)
-	}
-	c.Status, c.Decision = CallMay, f.Decision
-	return nil
-}
-
-func (s *State) applyDecisionVoided(f DecisionVoided) error {
-	c, err := s.Turn.change(f.Call)
-	switch {
-	case err != nil:
-		return err
-	case c.Status != CallMay || s.Turn.Interrupt.Cause != "":
-		return refuse("call %s is not one that may start", f.Call)
-	case f.Reason == "":
-		return refuse("a decision voided without a word")
-	}
-	c.Status, c.Decision = CallIsAsked, Decision{}
-	return nil
-}
-
-func (s *State) applyCallRefused(e Event, f CallRefused) error {
-	c, err := s.Turn.change(f.Call)
-	switch {
-	case err != nil:
-		return err
-	case c.Status != CallIsAsked && c.Status != CallMay || c.Question || c.Problem != "":
-		return refuse("call %s does not wait for a decision", f.Call)
-	case s.Turn.Interrupt.Cause != "":
-		return refuse("call %s refused after the interrupt", f.Call)
-	case f.Content == "":
-		return refuse("call %s refused without a word", f.Call)
-	}
-	c.Decision = f.Decision
-	s.settle(e, s.Turn.find(f.Call), CallSettled{Call: f.Call, Outcome: Refused, Content: []Part{Text(f.Content)}, IsError: true})
-	return nil
-}
-
-func (s *State) applyCallStarted(e Event, f CallStarted) error {
+func (s *State) applyCallDecided(e Event, p CallDecided) error {
 	t := &s.Turn
-	i := t.find(f.Call)
-	c, err := t.change(f.Call)
+	c, err := t.change(p.Call)
 	switch {
 	case err != nil:
 		return err
-	case t.Interrupt.Cause != "":
-		return refuse("call %s started after the interrupt", f.Call)
-	case c.Status != CallMay:
-		return refuse("call %s started while it is %s", f.Call, c.Status)
-	case f.Attempt != c.Attempt+1:
-		return refuse("call %s started as attempt %d after %d", f.Call, f.Attempt, c.Attempt)
-	case !t.mayStart(i) || t.running() >= s.Config.parallel():
-		return refuse("call %s started before its turn", f.Call)
+	case c.Status != CallIsInspected && (c.Status != CallAllowed || p.Decision.Allows()) || c.Question || c.Problem != "":
+		return refuse("call %s does not wait for a decision", p.Call)
+	case t.Phase == Interrupting:
+		return refuse("call %s decided after the interrupt", p.Call)
+	case !p.Decision.Allows() && p.Content == "":
+		return refuse("call %s refused without a word", p.Call)
 	}
-	c.Status, c.Attempt, c.startedAt = CallRuns, f.Attempt, e.At
+	c.Decision = p.Decision
+	if p.Decision.Allows() {
+		t.advance(c, CallAllowed)
+		return nil
+	}
+	s.settle(e, c, CallSettled{Call: p.Call, Outcome: Refused, Content: []Part{Text(p.Content)}, IsError: true})
 	return nil
 }
 
-func (s *State) applyCallLost(f CallLost) error {
-	c, err := s.Turn.change(f.Call)
-	switch {
-	case err != nil:
-		return err
-	case c.Status != CallRuns || c.Class == Writes || s.Turn.Interrupt.Cause != "":
-		return refuse("call %s was lost while it is %s", f.Call, c.Status)
-	}
-	c.Status = CallMay
-	return nil
-}
-
-func (s *State) applyCallSettled(e Event, f CallSettled) error {
+func (s *State) applyApprovalInvalidated(p ApprovalInvalidated) error {
 	t := &s.Turn
-	i := t.find(f.Call)
-	c, err := t.change(f.Call)
+	c, err := t.change(p.Call)
+	switch {
+	case err != nil:
+		return err
+	case c.Status != CallAllowed || t.Phase == Interrupting:
+		return refuse("call %s is not one that may start", p.Call)
+	case p.Reason == "":
+		return refuse("an approval invalidated without a reason")
+	}
+	c.Decision = Decision{}
+	t.advance(c, CallIsInspected)
+	return nil
+}
+
+func (s *State) applyCallStarted(e Event, p CallStarted) error {
+	t := &s.Turn
+	c, err := t.change(p.Call)
+	switch {
+	case err != nil:
+		return err
+	case t.Phase == Interrupting:
+		return refuse("call %s started after the interrupt", p.Call)
+	case s.submitted():
+		return refuse("call %s started after the result was handed in", p.Call)
+	case c.Status != CallAllowed:
+		return refuse("call %s started while it is %s", p.Call, c.Status)
+	case p.Attempt != c.Attempt+1:
+		return refuse("call %s started as attempt %d after %d", p.Call, p.Attempt, c.Attempt)
+	case t.running >= s.Config.parallel() || !t.mayStart(t.find(p.Call)):
+		return refuse("call %s started before its turn", p.Call)
+	}
+	c.Attempt, c.startedAt = p.Attempt, e.At
+	t.advance(c, CallRunning)
+	return nil
+}
+
+func (s *State) applyCallSettled(e Event, p CallSettled) error {
+	c, err := s.Turn.change(p.Call)
 	switch {
 	case err != nil:
 		return err
 	case c.Status == CallDone:
-		return refuse("call %s has its result", f.Call)
-	case f.Outcome == "":
-		return refuse("call %s settled without an outcome", f.Call)
-	case c.Status != CallRuns && f.Outcome != Invalid && f.Outcome != NotRun && f.Outcome != Refused:
-		return refuse("call %s settled as %s without having started", f.Call, f.Outcome)
+		return refuse("call %s has its result", p.Call)
+	case p.Outcome == "":
+		return refuse("call %s settled without an outcome", p.Call)
+	case c.Status != CallRunning && p.Outcome != Invalid && p.Outcome != NotRun && p.Outcome != Refused:
+		return refuse("call %s settled as %s without having started", p.Call, p.Outcome)
 	}
-	s.settle(e, i, f)
+	s.settle(e, c, p)
 	return nil
 }
 
-// settle gives the call its one result. The turn's calls are the caller's own copy.
-func (s *State) settle(e Event, i int, f CallSettled) {
+// settle gives the call, which is the caller's own copy, its one result.
+func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	t := &s.Turn
-	c := &t.Calls[i]
-	if c.Status != CallRuns {
+	if c.Status != CallRunning {
 		c.startedAt = e.At
 	}
-	c.Status, c.Outcome, c.settledAt = CallDone, f.Outcome, e.At
-	c.Result = Result{Call: f.Call, Content: f.Content, IsError: f.IsError, Delivery: f.Delivery}
-	c.change, c.resultKey, c.jobRuns = f.Change, f.Key, f.JobRuns
-	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Outcome: f.Outcome, IsError: f.IsError, Delivery: f.Delivery}
-	for _, file := range f.Files {
+	t.advance(c, CallDone)
+	c.Outcome, c.settledAt = p.Outcome, e.At
+	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, Delivery: p.Delivery}
+	c.change, c.resultKey, c.jobRuns = p.Change, p.Key, p.JobRuns
+	s.spend(p.Usage)
+	s.Tools.merge(p.Tools)
+	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Outcome: p.Outcome, IsError: p.IsError,
+		Delivery: p.Delivery, Found: shorten(PlainText(p.Content), 160)}
+	for _, file := range p.Files {
 		line.Files = append(line.Files, file.Path)
 	}
 	t.Account = append(t.Account, line)
-	if t.unsettled() {
+	if t.open > 0 || s.Created.External { // the steps of an external agent are not ours to judge
 		return
 	}
-	if s.Created.External {
-		return // its steps are not ours to judge
-	}
 	s.settleStep()
-	t.after = afterWords
-	t.stepDone = true
+	if t.Phase != Interrupting {
+		t.Phase = Ready
+	}
 	s.window.compactions = 0
 	t.settledStep()
 }
 
-func (s *State) applyCallNoted(f CallNoted) error {
-	c, err := s.Turn.change(f.Call)
-	switch {
-	case err != nil:
-		return err
-	case c.Status != CallDone || f.Text == "":
-		return refuse("call %s cannot be noted", f.Call)
-	}
-	c.note = ""
-	c.Result.Content = append(slices.Clip(c.Result.Content), Text(f.Text))
-	return nil
+// spend counts usage for the turn and the run.
+func (s *State) spend(u Usage) {
+	s.Turn.Usage, s.Usage = s.Turn.Usage.Add(u), s.Usage.Add(u)
 }
 
-// running counts the calls that have started and not settled.
-func (t *Turn) running() int {
-	n := 0
-	for i := range t.Calls {
-		if t.Calls[i].Status == CallRuns {
-			n++
-		}
+// merge takes over what tools know since a call.
+func (to *ToolState) merge(change *ToolState) {
+	if change == nil {
+		return
 	}
-	return n
+	to.Dir = cmp.Or(change.Dir, to.Dir)
+	to.Jobs = max(to.Jobs, change.Jobs)
+	to.Seen = append(to.Seen, change.Seen...)
 }
 
 // mayStart reports whether the order of calls lets call i start now. Writers run
@@ -185,18 +213,11 @@ func (t *Turn) running() int {
 // pass what still waits for a decision, but never a writer that stands before it.
 func (t *Turn) mayStart(i int) bool {
 	writer := t.Calls[i].Class == Writes
-	for j := range t.Calls {
-		if j == i {
-			continue
-		}
-		o := &t.Calls[j]
-		if o.Status == CallDone {
-			continue
-		}
-		if j < i && (writer || o.Class == Writes || o.Status == CallNamed) {
-			return false
-		}
-		if o.Status == CallRuns && (writer || o.Class == Writes) {
+	if t.writing > 0 || writer && t.running > 0 {
+		return false
+	}
+	for _, o := range t.Calls[t.first:max(t.first, i)] {
+		if o.Status != CallDone && (writer || o.Class == Writes || o.Status == CallNamed) {
 			return false
 		}
 	}
@@ -208,7 +229,7 @@ func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
+	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return s[:n] + "…"

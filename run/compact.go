@@ -12,7 +12,7 @@ type window struct {
 	grown         int64 // bytes added to the context since
 	compactions   int   // in a row, without a settled step between
 	tooLong       bool  // the provider refused the context as too long
-	learned       int64 // tokens that were too many, where nobody has said how many fit
+	learned       int64 // tokens that were too many, when it is not known how many fit
 	summaryFailed bool
 }
 
@@ -88,41 +88,34 @@ const SummaryPrompt = "The conversation is about to be shortened. Write the note
 func (s *State) compaction() Command {
 	t, w := &s.Turn, &s.window
 	limit := s.limit()
-	if t.after == afterSummary {
+	if t.Phase == Summarized {
 		return s.stage2(t.reply.summary)
 	}
-	over := w.tooLong
-	if limit > 0 {
-		share := s.Config.CompactAt
-		if share <= 0 {
-			share = DefaultCompactAt
-		}
-		over = over || float64(w.fill()) >= share*float64(limit)
-	}
+	over := w.tooLong || limit > 0 && float64(w.fill()) >= or(s.Config.CompactAt, DefaultCompactAt)*float64(limit)
 	if !over || t.Request.Attempt > 0 && !w.tooLong && t.Request.Purpose == ForStep {
 		return nil
 	}
 	if w.compactions >= 2 {
-		return s.ending(Ended{End: LimitReached, Reason: "context_full",
-			Detail: "the context was compacted twice in a row and is full again; go on with a model that has a larger window, or start a new run"})
+		return s.finish(Ended{End: LimitReached, Reason: "context_full",
+			Detail: "the context was compacted twice in a row and is full again; continue with a model that has a larger window, or start a new run"})
 	}
 	for _, keep := range keepLatest {
 		if calls, freed := s.stage1(keep); freed >= limit/5 {
-			return Record{Compacted{Stage: 1, Calls: calls, Freed: freed}}
+			return Derive{Compacted{Stage: 1, Calls: calls, Freed: freed}}
 		}
 	}
 	if _, freed := s.cutPoint(limit / 5); freed < limit/5 {
-		return s.ending(Ended{End: LimitReached, Reason: "context_full",
-			Detail: "the context is full and too little of it can be let go; go on with a model that has a larger window, or start a new run"})
+		return s.finish(Ended{End: LimitReached, Reason: "context_full",
+			Detail: "the context is full and too little of it can be let go; continue with a model that has a larger window, or start a new run"})
 	}
 	if w.summaryFailed || w.tooLong {
 		return s.stage2(s.deterministicSummary())
 	}
-	return s.request(ForSummary, t.Request.Attempt+1)
+	return s.request(ForSummary)
 }
 
 // limit returns how many tokens fit: as configured, else what did not fit once; 0
-// as long as nobody knows.
+// as long as that is not known.
 func (s *State) limit() int64 {
 	if s.Config.Window > 0 {
 		return s.Config.Window
@@ -189,16 +182,16 @@ func (s *State) freedThrough(i int) int64 {
 func (s *State) stage2(summary string) Command {
 	through, freed := s.cutPoint(s.limit() / 5)
 	if through < 0 {
-		return s.ending(Ended{End: LimitReached, Reason: "context_full", Detail: "the context is full and nothing of it can be let go; start a new run"})
+		return s.finish(Ended{End: LimitReached, Reason: "context_full", Detail: "the context is full and nothing of it can be let go; start a new run"})
 	}
-	return Record{Compacted{Stage: 2, Through: s.Messages[through].ID, Summary: summary, Freed: freed}}
+	return Derive{Compacted{Stage: 2, Through: s.Messages[through].ID, Summary: summary, Freed: freed}}
 }
 
 // deterministicSummary stands in for the model's where it could not make one.
 func (s *State) deterministicSummary() string {
 	var b strings.Builder
 	b.WriteString("Earlier steps were left out to save room. What was done, from the log:\n")
-	lines := s.Turn.account()
+	lines := s.Turn.lines()
 	if len(lines) > 60 {
 		fmt.Fprintf(&b, "(the first %d calls are left out)\n", len(lines)-60)
 		lines = lines[len(lines)-60:]
@@ -211,7 +204,7 @@ func (s *State) deterministicSummary() string {
 
 func (s *State) applyCompacted(f Compacted) error {
 	t := &s.Turn
-	if !t.Open || s.Created.External || t.Request.Open || t.unsettled() || t.Interrupt.Cause != "" {
+	if s.Created.External || t.Phase != Ready && t.Phase != Spoken && t.Phase != Summarized || t.open > 0 {
 		return refuse("compacted in the middle of a step")
 	}
 	switch f.Stage {
@@ -231,8 +224,8 @@ func (s *State) applyCompacted(f Compacted) error {
 	w.tooLong, w.summaryFailed = false, false
 	w.used, w.grown = max(0, w.fill()-f.Freed), 0
 	t.reply.summary = ""
-	if t.after == afterSummary {
-		t.after = afterWords
+	if t.Phase == Summarized {
+		t.Phase = Ready
 	}
 	return nil
 }

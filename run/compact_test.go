@@ -10,11 +10,11 @@ import (
 func TestOneCallThatFillsTheWindowIsShortenedWhenItIsDone(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_800_000_000, 0)
-	s, err := State{}.Apply(Event{At: at, Fact: Created{Run: "r", Config: Config{Window: 200_000}}})
-	do := func(f Fact) {
+	s, err := State{}.Apply(Event{At: at, Payload: Created{Run: "r", Config: Config{Window: 200_000}}})
+	do := func(f Payload) {
 		t.Helper()
 		if err == nil {
-			s, err = s.Apply(Event{At: at, Fact: f})
+			s, err = s.Apply(Event{At: at, Payload: f})
 		}
 		if err != nil {
 			t.Fatalf("%T: %v", f, err)
@@ -24,15 +24,15 @@ func TestOneCallThatFillsTheWindowIsShortenedWhenItIsDone(t *testing.T) {
 	do(Prompted{Parts: []Part{Text("write it")}})
 	do(RequestStarted{Purpose: ForStep, Attempt: 1})
 	do(Replied{Stop: StopToolUse, Usage: Usage{Input: 100, Output: 100}, Parts: []Part{{Type: CallPart, Call: &Call{ID: "c_1", Tool: "write", Arguments: long}}}})
-	do(CallAsked{Call: "c_1", Class: Writes})
-	do(CallAllowed{Call: "c_1"})
+	do(CallInspected{Call: "c_1", Class: Writes})
+	do(CallDecided{Call: "c_1", Decision: Decision{Answer: Allow}})
 	do(CallStarted{Call: "c_1", Attempt: 1})
 	do(CallSettled{Call: "c_1", Outcome: OK, Content: []Part{Text("written")}})
 	before := s
 	for range 3 {
 		switch c := s.Next()[0].(type) {
-		case Record:
-			do(c.Fact)
+		case Derive:
+			do(c.Payload)
 		case Request:
 			if c.Purpose != ForStep {
 				t.Fatalf("owes %+v", c)

@@ -1,42 +1,45 @@
 package run
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
-// Config is what a run is told about how to work. It is data of the run, so a
+// Config is what a run is told about how to work. It is part of the log, so a
 // replay elsewhere works the same way.
 type Config struct {
-	Model  string // provider/name
-	Mode   string // permission mode
-	Limits Limits
-	Window int64 // tokens that fit the model's context; 0: not known, no compaction before too_long
-	// CompactAt is the share of Window past which the next request is compacted
-	// first; 0 means DefaultCompactAt.
-	CompactAt  float64
-	Parallel   int  // calls that may run at once; 0 means DefaultParallel
-	NoNudge    bool // answers that promise and do not act end the turn
-	StepByStep bool // the turn stops after each step's results until the person says go on
-	Output     Output
-	Control    string // native, controller, auto; empty: native
+	Model  string `json:"model,omitempty"` // provider/name
+	Mode   string `json:"mode,omitempty"`  // permission mode
+	Limits Limits `json:"limits,omitzero"`
+	Window int64  `json:"window,omitempty"` // tokens that fit the model's context; 0: not known, no compaction before too_long
+	// CompactAt is the share of Window past which the context is compacted before
+	// the next request; 0 means DefaultCompactAt.
+	CompactAt float64 `json:"compact_at,omitempty"`
+	Parallel  int     `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
+	NoNudge   bool    `json:"no_nudge,omitempty"` // an answer that promises and does not act ends the turn
+	Output    Output  `json:"output,omitzero"`
+	Control   string  `json:"control,omitempty"` // native, controller, auto; empty: native
 }
 
 // An Output is the result that a run has to hand in before a turn of it is
 // completed. The zero value: none.
 type Output struct {
-	Tool   string // the tool that it is handed in with, where the model's answer itself cannot be it
-	Schema string // JSON Schema of it
+	Tool   string `json:"tool,omitempty"`   // the tool that hands it in, when the model's answer itself cannot be it
+	Schema string `json:"schema,omitempty"` // JSON Schema of it
 }
 
 // Limits bound a turn. Zero means the default; a negative figure means no limit.
 type Limits struct {
-	Steps  int           // model requests
-	Calls  int           // tool calls
-	Wall   time.Duration // wall clock
-	Tokens int64         // all tokens of the turn
-	Cost   float64       // US dollars, where prices are known
+	Steps  int           `json:"steps,omitempty"`   // model requests
+	Calls  int           `json:"calls,omitempty"`   // tool calls
+	Wall   time.Duration `json:"wall_ns,omitempty"` // time in which the run was driven and did not wait for a person
+	Tokens int64         `json:"tokens,omitempty"`  // all tokens of the turn
+	Cost   float64       `json:"cost,omitempty"`    // US dollars, when prices are known
 }
 
-// The defaults. 200 steps is some eight times the classic 25; the rest is meant
-// to stop what nobody watches, not what somebody wants.
+// The defaults. 200 steps is some eight times the classic 25; they are meant to
+// stop what no one watches, not what someone wants.
 const (
 	DefaultSteps     = 200
 	DefaultCalls     = 1000
@@ -47,6 +50,65 @@ const (
 	DefaultCompactAt = 0.8
 )
 
+// Validate returns what is wrong with c. A run is not created or configured with a
+// Config that is not valid.
+func (c Config) Validate() error {
+	switch {
+	case c.Parallel < 0:
+		return fmt.Errorf("parallel is %d: must be 1 or more, or 0 for the default", c.Parallel)
+	case c.CompactAt < 0 || c.CompactAt > 1:
+		return fmt.Errorf("compact_at is %g: must be a share between 0 and 1", c.CompactAt)
+	case c.Window < 0:
+		return fmt.Errorf("window is %d: must be a number of tokens, or 0 if it is not known", c.Window)
+	case c.Control != "" && c.Control != Native && c.Control != Controller && c.Control != Auto:
+		return fmt.Errorf("control is %q: must be %s, %s or %s", c.Control, Native, Controller, Auto)
+	case c.Output.Tool != "" && c.Output.Schema == "":
+		return errors.New("the output has a tool and no schema")
+	case c.Limits.Cost != c.Limits.Cost:
+		return errors.New("the limit of cost is not a number")
+	}
+	return nil
+}
+
+// A ConfigChange changes the fields of a [Config] that it names; nil fields stay.
+// Limits are changed one by one: those that are zero stay.
+type ConfigChange struct {
+	Model    *string `json:"model,omitempty"`
+	Mode     *string `json:"mode,omitempty"`
+	Limits   Limits  `json:"limits,omitzero"`
+	Window   *int64  `json:"window,omitempty"`
+	Parallel *int    `json:"parallel,omitempty"`
+	NoNudge  *bool   `json:"no_nudge,omitempty"`
+	Output   *Output `json:"output,omitempty"`
+	Control  *string `json:"control,omitempty"`
+	// CompactAt is as in Config.
+	CompactAt *float64 `json:"compact_at,omitempty"`
+}
+
+// Apply returns c with the change made.
+func (d ConfigChange) Apply(c Config) Config {
+	set(&c.Model, d.Model)
+	set(&c.Mode, d.Mode)
+	set(&c.Window, d.Window)
+	set(&c.CompactAt, d.CompactAt)
+	set(&c.Parallel, d.Parallel)
+	set(&c.NoNudge, d.NoNudge)
+	set(&c.Output, d.Output)
+	set(&c.Control, d.Control)
+	l := d.Limits
+	c.Limits = Limits{
+		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),
+		Tokens: or(l.Tokens, c.Limits.Tokens), Cost: or(l.Cost, c.Limits.Cost),
+	}
+	return c
+}
+
+func set[T any](field *T, v *T) {
+	if v != nil {
+		*field = *v
+	}
+}
+
 func or[T int | int64 | float64 | time.Duration](v, def T) T {
 	if v == 0 {
 		return def
@@ -54,41 +116,58 @@ func or[T int | int64 | float64 | time.Duration](v, def T) T {
 	return v
 }
 
-// The limits in force; negative means none.
-func (l Limits) steps() int          { return or(l.Steps, DefaultSteps) }
-func (l Limits) calls() int          { return or(l.Calls, DefaultCalls) }
-func (l Limits) wall() time.Duration { return or(l.Wall, DefaultWall) }
-func (l Limits) tokens() int64       { return or(l.Tokens, DefaultTokens) }
-func (l Limits) cost() float64       { return or(l.Cost, DefaultCost) }
-
-// Left is what is left of a turn's limits; a negative figure means no limit.
-type Left struct {
-	Steps, Calls int
-	Tokens       int64
-	Wall         time.Duration
-	Cost         float64
+// InForce returns the limits with the defaults filled in; negative means none.
+func (l Limits) InForce() Limits {
+	return Limits{
+		Steps: or(l.Steps, DefaultSteps), Calls: or(l.Calls, DefaultCalls), Wall: or(l.Wall, DefaultWall),
+		Tokens: or(l.Tokens, DefaultTokens), Cost: or(l.Cost, DefaultCost),
+	}
 }
 
-// Left returns what is left of the turn's limits.
-func (s State) Left(now time.Time) Left {
-	t, l := &s.Turn, s.Config.Limits
-	out := Left{Steps: -1, Calls: -1, Tokens: -1, Wall: -1, Cost: -1}
-	if n := l.steps(); n > 0 {
-		out.Steps = max(0, n-t.Steps)
+// Left returns what is left of the open turn's limits at now: a negative figure
+// means no limit, 0 that it is spent.
+func (s State) Left(now time.Time) Limits {
+	t, l := &s.Turn, s.Config.Limits.InForce()
+	driven := t.driven
+	if t.Open() && !t.waitsForPerson() {
+		driven += max(0, now.Sub(s.At))
 	}
-	if n := l.calls(); n > 0 {
-		out.Calls = max(0, n-t.Asked)
+	return Limits{
+		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, driven),
+		Tokens: left(l.Tokens, t.Usage.Total()), Cost: left(l.Cost, t.Usage.Cost),
 	}
-	if n := l.tokens(); n > 0 {
-		out.Tokens = max(0, n-t.Usage.Total())
+}
+
+func left[T int | int64 | float64 | time.Duration](limit, used T) T {
+	if limit < 0 {
+		return -1
 	}
-	if at := s.Deadline(); !at.IsZero() {
-		out.Wall = max(0, at.Sub(now))
+	return max(0, limit-used)
+}
+
+// Reserve returns the limits of a child run that is given at most wanted (zero
+// fields: a share) of what is left of this run's: half of it, so that the parent
+// can still act on what the child found. Nothing to give is an error.
+func (s State) Reserve(wanted Limits, now time.Time) (Limits, error) {
+	have := s.Left(now)
+	share := Limits{
+		Steps: reserve(have.Steps, wanted.Steps), Calls: reserve(have.Calls, wanted.Calls), Wall: reserve(have.Wall, wanted.Wall),
+		Tokens: reserve(have.Tokens, wanted.Tokens), Cost: reserve(have.Cost, wanted.Cost),
 	}
-	if n := l.cost(); n > 0 {
-		out.Cost = max(0, n-t.Usage.Cost)
+	if share.Steps == 0 || share.Calls == 0 || share.Wall == 0 || share.Tokens == 0 || share.Cost == 0 {
+		return Limits{}, errors.New("too little is left of this turn's limits for a child run")
 	}
-	return out
+	return share, nil
+}
+
+func reserve[T int | int64 | float64 | time.Duration](have, wanted T) T {
+	switch {
+	case have < 0:
+		return or(wanted, -1)
+	case wanted > 0:
+		return min(wanted, have/2)
+	}
+	return have / 2
 }
 
 func (c Config) parallel() int { return or(c.Parallel, DefaultParallel) }

@@ -3,119 +3,162 @@ package run
 import "time"
 
 // An Event is a fact in a run's log: something that became true, and when.
-// Events are appended by the run's owner alone and never change.
+// Only the run's owner appends events, and they never change.
 type Event struct {
-	Seq  int64     // 1, 2, 3 … without gaps, given by the log; 0 before it is appended
-	At   time.Time // UTC, from the owner's clock
-	Fact Fact
+	Seq     int64     // 1, 2, 3 … without gaps, assigned by the log; 0 before it is appended
+	At      time.Time // UTC, by the owner's clock
+	Payload Payload
 }
 
-// A Fact is what an [Event] says. The types are closed: every one is in this
-// file, has a stable name on disk (package store), and only ever gains optional
-// fields.
-type Fact interface{ fact() }
+// A Payload is what an [Event] says. The set of types is closed: all of them are
+// in this file. Their JSON form is the form on disk (see package store for the
+// name of each); a type only ever gains optional keys.
+type Payload interface{ payload() }
 
-// Created is the first fact of every run.
+// Created is the first event of every run.
 type Created struct {
-	Run        ID
-	Parent     ID     // the run whose call this run answers; empty for a root run
-	ParentCall CallID // that call
-	ForkedFrom ID     // the run whose events up to ForkedAt were copied behind this one
-	ForkedAt   int64
-	Workspace  string // absolute path of the folder the agent works in
-	Agent      string // name of the agent's configuration; empty for the default agent
-	External   bool   // the agent is a program with a loop of its own: Next owes Drive
-	System     string // the system prompt, fixed for the run so that the prefix of its requests stays stable
-	Config     Config
-	Version    string // the pawl that wrote it
+	Run ID `json:"run"`
+	// Parent and ParentCall are the call that this run answers; empty for a root
+	// run. Root is the first of its ancestors, whose conversation it shares, and
+	// Depth how many ancestors it has.
+	Parent     ID     `json:"parent,omitempty"`
+	ParentCall CallID `json:"parent_call,omitempty"`
+	Root       ID     `json:"root,omitempty"`
+	Depth      int    `json:"depth,omitempty"`
+	// ForkedFrom is the run whose events up to ForkedAt were copied after this one.
+	ForkedFrom ID     `json:"forked_from,omitempty"`
+	ForkedAt   int64  `json:"forked_at,omitempty"`
+	Workspace  string `json:"workspace,omitempty"` // absolute path
+	External   bool   `json:"external,omitempty"`  // the agent is a program with a loop of its own
+	System     string `json:"system,omitempty"`    // system prompt; fixed, so that the prefix of requests is stable
+	Config     Config `json:"config"`
+	Version    string `json:"pawl,omitempty"` // the pawl that wrote it
 }
 
-// Configured replaces the run's configuration from here on: another model, other
-// limits, another permission mode.
-type Configured struct{ Config Config }
+// Conversation returns the run whose outputs this run shares: its root, or itself.
+func (c Created) Conversation() ID {
+	if c.Root != "" {
+		return c.Root
+	}
+	return c.Run
+}
+
+// Configured changes the run's configuration from here on.
+type Configured struct {
+	Change ConfigChange `json:"change"`
+}
 
 // Prompted begins a turn.
 type Prompted struct {
-	Parts []Part
-	// Continue begins a turn without words of the person's own: the model is
-	// asked to go on where the last turn ended. Parts may be empty then.
-	Continue bool
-	Queued   string // the id of the queued message that this delivers
+	Parts []Part `json:"parts,omitempty"`
+	// Continue begins a turn without new words: the model is asked to continue
+	// where the last turn ended. Parts may be empty then.
+	Continue bool   `json:"continue,omitempty"`
+	Queued   string `json:"queued,omitempty"` // id of the queued message that this delivers
+	// Answers is the open question that Parts answers; they become its result.
+	Answers CallID `json:"answers,omitempty"`
+	By      string `json:"by,omitempty"`
 }
 
-// QuestionAnswered begins a turn with the answer to an ask call that the last
-// turn left open; the text is that call's result.
-type QuestionAnswered struct {
-	Call CallID
-	Text string
-	By   string
-}
+// A Delivery says when a message that is said while the agent works reaches it.
+type Delivery string
 
-// Steered is something said while the agent works, to be delivered with the
-// next results; if the model ends its turn first, the turn goes on.
-type Steered struct {
-	ID    string // given by the sender; unique in the run
-	Parts []Part
-}
+const (
+	Steer Delivery = "steer" // with the next results; if the model ends its turn first, the turn continues
+	Queue Delivery = "queue" // when the turn has ended by itself
+)
 
-// Queued is something said while the agent works, to be delivered when the
-// turn has ended by itself.
-type Queued struct {
-	ID    string
-	Parts []Part
+// Said is a message to the agent while a turn is open.
+type Said struct {
+	ID       string   `json:"id"` // assigned by the sender; unique in the run
+	Delivery Delivery `json:"delivery"`
+	Parts    []Part   `json:"parts,omitempty"`
 }
 
 // Withdrawn takes back a steering or queued message that was not delivered yet.
-type Withdrawn struct{ ID string }
+type Withdrawn struct {
+	ID string `json:"id"`
+}
 
-// A Purpose says what a model request is for.
+// A Purpose says what a request is for.
 type Purpose string
 
 const (
 	ForStep      Purpose = "step"
 	ForSynthesis Purpose = "synthesis" // the account of a turn that ended early; without tools
 	ForSummary   Purpose = "summary"   // compaction; without tools
+	ForAgent     Purpose = "agent"     // a turn of an external agent
 )
 
-// RequestStarted says that a model request is about to be sent. It delivers
-// what waits for the model: results, then words.
+// RequestStarted says that a request is about to be sent. It delivers what waits
+// for the model: results, then messages.
 type RequestStarted struct {
-	Purpose Purpose
-	Attempt int // 1, 2, …: retries and deaths of the process count
-	Model   string
-	End     Ended // ForSynthesis: how the turn will end after it
+	Purpose Purpose `json:"purpose"`
+	Attempt int     `json:"attempt,omitempty"` // 1, 2, …: retries and process deaths count
+	Model   string  `json:"model,omitempty"`
+	End     Ended   `json:"end,omitzero"` // ForSynthesis: how the turn will end after it
 }
 
 // RequestFailed says that a request ended without an answer.
 type RequestFailed struct {
-	Kind      ErrorKind
-	Reason    string    // a sentence for people
-	Delivered bool      // something of an answer had been shown: viewers drop it
-	RetryAt   time.Time // when the next attempt may start; zero: it is not to be repeated
+	Kind      ErrorKind `json:"kind"`
+	Reason    string    `json:"reason,omitempty"`    // a sentence for people
+	Delivered bool      `json:"delivered,omitempty"` // part of an answer had been shown: viewers drop it
+	// RetryAfter is how long to wait before the next attempt; 0: it is not retried.
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
+	Usage      Usage         `json:"usage,omitzero"` // what the provider had reported until then
 }
 
-// An ErrorKind says what went wrong with a model request. It is decided where
-// the wire is known.
+// An ErrorKind says what went wrong with a request. It is decided where the wire
+// format is known.
 type ErrorKind string
 
 const (
-	ErrOverloaded   ErrorKind = "overloaded"    // 5xx, 529, connection errors: try again
+	ErrOverloaded   ErrorKind = "overloaded"    // 5xx, 529: retry
+	ErrUnreachable  ErrorKind = "unreachable"   // no connection: retry
 	ErrRateLimited  ErrorKind = "rate_limited"  // 429, perhaps with a wait
 	ErrTooLong      ErrorKind = "too_long"      // the request does not fit the window: compact, once
 	ErrAuth         ErrorKind = "auth"          // no key, a wrong key
 	ErrRefused      ErrorKind = "refused"       // the provider will not answer this
 	ErrInvalid      ErrorKind = "invalid"       // any other 4xx: a request it does not understand
 	ErrBrokenStream ErrorKind = "broken_stream" // the stream ended without its end mark
-	ErrTimeout      ErrorKind = "timeout"       // nothing came for too long
+	ErrTimeout      ErrorKind = "timeout"       // no content for too long
 	ErrAborted      ErrorKind = "aborted"       // we cancelled it; never retried
 )
 
-// RequestLost says that the process died while a model request, or an external
-// turn, was under way. It is recorded by the next owner (see [State.Lost]).
-type RequestLost struct{}
+// Replied is the finished message of the model, or what an external agent said
+// last in its turn, with what it means.
+type Replied struct {
+	Parts  []Part     `json:"parts,omitempty"` // calls are numbered on from [State.NextCall]
+	Stop   StopReason `json:"stop,omitempty"`
+	Model  string     `json:"model,omitempty"` // as the provider names itself
+	Usage  Usage      `json:"usage,omitzero"`
+	Cached bool       `json:"cached,omitempty"` // from the local response cache, at no cost
+	// Promises: the text announces work that the message does not do.
+	Promises bool `json:"promises,omitempty"`
+	// Action is what the message means in controller mode.
+	Action *Action `json:"action,omitempty"`
+	// Unfit is why the message is not the result that was asked for by schema.
+	Unfit string `json:"unfit,omitempty"`
+}
 
-// A StopReason says why the model stopped; the providers' own names are mapped
-// on to these and an unknown one is kept verbatim.
+// An Action is what the model's answer in controller mode means. With a Problem
+// it means nothing that can be done, and Feedback is what the model is told.
+type Action struct {
+	Kind        StepKind `json:"kind,omitempty"`
+	InPlan      bool     `json:"in_plan,omitempty"` // it was a next_step: it is one of the plan's
+	Description string   `json:"description,omitempty"`
+	Thinking    string   `json:"thinking,omitempty"` // JSON, as the model wrote it
+	Message     string   `json:"message,omitempty"`  // of respond, complete and guardrail_stop
+	Reason      string   `json:"reason,omitempty"`   // of guardrail_stop
+	Resume      string   `json:"resume,omitempty"`   // of ask_user: what the answer starts with
+	Dropped     int      `json:"dropped,omitempty"`  // calls left out because of the turn's limit
+	Problem     string   `json:"problem,omitempty"`
+	Feedback    string   `json:"feedback,omitempty"`
+}
+
+// A StopReason says why the model stopped. The providers' own names are mapped to
+// these; an unknown one is kept verbatim.
 type StopReason string
 
 const (
@@ -130,54 +173,29 @@ const (
 	StopNone      StopReason = ""
 )
 
-// Replied is the model's finished message.
-type Replied struct {
-	// Parts is the message, its calls numbered on from [State.NextCall].
-	Parts []Part
-	Stop  StopReason
-	Model string // as the provider names itself
-	Usage Usage
-	// Cached: the answer came from the local response cache, at no cost.
-	Cached bool
-}
-
-// PlanOpened says that the first next_step of a turn in controller mode was chosen.
-type PlanOpened struct{ ID, Goal string }
-
-// StepChosen says what the model's answer in controller mode means. It follows the
-// answer in the same append.
-type StepChosen struct {
-	Kind        StepKind
-	InPlan      bool   // it was a next_step: it is one of the plan's
-	Description string // for people
-	Thinking    string // JSON: the model's reasons, as data of the step
-	Message     string // of respond, complete and guardrail_stop
-	Reason      string // of guardrail_stop
-	Resume      string // of ask_user: what the answer starts with
-	Dropped     int    // calls left out because of the turn's limit
-}
-
-// StepRefused says that the model's answer in controller mode is no action.
-type StepRefused struct {
-	Problem  string // a sentence
-	Feedback string // what the model is told
-}
-
 // Usage is what a request cost.
 type Usage struct {
-	Input      int64   // tokens read afresh
-	CacheRead  int64   // tokens read from the provider's cache
-	CacheWrite int64   // tokens written to it
-	Output     int64   // tokens written, thinking included
-	Cost       float64 // US dollars
-	Priced     bool    // Cost is known
+	Input      int64   `json:"input,omitempty"`       // tokens read, not from a cache
+	CacheRead  int64   `json:"cache_read,omitempty"`  // tokens read from the provider's cache
+	CacheWrite int64   `json:"cache_write,omitempty"` // tokens written to it
+	Output     int64   `json:"output,omitempty"`      // tokens written, thinking included
+	Cost       float64 `json:"cost,omitempty"`        // US dollars
+	Priced     bool    `json:"priced,omitempty"`      // Cost is known
 }
 
 // Total returns all tokens of u.
 func (u Usage) Total() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
 
-// Add returns the sum of u and v; it is priced when both are.
+// Add returns the sum of u and v. The zero Usage adds nothing; otherwise the sum
+// is priced when both are.
 func (u Usage) Add(v Usage) Usage {
+	none := Usage{}
+	switch {
+	case v == none:
+		return u
+	case u == none:
+		return v
+	}
 	return Usage{
 		Input: u.Input + v.Input, CacheRead: u.CacheRead + v.CacheRead,
 		CacheWrite: u.CacheWrite + v.CacheWrite, Output: u.Output + v.Output,
@@ -185,49 +203,64 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// A Class says what a call may do to the world, and so what a kill in the
-// middle of it means. It is recorded when the call is asked and never computed
-// again on replay.
+// Observed is what an external agent reported in its turn: shown and counted,
+// never owed, never sent to a provider.
+type Observed struct {
+	Conversation string `json:"conversation,omitempty"` // the agent's own id for it, as soon as it is known
+	Parts        []Part `json:"parts,omitempty"`
+	Usage        Usage  `json:"usage,omitzero"`
+}
+
+// A Class says what a call may do to the world, and so what a kill in the middle
+// of it means. It is recorded when the call is inspected and never computed again
+// on replay.
 type Class string
 
 const (
-	Reads      Class = "reads"      // run again after a kill, twice at most, then unknown
-	Writes     Class = "writes"     // unknown after a kill, once the tool has looked
-	Reattaches Class = "reattaches" // taken up again by key, never unknown
+	Reads     Class = "reads"     // run again after a kill, twice at most
+	Writes    Class = "writes"    // unknown after a kill, once the tool has looked
+	Resumable Class = "resumable" // taken up again by key, never unknown
 )
 
-// CallReceived says that a call reached pawl from outside the model's message: an
-// external agent asks it through pawl's own tools.
-type CallReceived struct{ Call Call }
+// CallReceived says that a call reached pawl from outside a model's message: an
+// external agent made it through pawl's own tools.
+type CallReceived struct {
+	Call Call `json:"call"`
+	// Key identifies the request, so that a repeated one is answered with the same
+	// result; unique in the turn.
+	Key string `json:"key,omitempty"`
+}
 
-// CallAsked says that a call of the model's message has been looked at: its
-// tool, its arguments and its class are known.
-type CallAsked struct {
-	Call     CallID
-	Tool     string
-	Class    Class
-	Priority int    // higher starts first among those that may
-	Key      string // equal for equal tool and canonical arguments; see [CallKey]
-	Waits    bool   // running it is spending time on waiting (sleep): what is repeated around it is polling
-	Ask      bool   // it is a question to the person: the turn ends asked while it is open
-	// Problem is why the call cannot run (unknown tool, wrong arguments, a
-	// [Fault]), as the model is to be told; empty for a call that can.
-	Problem string
+// CallInspected says what a call would do: its tool, arguments and class are known.
+type CallInspected struct {
+	Call     CallID `json:"call"`
+	Tool     string `json:"tool,omitempty"`
+	Class    Class  `json:"class,omitempty"`
+	Priority int    `json:"priority,omitempty"` // higher starts first among those that may
+	Key      string `json:"key,omitempty"`      // equal for equal tool and arguments
+	Polls    bool   `json:"polls,omitempty"`    // it spends its time waiting (sleep): repetition around it is polling
+	Question bool   `json:"question,omitempty"` // it asks the person: the turn ends asked while it is open
+	Submits  bool   `json:"submits,omitempty"`  // it hands in the run's result
+	// Problem is why the call cannot run, as the model is told; empty for one that can.
+	Problem string `json:"problem,omitempty"`
 }
 
 // A Decision is the answer to "may this call run?".
 type Decision struct {
-	Answer Answer
-	Rule   string // the rule that decided; empty when a person or a default did
-	Source string // where the rule came from: flag, mode, default, person, …
-	Reason string // a sentence
-	By     string // who answered, for a person's decision
-	// Sandbox is how much of the sandbox the call runs in, when it may run.
-	Sandbox Confinement
-	// Digest is of what was decided on (tool, arguments, folder, files): a decision
-	// counts for that alone. Empty where a rule decides anew when the call starts.
-	Digest string
+	Answer Answer `json:"answer"`
+	Rule   string `json:"rule,omitempty"`   // the rule that decided; empty for a person or a default
+	Source string `json:"source,omitempty"` // where the rule came from: flag, mode, default, person, …
+	Reason string `json:"reason,omitempty"` // a sentence
+	By     string `json:"by,omitempty"`     // who answered, for a person's decision
+	// Sandbox is how the call is confined, when it may run.
+	Sandbox Confinement `json:"sandbox,omitempty"`
+	// Digest identifies what was decided on (tool, arguments, folder, files): a
+	// decision counts for that alone. Empty when a rule decides anew at the start.
+	Digest string `json:"digest,omitempty"`
 }
+
+// Allows reports whether the call may run.
+func (d Decision) Allows() bool { return d.Answer == Allow || d.Answer == Always }
 
 // A Confinement says how much of the sandbox holds for a call.
 type Confinement string
@@ -247,39 +280,29 @@ const (
 	Always Answer = "always"
 	Wait   Answer = "wait"
 	Never  Answer = "never"
-	Deny   Answer = "deny" // by a rule, a mode, or because nobody could be asked
+	Deny   Answer = "deny" // by a rule, a mode, or because no one could be asked
 )
 
-// CallAllowed says that a call may run.
-type CallAllowed struct {
-	Call     CallID
-	Decision Decision
+// CallDecided says whether a call may run. One that may not is settled with an
+// error result; the turn continues. (Wait is not a refusal but an interrupt.)
+type CallDecided struct {
+	Call     CallID   `json:"call"`
+	Decision Decision `json:"decision"`
+	Content  string   `json:"content,omitempty"` // of a refusal: what the model is told
 }
 
-// CallRefused says that a call may not run; it settles the call with an error
-// result. The turn goes on. (Wait is not a refusal but an interrupt.)
-type CallRefused struct {
-	Call     CallID
-	Decision Decision
-	Content  string // what the model is told
-}
-
-// DecisionVoided says that a call which was allowed has to be decided on again: what
-// was decided on has changed, or the rules have.
-type DecisionVoided struct {
-	Call   CallID
-	Reason string // a sentence
+// ApprovalInvalidated says that a call which was allowed has to be decided again:
+// what was decided on has changed, or the rules have.
+type ApprovalInvalidated struct {
+	Call   CallID `json:"call"`
+	Reason string `json:"reason"` // a sentence
 }
 
 // CallStarted says that a call is about to run. It is durable before the tool runs.
 type CallStarted struct {
-	Call    CallID
-	Attempt int // 1, 2, …
+	Call    CallID `json:"call"`
+	Attempt int    `json:"attempt,omitempty"` // 1, 2, …
 }
-
-// CallLost says that a started call that may be run again was under way in a
-// process that died; it is owed again.
-type CallLost struct{ Call CallID }
 
 // An Outcome says how a call came out.
 type Outcome string
@@ -290,9 +313,9 @@ const (
 	Invalid  Outcome = "invalid"  // it could not run: unknown tool, wrong arguments, cut
 	NotRun   Outcome = "not_run"  // the turn was over before it started
 	Cut      Outcome = "cut"      // stopped while it ran
-	Unknown  Outcome = "unknown"  // it started, and nobody knows what it did
-	Refused  Outcome = "refused"  // by CallRefused, or by Wait
-	Answered Outcome = "answered" // an ask call, by the person
+	Unknown  Outcome = "unknown"  // it started, and what it did is not known
+	Refused  Outcome = "refused"  // by a decision
+	Answered Outcome = "answered" // a question, by the person
 )
 
 // A Change says whether a call changed something.
@@ -304,108 +327,127 @@ const (
 	Changed   Change = "made" // it did
 )
 
-// CallSettled is the one answer to a call.
+// CallSettled is the one result of a call.
 type CallSettled struct {
-	Call    CallID
-	Outcome Outcome
-	Content []Part
-	IsError bool
-	Change  Change
-	Files   []FileChange // what it changed, for undo and the account at the end
-	Key     string       // equal for equal results; see [ResultKey]
-	JobRuns bool         // a background job of the run was running when it settled
-	// Delivery is as in [Result].
-	Delivery string
-	Size     int64 // of the stored output, in bytes
+	Call    CallID       `json:"call"`
+	Outcome Outcome      `json:"outcome"`
+	Content []Part       `json:"content,omitempty"`
+	IsError bool         `json:"is_error,omitempty"`
+	Change  Change       `json:"change,omitempty"`
+	Files   []FileChange `json:"files,omitempty"`    // what it changed, for undo and the account at the end
+	Key     string       `json:"key,omitempty"`      // equal for equal results; empty: equal content
+	JobRuns bool         `json:"job_runs,omitempty"` // a background job of the run was running when it settled
+	// Delivery is as in [Result], and Size that of the stored output in bytes.
+	Delivery string `json:"delivery,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+	// Tools is what the run's tools know since this call and did not know before.
+	Tools *ToolState `json:"tools,omitempty"`
+	Usage Usage      `json:"usage,omitzero"` // of a child run: it counts for this one too
 }
 
 // A FileChange is one file's content before and after a call, by SHA-256 (hex);
-// empty means the file did not exist.
+// empty means that the file did not exist.
 type FileChange struct {
-	Path   string // relative to the workspace, slashes
-	Before string
-	After  string
+	Path   string `json:"path"` // relative to the workspace, slashes
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
 }
 
-// CallNoted adds a note for the model to a settled call's result.
-type CallNoted struct {
-	Call CallID
-	Text string
+// A ToolState is what the tools of a run keep from one call to the next. It is
+// part of the log, so that a resumed run is the same as one that never stopped.
+// As part of a [CallSettled] it is a change: what is empty stays.
+type ToolState struct {
+	Dir  string     `json:"dir,omitempty"`  // where the next command starts, relative to the workspace; "." is the workspace
+	Seen []SeenFile `json:"seen,omitempty"` // files as read or written; the last entry of a path counts
+	Jobs int        `json:"jobs,omitempty"` // background jobs started so far: their names are never reused
 }
 
-// Nudged puts a user message of pawl's own into the conversation.
-type Nudged struct {
-	Reason NudgeReason
-	Text   string
+// A SeenFile is a file in the state in which a call last read or wrote it.
+type SeenFile struct {
+	Path    string    `json:"path"`           // relative to the workspace
+	Hash    string    `json:"hash,omitempty"` // SHA-256, hex; empty: it is not there any more
+	Size    int64     `json:"size,omitempty"`
+	ModTime time.Time `json:"mtime,omitzero"`
 }
 
-// A NudgeReason says why pawl spoke to the model by itself.
-type NudgeReason string
+// Resumed says that another process, or the same one after a pause, took up an
+// open turn, and which operations it found under way that are owed again. Time
+// between the event before and this one does not count for the turn.
+type Resumed struct {
+	Request bool     `json:"request,omitempty"` // the request, or the external turn
+	Calls   []CallID `json:"calls,omitempty"`   // calls that may run again
+}
+
+// A TellReason says why pawl spoke to the model by itself.
+type TellReason string
 
 const (
-	NudgePromised NudgeReason = "promised" // the answer promises work and does none
-	NudgeEmpty    NudgeReason = "empty"    // no answer, or tool_use without a call
-	NudgeCut      NudgeReason = "cut"      // text was cut at the output limit
+	TellRepeated TellReason = "repeated" // a call is repeated to no effect; the note is added to its result
+	TellPromised TellReason = "promised" // the answer promises work and does none
+	TellEmpty    TellReason = "empty"    // no answer, or tool_use without a call
+	TellCut      TellReason = "cut"      // text was cut at the output limit
+	TellOutput   TellReason = "output"   // the result that the run has to hand in is missing
 )
 
-// Submitted says that the result which the run has to hand in was accepted. There is
-// at most one in an assignment.
+// Told puts words of pawl's own into the conversation.
+type Told struct {
+	Reason TellReason `json:"reason"`
+	Text   string     `json:"text"`
+	Call   CallID     `json:"call,omitempty"` // TellRepeated: the call
+}
+
+// Submitted says that the result which the run has to hand in was accepted. There
+// is at most one in an assignment.
 type Submitted struct {
-	Assignment int
-	Call       CallID // that handed it in; empty: the model's answer itself is it
-	Value      string // JSON that fits [Output.Schema]
+	Assignment int    `json:"assignment"`
+	Call       CallID `json:"call,omitempty"` // that handed it in; empty: the model's answer itself
+	Value      string `json:"value"`          // JSON that fits [Output.Schema]
 }
 
-// SubmissionRefused says that the model's answer was to be the result and is not.
-type SubmissionRefused struct{ Problem string }
-
-// Reminded asks for the result that is still to be handed in.
-type Reminded struct {
-	N    int // 1, 2 in an assignment
-	Text string
-}
-
-// A Cause says whose doing an interrupt was.
+// A Cause says why a turn was interrupted.
 type Cause string
 
 const (
 	ByPerson   Cause = "person"    // Esc, Ctrl-C, POST …/interrupt, SIGINT
 	ByWait     Cause = "wait"      // "wait, and say what to do differently" in a permission dialog
-	ByTimeout  Cause = "timeout"   // the turn's wall clock
+	ByTimeout  Cause = "timeout"   // the turn's time is spent
 	ByShutdown Cause = "shutdown"  // the process was asked to end
 	ByParent   Cause = "parent"    // the parent run was interrupted
-	ByRequest  Cause = "requested" // another program, through the inbox
-	ByPolicy   Cause = "policy"    // a question that nobody is there to answer, where that is to fail the turn
+	ByRequest  Cause = "requested" // another program asked for it
+	ByPolicy   Cause = "policy"    // an approval is needed, no one is there to give it, and that is to fail the turn
 )
 
 // Interrupted says that a turn was stopped. From here on nothing of it is owed
-// but the settling of what had started.
+// but the settling of what had started. A second one in the same turn only takes
+// back the words of the first: they, and its own, go back to the person's input.
 type Interrupted struct {
-	Cause Cause
-	Call  CallID // with ByWait: the call that was refused by it
-	By    string
-	// Then is what the person said with it: the next turn begins with that by itself,
-	// because it is the answer to what was asked.
-	Then    []Part
-	Partial []Part // what had streamed and is kept: whole thinking, text (marked Cut), whole calls numbered on from NextCall
+	Turn  int    `json:"turn,omitempty"` // the turn it is for; 0: the open one
+	Cause Cause  `json:"cause"`
+	Call  CallID `json:"call,omitempty"` // ByWait: the call that was refused by it
+	By    string `json:"by,omitempty"`
+	// Then is what the person said with it: it begins the next turn, because it is
+	// the answer to what was asked.
+	Then    []Part `json:"then,omitempty"`
+	Partial []Part `json:"partial,omitempty"` // what had streamed and is kept: whole thinking, text (marked Cut), whole calls numbered on from NextCall
+	Usage   Usage  `json:"usage,omitzero"`    // of the request that it broke off, as far as known
 }
 
 // Compacted rewrites the context, never the log.
 type Compacted struct {
-	Stage int // 1: results are replaced by references; 2: older messages become a summary
-	// Calls are the calls whose results, or very long arguments, stage 1 replaced.
-	Calls []CallID
+	Stage int `json:"stage"` // 1: results are replaced by references; 2: older messages become a summary
+	// Calls are those whose results, or very long arguments, stage 1 replaced.
+	Calls []CallID `json:"calls,omitempty"`
 	// Through is the last message that the summary of stage 2 stands for.
-	Through string
-	Summary string
-	Freed   int64 // tokens, estimated
+	Through string `json:"through,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Freed   int64  `json:"freed,omitempty"` // tokens, estimated
 }
 
 // Synthesized is the account of a turn that ended early, made from the log
 // without a model.
 type Synthesized struct {
-	Text string
-	End  Ended // how the turn will end after it
+	Text string `json:"text,omitempty"`
+	End  Ended  `json:"end,omitzero"` // how the turn will end after it
 }
 
 // An End says how a turn ended.
@@ -424,64 +466,30 @@ const (
 
 // Ended ends a turn.
 type Ended struct {
-	End    End
-	Reason string // for a program to switch on: max_steps, same_call, auth, …
-	Detail string // a sentence a person can act on
+	End    End    `json:"end"`
+	Reason string `json:"reason,omitempty"` // for a program to switch on: max_steps, same_call, auth, …
+	Detail string `json:"detail,omitempty"` // a sentence a person can act on
 }
 
-// DriveStarted says that an external agent is about to be given a turn.
-type DriveStarted struct {
-	Conversation string // the agent's own id for it; may be empty on the first
-	Attempt      int
-}
-
-// Observed is something an external agent reported: shown and counted, never
-// owed, never sent to a provider.
-type Observed struct {
-	Conversation string // its id, as soon as it is known
-	Parts        []Part
-	Usage        Usage
-}
-
-// DriveEnded says that an external agent's turn is over.
-type DriveEnded struct {
-	Text   string    // what it said last
-	Failed bool      // its final event carried an error flag, or there was none
-	Kind   ErrorKind // of the failure, where it is known
-	Reason string
-}
-
-func (Created) fact()           {}
-func (Configured) fact()        {}
-func (Prompted) fact()          {}
-func (QuestionAnswered) fact()  {}
-func (Steered) fact()           {}
-func (Queued) fact()            {}
-func (Withdrawn) fact()         {}
-func (RequestStarted) fact()    {}
-func (PlanOpened) fact()        {}
-func (StepChosen) fact()        {}
-func (StepRefused) fact()       {}
-func (RequestFailed) fact()     {}
-func (RequestLost) fact()       {}
-func (Replied) fact()           {}
-func (CallReceived) fact()      {}
-func (CallAsked) fact()         {}
-func (CallAllowed) fact()       {}
-func (CallRefused) fact()       {}
-func (DecisionVoided) fact()    {}
-func (CallStarted) fact()       {}
-func (CallLost) fact()          {}
-func (CallSettled) fact()       {}
-func (CallNoted) fact()         {}
-func (Nudged) fact()            {}
-func (Submitted) fact()         {}
-func (SubmissionRefused) fact() {}
-func (Reminded) fact()          {}
-func (Interrupted) fact()       {}
-func (Compacted) fact()         {}
-func (Synthesized) fact()       {}
-func (Ended) fact()             {}
-func (DriveStarted) fact()      {}
-func (Observed) fact()          {}
-func (DriveEnded) fact()        {}
+func (Created) payload()             {}
+func (Configured) payload()          {}
+func (Prompted) payload()            {}
+func (Said) payload()                {}
+func (Withdrawn) payload()           {}
+func (RequestStarted) payload()      {}
+func (RequestFailed) payload()       {}
+func (Replied) payload()             {}
+func (Observed) payload()            {}
+func (CallReceived) payload()        {}
+func (CallInspected) payload()       {}
+func (CallDecided) payload()         {}
+func (ApprovalInvalidated) payload() {}
+func (CallStarted) payload()         {}
+func (CallSettled) payload()         {}
+func (Resumed) payload()             {}
+func (Told) payload()                {}
+func (Submitted) payload()           {}
+func (Interrupted) payload()         {}
+func (Compacted) payload()           {}
+func (Synthesized) payload()         {}
+func (Ended) payload()               {}

@@ -1,6 +1,13 @@
 package run
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
 
 // guard sees a turn that spins. It works on facts of the log alone - digests of
 // calls and results that were recorded when they happened - so it survives
@@ -24,12 +31,12 @@ import "time"
 // testdata/loops measures both error rates.
 type guard struct {
 	loop    string // set: the turn is to end, for this reason
-	barren  int    // steps in a row without progress
 	seen    map[pair]sighting
 	changes map[pair]bool // calls that changed something, of the whole turn: one that only repeats them is no progress
 	ring    []look        // the latest calls, for cycles
 	model   time.Duration // spent asking the model, which is not waiting
 	work    time.Duration // spent running writers (builds, tests), which is not waiting either
+	shared  bool          // with a state that may be continued instead: copied before it changes
 }
 
 // A pair is a call and what came of it.
@@ -57,7 +64,7 @@ const (
 
 	cycleMin, cycleMax, cycleTimes = 2, 5, 4
 
-	barrenStop = 6
+	fruitlessStop = 6
 )
 
 const (
@@ -67,9 +74,9 @@ const (
 )
 
 var loopDetail = map[string]string{
-	loopSameCall:   "the same call gave the same result five times and nothing changed in between; say what to do differently and go on",
-	loopCycle:      "the same few calls were repeated four times with the same results; say what to do differently and go on",
-	loopNoProgress: "six steps in a row brought nothing but errors or repeated text; say what to do differently and go on",
+	loopSameCall:   "the same call gave the same result five times and nothing changed in between; say what to do differently and continue",
+	loopCycle:      "the same few calls were repeated four times with the same results; say what to do differently and continue",
+	loopNoProgress: "six steps in a row brought nothing but errors or repeated text; say what to do differently and continue",
 }
 
 const (
@@ -78,40 +85,47 @@ const (
 )
 
 // settledStep looks at the calls of a step once all have results, in the order
-// asked. The turn's calls are the caller's own copy.
+// asked.
 func (t *Turn) settledStep() {
 	g := &t.guard
+	if t.owned != ownsAll && (g.shared || t.owned == ownsNothing) {
+		g.seen, g.changes, g.ring, g.shared = maps.Clone(g.seen), maps.Clone(g.changes), slices.Clone(g.ring), false
+	}
 	bad := 0
-	for i := range t.Calls {
-		c := &t.Calls[i]
+	for i, c := range t.Calls {
 		if c.Result.IsError && c.Outcome != Unknown {
 			bad++
 		}
 		if c.Outcome != Answered {
-			g.settled(c)
+			if note := g.settled(c); note != "" {
+				t.own(i).note = note
+			}
 		}
 	}
 	if bad == len(t.Calls) {
-		g.fruitless()
+		t.fruitless()
 	} else {
-		g.barren = 0
-		t.nudges = 0 // work was done: promises count afresh
+		t.streaks[fruitless], t.streaks[promised] = 0, 0 // work was done
 	}
 }
 
 // fruitless counts a step that brought nothing.
-func (g *guard) fruitless() {
-	g.barren++
-	if g.loop == "" && g.barren >= barrenStop {
-		g.loop = loopNoProgress
+func (t *Turn) fruitless() {
+	t.streaks[fruitless]++
+	if t.guard.loop == "" && t.streaks[fruitless] >= fruitlessStop {
+		t.guard.loop = loopNoProgress
 	}
 }
 
-// settled takes in one call and what came of it.
-func (g *guard) settled(c *CallState) {
+// settled takes in one call and what came of it, and returns what the model is told
+// about it.
+func (g *guard) settled(c *CallState) (note string) {
 	p := pair{c.Key, c.resultKey}
 	if p.call == "" {
 		p.call = digest(c.Tool, c.Arguments)
+	}
+	if p.result == "" {
+		p.result = digest(PlainText(c.Result.Content), strconv.FormatBool(c.Result.IsError))
 	}
 	if g.seen == nil {
 		g.seen, g.changes = map[pair]sighting{}, map[pair]bool{}
@@ -121,7 +135,7 @@ func (g *guard) settled(c *CallState) {
 		// the world nobody knows.
 		clear(g.seen)
 		g.ring = g.ring[:0]
-		return
+		return ""
 	}
 	if g.progress(c, p) {
 		// Something is different now: what was seen before counts no more.
@@ -130,7 +144,7 @@ func (g *guard) settled(c *CallState) {
 	}
 
 	s := g.seen[p]
-	waited := c.Waits || c.jobRuns || s.looks > 0 && g.idle(s, c.startedAt) >= pollGap
+	waited := c.Polls || c.jobRuns || s.looks > 0 && g.idle(s, c.startedAt) >= pollGap
 	s.looks++
 	if waited && s.looks > 1 {
 		s.quick = 1 // this one, perhaps the first of several in a hurry
@@ -141,12 +155,12 @@ func (g *guard) settled(c *CallState) {
 	case s.quick >= stopAt:
 		g.loop = loopSameCall
 	case s.looks == pollNote: // so many only where it waited
-		c.note = notePoll
+		note = notePoll
 	case s.quick == noteAt:
-		c.note = noteSame
+		note = noteSame
 	}
 
-	if c.Class == Writes && !c.Waits {
+	if c.Class == Writes && !c.Polls {
 		g.work += c.settledAt.Sub(c.startedAt) // writers run alone: no time counts twice
 	}
 	s.settled, s.busy = c.settledAt, g.busy()
@@ -159,6 +173,7 @@ func (g *guard) settled(c *CallState) {
 	if g.loop == "" && g.cycles() {
 		g.loop = loopCycle
 	}
+	return note
 }
 
 // busy is the time so far that was spent on something other than waiting.
@@ -208,4 +223,14 @@ func (g *guard) cycles() bool {
 		}
 	}
 	return false
+}
+
+// digest identifies texts.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pawl/heuristic"
 )
 
 // The loop guard is measured on stories of what agents do, one file per label in
@@ -226,7 +228,7 @@ func (p *narrator) tell() {
 			p.follow()
 		case "steer":
 			p.fresh++
-			p.record(Steered{ID: fmt.Sprint("w", p.fresh), Parts: []Part{Text(rest)}})
+			p.record(Said{ID: fmt.Sprint("w", p.fresh), Delivery: Steer, Parts: []Part{Text(rest)}})
 		case "&":
 			p.step = append(p.step, p.script(rest))
 		default:
@@ -269,7 +271,7 @@ func (p *narrator) script(line string) scripted {
 	case "edit", "write":
 		c.class, c.change = Writes, Changed
 	case "agent", "ask":
-		c.class = Reattaches
+		c.class = Resumable
 	}
 	if c.tool == "run" || c.tool == "sh" || c.tool == "sleep" {
 		b, _ := json.Marshal(c.args)
@@ -303,8 +305,8 @@ func (p *narrator) script(line string) scripted {
 }
 
 // record applies what the worker would append; nothing in a story may be refused.
-func (p *narrator) record(f Fact) {
-	next, err := p.s.Apply(Event{Seq: p.s.Seq + 1, At: p.now, Fact: f})
+func (p *narrator) record(f Payload) {
+	next, err := p.s.Apply(Event{Seq: p.s.Seq + 1, At: p.now, Payload: f})
 	if err != nil {
 		p.t.Fatalf("story %q: %v", p.story.name, err)
 	}
@@ -313,7 +315,7 @@ func (p *narrator) record(f Fact) {
 
 // reply lets the model answer.
 func (p *narrator) reply(parts ...Part) {
-	if !p.s.Turn.Open {
+	if !p.s.Turn.Open() {
 		p.record(Prompted{Parts: []Part{Text("go on")}})
 	}
 	stop := StopEndTurn
@@ -322,7 +324,7 @@ func (p *narrator) reply(parts ...Part) {
 	}
 	p.record(RequestStarted{Purpose: ForStep, Attempt: 1})
 	p.now = p.now.Add(p.think)
-	p.record(Replied{Parts: parts, Stop: stop})
+	p.record(Replied{Parts: parts, Stop: stop, Promises: heuristic.Promises(PlainText(parts))})
 }
 
 // play lets the model ask for the calls of the step and carries them out as Next
@@ -341,7 +343,7 @@ func (p *narrator) play() {
 	p.calls += len(p.step)
 	p.step = nil
 	p.reply(parts...)
-	for p.s.Turn.unsettled() {
+	for p.s.Turn.open > 0 {
 		p.carryOut(script)
 	}
 	for _, c := range p.s.Turn.Calls {
@@ -355,11 +357,11 @@ func (p *narrator) play() {
 func (p *narrator) carryOut(script map[CallID]scripted) {
 	for _, owed := range p.s.Next() {
 		switch o := owed.(type) {
-		case Record: // a call that cannot run is settled, or the turn ends with a question
-			p.record(o.Fact)
-		case Ask:
+		case Derive: // a call that cannot run is settled, or the turn ends with a question
+			p.record(o.Payload)
+		case Inspect:
 			c := script[o.Call.ID]
-			f := CallAsked{Call: o.Call.ID, Tool: c.tool, Class: c.class, Key: CallKey(c.tool, c.args), Waits: c.waits, Ask: c.tool == "ask"}
+			f := CallInspected{Call: o.Call.ID, Tool: c.tool, Class: c.class, Key: heuristic.CallKey(c.tool, c.args), Polls: c.waits, Question: c.tool == "ask"}
 			if c.invalid {
 				f.Problem = c.result
 			}
@@ -367,26 +369,26 @@ func (p *narrator) carryOut(script map[CallID]scripted) {
 		case Decide:
 			c := script[o.Call.ID]
 			if c.refused {
-				p.record(CallRefused{Call: o.Call.ID, Decision: Decision{Answer: Deny}, Content: c.result})
+				p.record(CallDecided{Call: o.Call.ID, Decision: Decision{Answer: Deny}, Content: c.result})
 			} else {
-				p.record(CallAllowed{Call: o.Call.ID, Decision: Decision{Answer: Allow}})
+				p.record(CallDecided{Call: o.Call.ID, Decision: Decision{Answer: Allow}})
 			}
 		case Perform:
-			if o.Call.Status == CallMay {
+			if o.Call.Status == CallAllowed {
 				p.record(CallStarted{Call: o.Call.ID, Attempt: o.Attempt})
 			}
 		}
 	}
-	if !p.s.Turn.Open {
+	if !p.s.Turn.Open() {
 		q := p.s.Questions()[0]
-		p.record(QuestionAnswered{Call: q.ID, Text: script[q.ID].result})
+		p.record(Prompted{Answers: q.ID, Parts: []Part{Text(script[q.ID].result)}})
 		return
 	}
 	var first CallState
 	var at time.Time
 	for _, c := range p.s.Turn.Calls {
-		if end := c.startedAt.Add(script[c.ID].ran); c.Status == CallRuns && (at.IsZero() || end.Before(at)) {
-			first, at = c, end
+		if end := c.startedAt.Add(script[c.ID].ran); c.Status == CallRunning && (at.IsZero() || end.Before(at)) {
+			first, at = *c, end
 		}
 	}
 	if at.IsZero() {
@@ -398,26 +400,26 @@ func (p *narrator) carryOut(script map[CallID]scripted) {
 	if c.err {
 		f.Outcome = Failed
 	}
-	f.Key = ResultKey(f.Content, f.IsError)
+	f.Key = heuristic.ResultKey(f.IsError, []string{c.result}, nil)
 	p.record(f)
 }
 
 // follow records what follows by itself, and sees whether the guard has had enough.
 func (p *narrator) follow() {
-	for p.s.Turn.Open {
-		if end, over := p.s.due(); over && end.End == LoopStopped {
+	for p.s.Turn.Open() {
+		if end := p.s.stopped(); end.End == LoopStopped {
 			p.stopped = fmt.Sprintf(", stopped at call %d as %s", p.calls, end.Reason)
 			return
 		}
-		owed, ok := p.s.Next()[0].(Record)
+		owed, ok := p.s.Next()[0].(Derive)
 		if !ok {
 			return
 		}
-		if note, ok := owed.Fact.(CallNoted); ok && note.Text == notePoll {
+		if note, ok := owed.Payload.(Told); ok && note.Text == notePoll {
 			c := p.s.Turn.Calls[p.s.Turn.find(note.Call)]
 			p.told[pair{c.Key, c.resultKey}] = p.looks[pair{c.Key, c.resultKey}]
 		}
-		p.record(owed.Fact)
+		p.record(owed.Payload)
 	}
 }
 

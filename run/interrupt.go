@@ -41,7 +41,7 @@ func (f Interrupted) because() string {
 	case ByRequest:
 		return "another program asked for it"
 	case ByPolicy:
-		return "a permission was needed and nobody was there to give it"
+		return "an approval was needed and no one was there to give it"
 	}
 	return string(f.Cause)
 }
@@ -69,10 +69,6 @@ func (f Interrupted) CutText(known string) string {
 	return text
 }
 
-// UnknownText is what the model is told of a call that started and whose outcome
-// nobody knows, because the process that ran it is gone.
-const UnknownText = "The outcome of this call is unknown: the process that ran it ended before it could tell. It may have happened, in part or whole, or not. Look before you repeat it."
-
 // Shown is what the person sees once the turn has stopped; empty for an
 // interrupt that was not theirs.
 func (f Interrupted) Shown() string {
@@ -89,53 +85,66 @@ func (f Interrupted) Shown() string {
 func (f Interrupted) end(s State) Ended {
 	switch f.Cause {
 	case ByTimeout:
-		return Ended{End: LimitReached, Reason: "wall_clock", Detail: "this turn's time limit of " + s.Config.Limits.wall().String() + " is reached"}
+		return Ended{End: LimitReached, Reason: "wall_clock", Detail: "this turn's time limit of " + s.Config.Limits.InForce().Wall.String() + " is reached"}
 	case ByPolicy:
-		return Ended{End: EndFailed, Reason: "permission_required", Detail: f.because() + "; allow it with a rule, or run where somebody can answer"}
+		return Ended{End: EndFailed, Reason: "permission_required", Detail: f.because() + "; allow it with a rule, or run where someone can answer"}
 	case ByWait, ByPerson:
-		return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: "interrupted; say what to do next"}
+		return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: "say what to do next"}
 	}
-	return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: "interrupted: " + f.because() + "; it can be continued"}
+	return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: f.because() + "; the run can be continued"}
 }
 
-func (s *State) applyInterrupted(f Interrupted) error {
+func (s *State) applyInterrupted(p Interrupted) error {
 	t := &s.Turn
 	switch {
-	case !t.Open:
+	case !t.Open():
 		return refuse("interrupted while no turn is open")
-	case t.Interrupt.Cause != "":
-		return refuse("interrupted already")
-	case f.Cause == "":
+	case p.Turn != 0 && p.Turn != t.N:
+		return refuse("an interrupt of turn %d in turn %d", p.Turn, t.N)
+	case p.Cause == "":
 		return refuse("an interrupt without a cause")
-	case len(f.Partial) > 0 && !t.Request.Open:
+	case t.Phase == Interrupting && len(t.Interrupt.Then) > 0:
+		s.Returned = append(slices.Clip(s.Returned), Words{ID: "then_" + itoa(t.N), Parts: append(slices.Clip(t.Interrupt.Then), p.Then...)})
+		t.Interrupt.Then = nil
+		return nil
+	case t.Phase == Interrupting:
+		return refuse("interrupted already")
+	case len(p.Partial) > 0 && t.Phase != Requesting:
 		return refuse("a partial answer without a request")
 	}
-	if err := s.numbered(f.Partial); err != nil {
+	if err := s.numbered(p.Partial); err != nil {
 		return err
 	}
-	if f.Cause == ByWait {
-		i := t.find(f.Call)
-		if i < 0 || t.Calls[i].Status != CallIsAsked {
-			return refuse("call %s does not wait for a decision", f.Call)
+	if c, ok := t.Call(p.Call); p.Cause == ByWait && (!ok || c.Status != CallIsInspected) {
+		return refuse("call %s does not wait for a decision", p.Call)
+	}
+	s.spend(p.Usage)
+	if t.Phase == Requesting && t.Request.Purpose == ForStep && meaningful(p.Partial) {
+		if text := PlainText(p.Partial); strings.TrimSpace(text) != "" {
+			t.text = s.Unfinished() + text
 		}
-	}
-	if t.Request.Open && t.Request.Purpose == ForStep && meaningful(f.Partial) {
-		s.say(Assistant, f.Partial)
-		t.Calls = nil
-		s.name(f.Partial)
+		s.say(Assistant, p.Partial)
+		t.forget()
+		for _, part := range p.Partial {
+			if part.Type == CallPart {
+				s.name(*part.Call)
+			}
+		}
 	} else {
-		s.calls += countCalls(f.Partial)
+		s.calls += countCalls(p.Partial)
 	}
-	t.Request = InFlight{}
-	if t.synth == synthNone {
-		t.synth = synthFailed // no request follows an interrupt: the account is made from the log
+	s.stopAgent()
+	t.Request = Operation{}
+	if t.account == "" {
+		t.account = accountFailed // no request follows an interrupt: the account is made from the log
 	}
-	f.Partial = nil
-	t.Interrupt = f
+	p.Partial = nil
+	t.Interrupt, t.Phase = p, Interrupting
+	t.ending = p.end(*s)
 	s.giveBack()
-	t.Words = nil // a nudge is of no more use
-	if len(t.Calls) == 0 || !t.unsettled() {
-		t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(cutRequest(f))}, own: true})
+	t.Words = nil                          // words of pawl's own are of no more use
+	if t.open == 0 || s.Created.External { // an external agent does not see the results of its calls any more
+		t.tell(cutRequest(p))
 	}
 	return nil
 }

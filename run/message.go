@@ -1,8 +1,16 @@
 package run
 
+import "strings"
+
 // An ID names a run. It is made by whoever creates the run, or, for a child
 // run, derived from its parent by [ChildID].
 type ID string
+
+// ChildID returns the id of the child run that a call starts. It is derived, so
+// that a call which is taken up again after a kill finds the child it had.
+func ChildID(parent ID, call CallID) ID {
+	return ID(string(parent) + "-" + strings.ReplaceAll(string(call), "_", ""))
+}
 
 // A CallID names a call within its run: c_1, c_2, … in the order the calls
 // were first seen. It is pawl's own; the provider's id is kept beside it and is
@@ -46,31 +54,31 @@ const (
 // A Part is one piece of a message. Parts are values: nobody changes one after
 // it has been put into an event.
 type Part struct {
-	Type PartType
-	Text string // text and thinking
-	Cut  bool   // text: the stream ended here before the model had finished
+	Type PartType `json:"type"`
+	Text string   `json:"text,omitempty"` // text and thinking
+	Cut  bool     `json:"cut,omitempty"`  // text: the stream ended here before the model had finished
 
 	// Signature is what the provider wants back with the part as it came: over
 	// thinking, and on some wires on text and calls too.
-	Signature string
-	Wire      string // that made the thinking, the opaque part or the signature; they are sent to no other
-	Raw       string // opaque: the block as JSON, as it came
+	Signature string `json:"signature,omitempty"`
+	Wire      string `json:"wire,omitempty"` // that made the thinking, the opaque part or the signature; they are sent to no other
+	Raw       string `json:"raw,omitempty"`  // opaque: the block as JSON, as it came
 
-	Call   *Call
-	Result *Result
-	Image  *Image
+	Call   *Call   `json:"call,omitempty"`
+	Result *Result `json:"result,omitempty"`
+	Image  *Image  `json:"image,omitempty"`
 }
 
 // A Call is one tool use the model asked for.
 type Call struct {
-	ID         CallID
-	ProviderID string // as the provider named it; may be empty or repeat
-	Tool       string
+	ID         CallID `json:"id"`
+	ProviderID string `json:"provider_id,omitempty"` // as the provider named it; may be empty or repeat
+	Tool       string `json:"tool,omitempty"`
 	// Arguments is a JSON object as text, as it came; {} when the call has a
 	// Fault, so that the history stays one that a provider accepts.
-	Arguments string
-	Fault     Fault
-	Raw       string // with a Fault: what had come instead of an object, bounded by the provider to 2,000 bytes
+	Arguments string `json:"arguments,omitempty"`
+	Fault     Fault  `json:"fault,omitempty"`
+	Raw       string `json:"raw,omitempty"` // with a Fault: what had come instead of an object, bounded by the provider to 2,000 bytes
 }
 
 // A Fault says why a call as it came can never run.
@@ -85,18 +93,18 @@ const (
 
 // A Result is the answer to a call.
 type Result struct {
-	Call    CallID
-	Content []Part // text, images
-	IsError bool
+	Call    CallID `json:"call"`
+	Content []Part `json:"content,omitempty"` // text, images
+	IsError bool   `json:"is_error,omitempty"`
 	// Delivery says in what form the model has it, where all of it is stored under
 	// the call's id: inline, stored, forced, image. Empty: it is stored nowhere else.
-	Delivery string
+	Delivery string `json:"delivery,omitempty"`
 }
 
 // An Image is a picture as a content block. Base64 never enters text.
 type Image struct {
-	MediaType string // image/png, …
-	Data      []byte
+	MediaType string `json:"media_type,omitempty"` // image/png, …
+	Data      []byte `json:"data,omitempty"`
 }
 
 // Text returns a text part.

@@ -14,104 +14,137 @@ func (s State) Next() []Command {
 	switch {
 	case s.Created.Run == "":
 		return nil
-	case !t.Open:
-		if len(t.Interrupt.Then) > 0 && t.Interrupt.personal() && !t.unsettled() {
-			return []Command{Record{Prompted{Parts: t.Interrupt.Then}}}
-		}
-		if t.End.End == Completed && len(s.Queue) > 0 {
-			return []Command{Record{Prompted{Parts: s.Queue[0].Parts, Queued: s.Queue[0].ID}}}
-		}
-		return nil
-	case t.Interrupt.Cause != "":
+	case t.Phase == Idle:
+		return s.nextIdle()
+	case t.Phase == Interrupting:
 		return s.nextInterrupted()
 	case s.Created.External:
 		return s.nextExternal()
-	case t.Request.Open:
-		return []Command{s.request(t.Request.Purpose, t.Request.Attempt)}
-	case t.unsettled():
+	case t.Phase == Requesting:
+		r := s.request(t.Request.Purpose)
+		r.Attempt = t.Request.Attempt
+		return []Command{r}
+	case t.Phase == Calling:
 		return s.nextCalls()
 	}
 	return []Command{s.nextAtRest()}
 }
 
+// nextIdle begins a turn with what was said to be its beginning.
+func (s State) nextIdle() []Command {
+	t := &s.Turn
+	switch {
+	case len(t.Interrupt.Then) > 0 && t.open == 0:
+		return []Command{Derive{Prompted{Parts: t.Interrupt.Then}}}
+	case t.End.End == Completed && len(s.Queue) > 0:
+		return []Command{Derive{Prompted{Parts: s.Queue[0].Parts, Queued: s.Queue[0].ID}}}
+	}
+	return nil
+}
+
 // nextInterrupted owes nothing to the world: calls that were not started get
-// their answer, those that were are their worker's to settle.
+// their result, those that were are their worker's to settle.
 func (s State) nextInterrupted() []Command {
 	t := &s.Turn
 	var owed []Command
-	for i := range t.Calls {
-		c := &t.Calls[i]
-		if c.Status == CallDone || c.Status == CallRuns {
+	for _, c := range t.Calls {
+		if c.Status == CallDone || c.Status == CallRunning {
 			continue
 		}
-		f := CallSettled{Call: c.ID, Outcome: NotRun, IsError: true, Content: []Part{Text(cutRequest(t.Interrupt))}}
+		p := CallSettled{Call: c.ID, Outcome: NotRun, IsError: true, Content: []Part{Text(cutRequest(t.Interrupt))}}
 		if t.Interrupt.Cause == ByWait && t.Interrupt.Call == c.ID {
-			f.Outcome, f.Content = Refused, []Part{Text(RefusedByWait)}
+			p.Outcome, p.Content = Refused, []Part{Text(RefusedByWait)}
 		}
-		owed = append(owed, Record{f})
+		owed = append(owed, Derive{p})
 	}
-	if len(owed) > 0 || t.running() > 0 {
+	if len(owed) > 0 || t.running > 0 {
 		return owed
 	}
-	if t.ending.End != "" {
-		return []Command{s.ending(t.ending)}
-	}
-	return []Command{s.ending(t.Interrupt.end(s))}
+	return []Command{s.finish(t.ending)}
 }
 
 // nextCalls owes what the open calls of the last message need.
 func (s State) nextCalls() []Command {
 	t := &s.Turn
-	var owed, starts []Command
-	blocked := t.blocked(s)
-	for i := range t.Calls {
-		c := &t.Calls[i]
+	var owed []Command
+	var ready []*CallState // that may start
+	why := func(int) string { return "" }
+	if t.named > 0 {
+		why = s.blocked()
+	}
+	room := max(0, s.Config.parallel()-t.running)
+	submitted := s.submitted()
+	left := t.named + t.inspected + t.running     // that still have to be said something about
+	var before struct{ open, named, writer bool } // of the calls that stand before
+	for i := t.first; i < len(t.Calls); i++ {
+		if left == 0 && !submitted && (before.writer || len(ready) >= room && t.urgent == 0) {
+			break // no other call is owed anything
+		}
+		c := t.Calls[i]
 		switch c.Status {
+		case CallDone:
+			continue
 		case CallNamed:
-			if problem := blocked(i); problem != "" {
-				owed = append(owed, Record{CallAsked{Call: c.ID, Tool: c.Tool, Class: Reads, Problem: problem}})
+			left--
+			if problem := why(i); problem != "" {
+				owed = append(owed, Derive{CallInspected{Call: c.ID, Tool: c.Tool, Class: Reads, Problem: problem}})
 			} else {
-				owed = append(owed, Ask{c.Call})
+				owed = append(owed, Inspect{c.Call})
 			}
-		case CallIsAsked:
+			before.named = true
+		case CallIsInspected:
+			left--
 			switch {
 			case c.Problem != "":
-				owed = append(owed, Record{CallSettled{Call: c.ID, Outcome: Invalid, IsError: true,
-					Content: []Part{Text(c.Problem)}, Key: ResultKey([]Part{Text(c.Problem)}, true)}})
+				owed = append(owed, Derive{settledAs(c.ID, Invalid, c.Problem)})
+			case submitted:
+				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterResult)})
 			case !c.Question:
 				owed = append(owed, Decide{*c})
 			}
-		case CallMay:
-			if c.Attempt >= maxDeaths {
-				owed = append(owed, Record{CallSettled{Call: c.ID, Outcome: NotRun, IsError: true,
-					Content: []Part{Text("The process died three times while this ran; it was given up.")}}})
-			} else if t.mayStart(i) {
-				starts = append(starts, Perform{*c, c.Attempt + 1})
+		case CallAllowed:
+			switch {
+			case submitted:
+				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterResult)})
+			case c.Class == Writes && t.running == 0 && !before.open,
+				c.Class != Writes && !before.writer && !before.named && t.writing == 0:
+				ready = append(ready, c)
 			}
-		case CallRuns:
+		case CallRunning:
+			left--
 			owed = append(owed, Perform{*c, c.Attempt})
 		}
+		before.open = true
+		before.writer = before.writer || c.Class == Writes
 	}
-	slices.SortStableFunc(starts, func(a, b Command) int {
-		return cmp.Compare(b.(Perform).Call.Priority, a.(Perform).Call.Priority)
-	})
-	starts = starts[:min(len(starts), max(0, s.Config.parallel()-t.running()))]
-	owed = append(owed, starts...)
+	if t.urgent > 0 {
+		slices.SortStableFunc(ready, func(a, b *CallState) int { return cmp.Compare(b.Priority, a.Priority) })
+	}
+	for _, c := range ready[:min(len(ready), room)] {
+		owed = append(owed, Perform{*c, c.Attempt + 1})
+	}
 	if len(owed) == 0 {
-		// All that is left is questions, and what stands behind them.
-		return []Command{Record{Ended{End: Asked, Reason: "question", Detail: "answer the question to go on"}}}
+		// All that is left is questions, and calls that wait for their answers.
+		return []Command{Derive{Ended{End: Asked, Reason: "question", Detail: "answer the question to continue"}}}
 	}
 	return owed
 }
 
-// blocked returns why the i-th call of the last message cannot run, whatever its
-// tool says: it came broken, the answer was refused, or the turn has spent a limit.
-func (t *Turn) blocked(s State) func(i int) string {
+const notAfterResult = "The call was not run: the result was handed in before it, and nothing more is to be done."
+
+func settledAs(id CallID, o Outcome, text string) CallSettled {
+	return CallSettled{Call: id, Outcome: o, IsError: true, Content: []Part{Text(text)}}
+}
+
+// blocked returns a function that tells why the i-th call of the last message
+// cannot run, whatever its tool; empty if it can.
+func (s State) blocked() func(int) string {
+	t := &s.Turn
 	first := t.Asked - len(t.Calls)
+	spent := s.overspent()
+	calls := s.Config.Limits.InForce().Calls
 	return func(i int) string {
-		c := &t.Calls[i]
-		spent, over := s.overspent()
-		calls := s.Config.Limits.calls()
+		c := t.Calls[i]
 		switch {
 		case terminal(t.reply.stop):
 			return "The call was not run: the answer was stopped (" + string(t.reply.stop) + ")."
@@ -123,9 +156,9 @@ func (t *Turn) blocked(s State) func(i int) string {
 			return "The call names no tool, and was not run."
 		case c.Fault != NoFault:
 			return "The call was not run (" + string(c.Fault) + ")."
-		case over:
+		case spent.End != "":
 			return "The call was not run: " + spent.Detail + "."
-		case calls > 0 && first+i >= calls:
+		case calls >= 0 && first+i >= calls:
 			return fmt.Sprintf("The call was not run: this turn's limit of %d calls is reached.", calls)
 		}
 		return ""
@@ -135,172 +168,165 @@ func (t *Turn) blocked(s State) func(i int) string {
 // nextAtRest decides what follows when no call is open and no request under way.
 func (s State) nextAtRest() Command {
 	t := &s.Turn
-	for i := range t.Calls {
-		if t.Calls[i].note != "" {
-			return Record{CallNoted{t.Calls[i].ID, t.Calls[i].note}}
+	for _, c := range t.Calls {
+		if c.note != "" {
+			return Derive{Told{Reason: TellRepeated, Call: c.ID, Text: c.note}}
 		}
 	}
-	if s.Turn.ending.End == "" && s.handing.submission.Value != "" && s.Config.Output.Schema != "" {
-		return s.ending(Ended{End: Completed}) // it is handed in: no further request is owed
+	switch {
+	case t.Phase == Ending:
+		return s.finish(t.ending)
+	case s.submitted():
+		return s.finish(Ended{End: Completed}) // no further request is owed
 	}
-	if end, over := s.due(); over {
-		return s.ending(end)
+	if end := s.stopped(); end.End != "" {
+		return s.finish(end)
 	}
 	if s.Config.Control == Auto && s.malformed >= maxMalformed {
-		c := s.Config
-		c.Control = Controller
-		return Record{Configured{c}}
+		control := Controller
+		return Derive{Configured{ConfigChange{Control: &control}}}
 	}
-	if t.after == afterReply {
-		if c := s.afterReply(); c != nil {
-			return c
+	if t.Phase == Spoken && len(t.Words) == 0 { // with words waiting the turn continues
+		end, told := s.conclude()
+		switch over := s.spent(); {
+		case end.End != "":
+			return s.finish(end)
+		case over.End != "":
+			return s.finish(over)
+		case told.Text != "":
+			return Derive{told}
 		}
+	}
+	if over := s.spent(); over.End != "" {
+		return s.finish(over)
 	}
 	if c := s.compaction(); c != nil {
 		return c
 	}
-	return s.request(ForStep, t.Request.Attempt+1)
+	return s.request(ForStep)
 }
 
-// afterReply answers a message without calls; nil means that the model is to be
-// asked again.
-func (s State) afterReply() Command {
+// stopped returns the end that the last answer or what it led to leaves no way
+// around; the zero Ended if there is none.
+func (s *State) stopped() Ended {
 	t := &s.Turn
-	switch {
-	case len(t.Words) > 0: // steering: the turn goes on
-		return nil
-	case t.reply.stop == StopMaxTokens:
-		return Record{Nudged{NudgeCut, CutText}}
-	case t.reply.stop == StopPause, t.empties == 1:
-		return nil
-	case t.empties == 2:
-		return Record{Nudged{NudgeEmpty, EmptyText}}
-	case s.owesOutput():
-		return s.reminder()
-	case t.chosen.Kind != "":
-		end, _ := t.finished()
-		return s.ending(end)
-	case s.promised():
-		return Record{Nudged{NudgePromised, PromisedText}}
-	}
-	return s.ending(Ended{End: Completed})
-}
-
-// promised reports whether the last answer promises work that it did not do, and
-// the model is to be told so.
-func (s *State) promised() bool {
-	t := &s.Turn
-	return t.reply.promises && t.reply.stop == StopEndTurn && !s.Config.NoNudge && len(t.Account) > 0 && t.nudges < maxNudges
-}
-
-// due returns the end that the turn has come to by itself, if it has.
-func (s State) due() (Ended, bool) {
-	t := &s.Turn
-	finished := t.after == afterReply && len(t.Words) == 0
-	if t.ending.End != "" {
-		return t.ending, true
-	}
-	if t.failure.End != "" {
-		return t.failure, true
-	}
-	if t.after == afterReply || len(t.Calls) > 0 {
+	if t.Phase == Spoken || len(t.Calls) > 0 {
 		switch t.reply.stop {
 		case StopFiltered, StopRefusal:
-			return Ended{End: EndRefused, Reason: string(t.reply.stop), Detail: "the provider stopped the answer; say it differently"}, true
+			return Ended{End: EndRefused, Reason: string(t.reply.stop), Detail: "the provider stopped the answer; rephrase the request"}
 		case StopGuardrail:
-			return Ended{End: GuardrailStopped, Reason: string(t.reply.stop), Detail: "a guardrail of the provider stopped the answer"}, true
+			return Ended{End: GuardrailStopped, Reason: string(t.reply.stop), Detail: "a guardrail of the provider stopped the answer"}
 		}
-	}
-	if end, ok := t.finished(); ok && end.End == GuardrailStopped {
-		return end, true
 	}
 	if t.guard.loop != "" {
-		return Ended{End: LoopStopped, Reason: t.guard.loop, Detail: loopDetail[t.guard.loop]}, true
+		return Ended{End: LoopStopped, Reason: t.guard.loop, Detail: loopDetail[t.guard.loop]}
 	}
-	for i := range t.Calls {
-		if c := &t.Calls[i]; c.Attempt >= maxDeaths && c.Outcome == NotRun {
-			return crashing("call " + string(c.ID) + " (" + c.Tool + ") ran"), true
+	if t.action.Kind == StepGuardrail {
+		detail := t.action.Reason
+		if t.action.Message != "" {
+			detail += ". " + t.action.Message
 		}
+		return Ended{End: GuardrailStopped, Reason: "guardrail_stop", Detail: detail}
 	}
-	if t.empties > 2 {
-		return Ended{End: EndFailed, Reason: "empty_answer", Detail: "the model answered with nothing three times in a row; go on, or try another model"}, true
-	}
-	if t.cuts > maxCuts {
-		return Ended{End: LimitReached, Reason: "max_tokens", Detail: "the answer was cut at the output limit three times in a row; ask for less at once"}, true
-	}
-	if finished && t.reply.stop != StopMaxTokens && t.reply.stop != StopPause && t.empties == 0 {
-		switch {
-		case s.owesOutput() && s.handing.reminders >= maxReminders:
-			return s.outputMissing(), true
-		case !s.owesOutput() && !s.promised():
-			return Ended{}, false // it ends by itself: no limit takes that away
-		}
-	}
-	return s.spent()
+	return Ended{}
 }
 
-// maxCuts is how many answers in a row may end at the output limit and be
-// continued.
-const maxCuts = 2
+// How many answers in a row may end at the output limit and be continued, promise
+// work and be answered, be empty, and be no action in controller mode.
+const (
+	maxCut      = 2
+	maxPromised = 2
+	maxEmpty    = 2
+	maxUnusable = 2
+)
 
-// maxNudges is how often in a row an answer that promises work is answered.
-const maxNudges = 2
-
-// spent returns the limit that keeps the next request from being made.
-func (s *State) spent() (Ended, bool) {
-	t, l := &s.Turn, s.Config.Limits
-	limit := func(reason, format string, args ...any) (Ended, bool) {
-		return Ended{End: LimitReached, Reason: reason, Detail: fmt.Sprintf(format, args...)}, true
-	}
-	if end, over := s.overspent(); over {
-		return end, over
-	}
-	if t.stepDone && s.Config.StepByStep {
-		return limit("single_step", "one step was done, as configured; continue to take the next")
-	}
-	if n := l.calls(); n > 0 && t.Asked > n {
-		return limit("max_calls", "this turn's limit of %d calls is reached", n)
-	}
-	if n := l.steps(); n > 0 && t.Steps >= n && t.Request.Attempt == 0 {
-		return limit("max_steps", "this turn's limit of %d steps is reached", n)
-	}
-	return Ended{}, false
-}
-
-// overspent returns the limit of tokens or money that the turn has passed.
-func (s *State) overspent() (Ended, bool) {
-	u, l := s.Turn.Usage, s.Config.Limits
-	if n := l.tokens(); n > 0 && u.Total() >= n {
-		return Ended{End: LimitReached, Reason: "max_tokens_total", Detail: fmt.Sprintf("this turn's limit of %d tokens is reached", n)}, true
-	}
-	if n := l.cost(); n > 0 && u.Cost >= n {
-		return Ended{End: LimitReached, Reason: "max_cost", Detail: fmt.Sprintf("this turn's limit of $%.2f is reached", n)}, true
-	}
-	return Ended{}, false
-}
-
-// ending owes what stands between here and the end: the account of a turn that
-// ended early, then the end.
-func (s State) ending(end Ended) Command {
+// conclude decides on an answer without a call: the turn ends, or the model is told
+// something, or, when both are zero, it is asked again.
+func (s *State) conclude() (Ended, Told) {
 	t := &s.Turn
-	if t.synth != synthDone && len(t.Account) > 0 {
+	switch {
+	case t.streaks[cut] > maxCut:
+		return Ended{End: LimitReached, Reason: "max_tokens", Detail: "the answer was cut at the output limit three times in a row; ask for less at once"}, Told{}
+	case t.reply.stop == StopMaxTokens:
+		return Ended{}, Told{Reason: TellCut, Text: CutText}
+	case t.streaks[empty] > maxEmpty:
+		return Ended{End: EndFailed, Reason: "empty_answer", Detail: "the model answered with nothing three times in a row; continue, or try another model"}, Told{}
+	case t.streaks[empty] == maxEmpty:
+		return Ended{}, Told{Reason: TellEmpty, Text: EmptyText}
+	case t.reply.stop == StopPause, t.streaks[empty] > 0:
+		return Ended{}, Told{}
+	case s.owesOutput():
+		return s.remind()
+	case t.action.Kind == "" && t.reply.promises && !s.Config.NoNudge && len(t.Account) > 0 && t.streaks[promised] < maxPromised:
+		return Ended{}, Told{Reason: TellPromised, Text: PromisedText}
+	}
+	return Ended{End: Completed}, Told{}
+}
+
+// What pawl says to the model by itself.
+const (
+	CutText      = "Your answer was cut off at the output limit. Go on exactly where it stopped, without repeating what is there."
+	EmptyText    = "Your last answer had neither words nor a call. Call a tool to go on with the task, or say that you are done and what came of it."
+	PromisedText = "You said what you would do next and did not do it. Do it now by calling a tool, or, if you are done, say so."
+)
+
+// spent returns the end that keeps the next request from being made.
+func (s *State) spent() Ended {
+	t, l := &s.Turn, s.Config.Limits.InForce()
+	if end := s.overspent(); end.End != "" {
+		return end
+	}
+	if l.Calls >= 0 && t.Asked > l.Calls {
+		return limit("max_calls", "this turn's limit of %d calls is reached", l.Calls)
+	}
+	if l.Steps >= 0 && t.Steps >= l.Steps && t.attempt(ForStep) == 1 {
+		return limit("max_steps", "this turn's limit of %d steps is reached", l.Steps)
+	}
+	return Ended{}
+}
+
+// overspent returns the limit of tokens or money that the turn has reached.
+func (s *State) overspent() Ended {
+	u, l := s.Turn.Usage, s.Config.Limits.InForce()
+	if l.Tokens >= 0 && u.Total() >= l.Tokens {
+		return limit("max_tokens_total", "this turn's limit of %d tokens is reached", l.Tokens)
+	}
+	if l.Cost >= 0 && u.Cost >= l.Cost {
+		return limit("max_cost", "this turn's limit of $%.2f is reached", l.Cost)
+	}
+	return Ended{}
+}
+
+func limit(reason, format string, args ...any) Ended {
+	return Ended{End: LimitReached, Reason: reason, Detail: fmt.Sprintf(format, args...)}
+}
+
+// finish owes what stands between here and the end: the account of a turn that
+// ended early, then the end.
+func (s State) finish(end Ended) Command {
+	t := &s.Turn
+	if t.account != accountDone && len(t.Account) > 0 {
 		switch byModel := modelAccounts(end); {
-		case byModel && t.synth == synthNone:
-			r := s.request(ForSynthesis, t.Request.Attempt+1)
+		case byModel && t.account == "" && !s.Created.External:
+			r := s.request(ForSynthesis)
 			r.End = end
 			return r
 		case byModel, end.End == LimitReached, end.End == EndInterrupted, end.End == EndFailed:
-			return Record{Synthesized{t.deterministicAccount(), end}}
+			return Derive{Synthesized{t.deterministicAccount(), end}}
 		}
 	}
-	return Record{end}
+	return Derive{end}
 }
 
-// request owes a model request.
-func (s State) request(p Purpose, attempt int) Request {
-	step := s.Turn.Steps
-	if p == ForStep && s.Turn.Request.Attempt == 0 {
-		step++ // the one that is about to begin
+// request owes a model request, or the next attempt of the one that failed.
+func (s State) request(p Purpose) Request {
+	t := &s.Turn
+	r := Request{Turn: t.N, Step: t.Steps, Purpose: p, Attempt: t.attempt(p)}
+	switch {
+	case r.Attempt > 1:
+		r.Wait = t.Request.Wait
+	case p == ForStep:
+		r.Step++ // the one that is about to begin
 	}
-	return Request{Turn: s.Turn.N, Step: step, Purpose: p, Attempt: attempt, NotBefore: s.Turn.Request.RetryAt}
+	return r
 }

@@ -1,9 +1,6 @@
 package run
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // A Submission is a result that was handed in and accepted.
 type Submission struct {
@@ -11,103 +8,87 @@ type Submission struct {
 	Value string // JSON; empty: nothing was
 }
 
-// handing is how far the run has come with the result of its assignment.
-type handing struct {
-	assignment int // 1, 2, …: what the run is asked for; going on without words stays in it
+// assignment is one thing that the run is asked for, with how far it has come. A
+// turn that continues without new words stays in it.
+type assignment struct {
+	n          int // 1, 2, …
 	submission Submission
 	reminders  int
 	problem    string // with the last answer that was to be the result
 }
 
-// Assignment numbers what the run was asked for last.
-func (s State) Assignment() int { return s.handing.assignment }
+// Assignment returns the number of what the run was asked for last.
+func (s State) Assignment() int { return s.assignment.n }
 
 // Submission returns the result of the last assignment.
-func (s State) Submission() Submission { return s.handing.submission }
+func (s State) Submission() Submission { return s.assignment.submission }
 
-// assign begins an assignment. A turn without words of the person's own goes on
-// with what is not handed in yet.
-func (s *State) assign(goesOn bool) {
-	if goesOn && s.handing.submission.Value == "" {
+// assign begins an assignment, unless the turn continues with a result that is
+// still missing.
+func (s *State) assign(continues bool) {
+	if continues && !s.submitted() {
 		return
 	}
-	s.handing = handing{assignment: s.handing.assignment + 1}
+	s.assignment = assignment{n: s.assignment.n + 1}
 }
 
+// submitted reports whether the result of this assignment was handed in.
+func (s *State) submitted() bool { return s.assignment.submission.Value != "" }
+
 // owesOutput reports whether a result is still to be handed in.
-func (s *State) owesOutput() bool {
-	return s.Config.Output.Schema != "" && s.handing.submission.Value == ""
-}
+func (s *State) owesOutput() bool { return s.Config.Output.Schema != "" && !s.submitted() }
 
 // maxReminders is how often in an assignment a run is reminded of its result.
 const maxReminders = 2
 
-// reminder owes the next reminder.
-func (s *State) reminder() Command {
-	text := fmt.Sprintf("You must call the %s tool before finishing. Please call it now.", s.Config.Output.Tool)
-	if s.handing.problem != "" {
-		text = "Your answer has to be JSON that fits the schema it was asked for with, and nothing else. " + s.handing.problem + " Answer again."
+// remind returns the next reminder, or the end of a turn that was reminded to no
+// effect.
+func (s *State) remind() (Ended, Told) {
+	a := &s.assignment
+	if a.reminders < maxReminders {
+		text := fmt.Sprintf("You must call the %s tool before finishing. Please call it now.", s.Config.Output.Tool)
+		if a.problem != "" || s.Config.Output.Tool == "" {
+			text = "Your answer has to be JSON that fits the schema it was asked for with, and nothing else."
+			for _, more := range []string{a.problem, "Answer again."} {
+				if more != "" {
+					text += " " + more
+				}
+			}
+		}
+		return Ended{}, Told{Reason: TellOutput, Text: text}
 	}
-	return Record{Reminded{N: s.handing.reminders + 1, Text: text}}
-}
-
-// outputMissing is the end of a turn that was reminded in vain.
-func (s *State) outputMissing() Ended {
-	detail := fmt.Sprintf("no result that fits was handed in after %d reminders.", maxReminders)
-	if s.handing.problem != "" {
-		detail += " " + s.handing.problem
+	detail := fmt.Sprintf("no result was handed in after %d reminders.", a.reminders)
+	if tool := s.Config.Output.Tool; tool != "" {
+		detail = fmt.Sprintf("no result was handed in with %s after %d reminders.", tool, a.reminders)
+	}
+	if a.problem != "" {
+		detail += " " + a.problem
 	}
 	if said := s.Answer(); said != "" {
-		detail += fmt.Sprintf(" It said last: %q", shorten(said, maxSaid))
+		detail += fmt.Sprintf(" The agent said last: %q", shorten(said, maxSaid))
 	}
-	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}
+	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}, Told{}
 }
 
 // maxSaid is how many bytes of the last words the end of a run without its result
 // quotes; they are whole in the log.
 const maxSaid = 500
 
-func (s *State) applySubmitted(f Submitted) error {
+func (s *State) applySubmitted(p Submitted) error {
 	t := &s.Turn
-	i := t.find(f.Call)
+	c, called := t.Call(p.Call)
 	switch {
-	case !t.Open || t.Request.Open || t.Interrupt.Cause != "":
+	case !t.Open() || t.Phase == Interrupting:
 		return refuse("a submission while the turn is not at work")
-	case !s.owesOutput() || f.Assignment != s.handing.assignment:
-		return refuse("a submission for assignment %d, which waits for none", f.Assignment)
-	case f.Value == "":
+	case !s.owesOutput() || p.Assignment != s.assignment.n:
+		return refuse("a submission for assignment %d, which waits for none", p.Assignment)
+	case p.Value == "":
 		return refuse("a submission of nothing")
-	case f.Call != "" && (i < 0 || t.Calls[i].Status != CallRuns):
-		return refuse("a submission by call %s, which does not run", f.Call)
-	case f.Call == "" && (t.unsettled() || t.after != afterReply):
+	case p.Call != "" && (!called || c.Status != CallRunning):
+		return refuse("a submission by call %s, which does not run", p.Call)
+	case p.Call == "" && t.Phase != Spoken:
 		return refuse("a submission while the model has not spoken last")
 	}
-	s.handing.submission = Submission{Call: f.Call, Value: f.Value}
-	return nil
-}
-
-func (s *State) applySubmissionRefused(f SubmissionRefused) error {
-	t := &s.Turn
-	switch {
-	case !t.Open || t.Request.Open || t.unsettled() || t.after != afterReply || !s.owesOutput():
-		return refuse("a submission refused where none was looked at")
-	case f.Problem == "":
-		return refuse("a submission refused without a word")
-	}
-	s.handing.problem = f.Problem
-	return nil
-}
-
-func (s *State) applyReminded(f Reminded) error {
-	t := &s.Turn
-	switch {
-	case !t.Open || t.Request.Open || t.Interrupt.Cause != "" || t.unsettled() || t.after != afterReply || !s.owesOutput():
-		return refuse("reminded of a result that is not waited for")
-	case f.N != s.handing.reminders+1 || f.Text == "":
-		return refuse("reminder %d after %d", f.N, s.handing.reminders)
-	}
-	s.handing.reminders, s.handing.problem = f.N, ""
-	t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(f.Text)}, own: true})
-	t.after = afterWords
+	s.assignment.submission = Submission{Call: p.Call, Value: p.Value}
 	return nil
 }

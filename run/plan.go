@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,10 +63,10 @@ const (
 // maxGoal is how many characters of the prompt are the goal of a plan.
 const maxGoal = 160
 
-// OpenPlan returns the fact that opens the plan of the turn; false if it has one.
-func (s State) OpenPlan() (PlanOpened, bool) {
+// openPlan begins the plan of the turn if it has none.
+func (s *State) openPlan() {
 	if s.planned() {
-		return PlanOpened{}, false
+		return
 	}
 	goal := ""
 	for _, m := range s.Messages {
@@ -76,53 +77,41 @@ func (s State) OpenPlan() (PlanOpened, bool) {
 	if r := []rune(goal); len(r) > maxGoal {
 		goal = string(r[:maxGoal])
 	}
-	if goal == "" {
-		goal = "Agent task"
-	}
-	return PlanOpened{ID: planID(s.Turn.N), Goal: goal}, true
+	s.Plan = Plan{ID: planID(s.Turn.N), Goal: cmp.Or(goal, "Agent task")}
 }
 
 // planned reports whether the turn has a plan: its own, or that of the turn which
 // asked the question that it begins with the answer to.
-func (s *State) planned() bool {
-	return s.Plan.ID == planID(s.Turn.N) || s.Turn.goesOn
-}
+func (s *State) planned() bool { return s.Plan.ID == planID(s.Turn.N) || s.Turn.sharePlan }
 
 func planID(turn int) string { return "p_" + itoa(turn) }
 
-func (s *State) applyPlanOpened(f PlanOpened) error {
-	if !s.Turn.Open || f.ID != planID(s.Turn.N) || s.planned() {
-		return refuse("plan %q opened in turn %d", f.ID, s.Turn.N)
-	}
-	s.Plan = Plan{ID: f.ID, Goal: f.Goal}
-	return nil
-}
-
-func (s *State) applyStepChosen(f StepChosen) error {
+// acted takes in what the model's answer in controller mode means; nil in native
+// mode.
+func (s *State) acted(a *Action) {
 	t := &s.Turn
+	t.action = Action{}
 	switch {
-	case !t.Open || t.Request.Open || t.Interrupt.Cause != "" || !t.reply.raw:
-		return refuse("a step was chosen without an answer")
-	case f.Kind == "":
-		return refuse("a step without a kind")
-	case f.InPlan && !s.planned():
-		return refuse("a step of a plan that is not open")
-	case (f.Kind == StepTool || f.Kind == StepAsk) != (len(t.Calls) > 0):
-		return refuse("a step of kind %s with %d calls", f.Kind, len(t.Calls))
-	}
-	t.reply.raw = false
-	t.chosen, t.misread = f, 0
-	t.reply.promises, t.reply.hash = false, ""
-	if n := len(t.Calls); f.Dropped > 0 && n > 0 {
-		if !t.own {
-			t.Calls = slices.Clone(t.Calls)
+	case a == nil:
+		return
+	case a.Problem != "":
+		if t.streaks[unusable]++; t.streaks[unusable] > maxUnusable {
+			t.fail(Ended{End: EndFailed, Reason: "controller_output", Detail: fmt.Sprintf("the model's answer could not be used %d times in a row: %s", t.streaks[unusable], a.Problem)})
+			return
 		}
-		t.Calls[n-1].note = fmt.Sprintf("%d more calls of this step were left out: the turn's limit of calls is reached.", f.Dropped)
+		t.tell(a.Feedback)
+		t.Phase = Ready
+		return
 	}
-	if !f.InPlan {
-		return nil
+	t.action, t.streaks[unusable] = *a, 0
+	if n := len(t.Calls); a.Dropped > 0 && n > 0 {
+		t.Calls[n-1].note = fmt.Sprintf("%d more calls of this step were left out: the turn's limit of calls is reached.", a.Dropped)
 	}
-	step := PlanStep{Number: len(s.Plan.Steps) + 1, Description: f.Description, Kind: f.Kind, Status: StepOpen}
+	if !a.InPlan {
+		return
+	}
+	s.openPlan()
+	step := PlanStep{Number: len(s.Plan.Steps) + 1, Description: a.Description, Kind: a.Kind, Status: StepOpen}
 	for i := range t.Calls {
 		step.Calls = append(step.Calls, t.Calls[i].ID)
 	}
@@ -130,31 +119,7 @@ func (s *State) applyStepChosen(f StepChosen) error {
 		step.Status = StepDone
 	}
 	s.Plan.Steps = append(slices.Clip(s.Plan.Steps), step)
-	return nil
 }
-
-func (s *State) applyStepRefused(f StepRefused) error {
-	t := &s.Turn
-	switch {
-	case !t.Open || t.Request.Open || t.Interrupt.Cause != "" || !t.reply.raw || t.unsettled():
-		return refuse("an answer was refused that is none")
-	case f.Problem == "" || f.Feedback == "":
-		return refuse("an answer refused without a word")
-	}
-	t.reply.raw = false
-	t.misread++
-	if t.misread > maxMisread {
-		t.failure = Ended{End: EndFailed, Reason: "controller_output", Detail: fmt.Sprintf("the model's answer could not be used %d times in a row: %s", t.misread, f.Problem)}
-		return nil
-	}
-	t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(f.Feedback)}, own: true})
-	t.after = afterWords
-	return nil
-}
-
-// maxMisread is how many answers in a row may be none in controller mode and be
-// asked for again.
-const maxMisread = 2
 
 // settleStep closes the plan's step whose calls have their results.
 func (s *State) settleStep() {
@@ -163,8 +128,8 @@ func (s *State) settleStep() {
 		return
 	}
 	status := StepFailed
-	for i := range s.Turn.Calls {
-		if c := &s.Turn.Calls[i]; slices.Contains(s.Plan.Steps[n-1].Calls, c.ID) && !c.Result.IsError {
+	for _, c := range s.Turn.Calls {
+		if slices.Contains(s.Plan.Steps[n-1].Calls, c.ID) && !c.Result.IsError {
 			status = StepDone
 		}
 	}
@@ -180,19 +145,4 @@ func (p Plan) text() string {
 		fmt.Fprintf(&b, "%d. %s (%s, %s)\n", s.Number, shorten(s.Description, 200), s.Kind, s.Status)
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// finished returns the end that the model chose in controller mode.
-func (t *Turn) finished() (Ended, bool) {
-	switch c := t.chosen; c.Kind {
-	case StepRespond, StepComplete:
-		return Ended{End: Completed}, true
-	case StepGuardrail:
-		detail := c.Reason
-		if c.Message != "" {
-			detail += ". " + c.Message
-		}
-		return Ended{End: GuardrailStopped, Reason: "guardrail_stop", Detail: detail}, true
-	}
-	return Ended{}, false
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatMayFollow offers every kind of fact, also malformed ones, to a run in
+// TestWhatMayFollow offers every kind of payload, also malformed ones, to a run in
 // every kind of state, and compares what is taken and what is refused, and why,
 // with testdata/follows.golden (UPDATE=1 writes it). A refusal changes nothing.
 func TestWhatMayFollow(t *testing.T) {
@@ -20,91 +22,112 @@ func TestWhatMayFollow(t *testing.T) {
 	}
 	words := []Part{Text("w")}
 	read := Replied{Stop: StopToolUse, Parts: []Part{call("c_1", "read"), call("c_2", "edit")}}
-	up := func(f ...Fact) []Fact { return append([]Fact{Created{Run: "r"}}, f...) }
-	begun := up(Prompted{Parts: words}, RequestStarted{Purpose: ForStep, Attempt: 1})
-	named := append(begun[:len(begun):len(begun)], read)
-	isAsked := append(named[:len(named):len(named)], CallAsked{Call: "c_1", Class: Reads}, CallAsked{Call: "c_2", Class: Writes})
-	runs := append(isAsked[:len(isAsked):len(isAsked)], CallAllowed{Call: "c_1"}, CallAllowed{Call: "c_2"}, CallStarted{Call: "c_1", Attempt: 1})
-	done := append(runs[:len(runs):len(runs)], CallSettled{Call: "c_1", Outcome: OK, Content: words}, CallRefused{Call: "c_2", Content: "no"})
-	question := append(begun[:len(begun):len(begun)], Replied{Parts: []Part{call("c_1", "ask")}}, CallAsked{Call: "c_1", Class: Reattaches, Ask: true}, Ended{End: Asked})
-	owing := []Fact{Created{Run: "r", Config: Config{Output: Output{Tool: "submit", Schema: "{}"}}}, Prompted{Parts: words},
-		RequestStarted{Purpose: ForStep, Attempt: 1}, Replied{Stop: StopEndTurn, Parts: words}}
-	external := []Fact{Created{Run: "r", External: true}, Prompted{Parts: words}}
-	driving := append(external[:len(external):len(external)], DriveStarted{Attempt: 1, Conversation: "v"})
+	step := RequestStarted{Purpose: ForStep, Attempt: 1}
+	allow := func(id CallID) CallDecided {
+		return CallDecided{Call: id, Decision: Decision{Answer: Allow}}
+	}
+	deny := func(id CallID) CallDecided { return CallDecided{Call: id, Content: "no"} }
+	output := Config{Output: Output{Tool: "submit", Schema: "{}"}}
+	then := func(before []Payload, p ...Payload) []Payload { return append(before[:len(before):len(before)], p...) }
+	up := []Payload{Created{Run: "r"}}
+	begun := then(up, Prompted{Parts: words}, step)
+	named := then(begun, read)
+	looked := then(named, CallInspected{Call: "c_1", Class: Reads}, CallInspected{Call: "c_2", Class: Writes})
+	runs := then(looked, allow("c_1"), allow("c_2"), CallStarted{Call: "c_1", Attempt: 1})
+	owing := []Payload{Created{Run: "r", Config: output}, Prompted{Parts: words}, step, Replied{Stop: StopEndTurn, Parts: words}}
+	external := []Payload{Created{Run: "r", External: true, Config: output}, Prompted{Parts: words}}
+	driving := then(external, RequestStarted{Purpose: ForAgent, Attempt: 1}, Observed{Conversation: "v"})
+	received := then(driving, CallReceived{Call: Call{ID: "c_1", Tool: "submit"}, Key: "k"}, CallInspected{Call: "c_1", Class: Resumable, Submits: true}, allow("c_1"), CallStarted{Call: "c_1", Attempt: 1})
 	states := []struct {
-		name  string
-		facts []Fact
+		name     string
+		payloads []Payload
 	}{
 		{"nothing yet", nil},
-		{"created", up()},
+		{"created", up},
 		{"prompted", begun[:2]},
-		{"asking the model", begun},
-		{"words waiting", append(begun[:len(begun):len(begun)], Steered{ID: "s", Parts: words}, Queued{ID: "q", Parts: words})},
+		{"requesting", begun},
+		{"request failed", then(begun, RequestFailed{Kind: ErrOverloaded, RetryAfter: time.Second})},
+		{"words waiting", then(begun, Said{ID: "s", Delivery: Steer, Parts: words}, Said{ID: "q", Delivery: Queue, Parts: words})},
 		{"calls named", named},
-		{"calls asked", isAsked},
-		{"a call allowed", append(isAsked[:len(isAsked):len(isAsked)], CallAllowed{Call: "c_1"})},
+		{"calls inspected", looked},
+		{"a call allowed", then(looked, allow("c_1"))},
 		{"a call running", runs},
-		{"calls settled", done},
-		{"answered", append(begun[:len(begun):len(begun)], Replied{Stop: StopMaxTokens, Parts: words})},
-		{"interrupted", append(runs[:len(runs):len(runs)], Interrupted{Cause: ByPerson})},
-		{"ended", append(begun[:len(begun):len(begun)], Replied{Stop: StopEndTurn, Parts: words}, Ended{End: Completed})},
-		{"a question open", question},
+		{"calls settled", then(runs, CallSettled{Call: "c_1", Outcome: OK, Content: words}, deny("c_2"))},
+		{"spoken", then(begun, Replied{Stop: StopMaxTokens, Parts: words})},
+		{"interrupting", then(runs, Interrupted{Cause: ByPerson})},
+		{"interrupting, with words", then(runs, Interrupted{Cause: ByPerson, Then: words})},
+		{"account requested", then(begun, RequestFailed{Kind: ErrAuth}, RequestStarted{Purpose: ForSynthesis, Attempt: 1, End: Ended{End: LoopStopped}})},
+		{"summarized", then(begun[:2], RequestStarted{Purpose: ForSummary, Attempt: 1}, Replied{Stop: StopEndTurn, Parts: words})},
+		{"ended", then(begun, Replied{Stop: StopEndTurn, Parts: words}, Ended{End: Completed})},
+		{"a question open", then(begun, Replied{Parts: []Part{call("c_1", "ask")}}, CallInspected{Call: "c_1", Class: Resumable, Question: true}, Ended{End: Asked})},
 		{"a result owed", owing},
-		{"an answer to be read", []Fact{Created{Run: "r", Config: Config{Control: Controller}}, Prompted{Parts: words}, RequestStarted{Purpose: ForStep, Attempt: 1}, Replied{Stop: StopEndTurn, Parts: words}}},
-		{"a result handed in", append(owing[:len(owing):len(owing)], Submitted{Assignment: 1, Value: "1"})},
+		{"a result handed in", then(owing, Submitted{Assignment: 1, Value: "1"})},
+		{"controlled", []Payload{Created{Run: "r", Config: Config{Control: Controller}}, Prompted{Parts: words}, step}},
 		{"external", external},
-		{"driving", driving},
+		{"external turn", driving},
+		{"external call running", received},
+		{"external turn over, call running", then(received, Replied{Parts: words})},
 	}
-	facts := []Fact{
-		Created{Run: "r"}, Created{}, Configured{},
+	minus, half := -1, 0.5
+	payloads := []Payload{
+		Created{Run: "r"}, Created{}, Created{Run: "r", Depth: MaxDepth + 1}, Created{Run: "r", Config: Config{Parallel: -1}},
+		Configured{}, Configured{ConfigChange{Parallel: &minus}}, Configured{ConfigChange{CompactAt: &half}},
 		Prompted{Parts: words}, Prompted{}, Prompted{Continue: true}, Prompted{Parts: words, Queued: "x"},
-		QuestionAnswered{Call: "c_1", Text: "a"}, QuestionAnswered{Call: "c_9", Text: "a"},
-		Steered{ID: "s", Parts: words}, Steered{ID: "s2"}, Queued{ID: "q", Parts: words}, Queued{Parts: words}, Withdrawn{ID: "s"}, Withdrawn{ID: "q"}, Withdrawn{},
-		RequestStarted{Purpose: ForStep, Attempt: 1}, RequestStarted{Purpose: ForStep, Attempt: 7},
-		RequestFailed{Kind: ErrAuth}, RequestFailed{Kind: ErrRefused}, RequestLost{},
-		read, Replied{Parts: []Part{call("c_7", "read")}}, Replied{Stop: StopEndTurn, Parts: words},
-		PlanOpened{ID: "p_1", Goal: "g"}, PlanOpened{ID: "p_7", Goal: "g"}, StepChosen{Kind: StepComplete, Message: "m"}, StepChosen{Kind: StepRespond, InPlan: true}, StepChosen{Kind: StepTool}, StepChosen{},
-		StepRefused{"no JSON", "again"}, StepRefused{Problem: "no JSON"},
-		CallReceived{Call{ID: "c_1", Tool: "read"}}, CallReceived{Call{ID: "c_8"}},
-		CallAsked{Call: "c_1", Class: Reads}, CallAsked{Call: "c_1"}, CallAsked{Call: "c_9", Class: Reads},
-		CallAllowed{Call: "c_1"}, CallAllowed{Call: "c_9"}, CallRefused{Call: "c_2", Content: "no"}, CallRefused{Call: "c_2"}, CallRefused{Call: "c_9", Content: "no"},
-		DecisionVoided{Call: "c_1", Reason: "changed"}, DecisionVoided{Call: "c_1"}, DecisionVoided{Call: "c_9", Reason: "changed"},
-		CallStarted{Call: "c_1", Attempt: 1}, CallStarted{Call: "c_1", Attempt: 5}, CallStarted{Call: "c_9", Attempt: 1}, CallLost{Call: "c_1"}, CallLost{Call: "c_2"}, CallLost{Call: "c_9"},
-		CallSettled{Call: "c_1", Outcome: OK, Content: words}, CallSettled{Call: "c_1"}, CallSettled{Call: "c_9", Outcome: OK},
-		CallNoted{Call: "c_1", Text: "n"}, CallNoted{Call: "c_9", Text: "n"},
-		Nudged{Reason: NudgeCut, Text: "go on"}, Nudged{Reason: NudgeCut},
+		Prompted{Answers: "c_1", Parts: words}, Prompted{Answers: "c_9", Parts: words}, Prompted{Answers: "c_1"},
+		Said{ID: "s", Delivery: Steer, Parts: words}, Said{ID: "s2", Delivery: Steer}, Said{ID: "q", Delivery: Queue, Parts: words}, Said{Delivery: Queue, Parts: words}, Said{ID: "n", Parts: words},
+		Withdrawn{ID: "s"}, Withdrawn{ID: "q"}, Withdrawn{},
+		step, RequestStarted{Purpose: ForStep, Attempt: 2}, RequestStarted{Purpose: ForSummary, Attempt: 1}, RequestStarted{Purpose: ForSynthesis, Attempt: 1}, RequestStarted{Purpose: ForAgent, Attempt: 1},
+		RequestFailed{Kind: ErrAuth}, RequestFailed{Kind: ErrRefused}, RequestFailed{Kind: ErrTooLong},
+		read, Replied{Parts: []Part{call("c_7", "read")}}, Replied{Parts: []Part{{Type: CallPart}}}, Replied{Stop: StopEndTurn, Parts: words},
+		Replied{Action: &Action{}}, Replied{Action: &Action{Kind: StepComplete, Message: "m"}}, Replied{Action: &Action{Kind: StepTool}}, Replied{Action: &Action{Kind: StepTool, Problem: "p", Feedback: "f"}},
+		Replied{Action: &Action{Problem: "p"}}, Replied{Action: &Action{Problem: "p", Feedback: "f"}}, Replied{Action: &Action{Kind: StepRespond}, Parts: []Part{call("c_1", "read")}},
+		Observed{Conversation: "v"}, CallReceived{Call: Call{ID: "c_1", Tool: "read"}}, CallReceived{Call: Call{ID: "c_2", Tool: "read"}, Key: "k"}, CallReceived{Call: Call{ID: "c_8"}},
+		CallInspected{Call: "c_1", Class: Reads}, CallInspected{Call: "c_1"}, CallInspected{Call: "c_9", Class: Reads}, CallInspected{Call: "c_1", Class: "reattaches"},
+		allow("c_1"), allow("c_9"), deny("c_2"), CallDecided{Call: "c_2"}, deny("c_9"),
+		ApprovalInvalidated{Call: "c_1", Reason: "changed"}, ApprovalInvalidated{Call: "c_1"}, ApprovalInvalidated{Call: "c_9", Reason: "changed"},
+		CallStarted{Call: "c_1", Attempt: 1}, CallStarted{Call: "c_1", Attempt: 5}, CallStarted{Call: "c_2", Attempt: 1}, CallStarted{Call: "c_9", Attempt: 1},
+		CallSettled{Call: "c_1", Outcome: OK, Content: words}, CallSettled{Call: "c_1"}, CallSettled{Call: "c_1", Outcome: NotRun}, CallSettled{Call: "c_9", Outcome: OK},
+		Resumed{}, Resumed{Request: true}, Resumed{Calls: []CallID{"c_1"}}, Resumed{Calls: []CallID{"c_2"}}, Resumed{Calls: []CallID{"c_9"}},
+		Told{Reason: TellRepeated, Call: "c_1", Text: "n"}, Told{Reason: TellRepeated, Call: "c_9", Text: "n"}, Told{Reason: TellCut, Text: "continue"}, Told{Reason: TellCut}, Told{Reason: TellOutput, Text: "hand it in"},
 		Submitted{Assignment: 1, Value: "1"}, Submitted{Assignment: 1, Call: "c_1", Value: "1"}, Submitted{Assignment: 2, Value: "1"}, Submitted{Assignment: 1},
-		SubmissionRefused{"no JSON"}, SubmissionRefused{}, Reminded{N: 1, Text: "hand it in"}, Reminded{N: 2, Text: "hand it in"}, Reminded{N: 1},
-		Interrupted{Cause: ByPerson}, Interrupted{}, Interrupted{Cause: ByWait, Call: "c_2"}, Interrupted{Cause: ByPerson, Partial: words}, Interrupted{Cause: ByPerson, Partial: []Part{call("c_7", "read")}},
-		Compacted{Stage: 1, Calls: []CallID{"c_1"}}, Compacted{Stage: 2, Through: "m_9", Summary: "s"}, Compacted{Stage: 3},
+		Interrupted{Cause: ByPerson}, Interrupted{}, Interrupted{Turn: 9, Cause: ByPerson}, Interrupted{Cause: ByWait, Call: "c_2"}, Interrupted{Cause: ByPerson, Partial: words}, Interrupted{Cause: ByPerson, Partial: []Part{call("c_7", "read")}},
+		Compacted{Stage: 1, Calls: []CallID{"c_1"}}, Compacted{Stage: 2, Through: "m_9", Summary: "s"}, Compacted{Stage: 2, Through: "m_1"}, Compacted{Stage: 3},
 		Synthesized{Text: "a"}, Synthesized{}, Ended{End: Completed}, Ended{}, Ended{End: Asked},
-		DriveStarted{Attempt: 1}, DriveStarted{Attempt: 4}, Observed{Conversation: "v"}, DriveEnded{Text: "done"}, DriveEnded{Failed: true},
+		nil,
 	}
 	var out strings.Builder
 	at := time.Unix(1_800_000_000, 0)
 	for _, st := range states {
 		fmt.Fprintf(&out, "%s\n", st.name)
 		var s State
-		for _, f := range st.facts {
-			next, err := s.Apply(Event{At: at, Fact: f})
-			if err != nil {
-				t.Fatalf("%s: %T: %v", st.name, f, err)
+		for _, p := range st.payloads {
+			if err := s.apply(Event{At: at, Payload: p}); err != nil {
+				t.Fatalf("%s: %T: %v", st.name, p, err)
 			}
-			s = next
 		}
-		for _, f := range facts {
-			before := dump(s)
-			next, err := s.Clone().Apply(Event{At: at, Fact: f})
+		before := dump(s)
+		for _, p := range payloads {
+			next := s.Clone()
 			what := "ok"
-			if err != nil {
+			if err := next.apply(Event{At: at.Add(time.Second), Payload: p}); err != nil {
 				what = strings.TrimPrefix(err.Error(), ErrOrder.Error()+": ")
-				if dump(next) != before {
-					t.Errorf("%s: the refused %T changed the state", st.name, f)
+				if !errors.Is(err, ErrOrder) {
+					t.Errorf("%s: %T: %v is not ErrOrder", st.name, p, err)
 				}
-			} else if owed := next.Next(); next.Turn.Open && len(owed) == 0 && next.Turn.running() == 0 {
-				t.Errorf("%s: after %T nothing is owed and nothing runs", st.name, f)
+				if dump(next) != before {
+					t.Errorf("%s: the refused %T changed the state:\n%s", st.name, p, cmp.Diff(before, dump(next)))
+				}
+			} else if owed := next.Next(); next.Turn.Open() && len(owed) == 0 && next.Turn.running == 0 {
+				t.Errorf("%s: after %T nothing is owed and nothing runs", st.name, p)
 			}
-			fmt.Fprintf(&out, "    %-60s %s\n", strings.TrimPrefix(fmt.Sprintf("%T%s", f, brief(f)), "run."), what)
+			fmt.Fprintf(&out, "    %-92s %s\n", brief(p), what)
+		}
+		if dump(s) != before {
+			t.Errorf("%s: what was applied to a clone changed the state", st.name)
+		}
+		// A number that does not follow is refused whatever the payload.
+		if err := s.apply(Event{Seq: s.Seq + 2, At: at, Payload: Configured{}}); !errors.Is(err, ErrOrder) {
+			t.Errorf("%s: event %d after %d: %v", st.name, s.Seq+2, s.Seq, err)
 		}
 	}
 	const file = "testdata/follows.golden"
@@ -122,16 +145,14 @@ func TestWhatMayFollow(t *testing.T) {
 	}
 }
 
-// brief shows a fact's fields as far as they tell one from its like.
-func brief(f Fact) string {
-	s := strings.Join(strings.Fields(fmt.Sprintf("%+v", f)), " ")
-	for _, empty := range []string{"Type:", "Parts:[]", "Wire:", "Raw:", "Signature:", "Cut:false", "<nil>"} {
-		s = strings.ReplaceAll(s, empty, "")
+// brief shows a payload as the log does.
+func brief(p Payload) string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // unreachable: payloads are what the log keeps
 	}
-	if i := strings.Index(s, "0x"); i >= 0 {
-		s = s[:i]
-	}
-	return shorten(s, 45)
+	s := strings.TrimPrefix(fmt.Sprintf("%T ", p), "run.") + strings.ReplaceAll(string(b), `"`, "")
+	return shorten(s, 90)
 }
 
 func TestTheTextsOfAnInterruptSayWhoseItWas(t *testing.T) {
@@ -148,7 +169,8 @@ func TestTheTextsOfAnInterruptSayWhoseItWas(t *testing.T) {
 		{ByShutdown, "", "[Tool use interrupted: pawl was shut down]", EndInterrupted, "shutdown"},
 		{ByParent, "", "[Tool use interrupted: the run that started this one was interrupted]", EndInterrupted, "parent"},
 		{ByRequest, "", "[Tool use interrupted: another program asked for it]", EndInterrupted, "requested"},
-		{ByPolicy, "", "[Tool use interrupted: a permission was needed and nobody was there to give it]", EndFailed, "permission_required"},
+		{ByPolicy, "", "[Tool use interrupted: an approval was needed and no one was there to give it]", EndFailed, "permission_required"},
+		{"cosmic ray", "", "[Tool use interrupted: cosmic ray]", EndInterrupted, "cosmic ray"},
 	} {
 		f := Interrupted{Cause: c.cause}
 		if got := f.Shown(); got != c.shown {

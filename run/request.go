@@ -1,37 +1,47 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-func (s *State) applyRequestStarted(e Event, f RequestStarted) error {
+func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 	t := &s.Turn
 	switch {
-	case !t.Open || s.Created.External:
-		return refuse("a request while no turn of our own is open")
-	case t.Request.Open:
+	case s.Created.External != (p.Purpose == ForAgent):
+		return refuse("a request for %s of this kind of run", p.Purpose)
+	case t.Phase == Idle || t.Phase == Interrupting:
+		return refuse("a request while no turn is at work")
+	case t.Phase == Requesting:
 		return refuse("a request while one is under way")
-	case t.Interrupt.Cause != "":
-		return refuse("a request after the interrupt")
-	case t.unsettled():
+	case t.open > 0:
 		return refuse("a request while calls are open")
-	case f.Attempt != t.Request.Attempt+1:
-		return refuse("attempt %d of a request after %d", f.Attempt, t.Request.Attempt)
+	case p.Attempt != t.attempt(p.Purpose):
+		return refuse("attempt %d of a request after %d", p.Attempt, t.attempt(p.Purpose)-1)
 	}
-	if f.Attempt == 1 && f.Purpose == ForStep {
+	if p.Purpose != t.Request.Purpose {
+		t.Request = Operation{}
+	}
+	if p.Attempt == 1 && (p.Purpose == ForStep || p.Purpose == ForAgent) {
 		t.Steps++
 	}
-	if f.Purpose == ForSynthesis {
-		t.ending = f.End
+	if p.Purpose == ForSynthesis {
+		t.ending = p.End
 	}
-	t.stepDone = false
-	t.after = afterWords
 	s.flush()
-	t.Request.Purpose, t.Request.Open, t.Request.Attempt = f.Purpose, true, f.Attempt
-	t.Request.started = e.At
+	t.Phase = Requesting
+	t.Request.Purpose, t.Request.Attempt, t.Request.Wait, t.Request.started = p.Purpose, p.Attempt, 0, e.At
+	t.Request.observed = false
 	return nil
+}
+
+// attempt returns the number of the next attempt of a request for that purpose.
+func (t *Turn) attempt(p Purpose) int {
+	if p != t.Request.Purpose {
+		return 1
+	}
+	return t.Request.Attempt + 1
 }
 
 // flush makes what waits for the model a message: results in the order asked,
@@ -41,7 +51,7 @@ func (s *State) flush() {
 	parts := make([]Part, 0, len(t.Calls)+len(t.Words))
 	for i := range t.Calls {
 		if s.Created.External {
-			break // the agent has had them, by its own wire
+			break // the agent has its results by its own wire
 		}
 		result := t.Calls[i].Result // not a pointer into the calls, which would keep all of them
 		parts = append(parts, Part{Type: ResultPart, Result: &result})
@@ -52,7 +62,8 @@ func (s *State) flush() {
 	if len(parts) > 0 {
 		s.say(User, parts)
 	}
-	t.Calls, t.Words = nil, nil
+	t.forget()
+	t.Words = nil
 }
 
 // say adds a message to the context and returns its id.
@@ -71,110 +82,154 @@ func (s *State) lastID() string {
 	return s.Messages[len(s.Messages)-1].ID
 }
 
-func (s *State) applyRequestFailed(e Event, f RequestFailed) error {
+// MaxRetries is how often a request is retried after failures that may pass.
+const MaxRetries = 3
+
+// maxDeaths is how many processes may die during the same operation before it is
+// given up.
+const maxDeaths = 3
+
+func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	t := &s.Turn
-	if !t.Open || !t.Request.Open || s.Created.External {
+	if t.Phase != Requesting {
 		return refuse("a request failed that was not under way")
 	}
-	t.guard.model += e.At.Sub(t.Request.started)
-	t.Request.Open = false
+	t.guard.model += max(0, e.At.Sub(t.Request.started))
+	s.spend(p.Usage)
+	s.stopAgent()
 	t.Request.Failures++
-	again := !f.RetryAt.IsZero() && t.Request.Failures <= MaxRetries
-	switch {
-	case again:
-		t.Request.RetryAt = f.RetryAt
-	case t.Request.Purpose == ForSynthesis:
-		t.synth = synthFailed
-		t.Request = InFlight{}
-	case t.Request.Purpose == ForSummary:
-		s.window.summaryFailed = true
-		t.Request = InFlight{}
-	case f.Kind == ErrTooLong && !s.window.tooLong:
-		s.window.refused() // compaction is owed, once
-		t.Request = InFlight{}
-		t.Steps-- // the step begins again
-	default:
-		t.failure = Ended{End: EndFailed, Reason: string(f.Kind), Detail: f.Reason}
-		if f.Kind == ErrRefused {
-			t.failure.End = EndRefused
-		}
-		if f.Kind == ErrTooLong {
-			t.failure = Ended{End: LimitReached, Reason: "context_full",
-				Detail: "the conversation does not fit the model's window even after compaction; go on with a model that has a larger one, or start a new run"}
-		}
+	if p.RetryAfter > 0 && t.Request.Failures <= MaxRetries && t.Request.Purpose != ForAgent {
+		t.Request.Wait, t.Request.failedAt = p.RetryAfter, e.At
+		t.Phase = t.resting()
+		return nil
 	}
+	switch {
+	case s.failAside(t.Request.Purpose):
+	case p.Kind == ErrTooLong && !s.window.tooLong && t.Request.Purpose == ForStep:
+		s.window.refused() // compaction is owed, once
+		t.Steps--          // the step begins again
+		t.Phase = Ready
+	case p.Kind == ErrTooLong:
+		t.fail(Ended{End: LimitReached, Reason: "context_full",
+			Detail: "the conversation does not fit the model's window even after compaction; continue with a model that has a larger one, or start a new run"})
+	case p.Kind == ErrRefused:
+		t.fail(Ended{End: EndRefused, Reason: string(p.Kind), Detail: p.Reason})
+	default:
+		t.fail(Ended{End: EndFailed, Reason: string(p.Kind), Detail: p.Reason})
+	}
+	t.Request = Operation{}
 	return nil
 }
 
-// MaxRetries is how often a request is repeated after failures that may pass.
-const MaxRetries = 3
+// failAside takes in that a request which only serves the turn cannot be made; false
+// if it is one for the turn's own work.
+func (s *State) failAside(p Purpose) bool {
+	switch p {
+	case ForSynthesis:
+		s.Turn.account = accountFailed
+		s.Turn.Phase = Ending
+	case ForSummary:
+		s.window.summaryFailed = true
+		s.Turn.Phase = Ready
+	default:
+		return false
+	}
+	return true
+}
 
-// maxDeaths is how many processes may die at the same command before the turn
-// is given up.
-const maxDeaths = 3
+// fail makes end certain.
+func (t *Turn) fail(end Ended) { t.ending, t.Phase = end, Ending }
 
-func (s *State) applyRequestLost(e Event) error {
+// resting is the phase between two attempts of a request.
+func (t *Turn) resting() Phase {
+	if t.Request.Purpose == ForSynthesis {
+		return Ending
+	}
+	return Ready
+}
+
+func (s *State) applyResumed(p Resumed) error {
 	t := &s.Turn
-	if !t.Open || !t.Request.Open {
+	switch {
+	case !t.Open():
+		return refuse("resumed while no turn is open")
+	case p.Request && t.Phase != Requesting:
 		return refuse("a request was lost that was not under way")
 	}
-	t.Request.Open = false
+	for _, id := range p.Calls {
+		if c, ok := t.Call(id); !ok || c.Status != CallRunning || c.Class == Writes || t.Phase == Interrupting {
+			return refuse("call %s does not run, or must not run again", id)
+		}
+	}
+	for _, id := range p.Calls {
+		t.advance(t.own(t.find(id)), CallAllowed)
+	}
+	if !p.Request {
+		return nil
+	}
 	t.Request.Deaths++
-	t.Request.RetryAt = e.At
+	t.Phase = t.resting()
+	if t.Request.Purpose == ForAgent {
+		t.Phase = Ready
+		s.stopAgent()
+		t.tell(agentCutText)
+	}
 	if t.Request.Deaths < maxDeaths {
 		return nil
 	}
-	switch t.Request.Purpose {
-	case ForSynthesis:
-		t.synth = synthFailed
-	case ForSummary:
-		s.window.summaryFailed = true
-	default:
-		t.failure = crashing("a model request was under way")
+	if !s.failAside(t.Request.Purpose) {
+		t.fail(Ended{End: EndFailed, Reason: "crashing", Detail: fmt.Sprintf(
+			"the process ended %d times during the same request; look at the log of pawl before continuing", maxDeaths)})
 	}
-	t.Request = InFlight{}
+	t.Request = Operation{}
 	return nil
 }
 
-func crashing(when string) Ended {
-	return Ended{End: EndFailed, Reason: "crashing",
-		Detail: fmt.Sprintf("the process died %d times while %s; look at the log of pawl before going on", maxDeaths, when)}
-}
-
-func (s *State) applyReplied(e Event, f Replied) error {
+func (s *State) applyReplied(e Event, p Replied) error {
 	t := &s.Turn
-	if !t.Open || !t.Request.Open || s.Created.External {
-		return refuse("an answer that nobody waits for")
+	if t.Phase != Requesting {
+		return refuse("an answer without a request")
 	}
-	if err := s.numbered(f.Parts); err != nil {
+	if err := s.numbered(p.Parts); err != nil {
 		return err
 	}
+	calls := countCalls(p.Parts)
 	purpose := t.Request.Purpose
-	t.guard.model += e.At.Sub(t.Request.started)
-	t.Request = InFlight{}
-	t.Usage, s.Usage = t.Usage.Add(f.Usage), s.Usage.Add(f.Usage)
-
+	switch a := p.Action; {
+	case purpose == ForAgent && calls > 0:
+		return refuse("calls in the last words of an external agent")
+	case a == nil || purpose != ForStep:
+	case (a.Kind == "") == (a.Problem == ""), a.Problem != "" && (a.Feedback == "" || calls > 0):
+		return refuse("an action that says neither what to do nor what is wrong")
+	case a.Problem == "" && (a.Kind == StepTool || a.Kind == StepAsk) != (calls > 0):
+		return refuse("an action of kind %s with %d calls", a.Kind, calls)
+	}
+	t.guard.model += max(0, e.At.Sub(t.Request.started))
+	t.Request = Operation{}
+	s.spend(p.Usage)
+	text := PlainText(p.Parts)
+	blank := strings.TrimSpace(text) == ""
 	switch purpose {
 	case ForSynthesis:
-		if text := PlainText(f.Parts); strings.TrimSpace(text) != "" {
+		t.Phase = Ending
+		s.calls += calls // whatever it asked for, nothing runs any more
+		if blank || calls > 0 {
+			t.account = accountFailed // an answer that wants to go on is not an account
+		} else {
 			s.synthesis(text)
-		} else {
-			t.synth = synthFailed
 		}
-		s.calls += countCalls(f.Parts) // whatever it asked for, nothing runs any more
-		return nil
 	case ForSummary:
-		s.calls += countCalls(f.Parts)
-		if text := strings.TrimSpace(PlainText(f.Parts)); text != "" {
-			t.reply.summary = text
-			t.after = afterSummary
-		} else {
-			s.window.summaryFailed = true
+		s.calls += calls
+		if t.Phase = Summarized; blank {
+			t.Phase, s.window.summaryFailed = Ready, true
 		}
-		return nil
+		t.reply.summary = strings.TrimSpace(text)
+	case ForAgent:
+		s.agentReplied(p, text)
+	default:
+		s.window.measured(p.Usage)
+		s.replied(p, text, calls)
 	}
-	s.window.measured(f.Usage)
-	s.replied(f)
 	return nil
 }
 
@@ -186,7 +241,7 @@ func (s *State) numbered(parts []Part) error {
 			continue
 		}
 		n++
-		if p.Call == nil || p.Call.ID != CallID("c_"+itoa(n)) {
+		if p.Call == nil || number(p.Call.ID) != n {
 			return refuse("the message's calls are not numbered on from c_%d", s.calls+1)
 		}
 	}
@@ -204,83 +259,64 @@ func countCalls(parts []Part) int {
 }
 
 // replied takes in the finished message of a step.
-func (s *State) replied(f Replied) {
+func (s *State) replied(p Replied, text string, calls int) {
 	t := &s.Turn
-	text := strings.TrimSpace(PlainText(f.Parts))
-	calls := countCalls(f.Parts)
+	blank := strings.TrimSpace(text) == ""
 	previous := t.reply.hash
-	t.reply = reply{stop: f.Stop, calls: calls > 0, text: text != "", raw: s.Config.Controlled()}
-	t.chosen = StepChosen{}
-	if calls == 0 && text != "" {
-		t.reply.hash = digest(text)
-		t.reply.promises = Promises(text)
+	switch {
+	case p.Action != nil:
+		t.text = cmp.Or(p.Action.Message, t.text)
+	case t.reply.unfinished:
+		t.text += text
+	case !blank:
+		t.text = text
 	}
-	empty := calls == 0 && (text == "" || f.Stop == StopToolUse) && !terminal(f.Stop) &&
-		f.Stop != StopMaxTokens && f.Stop != StopPause
-	if empty {
-		t.empties++
-	} else {
-		t.empties = 0
+	t.reply = reply{stop: p.Stop, promises: p.Promises}
+	t.reply.unfinished = calls == 0 && p.Action == nil && (p.Stop == StopMaxTokens || p.Stop == StopPause)
+	if calls == 0 && !blank && p.Action == nil {
+		t.reply.hash = digest(strings.TrimSpace(text))
 	}
-	if f.Stop == StopMaxTokens {
-		t.cuts++
-	} else {
-		t.cuts = 0
+	nothing := calls == 0 && (blank || p.Stop == StopToolUse) && !terminal(p.Stop) &&
+		p.Stop != StopMaxTokens && p.Stop != StopPause
+	t.streak(empty, nothing)
+	t.streak(cut, p.Stop == StopMaxTokens && p.Action == nil)
+	// An answer that is repeated as if it had not been is not kept.
+	if (!blank || calls > 0 || len(p.Parts) > 0 && p.Stop == StopPause) && !(nothing && t.streaks[empty] == 1) {
+		s.say(Assistant, p.Parts)
 	}
-	if text != "" || calls > 0 || f.Stop == StopPause {
-		// An answer that is to be repeated as if it had not been is not kept.
-		if !empty || t.empties > 1 {
-			s.say(Assistant, f.Parts)
+	t.forget()
+	for _, part := range p.Parts {
+		if part.Type != CallPart {
+			continue
 		}
-	}
-	t.Calls = nil
-	s.name(f.Parts)
-	for i := range t.Calls {
-		if f := t.Calls[i].Fault; s.Config.Control == Auto && (f == FaultNotJSON || f == FaultEmpty) {
+		s.name(*part.Call)
+		if f := part.Call.Fault; s.Config.Control == Auto && (f == FaultNotJSON || f == FaultEmpty) {
 			s.malformed++
 		}
 	}
-	if calls > 0 {
-		t.after = afterWords
-		return
+	if t.Phase = Spoken; calls > 0 {
+		t.Phase = Calling
 	}
-	t.after = afterReply
-	if t.reply.hash != "" && t.reply.hash == previous {
-		t.guard.fruitless()
-	} else if t.reply.text {
-		t.guard.barren = 0
+	s.acted(p.Action)
+	switch {
+	case calls > 0:
+	case t.reply.hash != "" && t.reply.hash == previous:
+		t.fruitless()
+	case !blank:
+		t.streaks[fruitless] = 0
 	}
+	s.assignment.problem = p.Unfit
 }
 
-// name makes the calls of a message known.
-func (s *State) name(parts []Part) {
-	t := &s.Turn
-	for _, p := range parts {
-		if p.Type != CallPart {
-			continue
-		}
-		s.calls++
-		t.Asked++
-		t.Calls = append(t.Calls, CallState{Call: *p.Call, Status: CallNamed})
+// streak counts a kind of answer in a row.
+func (t *Turn) streak(k streak, again bool) {
+	if again {
+		t.streaks[k]++
+	} else {
+		t.streaks[k] = 0
 	}
 }
 
 func terminal(r StopReason) bool {
 	return r == StopFiltered || r == StopRefusal || r == StopGuardrail
-}
-
-func (s *State) applyNudged(f Nudged) error {
-	t := &s.Turn
-	switch {
-	case !t.Open || t.Request.Open || t.Interrupt.Cause != "" || t.unsettled() || t.after != afterReply:
-		return refuse("nudged while the model has not spoken last")
-	case f.Text == "":
-		return refuse("nudged without words")
-	}
-	if f.Reason == NudgePromised {
-		t.nudges++
-	}
-	t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(f.Text)}, own: true})
-	t.after = afterWords
-	return nil
 }

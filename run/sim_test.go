@@ -5,59 +5,136 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// errCrash is the death of a process in a simulated life.
-var errCrash = errors.New("crash")
-
-// A life is one run carried on by processes that die: the log and the outside
-// world survive, the process does not. One seed is one story.
-type life struct {
-	seed    uint64
-	rnd     *rand.Rand
-	log     []Event
-	effects map[CallID]int // how often a call did something, in the world
-	asked   []CallID
-	now     time.Time
-	crashes int
-	steps   int // model answers so far
-	want    int // answers that ask for calls before the model ends
-	state   State
-	faults  float64
-}
-
-// TestSimulationOfLivesThatCrashAtEveryPoint plays many lives with a crash, a
-// failed append, a late, duplicate or lost fact at any point, interrupts and
-// steering, and checks the guarantees after each. PAWL_SIM_SEED starts elsewhere,
-// PAWL_SIM_LIVES plays more.
+// TestSimulationOfLivesThatCrashAtEveryPoint plays many lives with crashes, failed
+// appends, late, duplicate and wrong events, interrupts, words, decisions and changes
+// of the configuration at any point, and checks the guarantees after each.
+// PAWL_SIM_SEED starts elsewhere, PAWL_SIM_LIVES plays more.
 func TestSimulationOfLivesThatCrashAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	lives := number(t, "PAWL_SIM_LIVES", 20_000)
+	lives, first := envNumber(t, "PAWL_SIM_LIVES", 20_000), envNumber(t, "PAWL_SIM_SEED", 1)
 	if testing.Short() {
-		lives = 2_000
+		lives = min(lives, 2_000)
 	}
-	first := number(t, "PAWL_SIM_SEED", 1)
-	crashes, ends := 0, map[End]int{}
-	for seed := first; seed < first+lives; seed++ {
-		l := newLife(uint64(seed))
-		if err := l.live(); err != nil {
-			t.Fatalf("seed %d: %v\nreplay with PAWL_SIM_SEED=%d PAWL_SIM_LIVES=1 go test ./run -run Simulation\n%s", seed, err, seed, l.story())
-		}
-		crashes += l.crashes
-		ends[l.state.Turn.End.End]++
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // lives are short, and so is the heap
+	began := time.Now()
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	sums := make([]tally, workers)
+	for w := range workers {
+		sums[w].init()
+		wg.Go(func() {
+			for seed := first + w; seed < first+lives && !t.Failed(); seed += workers {
+				l := newLife(uint64(seed), &sums[w])
+				sums[w].lives++
+				if err := l.live(); err != nil {
+					t.Errorf("seed %d: %v\nreplay with PAWL_SIM_SEED=%d PAWL_SIM_LIVES=1 go test ./run -run Simulation\n%s", seed, err, seed, l.story())
+				}
+			}
+		})
 	}
-	t.Logf("%d lives, %d crashes, ends %v", lives, crashes, ends)
-	for _, e := range []End{Completed, EndInterrupted, EndFailed} {
-		if ends[e] == 0 && lives >= 2_000 {
+	wg.Wait()
+	for _, sum := range sums[1:] {
+		sums[0].add(sum)
+	}
+	sum := sums[0]
+	took := time.Since(began)
+	t.Logf("%d lives, %.0f a second; %d events, %d crashes, ends %v", sum.lives, float64(sum.lives)/took.Seconds(), sum.events, sum.crashes, sum.ends)
+	t.Logf("%v", sum.seen)
+	t.Logf("%v", sum.payloads)
+	if lives < 20_000 || t.Failed() {
+		return // too few for what is rare
+	}
+	for _, e := range []End{Completed, Asked, EndInterrupted, LimitReached, GuardrailStopped, EndRefused, EndFailed} {
+		if sum.ends[e] == 0 {
 			t.Errorf("no life ended %s: the simulation does not reach it", e)
 		}
 	}
+	for _, p := range vocabulary {
+		if sum.payloads[reflect.TypeOf(p)] == 0 {
+			t.Errorf("no life has a %T: the simulation does not reach it", p)
+		}
+	}
+	for _, what := range reached {
+		if sum.seen[what] == 0 {
+			t.Errorf("no life has seen this: %s", what)
+		}
+	}
 }
 
-func number(t *testing.T, name string, def int) int {
+// vocabulary is one of each type of payload.
+var vocabulary = []Payload{
+	Created{}, Configured{}, Prompted{}, Said{}, Withdrawn{}, RequestStarted{}, RequestFailed{}, Replied{}, Observed{},
+	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallSettled{}, Resumed{}, Told{},
+	Submitted{}, Interrupted{}, Compacted{}, Synthesized{}, Ended{},
+}
+
+// What a life may go through beyond the types of payload.
+const (
+	sawParked       = "a parked operation"
+	sawUnparked     = "a parked operation that started again"
+	sawLeft         = "a call left behind"
+	sawTakenBack    = "words taken back by a second interrupt"
+	sawThen         = "a turn begun with the words of an interrupt"
+	sawQueued       = "a turn begun with a queued message"
+	sawAnswered     = "a turn begun with an answer"
+	sawSummaryDied  = "a summary that a process died in"
+	sawSummary      = "a context with a summary"
+	sawBySummary    = "a summary that was not the model's"
+	sawAgentKilled  = "an external turn that was killed"
+	sawBoth         = "two operations that ended together"
+	sawLate         = "an event that came too late"
+	sawWaited       = "a retry that waited"
+	sawReconciled   = "a call whose tool could tell what became of it"
+	sawOtherTurn    = "an interrupt of another turn"
+	sawHandover     = "an interrupt that met the next turn"
+	sawBusyOutput   = "a submission while an external turn is open"
+	sawUnusable     = "an answer that is no action"
+	sawOverspent    = "a limit reached"
+	sawStepAttempts = "a step that was tried again"
+)
+
+var reached = []string{
+	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
+	sawWaited, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
+}
+
+// A tally sums up lives.
+type tally struct {
+	lives, events, crashes int
+	ends                   map[End]int
+	seen                   map[string]int
+	payloads               map[reflect.Type]int
+}
+
+func (t *tally) init() {
+	t.ends, t.seen, t.payloads = map[End]int{}, map[string]int{}, map[reflect.Type]int{}
+}
+
+func (t *tally) add(u tally) {
+	t.lives, t.events, t.crashes = t.lives+u.lives, t.events+u.events, t.crashes+u.crashes
+	for k, n := range u.ends {
+		t.ends[k] += n
+	}
+	for k, n := range u.seen {
+		t.seen[k] += n
+	}
+	for k, n := range u.payloads {
+		t.payloads[k] += n
+	}
+}
+
+func envNumber(t *testing.T, name string, def int) int {
 	v := os.Getenv(name)
 	if v == "" {
 		return def
@@ -69,374 +146,843 @@ func number(t *testing.T, name string, def int) int {
 	return n
 }
 
-func newLife(seed uint64) *life {
-	r := rand.New(rand.NewPCG(seed, 7))
-	return &life{seed: seed, rnd: r, effects: map[CallID]int{}, now: time.Unix(1_800_000_000, 0), want: r.IntN(4), faults: 0.05}
+// errCrash is the death of a process in a simulated life.
+var errCrash = errors.New("crash")
+
+// A life is one run carried on by processes that die: the log and the outside
+// world survive, the process does not. One seed is one story. The life is the [World]
+// of its run.
+type life struct {
+	seed  uint64
+	rnd   *rand.Rand
+	sum   *tally
+	first Created
+	log   []Event
+	book  ledger // of the log; its records of calls hold the effects, which are the world's
+
+	// Of the process.
+	r    *Runner
+	gate Gate
+	ops  []operation
+	now  time.Time
+	set  bool // the clock was set
+
+	faults   float64 // how likely a fault is at each point
+	thorough bool    // more is checked
+	turns    int     // that the person begins
+	answers  int     // with calls, before the model ends its turn
+	words    int     // said so far
+	results  int     // of calls so far
+	stop     struct {
+		armed bool // an interrupt counts and is not in the log yet
+		named bool // it names its turn
+		turn  int
+		words string // that came with it and are not in the log yet
+	}
+	given  []string // to the external agent
+	killed bool     // the last external turn was, and the agent has not been told
+}
+
+// An operation is under way in the process.
+type operation struct {
+	key       string
+	command   Command
+	effect    bool // has happened
+	cancelled bool
+	closed    bool // it found the gate closed: nothing happens
+}
+
+func newLife(seed uint64, sum *tally) *life {
+	l := &life{seed: seed, sum: sum, rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Unix(1_800_000_000, 0), faults: 0.02, thorough: seed%256 == 0}
+	l.turns, l.answers = 1+l.rnd.IntN(2), l.rnd.IntN(4)
+	c := Config{Limits: Limits{Steps: 12, Wall: 20 * time.Minute}, Parallel: l.rnd.IntN(4)}
+	switch l.rnd.IntN(8) {
+	case 0:
+		c.Control = Controller
+	case 1:
+		c.Control = Auto
+	case 2:
+		c.Window = 1200
+		l.answers += 6
+	case 3:
+		c.Limits.Steps = 2
+	case 4:
+		c.Limits.Tokens = 400
+	}
+	switch l.rnd.IntN(6) {
+	case 0:
+		c.Output = Output{Tool: "submit", Schema: "{}"}
+	case 1:
+		c.Output = Output{Schema: "{}"}
+	}
+	l.first = Created{Run: "r", Config: c, External: l.rnd.IntN(6) == 0}
+	return l
 }
 
 func (l *life) chance(p float64) bool { return l.rnd.Float64() < p }
 
+func (l *life) saw(what string) { l.sum.seen[what]++ }
+
 // crash is a fault point.
 func (l *life) crash() error {
 	if l.chance(l.faults) {
-		l.crashes++
+		l.sum.crashes++
 		return errCrash
 	}
 	return nil
 }
 
-// record checks, appends, adopts; the process may die before and after, and the
-// append may fail.
-func (l *life) record(fs ...Fact) error {
-	s := l.state
-	var batch []Event
-	for _, f := range fs {
-		e := Event{Seq: s.Seq + 1, At: l.now, Fact: f}
-		next, err := s.Apply(e)
+func (l *life) live() error {
+	for lifetime := 0; ; lifetime++ {
+		if lifetime > 200 {
+			return errors.New("guarantee 1: it never comes to an end")
+		}
+		if lifetime > 20 {
+			l.faults = 0 // enough; let it end
+		}
+		switch err := l.process(); {
+		case err == nil:
+			return l.check()
+		case !errors.Is(err, errCrash):
+			return err
+		}
+	}
+}
+
+// process is one process: replay, settle what was under way, continue.
+func (l *life) process() error {
+	s := l.book.s.Clone() // has read the log event by event
+	if l.thorough {
+		replayed, err := Replay(l.log)
+		if err != nil || dump(replayed) != dump(s) {
+			return fmt.Errorf("guarantee 10: replay differs from life (%v)", err)
+		}
+		s = replayed
+	}
+	if l.chance(0.1) { // another clock
+		l.now = l.now.Add(time.Duration(l.rnd.IntN(7200)-3600) * time.Second)
+	}
+	l.r, l.gate, l.ops, l.stop.armed = NewRunner(s), Gate{}, nil, false
+	l.stop.words = ""
+	l.set = false
+	var in Input
+	l.gate.Attend(s)
+	switch {
+	case s.Created.Run == "":
+		in.Given = []Payload{l.first, Prompted{Parts: []Part{Text("go")}}}
+	case s.Turn.Open():
+		in.Given = l.recovered(s)
+	}
+	idle := 0
+	for range 2_000 {
+		l.now = l.now.Add(time.Duration(l.rnd.IntN(2000)) * time.Millisecond)
+		if l.chance(0.002) {
+			l.now, l.set = l.now.Add(time.Duration(l.rnd.IntN(7200)-3600)*time.Second), true
+		}
+		events, err := l.step(in)
 		if err != nil {
 			return err
 		}
-		s = next
-		batch = append(batch, e)
+		if idle++; events > 0 {
+			idle = 0
+		}
+		if idle > 60 {
+			return errors.New("guarantee 1: nothing happens and the turn is open")
+		}
+		var done bool
+		if in, done = l.input(); done {
+			return nil
+		}
+	}
+	return errors.New("guarantee 1: it works without end")
+}
+
+// recovered is what the process that takes the run up records first. The tool of a
+// call may be able to tell what became of it.
+func (l *life) recovered(s State) []Payload {
+	payloads := s.Recover()
+	for i, p := range payloads {
+		if f, ok := p.(CallSettled); ok && l.chance(0.3) {
+			l.saw(sawReconciled)
+			payloads[i] = CallSettled{Call: f.Call, Outcome: OK, Content: []Part{Text("it is there")}, Key: "k"}
+			if l.book.call(f.Call).effects == 0 {
+				payloads[i] = CallSettled{Call: f.Call, Outcome: Failed, IsError: true, Content: []Part{Text("nothing was changed")}, Key: "n"}
+			}
+		}
+	}
+	resumed := payloads[0].(Resumed)
+	if resumed.Request {
+		switch s.Turn.Request.Purpose {
+		case ForAgent:
+			l.saw(sawAgentKilled)
+		case ForSummary:
+			l.saw(sawSummaryDied)
+		}
+	}
+	return payloads
+}
+
+// step checks, appends, adopts, starts; the process may die between any two of these.
+func (l *life) step(in Input) (events int, err error) {
+	l.maybeClose(0.005)
+	in.Interrupt, in.Closed = l.gate.Interrupt(), l.gate.Closed()
+	before := ""
+	if l.thorough {
+		before = dump(l.r.State)
+	}
+	b, err := l.r.Step(l.now, l, in)
+	if err != nil {
+		return 0, fmt.Errorf("a step is refused: %w", err)
+	}
+	if l.thorough && dump(l.r.State) != before {
+		return 0, errors.New("a step that was not adopted changed the state")
+	}
+	for _, refused := range b.Refused {
+		l.saw(sawLate)
+		if !errors.Is(refused.Err, ErrOrder) {
+			return 0, fmt.Errorf("%T: %w", refused.Payload, refused.Err)
+		}
 	}
 	if err := l.crash(); err != nil {
-		return err
+		return 0, err
 	}
-	if l.chance(l.faults / 4) {
-		return errCrash // the append failed: this process is done with the run
+	if b.state.Turn.N != l.r.State.Turn.N && l.r.State.Turn.Open() {
+		l.maybeClose(0.1) // while one turn has become the next
 	}
-	l.log = append(l.log, batch...)
-	l.state = s
-	return l.crash()
+	l.maybeClose(0.005)
+	for _, e := range b.Events {
+		if err := l.append(e, in.Closed); err != nil {
+			return 0, err
+		}
+	}
+	if err := l.crash(); err != nil {
+		return 0, err
+	}
+	turn := l.r.State.Turn.N
+	for _, key := range l.r.Adopt(b, in) {
+		if i := l.find(key); i >= 0 {
+			l.ops[i].cancelled = true
+		} else if !slices.ContainsFunc(b.Start, func(c Command) bool { return c.Key() == key }) {
+			return 0, fmt.Errorf("%s is to be cancelled and is not in flight", key)
+		} // else it finds the gate closed
+	}
+	for _, f := range l.gate.Adopt(b) {
+		if PlainText(f.Then) == l.stop.words {
+			l.stop.words = "" // the person has them back
+		}
+	}
+	if err := l.checkGate(turn); err != nil {
+		return 0, err
+	}
+	if err := l.crash(); err != nil {
+		return 0, err
+	}
+	for _, c := range b.Start {
+		if err := l.start(c, in.Closed); err != nil {
+			return 0, err
+		}
+	}
+	return len(b.Events), l.crash()
 }
 
-func (l *life) live() error {
-	for lifetime := 0; ; lifetime++ {
-		if lifetime > 3_000 {
-			return errors.New("it never comes to an end")
+// append makes one event durable.
+func (l *life) append(e Event, closed bool) error {
+	switch p := e.Payload.(type) {
+	case CallStarted, RequestStarted:
+		if closed {
+			return fmt.Errorf("guarantee 4: %T was recorded after the gate had closed", p)
 		}
-		if lifetime > 60 {
-			l.faults = 0 // enough; let it end
+		if r, ok := p.(RequestStarted); ok && r.Purpose == ForStep && r.Attempt > 1 {
+			l.saw(sawStepAttempts)
 		}
-		err := l.process()
-		if err == nil {
-			break
+	case Interrupted:
+		if l.stop.armed && l.book.s.Turn.N != l.stop.turn {
+			l.saw(sawHandover)
 		}
-		if !errors.Is(err, errCrash) {
-			return err
+		if l.book.s.Turn.Phase == Interrupting {
+			l.saw(sawTakenBack)
 		}
-	}
-	return l.check()
-}
-
-// process is one process: replay, settle what was lost, go on.
-func (l *life) process() error {
-	s, err := Replay(l.log)
-	if err != nil {
-		return fmt.Errorf("the log does not replay: %w", err)
-	}
-	l.state = s
-	if s.Created.Run == "" {
-		c := Config{Limits: Limits{Steps: 12}}
-		if l.seed%5 == 0 {
-			c.Control = Controller
+		l.stop.armed = false
+		if PlainText(p.Then) == l.stop.words {
+			l.stop.words = ""
 		}
-		if l.seed%3 == 0 {
-			c.Output = Output{Tool: "submit", Schema: "{}"}
+	case Said:
+		if PlainText(p.Parts) == l.stop.words {
+			l.stop.words = ""
 		}
-		if err := l.record(Created{Run: "r", Config: c}, Prompted{Parts: []Part{Text("go")}}); err != nil {
-			return err
+	case Resumed:
+		l.killed = l.killed || p.Request && l.book.s.Turn.Request.Purpose == ForAgent
+	case Prompted:
+		switch {
+		case p.Answers != "":
+			l.saw(sawAnswered)
+		case p.Queued != "":
+			l.saw(sawQueued)
+		case len(l.book.s.Turn.Interrupt.Then) > 0:
+			l.saw(sawThen)
 		}
-	}
-	for _, e := range l.state.Lost() {
-		if err := l.record(e.Fact); err != nil {
-			return err
-		}
-	}
-	for range 10_000 {
-		if !l.state.Turn.Open {
-			if len(l.state.Next()) == 0 {
-				return nil
+	case Compacted:
+		if p.Stage == 2 {
+			l.saw(sawSummary)
+			if strings.HasPrefix(p.Summary, "Earlier steps") {
+				l.saw(sawBySummary)
 			}
 		}
-		l.now = l.now.Add(time.Second)
-		if err := l.disturb(); err != nil {
-			return err
+	case Submitted:
+		if l.book.s.Turn.Phase == Requesting {
+			l.saw(sawBusyOutput)
 		}
-		if err := l.act(); err != nil {
-			return err
+	case Ended:
+		if p.End == LimitReached {
+			l.saw(sawOverspent)
 		}
+		l.sum.ends[p.End]++
 	}
-	return errors.New("it works for ever")
+	l.sum.payloads[reflect.TypeOf(e.Payload)]++
+	l.log = append(l.log, e)
+	l.sum.events++
+	return l.book.add(e)
 }
 
-// disturb is what others do at any time: words, interrupts, late and wrong facts.
-func (l *life) disturb() error {
-	before, thorough := l.state, l.seed%32 == 0
-	if thorough {
-		before = l.state.Clone()
+// maybeClose lets an interrupt come from another goroutine.
+func (l *life) maybeClose(p float64) {
+	if !l.chance(p) {
+		return
 	}
-	var f Fact
-	switch l.rnd.IntN(60) {
+	f := l.interrupt()
+	if l.gate.Close(f) {
+		l.stop.armed, l.stop.named, l.stop.turn = true, f.Turn != 0, l.r.State.Turn.N
+		if !l.r.State.Turn.Open() {
+			l.stop.turn++
+		}
+		if len(f.Then) > 0 {
+			l.stop.words = PlainText(f.Then)
+		}
+	}
+}
+
+func (l *life) interrupt() Interrupted {
+	f := Interrupted{Cause: []Cause{ByPerson, ByRequest, ByShutdown, ByTimeout, ByParent}[l.rnd.IntN(5)]}
+	switch l.rnd.IntN(4) {
 	case 0:
-		f = Steered{ID: fmt.Sprintf("s%d", len(l.log)), Parts: []Part{Text("and this")}}
+		f.Turn = l.r.State.Turn.N
 	case 1:
-		f = Interrupted{Cause: ByPerson}
+		l.words++
+		f.Then = []Part{Text("rather this " + itoa(l.words))}
 	case 2:
-		f = CallSettled{Call: CallID(fmt.Sprintf("c_%d", 1+l.rnd.IntN(6))), Outcome: OK, Content: []Part{Text("late")}}
-		if i := before.Turn.find(f.(CallSettled).Call); i >= 0 && before.Turn.Calls[i].Status == CallRuns {
-			return nil // it would be the real one
+		if l.chance(0.2) {
+			l.saw(sawOtherTurn)
+			f.Turn = l.r.State.Turn.N + l.rnd.IntN(3) - 1
 		}
-	case 3:
-		f = CallStarted{Call: CallID(fmt.Sprintf("c_%d", 1+l.rnd.IntN(6))), Attempt: 1 + l.rnd.IntN(2)}
-		for _, c := range before.Next() {
-			if p, ok := c.(Perform); ok && p.Call.ID == f.(CallStarted).Call {
-				return nil // it is owed: act does it
-			}
-		}
-	case 4:
-		f = Replied{Stop: StopEndTurn, Parts: []Part{Text("nobody asked")}}
-		if before.Turn.Request.Open {
-			return nil
-		}
-	default:
-		return nil
 	}
-	err := l.record(f)
-	if errors.Is(err, ErrOrder) {
-		if thorough && dump(before) != dump(l.state) {
-			return fmt.Errorf("a refused %T changed the state", f)
-		}
-		return nil
-	}
-	return err
+	return f
 }
 
-// act does one thing that is owed.
-func (l *life) act() error {
-	cmds := l.state.Next()
-	if len(cmds) == 0 {
-		// Interrupted, and what runs has to be settled by its worker.
-		for _, c := range l.state.Turn.Calls {
-			if c.Status == CallRuns {
-				return l.settle(c, Cut)
-			}
+// checkGate holds the gate against the state that was adopted.
+func (l *life) checkGate(before int) error {
+	t := &l.r.State.Turn
+	switch {
+	case l.stop.words != "" && !l.gate.Closed():
+		return fmt.Errorf("the gate has opened and lost the words %q", l.stop.words)
+	case !t.Open():
+		l.stop.armed = false
+		if len(l.r.State.Next()) > 0 { // with a prompt that follows by itself
+			return nil
 		}
-		return errors.New("nothing is owed and the turn is open")
+		l.gate.Attend(l.r.State)
+	case t.Phase == Interrupting && !l.gate.Closed():
+		return errors.New("guarantee 4: the gate is open while the turn is being stopped")
+	case l.stop.armed && (t.N == l.stop.turn || !l.stop.named) && !l.gate.Closed():
+		return errors.New("guarantee 4: the gate has opened and the interrupt is not recorded")
+	case l.stop.armed && t.N != l.stop.turn && l.stop.named:
+		l.stop.armed = false
 	}
-	switch c := cmds[l.rnd.IntN(len(cmds))].(type) {
-	case Record:
-		return l.record(c.Fact)
-	case Ask:
-		l.asked = append(l.asked, c.Call.ID)
-		return l.record(asked(c.Call))
-	case Decide:
-		if l.chance(0.15) {
-			return l.record(CallRefused{Call: c.Call.ID, Content: "no"})
-		}
-		return l.record(CallAllowed{Call: c.Call.ID})
+	return nil
+}
+
+// start starts an operation whose start is durable.
+func (l *life) start(c Command, closed bool) error {
+	if l.find(c.Key()) >= 0 {
+		return fmt.Errorf("%s was started twice", c.Key())
+	}
+	op := operation{key: c.Key(), command: c, closed: l.gate.Closed()}
+	switch c := c.(type) {
 	case Perform:
-		if c.Call.Status == CallRuns {
-			return l.settle(c.Call, OK)
+		if c.Attempt > 1 || c.Call.Status == CallRunning {
+			l.saw(sawUnparked)
 		}
-		if err := l.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
-			return err
+		if closed && c.Call.Status != CallRunning {
+			return fmt.Errorf("guarantee 4: %s is to start after the gate had closed", op.key)
 		}
-		// The tool: it may die before, in the middle of and after its effect.
-		if err := l.crash(); err != nil {
-			return err
+		if !op.closed && l.chance(0.5) {
+			l.effect(&op)
 		}
-		l.effects[c.Call.ID]++
-		return l.crash()
-	case Request:
-		if l.state.Turn.Request.Open {
-			return l.answer(c)
+	case ExternalTurn:
+		if !op.closed {
+			return errors.Join(l.give(c), l.fly(op))
 		}
-		return l.record(RequestStarted{Purpose: c.Purpose, Attempt: c.Attempt, End: c.End})
 	}
-	return fmt.Errorf("unknown command %T", cmds[0])
+	return l.fly(op)
 }
 
-func (l *life) settle(c CallState, o Outcome) error {
-	text := fmt.Sprintf("result %d", l.rnd.IntN(1000))
-	f := CallSettled{Call: c.ID, Outcome: o, Content: []Part{Text(text)}, Key: text}
-	if c.Class == Writes {
-		f.Change = MayChange
-	}
-	return l.record(f)
+func (l *life) fly(op operation) error {
+	l.ops = append(l.ops, op)
+	return nil
 }
 
-func (l *life) answer(c Request) error {
-	if l.chance(0.1) {
-		f := RequestFailed{Kind: ErrOverloaded}
-		if l.chance(0.8) {
-			f.RetryAt = l.now
-		}
-		return l.record(f)
+func (l *life) effect(op *operation) {
+	p, ok := op.command.(Perform)
+	if ok && !op.effect && !op.closed {
+		op.effect = true
+		l.book.call(p.Call.ID).effects++
 	}
-	f := Replied{Stop: StopEndTurn}
-	chosen := func(kind StepKind, message string) []Fact { // a worker records with the answer what it means
-		if c.Purpose != ForStep || !l.state.Config.Controlled() {
-			return nil
-		}
-		if l.chance(0.2) && kind != StepTool {
-			return []Fact{StepRefused{"no action", "again"}}
-		}
-		var facts []Fact
-		if open, ok := l.state.OpenPlan(); ok {
-			facts = append(facts, open)
-		}
-		return append(facts, StepChosen{Kind: kind, InPlan: true, Message: message})
+}
+
+// give hands its words to the external agent. One whose last turn was killed midway
+// is told so: it is never sent the same words alone again.
+func (l *life) give(c ExternalTurn) error {
+	text := PlainText(c.Message)
+	if text == "" {
+		return errors.New("an external turn without words")
 	}
-	if c.Purpose == ForStep && l.steps < l.want {
-		n := l.state.NextCall()
-		for range 1 + l.rnd.IntN(3) {
-			tool := []string{"read", "edit", "agent"}[l.rnd.IntN(3)]
-			f.Parts = append(f.Parts, Part{Type: CallPart, Call: &Call{ID: CallID(fmt.Sprintf("c_%d", n)), Tool: tool, Arguments: fmt.Sprintf(`{"n":%d}`, n)}})
-			n++
+	if l.killed && !strings.Contains(text, agentCutText) && !strings.Contains(text, "[Request interrupted") {
+		return fmt.Errorf("guarantee 2: the agent is not told that its turn was killed: %q", text)
+	}
+	l.killed = false
+	l.given = append(l.given, text)
+	return nil
+}
+
+func (l *life) find(key string) int {
+	return slices.IndexFunc(l.ops, func(op operation) bool { return op.key == key })
+}
+
+// input is what comes in next; done reports that the life is over.
+func (l *life) input() (in Input, done bool) {
+	s := &l.r.State
+	if !s.Turn.Open() && len(s.Next()) == 0 {
+		return l.prompt()
+	}
+	if at := s.Deadline(); !at.IsZero() && l.now.After(at) && l.gate.Close(Interrupted{Cause: ByTimeout}) {
+		l.stop.armed, l.stop.named, l.stop.turn = true, false, s.Turn.N
+	}
+	if l.chance(0.12) {
+		return l.disturb(), false
+	}
+	if s.Turn.Phase == Interrupting {
+		l.maybeClose(0.1)
+		if l.chance(0.1) {
+			return l.leave(), false
 		}
-		f.Stop = StopToolUse
-		if err := l.record(append([]Fact{f}, chosen(StepTool, "")...)...); err != nil {
-			return err
+	}
+	n := len(l.ops)
+	undecided := -1
+	for i := range s.Turn.Calls {
+		if c := s.Turn.Calls[i]; c.Status == CallIsInspected && !c.Question && c.Problem == "" && (undecided < 0 || l.chance(0.5)) {
+			undecided = i
 		}
-		l.steps++
-		return nil
 	}
-	f.Parts = []Part{Text("done")}
-	if also := chosen(StepRespond, "done"); also != nil {
-		return l.record(append([]Fact{f}, also...)...)
+	if undecided >= 0 {
+		n++
 	}
-	if c.Purpose != ForStep || l.state.Config.Output.Schema == "" {
-		return l.record(f)
+	switch i := l.rnd.IntN(max(1, n)); {
+	case i < len(l.ops):
+		l.end(i, &in)
+		if len(l.ops) > 0 && l.chance(0.2) {
+			l.saw(sawBoth)
+			l.end(l.rnd.IntN(len(l.ops)), &in)
+		}
+	case undecided >= 0 && !l.gate.Closed():
+		in.Wanted = append(in.Wanted, wanted(l.decision(*s.Turn.Calls[undecided], false)))
+	case len(l.r.parked) > 0:
+		l.r.Unpark()
+	default:
+		if at := l.r.RetryAt(); l.now.Before(at) {
+			l.saw(sawWaited)
+			l.now = at
+		}
 	}
-	switch l.rnd.IntN(3) { // a worker records with the answer whether it is the result
+	return in, false
+}
+
+func wanted(p Payload) func(State) []Payload { return func(State) []Payload { return []Payload{p} } }
+
+// prompt begins another turn, or ends the life.
+func (l *life) prompt() (in Input, done bool) {
+	s := &l.r.State
+	asked := s.Turn.End.End == Asked
+	if l.turns--; l.turns <= 0 && (!asked || l.chance(0.3)) {
+		return in, true
+	}
+	l.answers = l.rnd.IntN(3)
+	l.words++
+	parts := []Part{Text("words " + itoa(l.words))}
+	if !asked && l.chance(0.2) {
+		in.Wanted = append(in.Wanted, wanted(Prompted{Continue: true}))
+		return in, false
+	}
+	in.Wanted = append(in.Wanted, func(s State) []Payload { return []Payload{Say(s, "", Steer, parts)} })
+	return in, false
+}
+
+// disturb is what others do at any time: words, interrupts, changes, and events that
+// come too late or make no sense.
+func (l *life) disturb() (in Input) {
+	s := &l.r.State
+	n := l.rnd.IntN(len(disturbances) + 8)
+	if n < len(disturbances) {
+		in.Wanted = append(in.Wanted, wanted(disturbances[n](l, s)))
+		return in
+	}
+	switch n - len(disturbances) {
 	case 0:
-		return l.record(f, Submitted{Assignment: l.state.Assignment(), Value: "1"})
+		in.Done = append(in.Done, Completion{Key: "perform/c_99/1", Events: []Payload{CallSettled{Call: "c_1", Outcome: OK}}})
 	case 1:
-		return l.record(f, SubmissionRefused{"It is none."})
+		in.Wanted = append(in.Wanted, wanted(l.interrupt()))
+	case 2:
+		l.r.Unpark()
+	case 3:
+		l.words++
+		in.Wanted = append(in.Wanted, wanted(Said{ID: "w" + itoa(l.words), Delivery: Queue, Parts: []Part{Text("words " + itoa(l.words))}}))
+	case 4, 5:
+		l.words++
+		in.Wanted = append(in.Wanted, wanted(Said{ID: "w" + itoa(l.words), Delivery: Steer, Parts: []Part{Text("words " + itoa(l.words))}}))
+	case 6:
+		in.Wanted = append(in.Wanted, wanted(Withdrawn{ID: "w" + itoa(l.words)}))
+	case 7:
+		in.Wanted = append(in.Wanted, wanted(Configured{l.change()}))
 	}
-	return l.record(f)
+	return in
+}
+
+// disturbances are events that must be refused, or change nothing of what is owed.
+var disturbances = []func(*life, *State) Payload{
+	func(l *life, s *State) Payload { return Created{Run: "r"} },
+	func(l *life, s *State) Payload {
+		id := CallID("c_" + itoa(1+l.rnd.IntN(6)))
+		if c, _ := s.Turn.Call(id); c.Status == CallRunning {
+			return CallStarted{Call: id, Attempt: c.Attempt}
+		}
+		return CallSettled{Call: id, Outcome: OK, Content: []Part{Text("late")}}
+	},
+	func(l *life, s *State) Payload { return CallStarted{Call: "c_1", Attempt: 7} },
+	func(l *life, s *State) Payload {
+		if s.Turn.Phase == Requesting {
+			return RequestStarted{Purpose: ForStep, Attempt: 1}
+		}
+		return Replied{Stop: StopEndTurn, Parts: []Part{Text("late")}}
+	},
+	func(l *life, s *State) Payload {
+		if s.Turn.Phase == Requesting {
+			return Told{Reason: TellCut, Text: "late"}
+		}
+		return RequestFailed{Kind: ErrOverloaded}
+	},
+	func(l *life, s *State) Payload { return Submitted{Assignment: s.Assignment() - 1, Value: "late"} },
+	func(l *life, s *State) Payload {
+		if s.Turn.Open() {
+			return Prompted{Parts: []Part{Text("early")}}
+		}
+		return Ended{End: Completed}
+	},
+	func(l *life, s *State) Payload { return CallDecided{Call: "c_1", Decision: Decision{Answer: Deny}} },
+	func(l *life, s *State) Payload { return Compacted{Stage: 2, Through: "m_99", Summary: "s"} },
+	func(l *life, s *State) Payload { return Resumed{Calls: []CallID{"c_99"}} },
+}
+
+func (l *life) change() (c ConfigChange) {
+	switch l.rnd.IntN(5) {
+	case 0:
+		minus := -1
+		c.Parallel = &minus // not valid
+	case 1:
+		window := int64(1000 + l.rnd.IntN(3000))
+		c.Window = &window
+	case 2:
+		c.Limits.Steps = 3 + l.rnd.IntN(10)
+	case 3:
+		model := "other"
+		c.Model = &model
+	case 4:
+		if l.chance(0.3) {
+			c.Output = &Output{Tool: "submit", Schema: "{}"}
+		}
+	}
+	return c
+}
+
+// leave gives up on calls that do not stop after an interrupt.
+func (l *life) leave() (in Input) {
+	in.Given = l.r.State.LeaveBehind()
+	for _, p := range in.Given {
+		l.saw(sawLeft)
+		id := p.(CallSettled).Call
+		l.ops = slices.DeleteFunc(l.ops, func(op operation) bool {
+			c, ok := op.command.(Perform)
+			if ok && c.Call.ID == id {
+				l.effect(&op) // it may still have one
+				l.r.Abandon(op.key)
+				return true
+			}
+			return false
+		})
+	}
+	return in
+}
+
+// end lets an operation in flight come to its end, or an external one a step further.
+func (l *life) end(i int, in *Input) {
+	op := &l.ops[i]
+	c := Completion{Key: op.key}
+	switch command := op.command.(type) {
+	case Perform:
+		switch {
+		case op.cancelled || op.closed:
+			c.Events = []Payload{CallSettled{Call: command.Call.ID, Outcome: Cut, IsError: true, Content: []Part{Text("cut")}, Key: "cut"}}
+		case command.Call.Class == Resumable && l.chance(0.3):
+			l.saw(sawParked)
+			c.Parked = true
+		default:
+			l.effect(op)
+			c.Events = []Payload{l.result(command.Call)}
+		}
+	case Request:
+		switch {
+		case op.cancelled && l.chance(0.5):
+		case op.cancelled || op.closed:
+			c.Events = []Payload{RequestFailed{Kind: ErrAborted}}
+		default:
+			c.Events = l.answer(command)
+		}
+	case ExternalTurn:
+		switch {
+		case op.cancelled && l.chance(0.5):
+		case op.cancelled || op.closed:
+			c.Events = []Payload{RequestFailed{Kind: ErrAborted}}
+		case l.chance(0.6):
+			in.Wanted = append(in.Wanted, l.agentDoes)
+			return
+		case l.chance(0.2):
+			c.Events = []Payload{RequestFailed{Kind: ErrBrokenStream, Reason: "exit status 1", RetryAfter: time.Second}}
+		case l.chance(0.2):
+			c.Events = []Payload{Replied{Stop: StopEndTurn}}
+		default:
+			c.Events = []Payload{Replied{Stop: StopEndTurn, Parts: []Part{Text("done")}, Usage: Usage{Output: 10}}}
+		}
+	}
+	in.Done = append(in.Done, c)
+	l.ops = slices.Delete(l.ops, i, i+1)
+}
+
+// agentDoes is what an external agent does in its turn.
+func (l *life) agentDoes(s State) []Payload {
+	if s.Turn.Phase != Requesting || l.chance(0.3) {
+		return []Payload{Observed{Conversation: "v", Usage: Usage{Input: 5}}}
+	}
+	key := "k" + itoa(l.rnd.IntN(9))
+	if s.Turn.Received(key) != "" {
+		key += "'" // a repeated request gets the same result, and nothing is recorded
+	}
+	return []Payload{CallReceived{Key: key, Call: *l.call(s.NextCall())}}
+}
+
+func (l *life) result(c CallState) CallSettled {
+	l.results++
+	f := CallSettled{Call: c.ID, Outcome: OK, Content: []Part{Text(filler[:700+l.rnd.IntN(1500)])}, Key: itoa(l.rnd.IntN(3))}
+	switch {
+	case l.chance(0.1):
+		f.Outcome, f.IsError = Failed, true
+	case c.Class == Writes:
+		f.Change, f.Key = MayChange, itoa(l.results)
+		f.Tools = &ToolState{Dir: "d" + f.Key, Seen: []SeenFile{{Path: "f", Hash: f.Key}}}
+	case c.Class == Resumable:
+		f.Usage = Usage{Input: 20}
+	}
+	return f
+}
+
+var filler = strings.Repeat("All work and no play makes Jack a dull boy. ", 60)
+
+// answer is what comes of a model request.
+func (l *life) answer(c Request) []Payload {
+	if l.chance(0.1) {
+		f := RequestFailed{Kind: []ErrorKind{ErrOverloaded, ErrTooLong, ErrRefused, ErrAuth}[max(0, l.rnd.IntN(10)-6)], Reason: "it failed", Usage: Usage{Input: 10}}
+		if f.Kind == ErrOverloaded && l.chance(0.8) {
+			f.RetryAfter = time.Duration(l.rnd.IntN(100)) * time.Second
+		}
+		return []Payload{f}
+	}
+	f := Replied{Stop: StopEndTurn, Parts: []Part{Text("done")}, Usage: Usage{Input: 20, Output: 10}}
+	s := &l.r.State
+	if s.Config.Window > 0 {
+		f.Usage = Usage{} // its bytes count
+	}
+	if c.Purpose != ForStep {
+		if l.chance(0.1) {
+			f.Parts = nil
+		}
+		return []Payload{f}
+	}
+	if l.answers > 0 {
+		l.answers--
+		f.Stop, f.Parts = StopToolUse, l.parts(s.NextCall())
+		if s.Config.Controlled() {
+			f.Action = &Action{Kind: StepTool, InPlan: true, Description: "look"}
+		}
+		return []Payload{f}
+	}
+	switch l.rnd.IntN(12) {
+	case 0:
+		f.Stop = StopMaxTokens
+	case 1:
+		f.Stop, f.Parts = StopPause, f.Parts[:l.rnd.IntN(2)]
+	case 2:
+		f.Parts = nil
+	case 3:
+		f.Promises = true
+	case 4:
+		f.Stop = []StopReason{StopFiltered, StopRefusal, StopGuardrail, StopSequence}[l.rnd.IntN(4)]
+	}
+	if s.Config.Controlled() {
+		return l.act(f)
+	}
+	if s.owesOutput() && f.Stop == StopEndTurn && len(f.Parts) > 0 && s.Config.Output.Tool == "" {
+		if l.chance(0.5) {
+			return []Payload{f, Submitted{Assignment: s.Assignment(), Value: "1"}}
+		}
+		f.Unfit = "It does not fit."
+	} else if s.owesOutput() && l.chance(0.7) {
+		l.answers = 1 // it hands the result in
+	}
+	return []Payload{f}
+}
+
+// act is an answer without calls in controller mode.
+func (l *life) act(f Replied) []Payload {
+	switch l.rnd.IntN(5) {
+	case 0:
+		l.saw(sawUnusable)
+		f.Action = &Action{Problem: "no JSON", Feedback: "Again."}
+	case 1:
+		f.Action = &Action{Kind: StepGuardrail, Reason: "It must not be"}
+	case 2:
+		f.Action = &Action{Kind: StepComplete, Message: "done"}
+	default:
+		f.Action = &Action{Kind: StepRespond, InPlan: true, Message: "done"}
+	}
+	return []Payload{f}
+}
+
+var tools = []string{"read", "read", "edit", "shell", "agent", "ask", "nosuch", "urgent", "submit"}
+
+func (l *life) parts(n int) []Part {
+	parts := []Part{Text(filler[:100+l.rnd.IntN(300)])}
+	for range 1 + l.rnd.IntN(3) {
+		parts = append(parts, Part{Type: CallPart, Call: l.call(n)})
+		n++
+	}
+	return parts
+}
+
+func (l *life) call(n int) *Call {
+	c := &Call{ID: CallID("c_" + itoa(n)), Tool: tools[l.rnd.IntN(len(tools))], Arguments: "{}"}
+	if c.Tool == "submit" && l.r.State.Config.Output.Tool == "" {
+		c.Tool = "read"
+	}
+	if l.chance(0.05) {
+		c.Fault = []Fault{FaultCut, FaultNotJSON, FaultEmpty}[l.rnd.IntN(3)]
+	}
+	return c
+}
+
+// decision is what a rule or a person says about a call; a rule may leave it to a
+// person.
+func (l *life) decision(c CallState, rule bool) Payload {
+	switch n := l.rnd.IntN(40); {
+	case rule && n < 16:
+		return nil
+	case n == 39:
+		f := Interrupted{Cause: ByWait, Call: c.ID}
+		if l.chance(0.5) {
+			f.Then = []Part{Text("rather that")}
+		}
+		return f
+	case n >= 35:
+		return CallDecided{Call: c.ID, Decision: Decision{Answer: Deny}, Content: "no"}
+	}
+	return CallDecided{Call: c.ID, Decision: Decision{Answer: Allow}}
+}
+
+func (l *life) Inspect(_ State, c Call) CallInspected {
+	f := inspectedClass(c)
+	f.Key = c.Tool // the fingerprint of the arguments costs more than the life
+	return f
+}
+
+func (l *life) Decide(_ State, c CallState) Payload { return l.decision(c, true) }
+
+func (l *life) Recheck(_ State, c CallState) Payload {
+	switch l.rnd.IntN(12) {
+	case 0:
+		return ApprovalInvalidated{Call: c.ID, Reason: "the file has changed"}
+	case 1:
+		return CallDecided{Call: c.ID, Decision: Decision{Answer: Never}, Content: "no more"}
+	}
+	return nil
+}
+
+func (l *life) Submit(State, CallState) (string, string) {
+	if l.chance(0.3) {
+		return "", "It does not fit."
+	}
+	return "1", ""
+}
+
+func (l *life) Partial(next int) ([]Part, Usage) {
+	switch l.rnd.IntN(3) {
+	case 0:
+		return []Part{{Type: TextPart, Text: "half", Cut: true}}, Usage{Output: 3}
+	case 1:
+		return l.parts(next), Usage{Output: 5}
+	}
+	return nil, Usage{}
 }
 
 // check tests the guarantees on the finished life.
 func (l *life) check() error {
-	if l.state.Turn.Open || len(l.state.Next()) > 0 {
-		return errors.New("guarantee 1: at rest something is owed")
+	if err := l.book.end(); err != nil {
+		return err
 	}
-	if l.state.Turn.End.End == "" {
-		return errors.New("guarantee 1: it does not say why it ended")
-	}
-	if end := l.state.Turn.End; end.End == Completed && l.state.owesOutput() {
-		return errors.New("guarantee 5: completed without the result that it owes")
-	}
-	replayed, err := Replay(l.log)
-	if err != nil || l.seed%32 == 0 && dump(replayed) != dump(l.state) {
-		return fmt.Errorf("guarantee 10: replay differs from life (%v)", err)
-	}
-	return checkLog(l.log, l.effects)
-}
-
-// checkLog tests what every log must have: each call asked, allowed, started and
-// settled in that order and settled once; no start after an interrupt; no effect
-// twice unless it may be; every call answered in the next message in the order
-// asked.
-func checkLog(log []Event, effects map[CallID]int) error {
-	class := map[CallID]Class{}
-	settled, allowed, starts := map[CallID]int{}, map[CallID]bool{}, map[CallID]int{}
-	interrupted := false
-	submissions := map[int]int{}
-	var s State
-	for _, e := range log {
-		switch f := e.Fact.(type) {
-		case Submitted:
-			if submissions[f.Assignment]++; submissions[f.Assignment] > 1 {
-				return fmt.Errorf("guarantee 5: assignment %d has two results", f.Assignment)
-			}
-		case CallAsked:
-			class[f.Call] = f.Class
-		case CallAllowed:
-			allowed[f.Call] = true
-		case CallRefused:
-			settled[f.Call]++
-		case CallStarted:
-			starts[f.Call]++
-			if interrupted {
-				return fmt.Errorf("guarantee 4: %s started after the interrupt", f.Call)
-			}
-			if !allowed[f.Call] {
-				return fmt.Errorf("guarantee 6: %s started without an allowing decision", f.Call)
-			}
-			if class[f.Call] == Writes && starts[f.Call] > 1 {
-				return fmt.Errorf("guarantee 2: %s writes and was started twice", f.Call)
-			}
-		case CallSettled:
-			settled[f.Call]++
-		case Interrupted:
-			interrupted = true
-		case Prompted:
-			interrupted = false
-		}
-		var err error
-		if s, err = s.Apply(e); err != nil {
-			return err
-		}
-		if _, ok := e.Fact.(RequestStarted); ok {
-			if err := checkHistory(s.Messages); err != nil {
-				return err
-			}
+	if l.thorough {
+		replayed, err := Replay(l.log)
+		if err != nil || dump(replayed) != dump(l.r.State) {
+			return fmt.Errorf("guarantee 10: replay differs from life (%v)", err)
 		}
 	}
-	for id, n := range settled {
-		if n != 1 {
-			return fmt.Errorf("guarantee 3: %s has %d results", id, n)
-		}
+	if !l.first.External {
+		return nil
 	}
-	for id, n := range effects {
-		if class[id] == Writes && n > 1 {
-			return fmt.Errorf("guarantee 2: the effect of %s happened %d times", id, n)
-		}
-		if settled[id] == 0 {
-			return fmt.Errorf("guarantee 3: %s has no result", id)
-		}
-	}
-	return checkHistory(s.Messages)
-}
-
-// checkHistory holds the context against what providers demand.
-func checkHistory(messages []Message) error {
-	if len(messages) > 0 && messages[0].Role != User {
-		return errors.New("guarantee 3: the first message is not the user's")
-	}
-	for i, m := range messages {
-		var calls []CallID
-		for _, p := range m.Parts {
-			if p.Type == CallPart {
-				calls = append(calls, p.Call.ID)
-			}
-		}
-		if len(m.Parts) == 0 {
-			return fmt.Errorf("guarantee 3: message %s is empty", m.ID)
-		}
-		if len(calls) == 0 {
-			continue
-		}
-		if i+1 == len(messages) {
-			return fmt.Errorf("guarantee 3: the calls of %s have no results", m.ID)
-		}
-		for j, id := range calls {
-			parts := messages[i+1].Parts
-			if j >= len(parts) || parts[j].Type != ResultPart || parts[j].Result.Call != id {
-				return fmt.Errorf("guarantee 3: call %s is not answered in its place", id)
-			}
+	given := strings.Join(l.given, "\n")
+	for _, m := range l.r.State.Messages {
+		if m.Role == User && number(CallID(m.ID)) <= l.r.State.heard && !strings.Contains(given, PlainText(m.Parts)) {
+			return fmt.Errorf("the external agent was not given %q", PlainText(m.Parts))
 		}
 	}
 	return nil
 }
 
 func (l *life) story() string {
-	s := ""
+	var s strings.Builder
 	for _, e := range l.log {
-		s += fmt.Sprintf("%3d %T %+v\n", e.Seq, e.Fact, e.Fact)
+		text := fmt.Sprintf("%+v", e.Payload)
+		fmt.Fprintf(&s, "%3d %s %T %s\n", e.Seq, e.At.Format("15:04:05"), e.Payload, shorten(text, 300))
 	}
-	return s
+	if l.r != nil {
+		fmt.Fprintf(&s, "owed:")
+		for _, c := range l.r.State.Next() {
+			fmt.Fprintf(&s, " %s", c.Key())
+		}
+		fmt.Fprintf(&s, "\nin flight: %v, gate closed: %v\n", l.r.ops, l.gate.Closed())
+	}
+	return s.String()
 }

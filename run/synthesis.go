@@ -11,8 +11,8 @@ import (
 // the context.
 const SynthesisPrompt = "You have to stop here and cannot use tools any more. Tell the person, briefly and truthfully: what was done, what was found, what is not done, and what to do next."
 
-// modelAccounts reports whether the account of this end is asked of the model:
-// where neither money nor time is spent and nobody has said stop.
+// modelAccounts reports whether the model is asked for the account of this end: it
+// is when neither money nor time is spent and no one has interrupted.
 func modelAccounts(end Ended) bool {
 	return end.End == LoopStopped || end.End == LimitReached && (end.Reason == "max_steps" || end.Reason == "max_calls")
 }
@@ -26,7 +26,7 @@ func (s *State) synthesis(text string) {
 	last := s.lastID()
 	s.say(Assistant, []Part{Text(text)})
 	s.Messages[len(s.Messages)-1].ID = synthesisID + last
-	s.Turn.synth = synthDone
+	s.Turn.text, s.Turn.account = text, accountDone
 }
 
 // maxAccount is how many calls an account names: it goes into the context too.
@@ -37,7 +37,7 @@ func (t *Turn) deterministicAccount() string {
 	var b strings.Builder
 	b.WriteString("Based on the tool executions:\n")
 	var files, outputs []string
-	lines := t.account()
+	lines := t.lines()
 	if n := len(lines) - maxAccount; n > 0 {
 		b.WriteString("[… the first " + itoa(n) + " calls are left out …]\n")
 		lines = lines[n:]
@@ -83,8 +83,8 @@ var outcomeWords = map[Outcome]string{
 	Unknown: "outcome unknown", Refused: "refused", Answered: "answered",
 }
 
-// account returns the turn's lines in the order the calls were asked.
-func (t *Turn) account() []Line {
+// lines returns the turn's account in the order the calls were asked.
+func (t *Turn) lines() []Line {
 	return slices.SortedStableFunc(slices.Values(t.Account), func(a, b Line) int {
 		return cmp.Or(cmp.Compare(len(a.Call), len(b.Call)), cmp.Compare(a.Call, b.Call))
 	})

@@ -4,36 +4,44 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pawl/heuristic"
 )
 
-// A trace is a story about a run: lines that happen to it, and behind each what
-// follows. Lines beginning with ">" (owed), "+" (recorded by itself), "!"
-// (refused) and "=" (what was asked for with show) are written by the test;
-// UPDATE=1 writes them again.
+// A trace is a story about a run: lines that happen to it, each followed by what
+// the [Runner] makes of it. Lines that begin with ">" (owed), "+" (recorded by
+// itself), "-" (in flight and to be cancelled), "!" (refused) and "=" (what was asked
+// for with show) are written by the test; UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge stepwise external output control=C
+//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge external output native control=C
 //	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
-//	request                          the owed request (or external turn) starts
-//	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [submits=JSON|unfit=WHY] [chose=KIND|misread=WHY] TOOL(ARGS)…
+//	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [opaque] [submits=JSON|unfit=WHY] [action=KIND|problem=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
-//	fail KIND [again]
+//	fail KIND [again] [tokens=N]     the request ends without an answer
 //	submit [c_1] JSON                a result is accepted
 //	wait c_1 [WORDS] | void c_1
-//	allow|deny c_1 …  start c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
-//	do [RESULT]                      allow, start and finish every open call in order
-//	interrupt [CAUSE] ["words that had streamed"] [TOOL(ARGS)]
-//	crash                            the process dies; the next one records what was lost
-//	drive | observed | driven [WORDS] | received TOOL(ARGS)
+//	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
+//	start c_1                        a start that nothing owes
+//	do [RESULT]                      allow and finish every open call in order
+//	park c_1 | unpark                what c_1 started waits for a person; a person has answered
+//	interrupt [CAUSE] ["words that had streamed"] [tokens=N] [TOOL(ARGS)]
+//	leave                            what still runs after an interrupt is left behind
+//	crash                            the process dies; the next one takes the run up
+//	observed | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
 //	show                             the context as the model would see it
+//	answered                         what a person reads
 //
-// A call's class is told by its tool: read, list, look read; agent reattaches; ask
-// is a question; everything else writes. A tool called nosuch has a problem.
+// Requests, external turns and calls start by themselves as soon as they are owed. A
+// call's class is told by its tool: read, list, look, urgent and wait read; agent, ask
+// and submit are resumable; everything else writes. A tool called nosuch has a problem.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.trace")
@@ -62,111 +70,177 @@ func TestTraces(t *testing.T) {
 }
 
 func playTrace(t *testing.T, text string) string {
-	p := &player{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-	var out strings.Builder
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if line == "" || strings.HasPrefix(line, "#") {
-			out.WriteString(line + "\n")
-			continue
+	p := &player{t: t, r: NewRunner(State{}), cancelled: map[string]bool{}, given: map[string]bool{}, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "" || line[0] == '#':
+			p.say("%s", line)
+		case !strings.ContainsAny(line[:1], ">+-!="):
+			p.say("%s", line)
+			p.line(line)
 		}
-		if strings.ContainsAny(line[:1], ">+!=") {
-			continue
-		}
-		out.WriteString(line + "\n")
-		p.out = &out
-		p.line(line)
 	}
 	// Whatever the story, the log replays to the same state.
 	again, err := Replay(p.log)
 	if err != nil {
 		t.Errorf("the log of the trace does not replay: %v", err)
 	}
-	if got, want := dump(again), dump(p.s); got != want {
+	if got, want := dump(again), dump(p.r.State); got != want {
 		t.Errorf("replayed state differs (-live +replayed):\n%s", cmp.Diff(want, got))
 	}
-	return out.String()
+	return p.out.String()
 }
 
-// A player plays the worker of a trace.
+// A player drives the run of a trace and is its [World]. Every batch is durable at
+// once.
 type player struct {
-	t   *testing.T
-	s   State
-	log []Event
-	now time.Time
-	out *strings.Builder
-	cfg Created
-	// also follows the reply in the same append.
-	also []Fact
+	t     *testing.T
+	r     *Runner
+	gate  Gate
+	log   []Event
+	now   time.Time
+	out   strings.Builder
+	quiet bool
+	first Created
+
+	cancelled map[string]bool // calls that were cancelled
+	given     map[string]bool // external turns whose words were shown
+
+	partial []Part // what has streamed when the line interrupts
+	usage   Usage
 }
 
 func (p *player) say(format string, args ...any) {
-	if p.out != nil {
-		fmt.Fprintf(p.out, format+"\n", args...)
+	if !p.quiet {
+		fmt.Fprintf(&p.out, format+"\n", args...)
 	}
 }
 
-// record applies a fact; a refusal is part of the story.
-func (p *player) record(f Fact) bool {
-	e := Event{Seq: p.s.Seq + 1, At: p.now, Fact: f}
-	next, err := p.s.Apply(e)
-	if err != nil {
-		p.say("! %s", strings.TrimPrefix(err.Error(), "run: event out of order: "))
-		return false
+// step lets in happen and says what follows, until nothing does.
+func (p *player) step(in Input) {
+	said := slices.Clone(in.Given)
+	for _, c := range in.Done {
+		said = append(said, c.Events...)
 	}
-	p.s = next
-	p.log = append(p.log, e)
-	return true
-}
-
-func (p *player) created() {
-	if p.s.Created.Run == "" {
-		p.cfg.Run = "r"
-		p.record(p.cfg)
+	for _, want := range in.Wanted {
+		said = append(said, want(p.r.State)...)
 	}
-}
-
-// settle records what follows by itself and shows what is owed.
-func (p *player) settle() {
-	for range 10_000 {
-		acted := false
-		for _, c := range p.s.Next() {
-			switch c := c.(type) {
-			case Record:
-				if p.record(c.Fact) {
-					p.say("+ %s", describe(c.Fact))
-				}
-				acted = true
-			case Ask:
-				p.record(asked(c.Call))
-				acted = true
-			}
-			if acted {
-				break // what else is owed may have changed
+	for range 100 {
+		in.Interrupt, in.Closed = p.gate.Interrupt(), p.gate.Closed()
+		b, err := p.r.Step(p.now, p, in)
+		if err != nil {
+			p.say("! %s", strings.TrimPrefix(err.Error(), "run: event out of order: "))
+			return
+		}
+		for _, refused := range b.Refused {
+			p.say("! %s", strings.TrimPrefix(refused.Err.Error(), "run: event out of order: "))
+		}
+		for _, e := range b.Events {
+			if i := slices.IndexFunc(said, func(f Payload) bool { return reflect.DeepEqual(f, e.Payload) }); i >= 0 {
+				said = slices.Delete(said, i, i+1) // the line says it already
+			} else if text := describe(e.Payload); text != "" {
+				p.say("+ %s", text)
 			}
 		}
-		if !acted {
-			for _, c := range p.s.Next() {
-				p.say("> %s", c.Key())
-			}
+		p.log = append(p.log, b.Events...)
+		cancelled := p.r.Adopt(b, in)
+		p.gate.Adopt(b)
+		in = Input{Done: p.cancel(cancelled)}
+		if len(b.Events)+len(in.Done) == 0 {
+			p.owed()
 			return
 		}
 	}
-	p.t.Fatal("the machine records without end")
+	p.t.Fatal("the runner records without end")
 }
 
-// asked looks at a call as a worker would.
-func asked(c Call) CallAsked {
-	f := CallAsked{Call: c.ID, Tool: c.Tool, Class: Writes, Key: CallKey(c.Tool, c.Arguments)}
+// cancel says what is cancelled, and returns the requests among it: they end at once,
+// while a call ends when its line says so.
+func (p *player) cancel(keys []string) []Completion {
+	var ended []Completion
+	slices.Sort(keys)
+	for _, key := range keys {
+		if !strings.HasPrefix(key, "perform/") {
+			ended = append(ended, Completion{Key: key})
+		} else if p.cancelled[key] {
+			continue
+		}
+		p.cancelled[key] = true
+		p.say("- %s", key)
+	}
+	return ended
+}
+
+func (p *player) owed() {
+	for _, c := range p.r.State.Next() {
+		key := c.Key()
+		if at := p.r.RetryAt(); !at.IsZero() && !p.r.ops[key] {
+			key += " after " + at.Sub(p.now).String()
+		}
+		if x, ok := c.(ExternalTurn); ok && !p.given[key] {
+			p.given[key] = true
+			key += " " + oneLine(fmt.Sprintf("%q", PlainText(x.Message)), 400)
+		}
+		if p.r.parked[key] {
+			key += " parked"
+		}
+		p.say("> %s", key)
+	}
+}
+
+// want offers events to the run as someone else's wish.
+func (p *player) want(payloads ...Payload) {
+	var in Input
+	for _, f := range payloads {
+		in.Wanted = append(in.Wanted, func(State) []Payload { return []Payload{f} })
+	}
+	p.step(in)
+}
+
+// done ends the operation of that key with events. What no operation in flight brings
+// can only be offered.
+func (p *player) done(key string, payloads ...Payload) {
+	if !p.r.ops[key] {
+		p.want(payloads...)
+		return
+	}
+	p.step(Input{Done: []Completion{{Key: key, Events: payloads}}})
+}
+
+// The player is the world of its run. A person decides on every call.
+
+func (p *player) Inspect(_ State, c Call) CallInspected { return inspected(c) }
+func (p *player) Decide(State, CallState) Payload       { return nil }
+func (p *player) Recheck(State, CallState) Payload      { return nil }
+func (p *player) Partial(int) ([]Part, Usage)           { return p.partial, p.usage }
+
+func (p *player) Submit(_ State, c CallState) (string, string) {
+	if strings.Contains(c.Arguments, "bad") {
+		return "", "It does not fit."
+	}
+	return c.Arguments, ""
+}
+
+// inspected is what a worker would find out about a call.
+func inspected(c Call) CallInspected {
+	f := inspectedClass(c)
+	f.Key = heuristic.CallKey(c.Tool, c.Arguments)
+	return f
+}
+
+func inspectedClass(c Call) CallInspected {
+	f := CallInspected{Call: c.ID, Tool: c.Tool, Class: Writes}
 	switch c.Tool {
 	case "read", "list", "look", "wait":
 		f.Class = Reads
-		f.Waits = c.Tool == "wait"
+		f.Polls = c.Tool == "wait"
 	case "agent":
-		f.Class = Reattaches
+		f.Class = Resumable
 	case "submit":
-		f.Class = Reattaches
+		f.Class, f.Submits = Resumable, true
 	case "ask":
-		f.Class, f.Ask = Reattaches, true
+		f.Class, f.Question = Resumable, true
 	case "nosuch":
 		f.Problem = "There is no tool called nosuch."
 	case "urgent":
@@ -175,28 +249,41 @@ func asked(c Call) CallAsked {
 	return f
 }
 
-func describe(f Fact) string {
-	switch f := f.(type) {
+// describe says what a payload that follows by itself is; empty for those which the
+// owed commands show.
+func describe(p Payload) string {
+	switch p := p.(type) {
+	case RequestStarted, CallStarted, Created:
+		return ""
 	case Ended:
-		return strings.TrimSpace(fmt.Sprintf("ended %s %s", f.End, f.Reason))
-	case CallAsked:
-		return fmt.Sprintf("asked %s %s", f.Call, oneLine(f.Problem, 200))
+		return strings.TrimSpace(fmt.Sprintf("ended %s %s", p.End, p.Reason))
+	case CallInspected:
+		if p.Problem == "" {
+			return ""
+		}
+		return fmt.Sprintf("inspected %s %s", p.Call, oneLine(p.Problem, 200))
+	case CallDecided:
+		return fmt.Sprintf("decided %s %s", p.Call, p.Decision.Answer)
 	case CallSettled:
-		return fmt.Sprintf("settled %s %s %s", f.Call, f.Outcome, oneLine(PlainText(f.Content), 400))
-	case CallNoted:
-		return fmt.Sprintf("noted %s %s", f.Call, oneLine(f.Text, 60))
-	case Nudged:
-		return fmt.Sprintf("nudged %s", f.Reason)
-	case Reminded:
-		return fmt.Sprintf("reminded %d %s", f.N, f.Text)
+		return fmt.Sprintf("settled %s %s %s", p.Call, p.Outcome, oneLine(PlainText(p.Content), 400))
+	case Told:
+		return strings.TrimSpace(fmt.Sprintf("told %s %s", p.Reason, p.Call)) + " " + oneLine(p.Text, 120)
 	case Synthesized:
-		return "synthesized " + oneLine(f.Text, 400)
+		return "synthesized " + oneLine(p.Text, 400)
 	case Compacted:
-		return fmt.Sprintf("compacted stage %d %v%s freed %d", f.Stage, f.Calls, f.Through, f.Freed)
+		return fmt.Sprintf("compacted stage %d %v%s freed %d", p.Stage, p.Calls, p.Through, p.Freed)
+	case Configured:
+		return fmt.Sprintf("configured control=%s", *p.Change.Control)
+	case Submitted:
+		return fmt.Sprintf("submitted %s %s", p.Call, p.Value)
 	case Prompted:
-		return fmt.Sprintf("prompted %q", PlainText(f.Parts))
+		return fmt.Sprintf("prompted %q", PlainText(p.Parts))
+	case Interrupted:
+		return strings.TrimSpace(fmt.Sprintf("interrupted %s %s", p.Cause, p.Call))
+	case Resumed:
+		return strings.TrimSpace(fmt.Sprintf("resumed%s %s", map[bool]string{true: " request"}[p.Request], strings.Trim(fmt.Sprint(p.Calls), "[]")))
 	}
-	return fmt.Sprintf("%T", f)
+	return fmt.Sprintf("%T", p)
 }
 
 func oneLine(s string, n int) string { return shorten(strings.ReplaceAll(s, "\n", "⏎"), n) }
@@ -206,114 +293,144 @@ func (p *player) line(line string) {
 	rest = strings.TrimSpace(rest)
 	words := strings.Fields(rest)
 	first, tail, _ := strings.Cut(rest, " ")
-	if verb != "config" {
-		p.created()
+	if p.r.State.Created.Run == "" && verb != "config" {
+		p.quiet = true
+		p.first.Run = "r"
+		p.step(Input{Given: []Payload{p.first}})
+		p.quiet = false
 	}
 	switch verb {
 	case "config":
 		p.config(words)
-		return
 	case "prompt":
-		p.record(Prompted{Parts: []Part{Text(rest)}})
+		p.want(Prompted{Parts: []Part{Text(rest)}})
 	case "continue":
-		p.record(Prompted{Continue: true})
+		p.want(Prompted{Continue: true})
 	case "answer":
-		p.record(QuestionAnswered{Call: CallID(first), Text: tail})
+		p.want(Prompted{Answers: CallID(first), Parts: []Part{Text(tail)}})
 	case "steer":
-		p.record(Steered{ID: first, Parts: []Part{Text(tail)}})
+		p.want(Said{ID: first, Delivery: Steer, Parts: []Part{Text(tail)}})
 	case "queue":
-		p.record(Queued{ID: first, Parts: []Part{Text(tail)}})
+		p.want(Said{ID: first, Delivery: Queue, Parts: []Part{Text(tail)}})
 	case "withdraw":
-		p.record(Withdrawn{ID: first})
-	case "request":
-		p.request()
+		p.want(Withdrawn{ID: first})
 	case "reply":
-		p.also = nil
-		p.record(p.reply(rest))
-		for _, f := range p.also {
-			p.record(f)
-		}
+		p.done(p.request(), p.reply(rest)...)
 	case "submit":
 		if strings.HasPrefix(first, "c_") {
-			p.record(Submitted{Assignment: p.s.Assignment(), Call: CallID(first), Value: tail})
+			p.want(Submitted{Assignment: p.r.State.Assignment(), Call: CallID(first), Value: tail})
 		} else {
-			p.record(Submitted{Assignment: p.s.Assignment(), Value: rest})
+			p.want(Submitted{Assignment: p.r.State.Assignment(), Value: rest})
 		}
 	case "fail":
 		f := RequestFailed{Kind: ErrorKind(first), Reason: "it failed"}
-		if tail == "again" {
-			f.RetryAt = p.now.Add(time.Second)
+		for w := range strings.FieldsSeq(tail) {
+			if w == "again" {
+				f.RetryAfter = time.Second
+			} else if _, err := fmt.Sscanf(w, "tokens=%d", &f.Usage.Input); err != nil {
+				p.t.Fatalf("unknown word %q", w)
+			}
 		}
-		p.record(f)
-	case "allow":
+		p.done(p.request(), f)
+	case "allow", "deny":
+		var all []Payload
 		for _, id := range words {
-			p.record(CallAllowed{Call: CallID(id), Decision: Decision{Answer: Allow}})
+			f := CallDecided{Call: CallID(id), Decision: Decision{Answer: Allow}}
+			if verb == "deny" {
+				f.Decision.Answer, f.Content = Deny, "Not allowed."
+			}
+			all = append(all, f)
 		}
-	case "deny":
-		for _, id := range words {
-			p.record(CallRefused{Call: CallID(id), Decision: Decision{Answer: Deny}, Content: "Not allowed."})
-		}
+		p.want(all...)
 	case "wait":
-		f := Interrupted{Cause: ByWait, Call: CallID(first)}
+		f := Interrupted{Turn: p.r.State.Turn.N, Cause: ByWait, Call: CallID(first)}
 		if tail != "" {
 			f.Then = []Part{Text(tail)}
 		}
-		p.record(f)
+		p.want(f)
 	case "void":
-		p.record(DecisionVoided{Call: CallID(first), Reason: "the file has changed"})
+		p.want(ApprovalInvalidated{Call: CallID(first), Reason: "the file has changed"})
 	case "start":
-		for _, id := range words {
-			p.start(CallID(id))
-		}
+		c, _ := p.r.State.Turn.Call(CallID(first))
+		p.want(CallStarted{Call: CallID(first), Attempt: c.Attempt + 1})
 	case "done", "err", "cut", "changed":
-		p.finish(verb, CallID(first), tail)
+		p.settle(verb, CallID(first), tail)
 	case "do":
 		p.doAll(rest)
+	case "park":
+		p.step(Input{Done: []Completion{{Key: p.perform(CallID(first)), Parked: true}}})
+	case "unpark":
+		p.r.Unpark()
+		p.step(Input{})
 	case "interrupt":
 		p.interrupt(rest)
-	case "crash":
-		for _, e := range p.s.Lost() {
-			if p.record(e.Fact) {
-				p.say("+ lost: %s", strings.TrimPrefix(describe(e.Fact), "run."))
+	case "leave":
+		in := Input{Given: p.r.State.LeaveBehind()}
+		for _, c := range p.r.State.Turn.Calls {
+			if c.Status == CallRunning {
+				p.r.Abandon(p.perform(c.ID))
 			}
 		}
-	case "drive":
-		p.record(DriveStarted{Attempt: p.s.Turn.Request.Attempt + 1})
+		for _, f := range in.Given {
+			p.say("+ %s", describe(f))
+		}
+		p.step(in)
+	case "crash":
+		s, err := Replay(p.log)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.r, p.gate = NewRunner(s), Gate{}
+		p.gate.Attend(s)
+		for _, f := range s.Recover() {
+			p.say("+ %s", describe(f))
+		}
+		p.step(Input{Given: s.Recover()})
 	case "observed":
-		p.record(Observed{Conversation: "conv"})
+		p.want(Observed{Conversation: "conv"})
 	case "driven":
-		p.record(DriveEnded{Text: rest})
+		f := Replied{Stop: StopEndTurn}
+		if rest != "" {
+			f.Parts = []Part{Text(rest)}
+		}
+		p.done(p.request(), f)
 	case "received":
-		tool, args, _ := strings.Cut(strings.TrimSuffix(rest, ")"), "(")
-		p.record(CallReceived{Call{ID: CallID(fmt.Sprintf("c_%d", p.s.NextCall())), Tool: tool, Arguments: `"` + args + `"`}})
+		tool, args, _ := strings.Cut(rest, "(")
+		args, key, _ := strings.Cut(args, ")")
+		p.want(CallReceived{Key: strings.TrimSpace(key), Call: Call{ID: CallID(fmt.Sprintf("c_%d", p.r.State.NextCall())), Tool: tool, Arguments: fmt.Sprintf(`{"x":%q}`, args)}})
 	case "sleep":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		p.now = p.now.Add(d)
-		return
+		p.step(Input{})
 	case "show":
-		for _, m := range p.s.Messages {
-			p.say("= %s %s", m.ID, m.Role)
-			for _, part := range m.Parts {
-				p.say("=     %s", showPart(part))
-			}
-		}
-		if plan := p.s.Plan; plan.ID != "" {
-			p.say("= %s %s", plan.ID, oneLine(plan.text(), 400))
-		}
-		if v := p.s.Submission(); v != (Submission{}) {
-			p.say("= handed in %s%s", v.Value, map[bool]string{true: " by " + string(v.Call)}[v.Call != ""])
-		}
-		for _, w := range p.s.Returned {
-			p.say("= returned %s %q", w.ID, PlainText(w.Parts))
-		}
-		return
+		p.show()
+	case "answered":
+		p.say("= %s", oneLine(p.r.State.Answer(), 500))
 	default:
 		p.t.Fatalf("unknown line %q", line)
 	}
-	p.settle()
+}
+
+func (p *player) show() {
+	s := p.r.State
+	for _, m := range s.Messages {
+		p.say("= %s %s", m.ID, m.Role)
+		for _, part := range m.Parts {
+			p.say("=     %s", showPart(part))
+		}
+	}
+	if plan := s.Plan; plan.ID != "" {
+		p.say("= %s %s", plan.ID, oneLine(plan.text(), 400))
+	}
+	if v := s.Submission(); v != (Submission{}) {
+		p.say("= handed in %s%s", v.Value, map[bool]string{true: " by " + string(v.Call)}[v.Call != ""])
+	}
+	for _, w := range s.Returned {
+		p.say("= returned %s %q", w.ID, PlainText(w.Parts))
+	}
 }
 
 func showPart(part Part) string {
@@ -333,7 +450,7 @@ func showPart(part Part) string {
 }
 
 func (p *player) config(words []string) {
-	c := &p.cfg.Config
+	var c ConfigChange
 	for _, w := range words {
 		k, v, _ := strings.Cut(w, "=")
 		n := 0
@@ -344,7 +461,7 @@ func (p *player) config(words []string) {
 		case "calls":
 			c.Limits.Calls = n
 		case "parallel":
-			c.Parallel = n
+			c.Parallel = &n
 		case "tokens":
 			c.Limits.Tokens = int64(n)
 		case "cost":
@@ -352,54 +469,59 @@ func (p *player) config(words []string) {
 		case "wall":
 			c.Limits.Wall, _ = time.ParseDuration(v)
 		case "window":
-			c.Window = int64(n)
+			window := int64(n)
+			c.Window = &window
 		case "nonudge":
-			c.NoNudge = true
-		case "stepwise":
-			c.StepByStep = true
+			yes := true
+			c.NoNudge = &yes
 		case "external":
-			p.cfg.External = true
+			p.first.External = true
 		case "control":
-			c.Control = v
+			c.Control = &v
 		case "output":
-			c.Output = Output{Tool: "submit", Schema: "{}"}
+			c.Output = &Output{Tool: "submit", Schema: "{}"}
+		case "native":
+			c.Output = &Output{Schema: "{}"} // the answer itself is the result
 		default:
 			p.t.Fatalf("unknown setting %q", w)
 		}
 	}
-	if p.s.Created.Run != "" {
-		p.record(Configured{*c})
+	if p.r.State.Created.Run == "" {
+		p.first.Config = c.Apply(p.first.Config)
+		return
 	}
+	p.want(Configured{c})
 }
 
-func (p *player) request() bool {
-	for _, c := range p.s.Next() {
-		if r, ok := c.(Request); ok {
-			if r.NotBefore.After(p.now) {
-				p.now = r.NotBefore
-			}
-			return p.record(RequestStarted{Purpose: r.Purpose, Attempt: r.Attempt, Model: "m", End: r.End})
+// request returns the key of the request, or external turn, that is in flight.
+func (p *player) request() string {
+	for _, c := range p.r.State.Next() {
+		switch c.(type) {
+		case Request, ExternalTurn:
+			return c.Key()
 		}
 	}
-	return p.record(RequestStarted{Purpose: ForStep, Attempt: p.s.Turn.Request.Attempt + 1})
+	return ""
 }
 
-// reply builds a message from its line.
-func (p *player) reply(line string) Replied {
+// perform returns the key of the operation that runs the call.
+func (p *player) perform(id CallID) string {
+	c, _ := p.r.State.Turn.Call(id)
+	return Perform{c, c.Attempt}.Key()
+}
+
+// reply builds a message, and what comes with it, from its line.
+func (p *player) reply(line string) []Payload {
 	f := Replied{Usage: Usage{Priced: true}}
-	n := p.s.NextCall()
+	var also []Payload
+	n := p.r.State.NextCall()
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
 		if line[0] == '"' {
 			text, rest, ok := strings.Cut(line[1:], `"`)
 			if !ok {
 				p.t.Fatalf("unclosed words in %q", line)
 			}
-			if times, unit, ok := strings.Cut(text, "*"); ok {
-				n := 0
-				fmt.Sscan(times, &n)
-				text = strings.Repeat(unit, n)
-			}
-			f.Parts = append(f.Parts, Text(text))
+			f.Parts = append(f.Parts, Text(repeated(text)))
 			line = rest
 			continue
 		}
@@ -427,76 +549,73 @@ func (p *player) reply(line string) Replied {
 		case "cost":
 			fmt.Sscan(v, &f.Usage.Cost)
 		case "submits":
-			p.also = append(p.also, Submitted{Assignment: p.s.Assignment(), Value: v})
-		case "chose":
-			f := StepChosen{Kind: StepKind(v), InPlan: v != "complete", Description: "step", Message: map[string]string{"respond": "It is so.", "complete": "It is done."}[v]}
+			also = append(also, Submitted{Assignment: p.r.State.Assignment(), Value: v})
+		case "action":
+			f.Action = &Action{Kind: StepKind(v), InPlan: v != "complete" && v != "guardrail_stop", Description: "step",
+				Message: map[string]string{"respond": "It is so.", "complete": "It is done."}[v]}
 			if v == "guardrail_stop" {
-				f.InPlan, f.Reason = false, "It must not be"
+				f.Action.Reason = "It must not be"
 			}
-			if open, ok := p.s.OpenPlan(); ok && f.InPlan {
-				p.also = append(p.also, open)
-			}
-			p.also = append(p.also, f)
-		case "misread":
-			p.also = append(p.also, StepRefused{Problem: v, Feedback: "Again: " + v})
+		case "problem":
+			f.Action = &Action{Problem: v, Feedback: "Again: " + v}
 		case "unfit":
-			p.also = append(p.also, SubmissionRefused{v})
+			f.Unfit = v
 		case "think":
 			f.Parts = append(f.Parts, Part{Type: ThinkingPart, Text: "hm", Signature: "s"})
+		case "opaque":
+			f.Parts = append(f.Parts, Part{Type: OpaquePart, Raw: "{}"})
 		default:
 			p.t.Fatalf("unknown word %q in a reply", word)
 		}
 		line = rest
 	}
-	if f.Stop == "" {
-		f.Stop = StopEndTurn
-		if countCalls(f.Parts) > 0 {
-			f.Stop = StopToolUse
-		}
-	}
-	if f.Stop == "none" {
+	switch {
+	case f.Stop == "none":
 		f.Stop = StopNone
+	case f.Stop == "" && countCalls(f.Parts) > 0:
+		f.Stop = StopToolUse
+	case f.Stop == "":
+		f.Stop = StopEndTurn
 	}
-	return f
+	f.Promises = heuristic.Promises(PlainText(f.Parts))
+	return append([]Payload{f}, also...)
 }
 
-func (p *player) start(id CallID) bool {
-	i := p.s.Turn.find(id)
-	attempt := 1
-	if i >= 0 {
-		attempt = p.s.Turn.Calls[i].Attempt + 1
+// repeated writes out 3*abc.
+func repeated(text string) string {
+	times, unit, ok := strings.Cut(text, "*")
+	if !ok {
+		return text
 	}
-	return p.record(CallStarted{Call: id, Attempt: attempt})
+	n := 0
+	fmt.Sscan(times, &n)
+	return strings.Repeat(unit, n)
 }
 
-func (p *player) finish(verb string, id CallID, text string) {
+func (p *player) settle(verb string, id CallID, text string) {
 	f := CallSettled{Call: id, Outcome: OK}
 	if text == "" {
 		text = "ok"
 	}
-	if times, unit, ok := strings.Cut(text, "*"); ok {
-		n := 0
-		fmt.Sscan(times, &n)
-		text = strings.Repeat(unit, n)
-	}
-	i := p.s.Turn.find(id)
-	if i >= 0 && p.s.Turn.Calls[i].Class == Writes {
+	text = repeated(text)
+	c, _ := p.r.State.Turn.Call(id)
+	if c.Class == Writes {
 		f.Change = MayChange
 	}
 	switch verb {
 	case "err":
 		f.Outcome, f.IsError = Failed, true
 	case "cut":
-		f.Outcome, f.IsError, text = Cut, true, p.s.Turn.Interrupt.CutText(strings.TrimPrefix(text, "ok"))
+		f.Outcome, f.IsError, text = Cut, true, p.r.State.Turn.Interrupt.CutText(strings.TrimPrefix(text, "ok"))
 	case "changed":
 		f.Change, f.Files = Changed, []FileChange{{Path: text, Before: "b", After: "a"}}
 	}
 	f.Content = []Part{Text(text)}
-	f.Key = ResultKey(f.Content, f.IsError)
-	p.record(f)
+	f.Key = heuristic.ResultKey(f.IsError, []string{text}, nil)
+	p.done(p.perform(id), f)
 }
 
-// doAll carries every open call out, in the order asked, and asks the model again.
+// doAll allows every open call and finishes them in the order asked.
 func (p *player) doAll(result string) {
 	verb := "done"
 	for _, v := range []string{"err", "changed"} {
@@ -504,49 +623,37 @@ func (p *player) doAll(result string) {
 			verb, result = v, strings.TrimSpace(r)
 		}
 	}
-	quiet := p.out
-	p.out = nil
-	for {
-		acted := false
-		for _, c := range p.s.Next() {
-			switch c := c.(type) {
-			case Ask:
-				acted = p.record(asked(c.Call)) || acted
-			case Decide:
-				acted = p.record(CallAllowed{Call: c.Call.ID, Decision: Decision{Answer: Allow}}) || acted
-			case Perform:
-				if c.Call.Status != CallRuns {
-					acted = p.start(c.Call.ID) || acted
-				}
-			}
-		}
-		for _, c := range p.s.Turn.Calls {
-			if c.Status == CallRuns {
-				p.finish(verb, c.ID, result)
-				acted = true
-			}
-		}
-		if !acted {
-			break
+	p.quiet = true
+	for _, c := range p.r.State.Next() {
+		if d, ok := c.(Decide); ok {
+			p.want(CallDecided{Call: d.Call.ID, Decision: Decision{Answer: Allow}})
 		}
 	}
-	p.out = quiet
+	for p.r.State.Turn.running > 0 {
+		i := slices.IndexFunc(p.r.State.Turn.Calls, func(c *CallState) bool { return c.Status == CallRunning })
+		p.quiet = p.r.State.Turn.open > 1 // what follows the last one is part of the story
+		p.settle(verb, p.r.State.Turn.Calls[i].ID, result)
+	}
+	p.quiet = false
 }
 
 func (p *player) interrupt(rest string) {
 	f := Interrupted{Cause: ByPerson}
-	if word, tail, _ := strings.Cut(rest, " "); word != "" && !strings.HasPrefix(word, `"`) && !strings.Contains(word, "(") {
+	if word, tail, _ := strings.Cut(rest, " "); word != "" && !strings.ContainsAny(word, `"(=`) {
 		f.Cause, rest = Cause(word), tail
 	}
+	p.partial, p.usage = nil, Usage{}
 	if rest != "" {
-		f.Partial = p.reply(rest).Parts
-		for i := range f.Partial {
-			if f.Partial[i].Type == TextPart {
-				f.Partial[i].Cut = true
-			}
+		reply := p.reply(rest)[0].(Replied)
+		p.partial, p.usage = reply.Parts, reply.Usage
+		for i := range p.partial {
+			p.partial[i].Cut = p.partial[i].Type == TextPart
 		}
 	}
-	p.record(f)
+	if !p.gate.Close(f) {
+		p.say("! the interrupt does not count")
+	}
+	p.step(Input{})
 }
 
 // dump is the whole state as text, with everything behind pointers, for comparing.
@@ -559,7 +666,8 @@ func dump(s State) string {
 		}
 	}
 	t := s.Turn
-	for _, c := range t.Calls {
+	for _, call := range t.Calls {
+		c := *call
 		r := c.Result
 		c.Result = Result{}
 		fmt.Fprintf(&b, "call %+v\n", c)
@@ -570,7 +678,7 @@ func dump(s State) string {
 	for _, w := range [][]Words{t.Words, s.Queue, s.Returned} {
 		fmt.Fprintf(&b, "words %+v\n", w)
 	}
-	t.Calls, t.Words = nil, nil
+	t.Calls, t.Words, t.owned, t.guard.shared = nil, nil, ownsNothing, false
 	s.Messages, s.Turn, s.Queue, s.Returned = nil, Turn{}, nil, nil
 	fmt.Fprintf(&b, "%+v\n%+v\n", t, s)
 	return b.String()

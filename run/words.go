@@ -4,122 +4,122 @@ import "slices"
 
 // open begins a turn.
 func (s *State) open(e Event) {
-	s.Turn = Turn{N: s.Turn.N + 1, Open: true, Started: e.At, after: afterWords, own: s.Turn.own}
-	s.Turn.Usage.Priced = true
-	if s.Turn.N == 1 {
-		s.Usage.Priced = true // of nothing, all prices are known
-	}
+	s.Turn = Turn{N: s.Turn.N + 1, Phase: Ready, Started: e.At, owned: s.Turn.owned}
 	s.window.tooLong = false
 }
 
-func (s *State) applyPrompted(e Event, f Prompted) error {
+func (s *State) applyPrompted(e Event, p Prompted) error {
+	t := &s.Turn
+	i := t.find(p.Answers)
+	queued := indexWords(s.Queue, p.Queued)
 	switch {
-	case s.Turn.Open:
+	case t.Open():
 		return refuse("prompted in the middle of a turn")
-	case s.Turn.unsettled():
+	case p.Answers != "" && (i < 0 || !t.Calls[i].Question || t.Calls[i].Status == CallDone):
+		return refuse("call %s is not an open question", p.Answers)
+	case p.Answers == "" && t.open > 0:
 		return refuse("prompted while a question is open")
-	case len(f.Parts) == 0 && !f.Continue:
+	case len(p.Parts) == 0 && !p.Continue:
 		return refuse("prompted without words")
-	case f.Continue && s.Turn.N == 0:
+	case p.Continue && t.N == 0:
 		return refuse("nothing to continue")
+	case p.Queued != "" && queued < 0:
+		return refuse("queued message %q is not there", p.Queued)
 	}
-	if i := indexWords(s.Queue, f.Queued); f.Queued != "" {
-		if i < 0 {
-			return refuse("queued message %q is not there", f.Queued)
-		}
-		s.Queue = slices.Delete(slices.Clone(s.Queue), i, i+1)
+	if p.Queued != "" {
+		s.Queue = slices.Delete(slices.Clone(s.Queue), queued, queued+1)
 	}
-	parts := f.Parts
+	if p.Answers != "" {
+		s.answer(e, i, p.Parts)
+		return nil
+	}
+	parts := p.Parts
 	if len(parts) == 0 {
 		parts = []Part{Text(ContinueText)}
 	}
-	then := len(s.Turn.Interrupt.Then) > 0
+	then := len(t.Interrupt.Then) > 0
 	s.open(e)
-	s.assign(f.Continue && len(f.Parts) == 0)
-	if !then { // nobody has seen yet what came back to the input
+	s.assign(p.Continue && len(p.Parts) == 0)
+	if !then { // what came back to the input has not been seen yet
 		s.Returned = nil
 	}
-	s.Turn.prompt = s.say(User, parts)
+	t.prompt = s.say(User, parts)
 	if s.task == "" {
-		s.task = s.Turn.prompt
+		s.task = t.prompt
 	}
 	return nil
+}
+
+// answer begins a turn with the answer to the question that call i has asked.
+func (s *State) answer(e Event, i int, parts []Part) {
+	t := &s.Turn
+	last, planned := *t, s.planned()
+	s.open(e)
+	t.Calls, t.counts = last.Calls, last.counts
+	t.Words, t.sharePlan = last.Words, planned
+	t.prompt = s.lastID() // the message that asked
+	if t.Phase = Calling; s.Created.External {
+		// The call's own request is gone with the turn that made it: the answer goes
+		// with the next one.
+		t.Phase = Ready
+		t.tell("The person answers: " + PlainText(parts))
+	}
+	s.settle(e, t.own(i), CallSettled{Call: t.Calls[i].ID, Outcome: Answered, Content: parts})
 }
 
 // ContinueText is what the model is told when the person says no more than
-// "go on".
+// "continue".
 const ContinueText = "Continue where you stopped."
 
-func (s *State) applyQuestionAnswered(e Event, f QuestionAnswered) error {
-	if s.Turn.Open {
-		return refuse("answered in the middle of a turn")
-	}
-	i := s.Turn.find(f.Call)
-	if i < 0 || !s.Turn.Calls[i].Question || s.Turn.Calls[i].Status == CallDone {
-		return refuse("call %s is no open question", f.Call)
-	}
-	calls, words, planned := slices.Clone(s.Turn.Calls), s.Turn.Words, s.planned()
-	s.open(e)
-	s.Turn.Calls, s.Turn.Words, s.Turn.goesOn = calls, words, planned
-	s.Turn.prompt = s.lastID() // the message that asked
-	s.settle(e, i, CallSettled{Call: f.Call, Outcome: Answered, Content: []Part{Text(f.Text)}})
-	return nil
-}
-
-func (s *State) applySteered(f Steered) error {
-	if err := s.fresh(f.ID, f.Parts); err != nil {
-		return err
-	}
-	if !s.Turn.Open {
-		return refuse("steered while no turn is open")
-	}
-	if s.Turn.Interrupt.Cause != "" {
-		s.Returned = append(s.Returned, Words{ID: f.ID, Parts: f.Parts})
-		return nil
-	}
-	s.Turn.Words = append(slices.Clip(s.Turn.Words), Words{ID: f.ID, Parts: f.Parts})
-	return nil
-}
-
-func (s *State) applyQueued(f Queued) error {
-	if err := s.fresh(f.ID, f.Parts); err != nil {
-		return err
-	}
-	if !s.Turn.Open {
-		return refuse("queued while no turn is open")
-	}
-	if s.Turn.Interrupt.Cause != "" {
-		s.Returned = append(s.Returned, Words{ID: f.ID, Parts: f.Parts})
-		return nil
-	}
-	s.Queue = append(slices.Clip(s.Queue), Words{ID: f.ID, Parts: f.Parts})
-	return nil
-}
-
-// fresh checks something said while the agent works.
-func (s *State) fresh(id string, parts []Part) error {
+func (s *State) applySaid(p Said) error {
+	t := &s.Turn
 	switch {
-	case id == "" || len(parts) == 0:
+	case p.ID == "" || len(p.Parts) == 0:
 		return refuse("words without an id or without words")
-	case indexWords(s.Queue, id) >= 0 || indexWords(s.Turn.Words, id) >= 0 || indexWords(s.Returned, id) >= 0:
-		return refuse("message %q is there already", id)
+	case p.Delivery != Steer && p.Delivery != Queue:
+		return refuse("words to be delivered %q", p.Delivery)
+	case indexWords(s.Queue, p.ID) >= 0 || indexWords(t.Words, p.ID) >= 0 || indexWords(s.Returned, p.ID) >= 0:
+		return refuse("message %q is there already", p.ID)
+	case !t.Open():
+		return refuse("said while no turn is open")
 	}
+	to := &t.Words
+	switch {
+	case t.Phase == Interrupting:
+		to = &s.Returned
+	case p.Delivery == Queue:
+		to = &s.Queue
+	}
+	*to = append(slices.Clip(*to), Words{ID: p.ID, Parts: p.Parts})
 	return nil
 }
 
-func (s *State) applyWithdrawn(f Withdrawn) error {
-	if f.ID == "" {
+func (s *State) applyWithdrawn(p Withdrawn) error {
+	if p.ID == "" {
 		return refuse("withdrawn without an id")
 	}
-	if i := indexWords(s.Queue, f.ID); i >= 0 {
+	if i := indexWords(s.Queue, p.ID); i >= 0 {
 		s.Queue = slices.Delete(slices.Clone(s.Queue), i, i+1)
 		return nil
 	}
-	if i := indexWords(s.Turn.Words, f.ID); i >= 0 && s.Turn.Open {
+	if i := indexWords(s.Turn.Words, p.ID); i >= 0 && s.Turn.Open() {
 		s.Turn.Words = slices.Delete(slices.Clone(s.Turn.Words), i, i+1)
 		return nil
 	}
-	return refuse("message %q does not wait to be delivered", f.ID)
+	return refuse("message %q does not wait to be delivered", p.ID)
+}
+
+// Say returns what a message to the run means in s: the beginning of a turn, the answer
+// to its open question, or words for the open turn.
+func Say(s State, id string, delivery Delivery, parts []Part) Payload {
+	if s.Turn.Open() {
+		return Said{ID: id, Delivery: delivery, Parts: parts}
+	}
+	p := Prompted{Parts: parts}
+	if q := s.Questions(); len(q) > 0 {
+		p.Answers = q[0].ID
+	}
+	return p
 }
 
 func indexWords(words []Words, id string) int {

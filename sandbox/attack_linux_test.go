@@ -18,6 +18,10 @@ import (
 // The test binary is also the attacker: run as "BINARY attack NAME ARGUMENT…" it
 // tries one thing that no shell script can, and prints "done" if it worked.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 5 && os.Args[1] == "another-pawl" {
+		anotherPawl(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
+		return
+	}
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		attack, ok := attacks[os.Args[2]]
 		if !ok {
@@ -75,6 +79,19 @@ var attacks = map[string]func(args []string) error{
 			return err
 		}
 		return unix.PidfdSendSignal(fd, 0, nil, 0)
+	},
+	"prlimit": func(args []string) error {
+		return unix.Prlimit(number(args), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 512, Max: 1 << 20}, nil)
+	},
+	"create-setuid": func(args []string) error {
+		fd, err := unix.Open(args[0], unix.O_CREAT|unix.O_WRONLY, 0o4755)
+		unix.Close(fd)
+		return err
+	},
+	"create-setuid-openat2": func(args []string) error {
+		fd, err := unix.Openat2(unix.AT_FDCWD, args[0], &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
+		unix.Close(fd)
+		return err
 	},
 	"unshare-user": func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
 	"clone-user": func([]string) error {

@@ -25,3 +25,12 @@ func BenchmarkCommandSandboxed(b *testing.B) {
 		s.run(b, run.Confined, "/bin/true")
 	}
 }
+
+func BenchmarkCommandReading(b *testing.B) {
+	s := newStage(b)
+	s.needsReadOnly(b)
+	b.ResetTimer()
+	for b.Loop() {
+		s.run(b, run.ReadOnly, "/bin/true")
+	}
+}

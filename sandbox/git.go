@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,26 +10,92 @@ import (
 	"syscall"
 )
 
-// What in a repository makes a git outside run programs: its configuration
-// (core.fsmonitor, filters, aliases), its hooks, and the file that says that both
-// are elsewhere; gitrepository-layout(5), read 2026-11-20.
+// gitNames are what of a repository's folder makes a git outside run programs or
+// obey another: its configuration (core.fsmonitor, filters, aliases), its hooks, the
+// files that say that both are elsewhere, what a rebase that goes on would run, and
+// the folders with further repositories, which must not be links;
+// gitrepository-layout(5) and git-rebase(1), read 2026-11-22. A gitlink in the index
+// matters by the repository that it leads to, which is looked at wherever it is.
+var gitNames = []string{"config", "hooks", "config.worktree", "commondir", "gitdir", "rebase-merge", "rebase-merge/git-rebase-todo", "rebase-apply", "modules", "worktrees"}
+
+// fixedNames are those that git does not change as it works, shallowNames those of
+// which only what they are counts, and not what is in them.
 var (
-	gitObeys      = []string{"config", "hooks", "config.worktree", "commondir"}
-	worktreeObeys = []string{"config.worktree", "commondir", "gitdir"}
+	fixedNames   = map[string]bool{"config": true, "hooks": true, "config.worktree": true, "commondir": true, "gitdir": true}
+	shallowNames = map[string]bool{"rebase-merge": true, "rebase-apply": true, "modules": true, "worktrees": true}
 )
 
-// gitFolder returns the folder of the repository that a workspace is in, its own
+// splitGitName cuts one of [gitNames] from the end of a path; the name is empty if
+// it has none.
+func splitGitName(path string) (dir, name string) {
+	for _, n := range gitNames {
+		if d, ok := strings.CutSuffix(path, "/"+n); ok {
+			return d, n
+		}
+	}
+	return "", ""
+}
+
+// isOfGit reports whether the folder of a repository is a .git, or in one: then
+// commands have no business with its configuration. Other repositories are made and
+// configured by tests.
+func isOfGit(dir string) bool {
+	return isDotGit(filepath.Base(dir)) || strings.Contains(dir, "/.git/")
+}
+
+// isNobodys reports whether a path is that of a commondir where git never makes one:
+// only the folder of a worktree has it. One that is there came with the repository or
+// was left; it makes the next git obey settings and hooks of its choice.
+func isNobodys(path string) bool {
+	dir, name := splitGitName(path)
+	return name == "commondir" && isOfGit(dir) && filepath.Base(filepath.Dir(dir)) != "worktrees"
+}
+
+// takeGuarded returns a snapshot of a guarded path.
+func takeGuarded(root *os.Root, path, rel string) *snapshot {
+	if _, name := splitGitName(path); shallowNames[name] {
+		if info, err := root.Lstat(rel); err == nil && info.IsDir() {
+			return &snapshot{Mode: info.Mode(), stat: statOf(info)}
+		}
+	}
+	return take(root, rel)
+}
+
+// harmlessSteps are the steps of a rebase that run no program but git's.
+var harmlessSteps = map[string]bool{
+	"pick": true, "p": true, "reword": true, "r": true, "edit": true, "e": true, "squash": true, "s": true, "fixup": true, "f": true, "drop": true, "d": true,
+	"label": true, "l": true, "reset": true, "t": true, "merge": true, "m": true, "update-ref": true, "u": true, "noop": true, "break": true, "b": true,
+}
+
+// runsNothingNew reports whether the steps of a rebase run no program that those
+// before did not.
+func runsNothingNew(was, now []byte) bool {
+	before := map[string]bool{}
+	for line := range strings.Lines(string(was)) {
+		before[strings.TrimSpace(line)] = true
+	}
+	for line := range strings.Lines(string(now)) {
+		line = strings.TrimSpace(line)
+		step, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		if line != "" && line[0] != '#' && !harmlessSteps[step] && !before[line] {
+			return false
+		}
+	}
+	return true
+}
+
+// folder returns the folder of the repository that a workspace is in, its own
 // (.git) or one outside; empty if there is none. A .git that is a file may name
 // any folder: it counts if what it names says so too, for that cannot be forged
 // from within the workspace.
-func gitFolder(workspace string) string {
+func (g gitProgram) folder(workspace string) string {
 	at := filepath.Join(workspace, ".git")
 	if info, err := os.Lstat(at); err == nil {
 		switch {
 		case info.IsDir():
 			return at
 		case info.Mode().IsRegular():
-			if dir := namedGit(at); dir != "" && (isBelow(dir, workspace) || namesBack(dir, workspace)) {
+			if dir := namedGit(at); dir != "" && (isBelow(dir, workspace) || g.namesBack(dir, workspace)) {
 				return dir
 			}
 		}
@@ -51,12 +115,17 @@ func namedGit(file string) string {
 	if err != nil {
 		return ""
 	}
-	name, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	return namedIn(text, filepath.Dir(file))
+}
+
+// namedIn is the same for the content of a .git file and the folder it is in.
+func namedIn(text []byte, folder string) string {
+	name, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ") // a blank at its end is part of the name
 	if !ok {
 		return ""
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(file), name)
+		name = filepath.Join(folder, name)
 	}
 	dir, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -68,7 +137,7 @@ func namedGit(file string) string {
 // namesBack reports whether a repository's folder says that its work is at
 // workspace: a worktree's does in its file gitdir, a submodule's in its
 // configuration.
-func namesBack(dir, workspace string) bool {
+func (g gitProgram) namesBack(dir, workspace string) bool {
 	same := func(p string) bool {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
@@ -79,7 +148,8 @@ func namesBack(dir, workspace string) bool {
 	if back, err := small(filepath.Join(dir, "gitdir")); err == nil {
 		return same(filepath.Dir(strings.TrimSpace(string(back))))
 	}
-	at := setting(filepath.Join(dir, "config"), "worktree")
+	settings, _ := g.readConfig(filepath.Join(dir, "config"))
+	at := last(settings, "core.worktree")
 	return at != "" && same(at)
 }
 
@@ -102,35 +172,30 @@ func isGit(dir string) bool {
 	return true
 }
 
-// gitPaths returns what a git outside would obey of a repository: of its folder,
-// of its submodules', and of its worktrees'.
-func gitPaths(dir string) []string {
+// elsewhere returns the files and folders outside of a repository that its
+// configuration has git obey: the folder of its hooks, and included files. work is
+// the folder that is worked in.
+func (g gitProgram) elsewhere(dir, work string) []string {
+	config := filepath.Join(commonFolder(dir), "config")
+	settings, _ := g.readConfig(config)
 	var paths []string
-	add := func(dir string, names []string) {
-		for _, name := range names {
-			paths = append(paths, filepath.Join(dir, name))
+	for _, s := range settings {
+		from := ""
+		switch s.key() {
+		case "core.hookspath":
+			from = work
+		case "include.path", "includeif.path":
+			from = filepath.Dir(config)
+		}
+		switch {
+		case from == "" || s.value == "" || s.value[0] == '~':
+		case filepath.IsAbs(s.value):
+			paths = append(paths, filepath.Clean(s.value))
+		default:
+			paths = append(paths, filepath.Join(from, s.value))
 		}
 	}
-	common := commonFolder(dir)
-	add(common, gitObeys)
-	worktrees, _ := filepath.Glob(filepath.Join(common, "worktrees", "*"))
-	for _, w := range worktrees {
-		add(w, worktreeObeys)
-	}
-	for _, m := range submodules(filepath.Join(common, "modules"), 4) {
-		add(m, gitObeys)
-	}
 	return paths
-}
-
-// hooksElsewhere returns the folder that a repository's configuration has its hooks
-// in (core.hooksPath, relative to the work); empty if it says none.
-func hooksElsewhere(dir, work string) string {
-	path := setting(filepath.Join(commonFolder(dir), "config"), "hookspath")
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(work, path)
 }
 
 // maxGitFile bounds what is read of a file of git's, in bytes. A repository is
@@ -154,22 +219,6 @@ func small(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxGitFile))
 }
 
-// setting returns the last value of a key in a git configuration, whatever its
-// section; empty if it is not there.
-func setting(config, key string) string {
-	text, err := small(config)
-	if err != nil {
-		return ""
-	}
-	value := ""
-	for line := range strings.Lines(string(text)) {
-		if k, v, ok := strings.Cut(line, "="); ok && strings.EqualFold(strings.TrimSpace(k), key) {
-			value = strings.Trim(strings.TrimSpace(v), `"`)
-		}
-	}
-	return value
-}
-
 // submodules returns the repositories below a folder; the names of submodules are
 // paths.
 func submodules(dir string, deep int) []string {
@@ -191,68 +240,50 @@ func submodules(dir string, deep int) []string {
 	return found
 }
 
-// Where nested repositories are looked for, when a policy is made: deep enough for
-// the usual vendor/x and packages/y/z, and bounded.
-const (
-	nestedDepth   = 3
-	nestedEntries = 5_000
-)
-
-// nestedGit returns what is called .git in the folders below a workspace, not in
-// the workspace itself.
-func nestedGit(workspace string) []string {
-	var found []string
-	seen := 0
-	filepath.WalkDir(workspace, func(path string, d fs.DirEntry, err error) error {
-		if seen++; seen > nestedEntries {
-			return fs.SkipAll
-		}
-		rel, _ := filepath.Rel(workspace, path)
-		switch depth := strings.Count(rel, string(filepath.Separator)); {
-		case err != nil:
-			return fs.SkipDir
-		case d.Name() == ".git":
-			if depth > 0 {
-				found = append(found, path)
-			}
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case d.IsDir() && (depth >= nestedDepth || d.Name() == "node_modules"):
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return found
-}
-
-// harmlessGit are the settings of a new repository that run nothing.
+// harmlessGit are the settings of a new repository that run nothing, by section and
+// name; a name of * stands for all of the section.
 var harmlessGit = map[string]bool{
 	"core.repositoryformatversion": true, "core.filemode": true, "core.bare": true, "core.logallrefupdates": true,
-	"core.ignorecase": true, "core.precomposeunicode": true, "core.symlinks": true, "core.autocrlf": true, "core.eol": true,
-	"extensions.objectformat": true, "extensions.refstorage": true,
-	"user.name": true, "user.email": true, "init.defaultbranch": true, "pull.rebase": true, "push.default": true,
-	"remote.url": true, "remote.fetch": true, "branch.remote": true, "branch.merge": true, "branch.rebase": true,
+	"core.ignorecase": true, "core.precomposeunicode": true, "core.symlinks": true, "core.autocrlf": true, "core.eol": true, "core.safecrlf": true,
+	"core.untrackedcache": true, "core.abbrev": true, "core.quotepath": true, "core.sharedrepository": true, "core.longpaths": true,
+	"extensions.objectformat": true, "extensions.refstorage": true, "extensions.worktreeconfig": true,
+	"user.name": true, "user.email": true, "init.defaultbranch": true, "pull.rebase": true, "pull.ff": true, "push.default": true, "push.autosetupremote": true,
+	"merge.ff": true, "merge.conflictstyle": true, "rebase.autostash": true, "rerere.enabled": true, "fetch.prune": true, "commit.gpgsign": true, "tag.gpgsign": true,
+	"remote.url": true, "remote.pushurl": true, "remote.fetch": true, "remote.push": true, "remote.tagopt": true, "remote.prune": true,
+	"branch.remote": true, "branch.merge": true, "branch.rebase": true, "branch.description": true, "branch.autosetuprebase": true,
+	"submodule.url": true, "submodule.active": true, "submodule.branch": true, "submodule.ignore": true,
+	"advice.*": true, "color.*": true, "gc.*": true, "pack.*": true, "index.*": true,
 }
 
-// isHarmlessConfig reports whether a configuration holds nothing but harmless
-// settings. What it does not understand is not.
-func isHarmlessConfig(text []byte) bool {
-	section := ""
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
+// harmful returns the first setting of a new repository that may run a program or
+// lead elsewhere; empty if none does. What is not known to be harmless is not. dir is
+// the folder of the repository and workspace that of the policy.
+func harmful(settings []setting, dir, workspace string) string {
+	for _, s := range settings {
 		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-		case line[0] == '[' && strings.HasSuffix(line, "]"):
-			section, _, _ = strings.Cut(strings.ToLower(line[1:len(line)-1]), " ")
-		default:
-			key, value, _ := strings.Cut(line, "=")
-			value = strings.TrimSpace(value)
-			if !harmlessGit[section+"."+strings.ToLower(strings.TrimSpace(key))] || strings.HasSuffix(value, `\`) || strings.Contains(value, "::") || strings.HasPrefix(value, "-") {
-				return false
+		case s.key() == "core.worktree":
+			work := s.value
+			if !filepath.IsAbs(work) {
+				work = filepath.Join(dir, work)
 			}
+			if real, err := filepath.EvalSymlinks(work); err != nil || !isBelow(real, workspace) {
+				return s.fullKey()
+			}
+		case !harmlessGit[s.key()] && !harmlessGit[s.section+".*"],
+			strings.Contains(s.value, "::"), strings.HasPrefix(s.value, "-"):
+			return s.fullKey()
 		}
 	}
-	return lines.Err() == nil
+	return ""
+}
+
+// last returns the value of a key that counts, the last one; empty if it is not set.
+func last(settings []setting, key string) string {
+	value := ""
+	for _, s := range settings {
+		if s.key() == key {
+			value = s.value
+		}
+	}
+	return value
 }

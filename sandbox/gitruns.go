@@ -1,8 +1,7 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,17 +18,16 @@ var gitRuns = map[string]bool{
 	"core.fsmonitor": true, "core.alternaterefscommand": true, "core.sshcommand": true, "core.gitproxy": true,
 	"diff.external": true, "diff.command": true, "diff.textconv": true,
 	"filter.clean": true, "filter.smudge": true, "filter.process": true,
-	"gpg.program": true, "man.cmd": true, "man.path": true, "browser.cmd": true, "browser.path": true,
+	"merge.driver": true, "gpg.program": true, "man.cmd": true, "man.path": true, "browser.cmd": true, "browser.path": true,
 	"include.path": true, "includeif.path": true,
-	"remote.uploadpack": true, "remote.vcs": true, "protocol.allow": true,
+	"remote.uploadpack": true, "remote.vcs": true, "remote.promisor": true, "extensions.partialclone": true, "protocol.allow": true,
 }
 
 // harmlessRuns are values that name no program of the repository's choice.
-var harmlessRuns = []string{
+var harmlessRuns = append([]string{
 	"", "true", "false", "yes", "no", "on", "off", "1", "0", // core.fsmonitor
-	"git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process", // git lfs install --local
-	"user", "never", // protocol.allow
-}
+	"never", // protocol.allow
+}, harmlessPrograms...)
 
 // GitRuns says what makes git run programs of a repository's choice though it is
 // only to look: a setting, and where it stands; empty if nothing does. Whoever
@@ -57,14 +55,20 @@ func (p *Policy) GitRuns(dirs ...string) string {
 	for _, dir := range dirs {
 		add(foundGit(dir))
 	}
+	var git gitProgram
 	if p != nil {
-		for _, at := range p.nested {
+		git = p.git
+		p.index.refresh()
+		repositories, links := p.index.gitPaths()
+		for _, at := range slices.Concat(repositories, links) {
 			add(foundGit(filepath.Dir(at)))
 		}
+	} else {
+		git = findGit(safeFolders(os.Getenv("PATH"), dirs...))
 	}
 	slices.Sort(configs)
 	for _, config := range slices.Compact(configs) {
-		if what := runsIn(config); what != "" {
+		if what := git.runsIn(config); what != "" {
 			return fmt.Sprintf("%s in %s", what, config)
 		}
 	}
@@ -96,64 +100,20 @@ func foundGit(dir string) string {
 	}
 }
 
-// runsIn returns the first setting of a configuration that is one of [gitRuns].
-// What it does not understand is one: it is git's word that counts, not ours.
-func runsIn(config string) string {
-	info, err := os.Stat(config)
-	if err != nil {
+// runsIn returns the first setting of a configuration that is one of [gitRuns], or
+// says that it cannot be read.
+func (g gitProgram) runsIn(config string) string {
+	settings, err := g.readConfig(config)
+	switch {
+	case errors.Is(err, errNoGit):
 		return ""
+	case err != nil:
+		return fmt.Sprintf("what cannot be read (%v)", err)
 	}
-	text, err := small(config)
-	if err != nil {
-		return fmt.Sprintf("what cannot be read (%v)", info.Mode())
-	}
-	section := ""
-	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(text, []byte("\uFEFF"))))
-	lines.Buffer(nil, maxGitFile+1)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if strings.HasSuffix(line, `\`) {
-			return "a line that goes on in the next"
+	for _, s := range settings {
+		if gitRuns[s.key()] && !slices.Contains(harmlessRuns, strings.ToLower(s.value)) || s.section == "remote" && strings.Contains(s.value, "::") {
+			return s.key()
 		}
-		for strings.HasPrefix(line, "[") { // a setting may stand behind it
-			end := closing(line)
-			if end < 0 {
-				return "a section that does not end"
-			}
-			section, _, _ = strings.Cut(strings.TrimSpace(strings.ToLower(line[1:end])), " ")
-			section, _, _ = strings.Cut(section, ".")
-			section, _, _ = strings.Cut(section, "\t")
-			section, _, _ = strings.Cut(section, `"`)
-			line = strings.TrimSpace(line[end+1:])
-		}
-		key, value, _ := strings.Cut(line, "=")
-		key = section + "." + strings.ToLower(strings.TrimSpace(key))
-		value, _, _ = strings.Cut(value, " #")
-		value = strings.Trim(strings.TrimSpace(value), `"`)
-		if gitRuns[key] && !slices.Contains(harmlessRuns, strings.ToLower(value)) || strings.HasPrefix(key, "remote.") && strings.Contains(value, "::") {
-			return key
-		}
-	}
-	if lines.Err() != nil {
-		return "what cannot be understood"
 	}
 	return ""
-}
-
-// closing returns where the head of a section ends: a ] outside of quotes.
-func closing(line string) int {
-	quoted := false
-	for i := 0; i < len(line); i++ {
-		switch line[i] {
-		case '\\':
-			i++
-		case '"':
-			quoted = !quoted
-		case ']':
-			if !quoted {
-				return i
-			}
-		}
-	}
-	return -1
 }

@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,289 +10,453 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"pawl/internal/helper"
 )
 
-// A guard watches over what must stay as it is in one workspace while commands run
-// there. Where they have a file tree of their own it cannot be changed in its
-// place, but a folder above it could be exchanged, and what is not there yet has
-// no place; elsewhere nothing but the guard keeps it. So it is remembered before
-// the first of the commands that run beside each other, and compared and put back
-// after each.
+// A guard watches over what programs outside obey in one workspace while commands
+// run there that may write: the configuration and the hooks of repositories, the
+// folders and files that git takes for one, pawl's own configuration.
 //
-// What a person changes meanwhile cannot be told from what a command changed where
-// there is no file tree: it is put back too. Nothing is lost, the other version is
-// kept.
+// What is there when a command starts it cannot change where it has a file tree of
+// its own: that is mounted read-only. What is not there has no place to mount on, and
+// making one would show in the workspace; so what comes into being is looked at when
+// the command has ended, before its result is told, and taken away if a program
+// outside would obey it. What git would obey at once in a repository that was there
+// before (commondir, config.worktree, hooks) is taken away as it appears. Elsewhere
+// the same is done with all that was changed.
+//
+// Nothing is read twice: what stood there before is held with its inode and times,
+// and only what has others by then is compared. New repositories are known from the
+// index.
+//
+// What a person changes while a command runs cannot be told from what the command
+// did, but for what is mounted. Nothing is lost: the other version is kept.
 type guard struct {
 	mu      sync.Mutex
-	running int
-	before  map[string]*kept
-	holders []string // placeholders that were made for the commands running
+	running map[*Session]bool
+	before  *baseline // what stood there before the first of the commands that run
+	journal *journal
+	told    []string          // what was undone and is not told yet
+	made    map[string]string // repositories and links that commands of this process made, with which file each is
+	undone  map[string]int    // how often what came at once was taken away
+	said    map[string]bool   // of which paths told speaks
+	stop    chan struct{}     // ends the look at what comes into being; nil: there is none
 }
 
-// guards has one for each workspace of this process: runs share them.
-var guards sync.Map // workspace -> *guard
+// A baseline is what is guarded, as it was before any of the commands that run now.
+type baseline struct {
+	// Repositories are the folders of those that are known, with which file each is.
+	Repositories map[string]string `json:"repositories"`
+	// Paths are what is guarded, absolute.
+	Paths map[string]*snapshot `json:"paths"`
+}
 
-func guardOf(workspace string) *guard {
-	g, _ := guards.LoadOrStore(workspace, &guard{})
+// guards has one for each workspace of this process: policies share them.
+var guards sync.Map // workspace and state folder -> *guard
+
+func guardOf(p *Policy) *guard {
+	g, _ := guards.LoadOrStore(p.Workspace+"\x00"+p.journals, &guard{running: map[*Session]bool{}, before: &baseline{}})
 	return g.(*guard)
 }
 
-// Bounds of what is remembered of one path; what is more can be told to have
-// changed, and not be put back.
-const (
-	maxKeptFile  = 1 << 20
-	maxKeptFiles = 200
-)
+// maxMounted bounds how many repositories are mounted so that they cannot be changed.
+// What there are more of is compared after each command.
+const maxMounted = 50
 
-// A kept is a path as it was.
-type kept struct {
-	mode    fs.FileMode // 0: not there
-	content []byte      // of a file; where a link leads
-	stamp   string      // of a file too large to remember
-	files   map[string]*kept
-	parent  fs.FileInfo // the folder it is in; nil: there is none
-	placed  bool        // commands have it in their file tree, unchangeable
-}
-
-func (k *kept) isThere() bool { return k.mode != 0 }
-
-func (k *kept) equals(o *kept) bool {
-	return k.mode == o.mode && k.stamp == o.stamp && bytes.Equal(k.content, o.content) &&
-		maps.EqualFunc(k.files, o.files, (*kept).equals)
-}
-
-// placeholderBit marks the folders that stand where something must not come into
-// being: on an empty folder it means nothing else.
-const placeholderBit = fs.ModeSticky
-
-// remember returns what is at a path in root. A placeholder is nothing; of .git
-// itself only what it is counts, and where it leads.
-func remember(root *os.Root, path string) *kept {
-	if info, err := root.Lstat(path); err == nil && info.IsDir() && filepath.Base(path) == ".git" {
-		return &kept{mode: info.Mode()}
-	}
-	k := look(root, path, new(int))
-	if k.mode.IsDir() && k.mode&placeholderBit != 0 && len(k.files) == 0 {
-		return &kept{}
-	}
-	return k
-}
-
-func look(root *os.Root, path string, seen *int) *kept {
-	k := &kept{}
-	info, err := root.Lstat(path)
-	if err != nil {
-		return k
-	}
-	if *seen++; *seen > maxKeptFiles {
-		k.mode, k.stamp = fs.ModeIrregular, "many"
-		return k
-	}
-	k.mode = info.Mode()
-	switch {
-	case k.mode.IsDir():
-		dir, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return k
-		}
-		names, _ := dir.Readdirnames(-1)
-		dir.Close()
-		k.files = map[string]*kept{}
-		for _, name := range names {
-			k.files[name] = look(root, filepath.Join(path, name), seen)
-		}
-	case k.mode&fs.ModeSymlink != 0:
-		to, _ := root.Readlink(path)
-		k.content = []byte(to)
-	case k.mode.IsRegular() && info.Size() <= maxKeptFile:
-		// By now it may be a pipe without a writer, or have no end.
-		f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return k
-		}
-		k.content, _ = io.ReadAll(io.LimitReader(f, maxKeptFile))
-		f.Close()
-	case k.mode.IsRegular():
-		k.stamp = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-	}
-	return k
-}
-
-// write puts what was remembered at a path where nothing is.
-func (k *kept) write(root *os.Root, path string) error {
-	switch {
-	case !k.isThere():
-		return nil
-	case k.stamp != "":
-		return errors.New("it was too large to be remembered")
-	case k.mode.IsDir():
-		if err := root.Mkdir(path, k.mode.Perm()); err != nil {
-			return err
-		}
-		for _, name := range slices.Sorted(maps.Keys(k.files)) {
-			if err := k.files[name].write(root, filepath.Join(path, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	case k.mode&fs.ModeSymlink != 0:
-		return root.Symlink(string(k.content), path)
-	}
-	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, k.mode.Perm())
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(k.content)
-	return errors.Join(err, f.Close(), root.Chmod(path, k.mode.Perm())) // the umask may have taken from it
-}
-
-// save writes what was remembered to a folder outside, for a person to look at:
-// files without their right to run, links as text.
-func (k *kept) save(path string) error {
-	if k.mode.IsDir() {
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			return err
-		}
-		for name, f := range k.files {
-			if err := f.save(filepath.Join(path, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, k.content, 0o600)
-}
-
-// enter counts a command in and remembers what is not yet remembered. With hold
-// the command has a file tree of its own: then placeholders keep from coming into
-// being what is not there, and enter returns what the tree has to have unchangeable.
-func (g *guard) enter(root *os.Root, paths []string, hold bool) (there []string) {
+// begin counts a command in. With mounts the command has a file tree of its own, and
+// begin adds to it what must be unchangeable in it.
+func (g *guard) begin(s *Session, mounts places) error {
+	p := s.policy
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.running == 0 {
-		g.before = map[string]*kept{}
-	}
-	g.running++
-	for _, path := range paths {
-		k := g.before[path]
-		if k == nil {
-			if k = remember(root, path); isNobodys(path) {
-				k = &kept{}
-			}
-			k.parent, _ = root.Lstat(filepath.Dir(path))
-			g.before[path] = k
+	p.index.refresh()
+	if len(g.running) == 0 {
+		if err := g.open(p); err != nil {
+			return err
 		}
-		if !hold {
+	}
+	g.running[s] = true
+	if g.stop == nil {
+		g.stop = make(chan struct{})
+		go p.index.follow(g.stop, func(paths []string) { g.atOnce(p, paths) })
+	}
+	if mounts == nil {
+		return nil
+	}
+	s.mounted = map[string]fileStat{}
+	mount := func(path, kind string) {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+			mounts.put(grant{path: path, source: path, kind: kind, pinned: true})
+			s.mounted[path] = statOf(info)
+		}
+	}
+	for i, dir := range slices.Sorted(maps.Keys(g.before.Repositories)) {
+		if i < maxMounted && isDotGit(filepath.Base(dir)) && !g.isMade(dir) {
+			mount(dir, helper.Writable) // to be committed to, and not to be exchanged
+		}
+	}
+	for path, was := range g.before.Paths {
+		if was.isThere() && g.isFixed(path) && len(s.mounted) < 8*maxMounted {
+			mount(path, helper.ReadOnly)
+		}
+	}
+	return nil
+}
+
+// isFixed reports whether what is at a path must not change at all: not what git
+// itself changes as it works, not repositories that are nobody's .git, which tests
+// make and configure, and not what commands made themselves. All that is judged by
+// what it becomes.
+func (g *guard) isFixed(path string) bool {
+	dir, name := splitGitName(path)
+	if name == "" {
+		return !g.isMade(path)
+	}
+	return fixedNames[name] && isOfGit(dir) && !g.isMade(dir)
+}
+
+// isMade reports whether a repository or link was made by a command.
+func (g *guard) isMade(path string) bool {
+	id, ok := g.made[path]
+	return ok && id == idOf(path)
+}
+
+// makes puts down that a command made a repository or a link.
+func (g *guard) makes(path string) {
+	if g.made == nil {
+		g.made = map[string]string{}
+	}
+	g.made[path] = idOf(path)
+}
+
+// open finds out what stands in the workspace before a command runs there, with no
+// other process doing the same.
+func (g *guard) open(p *Policy) error {
+	if g.journal == nil {
+		var err error
+		if g.journal, err = openJournal(p.journals); err != nil {
+			return fmt.Errorf("the sandbox cannot write down what it looks after: %w", err)
+		}
+	}
+	unlock, err := g.journal.lock()
+	if err != nil {
+		return fmt.Errorf("the sandbox cannot look after %s: %w", p.Workspace, err)
+	}
+	defer unlock()
+	dead, others := g.journal.others()
+	for _, d := range dead {
+		g.told = append(g.told, p.recover(d)...)
+	}
+	if len(dead) > 0 {
+		p.index.refresh()
+	}
+	repositories, _ := p.index.gitPaths()
+	was := g.before
+	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}}
+	g.undone = map[string]int{}
+	for _, dir := range repositories {
+		g.before.Repositories[dir] = idOf(dir)
+	}
+	for _, path := range p.guarded() {
+		root, rel := p.rootAt(path)
+		if root == nil {
 			continue
 		}
-		if !k.isThere() && k.parent != nil && canHold(path) && !slices.Contains(g.holders, path) {
-			err := root.Mkdir(path, 0o755)
-			if err == nil {
-				err = root.Chmod(path, 0o755|placeholderBit)
-			}
-			// It may be left from a process that was killed.
-			if err == nil || errors.Is(err, fs.ErrExist) && !remember(root, path).isThere() {
-				g.holders = append(g.holders, path)
-			}
-		}
-		// What another command has made meanwhile is nobody's place: it is to go.
-		ours := k.isThere() || slices.Contains(g.holders, path)
-		if info, err := root.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && ours {
-			there = append(there, path)
-			k.placed = true
+		switch k := was.Paths[path]; {
+		case isNobodys(path):
+			g.before.Paths[path] = &snapshot{}
+		case k != nil && k.unchanged(root, rel):
+			g.before.Paths[path] = k
+		default:
+			g.before.Paths[path] = takeGuarded(root, path, rel)
 		}
 	}
-	return there
+	// What commands of other processes have made since theirs began is not what stood
+	// there.
+	for _, o := range others {
+		for dir := range g.before.Repositories {
+			if o.Repositories[dir] == "" {
+				delete(g.before.Repositories, dir)
+			}
+		}
+		for path := range g.before.Paths {
+			if k := o.Paths[path]; k != nil {
+				g.before.Paths[path] = k
+			} else if dir, name := splitGitName(path); name != "" && g.before.Repositories[dir] == "" {
+				delete(g.before.Paths, path)
+			}
+		}
+	}
+	return g.journal.begin(g.before)
 }
 
-// isNobodys reports whether a path is that of a commondir where git never makes one:
-// only the folder of a worktree has it. One that is there is left from a command whose
-// process was killed before it could be put back, or came with the repository; both
-// make the next git outside obey settings and hooks of their choice.
-func isNobodys(path string) bool {
-	return filepath.Base(path) == "commondir" && filepath.Base(filepath.Dir(filepath.Dir(path))) != "worktrees"
+// end counts a command out, and puts back what it or one beside it has changed. It
+// returns what, a sentence each.
+func (g *guard) end(s *Session) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.running[s] {
+		return nil
+	}
+	p := s.policy
+	p.index.refresh()
+	g.check(p, s.mounted, time.Time{})
+	delete(g.running, s)
+	if len(g.running) == 0 {
+		close(g.stop)
+		g.stop = nil
+		g.journal.end()
+	}
+	told := g.told
+	g.told, g.said = nil, nil
+	return told
 }
 
-// canHold reports whether an empty folder may stand at a path that must not come
-// into being. Git fails over a commondir or config.worktree that is a folder, and
-// over a .git that is one go fails.
-func canHold(path string) bool {
-	switch filepath.Base(path) {
-	case "hooks", ".pawl", ".mcp.json":
+// check compares what is guarded with what stood there, judges what is new, and puts
+// back what has to be. What is in mounted cannot have been changed in its place. With
+// a time only what was changed before it counts.
+func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
+	repositories, _ := p.index.gitPaths()
+	byID := map[string]string{}
+	for _, dir := range repositories {
+		byID[idOf(dir)] = dir
+	}
+	moved := map[string]string{} // from, to
+	for dir, id := range g.before.Repositories {
+		if to := byID[id]; to != "" && to != dir && g.before.Repositories[to] != id {
+			moved[dir] = to
+		}
+	}
+	for from, to := range moved {
+		if g.before.move(from, to); g.made[from] != "" {
+			g.makes(to)
+		}
+	}
+	for _, dir := range repositories {
+		if g.before.Repositories[dir] == "" {
+			g.judgeRepository(p, dir, until)
+		}
+	}
+	paths := append(slices.Collect(maps.Keys(g.before.Paths)), p.guarded()...)
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		g.checkPath(p, path, mounted, until)
+	}
+	for from, to := range moved {
+		// Something else was put in its place, and that was taken away.
+		if _, err := os.Lstat(from); err != nil && g.said[from] {
+			root, rel := p.rootAt(to)
+			if _, back := p.rootAt(from); root != nil && root.Rename(rel, back) == nil {
+				g.before.move(to, from)
+			}
+		}
+	}
+	for dir := range g.before.Repositories {
+		if id := idOf(dir); id == "" {
+			delete(g.before.Repositories, dir)
+		} else {
+			g.before.Repositories[dir] = id // removed and made anew: its paths were compared
+		}
+	}
+}
+
+// tell puts down a sentence about a path.
+func (g *guard) tell(path, sentence string) {
+	if g.said == nil {
+		g.said = map[string]bool{}
+	}
+	if g.said[path] {
+		return // it came again
+	}
+	g.said[path] = true
+	g.told = append(g.told, sentence)
+}
+
+// move makes a repository known by another path.
+func (b *baseline) move(from, to string) {
+	b.Repositories[to] = b.Repositories[from]
+	delete(b.Repositories, from)
+	for _, name := range gitNames {
+		if s := b.Paths[filepath.Join(from, name)]; s != nil {
+			b.Paths[filepath.Join(to, name)] = s
+			delete(b.Paths, filepath.Join(from, name))
+		}
+	}
+}
+
+// idOf returns which file is at a path; empty if there is none.
+func idOf(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	s := statOf(info)
+	return fmt.Sprintf("%d:%d", s.device, s.inode)
+}
+
+// checkPath compares one guarded path. It reports whether something was undone.
+func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, until time.Time) bool {
+	root, rel := p.rootAt(path)
+	if root == nil {
+		return false
+	}
+	was, known := g.before.Paths[path]
+	if !known {
+		dir, name := splitGitName(path)
+		if name != "" && g.before.Repositories[dir] == "" {
+			return false // it is judged with its repository
+		}
+		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) {
+			return false // a configuration names it now, and did not when the command started
+		}
+		was = &snapshot{}
+	}
+	if was.unchanged(root, rel) {
+		return false
+	}
+	if info, err := root.Lstat(rel); err == nil {
+		if m, ok := mounted[path]; ok && m.isFile(statOf(info)) {
+			g.before.Paths[path] = takeGuarded(root, path, rel) // a person's change
+			return false
+		}
+		if !until.IsZero() && !statOf(info).changed.Before(until) {
+			return false
+		}
+	} else if parent, err := root.Lstat(filepath.Dir(rel)); err != nil || !was.isThere() {
+		delete(g.before.Paths, path) // what it was in is gone
+		return false
+	} else if !until.IsZero() && !statOf(parent).changed.Before(until) {
+		return false
+	}
+	now := takeGuarded(root, path, rel)
+	_, name := splitGitName(path)
+	fixed := g.isFixed(path) && (name != "" || was.isThere())
+	if now.equals(was) || !fixed && p.mayBecome(path, was, now) {
+		if g.before.Paths[path] = now; name == "" && !was.isThere() {
+			g.makes(path)
+		}
+		return false
+	}
+	g.tell(path, p.restore(root, rel, was, now))
+	// A command that runs may have changed it again by now: then what stood there
+	// still counts.
+	if g.before.Paths[path] = was; was.isThere() {
+		if now := takeGuarded(root, path, rel); now.equals(was) {
+			g.before.Paths[path] = now
+		}
+	}
+	return true
+}
+
+// judgeRepository looks at a folder that git takes for a repository and that was not
+// there before. If a program outside would run something of its choice it is taken
+// away: all of a .git, of others what makes it so.
+func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
+	root, rel := p.rootAt(dir)
+	if root == nil || !until.IsZero() && !changedBefore(root, rel, until) {
+		return
+	}
+	harmful := ""
+	for _, name := range gitNames {
+		at := filepath.Join(rel, name)
+		if now := takeGuarded(root, filepath.Join(dir, name), at); !p.mayBecome(filepath.Join(dir, name), &snapshot{}, now) {
+			if !isDotGit(filepath.Base(dir)) {
+				g.tell(filepath.Join(dir, name), p.restore(root, at, &snapshot{}, now))
+				continue
+			}
+			harmful = name
+			break
+		}
+	}
+	if harmful != "" {
+		g.tell(dir, p.takeAway(root, rel, harmful))
+		return
+	}
+	g.before.Repositories[dir] = idOf(dir)
+	g.makes(dir)
+	for _, name := range gitNames {
+		path := filepath.Join(dir, name)
+		g.before.Paths[path] = takeGuarded(root, path, filepath.Join(rel, name))
+	}
+}
+
+// maxAtOnce is how often what appears in a repository is taken away at once before
+// the commands that run are stopped: one of them makes it again and again.
+const maxAtOnce = 20
+
+// atOnce takes away what git would obey before the command has ended.
+func (g *guard) atOnce(p *Policy, paths []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.running) == 0 {
+		return
+	}
+	mounted := map[string]fileStat{}
+	for s := range g.running {
+		maps.Copy(mounted, s.mounted)
+	}
+	for _, path := range paths {
+		if filepath.Base(filepath.Dir(path)) == "hooks" {
+			path = filepath.Dir(path)
+		}
+		if dir, name := splitGitName(path); !fixedNames[name] || g.before.Repositories[dir] == "" || g.before.Repositories[dir] != idOf(dir) {
+			continue
+		}
+		if !g.checkPath(p, path, mounted, time.Time{}) {
+			continue
+		}
+		if g.undone[path]++; g.undone[path] == maxAtOnce {
+			for s := range g.running {
+				s.violated(fmt.Sprintf("something makes %s again and again, which the sandbox takes away", path))
+			}
+		}
+	}
+}
+
+// mayBecome reports whether what is at a guarded path may stay though it is not what
+// stood there.
+func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
+	dir, name := splitGitName(path)
+	switch {
+	case name == "":
+		// A link called .git may lead to a repository that is known or was judged.
+		return isDotGit(filepath.Base(path)) && (!now.isThere() || now.Mode.IsRegular() && p.index.isRepository(namedIn(now.Content, filepath.Dir(path))))
+	case name == "rebase-merge/git-rebase-todo":
+		return !now.isThere() || now.Mode.IsRegular() && now.Stamp == "" && runsNothingNew(was.Content, now.Content)
+	case shallowNames[name]:
+		return !now.isThere() || now.Mode.IsDir()
+	case !now.isThere():
 		return true
+	case name == "hooks":
+		return onlySamples(now)
+	case name == "config" || name == "config.worktree" && !isOfGit(dir):
+		if !now.Mode.IsRegular() || now.Stamp != "" {
+			return false
+		}
+		settings, err := p.git.parseConfig(now.Content)
+		return err == nil && harmful(settings, dir, p.Workspace) == ""
+	case name == "commondir" || name == "gitdir":
+		// That of a worktree names the repository it is in.
+		return now.Mode.IsRegular() && filepath.Base(filepath.Dir(dir)) == "worktrees" &&
+			(name == "gitdir" || filepath.Join(dir, strings.TrimSpace(string(now.Content))) == filepath.Dir(filepath.Dir(dir)))
 	}
 	return false
 }
 
-// leave counts a command out, and puts back what it changed. It says what, a
-// sentence each.
-func (g *guard) leave(root *os.Root, aside string) []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var told []string
-	for _, path := range slices.Sorted(maps.Keys(g.before)) {
-		was := g.before[path]
-		parent, err := root.Lstat(filepath.Dir(path))
-		if err != nil {
-			continue // what it was in is gone
-		}
-		if was.placed && os.SameFile(parent, was.parent) {
-			continue // in its place it cannot have been changed; a person may have
-		}
-		now := remember(root, path)
-		if now.equals(was) || filepath.Base(path) == ".git" && harmlessGitFolder(root, path, was, now) {
-			continue
-		}
-		told = append(told, restore(root, path, was, now, aside))
-	}
-	g.running--
-	if g.running == 0 {
-		for _, path := range g.holders {
-			root.Remove(path) // fails if something was put in it meanwhile: then it stays
-		}
-		g.before, g.holders = nil, nil
-	}
-	return told
-}
-
-// harmlessGitFolder reports whether .git, which is remembered only as what it is,
-// may stay: a folder that was one, or a new repository that runs nothing.
-func harmlessGitFolder(root *os.Root, path string, was, now *kept) bool {
-	if !now.isThere() {
-		return true // removed: no program outside obeys it
-	}
-	if !now.mode.IsDir() {
-		return false
-	}
-	if was.isThere() {
-		return was.mode.IsDir()
-	}
-	for _, name := range []string{"commondir", "config.worktree"} {
-		if _, err := root.Lstat(filepath.Join(path, name)); err == nil {
+// onlySamples reports whether a folder of hooks has none that git would run.
+func onlySamples(s *snapshot) bool {
+	for name, f := range s.Files {
+		if !strings.HasSuffix(name, ".sample") || !f.Mode.IsRegular() {
 			return false
 		}
 	}
-	hooks := look(root, filepath.Join(path, "hooks"), new(int))
-	for name := range hooks.files {
-		if !strings.HasSuffix(name, ".sample") {
-			return false
-		}
-	}
-	config := look(root, filepath.Join(path, "config"), new(int))
-	return (!hooks.isThere() || hooks.mode.IsDir()) &&
-		(!config.isThere() || config.mode.IsRegular() && config.stamp == "" && isHarmlessConfig(config.content))
+	return s.Mode.IsDir()
 }
 
 // restore puts a path back and says so.
-func restore(root *os.Root, path string, was, now *kept, aside string) string {
-	if now.mode.IsDir() && filepath.Base(path) == ".git" {
-		now = look(root, path, new(int)) // to be kept with all that is in it
-	}
+func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string {
 	what := "changed " + path
 	switch {
 	case !was.isThere():
@@ -304,7 +466,7 @@ func restore(root *os.Root, path string, was, now *kept, aside string) string {
 	}
 	kept := ""
 	if now.isThere() {
-		to := filepath.Join(aside, time.Now().UTC().Format("20060102-150405.000000"), path)
+		to := p.refusedAt(path)
 		if err := now.save(to); err == nil {
 			kept = "; what it had made of it is kept in " + to
 		}
@@ -316,4 +478,103 @@ func restore(root *os.Root, path string, was, now *kept, aside string) string {
 		return fmt.Sprintf("The command %s, which it must not; what was there could not be put back (%v)%s", what, err, kept)
 	}
 	return fmt.Sprintf("The command %s, which it must not: that was undone%s", what, kept)
+}
+
+// takeAway moves a new repository to where what was refused is kept. Where that is
+// on another disk only what made it harmful is kept, and it is removed.
+func (p *Policy) takeAway(root *os.Root, path, harmful string) string {
+	to := p.refusedAt(path)
+	err := os.MkdirAll(filepath.Dir(to), 0o700)
+	if err == nil {
+		err = moveOut(root, path, to)
+	}
+	if err != nil {
+		for _, name := range gitNames {
+			if s := take(root, filepath.Join(path, name)); s.isThere() && !shallowNames[name] {
+				s.save(filepath.Join(to, name))
+			}
+		}
+		if err := root.RemoveAll(path); err != nil {
+			return fmt.Sprintf("The command made %s, which it must not because of its %s, and that could not be undone (%v): look at it before any program uses it", path, harmful, err)
+		}
+	}
+	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
+}
+
+// refusedAt returns where what was at a path is kept.
+func (p *Policy) refusedAt(path string) string {
+	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), path)
+}
+
+// rootAt returns the folder that commands write and a path is in, open, and the path
+// in it; nil if commands write none that it is in.
+func (p *Policy) rootAt(path string) (*os.Root, string) {
+	for _, folder := range p.guardedFolders() {
+		if !isBelow(path, folder) || path == folder {
+			continue
+		}
+		opened, ok := p.roots.Load(folder)
+		if !ok {
+			root, err := os.OpenRoot(folder)
+			if err != nil {
+				return nil, ""
+			}
+			if opened, ok = p.roots.LoadOrStore(folder, root); ok {
+				root.Close()
+			}
+		}
+		rel, err := filepath.Rel(folder, path)
+		if err != nil {
+			return nil, ""
+		}
+		return opened.(*os.Root), rel
+	}
+	return nil, ""
+}
+
+// guardedFolders are those that commands write and that hold what is guarded: the
+// workspace, and the repository that it is a worktree of.
+func (p *Policy) guardedFolders() []string {
+	if p.repository == "" {
+		return []string{p.Workspace}
+	}
+	return []string{p.Workspace, commonFolder(p.repository)}
+}
+
+// recover puts back what the commands of a process that was killed have changed.
+func (p *Policy) recover(dead deadJournal) []string {
+	g := &guard{before: &dead.baseline, undone: map[string]int{}}
+	g.check(p, nil, dead.until)
+	for i, t := range g.told {
+		g.told[i] = "When pawl was killed: " + t
+	}
+	return g.told
+}
+
+// Recover puts back what commands have changed whose pawl was killed, and returns
+// what, a sentence each. A run does it when it starts.
+func (p *Policy) Recover() ([]string, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if entries, err := os.ReadDir(p.journals); len(entries) == 0 {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	g := guardOf(p)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.running) > 0 {
+		return nil, nil
+	}
+	p.index.refresh()
+	if err := g.open(p); err != nil {
+		return nil, err
+	}
+	g.journal.end()
+	told := g.told
+	g.told, g.said = nil, nil
+	return told, nil
 }

@@ -20,7 +20,7 @@ func repository(t *testing.T) *Policy {
 	if err := os.Chmod(dir+"/ws/.git/config", 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p, err := For(dir+"/ws", dir+"/state", "", func(string) string { return "" })
+	p, err := For(dir+"/ws", Options{StateDir: dir + "/state", Getenv: onlyPath})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,9 +28,9 @@ func repository(t *testing.T) *Policy {
 	return p
 }
 
-func enter(t *testing.T, p *Policy) *Visit {
+func enter(t *testing.T, p *Policy) *Session {
 	t.Helper()
-	_, v, err := p.Enter(proc.Command{Argv: []string{"true"}, Dir: p.Workspace}, run.Confined)
+	_, v, err := p.Start(proc.Command{Argv: []string{"true"}, Dir: p.Workspace}, run.Confined)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestWhatOneCommandChangesIsPutBackThoughOthersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := enter(t, p)
-	told := first.Leave()
+	told := first.End()
 	if len(told) != 1 || !strings.Contains(told[0], "The command changed .git/config, which it must not: that was undone; what it had made of it is kept in ") {
 		t.Fatalf("told %q", told)
 	}
@@ -60,14 +60,14 @@ func TestWhatOneCommandChangesIsPutBackThoughOthersRun(t *testing.T) {
 	if text, err := os.ReadFile(kept); err != nil || !strings.Contains(string(text), "evil") {
 		t.Errorf("kept is %q, %v", text, err)
 	}
-	if told := second.Leave(); len(told) != 0 {
+	if told := second.End(); len(told) != 0 {
 		t.Errorf("the second is told %q", told)
 	}
 	info, err := os.Stat(config)
 	if text, _ := os.ReadFile(config); err != nil || string(text) != string(before) || info.Mode().Perm() != 0o666 {
 		t.Errorf("it is %q, %v, %v", text, info.Mode(), err)
 	}
-	if told := second.Leave(); len(told) != 0 {
+	if told := second.End(); len(told) != 0 {
 		t.Errorf("told again: %q", told)
 	}
 }
@@ -80,7 +80,7 @@ func TestTheFolderThatHooksAreConfiguredInIsProtectedToo(t *testing.T) {
 	if err := os.WriteFile(hook, []byte("evil"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if told := v.Leave(); len(told) != 1 || !strings.Contains(told[0], "changed .husky") {
+	if told := v.End(); len(told) != 1 || !strings.Contains(told[0], "changed .husky") {
 		t.Errorf("told %q", told)
 	}
 	if text, err := os.ReadFile(hook); err != nil || len(text) != 0 {
@@ -101,7 +101,7 @@ func TestNothingIsPutBackThroughALink(t *testing.T) {
 	if err := os.Symlink(victim, git); err != nil {
 		t.Fatal(err)
 	}
-	if told := v.Leave(); len(told) == 0 {
+	if told := v.End(); len(told) == 0 {
 		t.Error("nothing is told")
 	}
 	if info, err := os.Lstat(git); err == nil && info.Mode()&os.ModeSymlink != 0 {
@@ -128,11 +128,11 @@ func TestWhatAJobMakesIsTakenAwayThoughAnotherCommandHasSeenIt(t *testing.T) {
 		job := enter(t, p)
 		write()
 		second := enter(t, p)
-		if told := second.Leave(); len(told) != 1 || !strings.Contains(told[0], "made "+name) {
+		if told := second.End(); len(told) != 1 || !strings.Contains(told[0], "made "+name) {
 			t.Errorf("%s: the second command is told %q", name, told)
 		}
 		write()
-		if told := job.Leave(); len(told) != 1 || !strings.Contains(told[0], "made "+name) {
+		if told := job.End(); len(told) != 1 || !strings.Contains(told[0], "made "+name) {
 			t.Errorf("%s: the job is told %q", name, told)
 		}
 		if _, err := os.Lstat(made); err == nil {
@@ -154,7 +154,7 @@ func TestACommondirThatAKilledCommandLeftIsTakenAwayByTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if told := enter(t, p).Leave(); len(told) != 1 || !strings.Contains(told[0], "made .git/commondir") {
+	if told := enter(t, p).End(); len(told) != 1 || !strings.Contains(told[0], "made .git/commondir") {
 		t.Errorf("told %q", told)
 	}
 	if _, err := os.Lstat(left); err == nil {
@@ -164,3 +164,6 @@ func TestACommondirThatAKilledCommandLeftIsTakenAwayByTheNext(t *testing.T) {
 		t.Errorf("the worktree's own is %q, %v", text, err)
 	}
 }
+
+// onlyPath is an environment without a home.
+func onlyPath(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] }

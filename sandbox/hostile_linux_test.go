@@ -149,23 +149,6 @@ func TestANewRepositoryMayBeMadeIfItRunsNothing(t *testing.T) {
 	})
 }
 
-func TestAPlaceholderLeftByAKilledProcessIsTakenAway(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.needsTree(t)
-	left := s.workspace + "/.mcp.json"
-	if err := os.Mkdir(left, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(left, 0o755|os.ModeSticky); err != nil {
-		t.Fatal(err)
-	}
-	s.sh(t, "true")
-	if info, err := os.Lstat(left); err == nil {
-		t.Errorf("it is still there: %v", info.Mode())
-	}
-}
-
 func TestAKeyInTheEnvironmentOfThePersonsSessionIsNotPassedOn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

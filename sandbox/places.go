@@ -21,14 +21,6 @@ var systemFolders = []string{
 	"/System", "/Library", "/Applications", "/private/etc", "/private/var/db",
 }
 
-// startFiles are what shells and desktops obey when they start.
-var startFiles = []string{
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".inputrc", ".xprofile", ".xsessionrc",
-	".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d",
-	".gitconfig", ".config/git", ".vimrc", ".config/nvim", ".emacs", ".emacs.d", ".tmux.conf", ".local/bin", "bin",
-}
-
 // A home is the folder of the person, and the variables that put parts of it
 // elsewhere.
 type home struct {
@@ -92,56 +84,74 @@ func (h home) readable() []string {
 	return slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) || isBelow(h.dir, p) || p == "/" })
 }
 
-// toolCaches are the folders that a toolchain fills, by the program that says it
-// is installed: then they are made, for the tool could not.
+// toolCaches are the folders that a toolchain fills, by the program that says it is
+// installed: then they are made, for the tool could not. What is in data is written
+// by commands; programs are folders that hold programs which others run, and commands
+// have an overlay of their own over them. A folder of data may be in one of programs.
 var toolCaches = []struct {
-	program string
-	folders []string
+	program        string
+	data, programs []string
 }{
-	{"go", []string{"$GOCACHE|.cache/go-build", "$GOMODCACHE|", "$GOPATH/pkg|go/pkg"}},
-	{"golangci-lint", []string{".cache/golangci-lint"}},
-	{"staticcheck", []string{".cache/staticcheck"}},
-	{"npm", []string{"$npm_config_cache|.npm"}},
-	{"node", []string{".cache/node-gyp", ".cache/node"}},
-	{"yarn", []string{".cache/yarn", ".yarn"}},
-	{"pnpm", []string{"$PNPM_HOME|.local/share/pnpm", ".cache/pnpm", ".local/state/pnpm"}},
-	{"bun", []string{".bun/install"}},
-	{"deno", []string{"$DENO_DIR|.cache/deno"}},
-	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}},
-	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}},
-	{"poetry", []string{".cache/pypoetry"}},
-	{"pre-commit", []string{".cache/pre-commit"}},
-	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}},
-	{"mvn", []string{".m2/repository"}},
-	{"gradle", []string{"$GRADLE_USER_HOME/caches|.gradle/caches", "$GRADLE_USER_HOME/wrapper|.gradle/wrapper", "$GRADLE_USER_HOME/daemon|.gradle/daemon", "$GRADLE_USER_HOME/native|.gradle/native"}},
-	{"sbt", []string{".ivy2/cache", ".sbt/boot", ".cache/coursier"}},
-	{"dotnet", []string{"$NUGET_PACKAGES|.nuget/packages", ".local/share/NuGet"}},
-	{"composer", []string{".cache/composer"}},
-	{"bundle", []string{".bundle/cache"}},
-	{"ccache", []string{"$CCACHE_DIR|.cache/ccache"}},
-	{"bazel", []string{".cache/bazel"}},
-	{"zig", []string{".cache/zig"}},
+	{"go", []string{"$GOCACHE|.cache/go-build", "$GOMODCACHE|", "$GOPATH/pkg|go/pkg"}, nil},
+	{"golangci-lint", []string{".cache/golangci-lint"}, nil},
+	{"staticcheck", []string{".cache/staticcheck"}, nil},
+	{"npm", []string{"$npm_config_cache|.npm"}, nil},
+	{"node", []string{".cache/node-gyp"}, []string{".cache/node"}},
+	{"yarn", []string{".cache/yarn", ".yarn/berry/cache"}, []string{".yarn"}},
+	{"pnpm", []string{"$PNPM_HOME/store|.local/share/pnpm/store", ".cache/pnpm", ".local/state/pnpm"}, []string{"$PNPM_HOME|.local/share/pnpm"}},
+	{"bun", []string{".bun/install/cache"}, []string{".bun/install"}},
+	{"deno", []string{"$DENO_DIR|.cache/deno"}, nil},
+	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}, nil},
+	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, nil},
+	{"poetry", []string{".cache/pypoetry/cache", ".cache/pypoetry/artifacts"}, []string{".cache/pypoetry"}},
+	{"pre-commit", nil, []string{".cache/pre-commit"}},
+	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}, nil},
+	{"mvn", []string{".m2/repository"}, nil},
+	{"gradle", []string{"$GRADLE_USER_HOME/caches|.gradle/caches"}, []string{"$GRADLE_USER_HOME/wrapper|.gradle/wrapper", "$GRADLE_USER_HOME/daemon|.gradle/daemon", "$GRADLE_USER_HOME/native|.gradle/native"}},
+	{"sbt", []string{".ivy2/cache", ".cache/coursier"}, []string{".sbt/boot"}},
+	{"dotnet", []string{"$NUGET_PACKAGES|.nuget/packages", ".local/share/NuGet"}, nil},
+	{"composer", []string{".cache/composer"}, nil},
+	{"bundle", []string{".bundle/cache"}, nil},
+	{"ccache", []string{"$CCACHE_DIR|.cache/ccache"}, nil},
+	{"bazel", nil, []string{".cache/bazel"}},
+	{"zig", []string{".cache/zig"}, nil},
 }
 
-// caches are the folders of toolchains that commands may write: those that are
-// there, and those of programs that are.
-func (h home) caches() []string {
-	var paths []string
+// caches are the folders of toolchains that commands may write, and those over which
+// they have an overlay: those that are there, and those of programs that are.
+func (h home) caches() (data, programs []string) {
 	for _, t := range toolCaches {
 		_, err := exec.LookPath(t.program)
-		for _, folder := range h.in(t.folders...) {
-			if strings.HasSuffix(folder, "/") || slices.Contains(paths, folder) {
-				continue
-			}
-			if err == nil && isBelow(folder, h.dir) {
-				os.MkdirAll(folder, 0o755) // what cannot be made is not there below
-			}
-			if info, err := os.Stat(folder); err == nil && info.IsDir() {
-				paths = append(paths, folder)
+		add := func(paths *[]string, names []string) {
+			for _, folder := range h.in(names...) {
+				if strings.HasSuffix(folder, "/") || slices.Contains(*paths, folder) {
+					continue
+				}
+				if err == nil && isBelow(folder, h.dir) {
+					os.MkdirAll(folder, 0o755) // what cannot be made is not there below
+				}
+				if info, err := os.Stat(folder); err == nil && info.IsDir() {
+					*paths = append(*paths, folder)
+				}
 			}
 		}
+		add(&programs, t.programs)
+		add(&data, t.data)
 	}
-	return paths
+	return data, programs
+}
+
+// toolchains returns what in caches of data is run: those of Go are modules, and the
+// go command runs the one that a project asks for.
+func toolchains(caches []string) []string {
+	var found []string
+	for _, c := range caches {
+		for _, pattern := range []string{"golang.org/toolchain@*", "mod/golang.org/toolchain@*"} {
+			at, _ := filepath.Glob(filepath.Join(c, pattern))
+			found = append(found, at...)
+		}
+	}
+	return found
 }
 
 // secrets are where programs keep keys: hidden where they lie in a folder that

@@ -1,26 +1,31 @@
-// Package sandbox says what a shell command may reach, and puts it there.
+// Package sandbox confines the shell commands of a workspace.
 //
-// A [Policy] is for one workspace: what commands read and write, what they find
-// unchangeable, what is not there for them. [Policy.Enter] puts a command under it;
+// A [Policy] says what commands may reach: what they read and write, what they find
+// unchangeable, what is hidden from them. [Policy.Start] puts a command under it;
 // package pawl/internal/proc enforces it, on Linux with what the kernel has of:
 //
 //   - a file tree of the command's own (mount namespace): what the policy does not
-//     name is not there, what it only lets read cannot be changed, attributes and
-//     all; a network of its own with nothing but a loopback; its own processes;
+//     name is not there, what it only lets read cannot be changed, attributes
+//     included; a network of its own with nothing but a loopback; its own processes;
 //   - Landlock: the same for files, where namespaces are forbidden too; and no
 //     signals or abstract sockets to processes outside;
 //   - a filter of system calls for the rest: other processes' memory, mounts, new
-//     namespaces, kernel interfaces; and sockets, where there is no own network.
+//     namespaces, kernel interfaces, setuid files; and sockets, where there is no
+//     network namespace.
 //
-// [Probe] says which of these are in force on a machine. A command that is to be
-// confined never runs with less than bounded files and a closed network: it is an
-// error instead, for whoever decides to decide anew.
+// A command at the level [run.ReadOnly] can change nothing and reads no secrets
+// ([Policy.EnforcesReadOnly] says whether that is enforced). What any other leaves in
+// the workspace that programs outside would obey - configuration and hooks of
+// repositories, new repositories, pawl's own configuration - is judged when it ends,
+// and undone ([Session.End], [Policy.Recover]); nothing of the sandbox itself is ever
+// in the workspace.
+//
+// [Probe] says what is in force on a machine. A command that is to be confined never
+// runs with less than bounded files and a closed network: it is an error instead.
 //
 // What it does not do: it bounds neither the disk that a command fills nor the
 // memory it takes (it is the first to be ended when memory is short); a declared
-// cache that is writable can be filled with what later builds outside will use;
-// repositories that a command itself makes below the workspace are not looked at,
-// only the workspace's own.
+// cache that is writable can be filled with what later builds outside will use.
 package sandbox
 
 import (
@@ -30,10 +35,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // A Policy says what the commands of a workspace may reach. All paths are absolute.
@@ -48,35 +55,69 @@ type Policy struct {
 	Temp string
 	// Writable are the caches of toolchains, and of a worktree its repository.
 	Writable []string
+	// Programs are caches with programs that others run: commands have an overlay of
+	// the workspace's own over them, where the system can, and else only read them.
+	Programs []string
 	// Readable are system folders, toolchains, and single files of the home.
 	Readable []string
-	// ReadOnly are paths in the writable folders that stay as they are: what a
-	// program outside would run or obey later. Those that are not there must not
-	// come into being.
+	// ReadOnly are paths in the workspace that stay as they are, beside those of git:
+	// what programs outside would obey later. Those that are not there must not come
+	// into being.
 	ReadOnly []string
 	// Hidden are folders and files that are not there for commands: pawl's own, and
 	// keys where the person keeps them in a folder that is granted.
 	Hidden []string
 
 	places places // what holds for every command
-	// repository is the folder of the one the workspace is in, if it is outside it;
-	// nested is what is called .git below the workspace.
+	index  *index // what of the workspace has to be known by name
+	git    gitProgram
+	// repository is the folder of the one the workspace is in, if it is outside it.
 	repository string
-	nested     []string
-	refused    string  // where what commands should not have made is kept
+	refused    string // where what commands should not have made is kept
+	overlays   string // where changes to Programs are kept
+	journals   string // where it is written down what stood in the workspace while commands run
+	roots      sync.Map
 	report     *Report // for tests: what there is, instead of what [Probe] says
 }
 
-// For returns the policy for a workspace. stateDir is pawl's state folder and
-// runtimeDir that of its sockets; getenv is [os.Getenv]. Folders of toolchains that
-// are installed are made if they are missing, and so is the temporary folder.
-func For(workspace, stateDir, runtimeDir string, getenv func(string) string) (*Policy, error) {
+// Options are what a policy is made from beside the workspace.
+type Options struct {
+	StateDir   string // pawl's state folder
+	RuntimeDir string // the folder of pawl's sockets; empty: it has none
+	ConfigDir  string // the folder of the person's configuration and rules; empty: it has none
+	// Getenv is [os.Getenv], or what stands for it.
+	Getenv func(name string) string
+	// IsSecret reports whether a file or folder holds secrets by its name: a path
+	// relative to the workspace, with slashes. Commands that only read do not see
+	// those. nil: none does.
+	IsSecret func(path string) bool
+}
+
+// For returns the policy for a workspace. Folders of toolchains that are installed
+// are made if they are missing, and so is the temporary folder. The caller may
+// [Policy.Close] it.
+func For(workspace string, o Options) (*Policy, error) {
+	stateDir, runtimeDir, getenv := o.StateDir, o.RuntimeDir, o.Getenv
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox for a workspace: %w", err)
 	}
 	if !filepath.IsAbs(workspace) || filepath.Dir(workspace) == workspace {
 		return nil, fmt.Errorf("sandbox for the workspace %s: it must be a folder below the root; start pawl in a project's folder", workspace)
+	}
+	h := homeOf(getenv)
+	if h.dir != "" && isBelow(h.dir, workspace) {
+		return nil, fmt.Errorf("sandbox for the workspace %s: your home folder %s is in it, and commands could change what your shell and other programs run; start pawl in a project's folder", workspace, h.dir)
+	}
+	for _, own := range []struct{ name, dir, set string }{
+		{"state", stateDir, "PAWL_STATE_DIR"}, {"configuration", o.ConfigDir, "XDG_CONFIG_HOME"}, {"runtime", runtimeDir, "XDG_RUNTIME_DIR"},
+	} {
+		if own.dir == "" {
+			continue
+		}
+		if dir := resolved(own.dir); isBelow(dir, workspace) || isBelow(workspace, dir) {
+			return nil, fmt.Errorf("sandbox for the workspace %s: pawl's %s folder %s is where commands write, so they could change what pawl may do; name another with %s, or start pawl in another folder", workspace, own.name, dir, own.set)
+		}
 	}
 	sum := sha256.Sum256([]byte(workspace))
 	temp := filepath.Join(stateDir, "tmp", hex.EncodeToString(sum[:6]))
@@ -91,38 +132,66 @@ func For(workspace, stateDir, runtimeDir string, getenv func(string) string) (*P
 	if err := os.Chmod(temp, 0o777|os.ModeSticky); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}
-	h := homeOf(getenv)
 	p := &Policy{
 		Workspace: workspace,
 		Temp:      temp,
 		refused:   filepath.Join(stateDir, "refused"),
+		journals:  filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16])),
+		overlays:  filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16])),
 		Readable:  slices.Concat(systemFolders, h.readable()),
-		Writable:  h.caches(),
 		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},
-		Hidden:    slices.Concat([]string{stateDir, runtimeDir}, h.secrets(), rootsSecrets()),
+		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
 	}
-	if isBelow(h.dir, workspace) {
-		// The home is the workspace, or in it: what shells obey at their start is not
-		// the project's.
-		for _, name := range startFiles {
-			p.ReadOnly = append(p.ReadOnly, filepath.Join(h.dir, name))
-		}
-	}
-	if dir := gitFolder(workspace); dir != "" && !isBelow(dir, workspace) {
+	p.Writable, p.Programs = h.caches()
+	p.Readable = append(p.Readable, toolchains(p.Writable)...)
+	p.git = findGit(p.safePath(getenv("PATH")))
+	if dir := p.git.folder(workspace); dir != "" && !isBelow(dir, workspace) {
 		// A worktree, or a folder of a larger repository: to commit is to write there.
 		p.Writable = append(p.Writable, commonFolder(dir))
 		p.repository = dir
 	}
-	p.nested = nestedGit(workspace)
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()
+	p.index = newIndex(p.guardedFolders(), o.IsSecret)
+	// A watcher holds a descriptor; a policy that nobody closed gives it back when it
+	// is no longer used.
+	runtime.AddCleanup(p, (*index).close, p.index)
 	return p, nil
+}
+
+// Close lets go of what watches the workspace. The policy can be used on.
+func (p *Policy) Close() {
+	if p == nil {
+		return
+	}
+	p.index.close()
+	p.roots.Range(func(folder, root any) bool {
+		p.roots.Delete(folder)
+		root.(*os.Root).Close()
+		return true
+	})
+}
+
+// resolved returns a path with the links in it followed, as far as it is there.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	for up, rest := path, ""; ; up, rest = filepath.Dir(up), filepath.Join(filepath.Base(up), rest) {
+		if real, err := filepath.EvalSymlinks(up); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if up == filepath.Dir(up) {
+			return path
+		}
+	}
 }
 
 // A grant is what may be done at a path and below.
 type grant struct {
 	path, source string // source is what is there; the same but for /tmp and links
-	kind         string // of first.Mount
+	kind         string // of helper.Mount
+	upper        string // of an overlay, where its changes go
 	pinned       bool   // kept though the folder above says the same: it cannot be renamed
 }
 
@@ -130,7 +199,7 @@ type grant struct {
 type places map[string]grant
 
 // strictness orders the kinds that may be asked for one path.
-var strictness = []string{first.Memory, first.Writable, first.Link, first.ReadOnly, first.Devices, first.NoFile, first.Empty}
+var strictness = []string{helper.Memory, helper.Temporary, helper.Writable, helper.Overlay, helper.Link, helper.ReadOnly, helper.Devices, helper.NoFile, helper.Empty}
 
 // put adds a grant for a path; of two for the same path the stricter counts.
 func (g places) put(n grant) {
@@ -156,7 +225,7 @@ func (g places) show(path, kind string, pinned bool) {
 		if err != nil {
 			return
 		}
-		g.put(grant{path: link, source: to, kind: first.Link})
+		g.put(grant{path: link, source: to, kind: helper.Link})
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(link), to)
 		}
@@ -178,9 +247,9 @@ func (g places) cover(path string) {
 	if err != nil {
 		return
 	}
-	kind := first.NoFile
+	kind := helper.NoFile
 	if info.IsDir() {
-		kind = first.Empty
+		kind = helper.Empty
 	}
 	g.put(grant{path: real, kind: kind})
 }
@@ -203,24 +272,27 @@ func firstLink(path string) string {
 // plan returns what holds for every command of the policy.
 func (p *Policy) plan() places {
 	g := places{
-		"/dev":     {path: "/dev", kind: first.Devices},
-		"/tmp":     {path: "/tmp", source: p.Temp, kind: first.Writable},
-		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: first.Writable},
+		"/dev":     {path: "/dev", kind: helper.Devices},
+		"/tmp":     {path: "/tmp", source: p.Temp, kind: helper.Temporary},
+		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: helper.Temporary},
 	}
 	for _, r := range p.Readable {
-		g.show(r, first.ReadOnly, false)
+		g.show(r, helper.ReadOnly, false)
 	}
 	for _, w := range p.Writable {
-		g.show(w, first.Writable, true)
+		g.show(w, helper.Writable, true)
 	}
-	g.show(p.Workspace, first.Writable, true)
+	for _, w := range p.Programs {
+		g.show(w, helper.Overlay, true)
+	}
+	g.show(p.Workspace, helper.Writable, true)
 	for _, h := range p.Hidden {
 		g.cover(h)
 	}
 	for path, n := range g {
 		// A toolchain in the workspace (an environment of Python's, node_modules/.bin
 		// in PATH) is part of the work.
-		if n.kind == first.ReadOnly && isBelow(path, p.Workspace) {
+		if n.kind == helper.ReadOnly && isBelow(path, p.Workspace) {
 			delete(g, path)
 		}
 	}
@@ -229,29 +301,29 @@ func (p *Policy) plan() places {
 
 // mounts returns the file tree of places, parents first, without what says nothing
 // new.
-func (g places) mounts() []first.Mount {
+func (g places) mounts() []helper.Mount {
 	paths := make([]string, 0, len(g))
 	for p := range g {
 		paths = append(paths, p)
 	}
 	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
-	var mounts []first.Mount
+	var mounts []helper.Mount
 	kept := places{}
 	for _, path := range paths {
 		n := g[path]
 		over, ok := kept.nearest(filepath.Dir(path))
 		switch {
-		case (!ok || over.source != over.path) && (n.kind == first.Empty || n.kind == first.NoFile):
+		case (!ok || over.source != over.path) && (n.kind == helper.Empty || n.kind == helper.NoFile):
 			continue // it is not there anyway
-		case ok && n.kind == first.Link:
+		case ok && n.kind == helper.Link:
 			continue // what it is in is shown, and it with it
 		case ok && !n.pinned && over.kind == n.kind && over.source == over.path && n.source == n.path:
 			continue
-		case ok && (over.kind == first.Empty || over.kind == first.NoFile) && n.kind != first.Writable:
+		case ok && (over.kind == helper.Empty || over.kind == helper.NoFile) && n.kind != helper.Writable:
 			continue // hidden with the folder it is in
 		}
 		kept[path] = n
-		mounts = append(mounts, first.Mount{Kind: n.kind, Source: n.source, Target: path})
+		mounts = append(mounts, helper.Mount{Kind: n.kind, Source: n.source, Target: path, Upper: n.upper})
 	}
 	return mounts
 }
@@ -275,13 +347,18 @@ func (g places) nearest(path string) (grant, bool) {
 // that commands write to.
 var errHiddenInside = errors.New("it is in a folder that commands may write, and without namespaces nothing can be hidden there; move it (XDG_STATE_HOME, XDG_RUNTIME_DIR), or work in another folder")
 
+// landlockRules are what Landlock has to allow where there is no file tree: files to
+// be read, folders whose names are, and what may be changed too.
+type landlockRules struct{ read, list, write []string }
+
 // rules returns what Landlock has to allow where there is no file tree.
-func (g places) rules(temp string) (read, write []string, err error) {
-	read = []string{"/dev/random", "/dev/urandom", "/dev/fd", "/proc"}
-	write = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", temp}
+func (g places) rules(temp string) (landlockRules, error) {
+	read := []string{"/dev/random", "/dev/urandom", "/proc"}
+	var list []string
+	write := []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", temp}
 	var hidden []string
 	for path, n := range g {
-		if n.kind == first.Empty || n.kind == first.NoFile {
+		if n.kind == helper.Empty || n.kind == helper.NoFile {
 			hidden = append(hidden, path)
 		}
 	}
@@ -289,21 +366,25 @@ func (g places) rules(temp string) (read, write []string, err error) {
 		inside := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !isBelow(h, path) })
 		switch {
 		case path == "/tmp" || path == "/var/tmp":
-		case n.kind == first.Writable && len(inside) > 0:
-			return nil, nil, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
-		case n.kind == first.Writable:
+		case n.kind == helper.Writable && len(inside) > 0:
+			return landlockRules{}, fmt.Errorf("%s: %w", inside[0], errHiddenInside)
+		case n.kind == helper.Writable:
 			write = append(write, path)
-		case n.kind == first.ReadOnly:
-			read = append(read, without(path, inside)...)
+		case n.kind == helper.ReadOnly || n.kind == helper.Overlay:
+			parts := without(path, inside)
+			if read = append(read, parts...); !slices.Contains(parts, path) && !slices.Contains(inside, path) {
+				list = append(list, path)
+			}
 		}
 	}
 	slices.Sort(read)
+	slices.Sort(list)
 	slices.Sort(write)
-	return read, write, nil
+	return landlockRules{read, list, write}, nil
 }
 
 // without returns a folder as the paths in it that are not hidden: Landlock can
-// only add.
+// only add. What a link leads to is granted by its own name, or not at all.
 func without(path string, hidden []string) []string {
 	hidden = slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !isBelow(h, path) })
 	if len(hidden) == 0 {
@@ -318,6 +399,9 @@ func without(path string, hidden []string) []string {
 	}
 	var parts []string
 	for _, e := range entries {
+		if e.Type()&os.ModeSymlink != 0 {
+			continue
+		}
 		parts = append(parts, without(filepath.Join(path, e.Name()), hidden)...)
 	}
 	return parts

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 	"pawl/internal/proc"
 )
 
@@ -48,7 +48,7 @@ func shown(g places, dir string) []string {
 		}
 		rel, _ := filepath.Rel(dir, m.Target)
 		line := m.Kind + " " + rel
-		if m.Kind == first.Link {
+		if m.Kind == helper.Link {
 			line += " -> " + m.Source
 		}
 		lines = append(lines, line)
@@ -60,15 +60,15 @@ func TestTheNearerGrantCounts(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, "sys/lib/x", "sys/lib/y/", "home/go/bin/", "home/go/pkg/", "home/ws/.git/config", "home/ws/key", "home/secret/", "home/link -> go", "out -> home/ws/key")
 	g := places{}
-	g.show(dir+"/sys", first.ReadOnly, false)
-	g.show(dir+"/sys/lib/y", first.ReadOnly, false) // says nothing new
-	g.show(dir+"/home/go", first.ReadOnly, false)
-	g.show(dir+"/home/go/pkg", first.Writable, false)
-	g.show(dir+"/home/link/bin", first.ReadOnly, false)
-	g.show(dir+"/home/ws", first.Writable, true)
-	g.show(dir+"/home/ws/.git/config", first.ReadOnly, true)
-	g.show(dir+"/nothing", first.Writable, true)
-	g.show("relative", first.Writable, true)
+	g.show(dir+"/sys", helper.ReadOnly, false)
+	g.show(dir+"/sys/lib/y", helper.ReadOnly, false) // says nothing new
+	g.show(dir+"/home/go", helper.ReadOnly, false)
+	g.show(dir+"/home/go/pkg", helper.Writable, false)
+	g.show(dir+"/home/link/bin", helper.ReadOnly, false)
+	g.show(dir+"/home/ws", helper.Writable, true)
+	g.show(dir+"/home/ws/.git/config", helper.ReadOnly, true)
+	g.show(dir+"/nothing", helper.Writable, true)
+	g.show("relative", helper.Writable, true)
 	g.cover(dir + "/home/secret") // in nothing that is shown
 	g.cover(dir + "/home/ws/key")
 	g.cover(dir + "/out") // the same by a link
@@ -84,12 +84,12 @@ func TestTheNearerGrantCounts(t *testing.T) {
 func TestTheStricterOfTwoCounts(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, "a/")
-	for _, kinds := range [][]string{{first.ReadOnly, first.Writable}, {first.Writable, first.ReadOnly}} {
+	for _, kinds := range [][]string{{helper.ReadOnly, helper.Writable}, {helper.Writable, helper.ReadOnly}} {
 		g := places{}
 		for _, k := range kinds {
 			g.show(dir+"/a", k, false)
 		}
-		if g[dir+"/a"].kind != first.ReadOnly {
+		if g[dir+"/a"].kind != helper.ReadOnly {
 			t.Errorf("%v: %v", kinds, g)
 		}
 	}
@@ -99,16 +99,16 @@ func TestWithoutNamespacesWhatIsHiddenIsLeftOut(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, "etc/passwd", "etc/shadow", "etc/ssl/certs/", "etc/ssl/private/", "ws/", "ws/state/")
 	g := places{}
-	g.show(dir+"/etc", first.ReadOnly, false)
-	g.show(dir+"/ws", first.Writable, true)
+	g.show(dir+"/etc", helper.ReadOnly, false)
+	g.show(dir+"/ws", helper.Writable, true)
 	g.cover(dir + "/etc/shadow")
 	g.cover(dir + "/etc/ssl/private")
-	read, write, err := g.rules("/the/temp")
+	rules, err := g.rules("/the/temp")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var below []string
-	for _, r := range append(read, write...) {
+	for _, r := range append(rules.read, rules.write...) {
 		if rel, ok := strings.CutPrefix(r, dir); ok {
 			below = append(below, rel)
 		}
@@ -118,7 +118,7 @@ func TestWithoutNamespacesWhatIsHiddenIsLeftOut(t *testing.T) {
 	}
 	// Out of a folder that is written nothing can be taken.
 	g.cover(dir + "/ws/state")
-	if _, _, err := g.rules("/the/temp"); err == nil || !strings.Contains(err.Error(), "/ws/state: it is in a folder that commands may write") {
+	if _, err := g.rules("/the/temp"); err == nil || !strings.Contains(err.Error(), "/ws/state: it is in a folder that commands may write") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestThePolicyOfAHome(t *testing.T) {
 		"home/.ssh/", "home/go/bin/", "home/go/pkg/mod/", "home/.config/git/credentials", "home/.config/git/ignore", "home/tools/bin/", "home/ws/.venv/bin/", "run/")
 	home := dir + "/home"
 	env := map[string]string{"HOME": home, "PATH": home + "/tools/bin:" + home + ":relative:" + home + "/ws/.venv/bin", "GOPATH": "/"}
-	p, err := For(home+"/ws", home+"/.local/state/pawl", dir+"/run", func(name string) string { return env[name] })
+	p, err := For(home+"/ws", Options{StateDir: home + "/.local/state/pawl", RuntimeDir: dir + "/run", Getenv: func(name string) string { return env[name] }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,49 +149,70 @@ func TestThePolicyOfAHome(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceThatIsTheHomeHidesItsKeys(t *testing.T) {
+// H40, H41: a workspace that holds what decides about commands is none.
+func TestAWorkspaceWithTheHomeOrWithPawlsOwnFoldersIsRefused(t *testing.T) {
 	t.Parallel()
-	dir := makeTree(t, ".ssh/id", ".bashrc", ".local/state/pawl/", "code/main.go")
-	p, err := For(dir, dir+"/.local/state/pawl", "", func(name string) string { return map[string]string{"HOME": dir}[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Join(shown(p.places, dir), "\n")
-	for _, want := range []string{"rw .\n", "empty .ssh", "empty .local/state/pawl"} {
-		if !strings.Contains(lines, want) {
-			t.Errorf("no %q in\n%s", want, lines)
+	dir := makeTree(t, "home/ws/", "home/ws/cfg/pawl/", "linked -> home/ws/cfg", "else/")
+	ws := dir + "/home/ws"
+	for name, c := range map[string]struct {
+		workspace, home string
+		o               Options
+		want            string
+	}{
+		"the home":                         {dir + "/home", dir + "/home", Options{StateDir: dir + "/else"}, "your home folder"},
+		"above the home":                   {dir, dir + "/home", Options{StateDir: "/nowhere"}, "your home folder"},
+		"the configuration in it":          {ws, "", Options{StateDir: dir + "/else", ConfigDir: ws + "/cfg/pawl"}, "configuration folder"},
+		"the configuration, not there yet": {ws, "", Options{StateDir: dir + "/else", ConfigDir: ws + "/.config/pawl"}, "configuration folder"},
+		"the configuration behind a link":  {ws, "", Options{StateDir: dir + "/else", ConfigDir: dir + "/linked/new/pawl"}, "configuration folder"},
+		"the state in it":                  {ws, "", Options{StateDir: ws + "/state"}, "state folder"},
+		"in the state":                     {ws, "", Options{StateDir: dir + "/home"}, "state folder"},
+		"the sockets in it":                {ws, "", Options{StateDir: dir + "/else", RuntimeDir: ws + "/run"}, "runtime folder"},
+	} {
+		c.o.Getenv = func(name string) string { return map[string]string{"HOME": c.home}[name] }
+		if _, err := For(c.workspace, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := strings.Join(p.protected(), "\n"); !strings.Contains(got, dir+"/.bashrc") {
-		t.Errorf("what shells obey is not protected: %s", got)
+	if _, err := For(ws, Options{StateDir: dir + "/else", ConfigDir: dir + "/home/.config/pawl", Getenv: onlyPath}); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestTheRootIsNoWorkspace(t *testing.T) {
 	t.Parallel()
-	if _, err := For("/", t.TempDir(), "", os.Getenv); err == nil || !strings.Contains(err.Error(), "below the root") {
+	if _, err := For("/", Options{StateDir: t.TempDir(), Getenv: os.Getenv}); err == nil || !strings.Contains(err.Error(), "below the root") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestASettingThatRunsSomethingIsNotHarmless(t *testing.T) {
 	t.Parallel()
+	git := findGit(safeFolders(os.Getenv("PATH")))
+	if git == "" {
+		t.Skip("needs git")
+	}
+	harmless := func(text string) bool {
+		settings, err := git.parseConfig([]byte(text))
+		return err == nil && harmful(settings, "/w/.git", "/w") == ""
+	}
 	for text, want := range map[string]bool{
 		"":                              true,
 		"[core]\n\tbare = false\n; x\n": true,
 		"[remote \"origin\"]\n\turl = https://x.org/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n": true,
-		"[core]\n\tfsmonitor = evil\n":             false,
-		"[CORE]\n\tFSMonitor = evil\n":             false,
-		"[core] fsmonitor = evil\n":                false,
-		"[alias]\n\tst = !evil\n":                  false,
-		"[include]\n\tpath = evil\n":               false,
-		"[remote \"o\"]\n\turl = ext::sh -c evil":  false,
-		"[remote \"o\"]\n\turl = --upload-pack=x":  false,
-		"[core]\n\tbare = fa\\\nlse\n":             false,
-		"[core \"x\"]\n\tbare = true\n\tpager=x\n": false,
-		"[filter \"x\"]\n\tclean = evil\n":         false,
+		"[core]\n\tfsmonitor = evil\n":              false,
+		"[CORE]\n\tFSMonitor = evil\n":              false,
+		"[core] fsmonitor = evil\n":                 false,
+		"[alias]\n\tst = !evil\n":                   false,
+		"[include]\n\tpath = evil\n":                false,
+		"[remote \"o\"]\n\turl = ext::sh -c evil":   false,
+		"[remote \"o\"]\n\turl = --upload-pack=x":   false,
+		"[core]\n\tbare = fa\\\nlse\n":              true,  // git reads "false"
+		"[core]fsmonitor=\"evil; true\" ;]\n":       false, // leaf 2A.2
+		"[core]\n\tfsmonitor = \"true #\\nevil\"\n": false, // H13
+		"[core \"x\"]\n\tbare = true\n\tpager=x\n":  false,
+		"[filter \"x\"]\n\tclean = evil\n":          false,
 	} {
-		if got := isHarmlessConfig([]byte(text)); got != want {
+		if got := harmless(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -236,14 +257,14 @@ func TestTheReportSaysWhatIsMissingAndWhatToDo(t *testing.T) {
 func TestTheProfileOfMacOS(t *testing.T) {
 	t.Parallel()
 	g := places{
-		"/usr":         {path: "/usr", source: "/usr", kind: first.ReadOnly},
-		"/Users/a":     {path: "/Users/a", kind: first.Link},
-		"/w":           {path: "/w", source: "/w", kind: first.Writable},
-		`/w/a "b"`:     {path: `/w/a "b"`, kind: first.Empty},
-		"/tmp":         {path: "/tmp", source: "/state/tmp", kind: first.Writable},
-		"/usr/shadow":  {path: "/usr/shadow", kind: first.NoFile},
-		"/dev":         {path: "/dev", kind: first.Devices},
-		"/opt/nothing": {path: "/opt/nothing", source: "/opt/nothing", kind: first.ReadOnly},
+		"/usr":         {path: "/usr", source: "/usr", kind: helper.ReadOnly},
+		"/Users/a":     {path: "/Users/a", kind: helper.Link},
+		"/w":           {path: "/w", source: "/w", kind: helper.Writable},
+		`/w/a "b"`:     {path: `/w/a "b"`, kind: helper.Empty},
+		"/tmp":         {path: "/tmp", source: "/state/tmp", kind: helper.Writable},
+		"/usr/shadow":  {path: "/usr/shadow", kind: helper.NoFile},
+		"/dev":         {path: "/dev", kind: helper.Devices},
+		"/opt/nothing": {path: "/opt/nothing", source: "/opt/nothing", kind: helper.ReadOnly},
 	}
 	got := profile(g, []string{"/w/.git", "/w/.git/config", "/w/.pawl"}, "/state/tmp", false)
 	_, rules, _ := strings.Cut(got, "(allow file-read* (subpath \"/dev\"))\n")

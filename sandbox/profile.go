@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // profile returns the policy in the language of macOS's sandbox-exec; experimental.
@@ -31,11 +31,11 @@ func profile(g places, protected []string, temp string, network bool) string {
 	for _, path := range slices.Sorted(maps.Keys(g)) {
 		switch n := g[path]; {
 		case path == "/tmp" || path == "/var/tmp" || path == "/dev":
-		case n.kind == first.ReadOnly:
+		case n.kind == helper.ReadOnly || n.kind == helper.Overlay:
 			rule("allow", "file-read*", path)
-		case n.kind == first.Writable:
+		case n.kind == helper.Writable:
 			rule("allow", "file-read* file-write*", path)
-		case n.kind == first.Empty || n.kind == first.NoFile:
+		case n.kind == helper.Empty || n.kind == helper.NoFile:
 			rule("deny", "file-read* file-write*", path)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 	"pawl/internal/proc"
 	"pawl/run"
 )
@@ -19,27 +19,27 @@ import (
 // there ([proc.Status.NoRoute]); without privileges nobody is told what Landlock or a
 // filter refused. The others are read from what the command printed, with what the
 // policy says of the files it names, and are called probable.
-func (v *Visit) Refusal(s proc.Status, printed string) string {
-	if v == nil || s.Code == 0 || s.Stopped != "" {
+func (s *Session) Refusal(status proc.Status, printed string) string {
+	if s == nil || status.Code == 0 || status.Stopped != "" {
 		return ""
 	}
 	const ask = "If it is needed, repeat the call with \"sandbox\": %q; a person decides that anew."
-	if s.NoRoute {
+	if status.NoRoute {
 		return "The sandbox refused the network: something of the command tried to reach it. " + fmt.Sprintf(ask, run.WithNetwork)
 	}
-	if s.Code == 128+31 {
+	if status.Code == 128+31 {
 		return "The sandbox refused this program: it uses system calls of another architecture. " + fmt.Sprintf(ask, run.Unconfined)
 	}
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
-	protected := v.policy.protected()
+	protected := s.policy.guarded()
 	for _, line := range lines[max(0, len(lines)-maxLines):] {
 		if len(line) > maxLine {
 			continue
 		}
-		if v.level == run.Confined && networkWords.MatchString(line) {
+		if s.level != run.WithNetwork && networkWords.MatchString(line) {
 			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + fmt.Sprintf(ask, run.WithNetwork)
 		}
-		if why := v.policy.refusedFile(line, protected); why != "" {
+		if why := s.refusedFile(line, protected); why != "" {
 			return fmt.Sprintf("The sandbox probably refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, run.Unconfined)
 		}
 	}
@@ -71,8 +71,8 @@ var (
 )
 
 // refusedFile says why the policy would refuse what a line of output complains of;
-// empty if it would not. protected is [Policy.protected].
-func (p *Policy) refusedFile(line string, protected []string) string {
+// empty if it would not. protected is [Policy.guarded].
+func (s *Session) refusedFile(line string, protected []string) string {
 	privileges := strings.Contains(line, "no new privileges")
 	if !privileges && !refusalWords.MatchString(line) {
 		return ""
@@ -84,24 +84,27 @@ func (p *Policy) refusedFile(line string, protected []string) string {
 	for _, found := range pathWords.FindAllStringSubmatch(line, -1) {
 		path := found[1]
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(p.Workspace, path)
+			path = filepath.Join(s.policy.Workspace, path)
 		}
 		path = filepath.Clean(path)
 		if strings.HasPrefix(path, "/proc") || strings.HasPrefix(path, "/dev") || path == "/" {
 			continue
 		}
 		_, err := os.Lstat(path)
-		n, granted := p.places.nearest(path)
+		n, granted := s.places.nearest(path)
 		guarded := false
 		for _, g := range protected {
-			guarded = guarded || isBelow(path, g) && filepath.Base(g) != ".git"
+			_, name := splitGitName(g)
+			guarded = guarded || isBelow(path, g) && (name == "" || fixedNames[name])
 		}
 		switch {
 		case guarded && !missing:
 			return fmt.Sprintf("commands may not change %s", path)
 		case missing && err == nil && (!granted || n.source != n.path):
 			return fmt.Sprintf("%s is not there for commands", path)
-		case !missing && granted && n.kind != first.Writable && n.path != "/dev":
+		case s.level == run.ReadOnly && !missing && isBelow(path, s.policy.Workspace):
+			return "the command was allowed as one that only reads, so it could change nothing, and files that hold secrets were hidden"
+		case !missing && granted && n.kind != helper.Writable && n.kind != helper.Temporary && n.path != "/dev":
 			return fmt.Sprintf("%s may be read and not changed", n.path)
 		case !missing && !granted:
 			return fmt.Sprintf("%s is outside what commands may reach", path)

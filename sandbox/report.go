@@ -37,6 +37,8 @@ func (r Report) Confines() bool {
 // Probe tries what this machine has. The first call takes some milliseconds.
 func Probe() Report { return reportOf(proc.Probe(), runtime.GOOS) }
 
+const onlyReads = "a command that is allowed because it only reads changes nothing and sees no secrets"
+
 // What to do where a part is missing.
 const (
 	wantsNamespaces = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0; in a container: --security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
@@ -59,6 +61,7 @@ func reportOf(a proc.Abilities, system string) Report {
 	switch {
 	case a.Isolation == proc.Group:
 		add("a command ends with all it started", false, "", "Experimental on macOS: what leaves its process group survives.")
+		add(onlyReads, false, "", "Commands that only read ask like the others: it cannot be enforced here.")
 		add("files and network", a.Profile, "sandbox-exec (experimental: written for it, and not tried on every version)", "There is no /usr/bin/sandbox-exec: commands run without a sandbox.")
 		return r
 	case a.Isolation == proc.NoCommands:
@@ -79,7 +82,9 @@ func reportOf(a proc.Abilities, system string) Report {
 	default:
 		add("files outside the policy", false, "", "Nothing bounds what files commands read and change: "+wantsNamespaces+", or "+wantsLandlock+".")
 	}
-	add("git configuration, hooks, .pawl and .mcp.json", a.Tree, "read-only mounts", "They can be changed and are put back after each command: "+wantsNamespaces+".")
+	add(onlyReads, r.EnforcesReadOnly(), map[bool]string{true: "a read-only file tree without secrets, and no sockets", false: "Landlock's rules without secrets, and a filter of system calls"}[a.Tree],
+		"Commands that only read ask like the others: "+wantsNamespaces+", or use Linux 6.12 or newer with Landlock; and "+wantsFilter+".")
+	add("git configuration, hooks, .pawl and .mcp.json", a.Tree, "read-only mounts; what is made anew is taken away", "They can be changed and are put back after each command: "+wantsNamespaces+".")
 	switch {
 	case a.Network:
 		add("the network", true, "a network of the command's own with a loopback", "")

@@ -54,9 +54,24 @@ func newStage(t testing.TB) *stage {
 func (s *stage) plan(t testing.TB) {
 	t.Helper()
 	var err error
-	if s.policy, err = sandbox.For(s.workspace, s.state, s.runtime, s.getenv); err != nil {
+	if s.policy, err = sandbox.For(s.workspace, s.options()); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.policy.Close)
+}
+
+func (s *stage) options() sandbox.Options {
+	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret}
+}
+
+// isSecret stands for permission.SecretName.
+func isSecret(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(name, ".env") || strings.HasSuffix(name, ".pem") || name == "secrets" || name == "credentials.json" {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *stage) getenv(name string) string {
@@ -98,11 +113,11 @@ type outcome struct {
 func (s *stage) run(t testing.TB, level run.Confinement, argv ...string) outcome {
 	t.Helper()
 	var out bytes.Buffer
-	c, visit, err := s.policy.Enter(proc.Command{Argv: argv, Dir: s.workspace, Env: s.env, Output: &out}, level)
+	c, session, err := s.policy.Start(proc.Command{Argv: argv, Dir: s.workspace, Env: s.env, Output: &out}, level)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer visit.Leave()
+	defer session.End()
 	p, err := proc.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +126,7 @@ func (s *stage) run(t testing.TB, level run.Confinement, argv ...string) outcome
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{status, out.String(), visit.Leave(), visit.Refusal(status, out.String())}
+	return outcome{status, out.String(), session.End(), session.Refusal(status, out.String())}
 }
 
 func command(argv ...string) proc.Command { return proc.Command{Argv: argv} }

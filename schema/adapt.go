@@ -92,15 +92,15 @@ func (a *adapter) keywords(n *value, place string) (say []string) {
 	var taken []member
 	for _, m := range slices.Clone(n.members) {
 		switch v := a.wire.verdictOn(m.name, m.value); {
-		case v == told:
+		case v == describeKeyword:
 			n.del(m.name)
 			taken = append(taken, m)
-		case v == muted:
+		case v == dropKeyword:
 			n.del(m.name)
 			if m.name == "title" && !n.has("description") && m.value.kind == '"' {
 				n.set("description", newString(m.value.text)) // the only words there are
 			}
-		case v == refused && m.name != "additionalProperties": // close knows more of that one
+		case v == rejectKeyword && m.name != "additionalProperties": // close knows more of that one
 			a.fail(place, "%s cannot be had here", m.name)
 		}
 	}
@@ -119,7 +119,7 @@ func (a *adapter) close(n *value, place string) {
 		case len(props.names()) == 0 && !noArguments:
 			a.fail(place, "its fields have any name: they would all be lost here")
 			return
-		case additional != nil && a.wire.verdictOn("additionalProperties", additional) == refused:
+		case additional != nil && a.wire.verdictOn("additionalProperties", additional) == rejectKeyword:
 			a.fail(place, "it takes fields beside the declared ones, which cannot be had here")
 			return
 		case additional != nil:

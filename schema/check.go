@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
+var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
 // check refuses what has not the form of a schema, which would fail a whole
 // request and not only this tool.
 func (a *adapter) check() {
-	known := []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 	for place, n := range all(a.root) {
 		for _, name := range types(n) {
-			if !slices.Contains(known, name) {
+			if !slices.Contains(typeNames, name) {
 				a.fail(place, "there is no type %q", clip(name, 40))
 			}
 		}

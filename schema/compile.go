@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // maxPattern bounds a regular expression, in bytes. Go's are RE2: matching takes
@@ -20,11 +19,14 @@ const maxPattern = 4096
 const maxWork = 1_000_000
 
 // A Compiled is an authored schema, ready to judge answers. It is safe for
-// concurrent use; keep it, because compiling costs about fifty times more than
-// validating.
+// concurrent use.
 type Compiled struct {
-	schema    *jsonschema.Schema
-	unchecked []string
+	root        *value
+	refs        map[*value]*value         // what a schema with a reference refers to
+	patterns    map[string]*regexp.Regexp // those that Go knows
+	unchecked   []string
+	legacy      bool // of a draft before 2019
+	unevaluated bool // it says what becomes of what it has not looked at
 }
 
 // Compile reads an authored schema. It reads nothing outside of it: a reference to
@@ -35,25 +37,17 @@ func Compile(authored json.RawMessage) (*Compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	if err := bounded(root); err != nil {
-		return nil, fmt.Errorf("the schema cannot be used: %w", err)
+	c := &Compiled{root: root, refs: map[*value]*value{}, patterns: map[string]*regexp.Regexp{}}
+	if draft := root.get("$schema"); draft != nil {
+		c.legacy = strings.Contains(draft.text, "draft-0")
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(authored))
+	if !isSchema(root) {
+		err = fmt.Errorf("it is %s: that is no JSON Schema", clip(root.String(), 60))
+	} else if err = c.wellFormed(); err == nil {
+		err = bounded(root)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the schema cannot be read: %w", err) // unreachable: it was parsed
-	}
-	c := &Compiled{}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(nothingOutside{})
-	compiler.UseRegexpEngine(c.pattern)
-	// With slashes, so that a relative reference leads to an address of its own and
-	// is refused; from one without it would lead back to this schema.
-	const here = "pawl://schema/"
-	if err := compiler.AddResource(here, doc); err != nil {
 		return nil, fmt.Errorf("the schema cannot be used: %w", err)
-	}
-	if c.schema, err = compiler.Compile(here); err != nil {
-		return nil, fmt.Errorf("the schema cannot be used: %s", clip(strings.ReplaceAll(err.Error(), here, ""), 500))
 	}
 	return c, nil
 }
@@ -64,31 +58,136 @@ func Compile(authored json.RawMessage) (*Compiled, error) {
 // cost more than it saves, because its server checks once more.
 func (c *Compiled) Unchecked() []string { return c.unchecked }
 
-// nothingOutside keeps a schema from reading files or addresses.
-type nothingOutside struct{}
-
-func (nothingOutside) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and nothing outside it is read", clip(url, 200))
+// wellFormed returns what keeps a schema from being one, and compiles its patterns and
+// references.
+func (c *Compiled) wellFormed() error {
+	for place, n := range all(c.root) {
+		for _, m := range n.members {
+			if what := malformed(m); what != "" {
+				return fmt.Errorf("%s: %s is %s: %s", placed(place), clip(m.name, 40), clip(m.value.String(), 60), what)
+			}
+			var patterns []string
+			switch m.name {
+			case "pattern":
+				patterns = []string{m.value.text}
+			case "patternProperties":
+				for _, p := range m.value.members {
+					patterns = append(patterns, p.name)
+				}
+			case "unevaluatedProperties", "unevaluatedItems":
+				c.unevaluated = true
+			case "$ref", "$dynamicRef", "$recursiveRef":
+				target, err := c.target(m.value.text)
+				if err != nil {
+					return err
+				}
+				c.refs[n] = target
+			}
+			for _, p := range patterns {
+				if len(p) > maxPattern {
+					return fmt.Errorf("a pattern has %d bytes; at most %d are read", len(p), maxPattern)
+				}
+				re, err := regexp.Compile(p)
+				if err != nil {
+					c.unchecked = union(c.unchecked, []string{p})
+					continue
+				}
+				c.patterns[p] = re
+			}
+		}
+	}
+	return nil
 }
 
-// pattern compiles a regular expression of a schema.
-func (c *Compiled) pattern(s string) (jsonschema.Regexp, error) {
-	if len(s) > maxPattern {
-		return nil, fmt.Errorf("a pattern has %d bytes; at most %d are read", len(s), maxPattern)
+// target returns what a reference refers to: a place in the schema, or a schema of it
+// that is called so.
+func (c *Compiled) target(ref string) (*value, error) {
+	if id := c.root.get("$id"); id != nil && id.text != "" {
+		if rest, ok := strings.CutPrefix(ref, strings.TrimSuffix(id.text, "#")); ok && (rest == "" || rest[0] == '#') {
+			ref = "#" + strings.TrimPrefix(rest, "#")
+		}
 	}
-	re, err := regexp.Compile(s)
-	if err != nil {
-		c.unchecked = union(c.unchecked, []string{s})
-		return anything(s), nil
+	for _, n := range all(c.root) {
+		for _, name := range []string{"$id", "$dynamicAnchor"} {
+			if id := n.get(name); id != nil && ref != "" && (name == "$id" && id.text == ref || name == "$dynamicAnchor" && "#"+id.text == ref) {
+				return n, nil
+			}
+		}
 	}
-	return re, nil
+	return resolve(c.root, ref)
 }
 
-type anything string
-
-func (anything) MatchString(string) bool { return true }
-
-func (a anything) String() string { return string(a) }
+// malformed says how the value of a keyword is not what the keyword takes; empty: it
+// is, or the keyword is not known.
+func malformed(m member) string {
+	v := m.value
+	const noSchema = "that is no JSON Schema"
+	strs := func(list *value) bool { return list.kind == '[' && !slices.ContainsFunc(list.items, notString) }
+	switch m.name {
+	case "type":
+		for _, name := range v.names() {
+			if !slices.Contains(typeNames, name) {
+				return fmt.Sprintf("there is no type %q", clip(name, 40))
+			}
+		}
+		if v.kind != '"' && !strs(v) || len(v.names()) == 0 {
+			return noSchema
+		}
+	case "required":
+		if !strs(v) {
+			return noSchema
+		}
+	case "enum":
+		if v.kind != '[' {
+			return noSchema
+		}
+	case "pattern", "format", "$ref", "$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor", "$schema", "title", "description":
+		if v.kind != '"' {
+			return "it has to be a string"
+		}
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+		if v.kind != '0' || tooLarge(v) || rational(v).Sign() < 0 || !rational(v).IsInt() {
+			return "it has to be a whole number, 0 or more"
+		}
+	case "minimum", "maximum":
+		if v.kind != '0' {
+			return "it has to be a number"
+		}
+	case "exclusiveMinimum", "exclusiveMaximum":
+		if v.kind != '0' && v.kind != 't' && v.kind != 'f' {
+			return "it has to be a number"
+		}
+	case "multipleOf":
+		if v.kind != '0' || tooLarge(v) || rational(v).Sign() <= 0 {
+			return "it has to be a number above 0"
+		}
+	case "uniqueItems":
+		if v.kind != 't' && v.kind != 'f' {
+			return "it has to be true or false"
+		}
+	case "dependentRequired":
+		if v.kind != '{' || slices.ContainsFunc(v.members, func(m member) bool { return !strs(m.value) }) {
+			return noSchema
+		}
+	case "dependencies":
+		if v.kind != '{' || slices.ContainsFunc(v.members, func(m member) bool { return !strs(m.value) && !isSchema(m.value) }) {
+			return noSchema
+		}
+	case "items":
+		if !isSchema(v) && (v.kind != '[' || slices.ContainsFunc(v.items, notSchema)) {
+			return noSchema
+		}
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		if v.kind != '[' || len(v.items) == 0 || slices.ContainsFunc(v.items, notSchema) {
+			return noSchema
+		}
+	default:
+		if slices.Contains(mapOfSchemas, m.name) && (v.kind != '{' || slices.ContainsFunc(v.members, notSchemaMember)) || slices.Contains(oneSchema, m.name) && !isSchema(v) {
+			return noSchema
+		}
+	}
+	return ""
+}
 
 // bounded refuses a schema that would make validation expensive or impossible.
 func bounded(root *value) error {

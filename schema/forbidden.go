@@ -40,7 +40,7 @@ func Forbidden(t Target, schema []byte) []string {
 	var found []string
 	for place, n := range all(root) {
 		for _, m := range n.members {
-			if w.verdictOn(m.name, m.value) != kept {
+			if w.verdictOn(m.name, m.value) != keepKeyword {
 				found = append(found, at(place, m.name))
 			}
 		}

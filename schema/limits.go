@@ -25,8 +25,8 @@ func (a *adapter) limits() {
 			if m.value.has("anyOf") || len(types(m.value)) > 1 {
 				unions++
 			}
-			if a.wire.names != nil && place == "" && !a.wire.names.MatchString(m.name) {
-				a.fail(place, "the name of its field %q is refused here: it must match %s", clip(m.name, 80), a.wire.names)
+			if a.wire.plainNames && place == "" && !plainName(m.name) {
+				a.fail(place, "the name of its field %q is refused here: it must match %s", clip(m.name, 80), plainNamePattern)
 			}
 		}
 		for _, name := range n.get("$defs").names() {

@@ -25,7 +25,7 @@ func (a *adapter) reshape(n *value, place string) (say []string) {
 			}
 		}
 	}
-	if c := n.get("const"); c != nil && a.wire.verdictOn("const", c) == translated {
+	if c := n.get("const"); c != nil && a.wire.verdictOn("const", c) == rewriteKeyword {
 		if !n.has("type") {
 			if t := inferTypes(n); t != nil {
 				n.members = slices.Insert(n.members, 0, newMember("type", t))
@@ -270,7 +270,7 @@ func (a *adapter) arrays(n *value) (say []string) {
 	}
 	n.del("additionalItems") // without a tuple it means nothing
 	prefix := n.get("prefixItems")
-	if prefix != nil && a.wire.verdictOn("prefixItems", prefix) == translated {
+	if prefix != nil && a.wire.verdictOn("prefixItems", prefix) == rewriteKeyword {
 		each := newArray()
 		add := func(v *value) {
 			if !slices.ContainsFunc(each.items, func(w *value) bool { return equal(v, w) }) {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // maxRestore bounds how many schemas are looked at for one answer. Unions in
@@ -21,8 +19,8 @@ func (c *Compiled) Restore(answer json.RawMessage) json.RawMessage {
 	if err != nil || findNumber(tree, tooLarge) != nil || !bytes.Contains(answer, []byte("null")) {
 		return answer
 	}
-	r := restorer{left: maxRestore}
-	restored := r.value([]*jsonschema.Schema{c.schema}, nil, tree)
+	r := restorer{Compiled: c, left: maxRestore}
+	restored := r.value([]*value{c.root}, nil, tree)
 	if restored == tree || r.left <= 0 {
 		return answer
 	}
@@ -56,12 +54,15 @@ func (v *value) appendKept(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-type restorer struct{ left int }
+type restorer struct {
+	*Compiled
+	left int
+}
 
 // value returns v without the nulls that were forced, v itself when there are
 // none. All of the schemas hold for it; the others only may, and lend the names of
 // their fields.
-func (r *restorer) value(schemas, others []*jsonschema.Schema, v *value) *value {
+func (r *restorer) value(schemas, others []*value, v *value) *value {
 	if r.left -= len(schemas) + 1; r.left <= 0 || v.kind != '{' && v.kind != '[' {
 		return v
 	}
@@ -81,30 +82,29 @@ func (r *restorer) value(schemas, others []*jsonschema.Schema, v *value) *value 
 // applicable is what holds for one value, with its references followed and the
 // branches of its unions chosen, and the others, which only lend names.
 type applicable struct {
-	schemas []*jsonschema.Schema
-	others  []*jsonschema.Schema
+	schemas []*value
+	others  []*value
 }
 
-func (r *restorer) collect(all *applicable, s *jsonschema.Schema, v *value) {
+func (r *restorer) collect(all *applicable, s *value, v *value) {
 	if s == nil || r.left <= 0 || slices.Contains(all.schemas, s) {
 		return
 	}
 	r.left--
 	all.schemas = append(all.schemas, s)
-	r.collect(all, s.Ref, v)
-	r.collect(all, s.RecursiveRef, v)
-	for _, part := range s.AllOf {
+	r.collect(all, r.refs[s], v)
+	for _, part := range s.get("allOf").elements() {
 		r.collect(all, part, v)
 	}
-	for _, branches := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+	for _, branches := range [][]*value{s.get("anyOf").elements(), s.get("oneOf").elements()} {
 		if len(branches) == 0 {
 			continue
 		}
 		// A union that was written out as one object has the fields of all its
 		// branches, null where they are of another than was meant.
 		others := slices.Concat(all.schemas, branches)
-		fits := slices.IndexFunc(branches, func(b *jsonschema.Schema) bool {
-			return valid(b, r.value([]*jsonschema.Schema{b}, others, v))
+		fits := slices.IndexFunc(branches, func(b *value) bool {
+			return r.fits(b, r.value([]*value{b}, others, v))
 		})
 		for i, b := range branches {
 			if i == fits || fits < 0 {
@@ -114,30 +114,32 @@ func (r *restorer) collect(all *applicable, s *jsonschema.Schema, v *value) {
 			}
 		}
 	}
-	if s.If != nil {
-		if valid(s.If, v) {
-			r.collect(all, s.Then, v)
+	if condition := s.get("if"); condition != nil {
+		if r.fits(condition, v) {
+			r.collect(all, s.get("then"), v)
 		} else {
-			r.collect(all, s.Else, v)
+			r.collect(all, s.get("else"), v)
 		}
 	}
-	for name, dependent := range s.DependentSchemas {
-		if v.has(name) {
-			r.collect(all, dependent, v)
+	for _, keyword := range []string{"dependentSchemas", "dependencies"} {
+		for _, d := range s.get(keyword).list() {
+			if v.has(d.name) && isSchema(d.value) {
+				r.collect(all, d.value, v)
+			}
 		}
 	}
 }
 
 // names keeps a schema that may not hold, for the names of its fields.
-func (r *restorer) names(all *applicable, s *jsonschema.Schema) {
+func (r *restorer) names(all *applicable, s *value) {
 	if s == nil || r.left <= 0 || slices.Contains(all.others, s) {
 		return
 	}
 	r.left--
 	all.others = append(all.others, s)
-	r.names(all, s.Ref)
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
-		for _, part := range list {
+	r.names(all, r.refs[s])
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		for _, part := range s.get(keyword).elements() {
 			r.names(all, part)
 		}
 	}
@@ -147,9 +149,9 @@ func (r *restorer) object(all applicable, v *value) *value {
 	var kept []member
 	changed := false
 	for _, m := range v.members {
-		schemas, required, declared := fieldSchemas(all, m.name)
+		schemas, required, declared := r.fieldSchemas(all, m.name)
 		if m.value.kind == 'n' && !required && declared &&
-			(len(schemas) == 0 || slices.ContainsFunc(schemas, refusesNull)) {
+			(len(schemas) == 0 || slices.ContainsFunc(schemas, r.refusesNull)) {
 			changed = true
 			continue
 		}
@@ -166,37 +168,37 @@ func (r *restorer) object(all applicable, v *value) *value {
 // fieldSchemas returns the schemas that hold for a field, whether it is required,
 // and whether any schema knows of it: one that none declares is an answer's own
 // mistake, and stays for Validate to tell.
-func fieldSchemas(all applicable, name string) (schemas []*jsonschema.Schema, required, declared bool) {
+func (r *restorer) fieldSchemas(all applicable, name string) (schemas []*value, required, declared bool) {
 	for _, s := range all.schemas {
-		required = required || slices.Contains(s.Required, name)
-		if p := s.Properties[name]; p != nil {
+		required = required || slices.Contains(s.get("required").names(), name)
+		if p := s.get("properties").get(name); p != nil {
 			schemas = append(schemas, p)
 			continue
 		}
 		matched := false
-		for pattern, p := range s.PatternProperties {
-			if pattern.MatchString(name) {
-				schemas, matched = append(schemas, p), true
+		for _, p := range s.get("patternProperties").list() {
+			if re := r.patterns[p.name]; re == nil || re.MatchString(name) {
+				schemas, matched = append(schemas, p.value), true
 			}
 		}
-		if p, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !matched {
+		if p := s.get("additionalProperties"); p.isObject() && !matched {
 			schemas = append(schemas, p)
 		}
 	}
 	declared = len(schemas) > 0
 	for _, s := range all.others {
-		declared = declared || s.Properties[name] != nil
+		declared = declared || s.get("properties").has(name)
 	}
 	return schemas, required, declared
 }
 
-func (r *restorer) array(schemas []*jsonschema.Schema, v *value) *value {
+func (r *restorer) array(schemas []*value, v *value) *value {
 	items := make([]*value, len(v.items))
 	changed := false
 	for i, item := range v.items {
-		var hold []*jsonschema.Schema
+		var hold []*value
 		for _, s := range schemas {
-			if p := itemSchema(s, i); p != nil {
+			if p := itemSchema(s, i); p.isObject() {
 				hold = append(hold, p)
 			}
 		}
@@ -209,27 +211,4 @@ func (r *restorer) array(schemas []*jsonschema.Schema, v *value) *value {
 	return newArray(items...)
 }
 
-// itemSchema returns what holds for an item, in the words of any draft.
-func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
-	if i < len(s.PrefixItems) {
-		return s.PrefixItems[i]
-	}
-	switch items := s.Items.(type) {
-	case *jsonschema.Schema:
-		return items
-	case []*jsonschema.Schema:
-		if i < len(items) {
-			return items[i]
-		}
-		additional, _ := s.AdditionalItems.(*jsonschema.Schema)
-		return additional
-	}
-	return s.Items2020
-}
-
-func refusesNull(s *jsonschema.Schema) bool { return s.Validate(nil) != nil }
-
-func valid(s *jsonschema.Schema, v *value) bool {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(v.append(nil)))
-	return err == nil && s.Validate(doc) == nil
-}
+func (r *restorer) refusesNull(s *value) bool { return !r.fits(s, newLiteral("null")) }

@@ -3,21 +3,22 @@ package schema
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A verdict is what becomes of a keyword on a wire.
 type verdict int
 
 const (
-	kept       verdict = iota
-	told               // taken out and said in words where it stood
-	muted              // taken out; it says nothing that a model needs
-	translated         // written in another form, which says the same
-	refused            // with it the schema cannot be had on the wire
+	keepKeyword     verdict = iota
+	describeKeyword         // taken out and put into the description in words
+	dropKeyword             // taken out; it says nothing that a model needs
+	rewriteKeyword          // written in another form, which says the same
+	rejectKeyword           // with it the schema is not possible on the wire
 )
 
-// A cell is the verdict on one keyword on one wire: kept where fits says so,
-// verdict otherwise. Without fits it is always verdict.
+// A cell is the verdict on one keyword on one wire: it is kept where fits reports so,
+// and else verdict applies. Without fits verdict always applies.
 type cell struct {
 	verdict verdict
 	fits    func(v *value) bool
@@ -25,17 +26,17 @@ type cell struct {
 
 func (c cell) on(v *value) verdict {
 	if c.fits != nil && c.fits(v) {
-		return kept
+		return keepKeyword
 	}
 	return c.verdict
 }
 
 var (
-	keep   = cell{verdict: kept}
-	tell   = cell{verdict: told}
-	mute   = cell{verdict: muted}
-	change = cell{verdict: translated}
-	refuse = cell{verdict: refused}
+	keep     = cell{verdict: keepKeyword}
+	describe = cell{verdict: describeKeyword}
+	drop     = cell{verdict: dropKeyword}
+	rewrite  = cell{verdict: rewriteKeyword}
+	reject   = cell{verdict: rejectKeyword}
 )
 
 // unless returns c, but what fits is kept.
@@ -44,9 +45,9 @@ func (c cell) unless(fits func(v *value) bool) cell { return cell{c.verdict, fit
 // The columns of the table. The wires without an enforced subset (AnthropicTool,
 // OpenAI) have none: they keep every keyword, and pass over what they do not know.
 const (
-	columnA = iota // AnthropicOutput
-	columnO        // OpenAIStrict
-	columnG        // Gemini
+	anthropic = iota // AnthropicOutput
+	openAI           // OpenAIStrict
+	gemini           // Gemini
 	columns
 )
 
@@ -58,7 +59,7 @@ const (
 //   - O: openai/openai-node src/lib/transform.ts (its list of unsupported keywords)
 //     and pydantic/pydantic-ai pydantic_ai_slim/pydantic_ai/profiles/openai.py (its
 //     list of incompatible ones, nine formats, no lookaround). The two disagree on
-//     minLength and maxLength; told is right for both.
+//     minLength and maxLength; describe is right for both.
 //   - G: ai.google.dev/api, responseJsonSchema ("only the following properties are
 //     supported": $defs, $ref, type, format, title, description, enum, items,
 //     prefixItems, minItems, maxItems, minimum, maximum, anyOf, oneOf "interpreted
@@ -68,86 +69,88 @@ const (
 //     the page and are kept by pydantic-ai; they stay.
 //
 // A keyword that is not here (an extension, OpenAPI's) goes by unknown.
-var table = map[string][columns]cell{
-	//                     A                           O                          G
-	"type":        {keep, keep, keep},
-	"description": {keep, keep, keep},
-	"title":       {keep, keep, mute},
-	"properties":  {keep, keep, keep},
-	"required":    {keep, keep, keep},
-	"items":       {change.unless(isSchema), change.unless(isSchema), change.unless(isSchema)}, // else a tuple of draft 7
-	"anyOf":       {keep, keep, keep},
-	"oneOf":       {change, change, change},
-	"allOf":       {change, change, change}, // A takes one level, O merged objects, G passes over it
-	"enum":        {tell.unless(areScalars), tell.unless(areScalars), tell.unless(areScalars)},
-	"const":       {tell.unless(isScalar), tell.unless(isScalar), change},
+var table = sync.OnceValue(func() map[string][columns]cell {
+	return map[string][columns]cell{
+		//                     A                           O                          G
+		"type":        {keep, keep, keep},
+		"description": {keep, keep, keep},
+		"title":       {keep, keep, drop},
+		"properties":  {keep, keep, keep},
+		"required":    {keep, keep, keep},
+		"items":       {rewrite.unless(isSchema), rewrite.unless(isSchema), rewrite.unless(isSchema)}, // else a tuple of draft 7
+		"anyOf":       {keep, keep, keep},
+		"oneOf":       {rewrite, rewrite, rewrite},
+		"allOf":       {rewrite, rewrite, rewrite}, // A takes one level, O merged objects, G passes over it
+		"enum":        {describe.unless(areScalars), describe.unless(areScalars), describe.unless(areScalars)},
+		"const":       {describe.unless(isScalar), describe.unless(isScalar), rewrite},
 
-	// additionalProperties, A: forced to false. O refuses open objects (and says so:
-	// "must set additionalProperties: false").
-	"additionalProperties": {change.unless(isFalse), refuse.unless(isFalse), keep},
+		// additionalProperties, A: forced to false. O refuses open objects (and says so:
+		// "must set additionalProperties: false").
+		"additionalProperties": {rewrite.unless(isFalse), reject.unless(isFalse), keep},
 
-	"$ref":           {keep, keep, keep}, // without siblings; the walk sees to it
-	"$defs":          {keep, keep, keep},
-	"definitions":    {change, change, change}, // the older name of $defs
-	"$anchor":        {mute, mute, mute},       // references to it are resolved
-	"$schema":        {mute, mute, mute},
-	"$id":            {mute, mute, mute},
-	"$comment":       {mute, mute, mute},
-	"$vocabulary":    {mute, mute, mute},
-	"$dynamicRef":    {refuse, refuse, refuse},
-	"$dynamicAnchor": {mute, mute, mute},
-	"$recursiveRef":  {refuse, refuse, refuse},
+		"$ref":           {keep, keep, keep}, // without siblings; the walk sees to it
+		"$defs":          {keep, keep, keep},
+		"definitions":    {rewrite, rewrite, rewrite}, // the older name of $defs
+		"$anchor":        {drop, drop, drop},          // references to it are resolved
+		"$schema":        {drop, drop, drop},
+		"$id":            {drop, drop, drop},
+		"$comment":       {drop, drop, drop},
+		"$vocabulary":    {drop, drop, drop},
+		"$dynamicRef":    {reject, reject, reject},
+		"$dynamicAnchor": {drop, drop, drop},
+		"$recursiveRef":  {reject, reject, reject},
 
-	"minLength":        {tell, tell, keep},
-	"maxLength":        {tell, tell, keep},
-	"pattern":          {tell, tell.unless(hasNoLookaround), tell},
-	"format":           {tell.unless(isFormatOfA), tell.unless(isFormatOfO), tell},
-	"minimum":          {tell, keep, keep},
-	"maximum":          {tell, keep, keep},
-	"exclusiveMinimum": {tell, keep, tell},
-	"exclusiveMaximum": {tell, keep, tell},
-	"multipleOf":       {tell, keep, tell},
-	"minItems":         {tell.unless(isZeroOrOne), keep, keep},
-	"maxItems":         {tell, keep, keep},
-	"uniqueItems":      {tell, tell, tell},
-	"contains":         {tell, tell, tell},
-	"minContains":      {tell, tell, tell},
-	"maxContains":      {tell, tell, tell},
-	"prefixItems":      {change, change, keep}, // A and O: items of any of them
-	"additionalItems":  {change, change, change},
+		"minLength":        {describe, describe, keep},
+		"maxLength":        {describe, describe, keep},
+		"pattern":          {describe, describe.unless(hasNoLookaround), describe},
+		"format":           {describe.unless(isFormatOfA), describe.unless(isFormatOfO), describe},
+		"minimum":          {describe, keep, keep},
+		"maximum":          {describe, keep, keep},
+		"exclusiveMinimum": {describe, keep, describe},
+		"exclusiveMaximum": {describe, keep, describe},
+		"multipleOf":       {describe, keep, describe},
+		"minItems":         {describe.unless(isZeroOrOne), keep, keep},
+		"maxItems":         {describe, keep, keep},
+		"uniqueItems":      {describe, describe, describe},
+		"contains":         {describe, describe, describe},
+		"minContains":      {describe, describe, describe},
+		"maxContains":      {describe, describe, describe},
+		"prefixItems":      {rewrite, rewrite, keep}, // A and O: items of any of them
+		"additionalItems":  {rewrite, rewrite, rewrite},
 
-	"patternProperties":     {tell, tell, tell},
-	"propertyNames":         {tell, tell, tell},
-	"minProperties":         {tell, tell, tell},
-	"maxProperties":         {tell, tell, tell},
-	"dependentRequired":     {tell, tell, tell},
-	"dependentSchemas":      {tell, tell, tell},
-	"dependencies":          {tell, tell, tell},
-	"unevaluatedProperties": {tell, tell, tell},
-	"unevaluatedItems":      {tell, tell, tell},
-	"not":                   {tell, tell, tell},
-	"if":                    {tell, tell, tell},
-	"then":                  {tell, tell, tell},
-	"else":                  {tell, tell, tell},
+		"patternProperties":     {describe, describe, describe},
+		"propertyNames":         {describe, describe, describe},
+		"minProperties":         {describe, describe, describe},
+		"maxProperties":         {describe, describe, describe},
+		"dependentRequired":     {describe, describe, describe},
+		"dependentSchemas":      {describe, describe, describe},
+		"dependencies":          {describe, describe, describe},
+		"unevaluatedProperties": {describe, describe, describe},
+		"unevaluatedItems":      {describe, describe, describe},
+		"not":                   {describe, describe, describe},
+		"if":                    {describe, describe, describe},
+		"then":                  {describe, describe, describe},
+		"else":                  {describe, describe, describe},
 
-	"default":          {tell, tell, tell},
-	"examples":         {tell, tell, tell},
-	"deprecated":       {tell, tell, tell},
-	"readOnly":         {tell, tell, tell},
-	"writeOnly":        {tell, tell, tell},
-	"contentEncoding":  {tell, tell, tell},
-	"contentMediaType": {tell, tell, tell},
-	"contentSchema":    {tell, tell, tell},
+		"default":          {describe, describe, describe},
+		"examples":         {describe, describe, describe},
+		"deprecated":       {describe, describe, describe},
+		"readOnly":         {describe, describe, describe},
+		"writeOnly":        {describe, describe, describe},
+		"contentEncoding":  {describe, describe, describe},
+		"contentMediaType": {describe, describe, describe},
+		"contentSchema":    {describe, describe, describe},
 
-	// OpenAPI's words, which validate nothing in JSON Schema. A model that was told
-	// "nullable" would send a null that the authored schema refuses.
-	"nullable":      {mute, mute, mute},
-	"discriminator": {mute, mute, mute},
-	"xml":           {mute, mute, mute},
-	"externalDocs":  {mute, mute, mute},
-}
+		// OpenAPI's words, which validate nothing in JSON Schema. A model that was told
+		// "nullable" would send a null that the authored schema refuses.
+		"nullable":      {drop, drop, drop},
+		"discriminator": {drop, drop, drop},
+		"xml":           {drop, drop, drop},
+		"externalDocs":  {drop, drop, drop},
+	}
+})
 
-var unknown = [columns]cell{tell, tell, tell}
+var unknown = [columns]cell{describe, describe, describe}
 
 // rootOnly are keywords that a wire refuses at the top of a tool's schema and takes
 // elsewhere, read 2026-11-20:
@@ -165,9 +168,9 @@ var (
 // verdictOn returns what becomes of a keyword with this value.
 func (w wire) verdictOn(keyword string, v *value) verdict {
 	if !w.subset {
-		return kept
+		return keepKeyword
 	}
-	row, ok := table[keyword]
+	row, ok := table()[keyword]
 	if !ok {
 		row = unknown
 	}
@@ -202,7 +205,7 @@ func isFormatOfO(v *value) bool {
 }
 
 // hasNoLookaround reports whether a pattern is without (?=, (?!, (?<= and (?<!.
-// One that is escaped or in a class counts too: then it is told, which is right.
+// One that is escaped or in a class counts too: then it is described, which is right.
 func hasNoLookaround(v *value) bool {
 	for _, token := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
 		if strings.Contains(v.text, token) {

@@ -1,17 +1,11 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // maxAnswerDepth bounds the nesting of an answer, in levels of JSON.
@@ -40,16 +34,15 @@ func (c *Compiled) Validate(answer json.RawMessage) []Problem {
 	if n := findNumber(tree, tooLarge); n != nil {
 		return []Problem{{"", "the number " + clip(string(n.raw), 40) + " is out of range"}}
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
-	if err != nil {
-		return []Problem{{"", "it is not JSON: " + clip(err.Error(), 200)}} // unreachable: it was parsed
-	}
-	invalid, ok := c.schema.Validate(v).(*jsonschema.ValidationError)
-	if !ok {
+	e := evaluation{Compiled: c, open: map[pair]bool{}}
+	violations := e.value(c.root, tree, nil, c.newSeen())
+	if len(violations) == 0 {
 		return nil
 	}
 	found := findings{}
-	found.add(invalid)
+	for _, v := range violations {
+		found.add(v)
+	}
 	problems := found.problems()
 	if len(problems) > maxProblems {
 		more := len(problems) - maxProblems
@@ -70,109 +63,50 @@ type finding struct {
 	what string // said as it is, when want is empty
 }
 
-func (f findings) add(e *jsonschema.ValidationError) {
-	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf:
-		for _, branch := range nearest(e) {
-			f.add(branch)
+func (f findings) add(v violation) {
+	if len(v.branches) > 0 {
+		for _, branch := range nearest(v) {
+			for _, problem := range branch {
+				f.add(problem)
+			}
 		}
-		if len(e.Causes) > 0 {
-			return
-		}
-	default:
-		for _, cause := range e.Causes {
-			f.add(cause)
-		}
-		if len(e.Causes) > 0 {
-			return
-		}
+		return
 	}
-	at := e.InstanceLocation
-	say := func(path []string, about, got, what string, want ...string) {
-		p := place{where(path), about}
-		if f[p] == nil {
-			f[p] = &finding{got: got, what: what}
-		}
-		f[p].want = union(f[p].want, want)
+	about := v.keyword
+	if about == "enum" || about == "const" {
+		about = "value"
 	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		for _, name := range k.Missing {
-			say(append(slices.Clone(at), name), "missing", "", "missing")
-		}
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			say(append(slices.Clone(at), name), "unknown", "", "there is no such field")
-		}
-	case *kind.Type:
-		say(at, "type", k.Got, "", k.Want...)
-	case *kind.Enum:
-		var may []string
-		for _, w := range k.Want {
-			may = append(may, clip(fmt.Sprint(w), 60))
-		}
-		say(at, "value", asJSON(k.Got), "", may...)
-	case *kind.Const:
-		say(at, "value", asJSON(k.Got), "", clip(fmt.Sprint(k.Want), 60))
-	case *kind.OneOf:
-		say(at, "oneOf", "", "it fits more than one of what it may be; only one is meant")
-	case *kind.Not:
-		say(at, "not", "", "it is what it must not be")
-	case *kind.FalseSchema:
-		say(at, "false", "", "it may not be given")
-	case *kind.MinLength:
-		say(at, "minLength", "", "too short: at least "+count(strconv.Itoa(k.Want), "character"))
-	case *kind.MaxLength:
-		say(at, "maxLength", "", fmt.Sprintf("too long: %d characters; at most %d", k.Got, k.Want))
-	case *kind.MinItems:
-		say(at, "minItems", "", "too few: at least "+count(strconv.Itoa(k.Want), "item"))
-	case *kind.MaxItems:
-		say(at, "maxItems", "", fmt.Sprintf("too many: %d items; at most %d", k.Got, k.Want))
-	case *kind.Pattern:
-		say(at, "pattern", "", fmt.Sprintf("%q does not match the pattern %s", clip(k.Got, 60), clip(k.Want, 200)))
-	case *kind.Minimum:
-		say(at, "minimum", "", "must be at least "+k.Want.RatString())
-	case *kind.Maximum:
-		say(at, "maximum", "", "must be at most "+k.Want.RatString())
-	default:
-		what := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		say(at, what, "", clip(what, 200))
+	p := place{where(v.at.path()), about}
+	if f[p] == nil {
+		f[p] = &finding{got: v.got, what: v.what}
 	}
-}
-
-func asJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v) // unreachable: it was read from JSON
-	}
-	return clip(string(b), 60)
+	f[p].want = union(f[p].want, v.want)
 }
 
 // nearest returns the branches of a failed union that the value comes nearest to:
 // those of the right type and with the right values where these tell the branches
 // apart; all when there is none.
-func nearest(union *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	near := slices.DeleteFunc(slices.Clone(union.Causes), func(branch *jsonschema.ValidationError) bool {
-		return isOther(branch, len(union.InstanceLocation))
+func nearest(u violation) [][]violation {
+	depth := len(u.at.path())
+	near := slices.DeleteFunc(slices.Clone(u.branches), func(branch []violation) bool {
+		return slices.ContainsFunc(branch, func(v violation) bool { return isOther(v, depth) })
 	})
 	if len(near) == 0 {
-		return union.Causes
+		return u.branches
 	}
 	return near
 }
 
 // isOther reports whether a branch failed because it is meant for another kind of
 // value: by its type, or by the value of a field that names the kind.
-func isOther(e *jsonschema.ValidationError, depth int) bool {
-	switch e.ErrorKind.(type) {
-	case *kind.Type:
-		return len(e.InstanceLocation) == depth
-	case *kind.Const, *kind.Enum:
-		return len(e.InstanceLocation) <= depth+1
-	case *kind.AnyOf, *kind.OneOf:
-		return false
+func isOther(v violation, depth int) bool {
+	switch v.keyword {
+	case "type":
+		return len(v.at.path()) == depth
+	case "const", "enum":
+		return len(v.at.path()) <= depth+1
 	}
-	return slices.ContainsFunc(e.Causes, func(cause *jsonschema.ValidationError) bool { return isOther(cause, depth) })
+	return false
 }
 
 // problems returns what was found, sorted.

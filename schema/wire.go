@@ -1,19 +1,19 @@
 package schema
 
-import "regexp"
+import "strings"
 
 // A wire is what a target asks of a schema beside its keywords.
 type wire struct {
-	subset      bool           // it takes only what the table keeps, in column
-	column      int            // of the table
-	rootOnly    []string       // keywords that it refuses at the root
-	closed      bool           // every object says additionalProperties: false
-	allRequired bool           // every property is required: optional ones are made nullable
-	typed       bool           // every schema says its type
-	complete    bool           // every array says its items, and the root its properties
-	distinct    bool           // the branches of a union differ in their first field
-	cycles      cycles         // references in a circle
-	names       *regexp.Regexp // of the root's properties; nil: any
+	subset      bool     // it takes only what the table keeps, in column
+	column      int      // of the table
+	rootOnly    []string // keywords that it refuses at the root
+	closed      bool     // every object says additionalProperties: false
+	allRequired bool     // every property is required: optional ones are made nullable
+	typed       bool     // every schema says its type
+	complete    bool     // every array says its items, and the root its properties
+	distinct    bool     // the branches of a union differ in their first field
+	cycles      cycles   // references in a circle
+	plainNames  bool     // of the root's properties: see plainName
 	limits      limits
 }
 
@@ -39,6 +39,15 @@ type limits struct {
 
 const longEnumOver = 250
 
+// plainNamePattern is what plainName accepts, for people.
+const plainNamePattern = `^[a-zA-Z0-9_.-]{1,64}$`
+
+func plainName(s string) bool {
+	return 0 < len(s) && len(s) <= 64 && strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '.' || r == '-')
+	}) < 0
+}
+
 // wires is everything that a target asks for, read 2026-11-20:
 //
 //   - Names of properties, Anthropic: "input_schema.properties: Property keys should
@@ -61,11 +70,11 @@ const longEnumOver = 250
 //     only be used within non-required properties."
 var wires = map[Target]wire{
 	AnthropicTool: {
-		rootOnly: rootOnlyAnthropic,
-		names:    regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+		rootOnly:   rootOnlyAnthropic,
+		plainNames: true,
 	},
 	AnthropicOutput: {
-		subset: true, column: columnA,
+		subset: true, column: anthropic,
 		closed: true, typed: true, cycles: noCycle,
 		limits: limits{optional: 24, unions: 16},
 	},
@@ -74,13 +83,13 @@ var wires = map[Target]wire{
 		complete: true,
 	},
 	OpenAIStrict: {
-		subset: true, column: columnO,
+		subset: true, column: openAI,
 		rootOnly: rootOnlyOpenAI,
 		closed:   true, allRequired: true, typed: true, complete: true, distinct: true,
 		limits: limits{properties: 5000, depth: 10, enum: 1000, characters: 120_000, longEnum: 15_000},
 	},
 	Gemini: {
-		subset: true, column: columnG,
+		subset: true, column: gemini,
 		cycles: optionalCycle,
 	},
 }

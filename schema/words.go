@@ -20,7 +20,7 @@ func words(taken []member) []string {
 			continue
 		}
 		done[m.name] = true
-		if r, ok := ranges[m.name]; ok && value[r.low] != nil && value[r.high] != nil {
+		if r, ok := rangeOf(m.name); ok && value[r.low] != nil && value[r.high] != nil {
 			done[r.low], done[r.high] = true, true
 			low, high := value[r.low].String(), value[r.high].String()
 			if low == high {
@@ -37,18 +37,20 @@ func words(taken []member) []string {
 
 type limit struct{ low, high, unit string }
 
-var ranges = func() map[string]limit {
-	m := map[string]limit{}
-	for _, r := range []limit{
-		{"minimum", "maximum", ""},
-		{"minLength", "maxLength", "character"},
-		{"minItems", "maxItems", "item"},
-		{"minProperties", "maxProperties", "field"},
-	} {
-		m[r.low], m[r.high] = r, r
+// rangeOf returns the limit that a keyword is one end of.
+func rangeOf(keyword string) (limit, bool) {
+	switch keyword {
+	case "minimum", "maximum":
+		return limit{"minimum", "maximum", ""}, true
+	case "minLength", "maxLength":
+		return limit{"minLength", "maxLength", "character"}, true
+	case "minItems", "maxItems":
+		return limit{"minItems", "maxItems", "item"}, true
+	case "minProperties", "maxProperties":
+		return limit{"minProperties", "maxProperties", "field"}, true
 	}
-	return m
-}()
+	return limit{}, false
+}
 
 func wordsOf(m member) string {
 	v := m.value

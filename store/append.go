@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"pawl/run"
 )
@@ -17,7 +16,7 @@ type eventRow struct {
 	data    []byte
 }
 
-// encodeRows numbers the events behind after and encodes them.
+// encodeRows numbers the events from after+1 and encodes them.
 func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) {
 	rows := make([]eventRow, len(events))
 	for i, e := range events {
@@ -32,7 +31,7 @@ func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) 
 }
 
 // Append implements [Store].
-func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []run.Event, took ...int64) error {
+func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error {
 	if err := s.check(ctx, id); err != nil {
 		return err
 	}
@@ -40,27 +39,29 @@ func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []ru
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(w *writer) error { return w.append(id, after, rows, took, s.opt.Version) })
+	err = s.write(ctx, func(w *writer) error { return w.append(id, after, rows, taken, s.opt.Version) })
 	if err != nil {
 		return fmt.Errorf("append %s #%d: %w", id, after+1, err)
 	}
 	return nil
 }
 
-func (w *writer) append(id run.ID, after int64, rows []eventRow, took []int64, version string) error {
+func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, version string) error {
 	head, err := w.head(id)
 	switch {
 	case err != nil:
 		return err
+	case head.Damage != "":
+		return rejection{head.damage()}
 	case head.Seq != after:
-		return refusal{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
+		return rejection{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
 	}
-	// Everything that can refuse comes before the first change.
-	for _, row := range took {
+	// Everything that can reject the job comes before the first change.
+	for _, t := range taken {
 		var one int
-		err := w.row(`SELECT 1 FROM inbox WHERE id = ? AND run = ? AND taken IS NULL`, []any{row, string(id)}, &one)
+		err := w.row(`SELECT 1 FROM inbox WHERE id = ? AND run = ? AND taken IS NULL`, []any{t.ID, string(id)}, &one)
 		if err == sql.ErrNoRows {
-			return refusal{fmt.Errorf("%w: %d", ErrTaken, row)}
+			return rejection{fmt.Errorf("%w: %d", ErrTaken, t.ID)}
 		} else if err != nil {
 			return err
 		}
@@ -76,8 +77,8 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, took []int64, v
 		}
 		head.Add(e)
 	}
-	for _, row := range took {
-		_, err := w.exec(`UPDATE inbox SET taken = ?, payload = '' WHERE id = ?`, head.Seq, row)
+	for _, t := range taken {
+		_, err := w.exec(`UPDATE inbox SET taken = ?, payload = '', answer = ? WHERE id = ?`, head.Seq, t.Answer, t.ID)
 		if err != nil {
 			return err
 		}
@@ -86,66 +87,29 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, took []int64, v
 		return nil
 	}
 	head.ID, head.writer = id, version
+	if head.Root == "" {
+		if head.Root, err = w.rootOf(head.Summary); err != nil {
+			return err
+		}
+	}
+	if err := w.row(`SELECT ifnull(max(used), 0) + 1 FROM runs`, nil, &head.used); err != nil {
+		return err
+	}
+	if last, ok := readMark(w.lock.file, w.id); ok {
+		head.used = max(head.used, last.used+1) // it rises even if the database has lost transactions
+	}
+	w.marks = append(w.marks, mark{id, w.id, head.used, head.Seq, head.hash})
 	return w.setHead(head)
 }
 
-// head is the row of a run: its summary and the end of its chain. The zero head,
-// with noHash, is that of a run that is not there yet.
-type head struct {
-	Summary
-	hash   []byte
-	writer string
-}
-
-// summaryColumns are the columns of runs that make a summary, in the order of summaryFields.
-const summaryColumns = `id, parent, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
-	`input, cache_read, cache_write, output, cost, priced`
-
-// summaryFields returns where to scan summaryColumns to, and a function that
-// finishes the summary behind it.
-func summaryFields(s *Summary) (dest []any, finish func()) {
-	var created, updated int64
-	dest = []any{
-		&s.ID, &s.Parent, &s.Workspace, &s.Model, &s.Title, &created, &updated, &s.Seq, &s.End, &s.Reason, &s.Steps,
-		&s.Usage.Input, &s.Usage.CacheRead, &s.Usage.CacheWrite, &s.Usage.Output, &s.Usage.Cost, &s.Usage.Priced,
+// rootOf returns the root of a new run: that of its parent, or the run itself.
+func (w *writer) rootOf(s Summary) (root run.ID, err error) {
+	if s.Parent == "" {
+		return s.ID, nil
 	}
-	return dest, func() { s.Created, s.Updated = fromNano(created), fromNano(updated) }
-}
-
-func (w *writer) head(id run.ID) (head, error) {
-	h := head{hash: noHash}
-	dest, finish := summaryFields(&h.Summary)
-	err := w.row(`SELECT `+summaryColumns+`, hash, writer FROM runs WHERE id = ?`,
-		[]any{string(id)}, append(dest, &h.hash, &h.writer)...)
-	if err == sql.ErrNoRows {
-		return h, nil
+	err = w.row(`SELECT root FROM runs WHERE id = ?`, []any{string(s.Parent)}, &root)
+	if err == sql.ErrNoRows { // the parent is not in this store
+		return s.Parent, nil
 	}
-	finish()
-	return h, err
-}
-
-func (w *writer) setHead(h head) error {
-	u := h.Usage
-	_, err := w.exec(`REPLACE INTO runs (`+summaryColumns+`, hash, writer) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(h.ID), string(h.Parent), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated), h.Seq,
-		string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer)
-	return err
-}
-
-// toNano and fromNano are times on disk: nanoseconds since 1970. The zero time,
-// which has no such number, is 0.
-func toNano(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func fromNano(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
+	return root, err
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,12 +24,12 @@ func step(n int) []run.Event {
 		Stop: run.StopToolUse, Model: "claude-x", Usage: run.Usage{Input: 100, CacheRead: 20000, Output: 60, Cost: 0.01, Priced: true},
 	}
 	return []run.Event{
-		{At: now, Fact: answer},
-		{At: now, Fact: run.CallAsked{Call: id, Tool: "read", Class: run.Reads, Key: strings.Repeat("0f", 32)}},
-		{At: now, Fact: run.CallAllowed{Call: id, Decision: run.Decision{Answer: run.Allow, Rule: "read(**)", Source: "default"}}},
-		{At: now, Fact: run.CallStarted{Call: id, Attempt: 1}},
-		{At: now, Fact: run.CallSettled{Call: id, Outcome: run.OK, Content: []run.Part{run.Text(strings.Repeat("a line of the file\n", 20))}, Key: strings.Repeat("f0", 32)}},
-		{At: now, Fact: run.RequestStarted{Purpose: run.ForStep, Attempt: 1, Model: "claude-x"}},
+		{At: now, Payload: answer},
+		{At: now, Payload: run.CallInspected{Call: id, Tool: "read", Class: run.Reads, Key: strings.Repeat("0f", 32)}},
+		{At: now, Payload: run.CallDecided{Call: id, Decision: run.Decision{Answer: run.Allow, Rule: "read(**)", Source: "default"}}},
+		{At: now, Payload: run.CallStarted{Call: id, Attempt: 1}},
+		{At: now, Payload: run.CallSettled{Call: id, Outcome: run.OK, Content: []run.Part{run.Text(strings.Repeat("a line of the file\n", 20))}, Key: strings.Repeat("f0", 32)}},
+		{At: now, Payload: run.RequestStarted{Purpose: run.ForStep, Attempt: 1, Model: "claude-x"}},
 	}
 }
 
@@ -102,6 +103,34 @@ func BenchmarkVerify50000Events(b *testing.B) {
 		if err := st.Verify(b.Context(), "r"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkListOf10000Runs(b *testing.B) {
+	st := open(b, b.TempDir())
+	var making sync.WaitGroup
+	for part := range 100 { // many at once share a commit
+		making.Go(func() {
+			for n := range 100 {
+				id := run.ID(fmt.Sprintf("20261122-1530-%03d%03d", part, n))
+				created := run.Created{Run: id, Workspace: "/home/user/project", Config: run.Config{Model: "anthropic/claude-x"}}
+				prompted := run.Prompted{Parts: []run.Part{run.Text("repair the test that fails since yesterday")}}
+				at := time.Unix(1_795_000_000, int64(n))
+				if err := st.Append(b.Context(), id, 0, []run.Event{{At: at, Payload: created}, {At: at, Payload: prompted}}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	making.Wait()
+	for name, limit := range map[string]int{"last": 1, "all": 0} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if all, err := st.Runs(b.Context(), limit); err != nil || len(all) != max(limit, 1) && len(all) != 10_000 {
+					b.Fatal(len(all), err)
+				}
+			}
+		})
 	}
 }
 

@@ -2,7 +2,10 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,9 +31,9 @@ func openTest(t *testing.T, dir string, opt Options) *SQLite {
 func withRun(t *testing.T, opt Options) *SQLite {
 	t.Helper()
 	s := openTest(t, t.TempDir(), opt)
-	events := []run.Event{{At: testTime, Fact: run.Created{Run: "r", Version: "0.0.1"}}}
+	events := []run.Event{{At: testTime, Payload: run.Created{Run: "r", Version: "0.0.1"}}}
 	for _, text := range []string{"one", "two", "three", "four"} {
-		events = append(events, run.Event{At: testTime, Fact: run.Synthesized{Text: text}})
+		events = append(events, run.Event{At: testTime, Payload: run.Synthesized{Text: text}})
 	}
 	if err := s.Append(t.Context(), "r", 0, events); err != nil {
 		t.Fatal(err)
@@ -51,26 +54,45 @@ func tamper(t *testing.T, s *SQLite, query string) {
 	}
 }
 
-func TestVerifyNamesTheFirstBadEvent(t *testing.T) {
+// reading returns the numbers of the events that are yielded, and the error at the end.
+func reading(s *SQLite, id run.ID, after int64) (seen []int64, last error) {
+	for e, err := range s.Events(background, id, after) {
+		if last = err; err == nil {
+			seen = append(seen, e.Seq)
+		}
+	}
+	return seen, last
+}
+
+func TestALogThatWasChangedIsReadUpToTheChangeAndNoFurther(t *testing.T) {
 	t.Parallel()
+	const summary = 0
 	for name, c := range map[string]struct {
 		query string
-		bad   int64
+		bad   int64 // the event named
+		seen  int   // events before the error
 	}{
-		"a text was changed":          {`UPDATE events SET data = replace(data, 'two', 'six') WHERE seq = 3`, 3},
-		"a time was changed":          {`UPDATE events SET at = at + 1 WHERE seq = 2`, 2},
-		"a type was changed":          {`UPDATE events SET type = 'nudged' WHERE seq = 4`, 4},
-		"a version was changed":       {`UPDATE events SET version = 2 WHERE seq = 4`, 4},
-		"a hash was changed":          {`UPDATE events SET hash = zeroblob(32) WHERE seq = 2`, 2},
-		"the first was removed":       {`DELETE FROM events WHERE seq = 1`, 1},
-		"one was removed":             {`DELETE FROM events WHERE seq = 3`, 3},
-		"the last was removed":        {`DELETE FROM events WHERE seq = 5`, 5},
-		"the last two were removed":   {`DELETE FROM events WHERE seq > 3`, 4},
-		"the summary was put back":    {`UPDATE runs SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)`, 5},
-		"the end was cut off":         {`DELETE FROM events WHERE seq > 3; UPDATE runs SET seq = 3`, 3},
-		"one was put behind":          {`INSERT INTO events SELECT run, 6, at, type, version, data, hash FROM events WHERE seq = 5`, 6},
-		"it was moved to this run":    {`UPDATE events SET run = 'x'; UPDATE events SET run = 'r' WHERE seq > 1; UPDATE events SET seq = seq - 1 WHERE run = 'r'`, 1},
-		"everything was made another": {`UPDATE events SET run = 's'; UPDATE runs SET id = 's'`, 1},
+		"a text was changed":        {`UPDATE events SET data = replace(data, 'two', 'six') WHERE seq = 3`, 3, 2},
+		"a time was changed":        {`UPDATE events SET at = at + 1 WHERE seq = 2`, 2, 1},
+		"a type was changed":        {`UPDATE events SET type = 'nudged' WHERE seq = 4`, 4, 3},
+		"a version was changed":     {`UPDATE events SET version = 2 WHERE seq = 4`, 4, 3},
+		"a hash was changed":        {`UPDATE events SET hash = zeroblob(32) WHERE seq = 2`, 2, 1},
+		"data that is no JSON":      {`UPDATE events SET data = '{' WHERE seq = 2`, 2, 1},
+		"the first was removed":     {`DELETE FROM events WHERE seq = 1`, 1, 0},
+		"one was removed":           {`DELETE FROM events WHERE seq = 3`, 3, 2},
+		"the last was removed":      {`DELETE FROM events WHERE seq = 5`, 5, 4},
+		"the last two were removed": {`DELETE FROM events WHERE seq > 3`, 4, 3},
+		"the text and the hash were changed": {
+			`UPDATE events SET data = replace(data, 'four', 'five'), hash = zeroblob(32) WHERE seq = 5; UPDATE runs SET hash = zeroblob(32)`, 5, 4},
+		"the summary was put back": {`UPDATE runs SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)`, summary, 5},
+		"the end was cut off": {
+			`DELETE FROM events WHERE seq > 3; UPDATE runs SET seq = 3, hash = (SELECT hash FROM events WHERE seq = 3)`, 4, 3},
+		"the cost was changed":        {`UPDATE runs SET cost = 0.01`, summary, 5},
+		"the title was changed":       {`UPDATE runs SET title = 'forged'`, summary, 5},
+		"the end was changed":         {`UPDATE runs SET ended = 'completed'`, summary, 5},
+		"the writer was changed":      {`UPDATE runs SET writer = 'forged'`, summary, 5},
+		"it was moved to this run":    {`UPDATE events SET run = 'x'; UPDATE events SET run = 'r' WHERE seq > 1; UPDATE events SET seq = seq - 1 WHERE run = 'r'`, 1, 0},
+		"everything was made another": {`UPDATE events SET run = 's'; UPDATE runs SET id = 's'`, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,11 +105,108 @@ func TestVerifyNamesTheFirstBadEvent(t *testing.T) {
 			if _, err := s.Run(t.Context(), id); err != nil {
 				id = "s"
 			}
-			got, ok := errors.AsType[*ChainError](s.Verify(t.Context(), id))
-			if !ok || got.Run != id || got.Seq != c.bad {
-				t.Errorf("got %v, want the error at event %d", got, c.bad)
+			seen, err := reading(s, id, 0)
+			for what, err := range map[string]error{"Verify": s.Verify(t.Context(), id), "Events": err} {
+				got, ok := errors.AsType[*ChainError](err)
+				if !ok || got.Run != id || got.Seq != c.bad || !errors.Is(err, ErrCorrupt) {
+					t.Errorf("%s: got %v, want the error at event %d", what, err, c.bad)
+				}
+			}
+			if len(seen) != c.seen {
+				t.Errorf("the events %v were read, want the first %d", seen, c.seen)
 			}
 		})
+	}
+}
+
+func TestVerifySeesEventsThatNoAppendHasWritten(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	tamper(t, s, `INSERT INTO events SELECT run, 6, at, type, version, data, hash FROM events WHERE seq = 5`)
+	got, ok := errors.AsType[*ChainError](s.Verify(t.Context(), "r"))
+	if !ok || got.Seq != 6 {
+		t.Errorf("got %v, want the error at event 6", got)
+	}
+	if seen, err := reading(s, "r", 0); len(seen) != 5 || err != nil {
+		t.Errorf("got the events %v and %v, want the 5 that were appended", seen, err)
+	}
+}
+
+// A change is found wherever it lies: at the edges of what is read and checked together too.
+func TestAChangeIsFoundAnywhereInALongLog(t *testing.T) {
+	t.Parallel()
+	const total = batchEvents + 2*chunkEvents + 10
+	s := openTest(t, t.TempDir(), Options{})
+	events := newRun("r")
+	for n := range total - 1 {
+		events = append(events, run.Event{At: testTime, Payload: run.Synthesized{Text: fmt.Sprint("text ", n)}})
+	}
+	if err := s.Append(t.Context(), "r", 0, events); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []int{1, 2, chunkEvents, chunkEvents + 1, batchEvents, batchEvents + 1, batchEvents + chunkEvents + 1, total} {
+		where := fmt.Sprintf(` WHERE run = 'r' AND seq = %d`, bad)
+		tamper(t, s, `UPDATE events SET at = at + 1`+where)
+		seen, err := reading(s, "r", 0)
+		got, ok := errors.AsType[*ChainError](err)
+		if !ok || got.Seq != int64(bad) || len(seen) != bad-1 {
+			t.Errorf("event %d was changed: %d were read, then %v", bad, len(seen), err)
+		}
+		if bad > 2 { // who follows the log meets it too
+			if seen, err := reading(s, "r", int64(bad-2)); len(seen) != 1 || err == nil {
+				t.Errorf("event %d was changed: after %d, %v were read, then %v", bad, bad-2, seen, err)
+			}
+		}
+		tamper(t, s, `UPDATE events SET at = at - 1`+where)
+	}
+	if seen, err := reading(s, "r", 0); len(seen) != total || err != nil {
+		t.Errorf("put right again: %d events, %v; want %d", len(seen), err, total)
+	}
+}
+
+func TestARunWhoseSummaryWasChangedDoesNotGoOn(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if err := s.Append(t.Context(), "intact", 0, newRun("intact")); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, s, `UPDATE runs SET title = 'forged' WHERE id = 'r'`)
+	if err := s.Append(t.Context(), "r", 5, newRun("r")); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("Append: got error %v, want ErrCorrupt", err)
+	}
+	all, err := s.Runs(t.Context(), 0)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("Runs: %d, %v; want both", len(all), err)
+	}
+	for _, sum := range all { // one that is damaged does not hide the others
+		if (sum.Damage != "") != (sum.ID == "r") {
+			t.Errorf("run %s: damage %q", sum.ID, sum.Damage)
+		}
+	}
+}
+
+// What a summary has in it comes back as it was, whatever that is: its seal must
+// never be wrong without a reason.
+func TestEverySummaryKeepsItsSeal(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{Version: "1\xff2"})
+	for i, text := range []string{"", "a\x00b", "\xff\xfe", "\U0001F600", strings.Repeat("é", 200), "'; --"} {
+		id := run.ID(fmt.Sprint("r", i))
+		err := s.Append(t.Context(), id, 0, []run.Event{
+			{Payload: run.Created{Run: id, Parent: run.ID(text), Workspace: text, Config: run.Config{Model: text}}},
+			{At: time.Unix(-1<<40, 5), Payload: run.Prompted{Parts: []run.Part{run.Text(text)}}},
+			{At: time.Unix(1<<33, 5), Payload: run.Replied{Usage: run.Usage{Input: -1, Output: 1 << 62, Cost: 0.1 + float64(i)/3, Priced: i%2 == 0}}},
+			{Payload: run.Ended{End: run.End(text), Reason: text}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := s.Run(t.Context(), id); err != nil || sum.Damage != "" {
+			t.Errorf("%q: damage %q, error %v", text, sum.Damage, err)
+		}
+		if err := s.Verify(t.Context(), id); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 
@@ -107,16 +226,18 @@ func TestTheHashIsWhatItAlwaysWas(t *testing.T) {
 
 func TestAnUnreadableEventEndsTheReadingAndNamesItsWriter(t *testing.T) {
 	t.Parallel()
-	s := withRun(t, Options{Version: "0.9.0"})
-	tamper(t, s, `UPDATE events SET type = 'teleported', version = 3 WHERE seq = 4`)
-	var seen int
-	var last error
-	for _, err := range s.Events(t.Context(), "r", 0) {
-		if last = err; err == nil {
-			seen++
-		}
+	s := openTest(t, t.TempDir(), Options{Version: "0.9.0"})
+	rows, err := encodeRows("r", 0, newRun("r"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := &UnreadableError{Run: "r", Seq: 4, Type: "teleported", Version: 3, Writer: "0.9.0"}
+	unknown := run.Event{Seq: 2, At: testTime}
+	rows = append(rows, eventRow{unknown, "teleported", 3, []byte("{}")})
+	if err := s.write(t.Context(), func(w *writer) error { return w.append("r", 0, rows, nil, "0.9.0") }); err != nil {
+		t.Fatal(err)
+	}
+	seen, last := reading(s, "r", 0)
+	want := &UnreadableError{Run: "r", Seq: 2, Type: "teleported", Version: 3, Writer: "0.9.0"}
 	got, ok := errors.AsType[*UnreadableError](last)
 	if !ok {
 		t.Fatalf("got error %v, want %v", last, want)
@@ -124,35 +245,10 @@ func TestAnUnreadableEventEndsTheReadingAndNamesItsWriter(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if seen != 3 {
-		t.Errorf("%d events were read before it, want 3", seen)
+	if len(seen) != 1 {
+		t.Errorf("the events %v were read before it, want the first", seen)
 	}
-}
-
-func TestALogWithAHoleIsCorrupt(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		query string
-		seen  int
-	}{
-		"in the middle":        {`DELETE FROM events WHERE seq = 3`, 2},
-		"at the end":           {`DELETE FROM events WHERE seq = 5`, 4},
-		"data that is no JSON": {`UPDATE events SET data = '{' WHERE seq = 2`, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := withRun(t, Options{})
-			tamper(t, s, c.query)
-			var seen int
-			var last error
-			for _, err := range s.Events(t.Context(), "r", 0) {
-				if last = err; err == nil {
-					seen++
-				}
-			}
-			if !errors.Is(last, ErrCorrupt) || seen != c.seen {
-				t.Errorf("%d events, then %v; want %d, then ErrCorrupt", seen, last, c.seen)
-			}
-		})
+	if err := s.Verify(t.Context(), "r"); err != nil {
+		t.Errorf("Verify: %v, want none: the chain is intact", err)
 	}
 }

@@ -21,6 +21,27 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("run %s is driven by process %d", e.Run, e.PID)
 }
 
+// A LockedError says which process holds the lock that a writer needs.
+type LockedError struct {
+	Path  string
+	PID   int    // 0: it is not known
+	State string // of that process, as in proc_pid_stat(5); empty: it is not known
+	Err   error  // the context's error, if that ended the wait
+}
+
+func (e *LockedError) Error() string {
+	switch {
+	case e.PID == 0:
+		return e.Path + ": another process holds the lock"
+	case e.State == "T" || e.State == "t":
+		return fmt.Sprintf("%s: process %d holds the lock and is stopped (state %s): "+
+			"continue it with `kill -CONT %[2]d`, or end it with `kill -KILL %[2]d`", e.Path, e.PID, e.State)
+	}
+	return fmt.Sprintf("%s: process %d holds the lock", e.Path, e.PID)
+}
+
+func (e *LockedError) Unwrap() error { return e.Err }
+
 // An UnreadableError is an event that this pawl cannot read: the run can be
 // looked at up to here, and not driven.
 type UnreadableError struct {
@@ -42,14 +63,23 @@ func (e *UnreadableError) Error() string {
 		"the run is open for reading up to there; drive it with the pawl that wrote it", e.Run, e.Seq, e.Type, e.Version, by)
 }
 
-// A ChainError is the first thing wrong with a run's log.
+// A ChainError is the first thing wrong with a run's log. It is an [ErrCorrupt].
 type ChainError struct {
 	Run  run.ID
-	Seq  int64  // the event
+	Seq  int64  // the event; 0: the summary
 	What string // what is wrong with it
 }
 
 func (e *ChainError) Error() string {
-	return fmt.Sprintf("run %s: event %d %s: the log was changed after it was written; "+
-		"trust the events before it only", e.Run, e.Seq, e.What)
+	if e.Seq == 0 {
+		return fmt.Sprintf("run %s: %s: `pawl runs recover` makes it again from the log", e.Run, e.What)
+	}
+	s := fmt.Sprintf("run %s: event %d %s: the log was changed or damaged after it was written", e.Run, e.Seq, e.What)
+	if e.Seq > 1 {
+		s += fmt.Sprintf("; the events before it are intact: `pawl runs fork %s --at %d` continues from there", e.Run, e.Seq-1)
+	}
+	return s
 }
+
+// Is reports whether target is ErrCorrupt.
+func (e *ChainError) Is(target error) bool { return target == ErrCorrupt }

@@ -13,13 +13,16 @@ import (
 // What can be wrong with the files, for errors.Is.
 var (
 	ErrDiskFull  = errors.New("the disk is full")
+	ErrFileLimit = errors.New("it may not grow any further")
+	ErrIO        = errors.New("the disk reported an error")
 	ErrReadOnly  = errors.New("it cannot be written")
 	ErrCorrupt   = errors.New("it is damaged")
 	ErrNewer     = errors.New("it was written by a newer pawl")
 	ErrNetworkFS = errors.New("it is on a network file system")
+	ErrReplaced  = errors.New("it was deleted or replaced while it was open")
 )
 
-// A FileError is a fault of a file, in a sentence for the person who has to mend it.
+// A FileError is what is wrong with a file, in a sentence for the person who repairs it.
 type FileError struct {
 	Kind error  // one of the sentinels above
 	Path string // the file or folder
@@ -29,10 +32,16 @@ type FileError struct {
 // advice says what to do about each kind.
 var advice = map[error]string{
 	ErrDiskFull: "free some space there and start again; what was recorded is kept",
+	ErrFileLimit: "this process has a limit on the size of files; raise it with `ulimit -f unlimited` and start again; " +
+		"what was recorded is kept",
+	ErrIO: "the system log (`dmesg`) may say more; what was recorded before is kept: start again when the disk works, " +
+		"and check the run with `pawl runs verify`",
 	ErrReadOnly: "make the folder and its files writable for this user, or choose another state folder",
-	ErrCorrupt: "copy the folder before anything else, then save what can be read with " +
-		"`sqlite3 pawl.db .recover`, or move pawl.db, pawl.db-wal and pawl.db-shm away to begin anew",
+	ErrCorrupt: "save what can be read with `pawl runs recover`, which leaves this file as it is; " +
+		"or move pawl.db, pawl.db-wal and pawl.db-shm away to begin anew",
 	ErrNewer: "use that pawl, or a newer one",
+	ErrReplaced: "what was recorded before went with the old file, and nothing more is recorded; " +
+		"put the state folder back, if you can, and start again",
 	ErrNetworkFS: "locks and shared memory do not hold there and the log could be damaged; " +
 		"put the state folder on a local disk",
 }
@@ -50,13 +59,28 @@ func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
 // fileError says what kind of fault err is, if it is a fault of the file at path;
 // otherwise it returns err with the path.
 func fileError(path string, err error) error {
-	if err == nil || errors.As(err, new(*FileError)) {
+	if err == nil || errors.As(err, new(*FileError)) || errors.As(err, new(*LockedError)) {
 		return err
 	}
 	if kind := faultKind(path, err); kind != nil {
+		if e, ok := errors.AsType[*sqlite.Error](err); ok && operations[e.Code()] != "" {
+			err = fmt.Errorf("%s: %w", operations[e.Code()], err)
+		}
 		return &FileError{Kind: kind, Path: path, Err: err}
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+// operations says what SQLite was doing, by the result codes that tell.
+var operations = map[int]string{
+	sqlite3.SQLITE_IOERR_READ:       "reading",
+	sqlite3.SQLITE_IOERR_SHORT_READ: "reading less than there should be",
+	sqlite3.SQLITE_IOERR_WRITE:      "writing",
+	sqlite3.SQLITE_IOERR_FSYNC:      "syncing",
+	sqlite3.SQLITE_IOERR_DIR_FSYNC:  "syncing the folder",
+	sqlite3.SQLITE_IOERR_TRUNCATE:   "truncating",
+	sqlite3.SQLITE_IOERR_SHMSIZE:    "making the -shm file",
+	sqlite3.SQLITE_IOERR_SHMMAP:     "mapping the -shm file",
 }
 
 // faultKind maps what SQLite or the system said to a sentinel; nil if it is none of them.
@@ -73,15 +97,25 @@ func faultKind(path string, err error) error {
 		case sqlite3.SQLITE_IOERR:
 			// SQLite says "full" for a write only, and not when the shared-memory
 			// file or a sync hits the end of the disk.
-			if diskFull(path) {
+			switch {
+			case diskFull(path):
 				return ErrDiskFull
+			case e.Code() == sqlite3.SQLITE_IOERR_SHORT_READ, e.Code() == sqlite3.SQLITE_IOERR_CORRUPTFS:
+				return ErrCorrupt
+			case e.Code() == sqlite3.SQLITE_IOERR_WRITE && atSizeLimit(path):
+				return ErrFileLimit
 			}
+			return ErrIO
 		}
 		return nil
 	}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return ErrDiskFull
+	case errors.Is(err, syscall.EFBIG):
+		return ErrFileLimit
+	case errors.Is(err, syscall.EIO):
+		return ErrIO
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return ErrReadOnly
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pawl/run"
 )
@@ -47,7 +50,7 @@ func TestAFullDiskIsSaidAndPasses(t *testing.T) {
 		}
 	}
 	limit(pages + 1)
-	big := []run.Event{{At: testTime, Fact: run.Synthesized{Text: strings.Repeat("x", 1<<20)}}}
+	big := []run.Event{{At: testTime, Payload: run.Synthesized{Text: strings.Repeat("x", 1<<20)}}}
 	wantFault(t, s.Append(t.Context(), "r", 5, big), ErrDiskFull, s.path)
 	if sum, err := s.Run(t.Context(), "r"); err != nil || sum.Seq != 5 {
 		t.Errorf("after it: number %d, error %v; want 5, nil", sum.Seq, err)
@@ -58,6 +61,51 @@ func TestAFullDiskIsSaidAndPasses(t *testing.T) {
 	}
 	if err := s.Verify(t.Context(), "r"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestADatabaseThatIsDeletedOrReplacedStopsTheRun(t *testing.T) {
+	t.Parallel()
+	replace := func(s *SQLite, suffix string) error { // with a copy, as a backup that is put back
+		content, err := os.ReadFile(s.path + suffix)
+		return errors.Join(err, os.Remove(s.path+suffix), os.WriteFile(s.path+suffix, content, 0o600))
+	}
+	for name, c := range map[string]struct {
+		damage func(s *SQLite) error
+		named  string
+	}{
+		"the folder is deleted":     {func(s *SQLite) error { return os.RemoveAll(s.dir) }, ""},
+		"the folder is moved":       {func(s *SQLite) error { return os.Rename(s.dir, s.dir+".old") }, ""},
+		"the database is deleted":   {func(s *SQLite) error { return os.Remove(s.path) }, ""},
+		"the database is replaced":  {func(s *SQLite) error { return replace(s, "") }, ""},
+		"the -wal file is deleted":  {func(s *SQLite) error { return os.Remove(s.path + "-wal") }, "-wal"},
+		"the -wal file is replaced": {func(s *SQLite) error { return replace(s, "-wal") }, "-wal"},
+		"the -shm file is deleted":  {func(s *SQLite) error { return os.Remove(s.path + "-shm") }, "-shm"},
+		"another pawl has begun anew": {func(s *SQLite) error {
+			err := os.RemoveAll(s.dir)
+			other, oerr := Open(s.dir, Options{})
+			if oerr == nil {
+				oerr = errors.Join(other.Append(t.Context(), "r", 0, newRun("r")), other.Close())
+			}
+			return errors.Join(err, oerr)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Open(filepath.Join(t.TempDir(), "state"), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() }) // what it says about lost files is not the matter here
+			if err := s.Append(t.Context(), "r", 0, newRun("r")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.damage(s); err != nil {
+				t.Fatal(err)
+			}
+			wantFault(t, s.Append(t.Context(), "r", 1, newRun("r")), ErrReplaced, s.path+c.named)
+			wantFault(t, s.Put(t.Context(), "r", Row{Key: "a", Kind: Prompt}), ErrReplaced, s.path+c.named)
+		})
 	}
 }
 
@@ -79,6 +127,31 @@ func TestAFileInPlaceOfTheFolderIsSaid(t *testing.T) {
 	}
 	_, err := Open(path, Options{})
 	wantFault(t, err, ErrReadOnly, path)
+}
+
+func TestLocksThatCannotBeUsedAreSaid(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	locks := filepath.Join(s.dir, "locks")
+	if err := errors.Join(os.RemoveAll(locks), os.WriteFile(locks, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Own(t.Context(), "r", "")
+	wantFault(t, err, ErrReadOnly, locks)
+	_, err = s.Runs(t.Context(), 0)
+	wantFault(t, err, ErrReadOnly, locks)
+	_, _, err = s.Owner(t.Context(), "r")
+	wantFault(t, err, ErrReadOnly, filepath.Join(locks, "r.lock"))
+	if err := s.Append(t.Context(), "r", 5, newRun("r")); err != nil {
+		t.Errorf("an append needs no mark: %v", err)
+	}
+
+	if err := errors.Join(s.Close(), os.RemoveAll(filepath.Join(s.dir, "write.lock")), os.Mkdir(filepath.Join(s.dir, "write.lock"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(s.dir, Options{}); err == nil || !strings.Contains(err.Error(), "write.lock") {
+		t.Errorf("a folder in place of the lock: %v", err)
+	}
 }
 
 func TestADamagedDatabaseIsSaid(t *testing.T) {
@@ -109,10 +182,26 @@ func TestADamagedDatabaseIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = openTest(t, s.dir, Options{})
-		_, err = s.Run(t.Context(), "r")
-		wantFault(t, err, ErrCorrupt, s.path)
-		wantFault(t, s.Append(t.Context(), "r", 5, newRun("r")), ErrCorrupt, s.path)
-		for _, err := range s.Events(t.Context(), "r", 0) {
+		ctx := t.Context()
+		errs := []error{s.Append(ctx, "r", 5, newRun("r")), s.Put(ctx, "r", Row{Key: "a", Kind: Prompt}), s.Verify(ctx, "r")}
+		note := func(err error) { errs = append(errs, err) }
+		_, err = s.Run(ctx, "r")
+		note(err)
+		_, err = s.Runs(ctx, 0)
+		note(err)
+		_, err = s.Runs(ctx, 1)
+		note(err)
+		_, err = s.Children(ctx, "r")
+		note(err)
+		_, err = s.Conversation(ctx, "r")
+		note(err)
+		_, err = s.Inbox(ctx, "r")
+		note(err)
+		_, _, err = s.Answer(ctx, "r", "a")
+		note(err)
+		_, err = reading(s, "r", 0)
+		note(err)
+		for _, err := range errs {
 			wantFault(t, err, ErrCorrupt, s.path)
 		}
 	})
@@ -148,6 +237,67 @@ func TestAMigrationThatFailsLeavesTheOldForm(t *testing.T) {
 	}
 }
 
+func TestADatabaseOfTheFirstPawlIsMigrated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	firstDatabase(t, dir)
+	s := openTest(t, dir, Options{})
+	for id, want := range map[run.ID]Summary{
+		"r": {ID: "r", Root: "r", Title: "first", Model: "m", Seq: 3, Created: testTime, Updated: testTime, Usage: run.Usage{Cost: 0.25}},
+		"c": {ID: "c", Parent: "r", Root: "r", Seq: 1, Created: testTime, Updated: testTime},
+	} {
+		got, err := s.Run(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("run %s (-want +got):\n%s", id, d)
+		}
+		if err := s.Verify(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Append(t.Context(), "r", 3, newRun("r")); err != nil {
+		t.Errorf("it does not go on: %v", err)
+	}
+}
+
+// firstDatabase makes a database as the first pawl made it, with a run r of three
+// events and its child c.
+func firstDatabase(t *testing.T, dir string) {
+	t.Helper()
+	db, err := openDB(filepath.Join(dir, "pawl.db"), url.Values{"_pragma": append([]string{"journal_mode(WAL)"}, writerPragmas...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	exec := func(query string, args ...any) {
+		t.Helper()
+		if _, err := db.Exec(query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(migrations[0])
+	exec(`PRAGMA user_version = 1`)
+	at := testTime.UnixNano()
+	add := func(id run.ID, events []run.Event) (hash []byte) {
+		rows, err := encodeRows(id, 0, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash = noHash
+		for _, r := range rows {
+			hash = chainHash(hash, id, r.event.Seq, at, r.typ, r.version, r.data)
+			exec(`INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)`, string(id), r.event.Seq, at, r.typ, r.version, string(r.data), hash)
+		}
+		return hash
+	}
+	hash := add("r", append(newRun("r"), run.Event{At: testTime, Payload: run.Synthesized{Text: "one"}}, run.Event{At: testTime, Payload: run.Synthesized{Text: "two"}}))
+	exec(`INSERT INTO runs VALUES ('r', '', '', 'm', 'first', ?, ?, 3, ?, '', '', 0, 0, 0, 0, 0, 0.25, 0, '')`, at, at, hash)
+	hash = add("c", newRun("c"))
+	exec(`INSERT INTO runs VALUES ('c', 'r', '', '', '', ?, ?, 1, ?, '', '', 0, 0, 0, 0, 0, 0, 0, '')`, at, at, hash)
+}
+
 func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
 	t.Parallel()
 	nfs := func(string) (string, bool, error) { return "nfs", true, nil }
@@ -168,7 +318,9 @@ func TestKindsOfFault(t *testing.T) {
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EDQUOT}: ErrDiskFull,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}:  ErrReadOnly,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}: ErrReadOnly,
-		&fs.PathError{Op: "open", Path: "x", Err: syscall.EIO}:    nil,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EIO}:    ErrIO,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EFBIG}:  ErrFileLimit,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EINVAL}: nil,
 		context.Canceled: nil,
 	} {
 		if got := faultKind("x", err); got != want {
@@ -178,7 +330,7 @@ func TestKindsOfFault(t *testing.T) {
 	if err := fileError("x", nil); err != nil {
 		t.Errorf("no error became %v", err)
 	}
-	if err := fileError("there", syscall.EIO); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "there") {
+	if err := fileError("there", syscall.EINVAL); !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "there") {
 		t.Errorf("another error became %v, want it with its path", err)
 	}
 }
@@ -186,13 +338,19 @@ func TestKindsOfFault(t *testing.T) {
 func TestErrorsAreSentences(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"run r is driven by process 7":       &OwnedError{Run: "r", PID: 7},
-		"run r is driven by another process": &OwnedError{Run: "r"},
+		"run r is driven by process 7":               &OwnedError{Run: "r", PID: 7},
+		"run r is driven by another process":         &OwnedError{Run: "r"},
+		"write.lock: process 7 holds the lock":       &LockedError{Path: "write.lock", PID: 7, State: "S"},
+		"write.lock: another process holds the lock": &LockedError{Path: "write.lock"},
+		"write.lock: process 7 holds the lock and is stopped (state T): continue it with `kill -CONT 7`, or end it with `kill -KILL 7`": &LockedError{Path: "write.lock", PID: 7, State: "T"},
 		"run r: event 3 (teleported, version 1) was written by a newer pawl and cannot be read by this one: " +
 			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1},
 		"run r: event 3 (teleported, version 1) was written by pawl 2.0.0 and cannot be read by this one: " +
 			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1, Writer: "2.0.0"},
-		"run r: event 3 is missing: the log was changed after it was written; trust the events before it only": &ChainError{Run: "r", Seq: 3, What: "is missing"},
+		"run r: event 3 is missing: the log was changed or damaged after it was written; the events before it are intact: " +
+			"`pawl runs fork r --at 2` continues from there": &ChainError{Run: "r", Seq: 3, What: "is missing"},
+		"run r: event 1 is missing: the log was changed or damaged after it was written":  &ChainError{Run: "r", Seq: 1, What: "is missing"},
+		"run r: its summary was changed: `pawl runs recover` makes it again from the log": &ChainError{Run: "r", What: "its summary was changed"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // checkFileSystem refuses a folder on a network file system.
 func (s *SQLite) checkFileSystem() error {
@@ -29,4 +32,17 @@ const lowSpace = 256 << 10 // bytes
 func diskFull(path string) bool {
 	free, err := freeSpace(path)
 	return err == nil && free < lowSpace
+}
+
+// atSizeLimit reports whether the database at path, or a file beside it, is as long as
+// this process may make a file.
+func atSizeLimit(path string) bool {
+	limit, err := fileSizeLimit()
+	for _, suffix := range sideFiles {
+		info, serr := os.Stat(path + suffix)
+		if err == nil && serr == nil && uint64(info.Size())+lowSpace > limit {
+			return true
+		}
+	}
+	return false
 }

@@ -85,12 +85,3 @@ func mountType(mountinfo, dir string) string {
 
 // unescapeMount undoes the octal escapes of mountinfo.
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
-
-// freeSpace returns the bytes that this user may still write where path is.
-func freeSpace(path string) (uint64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(filepath.Dir(path), &st); err != nil {
-		return 0, err
-	}
-	return st.Bavail * uint64(st.Bsize), nil
-}

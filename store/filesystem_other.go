@@ -9,3 +9,6 @@ func fileSystem(string) (name string, network bool, err error) { return "", fals
 
 // freeSpace is not known here.
 func freeSpace(string) (uint64, error) { return 0, errors.ErrUnsupported }
+
+// fileSizeLimit is not known here.
+func fileSizeLimit() (uint64, error) { return 0, errors.ErrUnsupported }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -29,7 +30,7 @@ func (s *SQLite) Put(ctx context.Context, id run.ID, row Row) error {
 			return err
 		}
 		if !ok {
-			return refusal{ErrNotFound}
+			return rejection{ErrNotFound}
 		}
 		_, err = w.exec(`INSERT OR IGNORE INTO inbox (run, key, kind, payload, at) VALUES (?, ?, ?, ?, ?)`,
 			string(id), row.Key, string(row.Kind), row.Payload, toNano(row.At))
@@ -63,4 +64,16 @@ func (s *SQLite) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
 		waiting = append(waiting, r)
 	}
 	return waiting, s.fault(rows.Err())
+}
+
+// Answer implements [Store].
+func (s *SQLite) Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error) {
+	if err := s.check(ctx, id); err != nil {
+		return "", false, err
+	}
+	err = s.reader.QueryRow(`SELECT answer, taken IS NOT NULL FROM inbox WHERE run = ? AND key = ?`, string(id), key).Scan(&answer, &taken)
+	if err == sql.ErrNoRows {
+		return "", false, fmt.Errorf("run %s: %w: %q", id, ErrNoRow, key)
+	}
+	return answer, taken, s.fault(err)
 }

@@ -51,7 +51,7 @@ func fromLatin1(s string) string {
 }
 
 // mapStrings returns a deep copy of v with f applied to every string. The copy is
-// needed: forms share pointers and slices with the facts they were made from.
+// needed: forms share pointers and slices with the payloads they were made from.
 func mapStrings[T any](v T, f func(string) string) T {
 	return mapValue(reflect.ValueOf(v), f).Interface().(T)
 }

@@ -1,16 +1,21 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"time"
 )
 
 // A fileLock is an exclusive lock on a file, freed by the kernel when the process
 // dies. It belongs to this opening of the file: a second opening, in this
-// process or another, conflicts with it. How is told per platform.
+// process or another, conflicts with it. The methods are written per platform:
 //
 //	func (l *fileLock) Lock() error            // waits
-//	func (l *fileLock) TryLock() (bool, error) // does not
+//	func (l *fileLock) TryLock() (bool, error) // does not wait
+//	func (l *fileLock) Held() (bool, error)    // by another opening; takes no lock itself
 //	func (l *fileLock) Unlock() error
 type fileLock struct{ file *os.File }
 
@@ -21,6 +26,90 @@ func openLock(path string) (*fileLock, error) {
 		return nil, err
 	}
 	return &fileLock{f}, nil
+}
+
+// Acquire takes the lock, writes this process's id to the file, and returns a function
+// that frees the lock. After waiting for patience it calls waiting, once, with the
+// process that holds it. If done is closed first, the error is a [*LockedError].
+func (l *fileLock) Acquire(done <-chan struct{}, patience time.Duration, waiting func(*LockedError)) (unlock func() error, err error) {
+	got, err := l.TryLock()
+	if got {
+		l.sign()
+		return l.Unlock, nil
+	} else if err != nil {
+		return nil, err
+	}
+	// The wait in the kernel cannot be interrupted, so it uses an opening of its own. If
+	// the lock comes after this function has returned, closing that frees the lock.
+	own, err := openLock(l.file.Name())
+	if err != nil {
+		return nil, err
+	}
+	locked, gone := make(chan error), make(chan struct{})
+	defer close(gone)
+	go func() {
+		err := own.Lock()
+		select {
+		case locked <- err:
+		case <-gone:
+			own.Close() // nothing was written to it
+		}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-locked:
+			if err != nil {
+				return nil, errors.Join(err, own.Close())
+			}
+			own.sign()
+			return func() error { return errors.Join(own.Unlock(), own.Close()) }, nil
+		case <-timer.C:
+			if waiting != nil {
+				waiting(l.holder())
+			}
+		case <-done:
+			return nil, l.holder()
+		}
+	}
+}
+
+// AcquireWithin is Acquire with an error after patience.
+func (l *fileLock) AcquireWithin(patience time.Duration) (unlock func() error, err error) {
+	done := make(chan struct{})
+	return l.Acquire(done, patience, func(*LockedError) { close(done) })
+}
+
+// signature is the length of what sign writes.
+const signature = 32
+
+// sign writes this process's id to the file, for the processes that wait for it. An
+// error is ignored: the id is information only.
+func (l *fileLock) sign() {
+	content, _ := json.Marshal(Owner{PID: os.Getpid()}) // two plain fields
+	l.file.WriteAt(fmt.Appendf(nil, "%-*s\n", signature-1, content), ownerAt)
+}
+
+// holder reads which process has signed the file.
+func (l *fileLock) holder() *LockedError {
+	e := &LockedError{Path: l.file.Name(), PID: readOwner(l.file).PID}
+	if e.PID != 0 {
+		e.State = processState(e.PID)
+	}
+	return e
+}
+
+// processState returns the state of a process as proc_pid_stat(5) has it: R, S, T, …;
+// empty where that is not known.
+func processState(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	// 123 (name, which may have spaces and parentheses) S 1 …
+	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	if err != nil || !ok || len(rest) == 0 {
+		return ""
+	}
+	return string(rest[:1])
 }
 
 // Close frees the lock, if it is held, and closes the file. It may be called twice.

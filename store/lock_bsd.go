@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,13 @@ func (l *fileLock) TryLock() (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Held asks with fcntl(2): the kernel keeps both kinds of lock of a file in one list.
+func (l *fileLock) Held() (bool, error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	err := unix.FcntlFlock(l.file.Fd(), unix.F_GETLK, &lock)
+	return err == nil && lock.Type != unix.F_UNLCK, err
 }
 
 func (l *fileLock) Unlock() error { return l.flock(unix.LOCK_UN) }

@@ -21,10 +21,19 @@ func (l *fileLock) TryLock() (bool, error) {
 	return err == nil, err
 }
 
+func (l *fileLock) Held() (bool, error) {
+	lock := wholeFile(unix.F_WRLCK)
+	err := unix.FcntlFlock(l.file.Fd(), unix.F_OFD_GETLK, &lock)
+	return err == nil && lock.Type != unix.F_UNLCK, err
+}
+
 func (l *fileLock) Unlock() error { return l.control(unix.F_OFD_SETLK, unix.F_UNLCK) }
 
+// wholeFile is a lock from offset 0 with length 0, which means up to any end.
+func wholeFile(typ int16) unix.Flock_t { return unix.Flock_t{Type: typ, Whence: io.SeekStart} }
+
 func (l *fileLock) control(cmd int, typ int16) error {
-	lock := unix.Flock_t{Type: typ, Whence: io.SeekStart} // from 0, length 0: the whole file
+	lock := wholeFile(typ)
 	for {
 		err := unix.FcntlFlock(l.file.Fd(), cmd, &lock)
 		if err != unix.EINTR {

@@ -9,4 +9,5 @@ var errPlatform = errors.New("pawl cannot keep runs on this system; on Windows u
 
 func (l *fileLock) Lock() error            { return errPlatform }
 func (l *fileLock) TryLock() (bool, error) { return false, errPlatform }
+func (l *fileLock) Held() (bool, error)    { return false, errPlatform }
 func (l *fileLock) Unlock() error          { return nil }

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 )
 
 // Migrations go forward only. File n brings a database of version n-1 to version n;
@@ -30,38 +32,66 @@ var migrations = func() []string {
 	return scripts
 }()
 
-// migrate brings the database to this pawl's version, or says that it is beyond it.
+// ready reports whether the database is a WAL database of this pawl's version.
+func (w *writer) ready() (bool, error) {
+	have, err := w.version()
+	if err != nil || have < len(migrations) {
+		return false, err
+	}
+	var mode string
+	err = w.conn.QueryRowContext(background, `PRAGMA journal_mode`).Scan(&mode)
+	return mode == "wal", err
+}
+
+// migrate brings the database to this pawl's version. The caller holds the lock;
+// another process may have migrated it while this one waited for that.
 func (w *writer) migrate() error {
 	have, err := w.version()
-	if err != nil || have == len(migrations) {
-		return err
-	}
-	if err := w.lock.Lock(); err != nil {
-		return err
-	}
-	defer w.lock.Unlock()
-	// Another process may have migrated it while this one waited for the lock.
-	have, err = w.version()
 	if err != nil {
 		return err
 	}
-	if have > len(migrations) {
-		return &FileError{
-			Kind: ErrNewer, Path: w.path,
-			Err: fmt.Errorf("its form is number %d, and this pawl knows up to %d", have, len(migrations)),
-		}
-	}
 	for n := have; n < len(migrations); n++ {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s;\nPRAGMA user_version = %d;\nCOMMIT;", migrations[n], n+1)
-		if _, err := w.conn.ExecContext(background, script); err != nil {
+		if err := w.step(n); err != nil {
 			w.conn.ExecContext(background, "ROLLBACK") // fails if SQLite has rolled back already
 			return fmt.Errorf("migration %d: %w", n+1, err)
 		}
 	}
-	return nil
+	// The new form, and the id of a new database, must not be lost with the -wal file.
+	_, err = w.conn.ExecContext(background, "PRAGMA wal_checkpoint")
+	return err
 }
 
+// step brings the database from version n to n+1 in one transaction.
+func (w *writer) step(n int) error {
+	if _, err := w.conn.ExecContext(background, "BEGIN IMMEDIATE;\n"+migrations[n]); err != nil {
+		return err
+	}
+	if n+1 == sealedVersion {
+		if err := w.sealHeads(); err != nil {
+			return err
+		}
+		// Not in a table: a damaged page must not keep the store from being opened.
+		if _, err := w.conn.ExecContext(background, fmt.Sprintf("PRAGMA application_id = %d", 1+rand.Int32N(math.MaxInt32))); err != nil {
+			return err
+		}
+	}
+	_, err := w.conn.ExecContext(background, fmt.Sprintf("PRAGMA user_version = %d;\nCOMMIT;", n+1))
+	return err
+}
+
+// sealedVersion is the first whose runs have a seal, and whose databases have an id:
+// SQLite's application_id, which is in the header of the file.
+const sealedVersion = 2
+
+// version returns the database's version, or ErrNewer.
 func (w *writer) version() (v int, err error) {
 	err = w.conn.QueryRowContext(background, `PRAGMA user_version`).Scan(&v)
+	if err == nil && v > len(migrations) {
+		err = newerError(w.path, v)
+	}
 	return v, err
+}
+
+func newerError(path string, version int) error {
+	return &FileError{Kind: ErrNewer, Path: path, Err: fmt.Errorf("its format is version %d, and this pawl knows up to %d", version, len(migrations))}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,10 +14,11 @@ import (
 	"pawl/run"
 )
 
-// owner is the content of a lock file, for those who are refused.
-type owner struct {
+// An Owner is the process that drives a run. It is in the run's lock file. Both fields are empty in the instant in which an owner has the lock and has
+// not written them yet.
+type Owner struct {
 	PID    int    `json:"pid"`
-	Socket string `json:"socket,omitempty"`
+	Socket string `json:"socket,omitempty"` // the address it listens on, for [Dial]; may be empty
 }
 
 // Own implements [Store].
@@ -37,11 +39,13 @@ func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, erro
 }
 
 func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
-	dir := filepath.Join(s.dir, "locks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fileError(dir, err)
+	if s.writer == nil {
+		return nil, errForReading
 	}
-	path := filepath.Join(dir, string(id)+".lock")
+	path := lockPath(s.dir, id)
+	if err := makeDir(filepath.Dir(path)); err != nil {
+		return nil, fileError(filepath.Dir(path), err)
+	}
 	lock, err := openLock(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -51,34 +55,56 @@ func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 	case err != nil:
 		return nil, errors.Join(fileError(path, err), lock.Close())
 	case !got:
-		return nil, errors.Join(refusedBy(id, lock.file), lock.Close())
+		o := readOwner(lock.file)
+		return nil, errors.Join(&OwnedError{Run: id, PID: o.PID, Socket: o.Socket}, lock.Close())
 	}
-	if err := writeOwner(lock.file, owner{os.Getpid(), socket}); err != nil {
+	if err := writeOwner(lock.file, Owner{os.Getpid(), socket}); err != nil {
 		return nil, errors.Join(fileError(path, err), lock.Close())
 	}
 	return &lease{lock: lock}, nil
 }
 
-// refusedBy reads who has the lock. It is a courtesy and not a truth: in the
-// instant between lock and name the file is empty or names an owner that was killed.
-func refusedBy(id run.ID, file *os.File) error {
-	refused := &OwnedError{Run: id}
-	var o owner
-	if content, err := io.ReadAll(io.NewSectionReader(file, 0, 64<<10)); err == nil && json.Unmarshal(content, &o) == nil {
-		refused.PID, refused.Socket = o.PID, o.Socket
+// Owner implements [Store]. It asks the kernel and takes no lock, so it never makes
+// an Own fail at the same time.
+func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
+	if err := s.check(ctx, id); err != nil {
+		return Owner{}, false, err
 	}
-	return refused
+	path := lockPath(s.dir, id)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, false, nil
+	} else if err != nil {
+		return Owner{}, false, fileError(path, err)
+	}
+	defer f.Close() // it was only read
+	held, err := (&fileLock{f}).Held()
+	if err != nil || !held {
+		return Owner{}, false, fileError(path, err)
+	}
+	return readOwner(f), true, nil
 }
 
-func writeOwner(file *os.File, o owner) error {
+// readOwner reads a lock file that somebody else has locked. In the instant between
+// lock and name the file is empty, or names an owner that was killed.
+func readOwner(file *os.File) Owner {
+	var o Owner
+	content, err := io.ReadAll(io.NewSectionReader(file, ownerAt, 64<<10))
+	if err != nil || json.Unmarshal(content, &o) != nil {
+		return Owner{}
+	}
+	return o
+}
+
+func writeOwner(file *os.File, o Owner) error {
 	content, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	if err := file.Truncate(0); err != nil {
+	if err := file.Truncate(ownerAt); err != nil {
 		return err
 	}
-	_, err = file.WriteAt(content, 0)
+	_, err = file.WriteAt(content, ownerAt)
 	return err
 }
 
@@ -95,10 +121,10 @@ func (l *lease) Release() error {
 	}
 	lock := l.lock
 	l.lock = nil
-	// The name goes while the lock still holds, so that nobody is told of an owner
-	// that has gone. Unlocked by hand, not by closing alone: a child process that is
+	// The name is removed while the lock is held, so that no process is told of an
+	// owner that has released. Unlocked by hand, not by closing alone: a child process that is
 	// just being started may still share the descriptor.
-	err := errors.Join(lock.file.Truncate(0), lock.Unlock(), lock.Close())
+	err := errors.Join(lock.file.Truncate(ownerAt), lock.Unlock(), lock.Close())
 	if err != nil {
 		return fmt.Errorf("release: %w", err)
 	}

@@ -10,11 +10,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pawl/run"
 )
@@ -22,14 +26,14 @@ import (
 // childEnv makes the test binary a child process: what it does, and in which folder.
 const childEnv, childDirEnv = "PAWL_STORE_TEST_CHILD", "PAWL_STORE_TEST_DIR"
 
+// children are what the test binary can be as a child, by the value of childEnv.
+var children = map[string]func(dir string) error{
+	"append": appendForEver, "own": ownUntilKilled, "hold": holdWriteLock, "stranger": openAsNobody, "limited": appendUntilTheLimit,
+}
+
 func TestMain(m *testing.M) {
-	switch os.Getenv(childEnv) {
-	case "append":
-		exit(appendForEver(os.Getenv(childDirEnv)))
-	case "own":
-		exit(ownUntilKilled(os.Getenv(childDirEnv)))
-	case "stranger":
-		exit(openAsNobody(os.Getenv(childDirEnv)))
+	if do := children[os.Getenv(childEnv)]; do != nil {
+		exit(do(os.Getenv(childDirEnv)))
 	}
 	os.Exit(m.Run())
 }
@@ -55,7 +59,7 @@ func appendForEver(dir string) error {
 	for seq := sum.Seq; ; seq += 3 {
 		events := make([]run.Event, 3)
 		for i := range events {
-			events[i] = run.Event{At: testTime, Fact: run.Synthesized{Text: fmt.Sprint(seq)}}
+			events[i] = run.Event{At: testTime, Payload: run.Synthesized{Text: fmt.Sprint(seq)}}
 		}
 		if err := s.Append(background, "r", seq, events); err != nil {
 			return err
@@ -75,6 +79,29 @@ func ownUntilKilled(dir string) error {
 	fmt.Println("owned")
 	_, err = io.Copy(io.Discard, os.Stdin) // until the parent ends
 	return err
+}
+
+// holdWriteLock keeps the others from writing, as a process that is stopped at the
+// wrong moment.
+func holdWriteLock(dir string) error {
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	return s.write(background, func(*writer) error {
+		fmt.Println("held")
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	})
+}
+
+// appendUntilTheLimit appends until a file may not grow any further.
+func appendUntilTheLimit(dir string) error {
+	limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	return appendForEver(dir)
 }
 
 func openAsNobody(dir string) error {
@@ -174,6 +201,11 @@ func TestAKilledProcessLosesNothingItHadAcknowledged(t *testing.T) {
 		if sum.Seq != acknowledged && sum.Seq != acknowledged+3 {
 			t.Errorf("round %d: the log ends at %d, acknowledged was %d", round, sum.Seq, acknowledged)
 		}
+		// The mark has what was acknowledged, and nothing that is not in the log.
+		m, ok := markAt(lockPath(s.dir, "r"), s.id)
+		if !ok || m.seq < acknowledged || m.seq > sum.Seq || sum.Damage != "" {
+			t.Errorf("round %d: the mark is at %d (%v), acknowledged was %d, the log ends at %d: %s", round, m.seq, ok, acknowledged, sum.Seq, sum.Damage)
+		}
 		if err := s.Verify(t.Context(), "r"); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -202,13 +234,101 @@ func TestTheKernelFreesTheRunOfAKilledOwner(t *testing.T) {
 	if !ok || got.PID != c.cmd.Process.Pid || got.Socket != "/run/child.sock" {
 		t.Errorf("got error %v (%+v), want the child %d with its socket", err, got, c.cmd.Process.Pid)
 	}
+	asked := func() []any {
+		owner, owned, err := s.Owner(t.Context(), "r")
+		return []any{owner, owned, err}
+	}
+	if d := cmp.Diff([]any{Owner{PID: c.cmd.Process.Pid, Socket: "/run/child.sock"}, true, nil}, asked()); d != "" {
+		t.Errorf("the owner while it lives (-want +got):\n%s", d)
+	}
 	c.killed(t)
+	if d := cmp.Diff([]any{Owner{}, false, nil}, asked()); d != "" {
+		t.Errorf("the owner after the kill (-want +got):\n%s", d)
+	}
 	lease, err := s.Own(t.Context(), "r", "")
 	if err != nil {
 		t.Fatalf("after the kill: %v", err)
 	}
 	if err := lease.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAStoppedProcessThatHoldsTheLockIsNamedAndNotWaitedForInSilence(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs Linux, to see the state of another process")
+	}
+	const patience = time.Millisecond
+	dir := withRun(t, Options{}).dir
+	c := startChild(t, "hold", dir)
+	if said := c.line(t); said != "held" {
+		t.Fatalf("the child said %q", said)
+	}
+	pid := c.cmd.Process.Pid
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	for !status.Stopped() {
+		if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	waits := make(chan *LockedError, 10)
+	s := openTest(t, dir, Options{patience: patience, Waiting: func(e *LockedError) { waits <- e }}) // it does not wait for the lock
+	if _, err := s.Run(t.Context(), "r"); err != nil {
+		t.Errorf("a reader: %v", err)
+	}
+	for range 2 { // each wait is said
+		ctx, cancel := context.WithCancel(t.Context())
+		appended := make(chan error)
+		go func() { appended <- s.Append(ctx, "r", 5, newRun("r")) }()
+		got := <-waits
+		if d := cmp.Diff(&LockedError{Path: filepath.Join(dir, "write.lock"), PID: pid, State: "T"}, got); d != "" {
+			t.Errorf("it says (-want +got):\n%s", d)
+		}
+		cancel()
+		err := <-appended
+		locked, ok := errors.AsType[*LockedError](err)
+		if !ok || locked.PID != pid || !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller gives up: got error %v, want one that names process %d", err, pid)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		s = openTest(t, dir, s.opt)
+	}
+	if _, err := Open(filepath.Join(dir, "other"), Options{}); err != nil {
+		t.Errorf("another store: %v", err)
+	}
+
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	if err := s.Append(t.Context(), "r", 5, newRun("r")); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestAnOldDatabaseIsNotMigratedBehindTheBackOfAnother(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	firstDatabase(t, dir)
+	lock, err := openLock(filepath.Join(dir, "write.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unlock, err := lock.AcquireWithin(time.Second); err != nil {
+		t.Fatal(err)
+	} else {
+		t.Cleanup(func() { errors.Join(unlock(), lock.Close()) })
+	}
+	_, err = Open(dir, Options{patience: time.Microsecond})
+	if locked, ok := errors.AsType[*LockedError](err); !ok || locked.PID != os.Getpid() {
+		t.Errorf("got error %v, want one that names this process", err)
 	}
 }
 
@@ -235,6 +355,29 @@ func TestARefusedProcessIsNeverToldOfAnOwnerThatHasReleased(t *testing.T) {
 	owned, ok := errors.AsType[*OwnedError](err)
 	if !ok || owned.PID != 0 || owned.Socket != "" {
 		t.Errorf("got %+v, want an owner without a name", owned)
+	}
+}
+
+func TestALimitOnTheSizeOfFilesIsSaid(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	if err := s.Append(t.Context(), "r", 0, newRun("r")); err != nil {
+		t.Fatal(err)
+	}
+	out := startChild(t, "limited", s.dir).wait(t)
+	last := out[strings.LastIndexByte(out, '\n')+1:]
+	for _, want := range []string{s.path, ErrFileLimit.Error(), "writing", advice[ErrFileLimit]} {
+		if !strings.Contains(last, want) {
+			t.Errorf("it said %q, want %q in it", last, want)
+		}
+	}
+	// What was acknowledged is there, and it goes on.
+	seen, err := reading(s, "r", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), "r", int64(len(seen)), newRun("r")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,27 +1,43 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
+	"slices"
 
 	"pawl/run"
 )
 
 // Run implements [Store].
 func (s *SQLite) Run(ctx context.Context, id run.ID) (Summary, error) {
+	h, err := s.lookup(ctx, id)
+	return h.Summary, err
+}
+
+func (s *SQLite) lookup(ctx context.Context, id run.ID) (head, error) {
 	if err := s.check(ctx, id); err != nil {
-		return Summary{}, err
+		return head{}, err
 	}
-	var sum Summary
-	dest, finish := summaryFields(&sum)
-	err := s.reader.QueryRow(`SELECT `+summaryColumns+` FROM runs WHERE id = ?`, string(id)).Scan(dest...)
-	if err == sql.ErrNoRows {
-		return Summary{}, notFound(id)
-	} else if err != nil {
-		return Summary{}, s.fault(err)
+	return s.head(id)
+}
+
+// head reads the head of a run and compares it with its mark. With an error the head
+// has the mark only.
+func (s *SQLite) head(id run.ID) (head, error) {
+	m, marked := markAt(lockPath(s.dir, id), s.id)
+	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan, s.old)
+	switch {
+	case err == sql.ErrNoRows && !marked:
+		return head{}, notFound(id)
+	case err == sql.ErrNoRows:
+		h = head{Summary: Summary{ID: id, Root: id}, hash: noHash, used: m.used}
+	case err != nil:
+		return head{mark: m}, s.fault(err)
 	}
-	finish()
-	return sum, nil
+	h.compare(m, marked)
+	return h, nil
 }
 
 // anyRun is an id that passes where a method has none of its own.
@@ -32,27 +48,76 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
-	if limit <= 0 {
-		limit = -1 // SQLite: no limit
+	lost, err := s.lost(ctx)
+	if err != nil {
+		return nil, err
 	}
-	rows, err := s.reader.Query(`SELECT `+summaryColumns+` FROM runs WHERE parent = '' `+
-		`ORDER BY created DESC, id DESC LIMIT ?`, limit)
+	// For all of them the order of the table is read faster than that of the index.
+	clauses := `WHERE parent = ''`
+	if limit > 0 {
+		clauses += fmt.Sprintf(` ORDER BY used DESC LIMIT %d`, limit)
+		if !s.old {
+			clauses = `INDEXED BY runs_used ` + clauses
+		}
+	}
+	heads, err := s.heads(ctx, clauses)
+	heads = append(heads, lost...)
+	slices.SortFunc(heads, func(a, b head) int { return cmp.Compare(b.used, a.used) })
+	if limit > 0 {
+		heads = heads[:min(limit, len(heads))]
+	}
+	return summaries(heads), err
+}
+
+// Children implements [Store].
+func (s *SQLite) Children(ctx context.Context, id run.ID) ([]Summary, error) {
+	if err := s.check(ctx, id); err != nil {
+		return nil, err
+	}
+	heads, err := s.heads(ctx, `WHERE parent = ? AND parent != '' ORDER BY created, id`, string(id))
+	return summaries(heads), err
+}
+
+// Conversation implements [Store].
+func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, error) {
+	if err := s.check(ctx, root); err != nil {
+		return nil, err
+	}
+	heads, err := s.heads(ctx, `WHERE root = ? ORDER BY parent != '', created, id`, string(root))
+	return summaries(heads), err
+}
+
+// heads returns what the clauses after FROM select.
+func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]head, error) {
+	rows, err := s.reader.QueryContext(ctx, `SELECT `+headColumns+` FROM runs `+clauses, args...)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	heads, err := scanHeads(rows, s.old)
+	return heads, s.fault(err)
+}
+
+// ids returns the ids that the query selects; with an error those before it.
+func (s *SQLite) ids(ctx context.Context, query string) (ids []run.ID, err error) {
+	rows, err := s.reader.QueryContext(ctx, query)
 	if err != nil {
 		return nil, s.fault(err)
 	}
 	defer rows.Close()
-	var all []Summary
 	for rows.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		var id run.ID
+		if err := rows.Scan(&id); err != nil {
+			return ids, s.fault(err)
 		}
-		var sum Summary
-		dest, finish := summaryFields(&sum)
-		if err := rows.Scan(dest...); err != nil {
-			return nil, s.fault(err)
-		}
-		finish()
-		all = append(all, sum)
+		ids = append(ids, id)
 	}
-	return all, s.fault(rows.Err())
+	return ids, s.fault(rows.Err())
+}
+
+func summaries(heads []head) []Summary {
+	var all []Summary
+	for _, h := range heads {
+		all = append(all, h.Summary)
+	}
+	return all
 }

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"pawl/run"
 )
@@ -22,7 +24,18 @@ type Options struct {
 	// AllowNetworkFS opens the store on a network file system all the same. Locks
 	// and shared memory may not hold there: two processes can then damage the log.
 	AllowNetworkFS bool
+	// ReadOnly opens a database that exists for reading, also on a file system that is
+	// read-only or full: see [SQLite.openForReading]. Nothing is created, locked or
+	// migrated, and what writes returns an error. Without a database the error is
+	// [ErrNoRuns].
+	ReadOnly bool
 
+	// Waiting, if set, is called when a write has waited for a second for another
+	// process, with that process; once for each wait, from a goroutine of the store.
+	Waiting func(*LockedError)
+
+	// patience is after how long Waiting is called; for tests. 0: defaultPatience.
+	patience time.Duration
 	// fileSystem names the file system of a folder and says whether it is on the
 	// network; for tests. Nil: the system is asked.
 	fileSystem func(dir string) (name string, network bool, err error)
@@ -41,15 +54,18 @@ type Options struct {
 type SQLite struct {
 	dir  string
 	path string // of the database file
+	id   uint32 // of the database; see mark
 	opt  Options
 
-	writer *writer
+	writer *writer // nil if the store was opened for reading
 	reader *sql.DB // connections that only read, made when first needed
+	old    bool    // the database is of the first version, and only read
 
-	// turn is held by whoever uses writer; Close keeps it for good.
+	// turn is held by whoever uses writer; Close keeps it.
 	turn   chan struct{}
 	closed chan struct{}
 	close  func() error
+	locked atomic.Pointer[LockedError] // set while the leader waits and has said so
 
 	mu    sync.Mutex
 	queue []*job // writes that no transaction has yet
@@ -65,12 +81,19 @@ func Open(dir string, opt Options) (*SQLite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	if opt.patience == 0 {
+		opt.patience = defaultPatience
+	}
 	s := &SQLite{
 		dir: dir, path: filepath.Join(dir, "pawl.db"), opt: opt,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
-	if err := s.open(); err != nil {
+	open := s.open
+	if opt.ReadOnly {
+		open = func() error { return fileError(s.path, s.openForReading()) }
+	}
+	if err := open(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	return s, nil
@@ -94,16 +117,48 @@ func (s *SQLite) open() error {
 	if err != nil {
 		return errors.Join(fileError(s.path, err), lock.Close())
 	}
-	if err := s.writer.migrate(); err != nil {
-		return errors.Join(fileError(s.path, err), s.writer.Close())
+	err = s.prepare()
+	if err == nil {
+		err = s.writer.conn.QueryRowContext(background, `PRAGMA application_id`).Scan(&s.writer.id)
+		s.id = s.writer.id
 	}
-	s.reader, err = openDB(s.path, readerPragmas)
+	if err == nil {
+		err = makeDir(filepath.Join(s.dir, "locks"))
+	}
 	if err != nil {
-		return errors.Join(fileError(s.path, err), s.writer.Close())
+		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
+	}
+	s.reader, err = openDB(s.path, url.Values{"_pragma": readerPragmas})
+	if err != nil {
+		return errors.Join(fileError(s.path, err), s.writer.Close(s.opt.patience))
 	}
 	s.reader.SetMaxOpenConns(maxReaders)
 	s.reader.SetMaxIdleConns(maxReaders)
 	return nil
+}
+
+// defaultPatience is how long another process may keep the lock before that is said:
+// far longer than a transaction takes.
+const defaultPatience = time.Second
+
+// openPatience is how many times Options.patience Open waits for another process that
+// makes or migrates the database.
+const openPatience = 10
+
+// prepare makes a new database ready and migrates an old one. Only for these it takes
+// the lock: another process that holds it and is stopped does not keep this one from
+// opening the store.
+func (s *SQLite) prepare() error {
+	if ready, err := s.writer.ready(); err != nil {
+		return err
+	} else if ready {
+		return s.writer.remember()
+	}
+	unlock, err := s.writer.lock.AcquireWithin(openPatience * s.opt.patience)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.writer.useWAL(), s.writer.migrate(), s.writer.remember(), unlock())
 }
 
 // makeDir makes dir and the folders above it, where they are not there, and syncs the
@@ -154,25 +209,30 @@ const maxReaders = 4
 // of an error.
 var (
 	writerPragmas = []string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-2000)", "mmap_size(0)",
+		"busy_timeout(10000)", "synchronous(FULL)", "cache_size(-2000)", "mmap_size(0)",
 		"temp_store(MEMORY)",
 		"fullfsync(1)", "checkpoint_fullfsync(1)", // macOS: fsync alone leaves the data in the drive's cache
 	}
 	readerPragmas = []string{"busy_timeout(10000)", "cache_size(-1000)", "mmap_size(0)", "temp_store(MEMORY)", "query_only(1)"}
 )
 
-func openDB(path string, pragmas []string) (*sql.DB, error) {
-	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: url.Values{"_pragma": pragmas}.Encode()}
+func openDB(path string, params url.Values) (*sql.DB, error) {
+	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: params.Encode()}
 	return sql.Open("sqlite", dsn.String())
 }
 
-// Close waits for the writes that are under way and closes the database.
+// Close waits for the transaction that is under way and closes the database. Writes
+// that wait for their turn return ErrClosed.
 func (s *SQLite) Close() error { return s.close() }
 
 func (s *SQLite) shut() error {
-	s.turn <- struct{}{}
 	close(s.closed)
-	return errors.Join(s.reader.Close(), s.writer.Close())
+	s.turn <- struct{}{}
+	err := s.reader.Close()
+	if s.writer != nil {
+		err = errors.Join(err, s.writer.Close(s.opt.patience))
+	}
+	return err
 }
 
 // check is what every method begins with.

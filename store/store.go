@@ -10,8 +10,15 @@
 // [SQLite] is the store of one machine: a folder with one database file.
 //
 //	pawl.db             events, summaries, inboxes (with its -wal and -shm files)
-//	write.lock          held while a process writes to the database
-//	locks/<run>.lock    held by the run's owner for as long as it lives
+//	write.lock          held while a process writes to the database; names that process
+//	locks/<run>.lock    held by the run's owner for as long as it lives; names that
+//	                    process, and says how far the log had got
+//
+// The log guards itself. Each event has a hash over itself and the event before, and
+// each summary one over itself; the last event is also noted outside of the database. A log
+// that was changed, or has lost its end, is read up to that place and not continued
+// ([ChainError]). There is no key: a change after which all of this was computed again
+// is not detected.
 //
 // Who puts a row into an inbox may wake the owner through its socket ([Dial]);
 // the owner shows through the same socket ([Listen]) what is not an event: deltas
@@ -34,28 +41,36 @@ import (
 // Errors about the files themselves are [ErrDiskFull], [ErrReadOnly], [ErrCorrupt],
 // [ErrNewer] and [ErrNetworkFS], with the file and what to do in their text.
 type Store interface {
-	// Append adds events to a run behind number after (0: the run is new), in one
-	// transaction with taking the inbox rows named in took out of the inbox. It
-	// numbers the events itself. When it returns nil they are durable.
+	// Append adds events to a run after event number after (0: the run is new). In
+	// the same transaction it takes rows out of the run's inbox and stores their
+	// answers. It numbers the events itself. When it returns nil, all of it is durable.
 	//
 	// ErrConflict means that someone else has appended: the caller's state is
-	// stale and it must not go on. ErrTaken means that a row of took does not wait
-	// in this run's inbox. After those, and after the context's error, nothing was
-	// written. After any other error the disk has failed and it is not known what
-	// was written: the caller must not go on from its state, but load the run again.
-	Append(ctx context.Context, id run.ID, after int64, events []run.Event, took ...int64) error
+	// stale and it must not continue. ErrTaken means that a row of taken is not
+	// waiting in this run's inbox. After those, and after the context's error, nothing
+	// was written. After any other error it is not known what was written: the caller
+	// must discard its state and load the run again.
+	Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error
 
-	// Events yields a run's events with numbers greater than after, in order. It
+	// Events yields a run's events with numbers greater than after, in order, and
 	// ends at the last one there was when it was called; ErrNotFound if there is
-	// no such run. An event of an unknown type or a newer version is an
-	// [*UnreadableError]. An error is the last thing it yields. The caller may use
-	// the store while it ranges.
+	// no such run. It checks the chain as it reads: where the log was changed or is
+	// incomplete, it yields the events before that place and then a [*ChainError]; if
+	// only the summary was changed, the error comes after the last event. An event
+	// of an unknown type or a newer version is an [*UnreadableError]. An error is the
+	// last thing it yields, and a run whose events end in one must not be continued.
+	// The caller may use the store while it ranges.
 	Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error]
 
 	// Run returns what is known of a run at a glance; ErrNotFound if there is none.
 	Run(ctx context.Context, id run.ID) (Summary, error)
-	// Runs returns the newest root runs first, at most limit (0: all).
+	// Runs returns the root runs, the one appended to last first, at most limit (0: all).
+	// The order is that of the appends, not of any clock.
 	Runs(ctx context.Context, limit int) ([]Summary, error)
+	// Children returns the runs whose parent is id, the oldest first.
+	Children(ctx context.Context, id run.ID) ([]Summary, error)
+	// Conversation returns the root run root, then every run below it, the oldest first.
+	Conversation(ctx context.Context, root run.ID) ([]Summary, error)
 
 	// Verify reads a run's whole chain and returns the first thing wrong with it;
 	// ErrNotFound if there is no such run.
@@ -66,13 +81,20 @@ type Store interface {
 	// another process, the error is an [*OwnedError].
 	// socket is the address the owner listens on, told to those who are refused.
 	Own(ctx context.Context, id run.ID, socket string) (Lease, error)
+	// Owner reports whether a run has an owner now, and who it is. It does not take
+	// the run, not even for an instant; a run that does not exist has no owner.
+	Owner(ctx context.Context, id run.ID) (Owner, bool, error)
 
 	// Put puts a row into a run's inbox; a row whose key is already there, taken
 	// or not, is ignored, so it is safe to repeat. It is durable on return. The
 	// row's ID is ignored; a zero At becomes now. ErrNotFound if there is no such run.
 	Put(ctx context.Context, id run.ID, row Row) error
-	// Inbox returns the rows that nobody took yet, oldest first.
+	// Inbox returns the rows that were not taken yet, oldest first, whatever their kind.
 	Inbox(ctx context.Context, id run.ID) ([]Row, error)
+	// Answer reports whether the row with the key was taken, and the answer stored
+	// with it. A caller that repeats a Put thus gets the answer of the first.
+	// ErrNoRow if the inbox never had such a row.
+	Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error)
 
 	// Close ends the use of the store; leases stay until they are released. It may
 	// be called twice. Whatever is called afterwards returns ErrClosed.
@@ -91,6 +113,12 @@ type Row struct {
 	At      time.Time
 }
 
+// Taken names an inbox row that Append takes, and the answer for whoever put it.
+type Taken struct {
+	ID     int64
+	Answer string // JSON; may be empty
+}
+
 // A Kind says what a row wants.
 type Kind string
 
@@ -99,15 +127,17 @@ const (
 	Steer     Kind = "steer"     // words, delivered with the next results
 	Queue     Kind = "queue"     // words, delivered when the turn has ended
 	Withdraw  Kind = "withdraw"  // the id of a steering or queued message
-	Interrupt Kind = "interrupt" // stop the turn; the payload says who
+	Interrupt Kind = "interrupt" // JSON: a worker.Stopping
 	Decide    Kind = "decide"    // JSON: a worker.Decision
-	Configure Kind = "configure" // JSON: a worker.Change of the run's configuration
+	Configure Kind = "configure" // JSON: a run.ConfigChange
+	Call      Kind = "call"      // JSON: a worker.OutsideCall; answered with a worker.OutsideAnswer
 )
 
 var (
 	ErrNotFound = errors.New("no such run")
 	ErrConflict = errors.New("someone else has written to this run")
-	ErrTaken    = errors.New("an inbox row is not there to be taken")
+	ErrTaken    = errors.New("the inbox row is not waiting")
+	ErrNoRow    = errors.New("no such inbox row")
 	ErrClosed   = errors.New("the store is closed")
 	ErrBadID    = errors.New("not a run id: it must be 1 to 80 of a-z, 0-9, _ and -")
 )

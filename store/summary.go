@@ -12,6 +12,7 @@ import (
 type Summary struct {
 	ID        run.ID
 	Parent    run.ID
+	Root      run.ID // of the conversation: the run itself unless it has a parent
 	Workspace string
 	Model     string
 	Title     string // the first line of the first prompt, at most 80 characters
@@ -22,6 +23,11 @@ type Summary struct {
 	Reason    string
 	Steps     int // model requests for steps, however often each was attempted
 	Usage     run.Usage
+	// Damage says what is wrong with the run as far as this row of it shows: that
+	// the row was changed, or that the log has lost its end (Runs finds only runs that
+	// are lost as a whole). The other fields are then not reliable. Whether the log
+	// itself is intact, Events and Verify tell.
+	Damage string
 }
 
 // maxTitle is the length of a title in characters.
@@ -31,43 +37,36 @@ const maxTitle = 80
 // append, so that a list of runs costs no replay.
 func (s *Summary) Add(e run.Event) {
 	s.Seq, s.Updated = e.Seq, e.At
-	switch f := e.Fact.(type) {
+	switch p := e.Payload.(type) {
 	case run.Created:
-		s.Parent, s.Workspace, s.Model, s.Created = f.Parent, f.Workspace, f.Config.Model, e.At
+		s.Parent, s.Workspace, s.Model, s.Created = p.Parent, p.Workspace, p.Config.Model, e.At
 	case run.Configured:
-		s.Model = f.Config.Model
+		if p.Change.Model != nil {
+			s.Model = *p.Change.Model
+		}
 	case run.Prompted:
 		s.End, s.Reason = "", ""
 		if s.Title == "" {
-			s.Title = title(run.PlainText(f.Parts))
+			s.Title = title(run.PlainText(p.Parts))
 		}
-	case run.QuestionAnswered:
-		s.End, s.Reason = "", ""
 	case run.RequestStarted:
-		if f.Purpose == run.ForStep && f.Attempt <= 1 {
+		if (p.Purpose == run.ForStep || p.Purpose == run.ForAgent) && p.Attempt <= 1 {
 			s.Steps++
 		}
+	case run.RequestFailed:
+		s.Usage = s.Usage.Add(p.Usage)
 	case run.Replied:
-		if !f.Cached {
-			s.spend(f.Usage)
+		if !p.Cached {
+			s.Usage = s.Usage.Add(p.Usage)
 		}
 	case run.Observed:
-		s.spend(f.Usage)
+		s.Usage = s.Usage.Add(p.Usage)
+	case run.CallSettled:
+		s.Usage = s.Usage.Add(p.Usage)
+	case run.Interrupted:
+		s.Usage = s.Usage.Add(p.Usage)
 	case run.Ended:
-		s.End, s.Reason = f.End, f.Reason
-	}
-}
-
-// spend adds u to the run's usage. Nothing spent says nothing about prices, so it
-// neither makes a run priced nor unpriced.
-func (s *Summary) spend(u run.Usage) {
-	none := run.Usage{}
-	switch {
-	case u == none:
-	case s.Usage == none:
-		s.Usage = u
-	default:
-		s.Usage = s.Usage.Add(u)
+		s.End, s.Reason = p.End, p.Reason
 	}
 }
 

@@ -4,6 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
 
 	"pawl/run"
 )
@@ -17,18 +21,21 @@ type job struct {
 	err  error
 }
 
-// A refusal is a job's own error, found before it wrote anything. The
+// A rejection is a job's own error, found before it wrote anything. The
 // transaction goes on without it; any other error ends the transaction.
-type refusal struct{ error }
-
-func (r refusal) Unwrap() error { return r.error }
+type rejection struct{ error }
 
 // write runs do inside a transaction and returns when it is durable. Jobs that
 // arrive while another transaction is being synced wait in the queue, and the next
 // leader puts all of them into one transaction.
 //
-// A context that ends takes the job back as long as no transaction has it.
+// A context that ends takes the job back as long as no transaction has it. If another
+// process has kept the lock for so long that Options.Waiting was called, the error is
+// a [*LockedError] that wraps the context's.
 func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
+	if s.writer == nil {
+		return errForReading
+	}
 	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
 	s.mu.Lock()
 	s.queue = append(s.queue, j)
@@ -42,10 +49,10 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 			<-s.turn
 			return j.err
 		}
-		// The leader is a goroutine of its own: the wait for the file lock cannot
-		// be broken off, and this caller's context may end during it. Close
-		// waits for the turn, hence for the leader.
-		go s.lead()
+		// The leader is a goroutine of its own: it works for all jobs of the queue,
+		// and this caller's context may end while it waits for the file lock.
+		// Close waits for the turn, hence for the leader.
+		go s.writeQueue()
 		select {
 		case <-j.done:
 			return j.err
@@ -55,10 +62,14 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 	case <-s.closed:
 	}
 	if s.takeBack(j) {
-		if err := ctx.Err(); err != nil {
+		switch err, locked := ctx.Err(), s.locked.Load(); {
+		case err == nil:
+			return ErrClosed
+		case locked != nil:
+			return &LockedError{locked.Path, locked.PID, locked.State, err}
+		default:
 			return err
 		}
-		return ErrClosed
 	}
 	<-j.done // a leader has it
 	return j.err
@@ -86,21 +97,30 @@ func (s *SQLite) takeBack(j *job) bool {
 	return false
 }
 
-// lead writes what is in the queue when the file lock has been got, and gives up the turn.
-func (s *SQLite) lead() {
+// writeQueue is the leader: it takes the file lock, writes what is in the queue by
+// then, and gives up the turn. When the store is closed it stops waiting for the lock.
+func (s *SQLite) writeQueue() {
 	defer func() { <-s.turn }()
-	lockErr := s.writer.lock.Lock()
+	unlock, err := s.writer.lock.Acquire(s.closed, s.opt.patience, func(locked *LockedError) {
+		s.locked.Store(locked)
+		if s.opt.Waiting != nil {
+			s.opt.Waiting(locked)
+		}
+	})
+	s.locked.Store(nil)
 	s.mu.Lock()
 	jobs := s.queue
 	s.queue = nil
 	s.mu.Unlock()
-	if lockErr == nil {
+	if err == nil {
 		s.commit(jobs)
-		lockErr = s.writer.lock.Unlock()
+		err = unlock()
+	} else if errors.As(err, new(*LockedError)) {
+		err = ErrClosed
 	}
 	for _, j := range jobs {
-		if lockErr != nil && j.err == nil {
-			j.err = fileError(s.dir, lockErr)
+		if err != nil && j.err == nil {
+			j.err = fileError(s.dir, err)
 		}
 		close(j.done)
 	}
@@ -137,11 +157,44 @@ func (s *SQLite) commit(jobs []*job) {
 // A writer is the one connection that writes, with its statements. Only who
 // has the store's turn may use it.
 type writer struct {
+	dir  string
 	path string
+	id   uint32    // of the database
 	lock *fileLock // held around every transaction
 	db   *sql.DB
 	conn *sql.Conn
 	stmt map[string]*sql.Stmt
+	// files are what was opened at path and at path with each of sideFiles: every
+	// commit sees that it still writes to what others find there.
+	files []os.FileInfo
+	marks []mark // to be written after the commit
+}
+
+// sideFiles are SQLite's, beside the database. Both exist for as long as it is open.
+var sideFiles = []string{"", "-wal", "-shm"}
+
+// remember notes what is at the paths now.
+func (w *writer) remember() error {
+	for _, suffix := range sideFiles[len(w.files):] {
+		info, err := os.Stat(w.path + suffix)
+		if err != nil {
+			return err
+		}
+		w.files = append(w.files, info)
+	}
+	return nil
+}
+
+// inPlace returns ErrReplaced unless the files are still at their paths. A commit to
+// a file that has lost its name is lost with the process.
+func (w *writer) inPlace() error {
+	for i, was := range w.files {
+		path := w.path + sideFiles[i]
+		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
+			return &FileError{Kind: ErrReplaced, Path: path, Err: err}
+		}
+	}
+	return nil
 }
 
 // background is used for all SQL: a context that can end costs a goroutine per
@@ -149,36 +202,47 @@ type writer struct {
 var background = context.Background()
 
 func openWriter(path string, lock *fileLock) (*writer, error) {
-	// Making a new database a WAL database must not meet another process that does
-	// the same, so the connection is opened under the lock.
-	if err := lock.Lock(); err != nil {
+	// Before it is opened: if it is replaced in between, no commit succeeds.
+	file, err := os.Stat(path)
+	if err != nil {
 		return nil, err
 	}
-	db, err := openDB(path, writerPragmas)
+	db, err := openDB(path, url.Values{"_pragma": writerPragmas})
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, err
 	}
 	conn, err := db.Conn(background)
 	if err != nil {
-		return nil, errors.Join(err, db.Close(), lock.Unlock())
+		return nil, errors.Join(err, db.Close())
 	}
-	if err := lock.Unlock(); err != nil {
-		return nil, errors.Join(err, conn.Close(), db.Close())
-	}
-	return &writer{path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}}, nil
+	return &writer{dir: filepath.Dir(path), path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}, files: []os.FileInfo{file}}, nil
 }
 
-// Close also takes the log into the database file if no other process has it open,
-// so it holds the lock.
-func (w *writer) Close() error {
-	err := w.lock.Lock()
+// useWAL makes a new database a WAL database.
+func (w *writer) useWAL() error {
+	_, err := w.conn.ExecContext(background, `PRAGMA journal_mode = WAL`)
+	return err
+}
+
+// Close also moves the -wal file into the database if no other process has it open.
+// Others should not write meanwhile, so it holds the lock; if it does not get it soon,
+// another process has the database open, and nothing is moved.
+func (w *writer) Close(patience time.Duration) error {
+	unlock, err := w.lock.AcquireWithin(patience)
+	if errors.As(err, new(*LockedError)) {
+		err = nil
+	}
 	for _, stmt := range w.stmt {
 		err = errors.Join(err, stmt.Close())
 	}
-	return errors.Join(err, w.conn.Close(), w.db.Close(), w.lock.Close())
+	err = errors.Join(err, w.conn.Close(), w.db.Close())
+	if unlock != nil {
+		err = errors.Join(err, unlock())
+	}
+	return errors.Join(err, w.lock.Close())
 }
 
-// transact runs the jobs in one transaction. Refusals are the jobs' own; on an
+// transact runs the jobs in one transaction. Rejections are the jobs' own; on an
 // error nothing was written.
 func (w *writer) transact(jobs []*job) (err error) {
 	if _, err := w.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -191,17 +255,23 @@ func (w *writer) transact(jobs []*job) (err error) {
 			w.exec(`ROLLBACK`)
 		}
 	}()
+	w.marks = w.marks[:0]
 	for _, j := range jobs {
 		j.err = nil
 		if err := j.do(w); err != nil {
-			if r, ok := errors.AsType[refusal](err); ok {
+			if r, ok := errors.AsType[rejection](err); ok {
 				j.err = r.error
 				continue
 			}
 			return err
 		}
 	}
-	_, err = w.exec(`COMMIT`)
+	if err := w.inPlace(); err != nil {
+		return err
+	}
+	if _, err = w.exec(`COMMIT`); err == nil {
+		w.setMarks()
+	}
 	return err
 }
 

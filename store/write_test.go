@@ -44,7 +44,7 @@ func untilQueued(s *SQLite, n int) {
 }
 
 func newRun(id run.ID) []run.Event {
-	return []run.Event{{At: testTime, Fact: run.Created{Run: id}}}
+	return []run.Event{{At: testTime, Payload: run.Created{Run: id}}}
 }
 
 func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
@@ -58,7 +58,7 @@ func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
 		"new run b":          func() error { return s.Append(t.Context(), "b", 0, newRun("b")) },
 		"conflict":           func() error { return s.Append(t.Context(), "r", 1, newRun("r")) },
 		"row for no run":     func() error { return s.Put(t.Context(), "nobody", Row{Key: "k", Kind: Prompt}) },
-		"row that is not in": func() error { return s.Append(t.Context(), "r", 5, newRun("r"), 99) },
+		"row that is not in": func() error { return s.Append(t.Context(), "r", 5, newRun("r"), Taken{ID: 99}) },
 		"given up":           func() error { return s.Append(gone, "c", 0, newRun("c")) },
 	}
 	want := map[string]error{
@@ -116,7 +116,7 @@ func TestOneWriteThatFailsDoesNotFailThoseBesideIt(t *testing.T) {
 		wait.Go(func() {
 			e := newRun("x")
 			if i == 2 {
-				e[0].Fact = run.Synthesized{Text: strings.Repeat("x", limit+1)}
+				e[0].Payload = run.Synthesized{Text: strings.Repeat("x", limit+1)}
 			}
 			errs[i] = s.Append(t.Context(), run.ID(fmt.Sprint("x", i)), 0, e)
 		})
@@ -157,7 +157,7 @@ func TestAContextThatEndsTooLateIsNoError(t *testing.T) {
 
 func mustEncode(t *testing.T, after int64) []eventRow {
 	t.Helper()
-	rows, err := encodeRows("r", after, []run.Event{{At: testTime, Fact: run.Synthesized{}}})
+	rows, err := encodeRows("r", after, []run.Event{{At: testTime, Payload: run.Synthesized{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestALeaderLeavesOutWhoseContextHasEnded(t *testing.T) {
 	}}
 	s.queue = append(s.queue, j)
 	s.turn <- struct{}{}
-	s.lead()
+	s.writeQueue()
 	if <-j.done; !errors.Is(j.err, context.Canceled) {
 		t.Errorf("got error %v, want %v", j.err, context.Canceled)
 	}

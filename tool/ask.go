@@ -33,7 +33,7 @@ func (askTool) Spec() Spec {
 	return Spec{Name: "ask", Description: strings.TrimSpace(askText), Schema: json.RawMessage(askSchema), Unstored: true}
 }
 
-func (askTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+func (askTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
 	a, err := decode[askArgs](args)
 	if err != nil {
 		return Intent{}, err
@@ -41,7 +41,7 @@ func (askTool) Look(_ Env, args json.RawMessage) (Intent, error) {
 	if strings.TrimSpace(a.Question) == "" {
 		return Intent{}, errors.New("question is empty: ask something")
 	}
-	return Intent{Class: run.Reattaches, Ask: true, Title: clip(a.Question, 120)}, nil
+	return Intent{Class: run.Resumable, Question: true, Title: clip(a.Question, 120)}, nil
 }
 
 func (askTool) Run(context.Context, Env, Call) (Result, error) {

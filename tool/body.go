@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/html/charset"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -186,15 +187,13 @@ func decodeText(b body) string {
 // fenced returns the part of a text that was asked for, between marks that it
 // cannot contain. They tell a model where what a stranger wrote begins and ends;
 // they do not make it safe, which is why calls are decided on by rules and people.
-func (f *fetching) fenced(head, text string) string {
-	total := utf8.RuneCountInString(text)
+func (f *fetching) fenced(head, body string) string {
+	total := utf8.RuneCountInString(body)
 	if f.offset > total {
 		return fmt.Sprintf("%s\nIts text has %s: there is none at offset %d.", head, count(total, "character", "characters"), f.offset)
 	}
-	if i, ok := charIndex(text, f.offset-1); ok {
-		text = text[i:]
-	}
-	shown, cut := cutText(text, f.limit)
+	body = body[len(text.First(body, f.offset-1)):]
+	shown, cut := cutText(body, f.limit)
 	sum := sha256.Sum256([]byte(shown))
 	mark := "web content " + hex.EncodeToString(sum[:8])
 	rest := ""

@@ -46,10 +46,10 @@ func (c *change) do(env Env, id run.ID, call string) (run.FileChange, error) {
 		return run.FileChange{}, err
 	}
 	if c.remove {
-		env.Session.forget(c.at.rel)
+		env.forget(c.at.rel)
 	} else {
 		info, _ := c.at.stat()
-		env.Session.saw(c.at.rel, view(c.after, info))
+		env.saw(c.at.rel, view(c.after, info))
 	}
 	return run.FileChange{Path: c.entry.Path, Before: c.entry.Before, After: c.entry.After}, nil
 }
@@ -226,7 +226,7 @@ func reconcile(env Env, c Call) (Result, bool) {
 	switch now {
 	case e.After:
 		if info != nil {
-			env.Session.saw(e.Path, view(content, info))
+			env.saw(e.Path, view(content, info))
 		}
 		r := TextResult(fmt.Sprintf("%s was written; the process stopped right after it, so there is no more to report.", e.Path))
 		r.Change = run.Changed

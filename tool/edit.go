@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -41,7 +42,7 @@ func (editTool) Spec() Spec {
 	return Spec{Name: "edit", Description: strings.TrimSpace(editText), Schema: json.RawMessage(editSchema)}
 }
 
-func (editTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (editTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	a, err := decode[editArgs](args)
 	if err != nil {
 		return Intent{}, err
@@ -122,7 +123,7 @@ func (editTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	diff, added, removed := unified(content, after, maxDiff)
+	diff, added, removed := text.Diff(string(content), string(after), maxDiff)
 	r := TextResult(fmt.Sprintf("Edited %s: %s added, %s removed.\n%s", at.rel, count(added, "line", "lines"), count(removed, "line", "lines"), diff))
 	r.Change = run.Changed
 	r.Files = []run.FileChange{done}

@@ -79,26 +79,6 @@ type Replacement = replacement
 // InWords is inWords.
 func InWords(err error) error { return inWords(err) }
 
-// DiffLines returns both versions of a text put together again from their
-// difference.
-func DiffLines(before, after []byte) (a, b []byte) {
-	from, to := splitLines(before), splitLines(after)
-	for _, op := range diffLines(from, to) {
-		if op.kind != gained {
-			a = append(a, from[op.before]...)
-		}
-		if op.kind != gone {
-			b = append(b, to[op.after]...)
-		}
-	}
-	return a, b
-}
-
-// Unified is unified.
-func Unified(before, after []byte, limit int) (string, int, int) {
-	return unified(before, after, limit)
-}
-
 // NeedleIn reports whether an expression's needle is in a text.
 func NeedleIn(expr string, hay []byte) bool {
 	_, n := study(expr)

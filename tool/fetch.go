@@ -53,6 +53,9 @@ type FetchOptions struct {
 	// not. Nil: within a site, and never from https to http. It is not asked about
 	// URLs that could not be fetched in the first place.
 	AllowRedirect func(from, to *url.URL) error
+	// CheckRedirect is asked too about every redirect of a call that would be
+	// followed: rules hold for each of its hosts. Nil: none does.
+	CheckRedirect func(c Call, to *url.URL) error
 	// Lookup returns the addresses of a host. Nil: as this system does.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Timeout is for a whole call; 0: 20 s.
@@ -73,6 +76,9 @@ func Fetch(o FetchOptions) Tool {
 	}
 	if o.AllowRedirect == nil {
 		o.AllowRedirect = sameSite
+	}
+	if o.CheckRedirect == nil {
+		o.CheckRedirect = func(Call, *url.URL) error { return nil }
 	}
 	if o.Lookup == nil {
 		o.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -115,12 +121,14 @@ func (fetchTool) parse(args json.RawMessage) (*fetching, error) {
 	return f, err
 }
 
-func (t fetchTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+func (t fetchTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
 	f, err := t.parse(args)
 	if err != nil {
 		return Intent{}, err
 	}
-	return Intent{Class: run.Reads, URL: f.url.String(), Title: clip("fetch "+f.url.String(), 120)}, nil
+	// It waits for the network: where only some calls of a message may run at once, it
+	// starts before those that keep this machine busy.
+	return Intent{Class: run.Reads, Priority: 1, URL: f.url.String(), Title: clip("fetch "+f.url.String(), 120)}, nil
 }
 
 func (t fetchTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
@@ -133,7 +141,7 @@ func (t fetchTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
-	f.o, f.granted = t.o, t.o.Granted(c)
+	f.o, f.call, f.granted = t.o, c, t.o.Granted(c)
 	result, err := f.fetch(limited)
 	switch {
 	case ctx.Err() != nil:
@@ -149,6 +157,7 @@ func (t fetchTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
 // A fetching is one call.
 type fetching struct {
 	o             FetchOptions
+	call          Call
 	url           *url.URL
 	format        string
 	offset, limit int // characters
@@ -244,7 +253,10 @@ func (f *fetching) redirect(next *http.Request, via []*http.Request) error {
 		return fmt.Errorf("it redirects to what is not fetched: %w", err)
 	}
 	next.URL, next.Host = to, ""
-	if f.notFollowed = f.o.AllowRedirect(via[len(via)-1].URL, to); f.notFollowed != nil {
+	if f.notFollowed = f.o.AllowRedirect(via[len(via)-1].URL, to); f.notFollowed == nil {
+		f.notFollowed = f.o.CheckRedirect(f.call, to)
+	}
+	if f.notFollowed != nil {
 		return http.ErrUseLastResponse
 	}
 	return nil

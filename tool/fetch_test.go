@@ -410,6 +410,25 @@ func TestARedirectIntoThisMachineIsNotConnectedTo(t *testing.T) {
 	}
 }
 
+// H60: a deny rule for a host holds for a redirect within the site too.
+func TestARedirectIsAskedAboutForItsCall(t *testing.T) {
+	t.Parallel()
+	w := newWeb(t, map[string]http.HandlerFunc{
+		"/":       func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/denied", http.StatusFound) },
+		"/denied": page("text/plain", "SECRET"),
+	})
+	w.options.CheckRedirect = func(c tool.Call, to *url.URL) error {
+		if c.ID == "" || to.Path != "/denied" {
+			t.Errorf("asked about %s of call %q", to, c.ID)
+		}
+		return errors.New("a rule denies it")
+	}
+	got := run.PlainText(w.get(t, "/", "").Content)
+	if !strings.Contains(got, "was not followed: a rule denies it") || strings.Contains(got, "SECRET") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // A name can mean another machine every time it is looked up: what was a public
 // address when somebody looked is this machine when it is dialled.
 func TestANameThatIsReboundIsNotConnectedTo(t *testing.T) {
@@ -446,8 +465,8 @@ func TestRulesSeeTheHostThatIsDialled(t *testing.T) {
 		"https://example.org/?d=%E2%80%AE":                "https://example.org/?d=%E2%80%AE",
 		"https://example.org/" + strings.Repeat("a", 300): "https://example.org/" + strings.Repeat("a", 300),
 	} {
-		intent, err := tool.Fetch(tool.FetchOptions{}).Look(tool.Env{}, tooltest.Args(map[string]any{"url": given}))
-		if err != nil || intent.URL != want || intent.Class != run.Reads || !strings.HasPrefix("fetch "+want, strings.TrimSuffix(intent.Title, "…")) {
+		intent, err := tool.Fetch(tool.FetchOptions{}).Inspect(tool.Env{}, tooltest.Args(map[string]any{"url": given}))
+		if err != nil || intent.URL != want || intent.Class != run.Reads || intent.Priority != 1 || !strings.HasPrefix("fetch "+want, strings.TrimSuffix(intent.Title, "…")) {
 			t.Errorf("%s: got %+v, %v", given, intent, err)
 		}
 	}

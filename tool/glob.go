@@ -53,7 +53,7 @@ func (globTool) parse(env Env, args json.RawMessage) (a globArgs, rel string, ma
 	return
 }
 
-func (t globTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (t globTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	a, rel, _, err := t.parse(env, args)
 	if err != nil {
 		return Intent{}, err

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/atomicfile"
 	"pawl/run"
 )
 
@@ -49,8 +50,13 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// JournalDir returns the folder with the journal entries of a run, one a call.
+func JournalDir(stateDir string, id run.ID) string {
+	return filepath.Join(stateDir, "journal", fileName(string(id)))
+}
+
 func journalFile(env Env, id run.ID, call string) string {
-	return filepath.Join(env.StateDir, "journal", fileName(string(id)), fileName(call)+".json")
+	return filepath.Join(JournalDir(env.StateDir, id), fileName(call)+".json")
 }
 
 // fileName returns s if it can safely name a file, else its hash.
@@ -70,7 +76,7 @@ func journal(env Env, id run.ID, call string, e entry) error {
 	if err != nil {
 		return err // unreachable: an entry is strings
 	}
-	if err := writeDurable(journalFile(env, id, call), append(b, '\n')); err != nil {
+	if err := atomicfile.Write(journalFile(env, id, call), append(b, '\n'), atomicfile.Durable); err != nil {
 		return fmt.Errorf("the change cannot be journaled in %s: %w; nothing was changed", env.StateDir, inWords(err))
 	}
 	return nil
@@ -100,7 +106,7 @@ func keepBlob(env Env, content []byte) (string, error) {
 	if info, err := os.Lstat(path); err == nil && info.Size() == int64(len(content)) {
 		return h, nil
 	}
-	if err := writeDurable(path, content); err != nil {
+	if err := atomicfile.Write(path, content, atomicfile.Durable); err != nil {
 		return "", fmt.Errorf("the file's content cannot be kept in %s: %w; nothing was changed", env.StateDir, inWords(err))
 	}
 	return h, nil
@@ -119,61 +125,4 @@ func blob(env Env, h string) ([]byte, error) {
 		return nil, fmt.Errorf("its content of then (SHA-256 %.8s) is damaged in %s", h, env.StateDir)
 	}
 	return b, nil
-}
-
-// writeDurable puts content at path, readable by this user alone: when it
-// returns nil it survives the loss of power, and at no time is there half of it.
-func writeDurable(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	if err := makeDurable(dir); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".new-*") // 0600, O_EXCL, a random name
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return syncDir(dir)
-}
-
-// makeDurable makes a folder of the state folder, and those it is in: a file is
-// only as durable as the names that lead to it.
-func makeDurable(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // or it is a file, and what comes next says so
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDurable(filepath.Dir(dir)); err != nil {
-			return err
-		}
-		err = os.Mkdir(dir, 0o700)
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
-}
-
-// syncDir makes the names in a folder of the state folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -62,7 +62,7 @@ func startFolder(env Env, given string) (path, rel string, err error) {
 	return given, rel, err
 }
 
-func (t listTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (t listTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	path, rel, _, err := t.parse(env, args)
 	if err != nil {
 		return Intent{}, err

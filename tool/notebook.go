@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -286,8 +287,6 @@ func line(s string) string {
 
 // cutText returns the first n characters of s, and whether there are more.
 func cutText(s string, n int) (string, bool) {
-	if i, ok := charIndex(s, max(n, 0)); ok {
-		return s[:i], true
-	}
-	return s, false
+	first := text.First(s, n)
+	return first, len(first) < len(s)
 }

@@ -97,7 +97,7 @@ func TestNoToolLeavesTheWorkspace(t *testing.T) {
 			if !r.IsError || !strings.Contains(got, "is outside the workspace") || !strings.Contains(got, env.Workspace) {
 				t.Errorf("%s %s: %q", tl.Spec().Name, path, got)
 			}
-			if _, err := tl.Look(env, tooltest.Args(args)); err == nil {
+			if _, err := tl.Inspect(env, tooltest.Args(args)); err == nil {
 				t.Errorf("%s %s: Look has nothing against it, so a person would be asked in vain", tl.Spec().Name, path)
 			}
 		}
@@ -129,7 +129,7 @@ func TestAFolderSwappedForALinkBetweenLookAndRunDoesNotHelp(t *testing.T) {
 	}
 	args := map[string]any{"path": "d/f", "content": "x", "edits": []any{map[string]any{"old": "side", "new": "x"}}}
 	for _, tl := range []tool.Tool{tool.Read(), tool.Write(), tool.Edit()} {
-		if _, err := tl.Look(env, tooltest.Args(args)); err != nil {
+		if _, err := tl.Inspect(env, tooltest.Args(args)); err != nil {
 			t.Fatal(err)
 		}
 	}

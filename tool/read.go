@@ -72,7 +72,7 @@ func (readTool) parse(env Env, args json.RawMessage) (path string, r *reading, e
 	return a.Path, r, err
 }
 
-func (t readTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (t readTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	path, r, err := t.parse(env, args)
 	if err != nil {
 		return Intent{}, err
@@ -137,7 +137,7 @@ type reading struct {
 
 func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	if r.info.Size() == 0 {
-		env.Session.saw(r.rel, view(nil, r.info))
+		env.saw(r.rel, view(nil, r.info))
 		return TextResult(r.rel + " is empty: it has no bytes.")
 	}
 	seen := newViewing()
@@ -169,7 +169,7 @@ func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	// A file larger than maxFile is not read to its end for the sake of a hash.
 	whole := r.info.Size() <= maxFile
 	if whole {
-		env.Session.saw(r.rel, seen.sighting(r.info))
+		env.saw(r.rel, seen.sighting(r.info))
 	}
 	if r.last == 0 {
 		return ErrorResult(fmt.Sprintf("%s has %s: there is none at offset %d.", r.rel, count(r.line, "line", "lines"), r.offset))
@@ -329,7 +329,7 @@ func (r *reading) notebook(ctx context.Context, env Env, in io.Reader) (result R
 	if !ok {
 		return Result{}, false
 	}
-	env.Session.saw(r.rel, view(content, r.info))
+	env.saw(r.rel, view(content, r.info))
 	return notebookText(ctx, r.rel, nb, r.pages), true
 }
 

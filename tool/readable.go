@@ -3,7 +3,8 @@ package tool
 import (
 	"regexp"
 	"strings"
-	"unicode"
+
+	"pawl/internal/visible"
 )
 
 // escapes are the sequences that command terminals (ECMA-48, sections 5.3 to 5.6):
@@ -26,7 +27,7 @@ func readable(s string) string {
 			return r
 		case r == '\r':
 			return '\n'
-		case unicode.IsControl(r), invisible(r):
+		case invisible(r):
 			return -1
 		}
 		return r
@@ -34,16 +35,7 @@ func readable(s string) string {
 }
 
 // invisible reports whether a character has no shape and no use in plain text. The
-// joiners U+200C and U+200D have one, in Persian and in emoji, and so have the
-// marks U+200E and U+200F.
+// joiner U+200C and the marks U+200E and U+200F have one, in Persian and Hebrew.
 func invisible(r rune) bool {
-	switch {
-	case r >= 0xe0000 && r <= 0xe0fff: // tags, variation selectors 17 to 256
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // turn the direction
-	case r == 0x200b, r >= 0x2060 && r <= 0x2064, r == 0xfeff, r == 0x180e, r == 0x3164, r == 0x115f, r == 0x1160:
-	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotations
-	default:
-		return false
-	}
-	return true
+	return visible.Hidden(r) && !visible.Ordinary(r) && r != 0x200c && r != 0x200e && r != 0x200f
 }

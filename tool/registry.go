@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"pawl/internal/text"
 	"pawl/schema"
 )
 
@@ -100,7 +101,7 @@ func (r *Registry) Validate(name string, args json.RawMessage) error {
 
 // unknown says that there is no such tool, and which may be meant.
 func (r *Registry) unknown(name string) error {
-	if meant := near(name, r.names, 3); len(meant) > 0 {
+	if meant := text.Similar(name, r.names, 3); len(meant) > 0 {
 		return tell("there is no tool %q; did you mean %s?", clip(name, 64), strings.Join(meant, " or "))
 	}
 	return tell("there is no tool %q; there are %s", clip(name, 64), strings.Join(r.names, ", "))

@@ -101,15 +101,15 @@ func replaceOne(content []byte, e replacement) ([]byte, error) {
 	return out, nil
 }
 
-// A text is a file's content with every \r\n as \n, and where the \r were.
-type text struct {
+// lfContent is a file's content with every \r\n as \n, and where the \r were.
+type lfContent struct {
 	lf  []byte
 	crs []int // offsets in lf of the \n that had a \r before it, ascending
 	all int   // of all \n
 }
 
-func normalize(content []byte) text {
-	t := text{lf: content, all: bytes.Count(content, []byte("\n"))}
+func normalize(content []byte) lfContent {
+	t := lfContent{lf: content, all: bytes.Count(content, []byte("\n"))}
 	if !bytes.Contains(content, []byte("\r\n")) {
 		return t
 	}
@@ -125,14 +125,14 @@ func normalize(content []byte) text {
 }
 
 // original returns the offset in the file of an offset in t.lf.
-func (t text) original(at int) int {
+func (t lfContent) original(at int) int {
 	n, _ := slices.BinarySearch(t.crs, at)
 	return at + n
 }
 
 // crlfIn reports whether what replaces lf[from:to] is to have \r\n: as the
 // lines it replaces have, or, where it replaces no line end, as most of the file.
-func (t text) crlfIn(from, to int) bool {
+func (t lfContent) crlfIn(from, to int) bool {
 	first, _ := slices.BinarySearch(t.crs, from)
 	last, _ := slices.BinarySearch(t.crs, to)
 	if n := bytes.Count(t.lf[from:to], []byte("\n")); n > 0 {

@@ -122,7 +122,7 @@ func newFinder(a searchArgs) (*finder, error) {
 	return f, nil
 }
 
-func (t searchTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (t searchTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	q, err := t.parse(env, args)
 	if err != nil {
 		return Intent{}, err

@@ -36,12 +36,12 @@ func TestACommandThatGoesThroughFoldersIsLookedAtWithTheSecretsInThem(t *testing
 		"grep x a.go":   {"a.go"},
 		"grep -r x":     {".", ".env", "out", "secrets/token", "src/server.key"},
 		"grep -r x src": {"src", "src/server.key"},
-		"grep -r --exclude=.env --exclude-dir='s*' x": {".", "out"},
+		"grep -r --exclude=.env --exclude-dir='s*' x": {".", ".env", "out", "secrets/token", "src/server.key"}, // what it leaves out is not certain
 		"grep -r --include='*.go' x .":                {".", "out"},
 		"rg x":                                        {".", "out", "secrets/token", "src/server.key"},
 		"diff -r . src":                               {".", ".env", "out", "secrets/token", "src", "src/server.key", "src/server.key"},
 	} {
-		in, err := tool.Shell().Look(env, tooltest.Args(map[string]any{"command": command}))
+		in, err := tool.Shell().Inspect(env, tooltest.Args(map[string]any{"command": command}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestGitIsLookedAtWithWhatTheRepositoryMakesItRun(t *testing.T) {
 		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/config": "[core]\n\tfsmonitor = evil\n",
 	})
 	for command, runs := range map[string]bool{"git status": false, "ls bare": false, "git -C bare status": true, "cd bare && git log": true, "cd bare; go list": true} {
-		in, err := tool.Shell().Look(env, tooltest.Args(map[string]any{"command": command}))
+		in, err := tool.Shell().Inspect(env, tooltest.Args(map[string]any{"command": command}))
 		if err != nil {
 			t.Fatal(err)
 		}

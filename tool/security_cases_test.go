@@ -132,7 +132,7 @@ func TestAParentSwappedAfterItWasCheckedLeadsNowhere(t *testing.T) {
 		if name := tl.Spec().Name; name == "list" || name == "glob" {
 			continue // they take folders
 		}
-		if _, err := tl.Look(f.Env, tooltest.Args(args)); err != nil {
+		if _, err := tl.Inspect(f.Env, tooltest.Args(args)); err != nil {
 			t.Fatalf("sec007: before the swap: %v", err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestNoFileIsMadeWhoseNameEndsInABlankOrADot(t *testing.T) {
 }
 
 func lookError(env tool.Env, tl tool.Tool, path string) error {
-	_, err := tl.Look(env, tooltest.Args(attempts(path)[tl]))
+	_, err := tl.Inspect(env, tooltest.Args(attempts(path)[tl]))
 	return err
 }
 
@@ -421,7 +421,7 @@ func TestWhatDecidesWhatRunsLaterIsSeenThroughLinks(t *testing.T) {
 		{"sec017", ".pawl/permissions.json"}, {"sec017", "own/config.toml"}, {"sec017", "own/hooks/start.sh"}, {"sec017", "a/../.pawl/config.toml"}, {"sec017", ".mcp.json"},
 		{"sec018", ".envrc"}, {"sec018", "e"}, {"sec018", ".vscode/tasks.json"}, {"sec018", "notes.json"}, {"sec018", "package.json"}, {"sec018", "p"}, {"sec018", "a/package.json"},
 	} {
-		in, err := tool.Write().Look(env, tooltest.Args(attempts(c.path)[tool.Write()]))
+		in, err := tool.Write().Inspect(env, tooltest.Args(attempts(c.path)[tool.Write()]))
 		if err != nil {
 			t.Fatalf("%s: %v", c.id, err)
 		}

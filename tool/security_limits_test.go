@@ -30,7 +30,7 @@ func TestNoKeyOfThePersonsReachesACommand(t *testing.T) {
 	env := shellEnv(t)
 	for _, command := range []string{"env", "set", "export -p", "echo $ANTHROPIC_API_KEY$GITHUB_TOKEN", "bash -lc env", "cat /proc/self/environ 2>&1 | tr '\\0' '\\n'"} {
 		// What a person names is passed on, but for what pawl reaches providers with.
-		text, _ := invoke(t, t.Context(), env, tool.Shell("ANTHROPIC_API_KEY", "PAWL_TOKEN"), map[string]any{"command": command})
+		text, _ := invoke(t, t.Context(), env, tool.Shell(tool.ShellOptions{PassEnv: []string{"ANTHROPIC_API_KEY", "PAWL_TOKEN"}}), map[string]any{"command": command})
 		if strings.Contains(text, canary) {
 			t.Errorf("sec087: %s: %q", command, text)
 		}
@@ -183,7 +183,7 @@ func TestArgumentsMadeToExhaustTheReaderAreAnError(t *testing.T) {
 				t.Errorf("sec092: %s: %s: %d bytes are said: %.300q", name, spec.Name, len(text), text)
 			}
 			// Nobody gets here with these; who does, is told too and not broken.
-			if _, err := tl.Look(env, json.RawMessage(args)); err != nil && len(err.Error()) > 2*len(args)+4_000 {
+			if _, err := tl.Inspect(env, json.RawMessage(args)); err != nil && len(err.Error()) > 2*len(args)+4_000 {
 				t.Errorf("sec092: %s: %s: Look says %d bytes", name, spec.Name, len(err.Error()))
 			}
 		}

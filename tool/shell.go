@@ -48,17 +48,31 @@ const (
 	startPatience = 200 * time.Millisecond
 )
 
-// wrapper runs the command, its argument, and tells on descriptor 9 which
-// folder it ended in. The shell gets descriptor 3; it is moved out of the way of
-// commands that use that one themselves.
-const wrapper = `exec 9>&3 3>&-; trap 'pwd -P >&9 2>/dev/null' EXIT; eval "set --; $1"`
+// wrapper runs the command, its argument, and tells which folder it ended in on the
+// descriptor that the shell gets as 3. What the command starts does not get it: it is
+// the shell's standard input, which is another while the command runs. A shell closes
+// its copy of that on exec, and has put it back when its trap runs.
+const wrapper = `exec 0>&3 3>&-; trap 'pwd -P >&0 2>/dev/null' EXIT; eval "set --; $1" </dev/null`
 
-// Shell returns the tool that runs shell commands. keepEnv names environment
-// variables that commands get though their names look like those of secrets.
-func Shell(keepEnv ...string) Tool { return shellTool{keepEnv: keepEnv, kept: maxKept} }
+// ShellOptions say which variables of pawl's environment commands get.
+type ShellOptions struct {
+	// KeyEnv names the variables with the keys of providers: no command gets them.
+	KeyEnv []string
+	// PassEnv names variables that commands get though they look like secrets.
+	PassEnv []string
+}
+
+// Shell returns the tool that runs shell commands; of options at most one is given.
+func Shell(options ...ShellOptions) Tool {
+	t := shellTool{kept: maxKept}
+	for _, o := range options {
+		t.options = o
+	}
+	return t
+}
 
 type shellTool struct {
-	keepEnv []string
+	options ShellOptions
 	kept    int64 // how many bytes of what a command prints are written to [Call.Output]
 }
 
@@ -99,15 +113,19 @@ func (shellTool) parse(args json.RawMessage) (a shellArgs, limit time.Duration, 
 	return a, time.Duration(seconds) * time.Second, err
 }
 
-func (t shellTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (t shellTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	a, _, err := t.parse(args)
 	if err != nil {
 		return Intent{}, err
 	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		// Another shell reads some commands differently from how they are judged.
+		return Intent{}, tell("there is no bash on this machine, and no other shell is used: a person has to install it.")
+	}
 	c := permission.Classify(a.Command)
 	in := Intent{
 		Class:   c.Class,
-		Waits:   c.Waits && !a.Background,
+		Polls:   c.Waits && !a.Background,
 		Command: a.Command,
 		Sandbox: run.Confinement(a.Sandbox),
 		Paths:   commandPaths(env, c),
@@ -117,7 +135,7 @@ func (t shellTool) Look(env Env, args json.RawMessage) (Intent, error) {
 		in.Class = run.Writes // it goes on when its call is over
 	}
 	// go asks git for the state of what it lists.
-	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "git-lfs" || p == "go" }) {
+	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "go" }) {
 		// Where git runs is the folder, or one that the command names.
 		in.Runs = env.Sandbox.GitRuns(append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)...)
 	}
@@ -183,7 +201,7 @@ func secretsBelow(env Env, dir string, c permission.Classification) []string {
 		case err != nil:
 			return fs.SkipDir
 		case path == dir: // it is looked at by its own name
-		case called(name, c.Skips), !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
+		case !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
 			if e.IsDir() {
 				return fs.SkipDir
 			}
@@ -240,39 +258,31 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	state := &env.Session.shell
 	dir, note := state.folder(env)
 	command := proc.Command{
-		Argv: append(shellProgram(), wrapper, "bash", a.Command),
+		Argv: []string{"bash", "-c", wrapper, "bash", a.Command},
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
-		Env: append(childEnv(os.Environ(), dir, t.keepEnv), "PAWL_RUN="+string(env.Run)),
+		Env: append(t.options.childEnv(os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
 	change := run.MayChange
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {
 		change = run.NoChange
 	}
-	command, visit, err := env.Sandbox.Enter(command, c.Sandbox)
+	command, session, err := env.Sandbox.Start(command, c.Sandbox)
 	if err != nil {
 		return unconfinable(err), nil
 	}
 	var r Result
 	var started bool
 	if a.Background {
-		r, started = runJob(ctx, state, command, visit, limit)
+		r, started = runJob(ctx, state, command, session, limit)
+		env.startedJob()
 	} else {
-		r, started = runHere(ctx, env, command, visit, limit, t.kept, c)
+		r, started = runHere(ctx, env, command, session, limit, t.kept, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
 	}
 	return withNotes(r, note), nil
-}
-
-// shellProgram returns the shell and its options: bash, or sh where there is
-// none.
-func shellProgram() []string {
-	if _, err := exec.LookPath("bash"); err == nil {
-		return []string{"bash", "-c"}
-	}
-	return []string{"sh", "-c"}
 }
 
 // unconfinable says that a command was not started because it could not be
@@ -286,8 +296,8 @@ func unconfinable(err error) Result {
 
 // runHere runs a command to its end, and reports whether it started. A command that
 // prints more than kept bytes where they are kept is stopped.
-func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.Visit, limit time.Duration, kept int64, c Call) (r Result, started bool) {
-	defer visit.Leave()
+func runHere(ctx context.Context, env Env, command proc.Command, session *sandbox.Session, limit time.Duration, kept int64, c Call) (r Result, started bool) {
+	defer session.End()
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
 	if err != nil {
@@ -307,6 +317,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 	if err != nil {
 		return failed(fmt.Errorf("the command was not started: %w", err)), false
 	}
+	session.StopOn(p.Stop)
 	ended := watch(limited, p, &out, c.Progress)
 
 	written := c.Output != nil && ctx.Err() == nil && out.long()
@@ -319,8 +330,11 @@ func runHere(ctx context.Context, env Env, command proc.Command, visit *sandbox.
 		last = fmt.Sprintf("[stopped: %v; something of it could not be ended and may still run]", context.Cause(limited))
 	default:
 		status, err := p.Wait()
-		notes = append(notes, bracketed(visit.Leave()...)...)
-		refusal = visit.Refusal(status, r.Content[0].Text)
+		notes = append(notes, bracketed(session.End()...)...)
+		if status.OutputCut {
+			notes = append(notes, "[the end of what it printed may be missing: something of it could not be ended and still holds the output]")
+		}
+		refusal = session.Refusal(status, r.Content[0].Text)
 		// What a command prints to its folder pipe fits the pipe: nobody waits.
 		folder.SetReadDeadline(time.Now().Add(progressEvery))
 		to, _ := io.ReadAll(io.LimitReader(folder, maxPath+1))
@@ -387,18 +401,18 @@ func watch(ctx context.Context, p *proc.Process, out *printed, progress func(str
 }
 
 // runJob starts a command in the background, and reports whether it started.
-func runJob(ctx context.Context, state *shellState, command proc.Command, visit *sandbox.Visit, limit time.Duration) (r Result, started bool) {
+func runJob(ctx context.Context, state *shellState, command proc.Command, session *sandbox.Session, limit time.Duration) (r Result, started bool) {
 	// The folder a job ends in is nobody's; /dev/null is told.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		visit.Leave()
+		session.End()
 		return failed(fmt.Errorf("the job was not started: %w", inWords(err))), false
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}
 	j := &job{}
-	if err := state.launch(j, command, visit, limit); err != nil {
-		visit.Leave()
+	if err := state.launch(j, command, session, limit); err != nil {
+		session.End()
 		return failed(err), false
 	}
 	if ctx.Err() != nil { // who ends all jobs at an interrupt may have looked before this one was there

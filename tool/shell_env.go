@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,27 +25,59 @@ var quietEnv = []string{
 // elsewhere than it reads.
 var droppedEnv = []string{"CI", "CDPATH", "OLDPWD", "PWD", "BASH_ENV", "ENV", "PROMPT_COMMAND"}
 
-// secretNames and secretEndings say which variables hold keys, by their names.
-var (
-	secretNames   = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
-	secretEndings = []string{
-		"_KEY", "APIKEY", "_TOKEN", "_PAT", "_AUTH", "AUTHORIZATION", "_COOKIE",
-		"PASSWORD", "_PASSWD", "_PASS", "_PWD", "_PASSPHRASE", "_CREDENTIAL", "_CREDENTIALS", "_KEY_BASE64",
+// secretVariables are patterns of the names of variables that hold keys, as of
+// [path.Match] and in capitals. It is a list, and lists have gaps: the values are
+// looked at too.
+var secretVariables = []string{
+	"*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "PASS", "*_PASS", "*_PWD", "*_PAT", "PAT",
+	"*API_KEY*", "*APIKEY*", "*_KEY", "*_KEY_BASE64", "*ACCESS_KEY*", "*ACCESSKEY*", "*PRIVATE_KEY*", "*PRIVATEKEY*", "*ACCOUNTKEY*",
+	"*AUTHORIZATION*", "*_AUTH", "*BEARER*", "*JWT*", "*COOKIE*", "*CREDENTIAL*", "*_CREDS", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*CONN_STR*", "*_DSN",
+	"*_SAS", "PAWL_*",
+}
+
+// knownVariables look like those of secrets and are not.
+var knownVariables = []string{"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "*_MAX_TOKENS"}
+
+// secretValues are what values that are keys look like, whatever the variable is
+// called.
+var secretValues = []*regexp.Regexp{
+	regexp.MustCompile(`^(sk|rk|pk)[-_][A-Za-z0-9_-]{16,}$`),
+	regexp.MustCompile(`^(gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|dop_v1_|shpat_|AIza|ya29\.)[A-Za-z0-9._-]{16,}$`),
+	regexp.MustCompile(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
+	regexp.MustCompile(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
+	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`),
+	regexp.MustCompile(`(?i)(^|;)\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
+	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`), // an address with a password
+}
+
+// SecretVariables returns the patterns of the names of variables that commands do
+// not get, as of [path.Match] and in capitals. A variable whose value looks like a
+// key or an address with a password is kept from them too.
+func SecretVariables() []string { return slices.Clone(secretVariables) }
+
+// Withheld returns the names of the variables of an environment that commands do not
+// get, sorted.
+func (o ShellOptions) Withheld(environ []string) []string {
+	var names []string
+	for _, v := range environ {
+		if name, value, ok := strings.Cut(v, "="); ok && o.withholds(name, value) {
+			names = append(names, name)
+		}
 	}
-	secretParts = []string{"_API_KEY", "SECRET"} // anywhere: OPENAI_API_KEY_2, SECRET_KEY_BASE
-)
+	slices.Sort(names)
+	return names
+}
 
 // childEnv returns the environment of a command in dir: that of pawl without keys
-// and tokens, but for the names in keep. pawl's own keys are never in it: they
-// are how it reaches a provider, and no business of a command's.
-func childEnv(environ []string, dir string, keep []string) []string {
+// and tokens.
+func (o ShellOptions) childEnv(environ []string, dir string) []string {
 	env := make([]string, 0, len(environ)+len(quietEnv)+1)
 	quiet := func(name string) bool {
 		return slices.ContainsFunc(quietEnv, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	}
 	for _, v := range environ {
-		name, _, ok := strings.Cut(v, "=")
-		if !ok || name == "" || quiet(name) || slices.Contains(droppedEnv, name) || holdsSecret(name, keep) {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" || quiet(name) || slices.Contains(droppedEnv, name) || o.withholds(name, value) {
 			continue
 		}
 		env = append(env, v)
@@ -51,13 +85,26 @@ func childEnv(environ []string, dir string, keep []string) []string {
 	return append(append(env, quietEnv...), "PWD="+dir)
 }
 
-// holdsSecret reports whether a variable of that name is kept from commands.
-func holdsSecret(name string, keep []string) bool {
+// withholds reports whether a variable is kept from commands. The keys of providers
+// always are, and what is pawl's own: they are no business of a command's.
+func (o ShellOptions) withholds(name, value string) bool {
 	upper := strings.ToUpper(name)
-	if slices.Contains(secretNames, upper) || strings.HasPrefix(upper, "PAWL_") {
+	matches := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, _ := path.Match(p, upper)
+			return ok
+		})
+	}
+	switch {
+	case slices.Contains(o.KeyEnv, name), slices.Contains(providerKeys, upper):
+		return true
+	case slices.Contains(o.PassEnv, name) && !strings.HasPrefix(upper, "PAWL_"):
+		return false
+	case matches(secretVariables) && !matches(knownVariables):
 		return true
 	}
-	return !slices.Contains(keep, name) && (upper == "TOKEN" || upper == "API_KEY" ||
-		slices.ContainsFunc(secretEndings, func(e string) bool { return strings.HasSuffix(upper, e) }) ||
-		slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(upper, p) }))
+	return slices.ContainsFunc(secretValues, func(r *regexp.Regexp) bool { return r.MatchString(value) })
 }
+
+// providerKeys are those of the providers that every pawl knows.
+var providerKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}

@@ -42,12 +42,12 @@ func (shellOutputTool) parse(args json.RawMessage) (a shellOutputArgs, wait time
 }
 
 // Look does not look for the job: after a restart it is gone, and Run says so.
-func (t shellOutputTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+func (t shellOutputTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
 	a, wait, err := t.parse(args)
 	if err != nil {
 		return Intent{}, err
 	}
-	return Intent{Class: run.Reads, Waits: wait >= 5*time.Second, Title: "output of " + clip(a.ID, 40)}, nil
+	return Intent{Class: run.Reads, Polls: wait >= 5*time.Second, Title: "output of " + clip(a.ID, 40)}, nil
 }
 
 func (t shellOutputTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
@@ -102,7 +102,7 @@ func (shellStopTool) Spec() Spec {
 
 // Look classes it as reading: it ends nothing but what the run itself started,
 // and may be done twice.
-func (shellStopTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+func (shellStopTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
 	a, err := decode[shellOutputArgs](args)
 	if err != nil {
 		return Intent{}, err

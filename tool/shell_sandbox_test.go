@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool"
@@ -21,11 +22,14 @@ func confinedEnv(t *testing.T) tool.Env {
 		t.Skip("needs namespaces: root, or unprivileged user namespaces")
 	}
 	var err error
-	if env.Sandbox, err = sandbox.For(env.Workspace, env.StateDir, "", os.Getenv); err != nil {
+	if env.Sandbox, err = sandbox.For(env.Workspace, sandbox.Options{StateDir: env.StateDir, Getenv: os.Getenv, IsSecret: isSecret}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(env.Sandbox.Close)
 	return env
 }
+
+func isSecret(path string) bool { return permission.SecretName(path) != "" }
 
 // at runs a command at a level of the sandbox, as it was decided.
 func at(t *testing.T, env tool.Env, level run.Confinement, command string) string {
@@ -59,6 +63,23 @@ func TestTheSandboxHoldsAtTheLevelThatWasDecided(t *testing.T) {
 	}
 }
 
+func TestACommandThatWasAllowedToReadOnlyReads(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	if !env.Sandbox.EnforcesReadOnly() {
+		t.Skip("needs a filter of system calls")
+	}
+	tooltest.WriteFile(t, env, "file", "text\n")
+	tooltest.WriteFile(t, env, "deploy/.env", "the canary\n")
+	got := at(t, env, run.ReadOnly, "cat file deploy/.env; cd deploy; LC_ALL=C; touch "+env.Workspace+"/made")
+	if _, err := os.Lstat(filepath.Join(env.Workspace, "made")); err == nil || strings.Contains(got, "canary") || !strings.HasPrefix(got, "text\n") || !strings.Contains(got, "allowed as one that only reads") {
+		t.Errorf("%v: %q", err, got)
+	}
+	if got := at(t, env, run.Confined, "cat .env"); !strings.Contains(got, "canary") {
+		t.Errorf("the next command starts in another folder, or without what the project needs: %q", got)
+	}
+}
+
 func TestARefusalSaysHowToAskAgainAndAFailureDoesNot(t *testing.T) {
 	t.Parallel()
 	env := confinedEnv(t)
@@ -79,12 +100,12 @@ func TestACallAsksForALevel(t *testing.T) {
 	for args, want := range map[string]run.Confinement{
 		`{"command":"ls"}`: run.Confined, `{"command":"ls","sandbox":"network"}`: run.WithNetwork, `{"command":"ls","sandbox":"none"}`: run.Unconfined,
 	} {
-		in, err := tool.Shell().Look(env, json.RawMessage(args))
+		in, err := tool.Shell().Inspect(env, json.RawMessage(args))
 		if err != nil || in.Sandbox != want {
 			t.Errorf("%s: %q, %v, want %q", args, in.Sandbox, err, want)
 		}
 	}
-	if _, err := tool.Shell().Look(env, json.RawMessage(`{"command":"ls","sandbox":"open"}`)); err == nil || !strings.Contains(err.Error(), `give "network" or "none"`) {
+	if _, err := tool.Shell().Inspect(env, json.RawMessage(`{"command":"ls","sandbox":"open"}`)); err == nil || !strings.Contains(err.Error(), `give "network" or "none"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -94,10 +115,7 @@ func TestWhatAJobMustNotHaveMadeIsUndoneAndTold(t *testing.T) {
 	env := confinedEnv(t)
 	tooltest.WriteFile(t, env, ".git/HEAD", "ref: refs/heads/main\n")
 	tooltest.WriteFile(t, env, ".git/config", "[core]\n")
-	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo ../evil > .git/commondir; until [ -e go ]; do sleep 0.01; done", "background": true})
-	if _, err := os.Lstat(filepath.Join(env.Workspace, ".pawl")); err != nil {
-		t.Errorf("while a job runs nothing keeps .pawl from being made: %v", err)
-	}
+	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo ../evil > .git/commondir; mkdir .pawl; until [ -e go ]; do sleep 0.01; done", "background": true})
 	tooltest.WriteFile(t, env, "go", "")
 	text, _ := invoke(t, t.Context(), env, tool.ShellOutput(), map[string]any{"id": "job_1", "wait_seconds": 60})
 	if !strings.Contains(text, "[The command made .git/commondir, which it must not: that was undone") {
@@ -110,10 +128,12 @@ func TestWhatAJobMustNotHaveMadeIsUndoneAndTold(t *testing.T) {
 	}
 }
 
-func TestClosingTheSessionTakesThePlaceholdersAway(t *testing.T) {
+func TestClosingTheSessionUndoesWhatAJobMustNotHaveMade(t *testing.T) {
 	t.Parallel()
 	env := confinedEnv(t)
-	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "sleep 300", "background": true})
+	if text, _ := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "mkdir .pawl; sleep 300", "background": true}); !strings.Contains(text, "job_1") {
+		t.Fatal(text)
+	}
 	env.Session.Close()
 	if _, err := os.Lstat(filepath.Join(env.Workspace, ".pawl")); err == nil {
 		t.Error("there is .pawl")

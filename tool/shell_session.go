@@ -21,18 +21,18 @@ const (
 	maxKnownJobs = 64
 )
 
-// shellState is what the shell tools keep between the calls of a run. It is in
-// memory: a run that is resumed starts in the workspace, without jobs.
+// shellState is what the shell tools keep between the calls of a run. Its folder is
+// in the log too; a run that is resumed has no jobs.
 type shellState struct {
 	mu     sync.Mutex
 	dir    string // absolute; empty: the workspace
 	jobs   []*job // in the order they were started
 	lastID int
 	closed bool
-	// visits are those of jobs to the sandbox, and remarks what is to be said of
+	// sessions are those of jobs to the sandbox, and remarks what is to be said of
 	// those that ended.
-	visits  map[*job]*sandbox.Visit
-	remarks []string
+	sessions map[*job]*sandbox.Session
+	remarks  []string
 }
 
 // folder returns where the next command of the run starts, and what is to be
@@ -46,6 +46,7 @@ func (s *shellState) folder(env Env) (dir, note string) {
 	if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
 		note = fmt.Sprintf("[%s is gone; this ran in the workspace]", inWorkspace(env, s.dir))
 		s.dir = ""
+		env.movedTo(".")
 		return env.Workspace, note
 	}
 	return s.dir, ""
@@ -62,10 +63,28 @@ func (s *shellState) move(env Env, from, to string) (note string) {
 	defer s.mu.Unlock()
 	if !isIn(env.Workspace, to) {
 		s.dir = ""
+		env.movedTo(".")
 		return fmt.Sprintf("[%s is outside the workspace; the next command starts in the workspace again]", to)
 	}
 	s.dir = to
+	env.movedTo(inWorkspace(env, to))
 	return fmt.Sprintf("[now in %s]", inWorkspace(env, to))
+}
+
+// movedTo records the folder of the next command, relative to the workspace.
+func (e Env) movedTo(dir string) {
+	if e.changes != nil {
+		e.changes.Dir = dir
+	}
+}
+
+// startedJob records how many jobs were started, so that no later process reuses a name.
+func (e Env) startedJob() {
+	if e.changes != nil {
+		e.Session.shell.mu.Lock()
+		e.changes.Jobs = e.Session.shell.lastID
+		e.Session.shell.mu.Unlock()
+	}
 }
 
 // isIn reports whether path is dir or below it; both are clean and absolute.
@@ -83,7 +102,7 @@ func inWorkspace(env Env, dir string) string {
 
 // launch starts a job and gives it its id. The error is for the model. Both
 // happen under the lock, so that [Session.Close] misses no job.
-func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit time.Duration) error {
+func (s *shellState) launch(j *job, c proc.Command, session *sandbox.Session, limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	running := 0
@@ -104,11 +123,12 @@ func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit 
 	s.lastID++
 	j.id = fmt.Sprintf("job_%d", s.lastID)
 	s.jobs = append(s.jobs, j)
-	if visit != nil {
-		if s.visits == nil {
-			s.visits = map[*job]*sandbox.Visit{}
+	if session != nil {
+		if s.sessions == nil {
+			s.sessions = map[*job]*sandbox.Session{}
 		}
-		s.visits[j] = visit
+		s.sessions[j] = session
+		session.StopOn(j.process.Stop)
 		go func() {
 			<-j.process.Done()
 			s.leave(j)
@@ -116,7 +136,7 @@ func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit 
 	}
 	for i := 0; len(s.jobs) > maxKnownJobs && i < len(s.jobs); i++ {
 		if !s.jobs[i].running() {
-			delete(s.visits, s.jobs[i])
+			delete(s.sessions, s.jobs[i])
 			s.jobs = slices.Delete(s.jobs, i, i+1)
 			i--
 		}
@@ -124,12 +144,12 @@ func (s *shellState) launch(j *job, c proc.Command, visit *sandbox.Visit, limit 
 	return nil
 }
 
-// leave ends the visit of a job that has ended.
+// leave ends the session of a job that has ended.
 func (s *shellState) leave(j *job) {
 	s.mu.Lock()
-	visit := s.visits[j]
+	session := s.sessions[j]
 	s.mu.Unlock()
-	told := bracketed(visit.Leave()...)
+	told := bracketed(session.End()...)
 	s.mu.Lock()
 	s.remarks = append(s.remarks, told...)
 	s.mu.Unlock()
@@ -142,10 +162,10 @@ func (s *shellState) refusal(j *job, text string) string {
 		return ""
 	}
 	s.mu.Lock()
-	visit := s.visits[j]
+	session := s.sessions[j]
 	s.mu.Unlock()
 	status, _ := j.process.Wait()
-	return visit.Refusal(status, text)
+	return session.Refusal(status, text)
 }
 
 // find returns the job of that id. The error is for the model.

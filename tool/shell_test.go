@@ -146,7 +146,7 @@ func TestKeysAreNotInACommandsEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "secret-a")
 	t.Setenv("GITHUB_TOKEN", "secret-b")
 	t.Setenv("KEPT_TOKEN", "kept")
-	text, _ := invoke(t, t.Context(), env, tool.Shell("KEPT_TOKEN"), map[string]any{"command": "env"})
+	text, _ := invoke(t, t.Context(), env, tool.Shell(tool.ShellOptions{PassEnv: []string{"KEPT_TOKEN"}}), map[string]any{"command": "env"})
 	if strings.Contains(text, "secret-") || !strings.Contains(text, "KEPT_TOKEN=kept") || !strings.Contains(text, "GIT_TERMINAL_PROMPT=0") {
 		t.Errorf("the environment is\n%s", text)
 	}
@@ -296,11 +296,11 @@ func TestLookTellsWhatACommandWouldDo(t *testing.T) {
 		`{"command":"cat ../x/../y"}`:                          {Class: run.Reads, Command: "cat ../x/../y", Paths: []string{ws + "/sub/../x/../y", ws + "/sub/../y"}, Title: "cat ../x/../y"},
 		`{"command":"wc -l *.go"}`:                             {Class: run.Reads, Command: "wc -l *.go", Paths: []string{ws + "/sub/a.go", ws + "/sub/b.go"}, Title: "wc -l *.go"},
 		`{"command":"cp /etc/x /dev/null"}`:                    {Class: run.Writes, Command: "cp /etc/x /dev/null", Paths: []string{"/etc/x"}, Title: "cp /etc/x /dev/null"},
-		`{"command":"sleep 10"}`:                               {Class: run.Reads, Waits: true, Command: "sleep 10", Title: "sleep 10"},
+		`{"command":"sleep 10"}`:                               {Class: run.Reads, Polls: true, Command: "sleep 10", Title: "sleep 10"},
 		`{"command":"sleep 10","background":true}`:             {Class: run.Writes, Command: "sleep 10", Title: "sleep 10"},
 		`{"command":"git commit -m \"first\n\nsecond line\""}`: {Class: run.Writes, Command: "git commit -m \"first\n\nsecond line\"", Paths: []string{ws + "/sub/commit"}, Title: `git commit -m "first second line"`},
 	} {
-		got, err := tool.Shell().Look(env, json.RawMessage(args))
+		got, err := tool.Shell().Inspect(env, json.RawMessage(args))
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
@@ -313,9 +313,9 @@ func TestLookTellsWhatACommandWouldDo(t *testing.T) {
 	}
 	for args, want := range map[string]tool.Intent{
 		`{"id":"job_1"}`:                   {Class: run.Reads, Title: "output of job_1"},
-		`{"id":"job_1","wait_seconds":30}`: {Class: run.Reads, Waits: true, Title: "output of job_1"},
+		`{"id":"job_1","wait_seconds":30}`: {Class: run.Reads, Polls: true, Title: "output of job_1"},
 	} {
-		got, err := tool.ShellOutput().Look(env, json.RawMessage(args))
+		got, err := tool.ShellOutput().Inspect(env, json.RawMessage(args))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got)\n%s", args, err, diff)
 		}

@@ -125,12 +125,12 @@ func BenchmarkOutput(b *testing.B) {
 
 func TestChildrenGetNoKeysAndNothingThatAsks(t *testing.T) {
 	t.Parallel()
-	got := childEnv([]string{
+	got := ShellOptions{PassEnv: []string{"KEPT_TOKEN", "OPENAI_API_KEY"}}.childEnv([]string{
 		"HOME=/home/x", "PATH=/bin", "LANG=C", "KEYBOARD=de", "TOKENIZERS_PARALLELISM=false",
 		"ANTHROPIC_API_KEY=a", "OPENAI_API_KEY=b", "GEMINI_API_KEY=c", "GOOGLE_API_KEY=d", "PAWL_STATE=e",
 		"GITHUB_TOKEN=f", "AWS_SECRET_ACCESS_KEY=g", "db_password=h", "SOME_API_KEY=i", "KEPT_TOKEN=j", "SOME_API_KEY_2=k", "PGPASSWORD=l", "SECRET_KEY_BASE=m",
 		"CI=true", "TERM=xterm", "PAGER=less", "PWD=/elsewhere", "CDPATH=/x", "=odd",
-	}, "/work", []string{"KEPT_TOKEN", "OPENAI_API_KEY"})
+	}, "/work")
 	want := append([]string{"HOME=/home/x", "PATH=/bin", "LANG=C", "KEYBOARD=de", "TOKENIZERS_PARALLELISM=false", "KEPT_TOKEN=j"},
 		append(quietEnv, "PWD=/work")...)
 	if fmt.Sprint(got) != fmt.Sprint(want) {

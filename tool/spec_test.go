@@ -94,7 +94,7 @@ func TestMonstrousArgumentsAreRefusedInNoTime(t *testing.T) {
 		if err == nil {
 			// The schema has no bounds; the tool has.
 			read, _ := r.Get("read")
-			_, err = read.Look(tool.Env{Workspace: "/"}, args)
+			_, err = read.Inspect(tool.Env{Workspace: "/"}, args)
 		}
 		if err == nil || len(err.Error()) > 2000 {
 			t.Errorf("%.40s…: %.300v", args, err)

@@ -73,8 +73,8 @@ func (s Submission) Unchecked() []string { return s.compiled.Unchecked() }
 func (s Submission) Spec() Spec { return s.spec }
 
 // Look returns what handing in would do.
-func (s Submission) Look(Env, json.RawMessage) (Intent, error) {
-	return Intent{Class: run.Reattaches, Title: "hand in the result"}, nil
+func (s Submission) Inspect(Env, json.RawMessage) (Intent, error) {
+	return Intent{Class: run.Resumable, Title: "hand in the result"}, nil
 }
 
 // Run is never called.

@@ -5,72 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
+
+	"pawl/internal/text"
 )
-
-// near returns at most n of the candidates that name could have been meant to
-// be, the likeliest first: the same but for case, a part of it, a few letters off.
-func near(name string, candidates []string, n int) []string {
-	type scored struct {
-		name string
-		off  int
-	}
-	if len(name) > 255 {
-		return nil // no file is named so, and no tool
-	}
-	low := strings.ToLower(name)
-	var found []scored
-	for _, c := range candidates {
-		l := strings.ToLower(c)
-		off := distance(low, l)
-		switch {
-		case l == low:
-			off = 0
-		case len(low) >= 3 && len(l) >= 3 && (strings.Contains(l, low) || strings.Contains(low, l)):
-			off = min(off, 1)
-		case stem(l) == stem(low):
-			off = min(off, 2)
-		case off > 1+len(low)/4:
-			continue
-		}
-		found = append(found, scored{c, off})
-	}
-	slices.SortStableFunc(found, func(a, b scored) int { return a.off - b.off })
-	var names []string
-	for _, f := range found[:min(n, len(found))] {
-		names = append(names, f.name)
-	}
-	return names
-}
-
-func stem(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
-
-// distance is how many bytes have to be put in, left out, replaced or swapped
-// with their neighbour to make one name the other (optimal string alignment).
-func distance(a, b string) int {
-	var older []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		for j := range len(b) {
-			cost := row[j]
-			if a[i] != b[j] {
-				cost++
-			}
-			next[j+1] = min(cost, row[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], older[j-1]+1)
-			}
-		}
-		older, row = row, next
-	}
-	return row[len(b)]
-}
 
 // missing says that a file is not there, and which one may be meant.
 func missing(ctx context.Context, env Env, rel string) error {
@@ -90,7 +28,7 @@ func missing(ctx context.Context, env Env, rel string) error {
 		says = fmt.Sprintf("%s does not exist, and neither does its folder.", rel)
 	}
 	var meant []string
-	for _, n := range near(name, names, 3) {
+	for _, n := range text.Similar(name, names, 3) {
 		meant = append(meant, path.Join(dir, n))
 	}
 	if len(meant) == 0 {

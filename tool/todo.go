@@ -67,7 +67,7 @@ func (todoTool) parse(args json.RawMessage) (todoArgs, error) {
 
 var todoMarks = map[string]string{"pending": "[ ]", "active": "[>]", "done": "[x]"}
 
-func (t todoTool) Look(_ Env, args json.RawMessage) (Intent, error) {
+func (t todoTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
 	a, err := t.parse(args)
 	if err != nil {
 		return Intent{}, err

@@ -9,6 +9,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"pawl/output"
@@ -20,10 +21,10 @@ import (
 type Tool interface {
 	// Spec says what the model is told. It never changes.
 	Spec() Spec
-	// Look looks at a call before anyone is asked whether it may run: what it
-	// would do. It runs nothing and changes nothing. An error is for the model:
-	// the arguments are wrong, and how.
-	Look(env Env, args json.RawMessage) (Intent, error)
+	// Inspect says what a call would do, before it is decided whether it may run. It
+	// runs nothing and changes nothing. An error is for the model: the arguments are
+	// wrong, and how.
+	Inspect(env Env, args json.RawMessage) (Intent, error)
 	// Run carries the call out. A failure that the model should know of is a
 	// Result with IsError; an error is the same, for the lazy: its text becomes
 	// an error result. When ctx is done Run stops what it started and returns
@@ -41,7 +42,7 @@ type Reconciler interface {
 type Spec struct {
 	Name        string
 	Description string          // the .md
-	Schema      json.RawMessage // of the arguments; the worker validates against it before Look
+	Schema      json.RawMessage // of the arguments; the worker validates against it before Inspect
 	// Unstored: results are not kept in the store of outputs; they come from it.
 	Unstored bool
 }
@@ -50,8 +51,8 @@ type Spec struct {
 type Intent struct {
 	Class    run.Class
 	Priority int
-	Waits    bool // it spends its time waiting (sleep)
-	Ask      bool // it is a question to the person and does not run: the answer is its result
+	Polls    bool // it spends its time waiting (sleep)
+	Question bool // it is a question to the person and does not run: the answer is its result
 	// Command is the shell command to be permitted, for shell tools.
 	Command string
 	// Sandbox is how much of the sandbox the call asks to run in, for commands.
@@ -93,6 +94,7 @@ type Result struct {
 	// Written: all of the result is in [Call.Output], because it is too large for the
 	// context. Content is what there is to say beside it.
 	Written bool
+	Usage   run.Usage // of a child run that the call started
 }
 
 // TextResult returns a result of one text.
@@ -112,13 +114,59 @@ type Env struct {
 	// nowhere.
 	Conversation run.ID
 	Outputs      *output.Store
+	// Past is what the run has in its context from runs of other conversations, such as
+	// the original of a fork: it may ask their outputs too.
+	Past []output.Past
 	// Sandbox is what confines shell commands; nil: nothing does, they have the
 	// person's own authority.
 	Sandbox *sandbox.Policy
-	// Session holds what tools keep between calls of one run in one process:
-	// files read and their hashes, the shell's folder, background jobs.
+	// Session holds what tools keep between the calls of one run: files read and
+	// their hashes, the shell's folder, background jobs.
 	Session *Session
+	// Spawn runs a child run to its end, for tools that delegate; nil: the run may
+	// have none.
+	Spawn Spawn
 	// Leads is where the paths of the call led when it was allowed, as [Resolve]
 	// says it: nothing else is opened. Nil: nobody has looked.
 	Leads []string
+
+	changes *run.ToolState // of the session, by this call; see ForCall
+}
+
+// A Spawn starts the child run that a call stands for, or takes it up again: the
+// same call always means the same child. It returns when the child has ended, with what
+// it handed in or said; the error [ErrParked] means that it waits for a person and the
+// call stays open, any other is for the model.
+type Spawn func(ctx context.Context, call run.CallID, child Child) (Result, error)
+
+// A Child is what a child run is asked.
+type Child struct {
+	Prompt string
+	System string     // system prompt; empty: that of the parent
+	Output run.Output // the result that it has to hand in, if any
+	Limits run.Limits // at most; what is zero is a share of what the parent has left
+}
+
+// ErrParked says that a call waits for a person elsewhere: it is neither settled nor
+// running, and is started again when its run is driven again.
+var ErrParked = errors.New("the call waits for a person")
+
+// ForCall returns e for one call, whose changes of the session are kept apart.
+func (e Env) ForCall() Env {
+	e.changes = &run.ToolState{}
+	return e
+}
+
+// Changes returns what the call has changed in the session, as the log keeps it; nil
+// if nothing. It is for after the call.
+func (e Env) Changes() *run.ToolState {
+	if e.changes == nil || e.changes.Dir == "" && e.changes.Jobs == 0 && len(e.changes.Seen) == 0 {
+		return nil
+	}
+	return e.changes
+}
+
+// Scope returns which outputs the run may ask.
+func (e Env) Scope() output.Scope {
+	return output.Scope{Conversation: e.Conversation, Run: e.Run, Also: e.Past}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pawl/run"
@@ -39,6 +40,7 @@ type Skipped struct {
 func Undo(env Env, changes []run.FileChange) (UndoReport, error) {
 	replacing.Lock()
 	defer replacing.Unlock()
+	removeLeftovers(env)
 	todo, skipped := planUndo(env, changes)
 	defer func() {
 		for _, c := range todo {
@@ -50,6 +52,23 @@ func Undo(env Env, changes []run.FileChange) (UndoReport, error) {
 		return UndoReport{}, fmt.Errorf("undo: %w", err)
 	}
 	return UndoReport{Changes: done, Skipped: skipped}, nil
+}
+
+// removeLeftovers removes the temporary files of an undo that was killed.
+func removeLeftovers(env Env) {
+	files, _ := filepath.Glob(filepath.Join(JournalDir(env.StateDir, env.Run), "undo-*.json"))
+	for _, f := range files {
+		e, err := journaled(env, env.Run, strings.TrimSuffix(filepath.Base(f), ".json"))
+		if err != nil || e.Temp == "" {
+			continue
+		}
+		if at, err := locate(env, e.Path); err == nil {
+			if at.rel == e.Path && len(at.missing) == 0 {
+				_ = at.dir.Remove(e.Temp) // usually it was renamed long ago
+			}
+			at.Close()
+		}
+	}
 }
 
 // planUndo works out what is to be done to each file, and what not. It looks at

@@ -311,32 +311,27 @@ func FuzzEditAndUndoRestoreEveryByte(f *testing.F) {
 	})
 }
 
-func FuzzADifferenceHoldsBothVersions(f *testing.F) {
-	f.Add("a\nb\nc\n", "a\nx\nc\n")
-	f.Add("", "a")
-	f.Add("a\nb\na\nb\n", "b\na\nb\na")
-	f.Fuzz(func(t *testing.T, before, after string) {
-		a, b := tool.DiffLines([]byte(before), []byte(after))
-		if string(a) != before || string(b) != after {
-			t.Fatalf("from the difference of %q and %q come %q and %q", before, after, a, b)
-		}
-		tool.Unified([]byte(before), []byte(after), 1000)
-	})
-}
-
-func TestADifferenceIsShortAndBounded(t *testing.T) {
+func TestAnUndoThatWasKilledLeavesNothingBehindForTheNext(t *testing.T) {
 	t.Parallel()
-	got, added, removed := tool.Unified([]byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n"), []byte("1\n2\nthree\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n"), 1000)
-	want := "@@ -1,5 +1,5 @@\n 1\n 2\n-3\n+three\n 4\n 5\n@@ -11,2 +11,3 @@\n 11\n 12\n+13"
-	if got != want || added != 2 || removed != 1 {
-		t.Errorf("got %d %d\n%s\nwant\n%s", added, removed, got, want)
+	env := tooltest.NewEnv(t, map[string]string{"d/f": "after\n"})
+	c := tool.Call{Run: env.Run, ID: "undo-killed"}
+	if err := tool.ChangeAndDie(env, c, "d/f", []byte("before\n"), tool.KilledBeforeRename); err != nil {
+		t.Fatal(err)
 	}
-	got, added, _ = tool.Unified(nil, []byte(strings.Repeat("x\n", 5000)), 100)
-	if added != 5000 || len(got) > 200 || !strings.HasSuffix(got, "… (the difference goes on)") {
-		t.Errorf("%d added: %q", added, got)
+	left := func() []string {
+		names, err := filepath.Glob(filepath.Join(env.Workspace, "d", ".pawl-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
 	}
-	a, b := strings.Repeat("a\nb\n", 2000), strings.Repeat("c\nd\n", 2000)
-	if x, y := tool.DiffLines([]byte(a), []byte(b)); string(x) != a || string(y) != b {
-		t.Error("a large difference does not hold both versions")
+	if len(left()) != 1 {
+		t.Fatalf("the kill left %v, want one temporary file", left())
+	}
+	if _, err := tool.Undo(env, nil); err != nil {
+		t.Fatal(err)
+	}
+	if names := left(); len(names) > 0 {
+		t.Errorf("after the next undo there is still %v", names)
 	}
 }

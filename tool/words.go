@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
+
+	"pawl/internal/text"
 )
 
 // inWords says in words what the system refused, without the operation's and
@@ -59,45 +60,11 @@ func failed(err error) Result { return ErrorResult(err.Error()) }
 // stopped is the result of a call that was stopped before it did anything.
 func stopped() Result { return ErrorResult("stopped before it did anything") }
 
-// count returns "1 file", "1,234 files".
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return commas(int64(n)) + " " + many
-}
-
-// commas returns n as people read it: 1,234,567.
-func commas(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// size returns a number of bytes as people read it.
-func size(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1e9:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-}
-
-// clip returns the first n characters of s on one line, with a mark where it
-// was cut.
-func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	if i, ok := charIndex(s, n); ok {
-		return s[:i] + "…"
-	}
-	return s
-}
+// The forms of package text that results of tools have.
+func count(n int, one, many string) string { return text.Count(int64(n), one, many) }
+func commas(n int64) string                { return text.Commas(n) }
+func size(n int64) string                  { return text.Size(n) }
+func clip(s string, n int) string          { return text.OneLine(s, n) }
 
 // printable returns a file's name for a line of a result: a line break in it
 // would make it two.
@@ -129,24 +96,17 @@ func cutLine(line []byte, n int) (s string, cut bool) {
 		line = line[:4*n]
 	}
 	s = strings.ToValidUTF8(string(line), "\uFFFD")
-	if i, ok := charIndex(s, n); ok {
-		return s[:i], true
-	}
-	return s, cut
+	first := text.First(s, n)
+	return first, cut || len(first) < len(s)
 }
 
-// charIndex returns where the character after the first n begins, if there is one.
-func charIndex(s string, n int) (int, bool) {
-	if len(s) <= n {
-		return 0, false
+// lineCount returns the number of lines; the last may end without a line break.
+func lineCount(content []byte) int {
+	n := bytes.Count(content, []byte("\n"))
+	if len(content) > 0 && content[len(content)-1] != '\n' {
+		n++
 	}
-	for i := range s {
-		if n == 0 {
-			return i, true
-		}
-		n--
-	}
-	return 0, false
+	return n
 }
 
 // tell returns an error that is whole sentences, for the model to read as they

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -35,7 +36,7 @@ func (writeTool) Spec() Spec {
 	return Spec{Name: "write", Description: strings.TrimSpace(writeText), Schema: json.RawMessage(writeSchema)}
 }
 
-func (writeTool) Look(env Env, args json.RawMessage) (Intent, error) {
+func (writeTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	a, err := decode[writeArgs](args)
 	if err != nil {
 		return Intent{}, err
@@ -78,7 +79,7 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	}
 	if exists {
 		if bytes.Equal(before, after) {
-			env.Session.saw(at.rel, view(before, info))
+			env.saw(at.rel, view(before, info))
 			return TextResult(at.rel + " has exactly this content already."), nil
 		}
 		then, ok := env.Session.sighting(at.rel)
@@ -94,10 +95,10 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	lines := len(splitLines(after))
+	lines := lineCount(after)
 	says := fmt.Sprintf("Made %s: %s, %s.", at.rel, count(lines, "line", "lines"), size(int64(len(after))))
 	if exists {
-		_, added, removed := unified(before, after, 0)
+		_, added, removed := text.Diff(string(before), string(after), 0)
 		says = fmt.Sprintf("Replaced %s: %s added, %s removed; it has %s, %s.", at.rel,
 			count(added, "line", "lines"), count(removed, "line", "lines"), count(lines, "line", "lines"), size(int64(len(after))))
 	}

@@ -2,61 +2,41 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
+	"pawl/heuristic"
 	"pawl/run"
 	"pawl/tool"
 )
 
-// look finds a call's tool, checks its arguments and tells its class.
-func (d *Driver) look(s run.State, c run.Call) run.Fact {
-	f := run.CallAsked{Call: c.ID, Tool: c.Tool, Class: run.Reads, Key: run.CallKey(c.Tool, c.Arguments)}
-	in, err := d.intent(s, c)
-	if err != nil {
-		f.Problem = err.Error()
-		return f
-	}
-	f.Class, f.Priority, f.Waits, f.Ask = in.Class, in.Priority, in.Waits, in.Ask
-	return f
-}
-
-// intent returns what a call would do; the error is for the model.
-func (d *Driver) intent(s run.State, c run.Call) (tool.Intent, error) {
-	args := d.arguments(c)
-	if args.err != nil {
-		return tool.Intent{}, args.err
-	}
-	tools, _ := d.equip(s.Config.Output)
-	if err := tools.Validate(c.Tool, args.json); err != nil {
-		return tool.Intent{}, err
-	}
-	t, _ := tools.Get(c.Tool)
-	return t.Look(d.env, args.json)
-}
-
-// perform runs a call and lands what came of it.
-func (d *Driver) perform(ctx context.Context, f *flight, c run.CallState) {
-	res := tool.ErrorResult("It was stopped before it had begun.")
-	if !d.gateClosed() { // an interrupt may have won while the start was written
-		res = d.invoke(ctx, f, c)
-	}
-	outcome := run.OK
-	if res.IsError {
-		outcome = run.Failed
+// perform runs a call and reports what came of it.
+func (d *Runner) perform(ctx context.Context, op *operation, c run.CallState) {
+	env := d.env.ForCall()
+	env.Leads = op.leads
+	res, err := tool.ErrorResult("It was stopped before it had begun."), error(nil)
+	if !d.gateClosed() {
+		res, err = d.invoke(ctx, env, op, c)
+	} else if c.Class == run.Resumable { // an interrupt has won while the start was written, or the call was parked
+		d.interruptChild(c.ID)
 	}
 	stop, stopped := context.Cause(ctx).(Stop)
-	if stopped && f.keeper != nil {
-		f.keeper.abort() // half of a result is told and not stored
-		f.keeper = nil
+	if errors.Is(err, tool.ErrParked) && !stopped {
+		d.done <- run.Completion{Key: op.key, Parked: true}
+		return
 	}
-	fact := d.deliver(f.keeper, c, f.args.mode, res, outcome)
-	fact.JobRuns = d.env.Session.JobsRun()
+	if stopped && op.result != nil {
+		op.result.abort() // half of a result is told and not stored
+		op.result = nil
+	}
+	p := d.deliver(op.result, c, op.args.mode, res)
+	p.JobRuns, p.Tools, p.Usage = d.env.Session.JobsRun(), env.Changes(), res.Usage
 	if stopped {
-		fact.Outcome, fact.IsError = run.Cut, true
-		fact.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
+		p.Outcome, p.IsError = run.Cut, true
+		p.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
 	}
-	d.landed <- landing{key: f.key, fact: fact}
+	d.done <- run.Completion{Key: op.key, Events: []run.Payload{p}}
 }
 
 func images(parts []run.Part) []run.Part {
@@ -70,43 +50,61 @@ func images(parts []run.Part) []run.Part {
 }
 
 // invoke calls the tool. A panic in it is that call's result, not the end of the run.
-func (d *Driver) invoke(ctx context.Context, f *flight, c run.CallState) (res tool.Result) {
+func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.CallState) (res tool.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if d.w.Log != nil {
 				d.w.Log.Error("a tool panicked", "run", d.id, "call", c.ID, "tool", c.Tool, "panic", r, "stack", string(debug.Stack()))
 			}
 			res = tool.ErrorResult(fmt.Sprintf("The tool %s broke (%v). This is a bug of pawl; what it did is unknown. Try another way.", c.Tool, r))
-			res.Change = run.MayChange
+			res.Change, err = run.MayChange, nil
 		}
 	}()
 	t, ok := d.w.Tools.Get(c.Tool) // the one that hands in does not run
-	if !ok {                       // it was there when the call was asked; another pawl may have resumed the run
-		return tool.ErrorResult("There is no tool called " + c.Tool + " any more.")
+	if !ok {                       // it was there when the call was inspected; another pawl may have resumed the run
+		return tool.ErrorResult("There is no tool called " + c.Tool + " any more."), nil
 	}
-	env := d.env
-	env.Leads = f.leads
-	call := tool.Call{Run: d.id, ID: c.ID, Args: f.args.json, Sandbox: c.Decision.Sandbox,
+	call := tool.Call{Run: d.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
 		Progress: func(s string) { d.show(View{Progress: &Progress{Call: c.ID, Text: s}}) }}
-	if f.keeper != nil {
-		call.Output = f.keeper
+	if op.result != nil {
+		call.Output = op.result
 	}
 	if t.Spec().Unstored {
 		d.storing.Wait() // it may ask for them
 	}
-	res, err := t.Run(ctx, env, call)
-	if err != nil {
+	res, err = t.Run(ctx, env, call)
+	if err != nil && !errors.Is(err, tool.ErrParked) {
 		res.IsError = true
 		res.Content = append(res.Content, run.Text(err.Error()))
 	}
 	if len(res.Content) == 0 && !res.Written {
 		res.Content = []run.Part{run.Text("(no output)")}
 	}
-	return res
+	return res, err
 }
 
-func settled(id run.CallID, res tool.Result, outcome run.Outcome) run.CallSettled {
-	return run.CallSettled{Call: id, Outcome: outcome, Content: res.Content, IsError: res.IsError,
-		Change: res.Change, Files: res.Files, Key: run.ResultKey(res.Content, res.IsError)}
+// settled is the fact that a call came out as its tool says.
+func settled(id run.CallID, res tool.Result) run.CallSettled {
+	p := run.CallSettled{Call: id, Outcome: run.OK, Content: res.Content, IsError: res.IsError,
+		Change: res.Change, Files: res.Files, Key: resultKey(res.Content, res.IsError)}
+	if res.IsError {
+		p.Outcome = run.Failed
+	}
+	return p
+}
+
+// resultKey is equal for results that say the same.
+func resultKey(content []run.Part, isError bool) string {
+	var texts []string
+	var data [][]byte
+	for _, p := range content {
+		switch {
+		case p.Type == run.TextPart:
+			texts = append(texts, p.Text)
+		case p.Image != nil:
+			data = append(data, p.Image.Data)
+		}
+	}
+	return heuristic.ResultKey(isError, texts, data)
 }

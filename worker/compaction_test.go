@@ -100,7 +100,7 @@ func TestALongTurnInASmallWindowGoesOnToItsEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer d.Close()
-				go func() { // nobody waits for the fake to begin
+				go func() { // the test does not wait for the fake to begin
 					for range r.read.begun {
 					}
 				}()

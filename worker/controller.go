@@ -140,93 +140,81 @@ func startsWith(r controller.Resume) string {
 	return "\n\nLook back at the goal first: does the answer change it, or what was done so far?"
 }
 
-// controlled makes sp one for a model that answers with one object a step.
-func (sp *speech) controlled(structured bool) {
-	sp.objects = true
-	wire := objectWire{Provider: sp.provider, calls: map[run.CallID]run.Call{}, resumes: map[run.CallID]controller.Resume{}}
-	sp.encoder = llm.NewEncoder(wire, llm.Names{})
+// controlled makes m one for a model that answers with one object a step.
+func (m *modelSession) controlled(structured bool) {
+	m.objects = true
+	wire := objectWire{Provider: m.provider, calls: map[run.CallID]run.Call{}, resumes: map[run.CallID]controller.Resume{}}
+	m.encoder = llm.NewEncoder(wire, llm.Names{})
 	var tools []controller.Tool
-	for _, t := range sp.offered {
+	for _, t := range m.offered {
 		if t.Name != askTool { // the object has an action for it
 			tools = append(tools, controller.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 		}
 	}
-	sp.system = controller.System(tools)
-	sp.tools, sp.output = nil, nil
+	m.system = controller.System(tools)
+	m.tools, m.output = nil, nil
 	if structured {
 		// Where it cannot be had the prompt says the same, and Parse is as strict.
-		sp.output, _ = sp.provider.EncodeOutput(json.RawMessage(controller.Schema))
+		m.output, _ = m.provider.EncodeOutput(json.RawMessage(controller.Schema))
 	}
 }
 
-// left says at the end of a request what is left of the turn's limits.
+// left says at the end of a request what is left of the turn's limits. The request
+// itself is counted already; it is one of those that are left.
 func left(s run.State, now time.Time) string {
 	l := s.Left(now)
+	if l.Steps >= 0 {
+		l.Steps++
+	}
 	return controller.Limits(controller.Left{Steps: l.Steps, Calls: l.Calls, Tokens: l.Tokens, Wall: l.Wall, Cost: l.Cost})
 }
 
 // plainly returns an answer that was to be words, of a model that has learnt to answer
-// with objects, as words.
-func plainly(f run.Replied) run.Replied {
-	action, _, err := controller.Parse(run.PlainText(f.Parts))
-	if err != nil {
-		return f
+// with objects, as words: none if the object is another action.
+func plainly(parts []run.Part) []run.Part {
+	text, ok := controller.PlainText(run.PlainText(parts))
+	if !ok {
+		return nil
 	}
-	switch a := action.(type) {
-	case controller.Complete:
-		f.Parts = []run.Part{run.Text(a.Message)}
-	case controller.Respond:
-		f.Parts = []run.Part{run.Text(a.Message)}
-	}
-	return f
+	return []run.Part{run.Text(text)}
 }
 
-// chosen reads an answer in controller mode: the answer with its calls, and what
-// follows it in the same append.
-func (d *Driver) chosen(s run.State, f run.Replied) (run.Replied, []run.Fact) {
-	switch f.Stop {
+// interpret reads an answer in controller mode: it adds its calls and what it means.
+func (m *modelSession) interpret(s run.State, p run.Replied, now time.Time) run.Replied {
+	switch p.Stop {
 	case run.StopFiltered, run.StopRefusal, run.StopGuardrail, run.StopPause:
-		return f, nil
+		return p
 	}
-	text := run.PlainText(f.Parts)
+	text := run.PlainText(p.Parts)
 	if strings.TrimSpace(text) == "" {
-		return f, nil // the run's own remedy for an empty answer
+		return p // the run's own remedy for an empty answer
 	}
 	action, _, err := controller.Parse(text)
 	if err != nil {
 		var refused *controller.Error
 		errors.As(err, &refused) // Parse has no other
-		problem, feedback := refused.Message, refused.Feedback()
-		if f.Stop == run.StopMaxTokens {
-			problem = "Invalid JSON: the answer was cut off at the output limit"
-			feedback = "Your last answer was cut off at the output limit, and nothing of it was done. Answer again with one JSON object that is shorter: put less into one call.\n"
+		p.Action = &run.Action{Problem: refused.Message, Feedback: refused.Feedback()}
+		if p.Stop == run.StopMaxTokens {
+			p.Action = &run.Action{Problem: "Invalid JSON: the answer was cut off at the output limit",
+				Feedback: "Your last answer was cut off at the output limit, and nothing of it was done. Answer again with one JSON object that is shorter: put less into one call.\n"}
 		}
-		return f, []run.Fact{run.StepRefused{Problem: problem, Feedback: feedback}}
+		return p
 	}
-	if f.Stop == run.StopMaxTokens {
-		f.Stop = run.StopEndTurn // the object was whole
-	}
-	if f.Stop == run.StopToolUse {
-		f.Stop = run.StopEndTurn // the object says what follows; below, that calls do
-	}
-	step := run.StepChosen{Kind: run.StepKind(action.Kind()), InPlan: action.About().NextStep, Description: action.About().Description}
-	if t := action.About().Thinking; t != nil {
-		if b, err := json.Marshal(t); err == nil {
-			step.Thinking = string(b)
-		}
-	}
+	about := action.About()
+	step := run.Action{Kind: run.StepKind(action.Kind()), InPlan: about.NextStep, Description: about.Description, Thinking: string(about.Thinking)}
+	// The object was whole, whatever the stop reason says, and says itself what follows.
+	p.Stop = run.StopEndTurn
 	var calls []run.Call
 	switch a := action.(type) {
 	case controller.UseTools:
 		for _, c := range a.Calls {
-			calls = append(calls, run.Call{Tool: d.speaks.names.Tool(c.Tool), Arguments: c.Args})
+			calls = append(calls, run.Call{Tool: m.names.Tool(c.Tool), Arguments: c.Args})
 		}
-		// Where none is left one stays: it is told so, and the turn ends.
-		if most := max(s.Left(d.w.now()).Calls, 1); s.Left(d.w.now()).Calls >= 0 && len(calls) > most {
-			step.Dropped = len(calls) - most
-			calls = calls[:most]
+		// When no call is left one stays: it is told so, and the turn ends.
+		if have := s.Left(now).Calls; have >= 0 && len(calls) > max(have, 1) {
+			step.Dropped = len(calls) - max(have, 1)
+			calls = calls[:max(have, 1)]
 		}
-		f.Stop = run.StopToolUse
 	case controller.AskUser:
 		question := a.Question
 		if a.Context != "" {
@@ -235,7 +223,6 @@ func (d *Driver) chosen(s run.State, f run.Replied) (run.Replied, []run.Fact) {
 		args, _ := json.Marshal(map[string]string{"question": question}) // strings can always be encoded
 		calls = append(calls, run.Call{Tool: askTool, Arguments: string(args)})
 		step.Resume = string(a.Resume)
-		f.Stop = run.StopToolUse
 	case controller.Respond:
 		step.Message = a.Message
 	case controller.Complete:
@@ -243,14 +230,13 @@ func (d *Driver) chosen(s run.State, f run.Replied) (run.Replied, []run.Fact) {
 	case controller.GuardrailStop:
 		step.Reason, step.Message = a.Reason, a.Message
 	}
+	if len(calls) > 0 {
+		p.Stop = run.StopToolUse
+	}
 	for i := range calls {
-		f.Parts = append(f.Parts, run.Part{Type: run.CallPart, Call: &calls[i]})
+		p.Parts = append(p.Parts, run.Part{Type: run.CallPart, Call: &calls[i]})
 	}
-	f.Parts = number(f.Parts, s.NextCall())
-	var also []run.Fact
-	if open, ok := s.OpenPlan(); ok && step.InPlan {
-		also = append(also, open)
-	}
-	also = append(also, step)
-	return f, also
+	p.Parts = number(p.Parts, s.NextCall())
+	p.Action = &step
+	return p
 }

@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"pawl/permission"
@@ -29,17 +31,20 @@ type Decision struct {
 	// Rules are what is stored, as the person saw and perhaps edited them, with
 	// always and never; none: what would be proposed.
 	Rules permission.Rules `json:"rules,omitempty"`
-	// Digest is of what the person was shown. If it is not empty, and the call would
+	// Digest is of what the person was shown, or the beginning of it. If the call would
 	// do something else by now, the answer does not count.
 	Digest string `json:"digest,omitempty"`
 }
 
-// Judged returns a call as the rules look at it: what it names is looked up on the
-// disk as it is now. own are pawl's own folders; see [permission.Request.Own].
-func Judged(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
+// PermissionRequest returns a call as the rules see it: what it names is looked up on
+// the disk as it is now. own are pawl's own folders; see [permission.Request.Own].
+func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
 	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, URL: in.URL, Paths: in.Paths,
 		Workspace: env.Workspace, Dir: env.Session.ShellDir(), Own: own,
-		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil}
+		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
+	if in.Command != "" {
+		r.LocalPrograms = localPrograms(env, in.Command)
+	}
 	for _, p := range in.Paths {
 		resolved, _, err := tool.Resolve(env, p)
 		if err != nil {
@@ -52,19 +57,19 @@ func Judged(env tool.Env, name string, class run.Class, in tool.Intent, own []st
 	return r
 }
 
-// judged is a call as the rules look at it.
-func (d *Driver) judged(s run.State, c run.CallState) (permission.Request, tool.Intent, error) {
+// permissionRequest is a call as the rules see it.
+func (d *Runner) permissionRequest(s run.State, c run.CallState) (permission.Request, tool.Intent, error) {
 	in, err := d.intent(s, c.Call)
 	if err != nil {
 		return permission.Request{}, in, err
 	}
-	r := Judged(d.env, c.Tool, c.Class, in, d.w.Own)
+	r := PermissionRequest(d.env, c.Tool, c.Class, in, d.w.Own)
 	r.Root = d.w.Root
 	return r, in, nil
 }
 
 // digest is what a decision on a call is bound to.
-func (d *Driver) digest(r permission.Request, c run.Call) string {
+func (d *Runner) digest(r permission.Request, c run.Call) string {
 	files := map[string]string{}
 	if r.Edits {
 		for _, p := range r.Resolved {
@@ -96,132 +101,95 @@ func contentHash(path string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// decide asks the permission rules; nil means that a person has to, and the call
-// waits.
-func (d *Driver) decide(s run.State, c run.CallState) run.Fact {
-	if d.handsIn(s, c.Call) {
-		return run.CallAllowed{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: "default", Reason: "handing in the result is what was asked for"}}
-	}
-	r, in, err := d.judged(s, c)
-	if err != nil {
-		// It could be looked at when it was asked, and something has changed since.
-		return run.CallRefused{Call: c.ID, Decision: run.Decision{Answer: run.Deny, Source: "look", Reason: err.Error()}, Content: err.Error()}
-	}
-	v := d.w.Judge.Decide(d.id, permission.Mode(s.Config.Mode), r)
-	switch v.Verdict {
-	case permission.Allow:
-		d.decided[c.ID], d.leads[c.ID] = true, r.Resolved
-		return run.CallAllowed{Call: c.ID, Decision: v.Answer()}
-	case permission.Ask:
-		switch d.w.OnAsk {
-		case AskWait:
-			return nil
-		case AskFail:
-			d.Interrupt(run.Interrupted{Cause: run.ByPolicy, Call: c.ID})
-			return nil
-		}
-	}
-	return run.CallRefused{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
-}
-
-// reconsider looks again at a call that is about to start, because time may have
-// passed since it was allowed: nil if what was decided still holds.
-func (d *Driver) reconsider(s run.State, c run.CallState) run.Fact {
-	if d.decided[c.ID] {
-		return nil // a moment ago, in this very append
-	}
-	r, in, err := d.judged(s, c)
-	if err != nil {
-		return run.CallRefused{Call: c.ID, Decision: run.Decision{Answer: run.Deny, Source: "look", Reason: err.Error()}, Content: err.Error()}
-	}
-	v := d.w.Judge.Decide(d.id, permission.Mode(s.Config.Mode), r)
-	switch {
-	case v.Verdict == permission.Deny:
-		return run.CallRefused{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
-	case c.Decision.Digest != "" && c.Decision.Digest != d.digest(r, c.Call):
-		return run.DecisionVoided{Call: c.ID, Reason: "what the call would do has changed since it was allowed"}
-	case c.Decision.Digest == "" && (v.Verdict != permission.Allow || v.Sandbox != c.Decision.Sandbox):
-		return run.DecisionVoided{Call: c.ID, Reason: "the rules say something else now: " + v.Reason}
-	}
-	d.leads[c.ID] = r.Resolved
-	return nil
-}
-
-// personDecided returns the facts of a person's decision; none for a call that waits for
-// none: the first answer wins.
-func (d *Driver) personDecided(a Decision) []run.Fact {
-	s := d.state
-	if !waits(s, a.Call) {
+// decided returns what a person's decision means in s; nothing for a call that does
+// not wait for one: the first answer wins.
+func (d *Runner) decided(s run.State, a Decision) []run.Payload {
+	c, ok := s.Turn.Call(a.Call)
+	if !ok || c.Status != run.CallIsInspected {
 		return nil
 	}
-	c := s.Turn.Calls[0]
-	for _, c = range s.Turn.Calls {
-		if c.ID == a.Call {
-			break
-		}
-	}
-	r, in, err := d.judged(s, c)
+	r, _, err := d.permissionRequest(s, c)
 	if err != nil {
-		return nil // advance finds the same, and tells the model
+		return nil // the next step finds the same, and tells the model
 	}
+	// The answer is bound to what was shown. If the call would do something else by now,
+	// that is found when it is about to start, and it needs approval again.
 	digest := d.digest(r, c.Call)
-	if a.Digest != "" && a.Digest != digest {
-		d.show(View{Notice: fmt.Sprintf("the answer to %s does not count: the call would do something else by now", in.Title)})
-		return nil
-	}
-	mode := permission.Mode(s.Config.Mode)
+	shown := cmp.Or(a.Digest, digest)
 	decision := run.Decision{Answer: a.Answer, Source: byPerson, By: a.By}
-	keep := func(effect permission.Verdict) error {
-		rules := a.Rules
-		if len(rules) == 0 {
-			rules = d.w.Judge.Propose(d.id, mode, r).Rules
-		}
-		for i := range rules {
-			rules[i].Effect, rules[i].By, rules[i].When = effect, a.By, d.w.now()
-			decision.Rule = rules[i].String()
-		}
-		if len(rules) == 0 {
-			return nil
-		}
-		return d.w.Judge.Keep(d.id, rules)
-	}
-	var kept error
 	switch a.Answer {
 	case run.Allow, run.Always:
-		if a.Answer == run.Always {
-			kept = keep(permission.Allow)
+		if a.Answer == run.Always && strings.HasPrefix(digest, shown) {
+			decision.Rule = d.addRules(s, a, r, permission.Allow)
 		}
-		decision.Digest, decision.Sandbox = digest, r.Sandbox
-		d.complain(kept)
-		return []run.Fact{run.CallAllowed{Call: a.Call, Decision: decision}}
+		decision.Digest, decision.Sandbox = shown, r.Sandbox
+		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}
 	case run.Never, run.Deny:
-		text := "The user does not allow this."
+		text := "The person refused this call."
+		decision.Reason = "a person does not allow it"
 		if a.Answer == run.Never {
-			if kept = keep(permission.Deny); kept == nil && decision.Rule != "" {
-				text = "The user does not allow this, now or later: a rule against it is stored (" + decision.Rule + ")."
+			if decision.Rule = d.addRules(s, a, r, permission.Deny); decision.Rule != "" {
+				decision.Reason += ", now or later"
+				text = fmt.Sprintf("The person refused this call, and calls like it from now on (rule %s).", decision.Rule)
 			}
 		}
-		text += " Do it another way, or finish and say what you would need."
 		if a.Text != "" {
 			text += " They say: " + a.Text
 		}
-		d.complain(kept)
-		return []run.Fact{run.CallRefused{Call: a.Call, Decision: decision, Content: text}}
+		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision, Content: text}}
 	case run.Wait:
 		f := run.Interrupted{Cause: run.ByWait, Call: a.Call, By: a.By}
 		if a.Text != "" {
 			f.Then = []run.Part{run.Text(a.Text)}
 		}
-		return []run.Fact{f}
+		return []run.Payload{f}
 	}
 	return nil
 }
 
-// complain shows that a rule could not be stored: the answer counts for its call.
-func (d *Driver) complain(err error) {
+// A Preview is what a call of a run would do now, for whoever shows it to a person.
+type Preview struct {
+	Request permission.Request
+	Intent  tool.Intent
+	Digest  string // for [Decision]: an answer counts for what was shown
+}
+
+// Preview returns what a call of a run in state s would do now. It takes no part in
+// driving the run. An error is as the model would be told.
+func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
+	d := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}}
+	d.take(s)
+	r, in, err := d.permissionRequest(s, c)
 	if err != nil {
-		d.show(View{Notice: fmt.Sprintf("the rule could not be stored: %v; the answer counts for this call alone", err)})
+		return Preview{}, err
 	}
+	return Preview{r, in, d.digest(r, c.Call)}, nil
+}
+
+// addRules stores the rules that come with a decision, and returns the last of them;
+// empty if none was stored, which the person is told.
+func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect permission.Verdict) string {
+	rules := a.Rules
+	if len(rules) == 0 {
+		proposal := d.w.Authorizer.Propose(d.id, permission.Mode(s.Config.Mode), r)
+		if rules = proposal.Rules; effect == permission.Deny {
+			rules = proposal.Deny
+		}
+		if len(rules) == 0 {
+			d.show(View{Notice: fmt.Sprintf("no rule is stored: %s; the answer counts for this call alone", proposal.Reason)})
+			return ""
+		}
+	}
+	last := ""
+	for i := range rules {
+		rules[i].Effect, rules[i].By, rules[i].When = effect, a.By, d.w.now().UTC()
+		last = rules[i].String()
+	}
+	if err := d.w.Authorizer.AddRules(d.id, rules); err != nil {
+		d.show(View{Notice: fmt.Sprintf("the rule could not be stored: %v; the answer counts for this call alone", err)})
+		return ""
+	}
+	return last
 }
 
 // refusal is what the model is told of a call that may not run.
@@ -230,9 +198,12 @@ func refusal(in tool.Intent, v permission.Decision) string {
 	if what == "" {
 		what = "This"
 	}
-	text := fmt.Sprintf("Not allowed: %s was not run. %s", what, v.Reason)
+	text := fmt.Sprintf("Not allowed: %s was not run: %s", what, v.Reason)
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
 	if v.Verdict == permission.Ask {
-		text += " A person would have to allow it, and nobody is there to ask. Do it another way that is allowed, or finish and say what you would need."
+		text += " It needs a person's approval, and no one is there to give it. Do it another way that is allowed, or finish and say what you would need."
 	}
 	return text
 }

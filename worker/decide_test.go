@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,28 +17,29 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
+	"pawl/tool"
 )
 
-// A court judges by real rules, which grow when a person makes more.
-type court struct {
+// A ruleSet decides by real rules, which grow when a person makes more.
+type ruleSet struct {
 	mu    sync.Mutex
 	rules permission.Rules
 	fails error
 }
 
-func (c *court) Decide(_ run.ID, m permission.Mode, r permission.Request) permission.Decision {
+func (c *ruleSet) Decide(_ run.ID, m permission.Mode, r permission.Request) permission.Decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rules.Decide(r, m)
 }
 
-func (c *court) Propose(_ run.ID, m permission.Mode, r permission.Request) permission.Proposal {
+func (c *ruleSet) Propose(_ run.ID, m permission.Mode, r permission.Request) permission.Proposal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rules.Propose(r, m, nil)
 }
 
-func (c *court) Keep(_ run.ID, rules permission.Rules) error {
+func (c *ruleSet) AddRules(_ run.ID, rules permission.Rules) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fails != nil {
@@ -44,6 +47,12 @@ func (c *court) Keep(_ run.ID, rules permission.Rules) error {
 	}
 	c.rules = append(c.rules, rules...)
 	return nil
+}
+
+func (c *ruleSet) Version(run.ID) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprint(len(c.rules))
 }
 
 func rule(t *testing.T, effect permission.Verdict, text string) permission.Rule {
@@ -57,10 +66,10 @@ func rule(t *testing.T, effect permission.Verdict, text string) permission.Rule 
 }
 
 // asks makes a rig whose calls of edit and read all wait for a person.
-func asks(t *testing.T, replies string) (*rig, *court) {
+func asks(t *testing.T, replies string) (*rig, *ruleSet) {
 	r := newRig(t, replies)
-	c := &court{rules: permission.Rules{rule(t, permission.Allow, "edit(free/**)"), rule(t, permission.Allow, "read")}}
-	r.w.Judge, r.w.OnAsk = c, AskWait
+	c := &ruleSet{rules: permission.Rules{rule(t, permission.Allow, "edit(free/**)"), rule(t, permission.Allow, "read")}}
+	r.w.Authorizer, r.w.OnAsk = c, AskWait
 	return r, c
 }
 
@@ -81,7 +90,7 @@ func TestMixedAnswersWithinOneMessage(t *testing.T) {
 {"text":"Done."}`)
 		d := r.create()
 		defer d.Close()
-		if s, err := d.Run(t.Context(), prompt("go")); err != nil || !s.Turn.Open {
+		if s, err := d.Run(t.Context(), prompt("go")); err != nil || !s.Turn.Open() {
 			t.Fatalf("%+v, %v", s.Turn.End, err)
 		}
 		decideRow(t, r, Decision{Call: "c_2", Answer: run.Never, By: "ann", Text: "b is generated."})
@@ -95,7 +104,7 @@ func TestMixedAnswersWithinOneMessage(t *testing.T) {
 		if got := r.edit.Ran(); !slices.Equal(got, []string{"ok a", "ok a again", "ok c"}) {
 			t.Errorf("ran %q", got)
 		}
-		if got := strings.Join(results(s), "\n"); !strings.Contains(got, "c_2 true The user does not allow this, now or later: a rule against it is stored (edit(b.go))") || !strings.Contains(got, "b is generated.") {
+		if got := strings.Join(results(s), "\n"); !strings.Contains(got, "c_2 true The person refused this call, and calls like it from now on (rule edit(b.go)).") || !strings.Contains(got, "b is generated.") {
 			t.Errorf("results:\n%s", got)
 		}
 		var kept []string
@@ -152,7 +161,7 @@ func TestARuleThatCannotBeStoredIsToldAndTheAnswerCounts(t *testing.T) {
 			t.Errorf("%+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
 		}
 		if !slices.ContainsFunc(r.views, func(v View) bool { return strings.Contains(v.Notice, "the disk is full") }) {
-			t.Error("nobody is told that there is no rule")
+			t.Error("the person is not told that there is no rule")
 		}
 	})
 }
@@ -183,18 +192,18 @@ func TestADecisionIsBoundToWhatWasShown(t *testing.T) {
 	decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
 	decideRow(t, r, Decision{Call: "c_2", Answer: run.Allow})
 	s, err := d.Run(t.Context())
-	if err != nil || !s.Turn.Open {
+	if err != nil || !s.Turn.Open() {
 		t.Fatalf("%+v, %v", s.Turn.End, err)
 	}
 	if got := r.edit.Ran(); !slices.Equal(got, []string{"ok a"}) {
 		t.Errorf("ran %q: the second was allowed for another content", got)
 	}
-	if log := strings.Join(r.log(r.mem), " "); !strings.Contains(log, "decision_voided") {
+	if log := strings.Join(r.log(r.mem), " "); !strings.Contains(log, "approval_invalidated") {
 		t.Errorf("log %s", log)
 	}
 	// What was shown may also have changed before the answer came.
 	decideRow(t, r, Decision{Call: "c_2", Answer: run.Always, Digest: "of something else"})
-	if s, err = d.Run(t.Context()); err != nil || !s.Turn.Open || len(r.edit.Ran()) != 1 {
+	if s, err = d.Run(t.Context()); err != nil || !s.Turn.Open() || len(r.edit.Ran()) != 1 {
 		t.Fatalf("%+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
 	}
 	put(t, r, "again", store.Decide, `{"call":"c_2","answer":"allow"}`)
@@ -209,7 +218,7 @@ func TestADenyRuleMadeMeanwhileWins(t *testing.T) {
 		r, c := asks(t, `
 {"calls":[{"tool":"edit","args":{"do":"ok a","path":"free/a.go"}},{"tool":"edit","args":{"do":"ok b","path":"free/b.go"}}]}
 {"text":"Done."}`)
-		r.edit.runs = func() { _ = c.Keep("", permission.Rules{rule(t, permission.Deny, "edit(free/b.go)")}) }
+		r.edit.runs = func() { _ = c.AddRules("", permission.Rules{rule(t, permission.Deny, "edit(free/b.go)")}) }
 		d := r.create()
 		defer d.Close()
 		s, err := d.Run(t.Context(), prompt("go"))
@@ -258,12 +267,17 @@ func TestWhatWaitsToBeGivenUpIsOfItsTurnAlone(t *testing.T) {
 			t.Fatalf("turn %d %+v, %v", s.Turn.N, s.Turn.End, err)
 		}
 		if got := results(s); len(got) != 3 || got[2] != "c_3 false 5s" {
-			t.Errorf("results %q: the second turn's call took its time, and nobody had stopped it", got)
+			t.Errorf("results %q: the second turn's call took its time, and was not stopped", got)
 		}
 	})
 }
 
-func TestAnInterruptAfterWaitWithWordsStopsWhatTheyBegin(t *testing.T) {
+// returned reports whether words came back to the person's input, and no others.
+func returned(s run.State, words string) bool {
+	return len(s.Returned) == 1 && run.PlainText(s.Returned[0].Parts) == words
+}
+
+func TestAnInterruptAfterWaitWithWordsTakesTheWordsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := asks(t, `
@@ -275,13 +289,13 @@ func TestAnInterruptAfterWaitWithWordsStopsWhatTheyBegin(t *testing.T) {
 		after(time.Second, func() { decideRow(t, r, Decision{Call: "c_2", Answer: run.Wait, Text: "Use c.go."}) })
 		after(1500*time.Millisecond, interrupt(d)) // c_1 is still being stopped
 		s, err := d.Run(t.Context(), prompt("go"))
-		if err != nil || s.Turn.N != 2 || s.Turn.End.End != run.EndInterrupted || s.Turn.Steps != 0 {
-			t.Errorf("turn %d ended %+v after %d steps, %v: it was stopped before it began", s.Turn.N, s.Turn.End, s.Turn.Steps, err)
+		if err != nil || s.Turn.N != 1 || s.Turn.End.End != run.EndInterrupted || !returned(s, "Use c.go.") {
+			t.Errorf("turn %d ended %+v, returned %+v, %v: the words must not begin a turn", s.Turn.N, s.Turn.End, s.Returned, err)
 		}
 	})
 }
 
-func TestAStopWhileADeadProcessesInterruptIsFinishedStopsItsWordsToo(t *testing.T) {
+func TestAStopWhileADeadProcessesInterruptIsFinishedTakesItsWordsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := asks(t, `
@@ -294,19 +308,18 @@ func TestAStopWhileADeadProcessesInterruptIsFinishedStopsItsWordsToo(t *testing.
 		}
 		// The process dies with the interrupt recorded and nothing behind it.
 		f := run.Interrupted{Cause: run.ByWait, Call: "c_1", Then: []run.Part{run.Text("Use c.go.")}}
-		if err := d.commit([]run.Event{{At: time.Now(), Fact: f}}); err != nil {
+		d.Close()
+		if err := r.mem.Append(t.Context(), "r", d.State().Seq, []run.Event{{At: time.Now(), Payload: f}}); err != nil {
 			t.Fatal(err)
 		}
-		d.Close()
 		d, err := r.w.Open(t.Context(), "r", r.watch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		d.Interrupt(run.Interrupted{Cause: run.ByShutdown})
-		s, err := d.Run(t.Context())
-		if err != nil || s.Turn.N != 2 || s.Turn.End.Reason != string(run.ByShutdown) || s.Turn.Steps != 0 {
-			t.Errorf("turn %d ended %+v after %d steps, %v", s.Turn.N, s.Turn.End, s.Turn.Steps, err)
+		s, err := d.Run(stopped(t, run.ByShutdown))
+		if err != nil || s.Turn.N != 1 || s.Turn.End.End != run.EndInterrupted || !returned(s, "Use c.go.") {
+			t.Errorf("turn %d ended %+v, returned %+v, %v: the words must not begin a turn", s.Turn.N, s.Turn.End, s.Returned, err)
 		}
 	})
 }
@@ -324,13 +337,13 @@ func TestWhatWasDecidedWhileNobodyDroveTheRunComesFirst(t *testing.T) {
 		d.Close()
 		decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
 		put(t, r, "set", store.Configure, `{"mode":"plan"}`)
-		r.w.OnAsk = AskDeny // whoever takes the run up has nobody to ask
+		r.w.OnAsk = AskDeny // whoever takes the run up has no one to ask
 		d, err := r.w.Open(t.Context(), "r", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		s, err := d.Run(t.Context(), run.Steered{ID: "s", Parts: []run.Part{run.Text("Go on.")}})
+		s, err := d.Run(t.Context(), run.Said{ID: "s", Delivery: run.Steer, Parts: []run.Part{run.Text("Go on.")}})
 		if err != nil || s.Turn.End.End != run.Completed || s.Config.Mode != "plan" {
 			t.Fatalf("%+v, mode %q, %v", s.Turn.End, s.Config.Mode, err)
 		}
@@ -339,4 +352,262 @@ func TestWhatWasDecidedWhileNobodyDroveTheRunComesFirst(t *testing.T) {
 			t.Errorf("results:\n%s", got)
 		}
 	})
+}
+
+func TestAnAnswerToSomethingElseDoesNotCount(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := asks(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok a","path":"a.go"}}]}
+{"text":"Done."}`)
+	r.dir = dir
+	write(t, dir, "a.go", "as it was shown")
+	d := r.create()
+	s, err := d.Run(t.Context(), prompt("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := digestOf(t, d, s)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answer := func(key string, a run.Answer, digest string) run.State {
+		t.Helper()
+		payload, err := json.Marshal(Decision{Call: "c_1", Answer: a, Digest: digest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, r, key, store.Decide, string(payload))
+		return r.run(r.open())
+	}
+	// The file changes between what the person was shown and the taking of the answer.
+	write(t, dir, "a.go", "changed meanwhile")
+	for key, c := range map[string]struct {
+		answer run.Answer
+		digest string
+	}{
+		"shown before the change": {run.Allow, shown},
+		"and for always":          {run.Always, shown},
+		"of something else":       {run.Allow, strings.Repeat("0", len(shown))},
+	} {
+		if s := answer(key, c.answer, c.digest); !s.Turn.Open() || len(r.edit.Ran()) > 0 {
+			t.Fatalf("%s: ended %+v, ran %q", key, s.Turn.End, r.edit.Ran())
+		}
+	}
+	d = r.open()
+	now := digestOf(t, d, d.State())
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := answer("shown after the change", run.Allow, now); s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 1 {
+		t.Errorf("ended %+v, ran %q", s.Turn.End, r.edit.Ran())
+	}
+}
+
+// digestOf is of what a person is shown of the call that waits.
+func digestOf(t *testing.T, d *Runner, s run.State) string {
+	t.Helper()
+	c, ok := s.Turn.Call("c_1")
+	if !ok {
+		t.Fatal("there is no call")
+	}
+	q, _, err := d.permissionRequest(s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.digest(q, c.Call)
+}
+
+// counted counts how often a call is decided on.
+type counted struct {
+	*ruleSet
+	mu      sync.Mutex
+	decided map[string]int
+}
+
+func (c *counted) Decide(id run.ID, m permission.Mode, r permission.Request) permission.Decision {
+	c.mu.Lock()
+	c.decided[r.Tool]++
+	c.mu.Unlock()
+	return c.ruleSet.Decide(id, m, r)
+}
+
+func (c *counted) of(tool string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.decided[tool]
+}
+
+func TestACallThatWaitsForAPersonIsDecidedOnAgainOnlyWhenSomethingHasChanged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, rules := asks(t, `
+{"calls":[{"tool":"read","args":{"do":"sleep 10m"}},{"tool":"edit","args":{"do":"ok a","path":"a.go"}}]}
+{"text":"Done."}`)
+		c := &counted{ruleSet: rules, decided: map[string]int{}}
+		r.w.Authorizer = c
+		d := r.create()
+		defer d.Close()
+		var first, later, changed int
+		after(time.Second, func() { first = c.of("edit") })
+		after(5*time.Minute, func() {
+			later = c.of("edit")
+			_ = c.AddRules("", permission.Rules{rule(t, permission.Deny, "edit(other.go)")})
+		})
+		after(6*time.Minute, func() {
+			changed = c.of("edit")
+			_ = c.AddRules("", permission.Rules{rule(t, permission.Allow, "edit(a.go)")})
+		})
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 1 {
+			t.Fatalf("ended %+v, %v, ran %q: a rule was made that allows it", s.Turn.End, err, r.edit.Ran())
+		}
+		if first == 0 || later != first {
+			t.Errorf("decided on %d times at first and %d times in the next five minutes", first, later-first)
+		}
+		if changed != later+1 {
+			t.Errorf("decided on %d times after the rules had changed, want once", changed-later)
+		}
+	})
+}
+
+func TestTheTimeAPersonTakesIsNotTheTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, d, seen := controlled(t, `{"action":"next_step","tool":"edit","args":{"do":"ok a"}}`, `{"action":"complete","message":"Done."}`)
+		r.w.OnAsk = AskWait
+		r.w.Authorizer = authorizer(func(permission.Request) permission.Decision { return permission.Decision{Verdict: permission.Ask} })
+		r.run(d, prompt("go"))
+		time.Sleep(7 * time.Hour) // more than the limit of six
+		decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
+		s := r.run(r.open())
+		if s.Turn.End.End != run.Completed {
+			t.Fatalf("ended %+v", s.Turn.End)
+		}
+		shown := words(t, (*seen)[1])
+		if last := shown[len(shown)-1]; !strings.Contains(last, "6h0m0s") {
+			t.Errorf("the model is told %q", last)
+		}
+	})
+}
+
+func TestTheTimeLimitDoesNotBeginAnewWithAProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `
+{"calls":[{"tool":"read","args":{"do":"sleep 4m"}}]}
+{"text":"never said","hang":true}`)
+		d := r.createWith(run.Created{Config: run.Config{Limits: run.Limits{Wall: 6 * time.Minute}}})
+		dead := make(chan struct{})
+		go func() {
+			defer close(dead)
+			_, _ = d.Run(context.Background(), prompt("go"))
+		}()
+		r.until(func(v View) bool { return v.Delta != nil && v.Delta.Text != "" })
+		r.crash()
+		r.play(`
+{"calls":[{"tool":"read","args":{"do":"sleep 4m"}}]}
+{"calls":[{"tool":"read","args":{"do":"sleep 4m"}}]}`)
+		time.Sleep(time.Hour) // no process drives it
+		began := time.Now()
+		s := r.run(r.open())
+		if s.Turn.End.Reason != "wall_clock" {
+			t.Errorf("ended %+v", s.Turn.End)
+		}
+		if took := time.Since(began).Round(time.Second); took != 2*time.Minute {
+			t.Errorf("the second process had %v, want the two minutes that were left of six", took)
+		}
+		_ = d.Close()
+		<-dead
+	})
+}
+
+// A fickle tool can say what a call would do, and then no more.
+type fickle struct {
+	*fake
+	looks *int // that go well
+}
+
+func (f fickle) Inspect(env tool.Env, args json.RawMessage) (tool.Intent, error) {
+	if *f.looks--; *f.looks < 0 {
+		return tool.Intent{}, errors.New("the folder is gone")
+	}
+	return f.fake.Inspect(env, args)
+}
+
+func TestACallThatCannotBeInspectedAnyMoreDoesNotRun(t *testing.T) {
+	t.Parallel()
+	for looks, when := range map[int]string{1: "when it is decided on", 2: "when it is about to start"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, `
+{"calls":[{"tool":"read","args":{"do":"ok a"}},{"tool":"flaky","args":{"do":"ok b"}}]}
+{"text":"I see."}`)
+				flaky := newFake("flaky", run.Writes)
+				r.w.Tools = tool.NewRegistry(r.read, fickle{flaky, &looks})
+				s := r.run(r.create(), prompt("go"))
+				if got := results(s); len(got) != 2 || got[1] != "c_2 true the folder is gone" {
+					t.Errorf("results %q", got)
+				}
+				if len(flaky.Ran()) > 0 {
+					t.Errorf("ran %q", flaky.Ran())
+				}
+			})
+		})
+	}
+}
+
+func TestADecisionThatTheRulesTakeBackIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, rules := asks(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok a","path":"free/a.go"}},{"tool":"edit","args":{"do":"ok b","path":"free/b.go"}}]}
+{"text":"Done."}`)
+		r.edit.runs = func() { _ = rules.AddRules("", permission.Rules{rule(t, permission.Ask, "edit(free/b.go)")}) }
+		s := r.run(r.create(), prompt("go"))
+		if !s.Turn.Open() || !slices.Equal(r.edit.Ran(), []string{"ok a"}) {
+			t.Errorf("ended %+v, ran %q: a rule to ask was made before the second started", s.Turn.End, r.edit.Ran())
+		}
+		if p := logged[run.ApprovalInvalidated](t, r); len(p) != 1 || p[0].Call != "c_2" || !strings.Contains(p[0].Reason, "the rules say something else now") {
+			t.Errorf("invalidated %+v", p)
+		}
+	})
+}
+
+func TestWhatLeadsNowhereOrOutsideIsToldToTheRules(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{})}
+	q := PermissionRequest(env, "edit", run.Writes, tool.Intent{Paths: []string{"loop"}}, nil)
+	if !q.Outside || !q.Edits {
+		t.Errorf("a link that leads to itself: %+v", q)
+	}
+	if q := PermissionRequest(env, "read", run.Reads, tool.Intent{Paths: []string{"a.go"}}, nil); q.Outside || q.Edits || !slices.Equal(q.Resolved, []string{"a.go"}) {
+		t.Errorf("a file of the workspace: %+v", q)
+	}
+}
+
+func TestWhatADecisionIsBoundToOfAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a", "content")
+	for path, want := range map[string]string{
+		"a":    "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73",
+		"":     "no file", // a folder
+		"none": "none",
+	} {
+		if got := contentHash(filepath.Join(dir, path)); got != want {
+			t.Errorf("of %q: %s, want %s", path, got, want)
+		}
+	}
 }

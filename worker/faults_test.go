@@ -7,7 +7,7 @@ import (
 
 	"pawl/llm"
 	"pawl/llm/anthropic"
-	"pawl/llm/script"
+	fakeserver "pawl/llm/llmtest/fake"
 	"pawl/run"
 )
 
@@ -40,7 +40,7 @@ func TestARunRecoversFromEveryFault(t *testing.T) {
 `+c.fault+`
 {"calls":[{"tool":"edit","args":{"do":"ok second"}}]}
 {"text":"Done.","repeat":true}`)
-			server := script.NewServer(r.script, true)
+			server := fakeserver.New(r.script, true)
 			url, stop, err := server.Listen()
 			if err != nil {
 				t.Fatal(err)

@@ -3,108 +3,239 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"time"
 
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 )
 
-// A Change is the payload of an inbox row of kind configure; what is empty stays.
-type Change struct {
-	Mode  string `json:"mode,omitempty"`
-	Model string `json:"model,omitempty"`
-	// Window is how many tokens fit Model's context; 0: nobody knows.
-	Window int64 `json:"window,omitempty"`
+// A Stopping is the payload of an inbox row of kind interrupt.
+type Stopping struct {
+	Turn int    `json:"turn,omitempty"` // that is to be stopped; 0: the one that is open when the row is read
+	By   string `json:"by,omitempty"`
 }
 
-// inbox reads what others want of the run, as events, with the rows to be taken
-// along with them. A row that cannot be read or makes no sense now is taken and
-// refused: it must not come back for ever. only, if there is any, says which kinds are
-// read; the others stay.
-func (d *Driver) inbox(only ...store.Kind) ([]run.Event, []int64) {
+// An OutsideCall is the payload of an inbox row of kind call: a call that an external
+// agent makes through pawl's own tools. The row's key identifies the request.
+type OutsideCall struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"` // a JSON object
+}
+
+// An OutsideAnswer is what a row of kind call is answered with.
+type OutsideAnswer struct {
+	Content []run.Part `json:"content,omitempty"`
+	IsError bool       `json:"is_error,omitempty"`
+}
+
+// inbox reads what others want of the run. A row is offered to the run once, and taken
+// with the events that it leads to or, when it makes no sense now, without any; a row of a
+// kind that this pawl does not know stays. only, if there is any, says which kinds are
+// read.
+func (d *Runner) inbox(only ...store.Kind) []func(run.State) []run.Payload {
 	if d.created != nil {
-		return nil, nil // the run is not on disk yet: nobody can know it
+		return nil // the run is not on disk yet, and unknown to others
 	}
 	rows, err := d.w.Store.Inbox(context.Background(), d.id)
 	if err != nil {
 		d.w.debug("inbox", "run", d.id, "error", err)
-		return nil, nil
+		return nil
 	}
-	var events []run.Event
-	var took []int64
-	open := d.state.Turn.Open
-	given := map[run.CallID]bool{} // the first answer wins, also among those that come together
+	var wanted []func(run.State) []run.Payload
 	for _, row := range rows {
-		if len(only) > 0 && !slices.Contains(only, row.Kind) {
+		if d.rows[row.ID] || len(only) > 0 && !slices.Contains(only, row.Kind) {
 			continue
 		}
-		words := row.Kind == store.Prompt || row.Kind == store.Steer || row.Kind == store.Queue
-		if words && !d.state.Turn.Open && open {
-			break // the words before them open the turn: what they mean is told once it is open
-		}
-		took = append(took, row.ID)
-		for _, f := range d.wants(row, given) {
-			if f, ok := f.(run.Interrupted); ok {
-				if open { // at rest there is nothing to stop
-					d.Interrupt(f)
-				}
-				continue
-			}
-			events = append(events, run.Event{At: d.w.now(), Fact: f})
-			open = open || words
+		if want := d.want(row); want != nil {
+			d.rows[row.ID] = true
+			wanted = append(wanted, want)
 		}
 	}
-	return events, took
+	return wanted
 }
 
-// wants returns the facts that an inbox row asks for.
-func (d *Driver) wants(row store.Row, given map[run.CallID]bool) []run.Fact {
+// want returns what a row wants of the run in the state that it meets; nil for a row of
+// an unknown kind.
+func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 	words := []run.Part{run.Text(row.Payload)}
 	switch row.Kind {
-	case store.Prompt, store.Steer, store.Queue:
-		switch {
-		case !d.state.Turn.Open:
-			return []run.Fact{Words(d.state, row.Payload)}
-		case row.Kind == store.Steer:
-			return []run.Fact{run.Steered{ID: row.Key, Parts: words}}
-		}
-		return []run.Fact{run.Queued{ID: row.Key, Parts: words}}
-	case store.Interrupt:
-		return []run.Fact{run.Interrupted{Cause: run.ByPerson, By: row.Payload}}
+	case store.Prompt, store.Queue:
+		return func(s run.State) []run.Payload { return []run.Payload{run.Say(s, row.Key, run.Queue, words)} }
+	case store.Steer:
+		return func(s run.State) []run.Payload { return []run.Payload{run.Say(s, row.Key, run.Steer, words)} }
 	case store.Withdraw:
-		return []run.Fact{run.Withdrawn{ID: row.Payload}}
+		return always(run.Withdrawn{ID: row.Payload})
+	case store.Interrupt:
+		return func(s run.State) []run.Payload {
+			var p Stopping
+			if json.Unmarshal([]byte(row.Payload), &p) != nil || !s.Turn.Open() || p.Turn != 0 && p.Turn != s.Turn.N {
+				return nil
+			}
+			f := run.Interrupted{Turn: s.Turn.N, Cause: run.ByPerson, By: p.By}
+			d.Interrupt(f) // before it is recorded: a slow disk delays nothing
+			return []run.Payload{f}
+		}
 	case store.Decide:
-		var a Decision
-		if json.Unmarshal([]byte(row.Payload), &a) == nil && !given[a.Call] {
-			facts := d.personDecided(a)
-			given[a.Call] = facts != nil
-			return facts
+		return func(s run.State) []run.Payload {
+			var a Decision
+			if json.Unmarshal([]byte(row.Payload), &a) != nil {
+				return nil
+			}
+			return d.decided(s, a)
 		}
 	case store.Configure:
-		var c Change
-		if json.Unmarshal([]byte(row.Payload), &c) == nil && (c.Mode == "" || permission.CheckMode(permission.Mode(c.Mode), permission.ForUser) == nil) {
-			return []run.Fact{run.Configured{Config: c.apply(d.state.Config)}}
-		}
+		return func(s run.State) []run.Payload { return d.configured(s, row.Payload) }
+	case store.Call:
+		return func(s run.State) []run.Payload { return d.received(s, row) }
 	}
 	return nil
 }
 
-func (c Change) apply(to run.Config) run.Config {
-	if c.Mode != "" {
-		to.Mode = c.Mode
+// configured returns what a wish for another configuration means in s.
+func (d *Runner) configured(s run.State, payload string) []run.Payload {
+	var c run.ConfigChange
+	err := json.Unmarshal([]byte(payload), &c)
+	if err == nil && c.Mode != nil {
+		err = permission.CheckMode(permission.Mode(*c.Mode), permission.ForUser)
 	}
-	if c.Model != "" {
-		to.Model, to.Window = c.Model, c.Window
+	to := c.Apply(s.Config)
+	if err == nil {
+		err = to.Validate()
 	}
-	return to
+	if err == nil {
+		err = d.w.check(to)
+	}
+	if err != nil {
+		d.show(View{Notice: fmt.Sprintf("the configuration stays as it is: %v", err)})
+		return nil
+	}
+	return []run.Payload{run.Configured{Change: c}}
 }
 
-// Words returns the fact that something said to a run at rest becomes: the answer
-// to its open question, or a new prompt.
-func Words(s run.State, text string) run.Fact {
-	if q := s.Questions(); len(q) > 0 && !s.Turn.Open {
-		return run.QuestionAnswered{Call: q[0].ID, Text: text}
+// received returns what a call from outside means in s. Its row is taken when the
+// call has its result.
+func (d *Runner) received(s run.State, row store.Row) []run.Payload {
+	var c OutsideCall
+	if json.Unmarshal([]byte(row.Payload), &c) != nil {
+		return nil
 	}
-	return run.Prompted{Parts: []run.Part{run.Text(text)}}
+	d.calls[row.Key] = row.ID
+	if s.Turn.Received(row.Key) != "" {
+		return nil // by the process before
+	}
+	return []run.Payload{run.CallReceived{Key: row.Key, Call: run.Call{
+		ID: run.CallID(fmt.Sprintf("c_%d", s.NextCall())), Tool: c.Tool, Arguments: c.Arguments}}}
+}
+
+// taken returns the rows that events take out of the inbox, with their answers: those
+// that were offered to the run since the last append, and calls from outside that have
+// their result or that the run has refused.
+func (d *Runner) taken(events []run.Event) []store.Taken {
+	var taken []store.Taken
+	outside := map[int64]bool{}
+	for _, id := range d.calls {
+		outside[id] = true
+	}
+	for id, offered := range d.rows {
+		if offered && !outside[id] {
+			taken = append(taken, store.Taken{ID: id})
+			d.rows[id] = false
+		}
+	}
+	settled := map[run.CallID]OutsideAnswer{}
+	received := map[string]run.CallID{}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case run.CallReceived:
+			received[p.Key] = p.Call.ID
+		case run.CallSettled:
+			settled[p.Call] = OutsideAnswer{p.Content, p.IsError}
+		case run.Prompted: // the answer to a question that was still open when its turn ended
+			settled[p.Answers] = OutsideAnswer{p.Parts, false}
+		case run.CallDecided:
+			if !p.Decision.Allows() {
+				settled[p.Call] = OutsideAnswer{[]run.Part{run.Text(p.Content)}, true}
+			}
+		}
+	}
+	for key, id := range d.calls {
+		call, now := received[key]
+		if !now {
+			call = d.core.State.Turn.Received(key)
+		}
+		answer, ok := settled[call]
+		switch c, _ := d.core.State.Turn.Call(call); {
+		case call == "":
+			answer = OutsideAnswer{[]run.Part{run.Text("The call was not made: the run does not wait for calls now.")}, true}
+		case ok:
+		case c.Status == run.CallDone:
+			answer = OutsideAnswer{c.Result.Content, c.Result.IsError}
+		default:
+			continue // it has no result yet
+		}
+		b, err := json.Marshal(answer)
+		if err != nil {
+			continue // unreachable: it is made of strings
+		}
+		taken = append(taken, store.Taken{ID: id, Answer: string(b)})
+		delete(d.calls, key)
+		d.rows[id] = false
+	}
+	slices.SortFunc(taken, func(a, b store.Taken) int { return int(a.ID - b.ID) })
+	return taken
+}
+
+// Call makes a call from outside a run, for its external agent, and waits for the
+// result. The key identifies the request: repeated, also after a restart of either
+// side, it is answered with the result of the first and does nothing. It may be called
+// by any process; another one has to drive the run.
+func (w *Worker) Call(ctx context.Context, id run.ID, key string, c OutsideCall) (OutsideAnswer, error) {
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return OutsideAnswer{}, err
+	}
+	if err := w.Store.Put(ctx, id, store.Row{Key: key, Kind: store.Call, Payload: string(payload)}); err != nil {
+		return OutsideAnswer{}, err
+	}
+	Wake(ctx, w.Store, id)
+	poll := time.NewTicker(callPoll)
+	defer poll.Stop()
+	for {
+		text, taken, err := w.Store.Answer(ctx, id, key)
+		if err != nil {
+			return OutsideAnswer{}, err
+		}
+		if taken && text == "" {
+			return OutsideAnswer{Content: []run.Part{run.Text("The call was not made: it could not be read.")}, IsError: true}, nil
+		}
+		if taken {
+			var a OutsideAnswer
+			err := json.Unmarshal([]byte(text), &a)
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return OutsideAnswer{}, context.Cause(ctx)
+		case <-poll.C:
+		}
+	}
+}
+
+// callPoll is how often the answer to a call from outside is looked for.
+const callPoll = 20 * time.Millisecond
+
+// Wake tells the owner of a run, if it can be reached, to read its inbox. The owner
+// reads it by itself, a little later.
+func Wake(ctx context.Context, s store.Store, id run.ID) {
+	o, owned, err := s.Owner(ctx, id)
+	if err != nil || !owned || o.Socket == "" {
+		return
+	}
+	if v, err := store.Dial(ctx, o.Socket); err == nil {
+		_ = v.Wake()
+		_ = v.Close()
+	}
 }

@@ -59,6 +59,11 @@ func begins(words string, linger time.Duration) func(context.Context, func(llm.D
 	}
 }
 
+// cached is an answer from the response cache.
+func cached(_ context.Context, yield func(llm.Delta, error) bool) {
+	yield(llm.Delta{Answer: &llm.Answer{Parts: []run.Part{run.Text("as before")}, Stop: run.StopEndTurn, Cached: true, Usage: run.Usage{Input: 100}}}, nil)
+}
+
 func calls(tool, do string) func(context.Context, func(llm.Delta, error) bool) {
 	return func(_ context.Context, yield func(llm.Delta, error) bool) {
 		yield(llm.Delta{Answer: &llm.Answer{Stop: run.StopToolUse, Parts: []run.Part{{Type: run.CallPart,
@@ -80,7 +85,7 @@ func after(d time.Duration, f func()) {
 	}()
 }
 
-func interrupt(d *Driver) func() {
+func interrupt(d *Runner) func() {
 	return func() { d.Interrupt(run.Interrupted{Cause: run.ByPerson}) }
 }
 
@@ -95,7 +100,7 @@ func TestAnInterruptOfTheClosingAccountEndsTheTurn(t *testing.T) {
 		defer d.Close()
 		after(time.Second, interrupt(d))
 		s, err := d.Run(t.Context(), prompt("go"))
-		if err != nil || s.Turn.Open || !strings.HasPrefix(s.Answer(), "Based on the tool executions:") {
+		if err != nil || s.Turn.Open() || !strings.HasPrefix(s.Answer(), "Based on the tool executions:") {
 			t.Errorf("ended %+v with %q, %v", s.Turn.End, s.Answer(), err)
 		}
 	})
@@ -175,7 +180,7 @@ func TestACallThatCannotStartAnyMoreIsNotUnknown(t *testing.T) {
 		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"ok a"}},{"tool":"read","args":{"do":"ok b"}}]}`)
 		asks := 0
 		r.w.OnAsk = AskFail
-		r.w.Judge = judge(func(permission.Request) permission.Decision {
+		r.w.Authorizer = authorizer(func(permission.Request) permission.Decision {
 			if asks++; asks == 2 {
 				return permission.Decision{Verdict: permission.Ask}
 			}
@@ -203,7 +208,7 @@ func TestWaitFromElsewhereIsAnInterruptLikeAnyOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"wait"}},{"tool":"edit","args":{"do":"ok b"}}]}`)
 		r.w.OnAsk = AskWait
-		r.w.Judge = judge(func(q permission.Request) permission.Decision {
+		r.w.Authorizer = authorizer(func(q permission.Request) permission.Decision {
 			if q.Tool == "edit" {
 				return permission.Decision{Verdict: permission.Ask}
 			}
@@ -242,7 +247,7 @@ func TestTwoPeopleWhoSpeakAtRestAreBothHeard(t *testing.T) {
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		put(t, r, "k0", store.Interrupt, "too late: there is nothing to stop")
+		put(t, r, "k0", store.Interrupt, `{"by":"someone who is too late: there is nothing to stop"}`)
 		put(t, r, "k1", store.Queue, "one")
 		put(t, r, "k2", store.Prompt, "two")
 		s, err := d.Run(t.Context())
@@ -268,7 +273,7 @@ func TestADecisionAfterAMonthIsNotTooLate(t *testing.T) {
 {"calls":[{"tool":"edit","args":{"do":"ok x"}}]}
 {"text":"Done."}`)
 		r.w.OnAsk = AskWait
-		r.w.Judge = judge(func(permission.Request) permission.Decision {
+		r.w.Authorizer = authorizer(func(permission.Request) permission.Decision {
 			return permission.Decision{Verdict: permission.Ask}
 		})
 		d := r.create()
@@ -286,6 +291,50 @@ func TestADecisionAfterAMonthIsNotTooLate(t *testing.T) {
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 1 {
 			t.Errorf("ended %+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
+		}
+	})
+}
+
+func TestWholePartsOfAnInterruptedAnswerAreKeptAndHalfACallIsNot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		part := func(p run.Part) llm.Delta { return llm.Delta{Part: &p} }
+		r := stagedRig(t, func(ctx context.Context, yield func(llm.Delta, error) bool) {
+			for _, d := range []llm.Delta{
+				part(run.Part{Type: run.ThinkingPart, Text: "I wonder", Signature: "s", Wire: "staged"}),
+				{Text: "I "}, {Text: "edit it."}, part(run.Text("I edit it.")),
+				{Call: "edit"}, part(run.Part{Type: run.CallPart, Call: &run.Call{Tool: "edit", Arguments: `{"do":"ok a"}`}}),
+				{Call: "edit"}, {Input: `{"do":`},
+				{Usage: &run.Usage{Input: 7}},
+			} {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			<-ctx.Done()
+		}, says("All right.", 0))
+		d := r.create()
+		defer d.Close()
+		go func() {
+			synctest.Wait()
+			d.Interrupt(run.Interrupted{Cause: run.ByPerson})
+		}()
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.EndInterrupted {
+			t.Fatalf("ended %+v, %v", s.Turn.End, err)
+		}
+		var kept []string
+		for _, p := range s.Messages[1].Parts {
+			kept = append(kept, fmt.Sprint(p.Type, " ", p.Text, " ", p.Cut))
+		}
+		if want := []string{"thinking I wonder false", "text I edit it. false", "call  false"}; !slices.Equal(kept, want) {
+			t.Errorf("kept %q, want %q", kept, want)
+		}
+		if got := results(s); !slices.Equal(got, []string{"c_1 true " + run.ByUser}) {
+			t.Errorf("results %q", got)
+		}
+		if s.Usage.Input != 7 || len(r.edit.Ran()) > 0 {
+			t.Errorf("usage %+v, ran %q", s.Usage, r.edit.Ran())
 		}
 	})
 }

@@ -41,7 +41,7 @@ func TestWhatIsSwappedAfterTheDecisionIsNotOpened(t *testing.T) {
 			}
 			r := newRig(t, `{"calls":[`+c.call+`]}`+"\n"+`{"text":"Done."}`)
 			r.w.Tools, r.w.StateDir = tool.NewRegistry(tool.Builtin()...), t.TempDir()
-			r.w.Judge = judge(func(q permission.Request) permission.Decision {
+			r.w.Authorizer = authorizer(func(q permission.Request) permission.Decision {
 				if err := os.Rename(at("d"), at("was")); err != nil {
 					t.Error(err)
 				}
@@ -63,7 +63,7 @@ func TestWhatIsSwappedAfterTheDecisionIsNotOpened(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f, ok := e.Fact.(run.CallSettled)
+				f, ok := e.Payload.(run.CallSettled)
 				if !ok {
 					continue
 				}

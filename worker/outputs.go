@@ -63,7 +63,7 @@ type arguments struct {
 // arguments returns a call's arguments with the outputs put in for their handles. It
 // is what rules and people are shown. It does so once for each call: an output never
 // changes, and may be large.
-func (d *Driver) arguments(c run.Call) arguments {
+func (d *Runner) arguments(c run.Call) arguments {
 	if d.w.Outputs == nil {
 		return arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
 	}
@@ -71,13 +71,14 @@ func (d *Driver) arguments(c run.Call) arguments {
 		return a
 	}
 	a := arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
-	if t, ok := d.w.Tools.Get(c.Tool); ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
+	t, ok := d.w.Tools.Get(c.Tool)
+	if ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
 		a.json, a.mode, a.err = takeMode(a.json)
 	}
-	if a.err == nil {
-		a.json, _, a.err = output.Resolve(context.Background(), a.json, func(id string) (*output.Output, error) {
+	if a.err == nil && ok {
+		a.json, _, a.err = output.Resolve(context.Background(), a.json, t.Spec().Schema, func(id string) (*output.Output, error) {
 			d.storing.Wait()
-			return d.w.Outputs.Find(d.env.Conversation, d.id, id)
+			return d.w.Outputs.Find(d.env.Scope(), id)
 		})
 	}
 	d.resolved[c.ID] = a
@@ -106,16 +107,16 @@ func takeMode(args json.RawMessage) (json.RawMessage, output.Mode, error) {
 	return rest, mode, err
 }
 
-// A keeper stores what a call returns. It makes the output with the first byte: most
+// A resultWriter stores what a call returns. It makes the output with the first byte: most
 // calls write nothing while they run.
-type keeper struct {
+type resultWriter struct {
 	create func() (*output.Writer, error)
 	w      *output.Writer
 	sum    hash.Hash
 	err    error
 }
 
-func (k *keeper) Write(p []byte) (int, error) {
+func (k *resultWriter) Write(p []byte) (int, error) {
 	if k.w == nil && k.err == nil {
 		k.w, k.err = k.create()
 		k.sum = sha256.New()
@@ -130,31 +131,31 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (k *keeper) abort() {
+func (k *resultWriter) abort() {
 	if k.w != nil {
 		k.w.Abort()
 	}
 }
 
-// keeper returns what stores the result of a call; nil where nothing is stored.
-func (d *Driver) keeper(c run.CallState) *keeper {
+// resultWriter returns what stores the result of a call; nil where nothing is stored.
+func (d *Runner) resultWriter(c run.CallState) *resultWriter {
 	t, ok := d.w.Tools.Get(c.Tool)
 	if d.w.Outputs == nil || !ok || t.Spec().Unstored {
 		return nil
 	}
-	return d.keeperOf(c.ID, c.Tool, d.state.MessageOf(c.ID))
+	return d.resultWriterOf(c.ID, c.Tool, d.core.State.MessageOf(c.ID))
 }
 
-func (d *Driver) keeperOf(id run.CallID, tool, message string) *keeper {
-	return &keeper{create: func() (*output.Writer, error) {
+func (d *Runner) resultWriterOf(id run.CallID, tool, message string) *resultWriter {
+	return &resultWriter{create: func() (*output.Writer, error) {
 		return d.w.Outputs.Create(output.Key{Conversation: d.env.Conversation, Run: d.id, Call: id}, tool, message)
 	}}
 }
 
 // deliver stores a result and returns it as the model gets it, in a fact that settles
 // the call.
-func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.Result, outcome run.Outcome) run.CallSettled {
-	fact := settled(c.ID, res, outcome)
+func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res tool.Result) run.CallSettled {
+	fact := settled(c.ID, res)
 	if k == nil {
 		return fact
 	}
@@ -178,6 +179,7 @@ func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.
 	var stored *output.Output
 	err := k.err
 	if err == nil {
+		k.w.Mode, k.w.Limits = mode, d.limits()
 		stored, err = k.w.Commit(!res.IsError)
 	}
 	if err == nil {
@@ -186,14 +188,14 @@ func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.
 	}
 	var parts []run.Part
 	delivery := output.Failed
-	if res.Written && err != nil { // nobody has it any more
+	if res.Written && err != nil { // no one has it any more
 		parts = []run.Part{run.Text(fmt.Sprintf("The tool ran, but its result is too large to show and could not be stored: %v. Run it again so that it prints less, or writes to a file.", err))}
 	} else {
-		parts, delivery = output.Deliver(output.Undelivered{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, d.limits())
+		parts, delivery = output.Deliver(output.Result{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, d.limits())
 	}
 	if res.Written {
 		parts = append(parts, res.Content...)
-		fact.Key = run.ResultKey(append([]run.Part{run.Text(hex.EncodeToString(k.sum.Sum(nil)))}, res.Content...), res.IsError)
+		fact.Key = resultKey(append([]run.Part{run.Text(hex.EncodeToString(k.sum.Sum(nil)))}, res.Content...), res.IsError)
 	}
 	fact.Content, fact.Delivery = parts, string(delivery)
 	if err != nil {
@@ -210,12 +212,12 @@ func (d *Driver) deliver(k *keeper, c run.CallState, mode output.Mode, res tool.
 
 // storeSmall stores a result that the log has too, beside the run: the model waits for
 // nothing of it. Whoever asks for an output waits for these first.
-func (d *Driver) storeSmall(k *keeper, id run.CallID, success bool) {
+func (d *Runner) storeSmall(k *resultWriter, id run.CallID, success bool) {
 	d.storing.Go(func() {
 		defer k.abort()
 		err := k.err
 		if err == nil {
-			k.w.Elsewhere = true
+			k.w.NoSync, k.w.Limits = true, d.limits()
 			var stored *output.Output
 			if stored, err = k.w.Commit(success); err == nil {
 				err = stored.Close()
@@ -233,13 +235,13 @@ const enough = 64
 
 // restore stores again the small results that were not on the disk yet when the process
 // that had them ended: the log has them, and the model is told that they are stored.
-func (d *Driver) restore() {
+func (d *Runner) restore() {
 	if d.w.Outputs == nil {
 		return
 	}
 	tools, messages := map[run.CallID]string{}, map[run.CallID]string{}
 	var inline []run.CallID
-	for _, m := range d.state.Messages {
+	for _, m := range d.core.State.Messages {
 		for _, p := range m.Parts {
 			switch {
 			case p.Call != nil:
@@ -249,7 +251,7 @@ func (d *Driver) restore() {
 			}
 		}
 	}
-	for _, c := range d.state.Turn.Calls {
+	for _, c := range d.core.State.Turn.Calls {
 		if c.Result.Delivery == string(output.Inlined) {
 			inline = append(inline, c.ID)
 		}
@@ -260,7 +262,7 @@ func (d *Driver) restore() {
 	d.storing.Go(func() {
 		missing := map[run.CallID]bool{}
 		for i, there := len(inline)-1, 0; i >= 0 && there < enough; i-- {
-			if o, err := d.w.Outputs.Find(d.env.Conversation, d.id, string(inline[i])); err == nil {
+			if o, err := d.w.Outputs.Find(d.env.Scope(), string(inline[i])); err == nil {
 				o.Close()
 				there++
 				continue
@@ -275,8 +277,8 @@ func (d *Driver) restore() {
 				d.w.debug("results that are to be stored again", "run", d.id, "error", err)
 				return
 			}
-			if f, ok := e.Fact.(run.CallSettled); ok && missing[f.Call] {
-				k := d.keeperOf(f.Call, tools[f.Call], messages[f.Call])
+			if f, ok := e.Payload.(run.CallSettled); ok && missing[f.Call] {
+				k := d.resultWriterOf(f.Call, tools[f.Call], messages[f.Call])
 				_, _ = k.Write([]byte(run.PlainText(f.Content))) // an error stays in k
 				d.storeSmall(k, f.Call, !f.IsError)
 			}
@@ -284,7 +286,7 @@ func (d *Driver) restore() {
 	})
 }
 
-func (d *Driver) limits() output.Limits {
+func (d *Runner) limits() output.Limits {
 	if d.w.OutputLimits != (output.Limits{}) {
 		return d.w.OutputLimits
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/llm"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/run"
@@ -29,7 +30,7 @@ type printArgs struct {
 	Stream bool
 }
 
-func (printer) Look(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
+func (printer) Inspect(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
 	var a printArgs
 	if err := json.Unmarshal(args, &a); err != nil {
 		return tool.Intent{}, err
@@ -57,10 +58,16 @@ func (printer) Run(_ context.Context, _ tool.Env, c tool.Call) (tool.Result, err
 func storing(t *testing.T, replies string) (*rig, string) {
 	t.Helper()
 	r := newRig(t, replies)
-	dir := t.TempDir()
-	r.w.Outputs = output.NewStore(dir)
+	dir := storeOutputs(t, r)
 	r.w.Tools = tool.NewRegistry(append(outputs.All(), printer{})...)
 	return r, dir
+}
+
+// storeOutputs lets the rig's worker store results in a folder.
+func storeOutputs(t *testing.T, r *rig) string {
+	dir := t.TempDir()
+	r.w.Outputs = output.NewStore(dir)
+	return dir
 }
 
 func turn(t *testing.T, r *rig) run.State {
@@ -131,7 +138,7 @@ func TestAnArgumentByHandleIsWhatRulesAndToolsSee(t *testing.T) {
 {"calls":[{"tool":"print","args":{"text":{"$output":"c_1","path":"$.users[0].id"}}},{"tool":"print","args":{"text":{"$output":"c_1","path":"$.users"}}},{"tool":"print","args":{"text":{"$output":"c_8"}}}]}
 {"text":"Done."}`)
 	var seen []string
-	r.w.Judge = judge(func(q permission.Request) permission.Decision {
+	r.w.Authorizer = authorizer(func(q permission.Request) permission.Decision {
 		seen = append(seen, q.Command)
 		return permission.Decision{Verdict: permission.Allow}
 	})
@@ -142,8 +149,8 @@ func TestAnArgumentByHandleIsWhatRulesAndToolsSee(t *testing.T) {
 	if got[1] != "c_2 false u7" {
 		t.Errorf("the tool gave %q", got[1])
 	}
-	if !strings.Contains(got[2], "wrong arguments for print: text") {
-		t.Errorf("a handle that stands for a list is %q", got[2])
+	if got[2] != `c_3 false [{"id":"u7"}]` {
+		t.Errorf("a handle that stands for a list, for a string: %q", got[2])
 	}
 	if !strings.HasPrefix(got[3], "c_4 true") || !strings.Contains(got[3], "c_1") {
 		t.Errorf("a handle of nothing is answered by %q", got[3])
@@ -167,7 +174,7 @@ func TestAResultThatCannotBeStoredIsAWarningOrAnError(t *testing.T) {
 		t.Errorf("a large one is %q", got[1])
 	}
 	if !slices.ContainsFunc(r.views, func(v View) bool { return strings.Contains(v.Notice, "the result of c_1 is not stored") }) {
-		t.Error("nobody is warned")
+		t.Error("there is no warning")
 	}
 }
 
@@ -199,7 +206,7 @@ func TestWhatIsHandedInHasNoModeOfDelivery(t *testing.T) {
 	r, _ := storing(t, `{"calls":[{"tool":"submit_result","args":{"n":3}}]}`)
 	d := r.createAsked(countSchema)
 	defer d.Close()
-	sp, err := d.speech(d.State().Config)
+	sp, err := d.session(d.State().Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,5 +254,56 @@ func TestAResultWithAWarningIsStoredNowhere(t *testing.T) {
 	s := turn(t, r)
 	if l := s.Turn.Account[0]; l.IsError || l.Delivery != "" {
 		t.Errorf("%+v: compaction would tell the model to ask for an output that is not there", l)
+	}
+}
+
+// A camera is a tool whose result is words and a picture.
+type camera struct{}
+
+func (camera) Spec() tool.Spec {
+	return tool.Spec{Name: "camera", Description: "Takes a picture.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+func (camera) Inspect(tool.Env, json.RawMessage) (tool.Intent, error) {
+	return tool.Intent{Class: run.Reads, Title: "camera"}, nil
+}
+
+func (camera) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
+	picture := run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: "image/png", Data: []byte("\x89PNG")}}
+	return tool.Result{Content: []run.Part{run.Text("a cat"), picture}}, nil
+}
+
+func TestAPictureIsShownAndNotStored(t *testing.T) {
+	t.Parallel()
+	for _, control := range []string{run.Native, run.Controller} {
+		t.Run(control, func(t *testing.T) {
+			t.Parallel()
+			reply := `{"calls":[{"tool":"camera"}]}` + "\n" + `{"text":"A cat."}`
+			if control == run.Controller {
+				reply = object(t, `{"action":"next_step","tool":"camera"}`) + object(t, `{"action":"complete","message":"A cat."}`)
+			}
+			r, _ := storing(t, reply)
+			r.w.Tools = r.w.Tools.With(camera{})
+			inner, _, _ := r.w.Provider("")
+			seen := &[]llm.Request{}
+			r.w.Provider = func(string) (llm.Provider, string, error) { return recorder{inner, seen}, "m", nil }
+			s := r.run(r.createWith(run.Created{Config: run.Config{Control: control}}), prompt("go"))
+			if s.Answer() != "A cat." {
+				t.Fatalf("ended %+v with %q", s.Turn.End, s.Answer())
+			}
+			p := logged[run.CallSettled](t, r)
+			if len(p) != 1 || p[0].Delivery != "" || len(p[0].Content) != 2 || p[0].Content[1].Image == nil {
+				t.Errorf("settled %+v", p)
+			}
+			if _, err := r.w.Outputs.Find(output.Scope{Conversation: "r", Run: "r"}, "c_1"); err == nil {
+				t.Error("it is stored")
+			}
+			if control == run.Controller {
+				shown := strings.Join(words(t, (*seen)[1]), "\n")
+				if !strings.Contains(shown, "A picture of c_1:") || !strings.Contains(shown, "a cat") {
+					t.Errorf("shown %q", shown)
+				}
+			}
+		})
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"pawl/run"
 )
 
-// A View is something to show. Events are facts, in order and on disk when they
-// are shown; the rest is gone if nobody looked. One field is set.
+// A View is something to show. Events are shown in order, after they are durable; the
+// rest is gone if no one watched. One field is set.
 type View struct {
 	Event *run.Event
-	Delta *llm.Delta // of the answer under way; Part and Answer are not shown
+	Delta *llm.Delta // of the answer under way; Part, Usage and Answer are not shown
 	// Drop says that the answer under way will be asked for again: what was shown
 	// of it does not count.
 	Drop     bool
@@ -25,25 +25,25 @@ type View struct {
 
 // Progress is what a running call prints.
 type Progress struct {
-	Call run.CallID
-	Text string
+	Call run.CallID `json:"call"`
+	Text string     `json:"text"`
 }
 
 // line is a View as it goes to viewers in other processes; events they read from
 // the database.
 type line struct {
-	Seq      int64  `json:"seq,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Thinking string `json:"thinking,omitempty"`
-	Call     string `json:"call,omitempty"`
-	Input    string `json:"input,omitempty"`
-	Drop     bool   `json:"drop,omitempty"`
-	Progress string `json:"progress,omitempty"`
-	Stopping string `json:"stopping,omitempty"`
-	Notice   string `json:"notice,omitempty"`
+	Seq      int64     `json:"seq,omitempty"`
+	Text     string    `json:"text,omitempty"`
+	Thinking string    `json:"thinking,omitempty"`
+	Tool     string    `json:"tool,omitempty"`
+	Input    string    `json:"input,omitempty"`
+	Drop     bool      `json:"drop,omitempty"`
+	Progress *Progress `json:"progress,omitempty"`
+	Stopping string    `json:"stopping,omitempty"`
+	Notice   string    `json:"notice,omitempty"`
 }
 
-func (d *Driver) show(v View) {
+func (d *Runner) show(v View) {
 	d.showing.Lock()
 	defer d.showing.Unlock()
 	if d.watch != nil {
@@ -52,18 +52,15 @@ func (d *Driver) show(v View) {
 	if d.listen == nil || d.listen.Viewers() == 0 {
 		return
 	}
-	var l line
+	l := line{Drop: v.Drop, Notice: v.Notice, Progress: v.Progress}
 	switch {
 	case v.Event != nil:
 		l.Seq = v.Event.Seq
 	case v.Delta != nil:
-		l.Text, l.Thinking, l.Call, l.Input = v.Delta.Text, v.Delta.Thinking, v.Delta.Call, v.Delta.Input
-	case v.Progress != nil:
-		l.Call, l.Progress = string(v.Progress.Call), v.Progress.Text
+		l.Text, l.Thinking, l.Tool, l.Input = v.Delta.Text, v.Delta.Thinking, v.Delta.Call, v.Delta.Input
 	case v.Stopping != nil:
 		l.Stopping = string(v.Stopping.Cause)
 	}
-	l.Drop, l.Notice = v.Drop, v.Notice
 	if b, err := json.Marshal(l); err == nil {
 		d.listen.Broadcast(b)
 	}

@@ -43,12 +43,12 @@ func (f *fake) Spec() tool.Spec {
 	return tool.Spec{Name: f.name, Description: f.name, Schema: json.RawMessage(`{"type":"object","properties":{"do":{"type":"string"},"path":{"type":"string"}},"required":["do"],"additionalProperties":false}`)}
 }
 
-func (f *fake) Look(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
+func (f *fake) Inspect(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
 	var a struct{ Path string }
 	if err := json.Unmarshal(args, &a); err != nil {
 		return tool.Intent{}, err
 	}
-	in := tool.Intent{Class: f.class, Ask: f.name == "ask", Title: f.name}
+	in := tool.Intent{Class: f.class, Question: f.name == "ask", Title: f.name}
 	if a.Path != "" {
 		in.Paths = []string{a.Path}
 	}
@@ -102,24 +102,29 @@ type rig struct {
 	read *fake
 	edit *fake
 
+	dir string // the workspace
+
 	script script.Script
 
 	mu    sync.Mutex
+	seen  sync.Cond // a view was added
 	views []View
 }
 
-// A judge decides by a function, and keeps nothing.
-type judge func(permission.Request) permission.Decision
+// An authorizer decides by a function that never changes, and stores no rules.
+type authorizer func(permission.Request) permission.Decision
 
-func (j judge) Decide(_ run.ID, _ permission.Mode, r permission.Request) permission.Decision {
-	return j(r)
+func (a authorizer) Decide(_ run.ID, _ permission.Mode, r permission.Request) permission.Decision {
+	return a(r)
 }
 
-func (j judge) Propose(run.ID, permission.Mode, permission.Request) permission.Proposal {
+func (a authorizer) Propose(run.ID, permission.Mode, permission.Request) permission.Proposal {
 	return permission.Proposal{}
 }
 
-func (j judge) Keep(run.ID, permission.Rules) error { return nil }
+func (a authorizer) AddRules(run.ID, permission.Rules) error { return nil }
+
+func (a authorizer) Version(run.ID) string { return "" }
 
 func newRig(t *testing.T, replies string) *rig {
 	t.Helper()
@@ -127,15 +132,17 @@ func newRig(t *testing.T, replies string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, script: s, mem: storetest.NewMemory(), read: newFake("read", run.Reads), edit: newFake("edit", run.Writes)}
+	r := &rig{t: t, script: s, mem: storetest.NewMemory(), dir: "/w", read: newFake("read", run.Reads), edit: newFake("edit", run.Writes)}
+	r.seen.L = &r.mu
 	p := script.New(s, time.Minute)
-	r.w = &Worker{
-		Store: r.mem, Tools: tool.NewRegistry(r.read, r.edit, newFake("ask", run.Reattaches)),
-		Provider: func(string) (llm.Provider, string, error) { return p, "m", nil },
-		Judge: judge(func(permission.Request) permission.Decision {
-			return permission.Decision{Verdict: permission.Allow}
-		}),
-		OnAsk: AskDeny,
+	r.w, err = New(Config{
+		Store: r.mem, Tools: tool.NewRegistry(r.read, r.edit, newFake("ask", run.Resumable)),
+		Provider:   func(string) (llm.Provider, string, error) { return p, "m", nil },
+		Authorizer: authorizer(allowAll),
+		OnAsk:      AskDeny,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return r
 }
@@ -144,20 +151,144 @@ func (r *rig) watch(v View) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.views = append(r.views, v)
+	r.seen.Broadcast()
 }
 
-func (r *rig) create() *Driver {
+// until waits for a view, also one that was shown already.
+func (r *rig) until(is func(View) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !slices.ContainsFunc(r.views, is) {
+		r.seen.Wait()
+	}
+}
+
+// noticed returns the notices shown so far.
+func (r *rig) noticed() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var notices []string
+	for _, v := range r.views {
+		if v.Notice != "" {
+			notices = append(notices, v.Notice)
+		}
+	}
+	return notices
+}
+
+func (r *rig) create() *Runner {
 	r.t.Helper()
-	d, err := r.w.Create(context.Background(), run.Created{Run: "r", Workspace: "/w"}, r.watch)
+	return r.createWith(run.Created{})
+}
+
+// createWith makes the run with more than its id and workspace.
+func (r *rig) createWith(c run.Created) *Runner {
+	r.t.Helper()
+	c.Run, c.Workspace = "r", r.dir
+	d, err := r.w.Create(context.Background(), c, r.watch)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return d
 }
 
-func prompt(s string) run.Fact { return run.Prompted{Parts: []run.Part{run.Text(s)}} }
+// open takes the run up as another process does.
+func (r *rig) open() *Runner {
+	r.t.Helper()
+	d, err := r.w.Open(context.Background(), "r", r.watch)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d
+}
 
-// log returns the run's facts by name.
+// run drives a run until it is at rest, and closes it.
+func (r *rig) run(d *Runner, given ...run.Payload) run.State {
+	r.t.Helper()
+	s, err := d.Run(context.Background(), given...)
+	if err := errors.Join(err, d.Close()); err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// crash kills the process: what it goes on to do does not reach the disk. The
+// rig's worker is that of the next one.
+func (r *rig) crash() {
+	r.t.Helper()
+	r.mem = r.mem.Crash()
+	c := r.w.Config
+	c.Store = r.mem
+	w, err := New(c)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.w = w
+}
+
+// play gives the model another script.
+func (r *rig) play(replies string) {
+	r.t.Helper()
+	s, err := script.Parse(strings.NewReader(replies))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p := script.New(s, time.Minute)
+	r.w.Provider = func(string) (llm.Provider, string, error) { return p, "m", nil }
+}
+
+// errKilled is what a killed process's operations return.
+var errKilled = errors.New("the process was killed")
+
+// failFrom lets the n-th operation of that name fail, and all later ones.
+func failFrom(n int, name string, err error) func(storetest.Op) storetest.Fault {
+	return func(op storetest.Op) storetest.Fault {
+		if op.Name != name {
+			return storetest.Fault{}
+		}
+		if n--; n > 0 {
+			return storetest.Fault{}
+		}
+		return storetest.Fault{Err: err}
+	}
+}
+
+// logged returns the events of one type in the log of the run.
+func logged[P run.Payload](t *testing.T, r *rig) []P { return loggedOf[P](t, r, "r") }
+
+func loggedOf[P run.Payload](t *testing.T, r *rig, id run.ID) []P {
+	t.Helper()
+	var all []P
+	for e, err := range r.mem.Events(context.Background(), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := e.Payload.(P); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func allowAll(permission.Request) permission.Decision {
+	return permission.Decision{Verdict: permission.Allow}
+}
+
+func prompt(s string) run.Payload { return run.Prompted{Parts: []run.Part{run.Text(s)}} }
+
+// say is something said to a run: a prompt, or the answer to its open question.
+func say(s run.State, words string) run.Payload {
+	return run.Say(s, "said", run.Steer, []run.Part{run.Text(words)})
+}
+
+// stopped returns a context that was interrupted before anything began.
+func stopped(t *testing.T, c run.Cause) context.Context {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(Stop{run.Interrupted{Cause: c}})
+	return ctx
+}
+
+// log returns the run's events by name.
 func (r *rig) log(st store.Store) []string {
 	r.t.Helper()
 	var out []string
@@ -165,11 +296,7 @@ func (r *rig) log(st store.Store) []string {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		typ, _, _, err := store.Encode(e)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		out = append(out, typ)
+		out = append(out, store.Type(e.Payload))
 	}
 	return out
 }
@@ -184,6 +311,23 @@ func results(s run.State) []string {
 		}
 	}
 	return out
+}
+
+func TestAWorkerThatLacksAPartIsNotMade(t *testing.T) {
+	t.Parallel()
+	whole := newRig(t, `{"text":"yes"}`).w.Config
+	for want, without := range map[string]func(*Config){
+		"store":            func(c *Config) { c.Store = nil },
+		"tools":            func(c *Config) { c.Tools = nil },
+		"source of models": func(c *Config) { c.Provider = nil },
+		"authorizer":       func(c *Config) { c.Authorizer = nil },
+	} {
+		c := whole
+		without(&c)
+		if w, err := New(c); w != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("without %s: %v, %v", want, w, err)
+		}
+	}
 }
 
 func TestATurnGoesOnUntilItIsDone(t *testing.T) {
@@ -207,7 +351,7 @@ func TestATurnGoesOnUntilItIsDone(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		wantLog := []string{"run_created", "prompted", "request_started", "replied", "call_asked", "call_allowed", "call_asked", "call_allowed",
+		wantLog := []string{"run_created", "prompted", "request_started", "replied", "call_inspected", "call_inspected", "call_decided", "call_decided",
 			"call_started", "call_settled", "call_started", "call_settled", "request_started", "replied", "turn_ended"}
 		if diff := cmp.Diff(wantLog, r.log(r.mem)); diff != "" {
 			t.Error(diff)
@@ -285,8 +429,8 @@ func TestAToolThatDoesNotStopIsLeftBehindAfterASecond(t *testing.T) {
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		if got := results(s); len(got) != 1 || !strings.Contains(got[0], "unknown") {
-			t.Errorf("results %q", got)
+		if got := results(s); len(got) != 1 || !strings.HasSuffix(got[0], run.LeftText) || strings.Contains(got[0], "process") {
+			t.Errorf("results %q: the tool may still be running", got)
 		}
 		d.Close()
 		time.Sleep(2 * time.Hour) // of the bubble: let it come back, too late
@@ -328,9 +472,8 @@ func TestAnInterruptBeforeTheRunBeginsCounts(t *testing.T) {
 		r := newRig(t, `{"text":"never"}`)
 		d := r.create()
 		defer d.Close()
-		d.Interrupt(run.Interrupted{Cause: run.ByPerson})
-		s, err := d.Run(t.Context(), prompt("go"))
-		if err != nil || s.Turn.End.End != run.EndInterrupted {
+		s, err := d.Run(stopped(t, run.ByPerson), prompt("go"))
+		if err != nil || s.Turn.End.End != run.EndInterrupted || s.Turn.End.Reason != string(run.ByPerson) {
 			t.Fatalf("ended %+v, %v", s.Turn.End, err)
 		}
 		if slices.Contains(r.log(r.mem), "request_started") {
@@ -425,7 +568,7 @@ func TestAnAskIsARefusalWithNobodyThere(t *testing.T) {
 {"calls":[{"tool":"edit","args":{"do":"ok x"}}]}
 {"text":"I see."}`)
 				r.w.OnAsk = c.on
-				r.w.Judge = judge(func(permission.Request) permission.Decision {
+				r.w.Authorizer = authorizer(func(permission.Request) permission.Decision {
 					return permission.Decision{Verdict: permission.Ask, Reason: "No rule covers it."}
 				})
 				d := r.create()
@@ -506,6 +649,46 @@ func TestAFailingLogStopsTheRunAndNothingRuns(t *testing.T) {
 	})
 }
 
+func TestAFailingLogIsToldAtOnceOnceWhatRanHasStopped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		replies string
+		fails   int // append
+		row     store.Row
+	}{
+		"when a call has ended":        {`{"calls":[{"tool":"edit","args":{"do":"ok x"}}]}`, 3, store.Row{}},
+		"while a call runs":            {`{"calls":[{"tool":"edit","args":{"do":"wait"}}]}`, 3, store.Row{Key: "k", Kind: store.Steer, Payload: "faster"}},
+		"while the model is answering": {`{"text":"I was about to","hang":true}`, 2, store.Row{Key: "k", Kind: store.Steer, Payload: "faster"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, c.replies)
+				r.mem.Fault = failFrom(c.fails, "append", errors.New("no space left on device"))
+				d := r.create()
+				defer d.Close()
+				go func() {
+					synctest.Wait()
+					if c.row.Key == "" {
+						return
+					}
+					if err := r.mem.Put(context.Background(), "r", c.row); err != nil {
+						t.Error(err)
+					}
+				}()
+				began := time.Now()
+				_, err := d.Run(t.Context(), prompt("go"))
+				if err == nil || !strings.Contains(err.Error(), "no space left") {
+					t.Fatalf("error %v", err)
+				}
+				if took := time.Since(began); took > pollInbox {
+					t.Errorf("it took %v: nothing was left to wait for", took)
+				}
+			})
+		})
+	}
+}
+
 func TestADriverThatDiedIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -551,7 +734,7 @@ func TestAQuestionWaitsForItsAnswer(t *testing.T) {
 		if err != nil || s.Turn.End.End != run.Asked {
 			t.Fatalf("ended %+v, %v", s.Turn.End, err)
 		}
-		s, err = d.Run(t.Context(), Words(s, "the second"))
+		s, err = d.Run(t.Context(), say(s, "the second"))
 		if err != nil || s.Answer() != "the second" {
 			t.Errorf("answer %q, %v", s.Answer(), err)
 		}

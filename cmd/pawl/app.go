@@ -35,6 +35,7 @@ type app struct {
 	began bool
 	// driving says that a signal is to interrupt the turn, not the process.
 	driving atomic.Bool
+	ended   atomic.Bool // and that its turn has ended
 }
 
 // commands are the constructors of all subcommands, in the order help shows them.
@@ -190,7 +191,7 @@ func (a *app) listen(done <-chan struct{}, cancel context.CancelCauseFunc) {
 		if sig != os.Interrupt {
 			cause, code = run.ByShutdown, exitTerminated
 		}
-		if !first || !a.driving.Load() {
+		if !first || !a.driving.Load() || a.ended.Load() {
 			a.exit(code)
 			return
 		}

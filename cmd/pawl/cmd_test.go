@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/store"
@@ -33,7 +34,10 @@ func TestEveryEndHasItsExitCode(t *testing.T) {
 		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByWait)}, want: 130},
 		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}, want: 143},
 	} {
-		s := run.State{Turn: run.Turn{N: 1, Open: c.open, End: c.end}}
+		s := run.State{Turn: run.Turn{N: 1, End: c.end}}
+		if c.open {
+			s.Turn.Phase = run.Calling
+		}
 		if got := exitCode(s); got != c.want {
 			t.Errorf("%+v (open: %t): exit code %d, want %d", c.end, c.open, got, c.want)
 		}
@@ -199,8 +203,8 @@ func TestASlipIsAnsweredWithWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	names := []string{"default", "accept-edits", "plan", "bypass"}
 	for got, want := range map[string]string{"plam": "plan", "acceptedits": "accept-edits", "bypas": "bypass", "elephant": "", "": ""} {
-		if near := nearest(got, names); near != want {
-			t.Errorf("nearest(%q) = %q, want %q", got, near, want)
+		if near := text.Typo(got, names); near != want {
+			t.Errorf("Typo(%q) = %q, want %q", got, near, want)
 		}
 	}
 }

@@ -69,16 +69,16 @@ func controllerPromptCommand(a *app) *cobra.Command {
 
 // A parsedAction is an answer as pawl controller parse prints it.
 type parsedAction struct {
-	Kind        controller.Kind      `json:"kind"`
-	NextStep    bool                 `json:"next_step"`
-	Description string               `json:"description,omitempty"`
-	Thinking    *controller.Thinking `json:"thinking,omitempty"`
-	Calls       []parsedCall         `json:"calls,omitempty"`
-	Message     string               `json:"message,omitempty"`
-	Reason      string               `json:"reason,omitempty"`
-	Question    string               `json:"question,omitempty"`
-	Context     string               `json:"context,omitempty"`
-	ResumeTo    controller.Resume    `json:"resume_to,omitempty"`
+	Kind        controller.Kind   `json:"kind"`
+	NextStep    bool              `json:"next_step"`
+	Description string            `json:"description,omitempty"`
+	Thinking    json.RawMessage   `json:"thinking,omitempty"`
+	Calls       []parsedCall      `json:"calls,omitempty"`
+	Message     string            `json:"message,omitempty"`
+	Reason      string            `json:"reason,omitempty"`
+	Question    string            `json:"question,omitempty"`
+	Context     string            `json:"context,omitempty"`
+	ResumeTo    controller.Resume `json:"resume_to,omitempty"`
 	// How it was read.
 	Flat       bool     `json:"flat"`
 	Normalized []string `json:"normalized,omitempty"`

@@ -36,14 +36,14 @@ understood as: text, thinking, calls, stop_reason, usage, error_kind. The exit c
 	}
 	format := cmd.Flags().String("wire", anthropic.Wire, "the `format` of the stream: "+strings.Join(streamed, ", "))
 	cmd.RunE = func(*cobra.Command, []string) error {
-		understand := map[string]func(io.Reader) wire.Understood{
-			anthropic.Wire: anthropic.Understand, responses.Wire: responses.Understand,
-			chat.Wire: chat.Understand, gemini.Wire: gemini.Understand,
+		decode := map[string]func(io.Reader) wire.Decoded{
+			anthropic.Wire: anthropic.DecodeRecording, responses.Wire: responses.DecodeRecording,
+			chat.Wire: chat.DecodeRecording, gemini.Wire: gemini.DecodeRecording,
 		}[*format]
-		if understand == nil {
+		if decode == nil {
 			return usage("--wire: there is no wire format %q%s; there are %s", *format, didYouMean(*format, streamed), strings.Join(streamed, ", "))
 		}
-		return json.NewEncoder(a.stdout).Encode(understand(a.stdin))
+		return json.NewEncoder(a.stdout).Encode(decode(a.stdin))
 	}
 	return cmd
 }

@@ -19,7 +19,10 @@ import (
 )
 
 // answers are what a person can say to a call that waits.
-var answers = []string{string(run.Allow), string(run.Always), string(run.Wait), string(run.Never)}
+var answers = []string{string(run.Allow), string(run.Always), string(run.Wait), string(run.Never), plainNo}
+
+// plainNo refuses a call this time: no rule is stored.
+const plainNo = "no"
 
 // decidePatience is how long runs decide waits to see its answer taken by the process
 // that drives the run: that one is woken, so more than that has another reason.
@@ -27,14 +30,15 @@ const decidePatience = 5 * time.Second
 
 func runsDecideCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "decide RUN [CALL] [allow|always|wait|never]",
+		Use:   "decide RUN [CALL] [allow|always|wait|never|no]",
 		Short: "Answer a call that waits for a person; without an answer, show what waits",
 		Long: `Answers a call that waits for a person, whoever drives the run. The first answer counts.
 
   allow   it runs this time
   always  it runs, and a rule is stored, so that the like runs from now on
   wait    nothing of this turn runs any more; say with -m what to do differently
-  never   it does not run, and a rule against it is stored; the turn goes on
+  never   it does not run, and a rule against it is stored; the turn continues
+  no      it does not run this time; the turn continues
 
 CALL may be left out while only one waits.`,
 		Example: `  pawl runs decide last
@@ -52,6 +56,7 @@ CALL may be left out while only one waits.`,
 	cmd.Flags().StringVar(&q.rule, "rule", "", "the `rule` to store with always or never, instead of the one proposed")
 	cmd.Flags().StringVar(&q.scope, "scope", string(permission.ForWorkspace), "for `whom` the rule is: user, workspace, repository, run")
 	cmd.Flags().StringVarP(&q.words, "message", "m", "", "`words` for the model, with wait and never")
+	cmd.Flags().StringVar(&q.shown, "shown", "", "the `digest` of what was shown: the answer counts for that alone")
 	asJSON := cmd.Flags().Bool("json", false, "without an answer: what waits, one JSON object a line")
 	return ruled(a, cmd, func(ctx context.Context, h here, args []string) error {
 		sum, err := find(ctx, h.store, args[0])
@@ -62,7 +67,11 @@ CALL may be left out while only one waits.`,
 		if err != nil {
 			return err
 		}
-		d := decider{app: a, here: h, id: sum.ID, state: s, events: events}
+		w, err := a.worker(h.place, h.settings)
+		if err != nil {
+			return err
+		}
+		d := decider{app: a, here: h, id: sum.ID, state: s, events: events, worker: w}
 		if len(args) == 1 {
 			return d.show(*asJSON)
 		}
@@ -73,7 +82,10 @@ CALL may be left out while only one waits.`,
 			return usage("--scope: %w", err)
 		}
 		if q.answer = args[len(args)-1]; !slices.Contains(answers, q.answer) {
-			return usage("%q is no answer%s; there are %s", q.answer, didYouMean(q.answer, answers), strings.Join(answers, ", "))
+			return usage("%q is not an answer%s; there are %s", q.answer, didYouMean(q.answer, answers), strings.Join(answers, ", "))
+		}
+		if q.answer == plainNo {
+			q.answer = string(run.Deny)
 		}
 		call, err := d.pick(args[1 : len(args)-1])
 		if err != nil {
@@ -84,7 +96,7 @@ CALL may be left out while only one waits.`,
 }
 
 // An answerRequest is what a person says to a call.
-type answerRequest struct{ answer, rule, scope, words string }
+type answerRequest struct{ answer, rule, scope, words, shown string }
 
 // A decider answers a call of a run.
 type decider struct {
@@ -93,6 +105,7 @@ type decider struct {
 	id     run.ID
 	state  run.State
 	events []run.Event
+	worker *worker.Worker
 }
 
 // waiting returns the calls that wait for a person.
@@ -118,6 +131,7 @@ type waitingForm struct {
 	Proposed  permission.Rules  `json:"proposed"` // what always would store
 	Exact     bool              `json:"exact"`
 	Sandbox   run.Confinement   `json:"sandbox,omitempty"`
+	Digest    string            `json:"digest"` // of what is shown here: for --shown
 }
 
 func (d decider) show(asJSON bool) error {
@@ -129,7 +143,11 @@ func (d decider) show(asJSON bool) error {
 		}
 	}
 	for _, c := range calls {
-		r := d.request(c.Tool, c.Class, c.Arguments)
+		p, err := d.worker.Preview(d.state, c)
+		if err != nil {
+			return err
+		}
+		r := p.Request
 		e, err := d.policy.Explain(d.id, d.mode(), r)
 		if err != nil {
 			return err
@@ -139,7 +157,7 @@ func (d decider) show(asJSON bool) error {
 			out := json.NewEncoder(d.app.stdout)
 			out.SetEscapeHTML(false)
 			if err := out.Encode(waitingForm{Call: c.ID, Tool: c.Tool, Arguments: c.Arguments, Reason: e.Decision.Reason, Parts: e.Parts,
-				Proposed: append(permission.Rules{}, proposal.Rules...), Exact: proposal.Exact, Sandbox: r.Sandbox}); err != nil {
+				Proposed: append(permission.Rules{}, proposal.Rules...), Exact: proposal.Exact, Sandbox: r.Sandbox, Digest: p.Digest}); err != nil {
 				return err
 			}
 			continue
@@ -151,7 +169,7 @@ func (d decider) show(asJSON bool) error {
 			}
 		}
 		fmt.Fprintf(d.app.stdout, "    always would store: %s\n", policy.Visible(proposedWords(proposal)))
-		fmt.Fprintf(d.app.stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never`\n", d.id, c.ID)
+		fmt.Fprintf(d.app.stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", d.id, c.ID, p.Digest)
 	}
 	return nil
 }
@@ -170,7 +188,7 @@ func callWhole(c run.Call) string {
 
 func proposedWords(p permission.Proposal) string {
 	if len(p.Rules) == 0 {
-		return "no rule covers this call; it can be allowed this time"
+		return "nothing, it can be allowed this time: " + p.Reason
 	}
 	var texts []string
 	for _, r := range p.Rules {
@@ -215,12 +233,8 @@ func (d decider) pick(named []string) (run.CallState, error) {
 // decided returns the last decision on a call.
 func (d decider) decided(id run.CallID) (was run.Decision, ok bool) {
 	for _, e := range d.events {
-		switch f := e.Fact.(type) {
-		case run.CallAllowed:
-			if f.Call == id {
-				was, ok = f.Decision, true
-			}
-		case run.CallRefused:
+		switch f := e.Payload.(type) {
+		case run.CallDecided:
 			if f.Call == id {
 				was, ok = f.Decision, true
 			}
@@ -238,12 +252,12 @@ func (d decider) decided(id run.CallID) (was run.Decision, ok bool) {
 func (d decider) asked(id run.CallID) int64 {
 	var seq int64
 	for _, e := range d.events {
-		switch f := e.Fact.(type) {
-		case run.CallAsked:
+		switch f := e.Payload.(type) {
+		case run.CallInspected:
 			if f.Call == id {
 				seq = e.Seq
 			}
-		case run.DecisionVoided:
+		case run.ApprovalInvalidated:
 			if f.Call == id {
 				seq = e.Seq
 			}
@@ -253,7 +267,7 @@ func (d decider) asked(id run.CallID) int64 {
 }
 
 // rules returns the rules that an answer stores: the one given, or what is proposed.
-func (d decider) rules(ctx context.Context, c run.CallState, q answerRequest) (permission.Rules, error) {
+func (d decider) rules(ctx context.Context, p worker.Preview, q answerRequest) (permission.Rules, error) {
 	if q.answer != string(run.Always) && q.answer != string(run.Never) {
 		if q.rule != "" {
 			return nil, usage("--rule goes with always and never")
@@ -272,10 +286,13 @@ func (d decider) rules(ctx context.Context, c run.CallState, q answerRequest) (p
 		}
 		rules = permission.Rules{r}
 	} else {
-		rules = d.policy.Propose(d.id, d.mode(), d.request(c.Tool, c.Class, c.Arguments)).Rules
-	}
-	if len(rules) == 0 && effect == permission.Allow {
-		return nil, usage("no rule covers this call: allow it this time, or give one with --rule")
+		proposal := d.policy.Propose(d.id, d.mode(), p.Request)
+		if rules = proposal.Rules; effect == permission.Deny {
+			rules = proposal.Deny
+		}
+		if len(rules) == 0 {
+			return nil, usage("always can store no rule: %s; allow it this time, or give a rule with --rule", proposal.Reason)
+		}
 	}
 	for i := range rules {
 		rules[i].Effect, rules[i].Scope = effect, permission.Scope(q.scope)
@@ -301,12 +318,19 @@ type signedDecision struct {
 
 // decide puts the answer into the run's inbox and tells what becomes of it.
 func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) error {
-	rules, err := d.rules(ctx, c, q)
+	p, err := d.worker.Preview(d.state, c)
+	if err != nil {
+		return err
+	}
+	if q.shown != "" && !strings.HasPrefix(p.Digest, q.shown) {
+		return usage("call %s would do something else by now than what was shown: look again with `pawl runs decide %s`", c.ID, d.id)
+	}
+	rules, err := d.rules(ctx, p, q)
 	if err != nil {
 		return err
 	}
 	mine := signedDecision{Sign: rand.Text(), Decision: worker.Decision{
-		Call: c.ID, Answer: run.Answer(q.answer), Text: q.words, By: d.app.person(), Rules: rules}}
+		Call: c.ID, Answer: run.Answer(q.answer), Text: q.words, By: d.app.person(), Rules: rules, Digest: p.Digest}}
 	payload, err := json.Marshal(mine)
 	if err != nil {
 		return err
@@ -317,13 +341,11 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 	if err := d.store.Put(ctx, d.id, row); err != nil {
 		return err
 	}
-	owner, err := driver(ctx, d.store, d.id)
+	owner, owned, err := d.store.Owner(ctx, d.id)
 	if err != nil {
 		return err
 	}
-	if owner != nil {
-		wake(ctx, owner.Socket)
-	}
+	worker.Wake(ctx, d.store, d.id)
 	for deadline := time.Now().Add(decidePatience); ; {
 		waits, other, err := d.inInbox(ctx, row.Key, mine.Sign)
 		switch {
@@ -333,7 +355,7 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 			return fmt.Errorf("too late: call %s was answered %s by %s a moment ago", c.ID, other.Answer, other.By)
 		case !waits:
 			return d.told(ctx, c, mine.Decision)
-		case owner == nil:
+		case !owned:
 			d.stored(rules)
 			_, err := fmt.Fprintf(d.app.stdout, "%s: %s, once the run goes on; nobody drives it now: `pawl run --resume %s`\n", c.ID, q.answer, d.id)
 			return err
@@ -345,7 +367,7 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if owner, err = driver(ctx, d.store, d.id); err != nil {
+		if owner, owned, err = d.store.Owner(ctx, d.id); err != nil {
 			return err
 		}
 	}

@@ -29,63 +29,38 @@ var demoFiles embed.FS
 const demoPrompt = "A test of this package fails. Find out why, repair the code, and tell me what was wrong."
 
 // demo shows pawl at work with no key and no network: this same program, as a
-// process of its own, repairs a real bug in a throw-away project. Only the model
-// is not real; it plays a script, over HTTP in the wire format of a real provider.
+// process of its own, repairs a real bug in a throw-away project. Only the model is
+// scripted.
 type demo struct {
 	out     io.Writer
-	wire    demoWire
-	control string // native or controller
-	folder  string // the project
-	state   string // PAWL_STATE_DIR of the process that repairs it
-	address string // of the scripted model
-	self    string // this program
-}
-
-// A demoWire is a wire format that the scripted model can speak.
-type demoWire struct {
-	name    string // of the format, as in pawl debug stream
-	model   string
-	key     string // the variable of the provider's key
-	baseURL string // that of its address
-	path    string // added to the address of the scripted model
-}
-
-var demoWires = []demoWire{
-	{"anthropic", "anthropic/scripted", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""},
-	{"responses", "openai/scripted", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"},
-	{"chat", "openai-chat/scripted", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"},
-	{"gemini", "gemini/scripted", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", ""},
+	control string   // native or controller
+	folder  string   // the project
+	state   string   // PAWL_STATE_DIR of the process that repairs it
+	model   []string // variables that say which model that is
+	self    string   // this program
 }
 
 func demoCommand() *cobra.Command {
 	var chaos, keep bool
 	var kills int
-	var wire, control string
+	var control string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch pawl repair a bug, with no key and no network",
 		Long: "demo makes a throw-away Go project with a failing test and lets pawl repair it: real tools, the real\n" +
-			"log, the real network code; only the model is scripted. With --chaos the agent is killed with -9 at\n" +
-			"random moments while it works, taken up again each time, and the ledger is printed at the end.",
+			"log; only the model is scripted. With --chaos the agent is killed with -9 at random moments while it\n" +
+			"works, taken up again each time, and the ledger is printed at the end.",
 		Example: "  pawl demo\n  pawl demo --chaos",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			i := slices.IndexFunc(demoWires, func(w demoWire) bool { return w.name == wire })
-			if i < 0 {
-				return usage("--wire: there is no wire format %q; there are anthropic, responses, chat, gemini", wire)
-			}
 			if err := oneOf("native, controller")(control); err != nil {
 				return usage("--control: %w", err)
 			}
-			d := &demo{out: cmd.OutOrStdout(), wire: demoWires[i], control: control}
-			if err := d.prepare(); err != nil {
-				return err
-			}
-			stop, err := d.serve()
+			d := &demo{out: cmd.OutOrStdout(), control: control}
+			err := d.prepare()
 			if err != nil {
 				return err
 			}
-			defer stop()
 			if chaos {
 				err = d.chaos(cmd.Context(), kills)
 			} else {
@@ -99,7 +74,6 @@ func demoCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&chaos, "chaos", false, "kill the agent with -9 at random moments while it works")
 	cmd.Flags().IntVar(&kills, "kills", 12, "with --chaos: how often")
-	cmd.Flags().StringVar(&wire, "wire", "anthropic", "the wire `format` that the scripted model speaks: anthropic, responses, chat, gemini")
 	cmd.Flags().StringVar(&control, "control", "native", "`how` the scripted model says what to do: native, controller")
 	cmd.Flags().BoolVar(&keep, "keep", false, "with --chaos: keep the project")
 	return cmd
@@ -133,24 +107,33 @@ func (d *demo) prepare() error {
 			return err
 		}
 	}
-	return nil
+	replies, err := demoScript(d.control)
+	if err != nil {
+		return err
+	}
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	for _, r := range replies {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	name := filepath.Join(top, "script.jsonl")
+	d.model = []string{"PAWL_MODEL=script/" + name}
+	return os.WriteFile(name, lines.Bytes(), 0o600)
 }
 
-// serve starts the scripted model.
-func (d *demo) serve() (stop func(), err error) {
+// demoScript returns what the scripted model answers.
+func demoScript(control string) (script.Script, error) {
 	b, err := demoFiles.ReadFile("demo/script.jsonl")
 	if err != nil {
 		return nil, err
 	}
 	s, err := script.Parse(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	if d.control == "controller" {
+	if err == nil && control == "controller" {
 		s = asObjects(s)
 	}
-	d.address, stop, err = script.NewServer(s, false).Listen()
-	return stop, err
+	return s, err
 }
 
 // asObjects returns a script whose replies say the same with one JSON object each.
@@ -179,8 +162,7 @@ func asObjects(s script.Script) script.Script {
 func (d *demo) pawl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.self, args...)
 	cmd.Dir = d.folder
-	cmd.Env = append(os.Environ(), "PAWL_STATE_DIR="+d.state, d.wire.baseURL+"="+d.address+d.wire.path,
-		d.wire.key+"=demo", "PAWL_MODEL="+d.wire.model, "GOFLAGS=-mod=mod", "GOWORK=off")
+	cmd.Env = append(append(os.Environ(), "PAWL_STATE_DIR="+d.state, "GOFLAGS=-mod=mod", "GOWORK=off"), d.model...)
 	return cmd
 }
 
@@ -204,7 +186,7 @@ func (d *demo) show(ctx context.Context) error {
 	if !after.passed {
 		return errors.New("the bug is still there; this is a bug of pawl")
 	}
-	d.say("Repaired. Only the model was scripted: the files, the tests, the log and the network were real.\n")
+	d.say("Repaired. Only the model was scripted: the files, the tests and the log were real.\n")
 	d.say("Where to look next:")
 	d.say("  export PAWL_STATE_DIR=%s; cd %s", d.state, d.folder)
 	d.say("  pawl runs show last      what happened, as you saw it")
@@ -319,13 +301,15 @@ func (d *demo) ledger(ctx context.Context, events []run.Event, killed int, took 
 	class, starts, settled := map[run.CallID]run.Class{}, map[run.CallID]int{}, map[run.CallID]int{}
 	var unknown []string
 	for _, e := range events {
-		switch f := e.Fact.(type) {
-		case run.CallAsked:
+		switch f := e.Payload.(type) {
+		case run.CallInspected:
 			class[f.Call] = f.Class
 		case run.CallStarted:
 			starts[f.Call]++
-		case run.CallRefused:
-			settled[f.Call]++
+		case run.CallDecided:
+			if !f.Decision.Allows() {
+				settled[f.Call]++
+			}
 		case run.CallSettled:
 			settled[f.Call]++
 			if f.Outcome == run.Unknown {

@@ -93,6 +93,7 @@ func (a *app) examine(ctx context.Context, offline bool) report {
 		r.Usable = usable && state.State == good
 	}
 	r.Checks = append(r.Checks, checkSandbox()...)
+	r.Checks = append(r.Checks, a.checkVariables())
 	return r
 }
 

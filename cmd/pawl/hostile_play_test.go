@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -153,7 +154,7 @@ func (s *siege) run(t *testing.T, assaults [][]assault, edits bool, args ...stri
 		replies = append(replies, r)
 	}
 	replies = append(replies, script.Reply{Text: "All done."})
-	s.model = script.NewServer(replies, true)
+	s.model = fake.New(replies, true)
 	address, stop, err := s.model.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,7 @@ func (s *siege) run(t *testing.T, assaults [][]assault, edits bool, args ...stri
 	}
 	r.events = s.events(t)
 	for _, e := range r.events {
-		if f, ok := e.Fact.(run.Replied); ok {
+		if f, ok := e.Payload.(run.Replied); ok {
 			for _, p := range f.Parts {
 				if p.Type == run.CallPart && p.Call != nil {
 					r.calls = append(r.calls, p.Call.ID)
@@ -189,16 +190,18 @@ func (r outcome) judge(t *testing.T, assaults []assault) {
 	t.Helper()
 	started, came := map[run.CallID]bool{}, map[run.CallID]run.CallSettled{}
 	for _, e := range r.events {
-		switch f := e.Fact.(type) {
+		switch f := e.Payload.(type) {
 		case run.CallStarted:
 			started[f.Call] = true
 		case run.CallSettled:
 			came[f.Call] = f
-		case run.CallAllowed:
-			if f.Decision.Sandbox != run.Confined {
-				t.Errorf("nobody has lifted the sandbox, and it is: %+v", f)
+		case run.CallDecided:
+			if f.Decision.Allows() {
+				if f.Decision.Sandbox == run.WithNetwork || f.Decision.Sandbox == run.Unconfined {
+					t.Errorf("the sandbox was not lifted by anyone, and it is: %+v", f)
+				}
+				continue
 			}
-		case run.CallRefused:
 			if f.Decision.Source == "" || f.Decision.Reason == "" || !strings.Contains(f.Content, f.Decision.Reason) {
 				t.Errorf("a refusal that explains nothing: %+v", f)
 			}

@@ -138,7 +138,7 @@ func TestARepositoryThatIsOpenedForTheFirstTimeGainsNothing(t *testing.T) {
 			t.Errorf("%q has changed", name)
 		}
 	}
-	created, ok := r.events[0].Fact.(run.Created)
+	created, ok := r.events[0].Payload.(run.Created)
 	if !ok || created.Config.Model != "anthropic/m" || created.Config.Mode != "default" {
 		t.Errorf("the run was made with %+v", created.Config)
 	}

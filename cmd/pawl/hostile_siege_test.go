@@ -23,7 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/llm/script"
+	"pawl/llm/llmtest/fake"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
@@ -45,7 +45,7 @@ type siege struct {
 	ws, home, out, state, config, sockets string
 	server                                *httptest.Server // must not be reached
 	reached                               atomic.Int64
-	model                                 *script.Server
+	model                                 *fake.Server
 	env                                   []string
 	before                                map[string]string
 }
@@ -246,7 +246,7 @@ var caches = []string{".cache", "go", ".npm", ".yarn", ".bun", ".cargo", ".m2", 
 func (s *siege) protected(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	skip := []string{filepath.Join(s.state, "tmp"), filepath.Join(s.state, "log"), filepath.Join(s.state, "refused"), filepath.Join(s.sockets, "pawl")}
+	skip := []string{filepath.Join(s.state, "tmp"), filepath.Join(s.state, "log"), filepath.Join(s.state, "refused"), filepath.Join(s.state, "sandbox"), filepath.Join(s.sockets, "pawl")}
 	for _, name := range caches {
 		skip = append(skip, filepath.Join(s.home, name))
 	}

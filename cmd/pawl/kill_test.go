@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 	"pawl/store"
@@ -86,7 +87,7 @@ func TestKilledAtAnyMomentARunGoesOnAndNoEffectHappensTwice(t *testing.T) {
 // the real one.
 type victim struct {
 	bin, dir, state, url string
-	server               *script.Server
+	server               *fake.Server
 }
 
 func newVictim(t *testing.T, bin string) *victim {
@@ -99,7 +100,7 @@ func newVictim(t *testing.T, bin string) *victim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &victim{bin: bin, dir: t.TempDir(), state: t.TempDir(), server: script.NewServer(s, true)}
+	v := &victim{bin: bin, dir: t.TempDir(), state: t.TempDir(), server: fake.New(s, true)}
 	url, stop, err := v.server.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func (v *victim) account(ctx context.Context) (unknown int, err error) {
 	}
 	step := 0
 	for _, e := range events {
-		f, ok := e.Fact.(run.CallSettled)
+		f, ok := e.Payload.(run.CallSettled)
 		if !ok {
 			continue
 		}

@@ -8,13 +8,15 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
 
 	// The helpers of this program act before anything else initializes.
-	_ "pawl/internal/first"
+	_ "pawl/internal/helper"
 )
 
 func main() {
@@ -23,13 +25,18 @@ func main() {
 	// A terminal that is closed asks to end as politely as SIGTERM does; whoever
 	// stops reading what is printed does not stop the work.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	signal.Ignore(syscall.SIGPIPE)
+	// Not ignored, which commands would inherit: what handles a signal starts programs
+	// with its default.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// pawl waits most of the time and shares the machine with what it starts: memory
 	// counts more than the little that collecting it more often costs. (5,000 turns in
 	// a window of 200,000 tokens: 41 MB instead of 46.)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
+	// net/http writes to the standard logger what a server sends unasked, with its
+	// content; pawl itself does not use that logger.
+	log.SetOutput(io.Discard)
 	os.Exit(Main(os.Args[1:], process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: os.LookupEnv, signals: signals, exit: os.Exit,

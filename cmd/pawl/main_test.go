@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) {
 //	waitfor FILE TEXT   waits until the file holds the text
 //	sent N              the model has got N requests that were right
 //	asked TEXT          one of them holds the text
+//	sql STATEMENTS      changes the database of the only workspace, as somebody would by hand
 //	serve NAME FILE…    starts a server, whose address is in $NAME; see [serve]
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -44,7 +47,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "signal": sendSignal, "ended": waitEnded,
-			"waitfor": waitFor, "sent": sent, "asked": asked, "serve": serve,
+			"waitfor": waitFor, "sent": sent, "asked": asked, "serve": serve, "sql": changeDatabase,
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "shell" {
@@ -60,7 +63,7 @@ func TestScripts(t *testing.T) {
 
 // A story is what the commands of one script share.
 type story struct {
-	server *script.Server
+	server *fake.Server
 	env    []string
 
 	mu    sync.Mutex
@@ -86,7 +89,7 @@ func setup(env *testscript.Env) error {
 			return err
 		}
 	}
-	s.server = script.NewServer(replies, true)
+	s.server = fake.New(replies, true)
 	url, stop, err := s.server.Listen()
 	if err != nil {
 		return err
@@ -257,6 +260,21 @@ func sent(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(len(requests)) != args[0] {
 		ts.Fatalf("%d requests were sent, want %s", len(requests), args[0])
 	}
+}
+
+func changeDatabase(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: sql STATEMENTS")
+	}
+	found, err := filepath.Glob(filepath.Join(ts.Getenv("PAWL_STATE_DIR"), "workspaces", "*", "pawl.db"))
+	if err != nil || len(found) != 1 {
+		ts.Fatalf("the databases are %v, %v; want one", found, err)
+	}
+	db, err := sql.Open("sqlite", found[0])
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec(args[0])
+	ts.Check(err)
 }
 
 func asked(ts *testscript.TestScript, neg bool, args []string) {

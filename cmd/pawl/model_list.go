@@ -104,12 +104,7 @@ func (s site) listGemini(ctx context.Context) ([]string, error) {
 }
 
 func (s site) get(ctx context.Context, base, path string, header http.Header, to any) error {
-	client := wire.New(wire.Options{BaseURL: base, Example: s.BaseURL, Key: s.key, Kind: func(status int, _ wire.Said) run.ErrorKind {
-		if kind, ok := wire.KindOfStatus(status); ok {
-			return kind
-		}
-		return run.ErrInvalid
-	}})
+	client := wire.New(wire.Options{BaseURL: base, Example: s.BaseURL, Key: s.key})
 	header.Set("Accept", "application/json")
 	body, err := client.Get(ctx, listPatience, path, header)
 	if err != nil {

@@ -12,8 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/llm/models"
 	"pawl/llm/script"
+	"pawl/run"
 )
 
 // The order of choosing a model when nothing names one: the first of these with a
@@ -36,13 +38,17 @@ func (a *app) models() (*models.Table, error) {
 	return t, nil
 }
 
-// windowOf returns how many tokens fit a model's context; 0 when nobody knows.
-func (a *app) windowOf(model string) int64 {
-	t, err := a.models()
-	if err != nil {
-		return 0 // whoever checked the model has said it
+// changeTo returns the change of a run to another model; nil if model is empty.
+func (a *app) changeTo(model string) (*run.ConfigChange, error) {
+	if model == "" {
+		return nil, nil
 	}
-	return t.Window(model)
+	table, err := a.models()
+	if err != nil {
+		return nil, err
+	}
+	c := modelChange(model, run.Auto, table)
+	return &c, nil
 }
 
 // A site is a provider as it is configured here.
@@ -212,8 +218,8 @@ func similarModel(t *models.Table, model string) string {
 			names = append(names, m.Name)
 		}
 	}
-	near := nearest(model, names)
-	if near == "" || edits(model, near) > 2 || !sameNumbers(model, near) {
+	near := text.Typo(model, names)
+	if near == "" || text.Distance(model, near) > 2 || !sameNumbers(model, near) {
 		return "" // names of other sizes and generations differ by no more
 	}
 	return near
@@ -303,8 +309,10 @@ func bareModel(t *models.Table, given string) string {
 		return ""
 	}
 	bare := func(m models.Model) string { return strings.TrimPrefix(m.Name, m.Provider()+"/") }
-	best := slices.MinFunc(all, func(x, y models.Model) int { return cmp.Compare(edits(given, bare(x)), edits(given, bare(y))) })
-	if edits(given, bare(best)) > 3 {
+	best := slices.MinFunc(all, func(x, y models.Model) int {
+		return cmp.Compare(text.Distance(given, bare(x)), text.Distance(given, bare(y)))
+	})
+	if text.Distance(given, bare(best)) > 3 {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best.Name)

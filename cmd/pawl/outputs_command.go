@@ -14,6 +14,7 @@ import (
 	"pawl/output"
 	"pawl/run"
 	"pawl/store"
+	"pawl/worker"
 )
 
 func outputsCommand(a *app) *cobra.Command {
@@ -33,19 +34,18 @@ Exit codes: 0 an answer, 1 nothing matches (extract, search, sample) or failed, 
   pawl outputs extract --file big.json --path '$.users[*].email'
   pawl outputs count --file big.json --count 'high=$.users[?@.score>99]'`,
 	})
-	for _, c := range []func(*app) *cobra.Command{
-		outputsListCommand, outputsShowCommand, outputsStatsCommand, outputsExtractCommand, outputsCountCommand,
-		outputsSampleCommand, outputsSearchCommand, outputsAggregateCommand, outputsPruneCommand,
-	} {
-		sub := c(a)
+	cmd.AddCommand(outputsListCommand(a), outputsPruneCommand(a))
+	for _, q := range outputQuestions {
+		cmd.AddCommand(q.command(a))
+	}
+	for _, sub := range cmd.Commands() {
 		sub.RunE = quietly(sub.RunE)
-		cmd.AddCommand(sub)
 	}
 	return cmd
 }
 
-// quietly makes a command end without a word when nobody reads on, as behind
-// `| head`: that is no failure.
+// quietly makes a command end without an error when its output is no longer read, as in
+// `pawl … | head`.
 func quietly(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := do(cmd, args)
@@ -109,79 +109,63 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // A subject is the document that a question is about.
 type subject struct {
 	*output.Document
+	io.Closer
 	stored *output.Output // nil: a file
-	store  *output.Store  // it is in
-	file   *sized         // nil: a stored output
-	owner  run.ID         // the run that the question names
-	closes []func() error
+	scope  output.Scope   // of the run that the question names
 }
 
-// Close closes what was opened for it.
-func (d *subject) Close() error {
-	var errs []error
-	for _, c := range d.closes {
-		errs = append(errs, c())
-	}
-	return errors.Join(errs...)
-}
-
-// target returns the arguments that say which output it is; of a file there are none.
-func (d *subject) target() map[string]any {
-	if d.stored == nil {
-		return map[string]any{}
-	}
-	return map[string]any{"id": d.stored.Ref(d.owner), "conversation_id": string(d.stored.Conversation)}
-}
-
-// open opens what a source says. The caller closes it.
+// openSource opens what a source says. The caller closes it.
 func (a *app) openSource(ctx context.Context, s source) (*subject, error) {
 	if s.file != "" {
 		f, err := a.openFile(s.file)
 		if err != nil {
 			return nil, err
 		}
-		d, err := output.NewDocument(f.name, f, f.size)
+		d, err := output.File(s.file, f)
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		return &subject{Document: d, file: f, closes: []func() error{f.Close}}, nil
+		return &subject{Document: d, Closer: f}, nil
 	}
 	p, err := a.open()
 	if err != nil {
 		return nil, err
 	}
 	defer p.store.Close() // nothing was written
-	sum, root, err := conversationOf(ctx, p.store, s.run)
+	scope, err := scopeOf(ctx, p.store, s.run)
 	if err != nil {
 		return nil, err
 	}
-	o, err := outputsOf(p).Find(root, sum.ID, s.id)
+	o, err := outputsOf(p).Find(scope, s.id)
 	if err != nil {
-		return nil, missingOutput(err, sum.ID)
+		return nil, missingOutput(err, scope.Run)
 	}
-	return &subject{Document: o.Document, stored: o, store: outputsOf(p), owner: sum.ID, closes: []func() error{o.Close}}, nil
+	return &subject{Document: o.Document, Closer: o, stored: o, scope: scope}, nil
 }
 
-// conversationOf finds the run that a person means, and the root of its tree, under
-// which outputs are stored.
-func conversationOf(ctx context.Context, s store.Store, which string) (store.Summary, run.ID, error) {
+// scopeOf finds the run that a person means, and the root of its tree, under which
+// outputs are stored.
+func scopeOf(ctx context.Context, s store.Store, which string) (output.Scope, error) {
 	sum, err := find(ctx, s, which)
 	if err != nil {
-		return sum, "", err
+		return output.Scope{}, err
 	}
-	root, err := rootOf(ctx, s, sum)
-	return sum, root, err
-}
-
-func rootOf(ctx context.Context, s store.Store, sum store.Summary) (run.ID, error) {
+	scope := output.Scope{Run: sum.ID}
+	for e, err := range s.Events(ctx, sum.ID, 0) { // the first says whether it is a fork
+		if c, ok := e.Payload.(run.Created); err == nil && ok {
+			scope.Also = worker.Past(ctx, s, c, nil)
+		}
+		break
+	}
 	for sum.Parent != "" {
 		parent, err := s.Run(ctx, sum.Parent)
 		if err != nil {
-			return "", fmt.Errorf("the run above %s: %w", sum.ID, err)
+			return scope, fmt.Errorf("the run above %s: %w", sum.ID, err)
 		}
 		sum = parent
 	}
-	return sum.ID, nil
+	scope.Conversation = sum.ID
+	return scope, nil
 }
 
 // missingOutput says of an output that is not there what a person can do.
@@ -213,11 +197,11 @@ func (a *app) completeOutputs(ctx context.Context, which string) []string {
 		return nil
 	}
 	defer p.store.Close()
-	sum, root, err := conversationOf(ctx, p.store, which)
+	scope, err := scopeOf(ctx, p.store, which)
 	if err != nil {
 		return nil
 	}
-	list, err := listOutputs(outputsOf(p), root, sum.ID, nil)
+	list, err := listOutputs(outputsOf(p), scope, nil)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/output"
-	"pawl/run"
 )
 
 func outputsListCommand(a *app) *cobra.Command {
@@ -81,11 +79,11 @@ func (a *app) listsOfOutputs(cmd *cobra.Command, which string, all bool, args ma
 		if which == "" {
 			which = "last"
 		}
-		sum, root, err := conversationOf(cmd.Context(), p.store, which)
+		scope, err := scopeOf(cmd.Context(), p.store, which)
 		if err != nil {
 			return nil, err
 		}
-		l, err := listOutputs(outputs, root, sum.ID, args)
+		l, err := listOutputs(outputs, scope, args)
 		return []output.ListResult{l}, err
 	}
 	runs, err := p.store.Runs(cmd.Context(), 0)
@@ -94,7 +92,7 @@ func (a *app) listsOfOutputs(cmd *cobra.Command, which string, all bool, args ma
 	}
 	var lists []output.ListResult
 	for _, sum := range runs {
-		l, err := listOutputs(outputs, sum.ID, sum.ID, args)
+		l, err := listOutputs(outputs, output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
 		if err != nil {
 			return nil, err
 		}
@@ -105,13 +103,13 @@ func (a *app) listsOfOutputs(cmd *cobra.Command, which string, all bool, args ma
 	return lists, nil
 }
 
-// listOutputs lists the outputs of a run; args are those of tool_outputs.list.
-func listOutputs(s *output.Store, conversation, owner run.ID, args map[string]any) (output.ListResult, error) {
-	decoded, err := decode[output.ListArgs](args)
-	if err != nil {
-		return output.ListResult{}, err
+// listOutputs lists the outputs of a scope; args are those of tool_outputs.list.
+func listOutputs(s *output.Store, scope output.Scope, args map[string]any) (output.ListResult, error) {
+	var decoded output.ListArgs
+	if err := output.Decode(encoded(args), &decoded); err != nil {
+		return output.ListResult{}, asUsage(err)
 	}
-	return s.List(conversation, owner, decoded)
+	return s.List(scope, decoded)
 }
 
 // printLists prints lists as a table; with full ids where several runs are in it.
@@ -143,11 +141,4 @@ func (a *app) printLists(lists []output.ListResult, full bool) error {
 		fmt.Fprintf(a.stderr, "%d of %d are listed; --limit and --offset show others\n", shown, total)
 	}
 	return out.Flush()
-}
-
-// encode prints v as JSON on a line.
-func (a *app) encode(v any) error {
-	out := json.NewEncoder(a.stdout)
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
 	"pawl/store"
@@ -54,11 +53,14 @@ stays: its turn is open, or it waits for an answer.`,
 			}
 		}
 		p, err := a.open()
+		if err != nil && p.state != "" && outputsOf(p).ReleaseReserve() { // on a full disk
+			p, err = a.open()
+		}
 		if err != nil {
 			return err
 		}
 		defer p.store.Close() // nothing was written
-		pruned, err := pruneOutputs(cmd.Context(), p, quota, *dry)
+		pruned, err := outputsOf(p).Prune(quota, liveOutputs(cmd.Context(), p.store), *dry)
 		if *asJSON {
 			return errors.Join(a.encode(prunedForm(pruned, *dry)), err)
 		}
@@ -66,35 +68,6 @@ stays: its turn is open, or it waits for an answer.`,
 		return err
 	}
 	return cmd
-}
-
-// pruneOutputs removes what is over a quota, or with dry only says what it would be.
-// (What writers that died have left is removed in any case.)
-func pruneOutputs(ctx context.Context, p place, quota output.Quota, dry bool) (output.Pruned, error) {
-	live := liveOutputs(ctx, p.store)
-	if !dry {
-		return outputsOf(p).Prune(quota, live)
-	}
-	// All that could be over is looked at, oldest first; without removing anything that
-	// is more than would be removed, so the sum is done again.
-	var over []output.Meta
-	pruned, err := outputsOf(p).Prune(quota, func(m output.Meta) bool {
-		over = append(over, m)
-		return true
-	})
-	for _, m := range over {
-		old := quota.Age > 0 && time.Since(m.Created) > quota.Age
-		full := quota.Bytes > 0 && pruned.Kept > quota.Bytes
-		if !old && !full || live(m) {
-			continue
-		}
-		pruned.Removed = append(pruned.Removed, m)
-		pruned.Freed, pruned.Kept = pruned.Freed+m.Stored, pruned.Kept-m.Stored
-	}
-	if quota.Bytes > 0 {
-		pruned.Over = max(0, pruned.Kept-quota.Bytes)
-	}
-	return pruned, err
 }
 
 // liveOutputs returns what says of an output whether a run may still refer to it: its
@@ -120,11 +93,11 @@ func (a *app) printPruned(p output.Pruned, dry bool) {
 		verb = "would be removed"
 	}
 	for _, m := range p.Removed {
-		fmt.Fprintf(a.stdout, "%s/%s  %s  %s  %s\n", visible(string(m.Run)), visible(string(m.ID)), stamp(m.Created), oneLine(m.Tool, 64), sizeWords(m.Stored))
+		fmt.Fprintf(a.stdout, "%s/%s  %s  %s  %s\n", visible(string(m.Run)), visible(string(m.ID)), stamp(m.Created), oneLine(m.Tool, 64), text.Size(m.Stored))
 	}
-	fmt.Fprintf(a.stdout, "%s %s, %s; %s are left\n", plural(len(p.Removed), "output"), verb, sizeWords(p.Freed), sizeWords(p.Kept))
+	fmt.Fprintf(a.stdout, "%s %s, %s; %s are left\n", plural(len(p.Removed), "output"), verb, text.Size(p.Freed), text.Size(p.Kept))
 	if p.Over > 0 {
-		a.hint(fmt.Sprintf("what is left is %s over the limit: it belongs to runs that are under way or wait for an answer", sizeWords(p.Over)))
+		a.hint(fmt.Sprintf("what is left is %s over the limit: it belongs to runs that are under way or wait for an answer", text.Size(p.Over)))
 	}
 }
 
@@ -144,44 +117,20 @@ func prunedForm(p output.Pruned, dry bool) any {
 	return map[string]any{"removed": all, "freed_bytes": p.Freed, "kept_bytes": p.Kept, "over_bytes": p.Over, "dry_run": dry}
 }
 
-// tidyOutputs applies the settings after a run. It costs a look at the names and sizes
-// of files unless something is over, and what goes wrong is no failure of the run.
+// tidyOutputs applies the settings after a run. What goes wrong is no failure of the run.
 func (a *app) tidyOutputs(p place, s settings) {
 	quota := s.outputQuota()
-	if !overQuota(filepath.Join(p.state, "outputs"), quota, time.Now()) {
+	if !outputsOf(p).Exceeds(quota) {
 		return
 	}
-	pruned, err := pruneOutputs(context.Background(), p, quota, false)
+	pruned, err := outputsOf(p).Prune(quota, liveOutputs(context.Background(), p.store), false)
 	if err != nil {
 		a.log().Warn("outputs were not pruned", "error", err)
 	}
 	if n := len(pruned.Removed); n > 0 {
 		a.hint(fmt.Sprintf("%s of earlier runs removed, %s: outputs_max_size is %s, outputs_max_age %s",
-			plural(n, "stored output"), sizeWords(pruned.Freed), s.get("outputs_max_size"), s.get("outputs_max_age")))
+			plural(n, "stored output"), text.Size(pruned.Freed), s.get("outputs_max_size"), s.get("outputs_max_age")))
 	}
-}
-
-// overQuota reports whether the files in a folder are too large or too old. An output is
-// a file that never changes, so its time is the output's.
-func overQuota(dir string, quota output.Quota, now time.Time) bool {
-	var sum int64
-	old := false
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return nil // what cannot be seen cannot be removed either
-		}
-		info, err := e.Info()
-		if err != nil {
-			return nil
-		}
-		sum += info.Size()
-		if quota.Age > 0 && now.Sub(info.ModTime()) > quota.Age {
-			old = true
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return old || quota.Bytes > 0 && sum > quota.Bytes
 }
 
 // outputQuota returns how much may be stored of a workspace's outputs.
@@ -202,6 +151,20 @@ func readLimit[T int64 | time.Duration](text string, read func(string) (T, error
 		return 0, fmt.Errorf("%w; -1 is no limit", err)
 	}
 	return n, nil
+}
+
+// readSize reads a size as people write it: 5GB, 500 MB, 10GiB, or bytes.
+func readSize(size string) (int64, error) {
+	number := strings.TrimRight(size, "kKmMgGtTiIbB ")
+	unit := strings.ToLower(strings.TrimSpace(size[len(number):]))
+	factor, ok := map[string]float64{
+		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	}[unit]
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(n > 0) || n*factor > 1<<62 {
+		return 0, fmt.Errorf("%q is no size: write it with its unit, as 5GB or 500MB", size)
+	}
+	return int64(n * factor), nil
 }
 
 // readAge reads a duration, days too.

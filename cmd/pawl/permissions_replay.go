@@ -145,7 +145,7 @@ func (r *replay) run(ctx context.Context, id run.ID) error {
 	if err != nil {
 		return err
 	}
-	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallAsked{}, permission.Default, int64(0)
+	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallInspected{}, permission.Default, int64(0)
 	judge := func(call run.CallID, d run.Decision) {
 		f, ok := asked[call]
 		if !ok {
@@ -153,7 +153,7 @@ func (r *replay) run(ctx context.Context, id run.ID) error {
 		}
 		delete(asked, call)
 		c := calls[call]
-		if _, known := r.tools.Get(f.Tool); !known || d.Source == "look" || f.Problem != "" {
+		if _, known := r.tools.Get(f.Tool); !known || d.Source == "inspection" || f.Problem != "" {
 			return // no rule was asked: it could not run, or was the result handed in
 		}
 		r.calls++
@@ -173,24 +173,24 @@ func (r *replay) run(ctx context.Context, id run.ID) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range callsOf(e.Fact) {
+		for _, c := range callsOf(e.Payload) {
 			calls[c.ID] = c
 		}
-		switch f := e.Fact.(type) {
+		switch f := e.Payload.(type) {
 		case run.Created:
 			mode = modeOf(f.Config)
 			if f.ForkedFrom != "" {
 				copied = f.ForkedAt // these are the other run's, and counted there
 			}
 		case run.Configured:
-			mode = modeOf(f.Config)
-		case run.CallAsked:
-			if e.Seq > copied && !f.Ask {
+			if f.Change.Mode != nil {
+				mode = permission.Mode(*f.Change.Mode)
+			}
+		case run.CallInspected:
+			if e.Seq > copied && !f.Question {
 				asked[f.Call] = f
 			}
-		case run.CallAllowed:
-			judge(f.Call, f.Decision)
-		case run.CallRefused:
+		case run.CallDecided:
 			judge(f.Call, f.Decision)
 		}
 	}

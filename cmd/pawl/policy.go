@@ -27,7 +27,7 @@ func (a *app) configDir() string { return filepath.Dir(a.userFile()) }
 func (a *app) policy(workspace string) (*policy.Policy, error) {
 	managed, _ := a.env("PAWL_MANAGED_RULES")
 	if managed != "" && !filepath.IsAbs(managed) {
-		// A relative one would be looked for in the workspace, which must not be able
+		// A relative one would be inspected for in the workspace, which must not be able
 		// to hide an administrator's rules.
 		return nil, usage("PAWL_MANAGED_RULES is %q: give an absolute path", managed)
 	}
@@ -70,22 +70,22 @@ type here struct {
 // look opens the workspace and what holds in it, with the rules of environment and
 // configuration. The caller closes the store.
 func (a *app) look(s settings, p place) (here, error) {
-	h := here{place: p, settings: s, policy: s.policy, tools: registry(nil), own: a.own(p)}
+	h := here{place: p, settings: s, policy: s.policy, tools: registry(nil, tool.ShellOptions{}), own: a.own(p)}
 	given, err := givenRules(h.tools.Names(), s)
 	if err != nil {
 		return h, err
 	}
-	h.policy.Give(given)
-	h.policy.Remember(sync.OnceValue(func() []permission.Allowed {
+	h.policy.SetRules(given)
+	h.policy.SetHistory(sync.OnceValue(func() []permission.Allowed {
 		return allowedBefore(context.Background(), p.store)
 	}))
 	if sandbox.Probe().Confines() {
-		h.confinement, err = sandbox.For(p.workspace, a.stateDir(), "", a.getenv)
+		h.confinement, err = sandbox.For(p.workspace, a.sandboxOptions(""))
 	}
 	return h, err
 }
 
-// maxHistory is how many of the newest runs are looked through for what was allowed
+// maxHistory is how many of the newest runs are inspected through for what was allowed
 // before: what somebody meant a year ago is not what they mean.
 const maxHistory = 20
 
@@ -103,10 +103,10 @@ func allowedBefore(ctx context.Context, s store.Store) []permission.Allowed {
 			if err != nil {
 				break
 			}
-			for _, c := range callsOf(e.Fact) {
+			for _, c := range callsOf(e.Payload) {
 				calls[c.ID] = c
 			}
-			if f, ok := e.Fact.(run.CallAllowed); ok {
+			if f, ok := e.Payload.(run.CallDecided); ok && f.Decision.Allows() {
 				args := readArgs(calls[f.Call].Arguments)
 				a := permission.Allowed{Tool: calls[f.Call].Tool, Command: args.Command, URL: args.URL}
 				if args.Path != "" {
@@ -119,10 +119,10 @@ func allowedBefore(ctx context.Context, s store.Store) []permission.Allowed {
 	return all
 }
 
-// callsOf returns the calls that a fact brings.
-func callsOf(f run.Fact) []run.Call {
+// callsOf returns the calls that an event brings.
+func callsOf(p run.Payload) []run.Call {
 	var calls []run.Call
-	switch f := f.(type) {
+	switch f := p.(type) {
 	case run.Replied:
 		for _, p := range f.Parts {
 			if p.Type == run.CallPart && p.Call != nil {
@@ -144,7 +144,7 @@ type callArgs struct {
 }
 
 func readArgs(arguments string) (a callArgs) {
-	_ = json.Unmarshal([]byte(arguments), &a) // of arguments that are none nothing is known
+	_ = json.Unmarshal([]byte(arguments), &a) // arguments that are not valid JSON are not interpreted
 	return a
 }
 
@@ -157,11 +157,11 @@ func (h here) request(name string, class run.Class, arguments string) permission
 		in.Paths = []string{a.Path}
 	}
 	if t, ok := h.tools.Get(name); ok {
-		if looked, err := t.Look(env, json.RawMessage(arguments)); err == nil {
-			in = looked
+		if inspected, err := t.Inspect(env, json.RawMessage(arguments)); err == nil {
+			in = inspected
 		}
 	}
-	return worker.Judged(env, name, class, in, h.own)
+	return worker.PermissionRequest(env, name, class, in, h.own)
 }
 
 // withPolicy runs do with what holds in the workspace.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,8 +35,9 @@ type printer struct {
 	done   chan struct{}
 
 	// What follows belongs to the printing goroutine once it has started.
-	calls map[run.CallID]run.Call
-	lost  error // of writing to standard output; to be read after close
+	calls     map[run.CallID]run.Call
+	reminders int   // told so far
+	lost      error // of writing to standard output; to be read after close
 }
 
 func newPrinter(a *app, output string) *printer {
@@ -99,7 +101,7 @@ func (p *printer) begin(s run.State, again bool) {
 	}
 	verb := "run"
 	if again {
-		verb = "goes on: run"
+		verb = "resuming run"
 	}
 	fmt.Fprintf(p.stderr, "%s %s · %s\n", verb, s.Created.Run, s.Config.Model)
 	p.start()
@@ -174,7 +176,7 @@ func (p *printer) event(e run.Event) {
 
 // progress is what a person is told of an event: few lines, none for most.
 func (p *printer) progress(e run.Event) []string {
-	switch f := e.Fact.(type) {
+	switch f := e.Payload.(type) {
 	case run.Replied:
 		calls := false
 		for _, part := range f.Parts {
@@ -183,37 +185,52 @@ func (p *printer) progress(e run.Event) []string {
 				calls = true
 			}
 		}
-		if text := run.PlainText(f.Parts); calls && text != "" && !isObject(text) { // without calls it is the answer; an object is told by its step
+		switch text := run.PlainText(f.Parts); {
+		case f.Action != nil && f.Action.Problem != "":
+			return []string{"  the answer cannot be used: " + oneLine(f.Action.Problem, maxTitle)}
+		case f.Action != nil && f.Action.Description != "":
+			return []string{oneLine(f.Action.Description, maxTitle)}
+		case f.Unfit != "":
+			return []string{"  the answer is not the result: " + oneLine(f.Unfit, maxTitle)}
+		case calls && text != "" && !isObject(text): // without calls it is the answer; an object is told by its step
 			return []string{oneLine(text, maxTitle)}
 		}
 	case run.CallReceived:
 		p.calls[f.Call.ID] = f.Call
 	case run.CallSettled:
 		return []string{p.settled(f.Call, f.Outcome, f.IsError, run.PlainText(f.Content))}
-	case run.CallRefused:
-		return []string{p.settled(f.Call, run.Refused, true, f.Decision.Reason)}
-	case run.CallLost:
-		return []string{p.title(f.Call) + " · was under way when the process ended; runs again"}
-	case run.DecisionVoided:
-		return []string{p.title(f.Call) + " · is asked again: " + oneLine(f.Reason, maxTitle)}
+	case run.CallDecided:
+		if !f.Decision.Allows() {
+			return []string{p.settled(f.Call, run.Refused, true, cmp.Or(f.Decision.Reason, f.Content))}
+		}
+	case run.Resumed:
+		var lines []string
+		for _, id := range f.Calls {
+			lines = append(lines, p.title(id)+" · was under way when the process ended; runs again")
+		}
+		if f.Request {
+			lines = append(lines, "  a request was under way when the process ended; it is sent again")
+		}
+		return lines
+	case run.ApprovalInvalidated:
+		return []string{p.title(f.Call) + " · needs approval again: " + oneLine(f.Reason, maxTitle)}
 	case run.RequestFailed:
-		if !f.RetryAt.IsZero() {
-			return []string{fmt.Sprintf("  %s; again in %s", oneLine(f.Reason, maxTitle), max(0, f.RetryAt.Sub(e.At)).Round(100*time.Millisecond))}
+		if f.RetryAfter > 0 {
+			return []string{fmt.Sprintf("  %s; retrying in %s", oneLine(f.Reason, maxTitle), f.RetryAfter.Round(100*time.Millisecond))}
 		}
-	case run.RequestLost:
-		return []string{"  a request was under way when the process ended; it is sent again"}
-	case run.Nudged:
-		return []string{"  the model is told to go on (" + string(f.Reason) + ")"}
-	case run.StepChosen:
-		if f.Description != "" {
-			return []string{oneLine(f.Description, maxTitle)}
+	case run.Told:
+		switch f.Reason {
+		case run.TellRepeated:
+		case run.TellOutput:
+			p.reminders++
+			return []string{fmt.Sprintf("  the model is reminded of its result (%d)", p.reminders)}
+		default:
+			return []string{"  the model is told to continue (" + string(f.Reason) + ")"}
 		}
-	case run.StepRefused:
-		return []string{"  the answer cannot be used: " + oneLine(f.Problem, maxTitle)}
-	case run.SubmissionRefused:
-		return []string{"  the answer is not the result: " + oneLine(f.Problem, maxTitle)}
-	case run.Reminded:
-		return []string{fmt.Sprintf("  the model is reminded of its result (%d)", f.N)}
+	case run.Configured:
+		if f.Change.Control != nil {
+			return []string{"  the model is asked for one object a step from here on (control " + *f.Change.Control + ")"}
+		}
 	case run.Compacted:
 		return []string{fmt.Sprintf("  the context was compacted: %d tokens less", f.Freed)}
 	case run.Interrupted:
@@ -271,7 +288,7 @@ func (p *printer) result(s run.State) {
 
 // ended says in words how the run's last turn ended.
 func ended(s run.State) string {
-	if s.Turn.Open {
+	if s.Turn.Open() {
 		if owesWork(s) {
 			return "not finished"
 		}

@@ -69,7 +69,7 @@ func resultOf(s run.State) result {
 			r.Result = json.RawMessage(v)
 		}
 	}
-	if t.Open {
+	if t.Open() {
 		r.End, r.Reason, r.Detail = "", "permission", waits(s)
 	}
 	if q := s.Questions(); len(q) > 0 {
@@ -95,9 +95,9 @@ func waits(s run.State) string {
 func next(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
-	case s.Turn.Open && len(s.Next()) > 0 && !owesWork(s):
+	case s.Turn.Open() && len(s.Next()) > 0 && !owesWork(s):
 		return fmt.Sprintf("decide with `pawl runs decide %s`, or go on with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
-	case s.Turn.Open:
+	case s.Turn.Open():
 		return fmt.Sprintf("go on with `pawl run --resume %s`", id)
 	case end.End == run.Completed:
 		return ""

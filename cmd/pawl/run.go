@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +49,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	var r runRequest
 	var last bool
 	r.flags(cmd)
-	cmd.Flags().BoolVar(&last, "continue", false, "go on with the newest run of this folder")
+	cmd.Flags().BoolVar(&last, "continue", false, "go on with the run of this folder that was used last")
 	cmd.Flags().StringVar(&r.resume, "resume", "", "go on with this `run`: an id, the beginning of one, or last")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
@@ -123,17 +124,18 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	out := newPrinter(a, r.output)
-	d, facts, err := a.take(ctx, p, w, s, asked, r.resume, words, out)
+	d, given, err := a.take(ctx, p, w, s, asked, r.resume, words, out)
 	if err != nil {
 		out.close()
 		return err
 	}
-	state, err := d.Run(ctx, facts...)
+	state, err := d.Run(ctx, given...)
 	err = errors.Join(err, d.Close())
 	if err != nil {
 		out.close()
-		return fmt.Errorf("run %s: %w; go on with `pawl run --resume %s`", d.ID(), err, d.ID())
+		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", d.ID(), err, d.ID())
 	}
+	a.ended.Store(true) // from here on a signal ends the process: no turn is left to interrupt
 	out.result(state)
 	out.close()
 	a.tidyOutputs(p, s)
@@ -143,8 +145,8 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	return exit{code: exitCode(state)}
 }
 
-// take makes a new run, or opens one, and returns the facts that the words become.
-func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, asked run.Output, which, words string, out *printer) (*worker.Driver, []run.Fact, error) {
+// take makes a new run, or opens one, and returns the events that the words become.
+func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, asked run.Output, which, words string, out *printer) (*worker.Runner, []run.Payload, error) {
 	// The signal that ends ctx interrupts the turn; it does not keep the turn, and
 	// with it the record of the interrupt, from being begun.
 	stoppable := ctx
@@ -152,7 +154,7 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 	if which == "" {
 		c := run.Created{
 			Run: newRun(time.Now()), Workspace: p.workspace, System: systemPrompt(p.workspace, s.policy),
-			Config: s.apply(run.Config{Output: asked}, false), Version: version(),
+			Config: s.change(false, "").Apply(run.Config{Output: asked}), Version: version(),
 		}
 		if asked.Schema != "" {
 			c.System += resultPrompt(asked)
@@ -162,7 +164,7 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 			return nil, nil, err
 		}
 		out.begin(d.State(), false)
-		return d, []run.Fact{run.Prompted{Parts: []run.Part{run.Text(words)}}}, nil
+		return d, []run.Payload{run.Prompted{Parts: []run.Part{run.Text(words)}}}, nil
 	}
 	sum, err := find(ctx, p.store, which)
 	if err != nil {
@@ -172,55 +174,70 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 	if err != nil {
 		return nil, nil, a.owned(err)
 	}
-	if t := d.State().Turn; t.Interrupt.Cause != "" && t.Open {
-		// It was killed while it was being stopped: that comes first.
-		if len(t.Interrupt.Then) > 0 && words == "" {
-			out.begin(d.State(), true)
-			return d, nil, nil // and it goes on by itself, with what was said then
-		}
-		if _, err := d.Run(stoppable); err != nil {
-			return nil, nil, errors.Join(err, d.Close())
-		}
-	}
-	facts, err := goOn(d.State(), s, asked, words)
-	if err == nil {
-		err = a.checkModel(s.apply(d.State().Config, true).Model, p.workspace)
-	}
+	config, words, err := a.resume(ctx, p, d.State(), s, asked, words)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
 	out.begin(d.State(), true)
-	return d, facts, nil
+	if t := d.State().Turn; t.Phase == run.Interrupting && words != "" {
+		// It was killed while it was being stopped: that comes first.
+		if _, err := d.Run(stoppable, config...); err != nil {
+			return nil, nil, errors.Join(err, d.Close())
+		}
+		config = nil
+	}
+	given, err := continued(d.State(), words)
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	return d, append(config, given...), nil
 }
 
-// goOn returns the facts with which a run goes on: another configuration if flags
-// want one, and the words as what they mean now.
-func goOn(s run.State, set settings, asked run.Output, words string) ([]run.Fact, error) {
-	var facts []run.Fact
-	c := set.apply(s.Config, true)
-	if asked.Schema != "" && asked != c.Output {
-		c.Output = asked
+// resume returns the change of configuration that flags want of a run that continues,
+// if any, and the words with what the change adds to them. It says what is missing of
+// the model that the run will have: that of the flags, of a wish in its inbox, or its own.
+func (a *app) resume(ctx context.Context, p place, s run.State, set settings, asked run.Output, words string) ([]run.Payload, string, error) {
+	wished := s.Config
+	rows, err := p.store.Inbox(ctx, s.Created.Run)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range rows {
+		var c run.ConfigChange
+		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &c) == nil {
+			wished = c.Apply(wished)
+		}
+	}
+	c := set.change(true, wished.Model)
+	if asked.Schema != "" && asked != s.Config.Output {
+		c.Output = &asked
 		if words != "" {
 			words += resultPrompt(asked)
 		}
 	}
-	if c != s.Config {
-		facts = append(facts, run.Configured{Config: c})
+	if err := a.checkModel(c.Apply(wished).Model, p.workspace); err != nil {
+		return nil, "", err
 	}
+	if c == (run.ConfigChange{}) {
+		return nil, words, nil
+	}
+	return []run.Payload{run.Configured{Change: c}}, words, nil
+}
+
+// continued returns the events with which a run continues: the words as what they mean
+// now.
+func continued(s run.State, words string) ([]run.Payload, error) {
 	switch {
-	case s.Turn.Open && words != "":
-		facts = append(facts, run.Steered{ID: string(newRun(time.Now())), Parts: []run.Part{run.Text(words)}})
-	case s.Turn.Open:
 	case words != "":
-		facts = append(facts, worker.Words(s, words))
+		return []run.Payload{run.Say(s, string(newRun(time.Now())), run.Steer, []run.Part{run.Text(words)})}, nil
+	case s.Turn.Open(), len(s.Turn.Interrupt.Then) > 0 && s.Turn.Phase == run.Interrupting:
+		return nil, nil
 	case len(s.Questions()) > 0:
 		q := s.Questions()[0]
 		return nil, exit{exitPerson, fmt.Errorf("run %s waits for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`",
 			s.Created.Run, question(q.Call).Question, s.Created.Run)}
-	default:
-		facts = append(facts, run.Prompted{Continue: true})
 	}
-	return facts, nil
+	return []run.Payload{run.Prompted{Continue: true}}, nil
 }
 
 // owned says of a run that another process drives what can be done.
@@ -302,7 +319,7 @@ func interruptCode(ctx context.Context) int {
 
 // exitCode says how the run's last turn ended.
 func exitCode(s run.State) int {
-	if s.Turn.Open {
+	if s.Turn.Open() {
 		return exitPerson // it waits for a decision
 	}
 	end := s.Turn.End

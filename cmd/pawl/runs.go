@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/store"
 )
@@ -17,14 +18,14 @@ func runsCommand(a *app) *cobra.Command {
 		Use:   "runs",
 		Short: "Look at runs, and take them up, back or apart",
 		Long: `Looks at the runs of this folder. An ID may be shortened to its beginning while only one
-run has it; last is the newest run.`,
+run has it; last is the run that was used last.`,
 		Example: `  pawl runs list
   pawl runs show last
   pawl runs why last`,
 	})
 	for _, c := range []func(*app) *cobra.Command{
 		runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsVerifyCommand,
-		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand,
+		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand, runsRecoverCommand,
 	} {
 		cmd.AddCommand(c(a))
 	}
@@ -34,10 +35,22 @@ run has it; last is the newest run.`,
 // oneRun is the shape of a subcommand that looks at one run: it opens the store,
 // finds the run, and hands both on.
 func oneRun(a *app, cmd *cobra.Command, do func(ctx context.Context, p place, id run.ID) error) *cobra.Command {
+	return withRun(cmd, a.open, do)
+}
+
+// readRun is oneRun for a subcommand that only reads: it needs no lock, and works on
+// a disk that is full or read-only.
+func readRun(a *app, cmd *cobra.Command, do func(ctx context.Context, p place, id run.ID) error) *cobra.Command {
+	return withRun(cmd, a.openForReading, do)
+}
+
+func withRun(cmd *cobra.Command, open func() (place, error), do func(ctx context.Context, p place, id run.ID) error) *cobra.Command {
 	cmd.Args = exactlyOne
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := a.open()
-		if err != nil {
+		p, err := open()
+		if errors.Is(err, store.ErrNoRuns) {
+			return errNoRunYet
+		} else if err != nil {
 			return err
 		}
 		sum, err := find(cmd.Context(), p.store, args[0])
@@ -48,6 +61,8 @@ func oneRun(a *app, cmd *cobra.Command, do func(ctx context.Context, p place, id
 	}
 	return cmd
 }
+
+var errNoRunYet = usage("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
 
 func exactlyOne(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
@@ -62,7 +77,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 	if which == "last" {
 		newest, err := s.Runs(ctx, 1)
 		if err == nil && len(newest) == 0 {
-			err = usage("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
+			err = errNoRunYet
 		}
 		if err != nil {
 			return store.Summary{}, err
@@ -98,9 +113,9 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		}
 		return store.Summary{}, usage("%q fits %d runs, as %s: say more of the id", which, len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
-		return store.Summary{}, usage("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
+		return store.Summary{}, errNoRunYet
 	}
-	if near := nearest(which, ids); near != "" {
+	if near := text.Typo(which, ids); near != "" {
 		return store.Summary{}, usage("there is no run %q; did you mean %s?", which, near)
 	}
 	return store.Summary{}, usage("there is no run %q; the newest are %s", which, strings.Join(ids[:min(len(ids), most)], ", "))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -27,21 +28,22 @@ func runsExportCommand(a *app) *cobra.Command {
   pawl run --model script/bug.jsonl -p "the same again"`,
 	}
 	format := cmd.Flags().String("format", "json", "json, markdown, script")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		if err := oneOf("json, markdown, script")(*format); err != nil {
 			return usage("--format: %w", err)
 		}
 		events, _, err := load(ctx, p.store, id)
-		if err != nil {
+		if len(events) == 0 {
 			return err
 		}
+		// A damaged log is exported up to the damage, and then the error is told.
 		switch *format {
 		case "markdown":
-			return exportMarkdown(a.stdout, events)
+			return errors.Join(exportMarkdown(a.stdout, events), err)
 		case "script":
-			return exportScript(a.stdout, events)
+			return errors.Join(exportScript(a.stdout, events), err)
 		}
-		return exportJSON(a.stdout, id, events)
+		return errors.Join(exportJSON(a.stdout, id, events), err)
 	})
 }
 
@@ -81,29 +83,29 @@ func exportMarkdown(w io.Writer, events []run.Event) error {
 		}
 	}
 	for _, e := range events {
-		switch f := e.Fact.(type) {
+		switch f := e.Payload.(type) {
 		case run.Created:
 			fmt.Fprintf(&b, "# Run %s\n\n%s · %s\n", f.Run, f.Config.Model, e.At.Format("2006-01-02 15:04 MST"))
 		case run.Prompted:
 			if text := run.PlainText(f.Parts); text != "" {
 				section("User", text)
 			}
-		case run.QuestionAnswered:
-			section("User", f.Text)
-		case run.Steered:
-			section("User, while it works", run.PlainText(f.Parts))
-		case run.Queued:
-			section("User, for later", run.PlainText(f.Parts))
+		case run.Said:
+			when := "while it works"
+			if f.Delivery == run.Queue {
+				when = "for later"
+			}
+			section("User, "+when, run.PlainText(f.Parts))
 		case run.Replied:
 			reply(f.Parts)
 		case run.Interrupted:
 			reply(f.Partial)
 			fmt.Fprintf(&b, "\n*Interrupted (%s).*\n", f.Cause)
-		case run.CallAllowed:
+		case run.CallDecided:
 			decided[f.Call] = f.Decision
-		case run.CallRefused:
-			decided[f.Call] = f.Decision
-			settled(f.Call, run.Refused, f.Content)
+			if !f.Decision.Allows() {
+				settled(f.Call, run.Refused, f.Content)
+			}
 		case run.CallSettled:
 			settled(f.Call, f.Outcome, run.PlainText(f.Content))
 		case run.Synthesized:
@@ -142,15 +144,17 @@ func exportScript(w io.Writer, events []run.Event) error {
 	purpose := run.ForStep
 	for _, e := range events {
 		var reply *script.Reply
-		switch f := e.Fact.(type) {
+		switch f := e.Payload.(type) {
 		case run.Created:
 			fmt.Fprintf(&b, "# run %s, %s, by pawl %s\n", f.Run, f.Config.Model, f.Version)
 		case run.Prompted:
-			comment(&b, "prompt", run.PlainText(f.Parts))
-		case run.QuestionAnswered:
-			comment(&b, "answer to "+string(f.Call), f.Text)
-		case run.Steered:
-			comment(&b, "steering", run.PlainText(f.Parts))
+			what := "prompt"
+			if f.Answers != "" {
+				what = "answer to " + string(f.Answers)
+			}
+			comment(&b, what, run.PlainText(f.Parts))
+		case run.Said:
+			comment(&b, string(f.Delivery), run.PlainText(f.Parts))
 		case run.RequestStarted:
 			purpose = f.Purpose
 		case run.Replied:
@@ -160,13 +164,17 @@ func exportScript(w io.Writer, events []run.Event) error {
 			r.Usage = &script.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 			reply = &r
 		case run.Interrupted:
-			if run.PlainText(f.Partial) != "" {
-				reply = &script.Reply{Text: run.PlainText(f.Partial), Hang: true}
+			if len(f.Partial) > 0 {
+				r := replyOf(f.Partial)
+				r.Hang = true
+				reply = &r
 			}
 		case run.RequestFailed:
 			reply = failureOf(f)
-		case run.CallRefused:
-			comment(&b, fmt.Sprintf("result of %s, %s", f.Call, run.Refused), f.Content)
+		case run.CallDecided:
+			if !f.Decision.Allows() {
+				comment(&b, fmt.Sprintf("result of %s, %s", f.Call, run.Refused), f.Content)
+			}
 		case run.CallSettled:
 			comment(&b, fmt.Sprintf("result of %s, %s", f.Call, f.Outcome), run.PlainText(f.Content))
 		case run.Ended:
@@ -223,7 +231,7 @@ func replyOf(parts []run.Part) script.Reply {
 // cannot.
 func failureOf(f run.RequestFailed) *script.Reply {
 	status := map[run.ErrorKind]int{
-		run.ErrOverloaded: 529, run.ErrRateLimited: 429, run.ErrAuth: 401, run.ErrRefused: 403,
+		run.ErrOverloaded: 529, run.ErrUnreachable: 529, run.ErrRateLimited: 429, run.ErrAuth: 401, run.ErrRefused: 403,
 		run.ErrTooLong: 413, run.ErrInvalid: 400,
 	}
 	switch f.Kind {

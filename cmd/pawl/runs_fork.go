@@ -27,7 +27,7 @@ new run works in the same folder as it is now.`,
 			}
 		}
 		events, s, err := load(ctx, p.store, id)
-		if err != nil {
+		if err != nil && (*at < 1 || *at > s.Seq) { // what is before the damage can be copied by its number
 			return err
 		}
 		if *at == 0 {
@@ -36,12 +36,16 @@ new run works in the same folder as it is now.`,
 		if *at < 1 || *at > s.Seq {
 			return usage("--at: run %s has the events 1 to %d", id, s.Seq)
 		}
-		now := time.Now().UTC()
-		forked, err := fork(events[:*at], newRun(now), *model, a.windowOf(*model), now)
+		change, err := a.changeTo(*model)
 		if err != nil {
 			return err
 		}
-		to := forked[0].Fact.(run.Created).Run
+		now := time.Now().UTC()
+		forked, err := fork(events[:*at], newRun(now), change, now)
+		if err != nil {
+			return err
+		}
+		to := forked[0].Payload.(run.Created).Run
 		if err := p.store.Append(ctx, to, 0, forked); err != nil {
 			return err
 		}
@@ -51,31 +55,27 @@ new run works in the same folder as it is now.`,
 }
 
 // fork returns the events of a new run with the same past. What was under way there
-// was never under way here: it is settled as lost. model, if not empty, goes on, with
-// its window.
-func fork(past []run.Event, to run.ID, model string, window int64, now time.Time) ([]run.Event, error) {
+// was never under way here: it is settled as lost. change, if not nil, is made.
+func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) ([]run.Event, error) {
 	events := append([]run.Event{}, past...)
-	c := events[0].Fact.(run.Created) // Apply lets nothing else be first
+	c := events[0].Payload.(run.Created) // Apply lets nothing else be first
 	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
-	c.Parent, c.ParentCall = "", ""       // nobody's call waits for it
-	events[0].Fact, events[0].At = c, now // the new run begins now, whatever it remembers
+	c.Parent, c.ParentCall, c.Root, c.Depth = "", "", "", 0 // no call waits for it
+	events[0].Payload, events[0].At = c, now                // the new run begins now, whatever it remembers
 	s, err := run.Replay(events)
 	if err != nil {
 		return nil, err
 	}
-	var more []run.Event
-	for _, e := range s.Lost() {
-		more = append(more, run.Event{At: now, Fact: e.Fact})
+	more := s.Recover()
+	if change != nil {
+		more = append(more, run.Configured{Change: *change})
 	}
-	if model != "" {
-		config := s.Config
-		config.Model, config.Window = model, window
-		more = append(more, run.Event{At: now, Fact: run.Configured{Config: config}})
-	}
-	for _, e := range more {
+	for _, p := range more {
+		e := run.Event{At: now, Payload: p}
 		if s, err = s.Apply(e); err != nil {
 			return nil, err
 		}
+		events = append(events, e)
 	}
-	return append(events, more...), nil
+	return events, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,28 +25,26 @@ type summaryForm struct {
 	Reason  string    `json:"reason"`
 	Steps   int       `json:"steps"`
 	Usage   usageForm `json:"usage"`
+	Owner   int       `json:"owner,omitempty"`  // pid of the process that drives it
+	Damage  string    `json:"damage,omitempty"` // what is wrong with the run; the rest is then not reliable
 }
 
 func runsListCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the runs of this folder, the newest first",
+		Short:   "List the runs of this folder, the one used last first",
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
 	limit := cmd.Flags().Int("limit", 20, "at most this `many`; 0: all")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		p, err := a.open()
+		all, owners, err := a.listRuns(cmd.Context(), *limit)
 		if err != nil {
 			return err
 		}
-		all, err := p.store.Runs(cmd.Context(), *limit)
-		if err := errors.Join(err, p.store.Close()); err != nil {
-			return err
-		}
 		if *asJSON {
-			return a.listJSON(all)
+			return a.listJSON(all, owners)
 		}
 		if len(all) == 0 {
 			fmt.Fprintln(a.stderr, "no runs in this folder yet: start one with `pawl run -p \"…\"`")
@@ -54,8 +53,14 @@ func runsListCommand(a *app) *cobra.Command {
 		out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 		for _, s := range all {
 			end := endWords[s.End]
-			if s.End == "" {
+			if pid, owned := owners[s.ID]; owned {
+				end = fmt.Sprintf("running (process %d)", pid)
+			} else if s.End == "" {
 				end = "not finished"
+			}
+			if s.Damage != "" {
+				fmt.Fprintf(out, "%s\t%s\tdamaged\t\t\t%s\n", s.ID, stamp(s.Created), s.Damage)
+				continue
 			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), money(s.Usage), visible(s.Title))
 		}
@@ -64,10 +69,32 @@ func runsListCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listJSON(all []store.Summary) error {
+// listRuns returns the last runs, and by which process those are driven that are not
+// at rest.
+func (a *app) listRuns(ctx context.Context, limit int) (all []store.Summary, owners map[run.ID]int, err error) {
+	p, err := a.openForReading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	all, err = p.store.Runs(ctx, limit)
+	owners = map[run.ID]int{}
+	for _, s := range all {
+		if s.End == "" {
+			owner, owned, oerr := p.store.Owner(ctx, s.ID)
+			if err = errors.Join(err, oerr); owned {
+				owners[s.ID] = owner.PID
+			}
+		}
+	}
+	return all, owners, errors.Join(err, p.store.Close())
+}
+
+func (a *app) listJSON(all []store.Summary, owners map[run.ID]int) error {
 	out := json.NewEncoder(a.stdout)
 	for _, s := range all {
-		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage)})
+		err := out.Encode(summaryForm{s.ID, s.Title, s.Model, s.Created, s.Updated, s.End, s.Reason, s.Steps, usageOf(s.Usage), owners[s.ID], s.Damage})
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func runsLogCommand(a *app) *cobra.Command {
 		Example: "  pawl runs log last\n  pawl runs log last --json | jq .type",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, with everything")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		out := json.NewEncoder(a.stdout)
 		for e, err := range p.store.Events(ctx, id, 0) {
 			if err != nil {
@@ -39,7 +39,7 @@ func runsLogCommand(a *app) *cobra.Command {
 
 // eventLine is what counts of an event, in a line.
 func eventLine(e run.Event, f eventForm) string {
-	switch v := e.Fact.(type) {
+	switch v := e.Payload.(type) {
 	case run.Created: // its data begins with a long system prompt
 		return oneLine(fmt.Sprintf("%s %s %s", v.Run, v.Config.Model, v.Workspace), maxTitle)
 	case run.Replied:
@@ -52,7 +52,11 @@ func eventLine(e run.Event, f eventForm) string {
 		return oneLine(fmt.Sprintf("%s: %s", v.Stop, text), maxTitle)
 	case run.CallSettled:
 		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, v.Outcome, run.PlainText(v.Content)), maxTitle)
-	case run.CallRefused: // why is what the log is read for
+	case run.CallDecided:
+		if v.Decision.Allows() {
+			break
+		}
+		// Why is what the log is read for.
 		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, decisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
 	case run.Prompted:
 		return oneLine(run.PlainText(v.Parts), maxTitle)

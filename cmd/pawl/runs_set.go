@@ -10,11 +10,10 @@ import (
 
 	"pawl/run"
 	"pawl/store"
-	"pawl/worker"
 )
 
 func runsSetCommand(a *app) *cobra.Command {
-	var c worker.Change
+	var model, mode string
 	cmd := &cobra.Command{
 		Use:   "set ID",
 		Short: "Give a run another model or mode, also in the middle of a turn",
@@ -23,26 +22,29 @@ drives it. What the model thought in another provider's words is not sent to the
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
 		Args:    exactlyOne,
 	}
-	cmd.Flags().StringVar(&c.Model, "model", "", "the `provider/name` that works from now on")
-	cmd.Flags().StringVar(&c.Mode, "mode", "", "what runs without a question: `"+modes+"`")
+	cmd.Flags().StringVar(&model, "model", "", "the `provider/name` that works from now on")
+	cmd.Flags().StringVar(&mode, "mode", "", "what runs without a question: `"+modes+"`")
 	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
-		if c == (worker.Change{}) {
+		var c run.ConfigChange
+		if model == "" && mode == "" {
 			return usage("nothing to set: give --model or --mode")
 		}
-		if c.Mode != "" {
-			if err := oneOf(modes)(c.Mode); err != nil {
+		if mode != "" {
+			if err := oneOf(modes)(mode); err != nil {
 				return usage("--mode: %w", err)
 			}
+			c.Mode = &mode
 		}
-		table, err := a.models()
-		if err != nil {
-			return err
-		}
-		if c.Model != "" {
-			if err := a.checkModel(c.Model, p.workspace); err != nil {
+		if model != "" {
+			if err := a.checkModel(model, p.workspace); err != nil {
 				return err
 			}
-			c.Window = table.Window(c.Model)
+			to, err := a.changeTo(model)
+			if err != nil {
+				return err
+			}
+			to.Mode = c.Mode
+			c = *to
 		}
 		payload, err := json.Marshal(c)
 		if err != nil {
@@ -51,8 +53,8 @@ drives it. What the model thought in another provider's words is not sent to the
 		if err := p.store.Put(ctx, id, store.Row{Key: "set-" + rand.Text(), Kind: store.Configure, Payload: string(payload)}); err != nil {
 			return err
 		}
-		// Who drives the run looks at its inbox often enough.
-		_, err = fmt.Fprintf(a.stdout, "run %s goes on like that with its next step\n", id)
+		// The process that drives the run reads its inbox often enough.
+		_, err = fmt.Fprintf(a.stdout, "run %s uses this from its next step on\n", id)
 		return err
 	})
 }

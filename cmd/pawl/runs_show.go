@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/controller"
+	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
 )
@@ -19,7 +21,7 @@ func runsShowCommand(a *app) *cobra.Command {
 		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results",
 	}
 	results := cmd.Flags().Bool("results", false, "show the results of calls too")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		events, _, err := load(ctx, p.store, id)
 		t := transcript{results: *results}
 		for _, e := range events {
@@ -47,57 +49,53 @@ func (t *transcript) event(e run.Event) {
 	if t.calls == nil {
 		t.calls, t.decided = map[run.CallID]run.Call{}, map[run.CallID]run.Decision{}
 	}
-	switch f := e.Fact.(type) {
+	switch f := e.Payload.(type) {
 	case run.Created:
 		t.say("run %s · %s · %s · %s", f.Run, stamp(e.At), f.Config.Model, visible(f.Workspace))
 		if f.ForkedFrom != "" {
 			t.say("forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
 		}
 	case run.Configured:
-		t.say("· goes on with %s, mode %s", f.Config.Model, f.Config.Mode)
+		t.say("· %s", visible(changeWords(f.Change)))
 	case run.Prompted:
 		text := run.PlainText(f.Parts)
 		if text == "" {
 			text = "(continue)"
 		}
 		t.person("", text)
-	case run.QuestionAnswered:
-		t.person("", f.Text)
-	case run.Steered:
-		t.person("(while it works) ", run.PlainText(f.Parts))
-	case run.Queued:
-		t.person("(for later) ", run.PlainText(f.Parts))
+	case run.Said:
+		how := "(while it works) "
+		if f.Delivery == run.Queue {
+			how = "(for later) "
+		}
+		t.person(how, run.PlainText(f.Parts))
 	case run.Replied:
 		t.reply(f.Parts)
+		t.action(f.Action)
+		if f.Unfit != "" {
+			t.say("· the answer is not the result: %s", oneLine(f.Unfit, maxTitle))
+		}
 	case run.CallReceived:
 		t.calls[f.Call.ID] = f.Call
-	case run.CallAllowed:
+	case run.CallDecided:
 		t.decided[f.Call] = f.Decision
-	case run.CallRefused:
-		t.decided[f.Call] = f.Decision
-		t.call(f.Call, run.Refused, f.Content, "")
-	case run.DecisionVoided:
+		if !f.Decision.Allows() {
+			t.call(f.Call, run.Refused, f.Content, "")
+		}
+	case run.ApprovalInvalidated:
 		t.say("· %s has to be decided on again: %s", f.Call, oneLine(f.Reason, maxTitle))
 	case run.CallSettled:
 		t.call(f.Call, f.Outcome, run.PlainText(f.Content), storedWords(f))
-	case run.CallNoted:
-		t.say("· note to the model: %s", oneLine(f.Text, maxTitle))
-	case run.Nudged:
+	case run.Told:
 		t.say("· pawl to the model: %s", oneLine(f.Text, maxTitle))
-	case run.StepChosen:
-		t.step(f)
-	case run.StepRefused:
-		t.say("· the answer cannot be used: %s", oneLine(f.Problem, maxTitle))
 	case run.Submitted:
 		t.say("· handed in: %s", oneLine(f.Value, maxTitle))
-	case run.SubmissionRefused:
-		t.say("· the answer is not the result: %s", oneLine(f.Problem, maxTitle))
-	case run.Reminded:
-		t.say("· pawl to the model: %s", oneLine(f.Text, maxTitle))
 	case run.RequestFailed:
 		t.say("· the request failed: %s", oneLine(f.Reason, maxTitle))
-	case run.RequestLost:
-		t.say("· the process ended during a request")
+	case run.Resumed:
+		if f.Request {
+			t.say("· the process ended during a request")
+		}
 	case run.Compacted:
 		t.say("· the context was compacted: %d tokens less", f.Freed)
 	case run.Interrupted:
@@ -138,8 +136,14 @@ func isObject(text string) bool {
 	return err == nil
 }
 
-// step writes what the model chose to do, its reasons folded to a line.
-func (t *transcript) step(f run.StepChosen) {
+// action writes what the model chose to do, its reasons folded to a line.
+func (t *transcript) action(f *run.Action) {
+	if f == nil {
+		return
+	}
+	if f.Problem != "" {
+		t.say("· the answer cannot be used: %s", oneLine(f.Problem, maxTitle))
+	}
 	if f.Description != "" {
 		t.say("\n%s", visible(f.Description))
 	}
@@ -158,7 +162,7 @@ func storedWords(f run.CallSettled) string {
 	if d := output.Delivery(f.Delivery); d != output.Stored && d != output.Forced {
 		return ""
 	}
-	return " · " + sizeWords(f.Size) + " stored"
+	return " · " + text.Size(f.Size) + " stored"
 }
 
 // call writes a call that is settled: what it was, how it came out, what is stored of
@@ -189,4 +193,32 @@ func decisionWords(d run.Decision) string {
 		who = "the rule " + visible(d.Rule) + " (" + d.Source + ")"
 	}
 	return verb + who
+}
+
+// changeWords says what of a configuration was changed.
+func changeWords(c run.ConfigChange) string {
+	var words []string
+	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s %v", name, v)) }
+	if c.Model != nil {
+		add("model", *c.Model)
+	}
+	if c.Mode != nil {
+		add("mode", *c.Mode)
+	}
+	if c.Control != nil {
+		add("control", *c.Control)
+	}
+	if c.Window != nil {
+		add("window", *c.Window)
+	}
+	if c.Parallel != nil {
+		add("parallel", *c.Parallel)
+	}
+	if c.Output != nil {
+		words = append(words, "another result")
+	}
+	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil {
+		words = append(words, "other limits")
+	}
+	return "configured: " + strings.Join(words, ", ")
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/run"
 	"pawl/store"
@@ -24,13 +26,25 @@ const stopPoll = 50 * time.Millisecond
 func runsStopCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
-		Short: "Interrupt a run, whoever drives it, and wait until its turn has ended",
-		Long: `Interrupts a run. If another process drives it, that process is told; if none does and a
-turn is open after a kill, the turn is ended here. It can be gone on with afterwards.`,
+		Short: "Interrupt a run and wait until its turn has ended",
+		Long: `Interrupts a run. The process that drives it is told; if there is none and a turn is open
+after a kill, the turn is ended here. The run can be continued afterwards.`,
 		Example: "  pawl runs stop last",
 	}
 	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
-		row := store.Row{Key: "stop-" + rand.Text(), Kind: store.Interrupt, Payload: "pawl runs stop"}
+		_, s, err := load(ctx, p.store, id)
+		switch {
+		case err != nil:
+			return err
+		case s.Turn.N == 0:
+			_, err := fmt.Fprintf(a.stdout, "run %s has no turn yet: there is nothing to stop\n", id)
+			return err
+		}
+		payload, err := json.Marshal(worker.Stopping{Turn: s.Turn.N, By: "pawl runs stop"})
+		if err != nil {
+			return err
+		}
+		row := store.Row{Key: "stop-" + rand.Text(), Kind: store.Interrupt, Payload: string(payload)}
 		deadline := time.NewTimer(stopPatience)
 		defer deadline.Stop()
 		for put := false; ; {
@@ -46,54 +60,55 @@ turn is open after a kill, the turn is ended here. It can be gone on with afterw
 				_, err := fmt.Fprintf(a.stdout, "run %s %s: %s\n", id, verb, endWords[sum.End])
 				return err
 			}
-			err = a.stopHere(ctx, p, id)
-			var owned *store.OwnedError
-			switch {
-			case err == nil:
-				put = true
-				continue
-			case !errors.As(err, &owned):
+			owner, owned, err := p.store.Owner(ctx, id)
+			if err != nil {
 				return err
-			case !put:
+			}
+			if !owned {
+				err := a.stopHere(ctx, p, id)
+				if _, raced := errors.AsType[*store.OwnedError](err); err != nil && !raced {
+					return err
+				}
+				put = put || err == nil
+				continue
+			}
+			if !put {
 				if err := p.store.Put(ctx, id, row); err != nil {
 					return err
 				}
 				put = true
-				wake(ctx, owned.Socket)
+				worker.Wake(ctx, p.store, id)
 			}
 			select {
 			case <-time.After(stopPoll):
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-deadline.C:
-				return fmt.Errorf("run %s has been told to stop and process %d has not done so for %s; the wish is kept: see `pawl runs why %s`", id, owned.PID, stopPatience, id)
+				return fmt.Errorf("run %s was told to stop, and process %d has not done so for %s; the request is kept: see `pawl runs why %s`", id, owner.PID, stopPatience, id)
 			}
 		}
 	})
 }
 
-// stopHere interrupts a run that nobody drives: it takes it, and lets the turn end.
+// stopHere ends the open turn of a run that no process drives: it takes it, and lets the
+// turn end.
 func (a *app) stopHere(ctx context.Context, p place, id run.ID) error {
-	w := &worker.Worker{Store: p.store, Tools: registry(nil), Provider: a.providers(p.workspace, settings{}), StateDir: p.state, Log: a.log()}
+	flags := pflag.NewFlagSet("stop", pflag.ContinueOnError)
+	addSettings(flags)
+	s, err := a.readSettings(flags, p.workspace)
+	if err != nil {
+		return err
+	}
+	w, err := a.worker(p, s)
+	if err != nil {
+		return err
+	}
 	d, err := w.Open(ctx, id, nil)
 	if err != nil {
 		return err
 	}
-	d.Interrupt(run.Interrupted{Cause: run.ByPerson, By: "pawl runs stop"})
-	_, err = d.Run(ctx) // nothing starts: the gate is closed
+	stopped, stop := context.WithCancelCause(ctx)
+	stop(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson, By: "pawl runs stop"}})
+	_, err = d.Run(stopped) // nothing starts: the turn is interrupted before it goes on
 	return errors.Join(err, d.Close())
-}
-
-// wake tells the owner to look at its inbox. If it cannot be reached it looks by
-// itself, a little later.
-func wake(ctx context.Context, socket string) {
-	if socket == "" {
-		return
-	}
-	v, err := store.Dial(ctx, socket)
-	if err != nil {
-		return
-	}
-	defer v.Close()
-	_ = v.Wake()
 }

@@ -40,8 +40,10 @@ func (a *app) undo(ctx context.Context, p place, id run.ID, to int64) error {
 		return usage("--to: run %s has the events 1 to %d", id, s.Seq)
 	}
 	var changes []run.FileChange
+	// What a fork has copied was done by its original, which undoes it.
+	to = max(to, s.Created.ForkedAt)
 	for _, e := range events {
-		if f, ok := e.Fact.(run.CallSettled); ok && e.Seq > to {
+		if f, ok := e.Payload.(run.CallSettled); ok && e.Seq > to {
 			changes = append(changes, f.Files...)
 		}
 	}

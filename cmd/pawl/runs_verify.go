@@ -17,7 +17,7 @@ func runsVerifyCommand(a *app) *cobra.Command {
 follow from those before it. It shows what was changed by accident or by hand.`,
 		Example: "  pawl runs verify last",
 	}
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		if err := p.store.Verify(ctx, id); err != nil {
 			return err
 		}

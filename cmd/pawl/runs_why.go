@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,12 +30,12 @@ func runsWhyCommand(a *app) *cobra.Command {
 		Example: "  pawl runs why last",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
-	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		events, s, err := load(ctx, p.store, id)
 		if err != nil {
 			return err
 		}
-		owner, err := driver(ctx, p.store, id)
+		owner, owned, err := p.store.Owner(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -46,7 +45,7 @@ func runsWhyCommand(a *app) *cobra.Command {
 			return err
 		}
 		w := whyForm{Run: id, Last: form, State: ended(s), Owed: []string{}, Next: next(s)}
-		if !s.Turn.Open {
+		if !s.Turn.Open() {
 			w.End = s.Turn.End.End
 		}
 		for _, c := range s.Next() {
@@ -55,7 +54,7 @@ func runsWhyCommand(a *app) *cobra.Command {
 		for _, q := range s.Questions() {
 			w.Owed = append(w.Owed, "a person's answer: "+question(q.Call).Question)
 		}
-		if owner != nil {
+		if owned {
 			w.Owner = owner.PID
 			w.State = fmt.Sprintf("process %d works on it", owner.PID)
 			w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", id)
@@ -78,43 +77,30 @@ func runsWhyCommand(a *app) *cobra.Command {
 	})
 }
 
-// driver returns who drives a run; nil if nobody does.
-func driver(ctx context.Context, s store.Store, id run.ID) (*store.OwnedError, error) {
-	lease, err := s.Own(ctx, id, "")
-	var owned *store.OwnedError
-	if errors.As(err, &owned) {
-		return owned, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, lease.Release()
-}
-
 // owedWords says what a command is.
 func owedWords(c run.Command) string {
 	switch c := c.(type) {
-	case run.Record:
-		if end, ok := c.Fact.(run.Ended); ok {
+	case run.Derive:
+		if end, ok := c.Payload.(run.Ended); ok {
 			return "the end of the turn: " + string(end.End)
 		}
-		return fmt.Sprintf("a fact that follows from the log: %T", c.Fact)
-	case run.Ask:
-		return "a look at the call " + callTitle(c.Call.Tool, c.Call.Arguments)
+		return "an event that follows from the log: " + store.Type(c.Payload)
+	case run.Inspect:
+		return "an inspection of the call " + callTitle(c.Call.Tool, c.Call.Arguments)
 	case run.Decide:
 		return "a decision: may this run? " + callTitle(c.Call.Tool, c.Call.Arguments)
 	case run.Perform:
-		if c.Call.Status == run.CallRuns {
+		if c.Call.Status == run.CallRunning {
 			return "the end of a call that has started: " + callTitle(c.Call.Tool, c.Call.Arguments)
 		}
 		return "the call " + callTitle(c.Call.Tool, c.Call.Arguments)
 	case run.Request:
 		text := fmt.Sprintf("a model request (%s, attempt %d)", c.Purpose, c.Attempt)
-		if !c.NotBefore.IsZero() {
-			text += ", not before " + c.NotBefore.Local().Format(time.TimeOnly)
+		if c.Wait > 0 {
+			text += fmt.Sprintf(", %s after the last one failed", c.Wait.Round(100*time.Millisecond))
 		}
 		return text
-	case run.Drive:
+	case run.ExternalTurn:
 		return fmt.Sprintf("a turn of the external agent (attempt %d)", c.Attempt)
 	}
 	return c.Key()

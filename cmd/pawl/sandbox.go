@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"pawl/permission"
 	"pawl/sandbox"
+	"pawl/tool"
 )
 
 // sandbox returns what confines the commands of runs in a place; nil where nothing
@@ -15,7 +18,22 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 		fmt.Fprintln(a.stderr, "pawl: no sandbox can be had here: commands have your own authority, and more of them ask (`pawl doctor` says why)")
 		return nil, nil
 	}
-	return sandbox.For(p.workspace, a.stateDir(), sockets, a.getenv)
+	policy, err := sandbox.For(p.workspace, a.sandboxOptions(sockets))
+	if err != nil {
+		return nil, err
+	}
+	undone, err := policy.Recover()
+	for _, u := range undone {
+		fmt.Fprintln(a.stderr, "pawl: "+u)
+	}
+	return policy, err
+}
+
+// sandboxOptions returns what the policy of every workspace is made from; sockets is
+// the folder of pawl's own.
+func (a *app) sandboxOptions(sockets string) sandbox.Options {
+	return sandbox.Options{StateDir: a.stateDir(), RuntimeDir: sockets, ConfigDir: filepath.Dir(a.userFile()), Getenv: a.getenv,
+		IsSecret: func(path string) bool { return permission.SecretName(path) != "" }}
 }
 
 // getenv returns a variable of the environment; "" if it is not set.
@@ -40,6 +58,23 @@ func checkSandbox() []check {
 			Detail: "they have your own authority, so more of them ask"})
 	}
 	return checks
+}
+
+// checkVariables says which variables of this environment commands do not get.
+func (a *app) checkVariables() check {
+	s := settings{values: map[string][]sourced{}}
+	s.table, _ = a.models() // checkFiles has said what is wrong with it
+	fromFile, _ := readFile(a.userFile())
+	fromEnv, _ := a.env("PAWL_PASS_ENV")
+	for _, name := range append(fromFile["pass_env"], strings.Fields(fromEnv)...) {
+		s.values["pass_env"] = append(s.values["pass_env"], sourced{value: name})
+	}
+	c := check{Topic: "sandbox", Name: "variables", State: good, Detail: "none of this environment is kept from commands",
+		Next: "Kept are the keys of providers, values that look like keys, and names like " + strings.Join(tool.SecretVariables(), " ") + ". To pass one on purpose: pass_env = [\"NAME\"] in " + a.userFile()}
+	if names := s.shellOptions().Withheld(os.Environ()); len(names) > 0 {
+		c.Detail = "kept from commands: " + strings.Join(names, ", ")
+	}
+	return c
 }
 
 // mayBypass refuses mode bypass where a slip of the model has the whole machine: as

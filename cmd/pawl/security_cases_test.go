@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -32,7 +33,7 @@ func TestPicturesAndLinksInTextAreNeverFetched(t *testing.T) {
 		}
 		return script.Reply{Text: text, Thinking: text, Calls: []script.Call{{ID: fmt.Sprint("k", n), Tool: tool, Args: b}}}
 	}
-	s.model = script.NewServer(script.Script{
+	s.model = fake.New(script.Script{
 		reply(1, "read", map[string]any{"path": "notes.md"}),
 		reply(2, "read", map[string]any{"path": "notes.html"}),
 		reply(3, "search", map[string]any{"pattern": "SECRET"}),
@@ -74,7 +75,7 @@ func TestArgumentsMadeToExhaustTheReaderDoNotEndARun(t *testing.T) {
 		replies = append(replies, script.Reply{Calls: []script.Call{{ID: fmt.Sprint("k", i), Tool: "read", RawArgs: &args}}})
 	}
 	replies = append(replies, script.Reply{Text: "All done."})
-	s.model = script.NewServer(replies, true)
+	s.model = fake.New(replies, true)
 	address, stop, err := s.model.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +87,8 @@ func TestArgumentsMadeToExhaustTheReaderDoNotEndARun(t *testing.T) {
 	}
 	problems := 0
 	for _, e := range s.events(t) {
-		switch f := e.Fact.(type) {
-		case run.CallAsked:
+		switch f := e.Payload.(type) {
+		case run.CallInspected:
 			if f.Problem != "" && len(f.Problem) < 4_000 {
 				problems++
 			}

@@ -22,6 +22,7 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
+	"pawl/tool"
 	"pawl/worker"
 )
 
@@ -58,6 +59,9 @@ var keys = []key{
 	{name: "cache", value: "on|off", help: "answer a request that was answered before from a local file", check: oneOf("on, off"), def: "off"},
 	{name: "inline", value: "characters", help: "results up to this long reach the model whole; longer ones are stored and asked", check: positive, def: strconv.Itoa(output.DefaultLimits.Inline)},
 	{name: "inline_asked", value: "characters", help: "the same where a call asks for it", check: positive, def: strconv.Itoa(output.DefaultLimits.Asked)},
+	{name: "compact_at", value: "share", help: "share of the window past which older messages are compacted", check: share, def: strconv.FormatFloat(run.DefaultCompactAt, 'g', -1, 64)},
+	{name: "nudge", value: "on|off", help: "tell the model to act when its answer promises work and does none", check: oneOf("on, off"), def: "on"},
+	{name: "pass_env", value: "name", help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", list: true},
 	{name: "parallel", value: "n", help: "calls that may run at once", check: positive, def: strconv.Itoa(run.DefaultParallel)},
 	{name: "outputs_max_size", value: "size", help: "how much the stored outputs of a folder may take on disk, as 10GB; the oldest go first; -1: no limit", check: storedSize, def: "10GB"},
 	{name: "outputs_max_age", value: "age", help: "how long outputs are stored, as 90d or 12h; -1: no limit", check: storedAge, def: "90d"},
@@ -90,6 +94,13 @@ func whole(s string) error {
 func positive(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 {
 		return fmt.Errorf("%q is not a whole number above 0", s)
+	}
+	return nil
+}
+
+func share(s string) error {
+	if f, err := strconv.ParseFloat(s, 64); err != nil || !(f > 0 && f <= 1) {
+		return fmt.Errorf("%q is not a share: give a number above 0 and up to 1, such as 0.8", s)
 	}
 	return nil
 }
@@ -370,37 +381,42 @@ func (s settings) outputLimits() output.Limits {
 	return l
 }
 
-// control returns how a model is to say what to do. What auto means is known for the
-// models of the table; any other has its chance with tool calling.
-func (s settings) control(how, model string) string {
-	if how == run.Auto {
-		if m, ok := s.table.Lookup(model); ok && m.Control != "" {
-			return m.Control
+// shellOptions say which variables commands get.
+func (s settings) shellOptions() tool.ShellOptions {
+	var o tool.ShellOptions
+	for _, v := range s.values["pass_env"] {
+		o.PassEnv = append(o.PassEnv, v.value)
+	}
+	if s.table != nil {
+		for _, p := range s.table.Providers() {
+			o.KeyEnv = append(o.KeyEnv, p.KeyEnv...)
 		}
 	}
-	return how
+	return o
 }
 
-// apply sets in c what the settings say; with kept only what a flag says, because
-// the run has been told the rest when it began.
-func (s settings) apply(c run.Config, kept bool) run.Config {
+// change returns what the settings say of the configuration of a run with a model;
+// with kept only what a flag says, because the run was given the rest when it began.
+func (s settings) change(kept bool, current string) run.ConfigChange {
+	var c run.ConfigChange
 	set := func(name string) (string, bool) {
 		v := s.values[name]
 		return s.get(name), len(v) > 0 && (!kept || v[0].source == fromFlag)
 	}
+	model, newModel := set("model")
+	if newModel {
+		c = modelChange(model, s.get("control"), s.table)
+	} else if v, ok := set("control"); ok {
+		v = controlOf(v, current, s.table)
+		c.Control = &v
+	}
 	// The checks have seen that the values can be read.
-	if v, ok := set("model"); ok && v != c.Model {
-		c.Model, c.Window = v, s.table.Window(v)
-	}
-	_, model := set("model")
-	if v, ok := set("control"); ok || model {
-		c.Control = s.control(v, c.Model)
-	}
 	if v, ok := set("window"); ok {
-		c.Window, _ = strconv.ParseInt(v, 10, 64)
+		n, _ := strconv.ParseInt(v, 10, 64)
+		c.Window = &n
 	}
 	if v, ok := set("mode"); ok {
-		c.Mode = v
+		c.Mode = &v
 	}
 	if v, ok := set("max_steps"); ok {
 		c.Limits.Steps, _ = strconv.Atoi(v)
@@ -418,7 +434,33 @@ func (s settings) apply(c run.Config, kept bool) run.Config {
 		c.Limits.Wall, _ = time.ParseDuration(v)
 	}
 	if v, ok := set("parallel"); ok {
-		c.Parallel, _ = strconv.Atoi(v)
+		n, _ := strconv.Atoi(v)
+		c.Parallel = &n
+	}
+	if v, ok := set("compact_at"); ok {
+		share, _ := strconv.ParseFloat(v, 64)
+		c.CompactAt = &share
+	}
+	if v, ok := set("nudge"); ok {
+		off := v == "off"
+		c.NoNudge = &off
 	}
 	return c
+}
+
+// modelChange returns the change to another model: with it come the size of its
+// window, and how it is asked for what to do.
+func modelChange(model, control string, table *models.Table) run.ConfigChange {
+	window := table.Window(model)
+	control = controlOf(control, model, table)
+	return run.ConfigChange{Model: &model, Window: &window, Control: &control}
+}
+
+// controlOf resolves auto for the models of the table; any other model is first asked
+// by tool calling.
+func controlOf(how, model string, table *models.Table) string {
+	if m, ok := table.Lookup(model); how == run.Auto && ok && m.Control != "" {
+		return m.Control
+	}
+	return how
 }

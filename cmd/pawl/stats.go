@@ -57,13 +57,14 @@ type modelStat struct {
 
 // A tally counts what happened in runs after a point in time.
 type tally struct {
-	after     time.Time
-	runs      int
-	out       stats
-	perTurn   []int
-	perRun    []int
-	decisions map[decisionStat]int
-	models    map[string]*modelTally
+	after      time.Time
+	runs       int
+	out        stats
+	perTurn    []int
+	perRun     []int
+	decisions  map[decisionStat]int
+	models     map[string]*modelTally
+	incomplete []error // why not all of a run could be read
 }
 
 type modelTally struct {
@@ -113,12 +114,12 @@ func (r *runTally) turn(end string) {
 }
 
 func (r *runTally) event(e run.Event) {
-	switch f := e.Fact.(type) { // what has to be known whenever it was
+	switch f := e.Payload.(type) { // what has to be known whenever it was
 	case run.Created:
 		if f.ForkedFrom != "" {
 			r.copied = f.ForkedAt
 		}
-	case run.CallAsked:
+	case run.CallInspected:
 		r.tools[f.Call] = f.Tool
 	case run.RequestStarted:
 		r.model = f.Model
@@ -127,8 +128,8 @@ func (r *runTally) event(e run.Event) {
 		return
 	}
 	r.counted = true
-	switch f := e.Fact.(type) {
-	case run.Prompted, run.QuestionAnswered:
+	switch f := e.Payload.(type) {
+	case run.Prompted:
 		r.open, r.inTurn = true, 0
 	case run.RequestStarted:
 		if f.Purpose == run.ForStep && f.Attempt <= 1 {
@@ -140,28 +141,31 @@ func (r *runTally) event(e run.Event) {
 		if !f.Cached {
 			r.spend(r.model, f.Usage)
 		}
+	case run.RequestFailed:
+		r.spend(r.model, f.Usage)
 	case run.Observed:
-		if f.Usage != (run.Usage{}) {
-			r.spend(cmp.Or(r.model, "external"), f.Usage)
-		}
-	case run.CallAsked:
+		r.spend(cmp.Or(r.model, "external"), f.Usage)
+	case run.CallInspected:
 		r.out.Calls++
-	case run.CallAllowed:
+	case run.CallDecided:
 		r.decision(f.Call, f.Decision)
-	case run.CallRefused:
-		r.decision(f.Call, f.Decision)
-		r.out.Outcomes[string(run.Refused)]++
+		if !f.Decision.Allows() {
+			r.out.Outcomes[string(run.Refused)]++
+		}
 	case run.CallSettled:
 		r.out.Outcomes[string(f.Outcome)]++
 	case run.Interrupted:
 		r.out.Interrupts[string(f.Cause)]++
+		r.spend(r.model, f.Usage)
 		if f.Cause == run.ByWait {
 			r.decision(f.Call, run.Decision{Answer: run.Wait, Source: "person"})
 		}
-	case run.Reminded:
-		r.out.Reminders++
-	case run.Nudged:
-		r.out.Nudges++
+	case run.Told:
+		if f.Reason == run.TellOutput {
+			r.out.Reminders++
+		} else if f.Reason != run.TellRepeated {
+			r.out.Nudges++
+		}
 	case run.Ended:
 		if f.Reason != "" {
 			r.out.Reasons[f.Reason]++
@@ -179,9 +183,12 @@ func (r *runTally) decision(call run.CallID, d run.Decision) {
 }
 
 func (t *tally) spend(model string, u run.Usage) {
+	if u == (run.Usage{}) {
+		return
+	}
 	m := t.models[model]
 	if m == nil {
-		m = &modelTally{usage: run.Usage{Priced: true}}
+		m = &modelTally{}
 		t.models[model] = m
 	}
 	m.requests++

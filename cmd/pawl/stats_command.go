@@ -41,12 +41,17 @@ cost. What a fork has copied is counted where it happened.`,
 			err = a.everywhere(func(s store.Store) error { return t.store(cmd.Context(), s) })
 		} else {
 			var p place
-			if p, err = a.open(); err == nil {
+			if p, err = a.openForReading(); err == nil {
 				err = errors.Join(t.store(cmd.Context(), p.store), p.store.Close())
+			} else if errors.Is(err, store.ErrNoRuns) {
+				err = nil
 			}
 		}
 		if err != nil {
 			return err
+		}
+		for _, err := range t.incomplete {
+			fmt.Fprintf(a.stderr, "pawl: not all of a run is counted: %v\n", err)
 		}
 		if *asJSON {
 			out := json.NewEncoder(a.stdout)
@@ -91,8 +96,10 @@ func (a *app) everywhere(do func(store.Store) error) error {
 		if _, err := os.Stat(filepath.Join(dir, "pawl.db")); err != nil {
 			continue // no run was ever begun there
 		}
-		s, err := store.Open(dir, store.Options{Version: version()})
-		if err == nil {
+		s, err := store.Open(dir, store.Options{Version: version(), ReadOnly: true})
+		if errors.Is(err, store.ErrNoRuns) {
+			continue
+		} else if err == nil {
 			err = errors.Join(do(s), s.Close())
 		}
 		if err != nil {
@@ -114,7 +121,10 @@ func (t *tally) store(ctx context.Context, s store.Store) error {
 		}
 		r := t.begin()
 		for e, err := range s.Events(ctx, sum.ID, 0) {
-			if err != nil {
+			if errors.Is(err, store.ErrCorrupt) || errors.As(err, new(*store.UnreadableError)) {
+				t.incomplete = append(t.incomplete, err) // what is before that counts
+				break
+			} else if err != nil {
 				return err
 			}
 			r.event(e)

@@ -10,11 +10,11 @@ import (
 )
 
 // told makes events of facts, an hour apart, the first at noon.
-func told(facts ...run.Fact) []run.Event {
+func told(facts ...run.Payload) []run.Event {
 	var events []run.Event
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for i, f := range facts {
-		events = append(events, run.Event{Seq: int64(i + 1), At: at.Add(time.Duration(i) * time.Hour), Fact: f})
+		events = append(events, run.Event{Seq: int64(i + 1), At: at.Add(time.Duration(i) * time.Hour), Payload: f})
 	}
 	return events
 }
@@ -25,18 +25,18 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 	step := run.RequestStarted{Purpose: run.ForStep, Attempt: 1, Model: "p/m"}
 	retry := run.RequestStarted{Purpose: run.ForStep, Attempt: 2, Model: "p/m"}
 	priced := run.Usage{Input: 10, Output: 5, Cost: 0.5, Priced: true}
-	past := []run.Fact{
+	past := []run.Payload{
 		created, run.Prompted{}, step, run.RequestFailed{}, retry, run.Replied{Usage: priced},
-		run.CallAsked{Call: "c1", Tool: "shell"}, run.CallRefused{Call: "c1", Decision: run.Decision{Answer: run.Deny, Rule: "shell(rm *)", Source: "user"}},
-		step, run.Replied{Usage: run.Usage{Input: 1}}, run.Reminded{N: 1}, run.Nudged{}, run.Ended{End: run.LoopStopped, Reason: "same_call"},
+		run.CallInspected{Call: "c1", Tool: "shell"}, run.CallDecided{Call: "c1", Decision: run.Decision{Answer: run.Deny, Rule: "shell(rm *)", Source: "user"}},
+		step, run.Replied{Usage: run.Usage{Input: 1}}, run.Told{Reason: run.TellOutput}, run.Told{Reason: run.TellPromised}, run.Ended{End: run.LoopStopped, Reason: "same_call"},
 	}
-	forked := append([]run.Fact{run.Created{Run: "b", ForkedFrom: "a", ForkedAt: int64(len(past))}}, past[1:]...)
+	forked := append([]run.Payload{run.Created{Run: "b", ForkedFrom: "a", ForkedAt: int64(len(past))}}, past[1:]...)
 	forked = append(forked,
-		run.Prompted{}, step, run.Replied{Usage: priced, Cached: true}, run.CallAsked{Call: "c2", Tool: "edit"},
+		run.Prompted{}, step, run.Replied{Usage: priced, Cached: true}, run.CallInspected{Call: "c2", Tool: "edit"},
 		run.Interrupted{Cause: run.ByWait, Call: "c2", By: "ann"}, run.Ended{End: run.EndInterrupted, Reason: "wait"},
 		run.Prompted{}, step)
 
-	count := func(after time.Time, runs ...[]run.Fact) stats {
+	count := func(after time.Time, runs ...[]run.Payload) stats {
 		tally := newTally(after)
 		for _, facts := range runs {
 			r := tally.begin()

@@ -16,11 +16,19 @@ import (
 	"pawl/tool/outputs"
 )
 
-// registry holds the tools of every run. reach decides about the addresses that
-// fetch dials; nil: public ones alone.
-func registry(reach func(host string, addr netip.AddrPort, granted bool) error) *tool.Registry {
-	fetch := tool.Fetch(tool.FetchOptions{AllowAddress: reach, Granted: func(c tool.Call) bool { return c.Granted }})
-	tools := append(tool.Builtin(), fetch, tool.Shell(), tool.ShellOutput(), tool.ShellStop())
+// registry holds the tools of every run. rules are those that hold for a run, for the
+// hosts and addresses that fetch comes to; nil: it reaches public ones alone. shell says
+// what variables commands get.
+func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions) *tool.Registry {
+	options := tool.FetchOptions{Granted: func(c tool.Call) bool { return c.Granted }}
+	if rules != nil {
+		options.AllowAddress = reach(func() permission.Rules { return rules("") })
+		options.CheckRedirect = func(c tool.Call, to *url.URL) error {
+			return rules(c.Run).CheckRedirect(permission.Request{Tool: "fetch", Class: run.Reads}, to.String())
+		}
+	}
+	fetch := tool.Fetch(options)
+	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop())
 	return tool.NewRegistry(append(tools, outputs.All()...)...)
 }
 

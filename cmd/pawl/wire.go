@@ -24,6 +24,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
+	"pawl/tool"
 	"pawl/worker"
 )
 
@@ -77,7 +78,7 @@ func (a *app) stateOf(workspace string) string {
 		}
 		return r
 	}, filepath.Base(workspace))
-	return filepath.Join(a.stateDir(), "workspaces", base+"-"+hex.EncodeToString(sum[:4]))
+	return filepath.Join(a.stateDir(), "workspaces", base+"-"+hex.EncodeToString(sum[:16]))
 }
 
 // A place is a workspace and its store.
@@ -89,31 +90,42 @@ type place struct {
 
 // open opens the store of the workspace. The caller closes it.
 func (a *app) open() (place, error) {
+	return a.openStore(store.Options{Waiting: func(e *store.LockedError) {
+		fmt.Fprintf(a.stderr, "pawl: waiting: %v\n", e)
+	}})
+}
+
+// openForReading opens the store of the workspace without creating, locking or
+// migrating anything; store.ErrNoRuns if there is none. The caller closes it.
+func (a *app) openForReading() (place, error) { return a.openStore(store.Options{ReadOnly: true}) }
+
+func (a *app) openStore(opt store.Options) (place, error) {
 	workspace, err := a.workspace()
 	if err != nil {
 		return place{}, err
 	}
+	opt.Version = version()
 	p := place{workspace: workspace, state: a.stateOf(workspace)}
-	p.store, err = store.Open(p.state, store.Options{Version: version()})
+	p.store, err = store.Open(p.state, opt)
 	return p, err
 }
 
 // worker returns a worker for the place.
 func (a *app) worker(p place, s settings) (*worker.Worker, error) {
-	rules, err := givenRules(registry(nil).Names(), s)
+	rules, err := givenRules(registry(nil, tool.ShellOptions{}).Names(), s)
 	if err != nil {
 		return nil, err
 	}
-	s.policy.Give(rules)
-	s.policy.Remember(sync.OnceValue(func() []permission.Allowed { return allowedBefore(context.Background(), p.store) }))
+	s.policy.SetRules(rules)
+	s.policy.SetHistory(sync.OnceValue(func() []permission.Allowed { return allowedBefore(context.Background(), p.store) }))
 	if err := s.policy.Check(); err != nil {
 		return nil, err
 	}
 	a.tellNotes(s.policy)
-	tools := registry(reach(func() permission.Rules {
-		rules, _ := s.policy.Rules("") // with an error they allow nothing
+	tools := registry(func(id run.ID) permission.Rules {
+		rules, _ := s.policy.Rules(id) // with an error they allow nothing
 		return rules
-	}))
+	}, s.shellOptions())
 	log := a.log()
 	// Without a socket others look at the database now and then: no reason to stop.
 	sockets, err := store.RuntimeDir()
@@ -125,17 +137,17 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 		return nil, err
 	}
 	force, _ := a.env("PAWL_BYPASS_AS_ROOT")
-	if err := mayBypass(permission.Mode(s.get("mode")), os.Geteuid() == 0, confinement, force); err != nil {
-		return nil, err
-	}
-	return &worker.Worker{
-		Store:    p.store,
-		Tools:    tools,
-		Provider: a.providers(p.workspace, s),
-		Judge:    s.policy,
-		Sandbox:  confinement,
-		Own:      a.own(p),
-		Outputs:  output.NewStore(filepath.Join(p.state, "outputs")),
+	return worker.New(worker.Config{
+		Store:      p.store,
+		Tools:      tools,
+		Provider:   a.providers(p.workspace, s),
+		Authorizer: s.policy,
+		Check: func(c run.Config) error {
+			return mayBypass(permission.Mode(c.Mode), os.Geteuid() == 0, confinement, force)
+		},
+		Sandbox: confinement,
+		Own:     a.own(p),
+		Outputs: output.NewStore(filepath.Join(p.state, "outputs")),
 
 		OutputLimits: s.outputLimits(),
 		Root:         os.Geteuid() == 0 && force != "1",
@@ -145,7 +157,7 @@ func (a *app) worker(p place, s settings) (*worker.Worker, error) {
 		StateDir:     p.state,
 		SocketDir:    sockets,
 		Log:          log,
-	}, nil
+	})
 }
 
 // providers returns the function that finds the provider for provider/name. Each is

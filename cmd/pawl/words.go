@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pawl/internal/text"
+	visibility "pawl/internal/visible"
 	"pawl/run"
 )
 
@@ -33,20 +35,12 @@ func visible(text string) string {
 	return b.String()
 }
 
-// unseen reports whether r is not seen itself but changes what is: it turns the
-// direction of text around, which can make a command look like another
-// (CVE-2021-42574), has no width, or is a tag, by which whole texts can be hidden.
-// The joiner of emoji is none.
-func unseen(r rune) bool { return unicode.Is(unicode.Cf, r) && r != '\u200d' }
+// unseen reports whether r is not seen itself but changes what is, so that a command
+// can look like another (CVE-2021-42574) or hide a text.
+func unseen(r rune) bool { return visibility.Hidden(r) && !visibility.Ordinary(r) }
 
 // oneLine returns text on one line of at most n characters, cut with a mark.
-func oneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(visible(text)), " ")
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n-1]) + "…"
-}
+func oneLine(s string, n int) string { return text.OneLine(visible(s), n) }
 
 // cameOut says how a call came out. A command that says no is no error of the
 // call, but who watches wants to see it: its tool tells in the last line.
@@ -110,10 +104,7 @@ func money(u run.Usage) string {
 
 // plural returns "1 step", "2 steps".
 func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return text.Plural(int64(n), word)
 }
 
 // stamp is a point in time for people, in their own zone.

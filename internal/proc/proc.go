@@ -5,7 +5,7 @@
 //
 // On Linux a helper stands between the owner and the command: this same
 // executable, started again, which acts before the program initializes (package
-// pawl/internal/first). Where it may, it is the first process of a pid namespace,
+// pawl/internal/helper). Where it may, it is the first process of a pid namespace,
 // and the kernel ends the namespace with it. Elsewhere it adopts its orphaned
 // descendants and kills them by looking for them. It holds one end of a
 // socket whose other end only the owner has: the end of that is the owner's
@@ -30,14 +30,18 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
-// DefaultGrace is how long a command that is stopped has between TERM and KILL.
-const DefaultGrace = 25 * time.Millisecond
+// DefaultGrace is how long processes that handle TERM have to tidy up when a command
+// is stopped - a lock of git's, a database, a container - before all of them are
+// killed. Those that do not handle it end at once, and when none is left that does
+// nothing is waited for.
+const DefaultGrace = 500 * time.Millisecond
 
 // killDelay is how long the owner waits for what should be dead: a process in an
 // uninterruptible wait (a lost network disk) cannot be ended by anybody, and a
@@ -56,12 +60,13 @@ type Command struct {
 	// Output gets what the command prints on both its standard output and its
 	// standard error, in the order it came, from one goroutine.
 	Output io.Writer
-	// Grace is the time between TERM and KILL; 0 means DefaultGrace.
+	// Grace is the time between TERM and KILL, for processes that handle TERM; 0
+	// means DefaultGrace.
 	Grace time.Duration
 	// Confine is the sandbox it runs in; nil: none. A sandbox that cannot be had
 	// whole is an error, or the command exits with 126 and says so: it never runs
 	// with less. Its paths must not have zero bytes in them.
-	Confine *first.Confinement
+	Confine *helper.Confinement
 	// Isolation is how it is to be held together; empty: the best there is. One
 	// that cannot be had is an error.
 	Isolation string
@@ -83,6 +88,9 @@ type Status struct {
 	// does not have. It is a fact, counted by the kernel, where there are network
 	// namespaces, and never set elsewhere.
 	NoRoute bool
+	// OutputCut says that something which could not be ended still held the output
+	// when it was given up: its end may be missing.
+	OutputCut bool
 }
 
 // A Process is a command that was started. Its methods may be called from
@@ -100,6 +108,7 @@ type Process struct {
 	stopped string
 	over    bool // the process has been waited for
 
+	ended  atomic.Bool   // what is in the pipe now is the last of the output
 	done   chan struct{} // closed when status and err are set
 	status Status
 	err    error
@@ -139,20 +148,13 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	p.output = output
 	p.copied = make(chan error, 1)
 	p.done = make(chan struct{})
-	go func() {
-		_, err := io.Copy(c.Output, output)
-		// Nobody listens any more: the command must not block on printing.
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			io.Copy(io.Discard, output)
-		}
-		p.copied <- err
-	}()
+	go func() { p.copied <- p.passOn(c.Output) }()
 	unhook := context.AfterFunc(ctx, func() { p.Stop(context.Cause(ctx).Error()) })
 	go func() {
 		defer unhook()
 		p.wait()
 		close(p.done)
-		prepare(p.platform.kind) // for the next one, now that this one needs the processor no more
+		prepareSpare(p.platform.kind) // for the next one, now that this one needs the processor no more
 	}()
 	return p, nil
 }
@@ -170,8 +172,9 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Isolation returns how this command is held together.
 func (p *Process) Isolation() string { return p.isolation }
 
-// Stop ends the command and all it started: TERM, then KILL after the grace. It
-// returns at once and may be called again; the first reason counts.
+// Stop ends the command and all it started: what handles TERM gets it, and KILL after
+// the grace; the rest ends at once. It returns at once and may be called again; the
+// first reason counts.
 func (p *Process) Stop(reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,13 +211,85 @@ func (p *Process) wait() {
 	p.mu.Unlock()
 	p.after()
 
-	// With everything dead the pipe ends at once. If something was able to
-	// escape, what was printed until now is what counts.
-	p.output.SetReadDeadline(time.Now().Add(killDelay))
-	if err := <-p.copied; err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+	p.ended.Store(true)
+	p.output.SetReadDeadline(time.Now().Add(killDelay)) // passOn may be waiting
+	switch err := <-p.copied; {
+	case errors.Is(err, errCut):
+		p.status.OutputCut = true
+	case err != nil:
 		p.err = fmt.Errorf("output of %s: %w", p.cmd.Path, err)
 	}
 	p.output.Close()
+}
+
+// errCut says that the output was given up before its end.
+var errCut = errors.New("something holds the output open")
+
+// maxRest bounds what is read after everything that could be ended has ended: more
+// than a pipe holds, so that nothing of the command's is lost, whatever the reader's
+// pace.
+const maxRest = 16 << 20
+
+// passOn copies what the command prints to w, to its end. With everything dead the
+// pipe ends at once; if something was able to escape, what was printed until then
+// counts, and the wait ends when nothing comes for killDelay. A w that fails gets no
+// more, and the rest is read all the same: the command must not block on printing.
+func (p *Process) passOn(w io.Writer) error {
+	buf := make([]byte, 32<<10)
+	var failed error
+	rest := 0
+	for {
+		n, err := p.readOutput(buf)
+		if n > 0 && failed == nil {
+			_, failed = w.Write(buf[:n])
+		}
+		if p.ended.Load() {
+			if rest += n; rest > maxRest {
+				err = os.ErrDeadlineExceeded
+			}
+		}
+		switch {
+		case err == nil:
+		case failed != nil:
+			return failed
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return errCut
+		default:
+			return err
+		}
+	}
+}
+
+// readOutput reads from the pipe. When everything has ended it waits no longer than
+// killDelay from now: the time that writing took, or that this process did not run,
+// does not count.
+func (p *Process) readOutput(buf []byte) (int, error) {
+	if p.ended.Load() {
+		p.output.SetReadDeadline(time.Now().Add(killDelay))
+	}
+	n, err := p.output.Read(buf)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	// What is there is read however late it is.
+	p.output.SetReadDeadline(time.Time{})
+	raw, rawErr := p.output.SyscallConn()
+	if rawErr != nil {
+		return 0, err
+	}
+	raw.Read(func(fd uintptr) bool {
+		n, rawErr = readNow(fd, buf)
+		return true
+	})
+	switch {
+	case rawErr != nil || n < 0:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // exitCode returns the code a shell would tell.

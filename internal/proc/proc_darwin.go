@@ -47,5 +47,5 @@ func (p *Process) kill() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 // member, so the id can mean no other.
 func (p *Process) after() { p.kill() }
 
-// prepare does nothing: there is no helper.
-func prepare(struct{}) {}
+// prepareSpare does nothing: there is no helper.
+func prepareSpare(struct{}) {}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // markName is the environment variable by which what escaped a sweep is found:
@@ -22,7 +22,7 @@ const markName = "PAWL_PROC"
 
 // platform is what a [Process] is on Linux.
 type platform struct {
-	kind kind
+	kind helperKind
 	mark string // in the environment of the command, for the sweep
 }
 
@@ -41,13 +41,13 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder", dir)
 	}
-	k := kind{isolation: cmp.Or(c.Isolation, probed().Isolation)}
-	o := first.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Confine: c.Confine}
+	k := helperKind{isolation: cmp.Or(c.Isolation, probed().Isolation)}
+	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Confine: c.Confine}
 	if c.Confine != nil {
 		k.confined = true
-		if k.isolation == Namespace && c.Confine.Network == first.ClosedNetwork && probed().Network {
+		if k.isolation == Namespace && c.Confine.Network == helper.ClosedNetwork && !c.Confine.ReadOnly && probed().Network {
 			own := *c.Confine
-			own.Network = first.OwnNetwork
+			own.Network = helper.OwnNetwork
 			o.Confine, k.network = &own, true
 		}
 	}
@@ -57,9 +57,9 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 		o.Env = append(slices.Clone(o.Env), mark)
 	}
 
-	h := takeReady(k)
+	h := takeSpare(k)
 	if h != nil && h.send(o, print, c.Extra) != nil {
-		h.dismiss() // it is dead or dying
+		h.discard() // it is dead or dying
 		h = nil
 	}
 	if h == nil {
@@ -74,7 +74,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 			return start(path, c, print)
 		}
 		if err := h.send(o, print, c.Extra); err != nil {
-			h.dismiss()
+			h.discard()
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 
 // terminate asks every process of the command to end.
 func (p *Process) terminate() {
-	p.control.Write([]byte{first.Term}) // a helper that is gone needs no asking
+	p.control.Write([]byte{helper.Term}) // a helper that is gone needs no asking
 }
 
 // kill ends every process of the command.
@@ -104,7 +104,7 @@ func (p *Process) kill() {
 // watches, when a command kills its own parent.
 func (p *Process) after() {
 	var told [1]byte
-	if n, _ := p.control.Read(told[:]); n == 1 && told[0] == first.NoRoute {
+	if n, _ := p.control.Read(told[:]); n == 1 && told[0] == helper.NoRoute {
 		p.status.NoRoute = true
 	}
 	p.control.Close()
@@ -163,7 +163,7 @@ func sessionOf(stat string) int {
 func helperCommand(mode string, flags uintptr) *exec.Cmd {
 	return &exec.Cmd{
 		Path: "/proc/self/exe",
-		Args: []string{"pawl", first.Proc, mode},
+		Args: []string{"pawl", helper.Proc, mode},
 		Env:  []string{}, // not nil, which would mean ours
 		// What it starts in: its /proc/1/cwd is nobody's business.
 		Dir:         "/",
@@ -180,7 +180,7 @@ const (
 
 // flags are the namespaces of a kind of helper: for all one of process ids, and one
 // of mounts for the /proc that goes with it.
-func (k kind) flags() uintptr {
+func (k helperKind) flags() uintptr {
 	if k.isolation != Namespace {
 		return 0
 	}

@@ -18,11 +18,10 @@ import (
 
 	// The heaviest of what the program links, for the test that the helper
 	// initializes none of it.
-	_ "github.com/anthropics/anthropic-sdk-go"
 	_ "github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 
-	"pawl/internal/first"
+	"pawl/internal/helper"
 )
 
 // The test binary is also every process the tests need, so that they need no
@@ -131,7 +130,7 @@ func own(mark, isolation, part string) {
 	// but the first do.
 	if warm, err := Start(context.Background(), Command{Argv: []string{"true"}}); err == nil {
 		warm.Wait()
-		prepare(warm.platform.kind)
+		prepareSpare(warm.platform.kind)
 	}
 	p, err := Start(context.Background(), Command{Argv: []string{"/proc/self/exe", part, mark}, Isolation: isolation})
 	if err != nil {
@@ -151,7 +150,7 @@ func running(mark string) (n int, helpers int) {
 		case err != nil || !bytes.Contains(b, []byte("\x00"+mark+"\x00")):
 		case bytes.Contains(b, []byte("\x00owner\x00")), bytes.Contains(b, []byte("\x00daemon\x00")):
 			// not of the tree, or about to be gone
-		case bytes.Contains(b, []byte("\x00"+first.Proc+"\x00")):
+		case bytes.Contains(b, []byte("\x00"+helper.Proc+"\x00")):
 			helpers++
 		default:
 			n++
@@ -226,6 +225,142 @@ func TestStopEndsEveryKindOfChild(t *testing.T) {
 			t.Errorf("%d processes run when Wait returns", n)
 		}
 	})
+}
+
+// B15: who handles TERM has time to tidy up, with what it starts to do so, though its
+// parent is gone at once.
+func TestWhatHandlesTermTidiesUp(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		for name, script := range map[string]string{
+			"the command itself":              "%s",
+			"below a shell that ends at once": "sh -c '%s' & wait",
+			"below a shell with a trap":       "trap : EXIT; sh -c '%s'; true",
+		} {
+			t.Run(name, func(t *testing.T) {
+				dir := t.TempDir()
+				there := func(name string) func() bool {
+					return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+				}
+				script := fmt.Sprintf(script, `trap "touch tidying; until [ -e go ]; do sleep 0.01; done; touch done; exit" TERM; touch up; while :; do sleep 0.01; done`)
+				p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: os.Environ(), Isolation: isolation, Grace: patience})
+				if err != nil {
+					t.Fatal(err)
+				}
+				await(t, "the command", there("up"))
+				p.Stop("enough")
+				await(t, "the handler", there("tidying"))
+				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if s, err := p.Wait(); err != nil || s.Stopped != "enough" || !there("done")() {
+					t.Errorf("%+v, %v; it has tidied up: %v", s, err, there("done")())
+				}
+			})
+		}
+	})
+}
+
+// What handles no TERM is not given the time to.
+func TestNothingIsWaitedForThatDoesNotTidyUp(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		mark := mark(t)
+		p, err := Start(t.Context(), Command{Argv: []string{"/proc/self/exe", "tree", mark}, Env: os.Environ(), Isolation: isolation, Grace: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !awaitMarked(mark, leaves+1) {
+			t.Fatal("the tree did not grow")
+		}
+		p.Stop("enough")
+		if _, err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+		if n, _ := running(mark); n != 0 {
+			t.Errorf("%d processes run when Wait returns", n)
+		}
+	})
+}
+
+// A process that handles TERM and goes on is killed when its time is up.
+func TestWhatHandlesTermAndStaysIsKilled(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		dir := t.TempDir()
+		p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", "trap : TERM; touch up; while :; do sleep 0.01; done"}, Dir: dir, Env: os.Environ(), Isolation: isolation, Grace: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the command", func() bool { _, err := os.Stat(filepath.Join(dir, "up")); return err == nil })
+		p.Stop("enough")
+		if s, err := p.Wait(); err != nil || s.Stopped != "enough" {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+// B7: the end of the output is not lost because its reader is slow.
+func TestNothingOfTheOutputIsLostToASlowReader(t *testing.T) {
+	everywhere(t, func(t *testing.T, isolation string) {
+		out := &stalled{begun: make(chan struct{}), goOn: make(chan struct{})}
+		p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 6000 ]; do echo 123456789; i=$((i+1)); done"}, Output: out, Isolation: isolation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-out.begun
+		await(t, "its end", p.ended.Load)
+		// As if the reader had come back only when the time was long over.
+		if err := p.output.SetReadDeadline(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		close(out.goOn)
+		if s, err := p.Wait(); err != nil || s != (Status{}) || out.n != 60_000 {
+			t.Errorf("%+v, %v, %d bytes", s, err, out.n)
+		}
+	})
+}
+
+// stalled is a writer whose first write lasts until goOn is closed.
+type stalled struct {
+	begun, goOn chan struct{}
+	n           int
+}
+
+func (s *stalled) Write(b []byte) (int, error) {
+	if s.n == 0 {
+		close(s.begun)
+		<-s.goOn
+	}
+	s.n += len(b)
+	return len(b), nil
+}
+
+// What escapes with the output in its hands is said.
+func TestAnOutputThatIsHeldOpenIsSaidToBeCut(t *testing.T) {
+	t.Parallel()
+	hold, release, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(t.Context(), Command{Argv: []string{"sh", "-c", "echo begun; cat <&3"}, Extra: []*os.File{hold}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This process holds it, in the place of one that could not be ended.
+	raw, err := p.output.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) {
+		held, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { held.Close() })
+	})
+	release.Close()
+	hold.Close()
+	if s, err := p.Wait(); err != nil || !s.OutputCut {
+		t.Errorf("%+v, %v", s, err)
+	}
 }
 
 func TestCancellingTheContextEndsEveryKindOfChild(t *testing.T) {
@@ -465,7 +600,7 @@ func TestAProgramThatIsNotThereIsNotStarted(t *testing.T) {
 // is that packages are not initialized before it acts.
 func TestTheHelperInitializesNothingElse(t *testing.T) {
 	t.Parallel()
-	helper := helperCommand(first.Probe, 0)
+	helper := helperCommand(helper.Probe, 0)
 	helper.Env = []string{"GODEBUG=inittrace=1"}
 	trace, err := helper.CombinedOutput()
 	if err != nil {

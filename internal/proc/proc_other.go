@@ -17,8 +17,10 @@ func start(string, Command, *os.File) (*Process, error) {
 	return nil, fmt.Errorf("commands cannot be run on %s yet: their child processes could not be ended; use Linux, macOS or WSL", runtime.GOOS)
 }
 
+func readNow(uintptr, []byte) (int, error) { return 0, os.ErrInvalid }
+
 func (p *Process) terminate() {}
 func (p *Process) kill()      {}
 func (p *Process) after()     {}
 
-func prepare(struct{}) {}
+func prepareSpare(struct{}) {}

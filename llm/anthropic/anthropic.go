@@ -1,34 +1,24 @@
 // Package anthropic speaks the Anthropic Messages API, streaming.
 //
-// The transport is the official SDK's (headers, addresses, its error type), with
-// its retries and its reading of the environment off: a worker decides about
-// retries, and the configuration about keys. Requests and streams are ours:
-//
-//   - The SDK encodes the whole conversation anew for each request (46 ms and
-//     22 MB of garbage at 5,000 turns); here a message is encoded once and a body
-//     is spliced from the bytes.
-//   - The SDK's stream decoder passes over events without an "event:" line, loses
-//     the last event when no blank line follows it, takes an HTML page for an
-//     empty answer, and knows no idle time.
+// It does not use the official SDK: pawl needs three headers of it, and it is a
+// fifth of the program. The SDK also encodes the whole conversation anew for each
+// request, and its stream decoder skips events without an "event:" line, loses a
+// last event that no blank line follows, takes an HTML page for an empty answer, and
+// has no idle timeout.
 //
 // Wire format: platform.claude.com/docs/en/api/messages and …/build-with-claude/streaming
-// as the SDK v1.84.0 has it, and the recorded streams of the test data; read 2026-11-20.
-//
-// Cost of the SDK, measured 2026-11-20 on 2 cores: 0.3 ms of package
-// initialization, 2.3 MB of memory, 8 MB of program.
+// as anthropic-sdk-go v1.84.0 has it, and the recorded streams of the test data; read
+// 2026-11-20.
 package anthropic
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
 	"strings"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -62,8 +52,10 @@ type Options struct {
 
 // A Provider answers requests over the Anthropic wire. It is safe for concurrent use.
 type Provider struct {
-	sdk  sdk.Client
-	wire *wire.Client
+	wire   *wire.Client
+	header http.Header
+	origin string // marks the thinking that goes back to this server and to no other
+	asks   wire.Negotiation[struct{}]
 }
 
 // New returns a provider. It does not touch the network; options that cannot
@@ -75,24 +67,18 @@ func New(o Options) *Provider {
 	}
 	p := &Provider{wire: wire.New(wire.Options{
 		BaseURL: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind, Resets: resets,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
 	})}
+	p.origin = wire.Origin(Wire, p.wire.Base(), DefaultBaseURL)
+	p.asks.RejectsReasoning, p.asks.Strip = rejectsThinking, withoutThinking
 	version := o.Version
 	if version == "" {
 		version = defaultVersion
 	}
-	opts := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
-		option.WithBaseURL(p.wire.Base() + "/"),
-		option.WithMaxRetries(0),
-		option.WithHTTPClient(p.wire.HTTP()),
-		option.WithHeader("anthropic-version", version),
-		option.WithHeader("Accept", "text/event-stream"),
-	}
+	p.header = http.Header{"Anthropic-Version": {version}}
 	if key := p.wire.Key(); key != "" {
-		opts = append(opts, option.WithAPIKey(key))
+		p.header["X-Api-Key"] = []string{key}
 	}
-	p.sdk = sdk.NewClient(opts...)
 	return p
 }
 
@@ -102,23 +88,26 @@ func (p *Provider) Wire() string { return Wire }
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
-		body, err := requestBody(r)
-		if err != nil {
-			return nil, err
-		}
-		var res *http.Response
-		err = p.sdk.Post(ctx, "v1/messages", nil, &res, option.WithRequestBody("application/json", body))
-		var status *sdk.Error
-		if errors.As(err, &status) {
-			var header http.Header
-			if status.Response != nil {
-				header = status.Response.Header
+		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, _ struct{}) (*http.Response, error) {
+			body, err := requestBody(r)
+			if err != nil {
+				return nil, err
 			}
-			return nil, p.wire.Refusal(status.StatusCode, header, []byte(status.RawJSON()))
-		}
-		return res, err
-	}, assemble)
+			return p.wire.Post(ctx, "/v1/messages", p.header, body)
+		})
+	}, assembler(p.origin))
 }
 
-// Understand tells what a recorded stream is understood as.
-func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assemble, kind) }
+// rejectsThinking reports whether a request was refused for thinking that another
+// server, or another account, has signed: "messages.1.content.0: Invalid `signature` in
+// `thinking` block" (as clients' issues quote it, read 2026-11-20).
+func rejectsThinking(e wire.APIError) bool {
+	return strings.Contains(e.Message, "signature") && strings.Contains(e.Message, "thinking")
+}
+
+func withoutThinking(body json.RawMessage) json.RawMessage {
+	return wire.Without(body, "thinking", "redacted_thinking")
+}
+
+// DecodeRecording tells as what a recorded stream is decoded.
+func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }

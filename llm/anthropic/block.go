@@ -42,13 +42,13 @@ type block struct {
 
 // part returns the block as a part of a message; false for one that is not
 // worth keeping. A block that was not closed keeps its text, but never its call.
-func (b *block) part() (run.Part, bool) {
+func (b *block) part(origin string) (run.Part, bool) {
 	switch b.kind {
 	case "text":
 		return run.Text(string(b.text)), len(b.text) > 0
 	case "thinking":
 		// Without text but signed is what a provider sends that shows no thinking.
-		return run.Part{Type: run.ThinkingPart, Text: string(b.text), Signature: b.signature, Wire: Wire},
+		return run.Part{Type: run.ThinkingPart, Text: string(b.text), Signature: b.signature, Wire: origin},
 			len(b.text) > 0 || b.signature != ""
 	case "tool_use":
 		return run.Part{Type: run.CallPart, Call: wire.Call(b.id, b.name, b.arguments(), b.open)}, true
@@ -57,7 +57,7 @@ func (b *block) part() (run.Part, bool) {
 		return run.Part{}, false
 	}
 	raw, ok := b.whole()
-	return run.Part{Type: run.OpaquePart, Wire: Wire, Raw: string(raw)}, ok
+	return run.Part{Type: run.OpaquePart, Wire: origin, Raw: string(raw)}, ok
 }
 
 // arguments returns what came as a call's arguments.

@@ -20,7 +20,7 @@ type wireTool struct {
 
 // cacheMark asks for what stands up to here to be kept by the provider for five
 // minutes. At the top level it moves along with the last block of the request by
-// itself (MessageNewParams.CacheControl of the SDK v1.84.0, read 2026-11-20), so the
+// itself (MessageNewParams.CacheControl of anthropic-sdk-go v1.84.0, read 2026-11-20), so the
 // messages' own bytes stay the same from step to step. The one on the system
 // prompt keeps that and the tools for other runs too.
 const cacheMark = `"cache_control":{"type":"ephemeral"}`
@@ -63,40 +63,24 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 // requestBody splices the body of a request from encoded messages. What is stable
 // stands first. Thinking is left at the model's own default.
 func requestBody(r llm.Request) ([]byte, error) {
-	size := 4096 + len(r.System)
-	for _, m := range r.Messages {
-		size += len(m.Body) + 40
-	}
-	for _, t := range r.Tools {
-		size += len(t) + 1
-	}
-	var buf bytes.Buffer
-	buf.Grow(size)
+	buf := wire.NewBody(r)
 	maxTokens := r.MaxTokens
 	if maxTokens <= 0 {
 		maxTokens = DefaultMaxTokens
 	}
-	model, _ := json.Marshal(r.Model) // a string can always be encoded
-	fmt.Fprintf(&buf, `{"model":%s,"max_tokens":%d,"stream":true,%s`, model, maxTokens, cacheMark)
+	fmt.Fprintf(buf, `{"model":%s,"max_tokens":%d,"stream":true,%s`, wire.Quoted(r.Model), maxTokens, cacheMark)
 	if !wire.Blank(r.System) {
-		system, _ := json.Marshal(r.System)
-		fmt.Fprintf(&buf, `,"system":[{"type":"text","text":%s,%s}]`, system, cacheMark)
+		fmt.Fprintf(buf, `,"system":[{"type":"text","text":%s,%s}]`, wire.Quoted(r.System), cacheMark)
 	}
-	for i, t := range r.Tools {
-		buf.WriteString(map[bool]string{true: `,"tools":[`, false: ","}[i == 0])
-		buf.Write(t)
-	}
+	wire.WriteTools(buf, r.Tools, `,"tools":[`, "]")
 	switch {
-	case len(r.Tools) > 0:
-		buf.WriteByte(']')
-		if r.NoCalls {
-			buf.WriteString(`,"tool_choice":{"type":"none"}`)
-		}
-	case lookBack(r.Messages):
+	case len(r.Tools) > 0 && r.NoCalls:
+		buf.WriteString(`,"tool_choice":{"type":"none"}`)
+	case len(r.Tools) == 0 && lookBack(r.Messages):
 		buf.WriteString(noTools)
 	}
 	if r.Output != nil {
-		fmt.Fprintf(&buf, `,"output_config":{"format":{"type":"json_schema","schema":%s}}`, r.Output)
+		fmt.Fprintf(buf, `,"output_config":{"format":{"type":"json_schema","schema":%s}}`, r.Output)
 	}
 	buf.WriteString(`,"messages":[`)
 	role := run.Role("")
@@ -117,7 +101,7 @@ func requestBody(r llm.Request) ([]byte, error) {
 		buf.Write(inner)
 	}
 	if role == "" {
-		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request has no message to send"}
+		return nil, wire.NoMessage()
 	}
 	buf.WriteString(`]}]}`)
 	return buf.Bytes(), nil

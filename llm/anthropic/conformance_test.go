@@ -2,7 +2,6 @@ package anthropic_test
 
 import (
 	"testing"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/anthropic"
@@ -11,7 +10,7 @@ import (
 
 func TestTheWireDoesWhatEveryProviderDoes(t *testing.T) {
 	t.Parallel()
-	llmtest.Run(t, llmtest.Wire{Open: func(baseURL, key string, idle time.Duration) llm.Provider {
-		return anthropic.New(anthropic.Options{BaseURL: baseURL, Key: key, IdleTimeout: idle})
+	llmtest.Run(t, llmtest.Wire{EarlyUsage: true, Open: func(at llmtest.Endpoint) llm.Provider {
+		return anthropic.New(anthropic.Options{BaseURL: at.BaseURL, Key: at.Key, HTTPClient: at.Client, IdleTimeout: at.Idle})
 	}})
 }

@@ -27,17 +27,23 @@ type event struct {
 // A decoder puts an answer together from events.
 type decoder struct {
 	say     func(llm.Delta) error
+	doubled wire.Doubled
+	origin  string
 	blocks  map[int]*block
 	order   []*block
 	model   string
-	usage   usage
+	usage   run.Usage
 	stop    run.StopReason
 	stopped bool // a stop reason came
 	done    bool // message_stop came
 }
 
-func assemble(say func(llm.Delta) error) wire.Assembler {
-	return &decoder{say: say, blocks: map[int]*block{}}
+// assembler returns what makes decoders; origin marks the parts that go back to the
+// server they are from and to no other.
+func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
+	return func(say func(llm.Delta) error) wire.Assembler {
+		return &decoder{say: say, origin: origin, blocks: map[int]*block{}}
+	}
 }
 
 // Done reports whether message_stop came.
@@ -48,6 +54,9 @@ func (d *decoder) Whole() bool { return d.stopped }
 
 // Take takes one event in.
 func (d *decoder) Take(name string, data []byte) error {
+	if err := d.doubled.Check(data); err != nil {
+		return err
+	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		var oddField *json.UnmarshalTypeError
@@ -68,7 +77,7 @@ func (d *decoder) Take(name string, data []byte) error {
 		if d.model == "" {
 			d.model = e.Message.Model
 		}
-		d.usage.merge(e.Message.Usage)
+		return d.count(e.Message.Usage)
 	case "content_block_start":
 		return d.start(e.Index, e.ContentBlock)
 	case "content_block_delta":
@@ -82,20 +91,24 @@ func (d *decoder) Take(name string, data []byte) error {
 		if err := unmarshal(e.Delta, &delta); err != nil {
 			return err
 		}
-		d.usage.merge(e.Usage)
+		if err := d.count(e.Usage); err != nil {
+			return err
+		}
 		if delta.StopReason != "" {
 			d.stop, d.stopped = stopReason(delta.StopReason), true
 		}
 	case "message_stop":
 		d.done = true
 	case "error":
-		said := wire.ParseError(data)
-		if said.Message == "" {
-			said.Message = "an error without words"
-		}
-		return &llm.Error{Kind: kind(0, said), Message: said.Message}
+		return wire.StreamError(data)
 	}
 	return nil // ping, and whatever is invented next
+}
+
+// count adds what an event reports of the usage.
+func (d *decoder) count(w wireUsage) error {
+	w.merge(&d.usage)
+	return d.say(llm.Delta{Usage: new(d.usage)})
 }
 
 // known reports whether events of a type count for the answer.
@@ -131,7 +144,7 @@ func (d *decoder) start(index int, raw json.RawMessage) error {
 		return d.say(llm.Delta{Call: wire.Name})
 	}
 	b.raw = bytes.Clone(raw)
-	return nil
+	return d.say(llm.Delta{})
 }
 
 // delta adds to a block that is open; anything else cannot be placed.
@@ -155,15 +168,20 @@ func (d *decoder) delta(index int, raw json.RawMessage) error {
 		}
 	case "signature_delta":
 		b.signature = delta.Signature
+		return d.say(llm.Delta{})
 	case "input_json_delta":
 		b.input = append(b.input, delta.PartialJSON...)
 		if b.kind == "tool_use" && delta.PartialJSON != "" {
 			return d.say(llm.Delta{Input: delta.PartialJSON})
 		}
+		if delta.PartialJSON != "" {
+			return d.say(llm.Delta{})
+		}
 	case "citations_delta": // what a text quotes is for people to look up, and the API does not want it back
 	default:
 		if b.raw != nil {
 			b.extra = append(b.extra, bytes.Clone(raw))
+			return d.say(llm.Delta{})
 		}
 	}
 	return nil
@@ -187,7 +205,7 @@ func (d *decoder) close(index int) error {
 		return nil
 	}
 	b.open = false
-	if part, ok := b.part(); ok {
+	if part, ok := b.part(d.origin); ok {
 		return d.say(llm.Delta{Part: &part})
 	}
 	return nil
@@ -195,9 +213,9 @@ func (d *decoder) close(index int) error {
 
 // Answer returns the message.
 func (d *decoder) Answer() *llm.Answer {
-	a := &llm.Answer{Stop: d.stop, Model: d.model, Usage: d.usage.Usage}
+	a := &llm.Answer{Stop: d.stop, Model: d.model, Usage: d.usage}
 	for i, b := range d.order {
-		part, ok := b.part()
+		part, ok := b.part(d.origin)
 		if !ok {
 			continue
 		}

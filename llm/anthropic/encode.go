@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -56,29 +55,29 @@ type (
 // white space at the end of an assistant message and thinking there (refused when
 // that message is the last), thinking without a signature or of another wire.
 func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
-	var b blocks
+	var b wire.Array
 	if m.Role == run.Assistant {
-		for _, part := range sendable(m.Parts) {
-			b.addAssistant(part)
+		for _, part := range p.sendable(m.Parts) {
+			addAssistant(&b, part)
 		}
-		return b.array()
+		return b.Bytes()
 	}
 	for _, part := range m.Parts { // results stand before words
 		if part.Type == run.ResultPart && part.Result != nil {
-			b.add(toolResult(*part.Result))
+			b.Add(toolResult(*part.Result))
 		}
 	}
 	for _, part := range m.Parts {
 		if block := userBlock(part); block != nil {
-			b.add(block)
+			b.Add(block)
 		}
 	}
-	return b.array()
+	return b.Bytes()
 }
 
-// sendable returns the parts of an assistant message that go on this wire, with
+// sendable returns the parts of an assistant message that go to this server, with
 // an end that the API accepts. It does not change parts.
-func sendable(parts []run.Part) []run.Part {
+func (p *Provider) sendable(parts []run.Part) []run.Part {
 	kept := make([]run.Part, 0, len(parts))
 	for _, part := range parts {
 		switch part.Type {
@@ -87,11 +86,11 @@ func sendable(parts []run.Part) []run.Part {
 				continue
 			}
 		case run.ThinkingPart:
-			if part.Wire != Wire || part.Signature == "" {
+			if part.Wire != p.origin || part.Signature == "" {
 				continue
 			}
 		case run.OpaquePart:
-			if part.Wire != Wire || !wire.IsObject(part.Raw) {
+			if part.Wire != p.origin || !wire.IsObject(part.Raw) {
 				continue
 			}
 		case run.CallPart:
@@ -116,57 +115,18 @@ func sendable(parts []run.Part) []run.Part {
 	return kept
 }
 
-// blocks is a JSON array of content blocks in the making.
-type blocks struct {
-	buf bytes.Buffer
-	err error
-}
-
-func (b *blocks) separate() {
-	if b.buf.Len() == 0 {
-		b.buf.WriteByte('[')
-	} else {
-		b.buf.WriteByte(',')
-	}
-}
-
-func (b *blocks) add(block any) {
-	b.separate()
-	enc := json.NewEncoder(&b.buf)
-	enc.SetEscapeHTML(false) // code is full of < and &: four bytes more for each
-	if err := enc.Encode(block); err != nil && b.err == nil {
-		b.err = err
-	}
-	b.buf.Truncate(b.buf.Len() - 1) // Encode's line break
-}
-
-func (b *blocks) addAssistant(part run.Part) {
+// addAssistant adds a part of an answer.
+func addAssistant(b *wire.Array, part run.Part) {
 	switch part.Type {
 	case run.TextPart:
-		b.add(textBlock{"text", part.Text})
+		b.Add(textBlock{"text", part.Text})
 	case run.ThinkingPart:
-		b.add(thinkingBlock{"thinking", part.Text, part.Signature})
+		b.Add(thinkingBlock{"thinking", part.Text, part.Signature})
 	case run.OpaquePart:
-		b.separate()
-		b.buf.WriteString(part.Raw) // byte for byte
+		b.Add(json.RawMessage(part.Raw)) // byte for byte
 	case run.CallPart:
-		arguments := part.Call.Arguments
-		if !wire.IsObject(arguments) {
-			arguments = "{}"
-		}
-		b.add(toolUseBlock{"tool_use", part.Call.ID, wire.ToolName(part.Call.Tool), json.RawMessage(arguments)})
+		b.Add(toolUseBlock{"tool_use", part.Call.ID, wire.ToolName(part.Call.Tool), wire.Arguments(part.Call)})
 	}
-}
-
-func (b *blocks) array() (json.RawMessage, error) {
-	if b.err != nil {
-		return nil, b.err
-	}
-	if b.buf.Len() == 0 {
-		return nil, nil
-	}
-	b.buf.WriteByte(']')
-	return bytes.Clone(b.buf.Bytes()), nil // kept for the whole run: without the buffer's slack
 }
 
 // userBlock returns what a part of a user message or of a result is on this
@@ -176,14 +136,10 @@ func userBlock(part run.Part) any {
 	case part.Type == run.TextPart && !wire.Blank(part.Text):
 		return textBlock{"text", part.Text}
 	case part.Type == run.ImagePart && part.Image != nil:
-		switch part.Image.MediaType {
-		case "image/jpeg", "image/png", "image/gif", "image/webp":
-			if len(part.Image.Data) > 0 {
-				return imageBlock{"image", imageSource{"base64", part.Image.MediaType, part.Image.Data}}
-			}
+		if !wire.Shows(part.Image) {
+			return textBlock{"text", wire.LeftOut(part.Image)}
 		}
-		// Any other is refused together with the whole request.
-		return textBlock{"text", "[an image of type " + part.Image.MediaType + " is left out: the model cannot see it]"}
+		return imageBlock{"image", imageSource{"base64", part.Image.MediaType, part.Image.Data}}
 	}
 	return nil
 }

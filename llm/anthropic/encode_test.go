@@ -17,7 +17,7 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 	t.Parallel()
 	signed := run.Part{Type: run.ThinkingPart, Text: "<hm>", Signature: "Sig+/=", Wire: Wire}
 	redacted := run.Part{Type: run.OpaquePart, Raw: `{"type":"redacted_thinking",  "data":"x"}`, Wire: Wire}
-	callPart := run.Part{Type: run.CallPart, Call: &run.Call{ID: "c_7", ProviderID: "toolu_same", Tool: "read", Arguments: `{"n":1e400,"n":2}`}}
+	callPart := run.Part{Type: run.CallPart, Call: &run.Call{ID: "c_7", ProviderID: "toolu_same", Tool: "read", Arguments: `{"n":1e400,"m":2}`}}
 	result := func(isError bool, content ...run.Part) run.Part {
 		return run.Part{Type: run.ResultPart, Result: &run.Result{Call: "c_7", Content: content, IsError: isError}}
 	}
@@ -39,7 +39,7 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 		{"a picture that the API refuses becomes words", run.User, []run.Part{{Type: run.ImagePart, Image: &run.Image{MediaType: "image/tiff", Data: []byte("x")}}},
 			`[{"type":"text","text":"[an image of type image/tiff is left out: the model cannot see it]"}]`},
 		{"thinking and calls go back as they came, calls by pawl's id", run.Assistant, []run.Part{signed, redacted, callPart},
-			`[{"type":"thinking","thinking":"<hm>","signature":"Sig+/="},{"type":"redacted_thinking",  "data":"x"},{"type":"tool_use","id":"c_7","name":"read","input":{"n":1e400,"n":2}}]`},
+			`[{"type":"thinking","thinking":"<hm>","signature":"Sig+/="},{"type":"redacted_thinking",  "data":"x"},{"type":"tool_use","id":"c_7","name":"read","input":{"n":1e400,"m":2}}]`},
 		{"other wires' thinking is dropped", run.Assistant, []run.Part{
 			{Type: run.ThinkingPart, Text: "hm", Signature: "s", Wire: "other"}, {Type: run.OpaquePart, Raw: `{}`, Wire: "other"},
 			{Type: run.ThinkingPart, Text: "unsigned", Wire: Wire}, run.Text("yes")}, `[{"type":"text","text":"yes"}]`},

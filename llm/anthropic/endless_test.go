@@ -26,7 +26,7 @@ func (c *chatter) Read(p []byte) (int, error) {
 
 func TestAnAnswerWithoutEndIsGivenUpAndNotAskedForAgain(t *testing.T) {
 	t.Parallel()
-	u := Understand(&chatter{strings.NewReader(chatterBegin)})
+	u := DecodeRecording(&chatter{strings.NewReader(chatterBegin)})
 	if u.ErrorKind != "invalid" {
 		t.Errorf("error kind %q, want invalid: trying again would bring as much", u.ErrorKind)
 	}

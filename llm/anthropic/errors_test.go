@@ -10,26 +10,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"pawl/llm"
 	"pawl/run"
 )
-
-func TestTheWaitIsUntilTheLatestOfTheLimitsThatAreSpent(t *testing.T) {
-	t.Parallel()
-	h := http.Header{}
-	for name, value := range map[string]string{
-		"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2026-11-20T12:00:05Z",
-		"anthropic-ratelimit-tokens-reset":           "2026-11-20T12:00:08Z",
-		"anthropic-ratelimit-input-tokens-remaining": "5000", "anthropic-ratelimit-input-tokens-reset": "2026-11-20T12:01:00Z",
-	} {
-		h.Set(name, value)
-	}
-	if got := resets(h, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != 8*time.Second {
-		t.Errorf("%s, want 8s: there are input tokens left", got)
-	}
-}
 
 // ask sends one request to a server and returns the error.
 func ask(t *testing.T, o Options) *llm.Error {
@@ -66,21 +50,42 @@ func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	nameless := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.DNSError{Err: "no such host", Name: "api.example"}
+		return nil, &net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}
 	}}}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	notTLS := strings.Replace(plain.URL, "http://", "https://", 1)
+	hangsUp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hangsUp.Close() })
+	go func() {
+		for {
+			c, err := hangsUp.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	closes := "http://" + hangsUp.Addr().String()
 	for _, c := range []struct {
-		name, want string
-		options    Options
+		name, address, cause string
+		kind                 run.ErrorKind
+		options              Options
 	}{
-		{"nobody listens", "http://" + address, Options{BaseURL: "http://user:hunter2@" + address + "/path"}},
-		{"a name that does not exist", "http://api.example", Options{BaseURL: "http://api.example", HTTPClient: nameless}},
-		{"a certificate that nobody trusts", secure.URL, Options{BaseURL: secure.URL}},
+		{"a refused connection", "http://" + address, "connection refused", run.ErrUnreachable, Options{BaseURL: "http://user:hunter2@" + address + "/path"}},
+		{"an unknown name", "http://api.example", "no such host: api.example", run.ErrUnreachable, Options{BaseURL: "http://api.example", HTTPClient: nameless}},
+		{"an untrusted certificate", secure.URL, "the certificate was not accepted: x509: ", run.ErrInvalid, Options{BaseURL: secure.URL}},
+		{"a server without TLS", notTLS, "the server does not speak TLS", run.ErrInvalid, Options{BaseURL: notTLS}},
+		{"a connection that is closed at once", closes, "the connection was closed before a response came", run.ErrUnreachable, Options{BaseURL: closes}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := ask(t, c.options)
-			if want := "cannot reach " + c.want; e.Kind != run.ErrOverloaded || !strings.HasPrefix(e.Message, want) {
-				t.Errorf("got %v, want overloaded with %q", e, want)
+			if want := "cannot reach " + c.address + ": " + c.cause; e.Kind != c.kind || !strings.HasPrefix(e.Message, want) {
+				t.Errorf("got %v, want %s with %q", e, c.kind, want)
 			}
 			if strings.Contains(e.Error()+e.Err.Error(), "hunter2") {
 				t.Errorf("the error tells the password: %v", e)
@@ -148,5 +153,50 @@ func TestARequestIsTriedOnce(t *testing.T) {
 	})
 	if ask(t, Options{BaseURL: url}); tries != 1 {
 		t.Errorf("%d tries, want 1: a worker decides about more", tries)
+	}
+}
+
+func TestThinkingThatTheServerRefusesIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); strings.Contains(string(body), `"thinking"`) {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `+"`signature` in `thinking`"+` block"}}`)
+			return
+		}
+		io.WriteString(w, stream(textStart, textHi, textStop, endTurn, end))
+	})
+	p := New(Options{BaseURL: url})
+	messages, err := llm.NewEncoder(p, llm.Names{}).Messages([]run.Message{
+		{ID: "m_1", Role: run.User, Parts: []run.Part{run.Text("x")}},
+		{ID: "m_2", Role: run.Assistant, Parts: []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: "of another account", Wire: p.origin}, run.Text("yes")}},
+		{ID: "m_3", Role: run.User, Parts: []run.Part{run.Text("y")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, err := range p.Stream(t.Context(), llm.Request{Model: "m", Messages: messages}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(bodies) != 3 || !strings.Contains(bodies[0], "of another account") || bodies[1] != bodies[2] || !strings.Contains(bodies[2], `"content":[{"type":"text","text":"yes"}]`) {
+		t.Errorf("requests %q", bodies)
+	}
+}
+
+func TestThinkingGoesBackToTheServerThatMadeItAlone(t *testing.T) {
+	t.Parallel()
+	elsewhere := New(Options{BaseURL: "https://api.example/anthropic"})
+	made := run.Message{Role: run.Assistant, Parts: []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: "s", Wire: elsewhere.origin}, run.Text("yes")}}
+	for p, want := range map[*Provider]bool{elsewhere: true, New(Options{}): false, New(Options{BaseURL: "https://other.example"}): false} {
+		body, err := p.Encode(made)
+		if got := strings.Contains(string(body), "thinking"); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want thinking: %v", p.origin, body, err, want)
+		}
 	}
 }

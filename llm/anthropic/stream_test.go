@@ -18,12 +18,12 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble, kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire))
 }
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
 	t.Parallel()
-	for _, want := range llmtest.Recordings(t, "llm/anthropic", "anthropic") {
+	for _, want := range llmtest.Recordings(t, "anthropic") {
 		t.Run(want.File, func(t *testing.T) {
 			t.Parallel()
 			data := want.Data
@@ -58,7 +58,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 			if a.Model == "" || a.Usage.Input == 0 {
 				t.Errorf("model %q, usage %+v", a.Model, a.Usage)
 			}
-			u := Understand(bytes.NewReader(data))
+			u := DecodeRecording(bytes.NewReader(data))
 			if u.ErrorKind != "" || u.Text != texts(data, "text_delta", "text") || u.Thinking != texts(data, "thinking_delta", "thinking") {
 				t.Errorf("understood as %+v", u)
 			}
@@ -83,7 +83,7 @@ func texts(stream []byte, kind, field string) string {
 
 func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/anthropic", "anthropic") {
+	for _, r := range llmtest.Recordings(t, "anthropic") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.SameHoweverRead(t, r.Data, decode)
@@ -93,7 +93,7 @@ func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 
 func TestAStreamThatEndsTooEarlyIsNeverAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/anthropic", "anthropic") {
+	for _, r := range llmtest.Recordings(t, "anthropic") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.BrokenBefore(t, r.Data, bytes.LastIndex(r.Data, []byte(`"message_delta"`)), decode)
@@ -215,7 +215,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 
 func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(Understand(strings.NewReader(stream(textStart, textHi, textStop, callStart, callArgs, callStop, endTurn, end))))
+	got, err := json.Marshal(DecodeRecording(strings.NewReader(stream(textStart, textHi, textStop, callStart, callArgs, callStop, endTurn, end))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +224,28 @@ func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	got, _ = json.Marshal(Understand(strings.NewReader(stream(textStart, textHi, callStart, callArgs))))
+	got, _ = json.Marshal(DecodeRecording(strings.NewReader(stream(textStart, textHi, callStart, callArgs))))
 	want = `{"text":"Hi","thinking":"","calls":[],"stop_reason":"","usage":{"input_tokens":0,"output_tokens":0,"cache_read_tokens":0,"cache_write_tokens":0},"error_kind":"broken_stream"}`
 	if string(got) != want {
 		t.Errorf("a broken one:\ngot  %s\nwant %s", got, want)
+	}
+}
+
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"cut after its start":       {stream(textStart, textHi), run.Usage{Input: 3, Output: 1}},
+		"an error after its end":    {stream(textStart, textHi, textStop, strings.Replace(endTurn, `"end_turn"`, `null`, 1), `{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}`), run.Usage{Input: 3, Output: 5}},
+		"figures beyond all bounds": {strings.Replace(stream(textHi), `"input_tokens":3`, `"input_tokens":1e300`, 1), run.Usage{Input: 1 << 40, Output: 1}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
 	}
 }
 

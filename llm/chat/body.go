@@ -7,23 +7,14 @@ import (
 
 	"pawl/llm"
 	"pawl/llm/wire"
-	"pawl/run"
 )
 
 // requestBody splices the body of a request from encoded messages. What is stable
 // stands first.
 func requestBody(d Dialect, r llm.Request) ([]byte, error) {
-	size := 4096 + len(r.System)
-	for _, m := range r.Messages {
-		size += len(m.Body) + 40
-	}
-	for _, t := range r.Tools {
-		size += len(t) + 1
-	}
-	s := splicer{bridge: d.Bridge}
-	s.buf.Grow(size)
-	model, _ := json.Marshal(r.Model) // a string can always be encoded
-	fmt.Fprintf(&s.buf, `{"model":%s,"stream":true`, model)
+	s := splicer{buf: wire.NewBody(r), bridge: d.Bridge}
+	model := wire.Quoted(r.Model)
+	fmt.Fprintf(s.buf, `{"model":%s,"stream":true`, model)
 	if !d.NoUsage {
 		s.buf.WriteString(`,"stream_options":{"include_usage":true}`)
 	}
@@ -32,20 +23,14 @@ func requestBody(d Dialect, r llm.Request) ([]byte, error) {
 		if field == "" {
 			field = "max_tokens"
 		}
-		fmt.Fprintf(&s.buf, `,%q:%d`, field, r.MaxTokens)
+		fmt.Fprintf(s.buf, `,%q:%d`, field, r.MaxTokens)
 	}
-	for i, t := range r.Tools {
-		s.buf.WriteString(map[bool]string{true: `,"tools":[`, false: ","}[i == 0])
-		s.buf.Write(t)
-	}
-	if len(r.Tools) > 0 {
-		s.buf.WriteByte(']')
-		if r.NoCalls {
-			s.buf.WriteString(`,"tool_choice":"none"`)
-		}
+	wire.WriteTools(s.buf, r.Tools, `,"tools":[`, "]")
+	if len(r.Tools) > 0 && r.NoCalls {
+		s.buf.WriteString(`,"tool_choice":"none"`)
 	}
 	if r.Output != nil {
-		fmt.Fprintf(&s.buf, `,"response_format":%s`, r.Output)
+		fmt.Fprintf(s.buf, `,"response_format":%s`, r.Output)
 	}
 	s.buf.WriteString(`,"messages":[`)
 	marks := d.CacheMarks && bytes.HasPrefix(model, []byte(`"anthropic/`))
@@ -72,7 +57,7 @@ func requestBody(d Dialect, r llm.Request) ([]byte, error) {
 		}
 	}
 	if s.buf.Len() == before {
-		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request has no message to send"}
+		return nil, wire.NoMessage()
 	}
 	if s.lastRole() == "assistant" {
 		s.write(goOn)
@@ -109,7 +94,7 @@ var (
 // of the user are joined, because the templates of many local models and Mistral
 // refuse two of one role.
 type splicer struct {
-	buf    bytes.Buffer
+	buf    *bytes.Buffer
 	last   []byte // what was added last: one message, or results and words
 	bridge bool
 }

@@ -49,10 +49,10 @@ type call struct {
 
 // parts returns the call as parts of a message: what has to go back with it stands
 // before it.
-func (c *call) parts() []run.Part {
+func (c *call) parts(origin string) []run.Part {
 	var parts []run.Part
 	if c.extra != nil {
-		parts = append(parts, run.Part{Type: run.OpaquePart, Wire: Wire, Raw: extraPrefix + string(c.extra) + "}"})
+		parts = append(parts, run.Part{Type: run.OpaquePart, Wire: origin, Raw: extraPrefix + string(c.extra) + "}"})
 	}
 	return append(parts, run.Part{Type: run.CallPart, Call: wire.Call(c.id, c.name, string(c.arguments), false)})
 }

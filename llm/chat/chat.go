@@ -14,20 +14,16 @@ package chat
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"pawl/llm"
 	"pawl/llm/wire"
-	"pawl/run"
 )
 
 // Wire is the name of this wire format.
@@ -53,8 +49,9 @@ type Options struct {
 // A Provider answers requests of one server. It is safe for concurrent use.
 type Provider struct {
 	wire    *wire.Client
-	encodes Dialect                 // how messages are encoded: never changes
-	sends   atomic.Pointer[Dialect] // how requests are: it may be learned from a refusal
+	dialect Dialect // of messages; that of a request may have less, see asks
+	origin  string  // marks the reasoning that goes back to this server and to no other
+	asks    wire.Negotiation[Dialect]
 }
 
 // New returns a provider. It does not touch the network; options that cannot work
@@ -76,15 +73,20 @@ func New(o Options) *Provider {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	p := &Provider{encodes: d, wire: wire.New(wire.Options{
+	p := &Provider{dialect: d, wire: wire.New(wire.Options{
 		BaseURL: address(base, d), Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind, Resets: resets,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
 	})}
-	p.sends.Store(&d)
+	p.origin = wire.Origin(Wire, p.wire.Base(), DefaultBaseURL)
+	p.asks.Full, p.asks.Without = d, Dialect.without
+	p.asks.RejectsReasoning, p.asks.Strip = rejectsReasoning, withoutReasoning
 	return p
 }
 
-var version = regexp.MustCompile(`^v\d`)
+// isVersion reports whether a part of a path is a version: v1, v1beta.
+func isVersion(segment string) bool {
+	return len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9'
+}
 
 // address returns a base URL down to where /chat/completions follows. Without a
 // version in its path, the dialect's path is completed.
@@ -101,7 +103,7 @@ func address(base string, d Dialect) string {
 	if want == "" {
 		want = "/v1"
 	}
-	if u.Path == want || slices.ContainsFunc(strings.Split(u.Path, "/"), version.MatchString) {
+	if u.Path == want || slices.ContainsFunc(strings.Split(u.Path, "/"), isVersion) {
 		return base
 	}
 	if rest, ok := strings.CutPrefix(want, u.Path); ok && rest[0] == '/' {
@@ -115,61 +117,28 @@ func (p *Provider) Wire() string { return Wire }
 
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) { return p.send(ctx, r) }, assemble)
-}
-
-// send sends r. A refusal that says which field this server does not know is
-// learned from, for this request and all later ones.
-func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, error) {
-	d := *p.sends.Load()
-	for {
-		body, err := requestBody(d, r)
-		if err != nil {
-			return nil, err
-		}
-		res, err := p.wire.Post(ctx, "/chat/completions", p.header(), body)
-		if err != nil || res.StatusCode == http.StatusOK {
-			return res, err
-		}
-		refusal, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		learned, ok := d.learn(res.StatusCode, refusal)
-		if !ok {
-			return nil, p.refusal(res, refusal)
-		}
-		p.sends.Store(&learned)
-		d = learned
-	}
-}
-
-// refusal returns the error for a response that is no answer.
-func (p *Provider) refusal(res *http.Response, body []byte) *llm.Error {
-	e := p.wire.Refusal(res.StatusCode, res.Header, body)
-	if e.Wait == 0 && e.Kind == run.ErrRateLimited {
-		e.Wait = waitInWords(e.Message)
-	}
-	if res.StatusCode == http.StatusNotFound && wire.ParseError(body).Message == "" {
-		// Without words of its own it is not the model that is missing.
-		e.Message = fmt.Sprintf("%s has no %s: set the provider's base URL to the address of its API, as %s",
-			res.Request.URL.Host, res.Request.URL.Path, DefaultBaseURL)
-	}
-	return e
+	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
+		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, d Dialect) (*http.Response, error) {
+			body, err := requestBody(d, r)
+			if err != nil {
+				return nil, err
+			}
+			return p.wire.Post(ctx, "/chat/completions", p.header(), body)
+		})
+	}, assembler(p.origin))
 }
 
 func (p *Provider) header() http.Header {
 	h := http.Header{}
 	switch key := p.wire.Key(); {
 	case key == "":
-	case p.encodes.KeyHeader != "":
-		h.Set(p.encodes.KeyHeader, key)
+	case p.dialect.KeyHeader != "":
+		h.Set(p.dialect.KeyHeader, key)
 	default:
 		h.Set("Authorization", "Bearer "+key)
 	}
 	return h
 }
 
-// Understand tells what a recorded stream is understood as.
-func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assemble, kind) }
+// DecodeRecording tells as what a recorded stream is decoded.
+func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }

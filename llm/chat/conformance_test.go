@@ -2,7 +2,6 @@ package chat_test
 
 import (
 	"testing"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/chat"
@@ -17,13 +16,13 @@ func TestTheWireDoesWhatEveryProviderDoes(t *testing.T) {
 	mistral := chat.Find("mistral", "")
 	deepSeek := chat.Find("deepseek", "")
 	deepSeek.Output = chat.SchemaOutput
+	keepAlives := []string{`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"}
 	for name, dialect := range map[string]chat.Dialect{"unknown": unknown, "openai": chat.Find("openai", ""), "openrouter": openRouter, "mistral": mistral, "deepseek": deepSeek} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dialect.Path = "" // the fake server has the usual one
-			llmtest.Run(t, llmtest.Wire{Open: func(baseURL, key string, idle time.Duration) llm.Provider {
-				idle = max(idle, time.Second) // five suites at once are slow to say their first word
-				return chat.New(chat.Options{BaseURL: baseURL, Key: key, IdleTimeout: idle, Dialect: &dialect})
+			llmtest.Run(t, llmtest.Wire{KeepAlives: keepAlives, Open: func(at llmtest.Endpoint) llm.Provider {
+				return chat.New(chat.Options{BaseURL: at.BaseURL, Key: at.Key, HTTPClient: at.Client, IdleTimeout: at.Idle, Dialect: &dialect})
 			}})
 		})
 	}

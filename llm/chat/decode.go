@@ -19,7 +19,7 @@ type chunk struct {
 	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	Timings struct {        // llama.cpp
-		Cached int64 `json:"cache_n"`
+		Cached wire.Tokens `json:"cache_n"`
 	} `json:"timings"`
 	Groq struct {
 		Usage json.RawMessage `json:"usage"`
@@ -57,21 +57,23 @@ type block struct {
 }
 
 // parts returns the block as parts of a message.
-func (b *block) parts() []run.Part {
+func (b *block) parts(origin string) []run.Part {
 	switch b.kind {
 	case run.TextPart:
 		return []run.Part{run.Text(string(b.text))}
 	case run.ThinkingPart:
-		return []run.Part{{Type: run.ThinkingPart, Text: string(b.text), Signature: b.detail.signature(), Wire: Wire}}
+		return []run.Part{{Type: run.ThinkingPart, Text: string(b.text), Signature: b.detail.signature(), Wire: origin}}
 	case run.CallPart:
-		return b.call.parts()
+		return b.call.parts(origin)
 	}
-	return []run.Part{{Type: run.OpaquePart, Raw: b.raw, Wire: Wire}}
+	return []run.Part{{Type: run.OpaquePart, Raw: b.raw, Wire: origin}}
 }
 
 // A decoder puts an answer together from chunks.
 type decoder struct {
 	say     func(llm.Delta) error
+	doubled wire.Doubled
+	origin  string
 	blocks  []*block
 	calls   calls
 	model   string
@@ -82,8 +84,12 @@ type decoder struct {
 	refused bool
 }
 
-func assemble(say func(llm.Delta) error) wire.Assembler {
-	return &decoder{say: say, calls: calls{byIndex: map[int]*call{}, byID: map[string]*call{}}}
+// assembler returns what makes decoders; origin marks the parts that go back to the
+// server they are from and to no other.
+func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
+	return func(say func(llm.Delta) error) wire.Assembler {
+		return &decoder{say: say, origin: origin, calls: calls{byIndex: map[int]*call{}, byID: map[string]*call{}}}
+	}
 }
 
 // Done is never: behind the finish reason comes the usage, and behind that [DONE]
@@ -96,10 +102,13 @@ func (d *decoder) Whole() bool { return d.stopped || d.counted }
 
 // Take takes one chunk in.
 func (d *decoder) Take(name string, data []byte) error {
+	if err := d.doubled.Check(data); err != nil {
+		return err
+	}
 	var c chunk
 	err := json.Unmarshal(data, &c)
-	if said, ok := failure(name, data, c); ok {
-		return failed(said)
+	if api, ok := failure(name, data, c); ok {
+		return wire.StreamErrorOf(api)
 	}
 	if err != nil {
 		if name != "" && name != "message" && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
@@ -115,7 +124,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	billed := d.bill(c.Usage)
 	billed = d.bill(c.Groq.Usage) || billed
 	if billed && d.usage.CacheRead == 0 && c.Timings.Cached > 0 {
-		d.usage.CacheRead = min(c.Timings.Cached, d.usage.Input)
+		d.usage.CacheRead = min(int64(c.Timings.Cached), d.usage.Input)
 		d.usage.Input -= d.usage.CacheRead
 	}
 	d.counted = billed && len(c.Choices) == 0
@@ -123,8 +132,13 @@ func (d *decoder) Take(name string, data []byte) error {
 		if choice.Index != 0 {
 			continue // one was asked for
 		}
-		d.bill(choice.Usage)
+		billed = d.bill(choice.Usage) || billed
 		if err := d.choose(choice); err != nil {
+			return err
+		}
+	}
+	if billed {
+		if err := d.say(llm.Delta{Usage: new(d.usage)}); err != nil {
 			return err
 		}
 	}
@@ -132,7 +146,7 @@ func (d *decoder) Take(name string, data []byte) error {
 }
 
 // failure returns what an event says went wrong; false when it says nothing of it.
-func failure(name string, data []byte, c chunk) (wire.Said, bool) {
+func failure(name string, data []byte, c chunk) (wire.APIError, bool) {
 	for _, raw := range []json.RawMessage{c.Error, c.Groq.Error} {
 		switch string(bytes.TrimSpace(raw)) {
 		case "", "null", "{}", `""`, "false":
@@ -149,13 +163,13 @@ func failure(name string, data []byte, c chunk) (wire.Said, bool) {
 	case c.Object == "error": // older vLLM, Mistral
 		return wire.ParseError(fmt.Appendf(nil, `{"error":%s}`, data)), true
 	case name == "error":
-		said := wire.ParseError(data)
-		if said == (wire.Said{}) {
-			said.Message = string(data)
+		api := wire.ParseError(data)
+		if api.Type == "" && api.Code == "" && api.Message == "" {
+			api.Message = string(data)
 		}
-		return said, true
+		return api, true
 	}
-	return wire.Said{}, false
+	return wire.APIError{}, false
 }
 
 // bill takes usage in: figures are totals, so the newest count.
@@ -182,7 +196,7 @@ func (d *decoder) choose(c choice) error {
 	}
 	switch c.FinishReason {
 	case "error", "network_error", "insufficient_system_resource": // OpenRouter, z.ai, DeepSeek
-		return failed(wire.Said{Message: "the provider gave up in the middle of the answer: " + string(c.FinishReason)})
+		return wire.StreamErrorOf(wire.APIError{Message: "the provider gave up in the middle of the answer: " + string(c.FinishReason)})
 	}
 	d.stop, d.stopped = stopReason(string(c.FinishReason)), true
 	return nil
@@ -305,6 +319,9 @@ func (d *decoder) detail(raw json.RawMessage) (readable bool, err error) {
 		if !wire.IsObject(string(raw)) {
 			return false, nil
 		}
+		if err := d.say(llm.Delta{}); err != nil {
+			return false, err
+		}
 		return false, d.begin(&block{kind: run.OpaquePart, raw: string(raw)})
 	}
 	b := d.newest()
@@ -377,7 +394,7 @@ func (d *decoder) tell() error {
 			return nil
 		}
 		b.told = true
-		for _, part := range b.parts() {
+		for _, part := range b.parts(d.origin) {
 			if err := d.say(llm.Delta{Part: &part}); err != nil {
 				return err
 			}
@@ -393,7 +410,7 @@ func (d *decoder) Answer() *llm.Answer {
 		a.Stop = run.StopRefusal
 	}
 	for _, b := range d.blocks {
-		a.Parts = append(a.Parts, b.parts()...)
+		a.Parts = append(a.Parts, b.parts(d.origin)...)
 		if b.call != nil && d.stop == run.StopMaxTokens {
 			// Any of them: calls may come side by side.
 			wire.CutAtLimit(a.Parts, string(b.call.arguments))

@@ -1,11 +1,12 @@
 package chat
 
 import (
-	"bytes"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
+
+	"pawl/llm/wire"
 )
 
 // A Dialect is how one server wants its requests. The zero value is for a server
@@ -20,7 +21,7 @@ type Dialect struct {
 	SystemRole string // empty: system
 	MaxTokens  string // the field for it; empty: max_tokens
 	NoUsage    bool   // stream_options is refused: answers come without usage
-	Bridge     bool   // behind results only the assistant may speak: its word is put before the user's
+	Bridge     bool   // after results only the assistant may speak: its word is put before the user's
 	CacheMarks bool   // models of Anthropic read the cache only where cache_control asks for it
 	Output     Output
 	Reasoning  Reasoning
@@ -138,27 +139,22 @@ func hostOf(address string) (host string, local bool) {
 	return host, false
 }
 
-// learn returns the dialect without what a refusal names as unknown; false when it
-// names nothing of this. Each thing is learned but once, so that asking again ends.
-func (d Dialect) learn(status int, refusal []byte) (Dialect, bool) {
-	if status != 400 && status != 422 {
-		return d, false
-	}
-	says := func(words string) bool { return bytes.Contains(refusal, []byte(words)) }
+// without returns the dialect less what an error rejects; the same when it rejects
+// nothing of this. Each thing is left out but once, so that asking again ends.
+func (d Dialect) without(e wire.APIError) Dialect {
+	message := strings.ToLower(e.Message)
 	switch {
-	case says("stream_options") && !d.NoUsage:
+	case !d.NoUsage && e.Rejects("stream_options"):
 		d.NoUsage = true
-	case says("max_completion_tokens") && says("max_tokens") && d.MaxTokens == "":
+	case d.MaxTokens == "" && e.Rejects("max_tokens"):
 		// "Unsupported parameter: 'max_tokens' is not supported with this model. Use
 		// 'max_completion_tokens' instead", OpenAI behind a proxy.
 		d.MaxTokens = "max_completion_tokens"
-	case says("max_completion_tokens") && d.MaxTokens == "max_completion_tokens":
+	case d.MaxTokens == "max_completion_tokens" && e.Rejects("max_completion_tokens"):
 		d.MaxTokens = "max_tokens"
-	case says("after role") && says("tool") && !d.Bridge:
+	case !d.Bridge && strings.Contains(message, "after role") && strings.Contains(message, "tool"):
 		// "Unexpected role 'user' after role 'tool'": a model of Mistral elsewhere.
 		d.Bridge = true
-	default:
-		return d, false
 	}
-	return d, true
+	return d
 }

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -85,7 +84,7 @@ type (
 func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	var messages []any
 	if m.Role == run.Assistant {
-		a, ok := p.encodes.assistant(m.Parts)
+		a, ok := p.assistant(m.Parts)
 		if !ok {
 			return nil, nil
 		}
@@ -114,7 +113,8 @@ func wireID(id run.CallID) string {
 }
 
 // assistant returns an answer as one message; false when nothing of it can be sent.
-func (d Dialect) assistant(parts []run.Part) (assistantMessage, bool) {
+func (p *Provider) assistant(parts []run.Part) (assistantMessage, bool) {
+	d := p.dialect
 	a := assistantMessage{Role: "assistant"}
 	var texts []string
 	var reasoning string
@@ -123,9 +123,9 @@ func (d Dialect) assistant(parts []run.Part) (assistantMessage, bool) {
 		switch {
 		case part.Type == run.TextPart && !wire.Blank(part.Text):
 			texts = append(texts, part.Text)
-		case part.Type == run.ThinkingPart && part.Wire == Wire:
+		case part.Type == run.ThinkingPart && p.owns(part):
 			reasoning += part.Text // unmodified
-		case part.Type == run.OpaquePart && part.Wire == Wire && d.CallExtra && strings.HasPrefix(part.Raw, extraPrefix):
+		case part.Type == run.OpaquePart && p.owns(part) && d.CallExtra && strings.HasPrefix(part.Raw, extraPrefix):
 			var whole struct {
 				Extra json.RawMessage `json:"extra_content"`
 			}
@@ -133,12 +133,8 @@ func (d Dialect) assistant(parts []run.Part) (assistantMessage, bool) {
 				extra = whole.Extra
 			}
 		case part.Type == run.CallPart && part.Call != nil:
-			arguments := part.Call.Arguments
-			if !wire.IsObject(arguments) {
-				arguments = "{}"
-			}
 			a.Calls = append(a.Calls, toolCall{wireID(part.Call.ID), "function",
-				calledFunction{wire.ToolName(part.Call.Tool), arguments}, extra})
+				calledFunction{wire.ToolName(part.Call.Tool), string(wire.Arguments(part.Call))}, extra})
 			extra = nil
 		}
 	}
@@ -155,13 +151,18 @@ func (d Dialect) assistant(parts []run.Part) (assistantMessage, bool) {
 	case d.Reasoning == ReasoningText && len(a.Calls) > 0:
 		a.Reasoning = &reasoning
 	case d.Reasoning == ReasoningDetails:
-		a.Details = details(parts)
+		a.Details = p.details(parts)
 		if len(a.Details) == 0 && reasoning != "" {
 			a.Reasoning = &reasoning
 		}
 	}
 	return a, true
 }
+
+// owns reports whether reasoning came from this server. Logs from before reasoning was
+// marked with its server have the name of the wire; what is refused of it is left out
+// then.
+func (p *Provider) owns(part run.Part) bool { return part.Wire == p.origin || part.Wire == Wire }
 
 // user returns results, and behind them words and images.
 func user(parts []run.Part) []any {
@@ -207,15 +208,10 @@ func userPart(part run.Part) (contentPart, bool) {
 	case part.Type == run.TextPart && !wire.Blank(part.Text):
 		return contentPart{Type: "text", Text: part.Text}, true
 	case part.Type == run.ImagePart && part.Image != nil:
-		switch part.Image.MediaType {
-		case "image/jpeg", "image/png", "image/gif", "image/webp":
-			if len(part.Image.Data) > 0 {
-				url := "data:" + part.Image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(part.Image.Data)
-				return contentPart{Type: "image_url", ImageURL: &imageURL{url}}, true
-			}
+		if !wire.Shows(part.Image) {
+			return contentPart{Type: "text", Text: wire.LeftOut(part.Image)}, true
 		}
-		// Any other is refused together with the whole request.
-		return contentPart{Type: "text", Text: "[an image of type " + part.Image.MediaType + " is left out: the model cannot see it]"}, true
+		return contentPart{Type: "image_url", ImageURL: &imageURL{wire.DataURL(part.Image)}}, true
 	}
 	return contentPart{}, false
 }
@@ -267,9 +263,9 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 // EncodeOutput returns a schema as response_format.
 func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, error) {
 	target := schema.OpenAIStrict
-	switch p.encodes.Output {
+	switch p.dialect.Output {
 	case NoOutput:
-		name := p.encodes.Name
+		name := p.dialect.Name
 		if name == "" {
 			name = "this server"
 		}

@@ -29,8 +29,8 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 	signed := thinking("<hm>", `{"format":"f","index":0,"signature":"Sig+/=","type":"reasoning.text"}`)
 	secret := run.Part{Type: run.OpaquePart, Wire: Wire, Raw: `{"type":"reasoning.encrypted","data":"<x>","id":"call_x"}`}
 	extra := run.Part{Type: run.OpaquePart, Wire: Wire, Raw: `{"extra_content":{"google":{"thought_signature":"s"}}}`}
-	call := own("c_7", "call_x", "read", `{"n":1e400,"n":"<"}`)
-	const callJSON = `{"id":"c00000007","type":"function","function":{"name":"read","arguments":"{\"n\":1e400,\"n\":\"<\"}"}}`
+	call := own("c_7", "call_x", "read", `{"n":1e400,"m":"<"}`)
+	const callJSON = `{"id":"c00000007","type":"function","function":{"name":"read","arguments":"{\"n\":1e400,\"m\":\"<\"}"}}`
 	for _, c := range []struct {
 		name    string
 		dialect string
@@ -67,6 +67,8 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 				`{"id":"c00000008","type":"function","function":{"name":"list","arguments":"{}"}}]}]`},
 		{"other wires' thinking is dropped", "openrouter", run.Assistant, []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: signed.Signature, Wire: "other"},
 			{Type: run.OpaquePart, Raw: secret.Raw, Wire: "other"}, run.Text("yes")}, `[{"role":"assistant","content":"yes"}]`},
+		{"what another server signed is dropped", "openrouter", run.Assistant, []run.Part{{Type: run.ThinkingPart, Text: "hm", Signature: signed.Signature, Wire: "chat@ai-gateway.vercel.sh"},
+			{Type: run.OpaquePart, Raw: secret.Raw, Wire: "chat@ai-gateway.vercel.sh"}, run.Text("yes")}, `[{"role":"assistant","content":"yes"}]`},
 		{"thinking alone is nothing", "openrouter", run.Assistant, []run.Part{signed, secret, run.Text(" ")}, ``},
 		{"a faulty call stays one that is accepted", "", run.Assistant, []run.Part{own("c_1", "", "", "{}"), own("x/ö", "", "no such/tööl", "oops")},
 			`[{"role":"assistant","content":null,"tool_calls":[{"id":"c00000001","type":"function","function":{"name":"no_name","arguments":"{}"}},` +

@@ -5,9 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,124 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/llm"
-	"pawl/llm/wire"
 	"pawl/run"
 )
-
-func TestRecordedErrorsAreOfAKnownKind(t *testing.T) {
-	t.Parallel()
-	const folder = "../../../shared/cases/streams/errors"
-	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
-		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
-	}
-	seen := 0
-	for _, c := range []struct {
-		files  string
-		status int
-		kind   run.ErrorKind
-		words  string
-	}{
-		{"api.openai.com/*model_name_suggestion*", 404, run.ErrInvalid, "does not exist"},
-		{"api.openai.com/*o1_mini_system_role*", 400, run.ErrInvalid, "does not support 'system'"},
-		{"api.openai.com/*openai_chat*", 400, run.ErrInvalid, "either text or image_url"},
-		{"api.openai.com/*web_search*", 400, run.ErrInvalid, "Web search"},
-		{"api.groq.com/*", 400, run.ErrBrokenStream, "did not call a tool"},
-		{"openrouter.ai/*", 429, run.ErrRateLimited, "Provider returned error: google/gemini-2.0-flash-exp:free is temporarily rate-limited"},
-		{"generativelanguage.googleapis.com/*", 404, run.ErrInvalid, "is not found"},
-		{"aiplatform.googleapis.com/*", 400, run.ErrInvalid, "Cannot fetch"},
-	} {
-		files, err := filepath.Glob(filepath.Join(folder, c.files))
-		if err != nil || len(files) == 0 {
-			t.Errorf("%s: no file, %v", c.files, err)
-		}
-		for _, file := range files {
-			body, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen++
-			said := wire.ParseError(body)
-			if got := kind(c.status, said); got != c.kind || !strings.Contains(said.Message, c.words) {
-				t.Errorf("%s: %s %+v, want %s with %q", file, got, said, c.kind, c.words)
-			}
-		}
-	}
-	if seen < 15 {
-		t.Errorf("%d errors seen", seen)
-	}
-}
-
-func TestTheKindOfAnErrorIsInItsWordsOrItsStatus(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		provider string
-		status   int
-		said     wire.Said
-		want     run.ErrorKind
-	}{
-		{"OpenAI", 400, wire.Said{Code: "context_length_exceeded", Message: "This model's maximum context length is 128000 tokens."}, run.ErrTooLong},
-		{"OpenAI", 429, wire.Said{Code: "rate_limit_exceeded", Message: "Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 40000."}, run.ErrTooLong},
-		{"OpenAI", 429, wire.Said{Code: "rate_limit_exceeded", Message: "Rate limit reached for gpt-x"}, run.ErrRateLimited},
-		{"OpenAI", 429, wire.Said{Code: "insufficient_quota", Message: "You exceeded your current quota"}, run.ErrInvalid},
-		{"OpenAI", 400, wire.Said{Code: "invalid_prompt", Message: "Invalid prompt"}, run.ErrRefused},
-		{"Azure", 400, wire.Said{Code: "content_filter", Message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."}, run.ErrRefused},
-		{"OpenRouter", 403, wire.Said{Code: "403", Message: "This model requires moderation on OpenRouter. Your input was flagged"}, run.ErrRefused},
-		{"OpenRouter", 402, wire.Said{Code: "402", Message: "Insufficient credits"}, run.ErrInvalid},
-		{"Groq", 413, wire.Said{Code: "rate_limit_exceeded", Message: "Request too large for model"}, run.ErrTooLong},
-		{"Groq", 400, wire.Said{Message: "Please reduce the length of the messages or completion."}, run.ErrTooLong},
-		{"Mistral", 400, wire.Said{Message: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"}, run.ErrTooLong},
-		{"Mistral", 401, wire.Said{Message: "Unauthorized"}, run.ErrAuth},
-		{"DeepSeek", 402, wire.Said{Message: "Insufficient Balance"}, run.ErrInvalid},
-		{"x.ai", 400, wire.Said{Message: "Incorrect API key provided: xa***"}, run.ErrAuth},
-		{"x.ai", 403, wire.Said{Message: "Content violates usage guidelines."}, run.ErrRefused},
-		{"llama.cpp", 500, wire.Said{Message: "the request exceeds the available context size. try increasing the context size"}, run.ErrTooLong},
-		{"llama.cpp", 503, wire.Said{Message: "Loading model"}, run.ErrOverloaded},
-		{"Ollama", 404, wire.Said{Message: `model "x" not found, try pulling it first`}, run.ErrInvalid},
-		{"anybody", 422, wire.Said{}, run.ErrInvalid},
-		{"anybody, in a stream", 0, wire.Said{Type: "authentication_error"}, run.ErrAuth},
-		{"anybody, in a stream", 0, wire.Said{Code: "503"}, run.ErrOverloaded},
-		{"anybody, in a stream", 0, wire.Said{Type: "novelty"}, run.ErrOverloaded},
-	} {
-		if got := kind(c.status, c.said); got != c.want {
-			t.Errorf("%s, %d %+v: %s, want %s", c.provider, c.status, c.said, got, c.want)
-		}
-	}
-}
-
-func TestTheWaitIsInTheHeadersOrTheWords(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		name    string
-		headers map[string]string
-		want    time.Duration
-	}{
-		{"the latest of what is spent", map[string]string{"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "2m59.5s",
-			"x-ratelimit-remaining-tokens": "100", "x-ratelimit-reset-tokens": "6m0s"}, 179500 * time.Millisecond},
-		{"a time in milliseconds", map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": strconv.FormatInt(now.Add(9*time.Second).UnixMilli(), 10)}, 9 * time.Second},
-		{"a figure without a unit is none", map[string]string{"x-ratelimit-reset-requests": "60"}, 0},
-	} {
-		h := http.Header{}
-		for name, value := range c.headers {
-			h.Set(name, value)
-		}
-		if got := resets(h, now); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-	for words, want := range map[string]time.Duration{
-		"Limit 6000. Please try again in 7.66s. Visit …": 7660 * time.Millisecond,
-		"Please try again in 1m2.5s":                     62500 * time.Millisecond,
-		"Please retry in 350ms.":                         350 * time.Millisecond,
-		"try again in 99999999999h":                      0,
-		"try again in 99999h":                            24 * time.Hour,
-		"try again later":                                0,
-	} {
-		if got := waitInWords(words); got != want {
-			t.Errorf("%q: %s, want %s", words, got, want)
-		}
-	}
-}
 
 // ask sends one request and returns the error, nil for an answer.
 func ask(t *testing.T, p *Provider) *llm.Error {
@@ -187,6 +68,68 @@ func TestAServerThatRefusesAFieldIsNotSentItAgain(t *testing.T) {
 	if diff := cmp.Diff([]string{begin + `"stream_options":{"include_usage":true},"max_tokens":5,` + end, begin + `"max_tokens":5,` + end,
 		begin + `"max_completion_tokens":5,` + end, begin + `"max_completion_tokens":5,` + end}, bodies); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnErrorAboutAValueTeachesNothing(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]string{
+		"too many tokens":                `{"error":{"message":"max_completion_tokens is too large: 5. This model supports at most 3 completion tokens, whereas you provided 5.","type":"invalid_request_error","param":"max_completion_tokens","code":"invalid_value"}}`,
+		"a message, with the request in": `{"detail":[{"type":"string_type","loc":["body","messages",0,"content"],"msg":"Input should be a valid string","input":{"stream_options":{"include_usage":true},"max_completion_tokens":5}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var bodies []string
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if bodies = append(bodies, string(body)); len(bodies) == 1 {
+					w.WriteHeader(400)
+					io.WriteString(w, refusal)
+					return
+				}
+				io.WriteString(w, chunks(hi, stop))
+			})
+			openAI := Find("openai", "")
+			p := New(Options{BaseURL: url, Dialect: &openAI})
+			if e := ask(t, p); e == nil || e.Kind != run.ErrInvalid || strings.Contains(e.Message, "before that") {
+				t.Errorf("the first request: %v", e)
+			}
+			if e := ask(t, p); e != nil {
+				t.Error(e)
+			}
+			if len(bodies) != 2 || bodies[0] != bodies[1] || !strings.Contains(bodies[1], `"stream_options"`) || !strings.Contains(bodies[1], `"max_completion_tokens":5`) {
+				t.Errorf("requests %q", bodies)
+			}
+		})
+	}
+}
+
+func TestReasoningThatTheServerRefusesIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); strings.Contains(string(body), "reasoning_details") {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"error":{"message":"messages.1.content.0: Invalid signature in thinking block"}}`)
+			return
+		}
+		io.WriteString(w, chunks(hi, stop))
+	})
+	openRouter := Find("openrouter", "")
+	p := New(Options{BaseURL: url, Dialect: &openRouter})
+	answer := encoded(t, p, run.Assistant, run.Part{Type: run.ThinkingPart, Text: "hm", Wire: p.origin,
+		Signature: `{"type":"reasoning.text","index":0,"signature":"of another model"}`}, run.Text("yes"))
+	r := llm.Request{Model: "m", Messages: []llm.Message{encoded(t, p, run.User, run.Text("x")), answer, encoded(t, p, run.User, run.Text("y"))}}
+	for range 2 {
+		for _, err := range p.Stream(t.Context(), r) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(bodies) != 3 || !strings.Contains(bodies[0], "of another model") || !strings.Contains(bodies[2], `{"role":"assistant","content":"yes"}`) || bodies[1] != bodies[2] {
+		t.Errorf("requests %q", bodies)
 	}
 }
 

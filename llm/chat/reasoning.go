@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"pawl/llm/wire"
@@ -90,10 +91,10 @@ func withText(part run.Part) (json.RawMessage, bool) {
 // details returns the reasoning of a message as a list of entries. Gemini's name
 // the call that they sign by its id, so the id has to be the one that the call goes
 // by now.
-func details(parts []run.Part) []json.RawMessage {
+func (p *Provider) details(parts []run.Part) []json.RawMessage {
 	var list []json.RawMessage
 	for _, part := range parts {
-		if part.Wire != Wire {
+		if !p.owns(part) {
 			continue
 		}
 		switch part.Type {
@@ -125,4 +126,39 @@ func renamed(raw json.RawMessage, parts []run.Part) json.RawMessage {
 		}
 	}
 	return raw
+}
+
+// rejectsReasoning reports whether an error is about the reasoning of earlier answers:
+// a field that the server does not know, or a signature that is not its own.
+func rejectsReasoning(e wire.APIError) bool {
+	for _, field := range []string{"reasoning_details", "reasoning_content", "reasoning"} {
+		if e.Rejects(field) {
+			return true
+		}
+	}
+	if slices.ContainsFunc(e.Params, func(p string) bool { return strings.Contains(p, "reasoning") }) {
+		return true
+	}
+	message := strings.ToLower(e.Message)
+	about := strings.Contains(message, "reasoning") || strings.Contains(message, "thinking") || strings.Contains(message, "thought")
+	return about && (strings.Contains(message, "signature") || strings.Contains(message, "encrypted"))
+}
+
+// withoutReasoning returns an encoded answer without its reasoning.
+func withoutReasoning(body json.RawMessage) json.RawMessage {
+	var messages []assistantMessage
+	if !bytes.Contains(body, []byte(`"reasoning`)) || json.Unmarshal(body, &messages) != nil {
+		return body
+	}
+	changed := false
+	for i := range messages {
+		m := &messages[i]
+		changed = changed || m.ReasoningContent != nil || m.Reasoning != nil || m.Details != nil
+		m.ReasoningContent, m.Reasoning, m.Details = nil, nil, nil
+	}
+	without, err := wire.JSON(messages)
+	if !changed || err != nil {
+		return body
+	}
+	return without
 }

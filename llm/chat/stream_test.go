@@ -18,7 +18,7 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble, kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire))
 }
 
 // streamError is the one recording that ends in an error: OpenRouter's free model
@@ -26,7 +26,7 @@ func decode(r io.Reader) (*llm.Answer, error) {
 const streamError = "openrouter.ai/pydantic-ai__test_openrouter_test_openrouter_stream_error__0.sse"
 
 func recordings(t *testing.T) []llmtest.Recording {
-	return llmtest.Recordings(t, "llm/chat", "openai-chat")
+	return llmtest.Recordings(t, "openai-chat")
 }
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
@@ -69,7 +69,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 				t.Errorf("model %q, usage %+v", a.Model, a.Usage)
 			}
 			text, thinking := said(t, want.Data)
-			if u := Understand(bytes.NewReader(want.Data)); u.ErrorKind != "" || u.Text != text || u.Thinking != thinking {
+			if u := DecodeRecording(bytes.NewReader(want.Data)); u.ErrorKind != "" || u.Text != text || u.Thinking != thinking {
 				t.Errorf("understood as %+v,\nwant text %q\nand thinking %q", u, text, thinking)
 			}
 		})
@@ -171,7 +171,7 @@ func TestSignedAndEncryptedReasoningGoesBackAsItCame(t *testing.T) {
 			}
 		}
 	}
-	if signed < 2 || encrypted < 8 {
+	if signed < 1 || encrypted < 1 || llmtest.Real(t) && (signed < 3 || encrypted < 9) {
 		t.Errorf("%d signed and %d encrypted entries; is the test in order?", signed, encrypted)
 	}
 }
@@ -321,7 +321,7 @@ func TestOddStreamsAreStillUnderstood(t *testing.T) {
 						told++
 					}
 					return true
-				}, assemble, kind)
+				}, assembler(Wire))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -398,6 +398,25 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 				t.Errorf("got %v, want %s with %q", err, c.kind, c.words)
 			}
 		})
+	}
+}
+
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"running totals, then cut":  {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}` + "\n\n", run.Usage{Input: 9, Output: 1}},
+		"an error with the usage":   {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"},"usage":{"prompt_tokens":9,"completion_tokens":1}}]}` + "\n\ndata: " + `{"error":{"message":"no"}}` + "\n\n", run.Usage{Input: 9, Output: 1}},
+		"nothing was reported":      {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"}}]}` + "\n\n", run.Usage{}},
+		"figures beyond all bounds": {"data: " + `{"choices":[{"index":0,"delta":{"content":"H"}}],"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":-9}}` + "\n\n", run.Usage{Input: 1 << 40}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
 	}
 }
 

@@ -58,16 +58,7 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 // goes: the answer is checked by who asked for it. When no calls are wanted, it gets
 // the schema alone.
 func requestBody(r llm.Request) ([]byte, error) {
-	size := 4096 + len(r.System) + len(r.Output)
-	for _, m := range r.Messages {
-		size += len(m.Body) + len(m.Body)/8 + 64
-	}
-	for _, t := range r.Tools {
-		size += len(t) + 1
-	}
-	var buf bytes.Buffer
-	buf.Grow(size)
-
+	buf := wire.NewBody(r)
 	instructions := []string{r.System}
 	if r.Output != nil && len(r.Tools) > 0 && !outputWithFunctions(r.Model) {
 		if r.NoCalls {
@@ -77,23 +68,17 @@ func requestBody(r llm.Request) ([]byte, error) {
 			r.Output = nil
 		}
 	}
-	writeConfig(&buf, r)
-	writeInstructions(&buf, instructions)
-	for i, t := range r.Tools {
-		buf.WriteString(map[bool]string{true: `,"tools":[{"functionDeclarations":[`, false: ","}[i == 0])
-		buf.Write(t)
-	}
-	if len(r.Tools) > 0 {
-		buf.WriteString(`]}]`)
-		if r.NoCalls {
-			buf.WriteString(`,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`)
-		}
+	writeConfig(buf, r)
+	writeInstructions(buf, instructions)
+	wire.WriteTools(buf, r.Tools, `,"tools":[{"functionDeclarations":[`, "]}]")
+	if len(r.Tools) > 0 && r.NoCalls {
+		buf.WriteString(`,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`)
 	}
 	buf.WriteString(`,"contents":[`)
-	c := contents{buf: &buf}
+	c := contents{buf: buf}
 	c.messages(r.Messages)
 	if c.open == nothing {
-		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request has no message to send"}
+		return nil, wire.NoMessage()
 	}
 	if c.open == answers {
 		c.part(words)
@@ -129,9 +114,8 @@ func writeInstructions(buf *bytes.Buffer, instructions []string) {
 		if wire.Blank(text) {
 			continue
 		}
-		quoted, _ := json.Marshal(text) // a string can always be encoded
 		buf.WriteString(before)
-		buf.Write(quoted)
+		buf.Write(wire.Quoted(text))
 		before = `},{"text":`
 	}
 	if before[0] == '}' {

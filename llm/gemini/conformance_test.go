@@ -2,7 +2,6 @@ package gemini_test
 
 import (
 	"testing"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/gemini"
@@ -11,7 +10,7 @@ import (
 
 func TestTheWireDoesWhatEveryProviderDoes(t *testing.T) {
 	t.Parallel()
-	llmtest.Run(t, llmtest.Wire{NoCacheWrite: true, Open: func(baseURL, key string, idle time.Duration) llm.Provider {
-		return gemini.New(gemini.Options{BaseURL: baseURL, Key: key, IdleTimeout: idle})
+	llmtest.Run(t, llmtest.Wire{KeepAlives: []string{`data: {"candidates":[{"content":{"parts":[{"text":""}]}}],"usageMetadata":{"promptTokenCount":9}}` + "\n\n"}, NoCacheWrite: true, Open: func(at llmtest.Endpoint) llm.Provider {
+		return gemini.New(gemini.Options{BaseURL: at.BaseURL, Key: at.Key, HTTPClient: at.Client, IdleTimeout: at.Idle})
 	}})
 }

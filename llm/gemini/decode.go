@@ -32,13 +32,14 @@ type candidate struct {
 
 // A decoder puts an answer together from events.
 type decoder struct {
-	say    func(llm.Delta) error
-	blocks []*block
-	words  *block // text or thinking that still grows: the last one
-	call   *block // a call of which more is to come
-	finish string // the reason
-	model  string
-	usage  usage
+	say     func(llm.Delta) error
+	blocks  []*block
+	doubled wire.Doubled
+	words   *block // text or thinking that still grows: the last one
+	call    *block // a call of which more is to come
+	finish  string // the reason
+	model   string
+	usage   usage
 }
 
 func assemble(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say} }
@@ -52,6 +53,9 @@ func (d *decoder) Whole() bool { return d.finish != "" }
 
 // Take takes one event in.
 func (d *decoder) Take(name string, data []byte) error {
+	if err := d.doubled.Check(data); err != nil {
+		return err
+	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		if name == "ping" {
@@ -60,16 +64,16 @@ func (d *decoder) Take(name string, data []byte) error {
 		return fmt.Errorf("an event is not what it should be: %w", err)
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" && !d.Whole() {
-		said := wire.ParseError(data)
-		if said.Message == "" {
-			said.Message = "an error without words"
-		}
-		return &llm.Error{Kind: kind(0, said), Message: said.Message, Wait: retryDelay(data)}
+		return wire.StreamError(data)
 	}
 	if d.model == "" {
 		d.model = e.ModelVersion
 	}
-	d.usage.merge(e.Usage)
+	if d.usage.merge(e.Usage); d.usage != (usage{}) {
+		if err := d.say(llm.Delta{Usage: new(d.usage.total())}); err != nil {
+			return err
+		}
+	}
 	if f := e.PromptFeedback; f.BlockReason != "" && len(e.Candidates) == 0 && len(d.blocks) == 0 {
 		message := "the provider refused the prompt: " + f.BlockReason
 		if f.BlockReasonMessage != "" {

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -75,40 +74,14 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	} else {
 		l.user(m.Parts)
 	}
-	return l.array()
+	return l.Bytes()
 }
 
-// lines is an encoded message in the making.
-type lines struct {
-	buf bytes.Buffer
-	err error
-}
+// lines is an encoded message that is being written.
+type lines struct{ wire.Array }
 
 // add adds an element on a line of its own.
-func (l *lines) add(v any) { l.element(v, ",\n") }
-
-func (l *lines) element(v any, separator string) {
-	raw, ok := v.(json.RawMessage) // as it is, without a look inside
-	if !ok {
-		var err error
-		if raw, err = wire.JSON(v); err != nil && l.err == nil {
-			l.err = err
-		}
-	}
-	if l.buf.Len() == 0 {
-		separator = "["
-	}
-	l.buf.WriteString(separator)
-	l.buf.Write(raw)
-}
-
-func (l *lines) array() (json.RawMessage, error) {
-	if l.err != nil || l.buf.Len() == 0 {
-		return nil, l.err
-	}
-	l.buf.WriteByte(']')
-	return bytes.Clone(l.buf.Bytes()), nil // kept for the whole run: without the buffer's slack
-}
+func (l *lines) add(v any) { l.AddAfter(",\n", v) }
 
 // answer adds the parts of an answer. In one that was rewritten, arguments were
 // shortened to save room.
@@ -164,7 +137,7 @@ func (l *lines) answer(parts []run.Part, rewritten bool) {
 		if i == 0 {
 			l.add(part)
 		} else {
-			l.element(part, ",")
+			l.Add(part)
 		}
 	}
 }
@@ -173,11 +146,7 @@ func (l *lines) answer(parts []run.Part, rewritten bool) {
 // was signed.
 func encodeCall(part run.Part, rewritten bool) *callPart {
 	c := part.Call
-	arguments := c.Arguments
-	if !wire.IsObject(arguments) {
-		arguments = "{}"
-	}
-	call := &callPart{of: part.Call.ID, Call: functionCall{Name: functionName(c.Tool), Args: json.RawMessage(arguments)}}
+	call := &callPart{of: c.ID, Call: functionCall{Name: functionName(c.Tool), Args: wire.Arguments(c)}}
 	if part.Wire != Wire {
 		return call
 	}
@@ -278,11 +247,8 @@ func encodeResult(r run.Result) response {
 // PNG, JPEG, WebP, HEIC and HEIF (docs.cloud.google.com, image understanding, and
 // discuss.ai.google.dev 71468 on GIF; read 2026-11-20) and refuses any other together with the whole request.
 func encodeImage(i run.Image) any {
-	switch i.MediaType {
-	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif":
-		if len(i.Data) > 0 {
-			return imagePart{inlineData{i.MediaType, i.Data}}
-		}
+	if !wire.Shows(&i, "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif") {
+		return textPart{Text: wire.LeftOut(&i)}
 	}
-	return textPart{Text: "[an image of type " + i.MediaType + " is left out: the model cannot see it]"}
+	return imagePart{inlineData{i.MediaType, i.Data}}
 }

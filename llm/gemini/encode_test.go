@@ -73,9 +73,9 @@ func TestWhatAConversationIsOnTheWire(t *testing.T) {
 		{"pictures", []run.Message{user("m_2", image("image/png", "png"), image("image/gif", "x"))},
 			`{"role":"user","parts":[{"text":"Hi"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"text":"[an image of type image/gif is left out: the model cannot see it]"}]}`},
 		{"a call and its result, with the provider's id and signature", []run.Message{
-			answer("m_2", run.Text("So:"), called(Wire, "c_1", "x", "read", `{"n":1e400, "n":2}`, "U2ln")),
+			answer("m_2", run.Text("So:"), called(Wire, "c_1", "x", "read", `{"n":1e400, "m":2}`, "U2ln")),
 			user("m_3", run.Text("and"), result("c_1", false, run.Text("a<b"), run.Text("c")))},
-			hi + `,{"role":"model","parts":[{"text":"So:"},{"functionCall":{"id":"x","name":"read","args":{"n":1e400,"n":2}},"thoughtSignature":"U2ln"}]},` +
+			hi + `,{"role":"model","parts":[{"text":"So:"},{"functionCall":{"id":"x","name":"read","args":{"n":1e400,"m":2}},"thoughtSignature":"U2ln"}]},` +
 				`{"role":"user","parts":[{"functionResponse":{"id":"x","name":"read","response":{"output":"a<b\nc"}}}]},{"role":"user","parts":[{"text":"and"}]}`},
 		{"calls without ids have their results in their order", []run.Message{
 			answer("m_2", called(Wire, "c_1", "", "read", `{}`, "U2ln"), called(Wire, "c_2", "", "read", `{}`, "")),

@@ -6,59 +6,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"pawl/llm"
-	"pawl/llm/wire"
+	"pawl/llm/llmtest"
 	"pawl/run"
 )
 
-func TestWhatARefusalMeansIsDecidedByStatusAndWords(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		status  int
-		message string
-		want    run.ErrorKind
-	}{
-		{400, "API key not valid. Please pass a valid API key.", run.ErrAuth},
-		{400, "API key expired. Please renew the API key.", run.ErrAuth},
-		{403, "Method doesn't allow unregistered callers", run.ErrAuth},
-		{401, "Request had invalid authentication credentials.", run.ErrAuth},
-		{400, "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).", run.ErrTooLong},
-		{400, "Unable to submit request because the input token count is 1066000 but the model only supports up to 1048576.", run.ErrTooLong},
-		{400, "Request payload size exceeds the limit: 20971520 bytes.", run.ErrTooLong},
-		{400, "User location is not supported for the API use.", run.ErrInvalid},
-		{400, "Function calling with a response mime type: 'application/json' is unsupported", run.ErrInvalid},
-		{404, "models/x is not found for API version v1beta", run.ErrInvalid},
-		{429, "You exceeded your current quota", run.ErrRateLimited},
-		{500, "Internal error encountered.", run.ErrOverloaded},
-		{503, "The model is overloaded. Please try again later.", run.ErrOverloaded},
-		{504, "Deadline expired", run.ErrOverloaded},
-	} {
-		if got := kind(c.status, wire.Said{Type: "INVALID_ARGUMENT", Message: c.message}); got != c.want {
-			t.Errorf("%d %s: %s, want %s", c.status, c.message, got, c.want)
-		}
-	}
-}
-
 func TestRecordedErrorBodiesAreUnderstood(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../shared/cases/streams/errors/*googleapis.com/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
-	}
-	for _, file := range files {
-		body, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, body := range llmtest.ErrorBodies(t, "*googleapis.com/*.json") {
 		status := http.StatusBadRequest
 		if bytes.Contains(body, []byte(`"code": 404`)) {
 			status = http.StatusNotFound
@@ -73,29 +32,15 @@ func TestRecordedErrorBodiesAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestTheWaitIsInTheDetails(t *testing.T) {
-	t.Parallel()
-	const info = `{"@type":"type.googleapis.com/google.rpc.Help","links":[]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.07s"}`
-	for body, want := range map[string]time.Duration{
-		`{"error":{"details":[` + info + `]}}`:                  34070 * time.Millisecond,
-		`[{"error":{"details":[` + info + `]}}]`:                34070 * time.Millisecond,
-		`{"error":{"details":[{"retryDelay":"soon"}]}}`:         0,
-		`{"error":{"details":[{"retryDelay":"-5s"}]}}`:          0,
-		`{"error":{"details":[{"retryDelay":"2000h"}]}}`:        24 * time.Hour,
-		`{"error":{"message":"You exceeded your quota"}}`:       0,
-		`<html>Too many requests</html>`:                        0,
-		`{"error":{"details":"of another form"},"message":"x"}`: 0,
-	} {
-		if got := retryDelay([]byte(body)); got != want {
-			t.Errorf("%s: %s, want %s", body, got, want)
-		}
-	}
-}
-
 // ask sends one request to a server and returns the error.
 func ask(t *testing.T, o Options) *llm.Error {
 	t.Helper()
-	for _, err := range New(o).Stream(t.Context(), llm.Request{Model: "m", Messages: signedTalk(t)}) {
+	return askProvider(t, New(o))
+}
+
+func askProvider(t *testing.T, p *Provider) *llm.Error {
+	t.Helper()
+	for _, err := range p.Stream(t.Context(), llm.Request{Model: "m", Messages: signedTalk(t)}) {
 		if err == nil {
 			continue
 		}
@@ -170,17 +115,20 @@ func TestAConversationSignedElsewhereGoesOnWithoutItsSignatures(t *testing.T) {
 	answered := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		bodies = append(bodies, string(body))
-		if len(bodies) == 1 {
+		if bytes.Contains(body, []byte(`"U2ln"`)) {
 			w.WriteHeader(400)
 			_, _ = io.WriteString(w, `{"error":{"code":400,"message":"Corrupted thought signature.","status":"INVALID_ARGUMENT"}}`)
 			return
 		}
 		_, _ = io.WriteString(w, stream("STOP", hi))
 	})
-	if e := ask(t, answered); e != nil {
-		t.Fatal(e)
+	p := New(answered)
+	for range 3 {
+		if e := askProvider(t, p); e != nil {
+			t.Fatal(e)
+		}
 	}
-	if len(bodies) != 2 || strings.Count(bodies[0], `"thoughtSignature":"U2ln"`) != 2 {
+	if len(bodies) != 4 || strings.Count(bodies[0], `"thoughtSignature":"U2ln"`) != 2 || bodies[1] != bodies[2] || bodies[1] != bodies[3] {
 		t.Fatalf("%d requests: %q", len(bodies), bodies)
 	}
 	if want := strings.ReplaceAll(bodies[0], "U2ln", unchecked); bodies[1] != want {

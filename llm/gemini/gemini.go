@@ -20,12 +20,11 @@ package gemini
 import (
 	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -58,7 +57,10 @@ type Options struct {
 }
 
 // A Provider answers requests over the Gemini wire. It is safe for concurrent use.
-type Provider struct{ wire *wire.Client }
+type Provider struct {
+	wire *wire.Client
+	asks wire.Negotiation[struct{}]
+}
 
 // New returns a provider. It does not touch the network; options that cannot
 // work are told by the first request.
@@ -70,10 +72,12 @@ func New(o Options) *Provider {
 	if !versioned(base) {
 		base += defaultVersion
 	}
-	return &Provider{wire.New(wire.Options{
+	p := &Provider{wire: wire.New(wire.Options{
 		BaseURL: base, Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
 	})}
+	p.asks.RejectsReasoning, p.asks.Strip = rejectsSignature, unsigned
+	return p
 }
 
 // versioned reports whether the path of an address has a version in it.
@@ -98,51 +102,24 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) { return p.send(ctx, r) }, assemble)
 }
 
-// Understand tells what a recorded stream is understood as.
-func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assemble, kind) }
+// DecodeRecording tells as what a recorded stream is decoded.
+func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assemble) }
 
 func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, error) {
 	if r.Model == "" {
 		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request names no model"}
 	}
-	body, err := requestBody(r)
-	if err != nil {
-		return nil, err
-	}
-	res, err := p.post(ctx, r.Model, body)
-	if refusedSignature(err) {
-		// The conversation was begun with another model or at another address of this
-		// wire, which signs otherwise. What has been said is worth more than what was
-		// thought: the same goes out without the signatures, at once, because no other
-		// retry could succeed.
-		if unsigned := unsign(body); !bytes.Equal(unsigned, body) {
-			return p.post(ctx, r.Model, unsigned)
-		}
-	}
-	return res, err
-}
-
-// post sends a body; any answer but 200 is an *llm.Error, with the wait that Google
-// tells in the body.
-func (p *Provider) post(ctx context.Context, model string, body []byte) (*http.Response, error) {
 	header := http.Header{}
 	if key := p.wire.Key(); key != "" {
 		header.Set("x-goog-api-key", key)
 	}
-	res, err := p.wire.Post(ctx, path(model), header, body)
-	if err != nil || res.StatusCode == http.StatusOK {
-		return res, err
-	}
-	defer res.Body.Close()
-	said, err := io.ReadAll(res.Body)
-	if err != nil && ctx.Err() != nil {
-		return nil, err
-	}
-	e := p.wire.Refusal(res.StatusCode, res.Header, said) // of as much as came
-	if e.Wait == 0 {
-		e.Wait = retryDelay(said)
-	}
-	return nil, e
+	return p.asks.Send(ctx, p.wire, r, func(r llm.Request, _ struct{}) (*http.Response, error) {
+		body, err := requestBody(r)
+		if err != nil {
+			return nil, err
+		}
+		return p.wire.Post(ctx, path(r.Model), header, body)
+	})
 }
 
 // path returns where a model answers. Without alt=sse the answer would be one JSON list.
@@ -154,17 +131,32 @@ func path(model string) string {
 	return kind + url.PathEscape(strings.TrimPrefix(model, "models/")) + ":streamGenerateContent?alt=sse"
 }
 
-// refusedSignature reports whether a request was refused for the signatures in it:
-// "Corrupted thought signature.", "Invalid thought signature.", "Thought signature is
-// not valid" (google-gemini/gemini-cli issue 13467 and others, read 2026-11-20).
-func refusedSignature(err error) bool {
-	var e *llm.Error
-	return errors.As(err, &e) && e.Status == http.StatusBadRequest &&
-		strings.Contains(strings.ToLower(e.Message), "thought signature")
+// rejectsSignature reports whether a request was refused for the signatures in it: the
+// conversation was begun with another model or at another address of this wire, which
+// signs otherwise. "Corrupted thought signature.", "Invalid thought signature.",
+// "Thought signature is not valid" (google-gemini/gemini-cli issue 13467 and others,
+// read 2026-11-20).
+func rejectsSignature(e wire.APIError) bool {
+	return strings.Contains(strings.ToLower(e.Message), "thought signature")
 }
 
-// unsign returns a body in which no signature is checked. In a text the quotes
-// would be escaped, so it is not changed.
-func unsign(body []byte) []byte {
-	return regexp.MustCompile(`"thoughtSignature":\s*"[^"]*"`).ReplaceAllLiteral(body, []byte(`"thoughtSignature":"`+unchecked+`"`))
+// unsigned returns an encoded answer in which no signature is checked. In a text the
+// quotes would be escaped, so it is not changed.
+func unsigned(body json.RawMessage) json.RawMessage {
+	const field = `"thoughtSignature":`
+	var out []byte
+	for rest := []byte(body); ; {
+		before, after, found := bytes.Cut(rest, []byte(field))
+		out = append(out, before...)
+		if !found {
+			return out
+		}
+		out = append(out, field...)
+		value := bytes.TrimLeft(after, " \t\r\n")
+		if end := bytes.IndexByte(value[min(1, len(value)):], '"'); end >= 0 && value[0] == '"' {
+			out = append(out, `"`+unchecked+`"`...)
+			value = value[end+2:]
+		}
+		rest = value
+	}
 }

@@ -20,12 +20,12 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble, kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assemble)
 }
 
 func recordings(t *testing.T) []llmtest.Recording {
 	t.Helper()
-	return llmtest.Recordings(t, "llm/gemini", "gemini")
+	return llmtest.Recordings(t, "gemini")
 }
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 			if a.Model == "" || a.Usage.Input == 0 || a.Usage.Output == 0 || a.Usage.Input+a.Usage.CacheRead+a.Usage.Output != said.total {
 				t.Errorf("model %q, usage %+v, want %d tokens in all", a.Model, a.Usage, said.total)
 			}
-			u := Understand(bytes.NewReader(want.Data))
+			u := DecodeRecording(bytes.NewReader(want.Data))
 			if u.ErrorKind != "" || u.Text != said.text || u.Thinking != said.thinking {
 				t.Errorf("understood as %+v", u)
 			}
@@ -351,6 +351,23 @@ func TestAWaitInsideAStreamIsTold(t *testing.T) {
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Wait != 2500*time.Millisecond {
 		t.Errorf("got %+v, want a wait of 2.5s", e)
+	}
+}
+
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"a running total, then cut": {"data: " + `{"candidates":[{"content":{"parts":[{"text":"H"}]}}],"usageMetadata":{"promptTokenCount":9,"cachedContentTokenCount":4,"candidatesTokenCount":2}}` + "\n\n", run.Usage{Input: 5, CacheRead: 4, Output: 2}},
+		"a prompt that was blocked": {"data: " + `{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}` + "\n\n", run.Usage{Input: 3}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"pawl/llm"
@@ -72,6 +73,24 @@ func conversations(t *testing.T, w Wire) {
 		c.User(Result(calls[0].ID, "a.go", false))
 		if _, a := step(t, p, c); run.PlainText(a.Parts) != "Done." {
 			t.Errorf("got %+v", a)
+		}
+	})
+
+	t.Run("a log with arguments that strict servers refuse goes on", func(t *testing.T) {
+		t.Parallel()
+		p, _ := w.start(t, `{"text":"first, not given"}`+"\n"+`{"text":"Done."}`, never)
+		c := &Talk{}
+		c.User(run.Text("Hello."))
+		calls := c.Assistant([]run.Part{call("list", `{"a":1,"a":2}`), call(strings.Repeat("\u202e", 1000), strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1000))})
+		c.User(Result(calls[0].ID, "refused", true), Result(calls[1].ID, "refused", true))
+		r := Request(t, p, c.Messages...)
+		for _, m := range r.Messages {
+			if bytes.Contains(m.Body, []byte(`\"a\":1`)) || bytes.Contains(m.Body, []byte(`"a":1`)) || bytes.Contains(m.Body, []byte(`"a":{"a"`)) {
+				t.Errorf("they go back: %.300s", m.Body)
+			}
+		}
+		if h := Listen(t.Context(), t, p, r); h.Text != "Done." {
+			t.Errorf("got %+v", h)
 		}
 	})
 

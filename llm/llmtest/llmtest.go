@@ -1,6 +1,5 @@
 // Package llmtest holds what tests of model providers share: a fake server that
-// looks at requests as strictly as the real ones (it is the scripted model of
-// package script), a listener that collects an answer, and [Run], the suite that
+// looks at requests as strictly as the real ones ([fake.Server]), a listener that collects an answer, and [Run], the suite that
 // every provider has to pass.
 package llmtest
 
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"pawl/llm"
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -22,7 +22,7 @@ const Key = "sk-test-3f9c1b7e2d"
 
 // A Server is a fake provider on this machine. It records every request.
 type Server struct {
-	*script.Server
+	*fake.Server
 	URL string
 }
 
@@ -31,7 +31,7 @@ type Server struct {
 // the script had simply ended.
 func NewServer(t testing.TB, lines string) *Server {
 	t.Helper()
-	s := script.NewServer(Parse(t, lines), true)
+	s := fake.New(Parse(t, lines), true)
 	url, stop, err := s.Listen()
 	if err != nil {
 		t.Fatalf("the fake server cannot listen: %v", err)
@@ -63,6 +63,7 @@ type Heard struct {
 	Input          string     // fragments of arguments
 	Begun          []string   // tools of the calls that had begun
 	Parts          []run.Part // those that were finished
+	Usage          run.Usage  // the last that was reported before the end
 	Answer         *llm.Answer
 	Err            *llm.Error
 }
@@ -88,6 +89,9 @@ func Listen(ctx context.Context, t testing.TB, p llm.Provider, r llm.Request) He
 			if len(h.Err.Message) > 500 {
 				t.Errorf("the error has %d bytes of message, want at most 500", len(h.Err.Message))
 			}
+			if h.Err.Usage != h.Usage {
+				t.Errorf("the error's usage is %+v, reported was %+v", h.Err.Usage, h.Usage)
+			}
 			over = true
 			continue
 		}
@@ -100,8 +104,14 @@ func Listen(ctx context.Context, t testing.TB, p llm.Provider, r llm.Request) He
 		if d.Part != nil {
 			h.Parts = append(h.Parts, *d.Part)
 		}
+		if d.Usage != nil {
+			h.Usage = *d.Usage
+		}
 		if d.Answer != nil {
 			h.Answer, over = d.Answer, true
+			if h.Answer.Usage != h.Usage && !h.Answer.Cached {
+				t.Errorf("the answer's usage is %+v, reported was %+v", h.Answer.Usage, h.Usage)
+			}
 		}
 	}
 	if !over {

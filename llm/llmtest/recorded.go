@@ -2,9 +2,11 @@ package llmtest
 
 import (
 	"bytes"
+	"embed"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +20,7 @@ import (
 	"pawl/run"
 )
 
-// A Recording is a recorded stream of a real provider, and what its index says of it.
+// A Recording is a stream as a provider sends it, and what its index says of it.
 type Recording struct {
 	File    string   `json:"file"`
 	Dialect string   `json:"dialect"`
@@ -31,20 +33,57 @@ type Recording struct {
 	Data    []byte   `json:"-"`
 }
 
-// Recordings returns the recorded streams of a dialect. Where they are not, the
-// test is skipped. dir is the folder of the tested package below the repository's
-// root, as "llm/chat".
-func Recordings(t testing.TB, dir, dialect string) []Recording {
+// own are streams and bodies of errors in the forms that providers have, written for
+// these tests.
+//
+//go:embed testdata
+var own embed.FS
+
+// shared is where the recordings of real providers are, beside the repository; false
+// where they are not.
+func shared(t testing.TB) (folder string, ok bool) {
 	t.Helper()
-	up := "../"
-	for range bytes.Count([]byte(dir), []byte("/")) + 1 {
-		up += "../"
+	up := ".."
+	for {
+		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
+			break
+		}
+		if up = filepath.Join("..", up); len(up) > 100 {
+			t.Fatal("the root of the repository is not above this package")
+		}
 	}
-	folder := filepath.Join(up, "shared/cases/streams")
-	index, err := os.ReadFile(filepath.Join(folder, "index.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("needs the recorded streams in ../shared/cases/streams, beside the repository")
+	folder = filepath.Join(up, "../shared/cases/streams")
+	_, err := os.Stat(filepath.Join(folder, "index.json"))
+	return folder, err == nil
+}
+
+// Real reports whether [Recordings] and [ErrorBodies] have those of real providers.
+func Real(t testing.TB) bool {
+	_, ok := shared(t)
+	return ok
+}
+
+// Recordings returns the streams of a dialect: those of this package and, where they
+// are, the recorded ones of real providers.
+func Recordings(t testing.TB, dialect string) []Recording {
+	t.Helper()
+	streams, err := fs.Sub(own, "testdata/streams")
+	if err != nil {
+		t.Fatal(err)
 	}
+	all := recordingsIn(t, streams, dialect)
+	if len(all) == 0 {
+		t.Fatalf("there is no stream of the dialect %q", dialect)
+	}
+	if folder, ok := shared(t); ok {
+		all = append(all, recordingsIn(t, os.DirFS(folder), dialect)...)
+	}
+	return all
+}
+
+func recordingsIn(t testing.TB, folder fs.FS, dialect string) []Recording {
+	t.Helper()
+	index, err := fs.ReadFile(folder, "index.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +93,38 @@ func Recordings(t testing.TB, dir, dialect string) []Recording {
 	}
 	all = slices.DeleteFunc(all, func(r Recording) bool { return r.Dialect != dialect })
 	for i := range all {
-		if all[i].Data, err = os.ReadFile(filepath.Join(folder, all[i].File)); err != nil {
+		if all[i].Data, err = fs.ReadFile(folder, all[i].File); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(all) == 0 {
-		t.Fatalf("the index has no stream of the dialect %q", dialect)
-	}
 	return all
+}
+
+// ErrorBodies returns the bodies of errors whose path (host/name.json) matches a
+// pattern, by path; there is at least one.
+func ErrorBodies(t testing.TB, pattern string) map[string][]byte {
+	t.Helper()
+	errors, err := fs.Sub(own, "testdata/errors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := []fs.FS{errors}
+	if folder, ok := shared(t); ok {
+		folders = append(folders, os.DirFS(filepath.Join(folder, "errors")))
+	}
+	bodies := map[string][]byte{}
+	for _, folder := range folders {
+		names, err := fs.Glob(folder, pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: no file, %v", pattern, err)
+		}
+		for _, name := range names {
+			if bodies[name], err = fs.ReadFile(folder, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return bodies
 }
 
 // A Decode decodes a stream; see [wire.Decode].
@@ -119,7 +182,7 @@ func SoundCalls(t testing.TB, a *llm.Answer) {
 		if c == nil {
 			continue
 		}
-		if !wire.IsObject(c.Arguments) || c.Fault != run.NoFault && c.Arguments != "{}" || c.Fault == run.NoFault && c.Tool == "" {
+		if !wire.IsArguments(c.Arguments) || c.Fault != run.NoFault && c.Arguments != "{}" || c.Fault == run.NoFault && c.Tool == "" {
 			t.Fatalf("call %+v", c)
 		}
 	}

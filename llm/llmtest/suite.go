@@ -3,26 +3,42 @@ package llmtest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/llm"
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
 
 // A Wire is a provider under test: one of Open and Direct is set.
 type Wire struct {
-	// Open returns a provider that talks to a fake server at an address.
-	Open func(baseURL, key string, idle time.Duration) llm.Provider
+	// Open returns a provider that talks to a fake server.
+	Open func(at Endpoint) llm.Provider
 	// Direct returns a provider that needs no server.
 	Direct func(s script.Script, idle time.Duration) llm.Provider
+	// EarlyUsage is set for a wire that reports what was read before the answer begins.
+	EarlyUsage bool
+	// KeepAlives are what servers of this wire send while there is nothing to say,
+	// beside comments and pings.
+	KeepAlives []string
 	// NoCacheWrite is set for a wire that does not tell what the provider wrote into
 	// its cache: there it is part of the input.
 	NoCacheWrite bool
+}
+
+// An Endpoint says where a fake server is and how to reach it.
+type Endpoint struct {
+	BaseURL string
+	Key     string
+	Client  *http.Client  // nil: one for sockets
+	Idle    time.Duration // after which a silent answer is given up
 }
 
 // start returns a provider that is answered by a script; the server is nil for a
@@ -33,7 +49,7 @@ func (w Wire) start(t testing.TB, lines string, idle time.Duration) (llm.Provide
 		return w.Direct(Parse(t, lines), idle), nil
 	}
 	s := NewServer(t, lines)
-	return w.Open(s.URL, Key, idle), s
+	return w.Open(Endpoint{BaseURL: s.URL, Key: Key, Idle: idle}), s
 }
 
 // never is an idle time that no test reaches.
@@ -76,6 +92,7 @@ func bare(parts []run.Part) []run.Part {
 // answers are replies that come to an answer.
 func answers(t *testing.T, w Wire) {
 	long := strings.Repeat("All work and no play. ", 1<<20/22)
+	nested := strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000)
 	deep := `{"path":"` + strings.Repeat("ä/", 5000) + `"}`
 	for _, c := range []struct {
 		name, script string
@@ -96,6 +113,12 @@ func answers(t *testing.T, w Wire) {
 			[]run.Part{faulty("write", run.FaultNotJSON, "{path: a}"), call("list", "{}")}, run.StopToolUse},
 		{"arguments that are no object spoil their call", `{"calls":[{"tool":"write","raw_args":"[1]"},{"tool":"write","raw_args":"null"}]}`,
 			[]run.Part{faulty("write", run.FaultNotJSON, "[1]"), faulty("write", run.FaultNotJSON, "null")}, run.StopToolUse},
+		{"arguments with a name twice spoil their call", `{"calls":[{"tool":"write","raw_args":"{\"a\":1,\"a\":2}"}]}`,
+			[]run.Part{faulty("write", run.FaultNotJSON, `{"a":1,"a":2}`)}, run.StopToolUse},
+		{"arguments nested too deep spoil their call, and little is kept of them", `{"calls":[{"tool":"write","raw_args":"` + strings.ReplaceAll(nested, `"`, `\"`) + `"}]}`,
+			[]run.Part{faulty("write", run.FaultNotJSON, nested[:2000])}, run.StopToolUse},
+		{"a name that is no tool's is bounded and printable", `{"calls":[{"tool":"\u001b[2J` + strings.Repeat("x", 5000) + `"}]}`,
+			[]run.Part{call("_[2J"+strings.Repeat("x", 252), "{}")}, run.StopToolUse},
 		{"a call without a name is faulty", `{"calls":[{"tool":"","args":{"a":1}}]}`,
 			[]run.Part{faulty("", run.FaultEmpty, `{"a":1}`)}, run.StopToolUse},
 		{"an unknown stop reason is kept", `{"text":"x","stop":"out_of_cheese"}`,
@@ -220,12 +243,16 @@ func failures(t *testing.T, w Wire) {
 			}
 		})
 	}
-	t.Run("a silent stream is given up", func(t *testing.T) {
+	silences(t, w)
+	t.Run("what a broken answer has cost is known as far as it was reported", func(t *testing.T) {
 		t.Parallel()
-		p, _ := w.start(t, `{"text":"Hello","hang":true}`, 30*time.Millisecond)
+		p, _ := w.start(t, `{"text":"Hello there","cut":"text","usage":{"input":12,"output":34,"cache_read":56,"cache_write":78}}`, never)
 		h := Listen(t.Context(), t, p, Request(t, p, hello()))
-		if h.Err == nil || h.Err.Kind != run.ErrTimeout || !h.Err.Delivered {
-			t.Errorf("got %+v, want a timeout after something was delivered", h.Err)
+		if h.Err == nil {
+			t.Fatalf("it was an answer: %+v", h.Answer)
+		}
+		if u := h.Err.Usage; w.EarlyUsage && (u.Input != 12 || u.CacheRead != 56 || u.CacheWrite != 78) {
+			t.Errorf("usage = %+v, want what was read", u)
 		}
 	})
 	t.Run("a failed request can be sent again", func(t *testing.T) {
@@ -241,6 +268,44 @@ func failures(t *testing.T, w Wire) {
 			t.Errorf("at last: %+v", h)
 		}
 	})
+}
+
+// silences are answers that make no progress. Their clock is that of the bubble.
+func silences(t *testing.T, w Wire) {
+	const idle = 90 * time.Second
+	givenUp := func(t *testing.T, p llm.Provider, delivered bool) {
+		t.Helper()
+		began := time.Now()
+		h := Listen(t.Context(), t, p, Request(t, p, hello()))
+		if h.Err == nil || h.Err.Kind != run.ErrTimeout || h.Err.Delivered != delivered {
+			t.Errorf("got %+v, want a timeout; delivered %v", h.Err, delivered)
+		}
+		if took := time.Since(began); took < idle || took > idle+time.Second {
+			t.Errorf("it was given up after %s, want %s", took, idle)
+		}
+	}
+	t.Run("a silent answer is given up", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			hangs := Parse(t, `{"text":"Hello","hang":true}`)
+			if w.Direct != nil {
+				givenUp(t, w.Direct(hangs, idle), true)
+				return
+			}
+			givenUp(t, w.Open(Endpoint{BaseURL: "http://server", Key: Key, Idle: idle, Client: Serve(t, fake.New(hangs, false))}), true)
+		})
+	})
+	if w.Direct != nil {
+		return
+	}
+	for _, noise := range append([]string{": keep-alive\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n", ":", "d"}, w.KeepAlives...) {
+		t.Run(fmt.Sprintf("an answer of nothing but %.40q is given up", noise), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				givenUp(t, w.Open(Endpoint{BaseURL: "http://server", Key: Key, Idle: idle, Client: Serve(t, Repeat(noise, time.Second/2))}), false)
+			})
+		})
+	}
 }
 
 // leaving is about listeners that have had enough.

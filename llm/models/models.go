@@ -9,7 +9,6 @@ package models
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -96,13 +95,35 @@ func (t *Table) Models() []Model {
 	return slices.SortedFunc(maps.Values(t.models), func(x, y Model) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// edition is what may stand behind a model's name without making it another model:
-// a date, a number of a build, latest, preview, Anthropic's -0. Anything else does
-// (-mini, -pro, 4-5 and 4), and has its own price or an unknown one.
-var edition = regexp.MustCompile(`^[-@](?:` + strings.Join([]string{
-	"latest", "0", "(?:preview|exp)(?:-[0-9]{2}-(?:[0-9]{2}|[0-9]{4}))?",
-	"[0-9]{3,4}", "[0-9]{6}", "[0-9]{8}", "20[0-9]{2}-[0-9]{2}-[0-9]{2}", "[0-9]{2}-20[0-9]{2}",
-}, "|") + `)$`)
+// isEdition reports whether what stands after a model's name leaves it the same
+// model: a date, a number of a build, latest, preview, Anthropic's -0. Anything else
+// (-mini, -pro, 4-5 after 4) is another model, with its own price or an unknown one.
+func isEdition(suffix string) bool {
+	suffix = suffix[1:] // without - or @
+	switch suffix {
+	case "latest", "0", "preview", "exp":
+		return true
+	}
+	if date, ok := strings.CutPrefix(suffix, "preview-"); ok {
+		return hasForm(date, "00-00", "00-0000")
+	}
+	if date, ok := strings.CutPrefix(suffix, "exp-"); ok {
+		return hasForm(date, "00-00", "00-0000")
+	}
+	return hasForm(suffix, "000", "0000", "000000", "00000000", "2000-00-00", "00-2000") &&
+		(len(suffix) != len("2000-00-00") || suffix[:2] == "20") && (len(suffix) != len("00-2000") || suffix[3:5] == "20")
+}
+
+// hasForm reports whether s is one of the forms with any digits in place of its own.
+func hasForm(s string, forms ...string) bool {
+	digits := strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return '0'
+		}
+		return r
+	}, s)
+	return slices.ContainsFunc(forms, func(f string) bool { return digits == strings.ReplaceAll(f, "2", "0") })
+}
 
 // Lookup returns what is known of a model of the form provider/name. An edition of a
 // model that is not in the table by itself is the model with the longest name that
@@ -115,7 +136,7 @@ func (t *Table) Lookup(name string) (Model, bool) {
 		if name[i] != '-' && name[i] != '@' {
 			continue
 		}
-		if m, ok := t.models[name[:i]]; ok && edition.MatchString(name[i:]) {
+		if m, ok := t.models[name[:i]]; ok && isEdition(name[i:]) {
 			return m, true
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -61,52 +60,33 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 // requestBody splices the body of a request from encoded messages. What is stable
 // stands first. How much a model thinks, and whether it may make several calls at
 // once, are left at its own defaults.
-func requestBody(r llm.Request, wish wishes) ([]byte, error) {
-	size := 4096 + len(r.System)
-	for _, m := range r.Messages {
-		size += len(m.Body) + 1
-	}
-	for _, t := range r.Tools {
-		size += len(t) + 1
-	}
-	var buf bytes.Buffer
-	buf.Grow(size)
-	model, _ := json.Marshal(r.Model) // a string can always be encoded
-	fmt.Fprintf(&buf, `{"model":%s,"stream":true,"store":false,"prompt_cache_key":"%s"`, model, cacheKey(r))
-	if wish.encrypted {
+func requestBody(r llm.Request, f features) ([]byte, error) {
+	buf := wire.NewBody(r)
+	fmt.Fprintf(buf, `{"model":%s,"stream":true,"store":false,"prompt_cache_key":"%s"`, wire.Quoted(r.Model), cacheKey(r))
+	if f.encrypted {
 		buf.WriteString(`,"include":["reasoning.encrypted_content"]`)
 	}
-	if wish.summary {
+	if f.summary {
 		buf.WriteString(`,"reasoning":{"summary":"auto"}`)
 	}
 	if r.MaxTokens > 0 {
-		fmt.Fprintf(&buf, `,"max_output_tokens":%d`, max(r.MaxTokens, minTokens))
+		fmt.Fprintf(buf, `,"max_output_tokens":%d`, max(r.MaxTokens, minTokens))
 	}
 	if r.Output != nil {
-		fmt.Fprintf(&buf, `,"text":{"format":%s}`, r.Output)
+		fmt.Fprintf(buf, `,"text":{"format":%s}`, r.Output)
 	}
 	if !wire.Blank(r.System) {
-		system, _ := json.Marshal(r.System)
-		fmt.Fprintf(&buf, `,"instructions":%s`, system)
+		fmt.Fprintf(buf, `,"instructions":%s`, wire.Quoted(r.System))
 	}
-	for i, t := range r.Tools {
-		buf.WriteString(map[bool]string{true: `,"tools":[`, false: ","}[i == 0])
-		buf.Write(t)
-	}
-	if len(r.Tools) > 0 {
-		buf.WriteByte(']')
-		if r.NoCalls {
-			buf.WriteString(`,"tool_choice":"none"`)
-		}
+	wire.WriteTools(buf, r.Tools, `,"tools":[`, "]")
+	if len(r.Tools) > 0 && r.NoCalls {
+		buf.WriteString(`,"tool_choice":"none"`)
 	}
 	separator, answered := `,"input":[`, false
 	for _, m := range r.Messages {
 		body := m.Body
 		if answered = answered || m.Role == run.Assistant; !answered {
 			body = withoutOrphans(body)
-		}
-		if !wish.returned && m.Role == run.Assistant {
-			body = withoutReasoning(body)
 		}
 		if len(body) <= len("[]") {
 			continue
@@ -116,7 +96,7 @@ func requestBody(r llm.Request, wish wishes) ([]byte, error) {
 		separator = ","
 	}
 	if separator != "," {
-		return nil, &llm.Error{Kind: run.ErrInvalid, Message: "the request has no message to send"}
+		return nil, wire.NoMessage()
 	}
 	buf.WriteString(`]}`)
 	return buf.Bytes(), nil
@@ -133,20 +113,6 @@ func cacheKey(r llm.Request) string {
 		h.Write(t)
 	}
 	return "pawl-" + hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// withoutReasoning returns the items of an assistant message that are no reasoning.
-func withoutReasoning(body json.RawMessage) json.RawMessage {
-	var raws []json.RawMessage
-	if !bytes.Contains(body, []byte(`"reasoning"`)) || json.Unmarshal(body, &raws) != nil {
-		return body
-	}
-	raws = slices.DeleteFunc(raws, func(raw json.RawMessage) bool { return isReasoning(raw) })
-	kept, err := wire.JSON(raws)
-	if err != nil {
-		return body
-	}
-	return kept
 }
 
 // withoutOrphans returns the items of a user message that stands before all answers

@@ -2,7 +2,6 @@ package responses_test
 
 import (
 	"testing"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/llmtest"
@@ -11,7 +10,7 @@ import (
 
 func TestTheWireDoesWhatEveryProviderDoes(t *testing.T) {
 	t.Parallel()
-	llmtest.Run(t, llmtest.Wire{Open: func(baseURL, key string, idle time.Duration) llm.Provider {
-		return responses.New(responses.Options{BaseURL: baseURL, Key: key, IdleTimeout: idle})
+	llmtest.Run(t, llmtest.Wire{KeepAlives: []string{`data: {"type":"keepalive"}` + "\n\n", `data: {"type":"response.in_progress","response":{"model":"m"}}` + "\n\n"}, Open: func(at llmtest.Endpoint) llm.Provider {
+		return responses.New(responses.Options{BaseURL: at.BaseURL, Key: at.Key, HTTPClient: at.Client, IdleTimeout: at.Idle})
 	}})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -40,7 +41,7 @@ type event struct {
 // in the stream, and a call taken from both would run twice.
 type decoder struct {
 	say      func(llm.Delta) error
-	maker    string
+	origin   string
 	items    []*item
 	sequence int64 // number of the last event
 	model    string
@@ -49,10 +50,10 @@ type decoder struct {
 	done     bool   // the event at the end came
 }
 
-// assembler returns what makes decoders; maker marks the parts that go back to the
+// assembler returns what makes decoders; origin marks the parts that go back to the
 // server they are from and to no other.
-func assembler(maker string) func(func(llm.Delta) error) wire.Assembler {
-	return func(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say, maker: maker} }
+func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
+	return func(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say, origin: origin} }
 }
 
 // Done reports whether the event at the end came.
@@ -88,11 +89,13 @@ func (d *decoder) Take(name string, data []byte) error {
 	switch e.Type {
 	case "response.created", "response.in_progress", "response.queued":
 		var r struct {
-			Model string `json:"model"`
+			Model string          `json:"model"`
+			Usage json.RawMessage `json:"usage"`
 		}
 		if json.Unmarshal(e.Response, &r) == nil && d.model == "" {
 			d.model = r.Model
 		}
+		return d.count(r.Usage)
 	case "response.output_item.added":
 		return d.added(e)
 	case "response.output_item.done":
@@ -111,10 +114,14 @@ func (d *decoder) Take(name string, data []byte) error {
 		return d.finish(e)
 	case "error", "":
 		if e.Type != "" || len(e.Error) > 0 {
-			return failure(data)
+			return wire.StreamError(data)
+		}
+	default:
+		if strings.HasPrefix(e.Type, "response.") {
+			return d.say(llm.Delta{}) // a step of a hosted tool, or what only repeats
 		}
 	}
-	return nil // what only repeats, pings, and whatever is invented next
+	return nil // pings, and whatever is invented next
 }
 
 // known reports whether events of a type count for the answer.
@@ -171,7 +178,7 @@ func (d *decoder) add(e event, kind, id string) (*item, error) {
 	if len(d.items) >= maxItems {
 		return nil, errTooMany
 	}
-	it := &item{kind: kind, id: id, maker: d.maker}
+	it := &item{kind: kind, id: id, origin: d.origin}
 	if e.OutputIndex != nil {
 		it.index = *e.OutputIndex
 	} else if len(d.items) > 0 {
@@ -284,8 +291,11 @@ func (d *decoder) finish(e event) error {
 			return odd(err)
 		}
 	}
+	if err := d.count(r.Usage); err != nil {
+		return err
+	}
 	if e.Type == "response.failed" || r.Status == "failed" {
-		return failure(e.Response)
+		return wire.StreamError(e.Response)
 	}
 	d.reason = r.Incomplete.Reason
 	if d.reason == "" && (e.Type == "response.incomplete" || r.Status == "incomplete") {
@@ -294,9 +304,18 @@ func (d *decoder) finish(e event) error {
 	if r.Model != "" {
 		d.model = r.Model
 	}
-	d.usage = readUsage(r.Usage)
 	d.done = true
 	return d.fill(r.Output)
+}
+
+// count reads the usage of a response, which may be missing.
+func (d *decoder) count(raw json.RawMessage) error {
+	u := readUsage(raw)
+	if u == (run.Usage{}) {
+		return nil
+	}
+	d.usage = u
+	return d.say(llm.Delta{Usage: &u})
 }
 
 // fill takes from the output at the end what the stream left out.
@@ -324,7 +343,7 @@ func (d *decoder) fill(output []json.RawMessage) error {
 	}
 	for _, it := range d.items {
 		if !it.closed {
-			if err := it.abandon(d.say); err != nil {
+			if err := it.closeIncomplete(d.say); err != nil {
 				return err
 			}
 		}
@@ -390,21 +409,4 @@ func stopReason(incomplete string, calls, refused bool) run.StopReason {
 		return run.StopToolUse
 	}
 	return run.StopEndTurn
-}
-
-// failure returns the error that an event tells. There are {"type":"error","code":…,
-// "message":…} as documented, {"type":"error","error":{…}} as it comes, and
-// {"error":{…}} of a response that failed.
-func failure(data []byte) error {
-	said := wire.ParseError(data)
-	var flat struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(data, &flat) == nil && said.Code == "" {
-		said.Code = flat.Code
-	}
-	if said.Message == "" {
-		said.Message = "an error without words"
-	}
-	return &llm.Error{Kind: kind(0, said), Message: said.Message, Wait: waitInWords(said.Message)}
 }

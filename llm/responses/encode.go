@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
 
 	"pawl/llm/wire"
@@ -56,22 +54,22 @@ const errorMark = "Error: "
 // was provided without its required following item"): at the end of a message it is
 // dropped.
 func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
-	var a array
+	var a wire.Array
 	if m.Role == run.Assistant {
 		for _, part := range p.sendable(m.Parts) {
-			a.addAssistant(part)
+			addAssistant(&a, part)
 		}
-		return a.bytes()
+		return a.Bytes()
 	}
 	for _, part := range m.Parts { // results stand before words
 		if part.Type == run.ResultPart && part.Result != nil {
-			a.add(outputItem{"function_call_output", part.Result.Call, output(*part.Result)})
+			a.Add(outputItem{"function_call_output", part.Result.Call, output(*part.Result)})
 		}
 	}
 	if words := contents(m.Parts); len(words) > 0 {
-		a.add(messageItem{"message", "user", words, ""})
+		a.Add(messageItem{"message", "user", words, ""})
 	}
-	return a.bytes()
+	return a.Bytes()
 }
 
 // sendable returns the parts of an assistant message that go to this server.
@@ -85,18 +83,18 @@ func (p *Provider) sendable(parts []run.Part) []run.Part {
 			if wire.Blank(part.Text) {
 				continue
 			}
-			if part.Wire != p.maker {
+			if part.Wire != p.origin {
 				part.Signature = ""
 			}
 		case run.ThinkingPart:
 			// The item is its own signature. What has none was not finished, or cannot
 			// be read again by the server.
-			if part.Wire != p.maker || !wire.IsObject(part.Signature) {
+			if part.Wire != p.origin || !wire.IsObject(part.Signature) {
 				continue
 			}
 			reasoning = true
 		case run.OpaquePart:
-			if part.Wire != p.maker || !wire.IsObject(part.Raw) {
+			if part.Wire != p.origin || !wire.IsObject(part.Raw) {
 				continue
 			}
 			reasoning = isReasoning([]byte(part.Raw))
@@ -159,70 +157,28 @@ func contents(parts []run.Part) []any {
 	return all
 }
 
-// image returns a picture, or words in place of one that would be refused together
-// with the whole request. platform.openai.com/docs/guides/images-vision, read 2026-11-20.
+// image returns a picture, or words in its place.
+// platform.openai.com/docs/guides/images-vision, read 2026-11-20.
 func image(i *run.Image) any {
-	switch i.MediaType {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
-		if len(i.Data) > 0 {
-			return inputImage{"input_image", "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data), "auto"}
-		}
+	if !wire.Shows(i) {
+		return inputText{"input_text", wire.LeftOut(i)}
 	}
-	return inputText{"input_text", "[an image of type " + i.MediaType + " is left out: the model cannot see it]"}
+	return inputImage{"input_image", wire.DataURL(i), "auto"}
 }
 
-// An array is a JSON array of items in the making.
-type array struct {
-	buf bytes.Buffer
-	err error
-}
-
-func (a *array) separate() {
-	if a.buf.Len() == 0 {
-		a.buf.WriteByte('[')
-	} else {
-		a.buf.WriteByte(',')
-	}
-}
-
-func (a *array) add(item any) {
-	a.separate()
-	raw, err := wire.JSON(item)
-	if err != nil && a.err == nil {
-		a.err = err
-	}
-	a.buf.Write(raw)
-}
-
-func (a *array) addAssistant(part run.Part) {
+// addAssistant adds a part of an answer.
+func addAssistant(a *wire.Array, part run.Part) {
 	switch part.Type {
 	case run.TextPart:
 		// Text as a plain string is what every server of this API takes from the
 		// assistant. Its phase, where the model told one, has to go back: "dropping it
 		// can degrade performance" (openai-python, easy_input_message.py).
-		a.add(messageItem{"message", "assistant", part.Text, part.Signature})
+		a.Add(messageItem{"message", "assistant", part.Text, part.Signature})
 	case run.ThinkingPart:
-		a.separate()
-		a.buf.WriteString(part.Signature) // byte for byte
+		a.Add(json.RawMessage(part.Signature)) // byte for byte
 	case run.OpaquePart:
-		a.separate()
-		a.buf.WriteString(part.Raw) // byte for byte
+		a.Add(json.RawMessage(part.Raw)) // byte for byte
 	case run.CallPart:
-		arguments := part.Call.Arguments
-		if !wire.IsObject(arguments) {
-			arguments = "{}"
-		}
-		a.add(callItem{"function_call", part.Call.ID, wire.ToolName(part.Call.Tool), arguments})
+		a.Add(callItem{"function_call", part.Call.ID, wire.ToolName(part.Call.Tool), string(wire.Arguments(part.Call))})
 	}
-}
-
-func (a *array) bytes() (json.RawMessage, error) {
-	if a.err != nil {
-		return nil, a.err
-	}
-	if a.buf.Len() == 0 {
-		return nil, nil
-	}
-	a.buf.WriteByte(']')
-	return bytes.Clone(a.buf.Bytes()), nil // kept for the whole run: without the buffer's slack
 }

@@ -90,15 +90,15 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 func TestReasoningGoesBackToTheServerThatMadeItOnly(t *testing.T) {
 	t.Parallel()
 	azure := New(Options{BaseURL: "https://team.openai.azure.com/openai/v1/"})
-	if again := New(Options{BaseURL: DefaultBaseURL + "/v1"}); again.maker != Wire || azure.maker != Wire+"@team.openai.azure.com" {
-		t.Errorf("made by %q and %q", again.maker, azure.maker)
+	if again := New(Options{BaseURL: DefaultBaseURL + "/v1"}); again.origin != Wire || azure.origin != Wire+"@team.openai.azure.com" {
+		t.Errorf("made by %q and %q", again.origin, azure.origin)
 	}
 	item := `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"x"}`
-	m := run.Message{Role: run.Assistant, Parts: []run.Part{{Type: run.OpaquePart, Raw: item, Wire: azure.maker}, run.Text("yes")}}
+	m := run.Message{Role: run.Assistant, Parts: []run.Part{{Type: run.OpaquePart, Raw: item, Wire: azure.origin}, run.Text("yes")}}
 	for p, want := range map[*Provider]bool{azure: true, New(Options{}): false} {
 		got, err := p.Encode(m)
 		if err != nil || strings.Contains(string(got), "rs_1") != want {
-			t.Errorf("%s sends %s, %v; with the reasoning: %v", p.maker, got, err, want)
+			t.Errorf("%s sends %s, %v; with the reasoning: %v", p.origin, got, err, want)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestTheBodyPutsTheStableFirst(t *testing.T) {
 	r := llm.Request{Model: "m", System: "Be brief.", MaxTokens: 7, NoCalls: true, Output: json.RawMessage(`{"type":"json_schema"}`),
 		Tools:    []json.RawMessage{json.RawMessage(`{"name":"a"}`), json.RawMessage(`{"name":"b"}`)},
 		Messages: []llm.Message{said(run.User, "1"), said(run.User, "2"), {Role: run.Assistant}, said(run.Assistant, "3"), said(run.User, "4")}}
-	got, err := requestBody(r, everything)
+	got, err := requestBody(r, features{true, true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestTheBodyPutsTheStableFirst(t *testing.T) {
 
 	next := r
 	next.Messages = append(next.Messages, said(run.Assistant, "5"), said(run.User, "6"))
-	if body, _ := requestBody(next, everything); !strings.HasPrefix(string(body), strings.TrimSuffix(string(got), `]}`)) {
+	if body, _ := requestBody(next, features{true, true}); !strings.HasPrefix(string(body), strings.TrimSuffix(string(got), `]}`)) {
 		t.Error("the next step's body does not begin with this one's")
 	}
 	other := r
@@ -163,7 +163,7 @@ func TestTheBodyPutsTheStableFirst(t *testing.T) {
 		t.Errorf("the cache's key: %s, in the next step %s, for another agent %s", key, cacheKey(next), cacheKey(other))
 	}
 
-	bare, err := requestBody(llm.Request{Model: "m", Messages: r.Messages[:1]}, wishes{returned: true})
+	bare, err := requestBody(llm.Request{Model: "m", Messages: r.Messages[:1]}, features{})
 	if want := `{"model":"m","stream":true,"store":false,"prompt_cache_key":"` + cacheKey(llm.Request{}) + `","input":[{"role":"user","content":"1"}]}`; err != nil || string(bare) != want {
 		t.Errorf("the least there is: %s, %v\nwant %s", bare, err, want)
 	}
@@ -186,7 +186,7 @@ func TestResultsWhoseCallsWereLetGoAreWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := requestBody(llm.Request{Model: "m", Messages: messages}, wishes{returned: true})
+	body, err := requestBody(llm.Request{Model: "m", Messages: messages}, features{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +214,9 @@ func TestEarlierReasoningCanBeLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := llm.Request{Model: "m", Messages: messages}
-	all, _ := requestBody(r, everything)
-	without, err := requestBody(r, wishes{encrypted: true, summary: true})
+	all, _ := requestBody(r, features{true, true})
+	r.Messages[1].Body = withoutReasoning(r.Messages[1].Body)
+	without, err := requestBody(r, features{true, true})
 	if want := strings.ReplaceAll(string(all), item+",", ""); err != nil || string(without) != want || want == string(all) {
 		t.Errorf("got  %s, %v\nwant %s", without, err, want)
 	}
@@ -282,7 +283,7 @@ func BenchmarkRequest(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		body, err := requestBody(llm.Request{Model: "m", Messages: messages}, everything)
+		body, err := requestBody(llm.Request{Model: "m", Messages: messages}, features{true, true})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,99 +15,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/llm"
+	"pawl/llm/llmtest"
 	"pawl/llm/wire"
 	"pawl/run"
 )
 
-func TestWhatARefusalMeans(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		status int // 0: inside a stream
-		said   wire.Said
-		want   run.ErrorKind
-	}{
-		{"too long by its code", 400, wire.Said{Type: "invalid_request_error", Code: "context_length_exceeded", Message: "Your input exceeds the context window of this model."}, run.ErrTooLong},
-		{"too long by its words", 400, wire.Said{Message: "This model's maximum context length is 32768 tokens. However, you requested 40000"}, run.ErrTooLong},
-		{"too large for its limit, which no wait changes", 429, wire.Said{Type: "tokens", Code: "rate_limit_exceeded", Message: "Request too large for gpt-5.1 on tokens per min (TPM): Limit 30000, Requested 41520."}, run.ErrTooLong},
-		{"a limit", 429, wire.Said{Type: "tokens", Code: "rate_limit_exceeded", Message: "Rate limit reached"}, run.ErrRateLimited},
-		{"a limit without words", 429, wire.Said{}, run.ErrRateLimited},
-		{"money that is spent", 429, wire.Said{Type: "insufficient_quota", Code: "insufficient_quota", Message: "You exceeded your current quota"}, run.ErrInvalid},
-		{"a wrong key", 401, wire.Said{Code: "invalid_api_key"}, run.ErrAuth},
-		{"a country", 403, wire.Said{Code: "unsupported_country_region_territory"}, run.ErrAuth},
-		{"an unknown model", 404, wire.Said{Code: "model_not_found"}, run.ErrInvalid},
-		{"an unknown path", 404, wire.Said{}, run.ErrInvalid},
-		{"a prompt that Azure filters", 400, wire.Said{Code: "content_filter", Message: "The response was filtered"}, run.ErrRefused},
-		{"a parameter", 400, wire.Said{Type: "invalid_request_error", Code: "unsupported_value"}, run.ErrInvalid},
-		{"a server that is down", 503, wire.Said{}, run.ErrOverloaded},
-		{"slow down", 503, wire.Said{Code: "slow_down"}, run.ErrOverloaded},
-		{"a request in a stream", 0, wire.Said{Type: "invalid_request_error", Message: "no"}, run.ErrInvalid},
-		{"a number in a stream", 0, wire.Said{Code: "401"}, run.ErrAuth},
-		{"anything else in a stream", 0, wire.Said{Code: "gremlins"}, run.ErrOverloaded},
-	} {
-		if got := kind(c.status, c.said); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-}
-
 func TestRecordedErrorsAreInvalidRequests(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../shared/cases/streams/errors/api.openai.com/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("needs the recorded errors in ../shared/cases/streams/errors, beside the repository")
-	}
 	// Each is a 400 or 404 of something that was wrong with the request for good.
-	for _, file := range files {
-		body, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, body := range llmtest.ErrorBodies(t, "api.openai.com/*.json") {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(400); w.Write(body) })
 		e := ask(t, New(Options{BaseURL: url}))
 		if e.Kind != run.ErrInvalid || e.Status != 400 || e.Message != wire.ParseError(body).Message || e.Message == "" {
-			t.Errorf("%s: %v", filepath.Base(file), e)
+			t.Errorf("%s: %v", file, e)
 		}
 	}
 }
 
-func TestTheWaitIsWhatTheProviderAsksFor(t *testing.T) {
+func TestTheWaitInABodyIsTold(t *testing.T) {
 	t.Parallel()
-	spent := http.Header{}
-	for name, value := range map[string]string{
-		"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1.5s",
-		"x-ratelimit-remaining-tokens": "12", "x-ratelimit-reset-tokens": "6m0s",
-	} {
-		spent.Set(name, value)
-	}
-	if got := resets(spent, time.Time{}); got != 1500*time.Millisecond {
-		t.Errorf("by header %s, want 1.5s: there are tokens left", got)
-	}
-	for words, want := range map[string]time.Duration{
-		"Rate limit reached for gpt-5 … Please try again in 1.898s. Visit …": 1898 * time.Millisecond,
-		"Please try again in 20ms.":           20 * time.Millisecond,
-		"Please try again in 6m0s":            6 * time.Minute,
-		"Try again in 35 seconds.":            35 * time.Second,
-		"Please retry after 20 seconds.":      20 * time.Second,
-		"Please try again in 9999h":           24 * time.Hour,
-		"Please try again in a while":         0,
-		"Please try again in":                 0,
-		"The server is overloaded":            0,
-		"Please try again in -5s, or call us": 0,
-	} {
-		if got := waitInWords(words); got != want {
-			t.Errorf("%q: %s, want %s", words, got, want)
-		}
-	}
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(429)
 		io.WriteString(w, `{"error":{"message":"Please try again in 1.5s.","type":"tokens","code":"rate_limit_exceeded"}}`)
 	})
 	if e := ask(t, New(Options{BaseURL: url})); e.Kind != run.ErrRateLimited || e.Wait != 1500*time.Millisecond {
-		t.Errorf("a body's words: %+v", e)
+		t.Errorf("got %+v", e)
 	}
 }
 
@@ -159,8 +89,11 @@ type picky struct {
 	// What it says to a request that has it; empty: it grants it.
 	encrypted, summary, returned string
 
-	asked []wishes
+	asked []asked
 }
+
+// asked is what a request had beyond what every model takes.
+type asked struct{ encrypted, summary, returned bool }
 
 func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct {
@@ -169,14 +102,14 @@ func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Input     []wireItem     `json:"input"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&body)
-	asked := wishes{encrypted: slices.Contains(body.Include, "reasoning.encrypted_content"), summary: body.Reasoning["summary"] != nil,
+	asks := asked{encrypted: slices.Contains(body.Include, "reasoning.encrypted_content"), summary: body.Reasoning["summary"] != nil,
 		returned: slices.ContainsFunc(body.Input, func(i wireItem) bool { return i.Type == "reasoning" })}
-	p.asked = append(p.asked, asked)
+	p.asked = append(p.asked, asks)
 	for _, refusal := range []struct {
-		asked bool
+		had   bool
 		words string
-	}{{asked.returned, p.returned}, {asked.summary, p.summary}, {asked.encrypted, p.encrypted}} {
-		if refusal.asked && refusal.words != "" {
+	}{{asks.returned, p.returned}, {asks.summary, p.summary}, {asks.encrypted, p.encrypted}} {
+		if refusal.had && refusal.words != "" {
 			w.WriteHeader(400)
 			fmt.Fprint(w, refusal.words)
 			return
@@ -196,22 +129,22 @@ func TestARequestIsSentAgainWithoutWhatTheServerRefuses(t *testing.T) {
 		notIssued   = "{\"error\":{\"message\":\"reasoning `encrypted_content` was not issued to this caller\"}}"
 		another     = `{"error":{"message":"Unknown parameter: 'store'.","type":"invalid_request_error","param":"store"}}`
 	)
-	all, unsummarized, neither := everything, wishes{encrypted: true, returned: true}, wishes{returned: true}
-	unreturned := wishes{encrypted: true, summary: true}
+	all, unsummarized, neither := asked{true, true, true}, asked{encrypted: true, returned: true}, asked{returned: true}
+	unreturned := asked{encrypted: true, summary: true}
 	for _, c := range []struct {
 		name   string
 		server picky
-		want   []wishes // of two requests
+		want   []asked // of two requests
 		fails  bool
 	}{
-		{"a model that grants all", picky{}, []wishes{all, all}, false},
-		{"an organization without summaries", picky{summary: noSummary}, []wishes{all, unsummarized, unsummarized}, false},
-		{"a model that does not reason", picky{summary: noReasoning, encrypted: noEncrypted}, []wishes{all, unsummarized, neither, neither}, false},
-		{"a server that names no parameter", picky{encrypted: bareWords}, []wishes{all, {summary: true, returned: true}, {summary: true, returned: true}}, false},
-		{"reasoning that cannot be read any more", picky{returned: unverified}, []wishes{all, unreturned, all, unreturned}, false},
+		{"a model that grants all", picky{}, []asked{all, all}, false},
+		{"an organization without summaries", picky{summary: noSummary}, []asked{all, unsummarized, unsummarized}, false},
+		{"a model that does not reason", picky{summary: noReasoning, encrypted: noEncrypted}, []asked{all, unsummarized, neither, neither}, false},
+		{"a server that names no parameter", picky{encrypted: bareWords}, []asked{all, {summary: true, returned: true}, {summary: true, returned: true}}, false},
+		{"reasoning that cannot be read any more", picky{returned: unverified}, []asked{all, unreturned, unreturned}, false},
 		{"another's reasoning, and no summaries", picky{returned: notIssued, summary: noSummary},
-			[]wishes{all, unreturned, {encrypted: true}, unsummarized, {encrypted: true}}, false},
-		{"another refusal", picky{encrypted: another}, []wishes{all, all}, true},
+			[]asked{all, unreturned, {encrypted: true}, {encrypted: true}}, false},
+		{"another refusal", picky{encrypted: another}, []asked{all, all}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +154,7 @@ func TestARequestIsSentAgainWithoutWhatTheServerRefuses(t *testing.T) {
 					t.Fatalf("got %v", e)
 				}
 			}
-			if diff := cmp.Diff(c.want, c.server.asked, cmp.AllowUnexported(wishes{})); diff != "" {
+			if diff := cmp.Diff(c.want, c.server.asked, cmp.AllowUnexported(asked{})); diff != "" {
 				t.Errorf("asked for (-want +got):\n%s", diff)
 			}
 		})

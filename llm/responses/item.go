@@ -95,7 +95,7 @@ type item struct {
 	kind   string
 	index  int // its place in the output
 	id     string
-	maker  string
+	origin string
 	closed bool       // parts are final
 	parts  []run.Part // when it is closed
 
@@ -129,7 +129,7 @@ func (it *item) begin(name string, say func(llm.Delta) error) error {
 		it.name = name
 	}
 	if it.kind != callItemType || it.begun || it.name == "" {
-		return nil
+		return say(llm.Delta{})
 	}
 	it.begun = true
 	return say(llm.Delta{Call: it.name})
@@ -177,12 +177,12 @@ func (it *item) close(w wireItem, say func(llm.Delta) error) error {
 	}
 	switch it.kind {
 	case messageItemType:
-		if err := it.settle(contentsOf(w.Content), say); err != nil {
+		if err := it.finalize(contentsOf(w.Content), say); err != nil {
 			return err
 		}
 		it.words()
 	case reasoningItemType:
-		if err := it.thoughts(w, say); err != nil {
+		if err := it.reasoning(w, say); err != nil {
 			return err
 		}
 	case callItemType:
@@ -195,20 +195,20 @@ func (it *item) close(w wireItem, say func(llm.Delta) error) error {
 		}
 		it.call(text, w.Status == "incomplete")
 	default:
-		it.parts = []run.Part{{Type: run.OpaquePart, Wire: it.maker, Raw: string(w.raw)}}
+		it.parts = []run.Part{{Type: run.OpaquePart, Wire: it.origin, Raw: string(w.raw)}}
 	}
 	return it.tell(say)
 }
 
-// abandon ends an item whose end never came. Text is kept; a call is one that was
+// closeIncomplete ends an item whose end never came. Text is kept; a call is one that was
 // cut, unless the end of its arguments came; reasoning without its signature is shown
 // and not sent back; what means nothing to us is gone.
-func (it *item) abandon(say func(llm.Delta) error) error {
+func (it *item) closeIncomplete(say func(llm.Delta) error) error {
 	switch it.kind {
 	case messageItemType:
 		it.words()
 	case reasoningItemType:
-		if err := it.thoughts(wireItem{}, say); err != nil {
+		if err := it.reasoning(wireItem{}, say); err != nil {
 			return err
 		}
 	case callItemType:
@@ -227,9 +227,9 @@ func (it *item) tell(say func(llm.Delta) error) error {
 	return nil
 }
 
-// settle makes the texts of a message what its end says they are; what had not
+// finalize makes the texts of a message what its end says they are; what had not
 // streamed is told. An end that says no text does not take back what streamed.
-func (it *item) settle(said []wireContent, say func(llm.Delta) error) error {
+func (it *item) finalize(said []wireContent, say func(llm.Delta) error) error {
 	var pieces []*piece
 	streamed, whole := "", ""
 	for _, p := range it.pieces {
@@ -261,19 +261,19 @@ func (it *item) words() {
 	for _, p := range it.pieces {
 		part := run.Text(string(p.text))
 		if it.phase != "" {
-			part.Signature, part.Wire = it.phase, it.maker
+			part.Signature, part.Wire = it.phase, it.origin
 		}
 		it.parts = append(it.parts, part)
 		it.refused = it.refused || p.place.kind == "refusal"
 	}
 }
 
-// thoughts makes the part of a reasoning item: what is shown of it as thinking, which
+// reasoning makes the part of a reasoning item: what is shown of it as thinking, which
 // has the whole item as its signature; or, when nothing is to be shown, the item alone.
 // An item that is neither encrypted nor told in full is a reference to what the
 // server has not kept ("Items are not persisted when `store` is set to false"): it is
 // not sent back.
-func (it *item) thoughts(w wireItem, say func(llm.Delta) error) error {
+func (it *item) reasoning(w wireItem, say func(llm.Delta) error) error {
 	told := contentsOf(w.Content)
 	if len(it.pieces) == 0 {
 		kind, texts := "summary", contentsOf(w.Summary)
@@ -299,9 +299,9 @@ func (it *item) thoughts(w wireItem, say func(llm.Delta) error) error {
 		for _, p := range it.pieces {
 			texts = append(texts, string(p.text))
 		}
-		it.parts = []run.Part{{Type: run.ThinkingPart, Text: strings.Join(texts, paragraph), Signature: raw, Wire: it.maker}}
+		it.parts = []run.Part{{Type: run.ThinkingPart, Text: strings.Join(texts, paragraph), Signature: raw, Wire: it.origin}}
 	case raw != "":
-		it.parts = []run.Part{{Type: run.OpaquePart, Raw: raw, Wire: it.maker}}
+		it.parts = []run.Part{{Type: run.OpaquePart, Raw: raw, Wire: it.origin}}
 	}
 	return nil
 }

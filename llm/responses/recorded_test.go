@@ -16,7 +16,7 @@ import (
 )
 
 func decode(r io.Reader) (*llm.Answer, error) {
-	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire), kind)
+	return wire.Decode(r, func(llm.Delta) bool { return true }, assembler(Wire))
 }
 
 // A said is what a recording says, read without the decoder.
@@ -71,7 +71,7 @@ func readRecording(t *testing.T, stream []byte) said {
 
 func TestRecordedStreamsAreUnderstood(t *testing.T) {
 	t.Parallel()
-	for _, want := range llmtest.Recordings(t, "llm/responses", "openai-responses") {
+	for _, want := range llmtest.Recordings(t, "openai-responses") {
 		t.Run(want.File, func(t *testing.T) {
 			t.Parallel()
 			a, err := decode(bytes.NewReader(want.Data))
@@ -124,7 +124,7 @@ func TestRecordedStreamsAreUnderstood(t *testing.T) {
 			if a.Model == "" || a.Usage.Input == 0 || a.Usage.Output == 0 {
 				t.Errorf("model %q, usage %+v", a.Model, a.Usage)
 			}
-			u := Understand(bytes.NewReader(want.Data))
+			u := DecodeRecording(bytes.NewReader(want.Data))
 			if u.ErrorKind != "" || u.Text != s.text || u.Thinking != s.thinking || joined(a.Parts, run.TextPart) != s.text {
 				t.Errorf("understood as %+v, want text %q, thinking %q", u, s.text, s.thinking)
 			}
@@ -144,7 +144,7 @@ func joined(parts []run.Part, kind run.PartType) string {
 
 func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/responses", "openai-responses") {
+	for _, r := range llmtest.Recordings(t, "openai-responses") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.SameHoweverRead(t, r.Data, decode)
@@ -154,7 +154,7 @@ func TestHowAStreamIsCutIntoReadsDoesNotMatter(t *testing.T) {
 
 func TestAStreamThatEndsTooEarlyIsNeverAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, r := range llmtest.Recordings(t, "llm/responses", "openai-responses") {
+	for _, r := range llmtest.Recordings(t, "openai-responses") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			llmtest.BrokenBefore(t, r.Data, bytes.LastIndexByte(r.Data, '}'), decode)

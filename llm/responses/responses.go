@@ -12,16 +12,13 @@
 package responses
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"pawl/llm"
@@ -48,8 +45,8 @@ type Options struct {
 // A Provider answers requests over the Responses wire. It is safe for concurrent use.
 type Provider struct {
 	wire   *wire.Client
-	maker  string   // what parts that go back to this server alone are marked with
-	wishes sync.Map // model -> wishes that it grants, where it refused some
+	origin string // marks what goes back to this server and to no other
+	asks   wire.Negotiation[features]
 }
 
 // New returns a provider. It does not touch the network; options that cannot work
@@ -59,15 +56,13 @@ func New(o Options) *Provider {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	p := &Provider{maker: Wire, wire: wire.New(wire.Options{
+	p := &Provider{wire: wire.New(wire.Options{
 		BaseURL: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout, Kind: kind, Resets: resets,
+		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
 	})}
-	// What one server encrypted no other can read, and a request with it is refused
-	// ("The encrypted content … could not be verified"): the format's name is not enough.
-	if u, err := url.Parse(p.wire.Base()); err == nil && p.wire.Base() != DefaultBaseURL {
-		p.maker = Wire + "@" + u.Host
-	}
+	p.origin = wire.Origin(Wire, p.wire.Base(), DefaultBaseURL)
+	p.asks.Full, p.asks.Without = features{true, true}, features.without
+	p.asks.RejectsReasoning, p.asks.Strip = rejectsReasoning, withoutReasoning
 	return p
 }
 
@@ -76,103 +71,59 @@ func (p *Provider) Wire() string { return Wire }
 
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) { return p.send(ctx, r) }, assembler(p.maker))
+	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
+		header := http.Header{}
+		if key := p.wire.Key(); key != "" {
+			header.Set("Authorization", "Bearer "+key)
+		}
+		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, f features) (*http.Response, error) {
+			body, err := requestBody(r, f)
+			if err != nil {
+				return nil, err
+			}
+			return p.wire.Post(ctx, "/v1/responses", header, body)
+		})
+	}, assembler(p.origin))
 }
 
-// Understand tells what a recorded stream is understood as.
-func Understand(r io.Reader) wire.Understood { return wire.Understand(r, assembler(Wire), kind) }
+// DecodeRecording tells as what a recorded stream is decoded.
+func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }
 
-// wishes are what a request has beyond what every model takes.
-type wishes struct {
-	encrypted bool // reasoning is to come encrypted, so that it can go back
-	summary   bool // and summarized, to be shown
-	returned  bool // earlier reasoning goes back
-}
-
-var everything = wishes{true, true, true}
-
-// send sends a request, and sends it again without what the server will not have.
+// features are what a request has beyond what every model takes.
 //
 // Which models reason cannot be told from their names: on Azure they are the
 // deployment's, elsewhere anybody's. So the server is asked. A model that does not
 // reason refuses `include` ("Encrypted content is not supported with this model."), and
 // an organization that is not verified may not have summaries ("Your organization must
-// be verified to generate reasoning summaries."). That is remembered: it costs one
-// round trip in the life of a provider.
-//
-// Reasoning that a server will not have back (it was made for another account, or by
-// another machine behind a gateway) would end a run for good: every later request has
-// it too. Without it the run goes on. This is not remembered, because the next
-// reasoning may be welcome.
-//
-// The sentences are as clients' issues quote them, read 2026-11-20 (openai/codex #8128,
-// NousResearch/hermes-agent #24234, OpenHands/software-agent-sdk #987).
-func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, error) {
-	header := http.Header{}
-	if key := p.wire.Key(); key != "" {
-		header.Set("Authorization", "Bearer "+key)
-	}
-	wish := everything
-	if granted, ok := p.wishes.Load(r.Model); ok {
-		wish = granted.(wishes)
-	}
-	asked := wish
-	for {
-		body, err := requestBody(r, wish)
-		if err != nil {
-			return nil, err
-		}
-		res, err := p.wire.Post(ctx, "/v1/responses", header, body)
-		if err != nil {
-			return nil, err
-		}
-		if res.StatusCode == http.StatusOK {
-			if wish.returned = true; wish != asked {
-				p.wishes.Store(r.Model, wish)
-			}
-			return res, nil
-		}
-		said, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		if err != nil && ctx.Err() != nil {
-			return nil, err
-		}
-		if less := wish.without(res.StatusCode, said); less != wish {
-			wish = less
-			continue
-		}
-		e := p.wire.Refusal(res.StatusCode, res.Header, said)
-		if e.Wait == 0 {
-			e.Wait = waitInWords(e.Message)
-		}
-		return nil, e
-	}
+// be verified to generate reasoning summaries.").
+type features struct {
+	encrypted bool // reasoning is to come encrypted, so that it can go back
+	summary   bool // and summarized, to be shown
 }
 
-// without returns the wishes less the one that a server refused.
-func (w wishes) without(status int, body []byte) wishes {
-	switch status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
-	default:
-		return w
-	}
-	var refused struct {
-		Error struct {
-			Param string `json:"param"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(body, &refused) // what is no such body names no parameter
-	param, body := refused.Error.Param, bytes.ToLower(body)
-	says := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(s string) bool { return bytes.Contains(body, []byte(s)) })
-	}
+// without returns the features less the one that an error rejects.
+func (f features) without(e wire.APIError) features {
+	message := strings.ToLower(e.Message)
 	switch {
-	case says("invalid_encrypted_content", "was not issued to this caller", "without its required following item", "items are not persisted"):
-		w.returned = false
-	case strings.HasPrefix(param, "reasoning"), says("reasoning summar"):
-		w.summary = false
-	case strings.HasPrefix(param, "include"), says("encrypted content is not supported"):
-		w.encrypted = false
+	case e.Rejects("reasoning"), strings.Contains(message, "reasoning summar"):
+		f.summary = false
+	case e.Rejects("include"), strings.Contains(message, "encrypted content is not supported"):
+		f.encrypted = false
 	}
-	return w
+	return f
+}
+
+// rejectsReasoning reports whether an error is about reasoning that a server will not
+// have back: it was made for another account, or by another machine behind a gateway.
+// The sentences are as clients' issues quote them, read 2026-11-20 (openai/codex #8128,
+// NousResearch/hermes-agent #24234, OpenHands/software-agent-sdk #987).
+func rejectsReasoning(e wire.APIError) bool {
+	message := strings.ToLower(e.Message)
+	return e.Code == "invalid_encrypted_content" || slices.ContainsFunc([]string{
+		"invalid_encrypted_content", "was not issued to this caller", "without its required following item", "items are not persisted",
+	}, func(words string) bool { return strings.Contains(message, words) })
+}
+
+func withoutReasoning(body json.RawMessage) json.RawMessage {
+	return wire.Without(body, reasoningItemType)
 }

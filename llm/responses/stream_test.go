@@ -191,7 +191,7 @@ func TestWhatIsShownIsWhatTheAnswerHas(t *testing.T) {
 			parts = append(parts, *d.Part)
 		}
 		return true
-	}, assembler(Wire), kind)
+	}, assembler(Wire))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestAPartThatWasToldIsNotChangedByTheLimit(t *testing.T) {
 				told = d.Part
 			}
 			return true
-		}, assembler(Wire), kind)
+		}, assembler(Wire))
 	if err != nil || a.Parts[0].Call.Fault != run.FaultCut || told.Call.Fault != run.NoFault {
 		t.Errorf("told %+v, answer %+v, %v", told.Call, a, err)
 	}
@@ -387,7 +387,7 @@ func TestAWaitInsideAStreamIsTold(t *testing.T) {
 
 func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(Understand(strings.NewReader(stream(created, textDone, callDone, completed()))))
+	got, err := json.Marshal(DecodeRecording(strings.NewReader(stream(created, textDone, callDone, completed()))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,6 +395,23 @@ func TestWhatWasUnderstoodIsOneObjectWithTheseNames(t *testing.T) {
 		`"usage":{"input_tokens":3,"output_tokens":5,"cache_read_tokens":4,"cache_write_tokens":3},"error_kind":""}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestABrokenAnswerTellsTheUsageThatWasReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream string
+		want   run.Usage
+	}{
+		"a response that failed":  {stream(created, `{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"no"},`+usageJ+`}}`), run.Usage{Input: 3, CacheRead: 4, CacheWrite: 3, Output: 5}},
+		"a response that was cut": {stream(`{"type":"response.in_progress","response":{"model":"m-1",` + usageJ + `}}`), run.Usage{Input: 3, CacheRead: 4, CacheWrite: 3, Output: 5}},
+	} {
+		_, err := decode(strings.NewReader(c.stream))
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Usage != c.want {
+			t.Errorf("%s: %+v, want usage %+v", name, err, c.want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
@@ -10,12 +11,12 @@ import (
 // are among the input, reasoning is among the output (openai-python, response_usage.py;
 // cache_write_tokens since GPT-5.6; read 2026-11-20).
 type wireUsage struct {
-	Input        int64 `json:"input_tokens"`
+	Input        wire.Tokens `json:"input_tokens"`
 	InputDetails struct {
-		Cached  int64 `json:"cached_tokens"`
-		Written int64 `json:"cache_write_tokens"`
+		Cached  wire.Tokens `json:"cached_tokens"`
+		Written wire.Tokens `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
-	Output int64 `json:"output_tokens"`
+	Output wire.Tokens `json:"output_tokens"`
 }
 
 // readUsage returns the usage that a response tells. No answer is lost because of
@@ -25,7 +26,6 @@ func readUsage(raw json.RawMessage) run.Usage {
 	if json.Unmarshal(raw, &w) != nil {
 		return run.Usage{}
 	}
-	u := run.Usage{CacheRead: max(w.InputDetails.Cached, 0), CacheWrite: max(w.InputDetails.Written, 0), Output: max(w.Output, 0)}
-	u.Input = max(w.Input-u.CacheRead-u.CacheWrite, 0)
-	return u
+	read, written := w.InputDetails.Cached, w.InputDetails.Written
+	return run.Usage{Input: int64(max(w.Input-read-written, 0)), CacheRead: int64(read), CacheWrite: int64(written), Output: int64(w.Output)}
 }

@@ -11,5 +11,5 @@ import (
 
 func TestTheScriptedModelDoesWhatEveryProviderDoes(t *testing.T) {
 	t.Parallel()
-	llmtest.Run(t, llmtest.Wire{Direct: func(s script.Script, idle time.Duration) llm.Provider { return script.New(s, idle) }})
+	llmtest.Run(t, llmtest.Wire{EarlyUsage: true, Direct: func(s script.Script, idle time.Duration) llm.Provider { return script.New(s, idle) }})
 }

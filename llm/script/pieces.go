@@ -2,9 +2,9 @@ package script
 
 import "unicode/utf8"
 
-// pieces cuts a text as a model streams it: a few characters to a piece, or, for
+// Pieces cuts a text as a model streams it: a few characters to a piece, or, for
 // one that is long, some two hundred pieces. An empty text has none.
-func pieces(s string) []string {
+func Pieces(s string) []string {
 	size := max(12, len(s)/200)
 	var cut []string
 	for len(s) > 0 {
@@ -15,8 +15,8 @@ func pieces(s string) []string {
 	return cut
 }
 
-// half returns the first half of a text.
-func half(s string) string { return s[:whole(s, len(s)/2)] }
+// Half returns the first half of a text.
+func Half(s string) string { return s[:whole(s, len(s)/2)] }
 
 // whole returns the first end of a character in s at n or behind it.
 func whole(s string, n int) int {

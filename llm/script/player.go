@@ -103,7 +103,7 @@ func (p *Player) Next(c Conversation) (Reply, int, error) {
 	given := p.given[place]
 	for i := range at.candidates() {
 		r := p.script[i]
-		if (r.traceless() || r.interruptible()) && !r.Repeat {
+		if (r.traceless() || r.Interruptible()) && !r.Repeat {
 			if times := max(r.Times, 1); given >= times {
 				given -= times
 				continue
@@ -144,7 +144,7 @@ func (p *Player) replay(c Conversation) *position {
 				break
 			}
 			blocks -= r.blocks()
-			if r.stop() != run.StopPause || blocks <= 0 {
+			if r.StopReason() != run.StopPause || blocks <= 0 {
 				break
 			}
 		}
@@ -181,7 +181,7 @@ func (at *position) answered(m Message) (Reply, bool) {
 	for i := range at.candidates() {
 		r := at.player.script[i]
 		at.used[i] = !r.Repeat
-		if r.traceless() || r.interruptible() && (said == "" || !strings.HasPrefix(said, r.Text) && !strings.HasPrefix(r.Text, said)) {
+		if r.traceless() || r.Interruptible() && (said == "" || !strings.HasPrefix(said, r.Text) && !strings.HasPrefix(r.Text, said)) {
 			continue
 		}
 		return r, true

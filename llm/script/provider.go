@@ -10,17 +10,14 @@ import (
 	"time"
 
 	"pawl/llm"
+	"pawl/llm/wire"
 	"pawl/run"
 )
 
 // Wire is the name of the provider that plays a script without a network.
 const Wire = "script"
 
-// maxRaw is what is kept of arguments that are none: 2,000 bytes with the whole
-// of the last character.
-const maxRaw = 1997
-
-// maxMessage is the same for a provider's words, of which 500 bytes are kept.
+// maxMessage bounds a provider's message, of which 500 bytes are kept.
 const maxMessage = 497
 
 // A Provider plays a script through the interface of every provider. It is safe
@@ -82,10 +79,10 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 		switch {
 		case t.gone || err == nil:
 		case errors.As(err, &e):
-			e.Delivered = t.delivered
+			e.Delivered, e.Usage = t.delivered, t.usage
 			yield(llm.Delta{}, e)
 		default:
-			yield(llm.Delta{}, &llm.Error{Kind: run.ErrAborted, Err: context.Cause(ctx), Delivered: t.delivered})
+			yield(llm.Delta{}, &llm.Error{Kind: run.ErrAborted, Err: context.Cause(ctx), Delivered: t.delivered, Usage: t.usage})
 		}
 	}
 }
@@ -115,6 +112,7 @@ type telling struct {
 	idle      time.Duration
 	yield     func(llm.Delta, error) bool
 	parts     []run.Part
+	usage     run.Usage // reported so far
 	delivered bool
 	gone      bool
 }
@@ -126,7 +124,7 @@ func (t *telling) say(d llm.Delta) error {
 	if t.ctx.Err() != nil {
 		return errStopped
 	}
-	t.delivered = t.delivered || d.Answer == nil
+	t.delivered = t.delivered || d.Answer == nil && d.Usage == nil
 	if t.gone = !t.yield(d, nil); t.gone {
 		return errStopped
 	}
@@ -134,7 +132,7 @@ func (t *telling) say(d llm.Delta) error {
 }
 
 func (t *telling) text(s string) error {
-	for _, piece := range pieces(s) {
+	for _, piece := range Pieces(s) {
 		if err := t.say(llm.Delta{Text: piece}); err != nil {
 			return err
 		}
@@ -155,7 +153,13 @@ func (t *telling) play(r Reply, model string) error {
 	case r.Error != nil && r.Error.Status > 200:
 		return r.Error.kinded()
 	case r.Body != "":
-		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the answer is no stream but begins with %q", half(r.Body))}
+		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the answer is no stream but begins with %q", Half(r.Body))}
+	}
+	if u := r.Usage; u != nil { // as Anthropic does: what was read at the start, what was written at the end
+		t.usage = run.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		if err := t.say(llm.Delta{Usage: new(t.usage)}); err != nil {
+			return err
+		}
 	}
 	if err := t.thinking(r); err != nil {
 		return err
@@ -171,26 +175,36 @@ func (t *telling) play(r Reply, model string) error {
 	}
 	// As on a real wire: a model that is out of tokens was inside its last call
 	// unless that is whole.
-	if r.stop() == run.StopMaxTokens && len(r.Calls) > 0 {
-		last := *t.parts[len(t.parts)-1].Call
-		if last.Fault == run.FaultNotJSON || r.Calls[len(r.Calls)-1].text() == "" {
-			last.Fault = run.FaultCut
-		}
-		t.parts[len(t.parts)-1].Call = &last
+	if r.StopReason() == run.StopMaxTokens && len(r.Calls) > 0 {
+		last := &t.parts[len(t.parts)-1]
+		last.Call = new(*last.Call) // the one that was shown as finished does not change
+		wire.CutAtLimit(t.parts, r.Calls[len(r.Calls)-1].Arguments())
 	}
-	usage := run.Usage{}
 	if u := r.Usage; u != nil {
-		usage = run.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		t.usage.Output = u.Output
+		if err := t.say(llm.Delta{Usage: new(t.usage)}); err != nil {
+			return err
+		}
 	}
-	return t.say(llm.Delta{Answer: &llm.Answer{Parts: t.parts, Stop: r.stop(), Model: model, Usage: usage}})
+	return t.say(llm.Delta{Answer: &llm.Answer{Parts: t.parts, Stop: r.StopReason(), Model: model, Usage: t.usage}})
+}
+
+// pause waits for d; false when the client went away meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 func (t *telling) thinking(r Reply) error {
 	thought := r.Thinking
 	if r.Cut == "thinking" {
-		thought = half(thought)
+		thought = Half(thought)
 	}
-	for _, piece := range pieces(thought) {
+	for _, piece := range Pieces(thought) {
 		if err := t.say(llm.Delta{Thinking: piece}); err != nil {
 			return err
 		}
@@ -199,7 +213,7 @@ func (t *telling) thinking(r Reply) error {
 		return brokeOff()
 	}
 	if r.Thinking != "" {
-		if err := t.part(run.Part{Type: run.ThinkingPart, Text: thought, Signature: sign(thought), Wire: Wire}); err != nil {
+		if err := t.part(run.Part{Type: run.ThinkingPart, Text: thought, Signature: "scripted", Wire: Wire}); err != nil {
 			return err
 		}
 	}
@@ -215,7 +229,7 @@ func (t *telling) words(r Reply) error {
 	fails := r.Error != nil || r.Cut == "text" || r.Cut == "reset"
 	text := r.Text
 	if fails {
-		text = half(text)
+		text = Half(text)
 	}
 	if err := t.text(text); err != nil {
 		return err
@@ -247,11 +261,11 @@ func (t *telling) call(c Call, cut bool) error {
 	if err := t.say(llm.Delta{Call: c.Tool}); err != nil {
 		return err
 	}
-	text := c.text()
+	text := c.Arguments()
 	if cut {
-		text = half(text)
+		text = Half(text)
 	}
-	for _, piece := range pieces(text) {
+	for _, piece := range Pieces(text) {
 		if err := t.say(llm.Delta{Input: piece}); err != nil {
 			return err
 		}
@@ -259,17 +273,7 @@ func (t *telling) call(c Call, cut bool) error {
 	if cut {
 		return brokeOff()
 	}
-	call := &run.Call{ProviderID: c.ID, Tool: c.Tool, Arguments: text}
-	var fields map[string]json.RawMessage
-	switch {
-	case text == "":
-		call.Arguments = "{}"
-	case json.Unmarshal([]byte(text), &fields) != nil || fields == nil:
-		call.Arguments, call.Fault, call.Raw = "{}", run.FaultNotJSON, text[:whole(text, maxRaw)]
-	case c.Tool == "":
-		call.Arguments, call.Fault, call.Raw = "{}", run.FaultEmpty, text[:whole(text, maxRaw)]
-	}
-	return t.part(run.Part{Type: run.CallPart, Call: call})
+	return t.part(run.Part{Type: run.CallPart, Call: wire.Call(c.ID, c.Tool, text, false)})
 }
 
 func brokeOff() error {
@@ -278,25 +282,11 @@ func brokeOff() error {
 
 // kinded returns e as the error that a wire makes of it.
 func (e Error) kinded() error {
-	kind, message := e.words()
-	made := &llm.Error{Kind: run.ErrOverloaded, Message: message[:whole(message, maxMessage)], Wait: time.Duration(e.RetryAfter * float64(time.Second))}
-	if e.Status > 200 {
-		made.Status = e.Status
+	kind, message := e.Words()
+	status := e.Status
+	if status <= 200 {
+		status = 0
 	}
-	switch kind {
-	case "rate_limit_error":
-		made.Kind = run.ErrRateLimited
-	case "authentication_error", "permission_error":
-		made.Kind = run.ErrAuth
-	case "request_too_large":
-		made.Kind = run.ErrTooLong
-	case "timeout_error":
-		made.Kind = run.ErrTimeout
-	case "invalid_request_error", "not_found_error":
-		made.Kind = run.ErrInvalid
-		if strings.Contains(message, "too long") {
-			made.Kind = run.ErrTooLong
-		}
-	}
-	return made
+	return &llm.Error{Kind: wire.Kind(status, wire.APIError{Type: kind, Message: message}), Status: status,
+		Message: message[:whole(message, maxMessage)], Wait: time.Duration(e.RetryAfter * float64(time.Second))}
 }

@@ -110,6 +110,34 @@ type When struct {
 	Tools    *bool  `json:"tools,omitempty"`    // the request offers tools
 }
 
+func (e Error) Error() string { return e.Message }
+
+// Words returns an error's type and message as Anthropic has them.
+// platform.claude.com/docs/en/api/errors, read 2026-11-20.
+func (e Error) Words() (kind, message string) {
+	kind, message = e.Type, e.Message
+	known := map[int][2]string{
+		400: {"invalid_request_error", "invalid request"},
+		401: {"authentication_error", "invalid x-api-key"},
+		403: {"permission_error", "Your API key does not have permission to use the specified resource"},
+		404: {"not_found_error", "model not found"},
+		413: {"request_too_large", "Request exceeds the maximum size"},
+		429: {"rate_limit_error", "This request would exceed your rate limit"},
+		529: {"overloaded_error", "Overloaded"},
+	}
+	words, ok := known[e.Status]
+	if !ok {
+		words = [2]string{"api_error", "Internal server error"}
+	}
+	if kind == "" {
+		kind = words[0]
+	}
+	if message == "" {
+		message = words[1]
+	}
+	return kind, message
+}
+
 // Parse reads a script. A field it does not know is an error, with its line.
 func Parse(r io.Reader) (Script, error) {
 	var s Script
@@ -165,8 +193,8 @@ func (r Reply) check() error {
 	return nil
 }
 
-// text returns the arguments as they are sent.
-func (c Call) text() string {
+// Arguments returns the arguments as they are sent.
+func (c Call) Arguments() string {
 	switch {
 	case c.RawArgs != nil:
 		return *c.RawArgs
@@ -176,8 +204,8 @@ func (c Call) text() string {
 	return "{}"
 }
 
-// stop returns the stop reason.
-func (r Reply) stop() run.StopReason {
+// StopReason returns why the reply ends.
+func (r Reply) StopReason() run.StopReason {
 	switch {
 	case r.Stop != "":
 		return r.Stop
@@ -202,9 +230,9 @@ func (r Reply) traceless() bool {
 	return r.Error != nil || r.Cut != "" || r.Body != "" || r.blocks() == 0
 }
 
-// interruptible reports whether r ends only when the client goes, and so may or
+// Interruptible reports whether r ends only when the client goes, and so may or
 // may not leave a trace.
-func (r Reply) interruptible() bool { return r.Hang || r.Endless }
+func (r Reply) Interruptible() bool { return r.Hang || r.Endless }
 
 // filled returns r with the placeholders replaced.
 func (r Reply) filled(c Conversation, count int) Reply {

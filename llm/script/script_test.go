@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pawl/llm/llmtest"
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -135,7 +136,7 @@ func TestAWrongScriptIsToldWithItsLine(t *testing.T) {
 // post sends a body to a server that accepts nothing wrong, and returns status and answer.
 func post(t *testing.T, body string, headers ...string) (int, string) {
 	t.Helper()
-	s := script.NewServer(script.Script{{Text: "fine", Repeat: true}}, false)
+	s := fake.New(script.Script{{Text: "fine", Repeat: true}}, false)
 	url, stop, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)

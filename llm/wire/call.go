@@ -1,22 +1,35 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pawl/run"
 )
 
-// maxRaw bounds, in bytes, what is kept of a call's arguments that are none.
-const maxRaw = 2000
+const (
+	maxRaw  = 2000 // bytes kept of arguments that are not used
+	maxName = 256  // bytes kept of a tool's name: no tool has more than 64
+	maxID   = 4096 // bytes of a provider's id; some gateways keep a signature in it
+)
+
+// maxDepth bounds the nesting of arguments. The strictest parser among the
+// providers' (serde_json) reads 128 levels, and a request has some around them.
+const maxDepth = 100
 
 // Call returns a call as it came: its arguments as text, where nothing at all means
 // {}; open says that the stream did not get to its end. A call with anything wrong
-// with it says so and never runs.
+// with it has a fault and never runs. So has one whose arguments a strict parser
+// refuses: they would go back to the provider in every later request.
 func Call(id, name, arguments string, open bool) *run.Call {
 	arguments = strings.TrimSpace(arguments)
-	c := &run.Call{ProviderID: id, Tool: name, Arguments: arguments}
+	c := &run.Call{ProviderID: id, Tool: callName(name), Arguments: arguments}
+	if len(id) > maxID {
+		c.ProviderID = ""
+	}
 	if arguments == "" {
 		c.Arguments = "{}"
 	}
@@ -24,7 +37,7 @@ func Call(id, name, arguments string, open bool) *run.Call {
 	switch {
 	case open:
 		fault = run.FaultCut
-	case !IsObject(c.Arguments):
+	case !IsArguments(c.Arguments):
 		fault = run.FaultNotJSON
 	case name == "":
 		fault = run.FaultEmpty
@@ -33,6 +46,53 @@ func Call(id, name, arguments string, open bool) *run.Call {
 	}
 	c.Fault, c.Arguments, c.Raw = fault, "{}", prefix(arguments, maxRaw)
 	return c
+}
+
+// callName returns a name bounded and without characters that cannot be printed. A
+// name that is changed by it was no tool's.
+func callName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '_'
+	}, prefix(name, maxName))
+}
+
+// IsArguments reports whether s is one JSON object that every parser reads the same
+// way: names do not repeat, text is UTF-8, and nesting is at most maxDepth.
+func IsArguments(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	return strings.HasPrefix(s, "{") && depth(s) <= maxDepth && jsontext.Value(s).IsValid()
+}
+
+// depth returns how deep the objects and arrays of a JSON text are nested.
+func depth(s string) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// Arguments returns the arguments with which a call goes back to a provider: as they
+// came, or {} where they cannot go back.
+func Arguments(c *run.Call) json.RawMessage {
+	if IsArguments(c.Arguments) {
+		return json.RawMessage(c.Arguments)
+	}
+	return json.RawMessage("{}")
 }
 
 // CutAtLimit makes the last part of an answer that ended because its tokens were
@@ -46,41 +106,4 @@ func CutAtLimit(parts []run.Part, lastArguments string) {
 	if strings.TrimSpace(lastArguments) == "" || c.Fault == run.FaultNotJSON {
 		*c = *Call(c.ProviderID, c.Tool, lastArguments, true)
 	}
-}
-
-// IsObject reports whether s is one JSON object.
-func IsObject(s string) bool {
-	s = strings.TrimLeft(s, " \t\r\n")
-	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
-}
-
-// Blank reports whether s is white space or nothing.
-func Blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// ToolName returns name as every provider accepts it in a call. Only a call that
-// named no tool of ours, and so was never run, is changed by it.
-func ToolName(name string) string {
-	if name == "" {
-		return "no_name"
-	}
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	return clean[:min(len(clean), 64)]
-}
-
-// JSON returns v as JSON in which <, > and & stand as they are: code is full of
-// them, and \u003c is five bytes more for each.
-func JSON(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(bytes.TrimRight(buf.Bytes(), "\n")), nil // kept for the whole run: without the buffer's slack
 }

@@ -24,19 +24,30 @@ type Assembler interface {
 	Answer() *llm.Answer
 }
 
-// errGone ends a decode that nobody listens to; it is never shown.
-var errGone = errors.New("nobody listens any more")
+// errGone ends a decode whose caller has broken off; it is never shown.
+var errGone = errors.New("the caller broke off")
 
 // doneMark is the data of an event that some servers send behind everything.
 const doneMark = "[DONE]"
 
-// Decode reads a stream and returns its answer. Deltas go to emit as they come;
+// Decode reads a stream and returns its answer. Deltas go to emit as they come; an
+// empty one says that the answer has grown by something that is not shown.
 // when emit returns false, decode stops with an error of its own. Any other is an
 // *llm.Error.
-func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta) error) Assembler, kind func(int, Said) run.ErrorKind) (*llm.Answer, error) {
+func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta) error) Assembler) (*llm.Answer, error) {
 	delivered, any := false, false
+	var usage run.Usage
 	a := assemble(func(d llm.Delta) error {
-		delivered = true
+		d.Call = callName(d.Call)
+		switch {
+		case d == llm.Delta{}:
+		case d.Usage == nil:
+			delivered = true
+		case *d.Usage == usage:
+			return nil
+		default:
+			usage = *d.Usage
+		}
 		if !emit(d) {
 			return errGone
 		}
@@ -61,15 +72,15 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 		}
 		var e *llm.Error
 		if errors.As(err, &e) {
-			e.Delivered = delivered
+			e.Delivered, e.Usage = delivered, usage
 			return nil, e
 		}
 		if (err != nil || marked) && a.Whole() {
 			break // what is missing is the end mark alone
 		}
 		if err != nil {
-			e := ended(err, &events.lines, any, kind)
-			e.Delivered = delivered
+			e := ended(err, &events.lines, any)
+			e.Delivered, e.Usage = delivered, usage
 			return nil, e
 		}
 	}
@@ -77,7 +88,7 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 }
 
 // ended says why a stream that ended with err was no answer.
-func ended(err error, lines *lineReader, any bool, kind func(int, Said) run.ErrorKind) *llm.Error {
+func ended(err error, lines *lineReader, any bool) *llm.Error {
 	e := &llm.Error{Kind: run.ErrBrokenStream, Err: err}
 	switch {
 	case errors.Is(err, errTooBig):
@@ -97,8 +108,8 @@ func ended(err error, lines *lineReader, any bool, kind func(int, Said) run.Erro
 	if any || !lines.foreign() {
 		return e
 	}
-	if said := ParseError(lines.head); said.Message != "" {
-		e.Kind, e.Message = kind(0, said), said.Message
+	if api := ParseError(lines.head); api.Message != "" {
+		e.Kind, e.Message = Kind(0, api), api.Message
 		return e
 	}
 	// Trying again would bring the same page.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,48 +18,50 @@ import (
 // maxMessage bounds, in bytes, what is kept of a provider's words.
 const maxMessage = 500
 
-// maxWait bounds the wait that a provider can ask for: more is a mistake of units.
-const maxWait = 24 * time.Hour
-
-// A Said is what a provider says of an error, in a body or in a stream.
-type Said struct {
+// An APIError is what a provider says of an error, in a body or in a stream.
+type APIError struct {
 	Type    string
 	Code    string // where there is one beside the type: a word, or a number as text
 	Message string
+	// Params are the parts of the request that the error is about, as
+	// "stream_options" or "reasoning.summary"; none when it does not say.
+	Params []string
 }
 
-// Refusal returns the error for a response with a status other than 200.
-func (c *Client) Refusal(status int, header http.Header, body []byte) *llm.Error {
-	said := ParseError(body)
-	message := said.Message
+// Error returns the error for a response with a status other than 200.
+func (c *Client) Error(res *http.Response, body []byte) *llm.Error {
+	api, status := ParseError(body), res.StatusCode
+	message := api.Message
 	switch {
 	case message != "":
 	case status >= 300 && status < 400:
 		message = fmt.Sprintf("%s redirects to another address; set that as the provider's base URL", c.address)
+	case status == http.StatusNotFound && res.Request != nil:
+		// Without a message of its own it is not the model that is missing.
+		message = fmt.Sprintf("%s has no %s: set the provider's base URL to the address of its API, as %s", res.Request.URL.Host, res.Request.URL.Path, c.example)
 	case len(bytes.TrimSpace(body)) > 0:
 		message = fmt.Sprintf("%s answered %s: %s", c.address, statusText(status), strings.Join(strings.Fields(string(bytes.ToValidUTF8(body, []byte("\ufffd")))), " "))
 	default:
 		message = fmt.Sprintf("%s answered %s", c.address, statusText(status))
 	}
-	return &llm.Error{Kind: c.kind(status, said), Status: status, Wait: c.wait(header, time.Now()), Message: c.clean(message)}
+	e := &llm.Error{Kind: Kind(status, api), Status: status, Wait: waitInHeader(res.Header, time.Now()), Message: c.clean(message)}
+	if e.Wait == 0 && (e.Kind == run.ErrRateLimited || e.Kind == run.ErrOverloaded) {
+		e.Wait = waitInBody(body, api.Message)
+	}
+	return e
 }
 
-// KindOfStatus decides by status alone, as far as it can; false where the words of
-// the provider have to. Every provider means the same by these.
-func KindOfStatus(status int) (run.ErrorKind, bool) {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return run.ErrAuth, true
-	case status == http.StatusRequestEntityTooLarge:
-		return run.ErrTooLong, true
-	case status == http.StatusTooManyRequests:
-		return run.ErrRateLimited, true
-	case status == http.StatusRequestTimeout:
-		return run.ErrTimeout, true
-	case status >= 500:
-		return run.ErrOverloaded, true // 529 is Anthropic's own for it
+// StreamError returns the error that an event of a stream reports.
+func StreamError(data []byte) *llm.Error { return streamError(data, ParseError(data)) }
+
+// StreamErrorOf is StreamError for an error that has been parsed.
+func StreamErrorOf(api APIError) *llm.Error { return streamError(nil, api) }
+
+func streamError(data []byte, api APIError) *llm.Error {
+	if api.Message == "" {
+		api.Message = strings.TrimSpace("an error without words " + strings.TrimSpace(api.Type+" "+api.Code))
 	}
-	return "", false
+	return &llm.Error{Kind: Kind(0, api), Message: api.Message, Wait: waitInBody(data, api.Message)}
 }
 
 func statusText(status int) string {
@@ -67,10 +69,11 @@ func statusText(status int) string {
 }
 
 // ParseError reads what a provider says of an error. Most say {"error":{"type":…,
-// "code":…,"message":…}}, Google adds a status as a word, some gateways send
-// {"error":"…"}, {"message":"…"} or {"detail":"…"}, Gemini wraps it in a list, and
-// OpenRouter has the words of the provider behind it in metadata.raw.
-func ParseError(body []byte) Said {
+// "code":…,"message":…,"param":…}}, Google adds a status as a word, some gateways send
+// {"error":"…"} or {"message":"…"}, FastAPI sends {"detail":[{"loc":…,"msg":…}]},
+// Gemini wraps it in a list, OpenRouter has the message of the provider behind it in
+// metadata.raw, and in streams of OpenAI the fields stand without {"error":…}.
+func ParseError(body []byte) APIError {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -78,40 +81,151 @@ func ParseError(body []byte) Said {
 	}
 	var envelope struct {
 		Error   json.RawMessage `json:"error"`
+		Code    json.RawMessage `json:"code"`
 		Message json.RawMessage `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
 	if json.Unmarshal(body, &envelope) != nil {
-		return Said{}
+		return APIError{}
 	}
 	var e struct {
 		Type     string          `json:"type"`
 		Status   string          `json:"status"`
 		Code     json.RawMessage `json:"code"`
 		Message  json.RawMessage `json:"message"`
+		Param    string          `json:"param"`
 		Metadata json.RawMessage `json:"metadata"`
+		Details  json.RawMessage `json:"details"`
 	}
-	said := Said{}
-	if json.Unmarshal(envelope.Error, &e) == nil {
-		said = Said{Type: e.Type, Code: text(e.Code), Message: text(e.Message)}
-		if said.Type == "" {
-			said.Type = e.Status
+	api := APIError{}
+	if len(envelope.Error) > 0 && json.Unmarshal(envelope.Error, &e) == nil {
+		api = APIError{Type: e.Type, Code: text(e.Code), Message: text(e.Message)}
+		if api.Type == "" {
+			api.Type = e.Status
+		}
+		if e.Param != "" {
+			api.Params = []string{e.Param}
 		}
 		var metadata struct {
 			Raw string `json:"raw"`
 		}
 		if json.Unmarshal(e.Metadata, &metadata) == nil && metadata.Raw != "" {
-			said.Message = strings.TrimPrefix(said.Message+": "+metadata.Raw, ": ")
+			api.Message = strings.TrimPrefix(api.Message+": "+metadata.Raw, ": ")
 		}
+		api.addFields(e.Details)
 	} else {
-		said.Message = text(envelope.Error)
+		api.Message = text(envelope.Error)
+	}
+	if api.Code == "" {
+		api.Code = text(envelope.Code)
 	}
 	for _, other := range []json.RawMessage{envelope.Message, envelope.Detail} {
-		if said.Message == "" {
-			said.Message = text(other)
+		if api.Message == "" {
+			api.Message = text(other)
+		}
+		api.addFields(other)
+	}
+	return api
+}
+
+// addFields reads a list of what is wrong with fields of a request: FastAPI's, or
+// Google's, or an object with one under "detail". Anything else adds nothing.
+func (e *APIError) addFields(raw json.RawMessage) {
+	var wrapped struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(raw, &wrapped) == nil && len(wrapped.Detail) > 0 {
+		raw = wrapped.Detail
+	}
+	var list []struct {
+		Loc        []json.RawMessage `json:"loc"`
+		Msg        string            `json:"msg"`
+		Type       string            `json:"type"`
+		Violations []struct {
+			Field string `json:"field"`
+		} `json:"fieldViolations"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return
+	}
+	var messages []string
+	for _, problem := range list {
+		for _, v := range problem.Violations {
+			e.Params = append(e.Params, v.Field)
+		}
+		var path []string
+		for _, step := range problem.Loc {
+			if name := text(step); name != "body" {
+				path = append(path, name)
+			}
+		}
+		if len(path) > 0 {
+			e.Params = append(e.Params, strings.Join(path, "."))
+		}
+		if problem.Msg != "" {
+			messages = append(messages, strings.TrimPrefix(strings.Join(path, ".")+": "+problem.Msg, ": "))
+			if e.Code == "" {
+				e.Code = problem.Type
+			}
 		}
 	}
-	return said
+	if e.Message == "" {
+		e.Message = strings.Join(messages, "; ")
+	}
+}
+
+// Rejects reports whether an error says that the server does not know a parameter, or
+// does not support it. An error that is about a parameter's value, or that only
+// quotes the request, does not.
+func (e APIError) Rejects(param string) bool {
+	message := strings.ToLower(e.Message)
+	named := slices.ContainsFunc(e.Params, func(p string) bool {
+		rest, ok := strings.CutPrefix(p, param)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+	if len(e.Params) == 0 {
+		const quotesNothing = 300 // bytes: a longer message repeats the request
+		named = len(message) <= quotesNothing && containsWord(message, param)
+	}
+	return named && (containsAny(e.Code, "unsupported", "unknown", "forbidden", "unrecognized") ||
+		containsAny(message, "unsupported", "unknown", "unrecognized", "unexpected", "not support", "not permitted", "not allowed", "extra field"))
+}
+
+func containsAny(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
+}
+
+// containsWord reports whether a name stands in s by itself, not as a part of a
+// longer one.
+func containsWord(s, word string) bool { return replaceWord(s, word, "") != s }
+
+// replaceWord replaces a name where it stands in s by itself.
+func replaceWord(s, word, by string) string {
+	var b strings.Builder
+	last := utf8.RuneError // the character before rest
+	for rest := s; ; {
+		before, after, found := strings.Cut(rest, word)
+		if !found {
+			b.WriteString(rest)
+			return b.String()
+		}
+		if before != "" {
+			last, _ = utf8.DecodeLastRuneInString(before)
+		}
+		next, _ := utf8.DecodeRuneInString(after)
+		b.WriteString(before)
+		if isNameRune(last) || isNameRune(next) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(by)
+		}
+		last, _ = utf8.DecodeLastRuneInString(word)
+		rest = after
+	}
+}
+
+func isNameRune(r rune) bool {
+	return r == '_' || r == '-' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
 // text returns a JSON string's text, or a number as it is written.
@@ -127,38 +241,14 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// wait returns how long the provider asks us to wait: retry-after-ms, retry-after
-// in seconds or as a date, or else what the format's own headers say. Dates are
-// compared with the server's own clock where it tells it.
-func (c *Client) wait(h http.Header, now time.Time) time.Duration {
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	if d, ok := number(h.Get("retry-after-ms"), time.Millisecond); ok {
-		return d
-	}
-	if d, ok := number(h.Get("retry-after"), time.Second); ok {
-		return d
-	}
-	if at, err := http.ParseTime(h.Get("retry-after")); err == nil {
-		return clamp(at.Sub(now))
-	}
-	if c.resets != nil {
-		return clamp(c.resets(h, now))
+// statusOf returns the HTTP status that an error inside a stream has as its code; 0:
+// none.
+func statusOf(code string) int {
+	if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
+		return n
 	}
 	return 0
 }
-
-func number(s string, unit time.Duration) (time.Duration, bool) {
-	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || math.IsNaN(f) {
-		return 0, false
-	}
-	f = min(max(f*float64(unit), 0), float64(maxWait))
-	return time.Duration(f), true
-}
-
-func clamp(d time.Duration) time.Duration { return min(max(d, 0), maxWait) }
 
 // bound returns at most n bytes of s, marked where it was cut.
 func bound(s string, n int) string {

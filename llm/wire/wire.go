@@ -24,8 +24,9 @@ import (
 	"pawl/run"
 )
 
-// DefaultIdleTimeout is how long a stream may be without a byte.
-const DefaultIdleTimeout = 90 * time.Second
+// DefaultIdleTimeout is how long an answer may make no progress. Keep-alives are none,
+// and some reasoning models say nothing else for minutes.
+const DefaultIdleTimeout = 5 * time.Minute
 
 // Options say where and how to reach a provider.
 type Options struct {
@@ -38,12 +39,6 @@ type Options struct {
 	// they would carry the key to another host. Nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: DefaultIdleTimeout
-	// Kind decides what a refusal means, from its status (0: an error inside a
-	// stream) and the provider's words.
-	Kind func(status int, said Said) run.ErrorKind
-	// Resets are the headers that tell when a limit that is spent is filled up
-	// again, for providers that send no retry-after.
-	Resets func(h http.Header, now time.Time) time.Duration
 }
 
 // A Client reaches one provider. It is safe for concurrent use.
@@ -53,15 +48,14 @@ type Client struct {
 	key     string
 	http    *http.Client
 	idle    time.Duration
-	kind    func(int, Said) run.ErrorKind
-	resets  func(http.Header, time.Time) time.Duration
+	example string
 	wrong   error // with the options; told on the first request
 }
 
 // New returns a client. It does not touch the network; options that cannot work
 // are told by the first request.
 func New(o Options) *Client {
-	c := &Client{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout, kind: o.Kind, resets: o.Resets}
+	c := &Client{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout, example: o.Example}
 	if c.idle <= 0 {
 		c.idle = DefaultIdleTimeout
 	}
@@ -90,14 +84,6 @@ func (c *Client) Base() string { return c.base }
 // Key returns the key without white space around it.
 func (c *Client) Key() string { return c.key }
 
-// HTTP returns what sends requests, for a format that does not use [Client.Post].
-// It follows no redirects and bounds the bodies of errors.
-func (c *Client) HTTP() interface {
-	Do(*http.Request) (*http.Response, error)
-} {
-	return doer{c.http}
-}
-
 // Post sends a JSON body to a path below the base address.
 func (c *Client) Post(ctx context.Context, path string, header http.Header, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
@@ -109,7 +95,7 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
-	return c.HTTP().Do(req)
+	return c.do(req)
 }
 
 // Get asks for a path below the base address and returns the body of the answer,
@@ -124,16 +110,16 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 		if parent.Err() == nil && ctx.Err() != nil {
 			return &llm.Error{Kind: run.ErrTimeout, Message: fmt.Sprintf("%s did not answer within %s", c.address, limit)}
 		}
-		return c.explain(parent, ctx, err, false)
+		return c.explain(parent, ctx, err, &llm.Error{})
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
-		return nil, c.explain(parent, ctx, err, false)
+		return nil, c.explain(parent, ctx, err, &llm.Error{})
 	}
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	res, err := c.HTTP().Do(req)
+	res, err := c.do(req)
 	if err != nil {
 		return nil, late(err)
 	}
@@ -143,7 +129,7 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 		return nil, late(err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, c.Refusal(res.StatusCode, res.Header, body)
+		return nil, c.Error(res, body)
 	}
 	return body, nil
 }
@@ -151,9 +137,6 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 // maxGot is how much of an answer to Get is read: far more than a list of models,
 // far less than fills the memory.
 const maxGot = 16 << 20
-
-// errIdle is the cause of a request cancelled because nothing came.
-var errIdle = errors.New("idle")
 
 // Stream sends a request and yields its answer as it arrives, as
 // [llm.Provider.Stream] has to. send sends it; assemble makes what puts the answer
@@ -184,29 +167,36 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.idle, func() { cancel(errIdle) })
-	defer idle.Stop()
+	watch := newWatchdog(c.idle, cancel)
+	defer watch.stop()
 
 	res, err := send(ctx)
+	watch.progress()
 	if err != nil {
-		return nil, c.explain(parent, ctx, err, false)
+		return nil, c.explain(parent, ctx, err, &llm.Error{})
 	}
+	res.Body = watch.over(res.Body)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 		if err != nil && (parent.Err() != nil || ctx.Err() != nil) {
-			return nil, c.explain(parent, ctx, err, false)
+			return nil, c.explain(parent, ctx, err, &llm.Error{})
 		}
-		return nil, c.Refusal(res.StatusCode, res.Header, body)
+		return nil, c.Error(res, body)
 	}
-	answer, err := Decode(&idleReader{r: res.Body, timer: idle, idle: c.idle}, emit, assemble, c.kind)
+	answer, err := Decode(res.Body, func(d llm.Delta) bool {
+		if d.Usage == nil {
+			watch.progress()
+		}
+		return d == llm.Delta{} || emit(d)
+	}, assemble)
 	if err != nil {
 		var e *llm.Error
 		if !errors.As(err, &e) {
 			return nil, err // the caller broke off
 		}
 		if parent.Err() != nil || ctx.Err() != nil {
-			return nil, c.explain(parent, ctx, err, e.Delivered)
+			return nil, c.explain(parent, ctx, err, e)
 		}
 		e.Message = c.clean(e.Message)
 		return nil, e
@@ -214,30 +204,36 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 	return answer, nil
 }
 
-// explain turns a failure to get an answer into an *llm.Error.
-func (c *Client) explain(parent, ctx context.Context, err error, delivered bool) *llm.Error {
+// explain turns a failure to get an answer into an *llm.Error; before says what had
+// come of the answer.
+func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Error) *llm.Error {
+	e := &llm.Error{Delivered: before.Delivered, Usage: before.Usage}
 	var known *llm.Error
 	switch {
 	case parent.Err() != nil:
-		return &llm.Error{Kind: run.ErrAborted, Delivered: delivered, Err: context.Cause(parent)}
-	case context.Cause(ctx) == errIdle:
-		return &llm.Error{Kind: run.ErrTimeout, Delivered: delivered,
-			Message: fmt.Sprintf("%s sent nothing for %s", c.address, c.idle)}
+		e.Kind, e.Err = run.ErrAborted, context.Cause(parent)
+	case context.Cause(ctx) == errSilent:
+		e.Kind, e.Message = run.ErrTimeout, fmt.Sprintf("%s sent nothing for %s", c.address, c.idle)
+	case context.Cause(ctx) == errNoProgress:
+		e.Kind, e.Message = run.ErrTimeout, fmt.Sprintf("%s sent no part of an answer for %s, only keep-alives", c.address, c.idle)
 	case errors.As(err, &known):
 		return known
+	default:
+		e.Err = withoutURL(err)
+		kind, cause := networkError(e.Err)
+		e.Kind, e.Message = kind, c.clean(fmt.Sprintf("cannot reach %s: %s", c.address, cause))
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err // without the method and the address, which may carry credentials
-	}
-	return &llm.Error{Kind: run.ErrOverloaded, Delivered: delivered, Err: err,
-		Message: c.clean(fmt.Sprintf("cannot reach %s: %v", c.address, err))}
+	return e
 }
+
+// minKey is how long a key has to be to be taken out of messages. A shorter one is
+// none: servers on this machine are given an "x", which is in many words.
+const minKey = 8
 
 // clean bounds a message and takes the key out of it.
 func (c *Client) clean(s string) string {
-	if c.key != "" {
-		s = strings.ReplaceAll(s, c.key, "[key]")
+	if len(c.key) >= minKey {
+		s = replaceWord(s, c.key, "[key]")
 	}
 	return bound(s, maxMessage)
 }
@@ -261,26 +257,10 @@ func noRedirects(c *http.Client) *http.Client {
 // kilobytes, a proxy's page can be longer.
 const maxErrorBody = 256 << 10
 
-// An idleReader restarts a timer for each read. The time its caller spends
-// between reads does not count: a slow viewer is not a silent provider.
-type idleReader struct {
-	r     io.Reader
-	timer *time.Timer
-	idle  time.Duration
-}
-
-func (r *idleReader) Read(p []byte) (int, error) {
-	r.timer.Reset(r.idle)
-	n, err := r.r.Read(p)
-	r.timer.Stop()
-	return n, err
-}
-
-// A doer bounds the body of an error: one without an end would fill the memory.
-type doer struct{ client *http.Client }
-
-func (d doer) Do(req *http.Request) (*http.Response, error) {
-	res, err := d.client.Do(req)
+// do sends a request. It bounds the body of an error, which could otherwise fill the
+// memory.
+func (c *Client) do(req *http.Request) (*http.Response, error) {
+	res, err := c.http.Do(req)
 	if err == nil && res.StatusCode != http.StatusOK {
 		res.Body = struct {
 			io.Reader

@@ -62,12 +62,8 @@ func (x *stream) members(rules []rule, filters bool) error {
 		return err
 	}
 	for i := 0; ; i++ {
-		more, err := x.member(i == 0)
+		name, more, err := x.nextName(i == 0)
 		if err != nil || !more {
-			return err
-		}
-		name, err := x.name()
-		if err != nil {
 			return err
 		}
 		if err := x.child(rules, filters, inName, 0, name); err != nil {
@@ -136,7 +132,7 @@ func (x *stream) child(rules []rule, filters bool, index, length int64, name tex
 
 	// The name is copied now: reading on may move the window.
 	from, steps := len(x.names), len(x.steps)
-	step := place{index: index}
+	step := openStep{index: index}
 	if index == inName {
 		x.names = append(x.names, x.unescaped(name)...)
 		step.from, step.to = from, len(x.names)

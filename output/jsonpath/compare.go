@@ -2,12 +2,10 @@ package jsonpath
 
 import "bytes"
 
-// Equal reports whether two values are equal as == of a filter has it (RFC 9535
+// equalValues reports whether two values are equal as == of a filter has it (RFC 9535
 // section 2.3.5.2.2): numbers by value, strings by characters, arrays by elements,
 // objects by members in any order. Of duplicate names the last counts. Nothing equals
 // Nothing.
-func Equal(a, b Value) bool { return equalValues(a, b) }
-
 func equalValues(a, b Value) bool {
 	if a.kind != b.kind {
 		return false

@@ -24,11 +24,16 @@ func decode(data []byte, limit int64) (Value, error) {
 	return v, s.end()
 }
 
-// decoder makes values of what a scanner passes. Those of a document in memory point
-// into it. Others point into the decoder's arena and are good until its reset.
+// decoder makes values of what a scanner passes. They are good until its reset. (Slabs are
+// used again and not left to the garbage collector, for which one old value would hold all
+// that were made after it: a slab holds values of several candidates, which hold the next.)
 type decoder struct {
 	*scanner
 	limit int64 // bytes to use for values and texts
+
+	// raws: arrays and objects that are decoded whole keep what is written; those within
+	// them only if nested.
+	raws, nested bool
 
 	arena  []byte
 	used   int64
@@ -37,6 +42,7 @@ type decoder struct {
 
 	valueSlab []Value
 	nameSlab  [][]byte
+	boxSlab   []box
 }
 
 // slab copies s into a part of a larger slice, which saves most allocations.
@@ -53,7 +59,23 @@ func slab[T any](free *[]T, s []T) []T {
 	return (*free)[from:len(*free):len(*free)]
 }
 
-func (d *decoder) reset() { d.arena, d.used = d.arena[:0], 0 }
+// reset makes the memory of all values free for others.
+func (d *decoder) reset() {
+	d.arena, d.used = d.arena[:0], 0
+	d.valueSlab, d.nameSlab, d.boxSlab = d.valueSlab[:0], d.nameSlab[:0], d.boxSlab[:0]
+}
+
+func (d *decoder) newBox() *box {
+	const least, most = 4, 256
+	n := len(d.boxSlab)
+	if n == cap(d.boxSlab) {
+		d.boxSlab, n = make([]box, 0, min(max(2*n, least), most)), 0
+	}
+	d.boxSlab = d.boxSlab[:n+1]
+	b := &d.boxSlab[n]
+	*b = box{}
+	return b
+}
 
 // Sizes of what a value and a name occupy, on 64-bit machines.
 const (
@@ -136,6 +158,11 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	from := d.offset()
 	values, names := len(d.values), len(d.names)
 	defer func() { d.values, d.names = d.values[:values], d.names[:names] }()
+	raws := d.raws && wants.whole
+	if raws && !d.nested {
+		d.raws = false
+		defer func() { d.raws = true }()
+	}
 	if err := d.enter(); err != nil {
 		return Value{}, err
 	}
@@ -147,8 +174,9 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 				err = d.wantedElement(i, wants)
 			}
 		} else {
-			if more, err = d.member(i == 0); more && err == nil {
-				err = d.wantedMember(wants)
+			var name text
+			if name, more, err = d.nextName(i == 0); more && err == nil {
+				err = d.wantedMember(name, wants)
 			}
 		}
 		if err != nil {
@@ -161,9 +189,18 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	v := Value{kind: kind}
 	if d.feed.src.data != nil {
 		v.raw = d.buf[from-d.base : d.pos]
+	} else if raws {
+		raw, err := d.bytes(from, d.offset())
+		if err != nil {
+			return Value{}, err
+		}
+		if v.raw, err = d.own(raw); err != nil {
+			return Value{}, err
+		}
 	}
 	if len(d.values) > values {
-		v.box = &box{items: slab(&d.valueSlab, d.values[values:]), names: slab(&d.nameSlab, d.names[names:])}
+		v.box = d.newBox()
+		v.box.items, v.box.names = slab(&d.valueSlab, d.values[values:]), slab(&d.nameSlab, d.names[names:])
 	}
 	return v, nil
 }
@@ -191,16 +228,11 @@ func (d *decoder) wantedElement(i int64, wants *projection) error {
 	return err
 }
 
-func (d *decoder) wantedMember(wants *projection) error {
-	t, err := d.name()
-	if err != nil {
-		return err
-	}
+func (d *decoder) wantedMember(t text, wants *projection) (err error) {
 	sub := wants
 	var name []byte
 	if wants.whole {
-		name, err = d.own(d.unescaped(t))
-		if err != nil {
+		if name, err = d.own(d.unescaped(t)); err != nil {
 			return err
 		}
 		if err := d.use(nameBytes); err != nil {

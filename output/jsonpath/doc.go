@@ -20,11 +20,11 @@
 //   - $ inside a filter is the same for every candidate, so each such query is
 //     answered first, in a reading of its own.
 //   - The order of RFC 9535 needs one reading for each selector of a bracket, and one
-//     more of every container below a descendant segment. [DocumentOrder] does not.
+//     more of every container below a descendant segment. [Options.AnyOrder] does not.
 //
 // "Going back" is free in [Bytes], a seek in [ReaderAt] and a second opening in
-// [Reopen]. A [Reader] cannot go back, so what may be needed again is kept; if that is
-// more than [Options.Limit], the answer is a [LimitError] and never a wrong one.
+// [Reopen]. What has to be held in memory is at most [Options.Limit]; a question that needs
+// more ends in a [LimitError] and never in a wrong answer.
 //
 // On the benchmarks' document of 100 MB a core reads in a second about 450 MB of
 // $.items[*].nested.a.b.c, 500 MB of $.items[?@.score > 99.9].email, 870 MB of a count of
@@ -48,7 +48,7 @@
 //
 // Whatever is wrong with a document is a [DocumentError] with its byte offset. A
 // stream finds it when it gets there: matches before it have been handed out, and
-// nothing is read behind the match at which the callback returned false.
+// nothing is read after the match at which the callback returned false.
 //
 // The rules are those of RFC 9535 (JSONPath) as its compliance suite checks them
 // (https://github.com/jsonpath-standard/jsonpath-compliance-test-suite, commit 7be7c1f,

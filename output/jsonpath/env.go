@@ -18,7 +18,7 @@ type env struct {
 
 type compiled struct{ whole, part *regexp.Regexp }
 
-// summary is all that anyone wants to know of the nodes that a query selects.
+// summary is what filters use of the nodes that a query selects.
 type summary struct {
 	n    int64
 	last Value
@@ -110,8 +110,8 @@ func (e *env) keep(q *query, s summary) {
 	e.absolute[q] = s
 }
 
-// cancelled reports whether the evaluation should end because nobody waits for it
-// any more; its result then does not matter.
+// cancelled reports whether the evaluation was canceled; its result then does
+// not matter.
 func (e *env) cancelled() bool {
 	const every = 1024
 	if e.steps++; e.ctx == nil || e.steps%every != 0 {

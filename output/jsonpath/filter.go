@@ -16,11 +16,6 @@ func (f *Filter) String() string { return string(f.filter.root.append(nil, orLev
 // Warnings is [Path.Warnings].
 func (f *Filter) Warnings() []string { return f.warnings }
 
-// Test reports whether v passes; root is the document for queries that begin with $.
-func (f *Filter) Test(v, root Value) bool {
-	return f.filter.root.test(newEnv(root), v)
-}
-
 // filter is an expression with what can be said of it before any document is seen.
 type filter struct {
 	root     logical

@@ -15,8 +15,8 @@ func (p *Path) Select(root Value) iter.Seq[Value] {
 	}
 }
 
-// Locate is [Path.Select] with the place of each value.
-func (p *Path) Locate(root Value) iter.Seq2[Normalized, Value] {
+// locate is [Path.Select] with the place of each value.
+func (p *Path) locate(root Value) iter.Seq2[Normalized, Value] {
 	return func(yield func(Normalized, Value) bool) {
 		f := finder{env: newEnv(root), segments: p.segments, locate: true}
 		f.found = func(v Value) bool { return yield(f.normalized(), v) }

@@ -48,8 +48,8 @@ func fromPointer(s string) string {
 	return path
 }
 
-// hintBehind is for a complete path with something behind it.
-func hintBehind(p *parser) string {
+// hintAfterPath is for a complete path with something after it.
+func hintAfterPath(p *parser) string {
 	rest := p.rest()
 	before := p.in[:p.pos]
 	name := nameEnding(before)

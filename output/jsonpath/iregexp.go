@@ -199,7 +199,7 @@ func (t *iregexp) category() error {
 	return nil
 }
 
-// class translates a charClassExpr behind its [.
+// class translates a charClassExpr after its [.
 func (t *iregexp) class() error {
 	t.out.WriteByte('[')
 	if t.at("^") {

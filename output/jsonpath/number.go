@@ -3,7 +3,10 @@ package jsonpath
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math/big"
+	"strconv"
+	"strings"
 )
 
 // CompareNumbers compares two numbers as JSON writes them by their exact values and
@@ -33,11 +36,77 @@ func CompareNumbers(a, b []byte) int {
 	return c * x.sign
 }
 
+// numberLength returns how long the number is that b begins with, or what is missing
+// after as many bytes.
+func numberLength[T string | []byte](b T) (n int, missing string) {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(b) && b[i]-'0' <= 9 {
+			i++
+		}
+		return i > from
+	}
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if !digits() {
+		return i, "a digit"
+	}
+	if i < len(b) && b[i] == '.' {
+		if i++; !digits() {
+			return i, "a digit after the point"
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return i, "a digit of the exponent"
+		}
+	}
+	return i, ""
+}
+
+// IsNumber reports whether s is a number as JSON writes them.
+func IsNumber(s string) bool {
+	n, missing := numberLength(s)
+	return missing == "" && n == len(s)
+}
+
+// ShortNumber returns a number as n / 10^places if it has no exponent and at most 18
+// digits, as most have.
+func ShortNumber(raw []byte) (n int64, places int, ok bool) {
+	x, ok := readShort(raw)
+	return x.n, x.places, ok
+}
+
+// CanonicalNumber writes a number as every equal one is written. (Of exponents beyond
+// those of [CompareNumbers], numbers are equal if their other digits are.)
+func CanonicalNumber(raw []byte) []byte {
+	if n, places, ok := ShortNumber(raw); ok && places == 0 {
+		return strconv.AppendInt(nil, n, 10)
+	}
+	d := readDecimal(raw)
+	if d.sign == 0 {
+		return []byte("0")
+	}
+	if point := d.exponent.Int64(); d.exponent.IsInt64() && 0 < point && point <= 18 && len(d.digits) <= int(point) {
+		n, _ := strconv.ParseInt(string(d.digits)+strings.Repeat("0", int(point)-len(d.digits)), 10, 64)
+		return strconv.AppendInt(nil, int64(d.sign)*n, 10)
+	}
+	return fmt.Appendf(nil, "%de%s:%s", d.sign, d.exponent, d.digits)
+}
+
 // shortNumber is what most numbers are, n / 10^places.
 type shortNumber struct {
 	n      int64
 	places int
-	fits   bool // it has up to nine digits before the point and behind it, so that n × 10^9 fits as well
+	fits   bool // it has up to nine digits before the point and after it, so that n × 10^9 fits as well
 }
 
 // readShort reads a number of up to 18 digits without an exponent.

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxPath bounds a path, in bytes; nobody writes one that long, so it is hostile or
+	// MaxPath bounds a path, in bytes; a longer one is hostile or
 	// a mistake, such as a document handed in as its path.
-	maxPath = 64 << 10
+	MaxPath = 64 << 10
 
 	// maxNesting bounds parentheses, filters and calls in one another, so that no path
 	// can exhaust the stack here or in evaluation.
@@ -88,8 +88,8 @@ func (p *parser) run(parse func()) (err error) {
 			err = e
 		}
 	}()
-	if len(p.in) > maxPath {
-		p.fail(fmt.Sprintf("a path of %d bytes, and the limit is %d", len(p.in), maxPath), "")
+	if len(p.in) > MaxPath {
+		p.fail(fmt.Sprintf("a path of %d bytes, and the limit is %d", len(p.in), MaxPath), "")
 	}
 	for i, r := range p.in {
 		if r == utf8.RuneError && !strings.HasPrefix(p.in[i:], "\uFFFD") {
@@ -155,7 +155,7 @@ func (p *parser) blanks() {
 // end fails unless all has been read.
 func (p *parser) end() {
 	if p.pos < len(p.in) {
-		p.fail("unexpected "+p.found(), hintBehind(p))
+		p.fail("unexpected "+p.found(), hintAfterPath(p))
 	}
 }
 

@@ -10,7 +10,7 @@ type filterScope struct {
 	absolute []*query
 }
 
-// filter reads the expression behind ?.
+// filter reads the expression after ?.
 func (p *parser) filter() *filter {
 	scope := &filterScope{}
 	p.filters = append(p.filters, scope)
@@ -164,7 +164,7 @@ func (p *parser) query(absolute bool) *query {
 	outer := p.filters[len(p.filters)-1]
 	outer.absolute = append(outer.absolute, scope.absolute...)
 	if absolute {
-		outer.absolute = append(outer.absolute, q) // behind those that it uses itself
+		outer.absolute = append(outer.absolute, q) // after those that it uses itself
 	}
 	return q
 }
@@ -194,32 +194,16 @@ func (t *term) word(p *parser) {
 // number reads a number as JSON writes it.
 func (p *parser) number() Value {
 	start := p.pos
-	p.take("-")
-	digits := func() int {
-		from := p.pos
-		for isDigit(rune(p.peek())) {
-			p.pos++
-		}
-		return p.pos - from
+	n, missing := numberLength(p.rest())
+	p.pos += n
+	if missing != "" {
+		p.expected(missing, "")
 	}
-	first := p.pos
-	if n := digits(); n == 0 {
-		p.expected("a digit", "")
-	} else if n > 1 && p.in[first] == '0' {
-		p.failAt(first, "a number with a leading zero", "")
+	text := p.in[start:p.pos]
+	if strings.TrimPrefix(text, "-") == "0" && isDigit(rune(p.peek())) {
+		p.failAt(p.pos-1, "a number with a leading zero", "")
 	}
-	if p.take(".") && digits() == 0 {
-		p.expected("a digit after the point", "")
-	}
-	if p.take("e") || p.take("E") {
-		if !p.take("-") {
-			p.take("+")
-		}
-		if digits() == 0 {
-			p.expected("a digit of the exponent", "")
-		}
-	}
-	return Value{kind: Number, raw: []byte(p.in[start:p.pos])}
+	return Value{kind: Number, raw: []byte(text)}
 }
 
 // test makes of a term what can stand alone: a query or a function that is true or false.

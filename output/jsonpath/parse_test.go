@@ -124,7 +124,7 @@ func TestAFilterStandsAlone(t *testing.T) {
 		}
 		got := ""
 		for v := range MustParse("$.users[*]").Select(root) {
-			if filter.Test(v, root) {
+			if filter.filter.root.test(newEnv(root), v) {
 				got += "1"
 			} else {
 				got += "0"

@@ -95,7 +95,7 @@ func (x *stream) backwards(s slice, next int) error {
 		}
 		base := len(x.states)
 		x.states = append(x.states, state{next, 1})
-		x.steps = append(x.steps, place{index: selected[k].index})
+		x.steps = append(x.steps, openStep{index: selected[k].index})
 		err := x.visit(x.states[base:], -1)
 		x.states, x.steps = x.states[:base], x.steps[:len(x.steps)-1]
 		if err != nil {

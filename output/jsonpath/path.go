@@ -121,7 +121,7 @@ func (s slice) covers(i, n int64) bool {
 }
 
 // needsLength reports whether which elements the slice selects depends on how many
-// there are behind them.
+// there are after them.
 func (s slice) needsLength() bool {
 	return s.step < 0 || s.hasStart && s.start < 0 || s.hasEnd && s.end < 0
 }

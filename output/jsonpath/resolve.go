@@ -50,7 +50,7 @@ func absoluteQueries(segments []segment) []*query {
 func (x *stream) answer(q *query) (summary, error) {
 	y := stream{
 		scanner: x.scanner, decoder: x.decoder, env: x.env, segments: q.segments,
-		opt: Options{Order: DocumentOrder, Limit: x.opt.Limit}, enough: math.MaxInt64,
+		opt: Options{AnyOrder: true, Limit: x.opt.Limit}, enough: math.MaxInt64,
 	}
 	var last []byte
 	remember := func(m Match) { last = append(last[:0], m.Raw...) }

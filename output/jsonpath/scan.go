@@ -32,16 +32,20 @@ type scanner struct {
 	buf  []byte
 	base int64 // offset of buf[0]
 	pos  int   // of the next byte, within buf
-	eof  bool  // there is nothing behind buf
-	err  error // why there is nothing behind buf, if it is not the end of the document
+	eof  bool  // there is nothing after buf
+	err  error // why there is nothing after buf, if it is not the end of the document
 
 	pin   int64   // bytes from this offset on are kept, or noPin
 	marks []int64 // ascending; the bytes from marks[live] on are kept
 	live  int     // those before it were too long to keep
-	keep  int64   // bytes to keep behind a mark at most
+	keep  int64   // bytes to keep after a mark at most
 
 	depth int    // arrays and objects that have been entered and not left
 	kinds []bool // scratch of skip
+
+	lines bool   // a line break was passed outside of strings since this was last false
+	long  int64  // bytes of a string that are kept, and no error if there are more; 0: all
+	head  []byte // the beginning of a string of more than long bytes
 }
 
 const noPin = -1
@@ -51,7 +55,7 @@ func newScanner(ctx context.Context, src Source, limit int64) *scanner {
 	if src.window > 0 {
 		s.window = src.window
 	}
-	s.keep = limit + int64(s.window) // a window may go on behind the end of a value
+	s.keep = limit + int64(s.window) // a window may go on after the end of a value
 	if src.readerAt != nil {
 		// It could be read again, but without this each candidate that crosses the end of
 		// a window would cost a second window.
@@ -82,6 +86,12 @@ func (s *scanner) more() bool {
 		const step = 1 << 20 // how often the context is asked
 		s.buf = data[:min(len(data), len(s.buf)+step)]
 		return true
+	}
+	if s.long > 0 && s.pin != noPin && s.offset()-s.pin > s.long {
+		if len(s.head) == 0 {
+			s.head = append(s.head, s.buf[s.pin-s.base:][:s.long]...)
+		}
+		s.pin = s.offset()
 	}
 	kept := s.buf[s.keptFrom():]
 	s.base += int64(len(s.buf) - len(kept))
@@ -115,8 +125,7 @@ func (s *scanner) more() bool {
 }
 
 // keptFrom returns where in buf that begins which must stay. A mark with more than
-// s.keep bytes behind it is given up: whether that matters shows when someone wants
-// them.
+// s.keep bytes after it is given up: whether that matters shows when they are needed.
 func (s *scanner) keptFrom() int {
 	from := s.offset()
 	for s.live < len(s.marks) && s.base+int64(len(s.buf))-s.marks[s.live] > s.keep {
@@ -157,9 +166,6 @@ func (s *scanner) rewind(offset int64) error {
 		s.pos = len(s.buf)
 		s.more()
 		return s.err
-	}
-	if s.feed.src.once != nil {
-		return &LimitError{Need: s.offset() - offset, AtLeast: true, Limit: s.limit, Offset: offset, Why: "a value that has to be read twice"}
 	}
 	if err := s.feed.seek(offset); err != nil {
 		return err
@@ -211,14 +217,14 @@ func (s *scanner) end() error {
 	if _, err := s.peek(); err != nil || s.pos == len(s.buf) {
 		return err
 	}
-	problem := s.found() + " behind the end of the value"
+	problem := s.found() + " after the end of the value"
 	if c := s.buf[s.pos]; c == '{' || c == '[' {
-		problem = "a second value behind the first; are these JSON Lines?"
+		problem = "a second value after the first; are these JSON Lines?"
 	}
 	return &DocumentError{Offset: s.offset(), Problem: problem}
 }
 
-// peek passes over blanks and returns the byte behind them, 0 at the end of the
+// peek passes over blanks and returns the byte after them, 0 at the end of the
 // document. The error is that of the source, or nil.
 func (s *scanner) peek() (byte, error) {
 	for {
@@ -227,6 +233,7 @@ func (s *scanner) peek() (byte, error) {
 			if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 				return c, nil
 			}
+			s.lines = s.lines || c == '\n'
 			s.pos++
 		}
 		if !s.more() {
@@ -237,6 +244,9 @@ func (s *scanner) peek() (byte, error) {
 
 // ahead returns the first byte of the value that comes next.
 func (s *scanner) ahead() (byte, error) {
+	if s.pos < len(s.buf) && s.buf[s.pos] > ' ' {
+		return s.buf[s.pos], nil
+	}
 	c, err := s.peek()
 	if err == nil && s.pos == len(s.buf) {
 		err = s.unexpected(following(false))
@@ -325,7 +335,7 @@ type text struct {
 	odd      bool  // it has escapes or bytes beyond ASCII
 }
 
-// name passes over a member's name and the colon behind it. The name stays in the
+// name passes over a member's name and the colon after it. The name stays in the
 // window until unpin.
 func (s *scanner) name() (text, error) {
 	t := text{from: s.offset()}
@@ -335,14 +345,40 @@ func (s *scanner) name() (text, error) {
 		return t, err
 	}
 	t.to, t.odd = s.offset(), odd
-	if c, err := s.peek(); err != nil || c != ':' {
-		return t, s.unexpected(colon)
+	if s.pos == len(s.buf) || s.buf[s.pos] != ':' {
+		if c, err := s.peek(); err != nil || c != ':' {
+			return t, s.unexpected(colon)
+		}
 	}
-	s.pos++
+	if s.pos++; s.pos < len(s.buf) && s.buf[s.pos] == ' ' { // the usual single one
+		s.pos++
+	}
 	return t, nil
 }
 
 func (s *scanner) unpin() { s.pin = noPin }
+
+// nextName goes to the next member of an object, the first one if first, or leaves it. It
+// passes over the member's name and the colon; the name stays in the window until unpin.
+func (s *scanner) nextName(first bool) (t text, more bool, err error) {
+	b, i := s.buf, s.pos
+	quick := first || i < len(b) && b[i] == ','
+	if !first {
+		i++
+	}
+	if i < len(b) && b[i] == ' ' { // the usual single one
+		i++
+	}
+	if !quick || i >= len(b) || b[i] != '"' {
+		if more, err = s.member(first); err == nil && more {
+			t, err = s.name()
+		}
+		return t, more, err
+	}
+	s.pos = i
+	t, err = s.name()
+	return t, true, err
+}
 
 // content returns the text between the quotes as it is written.
 func (s *scanner) content(t text) []byte { return s.buf[t.from+1-s.base : t.to-1-s.base] }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Passing over what nobody asked for is most of the work of a stream, so this file is
+// Passing over what a path does not select is most of the work of a stream, so this file is
 // written for speed: eight bytes at a time in strings, no call per token, and the
 // window's variables in registers. It checks all of the grammar all the same, but for
 // UTF-8 and duplicate names, which are allowed (see the package comment).
@@ -105,40 +105,9 @@ func (s *scanner) skipEscape() error {
 // skipNumber passes over the number that comes next.
 func (s *scanner) skipNumber() error {
 	for {
-		b, i := s.buf, s.pos
-		digits := func() bool {
-			from := i
-			for i < len(b) && b[i]-'0' <= 9 {
-				i++
-			}
-			return i > from
-		}
-		expected := ""
-		if b[i] == '-' {
-			i++
-		}
-		if i < len(b) && b[i] == '0' {
-			i++
-		} else if !digits() {
-			expected = "a digit"
-		}
-		if expected == "" && i < len(b) && b[i] == '.' {
-			i++
-			if !digits() {
-				expected = "a digit after the point"
-			}
-		}
-		if expected == "" && i < len(b) && b[i]|0x20 == 'e' {
-			i++
-			if i < len(b) && (b[i] == '+' || b[i] == '-') {
-				i++
-			}
-			if !digits() {
-				expected = "a digit of the exponent"
-			}
-		}
+		n, missing := numberLength(s.buf[s.pos:])
 		// At the end of the window the number may go on: get more and begin again.
-		if i == len(b) && !s.eof {
+		if s.pos+n == len(s.buf) && !s.eof {
 			pin := s.pin
 			if pin == noPin {
 				s.pin = s.offset()
@@ -150,9 +119,9 @@ func (s *scanner) skipNumber() error {
 			}
 			return s.err
 		}
-		s.pos = i
-		if expected != "" {
-			return s.unexpected(expected)
+		s.pos += n
+		if missing != "" {
+			return s.unexpected(missing)
 		}
 		return nil
 	}
@@ -199,12 +168,12 @@ func (s *scanner) skip() error {
 	if c != '{' && c != '[' {
 		return s.skipScalar(c)
 	}
-	return s.skipContainer()
+	return s.container(nil)
 }
 
-// skipContainer passes over the array or object that comes next. kinds is the stack of
-// those that are open, true for an object.
-func (s *scanner) skipContainer() error {
+// container passes over the array or object that comes next, and tells v of all that is in
+// it unless v is nil. kinds is the stack of those that are open, true for an object.
+func (s *scanner) container(v Visitor) error {
 	var (
 		b      = s.buf
 		i      = s.pos
@@ -221,8 +190,12 @@ open: // at [ or {
 	}
 	object = b[i] == '{'
 	kinds = append(kinds, object)
+	if v != nil {
+		v.Open(object, s.base+int64(i))
+	}
 	i++
 	for i < len(b) && isBlank(b[i]) {
+		s.lines = s.lines || b[i] == '\n'
 		i++
 	}
 	if i == len(b) {
@@ -247,7 +220,11 @@ name: // blanks are passed
 		return s.unexpected("a name in quotes")
 	}
 	s.pos = i
-	if _, err := s.skipString(); err != nil {
+	if v == nil {
+		if _, err := s.skipString(); err != nil {
+			return err
+		}
+	} else if err := s.visitName(v); err != nil {
 		return err
 	}
 	b, i = s.buf, s.pos
@@ -272,16 +249,23 @@ value: // blanks are passed
 		goto open
 	}
 	s.pos = i
-	if c == '"' {
+	switch {
+	case v != nil:
+		if err := s.visitScalar(c, v); err != nil {
+			return err
+		}
+	case c == '"':
 		if _, err := s.skipString(); err != nil {
 			return err
 		}
-	} else if err := s.skipScalar(c); err != nil {
-		return err
+	default:
+		if err := s.skipScalar(c); err != nil {
+			return err
+		}
 	}
 	b, i = s.buf, s.pos
 
-next: // behind a value
+next: // after a value
 	if i == len(b) || isBlank(b[i]) {
 		if b, i = s.advance(i); i == len(b) {
 			return s.unexpected(closing(object))
@@ -291,6 +275,7 @@ next: // behind a value
 	if c == ',' {
 		i++
 		for i < len(b) && isBlank(b[i]) {
+			s.lines = s.lines || b[i] == '\n'
 			i++
 		}
 		if i == len(b) {
@@ -310,6 +295,9 @@ next: // behind a value
 
 closed: // at ] or }
 	i++
+	if v != nil {
+		v.Close(s.base + int64(i))
+	}
 	kinds = kinds[:len(kinds)-1]
 	if len(kinds) == 0 {
 		s.pos = i
@@ -327,9 +315,9 @@ func (s *scanner) advance(i int) ([]byte, int) {
 	return s.buf, s.pos
 }
 
-// What errors say is expected behind [ or {, behind a comma, and behind a value.
+// What errors say is expected after [ or {, after a comma, and after a value.
 
-const colon = "a colon behind a name"
+const colon = "a colon after a name"
 
 func opening(object bool) string {
 	if object {

@@ -1,21 +1,20 @@
 package jsonpath
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 )
 
-// A Source is where a document's bytes come from: [Bytes], [ReaderAt], [Reopen] or
-// [Reader]. The first three may be asked any number of questions, one at a time;
-// a Reader one. The zero Source is an empty document.
+// A Source is where a document's bytes come from: [Bytes], [ReaderAt] or [Reopen]. It may
+// be asked any number of questions, one at a time. The zero Source is an empty document.
 type Source struct {
 	data     []byte // Bytes
 	readerAt io.ReaderAt
 	size     int64
 	open     func() (io.ReadCloser, error)
-	once     *onceReader
 
 	window int // for tests: bytes to read at a time instead of windowSize
 }
@@ -33,25 +32,32 @@ func ReaderAt(r io.ReaderAt, size int64) Source { return Source{readerAt: r, siz
 // place. Everything opened is closed before Stream and Count return.
 func Reopen(open func() (io.ReadCloser, error)) Source { return Source{open: open} }
 
-// Reader is a document that passes once. What a question needs again is kept, up to
-// [Options.Limit]. It is not closed.
-func Reader(r io.Reader) Source { return Source{once: &onceReader{r: r}} }
-
-type onceReader struct {
-	r    io.Reader
-	used bool
+// Section returns size bytes of the document from an offset on. The caller closes it.
+func (s Source) Section(offset, size int64) (io.ReadCloser, error) {
+	switch {
+	case s.readerAt != nil:
+		return io.NopCloser(io.NewSectionReader(s.readerAt, offset, size)), nil
+	case s.open == nil:
+		return io.NopCloser(bytes.NewReader(s.data[offset : offset+size])), nil
+	}
+	r, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.CopyN(io.Discard, r, offset); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(r, size), r}, nil
 }
-
-// errOnce is given for a Reader that would have to be read again; the scanner turns
-// it into a [LimitError].
-var errOnce = errors.New("this reader can be read once only")
 
 // feed reads a source's bytes in order, from wherever it is told to.
 type feed struct {
 	src    Source
 	offset int64 // of the next byte
 	stream io.ReadCloser
-	begun  bool
 }
 
 // seek makes offset the place of the next byte.
@@ -75,8 +81,6 @@ func (f *feed) seek(offset int64) error {
 			return fmt.Errorf("the document has %d bytes at the second reading, and had at least %d at the first", f.offset, offset)
 		}
 		return err
-	case offset < f.offset:
-		return errOnce
 	}
 	f.offset = offset
 	return nil
@@ -108,12 +112,6 @@ func (f *feed) read(ctx context.Context, p []byte) (int, error) {
 			}
 		}
 		n, err = f.stream.Read(p)
-	case f.src.once != nil:
-		if !f.begun && f.src.once.used {
-			return 0, errOnce
-		}
-		f.begun, f.src.once.used = true, true
-		n, err = f.src.once.r.Read(p)
 	default:
 		return 0, io.EOF
 	}
@@ -128,4 +126,15 @@ func (f *feed) close() error {
 	err := f.stream.Close()
 	f.stream = nil
 	return err
+}
+
+// Size returns how many bytes the document has, -1 if that is not known.
+func (s Source) Size() int64 {
+	switch {
+	case s.readerAt != nil:
+		return s.size
+	case s.open != nil:
+		return -1
+	}
+	return int64(len(s.data))
 }

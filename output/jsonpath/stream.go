@@ -6,32 +6,20 @@ import (
 	"math"
 )
 
-// DefaultLimit is [Options.Limit] if that is zero.
-const DefaultLimit = 16 << 20
-
-// Order is the order in which a stream hands out what it finds.
-type Order uint8
-
-const (
-	// RFCOrder is the order of RFC 9535, where a bracket gives what its first selector
-	// selects before what its second does, and a descendant segment gives the children
-	// of a node before what is deeper in them. It is the order of [Path.Select]. Two or
-	// more descendant segments in one path multiply the readings it takes.
-	RFCOrder Order = iota
-
-	// DocumentOrder is the order in which values begin in the document. It needs one
-	// reading where RFCOrder needs several. The two differ only for paths with a
-	// descendant segment, with several selectors in one bracket or with a negative step.
-	DocumentOrder
-)
+// defaultLimit is [Options.Limit] if that is zero.
+const defaultLimit = 16 << 20
 
 // Options say how to stream. The zero Options are good for use.
 type Options struct {
-	Order Order
+	// AnyOrder: matches come in the order in which they begin in the document, and not in
+	// that of RFC 9535. The two differ only for paths with a descendant segment, with
+	// several selectors in one bracket or with a negative step; those need several readings
+	// in the order of the RFC, and one here.
+	AnyOrder bool
 
 	// Limit is the memory in bytes that may be used for one purpose: to keep what has to
 	// be read twice, to hold a match, to decode what a filter looks at. Zero is
-	// DefaultLimit. What would need more ends in a [LimitError].
+	// defaultLimit. What would need more ends in a [LimitError].
 	Limit int64
 
 	// Where, if set, keeps only the matches that pass it.
@@ -39,6 +27,13 @@ type Options struct {
 
 	// NoRaw leaves out [Match.Raw]: places only. Matches may then be of any size.
 	NoRaw bool
+
+	// MaxRaw, if not zero, leaves out Raw of matches of more bytes.
+	MaxRaw int64
+
+	// Pick are paths that are applied to each match, see [Match.Picked]. In them $ is the
+	// match. Of a match no more is decoded than they ask for.
+	Pick []*Path
 }
 
 // A Match is a node that a path selects. It and all that it gives are valid until the
@@ -47,7 +42,18 @@ type Match struct {
 	Raw    []byte // as written in the document; must not be changed
 	Offset int64  // of its first byte in the document
 	Size   int64  // bytes
+	Kind   Kind
 	stream *stream
+	value  Value // as far as it is decoded, for Picked
+}
+
+// Picked calls found for each value that path i of [Options.Pick] selects of the match,
+// until it returns false. The values are valid until the callback of the stream returns.
+func (m Match) Picked(i int, found func(Value) bool) {
+	f := &m.stream.picker
+	f.env.root, f.env.absolute = m.value, nil
+	f.segments, f.found = m.stream.opt.Pick[i].segments, found
+	f.from(m.value, 0)
 }
 
 // Path returns the place of the match.
@@ -65,9 +71,9 @@ func (p *Path) Stream(ctx context.Context, src Source, opt Options, found func(M
 }
 
 // Count returns how many nodes the path selects, as [Path.Stream] without making
-// anything of them. Order and NoRaw do not matter.
+// anything of them. Of the options only Limit and Where matter.
 func (p *Path) Count(ctx context.Context, src Source, opt Options) (int64, error) {
-	opt.Order, opt.NoRaw = DocumentOrder, true
+	opt.AnyOrder, opt.NoRaw = true, true
 	x := newStream(ctx, src, p, opt)
 	if err := x.run(); err != nil {
 		return 0, err
@@ -91,11 +97,14 @@ type stream struct {
 	total    int64            // matches so far, or math.MaxInt64 for more than fit
 	enough   int64            // stop at as many, when counting
 	latest   bool             // of duplicate names only the last counts: total begins anew at each
+	picks    *projection      // what Options.Pick looks at of a match
+	nested   bool             // they select values within those that are decoded whole
+	picker   finder           // scratch
 
-	states []state // stack, see visit
-	rules  []rule  // stack, see children
-	steps  []place // from the root to here
-	names  []byte  // those of steps, unescaped
+	states []state    // stack, see visit
+	rules  []rule     // stack, see children
+	steps  []openStep // from the root to here
+	names  []byte     // those of steps, unescaped
 }
 
 // A state says that the segments from the given one on are to be applied to a node. A
@@ -106,25 +115,31 @@ type state struct {
 	n       int64
 }
 
-// place is a step of which the name is in stream.names.
-type place struct {
+// An openStep is a step of which the name is in stream.names.
+type openStep struct {
 	index    int64 // or inName
 	from, to int
 }
 
-// errStop ends a stream of which nobody wants more.
+// errStop ends a stream whose callback wants no more.
 var errStop = errors.New("stop")
 
 func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {
 	if opt.Limit <= 0 {
-		opt.Limit = DefaultLimit
+		opt.Limit = defaultLimit
 	}
 	opt.Limit = min(opt.Limit, math.MaxInt64/2) // there is something added to it
 	s := newScanner(ctx, src, opt.Limit)
-	return &stream{
+	x := &stream{
 		scanner: s, decoder: decoder{scanner: s, limit: opt.Limit}, env: &env{ctx: ctx},
-		segments: p.segments, opt: opt, enough: math.MaxInt64,
+		segments: p.segments, opt: opt, enough: math.MaxInt64, picks: &projection{}, picker: finder{env: &env{ctx: ctx}},
 	}
+	for _, p := range opt.Pick {
+		x.picks.addQuery(&query{segments: p.segments}, true)
+		x.nested = x.nested || !p.Singular()
+	}
+	x.nested = x.nested || x.picks.selectsWithinWhole()
+	return x
 }
 
 func (x *stream) run() (err error) {
@@ -169,14 +184,14 @@ func (x *stream) visit(states []state, end int64) error {
 	if last := len(states) - 1; states[last].segment == len(x.segments) {
 		n := states[last].n
 		states = states[:last]
-		if end, err = x.match(start, end, n, len(states) > 0 && (c == '{' || c == '[')); err != nil {
+		if end, err = x.match(KindOf(c), start, end, n, len(states) > 0 && (c == '{' || c == '[')); err != nil {
 			return err
 		}
 	}
 	if len(states) == 0 || c != '{' && c != '[' {
 		return x.over(end)
 	}
-	if x.opt.Order == RFCOrder && x.needsPasses(states[0].segment) {
+	if !x.opt.AnyOrder && x.needsPasses(states[0].segment) {
 		return x.passes(states[0].segment, start)
 	}
 	rules := len(x.rules)
@@ -200,7 +215,7 @@ func (x *stream) over(end int64) error {
 // match hands out the node that comes next n times and returns the node's end, if that
 // is known or has come to be. If inside says that the node is to be entered, it leaves
 // the scanner at the node's beginning.
-func (x *stream) match(start, end, n int64, inside bool) (int64, error) {
+func (x *stream) match(kind Kind, start, end, n int64, inside bool) (int64, error) {
 	if x.opt.Where == nil && x.found == nil { // counting needs no look at the node
 		return end, x.count(n)
 	}
@@ -220,7 +235,7 @@ func (x *stream) match(start, end, n int64, inside bool) (int64, error) {
 		if x.found == nil {
 			err = x.count(n)
 		} else {
-			end, err = x.give(start, end, n)
+			end, err = x.give(Match{Offset: start, Kind: kind, stream: x}, end, n)
 		}
 		if err != nil {
 			return end, err
@@ -232,18 +247,32 @@ func (x *stream) match(start, end, n int64, inside bool) (int64, error) {
 	return end, nil
 }
 
-// give calls the callback n times.
-func (x *stream) give(start, end, n int64) (int64, error) {
+// give calls the callback n times for the match, whose end is not known if it is -1.
+func (x *stream) give(m Match, end, n int64) (_ int64, err error) {
+	if len(x.opt.Pick) > 0 {
+		if end >= 0 {
+			if err := x.rewind(m.Offset); err != nil {
+				return end, err
+			}
+		}
+		x.decoder.reset()
+		x.decoder.raws, x.decoder.nested = true, x.nested
+		m.value, err = x.decoder.value(x.picks)
+		x.decoder.raws = false
+		if err != nil {
+			return end, err
+		}
+		end = x.offset()
+	}
 	if end < 0 {
 		if err := x.skip(); err != nil {
 			return end, err
 		}
 		end = x.offset()
 	}
-	m := Match{Offset: start, Size: end - start, stream: x}
-	if !x.opt.NoRaw {
-		var err error
-		if m.Raw, err = x.bytes(start, end); err != nil {
+	m.Size = end - m.Offset
+	if !x.opt.NoRaw && (x.opt.MaxRaw == 0 || m.Size <= x.opt.MaxRaw) {
+		if m.Raw, err = x.bytes(m.Offset, end); err != nil {
 			return end, err
 		}
 	}

@@ -99,11 +99,11 @@ func TestEqualityDoesNotDependOnHowAValueIsWritten(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if Equal(a, b) != c.equal || Equal(b, a) != c.equal {
+		if equalValues(a, b) != c.equal || equalValues(b, a) != c.equal {
 			t.Errorf("%s and %s: %t", c.a, c.b, !c.equal)
 		}
 	}
-	if !Equal(Value{}, Value{}) {
+	if !equalValues(Value{}, Value{}) {
 		t.Error("nothing is not nothing")
 	}
 }
@@ -159,13 +159,14 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 		{`tru`, 3, "true", true},
 		{`"\u12`, 5, "hexadecimal", true},
 		{`-`, 1, "a digit", true},
-		{`{"a": 1} x`, 9, `'x' behind the end`, false},
+		{`{"a": 1} x`, 9, `'x' after the end`, false},
 		{"{\"a\": 1}\n{\"a\": 2}", 9, "JSON Lines", false},
 		{`[1 2]`, 3, `, or ], found '2'`, false},
 		{`[1}`, 2, `, or ], found '}'`, false},
 		{`{"a":1]`, 6, `, or }, found ']'`, false},
 		{`{a:1}`, 1, `a name in quotes, found 'a'`, false},
 		{`{"a" 1}`, 5, "a colon", false},
+		{`{"a":1 "b":2}`, 7, `, or }, found '"'`, false},
 		{`[1,]`, 3, `a value, found ']'`, false},
 		{`{"a":1,}`, 7, "a name in quotes", false},
 		{`[01]`, 2, ", or ]", false},
@@ -184,7 +185,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 	} {
 		_, err := Decode([]byte(c.document))
 		for _, path := range []string{"$.x", "$..x", "$[?@.a]"} {
-			_, counted := MustParse(path).Count(t.Context(), Reader(strings.NewReader(c.document)), Options{})
+			_, counted := MustParse(path).Count(t.Context(), once(strings.NewReader(c.document)), Options{})
 			e, ok := errors.AsType[*DocumentError](counted)
 			if !ok || e.Error() != fmt.Sprint(err) {
 				t.Errorf("%.30q: %s says %v, Decode %v", c.document, path, counted, err)
@@ -200,7 +201,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 			t.Errorf("%.30q: %v", document, err)
 		}
 		for _, path := range []string{"$..*", "$..[-1]", "$[?@..[-1]]"} {
-			if _, err := MustParse(path).Count(t.Context(), Reader(strings.NewReader(document)), Options{}); err != nil {
+			if _, err := MustParse(path).Count(t.Context(), once(strings.NewReader(document)), Options{}); err != nil {
 				t.Errorf("%.30q: %s: %v", document, path, err)
 			}
 		}

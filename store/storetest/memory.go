@@ -3,10 +3,12 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -72,13 +74,20 @@ type disk struct {
 	runs  map[run.ID]*memoryRun
 	owned map[run.ID]*memoryLease // by whichever process; gone with it
 	rows  int64                   // ids given to inbox rows so far
+	used  int64                   // appends so far
 }
 
 type memoryRun struct {
 	sum    store.Summary
+	used   int64       // disk.used at the last append
 	events []run.Event // only ever appended to
 	inbox  []store.Row // that wait
-	keys   map[string]bool
+	keys   map[string]*memoryAnswer
+}
+
+type memoryAnswer struct {
+	answer string
+	taken  bool
 }
 
 type memoryLease struct {
@@ -138,14 +147,14 @@ func (m *Memory) perform(op Op, do func() error) error {
 }
 
 // Append implements [store.Store].
-func (m *Memory) Append(ctx context.Context, id run.ID, after int64, events []run.Event, took ...int64) error {
+func (m *Memory) Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...store.Taken) error {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	if err := m.begin(ctx, id); err != nil {
 		return err
 	}
 	err := m.perform(Op{Name: "append", Run: id, After: after, Events: events}, func() error {
-		return m.disk.append(id, after, events, took)
+		return m.disk.append(id, after, events, taken)
 	})
 	if err != nil {
 		return fmt.Errorf("append %s #%d: %w", id, after+1, err)
@@ -153,22 +162,25 @@ func (m *Memory) Append(ctx context.Context, id run.ID, after int64, events []ru
 	return nil
 }
 
-func (d *disk) append(id run.ID, after int64, events []run.Event, took []int64) error {
+func (d *disk) append(id run.ID, after int64, events []run.Event, taken []store.Taken) error {
 	r := d.runs[id]
 	if r == nil {
-		r = &memoryRun{sum: store.Summary{ID: id}, keys: map[string]bool{}}
+		r = &memoryRun{sum: store.Summary{ID: id}, keys: map[string]*memoryAnswer{}}
 	}
 	if have := int64(len(r.events)); have != after {
 		return fmt.Errorf("%w: it has %d events", store.ErrConflict, have)
 	}
-	for _, row := range took {
-		if !slices.ContainsFunc(r.inbox, func(have store.Row) bool { return have.ID == row }) {
-			return fmt.Errorf("%w: %d", store.ErrTaken, row)
+	waiting := func(t store.Taken) int {
+		return slices.IndexFunc(r.inbox, func(row store.Row) bool { return row.ID == t.ID })
+	}
+	for _, t := range taken {
+		if waiting(t) < 0 {
+			return fmt.Errorf("%w: %d", store.ErrTaken, t.ID)
 		}
 	}
 	for _, e := range events {
-		if e.Fact == nil {
-			return errors.New("an event without a fact")
+		if e.Payload == nil {
+			return errors.New("an event without a payload")
 		}
 	}
 	for _, e := range events {
@@ -178,9 +190,24 @@ func (d *disk) append(id run.ID, after int64, events []run.Event, took []int64) 
 		r.events = append(r.events, e)
 		r.sum.Add(e)
 	}
-	r.inbox = slices.DeleteFunc(r.inbox, func(row store.Row) bool { return slices.Contains(took, row.ID) })
+	for _, t := range taken {
+		if i := waiting(t); i >= 0 {
+			*r.keys[r.inbox[i].Key] = memoryAnswer{t.Answer, true}
+			r.inbox = slices.Delete(r.inbox, i, i+1)
+		}
+	}
+	switch parent := d.runs[r.sum.Parent]; {
+	case r.sum.Root != "":
+	case r.sum.Parent == "":
+		r.sum.Root = id
+	case parent == nil: // it is not in this store
+		r.sum.Root = r.sum.Parent
+	default:
+		r.sum.Root = parent.sum.Root
+	}
 	if len(events) > 0 {
-		d.runs[id] = r
+		d.used++
+		r.used, d.runs[id] = d.used, r
 	}
 	return nil
 }
@@ -234,25 +261,42 @@ func (m *Memory) Run(ctx context.Context, id run.ID) (store.Summary, error) {
 
 // Runs implements [store.Store].
 func (m *Memory) Runs(ctx context.Context, limit int) ([]store.Summary, error) {
+	byUse := func(a, b *memoryRun) int { return cmp.Compare(b.used, a.used) }
+	all, err := m.summaries(ctx, "any", func(s store.Summary) bool { return s.Parent == "" }, byUse)
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all, err
+}
+
+// Children implements [store.Store].
+func (m *Memory) Children(ctx context.Context, id run.ID) ([]store.Summary, error) {
+	return m.summaries(ctx, id, func(s store.Summary) bool { return s.Parent == id }, byCreation)
+}
+
+// Conversation implements [store.Store].
+func (m *Memory) Conversation(ctx context.Context, root run.ID) ([]store.Summary, error) {
+	return m.summaries(ctx, root, func(s store.Summary) bool { return s.Root == root }, func(a, b *memoryRun) int {
+		return cmp.Or(min(len(a.sum.Parent), 1)-min(len(b.sum.Parent), 1), byCreation(a, b))
+	})
+}
+
+func byCreation(a, b *memoryRun) int {
+	return cmp.Or(a.sum.Created.Compare(b.sum.Created), strings.Compare(string(a.sum.ID), string(b.sum.ID)))
+}
+
+// summaries returns those that match, in order.
+func (m *Memory) summaries(ctx context.Context, id run.ID, match func(store.Summary) bool, order func(a, b *memoryRun) int) ([]store.Summary, error) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
-	if err := m.begin(ctx, "any"); err != nil {
+	if err := m.begin(ctx, id); err != nil {
 		return nil, err
 	}
 	var all []store.Summary
-	for _, r := range m.disk.runs {
-		if r.sum.Parent == "" {
+	for _, r := range slices.SortedFunc(maps.Values(m.disk.runs), order) {
+		if match(r.sum) {
 			all = append(all, r.sum)
 		}
-	}
-	slices.SortFunc(all, func(a, b store.Summary) int {
-		if c := b.Created.Compare(a.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(string(b.ID), string(a.ID))
-	})
-	if limit > 0 && len(all) > limit {
-		all = all[:limit]
 	}
 	return all, nil
 }
@@ -286,6 +330,19 @@ func (m *Memory) Own(ctx context.Context, id run.ID, socket string) (store.Lease
 	return l, nil
 }
 
+// Owner implements [store.Store].
+func (m *Memory) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if err := m.begin(ctx, id); err != nil {
+		return store.Owner{}, false, err
+	}
+	if l := m.disk.owned[id]; l != nil {
+		return store.Owner{PID: 1, Socket: l.socket}, true, nil
+	}
+	return store.Owner{}, false, nil
+}
+
 func (l *memoryLease) Release() error {
 	d := l.memory.disk
 	d.mu.Lock()
@@ -311,7 +368,7 @@ func (m *Memory) Put(ctx context.Context, id run.ID, row store.Row) error {
 			return store.ErrNoKey
 		case r == nil:
 			return store.ErrNotFound
-		case r.keys[row.Key]:
+		case r.keys[row.Key] != nil:
 			return nil
 		case row.At.IsZero():
 			row.At = time.Now()
@@ -319,7 +376,7 @@ func (m *Memory) Put(ctx context.Context, id run.ID, row store.Row) error {
 		m.disk.rows++
 		row.ID, row.At = m.disk.rows, row.At.Round(0).UTC()
 		r.inbox = append(r.inbox, row)
-		r.keys[row.Key] = true
+		r.keys[row.Key] = &memoryAnswer{}
 		return nil
 	})
 	if err != nil {
@@ -340,6 +397,20 @@ func (m *Memory) Inbox(ctx context.Context, id run.ID) ([]store.Row, error) {
 		return nil, nil
 	}
 	return slices.Clone(r.inbox), nil
+}
+
+// Answer implements [store.Store].
+func (m *Memory) Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if err := m.begin(ctx, id); err != nil {
+		return "", false, err
+	}
+	r := m.disk.runs[id]
+	if r == nil || r.keys[key] == nil {
+		return "", false, fmt.Errorf("run %s: %w: %q", id, store.ErrNoRow, key)
+	}
+	return r.keys[key].answer, r.keys[key].taken, nil
 }
 
 // Close implements [store.Store].

@@ -35,9 +35,12 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"AppendWithoutEventsChecksAndTakes", testNoEvents},
 		{"TheInboxKeepsOrderAndIgnoresRepeats", testInbox},
 		{"ARowIsTakenOnce", testTake},
+		{"ARepeatedRequestGetsTheAnswerOfTheFirst", testAnswer},
 		{"ARunHasOneOwner", testOwn},
+		{"AskingForTheOwnerTakesNothing", testOwner},
 		{"TheSummaryFollowsTheFacts", testSummary},
-		{"RunsListsNewestRootRunsFirst", testRuns},
+		{"RunsListsTheRunThatWasUsedLastFirst", testRuns},
+		{"ARunKnowsItsChildrenAndItsConversation", testChildren},
 		{"AnIntactLogVerifies", testVerify},
 		{"WhatIsNotThereIsNotFound", testNotFound},
 		{"IdsThatAreNotFileNamesAreRefused", testIDs},
@@ -56,8 +59,8 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 // start is the time of every test: it has nanoseconds, which stores must keep.
 var start = time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC)
 
-func at(n int, f run.Fact) run.Event {
-	return run.Event{At: start.Add(time.Duration(n) * time.Second), Fact: f}
+func at(n int, p run.Payload) run.Event {
+	return run.Event{At: start.Add(time.Duration(n) * time.Second), Payload: p}
 }
 
 func created(id run.ID) run.Event {
@@ -69,7 +72,7 @@ func prompted(text string) run.Event {
 }
 
 func noted(n int) run.Event {
-	return at(n, run.CallNoted{Call: "c_1", Text: fmt.Sprint("note ", n)})
+	return at(n, run.Told{Reason: run.TellRepeated, Call: "c_1", Text: fmt.Sprint("note ", n)})
 }
 
 // begin makes a run of one event.
@@ -99,6 +102,14 @@ func inbox(t *testing.T, st store.Store, id run.ID) []store.Row {
 		t.Fatal(err)
 	}
 	return rows
+}
+
+// taking takes rows without an answer.
+func taking(ids ...int64) (taken []store.Taken) {
+	for _, id := range ids {
+		taken = append(taken, store.Taken{ID: id})
+	}
+	return taken
 }
 
 // load reads all events of a run behind after.
@@ -230,9 +241,9 @@ func testAtomic(t *testing.T, st store.Store, _ func() store.Store) {
 
 	ctx := t.Context()
 	events := []run.Event{noted(1), noted(2)}
-	wantErr(t, "taking a row of another run", st.Append(ctx, "r", 1, events, mine, theirs), store.ErrTaken)
-	wantErr(t, "a stale number", st.Append(ctx, "r", 0, events, mine), store.ErrConflict)
-	if err := st.Append(ctx, "r", 1, []run.Event{noted(1), {At: start}}, mine); err == nil {
+	wantErr(t, "taking a row of another run", st.Append(ctx, "r", 1, events, taking(mine, theirs)...), store.ErrTaken)
+	wantErr(t, "a stale number", st.Append(ctx, "r", 0, events, taking(mine)...), store.ErrConflict)
+	if err := st.Append(ctx, "r", 1, []run.Event{noted(1), {At: start}}, taking(mine)...); err == nil {
 		t.Error("an event without a fact was appended")
 	}
 	if n := len(load(t, st, "r", 0)); n != 1 {
@@ -242,7 +253,7 @@ func testAtomic(t *testing.T, st store.Store, _ func() store.Store) {
 		t.Errorf("after three refusals %d rows wait, want 1", n)
 	}
 
-	if err := st.Append(ctx, "r", 1, events, mine); err != nil {
+	if err := st.Append(ctx, "r", 1, events, taking(mine)...); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "events", load(t, st, "r", 1), numbered(1, events...))
@@ -334,8 +345,8 @@ func testNoEvents(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "r")
 	put(t, st, "r", store.Row{Key: "a", Kind: store.Withdraw, At: start})
 	row := inbox(t, st, "r")[0].ID
-	wantErr(t, "a stale number", st.Append(t.Context(), "r", 0, nil, row), store.ErrConflict)
-	if err := st.Append(t.Context(), "r", 1, nil, row); err != nil {
+	wantErr(t, "a stale number", st.Append(t.Context(), "r", 0, nil, taking(row)...), store.ErrConflict)
+	if err := st.Append(t.Context(), "r", 1, nil, taking(row)...); err != nil {
 		t.Errorf("an owner that refuses a row takes it without an event: %v", err)
 	}
 	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
@@ -386,13 +397,55 @@ func testTake(t *testing.T, st store.Store, reopen func() store.Store) {
 	put(t, st, "r", store.Row{Key: "b", Kind: store.Steer, Payload: "right", At: start})
 	rows := inbox(t, st, "r")
 
-	if err := st.Append(t.Context(), "r", 1, []run.Event{noted(1)}, rows[0].ID); err != nil {
+	if err := st.Append(t.Context(), "r", 1, []run.Event{noted(1)}, taking(rows[0].ID)...); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "rows that wait", inbox(t, st, "r"), rows[1:])
-	wantErr(t, "taking a row twice", st.Append(t.Context(), "r", 2, []run.Event{noted(2)}, rows[0].ID), store.ErrTaken)
+	wantErr(t, "taking a row twice", st.Append(t.Context(), "r", 2, []run.Event{noted(2)}, taking(rows[0].ID)...), store.ErrTaken)
 	put(t, reopen(), "r", row)
 	diff(t, "rows after a repeat of one that was taken", inbox(t, st, "r"), rows[1:])
+}
+
+func testAnswer(t *testing.T, st store.Store, reopen func() store.Store) {
+	begin(t, st, "r")
+	begin(t, st, "another")
+	ctx := t.Context()
+	ask := func(key string) store.Taken {
+		put(t, reopen(), "r", store.Row{Key: key, Kind: "of a newer pawl", Payload: "do it", At: start})
+		rows := inbox(t, st, "r")
+		diff(t, "the row of an unknown kind", rows[len(rows)-1].Kind, store.Kind("of a newer pawl"))
+		return store.Taken{ID: rows[len(rows)-1].ID}
+	}
+	want := func(what, key, answer string, taken bool) {
+		t.Helper()
+		gotAnswer, gotTaken, err := reopen().Answer(ctx, "r", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, what, []any{gotAnswer, gotTaken}, []any{answer, taken})
+	}
+	a, b := ask("a"), ask("b")
+	want("a row that waits", "a", "", false)
+
+	a.Answer = `{"ok":true}`
+	wantErr(t, "a stale number", st.Append(ctx, "r", 0, []run.Event{noted(1)}, a), store.ErrConflict)
+	want("a row that waits after a failed append", "a", "", false)
+	if err := st.Append(ctx, "r", 1, []run.Event{noted(1)}, a, b); err != nil {
+		t.Fatal(err)
+	}
+	want("a row that was taken", "a", `{"ok":true}`, true)
+	want("a row that was taken without an answer", "b", "", true)
+
+	put(t, st, "r", store.Row{Key: "a", Kind: store.Prompt, Payload: "do it again", At: start})
+	want("a row that was repeated", "a", `{"ok":true}`, true)
+	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
+
+	for name, id := range map[string]run.ID{"another run": "another", "no run": "nothing"} {
+		_, _, err := st.Answer(ctx, id, "a")
+		wantErr(t, name, err, store.ErrNoRow)
+	}
+	_, _, err := st.Answer(ctx, "r", "c")
+	wantErr(t, "another key", err, store.ErrNoRow)
 }
 
 func testOwn(t *testing.T, st store.Store, reopen func() store.Store) {
@@ -436,26 +489,81 @@ func testOwn(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 }
 
+func testOwner(t *testing.T, st store.Store, reopen func() store.Store) {
+	ctx, other := t.Context(), reopen()
+	owner := func(what string, want bool) {
+		t.Helper()
+		for _, st := range []store.Store{st, other} {
+			got, owned, err := st.Owner(ctx, "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, what, []any{owned, got.Socket, got.PID > 0}, []any{want, map[bool]string{true: "/run/r.sock"}[want], want})
+		}
+	}
+	owner("a run that never had an owner", false)
+	lease, err := st.Own(ctx, "r", "/run/r.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner("a run with an owner", true)
+	if err := lease.Release(); err != nil {
+		t.Fatal(err)
+	}
+	owner("a run that was released", false)
+	_, _, err = st.Owner(ctx, "../r")
+	wantErr(t, "an id that is no file name", err, store.ErrBadID)
+
+	// One asks all the time; another that takes the run is never refused for it.
+	done := make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		defer close(done)
+		for range 2000 {
+			if _, _, err := other.Owner(ctx, "r"); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for taken := 0; ; taken++ {
+		select {
+		case <-done:
+			asking.Wait()
+			return
+		default:
+		}
+		lease, err := st.Own(ctx, "r", "")
+		if err != nil {
+			t.Fatalf("refused after %d leases: %v", taken, err)
+		}
+		if err := lease.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	step := run.RequestStarted{Purpose: run.ForStep, Attempt: 1, Model: "one"}
 	retry := step
 	retry.Attempt = 2
+	two := "script/two"
 	events := []run.Event{
 		at(0, run.Created{Run: "r", Workspace: "/work", Config: run.Config{Model: "script/one"}}),
 		at(1, run.Prompted{Parts: []run.Part{run.Text("\n  fix the build\nand the tests")}}),
 		at(2, step),
-		at(3, run.RequestFailed{Kind: run.ErrOverloaded, RetryAt: start}),
+		at(3, run.RequestFailed{Kind: run.ErrOverloaded, RetryAfter: time.Second}),
 		at(4, retry),
 		at(5, run.Replied{Usage: run.Usage{Input: 10, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.5, Priced: true}}),
 		at(6, run.RequestStarted{Purpose: run.ForSummary, Attempt: 1}),
 		at(7, run.Replied{Usage: run.Usage{Input: 1, Cost: 0.25, Priced: true}}),
 		at(8, run.Replied{Usage: run.Usage{Input: 1000, Cost: 9, Priced: true}, Cached: true}),
 		at(9, run.Observed{Parts: []run.Part{run.Text("nothing was spent for this")}}),
-		at(9, run.Configured{Config: run.Config{Model: "script/two"}}),
+		at(9, run.Configured{Change: run.ConfigChange{Model: &two}}),
 		at(10, run.Ended{End: run.LimitReached, Reason: "max_steps"}),
 	}
 	want := store.Summary{
-		ID: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
+		ID: "r", Root: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
 		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Steps: 1,
 		Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true},
 	}
@@ -479,14 +587,12 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	for i, id := range []run.ID{"c", "a", "b"} {
 		e := created(id)
-		e.At = start.Add(time.Duration(i) * time.Hour)
+		e.At = start.Add(time.Duration(-i) * time.Hour) // the clock was put back
 		appendTo(t, st, id, 0, e)
 	}
 	child := run.Created{Run: "child", Parent: "a", ParentCall: "c_1"}
-	appendTo(t, st, "child", 0, run.Event{At: start.Add(9 * time.Hour), Fact: child})
-	same := created("d") // of the same instant as b
-	same.At = start.Add(2 * time.Hour)
-	appendTo(t, st, "d", 0, same)
+	appendTo(t, st, "child", 0, run.Event{At: start.Add(9 * time.Hour), Payload: child})
+	begin(t, st, "d")
 
 	list := func(limit int) (ids []run.ID) {
 		t.Helper()
@@ -501,8 +607,49 @@ func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	diff(t, "all runs", list(0), []run.ID{"d", "b", "a", "c"})
 	diff(t, "two runs", list(2), []run.ID{"d", "b"})
+	appendTo(t, reopen(), "c", 1, noted(1))
+	diff(t, "after an append to the oldest", list(0), []run.ID{"c", "d", "b", "a"})
+	put(t, st, "a", store.Row{Key: "a", Kind: store.Prompt})
+	diff(t, "after a row for another, which nobody took", list(1), []run.ID{"c"})
 	if sum, err := st.Run(t.Context(), "child"); err != nil || sum.Parent != "a" {
 		t.Errorf("the child run: parent %q, error %v; want a, nil", sum.Parent, err)
+	}
+}
+
+func testChildren(t *testing.T, st store.Store, reopen func() store.Store) {
+	for i, c := range []run.Created{
+		{Run: "root"}, {Run: "other"}, {Run: "b", Parent: "root"}, {Run: "a", Parent: "root"},
+		{Run: "deep", Parent: "b"}, {Run: "orphan", Parent: "elsewhere"},
+	} {
+		appendTo(t, st, c.Run, 0, at(i, c), noted(i))
+	}
+	appendTo(t, reopen(), "deep", 2, noted(9)) // the root stays what it was
+
+	ids := func(list func(context.Context, run.ID) ([]store.Summary, error), id run.ID) (ids []run.ID) {
+		t.Helper()
+		all, err := list(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sum := range all {
+			ids = append(ids, sum.ID)
+		}
+		return ids
+	}
+	other := reopen()
+	diff(t, "children of the root", ids(other.Children, "root"), []run.ID{"b", "a"})
+	diff(t, "children of b", ids(other.Children, "b"), []run.ID{"deep"})
+	diff(t, "children of a", ids(other.Children, "a"), []run.ID(nil))
+	diff(t, "children of a run of another store", ids(other.Children, "elsewhere"), []run.ID{"orphan"})
+	diff(t, "the conversation", ids(other.Conversation, "root"), []run.ID{"root", "b", "a", "deep"})
+	diff(t, "a conversation of one", ids(other.Conversation, "other"), []run.ID{"other"})
+	diff(t, "a conversation by a run that is not its root", ids(other.Conversation, "b"), []run.ID(nil))
+	for id, root := range map[run.ID]run.ID{"root": "root", "a": "root", "deep": "root", "orphan": "elsewhere"} {
+		sum, err := other.Run(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "the root of "+string(id), sum.Root, root)
 	}
 }
 
@@ -545,6 +692,21 @@ func testIDs(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "0_a-z")
 }
 
+// reads calls every method that only reads, and returns their errors.
+func reads(ctx context.Context, st store.Store) map[string]error {
+	errs := map[string]error{"Verify": st.Verify(ctx, "r")}
+	_, errs["Run"] = st.Run(ctx, "r")
+	_, errs["Runs"] = st.Runs(ctx, 0)
+	_, errs["Children"] = st.Children(ctx, "r")
+	_, errs["Conversation"] = st.Conversation(ctx, "r")
+	_, errs["Inbox"] = st.Inbox(ctx, "r")
+	_, _, errs["Owner"] = st.Owner(ctx, "r")
+	_, _, errs["Answer"] = st.Answer(ctx, "r", "a")
+	for _, errs["Events"] = range st.Events(ctx, "r", 0) {
+	}
+	return errs
+}
+
 func testContext(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "r")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -553,10 +715,8 @@ func testContext(t *testing.T, st store.Store, _ func() store.Store) {
 	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), context.Canceled)
 	_, err := st.Own(ctx, "r", "")
 	wantErr(t, "Own", err, context.Canceled)
-	_, err = st.Runs(ctx, 0)
-	wantErr(t, "Runs", err, context.Canceled)
-	for _, err := range st.Events(ctx, "r", 0) {
-		wantErr(t, "Events", err, context.Canceled)
+	for name, err := range reads(ctx, st) {
+		wantErr(t, name, err, context.Canceled)
 	}
 	diff(t, "events", len(load(t, st, "r", 0)), 1)
 	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
@@ -580,10 +740,9 @@ func testClosed(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	ctx := t.Context()
 	wantErr(t, "Append", st.Append(ctx, "r", 1, []run.Event{noted(1)}), store.ErrClosed)
-	_, err = st.Run(ctx, "r")
-	wantErr(t, "Run", err, store.ErrClosed)
-	for _, err := range st.Events(ctx, "r", 0) {
-		wantErr(t, "Events", err, store.ErrClosed)
+	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), store.ErrClosed)
+	for name, err := range reads(ctx, st) {
+		wantErr(t, name, err, store.ErrClosed)
 	}
 	if _, err := reopen().Own(ctx, "r", ""); err == nil {
 		t.Error("a lease ended with its store, want it to last until it is released")

@@ -8,6 +8,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -53,7 +54,7 @@ const (
 		`"sample_arrays":{"type":"boolean","description":"Default true: look at some items of long arrays only"},` +
 		`"paths":{"type":["array","string"],"items":{"type":"string"},"description":"Only what these select"}`
 	extractFields = target + `,"paths":{"type":["array","string"],"items":{"type":"string"},"description":"Default $"},"flatten":{"type":"boolean","description":"One list of all values"},` +
-		`"include_paths":{"type":"boolean","description":"A list of path and value"},"default_value":{"type":["string","number","boolean","null"]},` +
+		`"include_paths":{"type":"boolean","description":"A list of path and value"},"default_value":{"description":"Any JSON, for a path that selects nothing"},` +
 		`"limit":{"type":"integer"},"offset":{"type":"integer"}`
 	countFields = target + `,"counts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"path":{"type":"string"},"filter":{"type":"string"},` +
 		`"count_type":{"type":"string","enum":["array_length","object_keys","matches","nested_total"]}},"required":["path"],"additionalProperties":false}}`
@@ -87,94 +88,102 @@ type question[A, R any] struct {
 
 func (q question[A, R]) Spec() tool.Spec { return spec(q.name, q.fields, q.required) }
 
-func (q question[A, R]) Look(_ tool.Env, raw json.RawMessage) (tool.Intent, error) {
+func (q question[A, R]) Inspect(_ tool.Env, raw json.RawMessage) (tool.Intent, error) {
 	var args A
-	if err := output.Decode(raw, &args); err != nil {
-		return tool.Intent{}, fmt.Errorf("%s%s: %w", Prefix, q.name, err)
+	if err := decode(q.name, raw, &args); err != nil {
+		return tool.Intent{}, err
 	}
-	return tool.Intent{Class: run.Reads, Title: q.name + " " + idOf(raw)}, nil
+	asked := "the newest output"
+	if t, err := targetOf(raw); err == nil && t.ID != "" {
+		asked = "output " + t.ID
+	}
+	return tool.Intent{Class: run.Reads, Title: q.name + " " + asked}, nil
 }
 
 func (q question[A, R]) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
-	answer, err := q.answer(ctx, env, c.Args)
+	o, raw, err := open(env, c.Args)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("%s%s: %w", Prefix, q.name, err)
 	}
-	return tool.TextResult(output.CutInline(answer, MaxInline)), nil
-}
-
-func (q question[A, R]) answer(ctx context.Context, env tool.Env, raw json.RawMessage) (string, error) {
-	o, err := open(env, raw)
-	if err != nil {
-		return "", err
-	}
 	defer o.Close()
-	raw, err = filled(raw, o.Ref(env.Run), string(o.Conversation))
-	if err != nil {
-		return "", err
-	}
 	var args A
-	if err := output.Decode(raw, &args); err != nil {
-		return "", err
+	if err := decode(q.name, raw, &args); err != nil {
+		return tool.Result{}, err
 	}
-	result, err := q.ask(o.Document, ctx, args)
+	answer, err := q.ask(o.Document, ctx, args)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err // it says of which tool
 	}
-	if text, ok := any(result).(fmt.Stringer); ok { // what is read is text
-		return text.String(), nil
+	says, isText := any(answer).(fmt.Stringer)
+	if !isText {
+		return result(answer)
 	}
-	return encode(result)
+	t, _ := targetOf(c.Args)
+	begin := ""
+	if t.ID == "" { // the result says which was used
+		begin = fmt.Sprintf("[output %s]\n", env.Scope().Ref(&o.Meta))
+	}
+	return tool.TextResult(output.CutInline(begin+says.String(), MaxInline)), nil
 }
 
-// open opens the output that a call means.
-func open(env tool.Env, raw json.RawMessage) (*output.Output, error) {
-	if env.Outputs == nil {
-		return nil, fmt.Errorf("no outputs are stored here")
+// decode reads arguments; the error says of which tool.
+func decode(name string, raw json.RawMessage, args any) error {
+	if err := output.Decode(raw, args); err != nil {
+		return fmt.Errorf("%s%s: %w", Prefix, name, err)
 	}
-	var t output.Target
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return nil, err
-	}
-	if c := strings.TrimSpace(t.Conversation); c != "" && c != string(env.Conversation) {
-		// As if it were not there: one conversation learns nothing of another.
-		return nil, fmt.Errorf("there is no output %q in a conversation %q; this conversation is %s", t.ID, c, env.Conversation)
-	}
-	return env.Outputs.Find(env.Conversation, env.Run, strings.TrimSpace(t.ID))
+	return nil
 }
 
-// filled returns arguments with the id and the conversation that they stand for.
-func filled(raw json.RawMessage, id, conversation string) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return nil, err
-		}
-	}
-	for name, value := range map[string]string{"id": id, "conversation_id": conversation} {
-		quoted, _ := json.Marshal(value) // a string can always be encoded
-		fields[name] = quoted
-	}
-	return json.Marshal(fields)
-}
-
-// idOf returns the id in arguments, for people.
-func idOf(raw json.RawMessage) string {
-	var t output.Target
-	if json.Unmarshal(raw, &t) != nil || t.ID == "" {
-		return "the newest output"
-	}
-	return "output " + t.ID
-}
-
-func encode(v any) (string, error) {
+// result returns an answer as it goes to the model.
+func result(answer any) (tool.Result, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
+	if err := enc.Encode(answer); err != nil {
+		return tool.Result{}, err
 	}
-	return strings.TrimSpace(b.String()), nil
+	return tool.TextResult(output.CutInline(strings.TrimSpace(b.String()), MaxInline)), nil
+}
+
+// targetOf returns the output that arguments name.
+func targetOf(raw json.RawMessage) (t output.Target, err error) {
+	if len(bytes.TrimSpace(raw)) > 0 {
+		err = json.Unmarshal(raw, &t)
+	}
+	t.ID, t.Conversation = strings.TrimSpace(t.ID), strings.TrimSpace(t.Conversation)
+	return t, err
+}
+
+// open opens the output that a call means. It returns the arguments with the output and
+// the conversation that they stand for.
+func open(env tool.Env, raw json.RawMessage) (*output.Output, json.RawMessage, error) {
+	if env.Outputs == nil {
+		return nil, nil, errors.New("no outputs are stored here")
+	}
+	t, err := targetOf(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Conversation != "" && t.Conversation != string(env.Conversation) {
+		// As if it did not exist: a conversation learns nothing of another.
+		return nil, nil, fmt.Errorf("there is no output %q in a conversation %q; this conversation is %s", t.ID, t.Conversation, env.Conversation)
+	}
+	o, err := env.Outputs.Find(env.Scope(), t.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	fields := map[string]any{}
+	if len(bytes.TrimSpace(raw)) > 0 {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		err = d.Decode(&fields)
+	}
+	fields["id"], fields["conversation_id"] = env.Scope().Ref(&o.Meta), env.Conversation
+	filled, encodeErr := json.Marshal(fields)
+	if err = errors.Join(err, encodeErr); err != nil {
+		return nil, nil, errors.Join(err, o.Close())
+	}
+	return o, filled, nil
 }
 
 // listTool lists outputs.
@@ -186,29 +195,21 @@ const listFields = `"tool_name":{"type":"string"},"success":{"type":"boolean"},"
 
 func (listTool) Spec() tool.Spec { return spec("list", listFields, "") }
 
-func (listTool) Look(_ tool.Env, raw json.RawMessage) (tool.Intent, error) {
-	var args output.ListArgs
-	if err := output.Decode(raw, &args); err != nil {
-		return tool.Intent{}, fmt.Errorf("%slist: %w", Prefix, err)
-	}
-	return tool.Intent{Class: run.Reads, Title: "list the stored outputs"}, nil
+func (listTool) Inspect(_ tool.Env, raw json.RawMessage) (tool.Intent, error) {
+	return tool.Intent{Class: run.Reads, Title: "list the stored outputs"}, decode("list", raw, &output.ListArgs{})
 }
 
 func (listTool) Run(_ context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
 	var args output.ListArgs
-	if err := output.Decode(c.Args, &args); err != nil {
-		return tool.Result{}, fmt.Errorf("%slist: %w", Prefix, err)
+	if err := decode("list", c.Args, &args); err != nil {
+		return tool.Result{}, err
 	}
 	if env.Outputs == nil {
 		return tool.TextResult(`{"outputs":[],"total":0,"has_more":false}`), nil
 	}
-	result, err := env.Outputs.List(env.Conversation, env.Run, args)
+	list, err := env.Outputs.List(env.Scope(), args)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	text, err := encode(result)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	return tool.TextResult(output.CutInline(text, MaxInline)), nil
+	return result(list)
 }

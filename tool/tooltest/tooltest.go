@@ -118,19 +118,19 @@ func (c Case) run(t *testing.T, tl tool.Tool) {
 	}
 
 	before := snapshot(t, env)
-	intent, err := tl.Look(env, args)
+	intent, err := tl.Inspect(env, args)
 	if diff := cmp.Diff(before, snapshot(t, env)); diff != "" {
-		t.Fatalf("Look changed something (-before +after):\n%s", diff)
+		t.Fatalf("Inspect changed something (-before +after):\n%s", diff)
 	}
 	if err != nil {
 		if !c.Wrong {
-			t.Fatalf("Look: %v", err)
+			t.Fatalf("Inspect: %v", err)
 		}
 		checkText(t, c, err.Error())
 	} else if intent.Class == "" || intent.Title == "" || strings.Contains(intent.Title, "\n") {
 		t.Errorf("the intent has no class or no title of one line: %+v", intent)
 	}
-	if intent.Ask {
+	if intent.Question {
 		return
 	}
 

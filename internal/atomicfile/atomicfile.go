@@ -1,0 +1,109 @@
+// Package atomicfile replaces whole files, so that whoever reads one sees the old content
+// or the new and nothing between.
+//
+// Durability is the caller's choice. With Sync, content and names are on the disk when a
+// function returns nil: the file is fsynced before the rename, and its directory after
+// it, as are the parents of directories that were created. Without, only atomicity holds
+// as long as the system runs; after a loss of power the file may be old, new or empty.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// A Sync says whether to wait for the disk.
+type Sync bool
+
+// The two choices; see the package comment.
+const (
+	Durable Sync = true
+	NoSync  Sync = false
+)
+
+// TempPattern is the name, for [os.CreateTemp], of files that are not complete. A process
+// that is killed may leave one.
+const TempPattern = ".new-*"
+
+// Write replaces the file by one with the content, readable by its owner alone. It creates
+// missing directories. After an error the file is as it was.
+func Write(file string, content []byte, sync Sync) error {
+	dir := filepath.Dir(file)
+	if err := MkdirAll(dir, sync); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, TempPattern) // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, Commit(f, file, err == nil, sync)); err != nil {
+		return err
+	}
+	if sync {
+		return SyncDir(dir)
+	}
+	return nil
+}
+
+// Commit closes a temporary file and, if ok, gives it its final name, for which it has to
+// be on the same file system; else, and after an error, it removes it. The caller makes
+// the name durable with [SyncDir].
+func Commit(f *os.File, name string, ok bool, sync Sync) (err error) {
+	if ok && bool(sync) {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if ok && err == nil {
+		if err = os.Rename(f.Name(), name); err == nil {
+			return nil
+		}
+	}
+	_ = os.Remove(f.Name())
+	return err
+}
+
+// creating is held while directories are created, so that no goroutine takes a directory
+// for durable that another has created and not fsynced yet.
+var creating sync.Mutex
+
+// MkdirAll creates a directory and its missing parents, for their owner alone, and fsyncs
+// the parent of each that it creates. A directory that exists is taken for durable.
+func MkdirAll(dir string, sync Sync) error {
+	if sync {
+		creating.Lock()
+		defer creating.Unlock()
+	}
+	return mkdirAll(dir, sync)
+}
+
+func mkdirAll(dir string, sync Sync) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		if err := mkdirAll(filepath.Dir(dir), sync); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, e := os.Stat(dir); e == nil && info.IsDir() {
+			err = nil // another process was faster
+		}
+	}
+	if err == nil && bool(sync) {
+		err = SyncDir(filepath.Dir(dir))
+	}
+	return err
+}
+
+// syncFailed says which directory could not be fsynced.
+func syncFailed(dir string, err error) error { return fmt.Errorf("sync directory %s: %w", dir, err) }

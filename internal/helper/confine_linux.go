@@ -1,0 +1,218 @@
+package helper
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// Numbers of linux/prctl.h, linux/capability.h and asm-generic/resource.h, read
+// 2026-11-20, and our own bound of processes.
+const (
+	prSetDumpable    = 4
+	prCapBsetDrop    = 24
+	prSetNoNewPrivs  = 38
+	capVersion3      = 0x20080522
+	capsPossible     = 64 // the kernel's own bound; linux/capability.h knows 41
+	rlimitCore       = 4
+	rlimitProcesses  = 6
+	maxProcesses     = 4096
+	maxProcessesText = "4096"
+)
+
+// keptCaps are the capabilities that commands of root keep in a sandbox: those
+// over files, which the sandbox bounds by itself, and over who they are. The
+// others are over the machine, its devices, its network and other processes.
+var keptCaps = []int{
+	0,  // CAP_CHOWN
+	1,  // CAP_DAC_OVERRIDE
+	3,  // CAP_FOWNER
+	4,  // CAP_FSETID
+	5,  // CAP_KILL
+	6,  // CAP_SETGID
+	7,  // CAP_SETUID
+	10, // CAP_NET_BIND_SERVICE
+}
+
+// confine takes from the calling thread, and from what it starts, all that the
+// sandbox does not give. What it returns with an error is the part that failed.
+func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) {
+	limit(rlimitCore, 0)
+	if inNamespace {
+		// Counted for each user namespace by itself (Linux 5.14), and so for this
+		// command alone; root has none and is not counted, but see limitProcesses.
+		if syscall.Geteuid() != 0 {
+			limit(rlimitProcesses, maxProcesses)
+		}
+	}
+	if _, _, err := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); err != 0 {
+		return "no new privileges", err
+	}
+	if err := dropCaps(); err != 0 {
+		return "capabilities", err
+	}
+
+	tree := inNamespace && len(c.Mounts) > 0
+	read, write := c.Read, c.Write
+	if tree {
+		// Nothing is there that may not be read, so few rules say it all.
+		read, write = []string{"/"}, nil
+		for _, m := range c.Mounts {
+			switch m.Kind {
+			case Writable, Memory, Devices, Temporary, Overlay:
+				write = append(write, m.Target)
+			}
+		}
+	}
+	// Each of the two bounds the files by itself; without either nothing does.
+	abi := landlockABI()
+	if abi > 0 {
+		err := landlock(abi, read, c.List, write, c.Network == ClosedNetwork)
+		if err != 0 {
+			return "Landlock", err
+		}
+	} else if !tree {
+		return "Landlock", syscall.ENOSYS
+	}
+	// A namespace closes the network better than the filter: it leaves the
+	// loopback, and sockets between processes of the command.
+	plan := filterPlan{sockets: c.Network != ClosedNetwork, readOnly: c.ReadOnly && !tree}
+	if err := seccomp(filter(plan)); err != 0 && (c.Network == ClosedNetwork || !inNamespace) {
+		return "seccomp", err
+	}
+	return "", 0
+}
+
+// dropCaps gives up the capabilities that are not kept.
+func dropCaps() syscall.Errno {
+	prctl(prCapAmbient, prCapAmbientClearAll)
+	kept := uint64(0)
+	if syscall.Geteuid() == 0 {
+		for _, c := range keptCaps {
+			kept |= 1 << c
+		}
+		// What is not in the bounding set does not come back when a program starts.
+		for c := range uintptr(capsPossible) {
+			if kept&(1<<c) == 0 {
+				prctl(prCapBsetDrop, c)
+			}
+		}
+	}
+	header := struct {
+		version uint32
+		pid     int32
+	}{version: capVersion3}
+	var data [2]struct{ effective, permitted, inheritable uint32 }
+	if _, _, err := syscall.RawSyscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data)), 0); err != 0 {
+		return err
+	}
+	for i := range data {
+		data[i].permitted &= uint32(kept >> (32 * i))
+		data[i].effective &= data[i].permitted
+		data[i].inheritable = 0
+	}
+	_, _, err := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data)), 0)
+	return err
+}
+
+// limit sets a resource limit, downwards only.
+func limit(resource int, most uint64) {
+	var now syscall.Rlimit
+	if syscall.Getrlimit(resource, &now) != nil {
+		return
+	}
+	now.Cur, now.Max = min(now.Cur, most), min(now.Max, most)
+	syscall.Setrlimit(resource, &now)
+}
+
+// limitProcesses bounds the processes of the helper's pid namespace, root's too:
+// a fork bomb stays in its namespace and ends with it. Before Linux 6.14 the
+// setting was the whole machine's (commit "pid: allow pid_max to be set per pid
+// namespace", read 2026-11-20) and is left alone.
+func limitProcesses() {
+	if kernelAtLeast(6, 14) {
+		writeFile("/proc/sys/kernel/pid_max", maxProcessesText)
+	}
+}
+
+// kernelAtLeast reports whether the running kernel is of that version or newer.
+func kernelAtLeast(major, minor int) bool {
+	release := readFile("/proc/sys/kernel/osrelease", 64)
+	var version [2]int
+	at := 0
+	for _, b := range release {
+		switch {
+		case b >= '0' && b <= '9':
+			version[at] = version[at]*10 + int(b-'0')
+		case b == '.' && at == 0:
+			at = 1
+		default:
+			return version[0] > major || version[0] == major && version[1] >= minor
+		}
+	}
+	return false
+}
+
+// offerToEnd makes the command the first to be ended when memory is short, and
+// not its owner. Anyone may make itself that.
+func offerToEnd() {
+	writeFile("/proc/self/oom_score_adj", "500")
+}
+
+// loopbackUp switches the loopback of the helper's network on: tests of servers
+// need one. It is the command's own.
+func loopbackUp() syscall.Errno {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer syscall.Close(fd)
+	// struct ifreq, linux/if.h, read 2026-11-20.
+	request := struct {
+		name  [16]byte
+		flags int16
+		_     [22]byte
+	}{flags: syscall.IFF_UP | syscall.IFF_RUNNING}
+	copy(request.name[:], "lo")
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request)))
+	return errno
+}
+
+// triedNetwork reports whether anything in the helper's network namespace was
+// sent where no route leads: the kernel counts it.
+func triedNetwork() bool {
+	return counted(readFile("/proc/self/net/snmp", 0), "Ip:", "OutNoRoutes") ||
+		counted6(readFile("/proc/self/net/snmp6", 0), "Ip6OutNoRoutes")
+}
+
+// counted reads /proc/net/snmp: a line of names and a line of values for each
+// protocol, both beginning with its name; proc_net_snmp(5), read 2026-11-20.
+func counted(snmp []byte, protocol, name string) bool {
+	column := -1
+	for _, line := range pieces(string(snmp), "\n") {
+		fields := pieces(line, " \t")
+		if len(fields) == 0 || fields[0] != protocol {
+			continue
+		}
+		if column < 0 {
+			for i, f := range fields {
+				if f == name {
+					column = i
+				}
+			}
+			continue
+		}
+		return column < len(fields) && fields[column] != "0"
+	}
+	return false
+}
+
+// counted6 reads /proc/net/snmp6: a name and a value on each line.
+func counted6(snmp6 []byte, name string) bool {
+	for _, line := range pieces(string(snmp6), "\n") {
+		fields := pieces(line, " \t")
+		if len(fields) > 1 && fields[0] == name {
+			return fields[1] != "0"
+		}
+	}
+	return false
+}

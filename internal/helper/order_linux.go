@@ -1,0 +1,161 @@
+package helper
+
+import "syscall"
+
+// An Order tells a helper which command to run. It goes over a stream socket: the
+// length of what follows in four bytes, least first, with the descriptors beside
+// it (the command's output, then its extra files); then strings, each ended by a
+// zero byte: the folder, the environment, the arguments, and the confinement;
+// lists have their length, in decimal, before them.
+type Order struct {
+	Dir     string
+	Env     []string
+	Argv    []string // the path of the program, then its arguments
+	Confine *Confinement
+
+	files []int
+}
+
+// maxOrder is more than execve(2) takes, and bounds what a broken owner can make
+// the helper hold.
+const maxOrder = 16 << 20
+
+// maxFiles is how many descriptors an order may carry.
+const maxFiles = 16
+
+// Strings returns the order as it goes over the socket, behind its length.
+func (o Order) Strings() []byte {
+	var b []byte
+	add := func(s string) { b = append(append(b, s...), 0) }
+	list := func(l []string) {
+		add(decimal(len(l)))
+		for _, s := range l {
+			add(s)
+		}
+	}
+	add(o.Dir)
+	list(o.Env)
+	list(o.Argv)
+	c := o.Confine
+	if c == nil {
+		add("free")
+		return b
+	}
+	add("confined")
+	add(c.Network)
+	add(map[bool]string{true: "read-only", false: ""}[c.ReadOnly])
+	var mounts []string
+	for _, m := range c.Mounts {
+		mounts = append(mounts, m.Kind, m.Source, m.Target, m.Upper)
+	}
+	list(mounts)
+	list(c.Read)
+	list(c.List)
+	list(c.Write)
+	return b
+}
+
+// parseOrder is the inverse of Strings. It reports false for what is none.
+func parseOrder(b []byte) (Order, bool) {
+	s := split(b)
+	ok := true
+	next := func() string {
+		if len(s) == 0 {
+			ok = false
+			return ""
+		}
+		first := s[0]
+		s = s[1:]
+		return first
+	}
+	list := func() []string {
+		n, isNumber := number(next())
+		if !isNumber || n < 0 || n > len(s) {
+			ok = false
+			return nil
+		}
+		l := s[:n:n]
+		s = s[n:]
+		return l
+	}
+	o := Order{Dir: next(), Env: list(), Argv: list()}
+	if next() == "confined" {
+		c := &Confinement{Network: next(), ReadOnly: next() == "read-only"}
+		for m := list(); len(m) >= 4; m = m[4:] {
+			c.Mounts = append(c.Mounts, Mount{m[0], m[1], m[2], m[3]})
+		}
+		c.Read, c.List, c.Write = list(), list(), list()
+		o.Confine = c
+	}
+	return o, ok && len(o.Argv) > 0
+}
+
+// receive waits for the order, and makes its first descriptor the output. It ends
+// the process when the owner is gone before it has sent one.
+func receive() Order {
+	var head [4]byte
+	oob := make([]byte, syscall.CmsgSpace(4*maxFiles))
+	var n, oobn int
+	var err error
+	for {
+		n, oobn, _, _, err = syscall.Recvmsg(controlFD, head[:], oob, syscall.MSG_WAITALL|syscall.MSG_CMSG_CLOEXEC)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	size := int(head[0]) | int(head[1])<<8 | int(head[2])<<16 | int(head[3])<<24
+	if err != nil || n != len(head) || size <= 0 || size > maxOrder {
+		exit(codeKilled)
+	}
+	messages, err := syscall.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) != 1 {
+		exit(codeKilled)
+	}
+	files, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(files) == 0 {
+		exit(codeKilled)
+	}
+	for _, std := range []int{1, 2} {
+		if err := syscall.Dup3(files[0], std, 0); err != nil {
+			exit(codeKilled)
+		}
+	}
+	syscall.Close(files[0])
+
+	b := make([]byte, size)
+	for got := 0; got < size; {
+		n, err := syscall.Read(controlFD, b[got:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if n <= 0 {
+			exit(codeKilled)
+		}
+		got += n
+	}
+	o, ok := parseOrder(b)
+	if !ok {
+		exit(codeKilled)
+	}
+	o.files = files[1:]
+	return o
+}
+
+// number reads a decimal number.
+func number(s string) (int, bool) {
+	n := 0
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return 0, false
+		}
+		n = n*10 + int(r-'0')
+	}
+	return n, s != ""
+}
+
+func decimal(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return decimal(n/10) + string(rune('0'+n%10))
+}

@@ -1,0 +1,42 @@
+package helper
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var orders = []Order{
+	{Dir: "/", Argv: []string{"/bin/true"}},
+	{Dir: "/w", Env: []string{"A=", "B=two\nlines"}, Argv: []string{"/bin/sh", "-c", "", "confined"}},
+	{Dir: "", Argv: []string{"x"}, Confine: &Confinement{Network: ClosedNetwork}},
+	{Dir: "/w", Argv: []string{"x"}, Confine: &Confinement{
+		Network: OwnNetwork,
+		Mounts:  []Mount{{ReadOnly, "/usr", "/usr", ""}, {Devices, "", "/dev", ""}, {Overlay, "/c", "/c", "/s/0"}, {Link, "usr/bin", "/bin", ""}},
+		Read:    []string{"/a b", "/c"}, Write: []string{"/d"},
+	}},
+}
+
+func TestAnOrderComesOutAsItWentIn(t *testing.T) {
+	t.Parallel()
+	for _, want := range orders {
+		got, ok := parseOrder(want.Strings())
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(Order{})); !ok || diff != "" {
+			t.Errorf("%v (-want +got)\n%s", ok, diff)
+		}
+	}
+}
+
+func FuzzNoTextBreaksTheHelper(f *testing.F) {
+	for _, o := range orders {
+		f.Add(o.Strings())
+	}
+	f.Add([]byte("/\x0099999999999999999999\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o, ok := parseOrder(text)
+		if ok && len(o.Argv) == 0 {
+			t.Error("an order without a program")
+		}
+	})
+}

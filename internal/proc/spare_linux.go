@@ -1,0 +1,139 @@
+package proc
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"pawl/internal/helper"
+)
+
+// A helperProcess is a helper that was started and has had no order yet.
+type helperProcess struct {
+	kind    helperKind
+	cmd     *exec.Cmd
+	control *os.File // our end of the socket to it
+}
+
+// A helperKind is what a helper is given when it starts; the rest comes with the
+// order.
+type helperKind struct {
+	isolation string
+	confined  bool
+	network   bool // one of its own
+}
+
+// newHelper starts a helper.
+func newHelper(k helperKind) (*helperProcess, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	defer theirs.Close()
+	mode := helper.Sweep
+	if k.isolation == Namespace {
+		mode = helper.Namespace
+	}
+	cmd := helperCommand(mode, k.flags())
+	cmd.ExtraFiles = []*os.File{theirs}
+	// Without a session of its own the command could read the person's keys from
+	// /dev/tty.
+	cmd.SysProcAttr.Setsid = true
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	if err := <-started; err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return &helperProcess{k, cmd, ours}, nil
+}
+
+// spawner runs functions on one thread that lives as long as the program. Helpers
+// have it as their parent: to the kernel a parent is a thread, and they are told of
+// its death; prctl(2), PR_SET_PDEATHSIG, read 2026-11-20.
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// send gives the helper its order. What it cannot take is refused before anything
+// is sent.
+func (h *helperProcess) send(o helper.Order, print *os.File, extra []*os.File) error {
+	for _, s := range slices.Concat([]string{o.Dir}, o.Env, o.Argv) {
+		if strings.ContainsRune(s, 0) {
+			return errors.New("an argument, a variable or the folder has a zero byte in it")
+		}
+	}
+	fds := []int{int(print.Fd())}
+	for _, f := range extra {
+		fds = append(fds, int(f.Fd()))
+	}
+	text := o.Strings()
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
+	if err := syscall.Sendmsg(int(h.control.Fd()), head, syscall.UnixRights(fds...), nil, syscall.MSG_NOSIGNAL); err != nil {
+		return err
+	}
+	_, err := h.control.Write(text)
+	return err
+}
+
+// discard ends a helper that has had no order.
+func (h *helperProcess) discard() {
+	h.control.Close()
+	go h.cmd.Wait()
+}
+
+// maxSpares is how many helpers wait for a command at most: commands that read and
+// commands that write want different kinds, and most runs have both.
+const maxSpares = 2
+
+// spares are helpers that were started ahead of their commands. Starting one costs
+// some 2.5 ms, more than most commands that agents run; one that waits in its
+// namespaces already costs them nothing. They end with their owner as every helper
+// does: their socket does.
+var spares struct {
+	sync.Mutex
+	waiting []*helperProcess // the kind that was wanted last comes last
+}
+
+// prepareSpare starts a helper for the next command of the kind.
+func prepareSpare(k helperKind) {
+	spares.Lock()
+	defer spares.Unlock()
+	if slices.ContainsFunc(spares.waiting, func(h *helperProcess) bool { return h.kind == k }) {
+		return
+	}
+	if len(spares.waiting) == maxSpares {
+		spares.waiting[0].discard()
+		spares.waiting = spares.waiting[1:]
+	}
+	if h, err := newHelper(k); err == nil { // else the next command starts its own, and says what is wrong
+		spares.waiting = append(spares.waiting, h)
+	}
+}
+
+// takeSpare returns a helper of that kind that waits; nil if there is none.
+func takeSpare(k helperKind) *helperProcess {
+	spares.Lock()
+	defer spares.Unlock()
+	for i, h := range spares.waiting {
+		if h.kind == k {
+			spares.waiting = slices.Delete(spares.waiting, i, i+1)
+			return h
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+// Package text has the small operations on text for people and models that several
+// packages need: cutting with a mark, numbers and sizes in words, similar names,
+// differences. It knows nothing of what the text is about, and does not make it safe for
+// a terminal.
+//
+// Lengths are in characters (runes). Invalid UTF-8 is passed through, except where noted.
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Mark stands where text was cut.
+const Mark = "…"
+
+// First returns the first n characters of s.
+func First(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n <= 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// Last returns the last n characters of s.
+func Last(s string, n int) string {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
+	}
+	return s[i:]
+}
+
+// Clip returns the first n characters of s, followed by [Mark] if there are more.
+func Clip(s string, n int) string {
+	if short := First(s, n); len(short) < len(s) {
+		return short + Mark
+	}
+	return s
+}
+
+// OneLine returns s on one line of at most n characters, each run of white space as one
+// blank and the last character a [Mark] if it was cut. Invalid UTF-8 becomes U+FFFD.
+func OneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if len(First(s, n)) < len(s) {
+		return First(s, n-1) + Mark
+	}
+	return s
+}
+
+// Commas returns n with a comma between each three digits: 1,234,567.
+func Commas(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Plural returns "1 step" or "2,000 steps".
+func Plural(n int64, word string) string { return Count(n, word, word+"s") }
+
+// Count returns "1 entry" or "2,000 entries".
+func Count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Commas(n) + " " + many
+}
+
+// Size returns a number of bytes in decimal units: 40.2 MB is 40,200,000 bytes.
+func Size(n int64) string {
+	const k, units = 1000, " kMGT"
+	if n < k {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), 0
+	for v >= k-0.05 && unit < len(units)-1 { // 999.95 is shown as 1000.0
+		v /= k
+		unit++
+	}
+	return fmt.Sprintf("%.1f %cB", v, units[unit])
+}

@@ -1,0 +1,44 @@
+// Package visible says which characters a person cannot see, or not for what they are.
+// Text that a person decides on (a command, a rule, a file to be trusted) is shown
+// with these escaped, and text from elsewhere that a model reads comes without them.
+//
+// The lists are those of Unicode 15 as the standard library has them, and the
+// characters that are blank though Unicode calls them letters, marks or symbols.
+package visible
+
+import "unicode"
+
+// Hidden reports whether a character has no shape of its own, or changes how others
+// are shown: control characters, marks of direction and of no width, tags and
+// variation selectors, and blanks other than the space. Line ends, tabs and the space
+// are not hidden.
+func Hidden(r rune) bool {
+	switch r {
+	case '\n', '\t', ' ':
+		return false
+	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:
+		return true
+	}
+	// Variation selectors (Mn) can carry a hidden text as the tags (Cf) can.
+	return !unicode.IsGraphic(r) || unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// Ordinary reports whether a hidden character is common in honest text: a blank that
+// does not break, the joiner and the variation selectors of emoji, and what is not
+// known here and has a shape of its own, as newer emoji and private symbols.
+func Ordinary(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Zs, r), r == 0x200d, r == 0xfe0e, r == 0xfe0f:
+		return true
+	case unicode.IsGraphic(r), unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Zl, unicode.Zp):
+		return false
+	}
+	return r != 0x2065 && (r < 0xfff0 || r > 0xffff) && (r < 0xe0000 || r > 0xe0fff) // those have none: Default_Ignorable_Code_Point
+}
+
+// RightToLeft reports whether a character belongs to a script that is written from
+// right to left: terminals show the text around it in another order than it is read
+// by a program.
+func RightToLeft(r rune) bool {
+	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
+}

@@ -1,0 +1,324 @@
+package permission_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// An attack is a call that was allowed once and must not be, or not like this, with
+// siblings of its class. The ids are those of the list of findings.
+type attack struct {
+	id       string
+	allow    []string // rules; those for the shell without the tool
+	deny     []string
+	mode     permission.Mode // empty: plan if there are no rules, else default
+	commands []string
+	want     permission.Verdict // at least as strict; empty: read-only, or stricter
+}
+
+func TestNoAttackOfTheListRuns(t *testing.T) {
+	t.Parallel()
+	const ask, deny = permission.Ask, permission.Deny
+	for _, a := range []attack{
+		{id: "H01", want: deny, commands: []string{"echo a # \\\ntouch FLAG", "ls #\\\ntouch FLAG", "ls;#x\\\ntouch FLAG"}},
+		{id: "H02", want: deny, commands: []string{"cat <<EOF\nE\\\nOF\ntouch FLAG\nEOF", "cat <<-EOF\n\tE\\\nOF\ntouch FLAG\nEOF"}},
+		{id: "H03", want: deny, commands: []string{`echo "${x:-'$(touch FLAG)'}"`, `echo "${x+'$(touch FLAG)'}"`, "echo \"${x#'`touch FLAG`'}\"", `echo "${x:-$'$(touch FLAG)'}"`}},
+		{id: "H03b", want: deny, commands: []string{"cat <<E\n${x:-'$(touch FLAG)'}\nE"}},
+		{id: "H04", want: deny, commands: []string{"echo \"$(cat <<E\nzq\nEtouch FLAG)\nE\n)\"", "cat <(cat <<E\nzq\nEtouch FLAG)\nE\n)"}},
+		{id: "H05", want: deny, commands: []string{"$(echo touch FLAG X)[", "`echo touch`[ FLAG", "$x[ a ]"}},
+		{id: "H06", want: ask, commands: []string{"cat .e$!nv", "cat .e$?nv", "cat ${!}.env"}},
+		{id: "H06b", allow: []string{"git *"}, want: ask, commands: []string{"git rebase --ex$!ec 'touch FLAG' HEAD~1"}},
+		{id: "H06c", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"r$!m keep", "r$?m keep", "$(echo rm) keep", "x=rm; $x keep", "ls; alias ls=rm\nls keep"}},
+		{id: "H06d", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"echo a # \\\nrm keep", "[[ a == @($(rm keep)) ]]", "for f in ls; do $f x; f=rm; done"}},
+		{id: "H06d, other rules", deny: []string{"read(.env)"}, mode: permission.Bypass, want: ask, commands: []string{"cat .en?", "cat .e*", "cat $x", "echo a # \\\ncat .env", "cat < $x", "sed p {.env,a}"}},
+		{id: "H06d, other rules", deny: []string{"read(x/sub/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cd x && cat sub/*.go", "cat x/sub/*.go"}},
+		{id: "a mode stays", deny: []string{"read(.env)", "rm *"}, mode: permission.Plan, want: deny, commands: []string{"make $x", "ls > $x", "rm $x"}},
+		{id: "H06d, other rules", deny: []string{"read(docs/**)"}, mode: permission.Bypass, want: ask, commands: []string{"grep -r x .", "grep -rn x", "rg x", "diff -r docs old", "cat do*/x"}},
+		{id: "H06d, other rules", deny: []string{"edit(src/**)"}, mode: permission.Bypass, want: ask, commands: []string{"ls > $x", "touch $x", "tee $x"}},
+		{id: "H07", want: ask, commands: []string{"cat ./{1}a,.env}", "cat {a,.env}", "cat .{d..f}nv", "cat a{b,c"}},
+		{id: "H07b", want: deny, commands: []string{"cat .e$\\\n\"nv\"", "cat .e\\\nnv"}},
+		{id: "H08", allow: []string{"make *"}, want: ask, commands: []string{"make x # \\\nbash s.sh"}},
+		{id: "H10", want: deny, commands: []string{"git grep -nO'touch FLAG;' x", "git grep -Otouch x", "git grep -inO x", "git grep --open-files x", "git grep -ePAT -O x"}},
+		{id: "H11", want: deny, commands: []string{"printf %n PATH; ls", "printf a%-5nb PATH", "printf '%%%ln' PATH", "printf $x PATH", "printf -vPATH 0"}},
+		{id: "H12", want: deny, commands: []string{"git show --remerge-diff", "git log --remerge", "git log --diff-merges=remerge", "git log --dd"}},
+		{id: "H13", commands: []string{"git status", "git -C sub status"}},
+		{id: "H14", commands: []string{"git status"}},
+		{id: "H15", commands: []string{"git status", "git diff --stat", "go list ./..."}},
+		{id: "H16", commands: []string{"git diff", "git describe --dirty"}},
+		{id: "H17", commands: []string{"git show HEAD:a", "git cat-file -p HEAD"}},
+		{id: "H18", want: deny, commands: []string{"git lfs ls-files", "git-lfs ls-files", "git standup"}},
+		{id: "H19", want: deny, commands: []string{"cargo --version", "rustc -V", "rustup --version", "pytest --version", "pytest --help"}},
+		{id: "H21", want: deny, commands: []string{"zcat -rf .", "zcat -fr .", "zcat --recursive ."}},
+		{id: "H22", commands: []string{"grep -R . docs", "diff -rN a b"}},
+		{id: "H23", want: deny, commands: []string{"jq -n 'import\"./credentials\" as $c;$c'", "jq -n 'import\t\"x\" as $c;$c'", "jq 'include\"x\";.'", "jq -nf x", "jq -n '[env]'", "jq -L. . a"}},
+		{id: "H24", want: deny, commands: []string{"man ./x.1", "man -l x.1", "man docs/x.1"}},
+		{id: "H25", commands: []string{"grep -rh . big"}},
+		{id: "H30", allow: []string{"git *"}, want: ask, commands: []string{"git rebase -fx 'touch FLAG' HEAD~1", "git rebase -fxtouch HEAD", "git rebase -ki HEAD~2", "git grep -nOx y", "git archive -voFILE HEAD", "git tag -fs v1", "git merge -qs x y"}},
+		{id: "H31", allow: []string{"git *"}, want: ask, commands: []string{"git clone -ccore.hooksPath=/h . cl", "git clone -qccore.x=y . cl"}},
+		{id: "H32", allow: []string{"git *"}, want: ask, commands: []string{"git clone -qu'touch FLAG;git-upload-pack' . cl", "git clone -ux . cl", "git fetch -qux"}},
+		{id: "H33", allow: []string{"git *"}, want: ask, commands: []string{"git merge-index ./e -a", "git merge-octopus x", "git mergetool", "git difftool -x e"}},
+		{id: "H34", allow: []string{"git *"}, want: ask, commands: []string{"git submodule--helper foreach 'touch FLAG'", "git bisect--helper x", "git submodule foreach x", "git submodule --quiet foreach x", "git an-alias"}},
+		{id: "H35", allow: []string{"go test *"}, want: ask, commands: []string{"go test -run --args -exec='sh -c x' ./...", "go test -args -exec=x", "go test -ldflags '-s -extld=x'", "go test --test.outputdir=x"}},
+		{id: "H36", allow: []string{"npm run *", "curl *", "tar *"}, want: ask, commands: []string{"npm run e -script-shell=./evil", "npm run e -script-sh ./evil", "npm run e --script-shell ./evil", "npm run e -prefix /x", "npm run e -node-options=x"}},
+		{id: "H37", allow: []string{"git *"}, want: ask, commands: []string{"git add -fA", "git add -Af", "git add --force .env", "git add -f x", "git add --forc x"}},
+		{id: "leaf 12", want: deny, commands: []string{"ps -ao environ", "ps -fo environ", "ps --format=environ", "ps e", "ps auxe", "awk 'BEGIN{for(k in SYMTAB) print SYMTAB[k]}'"}},
+		{id: "leaf 13", want: deny, commands: []string{"sed 's/[]/]/g;s/w a/b/g' f", "sed 's/[^]/]/g;s/w a/b/g' f"}},
+		{id: "another shell", allow: []string{"sh *", "zsh *", "fish *", "ls *", "echo *"}, want: ask, commands: []string{"sh -c 'ls &> x'", "sh -c '[[ a > b ]]'", "zsh -c '=ls'", "fish -c 'echo (touch x)'", "zsh -c 'ls *(e:x:)'"}},
+	} {
+		var rs permission.Rules
+		for effect, texts := range map[permission.Verdict][]string{permission.Allow: a.allow, permission.Deny: a.deny} {
+			rs = append(rs, rules(t, effect, texts...)...)
+		}
+		if a.mode == "" {
+			a.mode = permission.Default
+			if len(rs) == 0 {
+				a.mode = permission.Plan
+			}
+		}
+		for _, command := range a.commands {
+			r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
+			d := rs.Decide(r, a.mode)
+			want := a.want
+			if want == "" {
+				if d.Verdict == permission.Allow && d.Sandbox != run.ReadOnly {
+					t.Errorf("%s: %q is allowed in %q (%s)", a.id, command, d.Sandbox, d.Reason)
+				}
+				r.EnforcesReadOnly = false
+				want = permission.Ask
+				d = rs.Decide(r, a.mode)
+			}
+			if strictness[d.Verdict] < strictness[want] {
+				t.Errorf("%s: %q in mode %s: %s (%s), want %s", a.id, command, a.mode, d.Verdict, d.Reason, want)
+			}
+		}
+	}
+}
+
+// The trick taken out, the same commands run.
+func TestTheControlsOfTheListRun(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "go test *", "npm run *", "git add *", "git commit *", "git rebase *", "git clone *", "git fetch *", "make *", "curl *", "./x.sh")
+	for _, command := range []string{
+		"git status", "git diff", "git log -p -1", "git show HEAD:a", "git grep -n x", "git grep -il x", "git describe --dirty", "git show --stat", "git -C sub status", "git branch -a",
+		"ls", "cat a", "cat a.go b.go | head -5", "grep -r x docs", "grep -R x docs", "rg -n x", "jq . a.json", "jq -r '.a[]' a.json", "jq '.env' a.json", "zcat a.gz", "man ls", "printf '%s\\n' a", "printf '%d%%\\n' 5", "wc a", "diff -r a b", "ps aux", "ps -ef",
+		"go test -run X ./...", "go test -v -run 'TestA$' ./... 2>&1 | tail -20", "go version", "go list ./...", "npm run e", "npm run build -- --watch", "make x", "./x.sh",
+		"git rebase -q main", "git clone -q https://example.com/a b", "git add -A", "git add -u", "git commit -am 'x'", "git fetch -q origin", "echo a # comment", "cat <<'EOF'\n$(x) `y` \\\nEOF", "for f in a b; do wc -l $f; done", "x=1; echo done", "git stash list", "find . -name '*.go' | sort | uniq -c",
+	} {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
+		if d := rs.Decide(r, permission.Default); d.Verdict != permission.Allow && !strings.HasPrefix(command, "x=1") {
+			t.Errorf("%q: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
+// H26, H26b: a deny or ask rule speaks of what is done to a file, whichever tool does it.
+func TestARuleForAFileHoldsForEveryToolThatDoesTheSame(t *testing.T) {
+	t.Parallel()
+	const a, k, d = permission.Allow, permission.Ask, permission.Deny
+	request := func(tool string, class run.Class, p string) permission.Request {
+		return permission.Request{Tool: tool, Class: class, Edits: class == run.Writes, Paths: []string{p}, Workspace: "/work"}
+	}
+	for _, c := range []struct {
+		effect         permission.Verdict
+		rule, tool     string
+		class          run.Class
+		path           string
+		normal, bypass permission.Verdict
+	}{
+		{d, "read(docs/**)", "search", run.Reads, "docs/d.txt", d, d},
+		{d, "read(docs/**)", "search", run.Reads, "docs", d, d},
+		{d, "read(docs/**)", "search", run.Reads, "DOCS/x", d, d},
+		{d, "read(docs/**)", "search", run.Reads, ".", k, k}, // it reads what is below
+		{d, "read(a/b/c.txt)", "search", run.Reads, "a/b", k, k},
+		{d, "read(**/x.txt)", "search", run.Reads, "src", k, k},
+		{d, "read(docs/**)", "search", run.Reads, "src", a, a},
+		{d, "read(.env)", "search", run.Reads, ".", a, a}, // a search passes secrets over
+		{d, "read(docs/**)", "list", run.Reads, "docs", d, d},
+		{d, "read(docs/**)", "glob", run.Reads, "docs/x", d, d},
+		{d, "read(docs/**)", "list", run.Reads, ".", a, a}, // names are not contents
+		{d, "read", "search", run.Reads, "src", d, d},
+		{d, "edit(src/**)", "write", run.Writes, "src/FLAG", d, d},
+		{d, "write(src/**)", "edit", run.Writes, "src/FLAG", d, d},
+		{d, "write", "edit", run.Writes, "a", d, d},
+		{d, "edit(src/**)", "write", run.Writes, "doc/x", k, a},
+		{k, "read(docs/**)", "search", run.Reads, "docs/d.txt", k, a},
+		{k, "edit(src/**)", "write", run.Writes, "src/x", k, a},
+		{a, "read(/etc/hosts)", "search", run.Reads, "/etc/hosts", k, a}, // to allow one tool allows no other
+		{a, "edit(src/**)", "write", run.Writes, "src/x", k, a},
+	} {
+		r, err := permission.ParseRule(c.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Effect = c.effect
+		for mode, want := range map[permission.Mode]permission.Verdict{permission.Default: c.normal, permission.Bypass: c.bypass} {
+			if got := (permission.Rules{r}).Decide(request(c.tool, c.class, c.path), mode); got.Verdict != want {
+				t.Errorf("%s %s: %s %s in mode %s: %s (%s), want %s", c.effect, c.rule, c.tool, c.path, mode, got.Verdict, got.Reason, want)
+			}
+		}
+	}
+	edits := rules(t, d, "edit(src/**)")
+	for _, command := range []string{"ls > src/x", "tee src/x", "cp a src/x", "sed -i s/a/b/ src/x", "mv a src/x"} {
+		for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits, permission.Bypass} {
+			r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", EnforcesReadOnly: true}
+			if got := edits.Decide(r, mode); got.Verdict != d {
+				t.Errorf("%s in mode %s: %s (%s)", command, mode, got.Verdict, got.Reason)
+			}
+		}
+	}
+}
+
+// H60: the rules hold for each address that a fetch is redirected to.
+func TestARedirectIsJudgedByTheRules(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "fetch(www.example.com)", "fetch(localhost:3000)")
+	rs = append(rs, rules(t, permission.Deny, "fetch(secret.example.com)", "fetch(*.internal.example.com)")...)
+	rs = append(rs, rules(t, permission.Ask, "fetch(ask.example.com)")...)
+	from := permission.Request{Tool: "fetch", Class: run.Reads, URL: "http://www.example.com/r"}
+	for to, follows := range map[string]bool{
+		"http://www.example.com/x": true, "https://example.com/x": true, "http://localhost:3000/": true,
+		"http://secret.example.com/x": false, "http://SECRET.example.com./x": false, "https://secret.example.com:8443/": false, "http://a.internal.example.com": false, "http://ask.example.com/": false,
+		"http://127.0.0.1/": false, "http://169.254.169.254/latest": false, "http://localhost/": false, "http://0x7f.1/": false, "http://u@www.example.com/": false, "file:///etc/passwd": false, "http://": false,
+	} {
+		if err := rs.CheckRedirect(from, to); (err == nil) != follows {
+			t.Errorf("a redirect to %s: %v, want it to be followed: %t", to, err, follows)
+		}
+	}
+}
+
+// S2.29: Never always stores something, and what it stores denies the call.
+func TestNeverStoresARuleThatDeniesTheCall(t *testing.T) {
+	t.Parallel()
+	for _, r := range []permission.Request{
+		{Tool: "shell", Command: `eval "$X"; rm -rf foo`}, {Tool: "shell", Command: "for f in *; do rm $f; done"}, {Tool: "shell", Command: " sudo sh -c \"$x\" "}, {Tool: "shell", Command: "go test ./..."}, {Tool: "shell", Command: "ls > $x"}, {Tool: "shell", Command: "echo 'a'\\''b' \"$(x)\""}, {Tool: "shell", Command: "cat .env"}, {Tool: "shell", Command: "("},
+		{Tool: "shell", Command: "ls\nmake *", Sandbox: run.WithNetwork},
+		{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{"a[1].go"}}, {Tool: "write", Class: run.Writes, Edits: true, Paths: []string{"x"}, Outside: true}, {Tool: "read", Class: run.Reads, Paths: []string{"/proc/self/environ"}},
+		{Tool: "fetch", Class: run.Reads, URL: "http://u@example.com:8080/x"}, {Tool: "fetch", Class: run.Reads, URL: "http://[::1]/"}, {Tool: "post", Class: run.Writes},
+	} {
+		r.Workspace = "/work"
+		p := permission.Rules(nil).Propose(r, permission.Default, nil)
+		if len(p.Deny) == 0 {
+			t.Errorf("%+v: nothing is stored", r)
+			continue
+		}
+		var stored permission.Rules
+		for _, rule := range p.Deny {
+			data, err := rule.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := permission.Load(strings.NewReader(fmt.Sprintf(`{"rules":[%s]}`, data)), "", "x")
+			if err != nil {
+				t.Errorf("%s %s: %s cannot be stored: %v", r.Tool, r.Command, rule, err)
+			}
+			stored = append(stored, again...)
+		}
+		for _, mode := range []permission.Mode{permission.Default, permission.Bypass} {
+			if d := stored.Decide(r, mode); d.Verdict != permission.Deny {
+				t.Errorf("%+v with %q stored in mode %s: %s (%s)", r, texts(p.Deny), mode, d.Verdict, d.Reason)
+			}
+		}
+		if len(p.Rules) == 0 && p.Reason == "" {
+			t.Errorf("%s %s: always stores nothing and does not say why", r.Tool, r.Command)
+		}
+		other := permission.Request{Tool: "shell", Command: "cargo build", Workspace: "/work"}
+		if d := stored.Decide(other, permission.Bypass); d.Verdict != permission.Allow {
+			t.Errorf("%q denies %s: %s", texts(p.Deny), other.Command, d.Reason)
+		}
+	}
+}
+
+// H70 and its like: what is made to take long is decided soon, and asks.
+func TestALongCommandIsDecidedSoonAndAsks(t *testing.T) {
+	t.Parallel()
+	rs := slices.Concat(rules(t, permission.Allow, "*", "find *"), rules(t, permission.Deny, "rm *"))
+	for name, command := range longCommands() {
+		done := make(chan permission.Decision, 1)
+		go func() {
+			done <- rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}, permission.Default)
+		}()
+		select {
+		case d := <-done:
+			if d.Verdict == permission.Allow && name != "a long word" && name != "patterns" { // those are what the rules say
+				t.Errorf("%s: allowed: %s", name, d.Reason)
+			}
+		case <-time.After(time.Minute): // a broken bound takes longer than anybody waits
+			t.Errorf("%s: no decision", name)
+		}
+	}
+}
+
+func longCommands() map[string]string {
+	return map[string]string{
+		"H70":           "find " + strings.Repeat("-exec find . ", 2_000) + "x ;",
+		"wrappers":      strings.Repeat("timeout 5 ", 5_000) + "ls",
+		"words":         "env --x " + strings.Repeat("a ", 25_000),
+		"xargs":         strings.Repeat("xargs -n1 ", 5_000) + "rm",
+		"a long word":   "ls " + strings.Repeat("a/", 30_000),
+		"patterns":      "ls " + strings.Repeat("*.go ", 12_000),
+		"100 kB":        strings.Repeat("ls a.go; ", 12_000),
+		"100 kB quoted": "ls '" + strings.Repeat("x", 100_000) + "'",
+		"loops":         strings.Repeat("for f in a b c d e f g h; do ", 12) + "ls" + strings.Repeat("; done", 12),
+	}
+}
+
+// The bar is 100 µs for what people and models run every day.
+func BenchmarkDecideEveryday(b *testing.B) {
+	rs := slices.Concat(rules(b, permission.Allow, "go test *", "npm run *", "make *"), rules(b, permission.Deny, "rm *", "git push *"))
+	commands := everyday(b)
+	requests := make([]permission.Request, len(commands))
+	for i, c := range commands {
+		requests[i] = permission.Request{Tool: "shell", Command: c, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}
+	}
+	for i := 0; b.Loop(); i++ {
+		rs.Decide(requests[i%len(requests)], permission.Default)
+	}
+}
+
+func BenchmarkDecideLong(b *testing.B) {
+	rs := slices.Concat(rules(b, permission.Allow, "*"), rules(b, permission.Deny, "rm *"))
+	for name, command := range longCommands() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				rs.Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work"}, permission.Default)
+			}
+		})
+	}
+}
+
+// Names that decide what runs later: CI, start-up files, hooks, tools' settings, other
+// agents. They ask in mode accept-edits, and no wildcard covers them.
+func TestWhatDecidesWhatRunsLaterAsksInAcceptEdits(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "edit(**)", "edit(sub/**)")
+	for name := range strings.FieldsSeq(`.cirrus.yml .gitea/workflows/a.yml .forgejo/workflows/a.yml appveyor.yml .semaphore/semaphore.yml .builds/a.yml .build.yml .teamcity/settings.kts
+		buildspec.yml cloudbuild.yaml azure-pipelines.yaml codefresh.yml wercker.yml .drone.star .login .logout .xinitrc .xprofile .Rprofile .Renviron .irbrc .pryrc .emacs .tmux.conf
+		lefthook.toml .lefthook.toml lefthook-local.json .overcommit.yml mise.local.toml .mise/config.toml .pnpmfile.mjs .bundle/config .rspec .pylintrc .bazelrc .mvn/jvm.config devcontainer.json
+		.fleet/run.json .theia/launch.json x.sublime-project .continue/config.json .qwen/settings.json .junie/guidelines.md .trae/mcp.json .augment/rules.md .goose/config.yaml mcp.json
+		.git/config .github/workflows/ci.yml .husky/pre-commit .bashrc package.json .envrc .vscode/tasks.json Jenkinsfile`) {
+		for _, at := range []string{name, "sub/" + name, strings.ToUpper(name)} {
+			for _, r := range []permission.Request{
+				{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{at}},
+				{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{"link"}, Resolved: []string{at}},
+				{Tool: "shell", Class: run.Writes, Command: "echo x > " + at, EnforcesReadOnly: true},
+			} {
+				r.Workspace = "/work"
+				if d := rs.Decide(r, permission.AcceptEdits); d.Verdict != permission.Ask {
+					t.Errorf("%s of %s: %s (%s)", r.Tool, at, d.Verdict, d.Reason)
+				}
+			}
+		}
+	}
+	for name := range strings.FieldsSeq("src/hooks/use.ts AGENTS.md README.md main.go build.yml config.toml missing.toml src/logout.go") {
+		r := permission.Request{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{name}, Workspace: "/work"}
+		if d := rs.Decide(r, permission.AcceptEdits); d.Verdict != permission.Allow {
+			t.Errorf("edit of %s: %s (%s)", name, d.Verdict, d.Reason)
+		}
+	}
+}

@@ -1,0 +1,392 @@
+package permission
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A commandInfo is what is known of a simple command by its program and options.
+type commandInfo struct {
+	// reads: it is classified as reading. That saves a question; what such a command
+	// can do is up to the read-only sandbox.
+	reads bool
+	// hazards are the words that make it run another program, write a file or do
+	// what else its name does not tell. No wildcard of a rule covers them.
+	hazards []string
+	// paths are what may be names of files among its words.
+	paths []word
+	// optionsSafe: no option of it can do harm, so a file name that happens to look
+	// like an option does none.
+	optionsSafe bool
+	// textOnly: optionsSafe, and its operands are texts and not files.
+	textOnly bool
+}
+
+// A reader is a program that reads if none of its words is a hazard.
+type reader struct {
+	operands operands
+	values   string // its short options that take a text, so that the text is not taken for a file
+	hazard
+}
+
+type operands int
+
+const (
+	files      operands = iota // names of files
+	texts                      // no files
+	scriptThen                 // a pattern or a script, unless an option gave it; then files
+	oneFile                    // one file; a second would be written
+	noOperands                 // with one it does something else
+	plusOnly                   // formats that begin with +; another sets the clock
+	pages                      // names of manual pages; a path is formatted, and may include files
+)
+
+// readers are the programs that are classified as reading, apart from those with an
+// inspect function of their own. The hazards are those that the manuals of GNU
+// coreutils 9.7, grep 3.12, ripgrep 15, fd 10, and the BSD programs of macOS 15 have;
+// read 2026-11-20.
+var readers = func() map[string]reader {
+	all := map[string]reader{
+		"head": {values: "nc"}, "tail": {values: "nc"}, "cut": {values: "bcdf"}, "paste": {values: "d"}, "join": {values: "t"}, "column": {values: "s"},
+		"stat": {values: "c"}, "du": {values: "dB"}, "shasum": {values: "a"}, "fmt": {values: "w"},
+		"grep": grep, "egrep": grep, "fgrep": grep, "jq": {operands: scriptThen},
+		"rg": {operands: scriptThen, values: "gtTeABCmMdjEr", hazard: hazard{short: "z", long: "--pre --hostname-bin --search-zip"}},
+		"fd": fd, "fdfind": fd,
+		"uniq": {operands: oneFile, values: "fsw"}, "xxd": {operands: oneFile, values: "clgso", hazard: hazard{short: "r"}},
+		"sort": {values: "kt", hazard: hazard{short: "oT", long: "--output --temporary-directory --compress-program --files0-from"}},
+		"diff": {values: "CUWxFI", hazard: hazard{short: "l", long: "--paginate"}}, "colordiff": {values: "CU"}, "diff3": {hazard: hazard{long: "--diff-program"}},
+		"file":   {hazard: hazard{short: "CmzZf", long: "--compile --magic-file --uncompress --uncompress-noreport --files-from"}},
+		"tree":   {values: "LPI", hazard: hazard{short: "oR", long: "--output --fromfile --fromtabfile --infofile --gitfile"}},
+		"date":   {values: "d", operands: plusOnly, hazard: hazard{short: "sf", long: "--set --file"}},
+		"base64": {values: "w", hazard: hazard{short: "o", long: "--output"}}, "iconv": {values: "ft", hazard: hazard{short: "o", long: "--output"}}, "shuf": {values: "n", hazard: hazard{short: "o", long: "--output"}},
+		"zcat": {hazard: hazard{short: "r", long: "--recursive"}}, "gofmt": {hazard: hazard{short: "w", single: "w cpuprofile"}},
+		"man": {operands: pages, hazard: hazards["man"]}, "printf": {operands: texts, hazard: hazard{short: "v"}},
+		"hostname": {operands: noOperands, hazard: hazard{short: "bF", long: "--boot --file"}}, "ss": {operands: noOperands, hazard: hazard{short: "KDF", long: "--kill --diag --filter"}},
+		"test": {operands: files, hazard: hazard{single: "v R"}}, "[": {operands: files, hazard: hazard{single: "v R"}}, "bc": {hazard: hazard{short: "f", long: "--file"}},
+	}
+	for name := range set(`ls cat wc nl tac rev comm fold expand unexpand od hexdump strings cmp df cksum md5sum sha1sum sha224sum sha256sum sha384sum
+		sha512sum b2sum sum readlink realpath cd bzcat xzcat tsort zipinfo`) {
+		all[name] = reader{}
+	}
+	for name := range set(`basename dirname : echo seq sleep tr id groups uname nproc uptime free tty locale getconf which type whereis apropos whatis numfmt factor
+		pgrep pidof cal expr break continue exit return true false pwd whoami sw_vers`) {
+		all[name] = reader{operands: texts}
+	}
+	for name := range set("arch who w lscpu lsblk netstat vmstat look") {
+		all[name] = reader{operands: noOperands}
+	}
+	return all
+}()
+
+var (
+	grep = reader{operands: scriptThen, values: "ABDdem"}
+	fd   = reader{operands: scriptThen, values: "tedEjcS", hazard: hazard{short: "xX", long: "--exec --exec-batch"}}
+)
+
+// listing are programs that read with these words at their beginning. Names of
+// packages and keys are no files.
+var listing = map[string][]string{
+	"npm": {"ls", "list", "ll", "la", "explain", "why", "root", "prefix", "help", "config get", "config list", "config ls", "c get", "pkg get"},
+	"pip": {"list", "freeze", "show", "check"}, "pip3": {"list", "freeze", "show", "check"},
+}
+
+// inspect returns what is known of p.
+func inspect(p *simpleCommand) commandInfo {
+	name, words := p.program(), p.words[1:]
+	var c commandInfo
+	switch {
+	case p.words[0].kind != static:
+		return commandInfo{paths: words}
+	case asksVersion(p), name == "command" && asksOnly(p):
+		return commandInfo{reads: true}
+	case name == "[[":
+		return commandInfo{reads: true, paths: slices.DeleteFunc(slices.Clone(words), func(w word) bool { return !looksLikePath(w.text) })}
+	case name == "git":
+		c = inspectGit(words)
+	case name == "go":
+		c = inspectGo(words)
+	case name == "find":
+		c = inspectFind(words)
+	case name == "sed":
+		c = inspectSed(words)
+	case name == "awk" || name == "gawk" || name == "mawk":
+		c = inspectAwk(words)
+	case name == "ps":
+		c = commandInfo{reads: true}
+		for _, w := range words { // the environments of processes hold secrets
+			if strings.Contains(w.text, "env") || !strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "e") {
+				c.hazards = append(c.hazards, w.text)
+			}
+		}
+	case name == "tee":
+		c = commandInfo{paths: words}
+		for _, w := range words {
+			if !strings.HasPrefix(w.text, "-") && w.text != "/dev/null" {
+				c.hazards = append(c.hazards, w.text)
+			}
+		}
+	default:
+		k, ok := readers[name]
+		if !ok {
+			c = commandInfo{paths: possiblePaths(words), hazards: hazardsOf(name, words)}
+			if c.reads = lists(name, words); c.reads && len(c.hazards) > 0 && c.hazards[0] == words[0].text {
+				c.hazards = c.hazards[1:] // npm config, which is followed by get here
+			}
+			break
+		}
+		c = k.inspect(words)
+		c.optionsSafe = k.hazard == hazard{} && (k.operands == files || k.operands == texts || k.operands == scriptThen)
+		c.textOnly = c.optionsSafe && k.operands == texts
+		c.hazards = append(c.hazards, moreHazards(name, words)...)
+	}
+	// A word that is not known may be any option; a pattern of names likewise, if a
+	// file has such a name.
+	for _, w := range words {
+		if !c.optionsSafe && (w.kind == dynamic || w.kind == pattern && strings.ContainsAny(w.text[:1], "*?")) {
+			c.reads = false
+		}
+	}
+	c.reads = c.reads && len(c.hazards) == 0
+	return c
+}
+
+// lists reports whether the words of a program say that it only lists something.
+func lists(name string, words []word) bool {
+	if name == "npm" && len(words) == 1 && words[0].text == "run" {
+		return true
+	}
+	if name == "tar" || name == "unzip" {
+		if len(words) < 2 || words[0].kind != static {
+			return false
+		}
+		mode := strings.TrimPrefix(words[0].text, "-")
+		known := map[string]string{"tar": "tvzjJf", "unzip": "lvZ1"}[name]
+		return strings.Trim(mode, known) == "" && strings.ContainsAny(mode, "tlvZ") && (name != "tar" || strings.Contains(mode, "t")) &&
+			!slices.ContainsFunc(words[1:], func(w word) bool {
+				return strings.HasPrefix(w.text, "-") || name == "tar" && strings.Contains(w.text, ":")
+			})
+	}
+	for _, begin := range listing[name] {
+		fields := strings.Fields(begin)
+		if len(words) >= len(fields) && !slices.ContainsFunc(words[:len(fields)], func(w word) bool { return w.kind != static }) && slices.EqualFunc(words[:len(fields)], fields, func(w word, s string) bool { return w.text == s }) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	assigning = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjzt]*n`)            // printf %n sets a variable
+	importing = regexp.MustCompile(`(import|include)([^a-zA-Z0-9_]|$)`) // jq reads another file
+	jqEnv     = regexp.MustCompile(`(^|[^a-zA-Z0-9_."])env($|[^a-zA-Z0-9_])|\$ENV|\$__prog`)
+)
+
+// moreHazards returns the words of some readers that their options do not tell.
+func moreHazards(name string, words []word) (found []string) {
+	for i, w := range words {
+		t := w.text
+		hazardous := false
+		switch name {
+		case "jq":
+			// Filters that show the environment or read other files than the operands.
+			hazardous = importing.MatchString(t) || jqEnv.MatchString(t) || strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.ContainsAny(t, "fL") ||
+				strings.HasPrefix(t, "--from-file") || strings.HasPrefix(t, "--library-path")
+		case "printf":
+			hazardous = i == 0 && (w.kind != static || assigning.MatchString(strings.ReplaceAll(t, "%%", "")))
+		case "test", "[":
+			// Bash evaluates these as arithmetic, in which substitutions run.
+			hazardous = t != "[" && t != "]" && (strings.ContainsAny(t, "`[") || strings.Contains(t, "$("))
+		}
+		if hazardous {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// inspect looks at the words after the program's name.
+func (k reader) inspect(words []word) commandInfo {
+	c := commandInfo{reads: true}
+	script := k.operands == scriptThen // the next operand is one
+	operand := 0
+	literal := false // after "--"
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		t := w.text
+		if literal || !strings.HasPrefix(t, "-") || t == "-" {
+			operand++
+			switch {
+			case script:
+				script = false
+				continue
+			case k.operands == texts:
+				continue
+			case k.operands == noOperands, k.operands == oneFile && operand > 1, k.operands == plusOnly && !strings.HasPrefix(t, "+"),
+				k.operands == pages && looksLikePath(t):
+				c.hazards = append(c.hazards, t)
+			}
+			if k.operands != plusOnly || !strings.HasPrefix(t, "+") {
+				c.paths = append(c.paths, w)
+			}
+			continue
+		}
+		if t == "--" {
+			literal = true
+			continue
+		}
+		script = script && !k.givesScript(t)
+		if k.names(t) {
+			c.hazards = append(c.hazards, t)
+		}
+		if k.operands == texts {
+			continue
+		}
+		if at := k.valueAt(t); at == len(t)-1 && !strings.HasPrefix(t, "--") {
+			i++ // -n 5
+		} else if name, _, _ := strings.Cut(t, "="); at == len(t) && !has("--exclude --exclude-dir --include --glob --iglob", name) {
+			c.paths = append(c.paths, optionPath(w)...)
+		}
+	}
+	return c
+}
+
+// valueAt returns where among short options written together the first one stands
+// that takes a text; the end if there is none, and for a long option. After a
+// character that belongs to a path there is a value of an option that is not known.
+func (k reader) valueAt(t string) int {
+	if strings.HasPrefix(t, "--") {
+		return len(t)
+	}
+	for i := 1; i < len(t) && t[i] != '/' && t[i] != '.' && t[i] != '~'; i++ {
+		if strings.IndexByte(k.values, t[i]) >= 0 {
+			return i
+		}
+	}
+	return len(t)
+}
+
+// givesScript reports whether an option gives the pattern that otherwise is the
+// first operand (grep -e, rg --files). When in doubt it does: then that operand is
+// taken for a file, which is stricter.
+func (k reader) givesScript(option string) bool {
+	if strings.HasPrefix(option, "--") {
+		return hasAny(option, "--regexp", "--file", "--files", "--from-file", "--type-list")
+	}
+	return strings.ContainsAny(option[:min(k.valueAt(option)+1, len(option))], "ef")
+}
+
+// has reports whether s is a word of list.
+func has(list, s string) bool { return strings.Contains(" "+list+" ", " "+s+" ") }
+
+// hasAny reports whether an option is, or abbreviates, one of long.
+func hasAny(option string, long ...string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	return len(name) > 2 && strings.HasPrefix(name, "--") && slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(l, name) })
+}
+
+// possiblePaths returns what may name files among the words of a program that is
+// not known.
+func possiblePaths(words []word) []word {
+	var paths []word
+	literal := false // after "--"
+	for _, w := range words {
+		if !literal && strings.HasPrefix(w.text, "-") {
+			literal = w.text == "--"
+			paths = append(paths, optionPath(w)...)
+			continue
+		}
+		paths = append(paths, w)
+		if _, value, ok := strings.Cut(w.text, "="); ok && looksLikePath(value) {
+			paths = append(paths, word{text: value, source: w.source, kind: w.kind}) // dd of=FILE
+		}
+		if _, value, ok := strings.Cut(w.text, "@"); ok {
+			paths = append(paths, word{text: value, source: w.source, kind: w.kind}) // curl -d @FILE, -F x=@FILE
+		}
+	}
+	return paths
+}
+
+// optionPath returns what may name a file within an option: --file=NAME, -fNAME.
+func optionPath(w word) []word {
+	value := ""
+	if _, v, ok := strings.Cut(w.text, "="); ok {
+		value = v
+	} else if !strings.HasPrefix(w.text, "--") && len(w.text) > 2 {
+		value = w.text[2:]
+		if i := strings.IndexByte(w.text, '/'); i > 1 && value[0] != '.' {
+			value = w.text[i:] // -xvf/etc/shadow
+		}
+	}
+	value = strings.TrimPrefix(value, "@")
+	if !looksLikePath(value) {
+		return nil
+	}
+	return []word{{text: value, source: w.source, kind: w.kind}}
+}
+
+// looksLikePath reports whether s is more likely the name of a file than a text.
+func looksLikePath(s string) bool {
+	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || secretIn(path.Base(s)) != ""
+}
+
+// recurses reports whether p reads directories with everything in them, hidden files
+// too or not.
+func (p *simpleCommand) recurses() (recurses, hidden bool) {
+	words := p.words[1:]
+	long := func(options ...string) bool {
+		return slices.ContainsFunc(words, func(w word) bool { return hasAny(w.text, options...) })
+	}
+	// An option's letter may be part of its value; the stricter reading counts.
+	short := func(letters string) bool {
+		return slices.ContainsFunc(words, func(w word) bool {
+			return len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, letters)
+		})
+	}
+	switch p.program() {
+	case "grep", "egrep", "fgrep":
+		return short("rRd") || long("--recursive", "--dereference-recursive", "--directories"), true
+	case "rg":
+		return true, short("u.g") || long("--hidden", "--unrestricted", "--glob", "--iglob") // a glob finds hidden ones
+	case "diff", "colordiff", "zcat": // diff reads what is in two directories without being told to
+		return p.program() != "zcat" || short("r") || long("--recursive"), true
+	case "git":
+		return long("--no-index", "--untracked"), true
+	}
+	return false, false
+}
+
+// only returns the names of files that a grep is told to read alone; nil if it may
+// read others, or another option could overrule that.
+func (p *simpleCommand) only() (names []string) {
+	words := p.words[1:]
+	for i, w := range words {
+		option, value, _ := strings.Cut(w.text, "=")
+		switch p.program() {
+		case "rg":
+			glob, ok := strings.CutPrefix(w.text, "--glob=")
+			if !ok {
+				glob, ok = strings.CutPrefix(w.text, "-g")
+			}
+			if ok && glob == "" && i+1 < len(words) {
+				w = words[i+1]
+				glob = w.text
+			}
+			if ok && (w.kind != static || strings.ContainsAny(glob, "!/{[\\")) || option == "--iglob" {
+				return nil // the last one counts, and what it says is not certain
+			}
+			if ok {
+				names = append(names, glob)
+			}
+		default:
+			if strings.HasPrefix(option, "--exc") {
+				return nil // the last one counts
+			}
+			if option == "--include" && w.kind == static {
+				names = append(names, value)
+			}
+		}
+	}
+	return names
+}

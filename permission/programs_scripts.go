@@ -1,0 +1,189 @@
+package permission
+
+import (
+	"regexp"
+	"strings"
+)
+
+// goHazards are options of the go command by which it runs a program of one's
+// choice, reads other settings, or writes a file of that name, and its commands
+// that run programs or install. From "go help build", "go help testflag" and
+// "go help" of Go 1.26, read 2026-11-20.
+var (
+	goHazards  = set("exec toolexec vettool overlay modfile modcacherw C fuzzcachedir pkgdir o cpuprofile memprofile blockprofile mutexprofile coverprofile trace outputdir fixtool w gccgoflags")
+	goCommands = set("run generate tool install get fix clean work bug telemetry")
+)
+
+// goReads are go's commands that read, with the options that keep them to it.
+var goReads = map[string]string{
+	"version": "m v json", "env": "json changed", "list": "m json f deps test e find versions retracted tags", "doc": "all c cmd short src u",
+	"mod graph": "m", "mod why": "m", "mod verify": "m", "help": "",
+}
+
+// inspectGo looks at the words after "go". Options after -args count too: whether
+// that is an option, or the value of one before it, only go knows.
+func inspectGo(words []word) commandInfo {
+	c := commandInfo{paths: possiblePaths(words), reads: len(words) == 0}
+	if len(words) == 0 {
+		return c
+	}
+	command := words[0].text
+	if goCommands[command] || strings.HasPrefix(command, "-") {
+		c.hazards = append(c.hazards, command)
+	}
+	if command == "mod" && len(words) > 1 {
+		if command += " " + words[1].text; command == "mod edit" {
+			c.hazards = append(c.hazards, "edit")
+		}
+	}
+	harmless, reads := goReads[command]
+	for _, w := range words[1:] {
+		option, isOption := strings.CutPrefix(w.text, "-")
+		name, value, _ := strings.Cut(strings.TrimPrefix(option, "-"), "=")
+		// -ldflags may have its value in the next word.
+		if isOption && (goHazards[strings.TrimPrefix(name, "test.")] || strings.Contains(value, "-toolexec")) || strings.Contains(w.text, "-extld") || strings.Contains(w.text, "-fplugin") {
+			c.hazards = append(c.hazards, w.text)
+		}
+		reads = reads && (!isOption || has(harmless, name)) && (command != "env" || !strings.Contains(w.text, "="))
+	}
+	c.reads = reads
+	return c
+}
+
+// What find may be asked; everything else runs, deletes or writes. From the
+// manual of findutils 4.10, read 2026-11-20.
+const (
+	findAlone = "-print -print0 -empty -prune -not ! -o -or -a -and ( ) , -depth -xdev -mount -follow -L -P -H -ls -readable " +
+		"-writable -executable -true -false -noleaf -daystart -nouser -nogroup -quit -d -E -X -x -s"
+	findText = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin -atime -amin " +
+		"-ctime -cmin -maxdepth -mindepth -perm -user -group -links -inum -printf -lname -ilname -regextype -uid -gid " +
+		"-newermt -fstype -used"
+)
+
+// inspectFind looks at the words after "find".
+func inspectFind(words []word) commandInfo {
+	c := commandInfo{reads: true}
+	for i := 0; i < len(words); i++ {
+		switch t := words[i].text; {
+		case has(findAlone+" -newer -anewer -cnewer -samefile", t): // the file of the last ones is an operand here
+		case has(findText, t):
+			i++
+		case strings.HasPrefix(t, "-"):
+			c.hazards = append(c.hazards, t)
+		default:
+			c.paths = append(c.paths, words[i])
+		}
+	}
+	return c
+}
+
+// inspectSed looks at the words after "sed".
+func inspectSed(words []word) commandInfo {
+	c := commandInfo{reads: true}
+	given := false
+	var operands []word
+	script := func(w word, text string) {
+		if w.kind != static || !sedReads.MatchString(text) {
+			c.hazards = append(c.hazards, text)
+		}
+	}
+	for i := 0; i < len(words); i++ {
+		t := words[i].text
+		expression, isLong := strings.CutPrefix(t, "--expression=")
+		switch {
+		case isLong:
+			given = true
+			script(words[i], expression)
+		case has("--quiet --silent --regexp-extended --null-data --posix --", t):
+		case !strings.HasPrefix(t, "-") || t == "-":
+			operands = append(operands, words[i])
+		case strings.Trim(t[1:], "nErsuz") == "":
+		case strings.HasSuffix(t, "e") && strings.Trim(t[1:len(t)-1], "nErsuz") == "" && i+1 < len(words):
+			i++
+			given = true
+			script(words[i], words[i].text)
+		default:
+			c.hazards = append(c.hazards, t)
+		}
+	}
+	if !given && len(operands) > 0 {
+		script(operands[0], operands[0].text)
+		operands = operands[1:]
+	}
+	c.paths = operands
+	return c
+}
+
+// sedReads matches a sed script that does no more than print, delete and replace: e,
+// w, r and what is not known could run, write or read anything. Of brackets only
+// those are in it in which GNU and BSD find the same end.
+var sedReads = func() *regexp.Regexp {
+	// text is what may stand before a delimiter.
+	text := func(delimiter string) string {
+		return `(?:\[\^?[^\]\[\\\n^` + delimiter + `][^\]\[\\\n` + delimiter + `]*\]|\\[^\n]|[^\[\\\n` + delimiter + `])*`
+	}
+	var replace []string
+	for _, d := range []string{"/", `\|`, "#", ",", "@", ":", "!", "_"} {
+		replace = append(replace, d+text(d)+d+text(d)+d)
+	}
+	address := `(?:\d+(?:~\d+)?|\$|/` + text("/") + `/[IM]*)`
+	addresses := `(?:` + address + ` *(?:, *(?:` + address + `|[+~]\d+))?)? *!? *`
+	command := `(?:[pPdDqQ=nNgGhHxl]\d*|[sy](?:` + strings.Join(replace, "|") + `)[gpiIM0-9]*)`
+	return regexp.MustCompile(`^[ \t\n;]*(?:` + addresses + `(?:\{[ \t\n]*)*(?:` + addresses + command + `)[ \t]*(?:[ \t\n]*[;}\n][ \t\n;}]*|$))*$`)
+}()
+
+// inspectAwk looks at the words after "awk".
+func inspectAwk(words []word) commandInfo {
+	c := commandInfo{reads: true}
+	for i := 0; i < len(words); i++ {
+		t := words[i].text
+		switch {
+		case t == "-F" || t == "-v":
+			i++
+		case strings.HasPrefix(t, "-F") || strings.HasPrefix(t, "-v"):
+		case strings.HasPrefix(t, "-"):
+			c.hazards = append(c.hazards, t)
+		default:
+			if words[i].kind != static || awkActs.MatchString(t) || strings.Contains(strings.ReplaceAll(t, "||", ""), "|") || strings.Contains(t, ">") && !awkCompares(t) {
+				c.hazards = append(c.hazards, t)
+			}
+			c.paths = append(c.paths, words[i+1:]...)
+			return c
+		}
+	}
+	return c
+}
+
+// awkActs matches what in an awk program could run, write or read other files, or
+// show the environment.
+var awkActs = regexp.MustCompile(`@|system|getline|close|ARGV|ENVIRON|PROCINFO|SYMTAB|FUNCTAB`)
+
+// awkCompares reports whether every > in an awk program compares: it stands outside
+// of actions or inside of parentheses, where the grammar has no output (POSIX awk,
+// "Grammar"; read 2026-11-20). Quotes and slashes may hide a brace.
+func awkCompares(program string) bool {
+	if strings.ContainsAny(program, "\"/#\\`'") {
+		return false
+	}
+	braces, parens := 0, 0
+	for _, c := range program {
+		switch c {
+		case '{':
+			braces++
+		case '}':
+			braces--
+		case '(':
+			parens++
+		case ')':
+			parens--
+		case '>':
+			if braces != 0 && parens <= 0 {
+				return false
+			}
+		}
+		if braces < 0 || parens < 0 {
+			return false
+		}
+	}
+	return true
+}

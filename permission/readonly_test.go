@@ -1,0 +1,110 @@
+package permission_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// What a command is classified as only saves a question. What it can do is decided by
+// the confinement that the decision carries.
+func TestWhatRunsOnlyBecauseItReadsRunsReadOnly(t *testing.T) {
+	t.Parallel()
+	const a, k, d = permission.Allow, permission.Ask, permission.Deny
+	rs := append(rules(t, a, "go test *", "grep *", "npm run *"), rules(t, a, "read(.env)")...)
+	for _, c := range []struct {
+		command  string
+		mode     permission.Mode
+		enforced bool
+		want     permission.Verdict
+		sandbox  run.Confinement
+	}{
+		{"git status", permission.Default, true, a, run.ReadOnly},
+		{"ls && git log | head -3", permission.Default, true, a, run.ReadOnly},
+		{"cat < go.mod", permission.Default, true, a, run.ReadOnly},
+		{"git status", permission.AcceptEdits, true, a, run.ReadOnly},
+		{"git status", permission.Plan, true, a, run.ReadOnly},
+		{"git status", permission.Bypass, true, a, run.Confined},
+		// A rule keeps the ordinary confinement, except in mode plan.
+		{"grep -n x a.go", permission.Default, true, a, run.Confined},
+		{"grep -n x a.go", permission.Plan, true, a, run.ReadOnly},
+		{"cat .env", permission.Default, true, a, run.Confined},
+		{"go test ./...", permission.Default, true, a, run.Confined},
+		{"go test ./...", permission.Plan, true, d, run.Confined},
+		// Beside what a rule allows the workspace is writable: what obeys its files asks.
+		{"go test ./... 2>&1 | tail -20", permission.Default, true, a, run.Confined},
+		{"cd web && npm run build && ls dist", permission.Default, true, a, run.Confined},
+		{"go test ./... ; git status", permission.Default, true, k, run.Confined},
+		{"go test ./... ; git grep -nO'touch x' y", permission.Default, true, k, run.Confined},
+		{"git diff > x.patch", permission.AcceptEdits, true, k, run.Confined},
+		{"grep -n x a.go > found", permission.AcceptEdits, true, a, run.Confined},
+		// Where nothing enforces it, nothing runs because it is classified as reading.
+		{"git status", permission.Default, false, k, run.Confined},
+		{"ls", permission.Default, false, k, run.Confined},
+		{"go test ./... && ls", permission.Default, false, k, run.Confined},
+		{"ls > found", permission.AcceptEdits, false, k, run.Confined},
+		{"ls", permission.Plan, false, d, run.Confined},
+		{"grep -n x a.go", permission.Plan, false, d, run.Confined},
+		{"grep -n x a.go", permission.Default, false, a, run.Confined},
+		{"go test ./... 2>&1 | tail -20", permission.Default, false, a, run.Confined},
+		{"echo done", permission.Default, false, a, run.Confined}, // it opens no file
+		{"ls", permission.Bypass, false, a, run.Confined},
+	} {
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", EnforcesReadOnly: c.enforced, Sandboxed: c.enforced}
+		got := rs.Decide(r, c.mode)
+		if got.Verdict != c.want || got.Sandbox != c.sandbox {
+			t.Errorf("%s in mode %s, enforced %t: %s in %q (%s), want %s in %q", c.command, c.mode, c.enforced, got.Verdict, got.Sandbox, got.Reason, c.want, c.sandbox)
+		}
+		if answer := got.Answer(); answer.Sandbox != got.Sandbox {
+			t.Errorf("%s: the log keeps %q", c.command, answer.Sandbox)
+		}
+	}
+}
+
+// Always makes a command run that asks because nothing keeps it to reading.
+func TestAlwaysCoversWhatIsClassifiedAsReading(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "go test *")
+	for command, want := range map[string]string{
+		"git status":                  "shell(git status *)",
+		"go test ./... && git log -1": "shell(git log *)",
+		"go test ./... && ls | wc -l": "shell(ls *)",
+		"cat go.mod && sort x > out":  "write(out) shell(cat *) shell(sort *)",
+	} {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work"}
+		p := rs.Propose(r, permission.Default, nil)
+		if got := strings.Join(texts(p.Rules), " "); got != want {
+			t.Errorf("%s: it proposes %s, want %s", command, got, want)
+		}
+	}
+	r := permission.Request{Tool: "shell", Command: "go test ./... && git log -1 && ls", Workspace: "/work", EnforcesReadOnly: true}
+	if got := strings.Join(texts(rs.Propose(r, permission.Default, nil).Rules), " "); got != "shell(git log *)" {
+		t.Errorf("it proposes %s, want what keeps ls without a rule", got)
+	}
+}
+
+// A program of the workspace may be called like any other: H20, H20b.
+func TestAReadingProgramOfTheWorkspaceAsks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		allow, command string
+		want           permission.Verdict
+	}{
+		{"", "wc a", permission.Ask}, {"", "ls; wc a", permission.Ask}, {"", "pip list", permission.Ask}, {"", "timeout 5 wc a", permission.Ask}, {"", "nice ls", permission.Ask}, {"nice *", "nice ls", permission.Allow}, {"", "ls", permission.Allow},
+		{"*", "wc a", permission.Ask}, {"wc *", "wc a", permission.Allow}, {"wc a", "wc a", permission.Allow},
+	} {
+		var rs permission.Rules
+		if c.allow != "" {
+			rs = rules(t, permission.Allow, c.allow)
+		}
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", EnforcesReadOnly: true, Sandboxed: true, LocalPrograms: []string{"wc", "pip", "nice"}}
+		if got := rs.Decide(r, permission.Default); got.Verdict != c.want {
+			t.Errorf("allow %q: %s: %s (%s), want %s", c.allow, c.command, got.Verdict, got.Reason, c.want)
+		}
+		if got := rs.Decide(r, permission.Plan); c.want == permission.Ask && got.Verdict == permission.Allow {
+			t.Errorf("%s runs in mode plan", c.command)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+package policy
+
+// For tests: the kinds of errors.
+var (
+	ErrNoRule  = errNoRule
+	ErrNotText = errNotText
+)

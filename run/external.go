@@ -1,0 +1,133 @@
+package run
+
+import "slices"
+
+// agentCutText is what an external agent is told when the process of its last turn
+// was killed: the words it had are not sent again as if nothing had happened.
+const agentCutText = "The last turn was cut off because the process that ran it ended. Part of what was asked may be done: look before you repeat anything, then finish the work."
+
+// nextExternal owes what a run of an external agent needs: one external turn at a
+// time, and what the agent asks of pawl through its own tools.
+func (s State) nextExternal() []Command {
+	t := &s.Turn
+	calls := func() []Command {
+		// A question does not end the agent's turn.
+		return slices.DeleteFunc(s.nextCalls(), func(c Command) bool { return isEnd(c) })
+	}
+	switch {
+	case t.Phase == Requesting && t.open == 0:
+		return []Command{s.externalTurn(t.Request.Attempt)}
+	case t.Phase == Requesting:
+		return append([]Command{s.externalTurn(t.Request.Attempt)}, calls()...)
+	case t.open > 0:
+		return s.nextOrphans()
+	case s.submitted() && t.ending.End != EndInterrupted:
+		return []Command{s.finish(Ended{End: Completed})}
+	case t.Phase == Ending:
+		return []Command{s.finish(t.ending)}
+	case t.Phase == Spoken && len(t.Words) == 0 && s.owesOutput():
+		end, told := s.remind()
+		if end.End != "" {
+			return []Command{s.finish(end)}
+		}
+		return []Command{Derive{told}}
+	case t.Phase == Spoken && len(t.Words) == 0:
+		return []Command{Derive{Ended{End: Completed}}}
+	}
+	if over := s.spent(); over.End != "" {
+		return []Command{s.finish(over)}
+	}
+	return []Command{s.externalTurn(t.Request.Attempt + 1)}
+}
+
+// nextOrphans settles the calls of an external turn that is over: no one waits for
+// their results any more. Those that run are not owed any more, so they are cancelled
+// and settled by their worker; a question stays open, for the next turn delivers its
+// answer.
+func (s State) nextOrphans() []Command {
+	t := &s.Turn
+	var owed []Command
+	for _, c := range t.Calls {
+		if c.Status != CallDone && c.Status != CallRunning && !c.Question {
+			owed = append(owed, Derive{settledAs(c.ID, NotRun, "The call was not run: the agent's turn was over before it started.")})
+		}
+	}
+	if len(owed) > 0 || t.running > 0 {
+		return owed
+	}
+	if t.Phase == Ending || s.submitted() {
+		for _, c := range s.Questions() {
+			owed = append(owed, Derive{settledAs(c.ID, NotRun, "The question was not answered: the agent's turn was over.")})
+		}
+		return owed
+	}
+	return []Command{Derive{Ended{End: Asked, Reason: "question", Detail: "answer the question to continue"}}}
+}
+
+func isEnd(c Command) bool {
+	d, ok := c.(Derive)
+	if !ok {
+		return false
+	}
+	_, ok = d.Payload.(Ended)
+	return ok
+}
+
+// externalTurn restates what the agent is to be given: everything said to it that it
+// has not been given yet.
+func (s State) externalTurn(attempt int) ExternalTurn {
+	t := &s.Turn
+	var words []Part
+	for i := len(s.Messages) - 1; i >= 0; i-- {
+		m := &s.Messages[i]
+		if m.Role != User {
+			continue
+		}
+		if number(CallID(m.ID)) <= s.heard {
+			break
+		}
+		words = append(slices.Clone(m.Parts), words...)
+	}
+	if t.Phase != Requesting { // else they wait for the next one
+		for _, w := range t.Words {
+			words = append(words, w.Parts...)
+		}
+	}
+	step := t.Steps
+	if t.Request.Attempt == 0 {
+		step++
+	}
+	return ExternalTurn{Turn: t.N, Step: step, Conversation: s.Conversation, Message: words, Attempt: attempt, Wait: t.Request.Wait}
+}
+
+func (s *State) applyObserved(p Observed) error {
+	if !s.Turn.Open() || !s.Created.External {
+		return refuse("observed outside an external turn")
+	}
+	if p.Conversation != "" {
+		s.Conversation = p.Conversation
+	}
+	s.Turn.Request.observed = true
+	s.spend(p.Usage)
+	return nil
+}
+
+// stopAgent takes in that the external turn under way was stopped, by whatever. The
+// agent has its words if it reported anything; else they are given to it again.
+func (s *State) stopAgent() {
+	if s.Turn.Request.observed {
+		s.heard = s.messages
+	}
+}
+
+// agentReplied takes in the end of an external turn.
+func (s *State) agentReplied(p Replied, text string) {
+	t := &s.Turn
+	s.heard = s.messages
+	if text != "" {
+		s.say(Assistant, p.Parts)
+		t.text = text
+	}
+	t.reply = reply{stop: p.Stop}
+	t.Phase = Spoken
+}

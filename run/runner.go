@@ -1,0 +1,478 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A World is what a [Runner] asks of whoever drives it while it makes a [Batch].
+// The answers become events. None of its methods may block for long: what takes time
+// is an operation (see [Batch].Start).
+type World interface {
+	// Inspect says what a call would do.
+	Inspect(s State, c Call) CallInspected
+	// Decide returns [CallDecided] or [Interrupted], or nil when a person has to
+	// decide.
+	Decide(s State, c CallState) Payload
+	// Recheck looks again at an allowed call that is about to start, because time
+	// may have passed: nil if it still may, else [CallDecided] with a refusal or
+	// [ApprovalInvalidated].
+	Recheck(s State, c CallState) Payload
+	// Submit reads the result that a call hands in: its JSON, or what is wrong with it.
+	Submit(s State, c CallState) (value string, problem string)
+	// Partial returns what has streamed of the request under way, its calls
+	// numbered on from next, and its usage as far as known.
+	Partial(next int) ([]Part, Usage)
+}
+
+// A Runner is the pure part of whoever drives a run: it knows which operations are
+// in flight and decides, from that, the state and what came in, which events are
+// appended next, what is started after they are durable, and what is cancelled. It
+// does nothing to the world itself. Use it like this:
+//
+//	for {
+//		b, err := r.Step(now, world, in)  // check
+//		// append b.Events durably
+//		cancel := r.Adopt(b, in)          // adopt
+//		// cancel the operations named, start those of b.Start
+//		if len(b.Events) == 0 {
+//			// wait until one has ended, r.RetryAt has come, or someone wants something
+//		}
+//		in = …                            // what has come in
+//	}
+//
+// The example is the whole of it. A batch that could not be appended is dropped: the
+// runner is as it was before the step.
+//
+// A Runner is used by one goroutine; package worker puts the goroutines around it, the
+// simulation puts crashes.
+type Runner struct {
+	State State // after the last batch that was adopted
+
+	ops    map[string]bool // keys of the operations in flight
+	parked map[string]bool // keys of operations that wait for a person elsewhere
+	wait   struct {        // of the owed request that is not to be sent yet
+		key   string
+		until time.Time
+	}
+}
+
+// An Input is what came in since the last step.
+type Input struct {
+	// Given must follow from the state: a refusal is an error.
+	Given []Payload
+	// Done are operations that have ended, each with what it appends.
+	Done []Completion
+	// Wanted is what others want of the run, each as the events that it means in the
+	// state it meets. It may have come too late: what is refused is in [Batch].Refused.
+	Wanted []func(State) []Payload
+	// Last must follow after all of these: a refusal is an error.
+	Last []Payload
+	// Interrupt is the interrupt that is wanted and not recorded yet.
+	Interrupt *Interrupted
+	// Closed: an interrupt is on its way, and nothing starts.
+	Closed bool
+}
+
+// A Completion is the end of an operation: its key, and what came of it.
+type Completion struct {
+	Key    string
+	Events []Payload
+	// Parked: it has come to wait for a person (a child run that asks). It has no
+	// events, is still owed, and is started again after [Runner.Unpark].
+	Parked bool
+	// More: it is still under way; this is what it has reported so far.
+	More bool
+}
+
+// A Batch is what becomes true together: Events go to the log in one append.
+type Batch struct {
+	Events []Event
+	// Start are the operations to start once Events are durable: [Perform], [Request]
+	// and [ExternalTurn].
+	Start     []Command
+	Refused   []Refusal
+	state     State        // after Events
+	owed      []Command    // by it
+	interrupt *Interrupted // of the input, if it was dealt with
+}
+
+// A Refusal is an event that could not follow.
+type Refusal struct {
+	Payload Payload
+	Err     error
+}
+
+// NewRunner returns a Runner that continues from s.
+func NewRunner(s State) *Runner {
+	return &Runner{State: s, ops: map[string]bool{}, parked: map[string]bool{}}
+}
+
+// Step returns what follows from the state and in at the time now. It changes
+// nothing of r but the memory of when an owed request may be sent: r continues from
+// the batch when it is adopted. An error means that a given event was refused.
+func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
+	m := maker{now: now, world: w, in: in, r: r, s: r.State}
+	m.s.Turn.guard.shared = true
+	for _, p := range in.Given {
+		if err := m.record(p); err != nil {
+			return Batch{}, err
+		}
+	}
+	if m.aborted() {
+		// The interrupt comes first: it keeps what had streamed.
+		if err := m.interruptWanted(); err != nil {
+			return Batch{}, err
+		}
+	}
+	for _, c := range in.Done {
+		if r.ops[c.Key] { // else it was left behind
+			m.offer(c.Events)
+		}
+	}
+	for _, want := range in.Wanted {
+		m.offer(want(m.s))
+	}
+	for _, p := range in.Last {
+		if err := m.record(p); err != nil {
+			return Batch{}, err
+		}
+	}
+	for again := true; again; {
+		var err error
+		if again, err = m.follow(); err != nil {
+			return Batch{}, err
+		}
+	}
+	m.wake()
+	// A request that was interrupted in this very batch is not sent; a call that was
+	// recorded as started is settled by its operation, which finds the gate closed.
+	m.b.Start = slices.DeleteFunc(m.b.Start, func(c Command) bool {
+		_, call := c.(Perform)
+		return !call && !owes(m.b.owed, c.Key())
+	})
+	m.s.Turn.owned, m.s.Turn.guard.shared = ownsNothing, false
+	m.b.state = m.s
+	return m.b, nil
+}
+
+// Adopt continues from b, whose events are durable, and from in, which it was made of. It
+// returns the keys of operations in flight that are no longer owed, to be cancelled; one
+// of them may be about to start with b.
+func (r *Runner) Adopt(b Batch, in Input) (cancel []string) {
+	for _, c := range in.Done {
+		if c.Parked && r.ops[c.Key] {
+			r.parked[c.Key] = true
+		}
+		if !c.More {
+			delete(r.ops, c.Key)
+		}
+	}
+	for _, c := range b.Start {
+		r.ops[c.Key()] = true
+		delete(r.parked, c.Key())
+	}
+	r.State = b.state
+	for key := range r.ops {
+		if !owes(b.owed, key) {
+			cancel = append(cancel, key)
+		}
+	}
+	return cancel
+}
+
+// owes reports whether the operation of that key is among commands.
+func owes(commands []Command, key string) bool {
+	return slices.ContainsFunc(commands, func(c Command) bool {
+		switch c.(type) {
+		case Perform, Request, ExternalTurn:
+			return c.Key() == key
+		}
+		return false
+	})
+}
+
+// Unpark lets the operations that wait for a person start again.
+func (r *Runner) Unpark() { clear(r.parked) }
+
+// Waits reports whether nothing is in flight and all that is owed waits for a person:
+// decisions, and parked operations.
+func (r *Runner) Waits() bool {
+	if len(r.ops) > 0 {
+		return false
+	}
+	for _, c := range r.State.Next() {
+		if _, decide := c.(Decide); !decide && !r.parked[c.Key()] {
+			return false
+		}
+	}
+	return true
+}
+
+// Abandon forgets an operation in flight: what comes of it is discarded.
+func (r *Runner) Abandon(key string) { delete(r.ops, key) }
+
+// Busy reports whether an operation is in flight.
+func (r *Runner) Busy() bool { return len(r.ops) > 0 }
+
+// RetryAt returns when the owed request may be sent; zero if that is now, or none is
+// owed.
+func (r *Runner) RetryAt() time.Time {
+	for _, c := range r.State.Next() {
+		if c.Key() == r.wait.key && !r.ops[r.wait.key] {
+			return r.wait.until
+		}
+	}
+	return time.Time{}
+}
+
+// A maker makes one batch.
+type maker struct {
+	now   time.Time
+	world World
+	in    Input
+	r     *Runner
+	s     State
+	b     Batch
+	fresh map[CallID]bool // decided by a rule in this batch
+}
+
+func (m *maker) record(p Payload) error {
+	e := Event{At: m.now.UTC().Round(0), Payload: p} // the log has no monotonic time either
+	if err := m.s.apply(e); err != nil {
+		return err
+	}
+	e.Seq = m.s.Seq
+	m.b.Events = append(m.b.Events, e)
+	return nil
+}
+
+// offer records what can follow.
+func (m *maker) offer(payloads []Payload) {
+	for _, p := range payloads {
+		err := error(nil)
+		if f, ok := p.(Interrupted); ok {
+			if err = m.interrupt(f); m.s.Turn.Phase == Interrupting {
+				m.in.Closed = true
+			}
+		} else {
+			err = m.record(p)
+		}
+		if err != nil {
+			m.b.Refused = append(m.b.Refused, Refusal{p, err})
+		}
+	}
+}
+
+// follow records the interrupt that is wanted, or else what is owed now and needs no
+// waiting. It reports whether more may follow.
+func (m *maker) follow() (bool, error) {
+	if m.interrupted() {
+		return true, m.interruptWanted()
+	}
+	progress := false
+	m.b.owed = m.s.Next()
+	for _, c := range m.b.owed {
+		n := len(m.b.Events)
+		err := m.perform(c)
+		switch {
+		case errors.Is(err, ErrOrder) && progress:
+			return true, nil // what was owed has changed since
+		case err != nil:
+			return false, fmt.Errorf("%s: %w", c.Key(), err)
+		}
+		progress = progress || len(m.b.Events) > n
+		if m.interrupted() || !m.s.Turn.Open() && progress {
+			return true, nil
+		}
+	}
+	return progress, nil
+}
+
+// aborted reports whether the request has ended because the interrupt that is wanted
+// has cancelled it.
+func (m *maker) aborted() bool {
+	return m.interrupted() && m.s.Turn.Phase == Requesting && slices.ContainsFunc(m.in.Done, func(c Completion) bool {
+		return slices.ContainsFunc(c.Events, func(p Payload) bool {
+			f, ok := p.(RequestFailed)
+			return ok && f.Kind == ErrAborted
+		})
+	})
+}
+
+// interrupted reports whether an interrupt of the open turn is wanted and not dealt
+// with yet.
+func (m *maker) interrupted() bool {
+	f := m.in.Interrupt
+	return f != nil && m.s.Turn.Open() && (f.Turn == 0 || f.Turn == m.s.Turn.N)
+}
+
+func (m *maker) interruptWanted() error {
+	f := m.in.Interrupt
+	m.in.Interrupt, m.b.interrupt = nil, f
+	return m.interrupt(*f)
+}
+
+func (m *maker) interrupt(f Interrupted) error {
+	if f.Turn != 0 && f.Turn != m.s.Turn.N {
+		return nil // its turn is over
+	}
+	if t := &m.s.Turn; t.Phase == Interrupting && len(t.Interrupt.Then) == 0 {
+		if len(f.Then) == 0 {
+			return nil
+		}
+		id := "then_" + itoa(t.N) + "_" + itoa(int(m.s.Seq))
+		return m.record(Said{ID: id, Delivery: Steer, Parts: f.Then}) // these words come back
+	}
+	f.Turn = m.s.Turn.N
+	if c, ok := m.s.Turn.Call(f.Call); f.Cause == ByWait && (!ok || c.Status != CallIsInspected) {
+		// Someone else has decided on the call meanwhile; the interrupt stands.
+		f.Cause, f.Call = ByPerson, ""
+	}
+	if m.s.Turn.Phase == Requesting && m.flying() {
+		f.Partial, f.Usage = m.world.Partial(m.s.NextCall())
+	}
+	return m.record(f)
+}
+
+// wake starts operations that were parked and are no longer owed once more, so that
+// they are cancelled and settled like those in flight.
+func (m *maker) wake() {
+	t := &m.s.Turn
+	if t.running == 0 || t.Phase == Calling || t.Phase == Requesting {
+		return // what runs is owed
+	}
+	for _, c := range t.Calls {
+		p := Perform{*c, c.Attempt}
+		if key := p.Key(); c.Status == CallRunning && c.Class == Resumable && !m.r.ops[key] && !m.starting(key) {
+			m.start(p)
+		}
+	}
+}
+
+// flying reports whether the request of the state is in flight, and not one that
+// this batch is about to start.
+func (m *maker) flying() bool {
+	for _, c := range m.s.Next() {
+		if m.r.ops[c.Key()] {
+			return true
+		}
+	}
+	return false
+}
+
+// perform records what can be recorded of a command now, and notes the operation that
+// it starts.
+func (m *maker) perform(c Command) error {
+	switch c := c.(type) {
+	case Derive:
+		return m.record(c.Payload)
+	case Inspect:
+		return m.record(m.world.Inspect(m.s, c.Call))
+	case Decide:
+		if m.in.Closed {
+			return nil
+		}
+		return m.decide(c.Call)
+	case Perform:
+		if c.Call.Status == CallRunning && c.Call.Class == Resumable && !m.r.ops[c.Key()] && !m.r.parked[c.Key()] && !m.starting(c.Key()) {
+			m.start(c) // it was parked
+		}
+		if m.in.Closed || c.Call.Status != CallAllowed {
+			return nil
+		}
+		if c.Call.Submits {
+			return m.submit(c)
+		}
+		if !m.fresh[c.Call.ID] {
+			if p := m.world.Recheck(m.s, c.Call); p != nil {
+				return m.record(p)
+			}
+		}
+		if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
+			return err
+		}
+		m.start(c)
+	case Request:
+		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
+			return nil
+		}
+		if err := m.record(RequestStarted{Purpose: c.Purpose, Attempt: c.Attempt, Model: m.s.Config.Model, End: c.End}); err != nil {
+			return err
+		}
+		m.start(c)
+	case ExternalTurn:
+		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
+			return nil
+		}
+		if err := m.record(RequestStarted{Purpose: ForAgent, Attempt: c.Attempt, Model: m.s.Config.Model}); err != nil {
+			return err
+		}
+		m.start(c)
+	}
+	return nil
+}
+
+func (m *maker) start(c Command) { m.b.Start = append(m.b.Start, c) }
+
+func (m *maker) starting(key string) bool {
+	return slices.ContainsFunc(m.b.Start, func(c Command) bool { return c.Key() == key })
+}
+
+// waits reports whether the owed request is not to be sent yet. How long it waits is
+// measured from when this process first saw it owed, so that a clock which is set
+// makes the wait neither longer nor endless.
+func (m *maker) waits(key string, wait time.Duration) bool {
+	if m.in.Closed {
+		return true
+	}
+	if wait <= 0 {
+		return false
+	}
+	if m.r.wait.key != key {
+		left := min(wait, max(0, wait-m.now.Sub(m.s.Turn.Request.failedAt)))
+		m.r.wait.key, m.r.wait.until = key, m.now.Add(left)
+	}
+	return m.now.Before(m.r.wait.until)
+}
+
+func (m *maker) decide(c CallState) error {
+	if c.Submits {
+		return m.record(CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: "default", Reason: "handing in the result is what was asked for"}})
+	}
+	p := m.world.Decide(m.s, c)
+	switch p := p.(type) {
+	case nil:
+		return nil
+	case Interrupted:
+		m.in.Closed = true
+		m.in.Interrupt = &p // a call under way is settled by its worker
+		return nil
+	case CallDecided:
+		if m.fresh == nil {
+			m.fresh = map[CallID]bool{}
+		}
+		m.fresh[c.ID] = true
+	}
+	return m.record(p)
+}
+
+// submit runs a call that hands in the result: it does nothing to the world, so all
+// of it goes into this batch.
+func (m *maker) submit(c Perform) error {
+	if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
+		return err
+	}
+	settled := CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. Nothing more is to be done.")}}
+	value, problem := m.world.Submit(m.s, c.Call)
+	if problem == "" {
+		if err := m.record(Submitted{Assignment: m.s.Assignment(), Call: c.Call.ID, Value: value}); err != nil {
+			return err
+		}
+	} else {
+		settled.Outcome, settled.IsError, settled.Content = Failed, true, []Part{Text(problem)}
+	}
+	return m.record(settled)
+}

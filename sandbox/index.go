@@ -1,0 +1,234 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// An index knows what of a workspace the sandbox has to know by name: files and
+// folders that hold secrets, and all that git takes for a repository, at any depth.
+// It reads the workspace once, when it is first asked or told to begin, and from
+// then on only the folders in which something was made or moved, as far as the
+// system tells (see watcher); otherwise it reads the workspace again each time it is
+// asked.
+//
+// An index is safe for concurrent use.
+type index struct {
+	roots    []string               // the folders it is about, the workspace first
+	isSecret func(path string) bool // a path relative to the workspace, with slashes
+
+	mu      sync.Mutex
+	begun   bool
+	watch   *watcher        // nil: there is none, each refresh reads everything
+	secrets map[string]bool // by path; true: a folder
+	// repositories are folders that git would take for that of a repository, called
+	// .git or not; links are files and symbolic links called .git.
+	repositories, links map[string]bool
+	unwatchable         bool     // there are too many folders to watch
+	came                []string // names that came into repositories and their hooks since follow asked
+}
+
+func newIndex(roots []string, isSecret func(string) bool) *index {
+	if isSecret == nil {
+		isSecret = func(string) bool { return false }
+	}
+	return &index{roots: roots, isSecret: isSecret}
+}
+
+// refresh brings the index up to date: what was in the workspace when it was called
+// is in the index when it returns.
+func (x *index) refresh() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun && x.watch != nil && x.watch.drain() {
+		return
+	}
+	x.rebuild()
+}
+
+// rebuild reads the whole workspace.
+func (x *index) rebuild() {
+	x.secrets, x.repositories, x.links = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	x.watch.close()
+	if x.watch = nil; !x.unwatchable {
+		x.watch = newWatcher(x)
+	}
+	x.begun = true
+	for _, root := range x.roots {
+		if isDotGit(filepath.Base(root)) {
+			x.repositories[root] = true
+		}
+		x.scan(root)
+	}
+}
+
+// close lets go of what watches the workspace. The index can be used on.
+func (x *index) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.watch.close()
+	x.watch, x.begun = nil, false
+}
+
+// scan reads a folder and those below it.
+func (x *index) scan(dir string) {
+	if !x.watch.add(dir) {
+		x.watch.close()
+		x.watch, x.unwatchable = nil, true // from now on everything is read each time
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // it is gone, or closed to commands too
+	}
+	inGit := isDotGit(filepath.Base(dir))
+	for _, e := range entries {
+		x.enter(filepath.Join(dir, e.Name()), e.Type(), inGit)
+	}
+	x.classify(dir)
+}
+
+// enter takes in one name of a folder, and what is below it. Of a .git only what
+// can hold further repositories is read, and hooks to be watched.
+func (x *index) enter(path string, kind os.FileMode, inGit bool) {
+	name := filepath.Base(path)
+	switch {
+	case inGit:
+		switch {
+		case !kind.IsDir():
+		case name == "modules" || name == "worktrees":
+			x.scan(path)
+		case name == "hooks":
+			x.watch.add(path)
+		}
+		return
+	case isDotGit(name) && kind.IsDir():
+		x.repositories[path] = true
+		x.scan(path)
+		return
+	case isDotGit(name):
+		x.links[path] = true
+		return
+	}
+	if isBelow(path, x.roots[0]) {
+		rel, _ := filepath.Rel(x.roots[0], path)
+		// What packages bring along is nobody's secret.
+		if rel = filepath.ToSlash(rel); !strings.Contains("/"+rel, "/node_modules/") && x.isSecret(rel) {
+			x.secrets[path] = kind.IsDir()
+		}
+	}
+	if kind.IsDir() {
+		x.scan(path)
+	}
+}
+
+// classify sees whether a folder is that of a repository, whatever its name: git
+// takes it for one if it has a HEAD, and objects and refs or a commondir.
+func (x *index) classify(dir string) {
+	if isDotGit(filepath.Base(dir)) {
+		return
+	}
+	has := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
+		x.repositories[dir] = true
+	} else {
+		delete(x.repositories, dir)
+	}
+}
+
+// gone takes out what was at a path and below it.
+func (x *index) gone(path string) {
+	for _, m := range []map[string]bool{x.secrets, x.repositories, x.links} {
+		for p := range m {
+			if isBelow(p, path) {
+				delete(m, p)
+			}
+		}
+	}
+}
+
+// event takes in that a name has come into a folder, or left it.
+func (x *index) event(path string, came, isDir bool) {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	if isDir {
+		x.gone(path)
+	} else {
+		delete(x.secrets, path)
+		delete(x.links, path)
+	}
+	if came {
+		if x.repositories[dir] || filepath.Base(dir) == "hooks" && x.repositories[filepath.Dir(dir)] {
+			x.came = append(x.came, path)
+		}
+		// Something else may be there by now; then that has an event of its own.
+		if info, err := os.Lstat(path); err == nil {
+			x.enter(path, info.Mode().Type(), isDotGit(filepath.Base(dir)))
+		}
+	}
+	switch name {
+	case "HEAD", "objects", "refs", "commondir":
+		x.classify(dir)
+	}
+}
+
+// isRepository reports whether a folder is that of a repository.
+func (x *index) isRepository(dir string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.repositories[dir]
+}
+
+// follow calls took with the names that come into repositories, soon after they come,
+// until stop is closed. Where nothing is watched it only waits.
+func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
+	for {
+		x.mu.Lock()
+		w := x.watch
+		x.mu.Unlock()
+		if !w.wait(stop) {
+			return
+		}
+		x.mu.Lock()
+		if x.watch == w && !w.drain() {
+			x.rebuild()
+		}
+		came := x.came
+		x.came = nil
+		x.mu.Unlock()
+		if len(came) > 0 {
+			took(came)
+		}
+	}
+}
+
+// isDotGit reports whether git takes a name for .git on some file system.
+func isDotGit(name string) bool { return strings.EqualFold(name, ".git") }
+
+// secretPaths returns the files and folders that hold secrets, sorted; of those in
+// a folder that is one the folder only.
+func (x *index) secretPaths() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return sortedKeys(x.secrets)
+}
+
+// gitPaths returns the folders of repositories, and the files and links called .git.
+func (x *index) gitPaths() (repositories, links []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return sortedKeys(x.repositories), sortedKeys(x.links)
+}
+
+func sortedKeys(m map[string]bool) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

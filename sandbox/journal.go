@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A journal is a file in pawl's state folder, one for each process that runs commands
+// in a workspace. While commands run it holds the baseline, so that the process's
+// death in between can be made good, and other processes know what stood there. Its
+// process has it locked; its time says until when commands ran.
+type journal struct {
+	dir     string
+	file    *os.File
+	locking *os.File // of all the journals of the workspace
+	mu      sync.Mutex
+	active  bool
+	beat    *time.Timer
+}
+
+// beatEvery is how often the time of a journal is set while commands run. What was
+// changed later than that after the last time, a person has changed.
+const beatEvery = time.Second
+
+// A deadJournal is that of a process that was killed while commands ran.
+type deadJournal struct {
+	baseline
+	until time.Time // what was changed later was not changed by them
+}
+
+// openJournal makes the journal of this process.
+func openJournal(dir string) (*journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	locking, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{dir: dir, locking: locking}
+	unlock, err := j.lock() // else another process could take it for a dead one's
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if j.file, err = os.OpenFile(filepath.Join(dir, rand.Text()+".json"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return nil, err
+	}
+	return j, lockFile(j.file)
+}
+
+// lock keeps other processes from looking at the workspace at the same time.
+func (j *journal) lock() (unlock func(), err error) {
+	if err := lockFile(j.locking); err != nil {
+		return nil, err
+	}
+	return func() { unlockFile(j.locking) }, nil
+}
+
+// begin writes down what stands in the workspace.
+func (j *journal) begin(b *baseline) error {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.WriteAt(text, 0); err != nil {
+		return err
+	}
+	if err := j.file.Truncate(int64(len(text))); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.active = true
+	j.beat = time.AfterFunc(beatEvery, j.setTime)
+	return nil
+}
+
+// setTime says that commands still run.
+func (j *journal) setTime() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.active {
+		now := time.Now()
+		os.Chtimes(j.file.Name(), now, now)
+		j.beat.Reset(beatEvery)
+	}
+}
+
+// end says that no command runs any more.
+func (j *journal) end() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.active {
+		j.active = false
+		j.beat.Stop()
+		j.file.Truncate(0)
+	}
+}
+
+// others returns the journals of other processes in which commands run, or ran when
+// they were killed; those of the dead are removed. The journals must be locked.
+func (j *journal) others() (dead []deadJournal, running []baseline) {
+	entries, _ := os.ReadDir(j.dir)
+	for _, e := range entries {
+		path := filepath.Join(j.dir, e.Name())
+		if !strings.HasSuffix(path, ".json") || path == j.file.Name() {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		var b baseline
+		text, _ := os.ReadFile(path)
+		active := json.Unmarshal(text, &b) == nil
+		switch err := tryLockFile(f); {
+		case err == nil:
+			if info, err := f.Stat(); err == nil && active {
+				dead = append(dead, deadJournal{b, info.ModTime().Add(2 * beatEvery)})
+			}
+			os.Remove(path)
+		case active:
+			running = append(running, b)
+		}
+		f.Close()
+	}
+	return dead, running
+}

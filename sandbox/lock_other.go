@@ -1,0 +1,13 @@
+//go:build !unix
+
+package sandbox
+
+import (
+	"errors"
+	"os"
+)
+
+// There are no commands here, and so nothing to lock for.
+func lockFile(*os.File) error    { return errors.ErrUnsupported }
+func tryLockFile(*os.File) error { return errors.ErrUnsupported }
+func unlockFile(*os.File) error  { return errors.ErrUnsupported }

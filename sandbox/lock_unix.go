@@ -1,0 +1,33 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile locks a file until it is closed, also by the end of the process.
+func lockFile(f *os.File) error { return flock(f, syscall.LOCK_EX) }
+
+// tryLockFile fails if another process has the file locked.
+func tryLockFile(f *os.File) error { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
+
+func unlockFile(f *os.File) error { return flock(f, syscall.LOCK_UN) }
+
+func flock(f *os.File, how int) error {
+	for {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var flockErr error
+		if err := raw.Control(func(fd uintptr) { flockErr = syscall.Flock(int(fd), how) }); err != nil {
+			return err
+		}
+		if !errors.Is(flockErr, syscall.EINTR) {
+			return flockErr
+		}
+	}
+}

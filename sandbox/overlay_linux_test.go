@@ -1,0 +1,57 @@
+package sandbox_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// leaf 2A.7: what others run is not what a command made of it.
+func TestProgramsInCachesAreNotChangedByCommands(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		programs := map[string]string{}
+		for _, name := range []string{".yarn/lib/cli.js", ".bun/install/global/node_modules/eslint/bin/eslint.js", ".cache/node/corepack/v1/yarn/4.0.0/yarn.js", ".cache/pre-commit/repo1/py_env/bin/python",
+			".local/share/pnpm/pnpm", ".cache/pypoetry/virtualenvs/x/bin/python", ".gradle/wrapper/dists/g/bin/gradle", ".sbt/boot/x.jar", ".cache/bazel/install/a", "go/pkg/mod/golang.org/toolchain@v0.0.1-go1.30.0.linux-amd64/bin/go"} {
+			programs[name] = s.write(t, name, "good")
+		}
+		data := s.write(t, ".bun/install/cache/x/package.json", "good")
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		for name, path := range programs {
+			if !tree && strings.HasPrefix(name, "go/pkg") {
+				continue // Landlock only adds rights: in a cache that is written nothing can be taken out
+			}
+			o := s.sh(t, "cat "+path+"; echo evil > "+path+"; rm -f "+path+"; echo evil > "+path+".new; ls -la "+path+"; true")
+			if !strings.HasPrefix(o.printed, "good") {
+				t.Errorf("%s cannot be read: %+v", name, o)
+			}
+			text, err := os.ReadFile(path)
+			if _, newErr := os.Lstat(path + ".new"); err != nil || string(text) != "good" || newErr == nil {
+				t.Errorf("%s is %q, %v; something new: %v", name, text, err, newErr)
+			}
+		}
+		if o := s.sh(t, "echo more > "+data); o.status.Code != 0 {
+			t.Errorf("data cannot be written: %+v", o)
+		}
+		if !tree {
+			return
+		}
+		// What a command changed the next one of the workspace finds, where overlays can be had.
+		path := programs[".yarn/lib/cli.js"]
+		if o := s.sh(t, "echo mine > "+path); o.status.Code != 0 {
+			t.Skip("needs overlays on the file system of the state folder")
+		}
+		if o := s.sh(t, "cat "+path); o.printed != "mine\n" {
+			t.Errorf("%+v", o)
+		}
+		other := newStage(t)
+		other.home, other.state = s.home, s.state
+		other.env[0] = s.env[0]
+		other.plan(t)
+		if o := other.sh(t, "cat "+path); o.printed != "good" {
+			t.Errorf("in another workspace: %+v", o)
+		}
+	})
+}

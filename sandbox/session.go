@@ -1,0 +1,193 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"pawl/internal/helper"
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// ErrNone is that this machine has no sandbox; [Probe] says what is missing. A
+// command may then run only if it is decided that it runs without one.
+var ErrNone = errors.New("no sandbox can be had on this machine (pawl doctor says why)")
+
+// A Session is one command under a policy, from its start to its end. A nil Session is
+// a command without a sandbox.
+type Session struct {
+	policy  *Policy
+	level   run.Confinement
+	guard   *guard              // nil: the command can change nothing
+	mounted map[string]fileStat // what the command has in its file tree, unchangeable
+	places  places              // what there is for the command
+	release func()              // lets others have its overlays; nil: it has none
+	temp    string              // a temporary folder of its own, removed at its end; empty: none
+
+	mu     sync.Mutex
+	stop   func(reason string)
+	reason string // why the command is to be stopped; empty: it is not
+}
+
+// outsideVariables name sockets of the person's session and other doors to the
+// outside.
+var outsideVariables = []string{
+	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
+	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "CONTAINER_HOST", "TMUX", "TMUX_PANE", "STY",
+	"VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "TMPDIR", "TMP", "TEMP",
+}
+
+// Start puts a command under the policy: it returns the command as it is to be
+// started, and the session, which must be left when the command has ended or was not
+// started. At the level [run.Unconfined], and without a policy, the command stays
+// as it is and the session is nil. It returns [ErrNone] where there is no sandbox.
+func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Session, error) {
+	if p == nil || level == run.Unconfined {
+		return c, nil, nil
+	}
+	report := p.abilities()
+	if !report.Confines() || level == run.ReadOnly && !report.EnforcesReadOnly() {
+		return c, nil, ErrNone
+	}
+	s := &Session{policy: p, level: level}
+	places := maps.Clone(p.places)
+	confine := &helper.Confinement{Network: helper.ClosedNetwork, ReadOnly: level == run.ReadOnly}
+	var err error
+	switch level {
+	case run.ReadOnly: // it changes nothing, so nothing has to be guarded
+		p.readOnly(places)
+		c.Env = p.readOnlyEnv(c.Env)
+	case run.WithNetwork:
+		confine.Network = helper.OpenNetwork
+		fallthrough
+	default:
+		s.guard = guardOf(p)
+		mounts := places
+		if !report.Abilities.Tree {
+			mounts = nil
+		}
+		err = s.guard.begin(s, mounts)
+	}
+	s.places = places
+	temp := p.Temp
+	switch {
+	case err != nil:
+	case report.Abilities.Tree:
+		s.release = p.overlay(places)
+		confine.Mounts = places.mounts()
+		if temp = "/tmp"; level == run.ReadOnly {
+			temp = readOnlyTemp
+		}
+	case report.Abilities.Profile:
+		confine.Profile = profile(places, p.guarded(), p.Temp, level == run.WithNetwork)
+	default:
+		if level == run.ReadOnly {
+			if temp, err = os.MkdirTemp(p.Temp, "read-"); err != nil {
+				break
+			}
+			s.temp = temp
+		}
+		var rules landlockRules
+		rules, err = places.rules(temp)
+		confine.Read, confine.List, confine.Write = rules.read, rules.list, rules.write
+	}
+	if err != nil {
+		s.End()
+		return c, nil, err
+	}
+	c.Confine = confine
+	c.Isolation = report.Abilities.Isolation // what was planned for, and no other
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(outsideVariables, name)
+	})
+	c.Env = append(c.Env, "TMPDIR="+temp)
+	return c, s, nil
+}
+
+// guarded returns the paths that programs outside obey, as the index knows them, there
+// or not.
+func (p *Policy) guarded() []string {
+	paths := slices.Clone(p.ReadOnly)
+	repositories, links := p.index.gitPaths()
+	for _, dir := range repositories {
+		for _, name := range gitNames {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		if isDotGit(filepath.Base(dir)) || dir == p.repository {
+			paths = append(paths, p.git.elsewhere(dir, p.workOf(dir))...)
+		}
+	}
+	for _, path := range paths {
+		// What a link leads to is obeyed as well.
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				paths = append(paths, real)
+			}
+		}
+	}
+	paths = slices.DeleteFunc(append(paths, links...), func(path string) bool {
+		return path == p.Workspace || !slices.ContainsFunc(p.guardedFolders(), func(f string) bool { return isBelow(path, f) && path != f })
+	})
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// workOf returns the folder that is worked in with the repository of a folder.
+func (p *Policy) workOf(dir string) string {
+	if isBelow(dir, p.Workspace) {
+		return filepath.Dir(dir)
+	}
+	return p.Workspace
+}
+
+// StopOn says how the command is stopped when it does again and again what the sandbox
+// undoes while it runs.
+func (s *Session) StopOn(stop func(reason string)) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop = stop; s.reason != "" {
+		stop(s.reason)
+	}
+}
+
+// violated stops the command.
+func (s *Session) violated(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason = reason; s.stop != nil {
+		s.stop(reason)
+	}
+}
+
+// End ends the session: what the command was able to change and must not have is
+// put back. It returns what, in sentences for the model and the person. The second
+// time it does nothing.
+func (s *Session) End() (told []string) {
+	if s == nil {
+		return nil
+	}
+	if s.guard != nil {
+		told = s.guard.end(s)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+	if s.temp != "" {
+		os.RemoveAll(s.temp)
+		s.temp = ""
+	}
+	return told
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"pawl/run"
+)
+
+// head is the row of a run: its summary and the end of its chain. The zero head,
+// with noHash, is that of a run that does not exist yet.
+type head struct {
+	Summary
+	hash   []byte // of the last event
+	writer string // the pawl that appended last
+	used   int64  // a number that rises with every append to any run of the store
+	seal   []byte // what sum returned when the row was written
+
+	mark mark   // of the run; zero: there is none
+	bad  int64  // the event that Damage is about; 0: the summary
+	what string // what is wrong with it
+}
+
+// damage returns what is wrong with the run as far as its head shows it.
+func (h *head) damage() error {
+	if h.Damage == "" {
+		return nil
+	}
+	return &ChainError{Run: h.ID, Seq: h.bad, What: h.what}
+}
+
+const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
+	`input, cache_read, cache_write, output, cost, priced, hash, writer, used, seal`
+
+// fields returns where to scan headColumns to.
+func (h *head) fields() []any {
+	u := &h.Usage
+	return []any{
+		&h.ID, &h.Parent, &h.Root, &h.Workspace, &h.Model, &h.Title, timeColumn{&h.Created}, timeColumn{&h.Updated},
+		&h.Seq, &h.End, &h.Reason, &h.Steps,
+		&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Cost, &u.Priced, &h.hash, &h.writer, &h.used, &h.seal,
+	}
+}
+
+// scanHead reads headColumns. Heads of an old database have no seal.
+func scanHead(scan func(dest ...any) error, old bool) (head, error) {
+	h := head{hash: noHash}
+	if err := scan(h.fields()...); err != nil {
+		return h, err
+	}
+	if !old && !bytes.Equal(h.seal, h.sum()) {
+		h.Damage, h.what = changedSummary, changedSummary
+	}
+	return h, nil
+}
+
+const changedSummary = "its summary was changed after it was written"
+
+// sum returns the SHA-256 of the row. It detects a summary that was changed without
+// computing it again, with the same limits as the chain (see [SQLite.Verify]).
+func (h *head) sum() []byte {
+	u := h.Usage
+	buf := make([]byte, 0, 512)
+	for _, text := range []string{
+		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, string(h.End), h.Reason, string(h.hash), h.writer,
+	} {
+		buf = appendText(buf, text)
+	}
+	for _, n := range []int64{
+		toNano(h.Created), toNano(h.Updated), h.Seq, h.used, int64(h.Steps),
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, int64(math.Float64bits(u.Cost)),
+	} {
+		buf = binary.BigEndian.AppendUint64(buf, uint64(n))
+	}
+	if u.Priced {
+		buf = append(buf, 1)
+	}
+	sum := sha256.Sum256(buf)
+	return sum[:]
+}
+
+func (w *writer) head(id run.ID) (head, error) {
+	m, ok := markAt(lockPath(w.dir, id), w.id)
+	h, err := scanHead(func(dest ...any) error {
+		return w.row(`SELECT `+headColumns+` FROM runs WHERE id = ?`, []any{string(id)}, dest...)
+	}, false)
+	if err == sql.ErrNoRows {
+		h, err = head{Summary: Summary{ID: id}, hash: noHash}, nil
+	}
+	h.compare(m, ok)
+	return h, err
+}
+
+func (w *writer) setHead(h head) error {
+	u := h.Usage
+	_, err := w.exec(`REPLACE INTO runs (`+headColumns+`) `+
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
+		h.Seq, string(h.End), h.Reason, h.Steps,
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum())
+	return err
+}
+
+// sealHeads seals the rows of a database of an earlier version.
+func (w *writer) sealHeads() error {
+	rows, err := w.conn.QueryContext(background, `SELECT `+headColumns+` FROM runs`)
+	if err != nil {
+		return err
+	}
+	heads, err := scanHeads(rows, true)
+	for i := range heads {
+		if err == nil {
+			err = w.setHead(heads[i])
+		}
+	}
+	return err
+}
+
+// scanHeads reads headColumns of all rows and closes them.
+func scanHeads(rows *sql.Rows, old bool) ([]head, error) {
+	defer rows.Close()
+	var all []head
+	for rows.Next() {
+		h, err := scanHead(rows.Scan, old)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, h)
+	}
+	return all, rows.Err()
+}
+
+// A timeColumn scans a time: nanoseconds since 1970. The zero time, which has no
+// such number, is 0.
+type timeColumn struct{ *time.Time }
+
+func (c timeColumn) Scan(src any) error {
+	n, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("%v is not a time", src)
+	}
+	*c.Time = fromNano(n)
+	return nil
+}
+
+func toNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNano(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

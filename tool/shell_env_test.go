@@ -1,0 +1,72 @@
+package tool
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// H47, H47b: keys stay with pawl, whatever they are called.
+func TestNoVariableThatHoldsAKeyReachesACommand(t *testing.T) {
+	t.Parallel()
+	kept := []string{
+		"ACME_LLM=canary", "OPENAI_API_KEY=canary", "anthropic_api_key=canary", "PAWL_TOKEN=canary",
+		"GITHUBTOKEN=canary", "PASSWD=canary", "AZURE_STORAGE_CONNECTION_STRING=canary", "GH_TOKEN=canary", "DB_PASSWORD=canary", "MYSQL_PWD=canary", "TWINE_PASS=canary",
+		"HOUSE_KEY=canary", "SECRET_KEY_BASE=canary", "AWS_SECRET_ACCESS_KEY=canary", "STRIPE_APIKEY=canary", "SESSION_COOKIE=canary", "API_BEARER=canary", "NPM_AUTH=canary", "SIGNING_JWT=canary", "SSH_PRIVATEKEY=canary",
+		"SENTRY_DSN=canary", "GOOGLE_APPLICATION_CREDENTIALS=canary", "TOKEN=canary", "GH_PAT=canary",
+		// By their values.
+		"A=sk-ant-canary0123456789abcdef", "B=ghp_canary0123456789abcdef", "C=AKIA0123456789CANARY", "D=eyJhbGciOi.eyJzdWIiOi.canary", "E=-----BEGIN RSA PRIVATE KEY-----\ncanary",
+		"DATABASE_URL=postgres://u:canary@localhost/x", "HTTPS_PROXY=http://canary:canary@proxy:3128", "STORAGE=DefaultEndpointsProtocol=https;AccountKey=canary==",
+	}
+	passed := []string{
+		"HOME=/home/x", "PATH=/bin", "GOFLAGS=-mod=mod", "KEYBOARD=us", "MONKEY=1", "COMPASS=n", "TOKENIZERS_PARALLELISM=false", "OPENAI_MAX_TOKENS=5", "HOST_URL=https://example.org/a:b@c", "GOPROXY=https://proxy.golang.org,direct",
+		"DOCKER_REGISTRY=r.example.org", "AUTHOR=x", "DEPLOY_TOKEN=wanted", "ME=http://wanted:wanted@x",
+	}
+	o := ShellOptions{KeyEnv: []string{"ACME_LLM"}, PassEnv: []string{"DEPLOY_TOKEN", "ME", "ACME_LLM", "OPENAI_API_KEY", "PAWL_TOKEN"}}
+	env := o.childEnv(slices.Concat(kept, passed), "/w")
+	if text := strings.Join(env, "\n"); strings.Contains(strings.ToLower(text), "canary") {
+		t.Errorf("the environment is\n%s", text)
+	}
+	if diff := cmp.Diff(passed, env[:len(passed)]); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if names := o.Withheld(slices.Concat(kept, passed)); len(names) != len(kept) || !slices.IsSorted(names) {
+		t.Errorf("%d of %d are said to be kept: %v", len(names), len(kept), names)
+	}
+}
+
+// What tells pawl the folder a command ended in is none of the command's descriptors.
+func TestACommandGetsNoDescriptorOfPawls(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "dash"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		for command, want := range map[string]string{
+			"cd /usr; for d in /dev/fd/*; do [ -e $d ] && echo $d; done | cat; exit 3": "/usr",
+			"cd /usr; ls -l /proc/self/fd 1>&2":                                        "/usr",
+			"cd /usr; exec 9>log; false":                                               "/usr",
+			"cd /; exec 0</etc/passwd; set -e; false":                                  "/",
+			"echo x >&9; echo x >&3; cd /usr":                                          "/usr",
+		} {
+			dir := t.TempDir()
+			folder, err := os.Create(filepath.Join(dir, "folder"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			cmd := exec.Command(shell, "-c", wrapper, "sh", command)
+			cmd.Dir, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = dir, []*os.File{folder}, &out, &out
+			cmd.Run() // the exit code is the command's
+			told, err := os.ReadFile(folder.Name())
+			if err != nil || strings.TrimSpace(string(told)) != want || strings.Contains(out.String(), folder.Name()) {
+				t.Errorf("%s: %s: told %q, %v, want %s; printed %q", shell, command, told, err, want, out.String())
+			}
+		}
+	}
+}

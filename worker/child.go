@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/tool"
+)
+
+// spawn runs the child run of a call to its end: the one that the call has already, or
+// a new one, with the parent's permissions and a share of what is left of its limits. It
+// is called from the goroutine of the call.
+func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (tool.Result, error) {
+	id := run.ChildID(d.id, call)
+	if err := store.CheckID(id); err != nil {
+		return tool.Result{}, fmt.Errorf("the child run of %s: %w", call, err)
+	}
+	watch := func(v View) { // its own events are its own log's; what it does is this call's progress
+		if v.Notice != "" {
+			d.show(View{Notice: fmt.Sprintf("%s: %s", id, v.Notice)})
+		}
+	}
+	d.storing.Wait() // the child may ask for the outputs of this run
+	var given []run.Payload
+	c, err := d.w.Open(ctx, id, watch)
+	if errors.Is(err, store.ErrNotFound) {
+		c, err = d.create(ctx, id, call, child, watch)
+		given = []run.Payload{run.Prompted{Parts: []run.Part{run.Text(child.Prompt)}}}
+	}
+	if _, driven := errors.AsType[*store.OwnedError](err); driven {
+		return tool.Result{}, tool.ErrParked // by a person who answers it, in another process
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer c.Close()
+	if s := c.State(); given == nil && !s.Turn.Open() && s.Turn.End.End == run.EndInterrupted {
+		given = []run.Payload{run.Prompted{Continue: true}}
+	}
+	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { cancel(Stop{run.Interrupted{Cause: run.ByParent}}) })
+	defer stop()
+	s, err := c.Run(within, given...)
+	switch {
+	case err != nil:
+		return tool.Result{}, err
+	case s.Turn.Open(), s.Turn.End.End == run.Asked:
+		return tool.Result{}, tool.ErrParked
+	}
+	return childResult(s), nil
+}
+
+// create makes the child run of a call.
+func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child tool.Child, watch func(View)) (*Runner, error) {
+	s := d.State()
+	if s.Created.Depth >= run.MaxDepth {
+		return nil, fmt.Errorf("no child run is started: runs are nested at most %d levels deep", run.MaxDepth)
+	}
+	limits, err := s.Reserve(child.Limits, d.w.now())
+	if err != nil {
+		return nil, err
+	}
+	config := s.Config
+	config.Limits, config.Output = limits, child.Output
+	created := run.Created{Run: id, Parent: d.id, ParentCall: call, Root: s.Created.Conversation(), Depth: s.Created.Depth + 1,
+		Workspace: s.Created.Workspace, System: s.Created.System, Config: config, Version: s.Created.Version}
+	if child.System != "" {
+		created.System = child.System
+	}
+	return d.w.Create(ctx, created, watch)
+}
+
+// interruptChild interrupts the child run that a call left to wait for a person.
+func (d *Runner) interruptChild(call run.CallID) {
+	c, err := d.w.Open(context.Background(), run.ChildID(d.id, call), nil)
+	if err != nil {
+		return // it has none, or someone else drives it
+	}
+	defer c.Close()
+	if s := c.State(); !s.Turn.Open() {
+		return
+	}
+	stopped, cancel := context.WithCancelCause(context.Background())
+	cancel(Stop{run.Interrupted{Cause: run.ByParent}})
+	if _, err := c.Run(stopped); err != nil {
+		d.w.debug("the child was not interrupted", "run", c.ID(), "error", err)
+	}
+}
+
+// childResult is what the parent's model is told of a child run that has ended.
+func childResult(s run.State) tool.Result {
+	text := s.Answer()
+	if v := s.Submission().Value; v != "" {
+		text = v
+	}
+	res := tool.TextResult(text)
+	if end := s.Turn.End; end.End != run.Completed {
+		res = tool.ErrorResult(fmt.Sprintf("The child run ended %s: %s.\n\n%s", end.End, end.Detail, text))
+	}
+	res.Usage = s.Usage
+	if s.Usage.Total() > 0 {
+		res.Change = run.MayChange
+	}
+	return res
+}

@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"pawl/run"
+)
+
+// An Agent gives an external agent its turns: a program with a loop of its own.
+type Agent interface {
+	// Turn starts the agent with a message, in the conversation that it has if it has
+	// one, and yields what it reports ([run.Observed]; its id for the conversation
+	// first) and last how its turn ended ([run.Replied] or [run.RequestFailed]). What it
+	// has yielded is durable when yield returns. When ctx is done it ends the agent's
+	// processes, and returns when they have ended: until then no other turn of the run
+	// is started.
+	Turn(ctx context.Context, t AgentTurn) iter.Seq2[run.Payload, error]
+}
+
+// An AgentTurn is what an external agent is given.
+type AgentTurn struct {
+	Run          run.ID
+	Workspace    string
+	Model        string
+	System       string
+	Conversation string // the agent's own id for it; empty before it is known
+	Message      []run.Part
+}
+
+// agentPatience is how long Run waits for an agent that was stopped to end: an agent
+// is asked to stop, terminated after 5 s and killed after another 5.
+const agentPatience = 15 * time.Second
+
+// external performs an external turn, once the one before has ended: it reports what the
+// agent does as it comes. ended is closed when the agent has ended.
+func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn, before <-chan struct{}, ended chan<- struct{}) {
+	if before != nil {
+		<-before // two processes must not work on one conversation
+	}
+	s := d.State()
+	done := run.Completion{Key: op.key}
+	for p, err := range d.turnOf(ctx, s, c) {
+		if err != nil {
+			p = run.RequestFailed{Kind: run.ErrInvalid, Reason: err.Error()}
+		}
+		if o, ok := p.(run.Observed); ok {
+			d.report(ctx, op, o)
+			continue
+		}
+		done.Events = []run.Payload{p}
+		break
+	}
+	close(ended)
+	if done.Events == nil {
+		done.Events = []run.Payload{run.RequestFailed{Kind: run.ErrBrokenStream, Reason: "the agent ended without saying how its turn ended"}}
+	}
+	d.done <- done
+}
+
+// report records what an agent has reported, and returns when it is durable or the
+// turn is over.
+func (d *Runner) report(ctx context.Context, op *operation, o run.Observed) {
+	if ctx.Err() != nil {
+		return
+	}
+	d.done <- run.Completion{Key: op.key, Events: []run.Payload{o}, More: true}
+	select {
+	case <-op.recorded:
+	case <-ctx.Done():
+	}
+}
+
+// join waits for an agent that was stopped to end.
+func (d *Runner) join() {
+	if d.agent == nil {
+		return
+	}
+	timer := time.NewTimer(agentPatience)
+	defer timer.Stop()
+	select {
+	case <-d.agent:
+	case <-timer.C:
+		d.w.debug("the agent did not end", "run", d.id)
+	}
+}
+
+func (d *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) iter.Seq2[run.Payload, error] {
+	if d.w.Agent == nil {
+		return func(yield func(run.Payload, error) bool) {
+			yield(nil, errors.New("this run is of an external agent, which this pawl cannot drive"))
+		}
+	}
+	if d.gateClosed() || ctx.Err() != nil {
+		return func(yield func(run.Payload, error) bool) {
+			yield(nil, fmt.Errorf("not started: %w", context.Cause(ctx)))
+		}
+	}
+	return d.w.Agent.Turn(ctx, AgentTurn{Run: d.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
+		System: s.Created.System, Conversation: c.Conversation, Message: c.Message})
+}

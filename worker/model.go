@@ -1,0 +1,293 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/heuristic"
+	"pawl/llm"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// stream is what has arrived of an answer: whole parts, and the text after them.
+// An interrupt keeps it.
+type stream struct {
+	mu    sync.Mutex
+	parts []run.Part
+	tail  strings.Builder
+	usage run.Usage
+}
+
+func (s *stream) add(d llm.Delta) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case d.Usage != nil:
+		s.usage = *d.Usage
+	case d.Part != nil:
+		s.parts = append(s.parts, *d.Part)
+		s.tail.Reset() // the text deltas so far are in it
+	case d.Text != "":
+		s.tail.WriteString(d.Text)
+	}
+}
+
+// partial returns what is kept of an answer that was interrupted: whole parts, and
+// text marked as cut. Half a call is dropped, and so is thinking without its
+// signature. With it comes the usage that the provider has reported so far.
+func (s *stream) partial(nextCall int) ([]run.Part, run.Usage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts := number(s.parts, nextCall)
+	if strings.TrimSpace(s.tail.String()) != "" {
+		parts = append(parts, run.Part{Type: run.TextPart, Text: s.tail.String(), Cut: true})
+	} else if n := len(parts); n > 0 && parts[n-1].Type == run.TextPart {
+		parts[n-1].Cut = true
+	}
+	return parts, s.usage
+}
+
+// number gives the calls of a message their ids.
+func number(parts []run.Part, next int) []run.Part {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		if parts[i].Type == run.CallPart {
+			c := *parts[i].Call
+			c.ID = run.CallID(fmt.Sprintf("c_%d", next))
+			parts[i].Call = &c
+			next++
+		}
+	}
+	return parts
+}
+
+// A modelSession is how a run's requests to one model are made.
+type modelSession struct {
+	model    string // provider/name
+	provider llm.Provider
+	name     string // of the model, as the provider knows it
+	encoder  *llm.Encoder
+	names    llm.Names
+	tools    []json.RawMessage
+	// output is the schema of the run's result, where the provider answers by one;
+	// else the result is handed in by a tool, which is among tools.
+	output  json.RawMessage
+	result  run.Output // that tools and output are for
+	offered []tool.Spec
+	notices []string // tools that this provider cannot have
+	control string
+	objects bool   // the model answers with one object a step
+	system  string // stands before the run's own system prompt
+}
+
+// session returns how requests to the run's model are made.
+func (d *Runner) session(c run.Config) (*modelSession, error) {
+	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control {
+		return m, nil
+	}
+	p, name, err := d.w.Provider(c.Model)
+	if err != nil {
+		return nil, err
+	}
+	registry, submission := d.tools(c.Output)
+	m := &modelSession{model: c.Model, provider: p, name: name, result: c.Output, control: c.Control, names: llm.NewNames(registry.Names())}
+	m.encoder = llm.NewEncoder(p, m.names)
+	structured := d.w.Structured != nil && d.w.Structured(c.Model)
+	if submission != nil && structured && !c.Controlled() {
+		m.output, err = p.EncodeOutput(submission.Spec().Schema)
+		if err != nil {
+			d.w.debug("no answer by schema", "run", d.id, "model", c.Model, "error", err)
+			m.output = nil
+		}
+	}
+	for _, t := range registry.Specs() {
+		submits := submission != nil && t.Name == submission.Spec().Name
+		if submits && m.output != nil {
+			continue
+		}
+		if d.w.Outputs != nil && !t.Unstored && !submits { // what is handed in fits the schema that was asked for, and no other
+			t.Schema = withMode(t.Schema)
+		}
+		encoded, err := p.EncodeTool(llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
+		if err != nil {
+			m.notices = append(m.notices, fmt.Sprintf("the tool %s is set aside: %v", t.Name, err))
+			continue
+		}
+		m.tools, m.offered = append(m.tools, encoded), append(m.offered, t)
+	}
+	if c.Controlled() {
+		m.controlled(structured)
+	}
+	for _, n := range m.notices {
+		d.show(View{Notice: n})
+	}
+	d.model = m
+	return m, nil
+}
+
+// request builds the request from the state and sends it on a goroutine of its own.
+func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
+	s := d.core.State
+	model := s.Config.Model
+	var req llm.Request
+	m, err := d.session(s.Config)
+	if err == nil {
+		req, err = m.body(s, c.Purpose, d.w.now())
+	}
+	if err != nil {
+		err = &llm.Error{Kind: run.ErrInvalid, Message: err.Error()}
+	}
+	go func() {
+		var answer *llm.Answer
+		started := time.Now()
+		if err == nil && !d.gateClosed() {
+			answer, err = d.send(ctx, op, m, req)
+		}
+		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
+			"messages", len(req.Messages), "took", time.Since(started), "error", err)
+		done := run.Completion{Key: op.key}
+		switch {
+		case answer != nil:
+			done.Events = d.interpret(s, m, c.Purpose, req.Output != nil, answer)
+		case d.gateClosed() || context.Cause(ctx) != nil:
+			return // the interrupt takes what has streamed
+		default:
+			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model, s.Turn.Request.Failures)}
+		}
+		d.done <- done
+	}()
+}
+
+// interpret returns an answer with what it means. The state is that of the request:
+// nothing that happens while one is under way changes the meaning of its answer.
+func (d *Runner) interpret(s run.State, m *modelSession, purpose run.Purpose, bySchema bool, a *llm.Answer) []run.Payload {
+	p := run.Replied{Parts: number(m.named(a.Parts), s.NextCall()), Stop: a.Stop, Model: a.Model,
+		Usage: d.priced(s.Config.Model, a.Usage), Cached: a.Cached}
+	if a.Cached {
+		p.Usage.Cost, p.Usage.Priced = 0, true
+	}
+	switch {
+	case purpose != run.ForStep:
+		if m.objects {
+			p.Parts = plainly(p.Parts)
+		}
+		return []run.Payload{p}
+	case m.objects:
+		return []run.Payload{m.interpret(s, p, d.w.now())}
+	}
+	if text := run.PlainText(p.Parts); text != "" {
+		p.Promises = heuristic.Promises(text)
+	}
+	if bySchema {
+		value, problem := d.bySchema(s, p)
+		if p.Unfit = problem; value != "" {
+			return []run.Payload{p, run.Submitted{Assignment: s.Assignment(), Value: value}}
+		}
+	}
+	return []run.Payload{p}
+}
+
+// priced adds what usage of a model costs.
+func (d *Runner) priced(model string, u run.Usage) run.Usage {
+	if d.w.Price == nil || u == (run.Usage{}) {
+		return u
+	}
+	return d.w.Price(model, u)
+}
+
+// body is the request as the provider wants it. Requests that want no call have the
+// tools too: what the provider keeps of a conversation begins with them.
+func (m *modelSession) body(s run.State, purpose run.Purpose, now time.Time) (llm.Request, error) {
+	messages, err := m.encoder.Messages(s.Messages)
+	if err != nil {
+		return llm.Request{}, err
+	}
+	req := llm.Request{Model: m.name, System: m.system + s.Created.System, Messages: messages, Tools: m.tools}
+	words := ""
+	switch purpose {
+	case run.ForStep:
+		req.Output = m.output
+		if words = left(s, now); !m.objects || words == "" {
+			return req, nil
+		}
+	case run.ForSynthesis:
+		words = run.SynthesisPrompt
+	case run.ForSummary:
+		words = run.SummaryPrompt
+	}
+	req.NoCalls = purpose != run.ForStep
+	body, err := m.provider.Encode(run.Message{ID: "words", Role: run.User, Parts: []run.Part{run.Text(words)}})
+	req.Messages = append(slices.Clip(req.Messages), llm.Message{Role: run.User, Body: body})
+	return req, err
+}
+
+// named returns parts with the calls' tools under their own names.
+func (m *modelSession) named(parts []run.Part) []run.Part {
+	parts = slices.Clone(parts)
+	for i, part := range parts {
+		if part.Call != nil {
+			c := *part.Call
+			c.Tool = m.names.Tool(c.Tool)
+			parts[i].Call = &c
+		}
+	}
+	return parts
+}
+
+// send sends a request and shows the answer as it comes.
+func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request) (*llm.Answer, error) {
+	for delta, err := range m.provider.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return nil, err
+		case delta.Answer != nil:
+			return delta.Answer, nil
+		}
+		if delta.Part != nil {
+			part := m.named([]run.Part{*delta.Part})[0]
+			delta.Part = &part
+		}
+		delta.Call = m.names.Tool(delta.Call)
+		op.stream.add(delta)
+		if delta.Part == nil && delta.Usage == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
+			d.show(View{Delta: &delta})
+		}
+	}
+	return nil, &llm.Error{Kind: run.ErrBrokenStream, Message: "the provider's stream ended without an answer"}
+}
+
+// failed is the event of a request without an answer; of one that may pass it says
+// how long to wait before it is sent again.
+func (d *Runner) failed(e *llm.Error, model string, failures int) run.Payload {
+	p := run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Usage: d.priced(model, e.Usage)}
+	if e.Delivered {
+		d.show(View{Drop: true})
+	}
+	switch {
+	case e.Wait > maxAskedWait:
+		p.Reason += fmt.Sprintf("; the provider asks to wait %v: continue then", e.Wait.Round(time.Second))
+	case e.Retryable() && failures < run.MaxRetries:
+		if p.RetryAfter = e.Wait; e.Wait <= 0 {
+			p.RetryAfter = backoff(failures)
+		}
+	}
+	return p
+}
+
+// maxAskedWait is how long a run waits because its provider asks for it. A longer
+// wait is for a person to decide on: the turn ends, and can be continued.
+const maxAskedWait = 15 * time.Minute
+
+// backoff is how long to wait before the n-th retry: 0.2, 0.8, 3.2 s, give or take
+// a fifth, so that many runs do not come back at once.
+func backoff(n int) time.Duration {
+	base := 200 * time.Millisecond << (2 * n)
+	return time.Duration(float64(base) * (0.8 + 0.4*rand.Float64()))
+}

@@ -1,0 +1,75 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+func TestAProgramThatPathFindsInTheWorkspaceIsLocal(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace, outside, links := filepath.Join(base, "ws"), filepath.Join(base, "bin"), filepath.Join(base, "links")
+	for file, mode := range map[string]os.FileMode{"ws/wc": 0o755, "ws/.venv/bin/pip": 0o755, "ws/data": 0o644, "bin/wc": 0o755, "bin/data": 0o755, "bin/git": 0o755} {
+		file = filepath.Join(base, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(workspace, ".venv/bin"), links); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, name string
+		want       bool
+	}{
+		{outside, "wc", false},
+		{workspace + ":" + outside, "wc", true},
+		{outside + ":" + workspace, "wc", false},
+		{workspace + ":" + outside, "git", false},
+		{workspace + ":" + outside, "data", false}, // the first one is not executable
+		{":" + outside, "git", true},               // an empty entry is the current directory
+		{"./bin:" + outside, "git", true},
+		{outside + ":.", "git", false},
+		{workspace + "/.venv/bin:" + outside, "pip", true},
+		{links + ":" + outside, "pip", true},
+		{outside, "nosuch", false},
+	} {
+		if got := isLocal(workspace, c.name, c.path); got != c.want {
+			t.Errorf("PATH %s: %s is local: %t, want %t", c.path, c.name, got, c.want)
+		}
+	}
+}
+
+// A decision to run read-only is not widened by a rule that is made before the call starts.
+func TestAReadOnlyDecisionStaysReadOnly(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		was     run.Confinement
+		verdict permission.Verdict
+		now     run.Confinement
+		want    bool
+	}{
+		{run.ReadOnly, permission.Allow, run.ReadOnly, true},
+		{run.ReadOnly, permission.Allow, run.Confined, true},
+		{run.ReadOnly, permission.Allow, run.Unconfined, true},
+		{run.ReadOnly, permission.Ask, run.Confined, false},
+		{run.Confined, permission.Allow, run.Confined, true},
+		{run.Confined, permission.Allow, run.ReadOnly, false},
+		{run.Confined, permission.Allow, run.WithNetwork, false},
+		{run.Unconfined, permission.Allow, run.Confined, false},
+	} {
+		if got := stillHolds(run.Decision{Sandbox: c.was}, permission.Decision{Verdict: c.verdict, Sandbox: c.now}); got != c.want {
+			t.Errorf("was %q, is %s in %q: it holds: %t, want %t", c.was, c.verdict, c.now, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,437 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/tool"
+)
+
+// An operation is a command that is being performed.
+type operation struct {
+	key    string
+	cancel context.CancelCauseFunc
+	stream *stream // of a model request
+	// recorded is sent to when what an external turn has reported is durable; nil: it is
+	// none. At most one report is under way.
+	recorded chan struct{}
+	leads    []string // where the paths of a call led when it was allowed
+	args     arguments
+	result   *resultWriter // stores its result; nil: it is not stored
+}
+
+// errDisk marks an error of the log: the run cannot continue in this process.
+type errDisk struct{ err error }
+
+func (e errDisk) Error() string { return e.err.Error() }
+func (e errDisk) Unwrap() error { return e.err }
+
+// stuckAfter is how long what was started has to tell what it did once the turn
+// was interrupted; after that its outcome is unknown.
+const stuckAfter = time.Second
+
+// pollInbox is how often the inbox is read: the socket usually wakes the runner at
+// once, and this is for those who could not reach it.
+const pollInbox = 200 * time.Millisecond
+
+// Run records the events given (a prompt, an answer) and drives the run until it
+// owes nothing that this process can do: the turn has ended, or it waits for a
+// person. It returns the state then. When ctx is done the turn is interrupted
+// with ctx's cause if that is a [Stop], else as a shutdown.
+//
+// An error means that the log cannot be written or that an event was refused: the
+// run can be taken up again by Open.
+func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, error) {
+	defer d.join()
+	d.attend()
+	defer d.leave()
+	if ctx.Err() != nil { // AfterFunc would tell later, from another goroutine
+		d.Interrupt(stopOf(ctx))
+	}
+	stopped := context.AfterFunc(ctx, func() { d.Interrupt(stopOf(ctx)) })
+	defer stopped()
+	if !d.gateClosed() { // else what is parked is told that it is over
+		d.core.Unpark()
+	}
+	in := run.Input{Given: d.recovered(), Last: given}
+	if d.created == nil {
+		// What was decided or set while the run was not driven counts before anything
+		// follows, and what the caller gives (a limit on the command line) after it.
+		in.Wanted = d.inbox(store.Decide, store.Configure, store.Call)
+	}
+	for {
+		if err := d.step(in); err != nil {
+			d.abandon(in)
+			return d.core.State, err
+		}
+		switch {
+		case d.interrupted(): // it came while the step was made
+			in = run.Input{}
+			continue
+		case !d.atRest():
+			in = d.await()
+			continue
+		}
+		in = run.Input{Wanted: d.inbox()} // what was wanted meanwhile may begin a turn
+		if len(in.Wanted) == 0 {
+			return d.core.State, nil
+		}
+		d.attend()
+	}
+}
+
+// interrupted reports whether an interrupt is to be recorded.
+func (d *Runner) interrupted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gate.Interrupt() != nil
+}
+
+// attend opens the gate for the turn that is driven or about to begin: from here on
+// an interrupt counts.
+func (d *Runner) attend() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gate.Attend(d.core.State)
+}
+
+// leave closes the gate for good: an interrupt of a run that is not driven does nothing.
+func (d *Runner) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gate = run.Gate{}
+}
+
+// recovered returns what settles a turn that was taken up: what was under way in the
+// process before, after its tool has looked what became of it.
+func (d *Runner) recovered() []run.Payload {
+	if !d.fresh {
+		if d.core.State.Turn.Open() { // this process left it to wait for a person: only time has passed
+			return []run.Payload{run.Resumed{}}
+		}
+		return nil
+	}
+	d.fresh = false
+	payloads := d.core.State.Recover()
+	for i, p := range payloads {
+		payloads[i] = d.reconcile(p)
+	}
+	return payloads
+}
+
+// reconcile gives the tool of a lost call the chance to tell what became of it.
+func (d *Runner) reconcile(p run.Payload) run.Payload {
+	lost, ok := p.(run.CallSettled)
+	if !ok || lost.Outcome != run.Unknown {
+		return p
+	}
+	c, ok := d.core.State.Turn.Call(lost.Call)
+	if !ok {
+		return p
+	}
+	t, ok := d.w.Tools.Get(c.Tool)
+	r, can := t.(tool.Reconciler)
+	if !ok || !can {
+		return p
+	}
+	env := d.env.ForCall()
+	res, known := r.Reconcile(env, tool.Call{Run: d.id, ID: c.ID, Args: d.arguments(c.Call).json})
+	if !known {
+		return p
+	}
+	outcome := settled(c.ID, res)
+	outcome.Tools = env.Changes()
+	return outcome
+}
+
+// A Stop is a cause for cancelling Run's context that says how the turn was
+// interrupted.
+type Stop struct{ Interrupted run.Interrupted }
+
+func (s Stop) Error() string { return "interrupted: " + string(s.Interrupted.Cause) }
+
+func stopOf(ctx context.Context) run.Interrupted {
+	var s Stop
+	if errors.As(context.Cause(ctx), &s) {
+		return s.Interrupted
+	}
+	return run.Interrupted{Cause: run.ByShutdown}
+}
+
+// Interrupt stops the turn that is driven, or that f names: nothing starts any more
+// when it returns, and what runs has been told to stop. The record follows. It reports
+// whether it counts: it does not when no turn is driven, or another than f names, or
+// when an interrupt of that turn counts already. It may be called from any goroutine,
+// at any time.
+func (d *Runner) Interrupt(f run.Interrupted) bool {
+	d.mu.Lock()
+	counts := d.gate.Close(f)
+	if counts {
+		d.cancel(Stop{f})
+	}
+	d.mu.Unlock()
+	if counts {
+		go d.env.Session.StopJobs("the turn was interrupted") // nothing that ran is left running
+		d.show(View{Stopping: &f})
+		d.Wake()
+	}
+	return counts
+}
+
+// Wake makes the runner read the inbox.
+func (d *Runner) Wake() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// gateClosed reports whether an interrupt is wanted or recorded: nothing starts.
+func (d *Runner) gateClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gate.Closed()
+}
+
+// step records what came in, everything that follows from it by itself, and what is
+// about to start, in one append; then it starts that.
+func (d *Runner) step(in run.Input) error {
+	d.mu.Lock()
+	in.Interrupt, in.Closed = d.gate.Interrupt(), d.gate.Closed()
+	d.mu.Unlock()
+	clear(d.leads)
+	b, err := d.core.Step(d.w.now(), world{d}, in)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.Refused { // too late, or wanted by someone who did not know
+		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
+	}
+	if err := d.append(b.Events); err != nil {
+		return err
+	}
+	cancel := d.core.Adopt(b, in)
+	d.publish()
+	d.follow(b, in, cancel)
+	return nil
+}
+
+// append makes events durable and shows them.
+func (d *Runner) append(events []run.Event) error {
+	after := d.core.State.Seq
+	if d.created != nil && len(events) > 0 {
+		after = 0
+		created := run.Event{At: events[0].At, Payload: *d.created}
+		events = append([]run.Event{created}, events...)
+	}
+	taken := d.taken(events)
+	if len(events) == 0 && len(taken) == 0 {
+		return nil
+	}
+	// Not the caller's context: an interrupt must not keep its own record from the disk.
+	if err := d.w.Store.Append(context.Background(), d.id, after, events, taken...); err != nil {
+		return errDisk{fmt.Errorf("the run stops here: its log cannot be written: %w", err)}
+	}
+	d.created = nil
+	for i := range events {
+		events[i].Seq = after + int64(i) + 1
+		d.show(View{Event: &events[i]})
+	}
+	return nil
+}
+
+// follow goes on from a batch that is durable: it opens the gate for a new turn,
+// cancels what is no longer owed, and starts what was recorded as started.
+func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
+	s := &d.core.State
+	d.mu.Lock()
+	late := d.gate.Adopt(b)
+	interrupted := d.gate.Closed()
+	if interrupted {
+		f := s.Turn.Interrupt
+		if wanted := d.gate.Interrupt(); wanted != nil { // it is not recorded yet
+			f = *wanted
+		}
+		d.cancel(Stop{f})
+	} else if d.turn.Err() != nil {
+		d.turn, d.cancel = context.WithCancelCause(context.Background())
+	}
+	turn := d.turn
+	d.mu.Unlock()
+	for _, f := range late {
+		if len(f.Then) > 0 {
+			d.show(View{Notice: "not delivered, because the turn had ended: " + run.PlainText(f.Then)})
+		}
+	}
+	if interrupted && s.Turn.Phase == run.Interrupting && d.stuck == nil {
+		go d.env.Session.StopJobs("the turn was interrupted")
+		d.stuck = time.NewTimer(stuckAfter)
+	}
+	if d.stuck != nil && s.Turn.Phase != run.Interrupting {
+		d.stuck.Stop()
+		d.stuck = nil
+	}
+	for _, c := range in.Done {
+		op := d.ops[c.Key]
+		switch {
+		case op == nil:
+		case c.More:
+			op.recorded <- struct{}{}
+		default:
+			op.cancel(nil)
+			delete(d.ops, c.Key)
+		}
+	}
+	for _, key := range cancel {
+		op := d.ops[key]
+		if op == nil { // it starts with this batch, to be told that the turn is interrupted
+			continue
+		}
+		op.cancel(errNotOwed)
+		if op.stream != nil || op.recorded != nil { // its answer is not waited for
+			delete(d.ops, key)
+			d.core.Abandon(key)
+		}
+	}
+	for _, c := range b.Start {
+		ctx, cancel := context.WithCancelCause(turn)
+		op := &operation{key: c.Key(), cancel: cancel}
+		d.ops[op.key] = op
+		switch c := c.(type) {
+		case run.Perform:
+			op.leads, op.args, op.result = d.leads[c.Call.ID], d.arguments(c.Call.Call), d.resultWriter(c.Call)
+			go d.perform(ctx, op, c.Call)
+		case run.Request:
+			clear(d.resolved) // the calls before it are settled
+			op.stream = &stream{}
+			d.request(ctx, op, c)
+		case run.ExternalTurn:
+			clear(d.resolved)
+			op.recorded = make(chan struct{}, 1)
+			before, ended := d.agent, make(chan struct{})
+			d.agent = ended
+			go d.external(ctx, op, c, before, ended)
+		}
+	}
+}
+
+var errNotOwed = errors.New("no longer owed")
+
+// atRest reports whether nothing is under way and nothing is owed that this process
+// can do: the turn has ended, or what is open waits for a person.
+func (d *Runner) atRest() bool {
+	return !d.core.State.Turn.Open() || !d.gateClosed() && d.core.Waits()
+}
+
+// await waits until something happened and returns it.
+func (d *Runner) await() run.Input {
+	timer, stop := d.timer()
+	defer stop()
+	var stuck <-chan time.Time
+	if d.stuck != nil {
+		stuck = d.stuck.C
+	}
+	var wakes <-chan struct{}
+	if d.listen != nil {
+		wakes = d.listen.Wake()
+	}
+	select {
+	case c := <-d.done:
+		return d.completed(c)
+	case <-d.wake:
+		return run.Input{Wanted: d.inbox()}
+	case <-wakes:
+		return run.Input{Wanted: d.inbox()}
+	case <-stuck:
+		return d.leaveBehind()
+	case <-timer:
+		if at := d.deadline(); !at.IsZero() && !d.w.now().Before(at) {
+			d.Interrupt(run.Interrupted{Cause: run.ByTimeout})
+			return run.Input{}
+		}
+		return run.Input{Wanted: d.inbox()}
+	}
+}
+
+func always(p ...run.Payload) func(run.State) []run.Payload {
+	return func(run.State) []run.Payload { return p }
+}
+
+// completed takes in the end of an operation, and of whatever else has ended
+// meanwhile: what becomes true together goes in one append.
+func (d *Runner) completed(c run.Completion) run.Input {
+	in := run.Input{Done: []run.Completion{c}}
+	for {
+		select {
+		case c = <-d.done:
+			in.Done = append(in.Done, c)
+		default:
+			return in
+		}
+	}
+}
+
+// deadline is when the turn's time is spent; zero if it is not limited or the turn
+// is being stopped already.
+func (d *Runner) deadline() time.Time {
+	if d.gateClosed() || d.core.State.Turn.Phase == run.Interrupting {
+		return time.Time{}
+	}
+	return d.core.State.Deadline()
+}
+
+// timer fires when the inbox is to be read, a request may be sent again, or the turn's
+// time is spent.
+func (d *Runner) timer() (<-chan time.Time, func()) {
+	now := d.w.now()
+	wait := pollInbox
+	for _, at := range []time.Time{d.deadline(), d.core.RetryAt()} {
+		if !at.IsZero() {
+			wait = max(0, min(wait, at.Sub(now)))
+		}
+	}
+	t := time.NewTimer(wait)
+	return t.C, func() { t.Stop() }
+}
+
+// leaveBehind settles as unknown what did not return in time after an interrupt. What
+// comes of it later is discarded.
+func (d *Runner) leaveBehind() run.Input {
+	d.stuck = nil
+	for key, op := range d.ops {
+		op.cancel(errNotOwed)
+		delete(d.ops, key)
+		d.core.Abandon(key)
+	}
+	return run.Input{Given: d.core.State.LeaveBehind()}
+}
+
+// abandon stops what is under way because the log cannot be written: what has ended
+// with in was not recorded.
+func (d *Runner) abandon(in run.Input) {
+	d.mu.Lock()
+	d.cancel(errClosed)
+	d.mu.Unlock()
+	for _, c := range in.Done {
+		if !c.More {
+			delete(d.ops, c.Key)
+		}
+	}
+	maps.DeleteFunc(d.ops, func(_ string, op *operation) bool { return op.stream != nil }) // a request that is cancelled reports nothing
+	deadline := time.After(2 * stuckAfter)
+	for len(d.ops) > 0 {
+		select {
+		case c := <-d.done:
+			if !c.More {
+				delete(d.ops, c.Key)
+			}
+		case <-deadline:
+			return
+		}
+	}
+}

@@ -1,0 +1,301 @@
+package worker
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// workspace makes a rig whose calls are of the real tools, in a folder of their own.
+func workspace(t *testing.T, replies string) (r *rig, dir string) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil || runtime.GOOS == "windows" {
+		t.Skip("needs bash and a system that pawl runs commands on")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = newRig(t, replies)
+	r.dir = dir
+	tools := append(tool.Builtin(), tool.Shell(), tool.ShellOutput(), tool.ShellStop())
+	r.w.Tools, r.w.StateDir = tool.NewRegistry(tools...), t.TempDir()
+	return r, dir
+}
+
+// write makes a file of the workspace.
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Error(err)
+	}
+	return string(content)
+}
+
+func TestTheShellsFolderSurvivesTheProcess(t *testing.T) {
+	t.Parallel()
+	const moves = `{"calls":[{"tool":"shell","args":{"command":"cd sub"}}]}`
+	const touches = `{"calls":[{"tool":"shell","args":{"command":"touch here"}}]}
+{"text":"Done.","repeat":true}`
+	check := func(t *testing.T, r *rig, dir string) {
+		t.Helper()
+		if _, err := os.Stat(filepath.Join(dir, "sub", "here")); err != nil {
+			t.Errorf("the command of the next process did not run in the folder that the last one had changed to: %v", err)
+		}
+		var dirs []string
+		for _, p := range logged[run.CallSettled](t, r) {
+			if p.Tools != nil && p.Tools.Dir != "" {
+				dirs = append(dirs, p.Tools.Dir)
+			}
+		}
+		if len(dirs) != 1 || dirs[0] != "sub" {
+			t.Errorf("folders in the log: %q", dirs)
+		}
+	}
+	t.Run("a second turn", func(t *testing.T) {
+		t.Parallel()
+		r, dir := workspace(t, moves+"\n"+`{"text":"Moved."}`+"\n"+touches)
+		write(t, dir, "sub/file", "")
+		r.run(r.create(), prompt("go"))
+		r.run(r.open(), prompt("on"))
+		check(t, r, dir)
+	})
+	t.Run("an approval that waited", func(t *testing.T) {
+		t.Parallel()
+		r, dir := workspace(t, moves+"\n"+touches)
+		write(t, dir, "sub/file", "")
+		r.w.OnAsk = AskWait
+		r.w.Authorizer = authorizer(func(q permission.Request) permission.Decision {
+			if strings.Contains(q.Command, "touch") {
+				if want := filepath.Join(dir, "sub"); q.Dir != want {
+					t.Errorf("the rules see the command in %s, want %s", q.Dir, want)
+				}
+				return permission.Decision{Verdict: permission.Ask}
+			}
+			return permission.Decision{Verdict: permission.Allow}
+		})
+		if s := r.run(r.create(), prompt("go")); !s.Turn.Open() {
+			t.Fatalf("ended %+v", s.Turn.End)
+		}
+		decideRow(t, r, Decision{Call: "c_2", Answer: run.Allow})
+		r.run(r.open())
+		check(t, r, dir)
+	})
+	t.Run("a kill", func(t *testing.T) {
+		t.Parallel()
+		r, dir := workspace(t, moves+"\n"+`{"text":"never said","hang":true}`)
+		write(t, dir, "sub/file", "")
+		d := r.create()
+		dead := make(chan struct{})
+		go func() {
+			defer close(dead)
+			_, _ = d.Run(context.Background(), prompt("go"))
+		}()
+		r.until(func(v View) bool { return v.Delta != nil && strings.Contains(v.Delta.Text, "never") })
+		r.crash()
+		r.play(moves + "\n" + touches)
+		r.run(r.open())
+		check(t, r, dir)
+		d.Interrupt(run.Interrupted{Cause: run.ByShutdown})
+		<-dead
+		_ = d.Close()
+	})
+}
+
+func TestAFileReadByOneProcessCanBeWrittenByTheNext(t *testing.T) {
+	t.Parallel()
+	r, dir := workspace(t, `
+{"calls":[{"tool":"read","args":{"path":"a.txt"}}]}
+{"calls":[{"tool":"write","args":{"path":"a.txt","content":"new\n"}}]}
+{"text":"Done.","repeat":true}`)
+	write(t, dir, "a.txt", "old\n")
+	r.w.OnAsk = AskWait
+	r.w.Authorizer = authorizer(func(q permission.Request) permission.Decision {
+		if q.Tool == "write" {
+			return permission.Decision{Verdict: permission.Ask}
+		}
+		return permission.Decision{Verdict: permission.Allow}
+	})
+	r.run(r.create(), prompt("go"))
+	decideRow(t, r, Decision{Call: "c_2", Answer: run.Allow})
+	s := r.run(r.open())
+	if got := read(t, dir, "a.txt"); got != "new\n" {
+		t.Errorf("the file has %q; results %q", got, results(s))
+	}
+}
+
+func TestAnEditOfAFileThatChangedBetweenProcessesIsRefused(t *testing.T) {
+	t.Parallel()
+	for tool, args := range map[string]string{
+		"edit":  `{"path":"a.txt","edits":[{"old":"one","new":"two"}]}`,
+		"write": `{"path":"a.txt","content":"two\n"}`,
+	} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			r, dir := workspace(t, `
+{"calls":[{"tool":"read","args":{"path":"a.txt"}}]}
+{"text":"Read."}
+{"calls":[{"tool":"`+tool+`","args":`+args+`}]}
+{"text":"Done.","repeat":true}`)
+			write(t, dir, "a.txt", "one\n")
+			r.run(r.create(), prompt("go"))
+			write(t, dir, "a.txt", "one\nand what a person has added\n")
+			s := r.run(r.open(), prompt("on"))
+			if got := results(s); len(got) != 2 || !strings.HasPrefix(got[1], "c_2 true Nothing was changed: a.txt changed since it was last read") {
+				t.Errorf("results %q", got)
+			}
+			if got := read(t, dir, "a.txt"); !strings.Contains(got, "a person has added") {
+				t.Errorf("the file has %q", got)
+			}
+		})
+	}
+}
+
+func TestTheNamesOfJobsAreNotUsedAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	r, _ := workspace(t, `
+{"calls":[{"tool":"shell","args":{"command":"sleep 1000","background":true}}]}
+{"text":"Started."}
+{"calls":[{"tool":"shell","args":{"command":"sleep 1000","background":true}}]}
+{"calls":[{"tool":"shell_output","args":{"id":"job_1"}}]}
+{"text":"Done.","repeat":true}`)
+	r.run(r.create(), prompt("go"))
+	s := r.run(r.open(), prompt("on"))
+	got := results(s)
+	if len(got) != 3 || !strings.Contains(got[0], "job_1") || !strings.Contains(got[1], "job_2") || strings.Contains(got[1], "job_1") {
+		t.Fatalf("results %q: the model knows another job as job_1", got)
+	}
+	if !strings.HasPrefix(got[2], "c_3 true") || !strings.Contains(got[2], "no job") {
+		t.Errorf("the job of the process before is answered by %q", got[2])
+	}
+}
+
+func TestAnEditThatWasNotMadeIsRecordedAsAnError(t *testing.T) {
+	t.Parallel()
+	r, dir := workspace(t, `{"text":"Done.","repeat":true}`)
+	write(t, dir, "a.txt", "one\n")
+	// A process was killed after it had recorded the start of an edit, and before or
+	// after it had journaled what it was about to do.
+	for i, journaled := range []bool{true, false} {
+		id := run.ID([]string{"journaled", "not-journaled"}[i])
+		call := run.Call{ID: "c_1", Tool: "edit", Arguments: `{"path":"a.txt","edits":[{"old":"one","new":"two"}]}`}
+		events := []run.Event{}
+		for _, p := range []run.Payload{
+			run.Created{Run: id, Workspace: dir}, prompt("go"), run.RequestStarted{Purpose: run.ForStep, Attempt: 1},
+			run.Replied{Parts: []run.Part{{Type: run.CallPart, Call: &call}}, Stop: run.StopToolUse},
+			run.CallInspected{Call: "c_1", Tool: "edit", Class: run.Writes},
+			run.CallDecided{Call: "c_1", Decision: run.Decision{Answer: run.Allow}},
+			run.CallStarted{Call: "c_1", Attempt: 1},
+		} {
+			events = append(events, run.Event{At: time.Now(), Payload: p})
+		}
+		if err := r.mem.Append(t.Context(), id, 0, events); err != nil {
+			t.Fatal(err)
+		}
+		if journaled {
+			entry := `{"path":"a.txt","before":"2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806","after":"of something else","temp":".pawl-1"}`
+			write(t, tool.JournalDir(r.w.StateDir, id), "c_1.json", entry)
+		}
+		d, err := r.w.Open(t.Context(), id, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.run(d)
+		settled := loggedOf[run.CallSettled](t, r, id)
+		if len(settled) != 1 || settled[0].Outcome != run.Failed || !settled[0].IsError || !strings.Contains(run.PlainText(settled[0].Content), "nothing was changed") {
+			t.Errorf("%s: %+v", id, settled)
+		}
+	}
+	if got := read(t, dir, "a.txt"); got != "one\n" {
+		t.Errorf("the file has %q", got)
+	}
+}
+
+func TestALogThatHasLostItsEndIsNotContinued(t *testing.T) {
+	t.Parallel()
+	for _, beside := range []string{"an output", "an edit"} {
+		t.Run(beside, func(t *testing.T) {
+			t.Parallel()
+			r, dir := workspace(t, `
+{"calls":[{"tool":"write","args":{"path":"a.txt","content":"1"}}]}
+{"text":"Written."}`)
+			write(t, dir, "x", "")
+			storeOutputs(t, r)
+			r.run(r.create(), prompt("go"))
+			r.run(r.open()) // an ordinary restart opens
+
+			folder, name := tool.JournalDir(r.w.StateDir, "r"), "c_7.json"
+			if beside == "an output" {
+				folder, name = r.w.Outputs.RunDir("r", "r"), "c_7.zst"
+			}
+			write(t, folder, name, "{}")
+			_, err := r.w.Open(t.Context(), "r", nil)
+			const want = "run r: the log ends after call c_1, but results or edits of calls up to c_7 are on disk: the end of the log was lost, and continuing would repeat those calls"
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("opened: %v", err)
+			}
+			// Who was refused does not keep the run.
+			if _, owned, err := r.mem.Owner(t.Context(), "r"); owned || err != nil {
+				t.Errorf("it is still owned: %v", err)
+			}
+		})
+	}
+}
+
+// An ordinary kill leaves nothing beside the log that the log does not have: whatever
+// is written for a call is written after its start.
+func TestAnOrdinaryKillIsNotTakenForALostEnd(t *testing.T) {
+	t.Parallel()
+	const replies = `
+{"calls":[{"tool":"write","args":{"path":"a.txt","content":"1"}},{"tool":"shell","args":{"command":"seq 100000"}}]}
+{"calls":[{"tool":"shell","args":{"command":"cat a.txt"}}]}
+{"text":"Done.","repeat":true}`
+	total := 0
+	for n := 1; ; n++ {
+		r, _ := workspace(t, replies)
+		storeOutputs(t, r)
+		r.mem.Fault = failFrom(n, "append", errKilled)
+		d := r.create()
+		_, err := d.Run(t.Context(), prompt("go"))
+		_ = d.Close()
+		if err == nil {
+			break // this life had fewer appends
+		}
+		total = n
+		r.crash()
+		if _, err := r.mem.Run(t.Context(), "r"); err != nil {
+			continue // it died before anything was on disk
+		}
+		d, err = r.w.Open(t.Context(), "r", nil)
+		if err != nil {
+			t.Fatalf("killed at append %d: %v", n, err)
+		}
+		if s := r.run(d); s.Turn.End.End != run.Completed {
+			t.Errorf("killed at append %d: ended %+v", n, s.Turn.End)
+		}
+	}
+	if total < 3 {
+		t.Errorf("there were only %d appends to be killed at", total)
+	}
+}
