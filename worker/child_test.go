@@ -47,8 +47,8 @@ func (delegate) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result
 	return env.Spawn(ctx, c.ID, child)
 }
 
-// parent makes a rig whose tools can delegate. The child's replies are those for whom
-// the first words are the child's.
+// parent makes a rig whose tools can delegate. A child's replies name its
+// first words.
 func parent(t *testing.T, replies string, more ...tool.Tool) *rig {
 	r := newRig(t, replies)
 	r.w.Tools = tool.NewRegistry(append(more, r.read, r.edit, delegate{}, newFake("ask", run.Resumable))...)
