@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -164,24 +165,95 @@ var attacks = map[string]func(args []string) error{
 		return err
 	},
 	"kill-helper": func([]string) error { return syscall.Kill(os.Getppid(), 0) },
-	"dial": func(args []string) error {
-		c, err := net.DialTimeout(args[0], args[1], time.Second)
-		if err == nil {
-			c.Close()
+	"dial":        func(args []string) error { return dial(args[0], args[1]) },
+	"dial-in": func(args []string) error {
+		if err := os.Chdir(args[0]); err != nil {
+			return err
 		}
-		return err
+		return dial("unix", "s.sock")
+	},
+	// The address changes while it is looked at, from a socket of its own to another's.
+	"dial-racing": func(args []string) error {
+		dir, err := os.MkdirTemp("", "own")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chdir(dir); err != nil {
+			return err
+		}
+		if l, err := net.Listen("unix", "s.sock"); err == nil {
+			defer l.Close()
+		}
+		if err := os.Symlink(dir, "a"); err != nil {
+			return err
+		}
+		if err := os.Symlink(args[0], "b"); err != nil {
+			return err
+		}
+		var address [110]byte
+		address[0] = unix.AF_UNIX
+		copy(address[2:], "a/s.sock")
+		done := make(chan bool)
+		go func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					address[2] ^= 'a' ^ 'b'
+				}
+			}
+		}()
+		defer close(done)
+		for range 300 {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			if err != nil {
+				return err
+			}
+			syscall.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&address)), 11)
+			unix.Close(fd)
+		}
+		return errors.New("whoever was reached says so")
+	},
+	"send-datagram": func(args []string) error {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: args[0]})
+	},
+	"send-datagram-from-pair": func(args []string) error {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Sendto(fds[0], []byte("x"), 0, &unix.SockaddrUnix{Name: args[0]})
+	},
+	"serve-and-dial-unix": func(args []string) error {
+		l, err := net.Listen("unix", args[0])
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		for range 20 {
+			if err := dial("unix", args[0]); err != nil {
+				return err
+			}
+		}
+		return nil
 	},
 	"serve-and-dial": func([]string) error {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
-		return attackDial(l.Addr().String())
+		return dial("tcp", l.Addr().String())
 	},
 }
 
-func attackDial(address string) error {
-	c, err := net.DialTimeout("tcp", address, time.Second)
+func dial(network, address string) error {
+	c, err := net.DialTimeout(network, address, time.Second)
 	if err == nil {
 		c.Close()
 	}

@@ -53,6 +53,11 @@ type baseline struct {
 	Paths map[string]*snapshot `json:"paths"`
 }
 
+// equals reports whether two baselines are of the same looks at the same paths.
+func (b *baseline) equals(o *baseline) bool {
+	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths)
+}
+
 // guards has one for each workspace of this process: policies share them.
 var guards sync.Map // workspace and state folder -> *guard
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ type journal struct {
 	dir     string
 	file    *os.File
 	locking *os.File // of all the journals of the workspace
+	written baseline // what is in it
 	mu      sync.Mutex
 	active  bool
 	beat    *time.Timer
@@ -62,23 +64,40 @@ func (j *journal) lock() (unlock func(), err error) {
 	return func() { unlockFile(j.locking) }, nil
 }
 
-// begin writes down what stands in the workspace.
+// A journal begins with one of these.
+const (
+	journalRunning = '+' // commands run, and what follows is what stood there before
+	journalIdle    = '-'
+)
+
+// begin writes down what stands in the workspace, as far as it is not written yet.
 func (j *journal) begin(b *baseline) error {
-	text, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	if _, err := j.file.WriteAt(text, 0); err != nil {
-		return err
-	}
-	if err := j.file.Truncate(int64(len(text))); err != nil {
-		return err
+	if !b.equals(&j.written) {
+		text, err := json.Marshal(b)
+		if err != nil {
+			return err
+		}
+		if err := j.mark(journalIdle); err != nil {
+			return err
+		}
+		if _, err := j.file.WriteAt(text, 1); err != nil {
+			return err
+		}
+		if err := j.file.Truncate(int64(len(text)) + 1); err != nil {
+			return err
+		}
+		j.written = baseline{maps.Clone(b.Repositories), maps.Clone(b.Paths)}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active = true
 	j.beat = time.AfterFunc(beatEvery, j.setTime)
-	return nil
+	return j.mark(journalRunning)
+}
+
+func (j *journal) mark(state byte) error {
+	_, err := j.file.WriteAt([]byte{state}, 0)
+	return err
 }
 
 // setTime says that commands still run.
@@ -99,7 +118,7 @@ func (j *journal) end() {
 	if j.active {
 		j.active = false
 		j.beat.Stop()
-		j.file.Truncate(0)
+		j.mark(journalIdle)
 	}
 }
 
@@ -118,7 +137,7 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 		}
 		var b baseline
 		text, _ := os.ReadFile(path)
-		active := json.Unmarshal(text, &b) == nil
+		active := len(text) > 0 && text[0] == journalRunning && json.Unmarshal(text[1:], &b) == nil
 		switch err := tryLockFile(f); {
 		case err == nil:
 			if info, err := f.Stat(); err == nil && active {

@@ -14,10 +14,10 @@ import (
 // two mounts must not share one. The first has what the last command left in it.
 const maxOverlays = 16
 
-// overlay gives the overlays among a command's places the folders for what it changes
-// there. It returns a function that lets others have them, when the command has
-// ended. Where there are none left, or they cannot be made, the places can only be
-// read.
+// overlay gives a command what it may change of caches with programs: a folder of its
+// own where nothing is there, and an overlay else. It returns a function that lets
+// others have the overlays, when the command has ended. Where there are none left, or
+// they cannot be made, the caches can only be read.
 func (p *Policy) overlay(g places) (release func()) {
 	var slot *os.File
 	dir := ""
@@ -25,13 +25,23 @@ func (p *Policy) overlay(g places) (release func()) {
 		if n.kind != helper.Overlay {
 			continue
 		}
+		sum := sha256.Sum256([]byte(path))
+		name := hex.EncodeToString(sum[:8])
+		if isEmpty(path) {
+			n.kind, n.source = helper.Writable, filepath.Join(p.overlays, "own", name)
+			if os.MkdirAll(n.source, 0o755) == nil {
+				g[path] = n
+			} else {
+				delete(g, path)
+			}
+			continue
+		}
 		for i := 0; slot == nil && i < maxOverlays; i++ {
 			dir = filepath.Join(p.overlays, strconv.Itoa(i))
 			slot = lockSlot(dir)
 		}
-		sum := sha256.Sum256([]byte(path))
-		n.upper = filepath.Join(dir, hex.EncodeToString(sum[:8]))
-		if slot == nil || os.MkdirAll(n.upper+"/upper", 0o755) != nil || os.MkdirAll(n.upper+"/work", 0o700) != nil {
+		n.upper = filepath.Join(dir, name)
+		if slot == nil || os.MkdirAll(n.upper+"/upper", 0o755) != nil || newWork(n.upper+"/work") != nil {
 			n.kind, n.upper = helper.ReadOnly, ""
 		}
 		g[path] = n
@@ -43,6 +53,28 @@ func (p *Policy) overlay(g places) (release func()) {
 			slot = nil
 		}
 	}
+}
+
+// isEmpty reports whether there is nothing in a folder, or no folder.
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return os.IsNotExist(err)
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return err != nil
+}
+
+// newWork makes the work folder of an overlay. What the last one left in it says that
+// its changes may not be whole after a crash of the machine, and would not be mounted
+// again.
+func newWork(dir string) error {
+	os.Chmod(dir+"/work", 0o700) // the kernel gives it no rights
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o700)
 }
 
 // lockSlot returns a folder's lock; nil if another has it.

@@ -117,26 +117,27 @@ var toolCaches = []struct {
 	{"zig", []string{".cache/zig"}, nil},
 }
 
-// caches are the folders of toolchains that commands may write, and those over which
-// they have an overlay: those that are there, and those of programs that are.
+// caches are the folders of toolchains that commands may write, and those with
+// programs: those that are there, and those of toolchains that are.
 func (h home) caches() (data, programs []string) {
 	for _, t := range toolCaches {
 		_, err := exec.LookPath(t.program)
-		add := func(paths *[]string, names []string) {
-			for _, folder := range h.in(names...) {
-				if strings.HasSuffix(folder, "/") || slices.Contains(*paths, folder) {
-					continue
-				}
-				if err == nil && isBelow(folder, h.dir) {
-					os.MkdirAll(folder, 0o755) // what cannot be made is not there below
-				}
-				if info, err := os.Stat(folder); err == nil && info.IsDir() {
-					*paths = append(*paths, folder)
-				}
+		for _, folder := range h.in(t.data...) {
+			if strings.HasSuffix(folder, "/") || slices.Contains(data, folder) {
+				continue
+			}
+			if err == nil && isBelow(folder, h.dir) {
+				os.MkdirAll(folder, 0o755) // what cannot be made is not there below
+			}
+			if info, err := os.Stat(folder); err == nil && info.IsDir() {
+				data = append(data, folder)
 			}
 		}
-		add(&programs, t.programs)
-		add(&data, t.data)
+		for _, folder := range h.in(t.programs...) {
+			if _, statErr := os.Stat(folder); err == nil || statErr == nil {
+				programs = append(programs, resolved(folder))
+			}
+		}
 	}
 	return data, programs
 }

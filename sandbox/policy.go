@@ -55,8 +55,9 @@ type Policy struct {
 	Temp string
 	// Writable are the caches of toolchains, and of a worktree its repository.
 	Writable []string
-	// Programs are caches with programs that others run: commands have an overlay of
-	// the workspace's own over them, where the system can, and else only read them.
+	// Programs are caches with programs that others run. What commands change of them
+	// is the workspace's own, in an overlay; where there can be none they only read
+	// them.
 	Programs []string
 	// Readable are system folders, toolchains, and single files of the home.
 	Readable []string
@@ -283,7 +284,7 @@ func (p *Policy) plan() places {
 		g.show(w, helper.Writable, true)
 	}
 	for _, w := range p.Programs {
-		g.show(w, helper.Overlay, true)
+		g.put(grant{path: w, source: w, kind: helper.Overlay, pinned: true})
 	}
 	g.show(p.Workspace, helper.Writable, true)
 	for _, h := range p.Hidden {

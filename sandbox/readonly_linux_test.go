@@ -102,6 +102,7 @@ func TestACommandThatOnlyReadsChangesNothingAndSeesNoSecret(t *testing.T) {
 		if after := picture(t, s.workspace) + picture(t, s.home+"/.npm"); after != before {
 			t.Errorf("something was changed:\n%s\nbefore:\n%s", after, before)
 		}
+		top := strings.Split(s.workspace, "/")[2] // may be made in /tmp, to mount the workspace on
 		// It has a temporary folder, and sees in /tmp what other commands left there.
 		s.sh(t, "echo left > $TMPDIR/left")
 		if o := s.read(t, "f=$(mktemp) && echo mine > $f && cat $f && sort -o $TMPDIR/s file && cat <<E\nhere\nE\n"+map[bool]string{true: "cat /tmp/left; echo x > /tmp/left; cat /tmp/left"}[tree]); o.status.Code != 0 && tree == false || !strings.HasPrefix(o.printed, "mine\nhere\n") {
@@ -109,7 +110,7 @@ func TestACommandThatOnlyReadsChangesNothingAndSeesNoSecret(t *testing.T) {
 		} else if tree && strings.Count(o.printed, "left\n") != 2 {
 			t.Errorf("what others left in /tmp: %q", o.printed)
 		}
-		if o := s.sh(t, "cat $TMPDIR/left; ls $TMPDIR | grep -v -e left -e Test"); o.printed != "left\n" {
+		if o := s.sh(t, "cat $TMPDIR/left; ls $TMPDIR | grep -v -x -e left -e "+top); o.printed != "left\n" {
 			t.Errorf("it has left something behind: %q", o.printed)
 		}
 		// No network, and no sockets of anyone, here or elsewhere.
@@ -206,6 +207,54 @@ func TestGitRunsNothingOfARepositorysChoiceForACommandThatOnlyReads(t *testing.T
 		if o := s.read(t, "git diff; git describe --always --dirty"); flag() != "" || strings.Contains(o.printed, "RAN") {
 			t.Errorf("H16: printed %q, made %q", o.printed, flag())
 		}
+		if err := os.Remove(hook); err != nil {
+			t.Fatal(err)
+		}
+		// H11, H19: a shell that is talked into a program of the workspace, and a program
+		// that runs another by a file of the workspace.
+		for _, name := range []string{"0/ls", "tc/bin/cargo"} {
+			if err := os.Chmod(s.write(t, filepath.Join(s.workspace, name), "#!/bin/sh\ntouch "+s.workspace+"/FLAG; /usr/bin/touch FLAG\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for id, command := range map[string]string{"H11": "printf %n PATH; ls", "H19": "exec " + s.workspace + "/tc/bin/cargo --version"} {
+			if o := s.read(t, command); flag() != "" {
+				t.Errorf("%s: printed %q, made %q", id, o.printed, flag())
+			}
+		}
+		// H14: a .git file that names a folder with a blank at its end.
+		s.git(t, "init", "-q", s.workspace+"/blank")
+		for _, name := range []string{"g", "g "} {
+			s.git(t, "init", "-q", "--bare", s.workspace+"/"+name)
+		}
+		s.git(t, "--git-dir="+s.workspace+"/g ", "config", "core.fsmonitor", "touch FLAG; false")
+		s.git(t, "--git-dir="+s.workspace+"/g ", "config", "core.bare", "false")
+		os.RemoveAll(s.workspace + "/blank/.git")
+		s.write(t, s.workspace+"/blank/.git", "gitdir: ../g \n")
+		if o := s.read(t, "cd blank && git status"); flag() != "" {
+			t.Errorf("H14: printed %q, made %q", o.printed, flag())
+		}
+		if what := s.policy.GitRuns(s.workspace + "/blank"); !strings.Contains(what, "core.fsmonitor") {
+			t.Errorf("H14: said to run %q", what)
+		}
+		// H17: a partial clone that fetches while it looks.
+		s.write(t, s.workspace+"/.git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote \"origin\"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n[protocol \"ext\"]\n\tallow = user\n")
+		s.write(t, s.workspace+"/.git/remotes/origin", "URL: ext::sh -c touch% FLAG\n")
+		if err := os.RemoveAll(s.workspace + "/.git/objects"); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{"info", "pack"} {
+			if err := os.MkdirAll(s.workspace+"/.git/objects/"+d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o := s.read(t, "git show HEAD:a"); flag() != "" {
+			t.Errorf("H17: printed %q, made %q", o.printed, flag())
+		}
+		if err := os.RemoveAll(s.workspace + "/.git"); err != nil {
+			t.Fatal(err)
+		}
+		s.git(t, "init", "-q", "-b", "main")
 		// H15: a repository nested deep in folders that are not looked into.
 		nested := s.workspace + "/node_modules/p/q/r/s/t"
 		s.write(t, nested+"/f", "1")

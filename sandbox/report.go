@@ -94,8 +94,8 @@ func reportOf(a proc.Abilities, system string) Report {
 	default:
 		add("the network", false, "", "Nothing closes the network: "+wantsNamespaces+", or "+wantsFilter+".")
 	}
-	add("sockets of other programs, with the network open", a.Tree && a.Landlock >= 6, "the file tree, and Landlock's scopes",
-		"A command that is given the network may reach sockets of programs on this machine: "+wantsNamespaces+", and use Linux 6.12 or newer.")
+	add("sockets of other programs", a.Filter, "the helper connects in the command's place, to sockets of its own alone",
+		"A command may reach sockets of programs on this machine in the folders that it sees: "+wantsFilter+".")
 	add("signals to other programs", inNamespace || a.Landlock >= 6, "the pid namespace or Landlock's scopes",
 		"Commands can signal every process of the same user, pawl too: "+wantsNamespaces+", or use Linux 6.12 or newer.")
 	add("kernel interfaces (tracing, mounts, namespaces, keys, bpf, io_uring)", a.Filter, "a filter of system calls", "They are open as to the person: "+wantsFilter+".")

@@ -98,6 +98,9 @@ type filterPlan struct {
 	// be made, for it cannot be told from here what they would reach; pairs of
 	// connected ones can.
 	sockets bool
+	// unix: with sockets, those of the unix family too, but for datagrams; what they
+	// connect to is decided by the helper.
+	unix bool
 	// readOnly: the calls are refused by which a command that may write no file could
 	// still change something.
 	readOnly bool
@@ -180,28 +183,66 @@ func filter(plan filterPlan) []bpf {
 			refuse(syscall.EPERM),
 			refuse(syscall.ENETUNREACH))
 	} else {
+		unixFamily := bpf{bpfReturn, 0, 0, resultAllow}
+		if !plan.unix {
+			unixFamily = refuse(syscall.EAFNOSUPPORT)
+		}
 		number(sysSocket,
 			bpf{bpfLoad, 0, 0, dataArgs},
-			bpf{bpfIfEqual, 4, 0, syscall.AF_UNIX},
-			bpf{bpfIfEqual, 3, 0, syscall.AF_INET},
-			bpf{bpfIfEqual, 2, 0, syscall.AF_INET6},
-			bpf{bpfIfEqual, 1, 0, syscall.AF_NETLINK},
+			bpf{bpfIfEqual, 7, 0, syscall.AF_INET},
+			bpf{bpfIfEqual, 6, 0, syscall.AF_INET6},
+			bpf{bpfIfEqual, 5, 0, syscall.AF_NETLINK},
+			bpf{bpfIfEqual, 1, 0, syscall.AF_UNIX},
 			refuse(syscall.EAFNOSUPPORT),
-			bpf{bpfReturn, 0, 0, resultAllow})
+			bpf{bpfLoad, 0, 0, dataArgs + 8},
+			bpf{bpfAnd, 0, 0, socketType},
+			bpf{bpfIfEqual, 1, 2, syscall.SOCK_DGRAM},
+			bpf{bpfReturn, 0, 0, resultAllow},
+			refuse(syscall.EPROTONOSUPPORT),
+			unixFamily)
+		if plan.unix {
+			number(sysConnect, bpf{bpfReturn, 0, 0, resultNotify})
+		}
 	}
+	// A pair of these sends to any path as well.
+	number(sysSocketpair,
+		bpf{bpfLoad, 0, 0, dataArgs + 8},
+		bpf{bpfAnd, 0, 0, socketType},
+		bpf{bpfIfEqual, 0, 1, syscall.SOCK_DGRAM},
+		refuse(syscall.EPROTONOSUPPORT),
+		bpf{bpfReturn, 0, 0, resultAllow})
 	return append(f, bpf{bpfReturn, 0, 0, resultAllow})
 }
+
+// socketType are the bits of a socket's type that say which it is; the others are
+// flags.
+const socketType = 0xf
 
 // seccomp puts a filter on the calling thread and what it starts. The thread must
 // have given up new privileges.
 func seccomp(f []bpf) syscall.Errno {
+	_, errno := seccompWith(f, 0)
+	return errno
+}
+
+// seccompListening does the same with a filter that notifies, and returns where the
+// notifications come from.
+func seccompListening(f []bpf) (listener int, errno syscall.Errno) {
+	listener, errno = seccompWith(f, filterNewListener|filterWaitKillable)
+	if errno == syscall.EINVAL {
+		listener, errno = seccompWith(f, filterNewListener)
+	}
+	return listener, errno
+}
+
+func seccompWith(f []bpf, flags uintptr) (int, syscall.Errno) {
 	if auditArch == 0 {
-		return syscall.ENOSYS
+		return -1, syscall.ENOSYS
 	}
 	program := struct {
 		length uint16
 		filter *bpf
 	}{uint16(len(f)), &f[0]}
-	_, _, errno := syscall.Syscall(sysSeccomp, seccompSetFilter, 0, uintptr(unsafe.Pointer(&program)))
-	return errno
+	result, _, errno := syscall.Syscall(sysSeccomp, seccompSetFilter, flags, uintptr(unsafe.Pointer(&program)))
+	return int(result), errno
 }

@@ -2,12 +2,14 @@ package helper
 
 // Numbers of system calls, arch/x86/entry/syscalls/syscall_64.tbl, read 2026-11-20.
 const (
-	auditArch  = archAMD64
-	sysSeccomp = 317
-	sysClone   = 56
-	sysIoctl   = 16
-	sysSocket  = 41
-	sysPrlimit = 302
+	auditArch     = archAMD64
+	sysSeccomp    = 317
+	sysClone      = 56
+	sysIoctl      = 16
+	sysSocket     = 41
+	sysPrlimit    = 302
+	sysConnect    = 42
+	sysSocketpair = 53
 )
 
 // setsModeHere: open, creat, openat, mknod, mknodat, chmod, fchmod, fchmodat,

@@ -2,12 +2,14 @@ package helper
 
 // Numbers of system calls, asm-generic/unistd.h, read 2026-11-20.
 const (
-	auditArch  = archARM64
-	sysSeccomp = 277
-	sysClone   = 220
-	sysIoctl   = 29
-	sysSocket  = 198
-	sysPrlimit = 261
+	auditArch     = archARM64
+	sysSeccomp    = 277
+	sysClone      = 220
+	sysIoctl      = 29
+	sysSocket     = 198
+	sysPrlimit    = 261
+	sysConnect    = 203
+	sysSocketpair = 199
 )
 
 // setsModeHere: openat, mknodat, fchmod, fchmodat, fchmodat2.

@@ -68,7 +68,7 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 		loopback = 127
 	)
 	refusal := func(e syscall.Errno) uint32 { return resultError | uint32(e) }
-	for _, plan := range []filterPlan{{sockets: true}, {}, {readOnly: true}} {
+	for _, plan := range []filterPlan{{sockets: true, unix: true}, {sockets: true}, {}, {readOnly: true}} {
 		sockets := plan.sockets
 		f := filter(plan)
 		check := func(want uint32, arch, number uint32, args ...uint64) {
@@ -90,6 +90,8 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 			case nr == sysClone3, nr == sysOpenat2:
 				check(refusal(syscall.ENOSYS), auditArch, nr)
 			case nr == sysSocket:
+			case nr == sysConnect && plan.unix:
+				check(resultNotify, auditArch, nr)
 			case plan.readOnly && slices.Contains(changesHere, nr):
 				check(refusal(syscall.EPERM), auditArch, nr)
 			default:
@@ -132,6 +134,9 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 		}
 		for _, family := range []uint64{syscall.AF_UNIX, syscall.AF_INET, syscall.AF_INET6, syscall.AF_NETLINK} {
 			want := uint32(resultAllow)
+			if family == syscall.AF_UNIX && !plan.unix {
+				want = refusal(syscall.EAFNOSUPPORT)
+			}
 			if !sockets {
 				want = refusal(syscall.EPERM)
 				if family == syscall.AF_INET || family == syscall.AF_INET6 {
@@ -141,6 +146,15 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 			check(want, auditArch, sysSocket, family)
 			check(want, auditArch, sysSocket, 1<<32|family)
 		}
+		const cloexec = 0x80000
+		for _, number := range []uint32{sysSocket, sysSocketpair} {
+			want := refusal(syscall.EPROTONOSUPPORT)
+			if number == sysSocket && !sockets {
+				want = refusal(syscall.EPERM)
+			}
+			check(want, auditArch, number, syscall.AF_UNIX, syscall.SOCK_DGRAM|cloexec)
+		}
+		check(resultAllow, auditArch, sysSocketpair, syscall.AF_UNIX, syscall.SOCK_SEQPACKET|cloexec)
 		for _, family := range []uint64{syscall.AF_PACKET, vsock, 38 /* AF_ALG */, loopback} {
 			want := refusal(syscall.EAFNOSUPPORT)
 			if !sockets {

@@ -150,7 +150,9 @@ func overlay(m Mount) syscall.Errno {
 			return syscall.EINVAL
 		}
 	}
-	options := "lowerdir=" + m.Source + ",upperdir=" + m.Upper + "/upper,workdir=" + m.Upper + "/work"
+	// Without volatile the end of each command would wait until all of the disk that
+	// the changes are on is written.
+	options := "volatile,lowerdir=" + m.Source + ",upperdir=" + m.Upper + "/upper,workdir=" + m.Upper + "/work"
 	if syscall.Geteuid() != 0 {
 		options += ",userxattr"
 	}
