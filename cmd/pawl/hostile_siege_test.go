@@ -246,7 +246,8 @@ var caches = []string{".cache", "go", ".npm", ".yarn", ".bun", ".cargo", ".m2", 
 func (s *siege) protected(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	skip := []string{filepath.Join(s.state, "tmp"), filepath.Join(s.state, "log"), filepath.Join(s.state, "refused"), filepath.Join(s.state, "sandbox"), filepath.Join(s.sockets, "pawl")}
+	skip := []string{filepath.Join(s.state, "tmp"), filepath.Join(s.state, "log"), filepath.Join(s.state, "refused"), filepath.Join(s.state, "sandbox"),
+		filepath.Join(s.state, "overlays"), filepath.Join(s.sockets, "pawl")} // overlays: what commands have of caches with programs
 	for _, name := range caches {
 		skip = append(skip, filepath.Join(s.home, name))
 	}
