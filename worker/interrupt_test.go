@@ -17,6 +17,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
+	"pawl/tool"
 )
 
 // staged is a model whose n-th answer is the n-th function.
@@ -337,4 +338,62 @@ func TestWholePartsOfAnInterruptedAnswerAreKeptAndHalfACallIsNot(t *testing.T) {
 			t.Errorf("usage %+v, ran %q", s.Usage, r.edit.Ran())
 		}
 	})
+}
+
+// A call that was started and interrupted in one batch is told that it is over: it has
+// no operation yet that could be cancelled.
+func TestACallStartedInTheBatchThatInterruptsItDoesNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"edit","args":{"do":"ok a"}},{"tool":"read","args":{"do":"ok b"}},{"tool":"read","args":{"do":"ok c","path":"c"}}]}`)
+		var changed atomic.Bool
+		r.edit.runs = func() { changed.Store(true) }
+		r.w.OnAsk = AskFail
+		r.w.Authorizer = authorizer(func(q permission.Request) permission.Decision {
+			if len(q.Paths) > 0 && changed.Load() {
+				return permission.Decision{Verdict: permission.Ask}
+			}
+			return permission.Decision{Verdict: permission.Allow}
+		})
+		d := r.create()
+		defer d.Close()
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.EndFailed || s.Turn.End.Reason != "permission_required" {
+			t.Fatalf("ended %+v, %v", s.Turn.End, err)
+		}
+		var outcomes []run.Outcome
+		for _, l := range s.Turn.Account {
+			outcomes = append(outcomes, l.Outcome)
+		}
+		slices.Sort(outcomes)
+		if want := []run.Outcome{run.Cut, run.NotRun, run.OK}; !slices.Equal(outcomes, want) || len(r.read.Ran()) > 0 {
+			t.Errorf("came out %q, ran %q", outcomes, r.read.Ran())
+		}
+	})
+}
+
+// A parked call that is interrupted runs once more, to be stopped and settled.
+func TestAParkedCallIsSettledAfterAnInterrupt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"child","args":{"do":"ok"}}]}`)
+		r.w.OnAsk = AskWait
+		r.w.Tools = tool.NewRegistry(parking{newFake("child", run.Resumable)})
+		d := r.create()
+		defer d.Close()
+		if s, err := d.Run(t.Context(), prompt("go")); err != nil || !s.Turn.Open() {
+			t.Fatalf("parked: %+v, %v", s.Turn.End, err)
+		}
+		s, err := d.Run(stopped(t, run.ByPerson))
+		if err != nil || s.Turn.End.End != run.EndInterrupted || len(results(s)) != 1 {
+			t.Fatalf("ended %+v with %q, %v", s.Turn.End, results(s), err)
+		}
+	})
+}
+
+// parking is a tool whose calls wait for a person elsewhere.
+type parking struct{ *fake }
+
+func (parking) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
+	return tool.Result{}, tool.ErrParked
 }

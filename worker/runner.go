@@ -287,17 +287,6 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 			delete(d.ops, c.Key)
 		}
 	}
-	for _, key := range cancel {
-		op := d.ops[key]
-		if op == nil { // it starts with this batch, to be told that the turn is interrupted
-			continue
-		}
-		op.cancel(errNotOwed)
-		if op.stream != nil || op.recorded != nil { // its answer is not waited for
-			delete(d.ops, key)
-			d.core.Abandon(key)
-		}
-	}
 	for _, c := range b.Start {
 		ctx, cancel := context.WithCancelCause(turn)
 		op := &operation{key: c.Key(), cancel: cancel}
@@ -316,6 +305,14 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 			before, ended := d.agent, make(chan struct{})
 			d.agent = ended
 			go d.external(ctx, op, c, before, ended)
+		}
+	}
+	for _, key := range cancel { // after the start: it may have been started just now
+		op := d.ops[key]
+		op.cancel(errNotOwed)
+		if op.stream != nil || op.recorded != nil { // its answer is not waited for
+			delete(d.ops, key)
+			d.core.Abandon(key)
 		}
 	}
 }
