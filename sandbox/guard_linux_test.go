@@ -443,3 +443,29 @@ func TestAWorkspaceBelowTmpSurvivesWhatACommandDoesThere(t *testing.T) {
 		}
 	}
 }
+
+// A folder whose permissions hide it from pawl, too, is looked at when they change.
+func TestARepositoryInAFolderThatWasClosedIsSeen(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("needs a user whom permissions bind, not root")
+	}
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		for name, scripts := range map[string][]string{
+			"closed when it is made":    {"(umask 777; mkdir d)", "chmod 755 d; @"},
+			"closed around a change":    {"mkdir d; @; chmod 0 d", "chmod 755 d"},
+			"closed below a closed one": {"mkdir -p d/e; chmod 0 d/e d", "chmod 755 d d/e; @"},
+		} {
+			for _, script := range scripts {
+				s.sh(t, strings.ReplaceAll(script, "@", "(git init -q d/sub; git -C d/sub config core.fsmonitor '"+s.evil()+"')"))
+			}
+			git := exec.Command("git", "-C", s.workspace+"/d/sub", "status")
+			git.Env = append(s.env, "GIT_CEILING_DIRECTORIES="+s.workspace)
+			git.Run()
+			if s.flagged() {
+				t.Errorf("%s: git outside ran what a command left", name)
+			}
+			os.RemoveAll(s.workspace + "/d")
+		}
+	})
+}

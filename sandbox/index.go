@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,8 +29,11 @@ type index struct {
 	// repositories are folders that git would take for that of a repository, called
 	// .git or not; links are files and symbolic links called .git.
 	repositories, links map[string]bool
-	unwatchable         bool     // there are too many folders to watch
-	came                []string // names that came into repositories and their hooks since follow asked
+	// closed are folders whose permissions kept something in them from being seen. That
+	// they change is no event, so each refresh tries them again.
+	closed      map[string]bool
+	unwatchable bool     // there are too many folders to watch
+	came        []string // names that came into repositories and their hooks since follow asked
 }
 
 func newIndex(roots []string, isSecret func(string) bool) *index {
@@ -43,15 +48,21 @@ func newIndex(roots []string, isSecret func(string) bool) *index {
 func (x *index) refresh() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.begun && x.watch != nil && x.watch.drain() {
+	if !x.begun || x.watch == nil || !x.watch.drain() {
+		x.rebuild()
 		return
 	}
-	x.rebuild()
+	for _, dir := range sortedKeys(x.closed) {
+		if x.closed[dir] {
+			delete(x.closed, dir)
+			x.scan(dir)
+		}
+	}
 }
 
 // rebuild reads the whole workspace.
 func (x *index) rebuild() {
-	x.secrets, x.repositories, x.links = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	x.secrets, x.repositories, x.links, x.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	x.watch.close()
 	if x.watch = nil; !x.unwatchable {
 		x.watch = newWatcher(x)
@@ -81,7 +92,8 @@ func (x *index) scan(dir string) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // it is gone, or closed to commands too
+		x.isClosed(dir, err)
+		return // it is gone, or closed to commands too, for now
 	}
 	inGit := isDotGit(filepath.Base(dir))
 	for _, e := range entries {
@@ -132,6 +144,7 @@ func (x *index) classify(dir string) {
 	}
 	has := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
+		x.isClosed(dir, err)
 		return err == nil
 	}
 	if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
@@ -141,9 +154,16 @@ func (x *index) classify(dir string) {
 	}
 }
 
+// isClosed remembers that something in a folder could not be seen, if err says so.
+func (x *index) isClosed(dir string, err error) {
+	if errors.Is(err, fs.ErrPermission) {
+		x.closed[dir] = true
+	}
+}
+
 // gone takes out what was at a path and below it.
 func (x *index) gone(path string) {
-	for _, m := range []map[string]bool{x.secrets, x.repositories, x.links} {
+	for _, m := range []map[string]bool{x.secrets, x.repositories, x.links, x.closed} {
 		for p := range m {
 			if isBelow(p, path) {
 				delete(m, p)
@@ -166,7 +186,8 @@ func (x *index) event(path string, came, isDir bool) {
 			x.came = append(x.came, path)
 		}
 		// Something else may be there by now; then that has an event of its own.
-		if info, err := os.Lstat(path); err == nil {
+		info, err := os.Lstat(path)
+		if x.isClosed(dir, err); err == nil {
 			x.enter(path, info.Mode().Type(), isDotGit(filepath.Base(dir)))
 		}
 	}
