@@ -12,17 +12,18 @@ import (
 
 // gitNames are what of a repository's folder makes a git outside run programs or
 // obey another: its configuration (core.fsmonitor, filters, aliases), its hooks, the
-// files that say that both are elsewhere, what a rebase that goes on would run, and
-// the folders with further repositories, which must not be links;
-// gitrepository-layout(5) and git-rebase(1), read 2026-11-22. A gitlink in the index
+// files that say that both are elsewhere, what a rebase or a cherry-pick that goes on
+// would run, and the folders with further repositories, which must not be links;
+// gitrepository-layout(5), git-rebase(1) and git-merge(1), read 2026-11-22. A gitlink in the index
 // matters by the repository that it leads to, which is looked at wherever it is.
-var gitNames = []string{"config", "hooks", "config.worktree", "commondir", "gitdir", "rebase-merge", "rebase-merge/git-rebase-todo", "rebase-apply", "modules", "worktrees"}
+var gitNames = []string{"config", "hooks", "config.worktree", "commondir", "gitdir", "rebase-merge", "rebase-merge/git-rebase-todo", "rebase-merge/strategy",
+	"rebase-apply", "sequencer", "sequencer/opts", "modules", "worktrees"}
 
 // fixedNames are those that git does not change as it works, shallowNames those of
 // which only what they are counts, and not what is in them.
 var (
 	fixedNames   = map[string]bool{"config": true, "hooks": true, "config.worktree": true, "commondir": true, "gitdir": true}
-	shallowNames = map[string]bool{"rebase-merge": true, "rebase-apply": true, "modules": true, "worktrees": true}
+	shallowNames = map[string]bool{"rebase-merge": true, "rebase-apply": true, "sequencer": true, "modules": true, "worktrees": true}
 )
 
 // splitGitName cuts one of [gitNames] from the end of a path; the name is empty if
@@ -66,6 +67,10 @@ var harmlessSteps = map[string]bool{
 	"pick": true, "p": true, "reword": true, "r": true, "edit": true, "e": true, "squash": true, "s": true, "fixup": true, "f": true, "drop": true, "d": true,
 	"label": true, "l": true, "reset": true, "t": true, "merge": true, "m": true, "update-ref": true, "u": true, "noop": true, "break": true, "b": true,
 }
+
+// mergeStrategies are git's own. For any other name git runs the program git-merge-NAME,
+// and for one with a slash that is a file below the current folder.
+var mergeStrategies = map[string]bool{"ort": true, "recursive": true, "resolve": true, "octopus": true, "ours": true, "subtree": true}
 
 // runsNothingNew reports whether the steps of a rebase run no program that those
 // before did not.
@@ -252,7 +257,8 @@ var harmlessGit = map[string]bool{
 	"remote.url": true, "remote.pushurl": true, "remote.fetch": true, "remote.push": true, "remote.tagopt": true, "remote.prune": true,
 	"branch.remote": true, "branch.merge": true, "branch.rebase": true, "branch.description": true, "branch.autosetuprebase": true,
 	"submodule.url": true, "submodule.active": true, "submodule.branch": true, "submodule.ignore": true,
-	"advice.*": true, "color.*": true, "gc.*": true, "pack.*": true, "index.*": true,
+	"gc.auto": true, "gc.autodetach": true, "gc.autopacklimit": true, "gc.packrefs": true, "gc.pruneexpire": true, "gc.reflogexpire": true, "gc.reflogexpireunreachable": true, // not gc.recentObjectsHook
+	"advice.*": true, "color.*": true, "pack.*": true, "index.*": true,
 }
 
 // harmful returns the first setting of a new repository that may run a program or

@@ -430,6 +430,14 @@ func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
 		return isDotGit(filepath.Base(path)) && (!now.isThere() || now.Mode.IsRegular() && p.index.isRepository(namedIn(now.Content, filepath.Dir(path))))
 	case name == "rebase-merge/git-rebase-todo":
 		return !now.isThere() || now.Mode.IsRegular() && now.Stamp == "" && runsNothingNew(was.Content, now.Content)
+	case name == "rebase-merge/strategy":
+		return !now.isThere() || now.Mode.IsRegular() && mergeStrategies[strings.TrimSpace(string(now.Content))]
+	case name == "sequencer/opts":
+		if now.isThere() && (!now.Mode.IsRegular() || now.Stamp != "") {
+			return false
+		}
+		settings, err := p.git.parseConfig(now.Content)
+		return err == nil && !slices.ContainsFunc(settings, func(s setting) bool { return s.key() == "options.strategy" && !mergeStrategies[s.value] })
 	case shallowNames[name]:
 		return !now.isThere() || now.Mode.IsDir()
 	case !now.isThere():

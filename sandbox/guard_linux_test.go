@@ -94,6 +94,7 @@ func TestWhatACommandLeavesBehindDoesNotRunLater(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
 		s.repository(t)
 		harmless := "git init -q sub && (cd sub && echo 1 > f && git add f && git commit -qm x)"
+		const strategist = `mkdir -p git-merge-x; printf '#!/bin/sh\n@' > git-merge-x/run; chmod +x git-merge-x/run; `
 		for name, c := range map[string]struct{ script, then string }{
 			"H42":                          {harmless + "; cd sub; git config core.fsmonitor '@'; cd ..; git add sub", "git status; cd sub && git status"},
 			"H42, hidden from a parser":    {harmless + `; printf '[core]fsmonitor="@" ;]\n' >> sub/.git/config; git add sub`, "git status; git -C sub status"},
@@ -106,6 +107,9 @@ func TestWhatACommandLeavesBehindDoesNotRunLater(t *testing.T) {
 			"a bare repository":            {"mkdir docs; cp -r .git/HEAD .git/objects .git/refs docs; printf '[core]\nfsmonitor=\"@\"\nworktree=..\nbare=false\n' > docs/config", "cd docs && git status"},
 			"a bare one with hooks":        {"git init -q --bare b; printf '#!/bin/sh\n@' > b/hooks/pre-receive; chmod +x b/hooks/*", "git push b HEAD:refs/heads/x"},
 			"H45":                          {`mkdir .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD > onto; git rev-parse HEAD > orig-head; echo refs/heads/main > head-name; echo 'exec @' > git-rebase-todo; echo 1 > msgnum; echo 1 > end; : > interactive; cp git-rebase-todo git-rebase-todo.backup; : > done`, "git rebase --continue"},
+			"a strategy of a rebase":       {strategist + `git switch -qc b; echo > c; git add c; git commit -qm c; git switch -q main; echo > d; git add d; git commit -qm d; mkdir .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD > onto; git rev-parse HEAD > orig-head; echo refs/heads/main > head-name; echo "pick $(git rev-parse b)" > git-rebase-todo; echo 1 > msgnum; echo 1 > end; : > interactive; cp git-rebase-todo git-rebase-todo.backup; : > done; echo x/run > strategy`, "git rebase --continue"},
+			"a strategy of a cherry-pick":  {strategist + `git switch -qc b2; echo > c2; git add c2; git commit -qm c2; echo 2 > c2; git commit -qam c3; git switch -q main; mkdir .git/sequencer; git rev-parse HEAD | tee .git/sequencer/head > .git/sequencer/abort-safety; printf '[options]\n\tstrategy = x/run\n' > .git/sequencer/opts; printf 'pick %s c2\npick %s c3\n' $(git rev-parse b2~1) $(git rev-parse b2) > .git/sequencer/todo`, "git cherry-pick --continue"},
+			"a hook of a collection":       {harmless + "; git -C sub config gc.recentObjectsHook '@'", "git -C sub config gc.recentObjectsHook && touch \"$HOME/FLAG\""},
 			"a worktree with its own":      {"git worktree add -q wt; printf '[core]\nfsmonitor=\"@\"\n' > .git/worktrees/wt/config.worktree; cp -r .git store; git --git-dir=store config core.fsmonitor '@'; echo ../../../store > .git/worktrees/wt/commondir", "git -C wt status"},
 			"commondir":                    {"cp -r .git store; git --git-dir=store config core.fsmonitor '@'; echo ../store > .git/commondir", "git status"},
 			"modules as a link":            {"cp -r .git store; git --git-dir=store config core.fsmonitor '@'; mkdir mods m; mv store mods/m; ln -s ../mods .git/modules; echo 'gitdir: ../.git/modules/m' > m/.git", "git -C m status"},
