@@ -29,7 +29,7 @@ func (p *Policy) overlay(g places) (release func()) {
 		name := hex.EncodeToString(sum[:8])
 		if isEmpty(path) {
 			n.kind, n.source = helper.Writable, filepath.Join(p.overlays, "own", name)
-			if os.MkdirAll(n.source, 0o755) == nil {
+			if makeIn(filepath.Dir(n.source), name) == nil {
 				g[path] = n
 			} else {
 				delete(g, path)
@@ -41,7 +41,7 @@ func (p *Policy) overlay(g places) (release func()) {
 			slot = lockSlot(dir)
 		}
 		n.upper = filepath.Join(dir, name)
-		if slot == nil || os.MkdirAll(n.upper+"/upper", 0o755) != nil || newWork(n.upper+"/work") != nil {
+		if slot == nil || makeIn(n.upper, "upper") != nil || newWork(n.upper+"/work") != nil {
 			n.kind, n.upper = helper.ReadOnly, ""
 		}
 		g[path] = n
@@ -64,6 +64,14 @@ func isEmpty(dir string) bool {
 	defer f.Close()
 	_, err = f.Readdirnames(1)
 	return err != nil
+}
+
+// makeIn makes a folder as caches are, in one that is closed to others.
+func makeIn(parent, name string) error {
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Join(parent, name), 0o755)
 }
 
 // newWork makes the work folder of an overlay. What the last one left in it says that
