@@ -228,8 +228,8 @@ func (p *printer) progress(e run.Event) []string {
 			return []string{"  the model is told to continue (" + string(f.Reason) + ")"}
 		}
 	case run.Configured:
-		if f.Change.Control != nil {
-			return []string{"  the model is asked for one object a step from here on (control " + *f.Change.Control + ")"}
+		if control := f.Change.Control; control != nil && *control == run.Controller {
+			return []string{"  the model is asked for one object a step from here on (control " + *control + ")"}
 		}
 	case run.Compacted:
 		return []string{fmt.Sprintf("  the context was compacted: %d tokens less", f.Freed)}

@@ -194,10 +194,11 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 }
 
 // resume returns the change of configuration that flags want of a run that continues,
-// if any, and the words with what the change adds to them. It says what is missing of
-// the model that the run will have: that of the flags, of a wish in its inbox, or its own.
+// if it changes anything, and the words with what the change adds to them. It says what
+// is missing of the model that the run will have: that of the flags, of a wish in its
+// inbox, or its own.
 func (a *app) resume(ctx context.Context, p place, s run.State, set settings, asked run.Output, words string) ([]run.Payload, string, error) {
-	wished := s.Config
+	wished, pending := s.Config, false
 	rows, err := p.store.Inbox(ctx, s.Created.Run)
 	if err != nil {
 		return nil, "", err
@@ -205,7 +206,7 @@ func (a *app) resume(ctx context.Context, p place, s run.State, set settings, as
 	for _, row := range rows {
 		var c run.ConfigChange
 		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &c) == nil {
-			wished = c.Apply(wished)
+			wished, pending = c.Apply(wished), true
 		}
 	}
 	c := set.change(true, wished.Model)
@@ -218,7 +219,8 @@ func (a *app) resume(ctx context.Context, p place, s run.State, set settings, as
 	if err := a.checkModel(c.Apply(wished).Model, p.workspace); err != nil {
 		return nil, "", err
 	}
-	if c == (run.ConfigChange{}) {
+	// A wish may be refused: what is equal to one is still a change.
+	if !pending && c.Apply(s.Config) == s.Config {
 		return nil, words, nil
 	}
 	return []run.Payload{run.Configured{Change: c}}, words, nil
