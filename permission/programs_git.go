@@ -23,7 +23,7 @@ var gitHazards = []string{
 	"--upload-pack", "--receive-pack", "--exec", "--exec-path", "--paginate", "--config", "--config-env",
 	"--template", "--git-dir", "--work-tree", "--extcmd", "--tool", "--edit-description", "--sign", "--gpg-sign",
 	"--show-signature", "--web", "--info", "--man", "--upload-archive", "--strategy", "--interactive", "--unsafe-paths",
-	"--remerge-diff", "--diff-merges", "--dd",
+	"--remerge-diff", "--diff-merges", "--dd", "--rename-section",
 }
 
 // gitLetters are the short options that do so, by command. git takes several written
@@ -84,7 +84,7 @@ func gitHazard(command, t string) bool {
 	case "bundle":
 		return t == "create"
 	case "config":
-		return gitSets(t)
+		return t == "rename-section" || gitSets(t)
 	case "clone", "fetch", "pull", "push", "remote", "ls-remote":
 		return strings.Contains(t, "::")
 	}

@@ -346,6 +346,40 @@ var changesVariables = set("read mapfile readarray getopts unset wait")
 // commands.
 var changesShell = set("alias unalias hash enable trap set shopt bind complete compopt fc")
 
+// evaluates reports whether a builtin may run what is in one of its words: the index
+// in the name of a variable is arithmetic, in which substitutions run, and mapfile and
+// compgen are given a text of shell.
+func evaluates(p *simpleCommand) bool {
+	name, words := p.program(), p.words[1:]
+	option := func(letters string) bool {
+		return slices.ContainsFunc(words, func(w word) bool {
+			return w.kind != static || len(w.text) > 1 && w.text[0] == '-' && strings.ContainsAny(w.text, letters)
+		})
+	}
+	index := func() bool {
+		return slices.ContainsFunc(words, func(w word) bool { return w.kind != static || strings.Contains(w.text, "[") })
+	}
+	switch name {
+	case "read", "unset", "getopts":
+		return index()
+	case "mapfile", "readarray":
+		return option("C") || index()
+	case "compgen":
+		return option("CFW")
+	case "wait":
+		return option("p") && index()
+	case "printf":
+		return len(words) > 0 && strings.HasPrefix(words[0].text, "-v") && index()
+	case "test", "[":
+		for i, w := range words {
+			if (w.text == "-v" || w.text == "-R") && i+1 < len(words) && (words[i+1].kind != static || strings.Contains(words[i+1].text, "[")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // setsSafely reports whether p is a set that changes what happens after a failure and
 // nothing else: set -euo pipefail.
 func setsSafely(p *simpleCommand) bool {
@@ -377,6 +411,9 @@ func (r *scriptReader) part(p *simpleCommand) {
 	}
 	if changesShell[name] && len(p.words) > 1 && !p.speculative && !setsSafely(p) {
 		r.isUnknown(name + " changes what later commands mean")
+	}
+	if !p.speculative && evaluates(p) {
+		r.isUnknown(name + " evaluates one of its words as shell")
 	}
 	r.parts = append(r.parts, p)
 	switch name {

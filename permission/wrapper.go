@@ -15,6 +15,9 @@ type wrapper struct {
 	// transparent: it changes when and how long the command runs and nothing else, so
 	// whatever allows the command allows this.
 	transparent bool
+	// guessed: where the command begins cannot be told, so every word may be the
+	// first of it.
+	guessed bool
 }
 
 // wrappers are the programs that are looked through. Of an option that is not
@@ -65,8 +68,10 @@ var wrappers = map[string]wrapper{
 	"pipx":        {operands: 1},
 	"proxychains": {}, "proxychains4": {}, "firejail": {}, "bwrap": {}, "systemd-run": {}, "dbus-run-session": {}, "xvfb-run": {},
 	"numactl": {}, "prlimit": {}, "setpriv": {}, "capsh": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "sg": {operands: 1},
-	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {}, "perf": {}, "valgrind": {}, "rr": {},
+	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {}, "perf": {guessed: true}, "valgrind": {}, "rr": {},
 	"watchexec": {}, "nodemon": {}, "ld.so": {}, "ld-linux-x86-64.so.2": {}, "dotenv": {}, "direnv": {}, "uv": {operands: 1}, "poetry": {operands: 1}, "pdm": {operands: 1}, "pipenv": {operands: 1}, "bundle": {operands: 1}, "mise": {}, "asdf": {}, "conda": {}, "nix-shell": {}, "nix": {},
+	"setarch": {guessed: true}, "linux32": {}, "linux64": {}, "i386": {}, "i686": {}, "x86_64": {}, "choom": {guessed: true}, "uclampset": {guessed: true}, "cgexec": {guessed: true}, "proot": {guessed: true},
+	"chpst": {guessed: true}, "daemon": {guessed: true}, "gdb": {guessed: true}, "lldb": {guessed: true},
 	"coproc": {}, "noglob": {}, "nocorrect": {}, "pwsh": {}, "cmd": {}, "powershell": {}, "wsl": {}, "distrobox": {}, "toolbox": {}, "screen": {}, "tmux": {}, "expect": {}, "socat": {}, "crond": {}, "logsave": {operands: 1}, "cpulimit": {}, "tsp": {}, "batch": {}, "at": {},
 }
 
@@ -78,7 +83,7 @@ var shells = set("sh bash dash ash zsh ksh mksh fish")
 
 // joiners put their operands together into one text of shell; ssh takes a host
 // first.
-var joiners = set("eval ssh su watch script flock")
+var joiners = set("eval ssh su sg capsh watch script flock")
 
 // finders run a command given behind one of these options, up to ; or +.
 var finders = map[string]string{
@@ -176,7 +181,7 @@ func wrapsAnother(p *simpleCommand) bool {
 // command returns where the command begins among the words of a wrapper, and
 // whether that is certain; assigned: variables are set for it.
 func (w wrapper) command(words []word) (at int, sure, assigned bool) {
-	sure = true
+	sure = !w.guessed
 	i := 1
 options:
 	for ; i < len(words); i++ {
@@ -186,6 +191,9 @@ options:
 			sure = false
 		case t == "--":
 			i++
+			break options
+		case t == "-": // env takes it for -i
+			sure = false
 			break options
 		case strings.HasPrefix(t, "--"):
 			if !strings.Contains(t, "=") {
@@ -268,11 +276,19 @@ func readAlike(shell, text string) bool {
 // unwrapEnv looks into "env -S TEXT".
 func (r *scriptReader) unwrapEnv(p *simpleCommand) {
 	for i, w := range p.words {
-		if text, ok := strings.CutPrefix(w.text, "--split-string="); ok {
+		text, given := "", false
+		switch option, short, ok := strings.Cut(w.text, "S"); {
+		case hasAny(w.text, "--split-string"):
+			_, text, given = strings.Cut(w.text, "=")
+		case ok && strings.HasPrefix(option, "-") && strings.Trim(option[1:], "i0v") == "": // -vS TEXT
+			text, given = short, short != ""
+		default:
+			continue
+		}
+		switch {
+		case given:
 			r.textOf(p, []word{{text: text, kind: w.kind}}, p.speculative)
-		} else if strings.HasPrefix(w.text, "-S") && len(w.text) > 2 {
-			r.textOf(p, []word{{text: w.text[2:], kind: w.kind}}, p.speculative)
-		} else if (w.text == "-S" || w.text == "--split-string") && i+1 < len(p.words) {
+		case i+1 < len(p.words):
 			r.textOf(p, p.words[i+1:], p.speculative)
 		}
 	}
@@ -290,7 +306,7 @@ func (r *scriptReader) unwrapText(p *simpleCommand, name string) {
 			r.textOf(p, p.words[i:], true)
 		}
 		return
-	case "su", "script", "flock":
+	case "su", "sg", "capsh", "script", "flock":
 		for i, w := range p.words {
 			if (w.text == "-c" || w.text == "--command") && i+1 < len(p.words) {
 				r.textOf(p, p.words[i+1:i+2], p.speculative)
