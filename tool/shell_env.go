@@ -29,14 +29,14 @@ var droppedEnv = []string{"CI", "CDPATH", "OLDPWD", "PWD", "BASH_ENV", "ENV", "P
 // [path.Match] and in capitals. It is a list, and lists have gaps: the values are
 // looked at too.
 var secretVariables = []string{
-	"*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "PASS", "*_PASS", "*_PWD", "*_PAT", "PAT",
-	"*API_KEY*", "*APIKEY*", "*_KEY", "*_KEY_BASE64", "*ACCESS_KEY*", "*ACCESSKEY*", "*PRIVATE_KEY*", "*PRIVATEKEY*", "*ACCOUNTKEY*",
-	"*AUTHORIZATION*", "*_AUTH", "*BEARER*", "*JWT*", "*COOKIE*", "*CREDENTIAL*", "*_CREDS", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*CONN_STR*", "*_DSN",
-	"*_SAS", "PAWL_*",
+	"*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*PASS", "*_PWD", "*_PW", "*_PAT", "PAT",
+	"*API_KEY*", "*APIKEY*", "KEY", "*_KEY", "*_KEY_BASE64", "*_KEY_B64", "*ACCESS_KEY*", "*ACCESSKEY*", "*PRIVATE_KEY*", "*PRIVATEKEY*", "*ACCOUNTKEY*",
+	"*AUTHORIZATION*", "*_AUTH", "*AUTH_CONFIG*", "*BEARER*", "*JWT*", "*COOKIE*", "*CREDENTIAL*", "*_CREDS", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*CONN_STR*", "*_DSN",
+	"*_SAS", "*WEBHOOK*", "OP_SESSION_*", "BW_SESSION", "PAWL_*",
 }
 
 // knownVariables look like those of secrets and are not.
-var knownVariables = []string{"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "*_MAX_TOKENS"}
+var knownVariables = []string{"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "*_MAX_TOKENS", "COMPASS", "*_COMPASS", "BYPASS", "*_BYPASS"}
 
 // secretValues are what values that are keys look like, whatever the variable is
 // called.
@@ -46,6 +46,7 @@ var secretValues = []*regexp.Regexp{
 	regexp.MustCompile(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
 	regexp.MustCompile(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
 	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`),
+	regexp.MustCompile(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
 	regexp.MustCompile(`(?i)(^|;)\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
 	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`), // an address with a password
 }
