@@ -20,7 +20,7 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 	}
 	policy, err := sandbox.For(p.workspace, a.sandboxOptions(sockets))
 	if err != nil {
-		return nil, err
+		return nil, usage("%w", err)
 	}
 	undone, err := policy.Recover()
 	for _, u := range undone {
