@@ -18,46 +18,47 @@ import (
 	"pawl/worker"
 )
 
-// answers are what a person can say to a call that waits.
+// answers are the possible answers to a call that needs approval.
 var answers = []string{string(run.Allow), string(run.Always), string(run.Wait), string(run.Never), plainNo}
 
-// plainNo refuses a call this time: no rule is stored.
+// plainNo refuses a call once: no rule is stored.
 const plainNo = "no"
 
-// decidePatience is how long runs decide waits to see its answer taken by the process
-// that drives the run: that one is woken, so more than that has another reason.
+// decidePatience is how long runs decide waits for the owner of the run to take the
+// answer. The owner is woken, so a longer wait has another cause.
 const decidePatience = 5 * time.Second
 
 func runsDecideCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decide RUN [CALL] [allow|always|wait|never|no]",
-		Short: "Answer a call that waits for a person; without an answer, show what waits",
-		Long: `Answers a call that waits for a person, whoever drives the run. The first answer counts.
+		Short: "Approve or deny a call that needs approval; without an answer, list them",
+		Long: `Answers a call that needs approval, whichever process drives the run. The first answer
+counts.
 
-  allow   it runs this time
-  always  it runs, and a rule is stored, so that the like runs from now on
-  wait    nothing of this turn runs any more; say with -m what to do differently
-  never   it does not run, and a rule against it is stored; the turn continues
-  no      it does not run this time; the turn continues
+  allow   the call runs
+  always  the call runs, and a rule is stored that allows calls like it
+  wait    the turn is interrupted; say with -m what to do instead
+  never   the call is denied, and a rule is stored that denies calls like it
+  no      the call is denied; the turn continues
 
-CALL may be left out while only one waits.`,
+CALL may be omitted if only one call needs approval.`,
 		Example: `  pawl runs decide last
-  pawl runs decide last c3 allow
-  pawl runs decide last c3 always --rule 'shell(go test *)' --scope user
+  pawl runs decide last c_3 allow
+  pawl runs decide last c_3 always --rule 'shell(go test *)' --scope user
   pawl runs decide last wait -m "use the test database"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 3 {
-				return fmt.Errorf("%s wants a run, a call and an answer: as last c3 allow", cmd.CommandPath())
+				return fmt.Errorf("%s takes a run, a call and an answer, such as: last c_3 allow", cmd.CommandPath())
 			}
 			return nil
 		},
 	}
 	var q answerRequest
 	cmd.Flags().StringVar(&q.rule, "rule", "", "the `rule` to store with always or never, instead of the one proposed")
-	cmd.Flags().StringVar(&q.scope, "scope", string(permission.ForWorkspace), "for `whom` the rule is: user, workspace, repository, run")
-	cmd.Flags().StringVarP(&q.words, "message", "m", "", "`words` for the model, with wait and never")
-	cmd.Flags().StringVar(&q.shown, "shown", "", "the `digest` of what was shown: the answer counts for that alone")
-	asJSON := cmd.Flags().Bool("json", false, "without an answer: what waits, one JSON object a line")
+	cmd.Flags().StringVar(&q.scope, "scope", string(permission.ForWorkspace), "the `scope` of the rule: user, workspace, repository, run")
+	cmd.Flags().StringVarP(&q.words, "message", "m", "", "`text` for the model, with wait, never and no")
+	cmd.Flags().StringVar(&q.shown, "shown", "", "the `digest` that was shown with the call: the answer is refused if the call has changed since")
+	asJSON := cmd.Flags().Bool("json", false, "without an answer: the calls that need approval, one JSON object a line")
 	return ruled(a, cmd, func(ctx context.Context, h here, args []string) error {
 		sum, err := find(ctx, h.store, args[0])
 		if err != nil {
@@ -82,7 +83,7 @@ CALL may be left out while only one waits.`,
 			return usage("--scope: %w", err)
 		}
 		if q.answer = args[len(args)-1]; !slices.Contains(answers, q.answer) {
-			return usage("%q is not an answer%s; there are %s", q.answer, didYouMean(q.answer, answers), strings.Join(answers, ", "))
+			return usage("invalid answer %q%s: must be one of %s", q.answer, didYouMean(q.answer, answers), strings.Join(answers, ", "))
 		}
 		if q.answer == plainNo {
 			q.answer = string(run.Deny)
@@ -95,7 +96,7 @@ CALL may be left out while only one waits.`,
 	})
 }
 
-// An answerRequest is what a person says to a call.
+// An answerRequest is the answer to a call as given on the command line.
 type answerRequest struct{ answer, rule, scope, words, shown string }
 
 // A decider answers a call of a run.
@@ -108,7 +109,7 @@ type decider struct {
 	worker *worker.Worker
 }
 
-// waiting returns the calls that wait for a person.
+// waiting returns the calls that need approval.
 func (d decider) waiting() []run.CallState {
 	var calls []run.CallState
 	for _, c := range d.state.Next() {
@@ -121,23 +122,23 @@ func (d decider) waiting() []run.CallState {
 
 func (d decider) mode() permission.Mode { return modeOf(d.state.Config) }
 
-// A waitingForm is a call that waits as JSON.
+// A waitingForm is a call that needs approval, as JSON.
 type waitingForm struct {
 	Call      run.CallID        `json:"call"`
 	Tool      string            `json:"tool"`
 	Arguments string            `json:"arguments"`
-	Reason    string            `json:"reason"` // why it is asked
+	Reason    string            `json:"reason"` // why it needs approval
 	Parts     []permission.Part `json:"parts"`
-	Proposed  permission.Rules  `json:"proposed"` // what always would store
+	Proposed  permission.Rules  `json:"proposed"` // the rules that always would store
 	Exact     bool              `json:"exact"`
 	Sandbox   run.Confinement   `json:"sandbox,omitempty"`
-	Digest    string            `json:"digest"` // of what is shown here: for --shown
+	Digest    string            `json:"digest"` // for --shown
 }
 
 func (d decider) show(asJSON bool) error {
 	calls := d.waiting()
 	if len(calls) == 0 && !asJSON {
-		fmt.Fprintf(d.app.stderr, "no call of run %s waits for a person\n", d.id)
+		fmt.Fprintf(d.app.stderr, "no call of run %s needs approval\n", d.id)
 		if n := next(d.state); n != "" {
 			fmt.Fprintf(d.app.stderr, "%s\n", n)
 		}
@@ -174,8 +175,7 @@ func (d decider) show(asJSON bool) error {
 	return nil
 }
 
-// callWhole is a call with all of what it would do: a person decides on it, so nothing
-// is cut.
+// callWhole returns a call uncut: an approval must not depend on what was not shown.
 func callWhole(c run.Call) string {
 	args := readArgs(c.Arguments)
 	for _, text := range []string{args.Command, args.URL} {
@@ -188,7 +188,7 @@ func callWhole(c run.Call) string {
 
 func proposedWords(p permission.Proposal) string {
 	if len(p.Rules) == 0 {
-		return "nothing, it can be allowed this time: " + p.Reason
+		return "no rule; it can be allowed once: " + p.Reason
 	}
 	var texts []string
 	for _, r := range p.Rules {
@@ -200,12 +200,12 @@ func proposedWords(p permission.Proposal) string {
 	}
 	words := strings.Join(texts, ", ")
 	if p.Exact {
-		words += " (this very command: a wider rule would let more happen than it says)"
+		words += " (this exact command: a wider rule would allow more than it appears to)"
 	}
 	return words
 }
 
-// pick finds the call that a person means: the one named, or the only one that waits.
+// pick returns the call that is named, or else the only one that needs approval.
 func (d decider) pick(named []string) (run.CallState, error) {
 	calls := d.waiting()
 	var ids []string
@@ -218,16 +218,16 @@ func (d decider) pick(named []string) (run.CallState, error) {
 	case len(named) == 0 && len(calls) == 1:
 		return calls[0], nil
 	case len(named) == 0 && len(calls) > 1:
-		return run.CallState{}, usage("%s wait: say which, %s", plural(len(calls), "call"), strings.Join(ids, ", "))
+		return run.CallState{}, usage("%s need approval; name one of %s", plural(len(calls), "call"), strings.Join(ids, ", "))
 	case len(named) == 1:
 		if was, ok := d.decided(run.CallID(named[0])); ok {
 			return run.CallState{}, fmt.Errorf("too late: call %s was %s", named[0], decisionWords(was))
 		}
 	}
 	if len(calls) == 0 {
-		return run.CallState{}, usage("no call of run %s waits for a person", d.id)
+		return run.CallState{}, usage("no call of run %s needs approval", d.id)
 	}
-	return run.CallState{}, usage("no call %q of run %s waits%s; waiting are %s", named[0], d.id, didYouMean(named[0], ids), strings.Join(ids, ", "))
+	return run.CallState{}, usage("call %q of run %s does not need approval%s; these do: %s", named[0], d.id, didYouMean(named[0], ids), strings.Join(ids, ", "))
 }
 
 // decided returns the last decision on a call.
@@ -247,8 +247,8 @@ func (d decider) decided(id run.CallID) (was run.Decision, ok bool) {
 	return was, ok
 }
 
-// asked returns the number of the event by which the call came to wait: a call that is
-// asked about again can be answered again.
+// asked returns the number of the event since which the call needs approval: one whose
+// approval was invalidated can be answered again.
 func (d decider) asked(id run.CallID) int64 {
 	var seq int64
 	for _, e := range d.events {
@@ -266,11 +266,11 @@ func (d decider) asked(id run.CallID) int64 {
 	return seq
 }
 
-// rules returns the rules that an answer stores: the one given, or what is proposed.
+// rules returns the rules that an answer stores: the one given, or those proposed.
 func (d decider) rules(ctx context.Context, p worker.Preview, q answerRequest) (permission.Rules, error) {
 	if q.answer != string(run.Always) && q.answer != string(run.Never) {
 		if q.rule != "" {
-			return nil, usage("--rule goes with always and never")
+			return nil, usage("--rule can only be used with always and never")
 		}
 		return nil, nil
 	}
@@ -291,13 +291,13 @@ func (d decider) rules(ctx context.Context, p worker.Preview, q answerRequest) (
 			rules = proposal.Deny
 		}
 		if len(rules) == 0 {
-			return nil, usage("always can store no rule: %s; allow it this time, or give a rule with --rule", proposal.Reason)
+			return nil, usage("no rule can be proposed: %s; allow the call once, or give a rule with --rule", proposal.Reason)
 		}
 	}
 	for i := range rules {
 		rules[i].Effect, rules[i].Scope = effect, permission.Scope(q.scope)
 		if effect == permission.Deny {
-			rules[i].Sandbox = run.Confined // which only an allow rule can lift
+			rules[i].Sandbox = run.Confined // only an allow rule can lift it
 		}
 	}
 	return rules, nil
@@ -310,20 +310,20 @@ func (q answerRequest) ofRun(id run.ID) string {
 	return ""
 }
 
-// A signedDecision is a decision that its sender knows again.
+// A signedDecision is a decision with a random string by which its sender recognizes it.
 type signedDecision struct {
 	worker.Decision
 	Sign string `json:"sign"`
 }
 
-// decide puts the answer into the run's inbox and tells what becomes of it.
+// decide puts the answer into the run's inbox, waits for it to be taken, and reports.
 func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) error {
 	p, err := d.worker.Preview(d.state, c)
 	if err != nil {
 		return err
 	}
 	if q.shown != "" && !strings.HasPrefix(p.Digest, q.shown) {
-		return usage("call %s would do something else by now than what was shown: look again with `pawl runs decide %s`", c.ID, d.id)
+		return usage("call %s has changed since it was shown: run `pawl runs decide %s` again", c.ID, d.id)
 	}
 	rules, err := d.rules(ctx, p, q)
 	if err != nil {
@@ -335,8 +335,8 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 	if err != nil {
 		return err
 	}
-	// The key is the same for everybody who answers: of two rows with it the store keeps
-	// the first, and the second is told.
+	// All answers to the call have the same key: the store keeps the first row with it,
+	// and the sender of a second one finds the other's.
 	row := store.Row{Key: fmt.Sprintf("decide-%s-%d", c.ID, d.asked(c.ID)), Kind: store.Decide, Payload: string(payload)}
 	if err := d.store.Put(ctx, d.id, row); err != nil {
 		return err
@@ -357,10 +357,10 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 			return d.told(ctx, c, mine.Decision)
 		case !owned:
 			d.stored(rules)
-			_, err := fmt.Fprintf(d.app.stdout, "%s: %s, once the run goes on; nobody drives it now: `pawl run --resume %s`\n", c.ID, q.answer, d.id)
+			_, err := fmt.Fprintf(d.app.stdout, "%s: %s, when the run is resumed; no process drives it now: `pawl run --resume %s`\n", c.ID, q.answer, d.id)
 			return err
 		case time.Now().After(deadline):
-			return fmt.Errorf("the answer is kept, and process %d has not taken it for %s: see `pawl runs why %s`", owner.PID, decidePatience, d.id)
+			return fmt.Errorf("process %d has not taken the answer for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, decidePatience, d.id)
 		}
 		select {
 		case <-time.After(stopPoll):
@@ -373,8 +373,8 @@ func (d decider) decide(ctx context.Context, c run.CallState, q answerRequest) e
 	}
 }
 
-// inInbox looks for the row with a key: whether it waits, and whose it is if it is not
-// that of who signed.
+// inInbox reports whether the row with a key is in the inbox, and returns its decision if
+// it was signed by another sender.
 func (d decider) inInbox(ctx context.Context, key, sign string) (waits bool, other *worker.Decision, err error) {
 	rows, err := d.store.Inbox(ctx, d.id)
 	if err != nil {
@@ -386,7 +386,7 @@ func (d decider) inInbox(ctx context.Context, key, sign string) (waits bool, oth
 		}
 		var there signedDecision
 		if err := json.Unmarshal([]byte(row.Payload), &there); err != nil {
-			return false, nil, fmt.Errorf("an answer in the inbox cannot be read: %w", err)
+			return false, nil, fmt.Errorf("decode the answer in the inbox: %w", err)
 		}
 		if there.Sign != sign {
 			return true, &there.Decision, nil
@@ -396,7 +396,7 @@ func (d decider) inInbox(ctx context.Context, key, sign string) (waits bool, oth
 	return false, nil, nil
 }
 
-// told says what became of an answer that was taken.
+// told reports the outcome of an answer that was taken.
 func (d decider) told(ctx context.Context, c run.CallState, mine worker.Decision) error {
 	var err error
 	if d.events, d.state, err = load(ctx, d.store, d.id); err != nil {
@@ -405,7 +405,7 @@ func (d decider) told(ctx context.Context, c run.CallState, mine worker.Decision
 	was, ok := d.decided(c.ID)
 	switch {
 	case !ok:
-		return fmt.Errorf("the answer was taken and did not count: see `pawl runs decide %s`", d.id)
+		return fmt.Errorf("the answer was taken but had no effect: see `pawl runs decide %s`", d.id)
 	case was.Source != "person" || was.By != mine.By || was.Answer != mine.Answer:
 		return fmt.Errorf("too late: call %s was %s", c.ID, decisionWords(was))
 	}
@@ -419,7 +419,7 @@ func (d decider) told(ctx context.Context, c run.CallState, mine worker.Decision
 	return nil
 }
 
-// stored says which rules go with the answer.
+// stored prints the rules that the answer stores.
 func (d decider) stored(rules permission.Rules) {
 	for _, r := range rules {
 		fmt.Fprintf(d.app.stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(r.String()), r.Scope)

@@ -22,7 +22,7 @@ type runRequest struct {
 	prompt string // -p
 	output string // text, json, stream-json
 	schema string // file with the JSON Schema of the result; "": words
-	resume string // the run to take up; "" for a new one
+	resume string // the run to resume; "" for a new one
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -30,12 +30,12 @@ func runCommand(a *app) *cobra.Command {
 		Use:   "run",
 		Short: "Work on a task until it is done, without a terminal",
 		Long: `Works on a task until it is done. Standard input, if it is not a terminal, is context
-for it, or the task itself without -p. Progress goes to standard error, the result alone
-to standard output.
+for the task, or the task itself without -p. Progress is written to standard error, only
+the result to standard output.
 
-A run that has ended early, or was killed, goes on with --continue. With -p its words are
-the answer to an open question, the next prompt, or, after a kill in the middle of a turn,
-something said while it works.
+--continue resumes a run that ended early or was killed. The text of -p is then the answer
+to its open question, the next prompt, or, after a kill in the middle of a turn, a message
+to the agent while it works.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 130 interrupted, 143 terminated.`,
@@ -49,16 +49,16 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	var r runRequest
 	var last bool
 	r.flags(cmd)
-	cmd.Flags().BoolVar(&last, "continue", false, "go on with the run of this folder that was used last")
-	cmd.Flags().StringVar(&r.resume, "resume", "", "go on with this `run`: an id, the beginning of one, or last")
+	cmd.Flags().BoolVar(&last, "continue", false, "resume the most recent run of this folder")
+	cmd.Flags().StringVar(&r.resume, "resume", "", "resume this `run`: an id, a prefix of one, or last")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case last && r.resume != "":
-			return usage("--continue and --resume: give one of them")
+			return usage("--continue and --resume cannot be used together")
 		case last:
 			r.resume = "last"
 		case cmd.Flags().Changed("resume") && r.resume == "":
-			return usage("--resume: which run? An id, the beginning of one, or last")
+			return usage("--resume needs a run: an id, a prefix of one, or last")
 		}
 		return a.run(cmd, r)
 	}
@@ -67,14 +67,14 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 
 // flags gives cmd the flags of everything that drives a run.
 func (r *runRequest) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or what to say")
+	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
 	cmd.Flags().StringVar(&r.output, "output", "text", "`form` of the result: text, json, stream-json")
 	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
-	cmd.Flags().Bool("trust", false, "let the workspace's own configuration and rules count for this run (see pawl trust)")
+	cmd.Flags().Bool("trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
 
-// run starts a run or takes one up, drives it, and tells how it came out.
+// run starts or resumes a run, drives it, and prints its result.
 func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	a.driving.Store(true)
 	ctx := cmd.Context()
@@ -82,7 +82,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		return usage("--output: %w", err)
 	}
 	if cmd.Flags().Changed("prompt") && strings.TrimSpace(r.prompt) == "" {
-		return usage("-p has no words: say what is to be done, or leave it out with --continue")
+		return usage("-p is empty: give the task, or omit -p with --continue")
 	}
 	workspace, err := a.workspace()
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		fmt.Fprintf(a.stderr, "pawl: %s\n", visible(note))
 	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
-		return usage("--output-schema names no file")
+		return usage("--output-schema needs a file")
 	}
 	asked, err := a.readOutputSchema(r.schema)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	if words == "" && r.resume == "" {
-		return usage("nothing to do: give the task with -p \"…\" or on standard input, or go on with --continue")
+		return usage("no task: give one with -p \"…\" or on standard input, or resume a run with --continue")
 	}
 	if r.resume == "" {
 		if err := a.choose(ctx, s, workspace); err != nil {
@@ -145,10 +145,10 @@ func (a *app) run(cmd *cobra.Command, r runRequest) error {
 	return exit{code: exitCode(state)}
 }
 
-// take makes a new run, or opens one, and returns the events that the words become.
+// take creates a run, or opens one, and returns the events that the prompt becomes.
 func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, asked run.Output, which, words string, out *printer) (*worker.Runner, []run.Payload, error) {
-	// The signal that ends ctx interrupts the turn; it does not keep the turn, and
-	// with it the record of the interrupt, from being begun.
+	// A signal that cancels ctx interrupts the turn. The turn must begin all the same,
+	// so that the interrupt is recorded.
 	stoppable := ctx
 	ctx = context.WithoutCancel(ctx)
 	if which == "" {
@@ -180,7 +180,7 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 	}
 	out.begin(d.State(), true)
 	if t := d.State().Turn; t.Phase == run.Interrupting && words != "" {
-		// It was killed while it was being stopped: that comes first.
+		// The process was killed while it was stopping the turn: finish that first.
 		if _, err := d.Run(stoppable, config...); err != nil {
 			return nil, nil, errors.Join(err, d.Close())
 		}
@@ -193,9 +193,9 @@ func (a *app) take(ctx context.Context, p place, w *worker.Worker, s settings, a
 	return d, append(config, given...), nil
 }
 
-// resume returns the change of configuration that flags want of a run that continues,
-// if it changes anything, and the words with what the change adds to them. It says what
-// is missing of the model that the run will have: that of the flags, of a wish in its
+// resume returns the configuration change that the flags make to a resumed run, if it
+// changes anything, and the prompt with what the change adds to it. It fails if the model
+// that the run will use cannot be used: the one of the flags, of a change in the run's
 // inbox, or its own.
 func (a *app) resume(ctx context.Context, p place, s run.State, set settings, asked run.Output, words string) ([]run.Payload, string, error) {
 	wished, pending := s.Config, false
@@ -226,8 +226,8 @@ func (a *app) resume(ctx context.Context, p place, s run.State, set settings, as
 	return []run.Payload{run.Configured{Change: c}}, words, nil
 }
 
-// continued returns the events with which a run continues: the words as what they mean
-// now.
+// continued returns the events with which a run continues: what the words mean in s, or
+// else a turn without new words.
 func continued(s run.State, words string) ([]run.Payload, error) {
 	switch {
 	case words != "":
@@ -236,13 +236,13 @@ func continued(s run.State, words string) ([]run.Payload, error) {
 		return nil, nil
 	case len(s.Questions()) > 0:
 		q := s.Questions()[0]
-		return nil, exit{exitPerson, fmt.Errorf("run %s waits for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`",
+		return nil, exit{exitPerson, fmt.Errorf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`",
 			s.Created.Run, question(q.Call).Question, s.Created.Run)}
 	}
 	return []run.Payload{run.Prompted{Continue: true}}, nil
 }
 
-// owned says of a run that another process drives what can be done.
+// owned adds to an [*store.OwnedError] what the user can do.
 func (a *app) owned(err error) error {
 	var o *store.OwnedError
 	if errors.As(err, &o) {
@@ -251,11 +251,11 @@ func (a *app) owned(err error) error {
 	return err
 }
 
-// maxStdin bounds what is taken from standard input: more than any model's window.
+// maxStdin bounds standard input. It is more than fits any model's window.
 const maxStdin = 8 << 20 // bytes
 
-// words joins the prompt with standard input, which is its context, or the prompt
-// itself where there is no other.
+// words returns the prompt with standard input as its context, or standard input alone
+// if the prompt is empty.
 func (a *app) words(ctx context.Context, prompt string) (string, error) {
 	text, err := a.input(ctx)
 	text = strings.TrimSpace(text)
@@ -270,15 +270,15 @@ func (a *app) words(ctx context.Context, prompt string) (string, error) {
 	return prompt + "\n\n<stdin>\n" + text + "\n</stdin>", nil
 }
 
-// stdinPatience is how long standard input may be silent before the person is told
-// what pawl waits for: a pipe that somebody forgot to close looks like a hang.
+// stdinPatience is how long pawl reads standard input before it says so: a pipe that was
+// left open looks like a hang.
 const stdinPatience = 2 * time.Second
 
 // input reads standard input, unless it is a terminal or /dev/null.
 func (a *app) input(ctx context.Context) (string, error) {
 	if f, ok := a.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
-			return "", nil // also a descriptor that is closed
+			return "", nil // or the descriptor is closed
 		}
 	}
 	type read struct {
@@ -286,7 +286,7 @@ func (a *app) input(ctx context.Context) (string, error) {
 		err  error
 	}
 	done := make(chan read, 1)
-	go func() { // left behind if the person gives up: a read of a pipe cannot be ended
+	go func() { // outlives ctx: a read of a pipe cannot be cancelled
 		text, err := io.ReadAll(io.LimitReader(a.stdin, maxStdin+1))
 		done <- read{text, err}
 	}()
@@ -297,20 +297,20 @@ func (a *app) input(ctx context.Context) (string, error) {
 		case r := <-done:
 			switch {
 			case r.err != nil:
-				return "", fmt.Errorf("standard input cannot be read: %w", r.err)
+				return "", fmt.Errorf("read standard input: %w", r.err)
 			case len(r.text) > maxStdin:
-				return "", usage("standard input has more than %d MB: put it into a file of the workspace and name that", maxStdin>>20)
+				return "", usage("standard input is larger than %d MB: save it as a file in the workspace and name that", maxStdin>>20)
 			}
 			return strings.ToValidUTF8(string(r.text), "\uFFFD"), nil
 		case <-patience.C:
-			fmt.Fprintln(a.stderr, "pawl: reads standard input as context; end it, or start with < /dev/null")
+			fmt.Fprintln(a.stderr, "pawl: reading context from standard input; close it, or redirect it from /dev/null")
 		case <-ctx.Done():
 			return "", exit{code: interruptCode(ctx)}
 		}
 	}
 }
 
-// interruptCode is the exit code after an interrupt that no run could record.
+// interruptCode is the exit code after an interrupt that came before the run began.
 func interruptCode(ctx context.Context) int {
 	var stop worker.Stop
 	if errors.As(context.Cause(ctx), &stop) && stop.Interrupted.Cause == run.ByShutdown {
@@ -319,10 +319,10 @@ func interruptCode(ctx context.Context) int {
 	return exitInterrupted
 }
 
-// exitCode says how the run's last turn ended.
+// exitCode returns the exit code for the end of the run's last turn.
 func exitCode(s run.State) int {
 	if s.Turn.Open() {
-		return exitPerson // it waits for a decision
+		return exitPerson // it is waiting for a decision
 	}
 	end := s.Turn.End
 	switch end.End {

@@ -16,9 +16,9 @@ import (
 func runsCommand(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "runs",
-		Short: "Look at runs, and take them up, back or apart",
-		Long: `Looks at the runs of this folder. An ID may be shortened to its beginning while only one
-run has it; last is the run that was used last.`,
+		Short: "List, inspect, resume, fork and undo runs",
+		Long: `Works with the runs of this folder. An ID may be shortened to a unique prefix; last is the
+most recent run.`,
 		Example: `  pawl runs list
   pawl runs show last
   pawl runs why last`,
@@ -32,14 +32,14 @@ run has it; last is the run that was used last.`,
 	return cmd
 }
 
-// oneRun is the shape of a subcommand that looks at one run: it opens the store,
-// finds the run, and hands both on.
+// oneRun gives cmd the form of a subcommand with one run as its argument: it opens the
+// store, finds the run, calls do, and closes the store.
 func oneRun(a *app, cmd *cobra.Command, do func(ctx context.Context, p place, id run.ID) error) *cobra.Command {
 	return withRun(cmd, a.open, do)
 }
 
-// readRun is oneRun for a subcommand that only reads: it needs no lock, and works on
-// a disk that is full or read-only.
+// readRun is oneRun for a subcommand that only reads. It takes no lock, and works on a
+// full or read-only disk.
 func readRun(a *app, cmd *cobra.Command, do func(ctx context.Context, p place, id run.ID) error) *cobra.Command {
 	return withRun(cmd, a.openForReading, do)
 }
@@ -66,13 +66,12 @@ var errNoRunYet = usage("there is no run in this folder yet: start one with `paw
 
 func exactlyOne(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s wants one run: an id, the beginning of one, or last", cmd.CommandPath())
+		return fmt.Errorf("%s takes one run: an id, a prefix of one, or last", cmd.CommandPath())
 	}
 	return nil
 }
 
-// find returns the run that a person means: an id, the beginning of one that no
-// other run has, or last.
+// find returns the run named by which: an id, a unique prefix of one, or last.
 func find(ctx context.Context, s store.Store, which string) (store.Summary, error) {
 	if which == "last" {
 		newest, err := s.Runs(ctx, 1)
@@ -85,7 +84,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		return newest[0], nil
 	}
 	if store.CheckID(run.ID(which)) == nil {
-		sum, err := s.Run(ctx, run.ID(which)) // child runs too, which are in no list
+		sum, err := s.Run(ctx, run.ID(which)) // also child runs, which Runs does not list
 		if !errors.Is(err, store.ErrNotFound) {
 			return sum, err
 		}
@@ -111,7 +110,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		for _, sum := range fit[:min(len(fit), most)] {
 			some = append(some, string(sum.ID))
 		}
-		return store.Summary{}, usage("%q fits %d runs, as %s: say more of the id", which, len(fit), strings.Join(some, ", "))
+		return store.Summary{}, usage("%q matches %d runs, among them %s: give more of the id", which, len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
 		return store.Summary{}, errNoRunYet
 	}

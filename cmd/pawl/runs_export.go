@@ -17,12 +17,12 @@ import (
 func runsExportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export ID",
-		Short: "Print a whole run as JSON, as Markdown, or as a script that plays it again",
+		Short: "Print a whole run as JSON, as Markdown, or as a script that replays it",
 		Long: `Prints a whole run.
   json      {"run", "events": [{"seq", "at", "type", "version", "data"}]}
-  markdown  the conversation, to read and to share
-  script    the model's answers in the format of the scripted model, with the results its
-            calls had as comments: pawl run --model script/FILE plays it again`,
+  markdown  the conversation
+  script    the model's answers in the format of the scripted model, with the results of
+            its calls as comments: pawl run --model script/FILE replays it`,
 		Example: `  pawl runs export last --format markdown > run.md
   pawl runs export last --format script > bug.jsonl
   pawl run --model script/bug.jsonl -p "the same again"`,
@@ -36,7 +36,7 @@ func runsExportCommand(a *app) *cobra.Command {
 		if len(events) == 0 {
 			return err
 		}
-		// A damaged log is exported up to the damage, and then the error is told.
+		// A damaged log is exported up to the damage; the error follows.
 		switch *format {
 		case "markdown":
 			return errors.Join(exportMarkdown(a.stdout, events), err)
@@ -135,9 +135,8 @@ func htmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// exportScript writes what the model answered, in its order, so that the scripted
-// model gives the same answers again. What the calls came to stands behind them as
-// comments: the tools are real when it is played.
+// exportScript writes the model's answers in order, so that the scripted model gives
+// the same ones. The results of calls follow as comments: a replay runs the real tools.
 func exportScript(w io.Writer, events []run.Event) error {
 	var b strings.Builder
 	noTools := false
@@ -196,8 +195,8 @@ func exportScript(w io.Writer, events []run.Event) error {
 	return err
 }
 
-// comment writes a line that the script passes over; the text is quoted, so that it
-// stays one line and can be read back.
+// comment writes a line that the script ignores. The text is quoted, so that it is one
+// line.
 func comment(b *strings.Builder, what, text string) {
 	quoted, err := json.Marshal(text)
 	if err == nil { // a string can always be encoded
@@ -205,8 +204,8 @@ func comment(b *strings.Builder, what, text string) {
 	}
 }
 
-// replyOf returns the reply whose answer has these parts. The script has no order of
-// text and calls within an answer: thinking, text, calls.
+// replyOf returns the reply that has these parts. A script does not keep the order of
+// parts: it is thinking, text, calls.
 func replyOf(parts []run.Part) script.Reply {
 	r := script.Reply{Text: run.PlainText(parts)}
 	for _, p := range parts {
@@ -227,8 +226,8 @@ func replyOf(parts []run.Part) script.Reply {
 	return r
 }
 
-// failureOf returns the reply that fails a request the same way; nil where a script
-// cannot.
+// failureOf returns the reply that fails a request the same way; nil if a script cannot
+// express it.
 func failureOf(f run.RequestFailed) *script.Reply {
 	status := map[run.ErrorKind]int{
 		run.ErrOverloaded: 529, run.ErrUnreachable: 529, run.ErrRateLimited: 429, run.ErrAuth: 401, run.ErrRefused: 403,

@@ -13,13 +13,13 @@ import (
 func runsForkCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork ID",
-		Short: "Copy a run's past into a new run, to go on from there another way",
-		Long: `Copies a run up to an event into a new run and prints its id. Files are not copied: the
-new run works in the same folder as it is now.`,
+		Short: "Copy a run up to an event into a new run",
+		Long: `Copies a run up to an event into a new run, which can then continue another way, and
+prints its id. Files are not copied: the new run works in the same folder as it is now.`,
 		Example: "  pawl runs fork last --at 12 --model anthropic/claude-opus-4-5\n  pawl run --resume $(pawl runs fork last) -p \"try it without the cache\"",
 	}
 	at := cmd.Flags().Int64("at", 0, "copy up to this `event`; 0: all")
-	model := cmd.Flags().String("model", "", "the `provider/name` that goes on; empty: the same")
+	model := cmd.Flags().String("model", "", "the `provider/name` of the new run; empty: the same")
 	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		if *model != "" {
 			if err := a.checkModel(*model, p.workspace); err != nil {
@@ -27,7 +27,7 @@ new run works in the same folder as it is now.`,
 			}
 		}
 		events, s, err := load(ctx, p.store, id)
-		if err != nil && (*at < 1 || *at > s.Seq) { // what is before the damage can be copied by its number
+		if err != nil && (*at < 1 || *at > s.Seq) { // events before the damage can be copied, if --at names one
 			return err
 		}
 		if *at == 0 {
@@ -54,14 +54,14 @@ new run works in the same folder as it is now.`,
 	})
 }
 
-// fork returns the events of a new run with the same past. What was under way there
-// was never under way here: it is settled as lost. change, if not nil, is made.
+// fork returns the events of a new run with the same past, and with change if it is not
+// nil. Operations that were in flight are settled as lost.
 func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) ([]run.Event, error) {
 	events := append([]run.Event{}, past...)
-	c := events[0].Payload.(run.Created) // Apply lets nothing else be first
+	c := events[0].Payload.(run.Created) // Apply accepts no other first event
 	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
-	c.Parent, c.ParentCall, c.Root, c.Depth = "", "", "", 0 // no call waits for it
-	events[0].Payload, events[0].At = c, now                // the new run begins now, whatever it remembers
+	c.Parent, c.ParentCall, c.Root, c.Depth = "", "", "", 0 // no parent call waits for its result
+	events[0].Payload, events[0].At = c, now                // it was created now
 	s, err := run.Replay(events)
 	if err != nil {
 		return nil, err

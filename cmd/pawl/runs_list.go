@@ -25,14 +25,14 @@ type summaryForm struct {
 	Reason  string    `json:"reason"`
 	Steps   int       `json:"steps"`
 	Usage   usageForm `json:"usage"`
-	Owner   int       `json:"owner,omitempty"`  // pid of the process that drives it
-	Damage  string    `json:"damage,omitempty"` // what is wrong with the run; the rest is then not reliable
+	Owner   int       `json:"owner,omitempty"`  // pid of the process that owns the run
+	Damage  string    `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
 }
 
 func runsListCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the runs of this folder, the one used last first",
+		Short:   "List the runs of this folder, the most recent first",
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
@@ -69,8 +69,8 @@ func runsListCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// listRuns returns the last runs, and by which process those are driven that are not
-// at rest.
+// listRuns returns the most recent runs, and the pid of the owner of each that has an
+// open turn and an owner.
 func (a *app) listRuns(ctx context.Context, limit int) (all []store.Summary, owners map[run.ID]int, err error) {
 	p, err := a.openForReading()
 	if errors.Is(err, store.ErrNoRuns) {

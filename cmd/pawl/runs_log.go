@@ -13,7 +13,7 @@ import (
 func runsLogCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "log ID",
-		Short:   "Print every event of a run, a line each",
+		Short:   "Print every event of a run, one a line",
 		Example: "  pawl runs log last\n  pawl runs log last --json | jq .type",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, with everything")
@@ -37,7 +37,7 @@ func runsLogCommand(a *app) *cobra.Command {
 	})
 }
 
-// eventLine is what counts of an event, in a line.
+// eventLine summarizes an event in one line.
 func eventLine(e run.Event, f eventForm) string {
 	switch v := e.Payload.(type) {
 	case run.Created: // its data begins with a long system prompt
@@ -56,7 +56,7 @@ func eventLine(e run.Event, f eventForm) string {
 		if v.Decision.Allows() {
 			break
 		}
-		// Why is what the log is read for.
+		// The reason is what the log is read for.
 		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, decisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
 	case run.Prompted:
 		return oneLine(run.PlainText(v.Parts), maxTitle)

@@ -20,9 +20,9 @@ func runsRecoverCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover",
 		Short: "Save what can be read of a damaged database into a new one",
-		Long: `Copies the runs of this folder into a new database beside the old one, and says of each
-run that is not whole how much of it could be read. The old database is not changed. A run
-that has lost its end can be looked at and forked, and is not continued.`,
+		Long: `Copies the runs of this folder into a new database beside the old one, and reports for each
+incomplete run how much of it could be read. The old database is not changed. A run that
+has lost its last events can be read and forked, but not continued.`,
 		Example: "  pawl runs recover",
 		Args:    cobra.NoArgs,
 	}
@@ -47,7 +47,7 @@ that has lost its end can be looked at and forked, and is not continued.`,
 	return cmd
 }
 
-// recovered says what was saved and how to use it.
+// recovered prints what was saved and how to use it.
 func (a *app) recovered(state string, runs []store.Salvaged) error {
 	whole, events := 0, int64(0)
 	for _, r := range runs {

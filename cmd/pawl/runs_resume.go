@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 func runsResumeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume ID",
-		Short:   "Go on with a run, as pawl run --resume ID",
+		Short:   "Resume a run, as pawl run --resume ID does",
 		Example: "  pawl runs resume last\n  pawl runs resume 20261120-2130 -p \"use the second option\"",
 		Args:    exactlyOne,
 	}

@@ -16,14 +16,14 @@ func runsSetCommand(a *app) *cobra.Command {
 	var model, mode string
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Give a run another model or mode, also in the middle of a turn",
-		Long: `Gives a run another model or another permission mode from its next step on, whoever
-drives it. What the model thought in another provider's words is not sent to the new one.`,
+		Short: "Change the model or mode of a run, also in the middle of a turn",
+		Long: `Changes the model or the permission mode of a run from its next step on, whichever process
+drives it. Thinking that one provider produced is not sent to another.`,
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
 		Args:    exactlyOne,
 	}
-	cmd.Flags().StringVar(&model, "model", "", "the `provider/name` that works from now on")
-	cmd.Flags().StringVar(&mode, "mode", "", "what runs without a question: `"+modes+"`")
+	cmd.Flags().StringVar(&model, "model", "", "the `provider/name` to use from now on")
+	cmd.Flags().StringVar(&mode, "mode", "", "the permission mode: `"+modes+"`")
 	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		var c run.ConfigChange
 		if model == "" && mode == "" {
@@ -53,8 +53,8 @@ drives it. What the model thought in another provider's words is not sent to the
 		if err := p.store.Put(ctx, id, store.Row{Key: "set-" + rand.Text(), Kind: store.Configure, Payload: string(payload)}); err != nil {
 			return err
 		}
-		// The process that drives the run reads its inbox often enough.
-		_, err = fmt.Fprintf(a.stdout, "run %s uses this from its next step on\n", id)
+		// The owner is not woken: it polls its inbox.
+		_, err = fmt.Fprintf(a.stdout, "run %s: changed from its next step on\n", id)
 		return err
 	})
 }

@@ -17,10 +17,10 @@ import (
 func runsShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
-		Short:   "Replay what a person saw: words, calls, who allowed them, how they came out",
+		Short:   "Show a run as a transcript: messages, calls, decisions, outcomes",
 		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results",
 	}
-	results := cmd.Flags().Bool("results", false, "show the results of calls too")
+	results := cmd.Flags().Bool("results", false, "also show the results of calls")
 	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
 		events, _, err := load(ctx, p.store, id)
 		t := transcript{results: *results}
@@ -83,7 +83,7 @@ func (t *transcript) event(e run.Event) {
 			t.call(f.Call, run.Refused, f.Content, "")
 		}
 	case run.ApprovalInvalidated:
-		t.say("· %s has to be decided on again: %s", f.Call, oneLine(f.Reason, maxTitle))
+		t.say("· %s needs a new decision: %s", f.Call, oneLine(f.Reason, maxTitle))
 	case run.CallSettled:
 		t.call(f.Call, f.Outcome, run.PlainText(f.Content), storedWords(f))
 	case run.Told:
@@ -97,7 +97,7 @@ func (t *transcript) event(e run.Event) {
 			t.say("· the process ended during a request")
 		}
 	case run.Compacted:
-		t.say("· the context was compacted: %d tokens less", f.Freed)
+		t.say("· the context was compacted by %d tokens", f.Freed)
 	case run.Interrupted:
 		t.reply(f.Partial)
 		if text := f.Shown(); text != "" {
@@ -121,7 +121,7 @@ func (t *transcript) person(how, text string) {
 func (t *transcript) reply(parts []run.Part) {
 	for _, p := range parts {
 		switch {
-		case p.Type == run.TextPart && isObject(p.Text): // told by the step that it chose
+		case p.Type == run.TextPart && isObject(p.Text): // shown by its action
 		case p.Type == run.TextPart && p.Text != "":
 			t.say("\n%s", visible(p.Text))
 		case p.Type == run.CallPart && p.Call != nil:
@@ -130,13 +130,13 @@ func (t *transcript) reply(parts []run.Part) {
 	}
 }
 
-// isObject reports whether an answer is the object of a step.
+// isObject reports whether an answer is a controller object.
 func isObject(text string) bool {
 	_, _, err := controller.Parse(text)
 	return err == nil
 }
 
-// action writes what the model chose to do, its reasons folded to a line.
+// action writes the action of an answer in controller mode, its thinking in one line.
 func (t *transcript) action(f *run.Action) {
 	if f == nil {
 		return
@@ -165,8 +165,7 @@ func storedWords(f run.CallSettled) string {
 	return " · " + text.Size(f.Size) + " stored"
 }
 
-// call writes a call that is settled: what it was, how it came out, what is stored of
-// it, who allowed it.
+// call writes a settled call: its title, outcome, stored output and decision.
 func (t *transcript) call(id run.CallID, o run.Outcome, text, stored string) {
 	c := t.calls[id]
 	line := fmt.Sprintf("  %s · %s", callTitle(c.Tool, c.Arguments), cameOut(c.Tool, o, text)) + stored
@@ -179,7 +178,7 @@ func (t *transcript) call(id run.CallID, o run.Outcome, text, stored string) {
 	}
 }
 
-// decisionWords says who or what decided.
+// decisionWords describes a decision and who or what made it.
 func decisionWords(d run.Decision) string {
 	verb := "refused by "
 	if d.Answer == run.Allow || d.Answer == run.Always {
@@ -195,7 +194,7 @@ func decisionWords(d run.Decision) string {
 	return verb + who
 }
 
-// changeWords says what of a configuration was changed.
+// changeWords lists the fields of a configuration that were changed.
 func changeWords(c run.ConfigChange) string {
 	var words []string
 	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s %v", name, v)) }

@@ -16,19 +16,19 @@ import (
 	"pawl/worker"
 )
 
-// stopPatience is how long runs stop waits for the turn to end: what runs is left
-// behind after 2 s, so more than that has another reason.
+// stopPatience is how long runs stop waits for the turn to end. The owner abandons
+// operations that do not stop within a second, so a longer wait has another cause.
 const stopPatience = 10 * time.Second
 
-// stopPoll is how often the log is looked at meanwhile.
+// stopPoll is how often runs stop and runs decide read the store meanwhile.
 const stopPoll = 50 * time.Millisecond
 
 func runsStopCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
 		Short: "Interrupt a run and wait until its turn has ended",
-		Long: `Interrupts a run. The process that drives it is told; if there is none and a turn is open
-after a kill, the turn is ended here. The run can be continued afterwards.`,
+		Long: `Interrupts a run. If a process drives it, that process is told; if a turn was left open by
+a process that was killed, the turn is ended here. The run can be continued afterwards.`,
 		Example: "  pawl runs stop last",
 	}
 	return oneRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
@@ -37,7 +37,7 @@ after a kill, the turn is ended here. The run can be continued afterwards.`,
 		case err != nil:
 			return err
 		case s.Turn.N == 0:
-			_, err := fmt.Fprintf(a.stdout, "run %s has no turn yet: there is nothing to stop\n", id)
+			_, err := fmt.Fprintf(a.stdout, "run %s has no turn to stop\n", id)
 			return err
 		}
 		payload, err := json.Marshal(worker.Stopping{Turn: s.Turn.N, By: "pawl runs stop"})
@@ -84,14 +84,14 @@ after a kill, the turn is ended here. The run can be continued afterwards.`,
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-deadline.C:
-				return fmt.Errorf("run %s was told to stop, and process %d has not done so for %s; the request is kept: see `pawl runs why %s`", id, owner.PID, stopPatience, id)
+				return fmt.Errorf("run %s has not stopped: process %d was told to and has not answered for %s; the request stays in the inbox: see `pawl runs why %s`", id, owner.PID, stopPatience, id)
 			}
 		}
 	})
 }
 
-// stopHere ends the open turn of a run that no process drives: it takes it, and lets the
-// turn end.
+// stopHere ends the open turn of a run that no process drives, by driving it with a
+// context that is cancelled already.
 func (a *app) stopHere(ctx context.Context, p place, id run.ID) error {
 	flags := pflag.NewFlagSet("stop", pflag.ContinueOnError)
 	addSettings(flags)
@@ -109,6 +109,6 @@ func (a *app) stopHere(ctx context.Context, p place, id run.ID) error {
 	}
 	stopped, stop := context.WithCancelCause(ctx)
 	stop(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson, By: "pawl runs stop"}})
-	_, err = d.Run(stopped) // nothing starts: the turn is interrupted before it goes on
+	_, err = d.Run(stopped) // nothing starts: the interrupt is recorded first
 	return errors.Join(err, d.Close())
 }

@@ -14,10 +14,10 @@ import (
 func runsUndoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo ID",
-		Short: "Put the files that a run changed back to how they were",
-		Long: `Puts the files that a run's edits and writes changed back to how they were before it, or
-before what came after the event given with --to. A file that somebody has changed since
-is left alone and named. What shell commands did is not undone. The log stays as it is.`,
+		Short: "Restore the files that a run changed",
+		Long: `Restores the files that a run's edits and writes changed to their content before the run,
+or after the event given with --to. A file that was changed since is skipped and named.
+What shell commands did is not undone. The log does not change.`,
 		Example: "  pawl runs undo last\n  pawl runs undo last --to 24",
 	}
 	to := cmd.Flags().Int64("to", 0, "undo only what was done after this `event`")
@@ -40,7 +40,7 @@ func (a *app) undo(ctx context.Context, p place, id run.ID, to int64) error {
 		return usage("--to: run %s has the events 1 to %d", id, s.Seq)
 	}
 	var changes []run.FileChange
-	// What a fork has copied was done by its original, which undoes it.
+	// Edits that a fork has copied belong to the run that it was forked from.
 	to = max(to, s.Created.ForkedAt)
 	for _, e := range events {
 		if f, ok := e.Payload.(run.CallSettled); ok && e.Seq > to {
@@ -57,17 +57,17 @@ func (a *app) undo(ctx context.Context, p place, id run.ID, to int64) error {
 		return err
 	}
 	for _, c := range report.Changes {
-		what := "put back"
+		what := "restored"
 		switch {
 		case c.After == "":
-			what = "removed, as it was before"
+			what = "removed"
 		case c.Before == "":
-			what = "there again"
+			what = "created again"
 		}
 		fmt.Fprintf(a.stdout, "%s: %s\n", visible(c.Path), what)
 	}
 	for _, sk := range report.Skipped {
-		fmt.Fprintf(a.stderr, "left alone: %s\n", visible(sk.Reason))
+		fmt.Fprintf(a.stderr, "skipped: %s\n", visible(sk.Reason))
 	}
 	if len(report.Skipped) > 0 {
 		return exit{code: exitFailed}

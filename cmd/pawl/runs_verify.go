@@ -12,9 +12,9 @@ import (
 func runsVerifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify ID",
-		Short: "Check that a run's log is whole and was not changed",
-		Long: `Computes the chain of hashes of a run's log anew, and replays it: every event must
-follow from those before it. It shows what was changed by accident or by hand.`,
+		Short: "Check that a run's log is complete and unchanged",
+		Long: `Recomputes the hash chain of a run's log and replays it: each event must follow from those
+before it. It detects accidental changes and edits by hand.`,
 		Example: "  pawl runs verify last",
 	}
 	return readRun(a, cmd, func(ctx context.Context, p place, id run.ID) error {
@@ -25,7 +25,7 @@ follow from those before it. It shows what was changed by accident or by hand.`,
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.stdout, "run %s: %d events, the chain is whole\n", id, s.Seq)
+		_, err = fmt.Fprintf(a.stdout, "run %s: %d events, the hash chain is intact\n", id, s.Seq)
 		return err
 	})
 }

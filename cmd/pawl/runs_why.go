@@ -19,14 +19,14 @@ type whyForm struct {
 	End   run.End   `json:"end"` // empty: a turn is open
 	State string    `json:"state"`
 	Owed  []string  `json:"owed"`
-	Owner int       `json:"owner,omitempty"` // pid of the process that drives it
+	Owner int       `json:"owner,omitempty"` // pid of the process that owns the run
 	Next  string    `json:"next"`
 }
 
 func runsWhyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "why ID",
-		Short:   "Say where a run stands: the last event, what is owed now, for whom it waits, what to do",
+		Short:   "Show the state of a run: its last event, what it waits for, what to do next",
 		Example: "  pawl runs why last",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
@@ -52,11 +52,11 @@ func runsWhyCommand(a *app) *cobra.Command {
 			w.Owed = append(w.Owed, owedWords(c))
 		}
 		for _, q := range s.Questions() {
-			w.Owed = append(w.Owed, "a person's answer: "+question(q.Call).Question)
+			w.Owed = append(w.Owed, "an answer: "+question(q.Call).Question)
 		}
 		if owned {
 			w.Owner = owner.PID
-			w.State = fmt.Sprintf("process %d works on it", owner.PID)
+			w.State = fmt.Sprintf("process %d drives it", owner.PID)
 			w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", id)
 		}
 		if *asJSON {
@@ -77,7 +77,7 @@ func runsWhyCommand(a *app) *cobra.Command {
 	})
 }
 
-// owedWords says what a command is.
+// owedWords describes a command.
 func owedWords(c run.Command) string {
 	switch c := c.(type) {
 	case run.Derive:
