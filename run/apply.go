@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// ErrOrder is the refusal of an event that cannot follow: too late, twice, or
-// out of order. Nothing has changed; an effect that was about to follow from the
-// event must not happen.
+// ErrOrder means that an event cannot follow: it is late, repeated or out of order.
+// The state is unchanged, and the effect that the event announces must not happen.
 var ErrOrder = errors.New("run: event out of order")
 
 func refuse(format string, args ...any) error {
@@ -74,7 +73,7 @@ func (s *State) apply(e Event) error {
 	return nil
 }
 
-// transition applies what e says. It changes nothing when it refuses.
+// transition applies e and counts the time since the last event. It changes nothing on error.
 func (s *State) transition(e Event) error {
 	_, resumed := e.Payload.(Resumed)
 	t := &s.Turn
@@ -166,12 +165,11 @@ func (s *State) applyConfigured(p Configured) error {
 		return refuse("configuration: %v", err)
 	}
 	if c.Output != s.Config.Output {
-		// Another result is asked for: what was handed in, and the reminders, were of
-		// the other.
+		// A new output is a new assignment: the submission and reminders were for the old one.
 		s.assignment = assignment{n: s.assignment.n + 1}
 	}
 	if c.Model != s.Config.Model {
-		s.malformed = 0 // that was the other model's
+		s.malformed = 0 // those calls were of the other model
 	}
 	s.Config = c
 	return nil
@@ -212,7 +210,7 @@ func (s *State) applyTold(p Told) error {
 	return nil
 }
 
-// tell adds words of pawl's own to those that wait for the model.
+// tell queues a message of pawl's own for the next request.
 func (t *Turn) tell(text string) {
 	t.Words = append(slices.Clip(t.Words), Words{Parts: []Part{Text(text)}, own: true})
 }
@@ -248,11 +246,11 @@ func (s *State) applyEnded(p Ended) error {
 	}
 	switch {
 	case p.End != Completed && !asked:
-		// It ended early: what was said meanwhile goes back to the input.
+		// It ended early: undelivered messages are returned to the person.
 		s.giveBack()
 	case p.End == Completed && len(t.Words) > 0:
-		// It ended with what was handed in. No one has read these words; what is queued
-		// is delivered next.
+		// It ended with a submission before these messages were delivered. The queue is
+		// delivered next.
 		queue := s.Queue
 		s.Queue = nil
 		s.giveBack()

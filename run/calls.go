@@ -15,8 +15,8 @@ func (t *Turn) change(id CallID) (*CallState, error) {
 	return t.own(i), nil
 }
 
-// own makes call i one of this value alone, so that the state before the event keeps
-// its own.
+// own returns call i for writing. It is copied first unless this value owns it, so that
+// the state before the event is unchanged.
 func (t *Turn) own(i int) *CallState {
 	if t.owned == ownsAll {
 		return t.Calls[i]
@@ -49,8 +49,8 @@ func (s *State) applyCallReceived(p CallReceived) error {
 	return nil
 }
 
-// Received returns the call that a request from outside made in this turn; empty
-// if there is none of that key.
+// Received returns the id of the call that an external agent's request made in this
+// turn; empty if there is none with that key.
 func (t *Turn) Received(key string) CallID {
 	for i := range t.Calls {
 		if t.Calls[i].External == key {
@@ -60,7 +60,7 @@ func (t *Turn) Received(key string) CallID {
 	return ""
 }
 
-// name makes a call of a message known.
+// name adds a call of a message to the turn.
 func (s *State) name(c Call) {
 	t := &s.Turn
 	s.calls++
@@ -164,7 +164,7 @@ func (s *State) applyCallSettled(e Event, p CallSettled) error {
 	return nil
 }
 
-// settle gives the call, which is the caller's own copy, its one result.
+// settle records the result of a call, which must be owned by this value.
 func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	t := &s.Turn
 	if c.Status != CallRunning {
@@ -182,7 +182,7 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 		line.Files = append(line.Files, file.Path)
 	}
 	t.Account = append(t.Account, line)
-	if t.open > 0 || s.Created.External { // the steps of an external agent are not ours to judge
+	if t.open > 0 || s.Created.External { // the loop guard does not judge the steps of an external agent
 		return
 	}
 	s.settleStep()
@@ -198,7 +198,7 @@ func (s *State) spend(u Usage) {
 	s.Turn.Usage, s.Usage = s.Turn.Usage.Add(u), s.Usage.Add(u)
 }
 
-// merge takes over what tools know since a call.
+// merge applies a change of the tools' state.
 func (to *ToolState) merge(change *ToolState) {
 	if change == nil {
 		return
@@ -208,9 +208,9 @@ func (to *ToolState) merge(change *ToolState) {
 	to.Seen = append(to.Seen, change.Seen...)
 }
 
-// mayStart reports whether the order of calls lets call i start now. Writers run
-// alone and in the order asked; everything else may run beside its like and may
-// pass what still waits for a decision, but never a writer that stands before it.
+// mayStart reports whether call i may start now. Writers run alone, in the order asked.
+// Other calls may run concurrently and overtake a call that waits for a decision, but
+// not a writer.
 func (t *Turn) mayStart(i int) bool {
 	writer := t.Calls[i].Class == Writes
 	if t.writing > 0 || writer && t.running > 0 {
@@ -224,7 +224,7 @@ func (t *Turn) mayStart(i int) bool {
 	return true
 }
 
-// shorten cuts s at n bytes, at the start of a character, with a mark.
+// shorten cuts s to at most n bytes, at a character boundary, and marks the cut.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -2,35 +2,35 @@ package run
 
 import "time"
 
-// A Command is something the run owes the world now. [State.Next] restates all
-// of them each time: one that is in flight and no longer returned must be
-// cancelled.
+// A Command is something the run owes now. [State.Next] returns all of them each time:
+// one that is in flight and no longer returned must be cancelled.
 type Command interface {
-	// Key is equal for the same command restated and different for a new one, so
-	// that a cancelled command which is still ending is not taken for its successor.
+	// Key identifies the command: it is equal when Next returns the same command again,
+	// and differs for a new one, so that a cancelled command which has not ended yet is
+	// not confused with its successor.
 	Key() string
 }
 
-// Derive owes nothing to the world: the event follows from the log alone and is
-// to be appended, with what made it true when possible.
+// Derive asks for an event that follows from the log alone to be appended, if possible
+// together with the events it follows from.
 type Derive struct{ Payload Payload }
 
-// Inspect is to find out what a call would do, and to append [CallInspected].
+// Inspect asks what a call would do; append [CallInspected].
 type Inspect struct{ Call Call }
 
-// Decide is to get a decision on a call and to append [CallDecided], or
-// [Interrupted] with ByWait. It may take a month.
+// Decide asks for a decision on a call; append [CallDecided], or [Interrupted] with
+// ByWait. It may take a month.
 type Decide struct{ Call CallState }
 
-// Perform is to run a call: append [CallStarted], which must be durable first,
-// run the tool, append [CallSettled].
+// Perform asks for a call to be run: append [CallStarted], which must be durable before
+// the tool runs, then [CallSettled].
 type Perform struct {
 	Call    CallState
 	Attempt int
 }
 
-// Request is to ask the model: append [RequestStarted], send, append [Replied] or
-// [RequestFailed].
+// Request asks for a model request: append [RequestStarted], send it, append [Replied]
+// or [RequestFailed].
 type Request struct {
 	Turn    int
 	Step    int
@@ -40,9 +40,9 @@ type Request struct {
 	End     Ended         // ForSynthesis: goes into RequestStarted
 }
 
-// ExternalTurn is to give an external agent a turn: append [RequestStarted] with
-// ForAgent, start the agent, append what it does as [Observed] and [CallReceived],
-// and [Replied] or [RequestFailed] when it has ended.
+// ExternalTurn asks for a turn of an external agent: append [RequestStarted] with
+// ForAgent, start the agent, append what it reports as [Observed] and [CallReceived],
+// and [Replied] or [RequestFailed] when its turn has ended.
 type ExternalTurn struct {
 	Turn         int
 	Step         int

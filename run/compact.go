@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// window keeps account of how full the model's window is.
+// window estimates how full the model's context window is.
 type window struct {
 	used          int64 // tokens of the last step's request and answer, by the provider's own figures
 	grown         int64 // bytes added to the context since
@@ -34,7 +34,7 @@ func (w *window) measured(u Usage) {
 	}
 }
 
-// refused takes in that the provider would not take so much.
+// refused records that the provider rejected the context as too long.
 func (w *window) refused() {
 	w.tooLong = true
 	w.learned = w.fill()
@@ -42,7 +42,7 @@ func (w *window) refused() {
 
 func (w *window) fill() int64 { return w.used + w.grown/bytesPerToken }
 
-// size is about how many bytes p takes on a wire.
+// size estimates the bytes that p takes on the wire.
 func size(p *Part) int {
 	n := len(p.Text) + len(p.Signature) + len(p.Raw)
 	if p.Call != nil {
@@ -60,31 +60,30 @@ func size(p *Part) int {
 	return n
 }
 
-// imageBytes is what an image counts as: a guess of 1,600 tokens, on the high
-// side; the provider's own count replaces it with the next answer.
+// imageBytes is the assumed size of an image: 1,600 tokens, a guess on the high side
+// that the provider's count replaces with the next answer.
 const imageBytes = 1600 * bytesPerToken
 
-// keepLatest are how many of the latest messages compaction spares, tried in this
-// order until enough is freed: in a small window eight messages may be all there is.
+// keepLatest is how many of the latest messages compaction keeps, tried in this order
+// until enough is freed: a small window may hold no more than eight messages.
 var keepLatest = []int{8, 4, 2}
 
-// stage1Min is the size in bytes below which a result is not worth replacing, and
-// stage1Args that from which the arguments of a settled call are: what was written
-// to a file can be read there.
+// Stage 1 replaces results of at least stage1Min bytes, and arguments of settled calls
+// of at least stage1Args bytes: what they wrote to a file can be read there.
 const (
 	stage1Min  = 600
 	stage1Args = 8000
 )
 
-// SummaryPrompt is what the model is asked for compaction. It goes with that one
-// request and is not part of the context.
+// SummaryPrompt asks the model for the summary of a compaction. It is sent with that
+// request only and is not part of the context.
 const SummaryPrompt = "The conversation is about to be shortened. Write the notes that you need to go on without it: the task and what the person asked for, decisions taken and why, files read and changed with what matters in them, commands run and what they showed, what is done, what is open, and the very next step. Be exact with names, paths and figures. Do not call tools."
 
-// compaction returns what has to happen before the next request because the
-// window is nearly full; nil if nothing has to.
+// compaction returns the command that must come before the next request because the
+// window is nearly full; nil if none.
 //
-// It cannot loop: a compaction frees a fifth of the window or is not made, and
-// two in a row without a settled step between end the turn.
+// It cannot loop: a compaction that frees less than a fifth of the window is not made,
+// and the turn ends after two without a settled step between them.
 func (s *State) compaction() Command {
 	t, w := &s.Turn, &s.window
 	limit := s.limit()
@@ -106,7 +105,7 @@ func (s *State) compaction() Command {
 	}
 	if _, freed := s.cutPoint(limit / 5); freed < limit/5 {
 		return s.finish(Ended{End: LimitReached, Reason: "context_full",
-			Detail: "the context is full and too little of it can be let go; continue with a model that has a larger window, or start a new run"})
+			Detail: "the context is full and too little of it can be removed; continue with a model that has a larger window, or start a new run"})
 	}
 	if w.summaryFailed || w.tooLong {
 		return s.stage2(s.deterministicSummary())
@@ -114,8 +113,8 @@ func (s *State) compaction() Command {
 	return s.request(ForSummary)
 }
 
-// limit returns how many tokens fit: as configured, else what did not fit once; 0
-// as long as that is not known.
+// limit returns how many tokens fit the window: the configured number, or else the size
+// of a context that the provider rejected; 0 if neither is known.
 func (s *State) limit() int64 {
 	if s.Config.Window > 0 {
 		return s.Config.Window
@@ -123,8 +122,8 @@ func (s *State) limit() int64 {
 	return s.window.learned
 }
 
-// stage1 returns the calls whose results, or very long arguments, can be replaced by
-// a reference, and about how many tokens that frees.
+// stage1 returns the calls whose results or very long arguments can be replaced by a
+// reference, and an estimate of the tokens freed.
 func (s *State) stage1(keep int) ([]CallID, int64) {
 	var calls []CallID
 	freed := 0
@@ -144,9 +143,9 @@ func (s *State) stage1(keep int) ([]CallID, int64) {
 	return calls, int64(freed / bytesPerToken)
 }
 
-// cutPoint returns the index of the last message that a summary may stand for -
-// one that no call reaches across - so that at least enough tokens are freed where
-// that can be, and about how many are; -1 if there is none.
+// cutPoint returns the index of the last message that a summary may replace, and an
+// estimate of the tokens freed: at least enough if possible. No call may have its result
+// after that message. It returns -1 if there is no such message.
 func (s *State) cutPoint(enough int64) (through int, freed int64) {
 	through = -1
 	for _, keep := range keepLatest {
@@ -163,14 +162,14 @@ func (s *State) cutPoint(enough int64) (through int, freed int64) {
 	return through, freed
 }
 
-// summaryTokens is what a summary is reckoned at.
+// summaryTokens is the assumed size of a summary.
 const summaryTokens = 500
 
 func (s *State) freedThrough(i int) int64 {
 	n := 0
 	for _, m := range s.Messages[:i+1] {
 		if m.ID == s.task || m.ID == s.Turn.prompt {
-			continue // these survive
+			continue // kept; see summarize
 		}
 		for j := range m.Parts {
 			n += size(&m.Parts[j])
@@ -182,12 +181,12 @@ func (s *State) freedThrough(i int) int64 {
 func (s *State) stage2(summary string) Command {
 	through, freed := s.cutPoint(s.limit() / 5)
 	if through < 0 {
-		return s.finish(Ended{End: LimitReached, Reason: "context_full", Detail: "the context is full and nothing of it can be let go; start a new run"})
+		return s.finish(Ended{End: LimitReached, Reason: "context_full", Detail: "the context is full and nothing of it can be removed; start a new run"})
 	}
 	return Derive{Compacted{Stage: 2, Through: s.Messages[through].ID, Summary: summary, Freed: freed}}
 }
 
-// deterministicSummary stands in for the model's where it could not make one.
+// deterministicSummary replaces a summary that the model could not make.
 func (s *State) deterministicSummary() string {
 	var b strings.Builder
 	b.WriteString("Earlier steps were left out to save room. What was done, from the log:\n")
@@ -230,8 +229,8 @@ func (s *State) applyCompacted(f Compacted) error {
 	return nil
 }
 
-// replaceResults puts a reference where results were. Messages are copied before
-// they are changed: encodings and older states keep theirs.
+// replaceResults replaces results and long arguments by references. Messages are copied
+// before they are changed: encodings and older states still use them.
 func (s *State) replaceResults(calls []CallID) {
 	gone := make(map[CallID]bool, len(calls))
 	for _, c := range calls {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Config is what a run is told about how to work. It is part of the log, so a
-// replay elsewhere works the same way.
+// Config is the configuration of a run. It is part of the log, so a replay elsewhere
+// gives the same result.
 type Config struct {
 	Model  string `json:"model,omitempty"` // provider/name
 	Mode   string `json:"mode,omitempty"`  // permission mode
@@ -17,15 +17,15 @@ type Config struct {
 	// the next request; 0 means DefaultCompactAt.
 	CompactAt float64 `json:"compact_at,omitempty"`
 	Parallel  int     `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
-	NoNudge   bool    `json:"no_nudge,omitempty"` // an answer that promises and does not act ends the turn
+	NoNudge   bool    `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
 	Output    Output  `json:"output,omitzero"`
 	Control   string  `json:"control,omitempty"` // native, controller, auto; empty: native
 }
 
-// An Output is the result that a run has to hand in before a turn of it is
-// completed. The zero value: none.
+// An Output is the result that a run must submit before its turn can complete. The zero
+// value means that no result is required.
 type Output struct {
-	Tool   string `json:"tool,omitempty"`   // the tool that hands it in, when the model's answer itself cannot be it
+	Tool   string `json:"tool,omitempty"`   // the tool that submits it; empty: the model's answer is the result
 	Schema string `json:"schema,omitempty"` // JSON Schema of it
 }
 
@@ -38,8 +38,8 @@ type Limits struct {
 	Cost   float64       `json:"cost,omitempty"`    // US dollars, when prices are known
 }
 
-// The defaults. 200 steps is some eight times the classic 25; they are meant to
-// stop what no one watches, not what someone wants.
+// The defaults. They are meant to stop a runaway turn, not to restrict useful work: 200
+// steps is eight times the 25 that is common elsewhere.
 const (
 	DefaultSteps     = 200
 	DefaultCalls     = 1000
@@ -50,8 +50,8 @@ const (
 	DefaultCompactAt = 0.8
 )
 
-// Validate returns what is wrong with c. A run is not created or configured with a
-// Config that is not valid.
+// Validate returns an error if c is invalid. A run is neither created nor configured
+// with an invalid Config.
 func (c Config) Validate() error {
 	switch {
 	case c.Parallel < 0:
@@ -70,8 +70,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// A ConfigChange changes the fields of a [Config] that it names; nil fields stay.
-// Limits are changed one by one: those that are zero stay.
+// A ConfigChange changes fields of a [Config]: those that are not nil here, and each of
+// the Limits that is not zero.
 type ConfigChange struct {
 	Model    *string `json:"model,omitempty"`
 	Mode     *string `json:"mode,omitempty"`
@@ -124,8 +124,8 @@ func (l Limits) InForce() Limits {
 	}
 }
 
-// Left returns what is left of the open turn's limits at now: a negative figure
-// means no limit, 0 that it is spent.
+// Left returns what remains of the open turn's limits at now: a negative figure means no
+// limit, 0 that the limit is reached.
 func (s State) Left(now time.Time) Limits {
 	t, l := &s.Turn, s.Config.Limits.InForce()
 	driven := t.driven
@@ -145,9 +145,10 @@ func left[T int | int64 | float64 | time.Duration](limit, used T) T {
 	return max(0, limit-used)
 }
 
-// Reserve returns the limits of a child run that is given at most wanted (zero
-// fields: a share) of what is left of this run's: half of it, so that the parent
-// can still act on what the child found. Nothing to give is an error.
+// Reserve returns the limits of a child run: at most wanted, and at most half of what
+// remains of this run's, so that the parent can still act on the result. A zero field of
+// wanted asks for the half. It is an error if nothing remains. Nothing is set aside: two
+// children that start at the same time are each given half.
 func (s State) Reserve(wanted Limits, now time.Time) (Limits, error) {
 	have := s.Left(now)
 	share := Limits{

@@ -51,8 +51,8 @@ type Configured struct {
 // Prompted begins a turn.
 type Prompted struct {
 	Parts []Part `json:"parts,omitempty"`
-	// Continue begins a turn without new words: the model is asked to continue
-	// where the last turn ended. Parts may be empty then.
+	// Continue asks the model to continue where the last turn ended. Parts may then be
+	// empty.
 	Continue bool   `json:"continue,omitempty"`
 	Queued   string `json:"queued,omitempty"` // id of the queued message that this delivers
 	// Answers is the open question that Parts answers; they become its result.
@@ -60,12 +60,12 @@ type Prompted struct {
 	By      string `json:"by,omitempty"`
 }
 
-// A Delivery says when a message that is said while the agent works reaches it.
+// A Delivery says when a message that is sent during a turn is delivered.
 type Delivery string
 
 const (
 	Steer Delivery = "steer" // with the next results; if the model ends its turn first, the turn continues
-	Queue Delivery = "queue" // when the turn has ended by itself
+	Queue Delivery = "queue" // when the turn has completed
 )
 
 // Said is a message to the agent while a turn is open.
@@ -90,8 +90,8 @@ const (
 	ForAgent     Purpose = "agent"     // a turn of an external agent
 )
 
-// RequestStarted says that a request is about to be sent. It delivers what waits
-// for the model: results, then messages.
+// RequestStarted says that a request is about to be sent. It delivers the results and
+// messages that wait for the model.
 type RequestStarted struct {
 	Purpose Purpose `json:"purpose"`
 	Attempt int     `json:"attempt,omitempty"` // 1, 2, …: retries and process deaths count
@@ -99,11 +99,11 @@ type RequestStarted struct {
 	End     Ended   `json:"end,omitzero"` // ForSynthesis: how the turn will end after it
 }
 
-// RequestFailed says that a request ended without an answer.
+// RequestFailed says that a request ended without a complete answer.
 type RequestFailed struct {
 	Kind      ErrorKind `json:"kind"`
 	Reason    string    `json:"reason,omitempty"`    // a sentence for people
-	Delivered bool      `json:"delivered,omitempty"` // part of an answer had been shown: viewers drop it
+	Delivered bool      `json:"delivered,omitempty"` // part of the answer was shown: viewers discard it
 	// RetryAfter is how long to wait before the next attempt; 0: it is not retried.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Usage      Usage         `json:"usage,omitzero"` // what the provider had reported until then
@@ -126,10 +126,10 @@ const (
 	ErrAborted      ErrorKind = "aborted"       // we cancelled it; never retried
 )
 
-// Replied is the finished message of the model, or what an external agent said
-// last in its turn, with what it means.
+// Replied is the finished message of the model, or the last message of an external agent
+// in its turn, with its interpretation.
 type Replied struct {
-	Parts  []Part     `json:"parts,omitempty"` // calls are numbered on from [State.NextCall]
+	Parts  []Part     `json:"parts,omitempty"` // calls are numbered from [State.NextCall]
 	Stop   StopReason `json:"stop,omitempty"`
 	Model  string     `json:"model,omitempty"` // as the provider names itself
 	Usage  Usage      `json:"usage,omitzero"`
@@ -138,12 +138,12 @@ type Replied struct {
 	Promises bool `json:"promises,omitempty"`
 	// Action is what the message means in controller mode.
 	Action *Action `json:"action,omitempty"`
-	// Unfit is why the message is not the result that was asked for by schema.
+	// Unfit is why the message does not fit the schema of the result.
 	Unfit string `json:"unfit,omitempty"`
 }
 
-// An Action is what the model's answer in controller mode means. With a Problem
-// it means nothing that can be done, and Feedback is what the model is told.
+// An Action is the meaning of the model's answer in controller mode. If the answer is not
+// a valid action, Problem says why and Feedback is sent to the model.
 type Action struct {
 	Kind        StepKind `json:"kind,omitempty"`
 	InPlan      bool     `json:"in_plan,omitempty"` // it was a next_step: it is one of the plan's
@@ -219,7 +219,7 @@ type Class string
 const (
 	Reads     Class = "reads"     // run again after a kill, twice at most
 	Writes    Class = "writes"    // unknown after a kill, once the tool has looked
-	Resumable Class = "resumable" // taken up again by key, never unknown
+	Resumable Class = "resumable" // resumed by key after a kill, never unknown
 )
 
 // CallReceived says that a call reached pawl from outside a model's message: an
@@ -254,8 +254,8 @@ type Decision struct {
 	By     string `json:"by,omitempty"`     // who answered, for a person's decision
 	// Sandbox is how the call is confined, when it may run.
 	Sandbox Confinement `json:"sandbox,omitempty"`
-	// Digest identifies what was decided on (tool, arguments, folder, files): a
-	// decision counts for that alone. Empty when a rule decides anew at the start.
+	// Digest identifies what was decided on (tool, arguments, folder, files); the decision
+	// is invalid for anything else. Empty: the rules decide again at the start.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -269,10 +269,10 @@ const (
 	Confined    Confinement = ""          // all of it
 	ReadOnly    Confinement = "read-only" // all of it, and the workspace cannot be written
 	WithNetwork Confinement = "network"   // all but the closed network
-	Unconfined  Confinement = "none"      // nothing: it has the person's own authority
+	Unconfined  Confinement = "none"      // no sandbox: the call has the user's own authority
 )
 
-// An Answer is how a decision came out.
+// An Answer is the outcome of a decision.
 type Answer string
 
 const (
@@ -280,19 +280,19 @@ const (
 	Always Answer = "always"
 	Wait   Answer = "wait"
 	Never  Answer = "never"
-	Deny   Answer = "deny" // by a rule, a mode, or because no one could be asked
+	Deny   Answer = "deny" // by a rule, a mode, or because approval cannot be given
 )
 
-// CallDecided says whether a call may run. One that may not is settled with an
-// error result; the turn continues. (Wait is not a refusal but an interrupt.)
+// CallDecided says whether a call may run. A refused call is settled with an error result
+// and the turn continues. (Wait is an [Interrupted], not a refusal.)
 type CallDecided struct {
 	Call     CallID   `json:"call"`
 	Decision Decision `json:"decision"`
 	Content  string   `json:"content,omitempty"` // of a refusal: what the model is told
 }
 
-// ApprovalInvalidated says that a call which was allowed has to be decided again:
-// what was decided on has changed, or the rules have.
+// ApprovalInvalidated says that an allowed call needs a new decision, because what was
+// decided on or the rules have changed.
 type ApprovalInvalidated struct {
 	Call   CallID `json:"call"`
 	Reason string `json:"reason"` // a sentence
@@ -304,16 +304,16 @@ type CallStarted struct {
 	Attempt int    `json:"attempt,omitempty"` // 1, 2, …
 }
 
-// An Outcome says how a call came out.
+// An Outcome says how a call ended.
 type Outcome string
 
 const (
 	OK       Outcome = "ok"
-	Failed   Outcome = "error"    // the tool says so; a command's exit code is not an error
+	Failed   Outcome = "error"    // the tool reports an error; the exit code of a command is not one
 	Invalid  Outcome = "invalid"  // it could not run: unknown tool, wrong arguments, cut
 	NotRun   Outcome = "not_run"  // the turn was over before it started
 	Cut      Outcome = "cut"      // stopped while it ran
-	Unknown  Outcome = "unknown"  // it started, and what it did is not known
+	Unknown  Outcome = "unknown"  // it started, and its effect is not known
 	Refused  Outcome = "refused"  // by a decision
 	Answered Outcome = "answered" // a question, by the person
 )
@@ -323,7 +323,7 @@ type Change string
 
 const (
 	NoChange  Change = ""
-	MayChange Change = "may"  // it ran and could have (a shell command that writes)
+	MayChange Change = "may"  // it may have (a shell command that writes)
 	Changed   Change = "made" // it did
 )
 
@@ -340,7 +340,7 @@ type CallSettled struct {
 	// Delivery is as in [Result], and Size that of the stored output in bytes.
 	Delivery string `json:"delivery,omitempty"`
 	Size     int64  `json:"size,omitempty"`
-	// Tools is what the run's tools know since this call and did not know before.
+	// Tools is the change of the run's [ToolState] by this call.
 	Tools *ToolState `json:"tools,omitempty"`
 	Usage Usage      `json:"usage,omitzero"` // of a child run: it counts for this one too
 }
@@ -353,9 +353,9 @@ type FileChange struct {
 	After  string `json:"after,omitempty"`
 }
 
-// A ToolState is what the tools of a run keep from one call to the next. It is
-// part of the log, so that a resumed run is the same as one that never stopped.
-// As part of a [CallSettled] it is a change: what is empty stays.
+// A ToolState is what the tools of a run remember between calls. It is part of the log, so
+// that a resumed run behaves as one that never stopped. In a [CallSettled] it is a change:
+// empty fields are unchanged.
 type ToolState struct {
 	Dir  string     `json:"dir,omitempty"`  // where the next command starts, relative to the workspace; "." is the workspace
 	Seen []SeenFile `json:"seen,omitempty"` // files as read or written; the last entry of a path counts
@@ -370,37 +370,36 @@ type SeenFile struct {
 	ModTime time.Time `json:"mtime,omitzero"`
 }
 
-// Resumed says that another process, or the same one after a pause, took up an
-// open turn, and which operations it found under way that are owed again. Time
-// between the event before and this one does not count for the turn.
+// Resumed says that another process, or the same one after a pause, resumed an open turn,
+// and which interrupted operations are owed again. The time since the event before it does
+// not count for the turn.
 type Resumed struct {
 	Request bool     `json:"request,omitempty"` // the request, or the external turn
 	Calls   []CallID `json:"calls,omitempty"`   // calls that may run again
 }
 
-// A TellReason says why pawl spoke to the model by itself.
+// A TellReason says why pawl sent the model a message of its own.
 type TellReason string
 
 const (
-	TellRepeated TellReason = "repeated" // a call is repeated to no effect; the note is added to its result
+	TellRepeated TellReason = "repeated" // a call was repeated without effect; the note is added to its result
 	TellPromised TellReason = "promised" // the answer promises work and does none
 	TellEmpty    TellReason = "empty"    // no answer, or tool_use without a call
 	TellCut      TellReason = "cut"      // text was cut at the output limit
-	TellOutput   TellReason = "output"   // the result that the run has to hand in is missing
+	TellOutput   TellReason = "output"   // the required result is missing
 )
 
-// Told puts words of pawl's own into the conversation.
+// Told adds a message of pawl's own to the conversation.
 type Told struct {
 	Reason TellReason `json:"reason"`
 	Text   string     `json:"text"`
 	Call   CallID     `json:"call,omitempty"` // TellRepeated: the call
 }
 
-// Submitted says that the result which the run has to hand in was accepted. There
-// is at most one in an assignment.
+// Submitted says that the required result was accepted, at most once in an assignment.
 type Submitted struct {
 	Assignment int    `json:"assignment"`
-	Call       CallID `json:"call,omitempty"` // that handed it in; empty: the model's answer itself
+	Call       CallID `json:"call,omitempty"` // that submitted it; empty: the model's answer itself
 	Value      string `json:"value"`          // JSON that fits [Output.Schema]
 }
 
@@ -414,22 +413,21 @@ const (
 	ByShutdown Cause = "shutdown"  // the process was asked to end
 	ByParent   Cause = "parent"    // the parent run was interrupted
 	ByRequest  Cause = "requested" // another program asked for it
-	ByPolicy   Cause = "policy"    // an approval is needed, no one is there to give it, and that is to fail the turn
+	ByPolicy   Cause = "policy"    // a call needs approval and the configuration makes that a failure
 )
 
-// Interrupted says that a turn was stopped. From here on nothing of it is owed
-// but the settling of what had started. A second one in the same turn only takes
-// back the words of the first: they, and its own, go back to the person's input.
+// Interrupted says that a turn was stopped: its running calls are settled, nothing new
+// starts. A second one in the same turn only takes back the words of the first, which are
+// returned to the person together with its own.
 type Interrupted struct {
 	Turn  int    `json:"turn,omitempty"` // the turn it is for; 0: the open one
 	Cause Cause  `json:"cause"`
 	Call  CallID `json:"call,omitempty"` // ByWait: the call that was refused by it
 	By    string `json:"by,omitempty"`
-	// Then is what the person said with it: it begins the next turn, because it is
-	// the answer to what was asked.
+	// Then is the message that the person sent with it: the prompt of the next turn.
 	Then    []Part `json:"then,omitempty"`
-	Partial []Part `json:"partial,omitempty"` // what had streamed and is kept: whole thinking, text (marked Cut), whole calls numbered on from NextCall
-	Usage   Usage  `json:"usage,omitzero"`    // of the request that it broke off, as far as known
+	Partial []Part `json:"partial,omitempty"` // what is kept of the partial answer: complete thinking, text (marked Cut), complete calls numbered from NextCall
+	Usage   Usage  `json:"usage,omitzero"`    // of the request that it cancelled, as far as known
 }
 
 // Compacted rewrites the context, never the log.
@@ -443,8 +441,7 @@ type Compacted struct {
 	Freed   int64  `json:"freed,omitempty"` // tokens, estimated
 }
 
-// Synthesized is the account of a turn that ended early, made from the log
-// without a model.
+// Synthesized is the account of a turn that ends early, made from the log without a model.
 type Synthesized struct {
 	Text string `json:"text,omitempty"`
 	End  Ended  `json:"end,omitzero"` // how the turn will end after it
@@ -468,7 +465,7 @@ const (
 type Ended struct {
 	End    End    `json:"end"`
 	Reason string `json:"reason,omitempty"` // for a program to switch on: max_steps, same_call, auth, …
-	Detail string `json:"detail,omitempty"` // a sentence a person can act on
+	Detail string `json:"detail,omitempty"` // a sentence for the person, with what to do
 }
 
 func (Created) payload()             {}

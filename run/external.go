@@ -2,12 +2,12 @@ package run
 
 import "slices"
 
-// agentCutText is what an external agent is told when the process of its last turn
-// was killed: the words it had are not sent again as if nothing had happened.
+// agentCutText is sent to an external agent after the process of its last turn was
+// killed. The message of that turn is not simply sent again.
 const agentCutText = "The last turn was cut off because the process that ran it ended. Part of what was asked may be done: look before you repeat anything, then finish the work."
 
-// nextExternal owes what a run of an external agent needs: one external turn at a
-// time, and what the agent asks of pawl through its own tools.
+// nextExternal is Next for a run of an external agent: one external turn at a time, and
+// the calls that the agent makes through pawl's tools.
 func (s State) nextExternal() []Command {
 	t := &s.Turn
 	calls := func() []Command {
@@ -40,10 +40,9 @@ func (s State) nextExternal() []Command {
 	return []Command{s.externalTurn(t.Request.Attempt + 1)}
 }
 
-// nextOrphans settles the calls of an external turn that is over: no one waits for
-// their results any more. Those that run are not owed any more, so they are cancelled
-// and settled by their worker; a question stays open, for the next turn delivers its
-// answer.
+// nextOrphans settles the calls of an external turn that has ended: the agent no longer
+// waits for their results. Running calls are no longer owed, so the worker cancels and
+// settles them. A question stays open: the next turn delivers its answer.
 func (s State) nextOrphans() []Command {
 	t := &s.Turn
 	var owed []Command
@@ -73,8 +72,8 @@ func isEnd(c Command) bool {
 	return ok
 }
 
-// externalTurn restates what the agent is to be given: everything said to it that it
-// has not been given yet.
+// externalTurn returns the turn that is owed: its message is everything said to the
+// agent that it has not received yet.
 func (s State) externalTurn(attempt int) ExternalTurn {
 	t := &s.Turn
 	var words []Part
@@ -88,7 +87,7 @@ func (s State) externalTurn(attempt int) ExternalTurn {
 		}
 		words = append(slices.Clone(m.Parts), words...)
 	}
-	if t.Phase != Requesting { // else they wait for the next one
+	if t.Phase != Requesting { // otherwise they are for the next turn
 		for _, w := range t.Words {
 			words = append(words, w.Parts...)
 		}
@@ -112,15 +111,15 @@ func (s *State) applyObserved(p Observed) error {
 	return nil
 }
 
-// stopAgent takes in that the external turn under way was stopped, by whatever. The
-// agent has its words if it reported anything; else they are given to it again.
+// stopAgent records that the external turn in progress was stopped. If the agent had
+// reported anything it has received its message; otherwise the message is sent again.
 func (s *State) stopAgent() {
 	if s.Turn.Request.observed {
 		s.heard = s.messages
 	}
 }
 
-// agentReplied takes in the end of an external turn.
+// agentReplied applies the reply that ends an external turn.
 func (s *State) agentReplied(p Replied, text string) {
 	t := &s.Turn
 	s.heard = s.messages

@@ -2,20 +2,20 @@ package run
 
 import "slices"
 
-// A Gate is what an interrupt closes at once, before anything is recorded: as long
-// as it is closed nothing starts. It belongs to whoever drives the run, who guards it
-// with a mutex, because an interrupt may come from any goroutine.
+// A Gate is closed by an interrupt at once, before the interrupt is recorded; while it
+// is closed nothing starts. The driver of the run owns it and guards it with a mutex,
+// because an interrupt may come from any goroutine.
 //
-// The zero Gate is that of a run which is not driven: it takes no interrupt.
+// The zero Gate is that of a run which is not driven: it accepts no interrupt.
 type Gate struct {
-	turn     int            // that is driven, or about to begin; 0: none
-	stopping bool           // the turn is being stopped: an interrupt is recorded
-	words    bool           // with words that another would take back
-	waiting  []*Interrupted // not recorded yet, the first of them first; two at most
+	turn     int            // the turn that is driven or about to begin; 0: none
+	stopping bool           // an interrupt of the turn is recorded
+	words    bool           // it has words, which a second interrupt would take back
+	waiting  []*Interrupted // not recorded yet, oldest first; at most two
 }
 
-// Attend says that s is driven from here on: its open turn, or else the next, which is
-// about to begin.
+// Attend opens the gate for the turn of s that is driven from now on: the open one, or
+// else the next.
 func (g *Gate) Attend(s State) {
 	if t := &s.Turn; t.Open() {
 		*g = Gate{turn: t.N, stopping: t.Phase == Interrupting, words: len(t.Interrupt.Then) > 0}
@@ -24,9 +24,10 @@ func (g *Gate) Attend(s State) {
 	}
 }
 
-// Close takes an interrupt. It reports whether it counts: whether a turn is driven,
-// it is the one that the interrupt names, if it names one, and no other counts
-// already. After one with words a second counts: it takes them back.
+// Close closes the gate with an interrupt and reports whether the interrupt was accepted.
+// It is not if no turn is driven, if it names another turn, or if the turn was
+// interrupted already; but after an interrupt with words a second one is accepted, which
+// takes them back.
 func (g *Gate) Close(f Interrupted) bool {
 	if g.turn == 0 || f.Turn != 0 && f.Turn != g.turn {
 		return false
@@ -41,10 +42,10 @@ func (g *Gate) Close(f Interrupted) bool {
 	return true
 }
 
-// Closed reports whether an interrupt is on its way or its turn is still being stopped.
+// Closed reports whether an interrupt is pending or its turn has not ended yet.
 func (g *Gate) Closed() bool { return g.stopping || len(g.waiting) > 0 }
 
-// Interrupt returns what is to be recorded next ([Input].Interrupt); nil if nothing is.
+// Interrupt returns the interrupt to record next, for [Input].Interrupt; nil if none.
 func (g *Gate) Interrupt() *Interrupted {
 	if len(g.waiting) == 0 {
 		return nil
@@ -52,10 +53,10 @@ func (g *Gate) Interrupt() *Interrupted {
 	return g.waiting[0]
 }
 
-// Adopt follows a batch that was adopted. The gate stays closed until the turn that
-// was interrupted has ended. An interrupt that names no turn and was not recorded when
-// the next turn had begun already is for that turn. Adopt returns those that have come
-// too late: words that came with them belong to the person's input again.
+// Adopt updates the gate after [Runner.Adopt]. The gate stays closed until the
+// interrupted turn has ended. A pending interrupt that names no turn applies to the next
+// turn if that has begun. Adopt returns the interrupts that came too late; their words
+// must be returned to the person.
 func (g *Gate) Adopt(b Batch) (late []*Interrupted) {
 	t := &b.state.Turn
 	if f := g.Interrupt(); f != nil && f == b.interrupt {

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// guard sees a turn that spins. It works on facts of the log alone - digests of
-// calls and results that were recorded when they happened - so it survives
-// compaction and restarts.
+// guard detects a turn that makes no progress. It uses only digests of calls and results
+// that are in the log, so it survives compaction and restarts.
 //
-// Three kinds of spinning end a turn loop_stopped:
+// Three patterns end a turn loop_stopped:
 //
 //   - the same call again: equal tool, arguments and result, since the last call
 //     that changed something; a note on the 3rd, the end on the 5th;
@@ -21,22 +20,22 @@ import (
 //   - no progress: 6 steps in a row with nothing but error results, or with
 //     nothing but the text of the step before.
 //
-// What is repeated around waiting is polling and not spinning: it is told to the
-// model at the 10th and ends at the wall clock. A look polls when its call waits
-// (sleep), when a background job runs, or when 5 s passed since the look before in
-// which neither the model thought nor a build or a test ran.
+// Repetition with waiting in between is polling, which is not a loop: the model is told
+// at the 10th time, and the time limit ends it. A look counts as polling when its call
+// waits (sleep), when a background job runs, or when 5 s passed since the last look in
+// which neither the model was asked nor a writer (a build, a test) ran.
 //
-// What it cannot see: a shell command that is new each time, since it may have
-// changed something, and an edit undone in other words. The turn's limits end those.
+// It does not detect shell commands that differ each time, since they may have changed
+// something, or an edit that is undone with different text. The turn's limits end those.
 // testdata/loops measures both error rates.
 type guard struct {
-	loop    string // set: the turn is to end, for this reason
+	loop    string // not empty: the turn must end, for this reason
 	seen    map[pair]sighting
-	changes map[pair]bool // calls that changed something, of the whole turn: one that only repeats them is no progress
+	changes map[pair]bool // calls of the turn that changed something; repeating one is not progress
 	ring    []look        // the latest calls, for cycles
 	model   time.Duration // spent asking the model, which is not waiting
 	work    time.Duration // spent running writers (builds, tests), which is not waiting either
-	shared  bool          // with a state that may be continued instead: copied before it changes
+	shared  bool          // with another state: copy before a change
 }
 
 // A pair is a call and what came of it.
@@ -48,10 +47,10 @@ type look struct {
 	waited bool // time was spent waiting since the one before
 }
 
-// A sighting is what is known of the looks at a pair since something changed.
+// A sighting counts the looks at a pair since something changed.
 type sighting struct {
 	looks   int
-	quick   int           // in a row without waiting
+	quick   int           // looks in a row without waiting
 	settled time.Time     // the latest
 	busy    time.Duration // of the guard, then
 }
@@ -117,8 +116,7 @@ func (t *Turn) fruitless() {
 	}
 }
 
-// settled takes in one call and what came of it, and returns what the model is told
-// about it.
+// settled counts one settled call and returns the note to add to its result, if any.
 func (g *guard) settled(c *CallState) (note string) {
 	p := pair{c.Key, c.resultKey}
 	if p.call == "" {
@@ -131,14 +129,13 @@ func (g *guard) settled(c *CallState) (note string) {
 		g.seen, g.changes = map[pair]sighting{}, map[pair]bool{}
 	}
 	if c.Outcome == Unknown {
-		// The process died, which is not the model's doing, and what the call did to
-		// the world nobody knows.
+		// The process died, which is not a loop, and the effect of the call is unknown.
 		clear(g.seen)
 		g.ring = g.ring[:0]
 		return ""
 	}
 	if g.progress(c, p) {
-		// Something is different now: what was seen before counts no more.
+		// Something changed: repetition is counted from here.
 		clear(g.seen)
 		g.ring = g.ring[:0]
 	}
@@ -147,14 +144,14 @@ func (g *guard) settled(c *CallState) (note string) {
 	waited := c.Polls || c.jobRuns || s.looks > 0 && g.idle(s, c.startedAt) >= pollGap
 	s.looks++
 	if waited && s.looks > 1 {
-		s.quick = 1 // this one, perhaps the first of several in a hurry
+		s.quick = 1 // this look may be the first of several without waiting
 	} else {
 		s.quick++
 	}
 	switch {
 	case s.quick >= stopAt:
 		g.loop = loopSameCall
-	case s.looks == pollNote: // so many only where it waited
+	case s.looks == pollNote: // only reached with waiting: see stopAt
 		note = notePoll
 	case s.quick == noteAt:
 		note = noteSame
@@ -176,12 +173,12 @@ func (g *guard) settled(c *CallState) (note string) {
 	return note
 }
 
-// busy is the time so far that was spent on something other than waiting.
+// busy returns the time spent so far on anything but waiting.
 func (g *guard) busy() time.Duration { return g.model + g.work }
 
-// idle returns how much of the time between a look and the start of the next was
-// spent on nothing but waiting. Neither the model's thinking nor a slow test
-// between is: the same two tests of a minute each, again and again, are a loop.
+// idle returns how much of the time between a look and the start of the next was spent
+// waiting. Model requests and slow tests do not count: the same two tests of a minute
+// each, again and again, are a loop.
 func (g *guard) idle(s sighting, next time.Time) time.Duration {
 	return next.Sub(s.settled) - (g.busy() - s.busy)
 }

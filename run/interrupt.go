@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// The texts of an interrupt. They are part of the contract with the model, which
-// has been seen to act well on exactly these words, and with whoever reads the
-// log; tests name them.
+// The texts of an interrupt. They are a fixed contract with models, which respond well to
+// exactly these words, and with readers of the log; tests name them.
 const (
-	// ByUser answers a call that had not started when the person interrupted, and
-	// stands as a user message where there was no call.
+	// ByUser is the result of a call that had not started when the person interrupted,
+	// and the user message where there was no call.
 	ByUser = "[Request interrupted by user]"
 
 	byUserForTool = "[Request interrupted by user for tool use]"
 
-	// RefusedByWait answers the call that the person refused with "wait".
+	// RefusedByWait is the result of the call that the person refused with "wait".
 	RefusedByWait = byUserForTool + "\n\n" +
 		"The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
 
@@ -26,8 +25,7 @@ const (
 	ShownAfterInterrupt = "[Conversation interrupted]"
 )
 
-// personal reports whether the interrupt was a person's doing. One that was not
-// says so, and does not put words into the person's mouth.
+// personal reports whether a person interrupted. Other interrupts name their cause.
 func (f Interrupted) personal() bool { return f.Cause == ByPerson || f.Cause == ByWait }
 
 func (f Interrupted) because() string {
@@ -46,8 +44,8 @@ func (f Interrupted) because() string {
 	return string(f.Cause)
 }
 
-// cutRequest is what the model is told of a request, or of a call that had not
-// started, that an interrupt ended.
+// cutRequest tells the model that an interrupt ended a request, or a call that had not
+// started.
 func cutRequest(f Interrupted) string {
 	if f.personal() {
 		return ByUser
@@ -55,8 +53,8 @@ func cutRequest(f Interrupted) string {
 	return "[Request interrupted: " + f.because() + "]"
 }
 
-// CutText is what the model is told of a call that was stopped while it ran: how,
-// and what is known of what it did.
+// CutText is the result of a call that was stopped while it ran. known is what is known
+// of its effect, and may be empty.
 func (f Interrupted) CutText(known string) string {
 	head := byUserForTool
 	if !f.personal() {
@@ -69,8 +67,8 @@ func (f Interrupted) CutText(known string) string {
 	return text
 }
 
-// Shown is what the person sees once the turn has stopped; empty for an
-// interrupt that was not theirs.
+// Shown is the message to the person once the turn has stopped; empty for an interrupt
+// that was not a person's.
 func (f Interrupted) Shown() string {
 	switch f.Cause {
 	case ByWait:
@@ -81,7 +79,7 @@ func (f Interrupted) Shown() string {
 	return ""
 }
 
-// end is how a turn ends after the interrupt.
+// end returns how a turn ends after the interrupt.
 func (f Interrupted) end(s State) Ended {
 	switch f.Cause {
 	case ByTimeout:
@@ -136,21 +134,21 @@ func (s *State) applyInterrupted(p Interrupted) error {
 	s.stopAgent()
 	t.Request = Operation{}
 	if t.account == "" {
-		t.account = accountFailed // no request follows an interrupt: the account is made from the log
+		t.account = accountFailed // the account is made from the log: no request follows an interrupt
 	}
 	p.Partial = nil
 	t.Interrupt, t.Phase = p, Interrupting
 	t.ending = p.end(*s)
 	s.giveBack()
-	t.Words = nil                          // words of pawl's own are of no more use
-	if t.open == 0 || s.Created.External { // an external agent does not see the results of its calls any more
+	t.Words = nil                          // messages of pawl's own are obsolete
+	if t.open == 0 || s.Created.External { // an external agent no longer reads the results of its calls
 		t.tell(cutRequest(p))
 	}
 	return nil
 }
 
-// meaningful reports whether a partial answer is worth a message: thinking alone
-// is not one that a provider takes back.
+// meaningful reports whether a partial answer can be kept as a message: providers do not
+// accept one that is thinking alone.
 func meaningful(parts []Part) bool {
 	for _, p := range parts {
 		if p.Type == CallPart || p.Type == TextPart && strings.TrimSpace(p.Text) != "" {
@@ -160,8 +158,7 @@ func meaningful(parts []Part) bool {
 	return false
 }
 
-// giveBack returns what was said while the agent worked to the person's input,
-// where it is visible; it is never delivered by itself.
+// giveBack moves undelivered messages of the person to Returned.
 func (s *State) giveBack() {
 	for _, w := range s.Turn.Words {
 		if !w.own {

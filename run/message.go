@@ -2,12 +2,12 @@ package run
 
 import "strings"
 
-// An ID names a run. It is made by whoever creates the run, or, for a child
-// run, derived from its parent by [ChildID].
+// An ID names a run. The creator of the run chooses it; that of a child run is derived
+// from its parent by [ChildID].
 type ID string
 
-// ChildID returns the id of the child run that a call starts. It is derived, so
-// that a call which is taken up again after a kill finds the child it had.
+// ChildID returns the id of the child run that a call starts. It is derived, so that a
+// call which is resumed after a kill finds its child.
 func ChildID(parent ID, call CallID) ID {
 	return ID(string(parent) + "-" + strings.ReplaceAll(string(call), "_", ""))
 }
@@ -45,14 +45,12 @@ const (
 	CallPart     PartType = "call"
 	ResultPart   PartType = "result"
 	ImagePart    PartType = "image"
-	// OpaquePart is something a provider sent that must go back to it byte for
-	// byte and means nothing to anyone else (redacted thinking, the provider's
-	// own server-side tools).
+	// OpaquePart is a block that must be sent back to its provider byte for byte and that
+	// pawl does not interpret (redacted thinking, the provider's server-side tools).
 	OpaquePart PartType = "opaque"
 )
 
-// A Part is one piece of a message. Parts are values: nobody changes one after
-// it has been put into an event.
+// A Part is one piece of a message. It must not be changed after it was put into an event.
 type Part struct {
 	Type PartType `json:"type"`
 	Text string   `json:"text,omitempty"` // text and thinking
@@ -96,8 +94,8 @@ type Result struct {
 	Call    CallID `json:"call"`
 	Content []Part `json:"content,omitempty"` // text, images
 	IsError bool   `json:"is_error,omitempty"`
-	// Delivery says in what form the model has it, where all of it is stored under
-	// the call's id: inline, stored, forced, image. Empty: it is stored nowhere else.
+	// Delivery is the form in which the model has a result that is stored under the
+	// call's id: inline, stored, forced, image. Empty: it is not stored.
 	Delivery string `json:"delivery,omitempty"`
 }
 

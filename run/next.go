@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Next returns the commands owed now. It depends on s alone, so a driver that has
-// just replayed a log asks the same question as one that never stopped. A command
-// that is in flight and no longer returned must be cancelled.
+// Next returns the commands owed now. They depend on s alone, so a driver that has just
+// replayed a log gets the same ones as a driver that never stopped. A command that is in
+// flight and no longer returned must be cancelled.
 func (s State) Next() []Command {
 	t := &s.Turn
 	switch {
@@ -30,7 +30,7 @@ func (s State) Next() []Command {
 	return []Command{s.nextAtRest()}
 }
 
-// nextIdle begins a turn with what was said to be its beginning.
+// nextIdle begins the next turn with a message that waits for it, if any.
 func (s State) nextIdle() []Command {
 	t := &s.Turn
 	switch {
@@ -42,8 +42,8 @@ func (s State) nextIdle() []Command {
 	return nil
 }
 
-// nextInterrupted owes nothing to the world: calls that were not started get
-// their result, those that were are their worker's to settle.
+// nextInterrupted settles the calls that were not started. Running calls are settled by
+// the worker.
 func (s State) nextInterrupted() []Command {
 	t := &s.Turn
 	var owed []Command
@@ -63,7 +63,7 @@ func (s State) nextInterrupted() []Command {
 	return []Command{s.finish(t.ending)}
 }
 
-// nextCalls owes what the open calls of the last message need.
+// nextCalls returns the commands for the open calls of the last message.
 func (s State) nextCalls() []Command {
 	t := &s.Turn
 	var owed []Command
@@ -74,11 +74,11 @@ func (s State) nextCalls() []Command {
 	}
 	room := max(0, s.Config.parallel()-t.running)
 	submitted := s.submitted()
-	left := t.named + t.inspected + t.running     // that still have to be said something about
-	var before struct{ open, named, writer bool } // of the calls that stand before
+	left := t.named + t.inspected + t.running     // calls not looked at yet that may need a command
+	var before struct{ open, named, writer bool } // what the calls before this one are
 	for i := t.first; i < len(t.Calls); i++ {
 		if left == 0 && !submitted && (before.writer || len(ready) >= room && t.urgent == 0) {
-			break // no other call is owed anything
+			break // no later call needs a command
 		}
 		c := t.Calls[i]
 		switch c.Status {
@@ -124,7 +124,7 @@ func (s State) nextCalls() []Command {
 		owed = append(owed, Perform{*c, c.Attempt + 1})
 	}
 	if len(owed) == 0 {
-		// All that is left is questions, and calls that wait for their answers.
+		// Only questions are open, and calls that wait for their answers.
 		return []Command{Derive{Ended{End: Asked, Reason: "question", Detail: "answer the question to continue"}}}
 	}
 	return owed
@@ -136,8 +136,8 @@ func settledAs(id CallID, o Outcome, text string) CallSettled {
 	return CallSettled{Call: id, Outcome: o, IsError: true, Content: []Part{Text(text)}}
 }
 
-// blocked returns a function that tells why the i-th call of the last message
-// cannot run, whatever its tool; empty if it can.
+// blocked returns a function that returns why the i-th call of the last message cannot
+// run, regardless of its tool; empty if it can.
 func (s State) blocked() func(int) string {
 	t := &s.Turn
 	first := t.Asked - len(t.Calls)
@@ -165,7 +165,7 @@ func (s State) blocked() func(int) string {
 	}
 }
 
-// nextAtRest decides what follows when no call is open and no request under way.
+// nextAtRest returns what follows when no call is open and no request is in flight.
 func (s State) nextAtRest() Command {
 	t := &s.Turn
 	for _, c := range t.Calls {
@@ -206,8 +206,8 @@ func (s State) nextAtRest() Command {
 	return s.request(ForStep)
 }
 
-// stopped returns the end that the last answer or what it led to leaves no way
-// around; the zero Ended if there is none.
+// stopped returns the end that the last answer or the loop guard forces; the zero Ended
+// if there is none.
 func (s *State) stopped() Ended {
 	t := &s.Turn
 	if t.Phase == Spoken || len(t.Calls) > 0 {
@@ -231,8 +231,8 @@ func (s *State) stopped() Ended {
 	return Ended{}
 }
 
-// How many answers in a row may end at the output limit and be continued, promise
-// work and be answered, be empty, and be no action in controller mode.
+// How many answers in a row may be cut at the output limit, promise work without doing
+// it, be empty, and be no action in controller mode, before the turn ends.
 const (
 	maxCut      = 2
 	maxPromised = 2
@@ -240,8 +240,8 @@ const (
 	maxUnusable = 2
 )
 
-// conclude decides on an answer without a call: the turn ends, or the model is told
-// something, or, when both are zero, it is asked again.
+// conclude returns what follows an answer without a call: the end of the turn, a message
+// to the model, or, if both are zero, another request.
 func (s *State) conclude() (Ended, Told) {
 	t := &s.Turn
 	switch {
@@ -263,14 +263,14 @@ func (s *State) conclude() (Ended, Told) {
 	return Ended{End: Completed}, Told{}
 }
 
-// What pawl says to the model by itself.
+// Messages of pawl's own to the model.
 const (
 	CutText      = "Your answer was cut off at the output limit. Go on exactly where it stopped, without repeating what is there."
 	EmptyText    = "Your last answer had neither words nor a call. Call a tool to go on with the task, or say that you are done and what came of it."
 	PromisedText = "You said what you would do next and did not do it. Do it now by calling a tool, or, if you are done, say so."
 )
 
-// spent returns the end that keeps the next request from being made.
+// spent returns the limit that prevents the next request; the zero Ended if none does.
 func (s *State) spent() Ended {
 	t, l := &s.Turn, s.Config.Limits.InForce()
 	if end := s.overspent(); end.End != "" {
@@ -285,7 +285,7 @@ func (s *State) spent() Ended {
 	return Ended{}
 }
 
-// overspent returns the limit of tokens or money that the turn has reached.
+// overspent returns the limit of tokens or cost that the turn has reached.
 func (s *State) overspent() Ended {
 	u, l := s.Turn.Usage, s.Config.Limits.InForce()
 	if l.Tokens >= 0 && u.Total() >= l.Tokens {
@@ -301,8 +301,8 @@ func limit(reason, format string, args ...any) Ended {
 	return Ended{End: LimitReached, Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
-// finish owes what stands between here and the end: the account of a turn that
-// ended early, then the end.
+// finish returns the next command towards the end: the account, for a turn that ends
+// early, and then the end.
 func (s State) finish(end Ended) Command {
 	t := &s.Turn
 	if t.account != accountDone && len(t.Account) > 0 {
@@ -318,7 +318,7 @@ func (s State) finish(end Ended) Command {
 	return Derive{end}
 }
 
-// request owes a model request, or the next attempt of the one that failed.
+// request returns a model request, or the next attempt of the one that failed.
 func (s State) request(p Purpose) Request {
 	t := &s.Turn
 	r := Request{Turn: t.N, Step: t.Steps, Purpose: p, Attempt: t.attempt(p)}

@@ -2,29 +2,28 @@ package run
 
 import "fmt"
 
-// A Submission is a result that was handed in and accepted.
+// A Submission is a result that was submitted and accepted.
 type Submission struct {
-	Call  CallID // that handed it in; empty: an answer of the model
-	Value string // JSON; empty: nothing was
+	Call  CallID // that submitted it; empty: an answer of the model
+	Value string // JSON; empty: nothing was submitted
 }
 
-// assignment is one thing that the run is asked for, with how far it has come. A
-// turn that continues without new words stays in it.
+// assignment is one task of the run and its progress. A turn that continues without a new
+// prompt stays in the same assignment.
 type assignment struct {
 	n          int // 1, 2, …
 	submission Submission
 	reminders  int
-	problem    string // with the last answer that was to be the result
+	problem    string // why the last answer is not the result; empty: it was not meant to be
 }
 
-// Assignment returns the number of what the run was asked for last.
+// Assignment returns the number of the last assignment.
 func (s State) Assignment() int { return s.assignment.n }
 
 // Submission returns the result of the last assignment.
 func (s State) Submission() Submission { return s.assignment.submission }
 
-// assign begins an assignment, unless the turn continues with a result that is
-// still missing.
+// assign begins an assignment, unless the turn continues one whose result is missing.
 func (s *State) assign(continues bool) {
 	if continues && !s.submitted() {
 		return
@@ -32,17 +31,16 @@ func (s *State) assign(continues bool) {
 	s.assignment = assignment{n: s.assignment.n + 1}
 }
 
-// submitted reports whether the result of this assignment was handed in.
+// submitted reports whether the result of this assignment was submitted.
 func (s *State) submitted() bool { return s.assignment.submission.Value != "" }
 
-// owesOutput reports whether a result is still to be handed in.
+// owesOutput reports whether a result is required and not submitted yet.
 func (s *State) owesOutput() bool { return s.Config.Output.Schema != "" && !s.submitted() }
 
-// maxReminders is how often in an assignment a run is reminded of its result.
+// maxReminders is how often the model is reminded of the result in one assignment.
 const maxReminders = 2
 
-// remind returns the next reminder, or the end of a turn that was reminded to no
-// effect.
+// remind returns the next reminder, or the end of the turn if there were enough.
 func (s *State) remind() (Ended, Told) {
 	a := &s.assignment
 	if a.reminders < maxReminders {
@@ -70,8 +68,8 @@ func (s *State) remind() (Ended, Told) {
 	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}, Told{}
 }
 
-// maxSaid is how many bytes of the last words the end of a run without its result
-// quotes; they are whole in the log.
+// maxSaid bounds the part of the last answer that the end of a turn without its result
+// quotes, in bytes; the log has all of it.
 const maxSaid = 500
 
 func (s *State) applySubmitted(p Submitted) error {

@@ -11,13 +11,12 @@ import (
 const (
 	Native     = "native"     // by the provider's tool calling
 	Controller = "controller" // by one JSON object a step; see package controller
-	// Auto is native for as long as that goes well; after maxMalformed malformed
-	// calls it is controller.
+	// Auto is native until the model has made maxMalformed malformed calls, then
+	// controller.
 	Auto = "auto"
 )
 
-// maxMalformed is how many malformed calls a run under Auto may see before its model
-// is asked for one object a step instead.
+// maxMalformed is how many malformed calls switch a run from Auto to Controller.
 const maxMalformed = 2
 
 // Controlled reports whether the model answers with one object a step.
@@ -34,8 +33,8 @@ const (
 	StepGuardrail StepKind = "guardrail_stop"
 )
 
-// A Plan is the steps that a turn in controller mode has taken, as data. It says
-// nothing of what comes, and costs no request of its own.
+// A Plan is the list of steps that a turn in controller mode has taken so far. It does
+// not predict later steps, and needs no request of its own.
 type Plan struct {
 	ID    string // p_<number of the turn>
 	Goal  string
@@ -55,12 +54,12 @@ type PlanStep struct {
 type PlanStatus string
 
 const (
-	StepOpen   PlanStatus = "open"   // its calls run, or the person's answer is awaited
-	StepDone   PlanStatus = "done"   // said, answered, or a call of it has its result
-	StepFailed PlanStatus = "failed" // every call of it failed or was not run
+	StepOpen   PlanStatus = "open"   // its calls are open
+	StepDone   PlanStatus = "done"   // it has no calls, or one of them succeeded
+	StepFailed PlanStatus = "failed" // all its calls failed or were not run
 )
 
-// maxGoal is how many characters of the prompt are the goal of a plan.
+// maxGoal bounds the goal of a plan, which is the start of the prompt, in characters.
 const maxGoal = 160
 
 // openPlan begins the plan of the turn if it has none.
@@ -70,7 +69,7 @@ func (s *State) openPlan() {
 	}
 	goal := ""
 	for _, m := range s.Messages {
-		if m.ID == s.Turn.prompt && m.Role == User { // it may be the message that asked
+		if m.ID == s.Turn.prompt && m.Role == User { // after an answer it is the assistant's question
 			goal = strings.TrimSpace(PlainText(m.Parts))
 		}
 	}
@@ -80,14 +79,13 @@ func (s *State) openPlan() {
 	s.Plan = Plan{ID: planID(s.Turn.N), Goal: cmp.Or(goal, "Agent task")}
 }
 
-// planned reports whether the turn has a plan: its own, or that of the turn which
-// asked the question that it begins with the answer to.
+// planned reports whether the turn has a plan: its own, or, if it began with the answer
+// to a question, that of the turn which asked.
 func (s *State) planned() bool { return s.Plan.ID == planID(s.Turn.N) || s.Turn.sharePlan }
 
 func planID(turn int) string { return "p_" + itoa(turn) }
 
-// acted takes in what the model's answer in controller mode means; nil in native
-// mode.
+// acted applies the action of the model's answer; nil in native mode.
 func (s *State) acted(a *Action) {
 	t := &s.Turn
 	t.action = Action{}
@@ -121,7 +119,7 @@ func (s *State) acted(a *Action) {
 	s.Plan.Steps = append(slices.Clip(s.Plan.Steps), step)
 }
 
-// settleStep closes the plan's step whose calls have their results.
+// settleStep closes the last step of the plan once its calls are settled.
 func (s *State) settleStep() {
 	n := len(s.Plan.Steps)
 	if n == 0 || s.Plan.Steps[n-1].Status != StepOpen {
@@ -137,7 +135,7 @@ func (s *State) settleStep() {
 	s.Plan.Steps[n-1].Status = status
 }
 
-// text is the plan as a summary of earlier steps keeps it.
+// text returns the plan for the summary of a compaction.
 func (p Plan) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The plan so far - goal: %s\n", p.Goal)

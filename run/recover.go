@@ -1,18 +1,16 @@
 package run
 
-// UnknownText is what the model is told of a call that started and whose outcome
-// is not known, because the process that ran it is gone.
+// UnknownText is the result of a call whose outcome is unknown because its process died.
 const UnknownText = "The outcome of this call is unknown: the process that ran it ended before it could tell. It may have happened, in part or whole, or not. Look before you repeat it."
 
-// LeftText is what the model is told of a call that did not stop in time after an
-// interrupt.
+// LeftText is the result of a call that did not stop in time after an interrupt.
 const LeftText = "The tool did not stop in time and may still be running. What it did is unknown: look before you repeat it."
 
-// Recover returns the payloads that settle what was under way in a process that is
-// gone, or that this process left. Whoever drives the run appends them once, after
-// replay and before Next: a request, and a call that may run again, are owed again,
-// a call that reads twice at most; one that writes is unknown, unless its tool can
-// tell (the driver may then append what it tells instead).
+// Recover returns the payloads that settle the operations that were in flight when a
+// process died or stopped driving the run. The driver appends them once, after the
+// replay and before Next. A request and a resumable call are owed again, a reading call
+// too unless maxDeaths processes died during it. A writing call has an unknown outcome;
+// if its tool can determine the outcome, the driver may append that instead.
 func (s State) Recover() []Payload {
 	t := &s.Turn
 	if !t.Open() {
@@ -34,8 +32,8 @@ func (s State) Recover() []Payload {
 	return append([]Payload{resumed}, events...)
 }
 
-// LeaveBehind returns the payloads that settle, after an interrupt, what did not
-// stop in time.
+// LeaveBehind returns the payloads that settle the calls that did not stop in time after
+// an interrupt.
 func (s State) LeaveBehind() []Payload {
 	var events []Payload
 	for _, c := range s.Turn.Calls {

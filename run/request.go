@@ -44,16 +44,16 @@ func (t *Turn) attempt(p Purpose) int {
 	return t.Request.Attempt + 1
 }
 
-// flush makes what waits for the model a message: results in the order asked,
-// then words.
+// flush adds what waits for the model to the context as one message: results in the order
+// of the calls, then words.
 func (s *State) flush() {
 	t := &s.Turn
 	parts := make([]Part, 0, len(t.Calls)+len(t.Words))
 	for i := range t.Calls {
 		if s.Created.External {
-			break // the agent has its results by its own wire
+			break // the agent received its results directly
 		}
-		result := t.Calls[i].Result // not a pointer into the calls, which would keep all of them
+		result := t.Calls[i].Result // copied: a pointer would keep the whole call alive
 		parts = append(parts, Part{Type: ResultPart, Result: &result})
 	}
 	for _, w := range t.Words {
@@ -82,11 +82,10 @@ func (s *State) lastID() string {
 	return s.Messages[len(s.Messages)-1].ID
 }
 
-// MaxRetries is how often a request is retried after failures that may pass.
+// MaxRetries is how often a request is retried after a transient failure.
 const MaxRetries = 3
 
-// maxDeaths is how many processes may die during the same operation before it is
-// given up.
+// maxDeaths is how many processes may die during an operation before it is abandoned.
 const maxDeaths = 3
 
 func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
@@ -106,7 +105,7 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	switch {
 	case s.failAside(t.Request.Purpose):
 	case p.Kind == ErrTooLong && !s.window.tooLong && t.Request.Purpose == ForStep:
-		s.window.refused() // compaction is owed, once
+		s.window.refused() // Next owes a compaction, once
 		t.Steps--          // the step begins again
 		t.Phase = Ready
 	case p.Kind == ErrTooLong:
@@ -121,8 +120,8 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	return nil
 }
 
-// failAside takes in that a request which only serves the turn cannot be made; false
-// if it is one for the turn's own work.
+// failAside applies the failure of a request for an account or a summary, which does not
+// end the turn. It returns false for any other request.
 func (s *State) failAside(p Purpose) bool {
 	switch p {
 	case ForSynthesis:
@@ -137,7 +136,7 @@ func (s *State) failAside(p Purpose) bool {
 	return true
 }
 
-// fail makes end certain.
+// fail sets how the turn will end.
 func (t *Turn) fail(end Ended) { t.ending, t.Phase = end, Ending }
 
 // resting is the phase between two attempts of a request.
@@ -179,7 +178,7 @@ func (s *State) applyResumed(p Resumed) error {
 	}
 	if !s.failAside(t.Request.Purpose) {
 		t.fail(Ended{End: EndFailed, Reason: "crashing", Detail: fmt.Sprintf(
-			"the process ended %d times during the same request; look at the log of pawl before continuing", maxDeaths)})
+			"the process ended %d times during the same request; check the log for the cause before continuing", maxDeaths)})
 	}
 	t.Request = Operation{}
 	return nil
@@ -212,9 +211,9 @@ func (s *State) applyReplied(e Event, p Replied) error {
 	switch purpose {
 	case ForSynthesis:
 		t.Phase = Ending
-		s.calls += calls // whatever it asked for, nothing runs any more
+		s.calls += calls // its calls do not run
 		if blank || calls > 0 {
-			t.account = accountFailed // an answer that wants to go on is not an account
+			t.account = accountFailed // an answer with calls is not an account
 		} else {
 			s.synthesis(text)
 		}
@@ -233,7 +232,7 @@ func (s *State) applyReplied(e Event, p Replied) error {
 	return nil
 }
 
-// numbered checks that the calls of a message are numbered on.
+// numbered checks that the calls of a message have the next numbers.
 func (s *State) numbered(parts []Part) error {
 	n := s.calls
 	for _, p := range parts {
@@ -258,7 +257,7 @@ func countCalls(parts []Part) int {
 	return n
 }
 
-// replied takes in the finished message of a step.
+// replied applies the finished message of a step.
 func (s *State) replied(p Replied, text string, calls int) {
 	t := &s.Turn
 	blank := strings.TrimSpace(text) == ""
@@ -280,7 +279,7 @@ func (s *State) replied(p Replied, text string, calls int) {
 		p.Stop != StopMaxTokens && p.Stop != StopPause
 	t.streak(empty, nothing)
 	t.streak(cut, p.Stop == StopMaxTokens && p.Action == nil)
-	// An answer that is repeated as if it had not been is not kept.
+	// The first of several empty answers is not kept: the request is repeated as it was.
 	if (!blank || calls > 0 || len(p.Parts) > 0 && p.Stop == StopPause) && !(nothing && t.streaks[empty] == 1) {
 		s.say(Assistant, p.Parts)
 	}
@@ -308,7 +307,7 @@ func (s *State) replied(p Replied, text string, calls int) {
 	s.assignment.problem = p.Unfit
 }
 
-// streak counts a kind of answer in a row.
+// streak counts consecutive answers of a kind.
 func (t *Turn) streak(k streak, again bool) {
 	if again {
 		t.streaks[k]++

@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// A World is what a [Runner] asks of whoever drives it while it makes a [Batch].
-// The answers become events. None of its methods may block for long: what takes time
-// is an operation (see [Batch].Start).
+// A World answers the questions of a [Runner] while it makes a [Batch]. The answers
+// become events. Its methods must not block for long: anything slow is an operation (see
+// [Batch].Start). They must have no effects, because the batch may not be appended.
 type World interface {
-	// Inspect says what a call would do.
+	// Inspect returns what a call would do.
 	Inspect(s State, c Call) CallInspected
 	// Decide returns [CallDecided] or [Interrupted], or nil when a person has to
 	// decide.
 	Decide(s State, c CallState) Payload
-	// Recheck looks again at an allowed call that is about to start, because time
-	// may have passed: nil if it still may, else [CallDecided] with a refusal or
-	// [ApprovalInvalidated].
+	// Recheck checks an allowed call again that is about to start, because time may have
+	// passed since the decision: nil if it may start, else [CallDecided] with a refusal
+	// or [ApprovalInvalidated].
 	Recheck(s State, c CallState) Payload
-	// Submit reads the result that a call hands in: its JSON, or what is wrong with it.
+	// Submit returns the result that a call submits, as JSON, or what is wrong with it.
 	Submit(s State, c CallState) (value string, problem string)
-	// Partial returns what has streamed of the request under way, its calls
-	// numbered on from next, and its usage as far as known.
+	// Partial returns what has arrived of the answer to the request in flight, its calls
+	// numbered from next, and its usage as far as known.
 	Partial(next int) ([]Part, Usage)
 }
 
-// A Runner is the pure part of whoever drives a run: it knows which operations are
-// in flight and decides, from that, the state and what came in, which events are
-// appended next, what is started after they are durable, and what is cancelled. It
-// does nothing to the world itself. Use it like this:
+// A Runner is the pure part of a driver. From the state, the operations in flight and its
+// input it decides which events are appended next, what is started after they are
+// durable, and what is cancelled. It has no effects itself. Use it like this:
 //
 //	for {
 //		b, err := r.Step(now, world, in)  // check
@@ -38,56 +37,55 @@ type World interface {
 //		cancel := r.Adopt(b, in)          // adopt
 //		// cancel the operations named, start those of b.Start
 //		if len(b.Events) == 0 {
-//			// wait until one has ended, r.RetryAt has come, or someone wants something
+//			// wait for the end of an operation, for r.RetryAt, or for other input
 //		}
-//		in = …                            // what has come in
+//		in = …
 //	}
 //
-// The example is the whole of it. A batch that could not be appended is dropped: the
+// The example is a complete driver. A batch that could not be appended is dropped: the
 // runner is as it was before the step.
 //
-// A Runner is used by one goroutine; package worker puts the goroutines around it, the
-// simulation puts crashes.
+// A Runner is not safe for concurrent use.
 type Runner struct {
 	State State // after the last batch that was adopted
 
 	ops    map[string]bool // keys of the operations in flight
-	parked map[string]bool // keys of operations that wait for a person elsewhere
-	wait   struct {        // of the owed request that is not to be sent yet
+	parked map[string]bool // keys of operations that wait for a person in another run
+	wait   struct {        // of the owed request that must not be sent yet
 		key   string
 		until time.Time
 	}
 }
 
-// An Input is what came in since the last step.
+// An Input is what arrived since the last step.
 type Input struct {
 	// Given must follow from the state: a refusal is an error.
 	Given []Payload
 	// Done are operations that have ended, each with what it appends.
 	Done []Completion
-	// Wanted is what others want of the run, each as the events that it means in the
-	// state it meets. It may have come too late: what is refused is in [Batch].Refused.
+	// Wanted are the requests of others: each returns the events that it means in the
+	// state at that point. An event that cannot follow goes into [Batch].Refused.
 	Wanted []func(State) []Payload
 	// Last must follow after all of these: a refusal is an error.
 	Last []Payload
-	// Interrupt is the interrupt that is wanted and not recorded yet.
+	// Interrupt is the pending interrupt; nil if none. See [Gate.Interrupt].
 	Interrupt *Interrupted
-	// Closed: an interrupt is on its way, and nothing starts.
+	// Closed reports that the [Gate] is closed: nothing starts.
 	Closed bool
 }
 
-// A Completion is the end of an operation: its key, and what came of it.
+// A Completion is the end of an operation: its key and the events it leads to.
 type Completion struct {
 	Key    string
 	Events []Payload
-	// Parked: it has come to wait for a person (a child run that asks). It has no
+	// Parked reports that it waits for a person (a child run that asks). It has no
 	// events, is still owed, and is started again after [Runner.Unpark].
 	Parked bool
-	// More: it is still under way; this is what it has reported so far.
+	// More reports that it is still in flight, and has Events to append.
 	More bool
 }
 
-// A Batch is what becomes true together: Events go to the log in one append.
+// A Batch is one step: its Events go to the log in one append.
 type Batch struct {
 	Events []Event
 	// Start are the operations to start once Events are durable: [Perform], [Request]
@@ -96,7 +94,7 @@ type Batch struct {
 	Refused   []Refusal
 	state     State        // after Events
 	owed      []Command    // by it
-	interrupt *Interrupted // of the input, if it was dealt with
+	interrupt *Interrupted // of the input, if it was recorded or is obsolete
 }
 
 // A Refusal is an event that could not follow.
@@ -110,9 +108,9 @@ func NewRunner(s State) *Runner {
 	return &Runner{State: s, ops: map[string]bool{}, parked: map[string]bool{}}
 }
 
-// Step returns what follows from the state and in at the time now. It changes
-// nothing of r but the memory of when an owed request may be sent: r continues from
-// the batch when it is adopted. An error means that a given event was refused.
+// Step returns the batch that follows from the state and in at the time now. Of r it
+// changes only when an owed request may be sent; the rest changes with Adopt. An error
+// means that an event of in.Given or in.Last, or one of the World's, cannot follow.
 func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 	m := maker{now: now, world: w, in: in, r: r, s: r.State}
 	m.s.Turn.guard.shared = true
@@ -122,13 +120,13 @@ func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 		}
 	}
 	if m.aborted() {
-		// The interrupt comes first: it keeps what had streamed.
+		// The interrupt is recorded first, because it keeps the partial answer.
 		if err := m.interruptWanted(); err != nil {
 			return Batch{}, err
 		}
 	}
 	for _, c := range in.Done {
-		if r.ops[c.Key] { // else it was left behind
+		if r.ops[c.Key] { // otherwise it was abandoned
 			m.offer(c.Events)
 		}
 	}
@@ -147,7 +145,7 @@ func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 		}
 	}
 	m.wake()
-	// A request that was interrupted in this very batch is not sent; a call that was
+	// A request that was interrupted in the same batch is not sent. A call that was
 	// recorded as started is settled by its operation, which finds the gate closed.
 	m.b.Start = slices.DeleteFunc(m.b.Start, func(c Command) bool {
 		_, call := c.(Perform)
@@ -158,9 +156,9 @@ func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 	return m.b, nil
 }
 
-// Adopt continues from b, whose events are durable, and from in, which it was made of. It
-// returns the keys of operations in flight that are no longer owed, to be cancelled; one
-// of them may be about to start with b.
+// Adopt continues from b, whose events are durable, and in, the input of its step. It
+// returns the keys of operations to cancel, because they are no longer owed. Operations
+// of b.Start may be among them: start those first.
 func (r *Runner) Adopt(b Batch, in Input) (cancel []string) {
 	for _, c := range in.Done {
 		if c.Parked && r.ops[c.Key] {
@@ -194,11 +192,11 @@ func owes(commands []Command, key string) bool {
 	})
 }
 
-// Unpark lets the operations that wait for a person start again.
+// Unpark allows parked operations to start again.
 func (r *Runner) Unpark() { clear(r.parked) }
 
-// Waits reports whether nothing is in flight and all that is owed waits for a person:
-// decisions, and parked operations.
+// Waits reports whether no operation is in flight and everything owed waits for a person:
+// decisions and parked operations.
 func (r *Runner) Waits() bool {
 	if len(r.ops) > 0 {
 		return false
@@ -211,14 +209,14 @@ func (r *Runner) Waits() bool {
 	return true
 }
 
-// Abandon forgets an operation in flight: what comes of it is discarded.
+// Abandon forgets an operation in flight: its completion will be ignored.
 func (r *Runner) Abandon(key string) { delete(r.ops, key) }
 
 // Busy reports whether an operation is in flight.
 func (r *Runner) Busy() bool { return len(r.ops) > 0 }
 
-// RetryAt returns when the owed request may be sent; zero if that is now, or none is
-// owed.
+// RetryAt returns when the owed request may be sent; zero if it may be sent now or none
+// is owed.
 func (r *Runner) RetryAt() time.Time {
 	for _, c := range r.State.Next() {
 		if c.Key() == r.wait.key && !r.ops[r.wait.key] {
@@ -240,7 +238,7 @@ type maker struct {
 }
 
 func (m *maker) record(p Payload) error {
-	e := Event{At: m.now.UTC().Round(0), Payload: p} // the log has no monotonic time either
+	e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back
 	if err := m.s.apply(e); err != nil {
 		return err
 	}
@@ -249,7 +247,7 @@ func (m *maker) record(p Payload) error {
 	return nil
 }
 
-// offer records what can follow.
+// offer records the payloads that can follow, and refuses the others.
 func (m *maker) offer(payloads []Payload) {
 	for _, p := range payloads {
 		err := error(nil)
@@ -266,8 +264,8 @@ func (m *maker) offer(payloads []Payload) {
 	}
 }
 
-// follow records the interrupt that is wanted, or else what is owed now and needs no
-// waiting. It reports whether more may follow.
+// follow records the pending interrupt, or else what can be recorded at once of what is
+// owed. It reports whether more may follow.
 func (m *maker) follow() (bool, error) {
 	if m.interrupted() {
 		return true, m.interruptWanted()
@@ -291,8 +289,7 @@ func (m *maker) follow() (bool, error) {
 	return progress, nil
 }
 
-// aborted reports whether the request has ended because the interrupt that is wanted
-// has cancelled it.
+// aborted reports whether the pending interrupt has cancelled the request in flight.
 func (m *maker) aborted() bool {
 	return m.interrupted() && m.s.Turn.Phase == Requesting && slices.ContainsFunc(m.in.Done, func(c Completion) bool {
 		return slices.ContainsFunc(c.Events, func(p Payload) bool {
@@ -302,8 +299,7 @@ func (m *maker) aborted() bool {
 	})
 }
 
-// interrupted reports whether an interrupt of the open turn is wanted and not dealt
-// with yet.
+// interrupted reports whether an interrupt of the open turn is pending.
 func (m *maker) interrupted() bool {
 	f := m.in.Interrupt
 	return f != nil && m.s.Turn.Open() && (f.Turn == 0 || f.Turn == m.s.Turn.N)
@@ -324,11 +320,11 @@ func (m *maker) interrupt(f Interrupted) error {
 			return nil
 		}
 		id := "then_" + itoa(t.N) + "_" + itoa(int(m.s.Seq))
-		return m.record(Said{ID: id, Delivery: Steer, Parts: f.Then}) // these words come back
+		return m.record(Said{ID: id, Delivery: Steer, Parts: f.Then}) // Apply returns these words to the person
 	}
 	f.Turn = m.s.Turn.N
 	if c, ok := m.s.Turn.Call(f.Call); f.Cause == ByWait && (!ok || c.Status != CallIsInspected) {
-		// Someone else has decided on the call meanwhile; the interrupt stands.
+		// Another answer has decided on the call meanwhile; the interrupt counts.
 		f.Cause, f.Call = ByPerson, ""
 	}
 	if m.s.Turn.Phase == Requesting && m.flying() {
@@ -337,8 +333,8 @@ func (m *maker) interrupt(f Interrupted) error {
 	return m.record(f)
 }
 
-// wake starts operations that were parked and are no longer owed once more, so that
-// they are cancelled and settled like those in flight.
+// wake starts parked operations that are no longer owed, so that they can be cancelled
+// and settled like those in flight.
 func (m *maker) wake() {
 	t := &m.s.Turn
 	if t.running == 0 || t.Phase == Calling || t.Phase == Requesting {
@@ -352,8 +348,8 @@ func (m *maker) wake() {
 	}
 }
 
-// flying reports whether the request of the state is in flight, and not one that
-// this batch is about to start.
+// flying reports whether the request of the state is in flight, not about to be started
+// by this batch.
 func (m *maker) flying() bool {
 	for _, c := range m.s.Next() {
 		if m.r.ops[c.Key()] {
@@ -363,8 +359,8 @@ func (m *maker) flying() bool {
 	return false
 }
 
-// perform records what can be recorded of a command now, and notes the operation that
-// it starts.
+// perform records the events of a command that are known now, and adds the operation that
+// it starts to the batch.
 func (m *maker) perform(c Command) error {
 	switch c := c.(type) {
 	case Derive:
@@ -421,9 +417,9 @@ func (m *maker) starting(key string) bool {
 	return slices.ContainsFunc(m.b.Start, func(c Command) bool { return c.Key() == key })
 }
 
-// waits reports whether the owed request is not to be sent yet. How long it waits is
-// measured from when this process first saw it owed, so that a clock which is set
-// makes the wait neither longer nor endless.
+// waits reports whether the owed request must not be sent yet. The wait is measured from
+// when this process first saw the request owed, so that a change of the clock cannot
+// prolong it.
 func (m *maker) waits(key string, wait time.Duration) bool {
 	if m.in.Closed {
 		return true
@@ -448,7 +444,7 @@ func (m *maker) decide(c CallState) error {
 		return nil
 	case Interrupted:
 		m.in.Closed = true
-		m.in.Interrupt = &p // a call under way is settled by its worker
+		m.in.Interrupt = &p // running calls are settled by the worker
 		return nil
 	case CallDecided:
 		if m.fresh == nil {
@@ -459,8 +455,8 @@ func (m *maker) decide(c CallState) error {
 	return m.record(p)
 }
 
-// submit runs a call that hands in the result: it does nothing to the world, so all
-// of it goes into this batch.
+// submit runs a call that submits the result. It has no effect outside the log, so all
+// its events go into this batch.
 func (m *maker) submit(c Perform) error {
 	if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
 		return err

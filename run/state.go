@@ -20,16 +20,14 @@ type State struct {
 	Messages []Message
 	// Turn is the open turn, or the last one.
 	Turn Turn
-	// Queue holds what was said while the agent worked, to be delivered when the
-	// turn has ended by itself.
+	// Queue holds messages to be delivered when the turn has completed.
 	Queue []Words
-	// Returned holds steering and queued messages that a turn which ended early
-	// did not deliver: they go back to the person's input and are never delivered
-	// by themselves.
+	// Returned holds messages that were not delivered because the turn ended early. They
+	// are for the person to send again; pawl does not deliver them.
 	Returned []Words
 	Usage    Usage // of the whole run
 	Tools    ToolState
-	Plan     Plan // what the last turn in controller mode has done
+	Plan     Plan // of the last turn in controller mode
 
 	// Conversation is an external agent's own id for its conversation.
 	Conversation string
@@ -46,36 +44,32 @@ type State struct {
 
 // A Turn is from something said to the agent until the agent yields.
 type Turn struct {
-	N       int // 1, 2, …; 0 before the first
-	Phase   Phase
-	Started time.Time
-	Steps   int // model requests for steps, retries not counted
-	Asked   int // calls
-	Usage   Usage
-	End     Ended // once it has ended
+	N     int // 1, 2, …; 0 before the first
+	Phase Phase
+	Steps int // model requests for steps, retries not counted
+	Asked int // calls
+	Usage Usage
+	End   Ended // once it has ended
 
-	// Calls are those of the last message, in the order asked; of an external turn,
-	// those received in it.
-	// What a pointer of it points to does not change; a call that comes further is
-	// another value.
+	// Calls are those of the last message, in order; in an external turn, those received
+	// in it. A CallState does not change: a call that advances gets a new one.
 	Calls []*CallState
-	// Words are steering messages and words of pawl's own that the next request
-	// delivers.
+	// Words are the messages that the next request delivers: the person's and pawl's own.
 	Words   []Words
 	Request Operation
-	// Interrupt is set, with its cause, once the turn was interrupted.
+	// Interrupt is the turn's interrupt; its Cause is empty if there was none.
 	Interrupt Interrupted
 	// Account has a line per settled call of the turn.
 	Account []Line
 
 	owned     ownership     // of Calls
-	driven    time.Duration // spent driving the turn, without the time that waits for a person
+	driven    time.Duration // time in which the turn was driven and did not wait for a person
 	prompt    string        // id of the message that began the turn
-	text      string        // what the agent has said: the last answer, of several pieces if it was cut
+	text      string        // the last answer, joined if it came in several pieces
 	reply     reply
 	action    Action // the last, of a turn in controller mode
-	sharePlan bool   // it begins with the answer to a question, and its plan is that of the turn which asked
-	ending    Ended  // how it will end, once that is certain
+	sharePlan bool   // it began with the answer to a question and continues the plan of the turn that asked
+	ending    Ended  // how it will end, once that is decided
 	account   accountState
 	streaks   [streakKinds]int
 	guard     guard
@@ -83,8 +77,8 @@ type Turn struct {
 	counts
 }
 
-// An ownership says what of a turn's calls belongs to one value alone and may be
-// changed in place.
+// An ownership says how much of a turn's calls is not shared with another State and may
+// be changed in place.
 type ownership int
 
 const (
@@ -95,7 +89,7 @@ const (
 
 // counts are of a turn's calls.
 type counts struct {
-	first     int // index of the first that is not settled
+	first     int // index of the first that is not settled: all before it are
 	open      int // not settled
 	named     int
 	inspected int
@@ -110,26 +104,26 @@ type Phase string
 
 const (
 	Idle         Phase = ""             // no turn is open
-	Ready        Phase = "ready"        // words or results wait for the model
+	Ready        Phase = "ready"        // words or results are to be sent to the model
 	Requesting   Phase = "requesting"   // a request, or an external turn, is under way
 	Calling      Phase = "calling"      // calls of the last message are open
 	Spoken       Phase = "spoken"       // the model has answered without a call
-	Summarized   Phase = "summarized"   // a summary is in and the context not compacted yet
-	Ending       Phase = "ending"       // how the turn ends is certain; its account may be owed
-	Interrupting Phase = "interrupting" // interrupted, and what had started is not settled yet
+	Summarized   Phase = "summarized"   // a summary has arrived and is not applied yet
+	Ending       Phase = "ending"       // how the turn ends is decided; its account may be owed
+	Interrupting Phase = "interrupting" // interrupted; running calls are not settled yet
 )
 
 // Open reports whether the turn has not ended.
 func (t *Turn) Open() bool { return t.Phase != Idle }
 
-// Words are something said to the agent that waits to be delivered.
+// Words are a message to the agent that is not delivered yet.
 type Words struct {
 	ID    string
 	Parts []Part
 	own   bool // pawl's own
 }
 
-// An Operation is the model request, or the external turn, that is owed or under way.
+// An Operation is the model request or external turn that is owed or in flight.
 type Operation struct {
 	Purpose  Purpose
 	Attempt  int
@@ -186,35 +180,35 @@ type Line struct {
 	IsError  bool
 	Files    []string
 	Delivery string // as in [Result]
-	Found    string // the beginning of its result
+	Found    string // the start of its result
 }
 
-// reply is what counts of the model's last message.
+// reply is what later transitions need of the model's last message.
 type reply struct {
 	stop       StopReason
 	unfinished bool // cut or paused, without a call: the next answer continues it
 	promises   bool
 	summary    string // of a request for a summary
-	hash       string // of the text, to see repeated text
+	hash       string // of the text, to detect repetition
 }
 
-// accountState is how far the account of an early end has come.
+// accountState is the progress of the account of a turn that ends early.
 type accountState string
 
 const (
-	accountFailed accountState = "failed" // the model could not, or is not to be asked
+	accountFailed accountState = "failed" // the model could not make it, or must not be asked
 	accountDone   accountState = "done"
 )
 
-// A streak is something that goes wrong several times in a row.
+// A streak is a kind of failure that is counted while it repeats.
 type streak int
 
 const (
 	promised  streak = iota // answers that promise work and do none
-	empty                   // answers with nothing in them
+	empty                   // empty answers
 	cut                     // answers that ended at the output limit
-	unusable                // answers in controller mode that are no action
-	fruitless               // steps that brought nothing but errors or repeated text
+	unusable                // answers in controller mode that are not an action
+	fruitless               // steps with only errors or repeated text
 	streakKinds
 )
 
@@ -236,15 +230,14 @@ func (s State) Clone() State {
 // Inherited reports whether a call was made in the run that this one was forked from.
 func (s State) Inherited(id CallID) bool { return number(id) <= s.inherited }
 
-// Snapshot returns s for other goroutines to read while the run goes on. It must not
-// be applied to, and must not be cloned.
+// Snapshot returns a copy of s that other goroutines may read while s is applied to. It
+// must not be applied to or cloned.
 func (s State) Snapshot() State {
 	s.Turn.guard = guard{} // its maps are written in place
 	return s
 }
 
-// NextCall returns the number of the first call of the next message; the others
-// count on from it.
+// NextCall returns the number of the first call of the next message.
 func (s State) NextCall() int { return s.calls + 1 }
 
 // MessageOf returns the id of the message that asked for a call; empty if it is not in
@@ -260,8 +253,8 @@ func (s State) MessageOf(id CallID) string {
 	return ""
 }
 
-// Deadline returns when the open turn's time is spent if it is driven from now on
-// without a pause; zero if there is no open turn, no limit, or the turn waits for a
+// Deadline returns when the open turn reaches its time limit if it is driven from now on
+// without a pause; zero if no turn is open, there is no limit, or the turn waits for a
 // person.
 func (s State) Deadline() time.Time {
 	wall := s.Config.Limits.InForce().Wall
@@ -271,8 +264,8 @@ func (s State) Deadline() time.Time {
 	return s.At.Add(max(0, wall-s.Turn.driven))
 }
 
-// waitsForPerson reports whether nothing runs and all that is open is decisions and
-// answers.
+// waitsForPerson reports whether no call runs and all open calls wait for a decision or
+// an answer.
 func (t *Turn) waitsForPerson() bool {
 	return t.Phase == Calling && t.running == 0 && t.undecided == t.open
 }
@@ -288,8 +281,8 @@ func (s State) Questions() []CallState {
 	return open
 }
 
-// Answer returns what a person reads when a turn is over: the agent's last answer -
-// all pieces of it, if it was cut or paused - or the account of an early end.
+// Answer returns the result of a turn for the person: the agent's last answer, joined if
+// it was cut or paused, or the account of a turn that ended early.
 func (s State) Answer() string { return s.Turn.text }
 
 // Unfinished returns the text that the next answer continues: empty unless the

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// SynthesisPrompt is what the model is asked when a turn ends early and can
-// still be accounted for by it. It goes with that one request and is not part of
-// the context.
+// SynthesisPrompt asks the model for the account of a turn that ends early. It is sent
+// with that request only and is not part of the context.
 const SynthesisPrompt = "You have to stop here and cannot use tools any more. Tell the person, briefly and truthfully: what was done, what was found, what is not done, and what to do next."
 
-// modelAccounts reports whether the model is asked for the account of this end: it
-// is when neither money nor time is spent and no one has interrupted.
+// modelAccounts reports whether the model makes the account of this end: not if tokens,
+// money or time are spent, or the turn was interrupted.
 func modelAccounts(end Ended) bool {
 	return end.End == LoopStopped || end.End == LimitReached && (end.Reason == "max_steps" || end.Reason == "max_calls")
 }
@@ -29,10 +28,10 @@ func (s *State) synthesis(text string) {
 	s.Turn.text, s.Turn.account = text, accountDone
 }
 
-// maxAccount is how many calls an account names: it goes into the context too.
+// maxAccount bounds the calls that an account lists, because it is part of the context.
 const maxAccount = 200
 
-// deterministicAccount is the account of a turn from the log alone.
+// deterministicAccount returns the account of a turn made from the log alone.
 func (t *Turn) deterministicAccount() string {
 	var b strings.Builder
 	b.WriteString("Based on the tool executions:\n")
@@ -70,7 +69,7 @@ func (t *Turn) deterministicAccount() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// stored says that a call's output was too large for the context and where it is.
+// stored names the stored output of a call whose result was too large for the context.
 func (l Line) stored() string {
 	if l.Delivery == "" || l.Delivery == "inline" {
 		return ""
@@ -83,7 +82,7 @@ var outcomeWords = map[Outcome]string{
 	Unknown: "outcome unknown", Refused: "refused", Answered: "answered",
 }
 
-// lines returns the turn's account in the order the calls were asked.
+// lines returns the turn's account in the order of the calls.
 func (t *Turn) lines() []Line {
 	return slices.SortedStableFunc(slices.Values(t.Account), func(a, b Line) int {
 		return cmp.Or(cmp.Compare(len(a.Call), len(b.Call)), cmp.Compare(a.Call, b.Call))

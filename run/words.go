@@ -3,8 +3,8 @@ package run
 import "slices"
 
 // open begins a turn.
-func (s *State) open(e Event) {
-	s.Turn = Turn{N: s.Turn.N + 1, Phase: Ready, Started: e.At, owned: s.Turn.owned}
+func (s *State) open() {
+	s.Turn = Turn{N: s.Turn.N + 1, Phase: Ready, owned: s.Turn.owned}
 	s.window.tooLong = false
 }
 
@@ -38,9 +38,9 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 		parts = []Part{Text(ContinueText)}
 	}
 	then := len(t.Interrupt.Then) > 0
-	s.open(e)
+	s.open()
 	s.assign(p.Continue && len(p.Parts) == 0)
-	if !then { // what came back to the input has not been seen yet
+	if !then { // with Then, the returned messages have not been shown yet
 		s.Returned = nil
 	}
 	t.prompt = s.say(User, parts)
@@ -50,25 +50,24 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 	return nil
 }
 
-// answer begins a turn with the answer to the question that call i has asked.
+// answer begins a turn with the answer to the question of call i.
 func (s *State) answer(e Event, i int, parts []Part) {
 	t := &s.Turn
 	last, planned := *t, s.planned()
-	s.open(e)
+	s.open()
 	t.Calls, t.counts = last.Calls, last.counts
 	t.Words, t.sharePlan = last.Words, planned
 	t.prompt = s.lastID() // the message that asked
 	if t.Phase = Calling; s.Created.External {
-		// The call's own request is gone with the turn that made it: the answer goes
-		// with the next one.
+		// The agent's request for the call ended with its turn: the answer is part of the
+		// next turn's message.
 		t.Phase = Ready
 		t.tell("The person answers: " + PlainText(parts))
 	}
 	s.settle(e, t.own(i), CallSettled{Call: t.Calls[i].ID, Outcome: Answered, Content: parts})
 }
 
-// ContinueText is what the model is told when the person says no more than
-// "continue".
+// ContinueText is the prompt of a turn that continues without words of the person.
 const ContinueText = "Continue where you stopped."
 
 func (s *State) applySaid(p Said) error {
@@ -109,8 +108,8 @@ func (s *State) applyWithdrawn(p Withdrawn) error {
 	return refuse("message %q does not wait to be delivered", p.ID)
 }
 
-// Say returns what a message to the run means in s: the beginning of a turn, the answer
-// to its open question, or words for the open turn.
+// Say returns the event that a message to the run becomes in s: the prompt of a new turn,
+// the answer to its open question, or a message to the open turn.
 func Say(s State, id string, delivery Delivery, parts []Part) Payload {
 	if s.Turn.Open() {
 		return Said{ID: id, Delivery: delivery, Parts: parts}
