@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
 
@@ -39,7 +40,7 @@ func TestAfterAKillInACommandTheNextRunPutsBackWhatItChanged(t *testing.T) {
 	before := s.protected(t)
 	kill := toolCall("shell", map[string]any{"timeout_seconds": 300, "command": "echo ../evil > .git/commondir; echo '[core]' > .git/config.worktree; echo '{}' > .mcp.json; " +
 		"git init -q sub; git -C sub config core.fsmonitor evil; touch ready; sleep 300"})
-	model := script.NewServer(script.Script{{Text: "Now.", Calls: []script.Call{kill}}}, true)
+	model := fake.New(script.Script{{Text: "Now.", Calls: []script.Call{kill}}}, true)
 	first, stopFirst, err := model.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestAfterAKillInACommandTheNextRunPutsBackWhatItChanged(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	server := script.NewServer(script.Script{{Text: "All done."}}, true)
+	server := fake.New(script.Script{{Text: "All done."}}, true)
 	address, stop, err := server.Listen()
 	if err != nil {
 		t.Fatal(err)
