@@ -8,6 +8,7 @@ import (
 
 	"pawl/permission"
 	"pawl/sandbox"
+	"pawl/store"
 	"pawl/tool"
 )
 
@@ -22,11 +23,31 @@ func (a *app) sandbox(p place, sockets string) (*sandbox.Policy, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
+	return policy, a.putBack(policy)
+}
+
+// putBack undoes what commands have changed whose pawl was killed, and says what.
+func (a *app) putBack(policy *sandbox.Policy) error {
 	undone, err := policy.Recover()
 	for _, u := range undone {
 		fmt.Fprintln(a.stderr, "pawl: "+u)
 	}
-	return policy, err
+	return err
+}
+
+// recoverWorkspace does so before the workspace's configuration and rules are read:
+// those that a killed command has left must neither count, nor be trusted, nor keep
+// a run from starting.
+func (a *app) recoverWorkspace(workspace string) error {
+	if !sandbox.Probe().Confines() {
+		return nil
+	}
+	sockets, _ := store.RuntimeDir() // without one there is nothing to keep from commands
+	policy, err := sandbox.For(workspace, a.sandboxOptions(sockets))
+	if err != nil {
+		return nil // no command has run confined here; a run says why
+	}
+	return a.putBack(policy)
 }
 
 // sandboxOptions returns what the policy of every workspace is made from; sockets is

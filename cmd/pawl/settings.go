@@ -171,10 +171,16 @@ func (a *app) readSettings(flags *pflag.FlagSet, workspace string) (settings, er
 	if err != nil {
 		return s, err
 	}
+	trust := flags.Lookup("trust") // the commands that have it run the model
+	if trust != nil {
+		if err := a.recoverWorkspace(workspace); err != nil {
+			return s, err
+		}
+	}
 	if s.policy, err = a.policy(workspace); err != nil {
 		return s, err
 	}
-	if f := flags.Lookup("trust"); f != nil && f.Changed {
+	if trust != nil && trust.Changed {
 		trusted, err := s.policy.TrustForThisRun()
 		if err != nil {
 			return s, err

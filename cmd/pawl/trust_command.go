@@ -54,6 +54,11 @@ Exit codes: 0 nothing waits for trust (any more), 3 something does.`,
 		if err != nil {
 			return err
 		}
+		if a.asPerson("undo changes") == nil {
+			if err := a.recoverWorkspace(workspace); err != nil {
+				return err
+			}
+		}
 		p, err := a.policy(workspace)
 		if err != nil {
 			return err
