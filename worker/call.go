@@ -11,7 +11,7 @@ import (
 	"pawl/tool"
 )
 
-// perform runs a call and reports what came of it.
+// perform runs a call and reports its result.
 func (d *Runner) perform(ctx context.Context, op *operation, c run.CallState) {
 	env := d.env.ForCall()
 	env.Leads = op.leads
@@ -27,7 +27,7 @@ func (d *Runner) perform(ctx context.Context, op *operation, c run.CallState) {
 		return
 	}
 	if stopped && op.result != nil {
-		op.result.abort() // half of a result is told and not stored
+		op.result.abort() // a partial result is not stored
 		op.result = nil
 	}
 	p := d.deliver(op.result, c, op.args.mode, res)
@@ -60,8 +60,8 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 			res.Change, err = run.MayChange, nil
 		}
 	}()
-	t, ok := d.w.Tools.Get(c.Tool) // the one that hands in does not run
-	if !ok {                       // it was there when the call was inspected; another pawl may have resumed the run
+	t, ok := d.w.Tools.Get(c.Tool) // the submission tool is never started
+	if !ok {                       // it existed when the call was inspected; another release of pawl may have resumed the run
 		return tool.ErrorResult("There is no tool called " + c.Tool + " any more."), nil
 	}
 	call := tool.Call{Run: d.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
@@ -71,7 +71,7 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 		call.Output = op.result
 	}
 	if t.Spec().Unstored {
-		d.storing.Wait() // it may ask for them
+		d.storing.Wait() // it may query outputs
 	}
 	res, err = t.Run(ctx, env, call)
 	if err != nil && !errors.Is(err, tool.ErrParked) {
@@ -84,7 +84,7 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	return res, err
 }
 
-// settled is the fact that a call came out as its tool says.
+// settled returns the event of a call with the result of its tool.
 func settled(id run.CallID, res tool.Result) run.CallSettled {
 	p := run.CallSettled{Call: id, Outcome: run.OK, Content: res.Content, IsError: res.IsError,
 		Change: res.Change, Files: res.Files, Key: resultKey(res.Content, res.IsError)}
@@ -94,7 +94,7 @@ func settled(id run.CallID, res tool.Result) run.CallSettled {
 	return p
 }
 
-// resultKey is equal for results that say the same.
+// resultKey is equal for equal results, see [heuristic.ResultKey].
 func resultKey(content []run.Part, isError bool) string {
 	var texts []string
 	var data [][]byte

@@ -10,15 +10,15 @@ import (
 	"pawl/tool"
 )
 
-// spawn runs the child run of a call to its end: the one that the call has already, or
-// a new one, with the parent's permissions and a share of what is left of its limits. It
-// is called from the goroutine of the call.
+// spawn drives the child run of a call until its turn has ended: the existing one, or a
+// new one with the parent's configuration and a share of its remaining limits. It is
+// called from the goroutine of the call.
 func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (tool.Result, error) {
 	id := run.ChildID(d.id, call)
 	if err := store.CheckID(id); err != nil {
 		return tool.Result{}, fmt.Errorf("the child run of %s: %w", call, err)
 	}
-	watch := func(v View) { // its own events are its own log's; what it does is this call's progress
+	watch := func(v View) { // only notices: its events are in its own log
 		if v.Notice != "" {
 			d.show(View{Notice: fmt.Sprintf("%s: %s", id, v.Notice)})
 		}

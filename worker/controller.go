@@ -11,18 +11,18 @@ import (
 	"pawl/run"
 )
 
-// An objectWire encodes a conversation for a model that answers with one JSON object
-// a step: its objects are the assistant's messages, results are the user's words. The
-// log's form is the same for both ways, so a run can change between them.
+// An objectWire encodes a conversation for a model that answers with one JSON object a
+// step: the objects are the assistant's messages, and results are text of the user. The
+// log has the same form in both modes, so a run can change between them.
 type objectWire struct {
 	llm.Provider
-	// Of the messages encoded so far: the calls, and what the answers to questions
-	// start with.
+	// Of the messages encoded so far: the calls, and how the model asked to resume after
+	// a question.
 	calls   map[run.CallID]run.Call
 	resumes map[run.CallID]controller.Resume
 }
 
-// Encode returns m as words.
+// Encode returns m as text.
 func (w objectWire) Encode(m run.Message) (json.RawMessage, error) {
 	out := run.Message{ID: m.ID, Role: m.Role, Rev: m.Rev}
 	if m.Role == run.Assistant {
@@ -60,7 +60,7 @@ func (w objectWire) Encode(m run.Message) (json.RawMessage, error) {
 	return w.Provider.Encode(out)
 }
 
-// stored is the id of a result's stored output.
+// stored returns the id of a result's stored output; empty if it is not stored.
 func stored(r *run.Result) string {
 	if r.Delivery == "" {
 		return ""
@@ -68,8 +68,8 @@ func stored(r *run.Result) string {
 	return string(r.Call)
 }
 
-// object returns an assistant's message as the object that it was, or, of one that
-// was said by tool calling, as the object that it would have been.
+// object returns an assistant's message as a controller object: the original, or an
+// equivalent one if the message was made in native mode or its arguments were compacted.
 func (w objectWire) object(parts []run.Part) []run.Part {
 	var words []run.Part
 	var calls []run.Call
@@ -119,7 +119,7 @@ func (w objectWire) object(parts []run.Part) []run.Part {
 	return []run.Part{run.Text(string(object))}
 }
 
-// shortened reports whether compaction has let go of arguments that the object has.
+// shortened reports whether compaction has replaced arguments that the object contains.
 func shortened(calls []run.Call, said []controller.Call) bool {
 	for i := range min(len(calls), len(said)) {
 		if len(calls[i].Arguments) < len(said[i].Args) {
@@ -129,10 +129,10 @@ func shortened(calls []run.Call, said []controller.Call) bool {
 	return false
 }
 
-// askTool is the tool that a question to the person is a call of.
+// askTool is the tool for a question to the person.
 const askTool = "ask"
 
-// startsWith says what the answer to a question starts with.
+// startsWith returns what the model is told to do with the answer to its question.
 func startsWith(r controller.Resume) string {
 	if r == controller.Controller {
 		return "\n\nDecide on the next action at once."
@@ -140,27 +140,27 @@ func startsWith(r controller.Resume) string {
 	return "\n\nLook back at the goal first: does the answer change it, or what was done so far?"
 }
 
-// controlled makes m one for a model that answers with one object a step.
+// controlled changes m to controller mode.
 func (m *modelSession) controlled(structured bool) {
 	m.objects = true
 	wire := objectWire{Provider: m.provider, calls: map[run.CallID]run.Call{}, resumes: map[run.CallID]controller.Resume{}}
 	m.encoder = llm.NewEncoder(wire, llm.Names{})
 	var tools []controller.Tool
 	for _, t := range m.offered {
-		if t.Name != askTool { // the object has an action for it
+		if t.Name != askTool { // there is an action for it
 			tools = append(tools, controller.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 		}
 	}
 	m.system = controller.System(tools)
 	m.tools, m.output = nil, nil
 	if structured {
-		// Where it cannot be had the prompt says the same, and Parse is as strict.
+		// Without a schema the prompt describes the object, and Parse is as strict.
 		m.output, _ = m.provider.EncodeOutput(json.RawMessage(controller.Schema))
 	}
 }
 
-// left says at the end of a request what is left of the turn's limits. The request
-// itself is counted already; it is one of those that are left.
+// left returns the text with what remains of the turn's limits. The request that it is
+// sent with is counted in the state already, so it is added again.
 func left(s run.State, now time.Time) string {
 	l := s.Left(now)
 	if l.Steps >= 0 {
@@ -169,8 +169,8 @@ func left(s run.State, now time.Time) string {
 	return controller.Limits(controller.Left{Steps: l.Steps, Calls: l.Calls, Tokens: l.Tokens, Wall: l.Wall, Cost: l.Cost})
 }
 
-// plainly returns an answer that was to be words, of a model that has learnt to answer
-// with objects, as words: none if the object is another action.
+// plainly returns an answer that should be plain text as text, even if the model has
+// answered with an object; nil if the object is an action without text.
 func plainly(parts []run.Part) []run.Part {
 	text, ok := controller.PlainText(run.PlainText(parts))
 	if !ok {
@@ -179,7 +179,7 @@ func plainly(parts []run.Part) []run.Part {
 	return []run.Part{run.Text(text)}
 }
 
-// interpret reads an answer in controller mode: it adds its calls and what it means.
+// interpret parses an answer in controller mode and adds its calls and its action.
 func (m *modelSession) interpret(s run.State, p run.Replied, now time.Time) run.Replied {
 	switch p.Stop {
 	case run.StopFiltered, run.StopRefusal, run.StopGuardrail, run.StopPause:
@@ -187,7 +187,7 @@ func (m *modelSession) interpret(s run.State, p run.Replied, now time.Time) run.
 	}
 	text := run.PlainText(p.Parts)
 	if strings.TrimSpace(text) == "" {
-		return p // the run's own remedy for an empty answer
+		return p // the run handles empty answers
 	}
 	action, _, err := controller.Parse(text)
 	if err != nil {
@@ -202,7 +202,7 @@ func (m *modelSession) interpret(s run.State, p run.Replied, now time.Time) run.
 	}
 	about := action.About()
 	step := run.Action{Kind: run.StepKind(action.Kind()), InPlan: about.NextStep, Description: about.Description, Thinking: string(about.Thinking)}
-	// The object was whole, whatever the stop reason says, and says itself what follows.
+	// The object is complete, whatever the stop reason says.
 	p.Stop = run.StopEndTurn
 	var calls []run.Call
 	switch a := action.(type) {
@@ -210,7 +210,7 @@ func (m *modelSession) interpret(s run.State, p run.Replied, now time.Time) run.
 		for _, c := range a.Calls {
 			calls = append(calls, run.Call{Tool: m.names.Tool(c.Tool), Arguments: c.Args})
 		}
-		// When no call is left one stays: it is told so, and the turn ends.
+		// If no call remains, one is kept, to be refused with that reason; the turn ends.
 		if have := s.Left(now).Calls; have >= 0 && len(calls) > max(have, 1) {
 			step.Dropped = len(calls) - max(have, 1)
 			calls = calls[:max(have, 1)]

@@ -16,28 +16,28 @@ import (
 	"pawl/tool"
 )
 
-// byPerson is the source of a decision that a person gave.
+// byPerson is the source of a person's decision.
 const byPerson = "person"
 
-// A Decision is the payload of an inbox row of kind decide: a person's answer to a
-// call that waits for one. The first that comes counts.
+// A Decision is the payload of an inbox row of kind decide: a person's answer to a call
+// that needs approval. The first one for a call counts.
 type Decision struct {
 	Call   run.CallID `json:"call"`
 	Answer run.Answer `json:"answer"` // allow, always, wait, never
 	By     string     `json:"by,omitempty"`
-	// Text is said to the model: with wait it begins the next turn, with never it
-	// stands in the result.
+	// Text is for the model: with wait it is the prompt of the next turn, with never and
+	// deny it is part of the result.
 	Text string `json:"text,omitempty"`
-	// Rules are what is stored, as the person saw and perhaps edited them, with
-	// always and never; none: what would be proposed.
+	// Rules are stored with always and never; none: those that are proposed.
 	Rules permission.Rules `json:"rules,omitempty"`
-	// Digest is of what the person was shown, or the beginning of it. If the call would
-	// do something else by now, the answer does not count.
+	// Digest is the digest, or a prefix of it, of what the person was shown. The answer has
+	// no effect if the call would do something else by now.
 	Digest string `json:"digest,omitempty"`
 }
 
-// PermissionRequest returns a call as the rules see it: what it names is looked up on
-// the disk as it is now. own are pawl's own folders; see [permission.Request.Own].
+// PermissionRequest returns a call in the form that rules decide on, with its paths
+// resolved on the disk as it is now. own are pawl's own folders; see
+// [permission.Request.Own].
 func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
 	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, URL: in.URL, Paths: in.Paths,
 		Workspace: env.Workspace, Dir: env.Session.ShellDir(), Own: own,
@@ -57,7 +57,7 @@ func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Inten
 	return r
 }
 
-// permissionRequest is a call as the rules see it.
+// permissionRequest returns a call of the run in the form that rules decide on.
 func (d *Runner) permissionRequest(s run.State, c run.CallState) (permission.Request, tool.Intent, error) {
 	in, err := d.intent(s, c.Call)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Runner) permissionRequest(s run.State, c run.CallState) (permission.Req
 	return r, in, nil
 }
 
-// digest is what a decision on a call is bound to.
+// digest identifies what a decision on a call is valid for.
 func (d *Runner) digest(r permission.Request, c run.Call) string {
 	files := map[string]string{}
 	if r.Edits {
@@ -79,13 +79,12 @@ func (d *Runner) digest(r permission.Request, c run.Call) string {
 	return permission.Digest(r, d.arguments(c).json, files)
 }
 
-// maxHashed bounds how much of a file a decision is bound to: no edit is made in a
-// larger one.
+// maxHashed bounds how much of a file is hashed: larger files are not edited.
 const maxHashed = 256 << 20
 
-// contentHash returns the SHA-256 of a file, or how it could not be read.
+// contentHash returns the SHA-256 of a file, or a word for why there is none.
 func contentHash(path string) string {
-	// Without O_NONBLOCK a named pipe would wait for its writer.
+	// Without O_NONBLOCK opening a named pipe would block until it has a writer.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "none"
@@ -101,8 +100,8 @@ func contentHash(path string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// decided returns what a person's decision means in s; nothing for a call that does
-// not wait for one: the first answer wins.
+// decided returns the events of a person's decision in s; none if the call does not need
+// one: the first answer counts.
 func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 	c, ok := s.Turn.Call(a.Call)
 	if !ok || c.Status != run.CallIsInspected {
@@ -110,10 +109,10 @@ func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 	}
 	r, _, err := d.permissionRequest(s, c)
 	if err != nil {
-		return nil // the next step finds the same, and tells the model
+		return nil // the next step fails the same way and tells the model
 	}
-	// The answer is bound to what was shown. If the call would do something else by now,
-	// that is found when it is about to start, and it needs approval again.
+	// The answer is valid for what was shown. If the call would do something else by now,
+	// Recheck invalidates the approval when the call is about to start.
 	digest := d.digest(r, c.Call)
 	shown := cmp.Or(a.Digest, digest)
 	decision := run.Decision{Answer: a.Answer, Source: byPerson, By: a.By}
@@ -147,15 +146,15 @@ func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 	return nil
 }
 
-// A Preview is what a call of a run would do now, for whoever shows it to a person.
+// A Preview is what a call of a run would do now, to be shown to a person.
 type Preview struct {
 	Request permission.Request
 	Intent  tool.Intent
-	Digest  string // for [Decision]: an answer counts for what was shown
+	Digest  string // for [Decision].Digest
 }
 
-// Preview returns what a call of a run in state s would do now. It takes no part in
-// driving the run. An error is as the model would be told.
+// Preview returns what a call of a run in state s would do now. The run need not be owned.
+// An error is the one that the model would receive.
 func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
 	d := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}}
 	d.take(s)
@@ -166,8 +165,8 @@ func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
 	return Preview{r, in, d.digest(r, c.Call)}, nil
 }
 
-// addRules stores the rules that come with a decision, and returns the last of them;
-// empty if none was stored, which the person is told.
+// addRules stores the rules of a decision and returns the last of them. If none could be
+// stored it shows why and returns "".
 func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect permission.Verdict) string {
 	rules := a.Rules
 	if len(rules) == 0 {
@@ -192,7 +191,7 @@ func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect 
 	return last
 }
 
-// refusal is what the model is told of a call that may not run.
+// refusal returns the result of a call that may not run.
 func refusal(in tool.Intent, v permission.Decision) string {
 	what := in.Title
 	if what == "" {

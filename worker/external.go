@@ -10,18 +10,17 @@ import (
 	"pawl/run"
 )
 
-// An Agent gives an external agent its turns: a program with a loop of its own.
+// An Agent runs the turns of an external agent, a program with its own agent loop.
 type Agent interface {
-	// Turn starts the agent with a message, in the conversation that it has if it has
-	// one, and yields what it reports ([run.Observed]; its id for the conversation
-	// first) and last how its turn ended ([run.Replied] or [run.RequestFailed]). What it
-	// has yielded is durable when yield returns. When ctx is done it ends the agent's
-	// processes, and returns when they have ended: until then no other turn of the run
-	// is started.
+	// Turn starts the agent with a message, in its existing conversation if there is one.
+	// It yields what the agent reports as [run.Observed], its id for the conversation
+	// first, and finally [run.Replied] or [run.RequestFailed]. An event is durable when
+	// yield returns. When ctx is done, Turn ends the agent's processes and returns when
+	// they have ended; until then no other turn of the run is started.
 	Turn(ctx context.Context, t AgentTurn) iter.Seq2[run.Payload, error]
 }
 
-// An AgentTurn is what an external agent is given.
+// An AgentTurn is the input of a turn of an external agent.
 type AgentTurn struct {
 	Run          run.ID
 	Workspace    string
@@ -31,12 +30,12 @@ type AgentTurn struct {
 	Message      []run.Part
 }
 
-// agentPatience is how long Run waits for an agent that was stopped to end: an agent
-// is asked to stop, terminated after 5 s and killed after another 5.
+// agentPatience is how long Run waits for a stopped agent to end. An agent is asked to
+// stop, sent SIGTERM after 5 s and SIGKILL after another 5 s.
 const agentPatience = 15 * time.Second
 
-// external performs an external turn, once the one before has ended: it reports what the
-// agent does as it comes. ended is closed when the agent has ended.
+// external performs an external turn after the previous one has ended, and reports what
+// the agent does. It closes ended when the agent has ended.
 func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn, before <-chan struct{}, ended chan<- struct{}) {
 	if before != nil {
 		<-before // two processes must not work on one conversation
@@ -61,8 +60,8 @@ func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn
 	d.done <- done
 }
 
-// report records what an agent has reported, and returns when it is durable or the
-// turn is over.
+// report records what an agent has reported. It returns when that is durable or ctx is
+// done.
 func (d *Runner) report(ctx context.Context, op *operation, o run.Observed) {
 	if ctx.Err() != nil {
 		return
@@ -74,7 +73,7 @@ func (d *Runner) report(ctx context.Context, op *operation, o run.Observed) {
 	}
 }
 
-// join waits for an agent that was stopped to end.
+// join waits for a stopped agent to end.
 func (d *Runner) join() {
 	if d.agent == nil {
 		return
@@ -91,7 +90,7 @@ func (d *Runner) join() {
 func (d *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) iter.Seq2[run.Payload, error] {
 	if d.w.Agent == nil {
 		return func(yield func(run.Payload, error) bool) {
-			yield(nil, errors.New("this run is of an external agent, which this pawl cannot drive"))
+			yield(nil, errors.New("this run belongs to an external agent, which this release of pawl cannot drive"))
 		}
 	}
 	if d.gateClosed() || ctx.Err() != nil {

@@ -592,7 +592,7 @@ func TestAnAgentThatCannotWorkFailsTheTurn(t *testing.T) {
 		agent  Agent
 		detail string
 	}{
-		"there is none":        {nil, "this run is of an external agent, which this pawl cannot drive"},
+		"there is none":        {nil, "this run belongs to an external agent, which this release of pawl cannot drive"},
 		"it says nothing":      {&fakeAgent{turns: []agentTurn{func(context.Context, func(run.Payload) bool) {}}}, "the agent ended without saying how its turn ended"},
 		"it cannot be started": {failing{errors.New("claude: command not found")}, "claude: command not found"},
 		"it ends with an error": {&fakeAgent{turns: []agentTurn{func(_ context.Context, yield func(run.Payload) bool) {

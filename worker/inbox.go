@@ -14,30 +14,29 @@ import (
 
 // A Stopping is the payload of an inbox row of kind interrupt.
 type Stopping struct {
-	Turn int    `json:"turn,omitempty"` // that is to be stopped; 0: the one that is open when the row is read
+	Turn int    `json:"turn,omitempty"` // the turn to stop; 0: the one that is open when the row is read
 	By   string `json:"by,omitempty"`
 }
 
 // An OutsideCall is the payload of an inbox row of kind call: a call that an external
-// agent makes through pawl's own tools. The row's key identifies the request.
+// agent makes through pawl's tools. The row's key identifies the request.
 type OutsideCall struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // a JSON object
 }
 
-// An OutsideAnswer is what a row of kind call is answered with.
+// An OutsideAnswer is the answer to an inbox row of kind call.
 type OutsideAnswer struct {
 	Content []run.Part `json:"content,omitempty"`
 	IsError bool       `json:"is_error,omitempty"`
 }
 
-// inbox reads what others want of the run. A row is offered to the run once, and taken
-// with the events that it leads to or, when it makes no sense now, without any; a row of a
-// kind that this pawl does not know stays. only, if there is any, says which kinds are
-// read.
+// inbox returns the new rows of the run's inbox as input of a step. Each row is offered
+// once, and taken with the append that follows, whether or not it leads to events. Rows of
+// unknown kinds are not taken. only, if given, restricts the kinds.
 func (d *Runner) inbox(only ...store.Kind) []func(run.State) []run.Payload {
 	if d.created != nil {
-		return nil // the run is not on disk yet, and unknown to others
+		return nil // the run is not in the store yet
 	}
 	rows, err := d.w.Store.Inbox(context.Background(), d.id)
 	if err != nil {
@@ -57,8 +56,8 @@ func (d *Runner) inbox(only ...store.Kind) []func(run.State) []run.Payload {
 	return wanted
 }
 
-// want returns what a row wants of the run in the state that it meets; nil for a row of
-// an unknown kind.
+// want returns a function from the state to the events that a row leads to; nil for a row
+// of an unknown kind.
 func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 	words := []run.Part{run.Text(row.Payload)}
 	switch row.Kind {
@@ -75,7 +74,7 @@ func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 				return nil
 			}
 			f := run.Interrupted{Turn: s.Turn.N, Cause: run.ByPerson, By: p.By}
-			d.Interrupt(f) // before it is recorded: a slow disk delays nothing
+			d.Interrupt(f) // at once: a slow disk must not delay it
 			return []run.Payload{f}
 		}
 	case store.Decide:
@@ -94,7 +93,7 @@ func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 	return nil
 }
 
-// configured returns what a wish for another configuration means in s.
+// configured returns the events of a requested configuration change in s.
 func (d *Runner) configured(s run.State, payload string) []run.Payload {
 	var c run.ConfigChange
 	err := json.Unmarshal([]byte(payload), &c)
@@ -109,14 +108,14 @@ func (d *Runner) configured(s run.State, payload string) []run.Payload {
 		err = d.w.check(to)
 	}
 	if err != nil {
-		d.show(View{Notice: fmt.Sprintf("the configuration stays as it is: %v", err)})
+		d.show(View{Notice: fmt.Sprintf("the configuration was not changed: %v", err)})
 		return nil
 	}
 	return []run.Payload{run.Configured{Change: c}}
 }
 
-// received returns what a call from outside means in s. Its row is taken when the
-// call has its result.
+// received returns the events of a call from outside in s. Its row is taken when the call
+// is settled.
 func (d *Runner) received(s run.State, row store.Row) []run.Payload {
 	var c OutsideCall
 	if json.Unmarshal([]byte(row.Payload), &c) != nil {
@@ -124,15 +123,15 @@ func (d *Runner) received(s run.State, row store.Row) []run.Payload {
 	}
 	d.calls[row.Key] = row.ID
 	if s.Turn.Received(row.Key) != "" {
-		return nil // by the process before
+		return nil // received by a previous process
 	}
 	return []run.Payload{run.CallReceived{Key: row.Key, Call: run.Call{
 		ID: run.CallID(fmt.Sprintf("c_%d", s.NextCall())), Tool: c.Tool, Arguments: c.Arguments}}}
 }
 
-// taken returns the rows that events take out of the inbox, with their answers: those
-// that were offered to the run since the last append, and calls from outside that have
-// their result or that the run has refused.
+// taken returns the inbox rows to be taken with an append of events, with their answers:
+// those offered to the run since the last append, and calls from outside that are settled
+// or were refused.
 func (d *Runner) taken(events []run.Event) []store.Taken {
 	var taken []store.Taken
 	outside := map[int64]bool{}
@@ -174,11 +173,11 @@ func (d *Runner) taken(events []run.Event) []store.Taken {
 		case c.Status == run.CallDone:
 			answer = OutsideAnswer{c.Result.Content, c.Result.IsError}
 		default:
-			continue // it has no result yet
+			continue // it is not settled yet
 		}
 		b, err := json.Marshal(answer)
 		if err != nil {
-			continue // unreachable: it is made of strings
+			continue // unreachable: it consists of strings
 		}
 		taken = append(taken, store.Taken{ID: id, Answer: string(b)})
 		delete(d.calls, key)
@@ -188,10 +187,10 @@ func (d *Runner) taken(events []run.Event) []store.Taken {
 	return taken
 }
 
-// Call makes a call from outside a run, for its external agent, and waits for the
-// result. The key identifies the request: repeated, also after a restart of either
-// side, it is answered with the result of the first and does nothing. It may be called
-// by any process; another one has to drive the run.
+// Call makes a call for the external agent of a run and waits for the result. The key
+// identifies the request: if it is repeated, even after a restart of either side, the
+// result of the first call is returned and nothing runs. Any process may use Call; the
+// owner of the run performs the call.
 func (w *Worker) Call(ctx context.Context, id run.ID, key string, c OutsideCall) (OutsideAnswer, error) {
 	payload, err := json.Marshal(c)
 	if err != nil {
@@ -224,11 +223,11 @@ func (w *Worker) Call(ctx context.Context, id run.ID, key string, c OutsideCall)
 	}
 }
 
-// callPoll is how often the answer to a call from outside is looked for.
+// callPoll is how often Call looks for the answer.
 const callPoll = 20 * time.Millisecond
 
-// Wake tells the owner of a run, if it can be reached, to read its inbox. The owner
-// reads it by itself, a little later.
+// Wake tells the owner of a run to read its inbox. Errors are ignored, because the owner
+// also polls it.
 func Wake(ctx context.Context, s store.Store, id run.ID) {
 	o, owned, err := s.Owner(ctx, id)
 	if err != nil || !owned || o.Socket == "" {

@@ -70,7 +70,7 @@ func TestAConfigurationThatCannotBeIsRefusedWithANotice(t *testing.T) {
 					t.Errorf("ended %+v with %+v, %v", s.Turn.End, s.Config, err)
 				}
 				told := r.noticed()
-				if len(told) != 1 || !strings.Contains(told[0], "the configuration stays as it is") || !strings.Contains(told[0], reason) {
+				if len(told) != 1 || !strings.Contains(told[0], "the configuration was not changed") || !strings.Contains(told[0], reason) {
 					t.Errorf("notices %q, want one with %q", told, reason)
 				}
 				waits(t, r) // the row does not come back

@@ -10,9 +10,9 @@ import (
 	"pawl/tool"
 )
 
-// checkTail compares the log with what is stored beside it. A result or an edit of a
-// call that the log does not have shows that the log's end was lost: continuing would
-// make its calls again.
+// checkTail compares the log with the results and edits on disk. A stored result or edit
+// of a call that is not in the log means that the end of the log was lost: continuing
+// would repeat its calls.
 func (d *Runner) checkTail(s run.State) error {
 	last := s.NextCall() - 1
 	newest := newestCall(tool.JournalDir(d.w.StateDir, d.id))
@@ -23,12 +23,11 @@ func (d *Runner) checkTail(s run.State) error {
 		return nil
 	}
 	return fmt.Errorf("run %s: the log ends after call c_%d, but results or edits of calls up to c_%d are on disk: "+
-		"the end of the log was lost, and continuing would repeat those calls; look at the files, then continue in a copy: pawl runs fork %s",
+		"the end of the log was lost, and continuing would repeat those calls; check the files, then continue in a copy: pawl runs fork %s",
 		d.id, last, newest, d.id)
 }
 
-// newestCall returns the highest number of a call that a file in dir is named for; 0
-// if there is none.
+// newestCall returns the highest call number among the names of files in dir; 0 if none.
 func newestCall(dir string) int {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -12,45 +12,44 @@ import (
 	"pawl/tool"
 )
 
-// An operation is a command that is being performed.
+// An operation is a command in flight.
 type operation struct {
 	key    string
 	cancel context.CancelCauseFunc
 	stream *stream // of a model request
-	// recorded is sent to when what an external turn has reported is durable; nil: it is
-	// none. At most one report is under way.
+	// recorded is sent to when a report of an external turn is durable. At most one report
+	// is pending. nil for other operations.
 	recorded chan struct{}
 	leads    []string // where the paths of a call led when it was allowed
 	args     arguments
-	result   *resultWriter // stores its result; nil: it is not stored
+	result   *resultWriter // stores the call's result; nil: it is not stored
 }
 
-// errDisk marks an error of the log: the run cannot continue in this process.
+// errDisk is an error of the log: the run cannot continue in this process.
 type errDisk struct{ err error }
 
 func (e errDisk) Error() string { return e.err.Error() }
 func (e errDisk) Unwrap() error { return e.err }
 
-// stuckAfter is how long what was started has to tell what it did once the turn
-// was interrupted; after that its outcome is unknown.
+// stuckAfter is how long running calls may take to stop after an interrupt; after that
+// their outcome is unknown.
 const stuckAfter = time.Second
 
-// pollInbox is how often the inbox is read: the socket usually wakes the runner at
-// once, and this is for those who could not reach it.
+// pollInbox is how often the inbox is read without a wake-up, for senders that could not
+// reach the socket.
 const pollInbox = 200 * time.Millisecond
 
-// Run records the events given (a prompt, an answer) and drives the run until it
-// owes nothing that this process can do: the turn has ended, or it waits for a
-// person. It returns the state then. When ctx is done the turn is interrupted
-// with ctx's cause if that is a [Stop], else as a shutdown.
+// Run records the given events (a prompt, an answer) and drives the run until its turn
+// has ended or waits for a person. It returns the state at that point. When ctx is done,
+// the turn is interrupted: with ctx's cause if that is a [Stop], else as a shutdown.
 //
-// An error means that the log cannot be written or that an event was refused: the
-// run can be taken up again by Open.
+// An error means that the log cannot be written or that a given event was refused. The
+// run can then only be continued by Close and Open.
 func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, error) {
 	defer d.join()
 	d.attend()
 	defer d.leave()
-	if ctx.Err() != nil { // AfterFunc would tell later, from another goroutine
+	if ctx.Err() != nil { // AfterFunc would interrupt later, from another goroutine
 		d.Interrupt(stopOf(ctx))
 	}
 	stopped := context.AfterFunc(ctx, func() { d.Interrupt(stopOf(ctx)) })
@@ -60,8 +59,8 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	}
 	in := run.Input{Given: d.recovered(), Last: given}
 	if d.created == nil {
-		// What was decided or set while the run was not driven counts before anything
-		// follows, and what the caller gives (a limit on the command line) after it.
+		// Decisions and settings made while the run was not driven come first; the
+		// caller's (a limit on the command line) override them.
 		in.Wanted = d.inbox(store.Decide, store.Configure, store.Call)
 	}
 	for {
@@ -70,14 +69,14 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			return d.core.State, err
 		}
 		switch {
-		case d.interrupted(): // it came while the step was made
+		case d.interrupted(): // an interrupt arrived during the step
 			in = run.Input{}
 			continue
 		case !d.atRest():
 			in = d.await()
 			continue
 		}
-		in = run.Input{Wanted: d.inbox()} // what was wanted meanwhile may begin a turn
+		in = run.Input{Wanted: d.inbox()} // a message that arrived meanwhile may begin a turn
 		if len(in.Wanted) == 0 {
 			return d.core.State, nil
 		}
@@ -85,30 +84,30 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	}
 }
 
-// interrupted reports whether an interrupt is to be recorded.
+// interrupted reports whether an interrupt is pending.
 func (d *Runner) interrupted() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.gate.Interrupt() != nil
 }
 
-// attend opens the gate for the turn that is driven or about to begin: from here on
-// an interrupt counts.
+// attend opens the gate for the turn that is driven or about to begin: from now on
+// interrupts are accepted.
 func (d *Runner) attend() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gate.Attend(d.core.State)
 }
 
-// leave closes the gate for good: an interrupt of a run that is not driven does nothing.
+// leave resets the gate: a run that is not driven accepts no interrupt.
 func (d *Runner) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gate = run.Gate{}
 }
 
-// recovered returns what settles a turn that was taken up: what was under way in the
-// process before, after its tool has looked what became of it.
+// recovered returns the events that settle operations which were in flight when the run
+// was last driven. Tools that can determine the outcome of their call are asked.
 func (d *Runner) recovered() []run.Payload {
 	if !d.fresh {
 		if d.core.State.Turn.Open() { // this process left it to wait for a person: only time has passed
@@ -124,7 +123,7 @@ func (d *Runner) recovered() []run.Payload {
 	return payloads
 }
 
-// reconcile gives the tool of a lost call the chance to tell what became of it.
+// reconcile asks the tool of a call with an unknown outcome for the outcome.
 func (d *Runner) reconcile(p run.Payload) run.Payload {
 	lost, ok := p.(run.CallSettled)
 	if !ok || lost.Outcome != run.Unknown {
@@ -149,8 +148,7 @@ func (d *Runner) reconcile(p run.Payload) run.Payload {
 	return outcome
 }
 
-// A Stop is a cause for cancelling Run's context that says how the turn was
-// interrupted.
+// A Stop is a cancellation cause of Run's context that says how to interrupt the turn.
 type Stop struct{ Interrupted run.Interrupted }
 
 func (s Stop) Error() string { return "interrupted: " + string(s.Interrupted.Cause) }
@@ -163,11 +161,10 @@ func stopOf(ctx context.Context) run.Interrupted {
 	return run.Interrupted{Cause: run.ByShutdown}
 }
 
-// Interrupt stops the turn that is driven, or that f names: nothing starts any more
-// when it returns, and what runs has been told to stop. The record follows. It reports
-// whether it counts: it does not when no turn is driven, or another than f names, or
-// when an interrupt of that turn counts already. It may be called from any goroutine,
-// at any time.
+// Interrupt stops the turn that is driven. When it returns nothing new starts, and running
+// operations are cancelled; the interrupt is recorded later. It reports whether the
+// interrupt was accepted: not if no turn is driven, if f names another turn, or if the
+// turn was interrupted already. It may be called from any goroutine, at any time.
 func (d *Runner) Interrupt(f run.Interrupted) bool {
 	d.mu.Lock()
 	counts := d.gate.Close(f)
@@ -176,7 +173,7 @@ func (d *Runner) Interrupt(f run.Interrupted) bool {
 	}
 	d.mu.Unlock()
 	if counts {
-		go d.env.Session.StopJobs("the turn was interrupted") // nothing that ran is left running
+		go d.env.Session.StopJobs("the turn was interrupted") // stopping may take a while
 		d.show(View{Stopping: &f})
 		d.Wake()
 	}
@@ -191,15 +188,15 @@ func (d *Runner) Wake() {
 	}
 }
 
-// gateClosed reports whether an interrupt is wanted or recorded: nothing starts.
+// gateClosed reports whether an interrupt is pending or recorded: nothing starts.
 func (d *Runner) gateClosed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.gate.Closed()
 }
 
-// step records what came in, everything that follows from it by itself, and what is
-// about to start, in one append; then it starts that.
+// step records the input, everything that follows from it, and what is about to start in
+// one append; then it starts the operations.
 func (d *Runner) step(in run.Input) error {
 	d.mu.Lock()
 	in.Interrupt, in.Closed = d.gate.Interrupt(), d.gate.Closed()
@@ -209,7 +206,7 @@ func (d *Runner) step(in run.Input) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range b.Refused { // too late, or wanted by someone who did not know
+	for _, r := range b.Refused { // it came too late
 		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
 	}
 	if err := d.append(b.Events); err != nil {
@@ -233,9 +230,9 @@ func (d *Runner) append(events []run.Event) error {
 	if len(events) == 0 && len(taken) == 0 {
 		return nil
 	}
-	// Not the caller's context: an interrupt must not keep its own record from the disk.
+	// Not the caller's context: its cancellation must still be recorded.
 	if err := d.w.Store.Append(context.Background(), d.id, after, events, taken...); err != nil {
-		return errDisk{fmt.Errorf("the run stops here: its log cannot be written: %w", err)}
+		return errDisk{fmt.Errorf("the log cannot be written, and the run was stopped: %w", err)}
 	}
 	d.created = nil
 	for i := range events {
@@ -245,8 +242,8 @@ func (d *Runner) append(events []run.Event) error {
 	return nil
 }
 
-// follow goes on from a batch that is durable: it opens the gate for a new turn,
-// cancels what is no longer owed, and starts what was recorded as started.
+// follow acts on a batch that is durable: it updates the gate, starts the operations
+// recorded as started, and cancels those no longer owed.
 func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 	s := &d.core.State
 	d.mu.Lock()
@@ -254,7 +251,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 	interrupted := d.gate.Closed()
 	if interrupted {
 		f := s.Turn.Interrupt
-		if wanted := d.gate.Interrupt(); wanted != nil { // it is not recorded yet
+		if wanted := d.gate.Interrupt(); wanted != nil { // not recorded yet
 			f = *wanted
 		}
 		d.cancel(Stop{f})
@@ -265,7 +262,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 	d.mu.Unlock()
 	for _, f := range late {
 		if len(f.Then) > 0 {
-			d.show(View{Notice: "not delivered, because the turn had ended: " + run.PlainText(f.Then)})
+			d.show(View{Notice: "not delivered because the turn had ended: " + run.PlainText(f.Then)})
 		}
 	}
 	if interrupted && s.Turn.Phase == run.Interrupting && d.stuck == nil {
@@ -310,7 +307,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 	for _, key := range cancel { // after the start: it may have been started just now
 		op := d.ops[key]
 		op.cancel(errNotOwed)
-		if op.stream != nil || op.recorded != nil { // its answer is not waited for
+		if op.stream != nil || op.recorded != nil { // its answer is discarded
 			delete(d.ops, key)
 			d.core.Abandon(key)
 		}
@@ -325,7 +322,7 @@ func (d *Runner) atRest() bool {
 	return !d.core.State.Turn.Open() || !d.gateClosed() && d.core.Waits()
 }
 
-// await waits until something happened and returns it.
+// await waits for the next input.
 func (d *Runner) await() run.Input {
 	timer, stop := d.timer()
 	defer stop()
@@ -359,8 +356,8 @@ func always(p ...run.Payload) func(run.State) []run.Payload {
 	return func(run.State) []run.Payload { return p }
 }
 
-// completed takes in the end of an operation, and of whatever else has ended
-// meanwhile: what becomes true together goes in one append.
+// completed returns the end of an operation and all others that have ended by now, to be
+// recorded in one append.
 func (d *Runner) completed(c run.Completion) run.Input {
 	in := run.Input{Done: []run.Completion{c}}
 	for {
@@ -373,8 +370,8 @@ func (d *Runner) completed(c run.Completion) run.Input {
 	}
 }
 
-// deadline is when the turn's time is spent; zero if it is not limited or the turn
-// is being stopped already.
+// deadline returns when the turn reaches its time limit; zero if it has none or is being
+// stopped already.
 func (d *Runner) deadline() time.Time {
 	if d.gateClosed() || d.core.State.Turn.Phase == run.Interrupting {
 		return time.Time{}
@@ -382,8 +379,8 @@ func (d *Runner) deadline() time.Time {
 	return d.core.State.Deadline()
 }
 
-// timer fires when the inbox is to be read, a request may be sent again, or the turn's
-// time is spent.
+// timer fires when the inbox must be read, a request may be retried, or the turn reaches
+// its time limit.
 func (d *Runner) timer() (<-chan time.Time, func()) {
 	now := d.w.now()
 	wait := pollInbox
@@ -396,8 +393,8 @@ func (d *Runner) timer() (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// leaveBehind settles as unknown what did not return in time after an interrupt. What
-// comes of it later is discarded.
+// leaveBehind abandons the operations that did not end in time after an interrupt. Their
+// calls are settled as unknown; later results are discarded.
 func (d *Runner) leaveBehind() run.Input {
 	d.stuck = nil
 	for key, op := range d.ops {
@@ -408,8 +405,8 @@ func (d *Runner) leaveBehind() run.Input {
 	return run.Input{Given: d.core.State.LeaveBehind()}
 }
 
-// abandon stops what is under way because the log cannot be written: what has ended
-// with in was not recorded.
+// abandon cancels all operations because the log cannot be written, and waits for them
+// for a while. Those that ended with in are not recorded.
 func (d *Runner) abandon(in run.Input) {
 	d.mu.Lock()
 	d.cancel(errClosed)

@@ -1,10 +1,10 @@
-// Package worker carries runs forward: it performs the commands that a run owes
-// and records what came of them.
+// Package worker drives runs: it performs the commands that a run owes and records the
+// results.
 //
-// The loop itself is [run.Runner], which is pure: check, append durably, adopt. What
-// this package adds is the world: the clock, the model, tools, the decision of the
-// permission rules, the inbox, child runs and those who watch. A worker that stops at
-// any instant and another that takes over do the same as one that never stopped.
+// The loop itself is [run.Runner], which is pure: check, append durably, adopt. This
+// package adds the clock, the model, tools, permission decisions, the inbox, child runs
+// and viewers. If a worker stops at any moment, another that opens the run continues as
+// if the first had not stopped.
 package worker
 
 import (
@@ -26,15 +26,15 @@ import (
 	"pawl/tool"
 )
 
-// A Config is what a [Worker] works with.
+// A Config configures a [Worker].
 type Config struct {
 	Store store.Store    // required
 	Tools *tool.Registry // required
 	// Provider returns the provider for a model of the form provider/name, and
 	// the name that this provider knows it by. Required.
 	Provider func(model string) (llm.Provider, string, error)
-	// Agent is what gives an external agent its turns; nil: runs of external agents
-	// cannot be driven.
+	// Agent runs the turns of external agents; nil: runs of external agents cannot be
+	// driven.
 	Agent      Agent
 	Authorizer Authorizer // required
 	OnAsk      OnAsk
@@ -43,22 +43,21 @@ type Config struct {
 	Structured func(model string) bool
 	// Price adds what usage of a model costs, when that is known; nil: unknown.
 	Price func(model string, u run.Usage) run.Usage
-	// Check returns why a run must not work with a configuration on this machine (a
-	// mode that needs a sandbox, a model without a key); nil: anything goes.
+	// Check returns an error if a configuration cannot be used on this machine (a mode
+	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error
 	// StateDir is the folder of the workspace in the user's state folder.
 	StateDir string
-	// Own are pawl's own folders and files, where no call writes: absolute, with
+	// Own are pawl's own folders and files, which no call may write: absolute paths with
 	// links resolved.
 	Own []string
-	// Sandbox is what confines the commands of runs; nil: they have the person's own
-	// authority.
+	// Sandbox confines the commands of runs; nil: they have the user's own authority.
 	Sandbox *sandbox.Policy
-	// Outputs is where results are stored, and OutputLimits what is delivered inline
-	// (zero: the defaults); nil: results are bounded by their tools and not stored.
+	// Outputs stores results, and OutputLimits bound what is delivered inline (zero: the
+	// defaults). nil: results are not stored, and bounded by their tools.
 	Outputs      *output.Store
 	OutputLimits output.Limits
-	// Root: commands have the machine's authority; see [permission.Request].
+	// Root reports that commands run as root; see [permission.Request].
 	Root bool
 	// SocketDir is where the owner's socket is made (see [store.RuntimeDir]);
 	// empty: none.
@@ -72,7 +71,7 @@ type Config struct {
 // A Worker drives runs. It is safe for concurrent use, and one may drive many runs.
 type Worker struct{ Config }
 
-// New returns a worker, or says which part it lacks.
+// New returns a worker, or an error that names the required part that is missing.
 func New(c Config) (*Worker, error) {
 	switch {
 	case c.Store == nil:
@@ -91,16 +90,16 @@ func New(c Config) (*Worker, error) {
 type Authorizer interface {
 	// Decide decides whether a call of a run may run.
 	Decide(id run.ID, m permission.Mode, r permission.Request) permission.Decision
-	// Propose returns the rules that a person means by allowing a call for always.
+	// Propose returns the rules to store when a person always allows or never allows a call.
 	Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal
-	// AddRules stores rules that a person has made; they count when it returns.
+	// AddRules stores rules of a person; they are in force when it returns.
 	AddRules(id run.ID, rules permission.Rules) error
-	// Version identifies the rules that count for a run: as long as it is the same, and
-	// so is the run, a call that needs approval is not decided on again.
+	// Version identifies the rules in force for a run. A call that needs approval is not
+	// decided on again until the version or the run has changed.
 	Version(id run.ID) string
 }
 
-// OnAsk says what becomes of a call that needs a person's approval.
+// OnAsk says what happens to a call that needs a person's approval.
 type OnAsk string
 
 const (
@@ -119,20 +118,20 @@ type Runner struct {
 	watch  func(View)
 	env    tool.Env
 
-	// What follows belongs to the goroutine in Run.
+	// The fields below belong to the goroutine in Run.
 	core     *run.Runner
-	created  *run.Created // not on disk yet: it goes with the first turn
-	fresh    bool         // the log was replayed, and what was under way is not settled yet
+	created  *run.Created // not on disk yet: appended with the first turn; nil once it is
+	fresh    bool         // the log was replayed, and operations in flight then are not settled yet
 	ops      map[string]*operation
-	rows     map[int64]bool        // rows of the inbox that this process has offered to the run
+	rows     map[int64]bool        // inbox rows offered to the run; true until taken
 	calls    map[string]int64      // rows that are calls from outside, by key
-	asked    map[run.CallID]string // when it was found that a person has to decide: see Decide
+	asked    map[run.CallID]string // version at which the call was found to need approval: see world.Decide
 	leads    map[run.CallID][]string
 	resolved map[run.CallID]arguments // of the last message's calls
-	storing  tally                    // results that are being stored
+	storing  tally                    // results being stored
 	done     chan run.Completion
 	model    *modelSession
-	stuck    *time.Timer     // runs after an interrupt, until what was started has returned
+	stuck    *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
 	agent    <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
 
 	wake chan struct{}
@@ -146,13 +145,13 @@ type Runner struct {
 
 	mu     sync.Mutex
 	gate   run.Gate
-	turn   context.Context // of everything under way; cancelled by an interrupt
+	turn   context.Context // of all operations; cancelled by an interrupt
 	cancel context.CancelCauseFunc
 }
 
-// Create makes a new run, which is on disk with its first turn, not before. watch,
-// if not nil, is told what happens; it is called from several goroutines, one at
-// a time, and must not block.
+// Create makes a new run. It is written to the store with its first turn. watch, if not
+// nil, is called with each View, from several goroutines, one at a time; it must not
+// block. The caller must call Close.
 func (w *Worker) Create(ctx context.Context, c run.Created, watch func(View)) (*Runner, error) {
 	if err := w.check(c.Config); err != nil {
 		return nil, err
@@ -170,8 +169,8 @@ func (w *Worker) Create(ctx context.Context, c run.Created, watch func(View)) (*
 	return d, nil
 }
 
-// Open takes a run that exists and replays its log. An [*store.OwnedError] says that
-// another process has it.
+// Open becomes the owner of an existing run and replays its log. The error is an
+// [*store.OwnedError] if another process owns it. For watch and Close see Create.
 func (w *Worker) Open(ctx context.Context, id run.ID, watch func(View)) (*Runner, error) {
 	d, err := w.own(ctx, id, watch)
 	if err != nil {
@@ -192,8 +191,7 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(View)) (*Runner,
 	}
 	d.turn, d.cancel = context.WithCancelCause(context.Background())
 	socket := ""
-	// Without the socket others look at the database every 200 ms; a run is not
-	// refused for lack of it.
+	// The socket is optional: without it, others poll the database.
 	if w.SocketDir != "" {
 		if l, err := store.Listen(w.SocketDir); err == nil {
 			d.listen, socket = l, l.Addr()
@@ -217,7 +215,7 @@ func (d *Runner) load(ctx context.Context) error {
 	s, err := run.ReplaySeq(d.w.Store.Events(ctx, d.id, 0))
 	switch {
 	case errors.Is(err, run.ErrOrder):
-		return fmt.Errorf("run %s: the log is not consistent: %w; look at it with: pawl runs verify %s", d.id, err, d.id)
+		return fmt.Errorf("run %s: the log is inconsistent: %w; check it with `pawl runs verify %s`", d.id, err, d.id)
 	case err != nil:
 		return err
 	case s.Created.Run == "":
@@ -232,7 +230,7 @@ func (d *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// take makes s the state that the run is driven from.
+// take sets the state from which the run is driven.
 func (d *Runner) take(s run.State) {
 	d.core = run.NewRunner(s)
 	d.publish()
@@ -243,9 +241,9 @@ func (d *Runner) take(s run.State) {
 	}
 }
 
-// Past returns what a fork has in its context of the runs that it was forked from,
-// the nearest first, so that it can ask their outputs; inherited reports whether a call
-// is part of it. What cannot be read is left out.
+// Past returns the runs that a fork was forked from, the nearest first, so that it can
+// query their outputs; inherited reports whether a call was copied from them. A run that
+// cannot be read ends the list.
 func Past(ctx context.Context, st store.Store, c run.Created, inherited func(run.CallID) bool) []output.Past {
 	var past []output.Past
 	for c.ForkedFrom != "" && len(past) < maxForks {
@@ -258,7 +256,7 @@ func Past(ctx context.Context, st store.Store, c run.Created, inherited func(run
 			break
 		}
 		if c.Run == "" {
-			break // it was removed, and its outputs with it
+			break // removed with its outputs, or unreadable
 		}
 		past = append(past, output.Past{Conversation: c.Conversation(), Run: from, Has: inherited})
 	}
@@ -268,8 +266,8 @@ func Past(ctx context.Context, st store.Store, c run.Created, inherited func(run
 // maxForks bounds how far back the forks of forks are followed.
 const maxForks = 100
 
-// State returns the run as it was after the last append, for reading. It may be called
-// from any goroutine.
+// State returns the state after the last append, for reading only. It may be called from
+// any goroutine.
 func (d *Runner) State() run.State { return *d.snapshot.Load() }
 
 func (d *Runner) publish() {
@@ -280,7 +278,8 @@ func (d *Runner) publish() {
 // ID returns the run's id.
 func (d *Runner) ID() run.ID { return d.id }
 
-// Close gives the run up and ends its background jobs. It may be called twice.
+// Close ends the run's background jobs and releases the run. It may be called twice, but
+// not while Run is.
 func (d *Runner) Close() error {
 	d.cancel(errClosed)
 	if d.env.Session != nil {
@@ -292,7 +291,7 @@ func (d *Runner) Close() error {
 		err = d.lease.Release()
 		d.lease = nil
 	}
-	d.showing.Lock() // an operation that was left behind may still have something to show
+	d.showing.Lock() // an abandoned operation may still call show
 	defer d.showing.Unlock()
 	if d.listen != nil {
 		err = errors.Join(err, d.listen.Close())
@@ -303,7 +302,7 @@ func (d *Runner) Close() error {
 
 var errClosed = errors.New("the run was closed")
 
-// check returns why a configuration must not be used here.
+// check returns an error if a configuration cannot be used here.
 func (w *Worker) check(c run.Config) error {
 	if w.Check == nil {
 		return nil
