@@ -35,7 +35,7 @@ func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []ru
 	if err := s.check(ctx, id); err != nil {
 		return err
 	}
-	rows, err := encodeRows(id, after, events) // outside the transaction: the others need not wait for it
+	rows, err := encodeRows(id, after, events) // outside the transaction, to keep it short
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"pawl/run"
 )
 
-// An OwnedError says who drives the run. PID is 0 and Socket empty in the instant
-// in which an owner has the lock and has not written its name yet.
+// An OwnedError means that another owner has the run. PID is 0 and Socket empty if the
+// owner has the lock and has not written its name yet.
 type OwnedError struct {
 	Run    run.ID
 	PID    int
@@ -24,8 +24,8 @@ func (e *OwnedError) Error() string {
 // A LockedError says which process holds the lock that a writer needs.
 type LockedError struct {
 	Path  string
-	PID   int    // 0: it is not known
-	State string // of that process, as in proc_pid_stat(5); empty: it is not known
+	PID   int    // 0: unknown
+	State string // of that process, as in proc_pid_stat(5); empty: unknown
 	Err   error  // the context's error, if that ended the wait
 }
 
@@ -42,14 +42,14 @@ func (e *LockedError) Error() string {
 
 func (e *LockedError) Unwrap() error { return e.Err }
 
-// An UnreadableError is an event that this pawl cannot read: the run can be
-// looked at up to here, and not driven.
+// An UnreadableError means that this release of pawl cannot read an event: the run can be
+// read up to it, and cannot be driven.
 type UnreadableError struct {
 	Run     run.ID
 	Seq     int64
 	Type    string
 	Version int
-	Writer  string // the pawl that wrote to the run last, where it says
+	Writer  string // the version of pawl that appended last; empty: unknown
 }
 
 func (e *UnreadableError) Error() string {
@@ -60,7 +60,7 @@ func (e *UnreadableError) Error() string {
 		by = "pawl " + by
 	}
 	return fmt.Sprintf("run %s: event %d (%s, version %d) was written by %s and cannot be read by this one: "+
-		"the run is open for reading up to there; drive it with the pawl that wrote it", e.Run, e.Seq, e.Type, e.Version, by)
+		"the run can be read up to there; drive it with the pawl that wrote it", e.Run, e.Seq, e.Type, e.Version, by)
 }
 
 // A ChainError is the first thing wrong with a run's log. It is an [ErrCorrupt].
@@ -72,7 +72,7 @@ type ChainError struct {
 
 func (e *ChainError) Error() string {
 	if e.Seq == 0 {
-		return fmt.Sprintf("run %s: %s: `pawl runs recover` makes it again from the log", e.Run, e.What)
+		return fmt.Sprintf("run %s: %s: `pawl runs recover` restores it from the log", e.Run, e.What)
 	}
 	s := fmt.Sprintf("run %s: event %d %s: the log was changed or damaged after it was written", e.Run, e.Seq, e.What)
 	if e.Seq > 1 {

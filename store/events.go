@@ -14,9 +14,9 @@ import (
 	"pawl/run"
 )
 
-// A batch of events is read before its first is yielded, so that no connection and
-// no snapshot of the database is held while the caller works: an open snapshot
-// keeps the -wal file growing. A batch ends when it has either.
+// A batch of events is read before its first is yielded, so that no connection and no
+// snapshot of the database is held while the caller works: an open snapshot makes the
+// -wal file grow. A batch ends at either limit.
 const (
 	batchEvents = 2000
 	batchBytes  = 4 << 20 // of data
@@ -43,7 +43,7 @@ func (s *SQLite) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[r
 }
 
 // eventsOf reads and checks the events of the run with the head. If not strict it also
-// yields events that cannot be decoded, without a fact.
+// yields events that cannot be decoded, without their payload.
 func (s *SQLite) eventsOf(ctx context.Context, h head, after int64, strict bool) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
 		l := &logReader{store: s, head: h, last: h.Seq, seq: max(after, 0), strict: strict, types: map[string]string{}}
@@ -69,14 +69,13 @@ func (s *SQLite) eventsOf(ctx context.Context, h head, after int64, strict bool)
 	}
 }
 
-// A logReader reads the events of a run in order, up to the last there was when it
-// was made.
+// A logReader reads the events of a run in order, up to the last one at its creation.
 type logReader struct {
 	store  *SQLite
 	head   head
 	last   int64  // number of the last event to read
 	seq    int64  // of the event read last
-	hash   []byte // of the event read last; nil if it is not known
+	hash   []byte // of the event read last; nil if unknown
 	strict bool
 	types  map[string]string // the names of types seen, so that each is kept once
 }
@@ -93,7 +92,7 @@ func (l *logReader) typeName(b []byte) string {
 // begin finds the hash of the event before the first.
 func (l *logReader) begin() error {
 	if l.head.Damage == changedSummary {
-		l.last = math.MaxInt64 // it is not known where the log ends: all there is is read
+		l.last = math.MaxInt64 // the end of the log is unknown: read all of it
 	}
 	switch {
 	case l.seq == 0:
@@ -112,7 +111,7 @@ func (l *logReader) bad(seq int64, what string) error {
 	return &ChainError{Run: l.head.ID, Seq: seq, What: what}
 }
 
-// check is made after the last event: the log must end as the head says.
+// check checks, after the last event, that the log ends where the head says.
 func (l *logReader) check() error {
 	switch {
 	case l.head.mark.seq > l.last:

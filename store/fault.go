@@ -10,10 +10,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// What can be wrong with the files, for errors.Is.
+// The kinds of a [FileError], for errors.Is.
 var (
 	ErrDiskFull  = errors.New("the disk is full")
-	ErrFileLimit = errors.New("it may not grow any further")
+	ErrFileLimit = errors.New("the limit on the size of files is reached")
 	ErrIO        = errors.New("the disk reported an error")
 	ErrReadOnly  = errors.New("it cannot be written")
 	ErrCorrupt   = errors.New("it is damaged")
@@ -38,10 +38,10 @@ var advice = map[error]string{
 		"and check the run with `pawl runs verify`",
 	ErrReadOnly: "make the folder and its files writable for this user, or choose another state folder",
 	ErrCorrupt: "save what can be read with `pawl runs recover`, which leaves this file as it is; " +
-		"or move pawl.db, pawl.db-wal and pawl.db-shm away to begin anew",
+		"or move pawl.db, pawl.db-wal and pawl.db-shm away to start with a new database",
 	ErrNewer: "use that pawl, or a newer one",
-	ErrReplaced: "what was recorded before went with the old file, and nothing more is recorded; " +
-		"put the state folder back, if you can, and start again",
+	ErrReplaced: "earlier events are in the old file, and no more can be recorded; " +
+		"restore the state folder, if possible, and start again",
 	ErrNetworkFS: "locks and shared memory do not hold there and the log could be damaged; " +
 		"put the state folder on a local disk",
 }
@@ -56,8 +56,8 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// fileError says what kind of fault err is, if it is a fault of the file at path;
-// otherwise it returns err with the path.
+// fileError returns err as a [*FileError] if it is a fault of the file at path, otherwise
+// err with the path.
 func fileError(path string, err error) error {
 	if err == nil || errors.As(err, new(*FileError)) || errors.As(err, new(*LockedError)) {
 		return err
@@ -71,7 +71,7 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// operations says what SQLite was doing, by the result codes that tell.
+// operations names what SQLite was doing, for the result codes that tell.
 var operations = map[int]string{
 	sqlite3.SQLITE_IOERR_READ:       "reading",
 	sqlite3.SQLITE_IOERR_SHORT_READ: "reading less than there should be",
@@ -83,7 +83,7 @@ var operations = map[int]string{
 	sqlite3.SQLITE_IOERR_SHMMAP:     "mapping the -shm file",
 }
 
-// faultKind maps what SQLite or the system said to a sentinel; nil if it is none of them.
+// faultKind maps an error of SQLite or the system to a kind; nil if it is another error.
 // Result codes: sqlite.org/rescode.html, read 2026-11-20.
 func faultKind(path string, err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

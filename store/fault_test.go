@@ -344,13 +344,13 @@ func TestErrorsAreSentences(t *testing.T) {
 		"write.lock: another process holds the lock": &LockedError{Path: "write.lock"},
 		"write.lock: process 7 holds the lock and is stopped (state T): continue it with `kill -CONT 7`, or end it with `kill -KILL 7`": &LockedError{Path: "write.lock", PID: 7, State: "T"},
 		"run r: event 3 (teleported, version 1) was written by a newer pawl and cannot be read by this one: " +
-			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1},
+			"the run can be read up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1},
 		"run r: event 3 (teleported, version 1) was written by pawl 2.0.0 and cannot be read by this one: " +
-			"the run is open for reading up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1, Writer: "2.0.0"},
+			"the run can be read up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1, Writer: "2.0.0"},
 		"run r: event 3 is missing: the log was changed or damaged after it was written; the events before it are intact: " +
 			"`pawl runs fork r --at 2` continues from there": &ChainError{Run: "r", Seq: 3, What: "is missing"},
 		"run r: event 1 is missing: the log was changed or damaged after it was written":  &ChainError{Run: "r", Seq: 1, What: "is missing"},
-		"run r: its summary was changed: `pawl runs recover` makes it again from the log": &ChainError{Run: "r", What: "its summary was changed"},
+		"run r: its summary was changed: `pawl runs recover` restores it from the log": &ChainError{Run: "r", What: "its summary was changed"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -24,11 +24,11 @@ func (s *SQLite) checkFileSystem() error {
 	return nil
 }
 
-// lowSpace is what a full disk may still have: blocks that only root may use, or
-// fewer than SQLite wanted at once.
+// lowSpace is how much a full disk may still have free: SQLite may have needed more at
+// once.
 const lowSpace = 256 << 10 // bytes
 
-// diskFull says whether the disk with the file at path has next to no space left.
+// diskFull reports whether the disk with the file at path has almost no free space.
 func diskFull(path string) bool {
 	free, err := freeSpace(path)
 	return err == nil && free < lowSpace

@@ -18,15 +18,15 @@ type head struct {
 	Summary
 	hash   []byte // of the last event
 	writer string // the pawl that appended last
-	used   int64  // a number that rises with every append to any run of the store
-	seal   []byte // what sum returned when the row was written
+	used   int64  // increases with every append to any run of the store
+	seal   []byte // sum when the row was written
 
 	mark mark   // of the run; zero: there is none
 	bad  int64  // the event that Damage is about; 0: the summary
 	what string // what is wrong with it
 }
 
-// damage returns what is wrong with the run as far as its head shows it.
+// damage returns the damage that the head shows, or nil.
 func (h *head) damage() error {
 	if h.Damage == "" {
 		return nil

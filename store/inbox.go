@@ -10,7 +10,7 @@ import (
 	"pawl/run"
 )
 
-// ErrNoKey is a row without an idempotency key: it could not be repeated safely.
+// ErrNoKey means that a row has no idempotency key: it could not be repeated safely.
 var ErrNoKey = errors.New("an inbox row needs a key")
 
 // Put implements [Store].

@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// JSON strings are Unicode, and encoding/json puts U+FFFD in place of bytes that are
-// not UTF-8. A path, or a text cut inside a character, can have such bytes, and a
-// replay that differs from what happened is worse than an ugly row. So an event with
-// such a string is written as {"latin1":{…}}, where each character of each string
-// stands for one byte. It is rare; the ordinary form costs nothing for it.
+// JSON strings are Unicode, and encoding/json replaces bytes that are not UTF-8 by
+// U+FFFD. A path, or a text cut inside a character, can have such bytes, and must be
+// replayed as it was. So an event with such a string is written as {"latin1":{…}}, where
+// each character of each string stands for one byte.
 
 type latin1 struct {
 	Form any `json:"latin1"`
@@ -28,10 +27,9 @@ func latin1Inner(data []byte) ([]byte, bool) {
 	return bytes.TrimSuffix(inner, []byte("}")), true
 }
 
-// replacedBytes says whether encoding/json met bytes that are not UTF-8: it writes
-// the escape \ufffd for them, and a U+FFFD that was in the string as itself. An
-// escaped backslash before "ufffd" looks the same; taking the Latin-1 form then is
-// needless and harmless.
+// replacedBytes reports whether encoding/json replaced bytes that are not UTF-8: it
+// writes them as the escape \ufffd, and a U+FFFD of the string as itself. An escaped
+// backslash before "ufffd" looks the same; the Latin-1 form is then harmless.
 func replacedBytes(data []byte) bool { return bytes.Contains(data, []byte(`\ufffd`)) }
 
 func toLatin1(s string) string {

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A fileLock is an exclusive lock on a file, freed by the kernel when the process
-// dies. It belongs to this opening of the file: a second opening, in this
-// process or another, conflicts with it. The methods are written per platform:
+// A fileLock is an exclusive lock on a file, released by the kernel when the process
+// dies. It belongs to the open file: opening the file again, in this or another process,
+// gives a conflicting lock. The platform-specific methods are:
 //
 //	func (l *fileLock) Lock() error            // waits
 //	func (l *fileLock) TryLock() (bool, error) // does not wait
-//	func (l *fileLock) Held() (bool, error)    // by another opening; takes no lock itself
+//	func (l *fileLock) Held() (bool, error)    // by another open file; takes no lock
 //	func (l *fileLock) Unlock() error
 type fileLock struct{ file *os.File }
 
-// openLock opens the lock file at path, and makes it if it is not there.
+// openLock opens the lock file at path, and creates it if it does not exist.
 func openLock(path string) (*fileLock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *fileLock) holder() *LockedError {
 }
 
 // processState returns the state of a process as proc_pid_stat(5) has it: R, S, T, …;
-// empty where that is not known.
+// empty if unknown.
 func processState(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	// 123 (name, which may have spaces and parentheses) S 1 …
@@ -112,7 +112,7 @@ func processState(pid int) string {
 	return string(rest[:1])
 }
 
-// Close frees the lock, if it is held, and closes the file. It may be called twice.
+// Close releases the lock, if it is held, and closes the file. It may be called twice.
 func (l *fileLock) Close() error {
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err

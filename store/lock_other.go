@@ -4,7 +4,7 @@ package store
 
 import "errors"
 
-// errPlatform is said where there is no lock that the kernel frees with the process.
+// errPlatform is returned on systems without locks that the kernel releases with the process.
 var errPlatform = errors.New("pawl cannot keep runs on this system; on Windows use it inside WSL")
 
 func (l *fileLock) Lock() error            { return errPlatform }

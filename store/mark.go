@@ -16,19 +16,17 @@ import (
 	"pawl/run"
 )
 
-// A mark says how far a log had got. It is kept outside of the database, in the run's
-// lock file, because SQLite cannot tell that a log was longer: a damaged byte in the
-// -wal file, or a lost -wal file, silently undoes every transaction from there on.
+// A mark records the last event of a log. It is kept outside of the database, in the run's
+// lock file, because SQLite cannot detect that a log was longer: a damaged or lost -wal
+// file silently undoes all transactions from that point.
 //
-// A mark is written after COMMIT has synced the transaction and before Append
-// returns, and it is not synced itself. So it is never ahead of what is durable, and
-// a process that is killed between the two leaves a mark that is one append behind.
-// After a loss of power it may be older still, or torn; a torn one counts as none.
-// Neither makes a whole log look incomplete: a log that ends before its mark was whole
-// once, and has lost its end.
+// A mark is written after COMMIT has synced the transaction and before Append returns,
+// and is not synced itself. So it is never ahead of what is durable; a process killed
+// between the two leaves a mark one append old, and a loss of power an older or a torn
+// one. A torn mark is ignored. So a log that ends before its mark has lost its end.
 type mark struct {
-	run   run.ID // whose it is; told by the name of the file
-	store uint32 // id of the database: a mark of another one says nothing about this one
+	run   run.ID // the run, named by the file
+	store uint32 // id of the database: marks of another one are ignored
 	used  int64  // head.used at that append
 	seq   int64  // of the last event
 	hash  []byte // of the last event
@@ -76,11 +74,11 @@ func markAt(path string, store uint32) (mark, bool) {
 
 func lockPath(dir string, id run.ID) string { return filepath.Join(dir, "locks", string(id)+".lock") }
 
-// compare notes in the head what its mark says. The mark must have been read before
-// the head, so that an append in between cannot make the log look short.
+// compare sets the head's damage from its mark. The mark must have been read before the
+// head, so that an append in between cannot make the log look short.
 func (h *head) compare(m mark, ok bool) {
 	switch h.mark = m; {
-	case !ok || h.Damage != "": // a summary that was changed may not say where the log ends
+	case !ok || h.Damage != "": // a changed summary does not say where the log ends
 	case m.seq > h.Seq:
 		h.bad, h.what = h.Seq+1, lostEnd(h.Seq, m.seq)
 	case m.seq == h.Seq && !bytes.Equal(m.hash, h.hash):
@@ -101,8 +99,8 @@ func lostEnd(seq, written int64) string {
 	return fmt.Sprintf("is missing: the log ends at event %d, but %d were written", seq, written)
 }
 
-// setMarks writes the marks of the transaction that was committed. One that cannot be
-// written is left out: the log does not depend on it.
+// setMarks writes the marks of the committed transaction. Errors are ignored: the log does
+// not depend on marks.
 func (w *writer) setMarks() {
 	for _, m := range w.marks {
 		setMark(w.dir, m)
@@ -151,7 +149,7 @@ func (s *SQLite) lost(ctx context.Context) (lost []head, err error) {
 		if known[id] {
 			continue
 		}
-		h, err := s.head(id) // again: it may have been made since
+		h, err := s.head(id) // again: it may have been created since
 		if err == nil && h.Seq == 0 {
 			lost = append(lost, h)
 		} else if err != nil && !errors.Is(err, ErrNotFound) {

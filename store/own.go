@@ -14,8 +14,8 @@ import (
 	"pawl/run"
 )
 
-// An Owner is the process that drives a run. It is in the run's lock file. Both fields are empty in the instant in which an owner has the lock and has
-// not written them yet.
+// An Owner is the process that drives a run, as written in the run's lock file. Both
+// fields are empty if the owner has the lock and has not written them yet.
 type Owner struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"` // the address it listens on, for [Dial]; may be empty
@@ -23,10 +23,9 @@ type Owner struct {
 
 // Own implements [Store].
 //
-// A lock file stays when its run is released. To remove it would let two processes
-// own one run: A releases and removes while B, who has opened the file before, locks
-// what now has no name, and C makes a new file of that name and locks it as well.
-// One small file per run is the price.
+// A lock file is not removed when its run is released. Otherwise two processes could own
+// one run: A removes the file while B has it open and then locks it, and C creates and
+// locks a new file of that name.
 func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, error) {
 	if err := s.check(ctx, id); err != nil {
 		return nil, err
@@ -64,8 +63,7 @@ func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 	return &lease{lock: lock}, nil
 }
 
-// Owner implements [Store]. It asks the kernel and takes no lock, so it never makes
-// an Own fail at the same time.
+// Owner implements [Store]. It takes no lock, so it cannot make a concurrent Own fail.
 func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
 	if err := s.check(ctx, id); err != nil {
 		return Owner{}, false, err
@@ -85,8 +83,8 @@ func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
 	return readOwner(f), true, nil
 }
 
-// readOwner reads a lock file that somebody else has locked. In the instant between
-// lock and name the file is empty, or names an owner that was killed.
+// readOwner reads a lock file that is locked by another open file. Before the new owner
+// has written its name, the file is empty or names an owner that was killed.
 func readOwner(file *os.File) Owner {
 	var o Owner
 	content, err := io.ReadAll(io.NewSectionReader(file, ownerAt, 64<<10))

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ErrNoRuns is what Open returns for reading where no run was ever begun.
+// ErrNoRuns is returned by Open with ReadOnly if there is no database.
 var ErrNoRuns = errors.New("there are no runs in this folder yet")
 
 var errForReading = errors.New("the store was opened for reading only")
@@ -15,12 +15,11 @@ var errForReading = errors.New("the store was opened for reading only")
 // openForReading opens a database that exists, and neither creates, locks nor
 // migrates anything. It works on a read-only and on a full file system.
 //
-// In the ordinary case SQLite shares its index of the -wal file, the -shm file, with
-// the processes that write; it may make that file, or use one that it cannot write.
-// Where it can do neither, no process of this machine has the database open, or it
-// would be there. Then the index is made in memory, for which SQLite needs to believe
-// that it is alone: it takes no locks. Without a -wal file there is nothing to index,
-// and the database is read as a file that does not change.
+// Usually SQLite shares the -shm file, its index of the -wal file, with the processes
+// that write; it can create that file, or use one that it cannot write. If it can do
+// neither, no process of this machine has the database open. The index is then made in
+// memory, for which SQLite must be in exclusive mode and takes no locks. Without a -wal
+// file there is no index, and the database is opened as immutable.
 func (s *SQLite) openForReading() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -43,7 +42,7 @@ func (s *SQLite) openForReading() error {
 	case err != nil:
 		return err
 	case version == 0:
-		err = ErrNoRuns // it is just being made
+		err = ErrNoRuns // it is being created
 	case version > len(migrations):
 		err = newerError(s.path, version)
 	case version < sealedVersion:
@@ -55,9 +54,9 @@ func (s *SQLite) openForReading() error {
 	return err
 }
 
-// tryReading opens the database with the parameters and reads what it begins with.
+// tryReading opens the database with the parameters and reads its version and id.
 func (s *SQLite) tryReading(params url.Values) (version int, err error) {
-	// None of these may read the database before locking_mode is set, as cache_size does.
+	// Not cache_size, which reads the database before locking_mode is set.
 	params["_pragma"] = append(params["_pragma"], "busy_timeout(10000)", "mmap_size(0)", "temp_store(MEMORY)")
 	if s.reader, err = openDB(s.path, params); err != nil {
 		return 0, err
@@ -69,8 +68,8 @@ func (s *SQLite) tryReading(params url.Values) (version int, err error) {
 	return version, nil
 }
 
-// asNew makes a database of the first version look like one of this version, for the
-// one connection there is.
+// asNew adds views that give a database of the first version the columns of this one.
+// Views are of one connection, so there is only one.
 func (s *SQLite) asNew() error {
 	s.old = true
 	s.reader.SetMaxOpenConns(1)

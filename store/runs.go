@@ -40,7 +40,7 @@ func (s *SQLite) head(id run.ID) (head, error) {
 	return h, nil
 }
 
-// anyRun is an id that passes where a method has none of its own.
+// anyRun is a valid id, for check in methods without one.
 const anyRun run.ID = "any"
 
 // Runs implements [Store].
@@ -52,7 +52,7 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	// For all of them the order of the table is read faster than that of the index.
+	// Without a limit a scan of the table is faster than the index.
 	clauses := `WHERE parent = ''`
 	if limit > 0 {
 		clauses += fmt.Sprintf(` ORDER BY used DESC LIMIT %d`, limit)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// RuntimeDir returns the folder for owners' sockets, and makes it:
+// RuntimeDir creates the folder for owners' sockets and returns it:
 // $XDG_RUNTIME_DIR/pawl, or pawl-<uid> in the folder for temporary files.
 func RuntimeDir() (string, error) {
 	parent, name := os.Getenv("XDG_RUNTIME_DIR"), "pawl"
@@ -22,9 +22,8 @@ func RuntimeDir() (string, error) {
 	return dir, nil
 }
 
-// privateDir makes dir, or sees that it is a folder that only this user can enter.
-// In a shared parent such as /tmp someone else may have made it before, to take the
-// place of our sockets.
+// privateDir creates dir, or checks that it is a folder that only this user can access. In
+// a shared parent such as /tmp another user may have created it to intercept connections.
 func privateDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
@@ -33,7 +32,7 @@ func privateDir(dir string) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return fileError(dir, err)
 	}
-	info, err := os.Lstat(dir) // not Stat: a link would be somebody's choice of a folder
+	info, err := os.Lstat(dir) // not Stat: a symbolic link may be of another user
 	switch {
 	case err != nil:
 		return fileError(dir, err)
@@ -42,7 +41,7 @@ func privateDir(dir string) error {
 	case !ownedByUser(info):
 		return fmt.Errorf("%s belongs to another user: set XDG_RUNTIME_DIR to a folder of your own", dir)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s can be entered by others: run `chmod 700 %[1]s`", dir)
+		return fmt.Errorf("%s is accessible to other users: run `chmod 700 %[1]s`", dir)
 	}
 	return nil
 }

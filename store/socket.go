@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// An owner's socket carries two things, both lines: from a viewer the word wake,
-// which means "look at the inbox"; to the viewers what the owner broadcasts. Neither
-// is needed for anything to be right: facts are in the database, and who cannot
-// connect looks there every now and then.
+// An owner's socket carries lines: viewers send "wake", which tells the owner to read its
+// inbox, and the owner broadcasts to the viewers. Correctness does not depend on it:
+// events and inbox are in the database, which both sides also poll.
 
 const (
 	// wakeLine is what a viewer sends.
@@ -28,8 +27,8 @@ const (
 	// maxAddr is what fits into sockaddr_un on every system (104 bytes on macOS,
 	// 108 on Linux: unix(7), read 2026-11-20).
 	maxAddr = 103
-	// staleAfter is how old a socket that nobody listens on must be before it is
-	// removed: a younger one may be between bind and listen.
+	// staleAfter is how old a socket without a listener must be before it is removed: a
+	// newer one may be between bind and listen.
 	staleAfter = time.Minute
 )
 
@@ -40,14 +39,14 @@ type Listener struct {
 	wake chan struct{}
 	wait sync.WaitGroup
 
-	// count is len(viewers), so that a broadcast to nobody costs one load.
+	// count is len(viewers), so that a broadcast without viewers costs one load.
 	count   atomic.Int32
 	mu      sync.Mutex
 	viewers map[*viewerConn]struct{} // nil once closed
 }
 
-// Listen makes a socket in dir, which must be a folder of this user alone (see
-// [RuntimeDir]), and removes those of dead processes there.
+// Listen creates a socket in dir, which must be private to this user (see [RuntimeDir]),
+// and removes the sockets of dead processes there.
 func Listen(dir string) (*Listener, error) {
 	sweepSockets(dir)
 	addr := filepath.Join(dir, fmt.Sprintf("%d-%.6s.sock", os.Getpid(), rand.Text()))
@@ -89,12 +88,12 @@ func sweepSockets(dir string) {
 // Addr returns the socket's address, for [Store.Own] and [Dial].
 func (l *Listener) Addr() string { return l.addr }
 
-// Wake returns the channel on which wake-ups arrive. Several that are not received
-// yet count as one: the receiver looks at the whole inbox.
+// Wake returns the channel on which wake-ups arrive. Those that were not received yet are
+// merged into one: the receiver reads the whole inbox.
 func (l *Listener) Wake() <-chan struct{} { return l.wake }
 
-// Broadcast sends line, which has no newline in it, to every viewer. It never
-// waits: a viewer that is too far behind misses the line. It keeps nothing of line.
+// Broadcast sends line, which must not contain a newline, to every viewer. It does not
+// block: a viewer that is too far behind misses the line. It does not retain line.
 func (l *Listener) Broadcast(line []byte) {
 	if l.count.Load() == 0 {
 		return
@@ -109,8 +108,8 @@ func (l *Listener) Broadcast(line []byte) {
 // Viewers returns how many are connected.
 func (l *Listener) Viewers() int { return int(l.count.Load()) }
 
-// Close disconnects everyone and removes the socket. It returns when nothing the
-// listener started runs any more, and may be called twice.
+// Close disconnects all viewers, removes the socket, and waits for the listener's
+// goroutines. It may be called twice.
 func (l *Listener) Close() error {
 	err := l.ln.Close()
 	if errors.Is(err, net.ErrClosed) {
@@ -133,8 +132,8 @@ func (l *Listener) accept() {
 			return
 		}
 		if err != nil {
-			// Too many open files, for instance. It passes, or the owner ends; in
-			// between the viewers read the database.
+			// For example too many open files. Retry: until then viewers poll the
+			// database.
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
@@ -166,8 +165,8 @@ func (l *Listener) remove(v *viewerConn) {
 	l.count.Store(int32(len(l.viewers)))
 }
 
-// listen takes the wake-ups of one viewer until it goes. Its buffer bounds what a
-// viewer can make the owner keep.
+// listen receives the wake-ups of one viewer until it disconnects. Its buffer bounds what
+// the viewer can make the owner store.
 func (l *Listener) listen(v *viewerConn) {
 	defer func() {
 		l.remove(v)
@@ -187,11 +186,11 @@ func (l *Listener) listen(v *viewerConn) {
 	}
 }
 
-// viewerConn is a viewer as the owner sees it.
+// viewerConn is the owner's connection to a viewer.
 type viewerConn struct {
 	conn net.Conn
 	more chan struct{} // something is pending
-	gone chan struct{} // the viewer has gone
+	gone chan struct{} // closed when the viewer has disconnected
 
 	mu      sync.Mutex
 	pending []byte // whole lines
@@ -212,7 +211,7 @@ func (v *viewerConn) offer(line []byte) {
 	}
 }
 
-// send writes what is pending, as much at once as there is, until the viewer goes.
+// send writes what is pending until the viewer disconnects.
 func (v *viewerConn) send() {
 	var out []byte
 	for {
@@ -225,7 +224,7 @@ func (v *viewerConn) send() {
 		out, v.pending = v.pending, out[:0]
 		v.mu.Unlock()
 		if _, err := v.conn.Write(out); err != nil {
-			v.conn.Close() // ends listen, which tidies up
+			v.conn.Close() // ends listen, which removes v
 			return
 		}
 	}

@@ -16,18 +16,17 @@ import (
 	"pawl/run"
 )
 
-// Options tell [Open] what it cannot know.
+// Options configure [Open].
 type Options struct {
-	// Version is this pawl's own. It is kept with every run it appends to, so that
-	// an older pawl that cannot read the run can say which one can.
+	// Version is that of this pawl. It is stored with every run it appends to, so that an
+	// older pawl that cannot read the run can name the one that can.
 	Version string
-	// AllowNetworkFS opens the store on a network file system all the same. Locks
-	// and shared memory may not hold there: two processes can then damage the log.
+	// AllowNetworkFS opens the store even on a network file system, where locks and shared
+	// memory may not work: two processes can then damage the log.
 	AllowNetworkFS bool
-	// ReadOnly opens a database that exists for reading, also on a file system that is
-	// read-only or full: see [SQLite.openForReading]. Nothing is created, locked or
-	// migrated, and what writes returns an error. Without a database the error is
-	// [ErrNoRuns].
+	// ReadOnly opens an existing database for reading, also on a read-only or full file
+	// system: see [SQLite.openForReading]. Nothing is created, locked or migrated, and
+	// methods that write return an error. Without a database the error is [ErrNoRuns].
 	ReadOnly bool
 
 	// Waiting, if set, is called when a write has waited for a second for another
@@ -48,9 +47,9 @@ type Options struct {
 // 54 ms (measured, November 2026). Inside this process concurrent writes are put
 // into one transaction (see [SQLite.write]), so they share one sync of the disk.
 //
-// Trap: nothing in this process may open and close pawl.db by itself while a store
-// is open. The locks of SQLite are POSIX locks, and closing any descriptor of the
-// file drops them all. Copy the database with VACUUM INTO.
+// Nothing else in this process may open and close pawl.db while a store is open: the
+// locks of SQLite are POSIX locks, and closing any descriptor of the file releases them.
+// Copy the database with VACUUM INTO.
 type SQLite struct {
 	dir  string
 	path string // of the database file
@@ -58,24 +57,24 @@ type SQLite struct {
 	opt  Options
 
 	writer *writer // nil if the store was opened for reading
-	reader *sql.DB // connections that only read, made when first needed
-	old    bool    // the database is of the first version, and only read
+	reader *sql.DB // connections for reading, opened when needed
+	old    bool    // the database has the first version and is only read
 
-	// turn is held by whoever uses writer; Close keeps it.
+	// turn is held while writer is used; Close keeps it.
 	turn   chan struct{}
 	closed chan struct{}
 	close  func() error
-	locked atomic.Pointer[LockedError] // set while the leader waits and has said so
+	locked atomic.Pointer[LockedError] // set after Waiting was called, until the leader has the lock
 
 	mu    sync.Mutex
-	queue []*job // writes that no transaction has yet
+	queue []*job // writes that are in no transaction yet
 }
 
 var _ Store = (*SQLite)(nil)
 
-// Open opens the store in dir, the workspace's state folder, and makes folder
-// (0700) and database (0600) if they are not there. An old database is migrated;
-// one of a newer pawl is [ErrNewer].
+// Open opens the store in dir, the workspace's state folder. It creates the folder (0700)
+// and the database (0600) if they do not exist, and migrates an older database; for one
+// of a newer pawl the error is [ErrNewer].
 func Open(dir string, opt Options) (*SQLite, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -137,17 +136,16 @@ func (s *SQLite) open() error {
 	return nil
 }
 
-// defaultPatience is how long another process may keep the lock before that is said:
+// defaultPatience is how long another process may hold the lock before Waiting is called:
 // far longer than a transaction takes.
 const defaultPatience = time.Second
 
 // openPatience is how many times Options.patience Open waits for another process that
-// makes or migrates the database.
+// creates or migrates the database.
 const openPatience = 10
 
-// prepare makes a new database ready and migrates an old one. Only for these it takes
-// the lock: another process that holds it and is stopped does not keep this one from
-// opening the store.
+// prepare initializes a new database and migrates an old one. It takes the lock only for
+// these, so that a stopped process that holds it does not block opening the store.
 func (s *SQLite) prepare() error {
 	if ready, err := s.writer.ready(); err != nil {
 		return err
@@ -161,8 +159,8 @@ func (s *SQLite) prepare() error {
 	return errors.Join(s.writer.useWAL(), s.writer.migrate(), s.writer.remember(), unlock())
 }
 
-// makeDir makes dir and the folders above it, where they are not there, and syncs the
-// folder each is in: an event is durable only if the way to it is.
+// makeDir creates dir and its missing parents, and syncs the parent of each: an event is
+// durable only if the path to it is.
 func makeDir(dir string) error {
 	switch info, err := os.Stat(dir); {
 	case err == nil && info.IsDir():
@@ -186,9 +184,8 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// createPrivate makes an empty database file that nobody else can read; SQLite
-// gives its -wal and -shm files the same mode. An existing file is not opened (see
-// the trap above).
+// createPrivate creates an empty database file that only this user can read; SQLite gives
+// its -wal and -shm files the same mode. An existing file is not opened: see [SQLite].
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -221,8 +218,8 @@ func openDB(path string, params url.Values) (*sql.DB, error) {
 	return sql.Open("sqlite", dsn.String())
 }
 
-// Close waits for the transaction that is under way and closes the database. Writes
-// that wait for their turn return ErrClosed.
+// Close waits for the current transaction and closes the database. Writes that wait for
+// their turn return ErrClosed.
 func (s *SQLite) Close() error { return s.close() }
 
 func (s *SQLite) shut() error {
@@ -235,7 +232,7 @@ func (s *SQLite) shut() error {
 	return err
 }
 
-// check is what every method begins with.
+// check returns an error if a method must not run; every method begins with it.
 func (s *SQLite) check(ctx context.Context, id run.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -248,7 +245,7 @@ func (s *SQLite) check(ctx context.Context, id run.ID) error {
 	}
 }
 
-// fault makes an error of the database one for people.
+// fault returns an error of the database as a [*FileError] if it is one.
 func (s *SQLite) fault(err error) error { return fileError(s.path, err) }
 
 func notFound(id run.ID) error { return fmt.Errorf("run %s: %w", id, ErrNotFound) }

@@ -1,18 +1,17 @@
-// Package store keeps runs: their event logs, their inboxes, and who owns them.
+// Package store keeps runs: their event logs, inboxes and owners.
 //
-// An event that Append has returned for is durable: it survives kill -9 and the
-// loss of power. Events of a run are numbered without gaps and chained by
-// SHA-256; they never change. Only a run's owner appends to it; everyone else
-// puts rows into its inbox.
+// When Append returns, its events are durable: they survive kill -9 and loss of power.
+// Events of a run are numbered without gaps and chained by SHA-256; they never change.
+// Only a run's owner appends to it; other processes put rows into its inbox.
 //
-// The store knows nothing of what a run may do next: that is package run.
+// The store does not interpret events: that is package run.
 //
 // [SQLite] is the store of one machine: a folder with one database file.
 //
 //	pawl.db             events, summaries, inboxes (with its -wal and -shm files)
 //	write.lock          held while a process writes to the database; names that process
-//	locks/<run>.lock    held by the run's owner for as long as it lives; names that
-//	                    process, and says how far the log had got
+//	locks/<run>.lock    held by the run's owner; names that process, and the last event
+//	                    of the log
 //
 // The log guards itself. Each event has a hash over itself and the event before, and
 // each summary one over itself; the last event is also noted outside of the database. A log
@@ -20,9 +19,9 @@
 // ([ChainError]). There is no key: a change after which all of this was computed again
 // is not detected.
 //
-// Who puts a row into an inbox may wake the owner through its socket ([Dial]);
-// the owner shows through the same socket ([Listen]) what is not an event: deltas
-// of an answer that is still being written.
+// A process that puts a row into an inbox may wake the owner through its socket ([Dial]).
+// Through the same socket ([Listen]) the owner broadcasts what is not an event: deltas of
+// an answer in progress.
 package store
 
 import (
@@ -45,11 +44,11 @@ type Store interface {
 	// the same transaction it takes rows out of the run's inbox and stores their
 	// answers. It numbers the events itself. When it returns nil, all of it is durable.
 	//
-	// ErrConflict means that someone else has appended: the caller's state is
-	// stale and it must not continue. ErrTaken means that a row of taken is not
-	// waiting in this run's inbox. After those, and after the context's error, nothing
-	// was written. After any other error it is not known what was written: the caller
-	// must discard its state and load the run again.
+	// ErrConflict means that another process has appended: the caller's state is stale
+	// and it must not continue. ErrTaken means that a row of taken is not waiting in this
+	// run's inbox. After those, and after the context's error, nothing was written. After
+	// any other error it is unknown what was written: the caller must discard its state
+	// and load the run again.
 	Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error
 
 	// Events yields a run's events with numbers greater than after, in order, and
@@ -62,7 +61,7 @@ type Store interface {
 	// The caller may use the store while it ranges.
 	Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error]
 
-	// Run returns what is known of a run at a glance; ErrNotFound if there is none.
+	// Run returns the summary of a run; ErrNotFound if there is no such run.
 	Run(ctx context.Context, id run.ID) (Summary, error)
 	// Runs returns the root runs, the one appended to last first, at most limit (0: all).
 	// The order is that of the appends, not of any clock.
@@ -76,13 +75,13 @@ type Store interface {
 	// ErrNotFound if there is no such run.
 	Verify(ctx context.Context, id run.ID) error
 
-	// Own makes the caller the owner of a run, which need not exist yet, until
-	// Release or the death of the process. While another has it, here or in
-	// another process, the error is an [*OwnedError].
-	// socket is the address the owner listens on, told to those who are refused.
+	// Own makes the caller the owner of a run, which need not exist yet, until Release or
+	// the death of the process. If the run has an owner, in this or another process, the
+	// error is an [*OwnedError]. socket is the address the caller listens on; it is part
+	// of that error and of Owner.
 	Own(ctx context.Context, id run.ID, socket string) (Lease, error)
-	// Owner reports whether a run has an owner now, and who it is. It does not take
-	// the run, not even for an instant; a run that does not exist has no owner.
+	// Owner reports whether a run has an owner now, and returns it. It does not own the
+	// run temporarily. A run that does not exist has no owner.
 	Owner(ctx context.Context, id run.ID) (Owner, bool, error)
 
 	// Put puts a row into a run's inbox; a row whose key is already there, taken
@@ -96,30 +95,30 @@ type Store interface {
 	// ErrNoRow if the inbox never had such a row.
 	Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error)
 
-	// Close ends the use of the store; leases stay until they are released. It may
-	// be called twice. Whatever is called afterwards returns ErrClosed.
+	// Close closes the store; leases stay until they are released. It may be called
+	// twice. All methods return ErrClosed afterwards.
 	Close() error
 }
 
 // A Lease is the right to drive a run. Release gives it up and may be called twice.
 type Lease interface{ Release() error }
 
-// A Row is something wanted of a run by somebody who does not own it.
+// A Row is a request to the owner of a run by another process.
 type Row struct {
-	ID      int64  // given by Put's store
+	ID      int64  // assigned by the store
 	Key     string // idempotency key, unique in the run; not empty
 	Kind    Kind
 	Payload string // by kind: the words, the decision as JSON, …
 	At      time.Time
 }
 
-// Taken names an inbox row that Append takes, and the answer for whoever put it.
+// Taken names an inbox row that Append takes, and the answer for its sender.
 type Taken struct {
 	ID     int64
 	Answer string // JSON; may be empty
 }
 
-// A Kind says what a row wants.
+// A Kind is the kind of a row's request.
 type Kind string
 
 const (
@@ -135,7 +134,7 @@ const (
 
 var (
 	ErrNotFound = errors.New("no such run")
-	ErrConflict = errors.New("someone else has written to this run")
+	ErrConflict = errors.New("another process has written to this run")
 	ErrTaken    = errors.New("the inbox row is not waiting")
 	ErrNoRow    = errors.New("no such inbox row")
 	ErrClosed   = errors.New("the store is closed")

@@ -8,7 +8,7 @@ import (
 	"pawl/run"
 )
 
-// A Summary is a run at a glance.
+// A Summary is what a list of runs shows of a run.
 type Summary struct {
 	ID        run.ID
 	Parent    run.ID
@@ -23,10 +23,10 @@ type Summary struct {
 	Reason    string
 	Steps     int // model requests for steps, however often each was attempted
 	Usage     run.Usage
-	// Damage says what is wrong with the run as far as this row of it shows: that
-	// the row was changed, or that the log has lost its end (Runs finds only runs that
-	// are lost as a whole). The other fields are then not reliable. Whether the log
-	// itself is intact, Events and Verify tell.
+	// Damage is the damage of the run that its summary shows: that the summary was
+	// changed, or that the log has lost its end (Runs finds only runs that are lost
+	// completely). The other fields are then unreliable. Events and Verify check the log
+	// itself.
 	Damage string
 }
 

@@ -14,18 +14,17 @@ import (
 // A Viewer is a connection to an owner's socket.
 type Viewer struct{ conn net.Conn }
 
-// Dial connects to the owner that listens on addr. If it has died there is nobody
-// to wake, and the error says so: look at the database instead, or own the run.
+// Dial connects to the owner that listens on addr. It fails if the owner has died.
 func Dial(ctx context.Context, addr string) (*Viewer, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", addr)
 	if err != nil {
-		return nil, fmt.Errorf("nobody listens for the run: %w", err)
+		return nil, fmt.Errorf("connect to the owner of the run: %w", err)
 	}
 	return &Viewer{conn}, nil
 }
 
-// Wake tells the owner to look at its inbox.
+// Wake tells the owner to read its inbox.
 func (v *Viewer) Wake() error {
 	_, err := io.WriteString(v.conn, wakeLine+"\n")
 	return err

@@ -21,17 +21,17 @@ type job struct {
 	err  error
 }
 
-// A rejection is a job's own error, found before it wrote anything. The
-// transaction goes on without it; any other error ends the transaction.
+// A rejection is an error of one job, found before it wrote anything. The transaction
+// continues without the job; any other error rolls it back.
 type rejection struct{ error }
 
 // write runs do inside a transaction and returns when it is durable. Jobs that
 // arrive while another transaction is being synced wait in the queue, and the next
 // leader puts all of them into one transaction.
 //
-// A context that ends takes the job back as long as no transaction has it. If another
-// process has kept the lock for so long that Options.Waiting was called, the error is
-// a [*LockedError] that wraps the context's.
+// When ctx is done, the job is removed from the queue unless a transaction has it. If
+// Options.Waiting was called because another process holds the lock, the error is a
+// [*LockedError] that wraps the context's.
 func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 	if s.writer == nil {
 		return errForReading
@@ -97,8 +97,8 @@ func (s *SQLite) takeBack(j *job) bool {
 	return false
 }
 
-// writeQueue is the leader: it takes the file lock, writes what is in the queue by
-// then, and gives up the turn. When the store is closed it stops waiting for the lock.
+// writeQueue is the leader: it takes the file lock, writes the jobs in the queue at that
+// time, and releases the turn. When the store is closed it stops waiting for the lock.
 func (s *SQLite) writeQueue() {
 	defer func() { <-s.turn }()
 	unlock, err := s.writer.lock.Acquire(s.closed, s.opt.patience, func(locked *LockedError) {
@@ -154,8 +154,8 @@ func (s *SQLite) commit(jobs []*job) {
 	}
 }
 
-// A writer is the one connection that writes, with its statements. Only who
-// has the store's turn may use it.
+// A writer is the only connection that writes, with its statements. It may be used only
+// while holding the store's turn.
 type writer struct {
 	dir  string
 	path string
@@ -164,8 +164,8 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	stmt map[string]*sql.Stmt
-	// files are what was opened at path and at path with each of sideFiles: every
-	// commit sees that it still writes to what others find there.
+	// files are the files at path with each of sideFiles when they were opened: every
+	// commit checks that they are still there.
 	files []os.FileInfo
 	marks []mark // to be written after the commit
 }
@@ -173,7 +173,7 @@ type writer struct {
 // sideFiles are SQLite's, beside the database. Both exist for as long as it is open.
 var sideFiles = []string{"", "-wal", "-shm"}
 
-// remember notes what is at the paths now.
+// remember records the files at the paths.
 func (w *writer) remember() error {
 	for _, suffix := range sideFiles[len(w.files):] {
 		info, err := os.Stat(w.path + suffix)
@@ -185,8 +185,8 @@ func (w *writer) remember() error {
 	return nil
 }
 
-// inPlace returns ErrReplaced unless the files are still at their paths. A commit to
-// a file that has lost its name is lost with the process.
+// inPlace returns ErrReplaced unless the files are still at their paths. A commit to a
+// deleted file is lost with the process.
 func (w *writer) inPlace() error {
 	for i, was := range w.files {
 		path := w.path + sideFiles[i]
@@ -197,8 +197,8 @@ func (w *writer) inPlace() error {
 	return nil
 }
 
-// background is used for all SQL: a context that can end costs a goroutine per
-// statement, and a transaction that was begun is always finished.
+// background is used for all SQL: a context that can be cancelled costs a goroutine per
+// statement, and a transaction that has begun is always finished.
 var background = context.Background()
 
 func openWriter(path string, lock *fileLock) (*writer, error) {
@@ -224,9 +224,9 @@ func (w *writer) useWAL() error {
 	return err
 }
 
-// Close also moves the -wal file into the database if no other process has it open.
-// Others should not write meanwhile, so it holds the lock; if it does not get it soon,
-// another process has the database open, and nothing is moved.
+// Close also moves the -wal file into the database if no other process has it open. It
+// holds the lock meanwhile; if it does not get the lock within patience, another process
+// has the database open and nothing is moved.
 func (w *writer) Close(patience time.Duration) error {
 	unlock, err := w.lock.AcquireWithin(patience)
 	if errors.As(err, new(*LockedError)) {
@@ -305,7 +305,7 @@ func (w *writer) row(query string, args []any, dest ...any) error {
 	return stmt.QueryRowContext(background, args...).Scan(dest...)
 }
 
-// exists says whether there is such a run.
+// exists reports whether the run exists.
 func (w *writer) exists(id run.ID) (bool, error) {
 	var one int
 	err := w.row(`SELECT 1 FROM runs WHERE id = ?`, []any{string(id)}, &one)

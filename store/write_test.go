@@ -92,7 +92,7 @@ func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
 			t.Errorf("%s: got error %v, want %v", name, got[name], want[name])
 		}
 	}
-	if err := got["conflict"]; err.Error() != "append r #2: someone else has written to this run: it has 5 events" {
+	if err := got["conflict"]; err.Error() != "append r #2: another process has written to this run: it has 5 events" {
 		t.Errorf("the conflict says %q", err)
 	}
 	for id, want := range map[run.ID]error{"a": nil, "b": nil, "c": ErrNotFound} {
