@@ -51,6 +51,7 @@ type look struct {
 type sighting struct {
 	looks   int
 	quick   int           // looks in a row without waiting
+	noted   int           // step whose results have the note
 	settled time.Time     // the latest
 	busy    time.Duration // of the guard, then
 }
@@ -96,7 +97,7 @@ func (t *Turn) settledStep() {
 			bad++
 		}
 		if c.Outcome != Answered {
-			if note := g.settled(c); note != "" {
+			if note := g.settled(c, t.Steps); note != "" {
 				t.own(i).note = note
 			}
 		}
@@ -116,8 +117,8 @@ func (t *Turn) fruitless() {
 	}
 }
 
-// settled counts one settled call and returns the note to add to its result, if any.
-func (g *guard) settled(c *CallState) (note string) {
+// settled counts one settled call of a step and returns the note to add to its result, if any.
+func (g *guard) settled(c *CallState, step int) (note string) {
 	p := pair{c.Key, c.resultKey}
 	if p.call == "" {
 		p.call = digest(c.Tool, c.Arguments)
@@ -149,12 +150,12 @@ func (g *guard) settled(c *CallState) (note string) {
 		s.quick++
 	}
 	switch {
-	case s.quick >= stopAt:
+	case s.quick >= stopAt && s.noted < step: // else the model has not seen the note yet
 		g.loop = loopSameCall
 	case s.looks == pollNote: // only reached with waiting: see stopAt
 		note = notePoll
 	case s.quick == noteAt:
-		note = noteSame
+		note, s.noted = noteSame, step
 	}
 
 	if c.Class == Writes && !c.Polls {

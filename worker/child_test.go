@@ -470,7 +470,7 @@ func TestAChildsNoticesAreShownWithItsName(t *testing.T) {
 			}
 		}()
 		r.run(r.create(), prompt("go"))
-		if got := r.noticed(); len(got) != 1 || !strings.HasPrefix(got[0], "r-c1: the configuration stays as it is") {
+		if got := r.noticed(); len(got) != 1 || !strings.HasPrefix(got[0], "r-c1: the configuration was not changed") {
 			t.Errorf("notices %q", got)
 		}
 	})
