@@ -25,7 +25,7 @@ const (
 func stop(inNamespace bool) {
 	pause := syscall.Timespec{Nsec: 1_000_000}
 	const longestPause = 8_000_000
-	told := map[int]bool{}
+	told, first := map[int]bool{}, true
 	for {
 		waitFor := 0
 		parents := processes()
@@ -37,6 +37,9 @@ func stop(inNamespace bool) {
 			case state == 'Z' || state == 0:
 			case told[pid]:
 				waitFor++
+			case !first && belowAny(pid, told, parents):
+				// It was started since, to tidy up; before it runs its own program it seems
+				// to handle TERM as who started it does.
 			case d == handlesTerm:
 				told[pid] = true
 				waitFor++
@@ -44,13 +47,13 @@ func stop(inNamespace bool) {
 				if state == 'T' {
 					syscall.Kill(pid, syscall.SIGCONT)
 				}
-			case belowAny(pid, told, parents):
 			case d == endsOnTerm && state != 'T' && state != 't':
 				syscall.Kill(pid, syscall.SIGTERM)
 			default:
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
+		first = false
 		if waitFor == 0 {
 			finish(inNamespace)
 		}
