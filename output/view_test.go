@@ -131,14 +131,19 @@ func FuzzCSVBecomesJSON(f *testing.F) {
 }
 
 func TestCSVWithAQuoteThatIsNotClosedIsText(t *testing.T) {
-	var before, after runtime.MemStats
-	rest := strings.Repeat("1,2,3\n", 10<<20/6)
-	open := "id,name,note\n1,\"a\",b\n2,\"never closed,c\n" + rest
-	runtime.ReadMemStats(&before)
-	o := stored(t, open)
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 3*uint64(len(open)) {
-		t.Errorf("storing %d bytes allocated %d", len(open), used)
+	open := "id,name,note\n1,\"a\",b\n2,\"never closed,c\n" + strings.Repeat("1,2,3\n", 10<<20/6)
+	storing := func(document string) (*Output, uint64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		o := stored(t, document)
+		runtime.ReadMemStats(&after)
+		return o, after.TotalAlloc - before.TotalAlloc
+	}
+	// Compared with text of the same size, because the race detector makes pools forget and so both allocate more.
+	_, plainText := storing(strings.NewReplacer(",", " ", `"`, " ").Replace(open))
+	o, used := storing(open)
+	if used > plainText+3*uint64(len(open)) {
+		t.Errorf("storing %d bytes allocated %d, the same as text %d", len(open), used, plainText)
 	}
 	if o.Meta.Format != Text || !strings.Contains(o.Problem, "is a quote not closed?") {
 		t.Errorf("stored as %s: %s", o.Meta.Format, o.Problem)
