@@ -56,7 +56,7 @@ func TestStoriesThatArchitectureNamesExist(t *testing.T) {
 	doc := read(t, "ARCHITECTURE.md")
 	for test, files := range map[string]string{
 		"TestTraces":  "run/testdata/%.trace",
-		"TestScripts": "cmd/pawl/testdata/script/%.txtar",
+		"TestScripts": "cli/testdata/script/%.txtar",
 	} {
 		named := regexp.MustCompile("`"+test+"`\\s+\\(([^)]*)\\)").FindAllStringSubmatch(doc, -1)
 		if len(named) == 0 {

@@ -21,7 +21,7 @@ import (
 	"pawl/tool/outputs"
 )
 
-// toolsOfRuns are the tools that cmd/pawl gives to runs, by the name of the function
+// toolsOfRuns are the tools that package app gives to runs, by the name of the function
 // that makes each. [TestEveryToolOfARunIsHere] says when one is missing.
 var toolsOfRuns = map[string]func() []tool.Tool{
 	"outputs.All":      outputs.All,
@@ -57,10 +57,10 @@ func TestASchemaWithEverythingInItIsAdaptedAndWasRead(t *testing.T) {
 	}
 }
 
-// The registry of runs is in package main and cannot be asked, so its source is.
+// The registry of runs is not exported and cannot be asked, so its source is.
 func TestEveryToolOfARunIsHere(t *testing.T) {
 	t.Parallel()
-	const source = "../cmd/pawl/tools.go"
+	const source = "../cli/tools.go"
 	file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
 	if err != nil {
 		t.Fatal(err)

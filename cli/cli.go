@@ -1,0 +1,193 @@
+// Package cli is the command line: it reads words and flags, calls package app, and
+// prints what comes of it. It decides nothing about runs. A file per command; the list
+// of commands is in this file.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+	"pawl/worker"
+)
+
+// An invocation is one invocation of pawl.
+type invocation struct {
+	Process
+	dir string // --dir as given; see [invocation.workspace]
+
+	// began says that the command line was understood: errors before that are of usage.
+	began bool
+	// driving says that a signal is to interrupt the turn, not the process.
+	driving atomic.Bool
+	ended   atomic.Bool // and that its turn has ended
+}
+
+// commands are the constructors of all subcommands, in the order help shows them.
+// A command in a file of its own is added by a line here.
+var commands = []func(*invocation) *cobra.Command{
+	runCommand,
+	runsCommand,
+	outputsCommand,
+	configCommand,
+	permissionsCommand,
+	trustCommand,
+	statsCommand,
+	modelsCommand,
+	doctorCommand,
+	controllerCommand,
+	debugCommand,
+	func(*invocation) *cobra.Command { return demoCommand() },
+	versionCommand,
+}
+
+// Main runs one command line and returns the exit code. It may be called several
+// times in a process.
+func Main(args []string, p Process) int {
+	inv := &invocation{Process: p}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go inv.listen(done, cancel)
+
+	root := inv.root()
+	root.SetArgs(args)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	return inv.report(inv.unread(root.ExecuteContext(ctx)))
+}
+
+// unread forgives that nobody reads standard output on, as behind `| head`: what was
+// to be looked at was seen. The result of a run is another matter: it is lost, and
+// that is said. So is a pipe to somebody else, as to the process that drives a run.
+func (inv *invocation) unread(err error) error {
+	out, named := inv.Stdout.(*os.File)
+	var write *fs.PathError
+	if named && errors.As(err, &write) && write.Path == out.Name() && errors.Is(write, syscall.EPIPE) && !inv.driving.Load() {
+		return nil
+	}
+	return err
+}
+
+func (inv *invocation) root() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:   "pawl",
+		Short: "An agent that works in your folder, survives anything, and stops when told",
+		Long: `pawl works on a task in a folder with a model and tools. Every step is recorded
+before and after it happens: kill it at any moment and go on with pawl run --continue.`,
+		Example: `  pawl run -p "make the failing test pass"
+  git diff | pawl run -p "review this change" --mode plan
+  pawl run --continue
+  pawl runs show last`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	})
+	root.PersistentFlags().StringVarP(&inv.dir, "dir", "C", "", "work in this folder instead of the current one")
+	root.PersistentPreRun = func(*cobra.Command, []string) { inv.began = true }
+	for _, command := range commands {
+		root.AddCommand(command(inv))
+	}
+	return root
+}
+
+// group makes cmd one that only has subcommands: without one it shows its help, and
+// a wrong one is an error.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], names))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// The exit codes; scripts switch on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitPerson      = 3 // a question or a permission waits for a person
+	exitLimit       = 4
+	exitLoop        = 5
+	exitInterrupted = 130 // 128 + SIGINT
+	exitTerminated  = 143 // 128 + SIGTERM
+)
+
+// An exit is an error that says which code pawl ends with. Without words of its own
+// nothing more is printed: the command has said it.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e exit) Unwrap() error { return e.err }
+
+// usage returns an error of usage: what is wrong with the command line, the
+// environment or the configuration, and what would be right.
+func usage(format string, args ...any) error {
+	return exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// report prints what is left to say of err and returns the exit code.
+func (inv *invocation) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	var e exit
+	switch {
+	case errors.As(err, &e):
+	case !inv.began:
+		e = exit{exitUsage, fmt.Errorf("%w; --help shows what there is", err)}
+	default:
+		e = exit{exitFailed, err}
+	}
+	if text := e.Error(); text != "" {
+		fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(strings.TrimSpace(text)))
+	}
+	return e.code
+}
+
+// listen turns signals into an interrupt of the turn, or, with nothing under way or
+// at the second one, into the end of the process.
+func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFunc) {
+	for first := true; ; first = false {
+		var sig os.Signal
+		select {
+		case <-done:
+			return
+		case sig = <-inv.Signals:
+		}
+		cause, code := run.ByPerson, exitInterrupted
+		if sig != os.Interrupt {
+			cause, code = run.ByShutdown, exitTerminated
+		}
+		if !first || !inv.driving.Load() || inv.ended.Load() {
+			inv.Exit(code)
+			return
+		}
+		cancel(worker.Stop{Interrupted: run.Interrupted{Cause: cause}})
+	}
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/controller"
+	"pawl/schema"
+)
+
+func controllerCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:     "controller",
+		Short:   "The object with which a model decides, for authors of prompts",
+		Example: "  pawl controller schema --provider openai\n  pawl controller parse < answer.txt",
+	})
+	cmd.AddCommand(controllerSchemaCommand(inv), controllerParseCommand(inv), controllerPromptCommand(inv))
+	return cmd
+}
+
+// adaptations are what the object becomes at each kind of provider.
+var adaptations = map[string]schema.Target{
+	"anthropic": schema.AnthropicOutput, "openai": schema.OpenAIStrict, "compatible": schema.OpenAI, "gemini": schema.Gemini,
+}
+
+const adapted = "anthropic, openai, compatible, gemini"
+
+func controllerSchemaCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the object, as it is or as a provider gets it",
+		Args:  cobra.NoArgs,
+	}
+	provider := cmd.Flags().String("provider", "", "as this `provider` gets it: "+adapted)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *provider == "" {
+			_, err := fmt.Fprintln(inv.Stdout, strings.TrimSpace(controller.Schema))
+			return err
+		}
+		target, ok := adaptations[*provider]
+		if !ok {
+			return usage("--provider: %w", oneOf(adapted)(*provider))
+		}
+		s, err := schema.Adapt(target, json.RawMessage(controller.Schema))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "%s\n", s.Schema)
+		return err
+	}
+	return cmd
+}
+
+func controllerPromptCommand(inv *invocation) *cobra.Command {
+	return &cobra.Command{
+		Use:   "prompt",
+		Short: "Print the rules that the model is told, without the tools",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(inv.Stdout, controller.Prompt)
+			return err
+		},
+	}
+}
+
+// A parsedAction is an answer as pawl controller parse prints it.
+type parsedAction struct {
+	Kind        controller.Kind   `json:"kind"`
+	NextStep    bool              `json:"next_step"`
+	Description string            `json:"description,omitempty"`
+	Thinking    json.RawMessage   `json:"thinking,omitempty"`
+	Calls       []parsedCall      `json:"calls,omitempty"`
+	Message     string            `json:"message,omitempty"`
+	Reason      string            `json:"reason,omitempty"`
+	Question    string            `json:"question,omitempty"`
+	Context     string            `json:"context,omitempty"`
+	ResumeTo    controller.Resume `json:"resume_to,omitempty"`
+	// How it was read.
+	Flat       bool     `json:"flat"`
+	Normalized []string `json:"normalized,omitempty"`
+	Unknown    []string `json:"unknown,omitempty"`
+	Unused     []string `json:"unused,omitempty"`
+}
+
+type parsedCall struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args"`
+}
+
+// maxAnswer bounds what is read: more than any model says at once.
+const maxAnswer = 8 << 20 // bytes
+
+func controllerParseCommand(inv *invocation) *cobra.Command {
+	return &cobra.Command{
+		Use:   "parse",
+		Short: "Say what an answer on standard input means, as one JSON object",
+		Long: `Reads one answer of a model from standard input and prints the action that it means, as
+one JSON object. An answer that is none is told on standard error, in the words that go
+back to the model; the exit code is 1.`,
+		Example: `  echo '{"action":"complete","message":"Done."}' | pawl controller parse`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			answer, err := io.ReadAll(io.LimitReader(inv.Stdin, maxAnswer))
+			if err != nil {
+				return fmt.Errorf("standard input cannot be read: %w", err)
+			}
+			action, report, err := controller.Parse(string(answer))
+			if err != nil {
+				return err
+			}
+			enc := json.NewEncoder(inv.Stdout)
+			enc.SetEscapeHTML(false)
+			return enc.Encode(parsedForm(action, report))
+		},
+	}
+}
+
+func parsedForm(action controller.Action, report controller.Report) parsedAction {
+	about := action.About()
+	p := parsedAction{
+		Kind: action.Kind(), NextStep: about.NextStep, Description: about.Description, Thinking: about.Thinking,
+		Flat: report.Flat(), Normalized: report.Normalized, Unknown: report.Unknown, Unused: report.Unused,
+	}
+	switch act := action.(type) {
+	case controller.UseTools:
+		for _, c := range act.Calls {
+			p.Calls = append(p.Calls, parsedCall{c.Tool, json.RawMessage(c.Args)})
+		}
+	case controller.Respond:
+		p.Message = act.Message
+	case controller.Complete:
+		p.Message = act.Message
+	case controller.AskUser:
+		p.Question, p.Context, p.ResumeTo = act.Question, act.Context, act.Resume
+	case controller.GuardrailStop:
+		p.Reason, p.Message = act.Reason, act.Message
+	}
+	return p
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/llm/anthropic"
+	"pawl/llm/chat"
+	"pawl/llm/gemini"
+	"pawl/llm/responses"
+	"pawl/llm/wire"
+)
+
+func debugCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:     "debug",
+		Short:   "Tools for reports of bugs",
+		Example: "  pawl debug stream --wire anthropic < recording.txt",
+	})
+	cmd.AddCommand(debugStreamCommand(inv))
+	return cmd
+}
+
+func debugStreamCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stream",
+		Short: "Say how a recorded answer of a provider was understood, as one JSON object",
+		Long: `Reads the body of one streamed response from standard input and prints what it is
+understood as: text, thinking, calls, stop_reason, usage, error_kind. The exit code is
+0 also when the stream holds an error: it was understood.`,
+		Example: "  pawl debug stream --wire anthropic < recording.txt\n  pawl debug stream --wire chat < recording.txt",
+		Args:    cobra.NoArgs,
+	}
+	format := cmd.Flags().String("wire", anthropic.Wire, "the `format` of the stream: "+strings.Join(streamed, ", "))
+	cmd.RunE = func(*cobra.Command, []string) error {
+		decode := map[string]func(io.Reader) wire.Decoded{
+			anthropic.Wire: anthropic.DecodeRecording, responses.Wire: responses.DecodeRecording,
+			chat.Wire: chat.DecodeRecording, gemini.Wire: gemini.DecodeRecording,
+		}[*format]
+		if decode == nil {
+			return usage("--wire: there is no wire format %q%s; there are %s", *format, didYouMean(*format, streamed), strings.Join(streamed, ", "))
+		}
+		return json.NewEncoder(inv.Stdout).Encode(decode(inv.Stdin))
+	}
+	return cmd
+}
+
+// streamed are the wire formats that come as streams.
+var streamed = []string{anthropic.Wire, responses.Wire, chat.Wire, gemini.Wire}

@@ -1,0 +1,351 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/llm/script"
+	"pawl/run"
+	"pawl/store"
+)
+
+//go:embed demo
+var demoFiles embed.FS
+
+const demoPrompt = "A test of this package fails. Find out why, repair the code, and tell me what was wrong."
+
+// demo shows pawl at work with no key and no network: this same program, as a
+// process of its own, repairs a real bug in a throw-away project. Only the model is
+// scripted.
+type demo struct {
+	out     io.Writer
+	control string   // native or controller
+	folder  string   // the project
+	state   string   // PAWL_STATE_DIR of the process that repairs it
+	model   []string // variables that say which model that is
+	self    string   // this program
+}
+
+func demoCommand() *cobra.Command {
+	var chaos, keep bool
+	var kills int
+	var control string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch pawl repair a bug, with no key and no network",
+		Long: "demo makes a throw-away Go project with a failing test and lets pawl repair it: real tools, the real\n" +
+			"log; only the model is scripted. With --chaos the agent is killed with -9 at random moments while it\n" +
+			"works, taken up again each time, and the ledger is printed at the end.",
+		Example: "  pawl demo\n  pawl demo --chaos",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("native, controller")(control); err != nil {
+				return usage("--control: %w", err)
+			}
+			d := &demo{out: cmd.OutOrStdout(), control: control}
+			err := d.prepare()
+			if err != nil {
+				return err
+			}
+			if chaos {
+				err = d.chaos(cmd.Context(), kills)
+			} else {
+				err = d.show(cmd.Context())
+			}
+			if err == nil && !keep && chaos {
+				return os.RemoveAll(filepath.Dir(d.folder))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&chaos, "chaos", false, "kill the agent with -9 at random moments while it works")
+	cmd.Flags().IntVar(&kills, "kills", 12, "with --chaos: how often")
+	cmd.Flags().StringVar(&control, "control", "native", "`how` the scripted model says what to do: native, controller")
+	cmd.Flags().BoolVar(&keep, "keep", false, "with --chaos: keep the project")
+	return cmd
+}
+
+func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+// prepare makes the project.
+func (d *demo) prepare() error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("the demo repairs a Go project and found no go command; install Go, or run pawl in a project of yours")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	top, err := os.MkdirTemp("", "pawl-demo-")
+	if err != nil {
+		return err
+	}
+	d.self, d.folder, d.state = self, filepath.Join(top, "basket"), filepath.Join(top, "state")
+	if err := os.Mkdir(d.folder, 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{"go.mod", "basket.go", "basket_test.go"} {
+		b, err := demoFiles.ReadFile("demo/" + name + ".txt")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(d.folder, name), b, 0o600); err != nil {
+			return err
+		}
+	}
+	replies, err := demoScript(d.control)
+	if err != nil {
+		return err
+	}
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	for _, r := range replies {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	name := filepath.Join(top, "script.jsonl")
+	d.model = []string{"PAWL_MODEL=script/" + name}
+	return os.WriteFile(name, lines.Bytes(), 0o600)
+}
+
+// demoScript returns what the scripted model answers.
+func demoScript(control string) (script.Script, error) {
+	b, err := demoFiles.ReadFile("demo/script.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	s, err := script.Parse(bytes.NewReader(b))
+	if err == nil && control == "controller" {
+		s = asObjects(s)
+	}
+	return s, err
+}
+
+// asObjects returns a script whose replies say the same with one JSON object each.
+func asObjects(s script.Script) script.Script {
+	objects := slices.Clone(s)
+	for i, r := range objects {
+		object := map[string]any{"action": "complete", "message": r.Text}
+		if len(r.Calls) > 0 {
+			var calls []map[string]string
+			for _, c := range r.Calls {
+				calls = append(calls, map[string]string{"tool": c.Tool, "args": string(c.Args)})
+			}
+			object = map[string]any{"action": "next_step", "type": "tool", "description": r.Text, "tools": calls,
+				"thinking": map[string]any{"task": "repair the failing test"}}
+		}
+		text, err := json.Marshal(object)
+		if err != nil {
+			panic(err) // unreachable: strings can always be encoded
+		}
+		objects[i].Text, objects[i].Calls = string(text), nil
+	}
+	return objects
+}
+
+// pawl returns this program as a process of its own, in the project.
+func (d *demo) pawl(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, d.self, args...)
+	cmd.Dir = d.folder
+	cmd.Env = append(append(os.Environ(), "PAWL_STATE_DIR="+d.state, "GOFLAGS=-mod=mod", "GOWORK=off"), d.model...)
+	return cmd
+}
+
+func (d *demo) runArgs(more ...string) []string {
+	return append([]string{"run", "--mode", "accept-edits", "--allow", "shell(go test *)", "--control", d.control}, more...)
+}
+
+func (d *demo) show(ctx context.Context) error {
+	d.say("A small Go project with a bug, in %s:\n", d.folder)
+	before := d.test(ctx)
+	d.say("%s", indent(before.output))
+	d.say("pawl run -p %q\n", demoPrompt)
+	cmd := d.pawl(ctx, d.runArgs("-p", demoPrompt)...)
+	cmd.Stdout, cmd.Stderr = d.out, d.out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the agent did not finish: %w; its log is in %s", err, d.state)
+	}
+	d.say("\nThe tests, run once more by the demo itself:\n")
+	after := d.test(ctx)
+	d.say("%s", indent(after.output))
+	if !after.passed {
+		return errors.New("the bug is still there; this is a bug of pawl")
+	}
+	d.say("Repaired. Only the model was scripted: the files, the tests and the log were real.\n")
+	d.say("Where to look next:")
+	d.say("  export PAWL_STATE_DIR=%s; cd %s", d.state, d.folder)
+	d.say("  pawl runs show last      what happened, as you saw it")
+	d.say("  pawl runs log last       every event of it")
+	d.say("  pawl runs undo last      put the files back")
+	d.say("  pawl demo --chaos        the same while it is killed again and again")
+	d.say("With a key, in a project of yours:  export ANTHROPIC_API_KEY=…; pawl run -p \"…\"")
+	return nil
+}
+
+type testRun struct {
+	passed bool
+	output string
+}
+
+func (d *demo) test(ctx context.Context) testRun {
+	cmd := exec.CommandContext(ctx, "go", "test", "./...")
+	cmd.Dir = d.folder
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	return testRun{err == nil, string(out)}
+}
+
+func indent(s string) string {
+	return "    " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ") + "\n"
+}
+
+// chaos kills the agent at random moments until it has been killed often enough,
+// then lets it finish, and holds the log to account.
+func (d *demo) chaos(ctx context.Context, kills int) error {
+	d.say("The same repair, killed with -9 up to %d times on the way.\n", kills)
+	started, killed := time.Now(), 0
+	for {
+		args := d.runArgs("-p", demoPrompt)
+		if _, ok, err := d.last(ctx); err != nil {
+			return err
+		} else if ok {
+			args = d.runArgs("--continue")
+		}
+		after := time.Duration(0)
+		if killed < kills {
+			after = time.Duration(20+rand.IntN(300)) * time.Millisecond
+		}
+		done, err := d.life(ctx, args, after)
+		if err != nil {
+			return err
+		}
+		if done {
+			break
+		}
+		killed++
+		d.say("  killed after %v", after)
+	}
+	s, _, err := d.last(ctx)
+	if err != nil {
+		return err
+	}
+	return d.ledger(ctx, s, killed, time.Since(started))
+}
+
+// life runs one process of the agent, to its end or until it is killed.
+func (d *demo) life(ctx context.Context, args []string, killAfter time.Duration) (done bool, err error) {
+	var out bytes.Buffer
+	cmd := d.pawl(ctx, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	if killAfter > 0 {
+		t := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() }) // it may have ended
+		defer t.Stop()
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &exit) && exit.ExitCode() == -1 && killAfter > 0:
+		return false, nil
+	}
+	return false, fmt.Errorf("the agent ended by itself: %w\n%s", err, out.String())
+}
+
+// last returns the events of the newest run that has a turn open, or of the
+// newest; false while there is none.
+func (d *demo) last(ctx context.Context) ([]run.Event, bool, error) {
+	dirs, err := filepath.Glob(filepath.Join(d.state, "workspaces", "*"))
+	if err != nil || len(dirs) == 0 {
+		return nil, false, err
+	}
+	st, err := store.Open(dirs[0], store.Options{})
+	if err != nil {
+		return nil, false, err
+	}
+	defer st.Close()
+	runs, err := st.Runs(ctx, 1)
+	if err != nil || len(runs) == 0 {
+		return nil, false, err
+	}
+	var events []run.Event
+	for e, err := range st.Events(ctx, runs[0].ID, 0) {
+		if err != nil {
+			return nil, false, err
+		}
+		events = append(events, e)
+	}
+	return events, true, st.Verify(ctx, runs[0].ID)
+}
+
+// ledger counts what the kills did.
+func (d *demo) ledger(ctx context.Context, events []run.Event, killed int, took time.Duration) error {
+	class, starts, settled := map[run.CallID]run.Class{}, map[run.CallID]int{}, map[run.CallID]int{}
+	var unknown []string
+	for _, e := range events {
+		switch f := e.Payload.(type) {
+		case run.CallInspected:
+			class[f.Call] = f.Class
+		case run.CallStarted:
+			starts[f.Call]++
+		case run.CallDecided:
+			if !f.Decision.Allows() {
+				settled[f.Call]++
+			}
+		case run.CallSettled:
+			settled[f.Call]++
+			if f.Outcome == run.Unknown {
+				unknown = append(unknown, string(f.Call))
+			}
+		}
+	}
+	repeated, lost := 0, 0
+	for id, n := range starts {
+		if class[id] == run.Writes && n > 1 {
+			repeated++
+		}
+	}
+	for id := range class {
+		if settled[id] != 1 {
+			lost++
+		}
+	}
+	slices.Sort(unknown)
+	if len(unknown) == 0 {
+		unknown = []string{"none"}
+	}
+	d.say("\nledger")
+	d.say("  kills      %d, in %v", killed, took.Round(10*time.Millisecond))
+	d.say("  events     %d, chain verified", len(events))
+	d.say("  calls      %d asked, each settled once", len(class))
+	d.say("  repeated   %d  (calls that write and were started twice)", repeated)
+	d.say("  lost       %d  (calls without exactly one result)", lost)
+	d.say("  unknown    %s  (started, killed, and nobody can tell: the model was told so)", strings.Join(unknown, ", "))
+	if after := d.test(ctx); !after.passed {
+		d.say("%s", indent(after.output))
+		return errors.New("the bug is still there; the project is " + d.folder)
+	}
+	d.say("  the bug    repaired, tests pass")
+	if repeated+lost > 0 {
+		return errors.New("the ledger is not clean; this is a bug of pawl: please send it (pawl runs export)")
+	}
+	return nil
+}

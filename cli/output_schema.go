@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"pawl/run"
+	"pawl/tool"
+)
+
+// maxSchema bounds an output's schema: it goes into every request.
+const maxSchema = 64 << 10 // bytes
+
+// readOutputSchema reads the JSON Schema that the result of a run has to fit.
+func (inv *invocation) readOutputSchema(path string) (run.Output, error) {
+	if path == "" {
+		return run.Output{}, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return run.Output{}, usage("--output-schema: %w", err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxSchema+1))
+	if err == nil && len(content) > maxSchema {
+		err = fmt.Errorf("it has more than %d KB: it goes into every request", maxSchema>>10)
+	}
+	var syntax *json.SyntaxError
+	if err == nil {
+		var schema json.RawMessage
+		if err = json.Unmarshal(content, &schema); errors.As(err, &syntax) {
+			err = fmt.Errorf("it is not JSON: %w, at byte %d", err, syntax.Offset)
+		}
+		if err == nil {
+			var s tool.Submission
+			if s, err = tool.NewSubmission(tool.SubmitName, schema); err == nil {
+				for _, pattern := range s.Unchecked() {
+					fmt.Fprintf(inv.Stderr, "pawl: --output-schema: the pattern %q cannot be checked here and counts as fitting\n", pattern)
+				}
+			}
+		}
+	}
+	if err != nil {
+		return run.Output{}, usage("--output-schema %s: %w", shellWord(path), err)
+	}
+	return run.Output{Tool: tool.SubmitName, Schema: string(content)}, nil
+}
+
+// resultPrompt tells the model of the result that is asked for, however its provider
+// takes it: the model may be another one later in the run.
+func resultPrompt(o run.Output) string {
+	return fmt.Sprintf("\nThe result of this task is one JSON value that fits the JSON Schema below. If you have the tool %s, hand the result in with it: "+
+		"nothing else counts as the result. If you do not have it, your last message, and only that one, is the JSON value and nothing else.\n\n%s\n", o.Tool, o.Schema)
+}

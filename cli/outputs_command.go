@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pawl/output"
+	"pawl/run"
+	"pawl/store"
+	"pawl/worker"
+)
+
+func outputsCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "outputs",
+		Short: "Ask what tools have printed, or any file of JSON: count, extract, search, sample",
+		Long: `Asks the outputs of tools that a run has stored, with the questions that models have, or, with
+--file, any file: JSON, JSON Lines, CSV, YAML or text of any size, in little memory. Paths are
+JSONPath (RFC 9535).
+
+An output is named by the id of its call, as c_3, of the newest run or of the one that --run says;
+RUN/c_3 names both. Without a name it is the newest one.
+
+Exit codes: 0 an answer, 1 nothing matches (extract, search, sample) or failed, 2 usage.`,
+		Example: `  pawl outputs list
+  pawl outputs stats c_3
+  pawl outputs extract --file big.json --path '$.users[*].email'
+  pawl outputs count --file big.json --count 'high=$.users[?@.score>99]'`,
+	})
+	cmd.AddCommand(outputsListCommand(inv), outputsPruneCommand(inv))
+	for _, q := range outputQuestions {
+		cmd.AddCommand(q.command(inv))
+	}
+	for _, sub := range cmd.Commands() {
+		sub.RunE = quietly(sub.RunE)
+	}
+	return cmd
+}
+
+// quietly makes a command end without an error when its output is no longer read, as in
+// `pawl … | head`.
+func quietly(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := do(cmd, args)
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+			return exit{code: exitDone}
+		}
+		return err
+	}
+}
+
+// outputsOf returns the store of a workspace's outputs.
+func outputsOf(p place) *output.Store { return output.NewStore(filepath.Join(p.state, "outputs")) }
+
+// A source says what a question is about: flags, and the argument.
+type source struct {
+	file string // - is standard input; "": a stored output
+	run  string // "": the newest
+	id   string // as c_3 or RUN/c_3; "": the newest
+}
+
+// flags gives cmd the flags of a source, and what completes its argument.
+func (s *source) flags(inv *invocation, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.file, "file", "", "ask this `file` and no stored output; -: standard input")
+	cmd.Flags().StringVar(&s.run, "run", "", "an output of this `run`: an id, the beginning of one, or last (default last)")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || s.file != "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return inv.completeOutputs(cmd.Context(), s.run), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// read takes the argument, and says what does not go together.
+func (s *source) read(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return usage("%s wants one output at most, as c_3 or RUN/c_3; a file is named by --file", cmd.CommandPath())
+	case len(args) == 1 && s.file != "":
+		return usage("%s and --file: ask one of them", args[0])
+	case s.run != "" && s.file != "":
+		return usage("--run and --file: ask one of them")
+	case len(args) == 1 && args[0] == "":
+		return usage("which output? The id of its call, as c_3")
+	}
+	if s.id = strings.Join(args, ""); s.run == "" {
+		s.run = "last"
+		if which, call, ok := cutLast(s.id, "/"); ok {
+			s.run, s.id = which, call
+		}
+	}
+	return nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// A subject is the document that a question is about.
+type subject struct {
+	*output.Document
+	io.Closer
+	stored *output.Output // nil: a file
+	scope  output.Scope   // of the run that the question names
+}
+
+// openSource opens what a source says. The caller closes it.
+func (inv *invocation) openSource(ctx context.Context, s source) (*subject, error) {
+	if s.file != "" {
+		f, err := inv.openFile(s.file)
+		if err != nil {
+			return nil, err
+		}
+		d, err := output.File(s.file, f)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return &subject{Document: d, Closer: f}, nil
+	}
+	p, err := inv.open()
+	if err != nil {
+		return nil, err
+	}
+	defer p.store.Close() // nothing was written
+	scope, err := scopeOf(ctx, p.store, s.run)
+	if err != nil {
+		return nil, err
+	}
+	o, err := outputsOf(p).Find(scope, s.id)
+	if err != nil {
+		return nil, missingOutput(err, scope.Run)
+	}
+	return &subject{Document: o.Document, Closer: o, stored: o, scope: scope}, nil
+}
+
+// scopeOf finds the run that a person means, and the root of its tree, under which
+// outputs are stored.
+func scopeOf(ctx context.Context, s store.Store, which string) (output.Scope, error) {
+	sum, err := find(ctx, s, which)
+	if err != nil {
+		return output.Scope{}, err
+	}
+	scope := output.Scope{Run: sum.ID}
+	for e, err := range s.Events(ctx, sum.ID, 0) { // the first says whether it is a fork
+		if c, ok := e.Payload.(run.Created); err == nil && ok {
+			scope.Also = worker.Past(ctx, s, c, nil)
+		}
+		break
+	}
+	for sum.Parent != "" {
+		parent, err := s.Run(ctx, sum.Parent)
+		if err != nil {
+			return scope, fmt.Errorf("the run above %s: %w", sum.ID, err)
+		}
+		sum = parent
+	}
+	scope.Conversation = sum.ID
+	return scope, nil
+}
+
+// missingOutput says of an output that is not there what a person can do.
+func missingOutput(err error, id run.ID) error {
+	var missing *output.NotFoundError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	known := strings.Join(missing.Known, ", ")
+	if missing.Total > len(missing.Known) {
+		known = fmt.Sprintf("the newest of %d are %s", missing.Total, known)
+	}
+	switch {
+	case missing.Total == 0:
+		return usage("run %s has no stored outputs; `pawl outputs list --all` shows those of all runs", id)
+	case missing.Several:
+		return usage("several runs have an output %q: say which, as RUN/%s; %s", missing.ID, missing.ID, known)
+	}
+	return usage("run %s has no stored output %q; %s", id, missing.ID, known)
+}
+
+// completeOutputs returns the ids of a run's outputs, for the shell.
+func (inv *invocation) completeOutputs(ctx context.Context, which string) []string {
+	if which == "" {
+		which = "last"
+	}
+	p, err := inv.open()
+	if err != nil {
+		return nil
+	}
+	defer p.store.Close()
+	scope, err := scopeOf(ctx, p.store, which)
+	if err != nil {
+		return nil
+	}
+	list, err := listOutputs(outputsOf(p), scope, nil)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, o := range list.Outputs {
+		ids = append(ids, cobra.CompletionWithDesc(o.ID, oneLine(o.ToolName+", "+o.Summary, maxTitle)))
+	}
+	return ids
+}

@@ -1,0 +1,384 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pawl/internal/text"
+	"pawl/output"
+	"pawl/output/jsonpath"
+)
+
+// An outputQuestion is a subcommand that asks one document what a model can ask with the tool
+// tool_outputs.<name>: flags are the arguments of the tool, and the answer is the tool's.
+type outputQuestion struct {
+	use, short, long, example string
+	// flags defines the flags; arguments are the names that the tool has for them.
+	flags     func(*pflag.FlagSet)
+	arguments map[string]string
+	// more, if not nil, adds arguments that no flag has as they are. It gets the
+	// positional arguments and returns those that name the output.
+	more   func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error)
+	values map[string][]string // of flags, for completion
+	ask    func(context.Context, *output.Document, []byte) (any, error)
+	// print, if not nil, prints an answer for people, of any size; else the answer is
+	// printed as indented JSON.
+	print func(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subject, args []byte) error
+}
+
+// method returns a question of package output as a function of its arguments as JSON.
+func method[A, R any](ask func(*output.Document, context.Context, A) (R, error)) func(context.Context, *output.Document, []byte) (any, error) {
+	return func(ctx context.Context, d *output.Document, raw []byte) (any, error) {
+		var args A
+		if err := output.Decode(raw, &args); err != nil || d == nil {
+			return nil, asUsage(err)
+		}
+		return ask(d, ctx, args)
+	}
+}
+
+// asUsage makes an error of arguments one of usage.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usage("%w", err)
+}
+
+func (q outputQuestion) command(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{Use: q.use, Short: q.short, Long: q.long, Example: q.example}
+	var s source
+	s.flags(inv, cmd)
+	q.flags(cmd.Flags())
+	for flag, values := range q.values {
+		complete(cmd, flag, values...)
+	}
+	asJSON := cmd.Flags().Bool("json", false, "the object that models get, on one line")
+	cmd.RunE = func(cmd *cobra.Command, positional []string) (err error) {
+		args := given(cmd, q.arguments)
+		if q.more != nil {
+			if positional, err = q.more(cmd, positional, args); err != nil {
+				return err
+			}
+		}
+		if err := s.read(cmd, positional); err != nil {
+			return err
+		}
+		if _, err := q.ask(cmd.Context(), nil, encoded(args)); err != nil { // before anything is opened
+			return err
+		}
+		d, err := inv.openSource(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		if d.stored != nil {
+			args["id"], args["conversation_id"] = d.scope.Ref(&d.stored.Meta), d.stored.Conversation
+		}
+		out := bufio.NewWriterSize(inv.Stdout, 64<<10)
+		if q.print != nil && !*asJSON {
+			err = q.print(cmd.Context(), cmd, out, d, encoded(args))
+		} else {
+			var answer any
+			if answer, err = q.ask(cmd.Context(), d.Document, encoded(args)); err == nil {
+				err = printAnswer(out, answer, *asJSON)
+			}
+		}
+		// What was printed before an error is worth seeing.
+		return errors.Join(out.Flush(), badQuestion(err), d.Close())
+	}
+	return cmd
+}
+
+func encoded(args map[string]any) []byte {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // unreachable: they are texts and numbers
+	}
+	return raw
+}
+
+// badQuestion makes the errors of paths and patterns errors of usage.
+func badQuestion(err error) error {
+	var path *jsonpath.SyntaxError
+	var pattern *syntax.Error
+	if errors.As(err, &path) || errors.As(err, &pattern) {
+		return usage("%w", err)
+	}
+	return err
+}
+
+// printAnswer prints what a tool returns: indented, with exit code 1 for an answer that has
+// nothing in it, as grep's; or on one line, which says so itself.
+func printAnswer(w io.Writer, answer any, oneLine bool) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if !oneLine {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(answer); err != nil {
+		return err
+	}
+	if _, err := w.Write(visibleJSON(b.Bytes())); err != nil || oneLine {
+		return err
+	}
+	switch r := answer.(type) {
+	case output.SearchResult:
+		if r.Total == 0 {
+			return nothing("nothing matches")
+		}
+	case output.SampleResult:
+		if len(r.Sample) == 0 && r.Cut == 0 {
+			return nothing(append(r.Hints, "there are no items to choose from")...)
+		}
+	}
+	return nil
+}
+
+// nothing is the end of a question that nothing matches.
+func nothing(why ...string) error { return exit{exitFailed, errors.New(strings.Join(why, "; "))} }
+
+// hint prints what is worth knowing to standard error.
+func (inv *invocation) hint(hints ...string) {
+	for _, h := range hints {
+		if h != "" {
+			fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(h))
+		}
+	}
+}
+
+// encode prints v as JSON on a line.
+func (inv *invocation) encode(v any) error {
+	out := json.NewEncoder(inv.Stdout)
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
+}
+
+// given returns the flags that were given as arguments of a tool.
+func given(cmd *cobra.Command, names map[string]string) map[string]any {
+	args := map[string]any{}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		name, ok := names[f.Name]
+		if !ok {
+			return
+		}
+		list, isList := f.Value.(pflag.SliceValue)
+		switch says := f.Value.String(); {
+		case isList:
+			args[name] = list.GetSlice()
+		case f.Value.Type() == "string":
+			args[name] = says
+		case f.Value.Type() == "bool":
+			args[name] = says == "true"
+		default:
+			args[name] = json.Number(says)
+		}
+	})
+	return args
+}
+
+// complete offers the values that a flag may have.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // unreachable: the flag is defined
+	}
+}
+
+// visibleJSON makes JSON safe to print, as [visible] does for text, and keeps it JSON:
+// what is not to be seen can only be in strings, and is escaped there.
+func visibleJSON(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		r, n := utf8.DecodeRune(raw[i:])
+		switch high, low := utf16.EncodeRune(r); {
+		case visible(string(r)) == string(r):
+			out = utf8.AppendRune(out, r)
+		case r == '\r': // only between values
+		case high != utf8.RuneError:
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}
+
+// maxPrinted is up to which size a value is printed on one line, in bytes; a larger one is
+// printed as it is written.
+const maxPrinted = 64 << 20
+
+// printValue prints a value on a line, after its path if that is not empty. If raw, a
+// string is printed as what it says.
+func printValue(w io.Writer, path string, size int64, value io.Reader, raw bool) error {
+	if path != "" {
+		if _, err := fmt.Fprintf(w, "%s\t", visible(path)); err != nil {
+			return err
+		}
+	}
+	if size > maxPrinted {
+		_, err := io.Copy(w, io.MultiReader(value, strings.NewReader("\n")))
+		return err
+	}
+	written, err := io.ReadAll(value)
+	if err != nil {
+		return err
+	}
+	var says string
+	if raw && written[0] == '"' && json.Unmarshal(written, &says) == nil {
+		_, err := io.WriteString(w, says+"\n")
+		return err
+	}
+	var line bytes.Buffer
+	if json.Compact(&line, written) != nil { // too many arrays in one another
+		line.Reset()
+		line.Write(written)
+	}
+	if !raw {
+		written = visibleJSON(line.Bytes())
+	} else {
+		written = line.Bytes()
+	}
+	_, err = w.Write(append(written, '\n'))
+	return err
+}
+
+// printValues prints all that paths select.
+func printValues(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subject, raw []byte) error {
+	asIs, _ := cmd.Flags().GetBool("raw")
+	var args output.ExtractArgs
+	if err := output.Decode(raw, &args); err != nil {
+		return asUsage(err)
+	}
+	enough := errors.New("enough")
+	var missing []string
+	for _, path := range args.Paths {
+		seen := 0
+		err := d.Values(ctx, path, func(at string, size int64, value io.Reader) error {
+			if seen++; seen <= args.Offset {
+				return nil
+			}
+			if !args.IncludePaths {
+				at = ""
+			}
+			err := printValue(w, at, size, value, asIs)
+			if err == nil && args.Limit > 0 && seen == args.Offset+args.Limit {
+				return enough
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, enough) {
+			return err
+		}
+		switch {
+		case seen > 0:
+		case len(args.Default) > 0:
+			if err := printValue(w, "", int64(len(args.Default)), bytes.NewReader(args.Default), asIs); err != nil {
+				return err
+			}
+		default:
+			missing = append(missing, d.Missing(path))
+		}
+	}
+	if len(missing) > 0 {
+		return nothing(missing...)
+	}
+	return nil
+}
+
+// printText prints a text in pages of the size that models get, or as it is.
+func printText(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subject, raw []byte) error {
+	asIs, _ := cmd.Flags().GetBool("raw")
+	var args output.ReadArgs
+	if err := output.Decode(raw, &args); err != nil {
+		return asUsage(err)
+	}
+	if asIs && args.Offset == 0 && args.Limit == 0 {
+		_, err := io.Copy(w, d.Reader())
+		return err
+	}
+	last := byte('\n')
+	for {
+		r, err := d.Read(ctx, args)
+		switch {
+		case err != nil:
+			return err
+		case r.Returned == 0 && args.Offset > 0:
+			return nothing("there are " + text.Commas(r.Total) + " " + r.Unit + " in all")
+		}
+		page := r.Text
+		if !asIs {
+			page = visible(page)
+		}
+		if r.Unit == "lines" && (r.Cut || args.Offset > 0 || args.Limit > 0) {
+			page += "\n" // the last line of a part comes without
+		}
+		if _, err := io.WriteString(w, page); err != nil {
+			return err
+		}
+		if page != "" {
+			last = page[len(page)-1]
+		}
+		if !r.Cut {
+			break
+		}
+		args.Offset += r.Returned
+		if args.Limit > 0 {
+			args.Limit -= r.Returned
+		}
+	}
+	if last != '\n' && !asIs {
+		_, err := io.WriteString(w, "\n")
+		return err
+	}
+	return nil
+}
+
+// openFile opens a file, or standard input for -, which is kept in a temporary file.
+func (inv *invocation) openFile(name string) (*os.File, error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, usage("the file cannot be read: %w", err)
+		}
+		info, err := f.Stat()
+		if err == nil && info.Mode().IsRegular() {
+			return f, nil
+		}
+		if err == nil && info.IsDir() {
+			err = usage("%s is a folder: name a file", name)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		defer f.Close()
+		return keepInput(f)
+	}
+	return keepInput(inv.Stdin)
+}
+
+// keepInput copies what can be read once only to a temporary file without a name.
+func keepInput(r io.Reader) (*os.File, error) {
+	f, err := os.CreateTemp("", "pawl-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(f, r)
+	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+		return nil, fmt.Errorf("the input cannot be kept in a temporary file: %w", errors.Join(err, f.Close()))
+	}
+	return f, nil
+}

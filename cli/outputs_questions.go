@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pawl/output"
+)
+
+// readForm is what was read as JSON. (Models get it as text.)
+type readForm struct {
+	output.Target
+	Text     string `json:"text"`
+	Unit     string `json:"unit"` // of the figures: lines, or characters where lines are very long
+	Offset   int64  `json:"offset"`
+	Returned int64  `json:"returned"`
+	Total    int64  `json:"total"`
+	Cut      bool   `json:"cut"` // the text is less than was asked for
+}
+
+// outputQuestions are those that a document can be asked.
+var outputQuestions = []outputQuestion{{
+	use:   "show [ID]",
+	short: "Print an output as it was written, or some lines of it",
+	long: `Prints an output as it was written. What could not be seen on a terminal, or would change it, is
+made visible; --raw leaves it.`,
+	example: "  pawl outputs show c_3 | less\n  pawl outputs show c_3 --offset 1000 --limit 20\n  pawl outputs show c_3 --raw > output.json",
+	flags: func(f *pflag.FlagSet) {
+		f.Int64("offset", 0, "pass over this `many` lines; characters, where lines are very long")
+		f.Int64("limit", 0, "at most this `many` lines or characters; 0: all")
+		f.BoolP("raw", "r", false, "as it is, not made safe for a terminal")
+	},
+	arguments: map[string]string{"offset": "offset", "limit": "limit"},
+	ask: method(func(d *output.Document, ctx context.Context, args output.ReadArgs) (readForm, error) {
+		r, err := d.Read(ctx, args)
+		return readForm{r.Target, r.Text, r.Unit, r.Offset, r.Returned, r.Total, r.Cut}, err
+	}),
+	print: printText,
+}, {
+	use:     "stats [ID]",
+	short:   "Show what is in a document: size, kinds of values, what is at which path",
+	example: "  pawl outputs stats\n  pawl outputs stats c_3 --depth 8\n  pawl outputs stats --file big.json --schema\n  curl -s https://example.org/data | pawl outputs stats --file -",
+	flags: func(f *pflag.FlagSet) {
+		f.StringArray("path", nil, "only what this `path` selects; repeatable")
+		f.Int("depth", 5, "levels that are shown, 1 to 10")
+		f.Bool("schema", false, "a JSON Schema of it too")
+	},
+	arguments: map[string]string{"path": "paths", "depth": "max_depth", "schema": "include_schema"},
+	ask:       method((*output.Document).Stats),
+}, {
+	use:   "extract [ID]",
+	short: "Print what paths select, one value a line",
+	long: `Prints what paths select, one value a line, as JSON or with --raw strings as they are. All of it is
+printed; --json gives what a model would get, which is bounded. It ends with 1 if a path selects
+nothing and there is no --default.`,
+	example: `  pawl outputs extract --path '$.users[*].email' --raw
+  pawl outputs extract c_3 --path '$.users[?@.score > 99]' --limit 10
+  pawl outputs extract --file big.json --path '$..price' --with-paths
+  curl -s https://example.org/data | pawl outputs extract --file - --path '$.items[0]'`,
+	flags: func(f *pflag.FlagSet) {
+		f.StringArray("path", nil, "a `path`; repeatable (default $)")
+		f.Bool("with-paths", false, "each value after its path")
+		f.Bool("flatten", false, "with --json: one list of all values")
+		f.String("default", "", "`JSON` for a path that selects nothing")
+		f.Int("limit", 0, "at most this `many` of each path; 0: all")
+		f.Int("offset", 0, "pass over this `many` of each path")
+		f.BoolP("raw", "r", false, "strings as they are, without quotes and escapes; not made safe for a terminal")
+	},
+	arguments: map[string]string{"path": "paths", "with-paths": "include_paths", "flatten": "flatten", "limit": "limit", "offset": "offset"},
+	more: func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error) {
+		fallback, _ := cmd.Flags().GetString("default")
+		if cmd.Flags().Changed("default") {
+			if !json.Valid([]byte(fallback)) {
+				return nil, usage("--default: %q is not JSON; a string has quotes, as '\"none\"'", fallback)
+			}
+			args["default_value"] = json.RawMessage(fallback)
+		}
+		return positional, nil
+	},
+	ask:   method((*output.Document).Extract),
+	print: printValues,
+}, {
+	use:   "count [ID] --count [NAME=]PATH",
+	short: "Count elements, keys or matches; each count is exact",
+	long: `Counts the elements of the arrays that a path selects, or the matches themselves if no array is
+among them. --type counts something else.`,
+	example: `  pawl outputs count --count '$.users'
+  pawl outputs count c_3 --count '$.users' --filter '@.active == true'
+  pawl outputs count --file big.json --count 'all=$.users' --count 'high=$.users[?@.score>99]'
+  pawl outputs count --file big.json --count '$' --type nested_total`,
+	flags: func(f *pflag.FlagSet) {
+		f.StringArray("count", nil, "a `path`, with a name in front as high=$.users[?@.score>99]; repeatable")
+		f.String("filter", "", "count only what passes this `filter`, as @.active == true")
+		f.String("type", "", "count `what`: array_length, object_keys, matches, nested_total")
+	},
+	values: map[string][]string{"type": {"array_length", "object_keys", "matches", "nested_total"}},
+	more: func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error) {
+		counts, _ := cmd.Flags().GetStringArray("count")
+		if len(counts) == 0 {
+			return nil, usage("nothing to count: say what with --count '$.users', or --count 'high=$.users[?@.score>99]'")
+		}
+		var all []map[string]string
+		for _, path := range counts {
+			c := map[string]string{"path": path, "filter": cmd.Flag("filter").Value.String(), "count_type": cmd.Flag("type").Value.String()}
+			if name, path, ok := strings.Cut(path, "="); ok && !strings.HasPrefix(name, "$") {
+				c["name"], c["path"] = name, path
+			}
+			all = append(all, c)
+		}
+		args["counts"] = all
+		return positional, nil
+	},
+	ask: method((*output.Document).Count),
+}, {
+	use:   "sample [ID]",
+	short: "Print some items of an array",
+	long: `Prints some items of an array, by chance, in the order of the array. With the same --seed it is the
+same items on every machine. Without --path it is the first array.`,
+	example: `  pawl outputs sample --path '$.users' --size 5
+  pawl outputs sample --file big.json --strategy stratified --strata @.city --seed 7`,
+	flags: func(f *pflag.FlagSet) {
+		f.String("path", "", "the array, or what to choose from, as a `path`")
+		f.Int("size", 10, "how `many`, 1 to 1000")
+		f.String("strategy", "random", "`how`: random, first, last, systematic, stratified")
+		f.Uint64("seed", 0, "makes chance repeatable")
+		f.Int("stride", 0, "how far items of a systematic sample are apart")
+		f.String("strata", "", "what of an item says to which group it belongs, a `path` as @.kind")
+	},
+	arguments: map[string]string{"path": "path", "size": "size", "strategy": "strategy", "seed": "seed", "stride": "stride", "strata": "strata_path"},
+	values:    map[string][]string{"strategy": {"random", "first", "last", "systematic", "stratified"}},
+	ask:       method((*output.Document).Sample),
+}, {
+	use:   "search [ID] PATTERN",
+	short: "Find text by a regular expression: lines of text, values and names of JSON",
+	long: `Finds text by a regular expression (RE2). Of JSON and JSON Lines it prints the path and the value of
+whatever matches, names too; of everything else the line and its number. It ends with 1 if nothing
+matches.`,
+	example: `  pawl outputs search c_3 'FAIL|panic'
+  pawl outputs search 'timeout' --context 2
+  pawl outputs search --file big.json '@example\.org$' --limit 1000`,
+	flags: func(f *pflag.FlagSet) {
+		f.Int("context", 0, "`lines` around a match, 0 to 20; of JSON, if not 0, what it is in")
+		f.Int("limit", 50, "print at most this `many`, 1 to 1000; all are counted")
+	},
+	arguments: map[string]string{"context": "context", "limit": "limit"},
+	more: func(_ *cobra.Command, positional []string, args map[string]any) ([]string, error) {
+		if len(positional) == 0 {
+			return nil, usage("search for what? Give a pattern, as 'FAIL|panic'")
+		}
+		last := len(positional) - 1
+		args["pattern"] = positional[last]
+		return positional[:last], nil
+	},
+	ask: method((*output.Document).Search),
+}, {
+	use:   "aggregate [ID]",
+	short: "Compute a sum, average, minimum, maximum or count, by group",
+	long: `Computes a figure of the items of an array, or of each group of them. Sums are exact. Without --path
+it is the first array, without --value the items themselves.`,
+	example: `  pawl outputs aggregate --path '$.orders' --value @.price --op sum --by @.city
+  pawl outputs aggregate --file big.json --path '$.users[*].email' --op distinct`,
+	flags: func(f *pflag.FlagSet) {
+		f.String("path", "", "the items, as a `path`")
+		f.String("value", "", "the value within an item, a `path` as @.price")
+		f.String("by", "", "what groups items, a `path` as @.city")
+		f.String("op", "count", "`what`: sum, avg, min, max, count, distinct")
+	},
+	arguments: map[string]string{"path": "path", "value": "value_path", "by": "group_by", "op": "op"},
+	values:    map[string][]string{"op": {"sum", "avg", "min", "max", "count", "distinct"}},
+	ask:       method((*output.Document).Aggregate),
+}}

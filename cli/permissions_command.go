@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/permission"
+	"pawl/policy"
+	"pawl/run"
+)
+
+func permissionsCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "permissions",
+		Short: "Look at the rules of what may run, change them, and try them",
+		Long: `Looks at the rules that say what may run, changes them, and tries them: on a command, on a
+file of cases, on everything that was ever called.`,
+		Example: `  pawl permissions list
+  pawl permissions add 'shell(go test *)' --why "the tests only read"
+  pawl permissions explain 'git log | sh'`,
+	})
+	for _, c := range []func(*invocation) *cobra.Command{
+		permissionsListCommand, permissionsAddCommand, permissionsRmCommand,
+		permissionsExplainCommand, permissionsTestCommand, permissionsReplayCommand,
+	} {
+		cmd.AddCommand(c(inv))
+	}
+	return cmd
+}
+
+// ruled is the shape of a subcommand that works on what holds in this workspace.
+func ruled(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, h here, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		workspace, err := inv.workspace()
+		if err != nil {
+			return err
+		}
+		s, err := inv.readSettings(cmd.Flags(), workspace)
+		if err != nil {
+			return err
+		}
+		return inv.withPolicy(cmd.Context(), s, func(ctx context.Context, h here) error { return do(ctx, h, args) })
+	}
+	return cmd
+}
+
+// A ruleForm is a rule in the list as JSON. N is its number in the list as it is now.
+type ruleForm struct {
+	N       int                `json:"n"`
+	Effect  permission.Verdict `json:"effect"`
+	Rule    string             `json:"rule"`
+	Scope   permission.Scope   `json:"scope"`
+	Source  string             `json:"source"`
+	Run     run.ID             `json:"run,omitempty"`
+	By      string             `json:"by,omitempty"`
+	When    string             `json:"when,omitempty"`
+	Why     string             `json:"why,omitempty"`
+	Sandbox run.Confinement    `json:"sandbox,omitempty"`
+	Counts  bool               `json:"counts"`
+	Idle    string             `json:"idle,omitempty"` // why it does not count
+}
+
+func permissionsListCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the rules of all scopes: what, from where, who, when, why",
+		Long: `Lists the rules of all scopes, the strongest first. The numbers are for pawl permissions rm.
+Deny rules win over all others, whatever their scope.`,
+		Example: "  pawl permissions list\n  pawl permissions list --json",
+		Args:    cobra.NoArgs,
+	}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	return ruled(inv, cmd, func(_ context.Context, h here, _ []string) error {
+		rules := h.policy.List()
+		if *asJSON {
+			out := json.NewEncoder(inv.Stdout)
+			out.SetEscapeHTML(false)
+			for i, l := range rules {
+				f := ruleForm{N: i + 1, Effect: l.Effect, Rule: l.Rule.String(), Scope: l.Scope, Source: placeOf(l), Run: l.Run,
+					By: l.By, Why: l.Why, Sandbox: l.Sandbox, Counts: l.Idle == "", Idle: l.Idle}
+				if !l.When.IsZero() {
+					f.When = l.When.UTC().Format("2006-01-02T15:04:05Z")
+				}
+				if err := out.Encode(f); err != nil {
+					return err
+				}
+			}
+		} else {
+			inv.listRules(rules)
+		}
+		inv.tellNotes(h.policy)
+		return h.policy.Check()
+	})
+}
+
+// placeOf says where a rule stands.
+func placeOf(l policy.Listed) string {
+	if l.File != "" {
+		return l.File
+	}
+	return l.Source
+}
+
+// listRules prints rules under the files they stand in.
+func (inv *invocation) listRules(rules []policy.Listed) {
+	if len(rules) == 0 {
+		fmt.Fprintln(inv.Stderr, "there are no rules: what reads in the workspace runs, the rest asks; add one with `pawl permissions add 'shell(go test *)'`")
+		return
+	}
+	under := ""
+	for i, l := range rules {
+		heading := strings.TrimSpace(string(l.Scope) + " · " + placeOf(l))
+		if l.Scope == "" {
+			heading = "given · " + placeOf(l)
+		}
+		if heading != under {
+			fmt.Fprintln(inv.Stdout, visible(heading))
+			under = heading
+		}
+		fmt.Fprintf(inv.Stdout, "%3d  %s\n", i+1, policy.Visible(ruleWords(l)))
+	}
+}
+
+// ruleWords is a rule in a line: what it says, and who made it when and why.
+func ruleWords(l policy.Listed) string {
+	text := fmt.Sprintf("%-5s  %s", l.Effect, l.Rule)
+	if l.Sandbox != run.Confined {
+		text += "  sandbox: " + string(l.Sandbox)
+	}
+	if l.Idle != "" {
+		text += "  (does not count: " + l.Idle + ")"
+	}
+	var made []string
+	for _, s := range []string{l.By, day(l), l.Why} {
+		if s != "" {
+			made = append(made, s)
+		}
+	}
+	if len(made) > 0 {
+		text += "  - " + strings.Join(made, ", ")
+	}
+	return text
+}
+
+func day(l policy.Listed) string {
+	if l.When.IsZero() {
+		return ""
+	}
+	return stamp(l.When)
+}
+
+// storedScopes are the scopes in which a person can store rules.
+var storedScopes = []string{string(permission.ForUser), string(permission.ForWorkspace), string(permission.FromRepository), string(permission.ForRun)}
+
+// A ruleRequest is what flags say of a rule.
+type ruleRequest struct {
+	effect, scope, why, sandbox, run string
+	matches, not                     []string
+}
+
+func permissionsAddCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add RULE",
+		Short: "Store a rule: Tool, or Tool(pattern)",
+		Long: `Stores a rule. In a pattern for shell, * as a word stands for any words; for files * stays in
+a folder and ** does not; for fetch it is a host.
+
+Scopes: workspace (you, in this folder; the default), user (you, everywhere), repository (whoever
+works on it and trusts it: .pawl/permissions.json, meant for git), run (one run, with --run).`,
+		Example: `  pawl permissions add 'shell(go test *)'
+  pawl permissions add 'edit(src/**)' --scope repository --why "generated code is elsewhere"
+  pawl permissions add 'shell(git push *)' --effect deny --scope user
+  pawl permissions add 'shell(npm install *)' --sandbox network --not 'npm install | sh'`,
+		Args: exactly("one rule", "'shell(go test *)'"),
+	}
+	var q ruleRequest
+	flags := cmd.Flags()
+	flags.StringVar(&q.effect, "effect", string(permission.Allow), "`what` it does: allow, ask, deny")
+	flags.StringVar(&q.scope, "scope", string(permission.ForWorkspace), "for `whom`: user, workspace, repository, run")
+	flags.StringVar(&q.why, "why", "", "the `reason`, shown wherever the rule decides")
+	flags.StringVar(&q.sandbox, "sandbox", "", "how `much` of the sandbox an allow rule for shell lifts: network, none")
+	flags.StringVar(&q.run, "run", "", "the `run`, with --scope run")
+	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must decide, tried whenever it is loaded; repeatable")
+	flags.StringArrayVar(&q.not, "not", nil, "a `call` that it must not decide; repeatable")
+	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
+		if err := inv.asPerson("make rules"); err != nil {
+			return err
+		}
+		rule, id, err := h.ruleFrom(ctx, args[0], q)
+		if err != nil {
+			return err
+		}
+		before := h.policy.List()
+		if err := h.policy.Add(rule, id); err != nil {
+			return err
+		}
+		at := slices.IndexFunc(h.policy.List(), func(l policy.Listed) bool { return sameRule(l.Rule, rule) && l.Run == id })
+		if at < 0 {
+			return fmt.Errorf("the rule was stored and is not there: %w", h.policy.Check())
+		}
+		l := h.policy.List()[at]
+		verb := "stored"
+		if slices.ContainsFunc(before, func(l policy.Listed) bool { return sameRule(l.Rule, rule) && l.Run == id }) {
+			verb = "there already"
+		}
+		fmt.Fprintf(inv.Stdout, "%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
+		for _, other := range before {
+			if other.Effect == permission.Deny && rule.Effect != permission.Deny && other.Rule.String() == rule.String() {
+				fmt.Fprintf(inv.Stderr, "pawl: a deny rule says the same of these calls and wins (%s)\n", visible(placeOf(other)))
+			}
+		}
+		return h.policy.Check()
+	})
+}
+
+// exactly is an argument check that says what the one argument is.
+func exactly(what, example string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s wants %s, in quotes: as %s", cmd.CommandPath(), what, example)
+		}
+		return nil
+	}
+}
+
+func sameRule(r, q permission.Rule) bool {
+	return r.Effect == q.Effect && r.Tool == q.Tool && r.Pattern == q.Pattern && r.Scope == q.Scope && r.Sandbox == q.Sandbox
+}
+
+// ruleFrom reads a rule and the flags about it.
+func (h here) ruleFrom(ctx context.Context, text string, q ruleRequest) (permission.Rule, run.ID, error) {
+	rule, err := permission.ParseRule(text)
+	if err != nil {
+		return rule, "", usage("%w", err)
+	}
+	if tools := h.tools.Names(); !slices.Contains(tools, rule.Tool) && !strings.HasPrefix(rule.Tool, "mcp__") {
+		return rule, "", usage("rule %q: there is no tool %q%s", text, rule.Tool, didYouMean(rule.Tool, tools))
+	}
+	for _, c := range []struct{ flag, value, names string }{
+		{"effect", q.effect, "allow, ask, deny"}, {"scope", q.scope, strings.Join(storedScopes, ", ")},
+	} {
+		if err := oneOf(c.names)(c.value); err != nil {
+			return rule, "", usage("--%s: %w", c.flag, err)
+		}
+	}
+	if q.sandbox != "" {
+		if err := oneOf("network, none")(q.sandbox); err != nil {
+			return rule, "", usage("--sandbox: %w", err)
+		}
+	}
+	rule.Effect, rule.Scope, rule.Why = permission.Verdict(q.effect), permission.Scope(q.scope), q.why
+	rule.Sandbox, rule.Matches, rule.Not = run.Confinement(q.sandbox), q.matches, q.not
+	if rule.Scope != permission.ForRun {
+		if q.run != "" {
+			return rule, "", usage("--run goes with --scope run")
+		}
+		return rule, "", nil
+	}
+	if q.run == "" {
+		return rule, "", usage("--scope run: which run? Add --run with an id, the beginning of one, or last")
+	}
+	sum, err := find(ctx, h.store, q.run)
+	return rule, sum.ID, err
+}
+
+func permissionsRmCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "rm N|RULE",
+		Short:   "Take a rule back: its number in the list, or its text",
+		Example: "  pawl permissions rm 3\n  pawl permissions rm 'shell(go test *)' --scope user",
+		Args:    exactly("one rule, by its number in pawl permissions list or by its text", "'shell(go test *)'"),
+	}
+	scope := cmd.Flags().String("scope", "", "the `scope`, when several have the rule")
+	effect := cmd.Flags().String("effect", "", "the `effect`, when several have the text")
+	return ruled(inv, cmd, func(_ context.Context, h here, args []string) error {
+		if err := inv.asPerson("take rules back"); err != nil {
+			return err
+		}
+		l, err := pick(h.policy.List(), args[0], permission.Scope(*scope), permission.Verdict(*effect))
+		if err != nil {
+			return err
+		}
+		if l.File == "" {
+			return usage("the rule %s is from %s: take it out there", l.Rule, l.Source)
+		}
+		if err := h.policy.Remove(l.Rule, l.Run); err != nil {
+			return err
+		}
+		fmt.Fprintf(inv.Stdout, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
+		return nil
+	})
+}
+
+// pick finds the rule that a person means.
+func pick(rules []policy.Listed, which string, scope permission.Scope, effect permission.Verdict) (policy.Listed, error) {
+	if n, err := strconv.Atoi(which); err == nil {
+		if n < 1 || n > len(rules) {
+			return policy.Listed{}, usage("there is no rule %d; `pawl permissions list` has %s", n, plural(len(rules), "rule"))
+		}
+		return rules[n-1], nil
+	}
+	var fit []policy.Listed
+	var texts, numbers []string
+	for i, l := range rules {
+		texts = append(texts, l.Rule.String())
+		if l.Rule.String() == strings.TrimSpace(which) && (scope == "" || l.Scope == scope) && (effect == "" || l.Effect == effect) {
+			fit = append(fit, l)
+			numbers = append(numbers, fmt.Sprintf("%d (%s, %s)", i+1, l.Effect, l.Scope))
+		}
+	}
+	switch len(fit) {
+	case 0:
+		return policy.Listed{}, usage("there is no rule %q%s; `pawl permissions list` shows them", which, didYouMean(which, texts))
+	case 1:
+		return fit[0], nil
+	}
+	return policy.Listed{}, usage("%q is there %d times: say which number, %s", which, len(fit), strings.Join(numbers, ", "))
+}

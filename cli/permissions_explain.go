@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+)
+
+func permissionsExplainCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain CALL",
+		Short: "Say what would become of a call, part by part, and which rule decides",
+		Long: `Says what would become of a call: a command, or with --tool a path or an address. It shows
+each part with the rule that decides it, the order of the decision, and what would run.`,
+		Example: `  pawl permissions explain 'git log | sh'
+  pawl permissions explain --tool write src/main.go --mode accept-edits
+  pawl permissions explain --tool fetch https://example.com/`,
+		Args: exactly("one call", "'git log | sh'"),
+	}
+	flags := cmd.Flags()
+	name := flags.String("tool", "shell", "the `tool` that is called")
+	mode := flags.String("mode", "", "the permission `mode`: "+modes)
+	sandbox := flags.String("sandbox", "", "how `much` of the sandbox the command asks to lift: network, none")
+	which := flags.String("run", "", "with the rules of this `run` too")
+	asJSON := flags.Bool("json", false, "one JSON object")
+	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
+		if !slices.Contains(h.tools.Names(), *name) && !strings.HasPrefix(*name, "mcp__") {
+			return usage("--tool: there is no tool %q%s", *name, didYouMean(*name, h.tools.Names()))
+		}
+		if *mode == "" {
+			*mode = h.settings.get("mode")
+		}
+		if *sandbox != "" {
+			if err := oneOf("network, none")(*sandbox); err != nil {
+				return usage("--sandbox: %w", err)
+			}
+		}
+		var id run.ID
+		if *which != "" {
+			sum, err := find(ctx, h.store, *which)
+			if err != nil {
+				return err
+			}
+			id = sum.ID
+		}
+		e, err := h.policy.Explain(id, permission.Mode(*mode), h.imagine(*name, args[0], run.Confinement(*sandbox)))
+		if *asJSON {
+			out := json.NewEncoder(inv.Stdout)
+			out.SetEscapeHTML(false)
+			if err := out.Encode(e); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprint(inv.Stdout, visible(e.String()))
+			if changes, terr := h.policy.Pending(); terr == nil && len(changes) > 0 {
+				fmt.Fprintf(inv.Stderr, "pawl: %s of this workspace wait for trust, and what they allow does not count: see `pawl trust`\n", plural(len(changes), "file"))
+			}
+		}
+		return err
+	})
+}
+
+// imagine returns the request of a call that nobody made.
+func (h here) imagine(name, what string, sandbox run.Confinement) permission.Request {
+	key, class := "path", run.Writes
+	switch name {
+	case "shell":
+		key, class = "command", permission.Classify(what).Class
+	case "fetch":
+		key, class = "url", run.Reads
+	case "read", "list", "glob", "search":
+		class = run.Reads
+	}
+	args := map[string]string{key: what}
+	if name == "shell" && sandbox != "" {
+		args["sandbox"] = string(sandbox)
+	}
+	raw, err := json.Marshal(args)
+	if err != nil { // unreachable: texts
+		panic(err)
+	}
+	return h.request(name, class, string(raw))
+}
+
+func permissionsTestCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "test FILE",
+		Short: "Try a file of cases: commands, the rules in force, the decision expected",
+		Long: `Tries a file of cases, {"cases": [{"id": …, "command": …, "rule": {"allow": ["go test *"], "ask": […],
+"deny": […]}, "expected": "allow"}]}: each with its own rules, and as if there were no sandbox. Prints
+each case that comes out otherwise as a line of JSON, and then how many there were. Paths are
+looked up in this workspace.
+
+Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
+		Example: "  pawl permissions test cases.json",
+		Args:    exactly("one file of cases", "cases.json"),
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		workspace, err := inv.workspace()
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(args[0])
+		if err != nil {
+			return usage("the cases cannot be read: %w", err)
+		}
+		defer f.Close()
+		report, err := permission.RunCases(f, func(path string) (string, error) {
+			to, _, err := tool.Resolve(tool.Env{Workspace: workspace}, filepath.FromSlash(path))
+			return to, err
+		})
+		if err != nil {
+			return usage("%s: %w", args[0], err)
+		}
+		if _, err := fmt.Fprint(inv.Stdout, report); err != nil {
+			return err
+		}
+		if len(report.Differences) > 0 {
+			return exit{code: exitFailed}
+		}
+		return nil
+	}
+	return cmd
+}

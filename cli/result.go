@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pawl/run"
+)
+
+// A result is how a turn came out, as --output json prints it. Its names are part
+// of what scripts rely on.
+type result struct {
+	Type   string  `json:"type"` // result
+	Run    run.ID  `json:"run"`
+	End    run.End `json:"end"` // empty: the turn is open and waits for a person
+	Reason string  `json:"reason"`
+	Detail string  `json:"detail"`
+	Text   string  `json:"text"` // the answer, or the account of a turn that ended early
+	// Result is what was handed in of a run with an output schema; null: nothing.
+	Result   json.RawMessage `json:"result,omitempty"`
+	Question *askedQuestion  `json:"question,omitempty"`
+	Usage    usageForm       `json:"usage"` // of the turn
+	Steps    int             `json:"steps"` // of the turn
+	Turns    int             `json:"turns"` // of the run
+	Model    string          `json:"model"`
+}
+
+type usageForm struct {
+	Input      int64    `json:"input_tokens"`
+	CacheRead  int64    `json:"cache_read_tokens"`
+	CacheWrite int64    `json:"cache_write_tokens"`
+	Output     int64    `json:"output_tokens"`
+	Cost       *float64 `json:"cost"` // US dollars; null: not known
+}
+
+func usageOf(u run.Usage) usageForm {
+	f := usageForm{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
+	if u.Priced {
+		f.Cost = &u.Cost
+	}
+	return f
+}
+
+// askedQuestion is what an ask call asks.
+type askedQuestion struct {
+	Call     run.CallID `json:"call"`
+	Question string     `json:"question"`
+	Options  []string   `json:"options,omitempty"`
+}
+
+func question(c run.Call) askedQuestion {
+	q := askedQuestion{Call: c.ID}
+	if json.Unmarshal([]byte(c.Arguments), &q) != nil || q.Question == "" {
+		q.Question = c.Arguments
+	}
+	q.Call = c.ID
+	return q
+}
+
+// resultOf returns how the run's last turn came out.
+func resultOf(s run.State) result {
+	t := s.Turn
+	r := result{Type: "result", Run: s.Created.Run, End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
+		Text: s.Answer(), Usage: usageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model}
+	if s.Config.Output.Schema != "" {
+		r.Result = json.RawMessage("null")
+		if v := s.Submission().Value; v != "" {
+			r.Result = json.RawMessage(v)
+		}
+	}
+	if t.Open() {
+		r.End, r.Reason, r.Detail = "", "permission", waits(s)
+	}
+	if q := s.Questions(); len(q) > 0 {
+		asked := question(q[0].Call)
+		r.Question = &asked
+	}
+	return r
+}
+
+// waits says which calls wait for a person's decision.
+func waits(s run.State) string {
+	var calls []string
+	for _, c := range s.Next() {
+		if d, ok := c.(run.Decide); ok {
+			calls = append(calls, callTitle(d.Call.Tool, d.Call.Arguments))
+		}
+	}
+	return "a person has to allow: " + strings.Join(calls, "; ")
+}
+
+// next returns the command with which a run goes on, in a sentence; "" when there
+// is nothing to go on with.
+func next(s run.State) string {
+	id := s.Created.Run
+	switch end := s.Turn.End; {
+	case s.Turn.Open() && len(s.Next()) > 0 && !owesWork(s):
+		return fmt.Sprintf("decide with `pawl runs decide %s`, or go on with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
+	case s.Turn.Open():
+		return fmt.Sprintf("go on with `pawl run --resume %s`", id)
+	case end.End == run.Completed:
+		return ""
+	case end.Reason == string(run.ErrAuth):
+		return fmt.Sprintf("see what is missing with `pawl doctor`, then go on with `pawl run --resume %s`", id)
+	case end.End == run.Asked:
+		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
+	case end.Reason == "permission_required":
+		return fmt.Sprintf("go on with `pawl run --resume %s --allow '…'`", id)
+	case end.End == run.EndRefused, end.End == run.GuardrailStopped:
+		return fmt.Sprintf("say it differently with `pawl run --resume %s -p \"…\"`", id)
+	case end.End == run.LoopStopped:
+		return fmt.Sprintf("give it a hint with `pawl run --resume %s -p \"…\"`", id)
+	case end.Reason == "max_cost":
+		return fmt.Sprintf("go on with `pawl run --resume %s --max-cost …`", id)
+	}
+	return fmt.Sprintf("go on with `pawl run --resume %s`", id)
+}
+
+// owesWork reports whether something is owed that no person has to decide first.
+func owesWork(s run.State) bool {
+	for _, c := range s.Next() {
+		if _, ok := c.(run.Decide); !ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+)
+
+func runsLogCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "log ID",
+		Short:   "Print every event of a run, one a line",
+		Example: "  pawl runs log last\n  pawl runs log last --json | jq .type",
+	}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, with everything")
+	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
+		out := json.NewEncoder(inv.Stdout)
+		for e, err := range p.store.Events(ctx, id, 0) {
+			if err != nil {
+				return err
+			}
+			f, err := formOf(e)
+			if err == nil && *asJSON {
+				err = out.Encode(f)
+			} else if err == nil {
+				_, err = fmt.Fprintf(inv.Stdout, "%5d  %s  %-18s %s\n", f.Seq, f.At.Local().Format("15:04:05.000"), f.Type, eventLine(e, f))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eventLine summarizes an event in one line.
+func eventLine(e run.Event, f eventForm) string {
+	switch v := e.Payload.(type) {
+	case run.Created: // its data begins with a long system prompt
+		return oneLine(fmt.Sprintf("%s %s %s", v.Run, v.Config.Model, v.Workspace), maxTitle)
+	case run.Replied:
+		text := run.PlainText(v.Parts)
+		for _, p := range v.Parts {
+			if p.Type == run.CallPart && p.Call != nil {
+				text += fmt.Sprintf(" [%s %s]", p.Call.ID, callTitle(p.Call.Tool, p.Call.Arguments))
+			}
+		}
+		return oneLine(fmt.Sprintf("%s: %s", v.Stop, text), maxTitle)
+	case run.CallSettled:
+		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, v.Outcome, run.PlainText(v.Content)), maxTitle)
+	case run.CallDecided:
+		if v.Decision.Allows() {
+			break
+		}
+		// The reason is what the log is read for.
+		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, decisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
+	case run.Prompted:
+		return oneLine(run.PlainText(v.Parts), maxTitle)
+	}
+	return oneLine(string(f.Data), maxTitle)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/store"
+)
+
+// recoveredName is the database that runs recover makes. It does not begin with
+// pawl.db, so that the command it prints does not move it too.
+const recoveredName = "recovered.db"
+
+func runsRecoverCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Save what can be read of a damaged database into a new one",
+		Long: `Copies the runs of this folder into a new database beside the old one, and reports for each
+incomplete run how much of it could be read. The old database is not changed. A run that
+has lost its last events can be read and forked, but not continued.`,
+		Example: "  pawl runs recover",
+		Args:    cobra.NoArgs,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		workspace, err := inv.workspace()
+		if err != nil {
+			return err
+		}
+		state := inv.stateOf(workspace)
+		out := filepath.Join(state, recoveredName)
+		runs, err := store.Salvage(cmd.Context(), state, out, store.Options{Version: version()})
+		switch {
+		case errors.Is(err, store.ErrNoRuns):
+			return errNoRunYet
+		case errors.Is(err, fs.ErrExist):
+			return fmt.Errorf("%s exists already: use it, or remove it and run this again", out)
+		case err != nil:
+			return err
+		}
+		return inv.recovered(state, runs)
+	}
+	return cmd
+}
+
+// recovered prints what was saved and how to use it.
+func (inv *invocation) recovered(state string, runs []store.Salvaged) error {
+	whole, events := 0, int64(0)
+	for _, r := range runs {
+		events += r.Kept
+		if r.Lost == "" {
+			whole++
+			continue
+		}
+		fmt.Fprintf(inv.Stdout, "%s  %d of %d events: %s  %s\n", r.Run, r.Kept, r.Written, visible(r.Lost), visible(r.Title))
+	}
+	fmt.Fprintf(inv.Stdout, `%d of %s whole, %s saved in %s
+To use it, while no pawl works in this folder:
+  cd %s
+  mkdir damaged && mv pawl.db* damaged/ && mv %s pawl.db
+`, whole, plural(len(runs), "run"), plural(int(events), "event"), filepath.Join(state, recoveredName), "'"+strings.ReplaceAll(state, "'", `'\''`)+"'", recoveredName)
+	if whole < len(runs) {
+		return exit{code: exitFailed}
+	}
+	return nil
+}

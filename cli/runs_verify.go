@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/run"
+)
+
+func runsVerifyCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify ID",
+		Short: "Check that a run's log is complete and unchanged",
+		Long: `Recomputes the hash chain of a run's log and replays it: each event must follow from those
+before it. It detects accidental changes and edits by hand.`,
+		Example: "  pawl runs verify last",
+	}
+	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
+		if err := p.store.Verify(ctx, id); err != nil {
+			return err
+		}
+		_, s, err := load(ctx, p.store, id)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "run %s: %d events, the hash chain is intact\n", id, s.Seq)
+		return err
+	})
+}

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/run"
+)
+
+// stats are figures over runs, as --json prints them.
+type stats struct {
+	Since        *time.Time     `json:"since"`
+	Runs         int            `json:"runs"`
+	Turns        int            `json:"turns"`
+	Ends         map[string]int `json:"ends"` // of turns
+	Reasons      map[string]int `json:"reasons"`
+	Steps        int            `json:"steps"`
+	StepsPerTurn spread         `json:"steps_per_turn"`
+	StepsPerRun  spread         `json:"steps_per_run"`
+	Calls        int            `json:"calls"`
+	Outcomes     map[string]int `json:"outcomes"`
+	Answers      map[string]int `json:"answers"`
+	Decisions    []decisionStat `json:"decisions"` // the most frequent first
+	Denials      []decisionStat `json:"denials"`   // those of Decisions that refused
+	Interrupts   map[string]int `json:"interrupts"`
+	Reminders    int            `json:"reminders"`
+	Nudges       int            `json:"nudges"`
+	Loops        int            `json:"loops"`
+	Models       []modelStat    `json:"models"`
+	Cost         float64        `json:"cost"`     // US dollars, of what has a price
+	Unpriced     int            `json:"unpriced"` // answers without one
+}
+
+// A spread is how a figure is spread: its mean, and what 95 of 100 do not exceed.
+type spread struct {
+	Mean float64 `json:"mean"`
+	P95  int     `json:"p95"`
+}
+
+type decisionStat struct {
+	Tool   string     `json:"tool"`
+	Answer run.Answer `json:"answer"`
+	Rule   string     `json:"rule"`
+	Source string     `json:"source"`
+	Count  int        `json:"count"`
+}
+
+type modelStat struct {
+	Model    string    `json:"model"`
+	Requests int       `json:"requests"` // that were answered
+	Usage    usageForm `json:"usage"`
+}
+
+// A tally counts what happened in runs after a point in time.
+type tally struct {
+	after      time.Time
+	runs       int
+	out        stats
+	perTurn    []int
+	perRun     []int
+	decisions  map[decisionStat]int
+	models     map[string]*modelTally
+	incomplete []error // why not all of a run could be read
+}
+
+type modelTally struct {
+	requests, unpriced int
+	usage              run.Usage
+}
+
+func newTally(after time.Time) *tally {
+	t := &tally{after: after, decisions: map[decisionStat]int{}, models: map[string]*modelTally{}}
+	for _, m := range []*map[string]int{&t.out.Ends, &t.out.Reasons, &t.out.Outcomes, &t.out.Answers, &t.out.Interrupts} {
+		*m = map[string]int{}
+	}
+	return t
+}
+
+// A runTally counts one run.
+type runTally struct {
+	*tally
+	copied  int64 // events up to this one are another run's
+	counted bool  // something of it was in the time
+	tools   map[run.CallID]string
+	model   string // of the request under way
+	steps   int    // of the run
+	inTurn  int    // steps of the turn
+	open    bool   // a turn that began in the time is open
+}
+
+func (t *tally) begin() *runTally { return &runTally{tally: t, tools: map[run.CallID]string{}} }
+
+func (r *runTally) end() {
+	if !r.counted {
+		return
+	}
+	r.runs++
+	r.perRun = append(r.perRun, r.steps)
+	if r.open {
+		r.turn("open")
+	}
+}
+
+// turn takes the end of a turn in.
+func (r *runTally) turn(end string) {
+	r.out.Ends[end]++
+	r.out.Turns++
+	r.perTurn = append(r.perTurn, r.inTurn)
+	r.open = false
+}
+
+func (r *runTally) event(e run.Event) {
+	switch f := e.Payload.(type) { // what has to be known whenever it was
+	case run.Created:
+		if f.ForkedFrom != "" {
+			r.copied = f.ForkedAt
+		}
+	case run.CallInspected:
+		r.tools[f.Call] = f.Tool
+	case run.RequestStarted:
+		r.model = f.Model
+	}
+	if e.Seq <= r.copied || e.At.Before(r.after) {
+		return
+	}
+	r.counted = true
+	switch f := e.Payload.(type) {
+	case run.Prompted:
+		r.open, r.inTurn = true, 0
+	case run.RequestStarted:
+		if f.Purpose == run.ForStep && f.Attempt <= 1 {
+			r.steps++
+			r.inTurn++
+			r.out.Steps++
+		}
+	case run.Replied:
+		if !f.Cached {
+			r.spend(r.model, f.Usage)
+		}
+	case run.RequestFailed:
+		r.spend(r.model, f.Usage)
+	case run.Observed:
+		r.spend(cmp.Or(r.model, "external"), f.Usage)
+	case run.CallInspected:
+		r.out.Calls++
+	case run.CallDecided:
+		r.decision(f.Call, f.Decision)
+		if !f.Decision.Allows() {
+			r.out.Outcomes[string(run.Refused)]++
+		}
+	case run.CallSettled:
+		r.out.Outcomes[string(f.Outcome)]++
+	case run.Interrupted:
+		r.out.Interrupts[string(f.Cause)]++
+		r.spend(r.model, f.Usage)
+		if f.Cause == run.ByWait {
+			r.decision(f.Call, run.Decision{Answer: run.Wait, Source: "person"})
+		}
+	case run.Told:
+		if f.Reason == run.TellOutput {
+			r.out.Reminders++
+		} else if f.Reason != run.TellRepeated {
+			r.out.Nudges++
+		}
+	case run.Ended:
+		if f.Reason != "" {
+			r.out.Reasons[f.Reason]++
+		}
+		if f.End == run.LoopStopped {
+			r.out.Loops++
+		}
+		r.turn(string(f.End))
+	}
+}
+
+func (r *runTally) decision(call run.CallID, d run.Decision) {
+	r.out.Answers[string(d.Answer)]++
+	r.decisions[decisionStat{Tool: r.tools[call], Answer: d.Answer, Rule: d.Rule, Source: d.Source}]++
+}
+
+func (t *tally) spend(model string, u run.Usage) {
+	if u == (run.Usage{}) {
+		return
+	}
+	m := t.models[model]
+	if m == nil {
+		m = &modelTally{}
+		t.models[model] = m
+	}
+	m.requests++
+	if !u.Priced {
+		m.unpriced++
+	}
+	m.usage = m.usage.Add(u)
+}
+
+// stats returns the figures so far.
+func (t *tally) stats() stats {
+	s := t.out
+	s.Runs, s.StepsPerTurn, s.StepsPerRun = t.runs, spreadOf(t.perTurn), spreadOf(t.perRun)
+	if !t.after.IsZero() {
+		s.Since = &t.after
+	}
+	s.Decisions, s.Denials, s.Models = []decisionStat{}, []decisionStat{}, []modelStat{}
+	for d, n := range t.decisions {
+		d.Count = n
+		s.Decisions = append(s.Decisions, d)
+	}
+	slices.SortFunc(s.Decisions, func(a, b decisionStat) int {
+		return cmp.Or(b.Count-a.Count, strings.Compare(a.Tool, b.Tool), strings.Compare(string(a.Answer), string(b.Answer)), strings.Compare(a.Rule+a.Source, b.Rule+b.Source))
+	})
+	for _, d := range s.Decisions {
+		if d.Answer != run.Allow && d.Answer != run.Always {
+			s.Denials = append(s.Denials, d)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.models)) {
+		m := t.models[name]
+		s.Models = append(s.Models, modelStat{Model: name, Requests: m.requests, Usage: usageOf(m.usage)})
+		s.Cost += m.usage.Cost
+		s.Unpriced += m.unpriced
+	}
+	return s
+}
+
+// spreadOf returns how figures are spread; the 95th percentile is by nearest rank.
+func spreadOf(figures []int) spread {
+	if len(figures) == 0 {
+		return spread{}
+	}
+	sorted := slices.Sorted(slices.Values(figures))
+	sum := 0
+	for _, n := range sorted {
+		sum += n
+	}
+	rank := (95*len(sorted) + 99) / 100
+	return spread{Mean: float64(sum) / float64(len(sorted)), P95: sorted[rank-1]}
+}
+
+// counted lists what was counted, the most frequent first.
+func counted(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "none"
+	}
+	var texts []string
+	for _, what := range slices.SortedFunc(maps.Keys(counts), func(x, y string) int { return cmp.Or(counts[y]-counts[x], strings.Compare(x, y)) }) {
+		texts = append(texts, fmt.Sprintf("%d %s", counts[what], what))
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+	"pawl/tool/outputs"
+)
+
+// registry holds the tools of every run. rules are those that hold for a run, for the
+// hosts and addresses that fetch comes to; nil: it reaches public ones alone. shell says
+// what variables commands get.
+func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions) *tool.Registry {
+	options := tool.FetchOptions{Granted: func(c tool.Call) bool { return c.Granted }}
+	if rules != nil {
+		options.AllowAddress = reach(func() permission.Rules { return rules("") })
+		options.CheckRedirect = func(c tool.Call, to *url.URL) error {
+			return rules(c.Run).CheckRedirect(permission.Request{Tool: "fetch", Class: run.Reads}, to.String())
+		}
+	}
+	fetch := tool.Fetch(options)
+	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop())
+	return tool.NewRegistry(append(tools, outputs.All()...)...)
+}
+
+// reach returns what decides about an address that fetch is about to dial: a public
+// one was decided on with the call; any other needs a rule that names its host, or
+// a person who has seen that it is one.
+func reach(rules func() permission.Rules) func(string, netip.AddrPort, bool) error {
+	return func(host string, addr netip.AddrPort, granted bool) error {
+		if v, _ := permission.AddressVerdict(addr.Addr()); v == permission.Allow || granted && saysLocal(host) {
+			return nil
+		}
+		u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(int(addr.Port()))), Path: "/"}
+		d := rules().DecideAddress(permission.Request{Tool: "fetch", Class: run.Reads, URL: u.String()}, addr.Addr(), permission.Default)
+		if d.Verdict != permission.Allow {
+			return errors.New(d.Reason)
+		}
+		return nil
+	}
+}
+
+// saysLocal reports whether a host's name shows that it is no public one.
+func saysLocal(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// givenRules returns the rules of flags and settings. Those of all places count
+// together, so a deny rule of one is not undone by another.
+func givenRules(tools []string, s settings) (permission.Rules, error) {
+	var rules permission.Rules
+	add := func(effect permission.Verdict, texts []sourced) error {
+		for _, t := range texts {
+			r, err := permission.ParseRule(t.value)
+			if err == nil && !slices.Contains(tools, r.Tool) { // a deny rule with a slip would deny nothing
+				err = fmt.Errorf("there is no tool %q%s", r.Tool, didYouMean(r.Tool, tools))
+			}
+			if err != nil {
+				return usage("--%s %s (%s): %w", effect, shellWord(t.value), t.source, err)
+			}
+			r.Effect, r.Source = effect, t.source
+			rules = append(rules, r)
+		}
+		return nil
+	}
+	for _, effect := range []permission.Verdict{permission.Allow, permission.Ask, permission.Deny} {
+		if err := add(effect, s.values[string(effect)]); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/policy"
+)
+
+// maxShown is how many lines of a file are shown before --full is needed: a few
+// screens, so that nobody scrolls past what matters.
+const maxShown = 200
+
+// A changeForm is a change that waits for trust as JSON.
+type changeForm struct {
+	File    string `json:"file"`
+	Kind    string `json:"kind"` // new, changed, removed, unusable
+	SHA256  string `json:"sha256,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	Shown   string `json:"shown"` // the content or the difference, with everything made visible
+}
+
+func trustCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "Look at what this workspace brings along that governs, and let it count",
+		Long: `Shows what in this workspace governs what an agent may do (everything in .pawl, and .mcp.json)
+and is not trusted: new files whole, changed ones as a difference. On a terminal it asks whether
+they may count. Until then only their rules that forbid or ask do.
+
+What is trusted is what was shown, by its hash: a file that changes is asked about again.
+
+Exit codes: 0 nothing waits for trust (any more), 3 something does.`,
+		Example: "  pawl trust\n  pawl trust --yes\n  pawl trust --revoke\n  pawl trust --list",
+		Args:    cobra.NoArgs,
+	}
+	yes := cmd.Flags().Bool("yes", false, "trust what is shown without being asked")
+	revoke := cmd.Flags().Bool("revoke", false, "take the trust in this workspace back")
+	list := cmd.Flags().Bool("list", false, "list what you trust, in all workspaces")
+	full := cmd.Flags().Bool("full", false, "show files to their end, however long they are")
+	asJSON := cmd.Flags().Bool("json", false, "as JSON")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *yes && *revoke || *yes && *list || *revoke && *list {
+			return usage("--yes, --revoke, --list: give one of them")
+		}
+		workspace, err := inv.workspace()
+		if err != nil {
+			return err
+		}
+		if inv.asPerson("undo changes") == nil {
+			if err := inv.recoverWorkspace(workspace); err != nil {
+				return err
+			}
+		}
+		p, err := inv.policy(workspace)
+		if err != nil {
+			return err
+		}
+		if *yes || *revoke {
+			if err := inv.asPerson("trust its workspace"); err != nil {
+				return err
+			}
+		}
+		switch {
+		case *list:
+			return inv.listTrust(p, *asJSON)
+		case *revoke:
+			was, err := p.Revoke()
+			if err != nil {
+				return err
+			}
+			if !was {
+				_, err = fmt.Fprintf(inv.Stdout, "%s was not trusted\n", visible(workspace))
+				return err
+			}
+			_, err = fmt.Fprintf(inv.Stdout, "%s is not trusted any more; what it forbids still counts\n", visible(workspace))
+			return err
+		}
+		changes, err := p.Pending()
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return inv.trustJSON(p, changes, *yes)
+		}
+		return inv.askTrust(p, workspace, changes, *yes, *full)
+	}
+	return cmd
+}
+
+// usable returns the changes that can be trusted.
+func usable(changes []policy.Change) []policy.Change {
+	var some []policy.Change
+	for _, c := range changes {
+		if c.Problem == "" {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// askTrust shows what waits for trust, and trusts it if the person says so.
+func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []policy.Change, yes, full bool) error {
+	if len(changes) == 0 {
+		fmt.Fprintf(inv.Stdout, "nothing in %s waits for trust\n", visible(workspace))
+		return p.Check()
+	}
+	whole, err := inv.showChanges(changes, full)
+	if err != nil {
+		return err
+	}
+	some := usable(changes)
+	wait := exit{code: exitPerson}
+	switch {
+	case len(some) == 0:
+		wait.err = fmt.Errorf("none of this can be trusted as it is: repair or remove it")
+		return wait
+	case !yes && !whole:
+		wait.err = fmt.Errorf("not all of it was shown, so nothing was asked: see it with `pawl trust --full`")
+		return wait
+	case !yes && !inv.onTerminal():
+		wait.err = fmt.Errorf("%s wait for trust, and nobody is there to ask: `pawl trust` on a terminal, or `pawl trust --yes` if you have read this", plural(len(some), "file"))
+		return wait
+	case !yes:
+		if err := inv.asPerson("trust its workspace"); err != nil {
+			return err
+		}
+		said, err := inv.confirm(fmt.Sprintf("Let %s of %s count as shown? [y/N] ", plural(len(some), "file"), visible(workspace)))
+		if err != nil {
+			return err
+		}
+		if !said {
+			wait.err = errors.New("nothing was trusted; what it forbids counts all the same")
+			return wait
+		}
+	}
+	if err := p.Trust(some); err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.Stdout, "trusted: %s; take it back with `pawl trust --revoke`\n", plural(len(some), "file"))
+	inv.tellNotes(p)
+	if len(some) < len(changes) {
+		wait.err = fmt.Errorf("%s cannot be trusted as it is: repair or remove it", plural(len(changes)-len(some), "file"))
+		return wait
+	}
+	return p.Check()
+}
+
+// showChanges prints changes with their content. It reports whether all of it was shown.
+func (inv *invocation) showChanges(changes []policy.Change, full bool) (whole bool, err error) {
+	lines := maxShown
+	if full {
+		lines = 0
+	}
+	whole = true
+	for _, c := range changes {
+		text, all := c.Show(lines)
+		whole = whole && all
+		if _, err := fmt.Fprintf(inv.Stdout, "── %s: %s\n%s\n", c.Kind(), policy.Visible(c.File), text); err != nil {
+			return false, err
+		}
+	}
+	return whole, nil
+}
+
+func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes bool) error {
+	form := struct {
+		Trusted bool         `json:"trusted"` // nothing waits
+		Pending []changeForm `json:"pending"`
+	}{Pending: []changeForm{}}
+	if yes {
+		if err := p.Trust(usable(changes)); err != nil {
+			return err
+		}
+		var err error
+		if changes, err = p.Pending(); err != nil {
+			return err
+		}
+	}
+	for _, c := range changes {
+		text, _ := c.Show(0)
+		form.Pending = append(form.Pending, changeForm{c.File, c.Kind(), c.Sum, c.Problem, text})
+	}
+	form.Trusted = len(changes) == 0
+	out := json.NewEncoder(inv.Stdout)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(form); err != nil {
+		return err
+	}
+	if !form.Trusted {
+		return exit{code: exitPerson}
+	}
+	return nil
+}
+
+func (inv *invocation) listTrust(p *policy.Policy, asJSON bool) error {
+	records, err := p.Records()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		out := json.NewEncoder(inv.Stdout)
+		for _, r := range records {
+			if err := out.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(records) == 0 {
+		fmt.Fprintln(inv.Stderr, "you trust nothing yet: see what waits with `pawl trust`")
+	}
+	for _, r := range records {
+		owner := ""
+		if r.Owner >= 0 {
+			owner = fmt.Sprintf(" (of user %d)", r.Owner)
+		}
+		fmt.Fprintf(inv.Stdout, "%s%s\n", visible(r.Workspace), owner)
+		for _, f := range r.Files {
+			fmt.Fprintf(inv.Stdout, "  %s  %s  %s, %s\n", f.SHA256[:min(12, len(f.SHA256))], policy.Visible(f.File), visible(f.By), stamp(f.When))
+		}
+	}
+	return nil
+}
+
+// onTerminal reports whether somebody could answer on standard input.
+func (inv *invocation) onTerminal() bool {
+	f, ok := inv.Stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// confirm asks a question on the terminal. Anything but y or yes is no, and so is an
+// input that has ended, as /dev/null has.
+func (inv *invocation) confirm(question string) (bool, error) {
+	fmt.Fprint(inv.Stderr, question)
+	line, err := bufio.NewReader(inv.Stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if err != nil {
+		fmt.Fprintln(inv.Stderr)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
