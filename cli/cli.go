@@ -14,7 +14,11 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"pawl/app"
+	"pawl/config"
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -22,7 +26,7 @@ import (
 // An invocation is one invocation of pawl.
 type invocation struct {
 	Process
-	dir string // --dir as given; see [invocation.workspace]
+	dir string // --dir as given
 
 	// began says that the command line was understood: errors before that are of usage.
 	began bool
@@ -111,7 +115,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		for _, c := range cmd.Commands() {
 			names = append(names, c.Name())
 		}
-		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], names))
+		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], text.DidYouMean(args[0], names))
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
@@ -145,11 +149,9 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.err }
 
-// usage returns an error of usage: what is wrong with the command line, the
-// environment or the configuration, and what would be right.
-func usage(format string, args ...any) error {
-	return exit{exitUsage, fmt.Errorf(format, args...)}
-}
+// usage returns an error of usage: what is wrong with the command line, the environment or
+// the configuration, and what would be right.
+func usage(format string, args ...any) error { return config.Errorf(format, args...) }
 
 // report prints what is left to say of err and returns the exit code.
 func (inv *invocation) report(err error) int {
@@ -159,6 +161,10 @@ func (inv *invocation) report(err error) int {
 	var e exit
 	switch {
 	case errors.As(err, &e):
+	case errors.As(err, new(*config.Error)):
+		e = exit{exitUsage, err}
+	case errors.As(err, new(*app.QuestionError)):
+		e = exit{exitPerson, err}
 	case !inv.began:
 		e = exit{exitUsage, fmt.Errorf("%w; --help shows what there is", err)}
 	default:
@@ -190,4 +196,66 @@ func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFu
 		}
 		cancel(worker.Stop{Interrupted: run.Interrupted{Cause: cause}})
 	}
+}
+
+// open opens the workspace. Its settings are those of flags, if the command has them.
+func (inv *invocation) open(flags *pflag.FlagSet) (*app.Workspace, error) {
+	return app.Open(inv.options(flags))
+}
+
+// options are what the command line says of the workspace.
+func (inv *invocation) options(flags *pflag.FlagSet) app.Options {
+	return app.Options{Dir: inv.dir, Env: inv.Env, Given: settingsOf(flags), Notice: inv.notice}
+}
+
+// notice says on standard error what the person should know.
+func (inv *invocation) notice(text string) { fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(text)) }
+
+// settingsOf returns the settings that flags give, by their keys.
+func settingsOf(flags *pflag.FlagSet) map[string][]string {
+	values := map[string][]string{}
+	if flags == nil {
+		return values
+	}
+	for _, k := range config.Keys() {
+		f := flags.Lookup(k.Flag())
+		switch {
+		case f == nil || !f.Changed:
+		case k.List:
+			values[k.Name] = f.Value.(pflag.SliceValue).GetSlice()
+		default:
+			values[k.Name] = []string{f.Value.String()}
+		}
+	}
+	return values
+}
+
+// addSettings gives a command the flags of all settings.
+func addSettings(flags *pflag.FlagSet) {
+	for _, k := range config.Keys() {
+		help := k.Help
+		if k.Default != "" {
+			help += " (default " + k.Default + ")"
+		}
+		help = "`" + k.Arg + "`: " + help
+		if k.List {
+			flags.StringArray(k.Flag(), nil, help)
+		} else {
+			flags.String(k.Flag(), "", help)
+		}
+	}
+}
+
+// oneOf returns a check that a value is one of names.
+func oneOf(names string) func(string) error { return config.OneOf(strings.Split(names, ", ")...) }
+
+// asPerson refuses what a person alone may do when a run's command does it. The sandbox and
+// the rules keep a run from it; this says why, where neither does.
+func (inv *invocation) asPerson(what string) error {
+	for _, name := range []string{"PAWL_RUN", "PAWL_PROC"} {
+		if v, _ := inv.Env(name); v != "" {
+			return exit{exitPerson, fmt.Errorf("this is a command of a run, and a run cannot %s: a person does, in a terminal of their own", what)}
+		}
+	}
+	return nil
 }

@@ -3,13 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"pawl/config"
+	"pawl/provider"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
-	"pawl/llm/models"
 )
 
 func configCommand(inv *invocation) *cobra.Command {
@@ -26,34 +25,40 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 	addSettings(cmd.Flags())
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		workspace, err := inv.workspace()
+		ws, err := inv.open(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		s, err := inv.readSettings(cmd.Flags(), workspace)
+		defer ws.Close() // nothing was written
+		c, err := ws.Config()
+		if err != nil {
+			return err
+		}
+		ps, err := ws.Models()
 		if err != nil {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(inv.Stdout).Encode(s.form())
+			return json.NewEncoder(inv.Stdout).Encode(configForm(c))
 		}
+		env := config.Env(inv.Env)
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
-		for _, k := range keys {
-			if len(s.values[k.name]) == 0 {
-				fmt.Fprintf(out, "%s\t-\tnot set\n", k.name)
+		c.All(func(k config.Key, values []config.Value) {
+			if len(values) == 0 {
+				fmt.Fprintf(out, "%s\t-\tnot set\n", k.Name)
 			}
-			for _, v := range s.values[k.name] {
-				fmt.Fprintf(out, "%s\t%s\t%s\n", k.name, oneLine(v.value, maxTitle), v.source)
+			for _, v := range values {
+				fmt.Fprintf(out, "%s\t%s\t%s\n", k.Name, oneLine(v.Text, maxTitle), v.Source)
 			}
-		}
-		fmt.Fprintf(out, "state folder\t%s\t%s\n", oneLine(inv.stateDir(), 4*maxTitle), inv.stateSource())
-		for _, line := range inv.variables(s.table) {
-			fmt.Fprintf(out, "%s\t%s\t%s\n", line.name, line.value, fromEnv)
+		})
+		fmt.Fprintf(out, "state folder\t%s\t%s\n", oneLine(env.StateDir(), 4*maxTitle), env.StateSource())
+		for _, line := range variables(env, ps) {
+			fmt.Fprintf(out, "%s\t%s\t%s\n", line.name, line.value, config.FromEnv)
 		}
 		if err := out.Flush(); err != nil {
 			return err
 		}
-		for _, note := range s.notes {
+		for _, note := range c.Notes {
 			fmt.Fprintln(inv.Stdout, visible(note))
 		}
 		return nil
@@ -66,10 +71,10 @@ type variable struct{ name, value string }
 
 // variables are those of the providers that are set, and the keys that are looked for
 // first also where they are not. A key is never shown.
-func (inv *invocation) variables(t *models.Table) []variable {
+func variables(env config.Env, ps *provider.Providers) []variable {
 	var all []variable
 	add := func(name string, show func(string) string, always bool) {
-		v, _ := inv.Env(name)
+		v := env.Get(name)
 		if slices.ContainsFunc(all, func(have variable) bool { return have.name == name }) || v == "" && !always {
 			return
 		}
@@ -79,39 +84,20 @@ func (inv *invocation) variables(t *models.Table) []variable {
 		}
 		all = append(all, variable{name, shown})
 	}
-	for _, p := range t.Providers() {
+	for _, p := range ps.Providers() {
 		for i, name := range p.KeyEnv {
-			add(name, func(string) string { return "set" }, i == 0 && slices.Contains(keyed, p.Name))
+			add(name, func(string) string { return "set" }, i == 0 && slices.Contains(provider.Keyed, p.Name))
 		}
 		for _, name := range p.BaseURLEnv {
-			add(name, withoutSecrets, false)
+			add(name, provider.WithoutSecrets, false)
 		}
 	}
 	return all
 }
 
-// form is the settings as JSON: {"values": {"model": [{"value", "source"}]}, "notes": []}.
-func (s settings) form() any {
-	type value struct {
-		Value  string `json:"value"`
-		Source string `json:"source"`
-	}
-	values := map[string][]value{}
-	for name, all := range s.values {
-		values[name] = []value{}
-		for _, v := range all {
-			values[name] = append(values[name], value{v.value, v.source})
-		}
-	}
-	return map[string]any{"values": values, "notes": append([]string{}, s.notes...)}
-}
-
-// withoutSecrets returns an address without the user and password it may have.
-func withoutSecrets(address string) string {
-	if scheme, rest, ok := strings.Cut(address, "://"); ok {
-		if _, host, has := strings.Cut(rest, "@"); has {
-			return scheme + "://" + host
-		}
-	}
-	return address
+// configForm is the settings as JSON: {"values": {"model": [{"value", "source"}]}, "notes": []}.
+func configForm(c *config.Config) any {
+	values := map[string][]config.Value{}
+	c.All(func(k config.Key, found []config.Value) { values[k.Name] = append([]config.Value{}, found...) })
+	return map[string]any{"values": values, "notes": append([]string{}, c.Notes...)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/text"
 	"pawl/llm/anthropic"
 	"pawl/llm/chat"
 	"pawl/llm/gemini"
@@ -41,7 +42,7 @@ understood as: text, thinking, calls, stop_reason, usage, error_kind. The exit c
 			chat.Wire: chat.DecodeRecording, gemini.Wire: gemini.DecodeRecording,
 		}[*format]
 		if decode == nil {
-			return usage("--wire: there is no wire format %q%s; there are %s", *format, didYouMean(*format, streamed), strings.Join(streamed, ", "))
+			return usage("--wire: there is no wire format %q%s; there are %s", *format, text.DidYouMean(*format, streamed), strings.Join(streamed, ", "))
 		}
 		return json.NewEncoder(inv.Stdout).Encode(decode(inv.Stdin))
 	}

@@ -48,10 +48,3 @@ func (inv *invocation) readOutputSchema(path string) (run.Output, error) {
 	}
 	return run.Output{Tool: tool.SubmitName, Schema: string(content)}, nil
 }
-
-// resultPrompt tells the model of the result that is asked for, however its provider
-// takes it: the model may be another one later in the run.
-func resultPrompt(o run.Output) string {
-	return fmt.Sprintf("\nThe result of this task is one JSON value that fits the JSON Schema below. If you have the tool %s, hand the result in with it: "+
-		"nothing else counts as the result. If you do not have it, your last message, and only that one, is the JSON value and nothing else.\n\n%s\n", o.Tool, o.Schema)
-}

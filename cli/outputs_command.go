@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -13,8 +12,6 @@ import (
 
 	"pawl/output"
 	"pawl/run"
-	"pawl/store"
-	"pawl/worker"
 )
 
 func outputsCommand(inv *invocation) *cobra.Command {
@@ -55,9 +52,6 @@ func quietly(do func(*cobra.Command, []string) error) func(*cobra.Command, []str
 		return err
 	}
 }
-
-// outputsOf returns the store of a workspace's outputs.
-func outputsOf(p place) *output.Store { return output.NewStore(filepath.Join(p.state, "outputs")) }
 
 // A source says what a question is about: flags, and the argument.
 type source struct {
@@ -127,45 +121,20 @@ func (inv *invocation) openSource(ctx context.Context, s source) (*subject, erro
 		}
 		return &subject{Document: d, Closer: f}, nil
 	}
-	p, err := inv.open()
+	ws, err := inv.open(nil)
 	if err != nil {
 		return nil, err
 	}
-	defer p.store.Close() // nothing was written
-	scope, err := scopeOf(ctx, p.store, s.run)
+	defer ws.Close() // nothing was written
+	scope, err := ws.Scope(ctx, s.run)
 	if err != nil {
 		return nil, err
 	}
-	o, err := outputsOf(p).Find(scope, s.id)
+	o, err := ws.Outputs().Find(scope, s.id)
 	if err != nil {
 		return nil, missingOutput(err, scope.Run)
 	}
 	return &subject{Document: o.Document, Closer: o, stored: o, scope: scope}, nil
-}
-
-// scopeOf finds the run that a person means, and the root of its tree, under which
-// outputs are stored.
-func scopeOf(ctx context.Context, s store.Store, which string) (output.Scope, error) {
-	sum, err := find(ctx, s, which)
-	if err != nil {
-		return output.Scope{}, err
-	}
-	scope := output.Scope{Run: sum.ID}
-	for e, err := range s.Events(ctx, sum.ID, 0) { // the first says whether it is a fork
-		if c, ok := e.Payload.(run.Created); err == nil && ok {
-			scope.Also = worker.Past(ctx, s, c, nil)
-		}
-		break
-	}
-	for sum.Parent != "" {
-		parent, err := s.Run(ctx, sum.Parent)
-		if err != nil {
-			return scope, fmt.Errorf("the run above %s: %w", sum.ID, err)
-		}
-		sum = parent
-	}
-	scope.Conversation = sum.ID
-	return scope, nil
 }
 
 // missingOutput says of an output that is not there what a person can do.
@@ -192,16 +161,16 @@ func (inv *invocation) completeOutputs(ctx context.Context, which string) []stri
 	if which == "" {
 		which = "last"
 	}
-	p, err := inv.open()
+	ws, err := inv.open(nil)
 	if err != nil {
 		return nil
 	}
-	defer p.store.Close()
-	scope, err := scopeOf(ctx, p.store, which)
+	defer ws.Close() // nothing was written
+	scope, err := ws.Scope(ctx, which)
 	if err != nil {
 		return nil
 	}
-	list, err := listOutputs(outputsOf(p), scope, nil)
+	list, err := listOutputs(ws.Outputs(), scope, nil)
 	if err != nil {
 		return nil
 	}

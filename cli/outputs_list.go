@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/config"
 	"pawl/output"
 )
 
@@ -41,7 +42,7 @@ all runs of this folder.`,
 			"tool": "tool_name", "success": "success", "limit": "limit", "offset": "offset", "sort": "sort_by", "order": "sort_order",
 		})
 		for name, text := range map[string]string{"after": *after, "before": *before} {
-			at, err := sinceWhen(text, time.Now())
+			at, err := config.ParseSince(text, time.Now())
 			if err != nil {
 				return usage("--%s: %w", name, err)
 			}
@@ -69,30 +70,29 @@ all runs of this folder.`,
 // listsOfOutputs returns the lists of one run or of all, those without outputs left out
 // if it is all.
 func (inv *invocation) listsOfOutputs(cmd *cobra.Command, which string, all bool, args map[string]any) ([]output.ListResult, error) {
-	p, err := inv.open()
+	ws, err := inv.open(nil)
 	if err != nil {
 		return nil, err
 	}
-	defer p.store.Close() // nothing was written
-	outputs := outputsOf(p)
+	defer ws.Close() // nothing was written
 	if !all {
 		if which == "" {
 			which = "last"
 		}
-		scope, err := scopeOf(cmd.Context(), p.store, which)
+		scope, err := ws.Scope(cmd.Context(), which)
 		if err != nil {
 			return nil, err
 		}
-		l, err := listOutputs(outputs, scope, args)
+		l, err := listOutputs(ws.Outputs(), scope, args)
 		return []output.ListResult{l}, err
 	}
-	runs, err := p.store.Runs(cmd.Context(), 0)
+	runs, err := ws.Runs(cmd.Context(), 0)
 	if err != nil {
 		return nil, err
 	}
 	var lists []output.ListResult
 	for _, sum := range runs {
-		l, err := listOutputs(outputs, output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
+		l, err := listOutputs(ws.Outputs(), output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
 		if err != nil {
 			return nil, err
 		}

@@ -1,19 +1,16 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pawl/config"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
-	"pawl/store"
 )
 
 func outputsPruneCommand(inv *invocation) *cobra.Command {
@@ -33,34 +30,27 @@ stays: its turn is open, or it waits for an answer.`,
 	dry := flags.Bool("dry-run", false, "say what would be removed, and remove nothing")
 	asJSON := flags.Bool("json", false, "one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		workspace, err := inv.workspace()
+		ws, err := inv.open(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		s, err := inv.readSettings(cmd.Flags(), workspace)
+		defer ws.Close() // nothing was written
+		c, err := ws.Config()
 		if err != nil {
 			return err
 		}
-		quota := s.outputQuota()
+		quota := c.OutputQuota()
 		if *size != "" {
-			if quota.Bytes, err = readLimit(*size, readSize); err != nil {
+			if quota.Bytes, err = config.ParseLimit(*size, config.ParseSize); err != nil {
 				return usage("--max-size: %w", err)
 			}
 		}
 		if *age != "" {
-			if quota.Age, err = readLimit(*age, readAge); err != nil {
+			if quota.Age, err = config.ParseLimit(*age, config.ParseAge); err != nil {
 				return usage("--older-than: %w", err)
 			}
 		}
-		p, err := inv.open()
-		if err != nil && p.state != "" && outputsOf(p).ReleaseReserve() { // on a full disk
-			p, err = inv.open()
-		}
-		if err != nil {
-			return err
-		}
-		defer p.store.Close() // nothing was written
-		pruned, err := outputsOf(p).Prune(quota, liveOutputs(cmd.Context(), p.store), *dry)
+		pruned, err := ws.PruneOutputs(cmd.Context(), quota, *dry)
 		if *asJSON {
 			return errors.Join(inv.encode(prunedForm(pruned, *dry)), err)
 		}
@@ -68,23 +58,6 @@ stays: its turn is open, or it waits for an answer.`,
 		return err
 	}
 	return cmd
-}
-
-// liveOutputs returns what says of an output whether a run may still refer to it: its
-// own, or the one at the root of its tree. A run that is not known any more refers to
-// nothing; one that cannot be read may.
-func liveOutputs(ctx context.Context, s store.Store) func(output.Meta) bool {
-	known := map[run.ID]bool{}
-	live := func(id run.ID) bool {
-		l, ok := known[id]
-		if !ok {
-			sum, err := s.Run(ctx, id)
-			l = err == nil && (sum.End == "" || sum.End == run.Asked) || err != nil && !errors.Is(err, store.ErrNotFound)
-			known[id] = l
-		}
-		return l
-	}
-	return func(m output.Meta) bool { return live(m.Run) || live(m.Conversation) }
 }
 
 func (inv *invocation) printPruned(p output.Pruned, dry bool) {
@@ -116,69 +89,3 @@ func prunedForm(p output.Pruned, dry bool) any {
 	}
 	return map[string]any{"removed": all, "freed_bytes": p.Freed, "kept_bytes": p.Kept, "over_bytes": p.Over, "dry_run": dry}
 }
-
-// tidyOutputs applies the settings after a run. What goes wrong is no failure of the run.
-func (inv *invocation) tidyOutputs(p place, s settings) {
-	quota := s.outputQuota()
-	if !outputsOf(p).Exceeds(quota) {
-		return
-	}
-	pruned, err := outputsOf(p).Prune(quota, liveOutputs(context.Background(), p.store), false)
-	if err != nil {
-		inv.log().Warn("outputs were not pruned", "error", err)
-	}
-	if n := len(pruned.Removed); n > 0 {
-		inv.hint(fmt.Sprintf("%s of earlier runs removed, %s: outputs_max_size is %s, outputs_max_age %s",
-			plural(n, "stored output"), text.Size(pruned.Freed), s.get("outputs_max_size"), s.get("outputs_max_age")))
-	}
-}
-
-// outputQuota returns how much may be stored of a workspace's outputs.
-func (s settings) outputQuota() output.Quota {
-	// The checks have seen that the values can be read.
-	bytes, _ := readLimit(s.get("outputs_max_size"), readSize)
-	age, _ := readLimit(s.get("outputs_max_age"), readAge)
-	return output.Quota{Bytes: bytes, Age: age}
-}
-
-// readLimit reads a limit: -1 is none, which is 0.
-func readLimit[T int64 | time.Duration](text string, read func(string) (T, error)) (T, error) {
-	if text == "-1" {
-		return 0, nil
-	}
-	n, err := read(text)
-	if err != nil {
-		return 0, fmt.Errorf("%w; -1 is no limit", err)
-	}
-	return n, nil
-}
-
-// readSize reads a size as people write it: 5GB, 500 MB, 10GiB, or bytes.
-func readSize(size string) (int64, error) {
-	number := strings.TrimRight(size, "kKmMgGtTiIbB ")
-	unit := strings.ToLower(strings.TrimSpace(size[len(number):]))
-	factor, ok := map[string]float64{
-		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	}[unit]
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !ok || !(n > 0) || n*factor > 1<<62 {
-		return 0, fmt.Errorf("%q is no size: write it with its unit, as 5GB or 500MB", size)
-	}
-	return int64(n * factor), nil
-}
-
-// readAge reads a duration, days too.
-func readAge(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseFloat(days, 64); err == nil && n > 0 && n < 100_000 {
-			return time.Duration(n * float64(24*time.Hour)), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return d, nil
-	}
-	return 0, fmt.Errorf("%q is no age: write it with its unit, as 30d or 12h", text)
-}
-
-func storedSize(s string) error { _, err := readLimit(s, readSize); return err }
-func storedAge(s string) error  { _, err := readLimit(s, readAge); return err }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
+	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -34,18 +37,31 @@ file of cases, on everything that was ever called.`,
 	return cmd
 }
 
+// here is a workspace with the rules that hold in it.
+type here struct {
+	*app.Workspace
+	policy *policy.Policy
+}
+
+// tellNotes says on standard error which rules do not count as they are written.
+func (inv *invocation) tellNotes(p *policy.Policy) {
+	for _, note := range p.Notes() {
+		inv.notice(note)
+	}
+}
+
 // ruled is the shape of a subcommand that works on what holds in this workspace.
 func ruled(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, h here, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		workspace, err := inv.workspace()
+		ws, err := inv.open(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		s, err := inv.readSettings(cmd.Flags(), workspace)
-		if err != nil {
-			return err
+		p, err := ws.Policy()
+		if err == nil {
+			err = do(cmd.Context(), here{ws, p}, args)
 		}
-		return inv.withPolicy(cmd.Context(), s, func(ctx context.Context, h here) error { return do(ctx, h, args) })
+		return errors.Join(err, ws.Close())
 	}
 	return cmd
 }
@@ -155,9 +171,6 @@ func day(l policy.Listed) string {
 	return stamp(l.When)
 }
 
-// storedScopes are the scopes in which a person can store rules.
-var storedScopes = []string{string(permission.ForUser), string(permission.ForWorkspace), string(permission.FromRepository), string(permission.ForRun)}
-
 // A ruleRequest is what flags say of a rule.
 type ruleRequest struct {
 	effect, scope, why, sandbox, run string
@@ -234,16 +247,16 @@ func sameRule(r, q permission.Rule) bool {
 }
 
 // ruleFrom reads a rule and the flags about it.
-func (h here) ruleFrom(ctx context.Context, text string, q ruleRequest) (permission.Rule, run.ID, error) {
-	rule, err := permission.ParseRule(text)
+func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permission.Rule, run.ID, error) {
+	rule, err := permission.ParseRule(given)
 	if err != nil {
 		return rule, "", usage("%w", err)
 	}
-	if tools := h.tools.Names(); !slices.Contains(tools, rule.Tool) && !strings.HasPrefix(rule.Tool, "mcp__") {
-		return rule, "", usage("rule %q: there is no tool %q%s", text, rule.Tool, didYouMean(rule.Tool, tools))
+	if tools := h.Tools(); !slices.Contains(tools, rule.Tool) && !strings.HasPrefix(rule.Tool, "mcp__") {
+		return rule, "", usage("rule %q: there is no tool %q%s", given, rule.Tool, text.DidYouMean(rule.Tool, tools))
 	}
 	for _, c := range []struct{ flag, value, names string }{
-		{"effect", q.effect, "allow, ask, deny"}, {"scope", q.scope, strings.Join(storedScopes, ", ")},
+		{"effect", q.effect, "allow, ask, deny"}, {"scope", q.scope, strings.Join(app.StoredScopes, ", ")},
 	} {
 		if err := oneOf(c.names)(c.value); err != nil {
 			return rule, "", usage("--%s: %w", c.flag, err)
@@ -265,7 +278,7 @@ func (h here) ruleFrom(ctx context.Context, text string, q ruleRequest) (permiss
 	if q.run == "" {
 		return rule, "", usage("--scope run: which run? Add --run with an id, the beginning of one, or last")
 	}
-	sum, err := find(ctx, h.store, q.run)
+	sum, err := h.Find(ctx, q.run)
 	return rule, sum.ID, err
 }
 
@@ -316,7 +329,7 @@ func pick(rules []policy.Listed, which string, scope permission.Scope, effect pe
 	}
 	switch len(fit) {
 	case 0:
-		return policy.Listed{}, usage("there is no rule %q%s; `pawl permissions list` shows them", which, didYouMean(which, texts))
+		return policy.Listed{}, usage("there is no rule %q%s; `pawl permissions list` shows them", which, text.DidYouMean(which, texts))
 	case 1:
 		return fit[0], nil
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/config"
+	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
@@ -29,16 +31,20 @@ each part with the rule that decides it, the order of the decision, and what wou
 	}
 	flags := cmd.Flags()
 	name := flags.String("tool", "shell", "the `tool` that is called")
-	mode := flags.String("mode", "", "the permission `mode`: "+modes)
+	mode := flags.String("mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	sandbox := flags.String("sandbox", "", "how `much` of the sandbox the command asks to lift: network, none")
 	which := flags.String("run", "", "with the rules of this `run` too")
 	asJSON := flags.Bool("json", false, "one JSON object")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
-		if !slices.Contains(h.tools.Names(), *name) && !strings.HasPrefix(*name, "mcp__") {
-			return usage("--tool: there is no tool %q%s", *name, didYouMean(*name, h.tools.Names()))
+		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {
+			return usage("--tool: there is no tool %q%s", *name, text.DidYouMean(*name, h.Tools()))
 		}
 		if *mode == "" {
-			*mode = h.settings.get("mode")
+			c, err := h.Config()
+			if err != nil {
+				return err
+			}
+			*mode = c.Get("mode")
 		}
 		if *sandbox != "" {
 			if err := oneOf("network, none")(*sandbox); err != nil {
@@ -47,13 +53,13 @@ each part with the rule that decides it, the order of the decision, and what wou
 		}
 		var id run.ID
 		if *which != "" {
-			sum, err := find(ctx, h.store, *which)
+			sum, err := h.Find(ctx, *which)
 			if err != nil {
 				return err
 			}
 			id = sum.ID
 		}
-		e, err := h.policy.Explain(id, permission.Mode(*mode), h.imagine(*name, args[0], run.Confinement(*sandbox)))
+		e, err := h.Explain(id, permission.Mode(*mode), *name, args[0], run.Confinement(*sandbox))
 		if *asJSON {
 			out := json.NewEncoder(inv.Stdout)
 			out.SetEscapeHTML(false)
@@ -70,28 +76,6 @@ each part with the rule that decides it, the order of the decision, and what wou
 	})
 }
 
-// imagine returns the request of a call that nobody made.
-func (h here) imagine(name, what string, sandbox run.Confinement) permission.Request {
-	key, class := "path", run.Writes
-	switch name {
-	case "shell":
-		key, class = "command", permission.Classify(what).Class
-	case "fetch":
-		key, class = "url", run.Reads
-	case "read", "list", "glob", "search":
-		class = run.Reads
-	}
-	args := map[string]string{key: what}
-	if name == "shell" && sandbox != "" {
-		args["sandbox"] = string(sandbox)
-	}
-	raw, err := json.Marshal(args)
-	if err != nil { // unreachable: texts
-		panic(err)
-	}
-	return h.request(name, class, string(raw))
-}
-
 func permissionsTestCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
@@ -106,7 +90,7 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		Args:    exactly("one file of cases", "cases.json"),
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		workspace, err := inv.workspace()
+		workspace, err := config.Workspace(inv.dir)
 		if err != nil {
 			return err
 		}

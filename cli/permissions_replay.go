@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/permission"
-	"pawl/run"
 )
 
 func permissionsReplayCommand(inv *invocation) *cobra.Command {
@@ -29,28 +29,25 @@ those the runs had; where paths lead is looked up now. Nothing is run, and nothi
 	file := cmd.Flags().String("rules", "", "a `file` of rules, in the form of permissions.json")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, the counts last")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
-		r := replay{here: h, rules: h.policy.Rules}
+		var rules permission.Rules
 		if *file != "" {
-			rules, err := h.insteadOf(*file)
-			if err != nil {
+			var err error
+			if rules, err = h.insteadOf(*file); err != nil {
 				return err
 			}
-			r.rules = func(run.ID) (permission.Rules, error) { return rules, nil }
 		}
-		ids, err := h.runsNamed(ctx, args)
+		r, err := h.Replay(ctx, args, rules)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			if err := r.run(ctx, id); err != nil {
-				return err
-			}
-		}
 		out := json.NewEncoder(inv.Stdout)
 		out.SetEscapeHTML(false)
-		for _, c := range r.changed {
+		for _, c := range r.Changed {
 			if *asJSON {
-				err = out.Encode(c)
+				err = out.Encode(struct {
+					app.Otherwise
+					WasBy string `json:"was_by"`
+				}{c, decisionWords(c.Then)})
 			} else {
 				_, err = fmt.Fprintf(inv.Stdout, "%s %s  %s\n    %s → %s: %s\n", c.Run, c.Call, callTitle(c.Tool, c.Arguments), c.Was, c.Now, oneLine(c.Reason, 2*maxTitle))
 			}
@@ -59,12 +56,12 @@ those the runs had; where paths lead is looked up now. Nothing is run, and nothi
 			}
 		}
 		if *asJSON {
-			return out.Encode(map[string]any{"runs": len(ids), "calls": r.calls, "changed": len(r.changed), "ways": r.ways})
+			return out.Encode(map[string]any{"runs": r.Runs, "calls": r.Calls, "changed": len(r.Changed), "ways": r.Ways})
 		}
-		fmt.Fprintf(inv.Stdout, "%d of %s in %s would come out otherwise", len(r.changed), plural(r.calls, "call"), plural(len(ids), "run"))
+		fmt.Fprintf(inv.Stdout, "%d of %s in %s would come out otherwise", len(r.Changed), plural(r.Calls, "call"), plural(r.Runs, "run"))
 		var ways []string
-		for _, way := range slices.SortedFunc(maps.Keys(r.ways), func(x, y string) int { return cmp.Or(r.ways[y]-r.ways[x], strings.Compare(x, y)) }) {
-			ways = append(ways, fmt.Sprintf("%d %s", r.ways[way], way))
+		for _, way := range slices.SortedFunc(maps.Keys(r.Ways), func(x, y string) int { return cmp.Or(r.Ways[y]-r.Ways[x], strings.Compare(x, y)) }) {
+			ways = append(ways, fmt.Sprintf("%d %s", r.Ways[way], way))
 		}
 		if len(ways) > 0 {
 			fmt.Fprintf(inv.Stdout, " (%s)", strings.Join(ways, ", "))
@@ -92,134 +89,4 @@ func (h here) insteadOf(file string) (permission.Rules, error) {
 		}
 	}
 	return rules, h.policy.Check()
-}
-
-// runsNamed returns the runs that arguments mean; without any, all, the oldest first.
-func (h here) runsNamed(ctx context.Context, which []string) ([]run.ID, error) {
-	var ids []run.ID
-	for _, w := range which {
-		sum, err := find(ctx, h.store, w)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, sum.ID)
-	}
-	if len(which) > 0 {
-		return ids, nil
-	}
-	all, err := h.store.Runs(ctx, 0)
-	for _, sum := range all {
-		ids = append(ids, sum.ID)
-	}
-	slices.Reverse(ids)
-	return ids, err
-}
-
-// A replay decides recorded calls again.
-type replay struct {
-	here
-	rules   func(run.ID) (permission.Rules, error)
-	calls   int
-	changed []otherwise
-	ways    map[string]int // "was → now": how many
-}
-
-// An otherwise is a call that would come out otherwise.
-type otherwise struct {
-	Run       run.ID     `json:"run"`
-	Call      run.CallID `json:"call"`
-	Tool      string     `json:"tool"`
-	Arguments string     `json:"arguments"`
-	Was       string     `json:"was"` // allowed, asked, refused
-	Now       string     `json:"now"`
-	WasBy     string     `json:"was_by"`
-	Rule      string     `json:"rule,omitempty"` // that decides now
-	Source    string     `json:"source"`
-	Reason    string     `json:"reason"`
-}
-
-// run decides the calls of one run again. Of a call that was decided on several times
-// the first decision counts: the later ones knew more than the rules.
-func (r *replay) run(ctx context.Context, id run.ID) error {
-	rules, err := r.rules(id)
-	if err != nil {
-		return err
-	}
-	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallInspected{}, permission.Default, int64(0)
-	judge := func(call run.CallID, d run.Decision) {
-		f, ok := asked[call]
-		if !ok {
-			return
-		}
-		delete(asked, call)
-		c := calls[call]
-		if _, known := r.tools.Get(f.Tool); !known || d.Source == "inspection" || f.Problem != "" {
-			return // no rule was asked: it could not run, or was the result handed in
-		}
-		r.calls++
-		now := rules.Decide(r.request(f.Tool, f.Class, c.Arguments), mode)
-		was, is := howDecided(d), howNow(now.Verdict)
-		if was == is || was == refusedWord && now.Verdict == permission.Ask {
-			return // with nobody there an ask is a refusal: it would come out the same
-		}
-		if r.ways == nil {
-			r.ways = map[string]int{}
-		}
-		r.ways[was+" → "+is]++
-		r.changed = append(r.changed, otherwise{Run: id, Call: call, Tool: f.Tool, Arguments: c.Arguments, Was: was, Now: is,
-			WasBy: decisionWords(d), Rule: now.Rule, Source: now.Source, Reason: now.Reason})
-	}
-	for e, err := range r.store.Events(ctx, id, 0) {
-		if err != nil {
-			return err
-		}
-		for _, c := range callsOf(e.Payload) {
-			calls[c.ID] = c
-		}
-		switch f := e.Payload.(type) {
-		case run.Created:
-			mode = modeOf(f.Config)
-			if f.ForkedFrom != "" {
-				copied = f.ForkedAt // these are the other run's, and counted there
-			}
-		case run.Configured:
-			if f.Change.Mode != nil {
-				mode = permission.Mode(*f.Change.Mode)
-			}
-		case run.CallInspected:
-			if e.Seq > copied && !f.Question {
-				asked[f.Call] = f
-			}
-		case run.CallDecided:
-			judge(f.Call, f.Decision)
-		}
-	}
-	return nil
-}
-
-func modeOf(c run.Config) permission.Mode {
-	return permission.Mode(cmp.Or(c.Mode, string(permission.Default)))
-}
-
-const refusedWord = "refused"
-
-// howDecided says how a call was decided on.
-func howDecided(d run.Decision) string {
-	switch {
-	case d.Source == "person":
-		return "asked"
-	case d.Answer == run.Allow || d.Answer == run.Always:
-		return "allowed"
-	}
-	return refusedWord
-}
-
-func howNow(v permission.Verdict) string {
-	switch v {
-	case permission.Allow:
-		return "allowed"
-	case permission.Ask:
-		return "asked"
-	}
-	return refusedWord
 }

@@ -5,96 +5,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"pawl/run"
 	"pawl/store"
-	"pawl/worker"
+	"pawl/view"
 )
 
-// maxDeltas is how many deltas may wait to be printed before more are dropped: they
-// are for people who watch, and a slow reader must not fill the memory. Events are
-// never dropped.
-const maxDeltas = 10_000
-
 // A printer shows a run: progress on standard error, the result on standard output.
-// It prints on a goroutine of its own, because what it is told comes from the worker,
-// which must not wait for a pipe that nobody reads.
 type printer struct {
-	output string
-	stdout io.Writer
-	stderr io.Writer
-
-	mu     sync.Mutex
-	queue  []func()
-	deltas int // in the queue
-	ended  bool
-	more   chan struct{}
-	start  func() // begins to print
-	done   chan struct{}
-
-	// What follows belongs to the printing goroutine once it has started.
+	output    string
+	stdout    io.Writer
+	stderr    io.Writer
 	calls     map[run.CallID]run.Call
 	reminders int   // told so far
-	lost      error // of writing to standard output; to be read after close
+	lost      error // of writing to standard output
 }
 
 func newPrinter(inv *invocation, output string) *printer {
-	p := &printer{output: output, stdout: inv.Stdout, stderr: inv.Stderr,
-		more: make(chan struct{}, 1), done: make(chan struct{}), calls: map[run.CallID]run.Call{}}
-	p.start = sync.OnceFunc(func() { go p.print() })
-	return p
+	return &printer{output: output, stdout: inv.Stdout, stderr: inv.Stderr, calls: map[run.CallID]run.Call{}}
 }
 
-// close prints what is left. Nothing may be shown afterwards.
-func (p *printer) close() {
-	p.mu.Lock()
-	p.ended = true
-	p.mu.Unlock()
-	p.start()
-	p.wake()
-	<-p.done
-}
-
-func (p *printer) wake() {
-	select {
-	case p.more <- struct{}{}:
-	default:
-	}
-}
-
-func (p *printer) enqueue(f func(), delta bool) {
-	p.mu.Lock()
-	drop := delta && p.deltas >= maxDeltas
-	if !drop {
-		p.queue = append(p.queue, f)
-	}
-	if delta && !drop {
-		p.deltas++
-	}
-	p.mu.Unlock()
-	p.wake()
-}
-
-func (p *printer) print() {
-	defer close(p.done)
-	for range p.more {
-		p.mu.Lock()
-		queue, ended := p.queue, p.ended
-		p.queue, p.deltas = nil, 0
-		p.mu.Unlock()
-		for _, f := range queue {
-			f()
-		}
-		if ended {
-			return
-		}
-	}
-}
-
-// begin says which run it is and lets the rest be printed: what the worker showed
-// while it opened the run comes behind this.
+// begin says which run it is.
 func (p *printer) begin(s run.State, again bool) {
 	for _, c := range s.Turn.Calls {
 		p.calls[c.ID] = c.Call
@@ -104,22 +36,19 @@ func (p *printer) begin(s run.State, again bool) {
 		verb = "resuming run"
 	}
 	fmt.Fprintf(p.stderr, "%s %s · %s\n", verb, s.Created.Run, s.Config.Model)
-	p.start()
 }
 
-// watch takes in what the worker shows; see [worker.Worker.Create].
-func (p *printer) watch(v worker.View) {
+// show takes in what is new of the run.
+func (p *printer) show(u view.Update) {
 	switch {
-	case v.Event != nil:
-		e := *v.Event
-		p.enqueue(func() { p.event(e) }, false)
-	case v.Delta != nil && p.output == "stream-json" && (v.Delta.Text != "" || v.Delta.Thinking != ""):
-		d := deltaForm{Type: "delta", Text: v.Delta.Text, Thinking: v.Delta.Thinking}
-		p.enqueue(func() { p.line(d) }, true)
-	case v.Notice != "":
-		p.enqueue(func() { fmt.Fprintf(p.stderr, "  %s\n", visible(v.Notice)) }, false)
-	case v.Drop && p.output == "stream-json":
-		p.enqueue(func() { p.line(deltaForm{Type: "drop"}) }, false)
+	case u.Event != nil:
+		p.event(*u.Event)
+	case u.Delta != nil && p.output == "stream-json" && (u.Delta.Text != "" || u.Delta.Thinking != ""):
+		p.line(deltaForm{Type: "delta", Text: u.Delta.Text, Thinking: u.Delta.Thinking})
+	case u.Notice != "":
+		fmt.Fprintf(p.stderr, "  %s\n", visible(u.Notice))
+	case u.Drop && p.output == "stream-json":
+		p.line(deltaForm{Type: "drop"})
 	}
 }
 
@@ -258,32 +187,30 @@ func (p *printer) settled(id run.CallID, o run.Outcome, isError bool, text strin
 
 // result prints how the turn came out.
 func (p *printer) result(s run.State) {
-	p.enqueue(func() {
-		r := resultOf(s)
-		switch {
-		case p.output != "text":
-			p.line(r)
-		case s.Config.Output.Schema != "":
-			if v := s.Submission().Value; v != "" {
-				p.out([]byte(v + "\n"))
-			}
-		case r.Text != "":
-			p.out([]byte(visible(r.Text) + "\n"))
+	r := resultOf(s)
+	switch {
+	case p.output != "text":
+		p.line(r)
+	case s.Config.Output.Schema != "":
+		if v := s.Submission().Value; v != "" {
+			p.out([]byte(v + "\n"))
 		}
-		if r.Question != nil {
-			fmt.Fprintf(p.stderr, "question: %s\n", visible(r.Question.Question))
-			for _, o := range r.Question.Options {
-				fmt.Fprintf(p.stderr, "  - %s\n", visible(o))
-			}
+	case r.Text != "":
+		p.out([]byte(visible(r.Text) + "\n"))
+	}
+	if r.Question != nil {
+		fmt.Fprintf(p.stderr, "question: %s\n", visible(r.Question.Text))
+		for _, o := range r.Question.Options {
+			fmt.Fprintf(p.stderr, "  - %s\n", visible(o))
 		}
-		fmt.Fprintf(p.stderr, "%s · %s · %d tokens · %s\n", ended(s), plural(r.Steps, "step"), s.Turn.Usage.Total(), money(s.Turn.Usage))
-		if text := next(s); text != "" {
-			fmt.Fprintln(p.stderr, text)
-		}
-		for _, w := range s.Returned {
-			fmt.Fprintf(p.stderr, "not delivered: %s\n", oneLine(run.PlainText(w.Parts), maxTitle))
-		}
-	}, false)
+	}
+	fmt.Fprintf(p.stderr, "%s · %s · %d tokens · %s\n", ended(s), plural(r.Steps, "step"), s.Turn.Usage.Total(), money(s.Turn.Usage))
+	if text := next(s); text != "" {
+		fmt.Fprintln(p.stderr, text)
+	}
+	for _, w := range s.Returned {
+		fmt.Fprintf(p.stderr, "not delivered: %s\n", oneLine(run.PlainText(w.Parts), maxTitle))
+	}
 }
 
 // ended says in words how the run's last turn ended.

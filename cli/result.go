@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/app"
 	"pawl/run"
 )
 
@@ -19,50 +20,18 @@ type result struct {
 	Text   string  `json:"text"` // the answer, or the account of a turn that ended early
 	// Result is what was handed in of a run with an output schema; null: nothing.
 	Result   json.RawMessage `json:"result,omitempty"`
-	Question *askedQuestion  `json:"question,omitempty"`
-	Usage    usageForm       `json:"usage"` // of the turn
+	Question *app.Question   `json:"question,omitempty"`
+	Usage    app.Usage       `json:"usage"` // of the turn
 	Steps    int             `json:"steps"` // of the turn
 	Turns    int             `json:"turns"` // of the run
 	Model    string          `json:"model"`
-}
-
-type usageForm struct {
-	Input      int64    `json:"input_tokens"`
-	CacheRead  int64    `json:"cache_read_tokens"`
-	CacheWrite int64    `json:"cache_write_tokens"`
-	Output     int64    `json:"output_tokens"`
-	Cost       *float64 `json:"cost"` // US dollars; null: not known
-}
-
-func usageOf(u run.Usage) usageForm {
-	f := usageForm{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
-	if u.Priced {
-		f.Cost = &u.Cost
-	}
-	return f
-}
-
-// askedQuestion is what an ask call asks.
-type askedQuestion struct {
-	Call     run.CallID `json:"call"`
-	Question string     `json:"question"`
-	Options  []string   `json:"options,omitempty"`
-}
-
-func question(c run.Call) askedQuestion {
-	q := askedQuestion{Call: c.ID}
-	if json.Unmarshal([]byte(c.Arguments), &q) != nil || q.Question == "" {
-		q.Question = c.Arguments
-	}
-	q.Call = c.ID
-	return q
 }
 
 // resultOf returns how the run's last turn came out.
 func resultOf(s run.State) result {
 	t := s.Turn
 	r := result{Type: "result", Run: s.Created.Run, End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
-		Text: s.Answer(), Usage: usageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model}
+		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model}
 	if s.Config.Output.Schema != "" {
 		r.Result = json.RawMessage("null")
 		if v := s.Submission().Value; v != "" {
@@ -73,7 +42,7 @@ func resultOf(s run.State) result {
 		r.End, r.Reason, r.Detail = "", "permission", waits(s)
 	}
 	if q := s.Questions(); len(q) > 0 {
-		asked := question(q[0].Call)
+		asked := app.QuestionOf(q[0].Call)
 		r.Question = &asked
 	}
 	return r
@@ -82,10 +51,8 @@ func resultOf(s run.State) result {
 // waits says which calls wait for a person's decision.
 func waits(s run.State) string {
 	var calls []string
-	for _, c := range s.Next() {
-		if d, ok := c.(run.Decide); ok {
-			calls = append(calls, callTitle(d.Call.Tool, d.Call.Arguments))
-		}
+	for _, c := range app.Undecided(s) {
+		calls = append(calls, callTitle(c.Tool, c.Arguments))
 	}
 	return "a person has to allow: " + strings.Join(calls, "; ")
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/run"
-	"pawl/store"
 	"pawl/worker"
 )
 
@@ -23,6 +22,7 @@ type runRequest struct {
 	output string // text, json, stream-json
 	schema string // file with the JSON Schema of the result; "": words
 	resume string // the run to resume; "" for a new one
+	trust  bool
 }
 
 func runCommand(inv *invocation) *cobra.Command {
@@ -70,11 +70,11 @@ func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
 	cmd.Flags().StringVar(&r.output, "output", "text", "`form` of the result: text, json, stream-json")
 	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
-	cmd.Flags().Bool("trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
+	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
 
-// run starts or resumes a run, drives it, and prints its result.
+// run starts or resumes a run, shows what it does, and prints its result.
 func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	inv.driving.Store(true)
 	ctx := cmd.Context()
@@ -84,171 +84,101 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if cmd.Flags().Changed("prompt") && strings.TrimSpace(r.prompt) == "" {
 		return usage("-p is empty: give the task, or omit -p with --continue")
 	}
-	workspace, err := inv.workspace()
-	if err != nil {
-		return err
-	}
-	s, err := inv.readSettings(cmd.Flags(), workspace)
-	if err != nil {
-		return err
-	}
-	for _, note := range s.notes {
-		fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(note))
-	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
 		return usage("--output-schema needs a file")
 	}
-	asked, err := inv.readOutputSchema(r.schema)
+	opt := inv.options(cmd.Flags())
+	opt.Drives, opt.Trust = true, r.trust
+	ws, err := app.Open(opt)
 	if err != nil {
+		return err
+	}
+	defer ws.Close() // what counts is durable when it was shown
+	c, err := ws.Config()
+	if err != nil {
+		return err
+	}
+	for _, note := range c.Notes {
+		inv.notice(note)
+	}
+	task := app.Task{}
+	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}
 	words, err := inv.words(ctx, r.prompt)
 	if err != nil {
 		return err
 	}
-	if words == "" && r.resume == "" {
+	var s *app.Session
+	switch {
+	case r.resume != "":
+		s, err = ws.Resume(ctx, r.resume, task)
+	case words == "":
 		return usage("no task: give one with -p \"…\" or on standard input, or resume a run with --continue")
+	default:
+		s, err = ws.Start(ctx, task)
 	}
+	if err != nil {
+		return err
+	}
+	return inv.drive(ctx, ws, s, r, words)
+}
+
+// drive hands the prompt to a run, shows what happens until it is at rest, and prints its
+// result.
+func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words string) error {
+	out := newPrinter(inv, r.output)
+	out.begin(s.State(), r.resume != "")
+	after := s.State().Seq
 	if r.resume == "" {
-		if err := inv.choose(ctx, s, workspace); err != nil {
+		after = 0
+	}
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		for u, err := range s.Follow(context.Background(), after) {
+			if err != nil {
+				inv.notice(err.Error())
+				return
+			}
+			out.show(u)
+		}
+	}()
+	var err error
+	if words != "" {
+		err = s.Prompt(ctx, run.Text(words))
+	} else {
+		err = s.Continue(ctx)
+	}
+	stop := context.AfterFunc(ctx, func() { s.Interrupt(worker.StopOf(ctx).Interrupted) })
+	defer stop()
+	var state run.State
+	if err == nil {
+		state, err = s.Wait(context.Background())
+	}
+	err = errors.Join(err, s.Close())
+	<-shown
+	if err != nil {
+		if errors.As(err, new(*app.QuestionError)) || state.Created.Run == "" && s.State().Seq == 0 {
 			return err
 		}
-	}
-	p, err := inv.open()
-	if err != nil {
-		return err
-	}
-	defer p.store.Close() // what counts is durable when Append returns
-	w, err := inv.worker(p, s)
-	if err != nil {
-		return err
-	}
-	out := newPrinter(inv, r.output)
-	d, given, err := inv.take(ctx, p, w, s, asked, r.resume, words, out)
-	if err != nil {
-		out.close()
-		return err
-	}
-	state, err := d.Run(ctx, given...)
-	err = errors.Join(err, d.Close())
-	if err != nil {
-		out.close()
-		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", d.ID(), err, d.ID())
+		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", s.ID(), err, s.ID())
 	}
 	inv.ended.Store(true) // from here on a signal ends the process: no turn is left to interrupt
 	out.result(state)
-	out.close()
-	inv.tidyOutputs(p, s)
+	inv.tidy(ws)
 	if out.lost != nil {
-		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, d.ID())
+		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())
 	}
 	return exit{code: exitCode(state)}
 }
 
-// take creates a run, or opens one, and returns the events that the prompt becomes.
-func (inv *invocation) take(ctx context.Context, p place, w *worker.Worker, s settings, asked run.Output, which, words string, out *printer) (*worker.Runner, []run.Payload, error) {
-	// A signal that cancels ctx interrupts the turn. The turn must begin all the same,
-	// so that the interrupt is recorded.
-	stoppable := ctx
-	ctx = context.WithoutCancel(ctx)
-	if which == "" {
-		c := run.Created{
-			Run: newRun(time.Now()), Workspace: p.workspace, System: systemPrompt(p.workspace, s.policy),
-			Config: s.change(false, "").Apply(run.Config{Output: asked}), Version: version(),
-		}
-		if asked.Schema != "" {
-			c.System += resultPrompt(asked)
-		}
-		d, err := w.Create(ctx, c, out.watch)
-		if err != nil {
-			return nil, nil, err
-		}
-		out.begin(d.State(), false)
-		return d, []run.Payload{run.Prompted{Parts: []run.Part{run.Text(words)}}}, nil
+// tidy applies the limits of what is stored after a run. What goes wrong is no failure of
+// the run.
+func (inv *invocation) tidy(ws *app.Workspace) {
+	for _, note := range ws.Tidy() {
+		inv.hint(note)
 	}
-	sum, err := find(ctx, p.store, which)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := w.Open(ctx, sum.ID, out.watch)
-	if err != nil {
-		return nil, nil, inv.owned(err)
-	}
-	config, words, err := inv.resume(ctx, p, d.State(), s, asked, words)
-	if err != nil {
-		return nil, nil, errors.Join(err, d.Close())
-	}
-	out.begin(d.State(), true)
-	if t := d.State().Turn; t.Phase == run.Interrupting && words != "" {
-		// The process was killed while it was stopping the turn: finish that first.
-		if _, err := d.Run(stoppable, config...); err != nil {
-			return nil, nil, errors.Join(err, d.Close())
-		}
-		config = nil
-	}
-	given, err := continued(d.State(), words)
-	if err != nil {
-		return nil, nil, errors.Join(err, d.Close())
-	}
-	return d, append(config, given...), nil
-}
-
-// resume returns the configuration change that the flags make to a resumed run, if it
-// changes anything, and the prompt with what the change adds to it. It fails if the model
-// that the run will use cannot be used: the one of the flags, of a change in the run's
-// inbox, or its own.
-func (inv *invocation) resume(ctx context.Context, p place, s run.State, set settings, asked run.Output, words string) ([]run.Payload, string, error) {
-	wished, pending := s.Config, false
-	rows, err := p.store.Inbox(ctx, s.Created.Run)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, row := range rows {
-		var c run.ConfigChange
-		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &c) == nil {
-			wished, pending = c.Apply(wished), true
-		}
-	}
-	c := set.change(true, wished.Model)
-	if asked.Schema != "" && asked != s.Config.Output {
-		c.Output = &asked
-		if words != "" {
-			words += resultPrompt(asked)
-		}
-	}
-	if err := inv.checkModel(c.Apply(wished).Model, p.workspace); err != nil {
-		return nil, "", err
-	}
-	// A wish may be refused: what is equal to one is still a change.
-	if !pending && c.Apply(s.Config) == s.Config {
-		return nil, words, nil
-	}
-	return []run.Payload{run.Configured{Change: c}}, words, nil
-}
-
-// continued returns the events with which a run continues: what the words mean in s, or
-// else a turn without new words.
-func continued(s run.State, words string) ([]run.Payload, error) {
-	switch {
-	case words != "":
-		return []run.Payload{run.Say(s, string(newRun(time.Now())), run.Steer, []run.Part{run.Text(words)})}, nil
-	case s.Turn.Open(), len(s.Turn.Interrupt.Then) > 0 && s.Turn.Phase == run.Interrupting:
-		return nil, nil
-	case len(s.Questions()) > 0:
-		q := s.Questions()[0]
-		return nil, exit{exitPerson, fmt.Errorf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`",
-			s.Created.Run, question(q.Call).Question, s.Created.Run)}
-	}
-	return []run.Payload{run.Prompted{Continue: true}}, nil
-}
-
-// owned adds to an [*store.OwnedError] what the user can do.
-func (inv *invocation) owned(err error) error {
-	var o *store.OwnedError
-	if errors.As(err, &o) {
-		return fmt.Errorf("%w; wait for it, or stop it with `pawl runs stop %s`", o, o.Run)
-	}
-	return err
 }
 
 // maxStdin bounds standard input. It is more than fits any model's window.
@@ -312,8 +242,7 @@ func (inv *invocation) input(ctx context.Context) (string, error) {
 
 // interruptCode is the exit code after an interrupt that came before the run began.
 func interruptCode(ctx context.Context) int {
-	var stop worker.Stop
-	if errors.As(context.Cause(ctx), &stop) && stop.Interrupted.Cause == run.ByShutdown {
+	if worker.StopOf(ctx).Interrupted.Cause == run.ByShutdown {
 		return exitTerminated
 	}
 	return exitInterrupted

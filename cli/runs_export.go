@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -28,11 +29,11 @@ func runsExportCommand(inv *invocation) *cobra.Command {
   pawl run --model script/bug.jsonl -p "the same again"`,
 	}
 	format := cmd.Flags().String("format", "json", "json, markdown, script")
-	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		if err := oneOf("json, markdown, script")(*format); err != nil {
 			return usage("--format: %w", err)
 		}
-		events, _, err := load(ctx, p.store, id)
+		events, _, err := ws.Load(ctx, id)
 		if len(events) == 0 {
 			return err
 		}

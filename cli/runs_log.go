@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/run"
 )
 
@@ -17,9 +18,9 @@ func runsLogCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl runs log last\n  pawl runs log last --json | jq .type",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, with everything")
-	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		out := json.NewEncoder(inv.Stdout)
-		for e, err := range p.store.Events(ctx, id, 0) {
+		for e, err := range ws.Events(ctx, id, 0) {
 			if err != nil {
 				return err
 			}

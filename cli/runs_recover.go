@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,22 +26,19 @@ has lost its last events can be read and forked, but not continued.`,
 		Args:    cobra.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		workspace, err := inv.workspace()
+		ws, err := inv.open(nil)
 		if err != nil {
 			return err
 		}
-		state := inv.stateOf(workspace)
-		out := filepath.Join(state, recoveredName)
-		runs, err := store.Salvage(cmd.Context(), state, out, store.Options{Version: version()})
+		out := filepath.Join(ws.State, recoveredName)
+		runs, err := ws.Salvage(cmd.Context(), out)
 		switch {
-		case errors.Is(err, store.ErrNoRuns):
-			return errNoRunYet
 		case errors.Is(err, fs.ErrExist):
 			return fmt.Errorf("%s exists already: use it, or remove it and run this again", out)
 		case err != nil:
 			return err
 		}
-		return inv.recovered(state, runs)
+		return inv.recovered(ws.State, runs)
 	}
 	return cmd
 }
@@ -62,7 +58,7 @@ func (inv *invocation) recovered(state string, runs []store.Salvaged) error {
 To use it, while no pawl works in this folder:
   cd %s
   mkdir damaged && mv pawl.db* damaged/ && mv %s pawl.db
-`, whole, plural(len(runs), "run"), plural(int(events), "event"), filepath.Join(state, recoveredName), "'"+strings.ReplaceAll(state, "'", `'\''`)+"'", recoveredName)
+`, whole, plural(len(runs), "run"), plural(int(events), "event"), filepath.Join(state, recoveredName), shellWord(state), recoveredName)
 	if whole < len(runs) {
 		return exit{code: exitFailed}
 	}

@@ -2,14 +2,14 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
+	"pawl/config"
 	"pawl/run"
-	"pawl/store"
 )
 
 func runsSetCommand(inv *invocation) *cobra.Command {
@@ -23,38 +23,30 @@ drives it. Thinking that one provider produced is not sent to another.`,
 		Args:    exactlyOne,
 	}
 	cmd.Flags().StringVar(&model, "model", "", "the `provider/name` to use from now on")
-	cmd.Flags().StringVar(&mode, "mode", "", "the permission mode: `"+modes+"`")
-	return oneRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
+	cmd.Flags().StringVar(&mode, "mode", "", "the permission mode: `"+strings.Join(config.Modes, ", ")+"`")
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var c run.ConfigChange
 		if model == "" && mode == "" {
 			return usage("nothing to set: give --model or --mode")
 		}
 		if mode != "" {
-			if err := oneOf(modes)(mode); err != nil {
+			if err := config.OneOf(config.Modes...)(mode); err != nil {
 				return usage("--mode: %w", err)
 			}
 			c.Mode = &mode
 		}
 		if model != "" {
-			if err := inv.checkModel(model, p.workspace); err != nil {
-				return err
-			}
-			to, err := inv.changeTo(model)
+			to, err := ws.ModelChange(model)
 			if err != nil {
 				return err
 			}
 			to.Mode = c.Mode
-			c = *to
+			c = to
 		}
-		payload, err := json.Marshal(c)
-		if err != nil {
+		if err := ws.Set(ctx, id, c); err != nil {
 			return err
 		}
-		if err := p.store.Put(ctx, id, store.Row{Key: "set-" + rand.Text(), Kind: store.Configure, Payload: string(payload)}); err != nil {
-			return err
-		}
-		// The owner is not woken: it polls its inbox.
-		_, err = fmt.Fprintf(inv.Stdout, "run %s: changed from its next step on\n", id)
+		_, err := fmt.Fprintf(inv.Stdout, "run %s: changed from its next step on\n", id)
 		return err
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/controller"
 	"pawl/internal/text"
 	"pawl/output"
@@ -21,8 +22,8 @@ func runsShowCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results",
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
-	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
-		events, _, err := load(ctx, p.store, id)
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		events, _, err := ws.Load(ctx, id)
 		t := transcript{results: *results}
 		for _, e := range events {
 			t.event(e)

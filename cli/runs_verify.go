@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/run"
 )
 
@@ -17,15 +18,12 @@ func runsVerifyCommand(inv *invocation) *cobra.Command {
 before it. It detects accidental changes and edits by hand.`,
 		Example: "  pawl runs verify last",
 	}
-	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
-		if err := p.store.Verify(ctx, id); err != nil {
-			return err
-		}
-		_, s, err := load(ctx, p.store, id)
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		n, err := ws.Verify(ctx, id)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(inv.Stdout, "run %s: %d events, the hash chain is intact\n", id, s.Seq)
+		_, err = fmt.Fprintf(inv.Stdout, "run %s: %d events, the hash chain is intact\n", id, n)
 		return err
 	})
 }

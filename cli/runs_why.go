@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/run"
 	"pawl/store"
 )
@@ -30,12 +31,12 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl runs why last",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
-	return readRun(inv, cmd, func(ctx context.Context, p place, id run.ID) error {
-		events, s, err := load(ctx, p.store, id)
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		events, s, err := ws.Load(ctx, id)
 		if err != nil {
 			return err
 		}
-		owner, owned, err := p.store.Owner(ctx, id)
+		owner, owned, err := ws.Owner(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 			w.Owed = append(w.Owed, owedWords(c))
 		}
 		for _, q := range s.Questions() {
-			w.Owed = append(w.Owed, "an answer: "+question(q.Call).Question)
+			w.Owed = append(w.Owed, "an answer: "+app.QuestionOf(q.Call).Text)
 		}
 		if owned {
 			w.Owner = owner.PID

@@ -1,21 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strconv"
+	"maps"
+	"pawl/app"
+	"pawl/config"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"pawl/store"
 )
 
 func statsCommand(inv *invocation) *cobra.Command {
@@ -32,110 +31,45 @@ cost. What a fork has copied is counted where it happened.`,
 	since := cmd.Flags().String("since", "", "what happened after this `time`: 36h, 7d, or a day as 2026-11-20")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		after, err := sinceWhen(*since, time.Now())
+		after, err := config.ParseSince(*since, time.Now())
 		if err != nil {
 			return usage("--since: %w", err)
 		}
-		t := newTally(after)
-		if *all {
-			err = inv.everywhere(func(s store.Store) error { return t.store(cmd.Context(), s) })
-		} else {
-			var p place
-			if p, err = inv.openForReading(); err == nil {
-				err = errors.Join(t.store(cmd.Context(), p.store), p.store.Close())
-			} else if errors.Is(err, store.ErrNoRuns) {
-				err = nil
-			}
-		}
+		stats, incomplete, err := inv.stats(cmd.Context(), after, *all)
 		if err != nil {
 			return err
 		}
-		for _, err := range t.incomplete {
+		for _, err := range incomplete {
 			fmt.Fprintf(inv.Stderr, "pawl: not all of a run is counted: %v\n", err)
 		}
 		if *asJSON {
 			out := json.NewEncoder(inv.Stdout)
 			out.SetEscapeHTML(false)
-			return out.Encode(t.stats())
+			return out.Encode(stats)
 		}
-		if t.runs == 0 {
+		if stats.Runs == 0 {
 			fmt.Fprintln(inv.Stderr, "nothing to count: there is no run here in that time; --all counts those of all folders")
 			return nil
 		}
-		return t.stats().print(inv.Stdout)
+		return printStats(inv.Stdout, stats)
 	}
 	return cmd
 }
 
-// sinceWhen reads a point in time: a duration before now, days too, or a day.
-func sinceWhen(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+func (inv *invocation) stats(ctx context.Context, after time.Time, all bool) (app.Stats, []error, error) {
+	if all {
+		return app.AllStats(ctx, inv.Env, after)
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
-		return day, nil
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n > 0 {
-			return now.AddDate(0, 0, -n), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 36h, 7d, or a day as 2026-11-20", text)
-}
-
-// everywhere calls do with the store of every workspace there is.
-func (inv *invocation) everywhere(do func(store.Store) error) error {
-	dirs, err := filepath.Glob(filepath.Join(inv.stateDir(), "workspaces", "*"))
+	ws, err := inv.open(nil)
 	if err != nil {
-		return err
+		return app.Stats{}, nil, err
 	}
-	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, "pawl.db")); err != nil {
-			continue // no run was ever begun there
-		}
-		s, err := store.Open(dir, store.Options{Version: version(), ReadOnly: true})
-		if errors.Is(err, store.ErrNoRuns) {
-			continue
-		} else if err == nil {
-			err = errors.Join(do(s), s.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-	}
-	return nil
+	defer ws.Close() // nothing was written
+	return ws.Stats(ctx, after)
 }
 
-// store counts the runs of a store.
-func (t *tally) store(ctx context.Context, s store.Store) error {
-	runs, err := s.Runs(ctx, 0)
-	if err != nil {
-		return err
-	}
-	for _, sum := range runs {
-		if sum.Updated.Before(t.after) {
-			continue
-		}
-		r := t.begin()
-		for e, err := range s.Events(ctx, sum.ID, 0) {
-			if errors.Is(err, store.ErrCorrupt) || errors.As(err, new(*store.UnreadableError)) {
-				t.incomplete = append(t.incomplete, err) // what is before that counts
-				break
-			} else if err != nil {
-				return err
-			}
-			r.event(e)
-		}
-		r.end()
-	}
-	return nil
-}
-
-// print writes the figures for people.
-func (s stats) print(w io.Writer) error {
+// printStats writes the figures for people.
+func printStats(w io.Writer, s app.Stats) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(what string, format string, args ...any) {
 		fmt.Fprintf(out, "%s\t%s\n", what, oneLine(fmt.Sprintf(format, args...), 2*maxTitle))
@@ -169,10 +103,22 @@ func (s stats) print(w io.Writer) error {
 	return out.Flush()
 }
 
-func costWords(s stats) string {
+func costWords(s app.Stats) string {
 	text := fmt.Sprintf("$%.4f", s.Cost)
 	if s.Unpriced > 0 {
 		text += fmt.Sprintf(", and %s without a known price", plural(s.Unpriced, "answer"))
 	}
 	return text
+}
+
+// counted lists what was counted, the most frequent first.
+func counted(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "none"
+	}
+	var texts []string
+	for _, what := range slices.SortedFunc(maps.Keys(counts), func(x, y string) int { return cmp.Or(counts[y]-counts[x], strings.Compare(x, y)) }) {
+		texts = append(texts, fmt.Sprintf("%d %s", counts[what], what))
+	}
+	return strings.Join(texts, ", ")
 }

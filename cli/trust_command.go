@@ -50,16 +50,17 @@ Exit codes: 0 nothing waits for trust (any more), 3 something does.`,
 		if *yes && *revoke || *yes && *list || *revoke && *list {
 			return usage("--yes, --revoke, --list: give one of them")
 		}
-		workspace, err := inv.workspace()
+		ws, err := inv.open(nil)
 		if err != nil {
 			return err
 		}
+		workspace := ws.Dir
 		if inv.asPerson("undo changes") == nil {
-			if err := inv.recoverWorkspace(workspace); err != nil {
+			if err := ws.Recover(); err != nil {
 				return err
 			}
 		}
-		p, err := inv.policy(workspace)
+		p, err := ws.Trust()
 		if err != nil {
 			return err
 		}

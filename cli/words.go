@@ -5,39 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"pawl/internal/text"
 	visibility "pawl/internal/visible"
 	"pawl/run"
 )
 
-// visible makes text safe to print: what a model or a tool wrote could otherwise
-// move the cursor, hide text or set the clipboard. Newlines and tabs stay.
-func visible(text string) string {
-	safe := func(r rune) bool {
-		return r == '\n' || r == '\t' || (!unicode.IsControl(r) && !unseen(r))
-	}
-	if strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case safe(r):
-			b.WriteRune(r)
-		case r == '\r': // the end of a Windows line, or a progress bar
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
-}
-
-// unseen reports whether r is not seen itself but changes what is, so that a command
-// can look like another (CVE-2021-42574) or hide a text.
-func unseen(r rune) bool { return visibility.Hidden(r) && !visibility.Ordinary(r) }
+// visible makes text safe to print.
+func visible(text string) string { return visibility.Text(text) }
 
 // oneLine returns text on one line of at most n characters, cut with a mark.
 func oneLine(s string, n int) string { return text.OneLine(visible(s), n) }

@@ -60,7 +60,7 @@ func TestASchemaWithEverythingInItIsAdaptedAndWasRead(t *testing.T) {
 // The registry of runs is not exported and cannot be asked, so its source is.
 func TestEveryToolOfARunIsHere(t *testing.T) {
 	t.Parallel()
-	const source = "../cli/tools.go"
+	const source = "../app/tools.go"
 	file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ type Listener struct {
 	count   atomic.Int32
 	mu      sync.Mutex
 	viewers map[*viewerConn]struct{} // nil once closed
+	greet   func() [][]byte
 }
 
 // Listen creates a socket in dir, which must be private to this user (see [RuntimeDir]),
@@ -105,6 +106,14 @@ func (l *Listener) Broadcast(line []byte) {
 	}
 }
 
+// Greet sets the function that returns the lines which a viewer is sent when it connects,
+// before anything that is broadcast afterwards. It must not call the listener.
+func (l *Listener) Greet(lines func() [][]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.greet = lines
+}
+
 // Viewers returns how many are connected.
 func (l *Listener) Viewers() int { return int(l.count.Load()) }
 
@@ -152,6 +161,11 @@ func (l *Listener) add(v *viewerConn) bool {
 	defer l.mu.Unlock()
 	if l.viewers == nil {
 		return false
+	}
+	if l.greet != nil {
+		for _, line := range l.greet() {
+			v.offer(line)
+		}
 	}
 	l.viewers[v] = struct{}{}
 	l.count.Store(int32(len(l.viewers)))

@@ -31,15 +31,15 @@ type Update struct {
 
 // A Delta is a piece of an answer as it arrives.
 type Delta struct {
-	Text     string
-	Thinking string
-	Tool     string // a call to this tool has begun
+	Text     string `json:"text,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
+	Tool     string `json:"tool,omitempty"` // a call to this tool has begun
 	// Arguments is a piece of the arguments of the call that has begun last.
-	Arguments string
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // Progress is what a running call prints.
 type Progress struct {
-	Call run.CallID
-	Text string
+	Call run.CallID `json:"call"`
+	Text string     `json:"text"`
 }

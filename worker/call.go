@@ -9,6 +9,7 @@ import (
 	"pawl/heuristic"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // perform runs a call and reports its result.
@@ -66,7 +67,7 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	}
 	call := tool.Call{Run: d.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
-		Progress: func(s string) { d.show(View{Progress: &Progress{Call: c.ID, Text: s}}) }}
+		Progress: func(s string) { d.feed.show(view.Update{Progress: &view.Progress{Call: c.ID, Text: s}}) }}
 	if op.result != nil {
 		call.Output = op.result
 	}

@@ -8,6 +8,7 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // spawn drives the child run of a call until its turn has ended: the existing one, or a
@@ -18,9 +19,9 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 	if err := store.CheckID(id); err != nil {
 		return tool.Result{}, fmt.Errorf("the child run of %s: %w", call, err)
 	}
-	watch := func(v View) { // only notices: its events are in its own log
+	watch := func(v view.Update) { // only notices: its events are in its own log
 		if v.Notice != "" {
-			d.show(View{Notice: fmt.Sprintf("%s: %s", id, v.Notice)})
+			d.feed.show(view.Update{Notice: fmt.Sprintf("%s: %s", id, v.Notice)})
 		}
 	}
 	d.storing.Wait() // the child may ask for the outputs of this run
@@ -55,7 +56,7 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 }
 
 // create makes the child run of a call.
-func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child tool.Child, watch func(View)) (*Runner, error) {
+func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child tool.Child, watch func(view.Update)) (*Runner, error) {
 	s := d.State()
 	if s.Created.Depth >= run.MaxDepth {
 		return nil, fmt.Errorf("no child run is started: runs are nested at most %d levels deep", run.MaxDepth)

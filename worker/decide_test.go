@@ -18,6 +18,7 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // A ruleSet decides by real rules, which grow when a person makes more.
@@ -160,7 +161,7 @@ func TestARuleThatCannotBeStoredIsToldAndTheAnswerCounts(t *testing.T) {
 		if s, err := d.Run(t.Context()); err != nil || s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 1 {
 			t.Errorf("%+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
 		}
-		if !slices.ContainsFunc(r.views, func(v View) bool { return strings.Contains(v.Notice, "the disk is full") }) {
+		if !slices.ContainsFunc(r.views, func(v view.Update) bool { return strings.Contains(v.Notice, "the disk is full") }) {
 			t.Error("the person is not told that there is no rule")
 		}
 	})
@@ -506,7 +507,7 @@ func TestTheTimeLimitDoesNotBeginAnewWithAProcess(t *testing.T) {
 			defer close(dead)
 			_, _ = d.Run(context.Background(), prompt("go"))
 		}()
-		r.until(func(v View) bool { return v.Delta != nil && v.Delta.Text != "" })
+		r.until(func(v view.Update) bool { return v.Delta != nil && v.Delta.Text != "" })
 		r.crash()
 		r.play(`
 {"calls":[{"tool":"read","args":{"do":"sleep 4m"}}]}

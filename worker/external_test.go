@@ -20,6 +20,7 @@ import (
 	"pawl/store"
 	"pawl/store/storetest"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // An agentTurn is what a fake agent does in one turn.
@@ -441,7 +442,7 @@ func TestAnInterruptEndsTheAgentAndItsCalls(t *testing.T) {
 		d := r.createExternal(run.Config{})
 		defer d.Close()
 		go func() {
-			r.until(func(v View) bool {
+			r.until(func(v view.Update) bool {
 				if v.Event == nil {
 					return false
 				}

@@ -10,6 +10,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
+	"pawl/view"
 )
 
 // A Stopping is the payload of an inbox row of kind interrupt.
@@ -97,21 +98,28 @@ func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 func (d *Runner) configured(s run.State, payload string) []run.Payload {
 	var c run.ConfigChange
 	err := json.Unmarshal([]byte(payload), &c)
-	if err == nil && c.Mode != nil {
-		err = permission.CheckMode(permission.Mode(*c.Mode), permission.ForUser)
-	}
-	to := c.Apply(s.Config)
 	if err == nil {
-		err = to.Validate()
-	}
-	if err == nil {
-		err = d.w.check(to)
+		err = d.checkChange(s, c)
 	}
 	if err != nil {
-		d.show(View{Notice: fmt.Sprintf("the configuration was not changed: %v", err)})
+		d.feed.show(view.Update{Notice: fmt.Sprintf("the configuration was not changed: %v", err)})
 		return nil
 	}
 	return []run.Payload{run.Configured{Change: c}}
+}
+
+// checkChange returns why a configuration change cannot be made in s.
+func (d *Runner) checkChange(s run.State, c run.ConfigChange) error {
+	if c.Mode != nil {
+		if err := permission.CheckMode(permission.Mode(*c.Mode), permission.ForUser); err != nil {
+			return err
+		}
+	}
+	to := c.Apply(s.Config)
+	if err := to.Validate(); err != nil {
+		return err
+	}
+	return d.w.check(to)
 }
 
 // received returns the events of a call from outside in s. Its row is taken when the call

@@ -18,6 +18,7 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // staged is a model whose n-th answer is the n-th function.
@@ -128,7 +129,7 @@ func TestWhatHadStreamedIsKeptHoweverSlowTheViewer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := stagedRig(t, begins("half a tho", 0))
-		d, err := r.w.Create(t.Context(), run.Created{Run: "r"}, func(v View) {
+		d, err := r.w.Create(t.Context(), run.Created{Run: "r"}, func(v view.Update) {
 			if v.Stopping != nil {
 				for range 10_000 { // let the stream end before the interrupt is recorded
 					runtime.Gosched()

@@ -14,6 +14,7 @@ import (
 	"pawl/llm"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // stream is what has arrived of an answer: whole parts, and the text after them.
@@ -126,7 +127,7 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 		m.controlled(structured)
 	}
 	for _, n := range m.notices {
-		d.show(View{Notice: n})
+		d.feed.show(view.Update{Notice: n})
 	}
 	d.model = m
 	return m, nil
@@ -257,7 +258,7 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 		delta.Call = m.names.Tool(delta.Call)
 		op.stream.add(delta)
 		if delta.Part == nil && delta.Usage == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
-			d.show(View{Delta: &delta})
+			d.feed.show(view.Update{Delta: &view.Delta{Text: delta.Text, Thinking: delta.Thinking, Tool: delta.Call, Arguments: delta.Input}})
 		}
 	}
 	return nil, &llm.Error{Kind: run.ErrBrokenStream, Message: "the provider's stream ended without an answer"}
@@ -268,7 +269,7 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 func (d *Runner) failed(e *llm.Error, model string, failures int) run.Payload {
 	p := run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Usage: d.priced(model, e.Usage)}
 	if e.Delivered {
-		d.show(View{Drop: true})
+		d.feed.show(view.Update{Drop: true})
 	}
 	switch {
 	case e.Wait > maxAskedWait:

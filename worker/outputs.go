@@ -15,6 +15,7 @@ import (
 	"pawl/run"
 	"pawl/tool"
 	"pawl/tool/outputs"
+	"pawl/view"
 )
 
 // modeArgument is the argument with which a call asks how its result is delivered. It
@@ -224,7 +225,7 @@ func (d *Runner) storeSmall(k *resultWriter, id run.CallID, success bool) {
 			}
 		}
 		if err != nil {
-			d.show(View{Notice: fmt.Sprintf("the result of %s is not stored: %v", id, err)})
+			d.feed.show(view.Update{Notice: fmt.Sprintf("the result of %s is not stored: %v", id, err)})
 		}
 	})
 }

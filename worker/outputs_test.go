@@ -15,6 +15,7 @@ import (
 	"pawl/run"
 	"pawl/tool"
 	"pawl/tool/outputs"
+	"pawl/view"
 )
 
 // A printer is a tool whose result is its argument, many times.
@@ -173,7 +174,7 @@ func TestAResultThatCannotBeStoredIsAWarningOrAnError(t *testing.T) {
 	if !strings.HasPrefix(got[1], "c_2 true") || !strings.Contains(got[1], "could not be stored") {
 		t.Errorf("a large one is %q", got[1])
 	}
-	if !slices.ContainsFunc(r.views, func(v View) bool { return strings.Contains(v.Notice, "the result of c_1 is not stored") }) {
+	if !slices.ContainsFunc(r.views, func(v view.Update) bool { return strings.Contains(v.Notice, "the result of c_1 is not stored") }) {
 		t.Error("there is no warning")
 	}
 }

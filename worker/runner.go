@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // An operation is a command in flight.
@@ -50,9 +52,9 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	d.attend()
 	defer d.leave()
 	if ctx.Err() != nil { // AfterFunc would interrupt later, from another goroutine
-		d.Interrupt(stopOf(ctx))
+		d.Interrupt(StopOf(ctx).Interrupted)
 	}
-	stopped := context.AfterFunc(ctx, func() { d.Interrupt(stopOf(ctx)) })
+	stopped := context.AfterFunc(ctx, func() { d.Interrupt(StopOf(ctx).Interrupted) })
 	defer stopped()
 	if !d.gateClosed() { // else what is parked is told that it is over
 		d.core.Unpark()
@@ -63,6 +65,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 		// caller's (a limit on the command line) override them.
 		in.Wanted = d.inbox(store.Decide, store.Configure, store.Call)
 	}
+	in.Wanted = append(in.Wanted, d.openMail()...)
 	for {
 		if err := d.step(in); err != nil {
 			d.abandon(in)
@@ -76,7 +79,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			in = d.await()
 			continue
 		}
-		in = run.Input{Wanted: d.inbox()} // a message that arrived meanwhile may begin a turn
+		in = run.Input{Wanted: d.wanted()} // a message that arrived meanwhile may begin a turn
 		if len(in.Wanted) == 0 {
 			return d.core.State, nil
 		}
@@ -153,12 +156,13 @@ type Stop struct{ Interrupted run.Interrupted }
 
 func (s Stop) Error() string { return "interrupted: " + string(s.Interrupted.Cause) }
 
-func stopOf(ctx context.Context) run.Interrupted {
-	var s Stop
-	if errors.As(context.Cause(ctx), &s) {
-		return s.Interrupted
+// StopOf returns how the end of ctx interrupts a turn: as its cause says if that is a Stop,
+// else as a shutdown.
+func StopOf(ctx context.Context) Stop {
+	if s, ok := errors.AsType[Stop](context.Cause(ctx)); ok {
+		return s
 	}
-	return run.Interrupted{Cause: run.ByShutdown}
+	return Stop{run.Interrupted{Cause: run.ByShutdown}}
 }
 
 // Interrupt stops the turn that is driven. When it returns nothing new starts, and running
@@ -174,7 +178,7 @@ func (d *Runner) Interrupt(f run.Interrupted) bool {
 	d.mu.Unlock()
 	if counts {
 		go d.env.Session.StopJobs("the turn was interrupted") // stopping may take a while
-		d.show(View{Stopping: &f})
+		d.feed.show(view.Update{Stopping: &f})
 		d.Wake()
 	}
 	return counts
@@ -204,17 +208,21 @@ func (d *Runner) step(in run.Input) error {
 	clear(d.leads)
 	b, err := d.core.Step(d.w.now(), world{d}, in)
 	if err != nil {
+		d.delivered(err)
 		return err
 	}
 	for _, r := range b.Refused { // it came too late
 		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
 	}
 	if err := d.append(b.Events); err != nil {
+		d.delivered(err)
 		return err
 	}
 	cancel := d.core.Adopt(b, in)
 	d.publish()
+	d.delivered(nil)
 	d.follow(b, in, cancel)
+	d.showWaiting()
 	return nil
 }
 
@@ -237,7 +245,7 @@ func (d *Runner) append(events []run.Event) error {
 	d.created = nil
 	for i := range events {
 		events[i].Seq = after + int64(i) + 1
-		d.show(View{Event: &events[i]})
+		d.feed.show(view.Update{Event: &events[i]})
 	}
 	return nil
 }
@@ -262,7 +270,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 	d.mu.Unlock()
 	for _, f := range late {
 		if len(f.Then) > 0 {
-			d.show(View{Notice: "not delivered because the turn had ended: " + run.PlainText(f.Then)})
+			d.feed.show(view.Update{Notice: "not delivered because the turn had ended: " + run.PlainText(f.Then)})
 		}
 	}
 	if interrupted && s.Turn.Phase == run.Interrupting && d.stuck == nil {
@@ -338,9 +346,9 @@ func (d *Runner) await() run.Input {
 	case c := <-d.done:
 		return d.completed(c)
 	case <-d.wake:
-		return run.Input{Wanted: d.inbox()}
+		return run.Input{Wanted: d.wanted()}
 	case <-wakes:
-		return run.Input{Wanted: d.inbox()}
+		return run.Input{Wanted: d.wanted()}
 	case <-stuck:
 		return d.leaveBehind()
 	case <-timer:
@@ -348,7 +356,26 @@ func (d *Runner) await() run.Input {
 			d.Interrupt(run.Interrupted{Cause: run.ByTimeout})
 			return run.Input{}
 		}
-		return run.Input{Wanted: d.inbox()}
+		return run.Input{Wanted: d.wanted()}
+	}
+}
+
+// wanted returns what others want of the run: rows of the inbox, and letters.
+func (d *Runner) wanted() []func(run.State) []run.Payload {
+	return append(d.inbox(), d.openMail()...)
+}
+
+// showWaiting shows which calls wait for a person, when that has changed.
+func (d *Runner) showWaiting() {
+	waiting := []run.CallID{}
+	for _, c := range d.core.State.Next() {
+		if c, ok := c.(run.Decide); ok && d.asked[c.Call.ID] != "" {
+			waiting = append(waiting, c.Call.ID)
+		}
+	}
+	if !slices.Equal(waiting, d.waiting) {
+		d.waiting = waiting
+		d.feed.show(view.Update{Waiting: waiting})
 	}
 }
 

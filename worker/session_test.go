@@ -13,6 +13,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // workspace makes a rig whose calls are of the real tools, in a folder of their own.
@@ -112,7 +113,7 @@ func TestTheShellsFolderSurvivesTheProcess(t *testing.T) {
 			defer close(dead)
 			_, _ = d.Run(context.Background(), prompt("go"))
 		}()
-		r.until(func(v View) bool { return v.Delta != nil && strings.Contains(v.Delta.Text, "never") })
+		r.until(func(v view.Update) bool { return v.Delta != nil && strings.Contains(v.Delta.Text, "never") })
 		r.crash()
 		r.play(moves + "\n" + touches)
 		r.run(r.open())

@@ -9,6 +9,7 @@ import (
 
 	"pawl/llm"
 	"pawl/run"
+	"pawl/view"
 )
 
 // priced makes every token cost a cent.
@@ -26,7 +27,7 @@ func TestTheUsageOfFailedAndInterruptedRequestsCounts(t *testing.T) {
 		r.w.Price = priced
 		d := r.create()
 		go func() {
-			r.until(func(v View) bool { return v.Delta != nil && strings.HasPrefix(v.Delta.Text, "I") })
+			r.until(func(v view.Update) bool { return v.Delta != nil && strings.HasPrefix(v.Delta.Text, "I") })
 			d.Interrupt(run.Interrupted{Cause: run.ByPerson})
 		}()
 		s := r.run(d, prompt("go"))

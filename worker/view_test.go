@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,9 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // A talker is a tool that prints, waits to be let go, and prints again.
@@ -83,9 +88,9 @@ func TestAViewerInAnotherProcessSeesWhatTheOwnerShows(t *testing.T) {
 	if err := v.Wake(); err != nil {
 		t.Error(err)
 	}
-	r.until(func(v View) bool { return v.Event != nil && store.Type(v.Event.Payload) == "said" })
+	r.until(func(v view.Update) bool { return v.Event != nil && store.Type(v.Event.Payload) == "said" })
 	close(k.goOn)
-	r.until(func(v View) bool { return v.Progress != nil })
+	r.until(func(v view.Update) bool { return v.Progress != nil })
 	put(t, r, "k", store.Interrupt, `{"by":"ann"}`)
 	if err := v.Wake(); err != nil {
 		t.Error(err)
@@ -105,15 +110,13 @@ func TestAViewerInAnotherProcessSeesWhatTheOwnerShows(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch {
-		case l.Seq != 0:
-			last = l.Seq
-			if last == s.Seq { // nothing follows
-				v.Close()
-			}
 		case l.Progress != nil:
 			seen = append(seen, string(l.Progress.Call)+" "+l.Progress.Text)
-		case l.Stopping != "":
-			seen = append(seen, "stopping: "+l.Stopping)
+		case l.Stopping != nil:
+			seen = append(seen, "stopping: "+string(l.Stopping.Cause))
+		}
+		if last = l.Seq; last == s.Seq { // nothing follows
+			v.Close()
 		}
 	}
 	if want := []string{"c_1 half of it", "stopping: person"}; !slices.Equal(seen, want) || last != s.Seq {
@@ -192,5 +195,100 @@ func TestALogThatCannotBeReplayedIsNotOpened(t *testing.T) {
 	}
 	if _, owned, err := r.mem.Owner(t.Context(), "r"); owned || err != nil {
 		t.Errorf("it is still owned: %v", err)
+	}
+}
+
+// Two follow a run that works: one in its process, one in another. The other one comes
+// when half of an answer has been shown.
+func TestWhoFollowsLaterSeesTheAnswerFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"text":"Half of it. ","calls":[{"tool":"talk"}]}
+{"text":"Never ends.","hang":true}`)
+	k := talker{make(chan struct{}), make(chan struct{})}
+	r.w.Tools = tool.NewRegistry(k)
+	r.w.SocketDir = socketDir(t)
+	d := r.create()
+	ended := make(chan run.State)
+	go func() {
+		s, err := d.Run(context.Background(), prompt("go"))
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- s
+		d.Close()
+	}()
+	<-k.begun
+	close(k.goOn)
+	r.until(func(u view.Update) bool { return u.Progress != nil })
+
+	see := func(updates iter.Seq2[view.Update, error]) <-chan string {
+		seen := make(chan string)
+		go func() {
+			var b strings.Builder
+			seq := int64(0)
+			for u, err := range updates {
+				switch {
+				case err != nil:
+					t.Error(err)
+				case u.Event != nil:
+					if seq++; u.Event.Seq != seq {
+						t.Errorf("event %d came as number %d", u.Event.Seq, seq)
+					}
+					fmt.Fprintf(&b, "%s ", store.Type(u.Event.Payload))
+				case u.Delta != nil:
+					fmt.Fprintf(&b, "%q ", u.Delta.Text)
+				case u.Progress != nil:
+					fmt.Fprintf(&b, "%s:%q ", u.Progress.Call, u.Progress.Text)
+					seen <- "" // it follows
+				}
+			}
+			seen <- b.String()
+		}()
+		return seen
+	}
+	within := see(d.Follow(t.Context(), 0))
+	<-within
+	other := see(Follow(t.Context(), r.mem, "r", 0))
+	<-other
+	d.Interrupt(run.Interrupted{Cause: run.ByPerson})
+	<-ended
+	const want = `run_created prompted request_started replied call_inspected call_decided call_started c_1:"half of it" interrupted call_settled synthesized turn_ended `
+	for _, seen := range []<-chan string{within, other} {
+		if got := <-seen; got != want {
+			t.Errorf("saw  %s\nwant %s", got, want)
+		}
+	}
+	for u := range d.Follow(t.Context(), d.State().Seq) {
+		t.Errorf("after Close it shows %+v", u)
+	}
+	// A run that no process drives is followed to its end.
+	for u, err := range Follow(t.Context(), r.mem, "r", d.State().Seq-1) {
+		if err != nil || u.Event.Seq != d.State().Seq {
+			t.Errorf("followed %+v, %v", u.Event, err)
+		}
+	}
+}
+
+func TestWhatIsLiveIsRememberedUntilItIsAnEvent(t *testing.T) {
+	t.Parallel()
+	var l live
+	for _, u := range []view.Update{
+		{Delta: &view.Delta{Thinking: "hm"}}, {Delta: &view.Delta{Text: "a"}}, {Delta: &view.Delta{Text: "b"}},
+		{Delta: &view.Delta{Tool: "shell"}}, {Delta: &view.Delta{Arguments: "{"}}, {Delta: &view.Delta{Arguments: "}"}},
+		{Notice: "the disk is slow"}, {Waiting: []run.CallID{"c_1"}},
+	} {
+		l.add(u)
+	}
+	want := []view.Update{
+		{Delta: &view.Delta{Thinking: "hm"}}, {Delta: &view.Delta{Text: "ab"}}, {Delta: &view.Delta{Tool: "shell", Arguments: "{}"}},
+		{Waiting: []run.CallID{"c_1"}},
+	}
+	if diff := cmp.Diff(want, l.updates()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	l.add(view.Update{Event: &run.Event{Seq: 9, Payload: run.Replied{}}})
+	l.add(view.Update{Waiting: []run.CallID{}})
+	if len(l.updates()) != 0 || l.seq != 9 {
+		t.Errorf("after the answer: %+v", l)
 	}
 }

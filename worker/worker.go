@@ -24,6 +24,7 @@ import (
 	"pawl/sandbox"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // A Config configures a [Worker].
@@ -115,7 +116,7 @@ type Runner struct {
 	id     run.ID
 	lease  store.Lease
 	listen *store.Listener
-	watch  func(View)
+	feed   feed
 	env    tool.Env
 
 	// The fields below belong to the goroutine in Run.
@@ -126,19 +127,20 @@ type Runner struct {
 	rows     map[int64]bool        // inbox rows offered to the run; true until taken
 	calls    map[string]int64      // rows that are calls from outside, by key
 	asked    map[run.CallID]string // version at which the call was found to need approval: see world.Decide
+	waiting  []run.CallID          // shown last
 	leads    map[run.CallID][]string
 	resolved map[run.CallID]arguments // of the last message's calls
 	storing  tally                    // results being stored
+	letters  []*letter                // of the step that is made
 	done     chan run.Completion
 	model    *modelSession
 	stuck    *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
 	agent    <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
 
 	wake chan struct{}
+	mail mailbox
 
 	snapshot atomic.Pointer[run.State]
-
-	showing sync.Mutex // one View at a time
 
 	kits sync.Mutex
 	kit  kit // of kits
@@ -150,9 +152,9 @@ type Runner struct {
 }
 
 // Create makes a new run. It is written to the store with its first turn. watch, if not
-// nil, is called with each View, from several goroutines, one at a time; it must not
+// nil, is called with each update, from several goroutines, one at a time; it must not
 // block. The caller must call Close.
-func (w *Worker) Create(ctx context.Context, c run.Created, watch func(View)) (*Runner, error) {
+func (w *Worker) Create(ctx context.Context, c run.Created, watch func(view.Update)) (*Runner, error) {
 	if err := w.check(c.Config); err != nil {
 		return nil, err
 	}
@@ -171,7 +173,7 @@ func (w *Worker) Create(ctx context.Context, c run.Created, watch func(View)) (*
 
 // Open becomes the owner of an existing run and replays its log. The error is an
 // [*store.OwnedError] if another process owns it. For watch and Close see Create.
-func (w *Worker) Open(ctx context.Context, id run.ID, watch func(View)) (*Runner, error) {
+func (w *Worker) Open(ctx context.Context, id run.ID, watch func(view.Update)) (*Runner, error) {
 	d, err := w.own(ctx, id, watch)
 	if err != nil {
 		return nil, err
@@ -182,9 +184,9 @@ func (w *Worker) Open(ctx context.Context, id run.ID, watch func(View)) (*Runner
 	return d, nil
 }
 
-func (w *Worker) own(ctx context.Context, id run.ID, watch func(View)) (*Runner, error) {
+func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*Runner, error) {
 	d := &Runner{
-		w: w, id: id, watch: watch,
+		w: w, id: id, feed: feed{watch: watch},
 		ops: map[string]*operation{}, rows: map[int64]bool{}, calls: map[string]int64{},
 		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, resolved: map[run.CallID]arguments{},
 		done: make(chan run.Completion, 64), wake: make(chan struct{}, 1),
@@ -195,6 +197,8 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(View)) (*Runner,
 	if w.SocketDir != "" {
 		if l, err := store.Listen(w.SocketDir); err == nil {
 			d.listen, socket = l, l.Addr()
+			d.feed.listen = l
+			l.Greet(d.feed.greeting)
 		} else if w.Log != nil {
 			w.Log.Warn("no socket for viewers", "run", id, "error", err)
 		}
@@ -286,13 +290,13 @@ func (d *Runner) Close() error {
 		d.env.Session.Close()
 	}
 	d.storing.Wait()
+	d.returnMail()
 	var err error
 	if d.lease != nil {
 		err = d.lease.Release()
 		d.lease = nil
 	}
-	d.showing.Lock() // an abandoned operation may still call show
-	defer d.showing.Unlock()
+	d.feed.close() // an abandoned operation may still call show
 	if d.listen != nil {
 		err = errors.Join(err, d.listen.Close())
 		d.listen = nil

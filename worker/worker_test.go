@@ -21,6 +21,7 @@ import (
 	"pawl/store"
 	"pawl/store/storetest"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // fake is a tool whose doings are told by its argument "do":
@@ -108,7 +109,7 @@ type rig struct {
 
 	mu    sync.Mutex
 	seen  sync.Cond // a view was added
-	views []View
+	views []view.Update
 }
 
 // An authorizer decides by a function that never changes, and stores no rules.
@@ -147,7 +148,7 @@ func newRig(t *testing.T, replies string) *rig {
 	return r
 }
 
-func (r *rig) watch(v View) {
+func (r *rig) watch(v view.Update) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.views = append(r.views, v)
@@ -155,7 +156,7 @@ func (r *rig) watch(v View) {
 }
 
 // until waits for a view, also one that was shown already.
-func (r *rig) until(is func(View) bool) {
+func (r *rig) until(is func(view.Update) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for !slices.ContainsFunc(r.views, is) {

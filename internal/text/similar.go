@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -95,3 +96,12 @@ func similar(name string, candidates []string, n int, score func(low, candidate 
 }
 
 func stem(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+
+// DidYouMean returns the end of a sentence that names the candidate most like name; ""
+// if none is.
+func DidYouMean(name string, candidates []string) string {
+	if near := Typo(name, candidates); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}

@@ -6,7 +6,34 @@
 // characters that are blank though Unicode calls them letters, marks or symbols.
 package visible
 
-import "unicode"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text makes text safe to print: what a model or a tool wrote could otherwise move the
+// cursor, hide text or set the clipboard. Newlines and tabs stay.
+func Text(text string) string {
+	safe := func(r rune) bool {
+		return r == '\n' || r == '\t' || !unicode.IsControl(r) && (!Hidden(r) || Ordinary(r))
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case safe(r):
+			b.WriteRune(r)
+		case r == '\r': // the end of a Windows line, or a progress bar
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
 
 // Hidden reports whether a character has no shape of its own, or changes how others
 // are shown: control characters, marks of direction and of no width, tags and

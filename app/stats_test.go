@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/config"
 	"pawl/run"
 )
 
@@ -36,7 +37,7 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 		run.Interrupted{Cause: run.ByWait, Call: "c2", By: "ann"}, run.Ended{End: run.EndInterrupted, Reason: "wait"},
 		run.Prompted{}, step)
 
-	count := func(after time.Time, runs ...[]run.Payload) stats {
+	count := func(after time.Time, runs ...[]run.Payload) Stats {
 		tally := newTally(after)
 		for _, facts := range runs {
 			r := tally.begin()
@@ -49,16 +50,16 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 	}
 	cost := 0.5
 	got := count(time.Time{}, past, forked)
-	want := stats{
+	want := Stats{
 		Runs: 2, Turns: 3, Steps: 4, Calls: 2, Reminders: 1, Nudges: 1, Loops: 1,
 		Ends:         map[string]int{"loop_stopped": 1, "interrupted": 1, "open": 1},
 		Reasons:      map[string]int{"same_call": 1, "wait": 1},
-		StepsPerTurn: spread{Mean: 4.0 / 3, P95: 2}, StepsPerRun: spread{Mean: 2, P95: 2},
+		StepsPerTurn: Spread{Mean: 4.0 / 3, P95: 2}, StepsPerRun: Spread{Mean: 2, P95: 2},
 		Outcomes: map[string]int{"refused": 1}, Answers: map[string]int{"deny": 1, "wait": 1},
-		Decisions:  []decisionStat{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
-		Denials:    []decisionStat{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
+		Decisions:  []DecisionCount{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
+		Denials:    []DecisionCount{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
 		Interrupts: map[string]int{"wait": 1},
-		Models:     []modelStat{{Model: "p/m", Requests: 2, Usage: usageForm{Input: 11, Output: 5}}},
+		Models:     []ModelCount{{Model: "p/m", Requests: 2, Usage: Usage{Input: 11, Output: 5}}},
 		Cost:       cost, Unpriced: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -70,7 +71,7 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 	if late.Runs != 1 || late.Calls != 0 || late.Decisions[0].Tool != "shell" || late.Unpriced != 1 || late.Cost != 0 {
 		t.Errorf("after the refusal: %+v", late)
 	}
-	if none := count(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), past); none.Runs != 0 || none.StepsPerRun != (spread{}) {
+	if none := count(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), past); none.Runs != 0 || none.StepsPerRun != (Spread{}) {
 		t.Errorf("of no run: %+v", none)
 	}
 }
@@ -83,9 +84,9 @@ func TestThe95thPercentileIsAFigureThatWasThere(t *testing.T) {
 	}
 	for _, c := range []struct {
 		figures []int
-		want    spread
+		want    Spread
 	}{
-		{nil, spread{}}, {[]int{7}, spread{7, 7}}, {[]int{1, 9}, spread{5, 9}}, {hundred, spread{50.5, 95}},
+		{nil, Spread{}}, {[]int{7}, Spread{7, 7}}, {[]int{1, 9}, Spread{5, 9}}, {hundred, Spread{50.5, 95}},
 	} {
 		if got := spreadOf(c.figures); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.figures, got, c.want)
@@ -99,12 +100,12 @@ func TestSinceIsATimeBeforeNowOrADay(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		"": {}, "36h": now.Add(-36 * time.Hour), "7d": now.AddDate(0, 0, -7), "2026-11-01": time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
 	} {
-		if got, err := sinceWhen(text, now); err != nil || !got.Equal(want) {
+		if got, err := config.ParseSince(text, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"-1h", "0d", "d", "yesterday", "2026-13-01", "7"} {
-		if got, err := sinceWhen(text, now); err == nil {
+		if got, err := config.ParseSince(text, now); err == nil {
 			t.Errorf("%q is taken for %v", text, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 // workspaces, with rules of their own.
 func TestWorkspacesAreToldApartByMoreThan32Bits(t *testing.T) {
 	t.Parallel()
-	a := &invocation{Process: Process{Env: func(string) (string, bool) { return "/state", true }}}
+	env := Env(func(string) (string, bool) { return "/state", true })
 	seen := map[[4]byte]string{}
 	for i := 0; ; i++ {
 		workspace := fmt.Sprintf("/work/%d/app", i)
@@ -21,7 +21,7 @@ func TestWorkspacesAreToldApartByMoreThan32Bits(t *testing.T) {
 			seen[[4]byte(sum[:4])] = workspace
 			continue
 		}
-		x, y := a.stateOf(workspace), a.stateOf(other)
+		x, y := env.WorkspaceState(workspace), env.WorkspaceState(other)
 		if x == y {
 			t.Errorf("%s and %s share %s", workspace, other, x)
 		}

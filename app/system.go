@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	_ "embed"
@@ -9,6 +9,7 @@ import (
 
 	"pawl/permission"
 	"pawl/policy"
+	"pawl/run"
 )
 
 //go:embed system.md
@@ -51,4 +52,11 @@ func leadsToSecret(workspace, name string) bool {
 	}
 	rel, err := filepath.Rel(workspace, to)
 	return err != nil || permission.SecretName(filepath.ToSlash(rel)) != "" || strings.HasPrefix(rel+"/", ".git/")
+}
+
+// resultPrompt tells the model of the result that is asked for, however its provider takes
+// it: the model may be another one later in the run.
+func resultPrompt(o run.Output) string {
+	return fmt.Sprintf("\nThe result of this task is one JSON value that fits the JSON Schema below. If you have the tool %s, hand the result in with it: "+
+		"nothing else counts as the result. If you do not have it, your last message, and only that one, is the JSON value and nothing else.\n\n%s\n", o.Tool, o.Schema)
 }

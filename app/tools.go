@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"pawl/config"
+	"pawl/internal/text"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,26 +57,29 @@ func saysLocal(host string) bool {
 	return err == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
-// givenRules returns the rules of flags and settings. Those of all places count
-// together, so a deny rule of one is not undone by another.
-func givenRules(tools []string, s settings) (permission.Rules, error) {
+// toolNames returns the names of the tools of every run.
+func toolNames() []string { return registry(nil, tool.ShellOptions{}).Names() }
+
+// rules returns the rules of the settings. Those of all sources count together, so a deny
+// rule of one is not undone by another.
+func (s *settings) rules(tools []string) (permission.Rules, error) {
 	var rules permission.Rules
-	add := func(effect permission.Verdict, texts []sourced) error {
+	add := func(effect permission.Verdict, texts []config.Value) error {
 		for _, t := range texts {
-			r, err := permission.ParseRule(t.value)
+			r, err := permission.ParseRule(t.Text)
 			if err == nil && !slices.Contains(tools, r.Tool) { // a deny rule with a slip would deny nothing
-				err = fmt.Errorf("there is no tool %q%s", r.Tool, didYouMean(r.Tool, tools))
+				err = fmt.Errorf("there is no tool %q%s", r.Tool, text.DidYouMean(r.Tool, tools))
 			}
 			if err != nil {
-				return usage("--%s %s (%s): %w", effect, shellWord(t.value), t.source, err)
+				return config.Errorf("--%s %s (%s): %w", effect, strconv.Quote(t.Text), t.Source, err)
 			}
-			r.Effect, r.Source = effect, t.source
+			r.Effect, r.Source = effect, t.Source
 			rules = append(rules, r)
 		}
 		return nil
 	}
 	for _, effect := range []permission.Verdict{permission.Allow, permission.Ask, permission.Deny} {
-		if err := add(effect, s.values[string(effect)]); err != nil {
+		if err := add(effect, s.Values(string(effect))); err != nil {
 			return nil, err
 		}
 	}

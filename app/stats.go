@@ -1,9 +1,14 @@
-package cli
+package app
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"pawl/config"
+	"pawl/store"
 	"slices"
 	"strings"
 	"time"
@@ -11,37 +16,37 @@ import (
 	"pawl/run"
 )
 
-// stats are figures over runs, as --json prints them.
-type stats struct {
-	Since        *time.Time     `json:"since"`
-	Runs         int            `json:"runs"`
-	Turns        int            `json:"turns"`
-	Ends         map[string]int `json:"ends"` // of turns
-	Reasons      map[string]int `json:"reasons"`
-	Steps        int            `json:"steps"`
-	StepsPerTurn spread         `json:"steps_per_turn"`
-	StepsPerRun  spread         `json:"steps_per_run"`
-	Calls        int            `json:"calls"`
-	Outcomes     map[string]int `json:"outcomes"`
-	Answers      map[string]int `json:"answers"`
-	Decisions    []decisionStat `json:"decisions"` // the most frequent first
-	Denials      []decisionStat `json:"denials"`   // those of Decisions that refused
-	Interrupts   map[string]int `json:"interrupts"`
-	Reminders    int            `json:"reminders"`
-	Nudges       int            `json:"nudges"`
-	Loops        int            `json:"loops"`
-	Models       []modelStat    `json:"models"`
-	Cost         float64        `json:"cost"`     // US dollars, of what has a price
-	Unpriced     int            `json:"unpriced"` // answers without one
+// Stats are figures over runs.
+type Stats struct {
+	Since        *time.Time      `json:"since"`
+	Runs         int             `json:"runs"`
+	Turns        int             `json:"turns"`
+	Ends         map[string]int  `json:"ends"` // of turns
+	Reasons      map[string]int  `json:"reasons"`
+	Steps        int             `json:"steps"`
+	StepsPerTurn Spread          `json:"steps_per_turn"`
+	StepsPerRun  Spread          `json:"steps_per_run"`
+	Calls        int             `json:"calls"`
+	Outcomes     map[string]int  `json:"outcomes"`
+	Answers      map[string]int  `json:"answers"`
+	Decisions    []DecisionCount `json:"decisions"` // the most frequent first
+	Denials      []DecisionCount `json:"denials"`   // those of Decisions that refused
+	Interrupts   map[string]int  `json:"interrupts"`
+	Reminders    int             `json:"reminders"`
+	Nudges       int             `json:"nudges"`
+	Loops        int             `json:"loops"`
+	Models       []ModelCount    `json:"models"`
+	Cost         float64         `json:"cost"`     // US dollars, of what has a price
+	Unpriced     int             `json:"unpriced"` // answers without one
 }
 
-// A spread is how a figure is spread: its mean, and what 95 of 100 do not exceed.
-type spread struct {
+// A Spread is how a figure is spread: its mean, and what 95 of 100 do not exceed.
+type Spread struct {
 	Mean float64 `json:"mean"`
 	P95  int     `json:"p95"`
 }
 
-type decisionStat struct {
+type DecisionCount struct {
 	Tool   string     `json:"tool"`
 	Answer run.Answer `json:"answer"`
 	Rule   string     `json:"rule"`
@@ -49,20 +54,20 @@ type decisionStat struct {
 	Count  int        `json:"count"`
 }
 
-type modelStat struct {
-	Model    string    `json:"model"`
-	Requests int       `json:"requests"` // that were answered
-	Usage    usageForm `json:"usage"`
+type ModelCount struct {
+	Model    string `json:"model"`
+	Requests int    `json:"requests"` // that were answered
+	Usage    Usage  `json:"usage"`
 }
 
 // A tally counts what happened in runs after a point in time.
 type tally struct {
 	after      time.Time
 	runs       int
-	out        stats
+	out        Stats
 	perTurn    []int
 	perRun     []int
-	decisions  map[decisionStat]int
+	decisions  map[DecisionCount]int
 	models     map[string]*modelTally
 	incomplete []error // why not all of a run could be read
 }
@@ -73,7 +78,7 @@ type modelTally struct {
 }
 
 func newTally(after time.Time) *tally {
-	t := &tally{after: after, decisions: map[decisionStat]int{}, models: map[string]*modelTally{}}
+	t := &tally{after: after, decisions: map[DecisionCount]int{}, models: map[string]*modelTally{}}
 	for _, m := range []*map[string]int{&t.out.Ends, &t.out.Reasons, &t.out.Outcomes, &t.out.Answers, &t.out.Interrupts} {
 		*m = map[string]int{}
 	}
@@ -179,7 +184,7 @@ func (r *runTally) event(e run.Event) {
 
 func (r *runTally) decision(call run.CallID, d run.Decision) {
 	r.out.Answers[string(d.Answer)]++
-	r.decisions[decisionStat{Tool: r.tools[call], Answer: d.Answer, Rule: d.Rule, Source: d.Source}]++
+	r.decisions[DecisionCount{Tool: r.tools[call], Answer: d.Answer, Rule: d.Rule, Source: d.Source}]++
 }
 
 func (t *tally) spend(model string, u run.Usage) {
@@ -199,18 +204,18 @@ func (t *tally) spend(model string, u run.Usage) {
 }
 
 // stats returns the figures so far.
-func (t *tally) stats() stats {
+func (t *tally) stats() Stats {
 	s := t.out
 	s.Runs, s.StepsPerTurn, s.StepsPerRun = t.runs, spreadOf(t.perTurn), spreadOf(t.perRun)
 	if !t.after.IsZero() {
 		s.Since = &t.after
 	}
-	s.Decisions, s.Denials, s.Models = []decisionStat{}, []decisionStat{}, []modelStat{}
+	s.Decisions, s.Denials, s.Models = []DecisionCount{}, []DecisionCount{}, []ModelCount{}
 	for d, n := range t.decisions {
 		d.Count = n
 		s.Decisions = append(s.Decisions, d)
 	}
-	slices.SortFunc(s.Decisions, func(a, b decisionStat) int {
+	slices.SortFunc(s.Decisions, func(a, b DecisionCount) int {
 		return cmp.Or(b.Count-a.Count, strings.Compare(a.Tool, b.Tool), strings.Compare(string(a.Answer), string(b.Answer)), strings.Compare(a.Rule+a.Source, b.Rule+b.Source))
 	})
 	for _, d := range s.Decisions {
@@ -220,7 +225,7 @@ func (t *tally) stats() stats {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.models)) {
 		m := t.models[name]
-		s.Models = append(s.Models, modelStat{Model: name, Requests: m.requests, Usage: usageOf(m.usage)})
+		s.Models = append(s.Models, ModelCount{Model: name, Requests: m.requests, Usage: UsageOf(m.usage)})
 		s.Cost += m.usage.Cost
 		s.Unpriced += m.unpriced
 	}
@@ -228,9 +233,9 @@ func (t *tally) stats() stats {
 }
 
 // spreadOf returns how figures are spread; the 95th percentile is by nearest rank.
-func spreadOf(figures []int) spread {
+func spreadOf(figures []int) Spread {
 	if len(figures) == 0 {
-		return spread{}
+		return Spread{}
 	}
 	sorted := slices.Sorted(slices.Values(figures))
 	sum := 0
@@ -238,17 +243,64 @@ func spreadOf(figures []int) spread {
 		sum += n
 	}
 	rank := (95*len(sorted) + 99) / 100
-	return spread{Mean: float64(sum) / float64(len(sorted)), P95: sorted[rank-1]}
+	return Spread{Mean: float64(sum) / float64(len(sorted)), P95: sorted[rank-1]}
 }
 
-// counted lists what was counted, the most frequent first.
-func counted(counts map[string]int) string {
-	if len(counts) == 0 {
-		return "none"
+// Stats counts over the runs of this workspace what happened after a point in time. Runs of
+// which not all could be read are named in incomplete.
+func (w *Workspace) Stats(ctx context.Context, after time.Time) (_ Stats, incomplete []error, err error) {
+	t := newTally(after)
+	st, err := w.reading()
+	if err == nil {
+		err = t.store(ctx, st)
+	} else if errors.Is(err, store.ErrNoRuns) {
+		err = nil
 	}
-	var texts []string
-	for _, what := range slices.SortedFunc(maps.Keys(counts), func(x, y string) int { return cmp.Or(counts[y]-counts[x], strings.Compare(x, y)) }) {
-		texts = append(texts, fmt.Sprintf("%d %s", counts[what], what))
+	return t.stats(), t.incomplete, err
+}
+
+// AllStats is [Workspace.Stats] over the runs of all workspaces.
+func AllStats(ctx context.Context, env config.Env, after time.Time) (_ Stats, incomplete []error, err error) {
+	t := newTally(after)
+	dirs, err := filepath.Glob(filepath.Join(env.StateDir(), "workspaces", "*"))
+	if err != nil {
+		return Stats{}, nil, err
 	}
-	return strings.Join(texts, ", ")
+	for _, dir := range dirs {
+		s, err := store.Open(dir, store.Options{Version: Version(), ReadOnly: true})
+		if errors.Is(err, store.ErrNoRuns) {
+			continue
+		} else if err == nil {
+			err = errors.Join(t.store(ctx, s), s.Close())
+		}
+		if err != nil {
+			return Stats{}, nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return t.stats(), t.incomplete, nil
+}
+
+// store counts the runs of a store.
+func (t *tally) store(ctx context.Context, s store.Store) error {
+	runs, err := s.Runs(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, sum := range runs {
+		if sum.Updated.Before(t.after) {
+			continue
+		}
+		r := t.begin()
+		for e, err := range s.Events(ctx, sum.ID, 0) {
+			if errors.Is(err, store.ErrCorrupt) || errors.As(err, new(*store.UnreadableError)) {
+				t.incomplete = append(t.incomplete, err) // what is before that counts
+				break
+			} else if err != nil {
+				return err
+			}
+			r.event(e)
+		}
+		r.end()
+	}
+	return nil
 }

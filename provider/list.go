@@ -1,4 +1,4 @@
-package cli
+package provider
 
 import (
 	"context"
@@ -21,34 +21,34 @@ import (
 // listPatience bounds the question which models a provider has.
 const listPatience = 5 * time.Second
 
-var errNoList = errors.New("it has no list of models to ask for")
+var ErrNoList = errors.New("it has no list of models to ask for")
 
 // list returns the models that a site says it has, without those that cannot hold a
 // conversation, as far as that can be told.
-func (s site) list(ctx context.Context) ([]string, error) {
+func (s Site) list(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	var names []string
 	var err error
 	switch s.Wire {
 	case chat.Wire, responses.Wire: // OpenAI's list is one for both
-		names, err = chat.New(chat.Options{BaseURL: s.address, Key: s.key, Dialect: s.dialect()}).Models(ctx)
+		names, err = chat.New(chat.Options{BaseURL: s.Address, Key: s.Key, Dialect: s.dialect()}).Models(ctx)
 	case anthropic.Wire:
 		names, err = s.listAnthropic(ctx)
 	case gemini.Wire:
 		names, err = s.listGemini(ctx)
 	default:
-		return nil, errNoList
+		return nil, ErrNoList
 	}
 	var e *llm.Error
 	if errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
-		return nil, errNoList // gateways have what they pass on and often nothing else
+		return nil, ErrNoList // gateways have what they pass on and often nothing else
 	}
 	return slices.DeleteFunc(names, speechless), err
 }
 
 // dialect returns how the server of the wire chat differs; nil: its address tells.
-func (s site) dialect() *chat.Dialect {
+func (s Site) dialect() *chat.Dialect {
 	if s.Dialect == "" {
 		return nil
 	}
@@ -66,14 +66,14 @@ func speechless(name string) bool {
 
 // listAnthropic asks GET /v1/models (platform.claude.com/docs/en/api/models-list; at
 // most 1,000 a page, and there are some dozens; read 2026-11-20).
-func (s site) listAnthropic(ctx context.Context) ([]string, error) {
+func (s Site) listAnthropic(ctx context.Context) ([]string, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	header := http.Header{"X-Api-Key": {s.key}, "Anthropic-Version": {"2023-06-01"}}
-	err := s.get(ctx, strings.TrimSuffix(strings.TrimRight(s.address, "/"), "/v1"), "/v1/models?limit=1000", header, &list)
+	header := http.Header{"X-Api-Key": {s.Key}, "Anthropic-Version": {"2023-06-01"}}
+	err := s.get(ctx, strings.TrimSuffix(strings.TrimRight(s.Address, "/"), "/v1"), "/v1/models?limit=1000", header, &list)
 	var names []string
 	for _, m := range list.Data {
 		names = append(names, m.ID)
@@ -84,15 +84,15 @@ func (s site) listAnthropic(ctx context.Context) ([]string, error) {
 
 // listGemini asks GET /v1beta/models (ai.google.dev/api/models, at most 1,000 a page;
 // read 2026-11-20).
-func (s site) listGemini(ctx context.Context) ([]string, error) {
+func (s Site) listGemini(ctx context.Context) ([]string, error) {
 	var list struct {
 		Models []struct {
 			Name    string   `json:"name"`
 			Methods []string `json:"supportedGenerationMethods"`
 		} `json:"models"`
 	}
-	base := strings.TrimSuffix(strings.TrimRight(s.address, "/"), "/v1beta")
-	err := s.get(ctx, base, "/v1beta/models?pageSize=1000", http.Header{"X-Goog-Api-Key": {s.key}}, &list)
+	base := strings.TrimSuffix(strings.TrimRight(s.Address, "/"), "/v1beta")
+	err := s.get(ctx, base, "/v1beta/models?pageSize=1000", http.Header{"X-Goog-Api-Key": {s.Key}}, &list)
 	var names []string
 	for _, m := range list.Models {
 		if len(m.Methods) == 0 || slices.Contains(m.Methods, "generateContent") {
@@ -103,8 +103,8 @@ func (s site) listGemini(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-func (s site) get(ctx context.Context, base, path string, header http.Header, to any) error {
-	client := wire.New(wire.Options{BaseURL: base, Example: s.BaseURL, Key: s.key})
+func (s Site) get(ctx context.Context, base, path string, header http.Header, to any) error {
+	client := wire.New(wire.Options{BaseURL: base, Example: s.BaseURL, Key: s.Key})
 	header.Set("Accept", "application/json")
 	body, err := client.Get(ctx, listPatience, path, header)
 	if err != nil {

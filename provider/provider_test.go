@@ -1,4 +1,4 @@
-package cli
+package provider
 
 import (
 	"strings"
@@ -8,13 +8,13 @@ import (
 	"pawl/llm/models"
 )
 
-func builtInModels(t *testing.T) *models.Table {
+func builtIn(t *testing.T) *Providers {
 	t.Helper()
 	table, err := models.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return table
+	return &Providers{Table: table, env: func(string) (string, bool) { return "", false }}
 }
 
 func TestAnAddressOfOllamaIsCompleted(t *testing.T) {
@@ -41,20 +41,21 @@ func TestAnAddressOfOllamaIsCompleted(t *testing.T) {
 func TestTheFirstVariableThatIsSetCounts(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{"GOOGLE_API_KEY": "second", "GEMINI_BASE_URL": "http://second"}
-	a := &invocation{Process: Process{Env: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}}
-	p, _ := builtInModels(t).Provider("gemini")
-	if s := a.site(p); s.key != "second" || s.keyFrom != "GOOGLE_API_KEY" || s.address != "http://second" {
+	ps := builtIn(t)
+	ps.env = func(name string) (string, bool) { v, ok := set[name]; return v, ok }
+	p, _ := ps.Provider("gemini")
+	if s := ps.Site(p); s.Key != "second" || s.KeyFrom != "GOOGLE_API_KEY" || s.Address != "http://second" {
 		t.Errorf("%+v", s)
 	}
 	set["GEMINI_API_KEY"], set["GOOGLE_GEMINI_BASE_URL"] = "first", "http://first"
-	if s := a.site(p); s.key != "first" || s.keyFrom != "GEMINI_API_KEY" || s.address != "http://first" || s.addressFrom != "environment GOOGLE_GEMINI_BASE_URL" {
+	if s := ps.Site(p); s.Key != "first" || s.KeyFrom != "GEMINI_API_KEY" || s.Address != "http://first" || s.AddressFrom != "environment GOOGLE_GEMINI_BASE_URL" {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestASlipInAModelsNameIsSeenAndAnotherSizeIsNone(t *testing.T) {
 	t.Parallel()
-	table := builtInModels(t)
+	table := builtIn(t)
 	for model, want := range map[string]string{
 		"anthropic/claude-sonet-5-5":  "anthropic/claude-sonnet-5-5",
 		"openai/gpt-6-lunar":          "openai/gpt-6-luna",
@@ -63,7 +64,7 @@ func TestASlipInAModelsNameIsSeenAndAnotherSizeIsNone(t *testing.T) {
 		"anthropic/claude-sonnet-5-6": "",
 		"ollama/gpt-6-lunar":          "", // another provider's
 	} {
-		if got := similarModel(table, model); got != want {
+		if got := table.similar(model); got != want {
 			t.Errorf("%s is like %q, want %q", model, got, want)
 		}
 	}
@@ -73,7 +74,7 @@ func TestASlipInAModelsNameIsSeenAndAnotherSizeIsNone(t *testing.T) {
 		"elephant":          "",
 		"":                  "",
 	} {
-		if got := bareModel(table, given); got != want {
+		if got := table.bare(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
 	}
@@ -84,20 +85,20 @@ func TestASlipInAModelsNameIsSeenAndAnotherSizeIsNone(t *testing.T) {
 
 func TestEveryProviderOfTheTableCanBeConnected(t *testing.T) {
 	t.Parallel()
-	for _, p := range builtInModels(t).Providers() {
+	for _, p := range builtIn(t).Providers() {
 		if p.Wire == "script" {
 			continue
 		}
-		s := site{Provider: p, address: p.BaseURL, key: "key"}
-		if s.address == "" {
-			s.address = "https://name.openai.azure.com"
+		s := Site{Provider: p, Address: p.BaseURL, Key: "key"}
+		if s.Address == "" {
+			s.Address = "https://name.openai.azure.com"
 		}
 		made, err := s.connect(0)
 		if err != nil || made.Wire() != p.Wire {
 			t.Errorf("%s: %v, %v", p.Name, made, err)
 		}
 	}
-	s := site{Provider: models.Provider{Name: "house", Wire: chat.Wire, Dialect: "Bavarian", Source: "models.toml"}, address: "http://x"}
+	s := Site{Provider: models.Provider{Name: "house", Wire: chat.Wire, Dialect: "Bavarian", Source: "models.toml"}, Address: "http://x"}
 	if _, err := s.connect(0); err == nil || !strings.Contains(err.Error(), `models.toml: provider house: there is no dialect "Bavarian"`) {
 		t.Errorf("a dialect that nobody speaks: %v", err)
 	}

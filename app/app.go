@@ -1,0 +1,326 @@
+// Package app is the application under every face: it opens a workspace with its settings,
+// rules, sandbox, tools, models and store, and starts, finds, resumes, follows, decides
+// and stops runs in it. A face (the command line, a terminal, a server) imports this
+// package and package view, and shows what they say; this package imports no face and
+// writes to no terminal.
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"pawl/config"
+	"pawl/llm"
+	"pawl/output"
+	"pawl/permission"
+	"pawl/policy"
+	"pawl/provider"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/tool"
+	"pawl/worker"
+)
+
+// Options say which workspace is opened, and for what.
+type Options struct {
+	Dir string     // the folder; "": the current one
+	Env config.Env // required
+	// Given are settings for this process alone, by the names of keys; they are stronger
+	// than all others.
+	Given map[string][]string
+	// Drives says that runs will be driven: what commands whose pawl was killed have left
+	// in the workspace is undone before its own settings and rules are read.
+	Drives bool
+	// Trust lets the workspace's own settings and rules count for this process, as
+	// `pawl trust` does for good.
+	Trust bool
+	// OnAsk is what happens to calls that need approval; "": what the settings say. A face
+	// that can ask a person gives [worker.AskWait].
+	OnAsk worker.OnAsk
+	// Notice is told what a person should know and what keeps nothing from working, a
+	// sentence at a time; nil: nobody is told.
+	Notice func(string)
+}
+
+// A Workspace is a folder that agents work in, with what holds in it. It opens what is
+// needed when it is needed, so that looking at a run works with a broken configuration, and
+// on a disk that is full or read-only. It is safe for concurrent use. One process may have
+// several, also of the same folder.
+type Workspace struct {
+	Dir   string // absolute, with links resolved
+	State string // the folder for what is kept of it
+
+	opt Options
+	env config.Env
+
+	mu       sync.Mutex
+	settings *settings
+	looking  *store.SQLite // read-only
+	store    *store.SQLite
+	worker   *worker.Worker
+	log      *slog.Logger
+}
+
+// settings are what holds in a workspace.
+type settings struct {
+	*config.Config
+	policy *policy.Policy
+	models *provider.Providers
+	// confinement is what commands run in; nil: nothing confines them.
+	confinement *sandbox.Policy
+	sockets     string
+}
+
+// Open opens the workspace. The caller must call Close.
+func Open(opt Options) (*Workspace, error) {
+	dir, err := config.Workspace(opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Notice == nil {
+		opt.Notice = func(string) {}
+	}
+	return &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env}, nil
+}
+
+// Close closes what was opened. Sessions are to be closed before.
+func (w *Workspace) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	for _, s := range []*store.SQLite{w.looking, w.store} {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	w.looking, w.store, w.worker = nil, nil, nil
+	return err
+}
+
+// Config returns the settings of this workspace, each with its source. A mistake in one
+// is a [*config.Error].
+func (w *Workspace) Config() (*config.Config, error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	return s.Config, nil
+}
+
+// Policy returns the rules and the trust of this workspace, with the rules of the settings.
+func (w *Workspace) Policy() (*policy.Policy, error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	return s.policy, nil
+}
+
+// load reads the settings, once.
+func (w *Workspace) load() (*settings, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.loaded()
+}
+
+func (w *Workspace) loaded() (*settings, error) {
+	if w.settings != nil {
+		return w.settings, nil
+	}
+	if w.opt.Drives {
+		if err := w.Recover(); err != nil {
+			return nil, err
+		}
+	}
+	p, err := w.openPolicy()
+	if err != nil {
+		return nil, err
+	}
+	if w.opt.Trust {
+		trusted, err := p.TrustForThisRun()
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range trusted {
+			w.opt.Notice("--trust: " + c.File + " counts for this run")
+		}
+	}
+	c, err := config.Load(config.Sources{Given: w.opt.Given, Env: w.env, Workspace: w.Dir, Policy: p})
+	if err != nil {
+		return nil, err
+	}
+	s := &settings{Config: c, policy: p}
+	if s.models, err = provider.Load(w.env); err != nil {
+		return nil, err
+	}
+	if !s.Has("model", false) {
+		if model, variable := s.models.Preferred(); model != "" {
+			s.Set("model", config.Value{Text: model, Source: config.FromDefault + ", because " + variable + " is set"})
+		}
+	}
+	rules, err := s.rules(toolNames())
+	if err != nil {
+		return nil, err
+	}
+	p.SetRules(rules)
+	p.SetHistory(sync.OnceValue(w.allowedBefore))
+	w.settings = s
+	return s, nil
+}
+
+// reading returns the store, opened so that looking changes nothing: no file is made,
+// locked or migrated. [store.ErrNoRuns] if there is none.
+func (w *Workspace) reading() (*store.SQLite, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.store != nil {
+		return w.store, nil
+	}
+	if w.looking != nil {
+		return w.looking, nil
+	}
+	var err error
+	w.looking, err = store.Open(w.State, store.Options{ReadOnly: true, Version: Version()})
+	return w.looking, err
+}
+
+// writing returns the store, opened for writing.
+func (w *Workspace) writing() (*store.SQLite, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.opened()
+}
+
+func (w *Workspace) opened() (*store.SQLite, error) {
+	if w.store != nil {
+		return w.store, nil
+	}
+	var err error
+	w.store, err = store.Open(w.State, store.Options{Version: Version(), Waiting: func(e *store.LockedError) {
+		w.opt.Notice("waiting: " + e.Error())
+	}})
+	return w.store, err
+}
+
+// driver returns the worker of this workspace. There is one: everything that drives a run
+// or asks what one would do goes through it.
+func (w *Workspace) driver() (*worker.Worker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.worker != nil {
+		return w.worker, nil
+	}
+	s, err := w.loaded()
+	if err != nil {
+		return nil, err
+	}
+	st, err := w.opened()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.policy.Check(); err != nil {
+		return nil, err
+	}
+	for _, note := range s.policy.Notes() {
+		w.opt.Notice(note)
+	}
+	rulesOf := func(id run.ID) permission.Rules {
+		rules, _ := s.policy.Rules(id) // with an error they allow nothing
+		return rules
+	}
+	if err := w.confine(s); err != nil {
+		return nil, err
+	}
+	onAsk := w.opt.OnAsk
+	if onAsk == "" {
+		onAsk = worker.OnAsk(s.Get("on_ask"))
+	}
+	w.worker, err = worker.New(worker.Config{
+		Store: st,
+		Tools: registry(rulesOf, s.shellOptions()),
+		Provider: func(model string) (llm.Provider, string, error) {
+			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
+		},
+		Authorizer: s.policy,
+		Check: func(c run.Config) error {
+			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)
+		},
+		Sandbox:      s.confinement,
+		Own:          w.own(),
+		Outputs:      w.outputs(),
+		OutputLimits: s.OutputLimits(),
+		Root:         w.asRoot(),
+		OnAsk:        onAsk,
+		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
+		Structured:   s.models.Structured,
+		StateDir:     w.State,
+		SocketDir:    s.sockets,
+		Log:          w.logger(),
+	})
+	return w.worker, err
+}
+
+// outputs returns the store of the workspace's outputs.
+func (w *Workspace) outputs() *output.Store {
+	return output.NewStore(filepath.Join(w.State, "outputs"))
+}
+
+// own returns pawl's own folders and files, where no call writes.
+func (w *Workspace) own() []string {
+	var own []string
+	for _, path := range []string{w.env.StateDir(), w.State, w.env.UserDir()} {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			own = append(own, resolved)
+		} else if abs, err := filepath.Abs(path); err == nil {
+			own = append(own, abs) // it does not exist yet
+		}
+	}
+	return own
+}
+
+// shellOptions say which variables commands get.
+func (s *settings) shellOptions() tool.ShellOptions {
+	var o tool.ShellOptions
+	for _, v := range s.Values("pass_env") {
+		o.PassEnv = append(o.PassEnv, v.Text)
+	}
+	if s.models != nil {
+		for _, p := range s.models.Providers() {
+			o.KeyEnv = append(o.KeyEnv, p.KeyEnv...)
+		}
+	}
+	return o
+}
+
+// change returns what the settings say of the configuration of a run with a model; with
+// given, only what was given for this process, because the run has the rest.
+func (s *settings) change(given bool, current string) run.ConfigChange {
+	c := s.Change(given)
+	switch {
+	case s.Has("model", given):
+		to := modelChange(s.Get("model"), s.Get("control"), s.models)
+		c.Model, c.Control = to.Model, to.Control
+		if c.Window == nil {
+			c.Window = to.Window
+		}
+	case s.Has("control", given):
+		v := controlOf(s.Get("control"), current, s.models)
+		c.Control = &v
+	}
+	return c
+}
+
+// allowedBefore returns the calls that were allowed in this workspace, in the newest runs.
+// What cannot be read is left out: it would only widen what is proposed.
+func (w *Workspace) allowedBefore() []permission.Allowed {
+	s, err := w.reading()
+	if err != nil {
+		return nil
+	}
+	return allowedIn(context.Background(), s)
+}

@@ -1,0 +1,257 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl/config"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/store"
+	"pawl/worker"
+)
+
+// An Approval is a call that waits for a person, with everything the person has to see to
+// decide.
+type Approval struct {
+	Call     run.Call
+	Preview  worker.Preview         // what it would do now; its Digest goes into the decision
+	Explain  permission.Explanation // part by part, with the rule that decides each
+	Proposal permission.Proposal    // what Always and Never would store
+}
+
+// approvals returns the calls of a state that wait for a person.
+func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error) {
+	set, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	var all []Approval
+	for _, c := range Undecided(s) {
+		p, err := d.Preview(s, c)
+		if err != nil {
+			return nil, err
+		}
+		id, mode := s.Created.Run, modeOf(s.Config)
+		e, err := set.policy.Explain(id, mode, p.Request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Approval{Call: c.Call, Preview: p, Explain: e, Proposal: set.policy.Propose(id, mode, p.Request)})
+	}
+	return all, nil
+}
+
+// Undecided returns the calls that need a decision.
+func Undecided(s run.State) []run.CallState {
+	var calls []run.CallState
+	for _, c := range s.Next() {
+		if c, ok := c.(run.Decide); ok {
+			calls = append(calls, c.Call)
+		}
+	}
+	return calls
+}
+
+// Approvals returns the calls of a run that wait for a person, whichever process drives it.
+func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error) {
+	d, err := w.driver()
+	if err != nil {
+		return nil, err
+	}
+	_, s, err := w.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return w.approvals(d, s)
+}
+
+// decidePatience is how long Decide waits for the owner of the run to take the answer. The
+// owner is woken, so a longer wait has another cause.
+const decidePatience = 5 * time.Second
+
+// A signedDecision is a decision with a random string by which its sender recognizes it.
+type signedDecision struct {
+	worker.Decision
+	Sign string `json:"sign"`
+}
+
+// Decide answers a call of a run that any process may drive: the answer goes into the
+// inbox of the run, and its owner takes it. taken is false if no process drives the run: the
+// answer counts when it is resumed. An error says that another answer was first, or that
+// this one had no effect.
+func (w *Workspace) Decide(ctx context.Context, id run.ID, d worker.Decision) (taken bool, err error) {
+	if d.By == "" {
+		d.By = Person()
+	}
+	events, _, err := w.Load(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	mine := signedDecision{d, rand.Text()}
+	// All answers to the call have the same key: the store keeps the first row with it,
+	// and the sender of a second one finds the other's.
+	key := fmt.Sprintf("decide-%s-%d", d.Call, askedSince(events, d.Call))
+	if err := w.put(ctx, id, key, store.Decide, mine); err != nil {
+		return false, err
+	}
+	st, err := w.writing()
+	if err != nil {
+		return false, err
+	}
+	for deadline := time.Now().Add(decidePatience); ; {
+		owner, owned, err := st.Owner(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		waits, other, err := inInbox(ctx, st, id, key, mine.Sign)
+		switch {
+		case err != nil:
+			return false, err
+		case other != nil:
+			return false, fmt.Errorf("too late: call %s was answered %s by %s a moment ago", d.Call, other.Answer, other.By)
+		case !waits:
+			return true, w.hadEffect(ctx, id, d)
+		case !owned:
+			return false, nil
+		case time.Now().After(deadline):
+			return false, fmt.Errorf("process %d has not taken the answer for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, decidePatience, id)
+		}
+		select {
+		case <-time.After(pollInbox):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// inInbox reports whether the row with a key is in the inbox, and returns its decision if
+// it was signed by another sender.
+func inInbox(ctx context.Context, st store.Store, id run.ID, key, sign string) (waits bool, other *worker.Decision, err error) {
+	rows, err := st.Inbox(ctx, id)
+	if err != nil {
+		return false, nil, err
+	}
+	for _, row := range rows {
+		if row.Key != key {
+			continue
+		}
+		var there signedDecision
+		if err := json.Unmarshal([]byte(row.Payload), &there); err != nil {
+			return false, nil, fmt.Errorf("decode the answer in the inbox: %w", err)
+		}
+		if there.Sign != sign {
+			return true, &there.Decision, nil
+		}
+		return true, nil, nil
+	}
+	return false, nil, nil
+}
+
+// hadEffect returns why an answer that was taken is not the decision on its call.
+func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine worker.Decision) error {
+	events, _, err := w.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	was, ok := DecisionOn(events, mine.Call)
+	switch {
+	case !ok:
+		return fmt.Errorf("the answer was taken but had no effect: see `pawl runs decide %s`", id)
+	case was.Source != "person" || was.By != mine.By || was.Answer != mine.Answer:
+		return &DecidedError{mine.Call, was}
+	}
+	return nil
+}
+
+// A DecidedError says that a call has a decision already.
+type DecidedError struct {
+	Call run.CallID
+	Was  run.Decision
+}
+
+func (e *DecidedError) Error() string {
+	verb := "refused"
+	if e.Was.Allows() {
+		verb = "allowed"
+	}
+	by := e.Was.By
+	if by == "" {
+		by = e.Was.Source
+	}
+	return fmt.Sprintf("too late: call %s was %s by %s", e.Call, verb, by)
+}
+
+// DecisionOn returns the last decision on a call.
+func DecisionOn(events []run.Event, id run.CallID) (was run.Decision, ok bool) {
+	for _, e := range events {
+		switch f := e.Payload.(type) {
+		case run.CallDecided:
+			if f.Call == id {
+				was, ok = f.Decision, true
+			}
+		case run.Interrupted:
+			if f.Call == id {
+				was, ok = run.Decision{Answer: run.Wait, Source: "person", By: f.By}, true
+			}
+		}
+	}
+	return was, ok
+}
+
+// askedSince returns the number of the event since which a call needs approval: one whose
+// approval was invalidated can be answered again.
+func askedSince(events []run.Event, id run.CallID) int64 {
+	var seq int64
+	for _, e := range events {
+		switch f := e.Payload.(type) {
+		case run.CallInspected:
+			if f.Call == id {
+				seq = e.Seq
+			}
+		case run.ApprovalInvalidated:
+			if f.Call == id {
+				seq = e.Seq
+			}
+		}
+	}
+	return seq
+}
+
+// StoredScopes are the scopes in which a person can store rules.
+var StoredScopes = []string{string(permission.ForUser), string(permission.ForWorkspace), string(permission.FromRepository), string(permission.ForRun)}
+
+// Rules returns what an answer to a, always or never, stores in a scope: the rules given,
+// or else those that are proposed.
+func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permission.Rules) (permission.Rules, error) {
+	effect := permission.Allow
+	if answer == run.Never {
+		effect = permission.Deny
+	}
+	rules := given
+	if len(rules) == 0 {
+		if rules = a.Proposal.Rules; effect == permission.Deny {
+			rules = a.Proposal.Deny
+		}
+	}
+	if len(rules) == 0 {
+		return nil, config.Errorf("no rule can be proposed: %s; allow the call once, or give a rule", a.Proposal.Reason)
+	}
+	stored := make(permission.Rules, len(rules))
+	for i, r := range rules {
+		r.Effect, r.Scope = effect, scope
+		if effect == permission.Deny {
+			r.Sandbox = run.Confined // only an allow rule can lift it
+		}
+		stored[i] = r
+	}
+	return stored, nil
+}
+
+// Is reports whether the digest that a person was shown, or its beginning, is that of the
+// call as it is now.
+func (a Approval) Is(shown string) bool { return strings.HasPrefix(a.Preview.Digest, shown) }

@@ -1,0 +1,293 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"pawl/config"
+	"pawl/internal/text"
+	"pawl/llm"
+	"pawl/llm/script"
+	"pawl/provider"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/tool"
+)
+
+// A Check is one thing that Doctor has looked at.
+type Check struct {
+	Topic  string  `json:"topic"` // what it is about, as pawl, models, sandbox
+	Name   string  `json:"name"`
+	State  Verdict `json:"state"`
+	Detail string  `json:"detail"`         // a sentence; never a key
+	Next   string  `json:"next,omitempty"` // the command, or what else is to be done
+}
+
+// A Verdict is how a check came out.
+type Verdict string
+
+const (
+	Good    Verdict = "ok"
+	Absent  Verdict = "missing" // it is not there, and need not be
+	Unasked Verdict = "unasked" // it was not tried
+	Bad     Verdict = "wrong"
+)
+
+// A Report is all that Doctor has seen.
+type Report struct {
+	Version string  `json:"version"`
+	Model   string  `json:"model"`  // the one that a run would have now; empty: none
+	Source  string  `json:"source"` // why that one
+	Usable  bool    `json:"usable"` // a run could begin
+	Checks  []Check `json:"checks"`
+}
+
+// Doctor looks at the configuration, the state folder, the providers and the sandbox, and
+// says what is missing and what to do next. Unless offline it asks the providers that are
+// configured which models they have, all at once, 5 s at most.
+func Doctor(ctx context.Context, opt Options, offline bool) Report {
+	r := Report{Version: Version(), Checks: []Check{}}
+	files, ok := checkFiles(opt.Env)
+	r.Checks = append(r.Checks, files...)
+	state := checkState(opt.Env)
+	r.Checks = append(r.Checks, state)
+	if ok {
+		providers, usable := r.checkModels(ctx, opt, offline)
+		r.Checks = append(r.Checks, providers...)
+		r.Usable = usable && state.State == Good
+	}
+	r.Checks = append(r.Checks, checkSandbox()...)
+	r.Checks = append(r.Checks, checkVariables(opt.Env))
+	return r
+}
+
+// checkFiles looks at the user's files. ok says that they can be read.
+func checkFiles(env config.Env) (checks []Check, ok bool) {
+	ok = true
+	_, modelsErr := provider.Load(env)
+	for _, f := range []struct {
+		name, path string
+		err        error
+	}{{"configuration", env.UserFile(), env.CheckUserFile()}, {"models", env.ModelsFile(), modelsErr}} {
+		c := Check{Topic: "pawl", Name: f.name, State: Good, Detail: f.path}
+		if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
+			c.State, c.Detail = Absent, f.path+" is not there; it need not be"
+		}
+		if f.err != nil {
+			c.State, c.Detail, c.Next = Bad, f.err.Error(), "repair the file, or put it aside"
+			ok = false
+		}
+		checks = append(checks, c)
+	}
+	return checks, ok
+}
+
+// checkState makes a store in the state folder, as a run would, and takes it away.
+func checkState(env config.Env) Check {
+	dir := env.StateDir()
+	c := Check{Topic: "pawl", Name: "state folder", State: Good, Detail: dir + " can be written (" + env.StateSource() + ")"}
+	err := func() error {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		probe, err := os.MkdirTemp(dir, "doctor-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(probe) // what is left of it is an empty folder
+		s, err := store.Open(probe, store.Options{Version: Version()})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}()
+	if err != nil {
+		c.State, c.Detail = Bad, err.Error()
+		c.Next = "export PAWL_STATE_DIR=… names a folder on a local disk that you may write"
+	}
+	return c
+}
+
+// checkModels looks at which providers are configured and, if it may, whether they
+// answer. usable says that a model of one of them can be had.
+func (r *Report) checkModels(ctx context.Context, opt Options, offline bool) (checks []Check, usable bool) {
+	ps, err := provider.Load(opt.Env)
+	if err != nil {
+		return nil, false // checkFiles has said it
+	}
+	var sites []provider.Site
+	for _, p := range ps.Providers() {
+		s := ps.Site(p)
+		if p.Wire != script.Wire && (p.Local && !offline || s.Key != "" || p.Source != "" && s.Missing() == "") {
+			sites = append(sites, s)
+		}
+	}
+	var answers []provider.Server
+	if offline {
+		for _, s := range sites {
+			answers = append(answers, provider.Server{Site: s})
+		}
+	} else {
+		answers = provider.Ask(ctx, sites)
+	}
+	// Nobody has said that there is a server on this machine.
+	answers = slices.DeleteFunc(answers, func(s provider.Server) bool { return s.Err != nil && s.Local && s.Key == "" && s.Source == "" })
+	can := map[string]bool{}
+	for _, s := range answers {
+		var c Check
+		c, can[s.Name] = checkSite(s, offline)
+		checks = append(checks, c)
+		usable = usable || can[s.Name]
+	}
+	for _, name := range provider.Keyed {
+		if p, ok := ps.Provider(name); ok && p.NeedsKey() && ps.Site(p).Key == "" {
+			checks = append(checks, Check{Topic: "models", Name: name, State: Absent, Detail: ps.Site(p).Missing(),
+				Next: "export " + p.KeyEnv[0] + "=…, a key from " + p.KeysAt})
+		}
+	}
+	choice := r.checkChoice(opt, answers, can, offline)
+	return append(checks, choice), usable || choice.State == Good
+}
+
+// checkSite says how a provider answered. can says that it can be asked for answers.
+func checkSite(s provider.Server, offline bool) (c Check, can bool) {
+	at := provider.WithoutSecrets(s.Address)
+	if s.KeyFrom != "" {
+		at += " with the key in " + s.KeyFrom
+	}
+	c = Check{Topic: "models", Name: s.Name, State: Good}
+	var e *llm.Error
+	switch {
+	case s.Missing() != "":
+		c.State, c.Detail = Bad, s.Usable().Error()
+		return c, false
+	case offline:
+		c.State, c.Detail = Unasked, at
+	case errors.Is(s.Err, provider.ErrNoList):
+		c.Detail = at + " answers; it has no list of models"
+	case s.Err == nil && len(s.Models) == 0:
+		c.State, c.Detail, c.Next = Bad, at+" answers and has no models", "load one there"
+	case s.Err == nil:
+		c.Detail = fmt.Sprintf("%s answers; it has %s", at, text.Plural(int64(len(s.Models)), "model"))
+	default:
+		c.State, c.Detail = Bad, fmt.Sprintf("%s: %v", at, s.Err)
+		c.Next = "look at the network, a proxy in between, and the address (" + strings.Join(append([]string{"models.toml"}, s.BaseURLEnv...), ", ") + ")"
+		if errors.As(s.Err, &e) && e.Kind == run.ErrAuth && len(s.KeyEnv) > 0 {
+			c.Next = "export " + s.KeyEnv[0] + "=…, a key from " + s.KeysAt
+		}
+	}
+	return c, c.State != Bad
+}
+
+// checkChoice says which model a run would have now.
+func (r *Report) checkChoice(opt Options, answers []provider.Server, can map[string]bool, offline bool) Check {
+	c := Check{Topic: "models", Name: "model", State: Bad}
+	w, err := Open(opt)
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	defer w.Close() // nothing was written
+	set, err := w.load()
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	if v := set.Values("model"); len(v) > 0 {
+		r.Model, r.Source = v[0].Text, v[0].Source
+	}
+	for _, name := range provider.Nearby {
+		i := slices.IndexFunc(answers, func(s provider.Server) bool { return s.Name == name && len(s.Models) > 0 })
+		if i >= 0 && r.Model == "" {
+			r.Model, r.Source = name+"/"+answers[i].Models[0], "the server at "+provider.WithoutSecrets(answers[i].Address)
+		}
+	}
+	if r.Model == "" {
+		c.Detail, c.Next = "none: no key is set, and no server on this machine answers", "pawl demo needs neither"
+		if offline {
+			c.Detail, c.Next = "none: no key is set", "pawl doctor looks for a server on this machine too"
+		}
+		if other := otherModel(set.models, can); other != "" {
+			c.Next = "pawl run --model " + other
+		}
+		return c
+	}
+	c.Detail = fmt.Sprintf("%s (%s)", r.Model, r.Source)
+	p, name, err := set.models.Find(r.Model)
+	if err != nil {
+		c.Detail += ": " + err.Error()
+		return c
+	}
+	i := slices.IndexFunc(answers, func(s provider.Server) bool { return s.Name == p.Name })
+	switch {
+	case set.models.Site(p).Missing() != "":
+		c.Detail += ": " + set.models.Site(p).Usable().Error()
+	case i >= 0 && !can[p.Name]:
+		c.Detail += ": its provider cannot be used, see above"
+		if other := otherModel(set.models, can); other != "" {
+			c.Next = "pawl run --model " + other
+		}
+	case i >= 0 && len(answers[i].Models) > 0 && !lists(answers[i].Models, name):
+		c.Detail += ": " + p.Name + " does not list it"
+		c.Next = "pawl models " + p.Name
+	default:
+		c.State = Good
+	}
+	return c
+}
+
+// otherModel returns the default model of a provider that can be used; empty: none.
+func otherModel(ps *provider.Providers, can map[string]bool) string {
+	for _, p := range ps.Providers() {
+		if can[p.Name] && p.Default != "" {
+			return p.Name + "/" + p.Default
+		}
+	}
+	return ""
+}
+
+// lists reports whether a list has a model or an edition of it.
+func lists(names []string, model string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == model || strings.HasPrefix(name, model+"-") || strings.HasPrefix(name, model+":")
+	})
+}
+
+// checkSandbox says what of the sandbox is in force.
+func checkSandbox() []Check {
+	var checks []Check
+	report := sandbox.Probe()
+	for _, p := range report.Parts {
+		c := Check{Topic: "sandbox", Name: p.Name, State: Good, Detail: p.By, Next: p.Missing}
+		if !p.InForce {
+			c.State, c.Detail, c.Next = Absent, "not in force", p.Missing
+		}
+		checks = append(checks, c)
+	}
+	if !report.Confines() {
+		checks = append(checks, Check{Topic: "sandbox", Name: "commands", State: Absent,
+			Detail: "they have your own authority, so more of them ask"})
+	}
+	return checks
+}
+
+// checkVariables says which variables of this environment commands do not get.
+func checkVariables(env config.Env) Check {
+	s := settings{Config: &config.Config{}}
+	if c, err := config.Load(config.Sources{Env: env}); err == nil { // checkFiles has said what is wrong
+		s.Config = c
+	}
+	s.models, _ = provider.Load(env)
+	c := Check{Topic: "sandbox", Name: "variables", State: Good, Detail: "none of this environment is kept from commands",
+		Next: "Kept are the keys of providers, values that look like keys, and names like " + strings.Join(tool.SecretVariables(), " ") + ". To pass one on purpose: pass_env = [\"NAME\"] in " + env.UserFile()}
+	if names := s.shellOptions().Withheld(os.Environ()); len(names) > 0 {
+		c.Detail = "kept from commands: " + strings.Join(names, ", ")
+	}
+	return c
+}

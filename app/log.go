@@ -1,0 +1,57 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// logger returns the log for diagnostics: warnings, and everything with PAWL_LOG=debug. It
+// never has keys or contents. The file is made by the first line.
+func (w *Workspace) logger() *slog.Logger {
+	if w.log == nil {
+		level := slog.LevelWarn
+		if w.env.Get("PAWL_LOG") == "debug" {
+			level = slog.LevelDebug
+		}
+		file := &lazyFile{path: filepath.Join(w.env.StateDir(), "log", "pawl.log")}
+		w.log = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: level}))
+	}
+	return w.log
+}
+
+// maxLog is the size at which a log file is put aside; one old one is kept.
+const maxLog = 5 << 20 // bytes
+
+// A lazyFile is a file to append to that is opened by its first write, because most
+// runs have nothing to log. It stays open until the process ends.
+type lazyFile struct {
+	path string
+
+	mu sync.Mutex
+	f  *os.File
+}
+
+func (l *lazyFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+			return 0, err
+		}
+		if info, err := os.Stat(l.path); err == nil && info.Size() > maxLog {
+			// Two processes that do it at once lose an old log, nothing else.
+			if err := os.Rename(l.path, l.path+".old"); err != nil {
+				return 0, err
+			}
+		}
+		f, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 0, fmt.Errorf("log: %w", err)
+		}
+		l.f = f
+	}
+	return l.f.Write(p)
+}

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	"pawl/config"
+	"pawl/permission"
+	"pawl/policy"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/tool"
+	"pawl/worker"
+)
+
+// openPolicy opens what holds in this workspace, without the rules of the settings.
+func (w *Workspace) openPolicy() (*policy.Policy, error) {
+	managed := w.env.Get("PAWL_MANAGED_RULES")
+	if managed != "" && !filepath.IsAbs(managed) {
+		// A relative one would be looked for in the workspace, which must not be able to
+		// hide an administrator's rules.
+		return nil, config.Errorf("PAWL_MANAGED_RULES is %q: give an absolute path", managed)
+	}
+	return policy.Open(policy.Options{
+		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(),
+	})
+}
+
+// Trust opens what the workspace brings along that governs runs, without its settings: a
+// broken one can be looked at.
+func (w *Workspace) Trust() (*policy.Policy, error) { return w.openPolicy() }
+
+// Person returns the name of the user, for who looks at decisions and rules later.
+func Person() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(os.Getuid())
+}
+
+// Tools returns the names of the tools of every run.
+func (w *Workspace) Tools() []string { return toolNames() }
+
+// maxHistory is how many of the newest runs are searched for what was allowed before: what
+// somebody meant a year ago is not what they mean.
+const maxHistory = 20
+
+// allowedIn returns the calls that were allowed in the newest runs of a store.
+func allowedIn(ctx context.Context, s store.Store) []permission.Allowed {
+	newest, err := s.Runs(ctx, maxHistory)
+	if err != nil {
+		return nil
+	}
+	var all []permission.Allowed
+	for _, sum := range newest {
+		calls := map[run.CallID]run.Call{}
+		for e, err := range s.Events(ctx, sum.ID, 0) {
+			if err != nil {
+				break
+			}
+			for _, c := range callsOf(e.Payload) {
+				calls[c.ID] = c
+			}
+			if f, ok := e.Payload.(run.CallDecided); ok && f.Decision.Allows() {
+				args := readArgs(calls[f.Call].Arguments)
+				a := permission.Allowed{Tool: calls[f.Call].Tool, Command: args.Command, URL: args.URL}
+				if args.Path != "" {
+					a.Paths = []string{args.Path}
+				}
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// callsOf returns the calls that an event brings.
+func callsOf(p run.Payload) []run.Call {
+	var calls []run.Call
+	switch f := p.(type) {
+	case run.Replied:
+		for _, p := range f.Parts {
+			if p.Type == run.CallPart && p.Call != nil {
+				calls = append(calls, *p.Call)
+			}
+		}
+	case run.CallReceived:
+		calls = append(calls, f.Call)
+	}
+	return calls
+}
+
+// callArgs are the arguments by which tools say what they touch.
+type callArgs struct {
+	Command string          `json:"command"`
+	URL     string          `json:"url"`
+	Path    string          `json:"path"`
+	Sandbox run.Confinement `json:"sandbox"`
+}
+
+func readArgs(arguments string) (a callArgs) {
+	_ = json.Unmarshal([]byte(arguments), &a) // arguments that are not valid JSON are not interpreted
+	return a
+}
+
+// requests returns a function that returns a call as the rules look at it, with nothing of
+// a run: no folder of its shell, no file that it has seen.
+func (w *Workspace) requests() (func(name string, class run.Class, arguments string) permission.Request, error) {
+	env := tool.Env{Workspace: w.Dir, StateDir: w.State, Session: &tool.Session{}}
+	if sandbox.Probe().Confines() {
+		var err error
+		if env.Sandbox, err = sandbox.For(w.Dir, w.sandboxOptions("")); err != nil {
+			return nil, err
+		}
+	}
+	tools, own := registry(nil, tool.ShellOptions{}), w.own()
+	return func(name string, class run.Class, arguments string) permission.Request {
+		a := readArgs(arguments)
+		in := tool.Intent{Command: a.Command, URL: a.URL, Sandbox: a.Sandbox}
+		if a.Path != "" {
+			in.Paths = []string{a.Path}
+		}
+		if t, ok := tools.Get(name); ok {
+			if inspected, err := t.Inspect(env, json.RawMessage(arguments)); err == nil {
+				in = inspected
+			}
+		}
+		return worker.PermissionRequest(env, name, class, in, own)
+	}, nil
+}
+
+// Explain says what would become of a call that nobody made: what is the command of a
+// shell, the address of a fetch, the path of any other tool. run "" means no run's rules.
+func (w *Workspace) Explain(id run.ID, mode permission.Mode, name, what string, confinement run.Confinement) (permission.Explanation, error) {
+	key, class := "path", run.Writes
+	switch name {
+	case "shell":
+		key, class = "command", permission.Classify(what).Class
+	case "fetch":
+		key, class = "url", run.Reads
+	case "read", "list", "glob", "search":
+		class = run.Reads
+	}
+	args := map[string]string{key: what}
+	if name == "shell" && confinement != "" {
+		args["sandbox"] = string(confinement)
+	}
+	raw, err := json.Marshal(args)
+	if err != nil { // unreachable: they are texts
+		panic(err)
+	}
+	p, err := w.Policy()
+	if err != nil {
+		return permission.Explanation{}, err
+	}
+	request, err := w.requests()
+	if err != nil {
+		return permission.Explanation{}, err
+	}
+	return p.Explain(id, mode, request(name, class, string(raw)))
+}

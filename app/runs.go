@@ -1,0 +1,486 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"pawl/config"
+	"pawl/internal/text"
+	"pawl/output"
+	"pawl/run"
+	"pawl/store"
+	"pawl/tool"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// runAlphabet has no characters that are taken for each other.
+const runAlphabet = "abcdefghjkmnpqrstuvwxyz23456789"
+
+// newRun returns an id for a run, such as 20261120-2130-k3f9xy: sorted by name they are
+// sorted by time, and the end is enough to tell two of one minute apart.
+func newRun(now time.Time) run.ID {
+	var b [6]byte
+	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
+	for i := range b {
+		b[i] = runAlphabet[int(b[i])%len(runAlphabet)]
+	}
+	return run.ID(now.Local().Format("20060102-1504-") + string(b[:]))
+}
+
+// ErrNoRun says that there is no run in the workspace yet.
+var ErrNoRun = config.Errorf("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
+
+// noRuns makes the error of a folder without runs one that says what to do.
+func noRuns(err error) error {
+	if errors.Is(err, store.ErrNoRuns) {
+		return ErrNoRun
+	}
+	return err
+}
+
+// A Run is a run in a list.
+type Run struct {
+	store.Summary
+	Owner *store.Owner // the process that drives it; nil: none
+}
+
+// Runs returns the runs of the workspace, the one used last first, at most limit (0: all).
+func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	all, err := st.Runs(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]Run, len(all))
+	for i, s := range all {
+		runs[i].Summary = s
+		if s.End != "" {
+			continue // its owner, if any, does nothing for it
+		}
+		if owner, owned, err := st.Owner(ctx, s.ID); err != nil {
+			return nil, err
+		} else if owned {
+			runs[i].Owner = &owner
+		}
+	}
+	return runs, nil
+}
+
+// Find returns the run named by which: an id, a unique prefix of one, or last.
+func (w *Workspace) Find(ctx context.Context, which string) (store.Summary, error) {
+	st, err := w.reading()
+	if err != nil {
+		return store.Summary{}, noRuns(err)
+	}
+	return find(ctx, st, which)
+}
+
+func find(ctx context.Context, s store.Store, which string) (store.Summary, error) {
+	if which == "last" {
+		newest, err := s.Runs(ctx, 1)
+		if err == nil && len(newest) == 0 {
+			err = ErrNoRun
+		}
+		if err != nil {
+			return store.Summary{}, err
+		}
+		return newest[0], nil
+	}
+	if store.CheckID(run.ID(which)) == nil {
+		sum, err := s.Run(ctx, run.ID(which)) // also child runs, which Runs does not list
+		if !errors.Is(err, store.ErrNotFound) {
+			return sum, err
+		}
+	}
+	all, err := s.Runs(ctx, 0)
+	if err != nil {
+		return store.Summary{}, err
+	}
+	var fit []store.Summary
+	var ids []string
+	for _, sum := range all {
+		ids = append(ids, string(sum.ID))
+		if which != "" && strings.HasPrefix(string(sum.ID), which) {
+			fit = append(fit, sum)
+		}
+	}
+	const most = 3
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case len(fit) > 1:
+		var some []string
+		for _, sum := range fit[:min(len(fit), most)] {
+			some = append(some, string(sum.ID))
+		}
+		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id", which, len(fit), strings.Join(some, ", "))
+	case len(all) == 0:
+		return store.Summary{}, ErrNoRun
+	}
+	if near := text.Typo(which, ids); near != "" {
+		return store.Summary{}, config.Errorf("there is no run %q; did you mean %s?", which, near)
+	}
+	return store.Summary{}, config.Errorf("there is no run %q; the newest are %s", which, strings.Join(ids[:min(len(ids), most)], ", "))
+}
+
+// Events yields a run's events after number after; see [store.Store.Events]. It writes
+// nothing and takes no lock.
+func (w *Workspace) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error] {
+	return func(yield func(run.Event, error) bool) {
+		st, err := w.reading()
+		if err != nil {
+			yield(run.Event{}, noRuns(err))
+			return
+		}
+		for e, err := range st.Events(ctx, id, after) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Load returns a run's events and the state after them. With an error it returns what
+// could be read before it.
+func (w *Workspace) Load(ctx context.Context, id run.ID) ([]run.Event, run.State, error) {
+	var events []run.Event
+	var state run.State
+	for e, err := range w.Events(ctx, id, 0) {
+		if err != nil {
+			return events, state, err
+		}
+		next, err := state.Apply(e)
+		if err != nil {
+			return events, state, fmt.Errorf("run %s: event %d does not follow from those before it: %w; see `pawl runs verify %s`", id, e.Seq, err, id)
+		}
+		events, state = append(events, e), next
+	}
+	return events, state, nil
+}
+
+// Owner returns the process that drives a run, if there is one.
+func (w *Workspace) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error) {
+	st, err := w.reading()
+	if err != nil {
+		return store.Owner{}, false, noRuns(err)
+	}
+	return st.Owner(ctx, id)
+}
+
+// Verify checks the hash chain of a run's log and that each event follows from those
+// before it, and returns the number of events.
+func (w *Workspace) Verify(ctx context.Context, id run.ID) (int64, error) {
+	st, err := w.reading()
+	if err != nil {
+		return 0, noRuns(err)
+	}
+	if err := st.Verify(ctx, id); err != nil {
+		return 0, err
+	}
+	_, s, err := w.Load(ctx, id)
+	return s.Seq, err
+}
+
+// Follow yields a run's events after number after and then, while a process drives the run,
+// what is new as it happens; see [worker.Follow]. A run that this process drives is better
+// followed by [Session.Follow].
+func (w *Workspace) Follow(ctx context.Context, id run.ID, after int64) iter.Seq2[view.Update, error] {
+	st, err := w.reading()
+	if err != nil {
+		return func(yield func(view.Update, error) bool) { yield(view.Update{}, noRuns(err)) }
+	}
+	return worker.Follow(ctx, st, id, after)
+}
+
+// Fork copies a run up to event at (0: all) into a new run, with another model if that is
+// not "". Files are not copied: the new run works in the folder as it is now.
+func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (run.ID, error) {
+	var change *run.ConfigChange
+	if model != "" {
+		to, err := w.ModelChange(model)
+		if err != nil {
+			return "", err
+		}
+		change = &to
+	}
+	events, s, err := w.Load(ctx, id)
+	if err != nil && (at < 1 || at > s.Seq) { // events before the damage can be copied, if at names one
+		return "", err
+	}
+	if at == 0 {
+		at = s.Seq
+	}
+	if at < 1 || at > s.Seq {
+		return "", config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, at)
+	}
+	now := time.Now().UTC()
+	forked, err := fork(events[:at], newRun(now), change, now)
+	if err != nil {
+		return "", err
+	}
+	st, err := w.writing()
+	if err != nil {
+		return "", err
+	}
+	to := forked[0].Payload.(run.Created).Run
+	return to, st.Append(ctx, to, 0, forked)
+}
+
+// fork returns the events of a new run with the same past, and with change if it is not
+// nil. Operations that were in flight are settled as lost.
+func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) ([]run.Event, error) {
+	events := append([]run.Event{}, past...)
+	c := events[0].Payload.(run.Created) // Apply accepts no other first event
+	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
+	c.Parent, c.ParentCall, c.Root, c.Depth = "", "", "", 0 // no parent call waits for its result
+	events[0].Payload, events[0].At = c, now                // it was created now
+	s, err := run.Replay(events)
+	if err != nil {
+		return nil, err
+	}
+	more := s.Recover()
+	if change != nil {
+		more = append(more, run.Configured{Change: *change})
+	}
+	for _, p := range more {
+		e := run.Event{At: now, Payload: p}
+		if s, err = s.Apply(e); err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// ModelChange returns the change of a run to another model, or what is missing before that
+// model can be used.
+func (w *Workspace) ModelChange(model string) (run.ConfigChange, error) {
+	ps, err := w.Models()
+	if err != nil {
+		return run.ConfigChange{}, err
+	}
+	if err := ps.Check(model, w.Dir); err != nil {
+		return run.ConfigChange{}, err
+	}
+	return modelChange(model, run.Auto, ps), nil
+}
+
+// Set changes the configuration of a run from its next step on, whichever process drives
+// it. It returns when the change is durable in the run's inbox.
+func (w *Workspace) Set(ctx context.Context, id run.ID, c run.ConfigChange) error {
+	return w.put(ctx, id, "set-"+rand.Text(), store.Configure, c)
+}
+
+// put puts a row into the inbox of a run and wakes its owner.
+func (w *Workspace) put(ctx context.Context, id run.ID, key string, kind store.Kind, payload any) error {
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return err
+	}
+	st, err := w.writing()
+	if err != nil {
+		return err
+	}
+	if err := st.Put(ctx, id, store.Row{Key: key, Kind: kind, Payload: string(b)}); err != nil {
+		return err
+	}
+	worker.Wake(ctx, st, id)
+	return nil
+}
+
+// stopPatience is how long Stop waits for the turn to end. The owner abandons operations
+// that do not stop within a second, so a longer wait has another cause.
+const stopPatience = 10 * time.Second
+
+// pollInbox is how often the store is read while another process is to act.
+const pollInbox = 50 * time.Millisecond
+
+// Stop interrupts the turn of a run and waits until it has ended. If another process
+// drives the run, that one is told; a turn that was left open by a process that was killed
+// is ended here. by is who stops it. stopped is false if no turn was open.
+func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End, stopped bool, err error) {
+	_, s, err := w.Load(ctx, id)
+	if err != nil || s.Turn.N == 0 {
+		return "", false, err
+	}
+	st, err := w.writing()
+	if err != nil {
+		return "", false, err
+	}
+	deadline := time.NewTimer(stopPatience)
+	defer deadline.Stop()
+	for {
+		sum, err := st.Run(ctx, id)
+		if err != nil || sum.End != "" {
+			return sum.End, stopped, err
+		}
+		owner, owned, err := st.Owner(ctx, id)
+		if err != nil {
+			return "", stopped, err
+		}
+		if !owned {
+			err := w.stopHere(ctx, id, by)
+			if _, raced := errors.AsType[*store.OwnedError](err); err != nil && !raced {
+				return "", stopped, err
+			}
+			stopped = stopped || err == nil
+			continue
+		}
+		if !stopped {
+			if err := w.put(ctx, id, "stop-"+rand.Text(), store.Interrupt, worker.Stopping{Turn: s.Turn.N, By: by}); err != nil {
+				return "", false, err
+			}
+			stopped = true
+		}
+		select {
+		case <-time.After(pollInbox):
+		case <-ctx.Done():
+			return "", stopped, context.Cause(ctx)
+		case <-deadline.C:
+			return "", stopped, fmt.Errorf("run %s has not stopped: process %d was told to and has not answered for %s; the request stays in the inbox: see `pawl runs why %s`",
+				id, owner.PID, stopPatience, id)
+		}
+	}
+}
+
+// stopHere ends the open turn of a run that no process drives, by driving it with a
+// context that is cancelled already.
+func (w *Workspace) stopHere(ctx context.Context, id run.ID, by string) error {
+	d, err := w.driver()
+	if err != nil {
+		return err
+	}
+	r, err := d.Open(ctx, id, nil)
+	if err != nil {
+		return err
+	}
+	stopped, stop := context.WithCancelCause(ctx)
+	stop(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson, By: by}})
+	_, err = r.Run(stopped) // nothing starts: the interrupt is recorded first
+	return errors.Join(err, r.Close())
+}
+
+// Undo restores the files that a run's edits changed after event to (0: all of them) to
+// their content before. No process may drive the run meanwhile. The report has what was
+// restored and what was not, because it was changed since.
+func (w *Workspace) Undo(ctx context.Context, id run.ID, to int64) (tool.UndoReport, error) {
+	st, err := w.writing()
+	if err != nil {
+		return tool.UndoReport{}, err
+	}
+	lease, err := st.Own(ctx, id, "")
+	if err != nil {
+		return tool.UndoReport{}, owned(err)
+	}
+	report, err := w.undo(ctx, id, to)
+	return report, errors.Join(err, lease.Release())
+}
+
+func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoReport, error) {
+	events, s, err := w.Load(ctx, id)
+	if err != nil {
+		return tool.UndoReport{}, err
+	}
+	if to < 0 || to > s.Seq {
+		return tool.UndoReport{}, config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, to)
+	}
+	var changes []run.FileChange
+	// Edits that a fork has copied belong to the run that it was forked from.
+	to = max(to, s.Created.ForkedAt)
+	for _, e := range events {
+		if f, ok := e.Payload.(run.CallSettled); ok && e.Seq > to {
+			changes = append(changes, f.Files...)
+		}
+	}
+	if len(changes) == 0 {
+		return tool.UndoReport{}, nil
+	}
+	return tool.Undo(tool.Env{Workspace: s.Created.Workspace, StateDir: w.State, Run: id, Session: &tool.Session{}}, changes)
+}
+
+// owned adds to an [*store.OwnedError] what the user can do.
+func owned(err error) error {
+	if o, ok := errors.AsType[*store.OwnedError](err); ok {
+		return fmt.Errorf("%w; wait for it, or stop it with `pawl runs stop %s`", o, o.Run)
+	}
+	return err
+}
+
+// Salvage copies what can be read of the workspace's database into a new one beside it;
+// see [store.Salvage].
+func (w *Workspace) Salvage(ctx context.Context, out string) ([]store.Salvaged, error) {
+	runs, err := store.Salvage(ctx, w.State, out, store.Options{Version: Version()})
+	return runs, noRuns(err)
+}
+
+// Outputs returns the stored outputs of the workspace's runs.
+func (w *Workspace) Outputs() *output.Store { return w.outputs() }
+
+// Scope returns the outputs that a run can query: those of its conversation, and of the runs
+// that it was forked from.
+func (w *Workspace) Scope(ctx context.Context, which string) (output.Scope, error) {
+	st, err := w.reading()
+	if err != nil {
+		return output.Scope{}, noRuns(err)
+	}
+	sum, err := find(ctx, st, which)
+	if err != nil {
+		return output.Scope{}, err
+	}
+	scope := output.Scope{Run: sum.ID}
+	for e, err := range st.Events(ctx, sum.ID, 0) { // the first says whether it is a fork
+		if c, ok := e.Payload.(run.Created); err == nil && ok {
+			scope.Also = worker.Past(ctx, st, c, nil)
+		}
+		break
+	}
+	for sum.Parent != "" {
+		parent, err := st.Run(ctx, sum.Parent)
+		if err != nil {
+			return scope, fmt.Errorf("the run above %s: %w", sum.ID, err)
+		}
+		sum = parent
+	}
+	scope.Conversation = sum.ID
+	return scope, nil
+}
+
+// PruneOutputs removes stored outputs until what is left is within quota, the oldest
+// first; never those that a run may still refer to, because its turn is open or it waits
+// for an answer. With dry it only says what it would remove.
+func (w *Workspace) PruneOutputs(ctx context.Context, quota output.Quota, dry bool) (output.Pruned, error) {
+	st, err := w.reading()
+	if err != nil {
+		return output.Pruned{}, noRuns(err)
+	}
+	return w.outputs().Prune(quota, liveOutputs(ctx, st), dry)
+}
+
+// liveOutputs returns what says of an output whether a run may still refer to it: its own,
+// or the one at the root of its tree. A run that is not known any more refers to nothing;
+// one that cannot be read may.
+func liveOutputs(ctx context.Context, s store.Store) func(output.Meta) bool {
+	known := map[run.ID]bool{}
+	live := func(id run.ID) bool {
+		l, ok := known[id]
+		if !ok {
+			sum, err := s.Run(ctx, id)
+			l = err == nil && (sum.End == "" || sum.End == run.Asked) || err != nil && !errors.Is(err, store.ErrNotFound)
+			known[id] = l
+		}
+		return l
+	}
+	return func(m output.Meta) bool { return live(m.Run) || live(m.Conversation) }
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"os"
+
+	"pawl/config"
+	"pawl/permission"
+	"pawl/sandbox"
+	"pawl/store"
+)
+
+// confine sets what confines the commands of runs; nothing where nothing can: the rules
+// are stricter then, and the person is told.
+func (w *Workspace) confine(s *settings) error {
+	var err error
+	// Without a socket others poll the database.
+	if s.sockets, err = store.RuntimeDir(); err != nil {
+		w.logger().Warn("no folder for sockets", "error", err)
+	}
+	if !sandbox.Probe().Confines() {
+		w.opt.Notice("commands cannot be sandboxed here: they have your own authority, and more of them ask (`pawl doctor` says why)")
+		return nil
+	}
+	if s.confinement, err = sandbox.For(w.Dir, w.sandboxOptions(s.sockets)); err != nil {
+		return config.Errorf("%w", err)
+	}
+	return w.putBack(s.confinement)
+}
+
+// putBack undoes what commands have changed whose pawl was killed, and says what.
+func (w *Workspace) putBack(p *sandbox.Policy) error {
+	undone, err := p.Recover()
+	for _, u := range undone {
+		w.opt.Notice(u)
+	}
+	return err
+}
+
+// Recover undoes what commands have changed in the workspace whose pawl was killed. It
+// comes before the workspace's own settings and rules are read: those that such a command
+// has left must neither count, nor be trusted, nor keep a run from starting.
+func (w *Workspace) Recover() error {
+	if !sandbox.Probe().Confines() {
+		return nil
+	}
+	sockets, _ := store.RuntimeDir() // without one there is nothing to keep from commands
+	p, err := sandbox.For(w.Dir, w.sandboxOptions(sockets))
+	if err != nil {
+		return nil // no command has run confined here; a run says why
+	}
+	return w.putBack(p)
+}
+
+// sandboxOptions returns what the sandbox of every workspace is made from; sockets is the
+// folder of pawl's own.
+func (w *Workspace) sandboxOptions(sockets string) sandbox.Options {
+	return sandbox.Options{StateDir: w.env.StateDir(), RuntimeDir: sockets, ConfigDir: w.env.UserDir(), Getenv: w.env.Get,
+		IsSecret: func(path string) bool { return permission.SecretName(path) != "" }}
+}
+
+// mayBypass refuses mode bypass where one wrong command has the whole machine: as root,
+// with nothing that confines commands.
+func mayBypass(mode permission.Mode, root bool, confinement *sandbox.Policy) error {
+	if mode != permission.Bypass || !root || confinement != nil {
+		return nil
+	}
+	return config.Errorf("mode bypass as root and without a sandbox: every command would have the whole machine; run as another user, or set PAWL_BYPASS_AS_ROOT=1 if this machine is one to lose")
+}
+
+// asRoot reports whether commands run as root, on a machine that was not said to be one
+// to lose.
+func (w *Workspace) asRoot() bool {
+	return os.Geteuid() == 0 && w.env.Get("PAWL_BYPASS_AS_ROOT") != "1"
+}

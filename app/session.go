@@ -1,0 +1,426 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// A Session is a run that this process drives. It works in the background: what a face
+// wants is handed in by a method, which returns when it is in the log, and what happens is
+// seen with Follow. All methods may be called from any goroutine.
+//
+// A session is at rest when its turn has ended or waits for a person. It then continues by
+// itself when that person answers, in this process or in another.
+type Session struct {
+	w      *Workspace
+	id     run.ID
+	worker *worker.Worker
+	runner *worker.Runner
+
+	change *run.ConfigChange // recorded with what is handed in first; nil: none
+	asked  run.Output
+
+	stop  context.CancelFunc // ends drive
+	begun chan struct{}      // closed when something was handed in
+	done  chan struct{}      // closed when drive has ended
+
+	mu      sync.Mutex
+	turn    context.Context // of the turn that is driven, or of the next
+	cancel  context.CancelCauseFunc
+	driving bool
+	rest    chan struct{} // closed while the session is at rest
+	err     error         // why it cannot be driven any more
+}
+
+// A Task says what a session is for, beyond the settings of its workspace.
+type Task struct {
+	// Output is the result that has to be handed in; zero: words.
+	Output run.Output
+}
+
+// Start makes a new run with the settings of the workspace. It is in the log with its first
+// prompt. A model that cannot be used is an error here, and no run.
+func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.choose(ctx, s); err != nil {
+		return nil, err
+	}
+	d, err := w.driver()
+	if err != nil {
+		return nil, err
+	}
+	c := run.Created{
+		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, s.policy),
+		Config: s.change(false, "").Apply(run.Config{Output: t.Output}), Version: Version(),
+	}
+	if t.Output.Schema != "" {
+		c.System += resultPrompt(t.Output)
+	}
+	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
+	// the interrupt is recorded.
+	r, err := d.Create(context.WithoutCancel(ctx), c, nil)
+	if err != nil {
+		return nil, err
+	}
+	return w.session(d, r), nil
+}
+
+// Resume opens an existing run to be driven here; which is as for [Workspace.Find]. What
+// was given for this process changes its configuration; the rest of the run's own stays. If
+// another process drives it, the error is a [*store.OwnedError]: it can be followed then.
+func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session, error) {
+	d, err := w.driver()
+	if err != nil {
+		return nil, err
+	}
+	sum, err := w.Find(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.Open(context.WithoutCancel(ctx), sum.ID, nil)
+	if err != nil {
+		return nil, owned(err)
+	}
+	change, err := w.wished(ctx, r.State(), t)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	s := w.session(d, r)
+	s.change = change
+	if t.Output.Schema != "" && t.Output != r.State().Config.Output {
+		s.asked = t.Output
+	}
+	return s, nil
+}
+
+// wished returns the change that the settings given for this process make to a resumed run;
+// nil: none. It fails if the model that the run will use cannot be used: the one given, of
+// a change in the run's inbox, or its own.
+func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.ConfigChange, error) {
+	set, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	st, err := w.writing()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Inbox(ctx, s.Created.Run)
+	if err != nil {
+		return nil, err
+	}
+	wished, pending := s.Config, false
+	for _, row := range rows {
+		var c run.ConfigChange
+		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &c) == nil {
+			wished, pending = c.Apply(wished), true
+		}
+	}
+	c := set.change(true, wished.Model)
+	if t.Output.Schema != "" && t.Output != s.Config.Output {
+		c.Output = &t.Output
+	}
+	if err := set.models.Check(c.Apply(wished).Model, w.Dir); err != nil {
+		return nil, err
+	}
+	// A wish may be refused: what is equal to one is still a change.
+	if !pending && c.Apply(s.Config) == s.Config {
+		return nil, nil
+	}
+	return &c, nil
+}
+
+func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Session{w: w, id: r.ID(), worker: d, runner: r, stop: stop,
+		begun: make(chan struct{}), done: make(chan struct{}), rest: make(chan struct{})}
+	close(s.rest)
+	s.turn, s.cancel = context.WithCancelCause(context.Background())
+	go s.drive(ctx)
+	return s
+}
+
+// ID returns the run's id.
+func (s *Session) ID() run.ID { return s.id }
+
+// State returns the run's state after the last event, for reading only.
+func (s *Session) State() run.State { return s.runner.State() }
+
+// Follow yields the run's events after number after, and then what is new as it happens,
+// until Close or the end of ctx; see [worker.Runner.Follow].
+func (s *Session) Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error] {
+	return s.runner.Follow(ctx, after)
+}
+
+// drive drives the run whenever there is something to do, until the session is closed. It
+// does not begin by itself, so that what others have put into the inbox of a resumed run
+// is read together with what is handed in first.
+func (s *Session) drive(ctx context.Context) {
+	defer close(s.done)
+	select {
+	case <-s.begun:
+	case <-ctx.Done():
+		return
+	}
+	for s.runner.Await(ctx) == nil {
+		s.mu.Lock()
+		turn := s.turn
+		s.driving = true
+		s.busy()
+		s.mu.Unlock()
+		_, err := s.runner.Run(turn)
+		if err != nil {
+			err = errors.Join(err, s.runner.Close()) // what was posted meanwhile is returned
+		}
+		s.mu.Lock()
+		s.driving, s.err = false, err
+		if turn.Err() != nil { // it was interrupted: the next turn is not
+			s.turn, s.cancel = context.WithCancelCause(context.Background())
+		}
+		if err != nil || !s.runner.HasMail() {
+			close(s.rest)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// busy says that the session is not at rest. s.mu is held.
+func (s *Session) busy() {
+	if isClosed(s.rest) {
+		s.rest = make(chan struct{})
+	}
+	if !isClosed(s.begun) {
+		close(s.begun)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until the session is at rest, and returns the state then. An error says why
+// the run cannot be driven any more, as a log that cannot be written, or is that of ctx.
+func (s *Session) Wait(ctx context.Context) (run.State, error) {
+	s.mu.Lock()
+	rest := s.rest
+	s.mu.Unlock()
+	select {
+	case <-rest:
+	case <-ctx.Done():
+		return s.State(), context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runner.State(), s.err
+}
+
+// post hands w in and waits for the log. If ctx is done already, the turn that w begins
+// begins interrupted, so that the log has both.
+func (s *Session) post(ctx context.Context, begins bool, w worker.Want) error {
+	s.mu.Lock()
+	if s.err != nil || isClosed(s.done) {
+		defer s.mu.Unlock()
+		return errors.Join(worker.ErrClosed, s.err)
+	}
+	if s.change != nil {
+		w = after(run.Configured{Change: *s.change}, w)
+		s.change = nil
+	}
+	if ctx.Err() != nil {
+		s.cancel(worker.StopOf(ctx))
+		ctx = context.Background()
+	}
+	s.busy()
+	wait := s.runner.Post(w, begins)
+	s.mu.Unlock()
+	err := wait(ctx)
+	if errors.Is(err, worker.ErrClosed) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return errors.Join(err, s.err)
+	}
+	return err
+}
+
+// after returns w in the state after p, with p before its events.
+func after(p run.Payload, w worker.Want) worker.Want {
+	return func(s run.State) ([]run.Payload, error) {
+		next, err := s.Apply(run.Event{At: s.At, Payload: p})
+		if err != nil {
+			return nil, err
+		}
+		payloads, err := w(next)
+		return append([]run.Payload{p}, payloads...), err
+	}
+}
+
+// Prompt says something to the agent and returns when that is in the log: it begins a turn,
+// or answers the open question. While a turn is open it is delivered with the next results,
+// as Steer does.
+func (s *Session) Prompt(ctx context.Context, parts ...run.Part) error {
+	return s.say(ctx, string(newRun(time.Now())), run.Steer, parts)
+}
+
+// Steer says something to the agent that is delivered with the next results. It returns
+// the id by which it can be withdrawn until then. Without an open turn it is a prompt.
+func (s *Session) Steer(ctx context.Context, parts ...run.Part) (id string, err error) {
+	id = string(newRun(time.Now()))
+	return id, s.say(ctx, id, run.Steer, parts)
+}
+
+// Queue is Steer for what is delivered when the turn has ended.
+func (s *Session) Queue(ctx context.Context, parts ...run.Part) (id string, err error) {
+	id = string(newRun(time.Now()))
+	return id, s.say(ctx, id, run.Queue, parts)
+}
+
+func (s *Session) say(ctx context.Context, id string, delivery run.Delivery, parts []run.Part) error {
+	s.mu.Lock()
+	if s.asked.Schema != "" {
+		parts = append(parts[:len(parts):len(parts)], run.Text(resultPrompt(s.asked)))
+		s.asked = run.Output{}
+	}
+	s.mu.Unlock()
+	return s.post(ctx, true, func(st run.State) ([]run.Payload, error) {
+		return []run.Payload{run.Say(st, id, delivery, parts)}, nil
+	})
+}
+
+// Continue lets the run continue without words: an open turn where it was, or a new turn. If
+// the run waits for an answer, the error is a [*QuestionError].
+func (s *Session) Continue(ctx context.Context) error {
+	// A turn that was being interrupted when its process died is only brought to its end.
+	begins := s.State().Turn.Phase != run.Interrupting
+	return s.post(ctx, begins, func(st run.State) ([]run.Payload, error) {
+		switch {
+		case st.Turn.Open():
+			return nil, nil
+		case len(st.Questions()) > 0:
+			return nil, &QuestionError{st.Created.Run, QuestionOf(st.Questions()[0].Call)}
+		}
+		return []run.Payload{run.Prompted{Continue: true}}, nil
+	})
+}
+
+// Answer answers an open question of the agent.
+func (s *Session) Answer(ctx context.Context, call run.CallID, parts ...run.Part) error {
+	return s.post(ctx, true, func(run.State) ([]run.Payload, error) {
+		return []run.Payload{run.Prompted{Parts: parts, Answers: call}}, nil
+	})
+}
+
+// Withdraw takes back a message that was not delivered yet.
+func (s *Session) Withdraw(ctx context.Context, id string) error {
+	return s.post(ctx, false, func(run.State) ([]run.Payload, error) {
+		return []run.Payload{run.Withdrawn{ID: id}}, nil
+	})
+}
+
+// Configure changes the run's configuration from the next step on.
+func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
+	return s.post(ctx, false, s.runner.Configured(c))
+}
+
+// Decide answers a call that waits for a person, and returns when the answer is in the log.
+// No other process is involved. The first answer counts; an error says that this one does
+// not.
+func (s *Session) Decide(ctx context.Context, d worker.Decision) error {
+	if d.By == "" {
+		d.By = Person()
+	}
+	return s.post(ctx, false, s.runner.Decided(d))
+}
+
+// Approvals returns the calls that wait for a person, with what the person has to see.
+func (s *Session) Approvals() ([]Approval, error) { return s.w.approvals(s.worker, s.State()) }
+
+// Interrupt stops the turn that is driven, waits for a person, or is about to begin. When
+// it returns nothing new starts and running operations are cancelled; the event follows. It
+// reports whether there was a turn to stop.
+func (s *Session) Interrupt(f run.Interrupted) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.runner.State().Turn
+	switch {
+	case s.interrupt(f):
+		return true
+	case s.driving || !t.Open():
+		return false
+	}
+	// It waits for a person: the run is driven to take the interrupt.
+	s.cancel(worker.Stop{Interrupted: f})
+	s.busy()
+	s.runner.Post(func(run.State) ([]run.Payload, error) { return nil, nil }, false)
+	return true
+}
+
+// interrupt stops the turn that is driven or about to begin. s.mu is held.
+func (s *Session) interrupt(f run.Interrupted) bool {
+	if s.runner.Interrupt(f) {
+		return true
+	}
+	begins := !s.driving && s.runner.HasMail()
+	if begins {
+		s.cancel(worker.Stop{Interrupted: f})
+	}
+	return begins
+}
+
+// Close interrupts a turn that is driven as a shutdown, ends background jobs and releases
+// the run. A turn that waits for a person stays open. It may be called twice.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	s.interrupt(run.Interrupted{Cause: run.ByShutdown})
+	s.mu.Unlock()
+	s.stop()
+	<-s.done
+	return s.runner.Close()
+}
+
+// A QuestionError says that a run waits for an answer, and that nothing else continues it.
+type QuestionError struct {
+	Run      run.ID
+	Question Question
+}
+
+func (e *QuestionError) Error() string {
+	return fmt.Sprintf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`", e.Run, e.Question.Text, e.Run)
+}
+
+// A Question is what the agent asks.
+type Question struct {
+	Call    run.CallID `json:"call"`
+	Text    string     `json:"question"`
+	Options []string   `json:"options,omitempty"`
+}
+
+// QuestionOf returns the question that a call asks.
+func QuestionOf(c run.Call) Question {
+	q := Question{}
+	if json.Unmarshal([]byte(c.Arguments), &q) != nil || q.Text == "" {
+		q.Text = c.Arguments
+	}
+	q.Call = c.ID
+	return q
+}

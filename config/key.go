@@ -1,0 +1,186 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/internal/text"
+	"pawl/llm/wire"
+	"pawl/output"
+	"pawl/permission"
+	"pawl/run"
+)
+
+// A Key is something that can be set. All values are text until they are used, so that
+// one check serves all sources.
+type Key struct {
+	Name    string // in the file
+	Arg     string // what the value is, for the help
+	Help    string
+	List    bool // several values, from all sources together: a rule of one does not undo another's
+	Default string
+	check   func(string) error
+}
+
+// Flag returns the name of the key's flag.
+func (k Key) Flag() string { return strings.ReplaceAll(k.Name, "_", "-") }
+
+// Env returns the key's environment variable.
+func (k Key) Env() string { return "PAWL_" + strings.ToUpper(k.Name) }
+
+// Keys returns all keys, in the order in which they are shown.
+func Keys() []Key { return slices.Clone(keys) }
+
+// The values of keys that are words.
+var (
+	Modes    = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Bypass)}
+	Controls = []string{run.Native, run.Controller, run.Auto}
+	// OnAsk are the values of on_ask; see worker.OnAsk.
+	OnAsk = []string{"deny", "wait", "fail"}
+	onOff = []string{"on", "off"}
+)
+
+var keys = []Key{
+	{Name: "model", Arg: "provider/name", Help: "the model that works"},
+	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), check: OneOf(Modes...), Default: string(permission.Default)},
+	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
+	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
+	{Name: "deny", Arg: "rule", Help: "a rule for what must not run; it always wins; repeatable", List: true},
+	{Name: "on_ask", Arg: "action", Help: "what happens to a call that needs a person's approval: " + list(OnAsk), check: OneOf(OnAsk...), Default: OnAsk[0]},
+	{Name: "control", Arg: "how", Help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", check: OneOf(Controls...), Default: run.Auto},
+	{Name: "window", Arg: "tokens", Help: "the model's context window, where pawl does not know it or less is wanted", check: positive},
+	{Name: "max_steps", Arg: "n", Help: "model requests in a turn; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultSteps)},
+	{Name: "max_calls", Arg: "n", Help: "tool calls in a turn; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultCalls)},
+	{Name: "max_tokens", Arg: "n", Help: "tokens in a turn, read and written, each request's counted; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultTokens)},
+	{Name: "max_cost", Arg: "dollars", Help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, Default: "50"},
+	{Name: "timeout", Arg: "duration", Help: "wall clock of a turn, such as 90s or 2h; -1s: no limit", check: duration, Default: "6h"},
+	{Name: "idle_timeout", Arg: "duration", Help: "how long a model's answer may be silent before it is requested again", check: positiveDuration, Default: wire.DefaultIdleTimeout.String()},
+	{Name: "cache", Arg: "on|off", Help: "answer a request that was answered before from a local file", check: OneOf(onOff...), Default: "off"},
+	{Name: "inline", Arg: "characters", Help: "results up to this long reach the model whole; longer ones are stored and queried", check: positive, Default: strconv.Itoa(output.DefaultLimits.Inline)},
+	{Name: "inline_asked", Arg: "characters", Help: "the same where a call asks for it", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},
+	{Name: "compact_at", Arg: "share", Help: "share of the window past which older messages are compacted", check: share, Default: strconv.FormatFloat(run.DefaultCompactAt, 'g', -1, 64)},
+	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", check: OneOf(onOff...), Default: "on"},
+	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
+	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
+	{Name: "outputs_max_size", Arg: "size", Help: "how much the stored outputs of a folder may take on disk, such as 10GB; the oldest are removed first; -1: no limit", check: limit(ParseSize), Default: "10GB"},
+	{Name: "outputs_max_age", Arg: "age", Help: "how long outputs are stored, such as 90d or 12h; -1: no limit", check: limit(ParseAge), Default: "90d"},
+	{Name: "runs_max_age", Arg: "age", Help: "how long a run that has ended is stored, with all it left, since it was last used; -1: no limit", check: limit(ParseAge), Default: "90d"},
+}
+
+func list(names []string) string { return strings.Join(names, ", ") }
+
+// OneOf returns a check that a value is one of names.
+func OneOf(names ...string) func(string) error {
+	return func(s string) error {
+		if slices.Contains(names, s) {
+			return nil
+		}
+		return fmt.Errorf("%q is not one of %s%s", s, list(names), text.DidYouMean(s, names))
+	}
+}
+
+func whole(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n == 0 {
+		return fmt.Errorf("%q is not a whole number above 0, or -1 for no limit", s)
+	}
+	return nil
+}
+
+func positive(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n < 1 {
+		return fmt.Errorf("%q is not a whole number above 0", s)
+	}
+	return nil
+}
+
+func share(s string) error {
+	if f, err := strconv.ParseFloat(s, 64); err != nil || !(f > 0 && f <= 1) {
+		return fmt.Errorf("%q is not a share: give a number above 0 and up to 1, such as 0.8", s)
+	}
+	return nil
+}
+
+func amount(s string) error {
+	if f, err := strconv.ParseFloat(s, 64); err != nil || f == 0 || f != f {
+		return fmt.Errorf("%q is not an amount: give dollars, such as 2.50, or -1 for no limit", s)
+	}
+	return nil
+}
+
+func duration(s string) error {
+	if d, err := time.ParseDuration(s); err != nil || d == 0 {
+		return fmt.Errorf("%q is not a duration: give it with its unit, such as 90s or 2h", s)
+	}
+	return nil
+}
+
+func positiveDuration(s string) error {
+	if d, err := time.ParseDuration(s); err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a duration above 0: give it with its unit, such as 90s or 2h", s)
+	}
+	return nil
+}
+
+func limit[T int64 | time.Duration](parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := ParseLimit(s, parse)
+		return err
+	}
+}
+
+// ParseLimit parses a limit: -1 is no limit, for which it returns 0.
+func ParseLimit[T int64 | time.Duration](text string, parse func(string) (T, error)) (T, error) {
+	if text == "-1" {
+		return 0, nil
+	}
+	n, err := parse(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w; -1 is no limit", err)
+	}
+	return n, nil
+}
+
+// ParseSize parses a number of bytes as people write it: 5GB, 500 MB, 10GiB, 4096.
+func ParseSize(size string) (int64, error) {
+	number := strings.TrimRight(size, "kKmMgGtTiIbB ")
+	unit := strings.ToLower(strings.TrimSpace(size[len(number):]))
+	factor, ok := map[string]float64{
+		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	}[unit]
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(n > 0) || n*factor > 1<<62 {
+		return 0, fmt.Errorf("%q is not a size: give it with its unit, such as 5GB or 500MB", size)
+	}
+	return int64(n * factor), nil
+}
+
+// ParseAge parses a duration, in days too: 30d, 12h.
+func ParseAge(age string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(age, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n > 0 && n < 100_000 {
+			return time.Duration(n * float64(24*time.Hour)), nil
+		}
+	}
+	if d, err := time.ParseDuration(age); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%q is not an age: give it with its unit, such as 30d or 12h", age)
+}
+
+// ParseSince parses a point in time: a duration before now, in days too, or a day.
+// "" is the zero time.
+func ParseSince(since string, now time.Time) (time.Time, error) {
+	if since == "" {
+		return time.Time{}, nil
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, since, now.Location()); err == nil {
+		return day, nil
+	}
+	if age, err := ParseAge(since); err == nil {
+		return now.Add(-age), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time: give 36h, 7d, or a day such as 2026-11-20", since)
+}
