@@ -70,3 +70,21 @@ func TestFilesOfAnotherUserAreNotRead(t *testing.T) {
 	got = instructions.Load(instructions.Options{Dir: filepath.Join(p.base, "shared/sub")})
 	p.files(got, "shared/AGENTS.md: 9 bytes", "shared/words.md: 5 bytes", "shared/sub/AGENTS.md: 3 bytes")
 }
+
+func TestADraftDoesNotWaitForPipes(t *testing.T) {
+	p := newPlace(t)
+	p.mkdir("repo/.github/workflows")
+	for _, name := range []string{"Makefile", "README.md", "package.json", ".editorconfig", ".github/workflows/ci.yml"} {
+		if err := syscall.Mkfifo(filepath.Join(p.repo, name), 0o600); err != nil {
+			t.Skipf("needs named pipes: %v", err)
+		}
+	}
+	p.link(p.secret, "repo/CLAUDE.md")
+	p.link("..", "repo/loop")
+	p.link("/dev/zero", "repo/justfile")
+	p.write("repo/go.mod", "module x")
+	got, err := instructions.Draft(p.repo)
+	if want := "# repo\n\n## Commands\n\n- Build: `go build ./...`\n- Test: `go test ./...` (one test: go test ./PACKAGE -run NAME)\n- Lint: `go vet ./...`\n"; err != nil || got != want {
+		t.Errorf("%v: %s", err, got)
+	}
+}
