@@ -101,10 +101,11 @@ func unquote(s string) string {
 	return s
 }
 
-// isCICommand reports whether a line is a command that can be run as it is.
+// isCICommand reports whether a line is a command that can be run as it is. Commands that
+// install tools are the CI's own.
 func isCICommand(line string) bool {
 	words := strings.Fields(line)
-	if len(words) == 0 || len(line) > maxClip || strings.ContainsAny(line, "$`<>{}\\\"'#") || strings.HasSuffix(line, "|") || strings.HasSuffix(line, "&&") {
+	if len(words) == 0 || len(line) > maxClip || slices.Contains(words, "install") || strings.ContainsAny(line, "$`<>{}\\\"'#") || strings.HasSuffix(line, "|") || strings.HasSuffix(line, "&&") {
 		return false
 	}
 	first := words[0]

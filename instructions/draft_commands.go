@@ -214,13 +214,14 @@ func makeCommands(s *survey, dir string) []command {
 	return targetCommands("make", dir, targets)
 }
 
-// recipe returns the first command of the target in line i.
+// recipe returns the first command of the target in line i, if it is whole and has no
+// variables of make.
 func recipe(lines []string, i int) string {
 	_, command, ok := strings.Cut(lines[i], ";")
 	if !ok && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
 		command = lines[i+1]
 	}
-	if command = strings.TrimLeft(strings.TrimSpace(command), "@-+"); command == "" || strings.HasSuffix(command, `\`) {
+	if command = strings.TrimLeft(strings.TrimSpace(command), "@-+"); strings.HasSuffix(command, `\`) || strings.Contains(command, "$") {
 		return ""
 	}
 	return command

@@ -94,7 +94,7 @@ func (s *survey) below(dir string) string {
 		}
 	}
 	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("%d more", more))
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }
@@ -111,11 +111,11 @@ func (s *survey) describe(dir string) string {
 }
 
 // firstSentence returns the beginning of a text up to the first full stop that ends a
-// sentence, without it.
+// sentence, and not an initial, without it.
 func firstSentence(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	for i := range len(s) {
-		if s[i] == '.' && (i+1 == len(s) || s[i+1] == ' ' && (i+2 < len(s) && s[i+2] >= 'A' && s[i+2] <= 'Z')) {
+		if s[i] == '.' && (i < 2 || s[i-2] != ' ') && (i+1 == len(s) || s[i+1] == ' ' && (i+2 < len(s) && s[i+2] >= 'A' && s[i+2] <= 'Z')) {
 			return s[:i]
 		}
 	}
@@ -150,9 +150,21 @@ func (s *survey) goDoc(dir string) string {
 			continue
 		}
 		var doc []string // of the first paragraph
-		complete := false
+		complete, block := false, false
 		for _, line := range s.lines(name) {
 			comment, isComment := strings.CutPrefix(line, "//")
+			if rest, ok := strings.CutPrefix(line, "/*"); ok {
+				doc, complete, block, line = nil, false, true, rest
+			}
+			if block {
+				comment, _, ends := strings.Cut(line, "*/")
+				if block = !ends; strings.TrimSpace(comment) != "" && !complete {
+					doc = append(doc, comment)
+				} else if len(doc) > 0 {
+					complete = true
+				}
+				continue
+			}
 			switch {
 			case strings.HasPrefix(line, "//go:"):
 				continue
