@@ -322,6 +322,20 @@ func TestALineWithoutEndIsCutAtACharacter(t *testing.T) {
 	}
 }
 
+// What is removed leaves room for more than was read; the text says that there is more.
+func TestALongFileOfHiddenCharactersIsCutToo(t *testing.T) {
+	p := newPlace(t)
+	for n := range 3 {
+		for _, end := range []string{"\n", ""} {
+			p.write("repo/AGENTS.md", strings.Repeat("x", n)+"words"+end+strings.Repeat("\u200b", 20_000)+end+"the end")
+			got := p.load("")
+			if f := got.Files[0]; !f.Cut || f.Bytes != n+len("words") || !strings.Contains(got.Text, "words\n[cut here") {
+				t.Errorf("%+v\n%q", f, got.Text)
+			}
+		}
+	}
+}
+
 func TestWhenThereIsNoRoomTheUsersFileAndTheNearestCountFirst(t *testing.T) {
 	p := newPlace(t)
 	p.write("home/.config/pawl/AGENTS.md", "mine\n")
