@@ -115,7 +115,7 @@ func TestAFolderWithALineEndInItsNameIsNotInADraft(t *testing.T) {
 // What takes time in proportion to the square of a file would take minutes here.
 func TestADraftOfLongFilesEnds(t *testing.T) {
 	t.Parallel()
-	for _, unit := range []string{".PHONY: a\\\n", "# c\na:\n", "`", "<!--", "[", "![", "- \n", "      - run: |\n"} {
+	for _, unit := range []string{".PHONY: a\\\n", "`", "<!--", "["} {
 		content := []byte(strings.Repeat(unit, maxFile/len(unit)))
 		repository := fstest.MapFS{"README.md": {Data: content}, "Makefile": {Data: content}, "justfile": {Data: content}, ".gitlab-ci.yml": {Data: content}, "CLAUDE.md": {Data: content}}
 		if got := draft(repository, "long"); got == "" {
