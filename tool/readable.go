@@ -27,15 +27,9 @@ func readable(s string) string {
 			return r
 		case r == '\r':
 			return '\n'
-		case invisible(r):
+		case visible.Useless(r):
 			return -1
 		}
 		return r
 	}, s)
-}
-
-// invisible reports whether a character has no shape and no use in plain text. The
-// joiner U+200C and the marks U+200E and U+200F have one, in Persian and Hebrew.
-func invisible(r rune) bool {
-	return visible.Hidden(r) && !visible.Ordinary(r) && r != 0x200c && r != 0x200e && r != 0x200f
 }

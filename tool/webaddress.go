@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
+
+	"pawl/internal/visible"
 )
 
 // parseWebAddress reads the URL of a call or of a redirect and returns it as it
@@ -18,7 +20,9 @@ func parseWebAddress(s string) (*url.URL, error) {
 	if len(s) > 8192 {
 		return nil, tell("The URL has %s bytes, and none may have more than 8,192.", commas(int64(len(s))))
 	}
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || invisible(r) || r == '\\' }) {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.IsSpace(r) || visible.Useless(r) || r == '\\'
+	}) {
 		return nil, tell("The URL %q has blanks, backslashes or invisible characters in it: write them as %%20 and so on.", clip(s, 200))
 	}
 	u, err := url.Parse(s)

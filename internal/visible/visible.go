@@ -63,6 +63,13 @@ func Ordinary(r rune) bool {
 	return r != 0x2065 && (r < 0xfff0 || r > 0xffff) && (r < 0xe0000 || r > 0xe0fff) // those have none: Default_Ignorable_Code_Point
 }
 
+// Useless reports whether a character is hidden and has no use in plain text: what a
+// model reads comes without it. The joiner U+200C and the marks U+200E and U+200F have
+// a use, in Persian and Hebrew.
+func Useless(r rune) bool {
+	return Hidden(r) && !Ordinary(r) && r != 0x200c && r != 0x200e && r != 0x200f
+}
+
 // RightToLeft reports whether a character belongs to a script that is written from
 // right to left: terminals show the text around it in another order than it is read
 // by a program.

@@ -33,6 +33,20 @@ func TestWhatAPersonCannotSeeIsHidden(t *testing.T) {
 	}
 }
 
+func TestWhatAModelReadsComesWithoutUselessCharacters(t *testing.T) {
+	t.Parallel()
+	for _, r := range "\x00\x1b\u00ad\u200b\u202e\u2028\u2066\ufeff\U000e0041" {
+		if !visible.Useless(r) {
+			t.Errorf("%U is not useless", r)
+		}
+	}
+	for _, r := range "a \n\t\u00a0\u200c\u200d\u200e\u200f\ufe0fא" {
+		if visible.Useless(r) {
+			t.Errorf("%U is useless", r)
+		}
+	}
+}
+
 func TestScriptsThatAreWrittenFromRightToLeftAreKnown(t *testing.T) {
 	t.Parallel()
 	for _, r := range "אתابܐހߊࠀࡀࢠיִﭐﷺﻼ𐠀𞤀𞸀" {

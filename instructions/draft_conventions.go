@@ -1,0 +1,115 @@
+package instructions
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// checkers are the files that configure formatters and linters, by what they configure.
+// Those whose command a detector knows are not here.
+var checkers = []struct {
+	name  string
+	files []string
+}{
+	{"Biome", []string{"biome.json", "biome.jsonc"}},
+	{"clang-format", []string{".clang-format"}},
+	{"clang-tidy", []string{".clang-tidy"}},
+	{"Checkstyle", []string{"checkstyle.xml", "config/checkstyle/checkstyle.xml"}},
+	{"ESLint", []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml"}},
+	{"markdownlint", []string{".markdownlint.json", ".markdownlint.yaml", ".markdownlint.yml", ".markdownlint.jsonc"}},
+	{"PHP CS Fixer", []string{".php-cs-fixer.php", ".php-cs-fixer.dist.php"}},
+	{"Prettier", []string{".prettierrc", ".prettierrc.json", ".prettierrc.yml", ".prettierrc.yaml", ".prettierrc.js", ".prettierrc.mjs", ".prettierrc.cjs", ".prettierrc.toml", "prettier.config.js", "prettier.config.mjs"}},
+	{"Pylint", []string{".pylintrc"}},
+	{"RuboCop", []string{".rubocop.yml"}},
+	{"ShellCheck", []string{".shellcheckrc"}},
+	{"Stylelint", []string{".stylelintrc", ".stylelintrc.json", "stylelint.config.js"}},
+	{"SwiftLint", []string{".swiftlint.yml"}},
+}
+
+// conventionLines returns what the repository says of how its files are written.
+func (s *survey) conventionLines() []string {
+	lines := s.editorConfig()
+	var found []string
+	for _, c := range checkers {
+		if file := s.first(".", c.files...); file != "" {
+			found = append(found, c.name+" ("+code(file)+")")
+		}
+	}
+	if len(found) > 0 {
+		lines = append(lines, "- Configured: "+strings.Join(found, ", "))
+	}
+	for _, doc := range []struct {
+		what  string
+		files []string
+	}{
+		{"Commit messages", []string{"commitlint.config.js", "commitlint.config.mjs", "commitlint.config.ts", ".commitlintrc", ".commitlintrc.json", ".commitlintrc.yml"}},
+		{"Rules for contributions", []string{"CONTRIBUTING.md", "CONTRIBUTING.rst", "CONTRIBUTING", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md"}},
+		{"Design", []string{"ARCHITECTURE.md", "docs/ARCHITECTURE.md", "docs/architecture.md", "DESIGN.md"}},
+	} {
+		if file := s.first(".", doc.files...); file != "" {
+			lines = append(lines, "- "+doc.what+": "+code(file))
+		}
+	}
+	if generated := s.generated(); generated != "" {
+		lines = append(lines, "- Generated files, not edited by hand: "+generated)
+	}
+	return bounded(lines, maxConventions, "convention")
+}
+
+// editorConfig returns a line for each of the first sections of .editorconfig.
+func (s *survey) editorConfig() []string {
+	const most = 4
+	section := ""
+	var order []string
+	values := map[string][]string{}
+	for _, line := range s.lines(".editorconfig") {
+		line = strings.TrimSpace(line)
+		key, value, isPair := strings.Cut(line, "=")
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		switch {
+		case strings.HasPrefix(line, "#"), strings.HasPrefix(line, ";"):
+		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
+			section = line[1 : len(line)-1]
+		case isPair && section != "" && slices.Contains([]string{"indent_style", "indent_size", "tab_width", "end_of_line", "max_line_length"}, key) && plainName.MatchString(value):
+			if values[section] == nil {
+				order = append(order, section)
+			}
+			values[section] = append(values[section], key+" "+value)
+		}
+	}
+	var lines []string
+	for _, section := range order {
+		if len(lines) < most && len(section) <= maxClip {
+			lines = append(lines, "- Files "+code(section)+": "+strings.Join(values[section], ", ")+" (`.editorconfig`)")
+		}
+	}
+	return lines
+}
+
+// generated returns the patterns that .gitattributes marks as generated.
+func (s *survey) generated() string {
+	const most = 6
+	var patterns []string
+	for _, line := range s.lines(".gitattributes") {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && fields[0][0] != '#' && len(fields[0]) <= maxClip && len(patterns) < most &&
+			slices.ContainsFunc(fields[1:], func(f string) bool { return f == "linguist-generated" || f == "linguist-generated=true" }) {
+			patterns = append(patterns, code(fields[0]))
+		}
+	}
+	return strings.Join(patterns, ", ")
+}
+
+// otherInstructions imports the files with instructions for other agents.
+func (s *survey) otherInstructions() []string {
+	var lines []string
+	for _, name := range []string{"CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules", ".windsurfrules"} {
+		content := s.read(name)
+		imports := slices.ContainsFunc(findImports(content), func(imported string) bool { return path.Clean(imported) == "AGENTS.md" })
+		if strings.TrimSpace(content) != "" && !imports {
+			lines = append(lines, "@"+name)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,239 @@
+package instructions
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/text"
+)
+
+var readmes = []string{"README.md", "readme.md", "Readme.md", "README.rst", "README.txt", "README"}
+
+// about returns the title of the README and its first paragraph, or the description of the
+// package if there is none.
+func (s *survey) about() (title, about string) {
+	title, about = s.readme(".")
+	about = cmp.Or(about, s.manifestDescription("."))
+	return shorten(title, maxClip), shorten(about, 2*maxClip)
+}
+
+var (
+	image = regexp.MustCompile(`!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])`)
+	link  = regexp.MustCompile(`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
+	tag   = regexp.MustCompile(`<[^>]*>`)
+)
+
+// readme returns the first heading and the first paragraph of a folder's README. Badges,
+// pictures, lists, tables, quotes and code are not paragraphs, nor is a line of three words.
+func (s *survey) readme(dir string) (title, paragraph string) {
+	fence := false
+	var words []string
+	for _, line := range append(s.lines(s.first(dir, readmes...)), "") {
+		line = strings.TrimSpace(line)
+		marks := strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")
+		if marks {
+			fence = !fence
+		}
+		plain := strings.TrimSpace(tag.ReplaceAllString(link.ReplaceAllString(image.ReplaceAllString(line, ""), "$1"), ""))
+		if !marks && !fence && plain != "" && !notParagraph.MatchString(plain) {
+			words = append(words, strings.Fields(plain)...)
+			continue
+		}
+		if len(words) > 3 {
+			break
+		}
+		if title == "" {
+			title = strings.Join(words, " ")
+		}
+		words = nil
+		if heading, ok := strings.CutPrefix(plain, "# "); ok && title == "" && !fence {
+			title = strings.TrimSpace(heading)
+		}
+	}
+	return title, strings.Join(words, " ")
+}
+
+// notParagraph is a heading, a quote, a table, a list item, a line under a heading, a badge.
+var notParagraph = regexp.MustCompile(`^(?:#|>|\||[-*+]\s|\d+[.)]\s|[-=~*_]{3,}$|\[|:)`)
+
+// layoutLines describes the folders of the root.
+func (s *survey) layoutLines() []string {
+	var lines []string
+	for _, dir := range s.folders {
+		if strings.Contains(dir, "/") {
+			continue
+		}
+		line := "- " + code(dir+"/")
+		if what := s.describe(dir); what != "" {
+			line += ": " + what
+		} else if below := s.below(dir); below != "" {
+			line += ": " + below
+		} else if files := s.inFolder[dir]; len(files) > 0 {
+			language := byCount(files)[0]
+			line += fmt.Sprintf(": %s of %s", text.Plural(int64(files[language]), "file"), language)
+		} else {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// below names the folders in a folder.
+func (s *survey) below(dir string) string {
+	const most = 8
+	var names []string
+	for _, name := range s.folders {
+		if path.Dir(name) == dir {
+			names = append(names, code(path.Base(name)))
+		}
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// describe returns what a folder says of itself, in one sentence, or "".
+func (s *survey) describe(dir string) string {
+	_, paragraph := s.readme(dir)
+	for _, what := range []string{s.goDoc(dir), s.manifestDescription(dir), paragraph, s.pythonDoc(dir), s.rustDoc(dir)} {
+		if what = firstSentence(what); what != "" {
+			return shorten(what, maxClip)
+		}
+	}
+	return ""
+}
+
+// firstSentence returns the beginning of a text up to the first full stop that ends a
+// sentence, and not an initial, without it.
+func firstSentence(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	for i := range len(s) {
+		if s[i] == '.' && (i < 2 || s[i-2] != ' ') && (i+1 == len(s) || s[i+1] == ' ' && (i+2 < len(s) && s[i+2] >= 'A' && s[i+2] <= 'Z')) {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// filesOf returns the names of the files of a folder with an extension, doc.go first.
+func (s *survey) filesOf(dir, ext string) []string {
+	var names []string
+	for name := range s.files {
+		if path.Dir(name) == dir && path.Ext(name) == ext {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case path.Base(a) == "doc.go":
+			return -1
+		case path.Base(b) == "doc.go":
+			return 1
+		}
+		return 0
+	})
+	return names
+}
+
+// goDoc returns the package comment of a folder, without "Package NAME".
+func (s *survey) goDoc(dir string) string {
+	for _, name := range s.filesOf(dir, ".go") {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		var doc []string // of the first paragraph
+		complete, block := false, false
+		for _, line := range s.lines(name) {
+			comment, isComment := strings.CutPrefix(line, "//")
+			if rest, ok := strings.CutPrefix(line, "/*"); ok {
+				doc, complete, block, line = nil, false, true, rest
+			}
+			if block {
+				comment, _, ends := strings.Cut(line, "*/")
+				if block = !ends; strings.TrimSpace(comment) != "" && !complete {
+					doc = append(doc, comment)
+				} else if len(doc) > 0 {
+					complete = true
+				}
+				continue
+			}
+			switch {
+			case strings.HasPrefix(line, "//go:"):
+				continue
+			case line == "":
+				doc, complete = nil, false
+				continue
+			case isComment && comment == "":
+				complete = true
+			case isComment && !complete:
+				doc = append(doc, comment)
+			}
+			if strings.HasPrefix(line, "package ") {
+				break
+			}
+		}
+		if fields := strings.Fields(strings.Join(doc, "\n")); len(fields) > 2 && fields[0] == "Package" {
+			if fields[2] == "is" {
+				fields = fields[1:]
+			}
+			return strings.Join(fields[2:], " ")
+		} else if len(fields) > 2 && path.Base(dir) == fields[0] {
+			return strings.Join(fields, " ")
+		}
+	}
+	return ""
+}
+
+var description = regexp.MustCompile(`(?m)^description\s*=\s*"([^"\n]*)"`)
+
+// manifestDescription returns the description in a folder's package.json, Cargo.toml or
+// pyproject.toml.
+func (s *survey) manifestDescription(dir string) string {
+	var manifest struct {
+		Description string `json:"description"`
+	}
+	if json.Unmarshal([]byte(s.read(path.Join(dir, "package.json"))), &manifest) == nil && manifest.Description != "" {
+		return manifest.Description
+	}
+	for _, name := range []string{"Cargo.toml", "pyproject.toml"} {
+		if m := description.FindStringSubmatch(s.read(path.Join(dir, name))); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// pythonDoc returns the first line of the docstring of a package.
+func (s *survey) pythonDoc(dir string) string {
+	for _, quote := range []string{`"""`, `'''`} {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(s.read(path.Join(dir, "__init__.py"))), quote); ok {
+			doc, _, _ := strings.Cut(rest, quote)
+			paragraph, _, _ := strings.Cut(strings.TrimSpace(doc), "\n\n")
+			return paragraph
+		}
+	}
+	return ""
+}
+
+// rustDoc returns the first paragraph of the documentation of a crate.
+func (s *survey) rustDoc(dir string) string {
+	var doc []string
+	for _, line := range s.lines(s.first(dir, "lib.rs", "main.rs", "mod.rs", "src/lib.rs", "src/main.rs")) {
+		rest, ok := strings.CutPrefix(line, "//!")
+		if rest = strings.TrimSpace(rest); !ok || rest == "" && len(doc) > 0 {
+			break
+		}
+		if rest != "" && !strings.HasPrefix(rest, "#") {
+			doc = append(doc, rest)
+		}
+	}
+	return strings.Join(doc, " ")
+}
