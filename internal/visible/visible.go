@@ -6,7 +6,34 @@
 // characters that are blank though Unicode calls them letters, marks or symbols.
 package visible
 
-import "unicode"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape returns text with every character that could move the cursor, hide other text or
+// set the clipboard written as \uXXXX. Newlines, tabs and what is [Ordinary] stay; carriage
+// returns are removed, because they end the lines of Windows and redraw progress bars.
+func Escape(text string) string {
+	safe := func(r rune) bool {
+		return r == '\n' || r == '\t' || !unicode.IsControl(r) && (!Hidden(r) || Ordinary(r))
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case safe(r):
+			b.WriteRune(r)
+		case r != '\r':
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
 
 // Hidden reports whether a character has no shape of its own, or changes how others
 // are shown: control characters, marks of direction and of no width, tags and
