@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,17 +9,18 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/view"
 	"pawl/worker"
 )
 
-// maxDeltas is how many deltas may wait to be printed before more are dropped: they
-// are for people who watch, and a slow reader must not fill the memory. Events are
-// never dropped.
+// maxDeltas is how many deltas and pieces of command output may wait to be printed before
+// more are dropped: they are for people who watch, and a slow reader must not fill the
+// memory. Events are never dropped.
 const maxDeltas = 10_000
 
 // A printer shows a run: progress on standard error, the result on standard output.
-// It prints on a goroutine of its own, because what it is told comes from the worker,
-// which must not wait for a pipe that nobody reads.
+// It prints on a goroutine of its own, because updates come from the worker, which must
+// not wait for a pipe that is not read.
 type printer struct {
 	output string
 	stdout io.Writer
@@ -35,14 +35,13 @@ type printer struct {
 	done   chan struct{}
 
 	// What follows belongs to the printing goroutine once it has started.
-	calls     map[run.CallID]run.Call
-	reminders int   // told so far
-	lost      error // of writing to standard output; to be read after close
+	view *view.Projection
+	lost error // of writing to standard output; read it after close
 }
 
 func newPrinter(inv *invocation, output string) *printer {
 	p := &printer{output: output, stdout: inv.Stdout, stderr: inv.Stderr,
-		more: make(chan struct{}, 1), done: make(chan struct{}), calls: map[run.CallID]run.Call{}}
+		more: make(chan struct{}, 1), done: make(chan struct{}), view: new(view.Projection)}
 	p.start = sync.OnceFunc(func() { go p.print() })
 	return p
 }
@@ -93,12 +92,10 @@ func (p *printer) print() {
 	}
 }
 
-// begin says which run it is and lets the rest be printed: what the worker showed
-// while it opened the run comes behind this.
+// begin prints which run it is, and starts printing: what the worker showed while it opened
+// the run comes after this.
 func (p *printer) begin(s run.State, again bool) {
-	for _, c := range s.Turn.Calls {
-		p.calls[c.ID] = c.Call
-	}
+	p.view = view.From(s)
 	verb := "run"
 	if again {
 		verb = "resuming run"
@@ -107,24 +104,55 @@ func (p *printer) begin(s run.State, again bool) {
 	p.start()
 }
 
-// watch takes in what the worker shows; see [worker.Worker.Create].
+// watch takes what the worker shows; see [worker.Worker.Create].
 func (p *printer) watch(v worker.View) {
-	switch {
-	case v.Event != nil:
+	u := updateOf(v)
+	p.enqueue(func() { p.update(u) }, u.Delta != nil || u.Progress != nil)
+}
+
+// updateOf returns what a worker shows as an update of the view.
+func updateOf(v worker.View) view.Update {
+	u := view.Update{Drop: v.Drop, Stopping: v.Stopping, Notice: v.Notice}
+	if v.Event != nil {
 		e := *v.Event
-		p.enqueue(func() { p.event(e) }, false)
-	case v.Delta != nil && p.output == "stream-json" && (v.Delta.Text != "" || v.Delta.Thinking != ""):
-		d := deltaForm{Type: "delta", Text: v.Delta.Text, Thinking: v.Delta.Thinking}
-		p.enqueue(func() { p.line(d) }, true)
-	case v.Notice != "":
-		p.enqueue(func() { fmt.Fprintf(p.stderr, "  %s\n", visible(v.Notice)) }, false)
-	case v.Drop && p.output == "stream-json":
-		p.enqueue(func() { p.line(deltaForm{Type: "drop"}) }, false)
+		u.Event = &e
+	}
+	if d := v.Delta; d != nil {
+		u.Delta = &view.Delta{Text: d.Text, Thinking: d.Thinking, Tool: d.Call, Arguments: d.Input}
+	}
+	if v.Progress != nil {
+		u.Progress = &view.Progress{Call: v.Progress.Call, Text: v.Progress.Text}
+	}
+	return u
+}
+
+func (p *printer) update(u view.Update) {
+	if p.output == "stream-json" {
+		p.stream(u)
+	}
+	for _, item := range p.view.Update(u) {
+		if line := progressLine(item); line != "" {
+			fmt.Fprintln(p.stderr, line)
+		}
 	}
 }
 
-// A deltaForm is a piece of an answer as it arrives; type drop says that the answer
-// under way will be asked for again.
+// stream prints an update as a line of JSON.
+func (p *printer) stream(u view.Update) {
+	switch {
+	case u.Event != nil:
+		if f, err := formOf(*u.Event); err == nil {
+			p.line(f)
+		}
+	case u.Delta != nil && (u.Delta.Text != "" || u.Delta.Thinking != ""):
+		p.line(deltaForm{Type: "delta", Text: u.Delta.Text, Thinking: u.Delta.Thinking})
+	case u.Drop:
+		p.line(deltaForm{Type: "drop"})
+	}
+}
+
+// A deltaForm is a piece of an answer as it arrives; type drop says that the answer will be
+// requested again.
 type deltaForm struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
@@ -155,105 +183,35 @@ func (p *printer) line(v any) {
 	p.out(append(b, '\n'))
 }
 
-// out writes to standard output and keeps the first error: a result that nobody
-// got is not one.
+// out writes to standard output and keeps the first error: a result that could not be
+// written was not delivered.
 func (p *printer) out(b []byte) {
 	if _, err := p.stdout.Write(b); err != nil && p.lost == nil {
 		p.lost = err
 	}
 }
 
-func (p *printer) event(e run.Event) {
-	if p.output == "stream-json" {
-		if f, err := formOf(e); err == nil {
-			p.line(f)
+// progressLine is what a person is told of an item on standard error: one line for what
+// happened, none for what stands on standard output or was typed by the person.
+func progressLine(i view.Item) string {
+	switch {
+	case !i.Final:
+	case i.Kind == view.KindText && !i.Answer:
+		return oneLine(i.Text, maxTitle)
+	case i.Kind == view.KindCall && i.Call.Outcome != run.Answered:
+		line := "  " + i.Call.Title() + " · " + i.Call.OutcomeWords()
+		if i.Call.IsError && i.Call.Outcome != run.NotRun {
+			line += ": " + i.Call.Reason()
 		}
+		return line
+	case i.Kind == view.KindNote && i.Note.Kind == view.NoteInterrupted:
+		return i.Text
+	case i.Kind == view.KindNote && i.Note.Kind == view.NoteFailed && i.Note.Wait == 0: // the end says it
+	case i.Kind == view.KindNote && i.Note.Tell == run.TellRepeated: // it stands in the result of the call
+	case i.Kind == view.KindNote:
+		return "  " + i.Text
 	}
-	for _, line := range p.progress(e) {
-		fmt.Fprintln(p.stderr, line)
-	}
-}
-
-// progress is what a person is told of an event: few lines, none for most.
-func (p *printer) progress(e run.Event) []string {
-	switch f := e.Payload.(type) {
-	case run.Replied:
-		calls := false
-		for _, part := range f.Parts {
-			if part.Type == run.CallPart && part.Call != nil {
-				p.calls[part.Call.ID] = *part.Call
-				calls = true
-			}
-		}
-		switch text := run.PlainText(f.Parts); {
-		case f.Action != nil && f.Action.Problem != "":
-			return []string{"  the answer cannot be used: " + oneLine(f.Action.Problem, maxTitle)}
-		case f.Action != nil && f.Action.Description != "":
-			return []string{oneLine(f.Action.Description, maxTitle)}
-		case f.Unfit != "":
-			return []string{"  the answer is not the result: " + oneLine(f.Unfit, maxTitle)}
-		case calls && text != "" && !isObject(text): // without calls it is the answer; an object is told by its step
-			return []string{oneLine(text, maxTitle)}
-		}
-	case run.CallReceived:
-		p.calls[f.Call.ID] = f.Call
-	case run.CallSettled:
-		return []string{p.settled(f.Call, f.Outcome, f.IsError, run.PlainText(f.Content))}
-	case run.CallDecided:
-		if !f.Decision.Allows() {
-			return []string{p.settled(f.Call, run.Refused, true, cmp.Or(f.Decision.Reason, f.Content))}
-		}
-	case run.Resumed:
-		var lines []string
-		for _, id := range f.Calls {
-			lines = append(lines, p.title(id)+" · was under way when the process ended; runs again")
-		}
-		if f.Request {
-			lines = append(lines, "  a request was under way when the process ended; it is sent again")
-		}
-		return lines
-	case run.ApprovalInvalidated:
-		return []string{p.title(f.Call) + " · needs approval again: " + oneLine(f.Reason, maxTitle)}
-	case run.RequestFailed:
-		if f.RetryAfter > 0 {
-			return []string{fmt.Sprintf("  %s; retrying in %s", oneLine(f.Reason, maxTitle), f.RetryAfter.Round(100*time.Millisecond))}
-		}
-	case run.Told:
-		switch f.Reason {
-		case run.TellRepeated:
-		case run.TellOutput:
-			p.reminders++
-			return []string{fmt.Sprintf("  the model is reminded of its result (%d)", p.reminders)}
-		default:
-			return []string{"  the model is told to continue (" + string(f.Reason) + ")"}
-		}
-	case run.Configured:
-		if control := f.Change.Control; control != nil && *control == run.Controller {
-			return []string{"  the model is asked for one object a step from here on (control " + *control + ")"}
-		}
-	case run.Compacted:
-		return []string{fmt.Sprintf("  the context was compacted: %d tokens less", f.Freed)}
-	case run.Interrupted:
-		if text := f.Shown(); text != "" {
-			return []string{text}
-		}
-		return []string{"interrupted: " + string(f.Cause)}
-	}
-	return nil
-}
-
-func (p *printer) title(id run.CallID) string {
-	c := p.calls[id]
-	return "  " + callTitle(c.Tool, c.Arguments)
-}
-
-// settled is the line of a call. What went wrong is told, what went right is not.
-func (p *printer) settled(id run.CallID, o run.Outcome, isError bool, text string) string {
-	line := p.title(id) + " · " + cameOut(p.calls[id].Tool, o, text)
-	if isError && o != run.NotRun {
-		return line + ": " + oneLine(text, maxTitle)
-	}
-	return line
+	return ""
 }
 
 // result prints how the turn came out.
@@ -276,7 +234,7 @@ func (p *printer) result(s run.State) {
 				fmt.Fprintf(p.stderr, "  - %s\n", visible(o))
 			}
 		}
-		fmt.Fprintf(p.stderr, "%s · %s · %d tokens · %s\n", ended(s), plural(r.Steps, "step"), s.Turn.Usage.Total(), money(s.Turn.Usage))
+		fmt.Fprintf(p.stderr, "%s · %s · %d tokens · %s\n", ended(s), plural(r.Steps, "step"), s.Turn.Usage.Total(), view.Money(s.Turn.Usage))
 		if text := next(s); text != "" {
 			fmt.Fprintln(p.stderr, text)
 		}
@@ -292,14 +250,10 @@ func ended(s run.State) string {
 		if owesWork(s) {
 			return "not finished"
 		}
-		return waits(s)
+		return view.WaitWords(s)
 	}
 	if s.Turn.N == 0 {
 		return "not begun"
 	}
-	text := endWords[s.Turn.End.End]
-	if s.Turn.End.Detail != "" && s.Turn.End.End != run.Completed {
-		text += ": " + visible(s.Turn.End.Detail)
-	}
-	return text
+	return view.EndLine(s.Turn.End)
 }

@@ -3,9 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"pawl/run"
+	"pawl/view"
 )
 
 // A result is how a turn came out, as --output json prints it. Its names are part
@@ -17,7 +17,7 @@ type result struct {
 	Reason string  `json:"reason"`
 	Detail string  `json:"detail"`
 	Text   string  `json:"text"` // the answer, or the account of a turn that ended early
-	// Result is what was handed in of a run with an output schema; null: nothing.
+	// Result is the submitted result of a run with an output schema; null: none.
 	Result   json.RawMessage `json:"result,omitempty"`
 	Question *askedQuestion  `json:"question,omitempty"`
 	Usage    usageForm       `json:"usage"` // of the turn
@@ -70,7 +70,7 @@ func resultOf(s run.State) result {
 		}
 	}
 	if t.Open() {
-		r.End, r.Reason, r.Detail = "", "permission", waits(s)
+		r.End, r.Reason, r.Detail = "", "permission", view.WaitWords(s)
 	}
 	if q := s.Questions(); len(q) > 0 {
 		asked := question(q[0].Call)
@@ -79,19 +79,8 @@ func resultOf(s run.State) result {
 	return r
 }
 
-// waits says which calls wait for a person's decision.
-func waits(s run.State) string {
-	var calls []string
-	for _, c := range s.Next() {
-		if d, ok := c.(run.Decide); ok {
-			calls = append(calls, callTitle(d.Call.Tool, d.Call.Arguments))
-		}
-	}
-	return "a person has to allow: " + strings.Join(calls, "; ")
-}
-
-// next returns the command with which a run goes on, in a sentence; "" when there
-// is nothing to go on with.
+// next returns the command that continues a run, in a sentence; empty if nothing is left to
+// continue.
 func next(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
@@ -117,7 +106,7 @@ func next(s run.State) string {
 	return fmt.Sprintf("go on with `pawl run --resume %s`", id)
 }
 
-// owesWork reports whether something is owed that no person has to decide first.
+// owesWork reports whether something is owed that does not wait for a person's decision.
 func owesWork(s run.State) bool {
 	for _, c := range s.Next() {
 		if _, ok := c.(run.Decide); !ok {

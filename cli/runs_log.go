@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/run"
+	"pawl/view"
 )
 
 func runsLogCommand(inv *invocation) *cobra.Command {
@@ -46,7 +47,7 @@ func eventLine(e run.Event, f eventForm) string {
 		text := run.PlainText(v.Parts)
 		for _, p := range v.Parts {
 			if p.Type == run.CallPart && p.Call != nil {
-				text += fmt.Sprintf(" [%s %s]", p.Call.ID, callTitle(p.Call.Tool, p.Call.Arguments))
+				text += fmt.Sprintf(" [%s %s]", p.Call.ID, view.Title(p.Call.Tool, p.Call.Arguments))
 			}
 		}
 		return oneLine(fmt.Sprintf("%s: %s", v.Stop, text), maxTitle)
@@ -57,7 +58,7 @@ func eventLine(e run.Event, f eventForm) string {
 			break
 		}
 		// The reason is what the log is read for.
-		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, decisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
+		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, view.DecisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
 	case run.Prompted:
 		return oneLine(run.PlainText(v.Parts), maxTitle)
 	}

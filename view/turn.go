@@ -84,10 +84,10 @@ func (p *Projection) prompted(f run.Prompted) {
 	if e := p.entries["said-"+f.Queued]; f.Queued != "" && e != nil {
 		p.drop(e) // it is the prompt now
 	}
-	p.message("prompt-"+strconv.Itoa(p.turn.n), m, f.Parts)
-	if f.Answers != "" {
+	if f.Answers != "" { // the question stands before its answer
 		p.settle(p.called(f.Answers), run.CallSettled{Call: f.Answers, Outcome: run.Answered, Content: f.Parts})
 	}
+	p.message("prompt-"+strconv.Itoa(p.turn.n), m, f.Parts)
 }
 
 func (p *Projection) said(f run.Said) {

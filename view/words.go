@@ -107,6 +107,9 @@ func ChangeWords(c run.ConfigChange) string {
 	}
 	if c.Control != nil {
 		add("control", *c.Control)
+		if *c.Control == run.Controller {
+			words[len(words)-1] += " (the model is asked for one object a step from here on)"
+		}
 	}
 	if c.Window != nil {
 		add("window", *c.Window)
