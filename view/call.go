@@ -55,15 +55,19 @@ func (p *Projection) called(id run.CallID) *entry {
 func (p *Projection) inspected(f run.CallInspected) {
 	e := p.called(f.Call)
 	c := e.call()
-	c.Tool = cmp.Or(f.Tool, c.Tool)
-	c.Class, c.Question, c.Submits = f.Class, f.Question, f.Submits
-	if c.Submits {
-		c.Subject = "" // the result is an item of its own
-	}
+	c.inspect(f)
 	c.Child = p.child(c)
 	e.inspected = f.Problem == ""
 	if c.Question && e.inspected {
 		e.before, c.State = c.State, Waiting
+	}
+}
+
+func (c *Call) inspect(f run.CallInspected) {
+	c.Tool = cmp.Or(f.Tool, c.Tool)
+	c.Class, c.Question, c.Submits = f.Class, f.Question, f.Submits
+	if c.Submits {
+		c.Subject = "" // the result is an item of its own
 	}
 }
 

@@ -39,6 +39,7 @@ func TestItemsOfALogAreThoseOfTheRunLive(t *testing.T) {
 		}
 		checkFinal(t, log, final)
 		checkLog(t, log, seen)
+		checkFrom(t, log, 1+rnd.IntN(len(log)))
 		if t.Failed() {
 			for _, e := range log {
 				t.Logf("%d %T%+v", e.Seq, e.Payload, e.Payload)
@@ -137,6 +138,45 @@ func checkLog(t *testing.T, log []run.Event, seen map[string]int) {
 	}
 }
 
+// checkFrom compares a projection from the state after n events with one from the first
+// event: the same items become final after that, and ends have the same totals.
+func checkFrom(t *testing.T, log []run.Event, n int) {
+	t.Helper()
+	state, err := run.Replay(log[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := func(p *view.Projection) []string {
+		var all []string
+		for i := range log[n:] {
+			for _, item := range p.Update(view.Update{Event: &log[n+i]}) {
+				switch {
+				case !item.Final || item.Kind == view.KindText: // it may have begun before
+				case item.End != nil:
+					e := *item.End
+					all = append(all, fmt.Sprint(item.ID, e.End, e.Duration, e.Steps, e.Usage, len(e.Refused), len(e.Files)))
+				case item.Call != nil && item.Call.Observed: // a state does not have them
+				case item.Call != nil:
+					c := *item.Call
+					all = append(all, fmt.Sprint(item.ID, c.Title(), c.Class, c.Outcome, c.Attempt, c.Decision, c.Child))
+				case item.Message != nil:
+					all = append(all, fmt.Sprint(item.ID, *item.Message, item.Text))
+				case item.Note != nil && item.Note.Kind != view.NoteReminder: // those are counted
+					all = append(all, fmt.Sprint(item.ID, item.Text))
+				}
+			}
+		}
+		return all
+	}
+	whole := new(view.Projection)
+	for i := range log[:n] {
+		whole.Update(view.Update{Event: &log[i]})
+	}
+	if diff := cmp.Diff(after(whole), after(view.From(state))); diff != "" {
+		t.Errorf("from event %d the items differ (-from the first event +from the state):\n%s", n+1, diff)
+	}
+}
+
 func count(seen map[string]int, i view.Item) {
 	seen[string(i.Kind)]++
 	for what, is := range map[string]bool{"inherited": i.Inherited, "step": i.Step, "cut": i.Cut, "observed": i.Call != nil && i.Call.Observed} {
@@ -213,16 +253,15 @@ func liveUpdates(rnd *rand.Rand, log []run.Event, i int) []view.Update {
 
 // A life makes the log of one random run. It is the world of the run's Runner.
 type life struct {
-	t        *testing.T
-	rnd      *rand.Rand
-	r        *run.Runner
-	gate     run.Gate
-	log      []run.Event
-	now      time.Time
-	ops      map[string]run.Command
-	created  run.Created
-	words    int
-	received bool
+	t       *testing.T
+	rnd     *rand.Rand
+	r       *run.Runner
+	gate    run.Gate
+	log     []run.Event
+	now     time.Time
+	ops     map[string]run.Command
+	created run.Created
+	words   int
 }
 
 func newLife(t *testing.T, rnd *rand.Rand) *life {

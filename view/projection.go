@@ -50,7 +50,8 @@ type entry struct {
 
 // From returns a projection that continues from a state: the calls and messages that are
 // open in it are known, and the open turn's totals are those of the state. Items of text
-// that began before have other IDs than in a projection from the first event.
+// that began before have other IDs than in a projection from the first event; calls that an
+// external agent has reported before are not known.
 func From(s run.State) *Projection {
 	p := &Projection{run: s.Created.Run, control: s.Config.Control, external: s.Created.External, forkedAt: s.Created.ForkedAt,
 		seeded: s.Seq, at: s.At, nextCall: s.NextCall(), turn: turnOf(s)}
@@ -67,7 +68,8 @@ func From(s run.State) *Projection {
 		}
 		e := p.named(c.Call)
 		call := e.call()
-		call.Class, call.Question, call.Submits, call.Decision, call.Attempt = c.Class, c.Question, c.Submits, c.Decision, c.Attempt
+		call.inspect(run.CallInspected{Class: c.Class, Question: c.Question, Submits: c.Submits})
+		call.Decision, call.Attempt = c.Decision, c.Attempt
 		e.inspected = c.Status != run.CallNamed && c.Problem == ""
 		switch {
 		case c.Status == run.CallAllowed:
