@@ -16,17 +16,16 @@ import (
 //
 // It is not safe for concurrent use.
 type Projection struct {
-	run         run.ID
-	control     string
-	external    bool
-	forkedAt    int64
-	seeded      int64     // events up to this one are part of the state that From was given
-	at          time.Time // of the last event
-	event       run.Event // being applied; its Payload is nil while an update is live
-	turn        turn
-	nextCall    int // number of the call that the next message begins with; 0: not known
-	notices     int
-	submissions int
+	run      run.ID
+	control  string
+	external bool
+	forkedAt int64
+	seeded   int64     // events up to this one are part of the state that From was given
+	at       time.Time // of the last event
+	event    run.Event // being applied; its Payload is nil while an update is live
+	turn     turn
+	nextCall int // number of the call that the next message begins with; 0: not known
+	notices  int
 
 	open    []*entry // items that are not final, in the order in which they appeared
 	entries map[string]*entry
@@ -302,7 +301,6 @@ func (p *Projection) dispatch(e run.Event) {
 	case run.Told:
 		p.told(f)
 	case run.Submitted:
-		p.submissions++
 		e := p.entry("submission-"+strconv.FormatInt(p.event.Seq, 10), KindSubmission)
 		e.item.Text = f.Value
 		p.finish(e)
