@@ -33,7 +33,7 @@ func OutcomeWords(o run.Outcome) string {
 	return string(o)
 }
 
-// Outcome says how the call came out: its outcome, or the exit code of a command that
+// OutcomeWords says how the call came out: its outcome, or the exit code of a command that
 // reports one.
 func (c *Call) OutcomeWords() string {
 	if c.Exited && c.Outcome == run.OK {
