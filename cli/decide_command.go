@@ -17,6 +17,7 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
+	"pawl/view"
 	"pawl/worker"
 )
 
@@ -204,7 +205,7 @@ func (d decider) pick(ctx context.Context, named []string) (app.Approval, error)
 			return app.Approval{}, err
 		}
 		if was, ok := app.DecisionOn(events, run.CallID(named[0])); ok {
-			return app.Approval{}, fmt.Errorf("too late: call %s was %s", named[0], decisionWords(was))
+			return app.Approval{}, fmt.Errorf("too late: call %s was %s", named[0], view.DecisionWords(was))
 		}
 	}
 	if len(d.calls) == 0 {
@@ -254,7 +255,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 	}
 	taken, err := d.Decide(ctx, d.id, worker.Decision{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Preview.Digest})
 	if decided, ok := errors.AsType[*app.DecidedError](err); ok {
-		return fmt.Errorf("too late: call %s was %s", a.Call.ID, decisionWords(decided.Was))
+		return fmt.Errorf("too late: call %s was %s", a.Call.ID, view.DecisionWords(decided.Was))
 	}
 	if err != nil {
 		return err

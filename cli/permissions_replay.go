@@ -14,6 +14,7 @@ import (
 
 	"pawl/app"
 	"pawl/permission"
+	"pawl/view"
 )
 
 func permissionsReplayCommand(inv *invocation) *cobra.Command {
@@ -47,9 +48,9 @@ those the runs had; where paths lead is looked up now. Nothing is run, and nothi
 				err = out.Encode(struct {
 					app.Otherwise
 					WasBy string `json:"was_by"`
-				}{c, decisionWords(c.Then)})
+				}{c, view.DecisionWords(c.Then)})
 			} else {
-				_, err = fmt.Fprintf(inv.Stdout, "%s %s  %s\n    %s → %s: %s\n", c.Run, c.Call, callTitle(c.Tool, c.Arguments), c.Was, c.Now, oneLine(c.Reason, 2*maxTitle))
+				_, err = fmt.Fprintf(inv.Stdout, "%s %s  %s\n    %s → %s: %s\n", c.Run, c.Call, view.Title(c.Tool, c.Arguments), c.Was, c.Now, oneLine(c.Reason, 2*maxTitle))
 			}
 			if err != nil {
 				return err

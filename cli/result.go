@@ -3,10 +3,10 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/view"
 )
 
 // A result is how a turn came out, as --output json prints it. Its names are part
@@ -18,7 +18,7 @@ type result struct {
 	Reason string  `json:"reason"`
 	Detail string  `json:"detail"`
 	Text   string  `json:"text"` // the answer, or the account of a turn that ended early
-	// Result is what was handed in of a run with an output schema; null: nothing.
+	// Result is the submitted result of a run with an output schema; null: none.
 	Result   json.RawMessage `json:"result,omitempty"`
 	Question *app.Question   `json:"question,omitempty"`
 	Usage    app.Usage       `json:"usage"` // of the turn
@@ -39,7 +39,7 @@ func resultOf(s run.State) result {
 		}
 	}
 	if t.Open() {
-		r.End, r.Reason, r.Detail = "", "permission", waits(s)
+		r.End, r.Reason, r.Detail = "", "permission", view.WaitWords(s)
 	}
 	if q := s.Questions(); len(q) > 0 {
 		asked := app.QuestionOf(q[0].Call)
@@ -48,43 +48,34 @@ func resultOf(s run.State) result {
 	return r
 }
 
-// waits says which calls wait for a person's decision.
-func waits(s run.State) string {
-	var calls []string
-	for _, c := range app.Undecided(s) {
-		calls = append(calls, callTitle(c.Tool, c.Arguments))
-	}
-	return "a person has to allow: " + strings.Join(calls, "; ")
-}
-
-// next returns the command with which a run goes on, in a sentence; "" when there
-// is nothing to go on with.
+// next returns the command that continues a run, in a sentence; empty if nothing is left to
+// continue.
 func next(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
 	case s.Turn.Open() && len(s.Next()) > 0 && !owesWork(s):
-		return fmt.Sprintf("decide with `pawl runs decide %s`, or go on with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
+		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
 	case s.Turn.Open():
-		return fmt.Sprintf("go on with `pawl run --resume %s`", id)
+		return fmt.Sprintf("continue with `pawl run --resume %s`", id)
 	case end.End == run.Completed:
 		return ""
 	case end.Reason == string(run.ErrAuth):
-		return fmt.Sprintf("see what is missing with `pawl doctor`, then go on with `pawl run --resume %s`", id)
+		return fmt.Sprintf("see what is missing with `pawl doctor`, then continue with `pawl run --resume %s`", id)
 	case end.End == run.Asked:
 		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
 	case end.Reason == "permission_required":
-		return fmt.Sprintf("go on with `pawl run --resume %s --allow '…'`", id)
+		return fmt.Sprintf("continue with `pawl run --resume %s --allow '…'`", id)
 	case end.End == run.EndRefused, end.End == run.GuardrailStopped:
 		return fmt.Sprintf("say it differently with `pawl run --resume %s -p \"…\"`", id)
 	case end.End == run.LoopStopped:
 		return fmt.Sprintf("give it a hint with `pawl run --resume %s -p \"…\"`", id)
 	case end.Reason == "max_cost":
-		return fmt.Sprintf("go on with `pawl run --resume %s --max-cost …`", id)
+		return fmt.Sprintf("continue with `pawl run --resume %s --max-cost …`", id)
 	}
-	return fmt.Sprintf("go on with `pawl run --resume %s`", id)
+	return fmt.Sprintf("continue with `pawl run --resume %s`", id)
 }
 
-// owesWork reports whether something is owed that no person has to decide first.
+// owesWork reports whether something is owed that does not wait for a person's decision.
 func owesWork(s run.State) bool {
 	for _, c := range s.Next() {
 		if _, ok := c.(run.Decide); !ok {

@@ -127,8 +127,10 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its
 // result.
 func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words string) error {
-	out := newPrinter(inv, r.output)
-	out.begin(s.State(), r.resume != "")
+	out := newPrinter(inv, r.output, s.State(), r.resume != "")
+	if r.output == "stream-json" {
+		out.line(app.StartOf(s.State(), r.resume != ""))
+	}
 	after := s.State().Seq
 	if r.resume == "" {
 		after = 0
@@ -140,6 +142,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 			if err != nil {
 				inv.notice(err.Error())
 				return
+			}
+			if r.output == "stream-json" {
+				out.stream(s.Line(u))
 			}
 			out.show(u)
 		}

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"strings"
 
@@ -13,24 +15,27 @@ import (
 	"pawl/app"
 	"pawl/llm/script"
 	"pawl/run"
+	"pawl/view"
 )
 
 func runsExportCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export ID",
-		Short: "Print a whole run as JSON, as Markdown, or as a script that replays it",
+		Short: "Print a whole run as JSON, Markdown, HTML, or a script that replays it",
 		Long: `Prints a whole run.
   json      {"run", "events": [{"seq", "at", "type", "version", "data"}]}
   markdown  the conversation
+  html      the conversation as one page, without scripts
   script    the model's answers in the format of the scripted model, with the results of
             its calls as comments: pawl run --model script/FILE replays it`,
 		Example: `  pawl runs export last --format markdown > run.md
+  pawl runs export last --format html > run.html
   pawl runs export last --format script > bug.jsonl
   pawl run --model script/bug.jsonl -p "the same again"`,
 	}
-	format := cmd.Flags().String("format", "json", "json, markdown, script")
+	format := cmd.Flags().String("format", "json", "json, markdown, html, script")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		if err := oneOf("json, markdown, script")(*format); err != nil {
+		if err := oneOf("json, markdown, html, script")(*format); err != nil {
 			return usage("--format: %w", err)
 		}
 		events, _, err := ws.Load(ctx, id)
@@ -41,6 +46,8 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 		switch *format {
 		case "markdown":
 			return errors.Join(exportMarkdown(inv.Stdout, events), err)
+		case "html":
+			return errors.Join(exportHTML(inv.Stdout, events), err)
 		case "script":
 			return errors.Join(exportScript(inv.Stdout, events), err)
 		}
@@ -49,10 +56,10 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 }
 
 func exportJSON(w io.Writer, id run.ID, events []run.Event) error {
-	forms := make([]eventForm, len(events))
+	forms := make([]app.EventLine, len(events))
 	for i, e := range events {
 		var err error
-		if forms[i], err = formOf(e); err != nil {
+		if forms[i], err = app.LineOf(e); err != nil {
 			return err
 		}
 	}
@@ -62,63 +69,90 @@ func exportJSON(w io.Writer, id run.ID, events []run.Event) error {
 // exportMarkdown writes the conversation. Results are folded: they are long.
 func exportMarkdown(w io.Writer, events []run.Event) error {
 	var b strings.Builder
-	calls := map[run.CallID]run.Call{}
-	decided := map[run.CallID]run.Decision{}
 	section := func(who, text string) { fmt.Fprintf(&b, "\n## %s\n\n%s\n", who, visible(text)) }
-	settled := func(id run.CallID, o run.Outcome, text string) {
-		c := calls[id]
-		fmt.Fprintf(&b, "\n<details><summary>%s · %s", htmlText(callTitle(c.Tool, c.Arguments)), cameOut(c.Tool, o, text))
-		if d, ok := decided[id]; ok {
-			fmt.Fprintf(&b, " · %s", htmlText(decisionWords(d)))
-		}
-		fmt.Fprintf(&b, "</summary>\n\n%s\n\n%s\n\n</details>\n", fenced("json", c.Arguments), fenced("", visible(text)))
-	}
-	reply := func(parts []run.Part) {
-		if text := run.PlainText(parts); text != "" {
-			section("Assistant", text)
-		}
-		for _, p := range parts {
-			if p.Type == run.CallPart && p.Call != nil {
-				calls[p.Call.ID] = *p.Call
-			}
-		}
-	}
-	for _, e := range events {
-		switch f := e.Payload.(type) {
-		case run.Created:
-			fmt.Fprintf(&b, "# Run %s\n\n%s · %s\n", f.Run, f.Config.Model, e.At.Format("2006-01-02 15:04 MST"))
-		case run.Prompted:
-			if text := run.PlainText(f.Parts); text != "" {
-				section("User", text)
-			}
-		case run.Said:
-			when := "while it works"
-			if f.Delivery == run.Queue {
-				when = "for later"
-			}
-			section("User, "+when, run.PlainText(f.Parts))
-		case run.Replied:
-			reply(f.Parts)
-		case run.Interrupted:
-			reply(f.Partial)
-			fmt.Fprintf(&b, "\n*Interrupted (%s).*\n", f.Cause)
-		case run.CallDecided:
-			decided[f.Call] = f.Decision
-			if !f.Decision.Allows() {
-				settled(f.Call, run.Refused, f.Content)
-			}
-		case run.CallSettled:
-			settled(f.Call, f.Outcome, run.PlainText(f.Content))
-		case run.Synthesized:
-			section("Account", f.Text)
-		case run.Ended:
-			text := endWords[f.End]
-			if f.Detail != "" {
-				text += ": " + f.Detail
-			}
-			fmt.Fprintf(&b, "\n*%s*\n", text)
+	for _, i := range view.Items(events) {
+		switch i.Kind {
+		case view.KindRun:
+			fmt.Fprintf(&b, "# Run %s\n\n%s · %s\n", i.Run.ID, i.Run.Model, i.At.Format("2006-01-02 15:04 MST"))
+		case view.KindMessage:
+			section(speaker(*i.Message), i.Text)
+		case view.KindText:
+			section("Assistant", i.Text)
+		case view.KindThinking:
+			fmt.Fprintf(&b, "\n<details><summary>Thinking</summary>\n\n%s\n\n</details>\n", fenced("", visible(i.Text)))
+		case view.KindAccount:
+			section("Account", i.Text)
+		case view.KindCall:
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n%s\n\n</details>\n",
+				html.EscapeString(callLine(i.Call)), fenced("json", visible(i.Call.Arguments)), fenced("", visible(i.Call.Result)))
+		case view.KindSubmission:
+			fmt.Fprintf(&b, "\nResult:\n\n%s\n", fenced("json", visible(i.Text)))
+		case view.KindNote, view.KindEnd:
+			fmt.Fprintf(&b, "\n*%s*\n", html.EscapeString(i.Text))
 		}
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// speaker is the heading of a message.
+func speaker(m view.Message) string {
+	if how := messageWords(m); how != "" {
+		return "User, " + how
+	}
+	return "User"
+}
+
+// pageHead is the beginning of a page up to its title.
+//
+//go:embed export.html
+var pageHead string
+
+// exportHTML writes the conversation as one page that needs nothing else: no scripts, no
+// fonts, no requests. Everything that a person, a model or a tool wrote is escaped.
+func exportHTML(w io.Writer, events []run.Event) error {
+	var b strings.Builder
+	esc := func(s string) string { return html.EscapeString(visible(s)) }
+	section := func(i view.Item, head string) {
+		fmt.Fprintf(&b, "<section class=%q><h2>%s</h2>\n<div class=\"text\">%s</div></section>\n", i.Kind, esc(head), esc(i.Text))
+	}
+	folded := func(class, line string, texts ...string) {
+		fmt.Fprintf(&b, "<details class=%q><summary>%s</summary>\n", class, esc(line))
+		for _, text := range texts {
+			if text != "" {
+				fmt.Fprintf(&b, "<pre>%s</pre>\n", esc(text))
+			}
+		}
+		b.WriteString("</details>\n")
+	}
+	b.WriteString(pageHead)
+	for _, i := range view.Items(events) {
+		switch i.Kind {
+		case view.KindRun:
+			title := esc("Run " + string(i.Run.ID))
+			fmt.Fprintf(&b, "<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n<p class=\"about\">%s</p>\n", title, title,
+				esc(i.Run.Model+" · "+i.At.Format("2006-01-02 15:04 MST")+" · "+i.Run.Workspace))
+		case view.KindMessage:
+			section(i, speaker(*i.Message))
+		case view.KindText:
+			section(i, "Assistant")
+		case view.KindAccount:
+			section(i, "Account")
+		case view.KindSubmission:
+			section(i, "Result")
+		case view.KindThinking:
+			folded("thinking", "Thinking", i.Text)
+		case view.KindCall:
+			class := "call"
+			if i.Call.IsError {
+				class = "call failed"
+			}
+			folded(class, callLine(i.Call), i.Call.Arguments, i.Call.Result)
+		case view.KindNote, view.KindEnd:
+			fmt.Fprintf(&b, "<p class=%q>%s</p>\n", i.Kind, esc(i.Text))
+		}
+	}
+	b.WriteString("</body>\n</html>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -130,10 +164,6 @@ func fenced(language, text string) string {
 		fence += "`"
 	}
 	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
-}
-
-func htmlText(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
 // exportScript writes the model's answers in order, so that the scripted model gives

@@ -10,6 +10,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/view"
 )
 
 // A summaryForm is a run in the list as JSON.
@@ -55,7 +56,7 @@ func runsListCommand(inv *invocation) *cobra.Command {
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 		for _, s := range all {
-			end := endWords[s.End]
+			end := view.EndWords(s.End)
 			switch {
 			case s.Damage != "":
 				fmt.Fprintf(out, "%s\t%s\tdamaged\t\t\t%s\n", s.ID, stamp(s.Created), s.Damage)
@@ -65,7 +66,7 @@ func runsListCommand(inv *invocation) *cobra.Command {
 			case s.End == "":
 				end = "not finished"
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), money(s.Usage), visible(s.Title))
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), view.Money(s.Usage), visible(s.Title))
 		}
 		return out.Flush()
 	}

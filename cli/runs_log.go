@@ -9,6 +9,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/view"
 )
 
 func runsLogCommand(inv *invocation) *cobra.Command {
@@ -24,7 +25,7 @@ func runsLogCommand(inv *invocation) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := formOf(e)
+			f, err := app.LineOf(e)
 			if err == nil && *asJSON {
 				err = out.Encode(f)
 			} else if err == nil {
@@ -39,7 +40,7 @@ func runsLogCommand(inv *invocation) *cobra.Command {
 }
 
 // eventLine summarizes an event in one line.
-func eventLine(e run.Event, f eventForm) string {
+func eventLine(e run.Event, f app.EventLine) string {
 	switch v := e.Payload.(type) {
 	case run.Created: // its data begins with a long system prompt
 		return oneLine(fmt.Sprintf("%s %s %s", v.Run, v.Config.Model, v.Workspace), maxTitle)
@@ -47,7 +48,7 @@ func eventLine(e run.Event, f eventForm) string {
 		text := run.PlainText(v.Parts)
 		for _, p := range v.Parts {
 			if p.Type == run.CallPart && p.Call != nil {
-				text += fmt.Sprintf(" [%s %s]", p.Call.ID, callTitle(p.Call.Tool, p.Call.Arguments))
+				text += fmt.Sprintf(" [%s %s]", p.Call.ID, view.Title(p.Call.Tool, p.Call.Arguments))
 			}
 		}
 		return oneLine(fmt.Sprintf("%s: %s", v.Stop, text), maxTitle)
@@ -58,7 +59,7 @@ func eventLine(e run.Event, f eventForm) string {
 			break
 		}
 		// The reason is what the log is read for.
-		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, decisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
+		return oneLine(fmt.Sprintf("%s %s: %s", v.Call, view.DecisionWords(v.Decision), v.Decision.Reason), 4*maxTitle)
 	case run.Prompted:
 		return oneLine(run.PlainText(v.Parts), maxTitle)
 	}

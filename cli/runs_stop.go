@@ -8,6 +8,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/view"
 )
 
 func runsStopCommand(inv *invocation) *cobra.Command {
@@ -26,9 +27,9 @@ a process that was killed, the turn is ended here. The run can be continued afte
 		case end == "":
 			_, err = fmt.Fprintf(inv.Stdout, "run %s has no turn to stop\n", id)
 		case stopped:
-			_, err = fmt.Fprintf(inv.Stdout, "run %s has ended: %s\n", id, endWords[end])
+			_, err = fmt.Fprintf(inv.Stdout, "run %s has ended: %s\n", id, view.EndWords(end))
 		default:
-			_, err = fmt.Fprintf(inv.Stdout, "run %s had ended already: %s\n", id, endWords[end])
+			_, err = fmt.Fprintf(inv.Stdout, "run %s had ended already: %s\n", id, view.EndWords(end))
 		}
 		return err
 	})

@@ -11,17 +11,18 @@ import (
 	"pawl/app"
 	"pawl/run"
 	"pawl/store"
+	"pawl/view"
 )
 
 // A whyForm is the answer of runs why as JSON.
 type whyForm struct {
-	Run   run.ID    `json:"run"`
-	Last  eventForm `json:"last"`
-	End   run.End   `json:"end"` // empty: a turn is open
-	State string    `json:"state"`
-	Owed  []string  `json:"owed"`
-	Owner int       `json:"owner,omitempty"` // pid of the process that owns the run
-	Next  string    `json:"next"`
+	Run   run.ID        `json:"run"`
+	Last  app.EventLine `json:"last"`
+	End   run.End       `json:"end"` // empty: a turn is open
+	State string        `json:"state"`
+	Owed  []string      `json:"owed"`
+	Owner int           `json:"owner,omitempty"` // pid of the process that owns the run
+	Next  string        `json:"next"`
 }
 
 func runsWhyCommand(inv *invocation) *cobra.Command {
@@ -41,7 +42,7 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		last := events[len(events)-1]
-		form, err := formOf(last)
+		form, err := app.LineOf(last)
 		if err != nil {
 			return err
 		}
@@ -87,14 +88,14 @@ func owedWords(c run.Command) string {
 		}
 		return "an event that follows from the log: " + store.Type(c.Payload)
 	case run.Inspect:
-		return "an inspection of the call " + callTitle(c.Call.Tool, c.Call.Arguments)
+		return "an inspection of the call " + view.Title(c.Call.Tool, c.Call.Arguments)
 	case run.Decide:
-		return "a decision: may this run? " + callTitle(c.Call.Tool, c.Call.Arguments)
+		return "a decision: may this run? " + view.Title(c.Call.Tool, c.Call.Arguments)
 	case run.Perform:
 		if c.Call.Status == run.CallRunning {
-			return "the end of a call that has started: " + callTitle(c.Call.Tool, c.Call.Arguments)
+			return "the end of a call that has started: " + view.Title(c.Call.Tool, c.Call.Arguments)
 		}
-		return "the call " + callTitle(c.Call.Tool, c.Call.Arguments)
+		return "the call " + view.Title(c.Call.Tool, c.Call.Arguments)
 	case run.Request:
 		text := fmt.Sprintf("a model request (%s, attempt %d)", c.Purpose, c.Attempt)
 		if c.Wait > 0 {

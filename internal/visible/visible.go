@@ -13,9 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text makes text safe to print: what a model or a tool wrote could otherwise move the
-// cursor, hide text or set the clipboard. Newlines and tabs stay.
-func Text(text string) string {
+// Escape returns text with every character that could move the cursor, hide other text or
+// set the clipboard written as \uXXXX. Newlines, tabs and what is [Ordinary] stay; carriage
+// returns are removed, because they end the lines of Windows and redraw progress bars.
+func Escape(text string) string {
 	safe := func(r rune) bool {
 		return r == '\n' || r == '\t' || !unicode.IsControl(r) && (!Hidden(r) || Ordinary(r))
 	}
@@ -27,8 +28,7 @@ func Text(text string) string {
 		switch {
 		case safe(r):
 			b.WriteRune(r)
-		case r == '\r': // the end of a Windows line, or a progress bar
-		default:
+		case r != '\r':
 			fmt.Fprintf(&b, "\\u%04x", r)
 		}
 	}

@@ -1,0 +1,188 @@
+package view
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/run"
+)
+
+// A turn is the open turn of a projection, or the last one.
+type turn struct {
+	n           int
+	open        bool
+	interrupted bool
+	tooLong     bool // a request was rejected as too long; see run.State
+	failures    int  // of requests, in a row
+	reminders   int
+	then        []run.Part // what the person said with the interrupt
+	driven      time.Duration
+	steps       int
+	usage       run.Usage
+	files       []File
+	refused     []Refusal
+}
+
+// turnOf returns the turn of a state.
+func turnOf(s run.State) turn {
+	t := turn{n: s.Turn.N, open: s.Turn.Open(), interrupted: s.Turn.Phase == run.Interrupting, steps: s.Turn.Steps, usage: s.Turn.Usage,
+		failures: s.Turn.Request.Failures}
+	if t.interrupted {
+		t.then = s.Turn.Interrupt.Then
+	}
+	if !t.open {
+		return t
+	}
+	if wall := s.Config.Limits.InForce().Wall; wall > 0 {
+		t.driven = wall - s.Left(s.At).Wall
+	}
+	for _, l := range s.Turn.Account {
+		if l.Outcome == run.Refused {
+			t.refused = append(t.refused, Refusal{Call: l.Call, Tool: l.Tool, Title: Title(l.Tool, strings.TrimSuffix(l.Args, "…")), Reason: OneLine(l.Found, MaxLine)})
+		}
+		for _, path := range l.Files {
+			t.change(File{Path: path, Partial: true})
+		}
+	}
+	return t
+}
+
+// change counts a changed file.
+func (t *turn) change(f File) {
+	i := slices.IndexFunc(t.files, func(o File) bool { return o.Path == f.Path })
+	if i < 0 {
+		t.files = append(t.files, f)
+		return
+	}
+	known := &t.files[i]
+	known.After = f.After
+	known.Added, known.Removed, known.Counted = known.Added+f.Added, known.Removed+f.Removed, known.Counted && f.Counted
+}
+
+// spend counts usage.
+func (p *Projection) spend(u run.Usage) {
+	if !p.known() {
+		p.turn.usage = p.turn.usage.Add(u)
+	}
+}
+
+func (p *Projection) prompted(f run.Prompted) {
+	p.endCarried()
+	p.each(KindNote, p.drop)
+	reminders := p.turn.reminders
+	p.turn = turn{n: p.turn.n + 1, open: true}
+	m := Message{Kind: Prompt, State: Delivered, Words: f.Queued, Call: f.Answers, By: f.By}
+	switch {
+	case f.Answers != "":
+		m.Kind = Answer
+	case len(f.Parts) == 0:
+		m.Kind = Continue
+		p.turn.reminders = reminders // it stays in the same assignment
+	}
+	if e := p.entries["said-"+f.Queued]; f.Queued != "" && e != nil {
+		p.drop(e) // it is the prompt now
+	}
+	if f.Answers != "" { // the question stands before its answer
+		p.settle(p.called(f.Answers), run.CallSettled{Call: f.Answers, Outcome: run.Answered, Content: f.Parts})
+	}
+	p.message("prompt-"+strconv.Itoa(p.turn.n), m, f.Parts)
+}
+
+func (p *Projection) said(f run.Said) {
+	m := Message{Kind: Steering, State: Pending, Words: f.ID}
+	switch {
+	case p.turn.interrupted:
+		m.State = Returned
+	case f.Delivery == run.Queue:
+		m.Kind = Queued
+	}
+	p.message("said-"+f.ID, m, f.Parts)
+}
+
+// message adds a message, which is final unless it is pending.
+func (p *Projection) message(id string, m Message, parts []run.Part) {
+	for _, part := range parts {
+		if part.Type == run.ImagePart {
+			m.Images++
+		}
+	}
+	e := p.entry(id, KindMessage)
+	e.item.Message, e.item.Text = &m, run.PlainText(parts)
+	if m.State != Pending {
+		p.finish(e)
+	}
+}
+
+// settleMessage says what became of a message that was pending.
+func (p *Projection) settleMessage(e *entry, state MessageState) {
+	m := *e.item.Message
+	m.State = state
+	e.item.Message = &m
+	p.finish(e)
+}
+
+// messages settles the pending messages of a kind.
+func (p *Projection) messages(kind MessageKind, state MessageState) {
+	p.each(KindMessage, func(e *entry) {
+		if e.item.Message.Kind == kind {
+			p.settleMessage(e, state)
+		}
+	})
+}
+
+// giveBack returns what was not delivered to the person: the turn ends early.
+func (p *Projection) giveBack() {
+	p.messages(Steering, Returned)
+	p.messages(Queued, Returned)
+}
+
+func (p *Projection) interrupted(f run.Interrupted) {
+	if p.turn.interrupted { // it takes back what the person said with the first
+		p.message("then-"+strconv.Itoa(p.turn.n), Message{Kind: Prompt, State: Returned}, append(slices.Clip(p.turn.then), f.Then...))
+		p.turn.then = nil
+		return
+	}
+	p.spend(f.Usage)
+	p.partial(f.Partial)
+	p.turn.interrupted, p.turn.then = true, f.Then
+	e := p.entry(p.interruptID(), KindNote)
+	e.item.Text = interruptWords(f)
+	e.item.Note = &Note{Kind: NoteInterrupted, Cause: f.Cause, Call: f.Call}
+	p.finish(e)
+	p.giveBack()
+}
+
+func (p *Projection) ended(f run.Ended) {
+	p.endAnswer()
+	p.endCarried()
+	p.each(KindNote, p.drop) // an interrupt that came too late
+	p.each(KindCall, func(e *entry) {
+		if c := e.item.Call; c.Observed || f.End != run.Asked {
+			outcome := run.Unknown // its result was not reported
+			if p.turn.interrupted {
+				outcome = run.Cut
+			}
+			p.settle(e, run.CallSettled{Call: c.ID, Outcome: outcome})
+		}
+	})
+	switch f.End {
+	case run.Asked:
+	case run.Completed:
+		p.messages(Steering, Returned) // a submission has ended the turn
+	default:
+		p.giveBack()
+	}
+	t := &p.turn
+	e := p.entry("end-"+strconv.Itoa(t.n), KindEnd)
+	e.item.Text = EndLine(f)
+	e.item.End = &End{End: f.End, Reason: f.Reason, Detail: f.Detail, Duration: t.driven, Steps: t.steps, Usage: t.usage, Refused: t.refused,
+		Files: slices.DeleteFunc(t.files, func(f File) bool { return f.Before == f.After && !f.Partial })}
+	p.finish(e)
+	p.turn = turn{n: t.n, reminders: t.reminders}
+	p.observed = nil
+	if f.End != run.Asked {
+		p.calls = nil
+	}
+}

@@ -1,0 +1,175 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/internal/text"
+	"pawl/internal/visible"
+	"pawl/run"
+)
+
+// OneLine returns s on one line of at most n characters that is safe to print. A cut is
+// marked.
+func OneLine(s string, n int) string { return text.OneLine(visible.Escape(s), n) }
+
+// MaxLine is the length of a call's title in characters.
+const MaxLine = 100
+
+// OutcomeWords says how a call came out.
+func OutcomeWords(o run.Outcome) string {
+	switch o {
+	case run.Failed:
+		return "error"
+	case run.NotRun:
+		return "not run"
+	case run.Cut:
+		return "stopped"
+	case run.Unknown:
+		return "outcome unknown"
+	}
+	return string(o)
+}
+
+// OutcomeWords says how the call came out: its outcome, or the exit code of a command that
+// reports one.
+func (c *Call) OutcomeWords() string {
+	if c.Exited && c.Outcome == run.OK {
+		return fmt.Sprintf("exit code %d", c.ExitCode)
+	}
+	return OutcomeWords(c.Outcome)
+}
+
+// exitCode returns the exit code that the last line of a command's result reports, as
+// "[exit code 137 (signal 9)]". A command that succeeds reports none.
+func exitCode(result string) (code int, ok bool) {
+	last := result[strings.LastIndexByte(result, '\n')+1:]
+	digits, ok := strings.CutPrefix(last, "[exit code ")
+	if !ok || !strings.HasSuffix(digits, "]") {
+		return 0, false
+	}
+	digits, _, _ = strings.Cut(strings.TrimSuffix(digits, "]"), " ")
+	code, err := strconv.Atoi(digits)
+	return code, err == nil
+}
+
+// EndWords says how a turn ended; empty for a turn that has not ended.
+func EndWords(e run.End) string {
+	switch e {
+	case run.Asked:
+		return "waits for an answer"
+	case run.LimitReached:
+		return "a limit was reached"
+	case run.GuardrailStopped:
+		return "stopped by a guardrail"
+	case run.LoopStopped:
+		return "stopped in a loop"
+	}
+	return string(e) // completed, interrupted, refused, failed
+}
+
+// EndLine says in one line how a turn ended, and why if it did not complete.
+func EndLine(e run.Ended) string {
+	line := EndWords(e.End)
+	if e.Detail != "" && e.End != run.Completed {
+		line += ": " + strings.ReplaceAll(visible.Escape(e.Detail), "\n", " ")
+	}
+	return line
+}
+
+// DecisionWords says what a decision was and who or what made it.
+func DecisionWords(d run.Decision) string {
+	verb := "refused by "
+	if d.Allows() {
+		verb = "allowed by "
+	}
+	who := d.Source
+	switch {
+	case d.By != "":
+		who = d.By
+	case d.Rule != "":
+		who = "the rule " + visible.Escape(d.Rule) + " (" + d.Source + ")"
+	}
+	return verb + who
+}
+
+// ChangeWords lists the settings that a configuration change changes.
+func ChangeWords(c run.ConfigChange) string {
+	var words []string
+	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s %v", name, v)) }
+	if c.Model != nil {
+		add("model", *c.Model)
+	}
+	if c.Mode != nil {
+		add("mode", *c.Mode)
+	}
+	if c.Control != nil {
+		add("control", *c.Control)
+		if *c.Control == run.Controller {
+			words[len(words)-1] += " (the model is asked for one object a step from here on)"
+		}
+	}
+	if c.Window != nil {
+		add("window", *c.Window)
+	}
+	if c.Parallel != nil {
+		add("parallel", *c.Parallel)
+	}
+	if c.Output != nil {
+		words = append(words, "another result")
+	}
+	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil {
+		words = append(words, "other limits")
+	}
+	return "configured: " + visible.Escape(strings.Join(words, ", "))
+}
+
+// Money says what usage cost.
+func Money(u run.Usage) string {
+	if !u.Priced {
+		return "cost unknown"
+	}
+	return fmt.Sprintf("$%.4f", u.Cost)
+}
+
+// WaitWords says which calls of a run wait for a person's decision.
+func WaitWords(s run.State) string {
+	var calls []string
+	for _, c := range s.Next() {
+		if d, ok := c.(run.Decide); ok {
+			calls = append(calls, Title(d.Call.Tool, d.Call.Arguments))
+		}
+	}
+	return "a person has to allow: " + strings.Join(calls, "; ")
+}
+
+// interruptWords says why a turn was interrupted.
+func interruptWords(f run.Interrupted) string {
+	if shown := f.Shown(); shown != "" {
+		return shown
+	}
+	switch f.Cause {
+	case run.ByTimeout:
+		return "interrupted: the time limit was reached"
+	case run.ByShutdown:
+		return "interrupted: pawl was shut down"
+	case run.ByParent:
+		return "interrupted: the parent run was interrupted"
+	case run.ByRequest:
+		return "interrupted by another program"
+	case run.ByPolicy:
+		return "interrupted: a call needs approval"
+	}
+	return "interrupted: " + string(f.Cause)
+}
+
+// failureWords says that a request failed and when it is sent again.
+func failureWords(f run.RequestFailed) string {
+	reason := OneLine(f.Reason, 2*MaxLine)
+	if f.RetryAfter <= 0 {
+		return "the request failed: " + reason
+	}
+	return fmt.Sprintf("%s; retrying in %s", reason, f.RetryAfter.Round(100*time.Millisecond))
+}
