@@ -564,7 +564,7 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	want := store.Summary{
 		ID: "r", Root: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
-		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Steps: 1,
+		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Turns: 1, Steps: 1,
 		Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true},
 	}
 	appendTo(t, st, "r", 0, events[:4]...)
@@ -580,7 +580,7 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	summary("summary at the end of a turn", want)
 
 	appendTo(t, st, "r", 12, at(20, run.Prompted{Continue: true}), at(21, step))
-	want.Updated, want.Seq, want.End, want.Reason, want.Steps = start.Add(21*time.Second), 14, "", "", 2
+	want.Updated, want.Seq, want.End, want.Reason, want.Turns, want.Steps = start.Add(21*time.Second), 14, "", "", 2, 2
 	summary("summary in the next turn", want)
 }
 
