@@ -442,7 +442,7 @@ func TestALimitOnTheSizeOfFilesIsSaid(t *testing.T) {
 			t.Errorf("it said %q, want %q in it", last, want)
 		}
 	}
-	// What was acknowledged is there, and it goes on.
+	// What was acknowledged is there, and the run continues.
 	seen, err := reading(s, "r", 0)
 	if err != nil {
 		t.Fatal(err)

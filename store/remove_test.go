@@ -152,7 +152,7 @@ func TestARunThatIsNeededIsNotRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLeft(t, "after the refusals", s, "child", "root")
-	lease, err = s.Own(t.Context(), "root", "") // no lease is left behind
+	lease, err = s.Own(t.Context(), "root", "") // the refusals have released theirs
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestALockOfARemovedRunIsNoLease(t *testing.T) {
 	}
 }
 
-func TestPruneRemovesOldConversationsThatNobodyWaitsFor(t *testing.T) {
+func TestPruneRemovesOldConversationsThatAreNotLive(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	now := testTime.Add(100 * day)
