@@ -60,21 +60,8 @@ func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 	if s.writer == nil {
 		return nil, errForReading
 	}
-	h, err := s.lookup(ctx, id)
-	if err != nil {
+	if removed, err = s.Removable(ctx, id); err != nil {
 		return nil, err
-	}
-	if h.Parent != "" {
-		if _, err := s.head(h.Parent); err == nil {
-			return nil, &NeededError{Run: id, Parent: h.Parent}
-		}
-	}
-	removed, err = s.below(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if len(removed) == 0 {
-		removed = []run.ID{id} // lost: only its mark is there
 	}
 	var leases []*lease
 	defer func() {
@@ -116,6 +103,55 @@ func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 	return removed, err
 }
 
+// Removable returns the runs that Remove would remove, or the error that it would return now.
+// It changes nothing.
+func (s *SQLite) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
+	h, err := s.lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if h.Parent != "" {
+		if _, err := s.head(h.Parent); err == nil {
+			return nil, &NeededError{Run: id, Parent: h.Parent}
+		}
+	}
+	all, err := s.below(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		all = []run.ID{id} // lost: only its mark is there
+	}
+	var needed NeededError
+	for _, one := range all {
+		owner, owned, err := s.Owner(ctx, one)
+		if err != nil {
+			return nil, err
+		} else if owned {
+			return nil, &OwnedError{Run: one, PID: owner.PID, Socket: owner.Socket}
+		}
+		forks, err := s.forks(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		needed.addForks(forks, all)
+	}
+	if len(needed.Forks) > 0 {
+		needed.Run = id
+		return nil, &needed
+	}
+	return all, nil
+}
+
+// addForks adds the forks that are not removed too.
+func (e *NeededError) addForks(forks, removed []run.ID) {
+	for _, fork := range forks {
+		if !slices.Contains(removed, fork) {
+			e.Forks = append(e.Forks, fork)
+		}
+	}
+}
+
 // remove deletes the runs, which this process owns: id and those below it.
 func (w *writer) remove(id run.ID, all []run.ID) error {
 	now, err := w.ids(belowQuery, string(id))
@@ -127,16 +163,16 @@ func (w *writer) remove(id run.ID, all []run.ID) error {
 			return rejection{fmt.Errorf("%w: it has started run %s", ErrConflict, child)}
 		}
 	}
-	var forks []run.ID
+	needed := &NeededError{Run: id}
 	for _, id := range all {
-		of, err := w.ids(`SELECT id FROM runs WHERE forked = ? AND forked != '' ORDER BY id`, string(id))
+		forks, err := w.ids(forksQuery, string(id))
 		if err != nil {
 			return err
 		}
-		forks = append(forks, slices.DeleteFunc(of, func(fork run.ID) bool { return slices.Contains(all, fork) })...)
+		needed.addForks(forks, all)
 	}
-	if len(forks) > 0 {
-		return rejection{&NeededError{Run: id, Forks: forks}}
+	if len(needed.Forks) > 0 {
+		return rejection{needed}
 	}
 	for _, id := range all {
 		clearMark(w.dir, id)
@@ -223,8 +259,34 @@ func (s *SQLite) inUse(ctx context.Context, sum Summary) (bool, error) {
 	return owned, err
 }
 
+const forksQuery = `SELECT id FROM runs WHERE forked = ? AND forked != '' ORDER BY id`
+
 func (s *SQLite) forks(ctx context.Context, id run.ID) ([]run.ID, error) {
-	return s.ids(ctx, `SELECT id FROM runs WHERE forked = ? AND forked != '' ORDER BY id`, string(id))
+	return s.ids(ctx, forksQuery, string(id))
+}
+
+// Owned returns the runs that have an owner now.
+func (s *SQLite) Owned(ctx context.Context) (owned []run.ID, err error) {
+	if err := s.check(ctx, anyRun); err != nil {
+		return nil, err
+	}
+	ids, err := s.marked()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if CheckID(id) != nil {
+			continue // not one of ours
+		}
+		_, has, err := s.Owner(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			owned = append(owned, id)
+		}
+	}
+	return owned, nil
 }
 
 // Prune removes the conversations that were last appended to longer than olderThan before
@@ -392,6 +454,9 @@ func (s *SQLite) Tidy(ctx context.Context, age time.Duration, now time.Time) (fr
 	}
 	var problems []error
 	for _, id := range marked {
+		if CheckID(id) != nil {
+			continue // not one of ours
+		}
 		if _, err := s.lookup(ctx, id); !errors.Is(err, ErrNotFound) {
 			if ctx.Err() != nil {
 				return freed, ctx.Err()

@@ -121,9 +121,16 @@ func TestARunThatIsNeededIsNotRemoved(t *testing.T) {
 	refused := func(id run.ID, want *NeededError) {
 		t.Helper()
 		_, err := s.Remove(t.Context(), id)
-		got, ok := errors.AsType[*NeededError](err)
-		if d := cmp.Diff(want, got); !ok || d != "" {
-			t.Errorf("remove %s: got error %v (-want +got):\n%s", id, err, d)
+		_, would := s.Removable(t.Context(), id)
+		inside := s.write(t.Context(), func(w *writer) error { return w.remove(id, []run.ID{"root", "child"}) }) // a fork that was created after Removable
+		for _, err := range []error{err, would, inside} {
+			got, ok := errors.AsType[*NeededError](err)
+			if want.Parent != "" && err == inside {
+				continue // that does not change
+			}
+			if d := cmp.Diff(want, got); !ok || d != "" {
+				t.Errorf("remove %s: got error %v (-want +got):\n%s", id, err, d)
+			}
 		}
 		if sum, err := s.Run(t.Context(), id); err != nil || sum.Damage != "" {
 			t.Errorf("after the refusal: %+v, %v", sum, err)
@@ -158,6 +165,9 @@ func TestARunThatIsNeededIsNotRemoved(t *testing.T) {
 	}
 	if err := lease.Release(); err != nil {
 		t.Fatal(err)
+	}
+	if would, err := s.Removable(t.Context(), "root"); err != nil || !slices.Equal(would, []run.ID{"root", "child"}) {
+		t.Errorf("it would remove %v, %v", would, err)
 	}
 	if _, err := s.Remove(t.Context(), "root"); err != nil {
 		t.Error(err)

@@ -382,7 +382,8 @@ func TestPruneRemovesWhatIsOldAndWhatNoRunHas(t *testing.T) {
 		}
 		return j
 	}
-	status := func(id run.ID) (exists, live bool) { return id != "gone", id == "live" }
+	claimed := 0
+	status := fakeRuns{&claimed}
 	for age, want := range map[time.Duration][]string{
 		0:        {"live", "new", "old"},
 		30 * day: {"live", "new"},
@@ -406,7 +407,23 @@ func TestPruneRemovesWhatIsOldAndWhatNoRunHas(t *testing.T) {
 		if !slices.Equal(would.Removed, did.Removed) || would.Freed != did.Freed || did.Freed < 50_000 {
 			t.Errorf("older than %v: it would remove %+v and removed %+v", age, would, did)
 		}
+		if claimed != 0 {
+			t.Errorf("older than %v: %d runs are still claimed", age, claimed)
+		}
 	}
+}
+
+// fakeRuns are the runs of TestPrune, and how many are claimed.
+type fakeRuns struct{ claimed *int }
+
+func (fakeRuns) Exists(id run.ID) bool { return id != "gone" }
+
+func (r fakeRuns) Claim(id run.ID) (release func(), ok bool) {
+	if id == "live" {
+		return nil, false
+	}
+	*r.claimed++
+	return func() { *r.claimed-- }, true
 }
 
 func TestTheModeOfAContentIsTheOneItHadLast(t *testing.T) {

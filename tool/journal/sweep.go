@@ -250,22 +250,36 @@ type Pruned struct {
 	Freed   int64 // bytes on the disk
 }
 
+// Runs are the runs of the workspace, for Prune.
+type Runs interface {
+	// Exists reports whether there is such a run.
+	Exists(run.ID) bool
+	// Claim keeps a run that exists from being driven until release is called; false if
+	// it may still be continued by itself.
+	Claim(run.ID) (release func(), ok bool)
+}
+
 // Prune removes the journals of the runs whose last change of a file is older than
 // olderThan, so that these changes cannot be undone any more, and whatever their age those
-// of runs that do not exist any more. olderThan 0 is no limit of age. Then it sweeps. What
-// status says of a run is asked after its journal was found; a live run is kept. If dry,
-// nothing is removed, and Freed is what would be.
-func (j Journal) Prune(ctx context.Context, olderThan time.Duration, now time.Time, status func(run.ID) (exists, live bool), dry bool) (Pruned, error) {
+// of runs that do not exist any more. olderThan 0 is no limit of age. Then it sweeps. A run
+// that cannot be claimed is kept. If dry, nothing is removed, and Freed is what would be.
+func (j Journal) Prune(ctx context.Context, olderThan time.Duration, now time.Time, runs Runs, dry bool) (Pruned, error) {
 	var p Pruned
 	names, err := j.runs()
 	if err != nil {
 		return p, err
 	}
 	for _, name := range names {
-		id := run.ID(name) // the name is the id: see store.CheckID
-		exists, live := status(id)
-		if live || exists && (olderThan <= 0 || now.Sub(j.lastChange(name)) <= olderThan) {
-			continue
+		id := run.ID(name)   // the name is the id: see store.CheckID
+		if runs.Exists(id) { // asked after its journal was found
+			if olderThan <= 0 || now.Sub(j.lastChange(name)) <= olderThan {
+				continue
+			}
+			release, ok := runs.Claim(id)
+			if !ok {
+				continue
+			}
+			defer release()
 		}
 		p.Removed = append(p.Removed, id)
 	}
