@@ -269,33 +269,36 @@ func (j Journal) Prune(ctx context.Context, olderThan time.Duration, now time.Ti
 	if err != nil {
 		return p, err
 	}
+	var problems []error
 	for _, name := range names {
-		id := run.ID(name)   // the name is the id: see store.CheckID
+		id := run.ID(name) // the name is the id: see store.CheckID
+		release := func() {}
 		if runs.Exists(id) { // asked after its journal was found
 			if olderThan <= 0 || now.Sub(j.lastChange(name)) <= olderThan {
 				continue
 			}
-			release, ok := runs.Claim(id)
-			if !ok {
+			var ok bool
+			if release, ok = runs.Claim(id); !ok {
 				continue
 			}
-			defer release()
+		}
+		size := diskuse.Tree(j.RunDir(id))
+		var err error
+		if !dry {
+			err = j.Remove(id)
+		}
+		release()
+		if err != nil {
+			problems = append(problems, err)
+			continue
 		}
 		p.Removed = append(p.Removed, id)
+		p.Freed += size
 	}
 	if dry {
 		u, err := j.UsageOf(ctx, p.Removed...)
 		p.Freed = u.Bytes()
 		return p, err
-	}
-	var problems []error
-	for _, id := range p.Removed {
-		size := diskuse.Tree(j.RunDir(id))
-		if err := j.Remove(id); err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		p.Freed += size
 	}
 	freed, err := j.Sweep(ctx, now)
 	p.Freed += freed
