@@ -237,7 +237,7 @@ func (b *builder) hasRoom() bool {
 }
 
 // firstText returns the beginning of the text that stands between the quotes of a string,
-// and whether it goes on.
+// and whether it continues.
 func firstText(raw []byte) (begin string, cut bool) {
 	const perChar = 6 // bytes of an escape, the longest form of a character
 	end := wholeEscapes(raw, skeletonText*perChar)

@@ -50,7 +50,7 @@ func stored(t testing.TB, text string) *Output {
 	return put(t, newStore(t), "root", "root", "c_1", "shell", text)
 }
 
-// newStore returns a store whose clock goes on by a second with each output.
+// newStore returns a store whose clock advances by a second with each output.
 func newStore(t testing.TB) *Store {
 	s := NewStore(filepath.Join(t.TempDir(), "outputs"))
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -218,7 +218,7 @@ func shortLines(lines []string) (short []string) {
 	return short
 }
 
-// hints say how to go on, with what is in the output.
+// hints say how to continue, with what is in the output.
 func (o *Output) hints() (hints []string) {
 	switch s := o.Summary; {
 	case s != nil && len(s.Arrays) > 0 && len(s.Arrays[0].Path) <= 100:

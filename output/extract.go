@@ -109,7 +109,7 @@ func (x *extraction) path(ctx context.Context, path string) error {
 	full := false
 	err = x.d.each(ctx, p, jsonpath.Options{MaxRaw: maxRaw}, func(m jsonpath.Match) bool {
 		if seen++; seen <= int64(x.args.Offset) || full {
-			return true // go on counting
+			return true // continue counting
 		}
 		if x.args.Limit > 0 && returned == int64(x.args.Limit) {
 			seen--

@@ -28,7 +28,7 @@ type Meta struct {
 	Summary  *Summary  `json:"summary,omitempty"` // of what is JSON
 	Skeleton *skeleton `json:"skeleton,omitempty"`
 
-	Stored int64 `json:"-"` // bytes on disk
+	Stored int64 `json:"-"` // bytes on disk, in whole blocks
 }
 
 // Bytes returns the size of the output.

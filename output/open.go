@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"pawl/internal/diskuse"
 )
 
 // An Output is a stored output that is open.
@@ -48,7 +50,7 @@ func openOutput(f *os.File) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Meta.Stored = info.Size()
+	o.Meta.Stored = diskuse.Of(info)
 	var index fileIndex
 	if b, err = readSkippable(f, at, metaAt); err == nil {
 		err = json.Unmarshal(b, &index)
@@ -82,6 +84,6 @@ func readMeta(name string) (Meta, error) {
 	if err != nil {
 		return Meta{}, err
 	}
-	m := Meta{Stored: info.Size()}
+	m := Meta{Stored: diskuse.Of(info)}
 	return m, json.Unmarshal(b, &m)
 }

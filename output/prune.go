@@ -32,7 +32,7 @@ type Pruned struct {
 
 // Prune removes outputs that are older than the quota allows and then, oldest first, as
 // many as it takes to be within it; never one that live says a run may still refer to.
-// Whoever has one open can go on reading it (on Windows it then stays until the next
+// A process that has one open can continue to read it (on Windows it then stays until the next
 // time). What writers that died have left is removed too. If dry, nothing is removed, and
 // the result says what would be.
 //

@@ -233,7 +233,7 @@ func (j *jsonSearch) Close(int64) {
 	j.stack = j.stack[:len(j.stack)-1]
 }
 
-// next goes on to the next element, if it is one.
+// next continues with the next element, if it is one.
 func (j *jsonSearch) next() {
 	if n := len(j.stack); n > 0 && !j.stack[n-1].object {
 		j.stack[n-1].index++

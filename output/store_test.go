@@ -351,7 +351,7 @@ func TestAWriterThatCannotWriteSaysSo(t *testing.T) {
 		}
 	}
 	if err == nil {
-		t.Error("writing goes on for ever")
+		t.Error("writing continues for ever")
 	}
 	if _, err := w.Commit(true); err == nil || !strings.Contains(err.Error(), "store the output of call c_1") {
 		t.Error(err)

@@ -91,7 +91,7 @@ func (t *textReader) finish() textFigures {
 	all := splitLines(t.head)
 	complete := f.Bytes <= int64(len(t.head))
 	if !complete && len(all) > 1 {
-		all = all[:len(all)-1] // it may go on
+		all = all[:len(all)-1] // it may continue
 	}
 	f.First = cutLines(all[:min(len(all), keptLines)])
 	if left := f.Lines - int64(len(f.First)); left > 0 {

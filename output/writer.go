@@ -170,7 +170,7 @@ func (w *Writer) Commit(success bool) (*Output, error) {
 		return nil, fmt.Errorf("store the output of call %s: %w", w.meta.ID, err)
 	}
 	w.done = true
-	w.store.account(w.at, w.meta.Created)
+	w.store.account(o.Stored, w.meta.Created)
 	return o, nil
 }
 

@@ -3,8 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -165,18 +163,10 @@ func (p *Policy) List() []Listed {
 	return all
 }
 
-// runsWithRules returns the runs that have a file of rules, by name.
+// runsWithRules returns the runs that have a file of rules, by name. What is wrong with
+// the folder is said when a rule is stored.
 func (p *Policy) runsWithRules() []run.ID {
-	names, err := os.ReadDir(filepath.Join(p.o.StateDir, "rules"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil // what is wrong with the folder is said when a rule is stored
-	}
-	var ids []run.ID
-	for _, e := range names {
-		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && !strings.HasPrefix(id, ".") {
-			ids = append(ids, run.ID(id))
-		}
-	}
+	ids, _ := RunsWithRules(p.o.StateDir)
 	return ids
 }
 

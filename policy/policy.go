@@ -118,7 +118,7 @@ func (p *Policy) ofRun(id run.ID) *ruleFile {
 	f := p.runs[id]
 	if f == nil {
 		f = &ruleFile{scope: permission.ForRun, disk: disk{
-			path: filepath.Join(p.o.StateDir, "rules", string(id)+".json"), owners: owners{os.Getuid(), 0}}}
+			path: runRules(p.o.StateDir, id), owners: owners{os.Getuid(), 0}}}
 		p.runs[id] = f
 	}
 	return f

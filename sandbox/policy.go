@@ -121,7 +121,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		}
 	}
 	sum := sha256.Sum256([]byte(workspace))
-	temp := filepath.Join(stateDir, "tmp", hex.EncodeToString(sum[:6]))
+	temp := tempDir(stateDir, workspace)
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}
@@ -137,7 +137,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		Workspace: workspace,
 		Temp:      temp,
 		refused:   filepath.Join(stateDir, "refused"),
-		journals:  filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16])),
+		journals:  journalsDir(stateDir, workspace),
 		overlays:  filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16])),
 		Readable:  slices.Concat(systemFolders, h.readable()),
 		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},

@@ -164,8 +164,8 @@ func BenchmarkOwnAndRelease(b *testing.B) {
 	}
 }
 
-// A broadcast to nobody is what every delta of a run that is not watched costs.
-func BenchmarkBroadcastToNobody(b *testing.B) {
+// A broadcast without viewers is what every delta of a run that is not watched costs.
+func BenchmarkBroadcastWithoutViewers(b *testing.B) {
 	l, err := store.Listen(b.TempDir())
 	if err != nil {
 		b.Fatal(err)

@@ -59,7 +59,7 @@ func (s *SQLite) Verify(ctx context.Context, id run.ID) error {
 		last = e.Seq
 	}
 	var after int64
-	err = s.reader.QueryRow(`SELECT seq FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1`, string(id), last).Scan(&after)
+	err = s.db().QueryRow(`SELECT seq FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1`, string(id), last).Scan(&after)
 	if err == sql.ErrNoRows {
 		return nil
 	} else if err != nil {

@@ -98,7 +98,7 @@ func (l *logReader) begin() error {
 	case l.seq == 0:
 		l.hash = noHash
 	case l.seq < l.last:
-		err := l.store.reader.QueryRow(`SELECT hash FROM events WHERE run = ? AND seq = ?`, string(l.head.ID), l.seq).Scan(&l.hash)
+		err := l.store.db().QueryRow(`SELECT hash FROM events WHERE run = ? AND seq = ?`, string(l.head.ID), l.seq).Scan(&l.hash)
 		if err == sql.ErrNoRows {
 			return l.bad(l.seq, "is missing")
 		}
@@ -126,7 +126,7 @@ func (l *logReader) check() error {
 
 // next appends the next events to batch. With an error it returns those before it.
 func (l *logReader) next(ctx context.Context, batch []run.Event) ([]run.Event, error) {
-	rows, err := l.store.reader.Query(`SELECT seq, at, type, version, data, hash FROM events `+
+	rows, err := l.store.db().Query(`SELECT seq, at, type, version, data, hash FROM events `+
 		`WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, string(l.head.ID), l.seq, l.last, batchEvents)
 	if err != nil {
 		return batch, l.store.fault(err)

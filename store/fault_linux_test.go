@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,6 +223,74 @@ func TestAReaderFollowsTheWriter(t *testing.T) {
 		}
 		if err := s.Append(t.Context(), "r", seq, newRun("r")); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A reader that was opened before the writer, when there was nothing to share with it.
+func TestAReaderThatWasFirstFollowsTheWriter(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := openTest(t, s.dir, Options{ReadOnly: true})
+	for seq := int64(5); seq < 11; seq += 2 {
+		if seen, err := reading(r, "r", 0); int64(len(seen)) != seq || err != nil {
+			t.Errorf("the events %v were read, error %v; want %d", seen, err, seq)
+		}
+		w := openTest(t, s.dir, Options{})
+		if err := w.Append(t.Context(), "r", seq, newRun("r")); err != nil {
+			t.Fatal(err)
+		}
+		if seen, err := reading(r, "r", 0); int64(len(seen)) != seq+1 || err != nil {
+			t.Errorf("while it is written, %v were read, error %v; want %d", seen, err, seq+1)
+		}
+		if err := errors.Join(w.Append(t.Context(), "r", seq+1, newRun("r")), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Verify(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAReaderMakesNoFiles(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	copied := backup(t, s) // without the -shm file
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, dir := range map[string]string{"a store that was closed": s.dir, "a copy": copied} {
+		tree := func() (names []string) {
+			t.Helper()
+			err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := d.Info()
+				names = append(names, fmt.Sprint(path, info.Mode(), info.ModTime()))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return names
+		}
+		before := tree()
+		r := openTest(t, dir, Options{ReadOnly: true})
+		if all, err := r.Runs(t.Context(), 0); err != nil || len(all) != 1 {
+			t.Errorf("%s: the list: %+v, %v", what, all, err)
+		}
+		if seen, err := reading(r, "r", 0); err != nil || len(seen) != 5 {
+			t.Errorf("%s: the events: %v, %v", what, seen, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(before, tree()); d != "" {
+			t.Errorf("%s (-before +after):\n%s", what, d)
 		}
 	}
 }

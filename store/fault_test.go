@@ -258,7 +258,7 @@ func TestADatabaseOfTheFirstPawlIsMigrated(t *testing.T) {
 		}
 	}
 	if err := s.Append(t.Context(), "r", 3, newRun("r")); err != nil {
-		t.Errorf("it does not go on: %v", err)
+		t.Errorf("it does not continue: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"pawl/run"
@@ -35,7 +36,7 @@ func (h *head) damage() error {
 }
 
 const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
-	`input, cache_read, cache_write, output, cost, priced, hash, writer, used, seal`
+	`input, cache_read, cache_write, output, cost, priced, hash, writer, used, seal, turns, forked`
 
 // fields returns where to scan headColumns to.
 func (h *head) fields() []any {
@@ -44,26 +45,33 @@ func (h *head) fields() []any {
 		&h.ID, &h.Parent, &h.Root, &h.Workspace, &h.Model, &h.Title, timeColumn{&h.Created}, timeColumn{&h.Updated},
 		&h.Seq, &h.End, &h.Reason, &h.Steps,
 		&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Cost, &u.Priced, &h.hash, &h.writer, &h.used, &h.seal,
+		&h.Turns, &h.Forked,
 	}
 }
 
-// scanHead reads headColumns. Heads of an old database have no seal.
-func scanHead(scan func(dest ...any) error, old bool) (head, error) {
+// scanHead reads headColumns from a database of the version.
+func scanHead(scan func(dest ...any) error, version int) (head, error) {
 	h := head{hash: noHash}
 	if err := scan(h.fields()...); err != nil {
 		return h, err
 	}
-	if !old && !bytes.Equal(h.seal, h.sum()) {
+	h.checkSeal(version)
+	return h, nil
+}
+
+// checkSeal sets the head's damage if the row was changed after it was written. Rows of the
+// first version have no seal.
+func (h *head) checkSeal(version int) {
+	if version >= sealedVersion && !bytes.Equal(h.seal, h.sum(version)) {
 		h.Damage, h.what = changedSummary, changedSummary
 	}
-	return h, nil
 }
 
 const changedSummary = "its summary was changed after it was written"
 
-// sum returns the SHA-256 of the row. It detects a summary that was changed without
+// sum returns the SHA-256 of the row as the version of the database seals it. It detects a summary that was changed without
 // computing it again, with the same limits as the chain (see [SQLite.Verify]).
-func (h *head) sum() []byte {
+func (h *head) sum(version int) []byte {
 	u := h.Usage
 	buf := make([]byte, 0, 512)
 	for _, text := range []string{
@@ -80,6 +88,10 @@ func (h *head) sum() []byte {
 	if u.Priced {
 		buf = append(buf, 1)
 	}
+	if version >= turnsVersion {
+		buf = binary.BigEndian.AppendUint64(buf, uint64(h.Turns))
+		buf = appendText(buf, h.Forked)
+	}
 	sum := sha256.Sum256(buf)
 	return sum[:]
 }
@@ -88,7 +100,7 @@ func (w *writer) head(id run.ID) (head, error) {
 	m, ok := markAt(lockPath(w.dir, id), w.id)
 	h, err := scanHead(func(dest ...any) error {
 		return w.row(`SELECT `+headColumns+` FROM runs WHERE id = ?`, []any{string(id)}, dest...)
-	}, false)
+	}, len(migrations))
 	if err == sql.ErrNoRows {
 		h, err = head{Summary: Summary{ID: id}, hash: noHash}, nil
 	}
@@ -99,38 +111,46 @@ func (w *writer) head(id run.ID) (head, error) {
 func (w *writer) setHead(h head) error {
 	u := h.Usage
 	_, err := w.exec(`REPLACE INTO runs (`+headColumns+`) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
 		h.Seq, string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum())
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(len(migrations)), h.Turns, string(h.Forked))
 	return err
 }
 
-// sealHeads seals the rows of a database of an earlier version.
-func (w *writer) sealHeads() error {
-	rows, err := w.conn.QueryContext(background, `SELECT `+headColumns+` FROM runs`)
+// sealHeads seals the rows of a database that was just brought to the version. Rows whose
+// seal of the version before does not hold stay as they are.
+func (w *writer) sealHeads(version int) error {
+	columns := headColumns
+	if version < turnsVersion {
+		columns = strings.ReplaceAll(columns, "turns, forked", "0, ''")
+	}
+	rows, err := w.conn.QueryContext(background, `SELECT `+columns+` FROM runs`)
 	if err != nil {
 		return err
 	}
-	heads, err := scanHeads(rows, true)
-	for i := range heads {
-		if err == nil {
-			err = w.setHead(heads[i])
+	heads, err := scanHeads(rows, version-1)
+	for _, h := range heads {
+		if err == nil && h.Damage == "" {
+			_, err = w.conn.ExecContext(background, `UPDATE runs SET seal = ? WHERE id = ?`, h.sum(version), string(h.ID))
 		}
 	}
 	return err
 }
 
 // scanHeads reads headColumns of all rows and closes them.
-func scanHeads(rows *sql.Rows, old bool) ([]head, error) {
+func scanHeads(rows *sql.Rows, version int) (all []*head, err error) {
 	defer rows.Close()
-	var all []head
+	var row head
+	fields := row.fields() // made once: there may be thousands of rows
 	for rows.Next() {
-		h, err := scanHead(rows.Scan, old)
-		if err != nil {
+		row = head{}
+		if err := rows.Scan(fields...); err != nil {
 			return all, err
 		}
-		all = append(all, h)
+		h := row
+		h.checkSeal(version)
+		all = append(all, &h)
 	}
 	return all, rows.Err()
 }

@@ -47,7 +47,7 @@ func (s *SQLite) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
 	if err := s.check(ctx, id); err != nil {
 		return nil, err
 	}
-	rows, err := s.reader.Query(`SELECT id, key, kind, payload, at FROM inbox `+
+	rows, err := s.db().Query(`SELECT id, key, kind, payload, at FROM inbox `+
 		`WHERE run = ? AND taken IS NULL ORDER BY id`, string(id))
 	if err != nil {
 		return nil, s.fault(err)
@@ -71,7 +71,7 @@ func (s *SQLite) Answer(ctx context.Context, id run.ID, key string) (answer stri
 	if err := s.check(ctx, id); err != nil {
 		return "", false, err
 	}
-	err = s.reader.QueryRow(`SELECT answer, taken IS NOT NULL FROM inbox WHERE run = ? AND key = ?`, string(id), key).Scan(&answer, &taken)
+	err = s.db().QueryRow(`SELECT answer, taken IS NOT NULL FROM inbox WHERE run = ? AND key = ?`, string(id), key).Scan(&answer, &taken)
 	if err == sql.ErrNoRows {
 		return "", false, fmt.Errorf("run %s: %w: %q", id, ErrNoRow, key)
 	}

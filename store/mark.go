@@ -115,6 +115,15 @@ func setMark(dir string, m mark) {
 	}
 }
 
+// clearMark removes the mark of a run, before the run is removed. Errors are ignored, as in
+// setMarks.
+func clearMark(dir string, id run.ID) {
+	if file, err := os.OpenFile(lockPath(dir, id), os.O_RDWR, 0o600); err == nil {
+		file.WriteAt(make([]byte, markSize), 0)
+		file.Close()
+	}
+}
+
 // marked returns the runs that have a lock file.
 func (s *SQLite) marked() (ids []run.ID, err error) {
 	path := filepath.Join(s.dir, "locks")
@@ -135,7 +144,7 @@ func (s *SQLite) marked() (ids []run.ID, err error) {
 }
 
 // lost returns the runs that have a mark and are not in the database.
-func (s *SQLite) lost(ctx context.Context) (lost []head, err error) {
+func (s *SQLite) lost(ctx context.Context) (lost []*head, err error) {
 	marked, err := s.marked()
 	if err != nil {
 		return nil, err
@@ -151,7 +160,7 @@ func (s *SQLite) lost(ctx context.Context) (lost []head, err error) {
 		}
 		h, err := s.head(id) // again: it may have been created since
 		if err == nil && h.Seq == 0 {
-			lost = append(lost, h)
+			lost = append(lost, &h)
 		} else if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}

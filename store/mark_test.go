@@ -189,7 +189,7 @@ func TestAMarkSaysNothingAboutAnotherDatabase(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Without its lock file a run has no mark, and goes on.
+	// Without its lock file a run has no mark, and continues.
 	if err := os.RemoveAll(filepath.Join(before, "locks")); err != nil {
 		t.Fatal(err)
 	}

@@ -66,10 +66,12 @@ func (w *writer) step(n int) error {
 	if _, err := w.conn.ExecContext(background, "BEGIN IMMEDIATE;\n"+migrations[n]); err != nil {
 		return err
 	}
-	if n+1 == sealedVersion {
-		if err := w.sealHeads(); err != nil {
+	if n+1 == sealedVersion || n+1 == turnsVersion {
+		if err := w.sealHeads(n + 1); err != nil {
 			return err
 		}
+	}
+	if n+1 == sealedVersion {
 		// Not in a table: a damaged page must not keep the store from being opened.
 		if _, err := w.conn.ExecContext(background, fmt.Sprintf("PRAGMA application_id = %d", 1+rand.Int32N(math.MaxInt32))); err != nil {
 			return err
@@ -82,6 +84,10 @@ func (w *writer) step(n int) error {
 // sealedVersion is the first whose runs have a seal, and whose databases have an id:
 // SQLite's application_id, which is in the header of the file.
 const sealedVersion = 2
+
+// turnsVersion is the first whose runs have their number of turns and the run that they
+// were forked from.
+const turnsVersion = 3
 
 // version returns the database's version, or ErrNewer.
 func (w *writer) version() (v int, err error) {

@@ -23,9 +23,9 @@ type Owner struct {
 
 // Own implements [Store].
 //
-// A lock file is not removed when its run is released. Otherwise two processes could own
-// one run: A removes the file while B has it open and then locks it, and C creates and
-// locks a new file of that name.
+// A lock file is removed with its run and not when the run is released. It is removed while
+// it is locked: a process that has opened it before, and locks it after, finds that it is
+// not the file at its path any more and tries again.
 func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, error) {
 	if err := s.check(ctx, id); err != nil {
 		return nil, err
@@ -45,22 +45,38 @@ func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, fileError(filepath.Dir(path), err)
 	}
-	lock, err := openLock(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	got, err := lock.TryLock()
-	switch {
-	case err != nil:
-		return nil, errors.Join(fileError(path, err), lock.Close())
-	case !got:
-		o := readOwner(lock.file)
-		return nil, errors.Join(&OwnedError{Run: id, PID: o.PID, Socket: o.Socket}, lock.Close())
+	var lock *fileLock
+	for lock == nil {
+		var err error
+		if lock, err = openLock(path); err != nil {
+			return nil, fileError(path, err)
+		}
+		got, err := lock.TryLock()
+		switch {
+		case err != nil:
+			return nil, errors.Join(fileError(path, err), lock.Close())
+		case !got:
+			o := readOwner(lock.file)
+			return nil, errors.Join(&OwnedError{Run: id, PID: o.PID, Socket: o.Socket}, lock.Close())
+		case !isAt(lock.file, path):
+			lock.Close() // nothing was written to it
+			lock = nil
+		}
 	}
 	if err := writeOwner(lock.file, Owner{os.Getpid(), socket}); err != nil {
 		return nil, errors.Join(fileError(path, err), lock.Close())
 	}
 	return &lease{lock: lock}, nil
+}
+
+// isAt reports whether file is the one at path.
+func isAt(file *os.File, path string) bool {
+	opened, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, now)
 }
 
 // Owner implements [Store]. It takes no lock, so it cannot make a concurrent Own fail.

@@ -28,7 +28,7 @@ const childEnv, childDirEnv = "PAWL_STORE_TEST_CHILD", "PAWL_STORE_TEST_DIR"
 
 // children are what the test binary can be as a child, by the value of childEnv.
 var children = map[string]func(dir string) error{
-	"append": appendForEver, "own": ownUntilKilled, "hold": holdWriteLock, "stranger": openAsNobody, "limited": appendUntilTheLimit,
+	"append": appendForEver, "own": ownUntilKilled, "hold": holdWriteLock, "exclusive": holdDatabase, "stranger": openAsNobody, "limited": appendUntilTheLimit,
 }
 
 func TestMain(m *testing.M) {
@@ -88,11 +88,37 @@ func holdWriteLock(dir string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := s.Own(background, "r", ""); err != nil {
+		return err
+	}
 	return s.write(background, func(*writer) error {
 		fmt.Println("held")
 		_, err := io.Copy(io.Discard, os.Stdin)
 		return err
 	})
+}
+
+// holdDatabase has the database for itself, as SQLite has for a moment when the last process
+// closes it.
+func holdDatabase(dir string) error {
+	lock, err := openLock(filepath.Join(dir, "write.lock"))
+	if err != nil {
+		return err
+	}
+	if _, err := lock.AcquireWithin(time.Minute); err != nil {
+		return err
+	}
+	db, err := openDB(filepath.Join(dir, "pawl.db"), nil)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec(`PRAGMA user_version = 3; PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = 3`); err != nil {
+		return err
+	}
+	fmt.Println("held")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // appendUntilTheLimit appends until a file may not grow any further.
@@ -261,20 +287,8 @@ func TestAStoppedProcessThatHoldsTheLockIsNamedAndNotWaitedForInSilence(t *testi
 	}
 	const patience = time.Millisecond
 	dir := withRun(t, Options{}).dir
-	c := startChild(t, "hold", dir)
-	if said := c.line(t); said != "held" {
-		t.Fatalf("the child said %q", said)
-	}
+	c := stopped(t, "hold", dir)
 	pid := c.cmd.Process.Pid
-	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	var status syscall.WaitStatus
-	for !status.Stopped() {
-		if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
 
 	waits := make(chan *LockedError, 10)
 	s := openTest(t, dir, Options{patience: patience, Waiting: func(e *LockedError) { waits <- e }}) // it does not wait for the lock
@@ -310,6 +324,63 @@ func TestAStoppedProcessThatHoldsTheLockIsNamedAndNotWaitedForInSilence(t *testi
 	c.killed(t)
 	if err := s.Append(t.Context(), "r", 5, newRun("r")); err != nil {
 		t.Errorf("after its end: %v", err)
+	}
+}
+
+// stopped starts a child, which says that it holds something, and stops it.
+func stopped(t *testing.T, what, dir string) *child {
+	t.Helper()
+	c := startChild(t, what, dir)
+	if said := c.line(t); said != "held" {
+		t.Fatalf("the child said %q", said)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	for !status.Stopped() {
+		if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func TestLookingDoesNotWaitForAStoppedOwnerInATransaction(t *testing.T) {
+	t.Parallel()
+	dir := withRun(t, Options{}).dir
+	c := stopped(t, "hold", dir)
+	s := openTest(t, dir, Options{ReadOnly: true, patience: time.Hour, Waiting: func(e *LockedError) { t.Errorf("it waits: %v", e) }})
+	if all, err := s.Runs(t.Context(), 0); err != nil || len(all) != 1 {
+		t.Errorf("the list: %+v, %v", all, err)
+	}
+	if seen, err := reading(s, "r", 0); err != nil || len(seen) != 5 {
+		t.Errorf("the events: %v, %v", seen, err)
+	}
+	if owner, owned, err := s.Owner(t.Context(), "r"); err != nil || !owned || owner.PID != c.cmd.Process.Pid {
+		t.Errorf("the owner: %+v, %v, %v; want the child", owner, owned, err)
+	}
+	if err := errors.Join(s.Verify(t.Context(), "r"), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStoppedProcessThatHasTheDatabaseForItselfIsNamed(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs Linux, to see the state of another process")
+	}
+	w := withRun(t, Options{})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := stopped(t, "exclusive", w.dir)
+	if !hasContent(w.path+"-wal") || !hasContent(w.path+"-shm") {
+		t.Fatal("the child has not written")
+	}
+	_, err := Open(w.dir, Options{ReadOnly: true, patience: time.Millisecond})
+	if locked, ok := errors.AsType[*LockedError](err); !ok || locked.PID != c.cmd.Process.Pid || locked.State != "T" {
+		t.Errorf("got error %v, want one that names process %d", err, c.cmd.Process.Pid)
 	}
 }
 
@@ -371,7 +442,7 @@ func TestALimitOnTheSizeOfFilesIsSaid(t *testing.T) {
 			t.Errorf("it said %q, want %q in it", last, want)
 		}
 	}
-	// What was acknowledged is there, and it goes on.
+	// What was acknowledged is there, and the run continues.
 	seen, err := reading(s, "r", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
+	"strconv"
 )
 
 // ErrNoRuns is returned by Open with ReadOnly if there is no database.
@@ -12,14 +15,15 @@ var ErrNoRuns = errors.New("there are no runs in this folder yet")
 
 var errForReading = errors.New("the store was opened for reading only")
 
-// openForReading opens a database that exists, and neither creates, locks nor
-// migrates anything. It works on a read-only and on a full file system.
+// openForReading opens a database that exists. It creates, locks and migrates nothing, and
+// works on a read-only and on a full file system.
 //
-// Usually SQLite shares the -shm file, its index of the -wal file, with the processes
-// that write; it can create that file, or use one that it cannot write. If it can do
-// neither, no process of this machine has the database open. The index is then made in
-// memory, for which SQLite must be in exclusive mode and takes no locks. Without a -wal
-// file there is no index, and the database is opened as immutable.
+// There are three ways. While a process has the database open to write, there are a -wal
+// file and, in the -shm file, its index: SQLite shares both. Without the -shm file, or if
+// it cannot be used, no process of this machine has the database open: the index is made
+// in memory, for which SQLite must be in exclusive mode and takes no locks. Without a
+// -wal file there is no index, and the database is opened as immutable; [SQLite.db] opens
+// it again when that is over.
 func (s *SQLite) openForReading() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -30,51 +34,132 @@ func (s *SQLite) openForReading() error {
 	if err := s.checkFileSystem(); err != nil {
 		return err
 	}
-	version, err := s.tryReading(url.Values{"mode": {"ro"}})
-	if kind := faultKind(s.path, err); kind == ErrReadOnly || kind == ErrDiskFull {
-		alone := url.Values{"mode": {"ro"}, "vfs": {"unix-none"}, "_pragma": {"locking_mode(EXCLUSIVE)"}}
-		if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() == 0 {
-			alone = url.Values{"immutable": {"1"}}
+	r, err := s.tryReading()
+	if err != nil {
+		return err
+	}
+	s.reader, s.version, s.id, s.frozen = r.db, r.version, r.id, r.frozen
+	return nil
+}
+
+// A readDB is a database that was opened for reading.
+type readDB struct {
+	db      *sql.DB
+	version int
+	id      uint32
+	frozen  fs.FileInfo // of the database, if it was opened as immutable
+}
+
+func (s *SQLite) tryReading() (r readDB, err error) {
+	frozen, err := os.Stat(s.path)
+	if err != nil {
+		return r, err
+	}
+	alone := url.Values{"mode": {"ro"}, "vfs": {"unix-none"}, "_pragma": {"locking_mode(EXCLUSIVE)"}}
+	switch {
+	case !hasContent(s.path + "-wal"):
+		r, err = s.read(url.Values{"immutable": {"1"}})
+		r.frozen = frozen
+	case !hasContent(s.path + "-shm"):
+		r, err = s.read(alone)
+	default:
+		r, err = s.read(url.Values{"mode": {"ro"}})
+		if kind := faultKind(s.path, err); kind == ErrReadOnly || kind == ErrDiskFull {
+			r, err = s.read(alone)
 		}
-		version, err = s.tryReading(alone)
 	}
 	switch {
 	case err != nil:
-		return err
-	case version == 0:
+		return r, s.fault(err)
+	case r.version == 0:
 		err = ErrNoRuns // it is being created
-	case version > len(migrations):
-		err = newerError(s.path, version)
-	case version < sealedVersion:
-		err = s.asNew()
+	case r.version > len(migrations):
+		err = newerError(s.path, r.version)
+	case r.version < len(migrations):
+		err = r.asNew()
 	}
 	if err != nil {
-		err = errors.Join(err, s.reader.Close())
+		err = errors.Join(err, r.db.Close())
 	}
-	return err
+	return r, err
 }
 
-// tryReading opens the database with the parameters and reads its version and id.
-func (s *SQLite) tryReading(params url.Values) (version int, err error) {
-	// Not cache_size, which reads the database before locking_mode is set.
-	params["_pragma"] = append(params["_pragma"], "busy_timeout(10000)", "mmap_size(0)", "temp_store(MEMORY)")
-	if s.reader, err = openDB(s.path, params); err != nil {
-		return 0, err
+func hasContent(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// read opens the database with the parameters and reads its version and id.
+func (s *SQLite) read(params url.Values) (r readDB, err error) {
+	// Not cache_size, which reads the database before locking_mode is set. A process that is
+	// stopped while it has the database for itself, as for a moment in Close, is not
+	// waited for any longer.
+	timeout := "busy_timeout(" + strconv.FormatInt(max(1, s.opt.patience.Milliseconds()), 10) + ")"
+	params["_pragma"] = append(params["_pragma"], timeout, "mmap_size(0)", "temp_store(MEMORY)")
+	if r.db, err = openDB(s.path, params); err != nil {
+		return r, err
 	}
-	err = s.reader.QueryRow(`SELECT user_version, application_id FROM pragma_user_version, pragma_application_id`).Scan(&version, &s.id)
+	err = r.db.QueryRow(`SELECT user_version, application_id FROM pragma_user_version, pragma_application_id`).Scan(&r.version, &r.id)
 	if err != nil {
-		return 0, errors.Join(err, s.reader.Close())
+		err = errors.Join(err, r.db.Close())
 	}
-	return version, nil
+	return r, err
 }
 
-// asNew adds views that give a database of the first version the columns of this one.
+// asNew adds views that give a database of an earlier version the columns of this one.
 // Views are of one connection, so there is only one.
-func (s *SQLite) asNew() error {
-	s.old = true
-	s.reader.SetMaxOpenConns(1)
-	_, err := s.reader.Exec(`
-		CREATE TEMP VIEW runs AS SELECT *, CASE parent WHEN '' THEN id ELSE parent END AS root, updated AS used, x'' AS seal FROM main.runs;
-		CREATE TEMP VIEW inbox AS SELECT *, '' AS answer FROM main.inbox`)
+func (r *readDB) asNew() error {
+	r.db.SetMaxOpenConns(1)
+	added := `(SELECT count(*) FROM main.events WHERE run = id AND type = 'prompted') AS turns, '' AS forked`
+	if r.version < sealedVersion {
+		added += `, CASE parent WHEN '' THEN id ELSE parent END AS root, updated AS used, x'' AS seal`
+	}
+	_, err := r.db.Exec(`CREATE TEMP VIEW runs AS SELECT *, ` + added + ` FROM main.runs`)
+	if err == nil && r.version < sealedVersion {
+		_, err = r.db.Exec(`CREATE TEMP VIEW inbox AS SELECT *, '' AS answer FROM main.inbox`)
+	}
 	return err
+}
+
+// db returns the database for reading. One that was opened as immutable is opened again
+// when it has changed, or a process has begun to write to it: as immutable, SQLite would
+// not see what is written, and what is being moved into the database could look damaged.
+func (s *SQLite) db() *sql.DB {
+	s.reopening.Lock()
+	defer s.reopening.Unlock()
+	if s.frozen == nil {
+		return s.reader
+	}
+	now, err := os.Stat(s.path)
+	if err == nil && os.SameFile(now, s.frozen) && now.Size() == s.frozen.Size() && now.ModTime().Equal(s.frozen.ModTime()) && !hasContent(s.path+"-wal") {
+		return s.reader
+	}
+	r, err := s.tryReading()
+	if err != nil {
+		return s.reader // what is wrong is the error of the query
+	}
+	if r.version != s.version || r.id != s.id {
+		r.db.Close() // it was migrated or replaced: this store ends as it began
+		return s.reader
+	}
+	old := s.reader
+	s.reader, s.frozen = r.db, r.frozen
+	old.Close() // it was only read
+	return s.reader
+}
+
+// lockedError returns who has the database for itself, as far as it is known.
+func (s *SQLite) lockedError() error {
+	locked := &LockedError{Path: s.path}
+	f, err := os.Open(filepath.Join(s.dir, "write.lock"))
+	if err != nil {
+		return locked
+	}
+	defer f.Close() // it was only read
+	lock := &fileLock{f}
+	if held, err := lock.Held(); err == nil && held {
+		holder := lock.holder()
+		locked.PID, locked.State = holder.PID, holder.State
+	}
+	return locked
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"sync"
 
 	"pawl/run"
 )
@@ -27,7 +28,7 @@ func (s *SQLite) lookup(ctx context.Context, id run.ID) (head, error) {
 // has the mark only.
 func (s *SQLite) head(id run.ID) (head, error) {
 	m, marked := markAt(lockPath(s.dir, id), s.id)
-	h, err := scanHead(s.reader.QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan, s.old)
+	h, err := scanHead(s.db().QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan, s.version)
 	switch {
 	case err == sql.ErrNoRows && !marked:
 		return head{}, notFound(id)
@@ -48,25 +49,29 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
-	lost, err := s.lost(ctx)
-	if err != nil {
-		return nil, err
-	}
+	var lost []*head
+	var lostErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { lost, lostErr = s.lost(ctx) })
 	// Without a limit a scan of the table is faster than the index.
 	clauses := `WHERE parent = ''`
 	if limit > 0 {
 		clauses += fmt.Sprintf(` ORDER BY used DESC LIMIT %d`, limit)
-		if !s.old {
+		if s.version == len(migrations) {
 			clauses = `INDEXED BY runs_used ` + clauses
 		}
 	}
 	heads, err := s.heads(ctx, clauses)
+	wait.Wait()
+	if err := cmp.Or(err, lostErr); err != nil {
+		return nil, err
+	}
 	heads = append(heads, lost...)
-	slices.SortFunc(heads, func(a, b head) int { return cmp.Compare(b.used, a.used) })
+	slices.SortFunc(heads, func(a, b *head) int { return cmp.Compare(b.used, a.used) })
 	if limit > 0 {
 		heads = heads[:min(limit, len(heads))]
 	}
-	return summaries(heads), err
+	return summaries(heads), nil
 }
 
 // Children implements [Store].
@@ -88,18 +93,18 @@ func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, erro
 }
 
 // heads returns what the clauses after FROM select.
-func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]head, error) {
-	rows, err := s.reader.QueryContext(ctx, `SELECT `+headColumns+` FROM runs `+clauses, args...)
+func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]*head, error) {
+	rows, err := s.db().QueryContext(ctx, `SELECT `+headColumns+` FROM runs `+clauses, args...)
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	heads, err := scanHeads(rows, s.old)
+	heads, err := scanHeads(rows, s.version)
 	return heads, s.fault(err)
 }
 
 // ids returns the ids that the query selects; with an error those before it.
-func (s *SQLite) ids(ctx context.Context, query string) (ids []run.ID, err error) {
-	rows, err := s.reader.QueryContext(ctx, query)
+func (s *SQLite) ids(ctx context.Context, query string, args ...any) (ids []run.ID, err error) {
+	rows, err := s.db().QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, s.fault(err)
 	}
@@ -114,10 +119,10 @@ func (s *SQLite) ids(ctx context.Context, query string) (ids []run.ID, err error
 	return ids, s.fault(rows.Err())
 }
 
-func summaries(heads []head) []Summary {
-	var all []Summary
-	for _, h := range heads {
-		all = append(all, h.Summary)
+func summaries(heads []*head) []Summary {
+	all := make([]Summary, len(heads))
+	for i, h := range heads {
+		all[i] = h.Summary
 	}
 	return all
 }

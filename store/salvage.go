@@ -24,6 +24,9 @@ type Salvaged struct {
 	Lost    string // what was lost, and why; empty: nothing
 }
 
+// recoverPattern is the name of the folder that Salvage works in.
+const recoverPattern = "recover-*"
+
 // Salvage copies what can be read of the store in dir, whose database may be damaged,
 // into a new database at out. Of each run it keeps the events up to the first that
 // cannot be read or does not fit the chain, as far as SQLite finds a way to them, and
@@ -36,7 +39,7 @@ func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, err
 	if _, err := os.Lstat(out); err == nil {
 		return nil, fmt.Errorf("salvage: %w", &os.PathError{Op: "create", Path: out, Err: fs.ErrExist})
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(out), "recover-")
+	temp, err := os.MkdirTemp(filepath.Dir(out), recoverPattern)
 	if err != nil {
 		return nil, fileError(out, err)
 	}
@@ -202,7 +205,7 @@ func (s *SQLite) salvage(ctx context.Context, old *SQLite, h head, n int64) (Sal
 	var inboxErr error
 	if kept > 0 && err == nil {
 		answer := `answer`
-		if old.old {
+		if old.version < sealedVersion {
 			answer = `''`
 		}
 		inboxErr = s.exec(`INSERT INTO inbox SELECT id, run, key, kind, payload, at, taken, `+answer+` FROM old.inbox WHERE run = ?`, string(h.ID))

@@ -103,7 +103,7 @@ func TestAStoreThatIsIntactIsSavedAsItIs(t *testing.T) {
 			t.Errorf("its answer: %q, %v, %v", answer, taken, err)
 		}
 		if err := s.Append(t.Context(), id, 23, newRun(id)); err != nil {
-			t.Errorf("it does not go on: %v", err)
+			t.Errorf("it does not continue: %v", err)
 		}
 	}
 	if d := cmp.Diff(listed(t, was, 0), "r5 r3 r2 r1 r0"); d != "" {
@@ -158,9 +158,9 @@ func TestOneDamagedPageCostsTheRunsThatAreOnIt(t *testing.T) {
 				continue
 			}
 			short++
-			// It is read up to there and does not go on by itself.
+			// It is read up to there and does not continue by itself.
 			if err := s.Append(t.Context(), id, r.Kept, newRun(id)); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("page %d: run %s has lost its end and goes on: %v", n, id, err)
+				t.Fatalf("page %d: run %s has lost its end and continues: %v", n, id, err)
 			}
 		}
 		const interior = 2 // sqlite.org/fileformat.html, "B-tree Pages": the way to other pages

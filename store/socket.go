@@ -49,7 +49,7 @@ type Listener struct {
 // Listen creates a socket in dir, which must be private to this user (see [RuntimeDir]),
 // and removes the sockets of dead processes there.
 func Listen(dir string) (*Listener, error) {
-	sweepSockets(dir)
+	TidySockets(dir, staleAfter)
 	addr := filepath.Join(dir, fmt.Sprintf("%d-%.6s.sock", os.Getpid(), rand.Text()))
 	if len(addr) > maxAddr {
 		return nil, fmt.Errorf("listen: the path %s is longer than the %d bytes a socket may have; choose a shorter folder", addr, maxAddr)
@@ -66,24 +66,27 @@ func Listen(dir string) (*Listener, error) {
 	return l, nil
 }
 
-// sweepSockets removes the sockets of processes that were killed.
-func sweepSockets(dir string) {
+// TidySockets removes the sockets in dir, as of [RuntimeDir], of processes that were killed:
+// those that are older than age, of which a minute is enough, and have no listener. It
+// returns how many.
+func TidySockets(dir string, age time.Duration) (removed int) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 	if err != nil {
-		return // unreachable: the pattern is well formed unless dir has brackets, and then nothing matches
+		return 0 // unreachable: the pattern is well formed unless dir has brackets, and then nothing matches
 	}
 	for _, path := range paths {
 		info, err := os.Lstat(path)
-		if err != nil || time.Since(info.ModTime()) < staleAfter {
+		if err != nil || time.Since(info.ModTime()) < age {
 			continue
 		}
 		conn, err := net.Dial("unix", path)
 		if err == nil {
 			conn.Close()
-		} else if errors.Is(err, syscall.ECONNREFUSED) {
-			os.Remove(path) // if it fails, the next owner tries again
+		} else if errors.Is(err, syscall.ECONNREFUSED) && os.Remove(path) == nil { // else the next owner tries again
+			removed++
 		}
 	}
+	return removed
 }
 
 // Addr returns the socket's address, for [Store.Own] and [Dial].

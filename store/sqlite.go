@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"pawl/run"
 )
@@ -56,9 +60,11 @@ type SQLite struct {
 	id   uint32 // of the database; see mark
 	opt  Options
 
-	writer *writer // nil if the store was opened for reading
-	reader *sql.DB // connections for reading, opened when needed
-	old    bool    // the database has the first version and is only read
+	writer    *writer     // nil if the store was opened for reading
+	version   int         // of the database
+	reader    *sql.DB     // connections for reading, opened when needed; see db
+	frozen    fs.FileInfo // of the database, if it was opened as immutable
+	reopening sync.Mutex  // held while reader and frozen are replaced
 
 	// turn is held while writer is used; Close keeps it.
 	turn   chan struct{}
@@ -119,7 +125,7 @@ func (s *SQLite) open() error {
 	err = s.prepare()
 	if err == nil {
 		err = s.writer.conn.QueryRowContext(background, `PRAGMA application_id`).Scan(&s.writer.id)
-		s.id = s.writer.id
+		s.id, s.version = s.writer.id, len(migrations)
 	}
 	if err == nil {
 		err = makeDir(filepath.Join(s.dir, "locks"))
@@ -225,6 +231,8 @@ func (s *SQLite) Close() error { return s.close() }
 func (s *SQLite) shut() error {
 	close(s.closed)
 	s.turn <- struct{}{}
+	s.reopening.Lock()
+	defer s.reopening.Unlock()
 	err := s.reader.Close()
 	if s.writer != nil {
 		err = errors.Join(err, s.writer.Close(s.opt.patience))
@@ -245,7 +253,12 @@ func (s *SQLite) check(ctx context.Context, id run.ID) error {
 	}
 }
 
-// fault returns an error of the database as a [*FileError] if it is one.
-func (s *SQLite) fault(err error) error { return fileError(s.path, err) }
+// fault returns an error of the database as a [*FileError] or [*LockedError] if it is one.
+func (s *SQLite) fault(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_BUSY && s.writer == nil {
+		return s.lockedError()
+	}
+	return fileError(s.path, err)
+}
 
 func notFound(id run.ID) error { return fmt.Errorf("run %s: %w", id, ErrNotFound) }

@@ -11,13 +11,17 @@
 //	pawl.db             events, summaries, inboxes (with its -wal and -shm files)
 //	write.lock          held while a process writes to the database; names that process
 //	locks/<run>.lock    held by the run's owner; names that process, and the last event
-//	                    of the log
+//	                    of the log; removed with the run
 //
 // The log guards itself. Each event has a hash over itself and the event before, and
 // each summary one over itself; the last event is also noted outside of the database. A log
 // that was changed, or has lost its end, is read up to that place and not continued
 // ([ChainError]). There is no key: a change after which all of this was computed again
 // is not detected.
+//
+// A run can be removed as a whole ([SQLite.Remove], [SQLite.Prune]); its events are never
+// removed singly. A store that is opened for reading ([Options].ReadOnly) creates and locks
+// nothing.
 //
 // A process that puts a row into an inbox may wake the owner through its socket ([Dial]).
 // Through the same socket ([Listen]) the owner broadcasts what is not an event: deltas of

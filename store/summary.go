@@ -13,6 +13,7 @@ type Summary struct {
 	ID        run.ID
 	Parent    run.ID
 	Root      run.ID // of the conversation: the run itself unless it has a parent
+	Forked    run.ID // the run that it was forked from; empty: none
 	Workspace string
 	Model     string
 	Title     string // the first line of the first prompt, at most 80 characters
@@ -21,6 +22,7 @@ type Summary struct {
 	Seq       int64   // of its last event
 	End       run.End // of its last turn; empty while a turn is open
 	Reason    string
+	Turns     int // that were begun
 	Steps     int // model requests for steps, however often each was attempted
 	Usage     run.Usage
 	// Damage is the damage of the run that its summary shows: that the summary was
@@ -39,13 +41,14 @@ func (s *Summary) Add(e run.Event) {
 	s.Seq, s.Updated = e.Seq, e.At
 	switch p := e.Payload.(type) {
 	case run.Created:
-		s.Parent, s.Workspace, s.Model, s.Created = p.Parent, p.Workspace, p.Config.Model, e.At
+		s.Parent, s.Workspace, s.Model, s.Created, s.Forked = p.Parent, p.Workspace, p.Config.Model, e.At, p.ForkedFrom
 	case run.Configured:
 		if p.Change.Model != nil {
 			s.Model = *p.Change.Model
 		}
 	case run.Prompted:
 		s.End, s.Reason = "", ""
+		s.Turns++
 		if s.Title == "" {
 			s.Title = title(run.PlainText(p.Parts))
 		}

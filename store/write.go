@@ -75,6 +75,23 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 	return j.err
 }
 
+// whileLocked runs do while no process writes, outside of a transaction.
+func (s *SQLite) whileLocked(ctx context.Context, do func(*writer) error) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closed:
+		return ErrClosed
+	}
+	defer func() { <-s.turn }()
+	unlock, err := s.writer.lock.AcquireWithin(s.opt.patience)
+	if err != nil {
+		return fileError(s.dir, err)
+	}
+	return errors.Join(s.fault(do(s.writer)), unlock())
+}
+
 func isDone(j *job) bool {
 	select {
 	case <-j.done:
@@ -218,9 +235,9 @@ func openWriter(path string, lock *fileLock) (*writer, error) {
 	return &writer{dir: filepath.Dir(path), path: path, lock: lock, db: db, conn: conn, stmt: map[string]*sql.Stmt{}, files: []os.FileInfo{file}}, nil
 }
 
-// useWAL makes a new database a WAL database.
+// useWAL makes a new database a WAL database, whose pages Compact can give back.
 func (w *writer) useWAL() error {
-	_, err := w.conn.ExecContext(background, `PRAGMA journal_mode = WAL`)
+	_, err := w.conn.ExecContext(background, `PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL`)
 	return err
 }
 

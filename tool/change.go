@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"pawl/run"
+	"pawl/tool/journal"
 )
 
 // replacing lets one change of a file happen at a time in this process, from
@@ -33,7 +34,7 @@ type change struct {
 	remove bool        // there is to be no file; after is empty
 	mode   fs.FileMode // for a file that is made new; 0: the usual one
 
-	entry entry // made by keep
+	entry journal.Entry // made by keep
 }
 
 // do carries c out as a call of a run.
@@ -42,7 +43,7 @@ func (c *change) do(env Env, id run.ID, call string) (run.FileChange, error) {
 		return run.FileChange{}, err
 	}
 	if err := c.make(); err != nil {
-		unjournal(env, id, call)
+		env.journal().Discard(id, call)
 		return run.FileChange{}, err
 	}
 	if c.remove {
@@ -54,30 +55,33 @@ func (c *change) do(env Env, id run.ID, call string) (run.FileChange, error) {
 	return run.FileChange{Path: c.entry.Path, Before: c.entry.Before, After: c.entry.After}, nil
 }
 
-// keep stores both contents and the intention, durably. It touches nothing in
-// the workspace.
-func (c *change) keep(env Env, id run.ID, call string) (err error) {
+// keep stores the content that is replaced and the intention, durably. It touches nothing
+// in the workspace.
+func (c *change) keep(env Env, id run.ID, call string) error {
 	if !filepath.IsAbs(env.StateDir) {
 		return fmt.Errorf("there is no state folder to keep %s as it is now: nothing was changed", c.at.rel)
 	}
-	// The temporary file's name is in the journal, so that who finds out what
-	// became of a killed call can remove it.
-	c.entry = entry{Path: c.at.rel, Temp: ".pawl-" + rand.Text()}
+	// The temporary file's name is in the journal, so that it can be removed after a kill.
+	c.entry = journal.Entry{Path: c.at.rel, Temp: ".pawl-" + rand.Text()}
+	var before []byte
 	if c.old != nil {
 		c.mode = c.old.Mode().Perm()
-		if c.entry.Before, err = keepBlob(env, c.before); err != nil {
-			return err
+		if before = c.before; before == nil {
+			before = []byte{} // an empty file is not a missing one
 		}
 	}
 	if !c.remove {
-		if c.entry.After, err = keepBlob(env, c.after); err != nil {
-			return err
-		}
+		c.entry.After = hashOf(c.after)
 	}
 	if c.mode != 0 {
 		c.entry.Mode = fmt.Sprintf("%04o", c.mode)
 	}
-	return journal(env, id, call, c.entry)
+	e, err := env.journal().Record(id, call, c.entry, before)
+	if err != nil {
+		return fmt.Errorf("the change cannot be journaled in %s: %w; nothing was changed", env.StateDir, inWords(err))
+	}
+	c.entry = e
+	return nil
 }
 
 // make does what was kept.
@@ -199,7 +203,7 @@ func reconcile(env Env, c Call) (Result, bool) {
 	if _, err := os.Stat(env.StateDir); err != nil {
 		return Result{}, false // with the journal gone, its silence means nothing
 	}
-	e, err := journaled(env, c.Run, string(c.ID))
+	e, err := env.journal().Entry(c.Run, string(c.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return notApplied("the file"), true // nothing is touched before the journal is written
 	}

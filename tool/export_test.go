@@ -4,13 +4,14 @@ import (
 	"os"
 
 	"pawl/run"
+	"pawl/tool/journal"
 )
 
 // A Kill is a point at which a process may die while it changes a file.
 type Kill int
 
 const (
-	KilledAfterBlobs   Kill = iota // contents are kept, nothing is journaled
+	KilledAfterBlobs   Kill = iota // contents are stored, nothing is journaled
 	KilledAfterJournal             // the intention is durable
 	KilledInTemp                   // and half of the temporary file is there
 	KilledBeforeRename             // and all of it
@@ -29,7 +30,8 @@ func ChangeAndDie(env Env, c Call, path string, after []byte, at Kill) error {
 		ch.before, ch.old = before, info
 	}
 	if at == KilledAfterBlobs {
-		_, err := keepBlob(env, after)
+		_, err := env.journal().Record(c.Run, string(c.ID), journal.Entry{Path: p.rel}, after)
+		env.journal().Discard(c.Run, string(c.ID))
 		return err
 	}
 	if err := ch.keep(env, c.Run, string(c.ID)); err != nil || at == KilledAfterJournal {

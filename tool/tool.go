@@ -107,7 +107,7 @@ func ErrorResult(s string) Result { return Result{Content: []run.Part{run.Text(s
 type Env struct {
 	Workspace string // absolute, symlinks resolved
 	// StateDir is the folder of this workspace in the user's state folder, for
-	// the edit journal (journal/) and the kept contents (blobs/).
+	// the journal of edits: see package journal.
 	StateDir string
 	Run      run.ID
 	// Conversation is the root run, and Outputs where the outputs of its runs are; nil:

@@ -2,14 +2,11 @@ package tool
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"pawl/run"
 )
@@ -56,9 +53,9 @@ func Undo(env Env, changes []run.FileChange) (UndoReport, error) {
 
 // removeLeftovers removes the temporary files of an undo that was killed.
 func removeLeftovers(env Env) {
-	files, _ := filepath.Glob(filepath.Join(JournalDir(env.StateDir, env.Run), "undo-*.json"))
+	files, _ := filepath.Glob(filepath.Join(env.journal().RunDir(env.Run), "undo-*.json"))
 	for _, f := range files {
-		e, err := journaled(env, env.Run, strings.TrimSuffix(filepath.Base(f), ".json"))
+		e, err := env.journal().Entry(env.Run, strings.TrimSuffix(filepath.Base(f), ".json"))
 		if err != nil || e.Temp == "" {
 			continue
 		}
@@ -164,10 +161,10 @@ func planFile(env Env, path string, changes []run.FileChange) (plan *change, ski
 	if exists {
 		c.old = info
 	} else {
-		c.mode = keptMode(env, path, goal)
+		c.mode = env.journal().KeptPerm(env.Run, path, goal)
 	}
 	if goal != "" {
-		if c.after, err = blob(env, goal); err != nil {
+		if c.after, err = env.journal().Content(goal); err != nil {
 			return nil, skipAll(err.Error())
 		}
 	}
@@ -193,31 +190,4 @@ func takeBack(env Env, made []*change) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// keptMode returns the permission bits that a file had when it last had this
-// content, from the run's journal; 0 when it does not say. The newest entry
-// counts, and one made when the content was replaced more than one made when it
-// was written: the bits may have been changed in between.
-func keptMode(env Env, path, content string) fs.FileMode {
-	dir := filepath.Join(env.StateDir, "journal", fileName(string(env.Run)))
-	files, _ := os.ReadDir(dir) // none: the usual bits
-	var mode fs.FileMode
-	var best time.Time
-	replaced := false
-	for _, f := range files {
-		var e entry
-		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil || json.Unmarshal(b, &e) != nil || e.Path != path || e.Mode == "" {
-			continue
-		}
-		info, err := f.Info()
-		if err != nil || e.Before != content && (e.After != content || replaced) {
-			continue
-		}
-		if e.Before == content && !replaced || info.ModTime().After(best) {
-			mode, best, replaced = e.mode(), info.ModTime(), e.Before == content
-		}
-	}
-	return mode
 }

@@ -73,7 +73,7 @@ func TestAStateFolderThatCannotBeWrittenStopsTheChangeWithASentence(t *testing.T
 	}
 	r := call(t, env, tool.Edit(), map[string]any{"path": "f", "edits": []any{map[string]any{"old": "a", "new": "b"}}})
 	got := run.PlainText(r.Content)
-	if want := "cannot be kept in " + env.StateDir + ": a part of the path is a file, not a folder; nothing was changed"; !r.IsError || !strings.Contains(got, want) {
+	if want := "cannot be journaled in " + env.StateDir + ": a part of the path is a file, not a folder; nothing was changed"; !r.IsError || !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	holds("f", "a\n")(t, env, r)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pawl/run"
-	"pawl/tool"
+	"pawl/tool/journal"
 )
 
 // checkTail compares the log with the results and edits on disk. A stored result or edit
@@ -15,7 +15,7 @@ import (
 // would repeat its calls.
 func (d *Runner) checkTail(s run.State) error {
 	last := s.NextCall() - 1
-	newest := newestCall(tool.JournalDir(d.w.StateDir, d.id))
+	newest := newestCall(journal.In(d.w.StateDir).RunDir(d.id))
 	if d.w.Outputs != nil {
 		newest = max(newest, newestCall(d.w.Outputs.RunDir(s.Created.Conversation(), d.id)))
 	}

@@ -13,6 +13,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/journal"
 	"pawl/view"
 )
 
@@ -216,7 +217,7 @@ func TestAnEditThatWasNotMadeIsRecordedAsAnError(t *testing.T) {
 		}
 		if journaled {
 			entry := `{"path":"a.txt","before":"2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806","after":"of something else","temp":".pawl-1"}`
-			write(t, tool.JournalDir(r.w.StateDir, id), "c_1.json", entry)
+			write(t, journal.In(r.w.StateDir).RunDir(id), "c_1.json", entry)
 		}
 		d, err := r.w.Open(t.Context(), id, nil)
 		if err != nil {
@@ -246,7 +247,7 @@ func TestALogThatHasLostItsEndIsNotContinued(t *testing.T) {
 			r.run(r.create(), prompt("go"))
 			r.run(r.open()) // an ordinary restart opens
 
-			folder, name := tool.JournalDir(r.w.StateDir, "r"), "c_7.json"
+			folder, name := journal.In(r.w.StateDir).RunDir("r"), "c_7.json"
 			if beside == "an output" {
 				folder, name = r.w.Outputs.RunDir("r", "r"), "c_7.zst"
 			}

@@ -156,7 +156,7 @@ func (x *stream) takes(sel *selector, index, length int64, name text) bool {
 	return sel.kind == wildcard || sel.kind == byName && x.is(name, sel.name)
 }
 
-// filtered adds what filters take to the states from base on, and goes on with the
+// filtered adds what filters take to the states from base on, and continues with the
 // child.
 func (x *stream) filtered(rules []rule, base int, inside bool) error {
 	x.mark()
@@ -194,7 +194,7 @@ func (x *stream) filtered(rules []rule, base int, inside bool) error {
 	return x.selected(base, end)
 }
 
-// selected goes on with a child that has the states from base on; end is where it ends,
+// selected continues with a child that has the states from base on; end is where it ends,
 // if known.
 func (x *stream) selected(base int, end int64) error {
 	if len(x.states) == base {

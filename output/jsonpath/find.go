@@ -60,7 +60,7 @@ func (f *finder) normalized() Normalized {
 	return Normalized(b)
 }
 
-// from applies the segments from the i-th on to v and reports whether to go on.
+// from applies the segments from the i-th on to v and reports whether to continue.
 func (f *finder) from(v Value, i int) bool {
 	if i == len(f.segments) {
 		return f.found(v)

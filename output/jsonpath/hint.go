@@ -87,7 +87,7 @@ func hintAfterPath(p *parser) string {
 	case rest[0] == '*':
 		return "a * stands for a whole name, as in $.*; use [?match(…)] for a part of a value"
 	}
-	return "a path goes on with . or .. or ["
+	return "a path continues with . or .. or ["
 }
 
 // wordAtStart is the rest of a name that cannot be written without quotes.

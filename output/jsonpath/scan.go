@@ -55,7 +55,7 @@ func newScanner(ctx context.Context, src Source, limit int64) *scanner {
 	if src.window > 0 {
 		s.window = src.window
 	}
-	s.keep = limit + int64(s.window) // a window may go on after the end of a value
+	s.keep = limit + int64(s.window) // a window may continue after the end of a value
 	if src.readerAt != nil {
 		// It could be read again, but without this each candidate that crosses the end of
 		// a window would cost a second window.

@@ -106,7 +106,7 @@ func (s *scanner) skipEscape() error {
 func (s *scanner) skipNumber() error {
 	for {
 		n, missing := numberLength(s.buf[s.pos:])
-		// At the end of the window the number may go on: get more and begin again.
+		// At the end of the window the number may continue: get more and begin again.
 		if s.pos+n == len(s.buf) && !s.eof {
 			pin := s.pin
 			if pin == noPin {

@@ -84,7 +84,7 @@ func (p *Path) Count(ctx context.Context, src Source, opt Options) (int64, error
 	return x.total, nil
 }
 
-// stream carries a path through a document. It goes once from front to back, entering
+// stream carries a path through a document. It is read once from front to back, entering
 // only what some part of the path waits for, and goes back where the package comment
 // says so.
 type stream struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// endless is a document that begins and goes on, again and again.
+// endless is a document that begins and continues, again and again.
 type endless struct {
 	begin, again string
 	read         int64

@@ -186,7 +186,7 @@ func (p *Path) Steps() (steps []Step, whole bool) {
 // valid or the whole is too long: see [MaxPath].
 func (p *Path) Then(more string) *Path { return MustParse(p.String() + more) }
 
-// Child returns how a path goes on to a member: .name, or ['name'] where a dot is not
+// Child returns how a path continues to a member: .name, or ['name'] where a dot is not
 // possible.
 func Child(name string) string {
 	if isShorthand(name) {
@@ -198,5 +198,5 @@ func Child(name string) string {
 // ChildInBrackets is [Child] as in normalized paths (RFC 9535 section 2.7).
 func ChildInBrackets(name string) string { return "[" + string(appendQuoted(nil, name)) + "]" }
 
-// Element returns how a path goes on to an element.
+// Element returns how a path continues to an element.
 func Element(index int64) string { return fmt.Sprintf("[%d]", index) }

@@ -221,7 +221,7 @@ func (m *Memory) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[r
 			return
 		}
 		m.disk.mu.Lock()
-		events := r.events // those there are now; what is appended later lies behind them
+		events := r.events // those there are now; what is appended later comes after them
 		m.disk.mu.Unlock()
 		for _, e := range events[min(max(after, 0), int64(len(events))):] {
 			if err := ctx.Err(); err != nil {

@@ -1,0 +1,87 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/diskuse"
+	"pawl/run"
+)
+
+// Remove removes the outputs of a run, whatever their age. No process may be storing one.
+func (s *Store) Remove(conversation, owner run.ID) error {
+	dir := s.RunDir(conversation, owner)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove the outputs of run %s: %w", owner, err)
+	}
+	_ = os.Remove(filepath.Dir(dir)) // fails unless it is empty
+	return nil
+}
+
+// Usage returns how many bytes on the disk the store occupies.
+func (s *Store) Usage() int64 { return diskuse.Tree(s.dir) }
+
+// UsageOf returns how many of these are a run's.
+func (s *Store) UsageOf(conversation, owner run.ID) int64 {
+	return diskuse.Tree(s.RunDir(conversation, owner))
+}
+
+// RemovedRun is a run whose outputs were removed.
+type RemovedRun struct {
+	Conversation, Run run.ID
+	Freed             int64 // bytes on the disk
+}
+
+// PruneRuns removes the outputs of the runs that exist does not report any more, whatever
+// their age: those of a removal that was killed. exists is asked after the outputs of a
+// run were found. If dry, nothing is removed, and the result says what would be.
+func (s *Store) PruneRuns(exists func(run.ID) bool, dry bool) (removed []RemovedRun, err error) {
+	folders, err := s.runFolders()
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, folder := range folders {
+		conversation, owner := filepath.Base(filepath.Dir(folder)), filepath.Base(folder)
+		if strings.Contains(conversation+owner, "%") {
+			continue // not an id of package store
+		}
+		r := RemovedRun{Conversation: run.ID(conversation), Run: run.ID(owner), Freed: diskuse.Tree(folder)}
+		if exists(r.Run) {
+			continue
+		}
+		if !dry {
+			if err := s.Remove(r.Conversation, r.Run); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+		}
+		removed = append(removed, r)
+	}
+	return removed, errors.Join(problems...)
+}
+
+// runFolders returns the folders with the outputs of runs.
+func (s *Store) runFolders() (folders []string, err error) {
+	conversations, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, c := range conversations {
+		if strings.HasPrefix(c.Name(), ".") || !c.IsDir() {
+			continue
+		}
+		runs, rerr := os.ReadDir(filepath.Join(s.dir, c.Name()))
+		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+		for _, r := range runs {
+			folders = append(folders, filepath.Join(s.dir, c.Name(), r.Name()))
+		}
+	}
+	return folders, err
+}

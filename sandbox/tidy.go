@@ -1,0 +1,138 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/internal/diskuse"
+)
+
+// tempDir returns the temporary folder of the commands of a workspace, whose links are
+// resolved.
+func tempDir(stateDir, workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return filepath.Join(stateDir, "tmp", hex.EncodeToString(sum[:6]))
+}
+
+// journalsDir returns the folder of the journals of a workspace.
+func journalsDir(stateDir, workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16]))
+}
+
+// TempUsage returns how many bytes on the disk the temporary files of a workspace's commands
+// occupy. stateDir is as in [Options].
+func TempUsage(stateDir, workspace string) int64 {
+	if resolved, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = resolved
+	}
+	return diskuse.Tree(tempDir(stateDir, workspace))
+}
+
+// TidyTemp removes from the temporary folder of a workspace's commands what was not written
+// to for age, and returns how many bytes on the disk that has freed. A folder counts with
+// all that is in it. While a process runs commands in the workspace, or may soon, nothing
+// is removed; the caller makes sure that no run of the workspace has an owner.
+func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration, now time.Time) (freed int64, err error) {
+	if resolved, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = resolved
+	}
+	inUse, err := commandsMayRun(journalsDir(stateDir, workspace))
+	if inUse || err != nil {
+		return 0, err
+	}
+	temp := tempDir(stateDir, workspace)
+	entries, err := os.ReadDir(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	problems := []error{err}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return freed, ctx.Err()
+		}
+		path := filepath.Join(temp, e.Name())
+		if now.Sub(lastWritten(path)) <= age {
+			continue
+		}
+		size := diskuse.Tree(path)
+		if err := removeTree(path); err != nil {
+			problems = append(problems, fmt.Errorf("remove temporary files: %w", err))
+			continue
+		}
+		freed += size
+	}
+	return freed, errors.Join(problems...)
+}
+
+// commandsMayRun reports whether a process that has run commands in the workspace lives.
+// It does not wait for one that holds the lock of the journals.
+func commandsMayRun(journals string) (bool, error) {
+	locking, err := os.Open(filepath.Join(journals, "lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // none ever has
+	} else if err != nil {
+		return true, err
+	}
+	defer locking.Close() // this frees the lock too
+	if tryLockFile(locking) != nil {
+		return true, nil
+	}
+	entries, err := os.ReadDir(journals)
+	if err != nil {
+		return true, err
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		f, err := os.Open(filepath.Join(journals, e.Name()))
+		if err != nil {
+			continue // it was removed
+		}
+		lives := tryLockFile(f) != nil
+		f.Close() // this frees the lock too
+		if lives {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// lastWritten returns when path, or something below it, was last written to.
+func lastWritten(path string) (last time.Time) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return nil
+	})
+	return last
+}
+
+// removeTree removes path and everything below it, read-only folders too, as those of
+// Go's module cache are.
+func removeTree(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // before it is read
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}

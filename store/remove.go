@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"pawl/run"
+)
+
+// A NeededError means that a run was not removed because another run needs it.
+type NeededError struct {
+	Run run.ID
+	// Parent is the run that has started it as a child, and is removed together with it.
+	Parent run.ID
+	// Forks were forked from it, or from a run below it, and use its outputs.
+	Forks []run.ID
+}
+
+func (e *NeededError) Error() string {
+	if e.Parent != "" {
+		return fmt.Sprintf("run %s is a child of run %s and can only be removed with it", e.Run, e.Parent)
+	}
+	return fmt.Sprintf("run %s is needed by its forks: remove these first: %s", e.Run, joinIDs(e.Forks))
+}
+
+func joinIDs(ids []run.ID) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, string(id))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Remove deletes a run and the runs below it: logs, inboxes, summaries and lock files. It
+// returns the runs that were removed, the given one first. When it returns without an
+// error, this is durable; the room in the database is used for other runs until
+// [SQLite.Compact] gives it back.
+//
+// The run may be unfinished, but must not be in use: if one of the runs has an owner, the
+// error is an [*OwnedError] that names the run; for a run that has forks, or a parent, it
+// is a [*NeededError]; if there is no such run, ErrNotFound. After these nothing was
+// removed. A process that is killed while it removes a run has removed all of it or none;
+// it may leave lock files, which [SQLite.Tidy] removes.
+func (s *SQLite) Remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
+	removed, err = s.remove(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("remove run %s: %w", id, err)
+	}
+	return removed, nil
+}
+
+func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
+	if s.writer == nil {
+		return nil, errForReading
+	}
+	if removed, err = s.Removable(ctx, id); err != nil {
+		return nil, err
+	}
+	var leases []*lease
+	defer func() {
+		for _, l := range leases {
+			err = errors.Join(err, l.Release())
+		}
+	}()
+	for _, id := range removed {
+		l, err := s.own(id, "")
+		if err != nil {
+			return nil, err
+		}
+		leases = append(leases, l)
+	}
+	// The marks go first: a mark without a run would mean that the run was lost.
+	var marks []mark
+	for i, l := range leases {
+		m, ok := readMark(l.lock.file, s.id)
+		if !ok {
+			continue
+		}
+		m.run = removed[i]
+		marks = append(marks, m)
+	}
+	err = s.write(ctx, func(w *writer) error { return w.remove(id, removed) })
+	if err != nil {
+		for _, m := range marks {
+			if _, gone := s.head(m.run); gone == nil {
+				setMark(s.dir, m)
+			}
+		}
+		return nil, err
+	}
+	for _, id := range removed {
+		if rerr := os.Remove(lockPath(s.dir, id)); rerr != nil {
+			err = errors.Join(err, fileError(lockPath(s.dir, id), rerr)) // Tidy tries again
+		}
+	}
+	return removed, err
+}
+
+// Removable returns the runs that Remove would remove, or the error that it would return now.
+// It changes nothing.
+func (s *SQLite) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
+	h, err := s.lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if h.Parent != "" {
+		if _, err := s.head(h.Parent); err == nil {
+			return nil, &NeededError{Run: id, Parent: h.Parent}
+		}
+	}
+	all, err := s.below(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		all = []run.ID{id} // lost: only its mark is there
+	}
+	var needed NeededError
+	for _, one := range all {
+		owner, owned, err := s.Owner(ctx, one)
+		if err != nil {
+			return nil, err
+		} else if owned {
+			return nil, &OwnedError{Run: one, PID: owner.PID, Socket: owner.Socket}
+		}
+		forks, err := s.forks(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		needed.addForks(forks, all)
+	}
+	if len(needed.Forks) > 0 {
+		needed.Run = id
+		return nil, &needed
+	}
+	return all, nil
+}
+
+// addForks adds the forks that are not removed too.
+func (e *NeededError) addForks(forks, removed []run.ID) {
+	for _, fork := range forks {
+		if !slices.Contains(removed, fork) {
+			e.Forks = append(e.Forks, fork)
+		}
+	}
+}
+
+// remove deletes the runs, which this process owns: id and those below it.
+func (w *writer) remove(id run.ID, all []run.ID) error {
+	now, err := w.ids(belowQuery, string(id))
+	if err != nil {
+		return err
+	}
+	for _, child := range now {
+		if !slices.Contains(all, child) {
+			return rejection{fmt.Errorf("%w: it has started run %s", ErrConflict, child)}
+		}
+	}
+	needed := &NeededError{Run: id}
+	for _, id := range all {
+		forks, err := w.ids(forksQuery, string(id))
+		if err != nil {
+			return err
+		}
+		needed.addForks(forks, all)
+	}
+	if len(needed.Forks) > 0 {
+		return rejection{needed}
+	}
+	for _, id := range all {
+		clearMark(w.dir, id)
+		for _, query := range []string{`DELETE FROM events WHERE run = ?`, `DELETE FROM inbox WHERE run = ?`, `DELETE FROM runs WHERE id = ?`} {
+			if _, err := w.exec(query, string(id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// belowQuery selects a run, if there is one, and the runs below it.
+const belowQuery = `WITH RECURSIVE below(id) AS (SELECT id FROM runs WHERE id = ?1 UNION SELECT runs.id FROM runs JOIN below ` +
+	`ON runs.parent = below.id WHERE runs.parent != '') SELECT id FROM below`
+
+func (s *SQLite) below(ctx context.Context, id run.ID) ([]run.ID, error) {
+	return s.ids(ctx, belowQuery, string(id))
+}
+
+// ids returns the ids that the query selects.
+func (w *writer) ids(query string, args ...any) (ids []run.ID, err error) {
+	rows, err := w.conn.QueryContext(background, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id run.ID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

@@ -1,0 +1,158 @@
+// Package journal records the changes that calls make to files, so that after a kill the
+// outcome of a call can be determined, and every change can be undone.
+//
+// A [Journal] is two folders in the state folder of a workspace:
+//
+//	journal/<run>/<call>.json  an [Entry]: which file a call is about to change, and how
+//	blobs/<sha256>.zst         a content that a call replaced, compressed with zstd
+//	blobs/<sha256>.delta       the same, as a difference to another one
+//
+// Both are durable before the file is changed. The content that a call writes is not
+// stored: it is in the file, and the next change of the file stores it as the content it
+// replaces. A content is stored once per workspace, whichever runs refer to it, and its
+// hash is verified when it is read.
+//
+// [Journal.Remove] removes the entries of a run and [Journal.Sweep] the contents that no
+// entry refers to. Both are safe while other processes change files.
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"pawl/internal/atomicfile"
+	"pawl/run"
+)
+
+// A Journal is the journal of a workspace. It is safe for concurrent use, by several
+// processes too.
+type Journal struct{ dir string }
+
+// In returns the journal in the state folder of a workspace. Its folders are created when
+// something is written.
+func In(stateDir string) Journal { return Journal{stateDir} }
+
+// An Entry is the change of one file, written before it is made. It is a format on disk:
+// fields are only ever added.
+type Entry struct {
+	Path   string `json:"path"`   // relative to the workspace
+	Before string `json:"before"` // SHA-256; empty: no file
+	After  string `json:"after"`  // likewise
+	Mode   string `json:"mode"`   // permission bits in octal, of the file before the change or as it will be created; empty: the default
+	Temp   string `json:"temp"`   // name of the temporary file beside it, to be removed after a kill
+}
+
+// Perm returns the entry's permission bits; 0 if it has none.
+func (e Entry) Perm() fs.FileMode {
+	m, err := strconv.ParseUint(e.Mode, 8, 32)
+	if err != nil {
+		return 0
+	}
+	return fs.FileMode(m).Perm()
+}
+
+// Hash returns the SHA-256 of content as entries and the log have it.
+func Hash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// RunDir returns the folder with the entries of a run, one file per call.
+func (j Journal) RunDir(id run.ID) string {
+	return filepath.Join(j.entries(), fileName(string(id)))
+}
+
+func (j Journal) entries() string { return filepath.Join(j.dir, "journal") }
+
+func (j Journal) entry(id run.ID, call string) string {
+	return filepath.Join(j.RunDir(id), fileName(call)+".json")
+}
+
+// fileName returns s if it can safely name a file, otherwise its hash.
+func fileName(s string) string {
+	plain := s != "" && s[0] != '.' && len(s) <= 100 && strings.IndexFunc(s, func(r rune) bool {
+		return r != '.' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) < 0
+	if plain {
+		return s
+	}
+	return Hash([]byte(s))
+}
+
+// Record durably stores the content that a call is about to replace, and then the entry.
+// It sets e.Before to the content's hash; a nil before means that there is no file.
+func (j Journal) Record(id run.ID, call string, e Entry, before []byte) (Entry, error) {
+	if before != nil {
+		e.Before = Hash(before)
+		if err := j.store(e, before); err != nil {
+			return e, fmt.Errorf("store the content of %s: %w", e.Path, err)
+		}
+	}
+	b, err := json.Marshal(e)
+	if err == nil {
+		err = atomicfile.Write(j.entry(id, call), append(b, '\n'), atomicfile.Durable)
+	}
+	if err == nil && before != nil {
+		// A sweep that began before the entry was written may have removed the content.
+		err = j.store(e, before)
+	}
+	if err != nil {
+		return e, fmt.Errorf("write the journal entry of %s: %w", e.Path, err)
+	}
+	return e, nil
+}
+
+// Entry returns the entry of a call; fs.ErrNotExist if there is none.
+func (j Journal) Entry(id run.ID, call string) (Entry, error) { return readEntry(j.entry(id, call)) }
+
+func readEntry(file string) (e Entry, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(b, &e); err != nil {
+		return e, fmt.Errorf("%s is damaged: %w", file, err)
+	}
+	return e, nil
+}
+
+// Discard removes the entry of a change that failed before it was made.
+func (j Journal) Discard(id run.ID, call string) { _ = os.Remove(j.entry(id, call)) }
+
+// Remove removes the entries of a run. Contents that only they refer to are removed by the
+// next [Journal.Sweep]. The run must not be running.
+func (j Journal) Remove(id run.ID) error {
+	if err := os.RemoveAll(j.RunDir(id)); err != nil {
+		return fmt.Errorf("remove the journal of run %s: %w", id, err)
+	}
+	return nil
+}
+
+// runs returns the names of the folders of runs.
+func (j Journal) runs() ([]string, error) {
+	entries, err := readDir(j.entries())
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// readDir is os.ReadDir; a folder that does not exist is empty.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return entries, err
+}

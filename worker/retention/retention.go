@@ -1,0 +1,258 @@
+// Package retention says what the runs of a workspace leave on the disk, how much room that
+// takes, and removes it.
+//
+// What belongs to a run is its log, its stored outputs, the journal of its edits with the
+// contents that only it refers to, and its rules. All of it is removed together: the log
+// first, in one transaction, so that a run is there as a whole or not at all, and then the
+// rest, which [State.Prune] removes too if the process is killed in between.
+package retention
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pawl/output"
+	"pawl/policy"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/tool/journal"
+)
+
+// A State is what is kept of a workspace.
+type State struct {
+	Store   *store.SQLite
+	Outputs *output.Store
+	Dir     string // the workspace's state folder, with the database
+
+	// Workspace and StateDir, pawl's state folder, name the folder with the temporary files
+	// of commands.
+	Workspace string
+	StateDir  string
+}
+
+func (s State) journal() journal.Journal { return journal.In(s.Dir) }
+
+// Usage is how many bytes on the disk each part occupies.
+type Usage struct {
+	Log      int64 `json:"log"`      // of runs, an estimate; of everything, the database with Free
+	Free     int64 `json:"free"`     // of everything: in the database, for new runs
+	Outputs  int64 `json:"outputs"`  // results of tools
+	Journal  int64 `json:"journal"`  // of edits, one entry per call
+	Contents int64 `json:"contents"` // that edits have replaced; of runs, those no other run refers to
+	Locks    int64 `json:"locks"`
+	Temp     int64 `json:"temp"` // of everything: temporary files of commands
+}
+
+// Total returns the sum of all parts.
+func (u Usage) Total() int64 {
+	return u.Log + u.Outputs + u.Journal + u.Contents + u.Locks + u.Temp // Free is a part of Log
+}
+
+// Usage returns what the whole workspace occupies.
+func (s State) Usage(ctx context.Context) (Usage, error) {
+	logs, err := s.Store.Usage(ctx)
+	edits := s.journal().Usage()
+	return Usage{
+		Log: logs.Log, Free: logs.Free, Locks: logs.Locks,
+		Outputs: s.Outputs.Usage(), Journal: edits.Entries, Contents: edits.Contents,
+		Temp: sandbox.TempUsage(s.StateDir, s.Workspace),
+	}, err
+}
+
+// UsageOf returns what runs occupy: what removing all of them would free.
+func (s State) UsageOf(ctx context.Context, ids ...run.ID) (Usage, error) {
+	var u Usage
+	logs, err := s.Store.UsageOf(ctx, ids...)
+	if err != nil {
+		return u, err
+	}
+	edits, err := s.journal().UsageOf(ctx, ids...)
+	if err != nil {
+		return u, err
+	}
+	u = Usage{Log: logs.Log, Locks: logs.Locks, Journal: edits.Entries, Contents: edits.Contents}
+	for _, id := range ids {
+		sum, err := s.Store.Run(ctx, id)
+		if err == nil {
+			u.Outputs += s.Outputs.UsageOf(sum.Root, id)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return u, err
+		}
+	}
+	return u, nil
+}
+
+// Removed is what Remove or Prune has removed, or would remove.
+type Removed struct {
+	Runs  []run.ID
+	Freed Usage
+}
+
+// Remove removes a run, and the runs below it, with all that belongs to them. The errors
+// are those of [store.SQLite.Remove]: an [*store.OwnedError], an [*store.NeededError] and
+// [store.ErrNotFound], after which nothing was removed. After another error, Runs that are
+// not empty are removed, and Prune removes what is left of them. If dry, nothing is
+// removed.
+func (s State) Remove(ctx context.Context, id run.ID, dry bool) (r Removed, err error) {
+	all, err := s.Store.Removable(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	if r.Freed, err = s.UsageOf(ctx, all...); err != nil {
+		return r, err
+	}
+	if r.Runs = all; dry {
+		return r, nil
+	}
+	roots, err := s.roots(ctx, all)
+	if err == nil {
+		r.Runs, err = s.Store.Remove(ctx, id)
+	}
+	if err != nil {
+		return Removed{}, err
+	}
+	err = s.removeRest(r.Runs, roots)
+	_, serr := s.journal().Sweep(ctx, time.Now())
+	return r, errors.Join(err, serr, s.Store.Compact(ctx))
+}
+
+// roots returns the root runs of runs, which their outputs are stored under.
+func (s State) roots(ctx context.Context, ids []run.ID) (map[run.ID]run.ID, error) {
+	roots := map[run.ID]run.ID{}
+	for _, id := range ids {
+		sum, err := s.Store.Run(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		roots[id] = sum.Root
+	}
+	return roots, nil
+}
+
+// removeRest removes what belongs to runs that are not in the store any more.
+func (s State) removeRest(ids []run.ID, roots map[run.ID]run.ID) error {
+	var problems []error
+	for _, id := range ids {
+		problems = append(problems, s.Outputs.Remove(roots[id], id), s.journal().Remove(id), policy.RemoveRun(s.Dir, id))
+	}
+	return errors.Join(problems...)
+}
+
+// Prune removes the conversations that were last used longer than olderThan before now,
+// except those that are live (see [store.SQLite.Live]), and what is left of runs that were
+// removed. olderThan 0 or less removes no conversation. If dry, nothing is removed. What
+// cannot be removed is in the error, and the rest is removed all the same.
+func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (r Removed, err error) {
+	old, err := s.Store.Prune(ctx, olderThan, now, true)
+	if err != nil {
+		return r, err
+	}
+	gone, err := s.gone(ctx)
+	if err != nil {
+		return r, err
+	}
+	if r.Freed, err = s.UsageOf(ctx, append(gone, old...)...); err != nil {
+		return r, err
+	}
+	left, err := s.Outputs.PruneRuns(s.exists(ctx), true)
+	for _, o := range left {
+		r.Freed.Outputs += o.Freed
+	}
+	if r.Runs = old; dry || err != nil {
+		return r, err
+	}
+	roots, err := s.roots(ctx, old)
+	if err != nil {
+		return r, err
+	}
+	var problems []error
+	r.Runs, err = s.Store.Prune(ctx, olderThan, now, false)
+	problems = append(problems, err, s.removeRest(r.Runs, roots))
+	_, err = s.Outputs.PruneRuns(s.exists(ctx), false)
+	problems = append(problems, err)
+	_, err = s.journal().Prune(ctx, 0, now, runs{s, ctx}, false)
+	problems = append(problems, err)
+	rules, err := policy.RunsWithRules(s.Dir)
+	problems = append(problems, err)
+	for _, id := range rules {
+		if !s.exists(ctx)(id) {
+			problems = append(problems, policy.RemoveRun(s.Dir, id))
+		}
+	}
+	if len(r.Runs) > 0 {
+		problems = append(problems, s.Store.Compact(ctx))
+	}
+	return r, errors.Join(problems...)
+}
+
+// gone returns the runs that have a journal and do not exist any more.
+func (s State) gone(ctx context.Context) ([]run.ID, error) {
+	p, err := s.journal().Prune(ctx, 0, time.Time{}, runs{s, ctx}, true)
+	return p.Removed, err
+}
+
+// exists returns what reports whether there is a run; if that is unknown, there is.
+func (s State) exists(ctx context.Context) func(run.ID) bool {
+	return func(id run.ID) bool {
+		_, err := s.Store.Run(ctx, id)
+		return !errors.Is(err, store.ErrNotFound)
+	}
+}
+
+// LiveOutputs returns what [output.Store.Prune] asks about an output: whether a run may
+// still refer to it.
+func (s State) LiveOutputs(ctx context.Context) func(output.Meta) bool {
+	known := map[run.ID]bool{}
+	return func(m output.Meta) bool {
+		live, ok := known[m.Run]
+		if !ok {
+			_, l, err := s.Store.Live(ctx, m.Run)
+			live = l || err != nil
+			known[m.Run] = live
+		}
+		return live
+	}
+}
+
+// runs are the runs of a state for package journal.
+type runs struct {
+	State
+	ctx context.Context
+}
+
+func (r runs) Exists(id run.ID) bool { return r.exists(r.ctx)(id) }
+
+func (r runs) Claim(id run.ID) (release func(), ok bool) {
+	if _, live, err := r.Store.Live(r.ctx, id); live || err != nil {
+		return nil, false
+	}
+	lease, err := r.Store.Own(r.ctx, id, "")
+	if err != nil {
+		return nil, false
+	}
+	return func() { _ = lease.Release() }, true // the process's end releases it at the latest
+}
+
+// PruneEdits removes the journals of runs that last changed a file longer than olderThan
+// before now, so that this cannot be undone any more, and the contents that only they
+// refer to. Live runs keep theirs.
+func (s State) PruneEdits(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (journal.Pruned, error) {
+	return s.journal().Prune(ctx, olderThan, now, runs{s, ctx}, dry)
+}
+
+// Tidy removes what no run needs and is older than age: lock files without a run, folders of
+// a recovery, and, if no run of the workspace has an owner, the temporary files of
+// commands. Sockets of killed processes are [store.TidySockets]'s. It returns how many
+// bytes that has freed.
+func (s State) Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error) {
+	freed, err = s.Store.Tidy(ctx, age, now)
+	owned, oerr := s.Store.Owned(ctx)
+	if oerr == nil && len(owned) == 0 {
+		var temp int64
+		temp, oerr = sandbox.TidyTemp(ctx, s.StateDir, s.Workspace, age, now)
+		freed += temp
+	}
+	return freed, errors.Join(err, oerr)
+}
