@@ -456,31 +456,3 @@ func (w *Workspace) Scope(ctx context.Context, which string) (output.Scope, erro
 	scope.Conversation = sum.ID
 	return scope, nil
 }
-
-// PruneOutputs removes stored outputs until what is left is within quota, the oldest
-// first; never those that a run may still refer to, because its turn is open or it waits
-// for an answer. With dry it only says what it would remove.
-func (w *Workspace) PruneOutputs(ctx context.Context, quota output.Quota, dry bool) (output.Pruned, error) {
-	st, err := w.reading()
-	if err != nil {
-		return output.Pruned{}, noRuns(err)
-	}
-	return w.outputs().Prune(quota, liveOutputs(ctx, st), dry)
-}
-
-// liveOutputs returns what says of an output whether a run may still refer to it: its own,
-// or the one at the root of its tree. A run that is not known any more refers to nothing;
-// one that cannot be read may.
-func liveOutputs(ctx context.Context, s store.Store) func(output.Meta) bool {
-	known := map[run.ID]bool{}
-	live := func(id run.ID) bool {
-		l, ok := known[id]
-		if !ok {
-			sum, err := s.Run(ctx, id)
-			l = err == nil && (sum.End == "" || sum.End == run.Asked) || err != nil && !errors.Is(err, store.ErrNotFound)
-			known[id] = l
-		}
-		return l
-	}
-	return func(m output.Meta) bool { return live(m.Run) || live(m.Conversation) }
-}

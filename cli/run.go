@@ -181,7 +181,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 // tidy applies the limits of what is stored after a run. What goes wrong is no failure of
 // the run.
 func (inv *invocation) tidy(ws *app.Workspace) {
-	for _, note := range ws.Tidy() {
+	for _, note := range ws.Tidy(context.Background()) {
 		inv.hint(note)
 	}
 }

@@ -23,7 +23,8 @@ most recent run.`,
 	})
 	for _, c := range []func(*invocation) *cobra.Command{
 		runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsVerifyCommand,
-		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand, runsRecoverCommand,
+		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand,
+		runsRmCommand, runsPruneCommand, runsRecoverCommand,
 	} {
 		cmd.AddCommand(c(inv))
 	}

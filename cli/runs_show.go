@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,21 +18,34 @@ import (
 
 func runsShowCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a run as a transcript: messages, calls, decisions, outcomes",
-		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results",
+		Use:   "show ID",
+		Short: "Show a run as a transcript: messages, calls, decisions, outcomes",
+		Long: `Shows a run as a transcript. With --follow it then shows what is new, each message and call when
+it is complete, while a process drives the run.`,
+		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results\n  pawl runs show last --follow",
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
+	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		events, _, err := ws.Load(ctx, id)
 		t := transcript{results: *results}
-		for _, item := range view.Items(events) {
-			t.item(item)
+		var p view.Projection
+		show := func(items []view.Item) error {
+			for _, item := range items {
+				t.item(item)
+			}
+			_, err := t.out.WriteTo(inv.Stdout)
+			return err
 		}
-		if _, werr := inv.Stdout.Write(t.out.Bytes()); werr != nil {
-			return werr
+		for u, err := range updates(ctx, ws, id, *follow) {
+			if err != nil {
+				return errors.Join(show(p.Open()), err) // a damaged log is shown up to the damage
+			}
+			items := slices.DeleteFunc(p.Update(u), func(i view.Item) bool { return !i.Final || i.Gone })
+			if err := show(items); err != nil {
+				return err
+			}
 		}
-		return err
+		return show(p.Open())
 	})
 }
 

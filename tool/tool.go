@@ -80,8 +80,8 @@ type Call struct {
 	// Output, if not nil, takes all of a result that may be large, as it comes; see
 	// [Result.Written].
 	Output io.Writer
-	// Progress, if not nil, shows people what the tool prints while it runs. It
-	// does not block and may drop.
+	// Progress, if not nil, shows people the last lines of what the tool has printed,
+	// which replace those shown before. It does not block and may drop.
 	Progress func(string)
 }
 

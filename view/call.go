@@ -163,25 +163,18 @@ func changedLines(result string) (added, removed int, ok bool) {
 	return added, removed, true
 }
 
-// progress adds to the tail of a running call.
+// progress sets the tail of a running call.
 func (p *Projection) progress(u Progress) {
 	e := p.entries[string(u.Call)]
 	if e == nil || e.item.Call == nil || e.state() != Running {
 		return // it has settled
 	}
 	p.touch(e)
-	c := e.call()
-	tail := c.Tail
-	if room := MaxTail - len(u.Text); room <= 0 {
-		tail = ""
-	} else if len(tail) > room {
-		tail = tail[len(tail)-room:]
-	}
-	text := u.Text[max(0, len(u.Text)-MaxTail):]
-	for tail += text; tail != "" && !utf8.RuneStart(tail[0]); {
+	tail := u.Text[max(0, len(u.Text)-MaxTail):]
+	for tail != "" && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
-	c.Tail = tail
+	e.call().Tail = tail
 }
 
 // waiting marks the calls that wait for a person, and no others.

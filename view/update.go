@@ -38,7 +38,8 @@ type Delta struct {
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// Progress is what a running call prints.
+// Progress is what a running call prints. Text is the end of all it has printed so far, a
+// few lines: it replaces what was shown before.
 type Progress struct {
 	Call run.CallID `json:"call"`
 	Text string     `json:"text"`

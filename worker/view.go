@@ -40,9 +40,6 @@ type live struct {
 	waiting  []run.CallID
 }
 
-// maxLive bounds what is remembered of one call's progress, in bytes.
-const maxLive = 4 << 10
-
 // add takes an update in.
 func (l *live) add(u view.Update) {
 	if u.Event == nil && u.Notice == "" {
@@ -54,7 +51,7 @@ func (l *live) add(u view.Update) {
 	case u.Delta != nil:
 		l.answer = appendDelta(l.answer, *u.Delta)
 	case u.Progress != nil:
-		l.progress = appendProgress(l.progress, *u.Progress)
+		l.progress = setProgress(l.progress, *u.Progress)
 	case u.Stopping != nil:
 		l.stopping = u.Stopping
 	case u.Waiting != nil:
@@ -93,11 +90,11 @@ func appendDelta(all []view.Delta, d view.Delta) []view.Delta {
 	return append(all, d)
 }
 
-func appendProgress(all []view.Progress, p view.Progress) []view.Progress {
+// setProgress replaces what a call has printed.
+func setProgress(all []view.Progress, p view.Progress) []view.Progress {
 	for i := range all {
 		if all[i].Call == p.Call {
-			text := all[i].Text + p.Text
-			all[i].Text = text[max(0, len(text)-maxLive):]
+			all[i] = p
 			return all
 		}
 	}

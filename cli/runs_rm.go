@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/config"
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/worker/retention"
+)
+
+func runsRmCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rm ID",
+		Short: "Remove a run with everything it left",
+		Long: `Removes a run: its log, its stored outputs, what undo needs, its rules, and the runs below it.
+A run that a process drives, or that another run needs, is not removed. This cannot be undone.`,
+		Example: "  pawl runs rm 20261120-2130 --dry-run\n  pawl runs rm 20261120-2130",
+	}
+	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		if !*dry {
+			if err := inv.asPerson("remove runs"); err != nil {
+				return err
+			}
+		}
+		removed, err := ws.Remove(ctx, id, *dry)
+		if err != nil {
+			return err
+		}
+		return inv.printRemoved(removed, *dry, *asJSON)
+	})
+}
+
+func runsPruneCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove old runs with everything they left",
+		Long: `Removes the runs of this folder that were last used longer ago than --older-than, as runs rm
+does. Without the flag the setting runs_max_age counts, which pawl run applies too, once a day.
+A run stays if a process drives it, its turn is open, it waits for an answer, or such a run
+needs it.`,
+		Example: "  pawl runs prune --older-than 30d --dry-run\n  pawl runs prune",
+		Args:    cobra.NoArgs,
+	}
+	age := cmd.Flags().String("older-than", "", "remove what was last used longer ago than this `age`, such as 30d or 12h")
+	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // what was removed is durable
+		if *age == "" {
+			c, err := ws.Config()
+			if err != nil {
+				return err
+			}
+			*age = c.Get("runs_max_age")
+		}
+		limit, err := config.ParseLimit(*age, config.ParseAge)
+		if err != nil {
+			return usage("--older-than: %w", err)
+		}
+		if !*dry {
+			if err := inv.asPerson("remove runs"); err != nil {
+				return err
+			}
+		}
+		removed, err := ws.Prune(cmd.Context(), limit, *dry)
+		if err != nil {
+			return err
+		}
+		return inv.printRemoved(removed, *dry, *asJSON)
+	}
+	return cmd
+}
+
+func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(inv.Stdout).Encode(struct {
+			Runs   []run.ID        `json:"runs"`
+			Freed  retention.Usage `json:"freed_bytes"`
+			DryRun bool            `json:"dry_run"`
+		}{append([]run.ID{}, r.Runs...), r.Freed, dry})
+	}
+	verb := "removed"
+	if dry {
+		verb = "would be removed"
+	}
+	for _, id := range r.Runs {
+		fmt.Fprintln(inv.Stdout, id)
+	}
+	_, err := fmt.Fprintf(inv.Stdout, "%s %s, %s\n", plural(len(r.Runs), "run"), verb, text.Size(r.Freed.Total()))
+	return err
+}
