@@ -126,15 +126,6 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable reports whether the same request may succeed when sent again.
-func (e *Error) Retryable() bool {
-	switch e.Kind {
-	case run.ErrOverloaded, run.ErrUnreachable, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
-		return true
-	}
-	return false
-}
-
 // AsError returns err as an *Error. Any other error becomes unreachable, or aborted
 // when ctx is done.
 func AsError(ctx context.Context, err error) *Error {

@@ -75,11 +75,10 @@ func (s *State) apply(e Event) error {
 
 // transition applies e and counts the time since the last event. It changes nothing on error.
 func (s *State) transition(e Event) error {
-	_, resumed := e.Payload.(Resumed)
 	t := &s.Turn
-	n, driven := t.N, t.driven
-	if t.Open() && !resumed && !t.waitsForPerson() {
-		driven += max(0, e.At.Sub(s.At)) // a clock that was set back counts as no time
+	n, driven := t.N, s.driven(e.At)
+	if _, resumed := e.Payload.(Resumed); resumed {
+		driven = t.driven
 	}
 	if err := s.dispatch(e); err != nil {
 		return err

@@ -16,10 +16,13 @@ type Config struct {
 	// CompactAt is the share of Window past which the context is compacted before
 	// the next request; 0 means DefaultCompactAt.
 	CompactAt float64 `json:"compact_at,omitempty"`
-	Parallel  int     `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
-	NoNudge   bool    `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
-	Output    Output  `json:"output,omitzero"`
-	Control   string  `json:"control,omitempty"` // native, controller, auto; empty: native
+	// Retry is how long a request that fails transiently is retried: 0 means DefaultRetry,
+	// a negative duration that it is not.
+	Retry    time.Duration `json:"retry_ns,omitempty"`
+	Parallel int           `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
+	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
+	Output   Output        `json:"output,omitzero"`
+	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
 }
 
 // An Output is the result that a run must submit before its turn can complete. The zero
@@ -81,8 +84,9 @@ type ConfigChange struct {
 	NoNudge  *bool   `json:"no_nudge,omitempty"`
 	Output   *Output `json:"output,omitempty"`
 	Control  *string `json:"control,omitempty"`
-	// CompactAt is as in Config.
-	CompactAt *float64 `json:"compact_at,omitempty"`
+	// CompactAt and Retry are as in Config.
+	CompactAt *float64       `json:"compact_at,omitempty"`
+	Retry     *time.Duration `json:"retry_ns,omitempty"`
 }
 
 // Apply returns c with the change made.
@@ -91,6 +95,7 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.Mode, d.Mode)
 	set(&c.Window, d.Window)
 	set(&c.CompactAt, d.CompactAt)
+	set(&c.Retry, d.Retry)
 	set(&c.Parallel, d.Parallel)
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)
@@ -128,14 +133,20 @@ func (l Limits) InForce() Limits {
 // limit, 0 that the limit is reached.
 func (s State) Left(now time.Time) Limits {
 	t, l := &s.Turn, s.Config.Limits.InForce()
-	driven := t.driven
-	if t.Open() && !t.waitsForPerson() {
-		driven += max(0, now.Sub(s.At))
-	}
 	return Limits{
-		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, driven),
+		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, s.driven(now)),
 		Tokens: left(l.Tokens, t.Usage.Total()), Cost: left(l.Cost, t.Usage.Cost),
 	}
+}
+
+// driven returns for how long the turn has been driven at now, without the time in which
+// it waited for a person. A clock that was set back counts as no time.
+func (s *State) driven(now time.Time) time.Duration {
+	t := &s.Turn
+	if !t.Open() || t.waitsForPerson() {
+		return t.driven
+	}
+	return t.driven + max(0, now.Sub(s.At))
 }
 
 func left[T int | int64 | float64 | time.Duration](limit, used T) T {

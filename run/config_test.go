@@ -180,7 +180,7 @@ func TestEveryRequestIsPaidFor(t *testing.T) {
 	cost := func(c float64) Usage { return Usage{Input: 10, Cost: c, Priced: true} }
 	d := drive(t, Config{Limits: Limits{Cost: 10}})
 	d.prompt("go")
-	d.end("request/1.1/step/1", RequestFailed{Kind: ErrBrokenStream, Usage: cost(1), RetryAfter: time.Second})
+	d.end("request/1.1/step/1", RequestFailed{Kind: ErrBrokenStream, Usage: cost(1), Asked: time.Second})
 	d.now = d.now.Add(time.Second)
 	d.step(Input{})
 	f := calls("agent")

@@ -104,7 +104,10 @@ type RequestFailed struct {
 	Kind      ErrorKind `json:"kind"`
 	Reason    string    `json:"reason,omitempty"`    // a sentence for people
 	Delivered bool      `json:"delivered,omitempty"` // part of the answer was shown: viewers discard it
-	// RetryAfter is how long to wait before the next attempt; 0: it is not retried.
+	// Asked is how long the provider asked to wait before the next attempt; 0: it did not.
+	Asked time.Duration `json:"asked_ns,omitempty"`
+	// RetryAfter is how long to wait before the next attempt; 0: it is not retried. A
+	// [Runner] sets it.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Usage      Usage         `json:"usage,omitzero"` // what the provider had reported until then
 }
@@ -115,8 +118,8 @@ type ErrorKind string
 
 const (
 	ErrOverloaded   ErrorKind = "overloaded"    // 5xx, 529: retry
-	ErrUnreachable  ErrorKind = "unreachable"   // no connection: retry
-	ErrRateLimited  ErrorKind = "rate_limited"  // 429, perhaps with a wait
+	ErrUnreachable  ErrorKind = "unreachable"   // connection refused, no route, no such host: retry
+	ErrRateLimited  ErrorKind = "rate_limited"  // 429, perhaps with a wait: retry
 	ErrTooLong      ErrorKind = "too_long"      // the request does not fit the window: compact, once
 	ErrAuth         ErrorKind = "auth"          // no key, a wrong key
 	ErrRefused      ErrorKind = "refused"       // the provider will not answer this

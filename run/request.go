@@ -31,7 +31,8 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 	}
 	s.flush()
 	t.Phase = Requesting
-	t.Request.Purpose, t.Request.Attempt, t.Request.Wait, t.Request.started = p.Purpose, p.Attempt, 0, e.At
+	t.Request.Purpose, t.Request.Attempt, t.Request.started = p.Purpose, p.Attempt, e.At
+	t.Request.Wait, t.Request.Reason = 0, ""
 	t.Request.observed = false
 	return nil
 }
@@ -82,9 +83,6 @@ func (s *State) lastID() string {
 	return s.Messages[len(s.Messages)-1].ID
 }
 
-// MaxRetries is how often a request is retried after a transient failure.
-const MaxRetries = 3
-
 // maxDeaths is how many processes may die during an operation before it is abandoned.
 const maxDeaths = 3
 
@@ -96,10 +94,15 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
 	s.spend(p.Usage)
 	s.stopAgent()
+	if t.Request.Failures == 0 {
+		t.Request.failing = s.driven(e.At)
+	}
 	t.Request.Failures++
-	if p.RetryAfter > 0 && t.Request.Failures <= MaxRetries && t.Request.Purpose != ForAgent {
-		t.Request.Wait, t.Request.failedAt = p.RetryAfter, e.At
-		t.Phase = t.resting()
+	if p.Kind.broken() {
+		t.Request.broken++
+	}
+	if p.RetryAfter > 0 && t.Request.Purpose != ForAgent {
+		s.retry(e, p)
 		return nil
 	}
 	switch {
@@ -114,7 +117,7 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	case p.Kind == ErrRefused:
 		t.fail(Ended{End: EndRefused, Reason: string(p.Kind), Detail: p.Reason})
 	default:
-		t.fail(Ended{End: EndFailed, Reason: string(p.Kind), Detail: p.Reason})
+		t.fail(s.gaveUp(e, p))
 	}
 	t.Request = Operation{}
 	return nil

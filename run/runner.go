@@ -238,6 +238,10 @@ type maker struct {
 }
 
 func (m *maker) record(p Payload) error {
+	if f, ok := p.(RequestFailed); ok {
+		f.RetryAfter = m.s.retryAfter(m.now, f)
+		p = f
+	}
 	e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back
 	if err := m.s.apply(e); err != nil {
 		return err

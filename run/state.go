@@ -130,6 +130,11 @@ type Operation struct {
 	Failures int           // in a row
 	Deaths   int           // of processes, in a row
 	Wait     time.Duration // before the next attempt, since the last one failed
+	Reason   string        // why the last one failed, while the next one waits
+
+	broken   int           // of Failures: answers that could not be used
+	failing  time.Duration // time the turn had been driven at the first of Failures
+	waited   time.Duration // sum of the waits since then
 	failedAt time.Time
 	started  time.Time
 	observed bool // the external agent has reported something

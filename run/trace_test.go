@@ -20,11 +20,11 @@ import (
 // itself), "-" (in flight and to be cancelled), "!" (refused) and "=" (what was asked
 // for with show) are written by the test; UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge external output native control=C
+//	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external output native control=C
 //	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [opaque] [submits=JSON|unfit=WHY] [action=KIND|problem=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
-//	fail KIND [again] [tokens=N]     the request ends without an answer
+//	fail KIND [asked=1m] [tokens=N]  the request ends without an answer; how long the provider asks to wait
 //	submit [c_1] JSON                a result is accepted
 //	wait c_1 [WORDS] | void c_1
 //	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
@@ -36,6 +36,7 @@ import (
 //	crash                            the process dies; the next one takes the run up
 //	observed | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
+//	retry                            time passes until the request is sent again
 //	show                             the context as the model would see it
 //	answered                         what a person reads
 //
@@ -253,10 +254,14 @@ func inspectedClass(c Call) CallInspected {
 // owed commands show.
 func describe(p Payload) string {
 	switch p := p.(type) {
-	case RequestStarted, CallStarted, Created:
+	case RequestStarted, RequestFailed, CallStarted, Created:
 		return ""
 	case Ended:
-		return strings.TrimSpace(fmt.Sprintf("ended %s %s", p.End, p.Reason))
+		text := fmt.Sprintf("ended %s %s", p.End, p.Reason)
+		if p.End == EndFailed {
+			text += " " + p.Detail
+		}
+		return strings.TrimSpace(text)
 	case CallInspected:
 		if p.Problem == "" {
 			return ""
@@ -325,8 +330,8 @@ func (p *player) line(line string) {
 	case "fail":
 		f := RequestFailed{Kind: ErrorKind(first), Reason: "it failed"}
 		for w := range strings.FieldsSeq(tail) {
-			if w == "again" {
-				f.RetryAfter = time.Second
+			if asked, ok := strings.CutPrefix(w, "asked="); ok {
+				f.Asked, _ = time.ParseDuration(asked)
 			} else if _, err := fmt.Sscanf(w, "tokens=%d", &f.Usage.Input); err != nil {
 				p.t.Fatalf("unknown word %q", w)
 			}
@@ -405,6 +410,9 @@ func (p *player) line(line string) {
 		}
 		p.now = p.now.Add(d)
 		p.step(Input{})
+	case "retry":
+		p.now = p.r.RetryAt()
+		p.step(Input{})
 	case "show":
 		p.show()
 	case "answered":
@@ -468,6 +476,12 @@ func (p *player) config(words []string) {
 			fmt.Sscan(v, &c.Limits.Cost)
 		case "wall":
 			c.Limits.Wall, _ = time.ParseDuration(v)
+		case "retry":
+			retry, err := time.ParseDuration(v)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			c.Retry = &retry
 		case "window":
 			window := int64(n)
 			c.Window = &window

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -159,7 +158,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 		case d.gateClosed() || context.Cause(ctx) != nil:
 			return // the interrupt takes what has streamed
 		default:
-			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model, s.Turn.Request.Failures)}
+			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model)}
 		}
 		d.done <- done
 	}()
@@ -263,31 +262,11 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 	return nil, &llm.Error{Kind: run.ErrBrokenStream, Message: "the provider's stream ended without an answer"}
 }
 
-// failed is the event of a request without an answer; of one that may pass it says
-// how long to wait before it is sent again.
-func (d *Runner) failed(e *llm.Error, model string, failures int) run.Payload {
-	p := run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Usage: d.priced(model, e.Usage)}
+// failed returns the event of a request that got no complete answer. The core decides
+// whether it is sent again, and when.
+func (d *Runner) failed(e *llm.Error, model string) run.Payload {
 	if e.Delivered {
 		d.show(View{Drop: true})
 	}
-	switch {
-	case e.Wait > maxAskedWait:
-		p.Reason += fmt.Sprintf("; the provider asks to wait %v: continue then", e.Wait.Round(time.Second))
-	case e.Retryable() && failures < run.MaxRetries:
-		if p.RetryAfter = e.Wait; e.Wait <= 0 {
-			p.RetryAfter = backoff(failures)
-		}
-	}
-	return p
-}
-
-// maxAskedWait is how long a run waits because its provider asks for it. A longer
-// wait is for a person to decide on: the turn ends, and can be continued.
-const maxAskedWait = 15 * time.Minute
-
-// backoff is how long to wait before the n-th retry: 0.2, 0.8, 3.2 s, give or take
-// a fifth, so that many runs do not come back at once.
-func backoff(n int) time.Duration {
-	base := 200 * time.Millisecond << (2 * n)
-	return time.Duration(float64(base) * (0.8 + 0.4*rand.Float64()))
+	return run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Asked: e.Wait, Usage: d.priced(model, e.Usage)}
 }

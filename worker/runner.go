@@ -57,6 +57,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	if !d.gateClosed() { // else what is parked is told that it is over
 		d.core.Unpark()
 	}
+	resumed := d.fresh && d.core.State.Turn.Open()
 	in := run.Input{Given: d.recovered(), Last: given}
 	if d.created == nil {
 		// Decisions and settings made while the run was not driven come first; the
@@ -67,6 +68,10 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 		if err := d.step(in); err != nil {
 			d.abandon(in)
 			return d.core.State, err
+		}
+		if resumed {
+			resumed = false
+			d.showRetry()
 		}
 		switch {
 		case d.interrupted(): // an interrupt arrived during the step
@@ -81,6 +86,15 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			return d.core.State, nil
 		}
 		d.attend()
+	}
+}
+
+// showRetry says that a resumed run waits to retry a request: what has failed was shown by
+// the process before it.
+func (d *Runner) showRetry() {
+	if at := d.core.RetryAt(); !at.IsZero() {
+		wait := max(0, at.Sub(d.w.now())).Round(100 * time.Millisecond)
+		d.show(View{Notice: fmt.Sprintf("%s; retrying in %s", d.core.State.Turn.Request.Reason, wait)})
 	}
 }
 

@@ -56,6 +56,7 @@ var keys = []key{
 	{name: "max_cost", value: "dollars", help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, def: "50"},
 	{name: "timeout", value: "duration", help: "wall clock of a turn, as 90s or 2h; -1s: no limit", check: duration, def: "6h"},
 	{name: "idle_timeout", value: "duration", help: "how long a model's answer may be silent before it is asked for again", check: positiveDuration, def: wire.DefaultIdleTimeout.String()},
+	{name: "retry", value: "duration", help: "how long a request is retried while the provider is overloaded, limits the rate or cannot be reached; -1s: not at all", check: duration, def: run.DefaultRetry.String()},
 	{name: "cache", value: "on|off", help: "answer a request that was answered before from a local file", check: oneOf("on, off"), def: "off"},
 	{name: "inline", value: "characters", help: "results up to this long reach the model whole; longer ones are stored and asked", check: positive, def: strconv.Itoa(output.DefaultLimits.Inline)},
 	{name: "inline_asked", value: "characters", help: "the same where a call asks for it", check: positive, def: strconv.Itoa(output.DefaultLimits.Asked)},
@@ -438,6 +439,10 @@ func (s settings) change(kept bool, current string) run.ConfigChange {
 	}
 	if v, ok := set("timeout"); ok {
 		c.Limits.Wall, _ = time.ParseDuration(v)
+	}
+	if v, ok := set("retry"); ok {
+		d, _ := time.ParseDuration(v)
+		c.Retry = &d
 	}
 	if v, ok := set("parallel"); ok {
 		n, _ := strconv.Atoi(v)

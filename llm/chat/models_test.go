@@ -55,7 +55,7 @@ func TestAServerWithoutModelsSaysWhy(t *testing.T) {
 		kind      run.ErrorKind
 		words     string
 	}{
-		{"nobody listens", nobody, run.ErrUnreachable, "cannot reach " + nobody + ": connection refused"},
+		{"nobody listens", nobody, run.ErrUnreachable, "cannot reach " + nobody + ": connection refused (is a server running there?)"},
 		{"a web page", serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), run.ErrInvalid, "no list of models"},
 		{"another API", serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"ok":true}`) }), run.ErrInvalid, "no list of models"},
 		{"a wrong key", serve(t, func(w http.ResponseWriter, r *http.Request) {
