@@ -207,7 +207,9 @@ func (u Usage) Add(v Usage) Usage {
 }
 
 // Observed is what an external agent reported in its turn: shown and counted,
-// never owed, never sent to a provider.
+// never owed, never sent to a provider. An empty one in another run says that part of the
+// answer to the request in flight has arrived; it is recorded only after a process died
+// during the request, see [State.Recover].
 type Observed struct {
 	Conversation string `json:"conversation,omitempty"` // the agent's own id for it, as soon as it is known
 	Parts        []Part `json:"parts,omitempty"`

@@ -83,8 +83,13 @@ func (s *State) lastID() string {
 	return s.Messages[len(s.Messages)-1].ID
 }
 
-// maxDeaths is how many processes may die during an operation before it is abandoned.
-const maxDeaths = 3
+// How many processes may die during an operation before it is abandoned: maxDeaths of them
+// after part of its answer had arrived, and maxEarlyDeaths at all. A process that was
+// killed before anything had come of the operation says little about the operation.
+const (
+	maxDeaths      = 3
+	maxEarlyDeaths = 20
+)
 
 func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	t := &s.Turn
@@ -170,18 +175,21 @@ func (s *State) applyResumed(p Resumed) error {
 		return nil
 	}
 	t.Request.Deaths++
+	if t.Request.observed {
+		t.Request.lateDeaths++
+	}
 	t.Phase = t.resting()
 	if t.Request.Purpose == ForAgent {
 		t.Phase = Ready
 		s.stopAgent()
 		t.tell(agentCutText)
 	}
-	if t.Request.Deaths < maxDeaths {
+	if t.Request.lateDeaths < maxDeaths && t.Request.Deaths < maxEarlyDeaths {
 		return nil
 	}
 	if !s.failAside(t.Request.Purpose) {
 		t.fail(Ended{End: EndFailed, Reason: "crashing", Detail: fmt.Sprintf(
-			"the process ended %d times during the same request; check the log for the cause before continuing", maxDeaths)})
+			"the process ended %d times during the same request; find the cause before continuing (pawl's own messages are in log/ of its state folder)", t.Request.Deaths)})
 	}
 	t.Request = Operation{}
 	return nil

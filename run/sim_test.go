@@ -97,6 +97,7 @@ const (
 	sawWaited       = "a retry that waited"
 	sawGaveUp       = "a request that was retried until the time was over"
 	sawTooLongWait  = "a provider that asks for a longer wait than the run retries"
+	sawBegun        = "an answer that had begun to arrive after a death"
 	sawReconciled   = "a call whose tool could tell what became of it"
 	sawOtherTurn    = "an interrupt of another turn"
 	sawHandover     = "an interrupt that met the next turn"
@@ -108,7 +109,7 @@ const (
 
 var reached = []string{
 	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
-	sawWaited, sawGaveUp, sawTooLongWait, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
+	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
 }
 
 // A tally sums up lives.
@@ -768,6 +769,10 @@ func (l *life) end(i int, in *Input) {
 		}
 	case Request:
 		switch {
+		case !op.cancelled && !op.closed && l.r.State.Turn.Request.Deaths > 0 && l.chance(0.3):
+			l.saw(sawBegun)
+			in.Done = append(in.Done, Completion{Key: op.key, Events: []Payload{Observed{}}, More: true})
+			return
 		case op.cancelled && l.chance(0.5):
 		case op.cancelled || op.closed:
 			c.Events = []Payload{RequestFailed{Kind: ErrAborted}}

@@ -132,12 +132,13 @@ type Operation struct {
 	Wait     time.Duration // before the next attempt, since the last one failed
 	Reason   string        // why the last one failed, while the next one waits
 
-	broken   int           // of Failures: answers that could not be used
-	failing  time.Duration // time the turn had been driven at the first of Failures
-	waited   time.Duration // sum of the waits since then
-	failedAt time.Time
-	started  time.Time
-	observed bool // the external agent has reported something
+	broken     int           // of Failures: answers that could not be used
+	lateDeaths int           // of Deaths: those of an attempt that was observed
+	failing    time.Duration // time the turn had been driven at the first of Failures
+	waited     time.Duration // sum of the waits since then
+	failedAt   time.Time
+	started    time.Time
+	observed   bool // part of the answer has arrived; the external agent has reported something
 }
 
 // A Status is how far a call has come.

@@ -392,7 +392,11 @@ func (p *player) line(line string) {
 		}
 		p.step(Input{Given: s.Recover()})
 	case "observed":
-		p.want(Observed{Conversation: "conv"})
+		if p.first.External {
+			p.want(Observed{Conversation: "conv"})
+		} else {
+			p.want(Observed{}) // part of the answer has arrived
+		}
 	case "driven":
 		f := Replied{Stop: StopEndTurn}
 		if rest != "" {

@@ -147,7 +147,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 		var answer *llm.Answer
 		started := time.Now()
 		if err == nil && !d.gateClosed() {
-			answer, err = d.send(ctx, op, m, req)
+			answer, err = d.send(ctx, op, m, req, s.Turn.Request.Deaths > 0)
 		}
 		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
 			"messages", len(req.Messages), "took", time.Since(started), "error", err)
@@ -240,14 +240,22 @@ func (m *modelSession) named(parts []run.Part) []run.Part {
 	return parts
 }
 
-// send sends a request and shows the answer as it comes.
-func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request) (*llm.Answer, error) {
+// send sends a request and shows the answer as it arrives. If report is set, the arrival
+// of its first part is recorded.
+func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request, report bool) (*llm.Answer, error) {
 	for delta, err := range m.provider.Stream(ctx, req) {
 		switch {
 		case err != nil:
 			return nil, err
 		case delta.Answer != nil:
 			return delta.Answer, nil
+		}
+		if report {
+			report = false
+			select {
+			case d.done <- run.Completion{Key: op.key, Events: []run.Payload{run.Observed{}}, More: true}:
+			case <-ctx.Done():
+			}
 		}
 		if delta.Part != nil {
 			part := m.named([]run.Part{*delta.Part})[0]

@@ -22,6 +22,45 @@ func (r *rig) dies(d *Runner, after time.Duration, given ...run.Payload) {
 	r.t.Cleanup(func() { cancel(); dead.Wait() })
 }
 
+func TestAProcessThatDiesBeforeAnythingArrivedDoesNotEndTheTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := stagedRig(t, says("There.", time.Minute))
+		r.dies(r.create(), time.Second, prompt("go"))
+		for range 9 {
+			r.dies(r.open(), time.Second)
+		}
+		s := r.run(r.open())
+		if s.Turn.End.End != run.Completed || s.Answer() != "There." {
+			t.Errorf("ended %+v with %q", s.Turn.End, s.Answer())
+		}
+		if n := len(logged[run.Observed](t, r)); n != 0 {
+			t.Errorf("%d answers are recorded to have begun, and none had", n)
+		}
+	})
+}
+
+func TestARequestWhoseAnswerKillsEachProcessIsAbandoned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := stagedRig(t, begins("I was about to", 0))
+		r.dies(r.create(), time.Second, prompt("go"))
+		if n := len(logged[run.Observed](t, r)); n != 0 {
+			t.Errorf("the beginning of an answer cost %d more events before any process had died", n)
+		}
+		for range 3 {
+			r.dies(r.open(), time.Second)
+		}
+		s := r.run(r.open())
+		if s.Turn.End.End != run.EndFailed || s.Turn.End.Reason != "crashing" {
+			t.Errorf("ended %+v", s.Turn.End)
+		}
+		if n := len(logged[run.Observed](t, r)); n != 3 {
+			t.Errorf("%d answers are recorded to have begun, want 3", n)
+		}
+	})
+}
+
 func TestTheWaitForARetrySurvivesAKillAndIsShownAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -292,7 +292,9 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 		switch {
 		case op == nil:
 		case c.More:
-			op.recorded <- struct{}{}
+			if op.recorded != nil {
+				op.recorded <- struct{}{}
+			}
 		default:
 			op.cancel(nil)
 			delete(d.ops, c.Key)
