@@ -471,6 +471,16 @@ type Ended struct {
 	End    End    `json:"end"`
 	Reason string `json:"reason,omitempty"` // for a program to switch on: max_steps, same_call, auth, …
 	Detail string `json:"detail,omitempty"` // a sentence for the person, with what to do
+	// Jobs are the background jobs that were running then, oldest first; none after an
+	// interrupt, which ends them. A [Runner] sets it.
+	Jobs []Job `json:"jobs,omitempty"`
+}
+
+// A Job is a command that runs in the background of a run.
+type Job struct {
+	ID      string    `json:"id"`      // job_1, job_2, …: as the tools name it
+	Command string    `json:"command"` // one line, at most 200 characters
+	Since   time.Time `json:"since"`
 }
 
 func (Created) payload()             {}

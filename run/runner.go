@@ -25,6 +25,8 @@ type World interface {
 	// Partial returns what has arrived of the answer to the request in flight, its calls
 	// numbered from next, and its usage as far as known.
 	Partial(next int) ([]Part, Usage)
+	// Jobs returns the background jobs that are running, oldest first.
+	Jobs() []Job
 }
 
 // A Runner is the pure part of a driver. From the state, the operations in flight and its
@@ -368,6 +370,10 @@ func (m *maker) flying() bool {
 func (m *maker) perform(c Command) error {
 	switch c := c.(type) {
 	case Derive:
+		if end, ok := c.Payload.(Ended); ok && m.s.Turn.Phase != Interrupting {
+			end.Jobs = m.world.Jobs()
+			return m.record(end)
+		}
 		return m.record(c.Payload)
 	case Inspect:
 		return m.record(m.world.Inspect(m.s, c.Call))

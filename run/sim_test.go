@@ -965,6 +965,13 @@ func (l *life) Recheck(_ State, c CallState) Payload {
 	return nil
 }
 
+func (l *life) Jobs() []Job {
+	if l.chance(0.1) {
+		return []Job{{ID: "job_1", Command: "serve"}}
+	}
+	return nil
+}
+
 func (l *life) Submit(State, CallState) (string, string) {
 	if l.chance(0.3) {
 		return "", "It does not fit."

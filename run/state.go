@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -288,8 +289,19 @@ func (s State) Questions() []CallState {
 }
 
 // Answer returns the result of a turn for the person: the agent's last answer, joined if
-// it was cut or paused, or the account of a turn that ended early.
-func (s State) Answer() string { return s.Turn.text }
+// it was cut or paused, or the account of a turn that ended early. The background jobs
+// that were running at the end are named after it, unless the result is JSON.
+func (s State) Answer() string {
+	t := &s.Turn
+	if t.Open() || len(t.End.Jobs) == 0 || s.Config.Output.Schema != "" {
+		return t.text
+	}
+	lines := []string{"Background jobs that were still running at the end of the turn (they are stopped when pawl leaves the run):"}
+	for _, j := range t.End.Jobs {
+		lines = append(lines, "- "+j.ID+": "+j.Command+" (since "+j.Since.UTC().Format("15:04:05 MST")+")")
+	}
+	return strings.TrimLeft(t.text+"\n\n", "\n") + strings.Join(lines, "\n")
+}
 
 // Unfinished returns the text that the next answer continues: empty unless the
 // last one was cut at the output limit or paused.

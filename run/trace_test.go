@@ -34,6 +34,7 @@ import (
 //	interrupt [CAUSE] ["words that had streamed"] [tokens=N] [TOOL(ARGS)]
 //	leave                            what still runs after an interrupt is left behind
 //	crash                            the process dies; the next one takes the run up
+//	job COMMAND                      a background job begins
 //	observed | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
 //	retry                            time passes until the request is sent again
@@ -108,6 +109,7 @@ type player struct {
 	cancelled map[string]bool // calls that were cancelled
 	given     map[string]bool // external turns whose words were shown
 
+	jobs    []Job
 	partial []Part // what has streamed when the line interrupts
 	usage   Usage
 }
@@ -215,6 +217,7 @@ func (p *player) Inspect(_ State, c Call) CallInspected { return inspected(c) }
 func (p *player) Decide(State, CallState) Payload       { return nil }
 func (p *player) Recheck(State, CallState) Payload      { return nil }
 func (p *player) Partial(int) ([]Part, Usage)           { return p.partial, p.usage }
+func (p *player) Jobs() []Job                           { return p.jobs }
 
 func (p *player) Submit(_ State, c CallState) (string, string) {
 	if strings.Contains(c.Arguments, "bad") {
@@ -260,6 +263,9 @@ func describe(p Payload) string {
 		text := fmt.Sprintf("ended %s %s", p.End, p.Reason)
 		if p.End == EndFailed {
 			text += " " + p.Detail
+		}
+		for _, j := range p.Jobs {
+			text += " " + j.ID
 		}
 		return strings.TrimSpace(text)
 	case CallInspected:
@@ -397,6 +403,8 @@ func (p *player) line(line string) {
 		} else {
 			p.want(Observed{}) // part of the answer has arrived
 		}
+	case "job":
+		p.jobs = append(p.jobs, Job{ID: fmt.Sprintf("job_%d", len(p.jobs)+1), Command: rest, Since: p.now})
 	case "driven":
 		f := Replied{Stop: StopEndTurn}
 		if rest != "" {

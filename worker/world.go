@@ -112,6 +112,9 @@ func (d world) Partial(next int) ([]run.Part, run.Usage) {
 	return nil, run.Usage{}
 }
 
+// Jobs returns the background jobs that are running.
+func (d world) Jobs() []run.Job { return d.env.Session.Jobs() }
+
 // intent returns what a call would do; the error is for the model.
 func (d *Runner) intent(s run.State, c run.Call) (tool.Intent, error) {
 	args := d.arguments(c)
