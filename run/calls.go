@@ -144,6 +144,9 @@ func (s *State) applyCallStarted(e Event, p CallStarted) error {
 		return refuse("call %s started before its turn", p.Call)
 	}
 	c.Attempt, c.startedAt = p.Attempt, e.At
+	if c.Reserved == (Limits{}) {
+		c.Reserved = p.Reserved
+	}
 	t.advance(c, CallRunning)
 	return nil
 }

@@ -156,30 +156,71 @@ func left[T int | int64 | float64 | time.Duration](limit, used T) T {
 	return max(0, limit-used)
 }
 
-// Reserve returns the limits of a child run: at most wanted, and at most half of what
-// remains of this run's, so that the parent can still act on the result. A zero field of
-// wanted asks for the half. It is an error if nothing remains. Nothing is set aside: two
-// children that start at the same time are each given half.
-func (s State) Reserve(wanted Limits, now time.Time) (Limits, error) {
-	have := s.Left(now)
-	share := Limits{
-		Steps: reserve(have.Steps, wanted.Steps), Calls: reserve(have.Calls, wanted.Calls), Wall: reserve(have.Wall, wanted.Wall),
-		Tokens: reserve(have.Tokens, wanted.Tokens), Cost: reserve(have.Cost, wanted.Cost),
+// reservation returns what is set aside at now for a call that is about to start and may
+// start a child run: an equal share of what is left and not reserved, where the open calls
+// without a reservation and this run itself, which acts on the results, have a share each.
+// Children run at the same time, so each is given half of the wall clock. A field that is 0
+// means that nothing is left of it.
+func (s *State) reservation(now time.Time) Limits {
+	have, shares := s.Left(now), 1
+	for _, c := range s.Turn.Calls {
+		switch r := c.Reserved; {
+		case c.Status == CallDone:
+		case r != Limits{}:
+			have.Steps, have.Calls = remainder(have.Steps, r.Steps), remainder(have.Calls, r.Calls)
+			have.Tokens, have.Cost = remainder(have.Tokens, r.Tokens), remainder(have.Cost, r.Cost)
+		case c.spawns():
+			shares++
+		}
 	}
-	if share.Steps == 0 || share.Calls == 0 || share.Wall == 0 || share.Tokens == 0 || share.Cost == 0 {
-		return Limits{}, errors.New("too little is left of this turn's limits for a child run")
+	return Limits{
+		Steps: share(have.Steps, shares), Calls: share(have.Calls, shares), Wall: share(have.Wall, 2),
+		Tokens: share(have.Tokens, int64(shares)), Cost: share(have.Cost, float64(shares)),
 	}
-	return share, nil
 }
 
-func reserve[T int | int64 | float64 | time.Duration](have, wanted T) T {
-	switch {
-	case have < 0:
-		return or(wanted, -1)
-	case wanted > 0:
-		return min(wanted, have/2)
+func remainder[T int | int64 | float64](have, reserved T) T {
+	if have < 0 {
+		return have
 	}
-	return have / 2
+	return max(0, have-max(0, reserved))
+}
+
+func share[T int | int64 | float64 | time.Duration](have, shares T) T {
+	if have < 0 {
+		return -1
+	}
+	return have / shares
+}
+
+// spawns reports whether the call may start a child run.
+func (c *CallState) spawns() bool {
+	return c.Class == Resumable && !c.Question && !c.Submits && c.Problem == ""
+}
+
+// Reserved returns the limits of the child run of a call: what is reserved for the call, and
+// at most wanted, where a zero field asks for all of it. It is an error if nothing is left
+// of a limit.
+func (s State) Reserved(id CallID, wanted Limits) (Limits, error) {
+	c, _ := s.Turn.Call(id)
+	r := c.Reserved
+	if r.Steps == 0 || r.Calls == 0 || r.Wall == 0 || r.Tokens == 0 || r.Cost == 0 {
+		return Limits{}, errors.New("too little is left of this turn's limits for a child run")
+	}
+	return Limits{
+		Steps: atMost(r.Steps, wanted.Steps), Calls: atMost(r.Calls, wanted.Calls), Wall: atMost(r.Wall, wanted.Wall),
+		Tokens: atMost(r.Tokens, wanted.Tokens), Cost: atMost(r.Cost, wanted.Cost),
+	}, nil
+}
+
+func atMost[T int | int64 | float64 | time.Duration](reserved, wanted T) T {
+	switch {
+	case wanted <= 0:
+		return reserved
+	case reserved < 0:
+		return wanted
+	}
+	return min(wanted, reserved)
 }
 
 func (c Config) parallel() int { return or(c.Parallel, DefaultParallel) }

@@ -307,6 +307,9 @@ type ApprovalInvalidated struct {
 type CallStarted struct {
 	Call    CallID `json:"call"`
 	Attempt int    `json:"attempt,omitempty"` // 1, 2, …
+	// Reserved is set aside of the turn's limits for a child run of the call, until the
+	// call is settled.
+	Reserved Limits `json:"reserved,omitzero"`
 }
 
 // An Outcome says how a call ended.

@@ -397,7 +397,11 @@ func (m *maker) perform(c Command) error {
 				return m.record(p)
 			}
 		}
-		if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
+		started := CallStarted{Call: c.Call.ID, Attempt: c.Attempt}
+		if c.Call.spawns() && c.Call.Reserved == (Limits{}) {
+			started.Reserved = m.s.reservation(m.now)
+		}
+		if err := m.record(started); err != nil {
 			return err
 		}
 		m.start(c)

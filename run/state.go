@@ -166,6 +166,7 @@ type CallState struct {
 	Submits  bool
 	Problem  string // why it cannot run
 	Attempt  int
+	Reserved Limits // for its child run, since it was first started
 	Decision Decision
 	Outcome  Outcome
 	Result   Result
