@@ -57,6 +57,10 @@ type Runner struct {
 		key   string
 		until time.Time
 	}
+	grace struct { // of the external turn whose agent has handed in its result
+		key   string
+		until time.Time
+	}
 }
 
 // An Input is what arrived since the last step.
@@ -111,7 +115,8 @@ func NewRunner(s State) *Runner {
 }
 
 // Step returns the batch that follows from the state and in at the time now. Of r it
-// changes only when an owed request may be sent; the rest changes with Adopt. An error
+// changes only when an owed request may be sent and when an agent must have ended; the
+// rest changes with Adopt. An error
 // means that an event of in.Given or in.Last, or one of the World's, cannot follow.
 func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 	m := maker{now: now, world: w, in: in, r: r, s: r.State}
@@ -414,6 +419,9 @@ func (m *maker) perform(c Command) error {
 		}
 		m.start(c)
 	case ExternalTurn:
+		if m.overstays(c.Key()) {
+			return m.record(RequestFailed{Kind: ErrAborted, Reason: "the agent was stopped: it was still running " + submissionGrace.String() + " after its result was accepted"})
+		}
 		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
 			return nil
 		}
@@ -423,6 +431,22 @@ func (m *maker) perform(c Command) error {
 		m.start(c)
 	}
 	return nil
+}
+
+// submissionGrace is how long an external agent may keep running after its result was
+// accepted.
+const submissionGrace = 30 * time.Second
+
+// overstays reports whether the agent of the external turn in flight has had its time to
+// end since its result was accepted. It is measured from when this process first saw that.
+func (m *maker) overstays(key string) bool {
+	if m.in.Closed || m.s.Turn.Phase != Requesting || !m.s.submitted() {
+		return false
+	}
+	if m.r.grace.key != key {
+		m.r.grace.key, m.r.grace.until = key, m.now.Add(submissionGrace)
+	}
+	return !m.now.Before(m.r.grace.until)
 }
 
 func (m *maker) start(c Command) { m.b.Start = append(m.b.Start, c) }

@@ -257,8 +257,13 @@ func inspectedClass(c Call) CallInspected {
 // owed commands show.
 func describe(p Payload) string {
 	switch p := p.(type) {
-	case RequestStarted, RequestFailed, CallStarted, Created:
+	case RequestStarted, CallStarted, Created:
 		return ""
+	case RequestFailed:
+		if p.Kind != ErrAborted {
+			return ""
+		}
+		return "failed " + p.Reason
 	case Ended:
 		text := fmt.Sprintf("ended %s %s", p.End, p.Reason)
 		if p.End == EndFailed {

@@ -372,6 +372,33 @@ func TestAnAgentThatForgetsItsResultIsRemindedTwice(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatKeepsRunningAfterItsResultIsStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var accepted, stopped time.Time
+		var r *rig
+		r, _ = external(t, func(ctx context.Context, yield func(run.Payload) bool) {
+			yield(names("conv-7"))
+			r.calls(ctx, "k", tool.SubmitName, `{"n":3}`, "false The result was accepted")
+			accepted = time.Now()
+			yield(run.Observed{Parts: []run.Part{run.Text("And now I tidy up, for ever.")}})
+			<-ctx.Done()
+			stopped = time.Now()
+			time.Sleep(time.Second) // it takes a moment to end
+		})
+		s := r.run(r.createExternal(run.Config{Output: run.Output{Tool: tool.SubmitName, Schema: countSchema}}), prompt("How many?"))
+		if s.Turn.End.End != run.Completed || s.Submission().Value != `{"n":3}` {
+			t.Errorf("ended %+v with %+v", s.Turn.End, s.Submission())
+		}
+		if took := stopped.Sub(accepted).Round(time.Second); took != 30*time.Second {
+			t.Errorf("it was stopped after %v, want 30s", took)
+		}
+		if ended := time.Now(); ended.Before(stopped.Add(time.Second)) {
+			t.Error("the run did not wait for the agent to end")
+		}
+	})
+}
+
 func TestAnAgentThatIsKilledMidwayIsToldSo(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {
