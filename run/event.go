@@ -13,7 +13,10 @@ type Event struct {
 // A Payload is what an [Event] says. The set of types is closed: all of them are
 // in this file. Their JSON form is the form on disk (see package store for the
 // name of each); a type only ever gains optional keys.
-type Payload interface{ payload() }
+type Payload interface {
+	// apply is [State.Apply] for an event with this payload; e.Payload is not read.
+	apply(s *State, e Event) error
+}
 
 // Created is the first event of every run.
 type Created struct {
@@ -486,25 +489,25 @@ type Job struct {
 	Since   time.Time `json:"since"`
 }
 
-func (Created) payload()             {}
-func (Configured) payload()          {}
-func (Prompted) payload()            {}
-func (Said) payload()                {}
-func (Withdrawn) payload()           {}
-func (RequestStarted) payload()      {}
-func (RequestFailed) payload()       {}
-func (Replied) payload()             {}
-func (Observed) payload()            {}
-func (CallReceived) payload()        {}
-func (CallInspected) payload()       {}
-func (CallDecided) payload()         {}
-func (ApprovalInvalidated) payload() {}
-func (CallStarted) payload()         {}
-func (CallSettled) payload()         {}
-func (Resumed) payload()             {}
-func (Told) payload()                {}
-func (Submitted) payload()           {}
-func (Interrupted) payload()         {}
-func (Compacted) payload()           {}
-func (Synthesized) payload()         {}
-func (Ended) payload()               {}
+func (p Created) apply(s *State, _ Event) error             { return s.applyCreated(p) }
+func (p Configured) apply(s *State, _ Event) error          { return s.applyConfigured(p) }
+func (p Prompted) apply(s *State, e Event) error            { return s.applyPrompted(e, p) }
+func (p Said) apply(s *State, _ Event) error                { return s.applySaid(p) }
+func (p Withdrawn) apply(s *State, _ Event) error           { return s.applyWithdrawn(p) }
+func (p RequestStarted) apply(s *State, e Event) error      { return s.applyRequestStarted(e, p) }
+func (p RequestFailed) apply(s *State, e Event) error       { return s.applyRequestFailed(e, p) }
+func (p Replied) apply(s *State, e Event) error             { return s.applyReplied(e, p) }
+func (p Observed) apply(s *State, _ Event) error            { return s.applyObserved(p) }
+func (p CallReceived) apply(s *State, _ Event) error        { return s.applyCallReceived(p) }
+func (p CallInspected) apply(s *State, _ Event) error       { return s.applyCallInspected(p) }
+func (p CallDecided) apply(s *State, e Event) error         { return s.applyCallDecided(e, p) }
+func (p ApprovalInvalidated) apply(s *State, _ Event) error { return s.applyApprovalInvalidated(p) }
+func (p CallStarted) apply(s *State, e Event) error         { return s.applyCallStarted(e, p) }
+func (p CallSettled) apply(s *State, e Event) error         { return s.applyCallSettled(e, p) }
+func (p Resumed) apply(s *State, _ Event) error             { return s.applyResumed(p) }
+func (p Told) apply(s *State, _ Event) error                { return s.applyTold(p) }
+func (p Submitted) apply(s *State, _ Event) error           { return s.applySubmitted(p) }
+func (p Interrupted) apply(s *State, _ Event) error         { return s.applyInterrupted(p) }
+func (p Compacted) apply(s *State, _ Event) error           { return s.applyCompacted(p) }
+func (p Synthesized) apply(s *State, _ Event) error         { return s.applySynthesized(p) }
+func (p Ended) apply(s *State, _ Event) error               { return s.applyEnded(p) }
