@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+
+	"pawl/internal/digest"
 )
 
 // CallKey returns a digest that is equal for calls of the same tool with the
@@ -16,10 +18,10 @@ func CallKey(tool, arguments string) string {
 	var v any
 	if d.Decode(&v) == nil && d.InputOffset() == int64(len(strings.TrimRight(arguments, " \t\r\n"))) {
 		if b, err := json.Marshal(v); err == nil {
-			return digest(tool, string(b))
+			return digest.Of(tool, string(b))
 		}
 	}
-	return digest(tool, arguments)
+	return digest.Of(tool, arguments)
 }
 
 // ResultKey returns a digest that is equal for results which say the same: times,
@@ -37,15 +39,6 @@ func ResultKey(isError bool, texts []string, images [][]byte) string {
 	}
 	for _, data := range images {
 		h.Write(data)
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
 		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"pawl/internal/digest"
 )
 
 func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
@@ -284,7 +286,7 @@ func (s *State) replied(p Replied, text string, calls int) {
 	t.reply = reply{stop: p.Stop, promises: p.Promises}
 	t.reply.unfinished = calls == 0 && p.Action == nil && (p.Stop == StopMaxTokens || p.Stop == StopPause)
 	if calls == 0 && !blank && p.Action == nil {
-		t.reply.hash = digest(strings.TrimSpace(text))
+		t.reply.hash = digest.Of(strings.TrimSpace(text))
 	}
 	nothing := calls == 0 && (blank || p.Stop == StopToolUse) && !terminal(p.Stop) &&
 		p.Stop != StopMaxTokens && p.Stop != StopPause
