@@ -108,7 +108,7 @@ func (s *chatStream) play(r script.Reply, place int) (whole bool, err error) {
 			return false, nil
 		}
 	}
-	return true, s.delta(object{}, finishReason(r.StopReason()))
+	return true, s.delta(object{}, chatFinish.of(r.StopReason()))
 }
 
 func (s *chatStream) thinking(r script.Reply) error {
@@ -159,7 +159,7 @@ func (s *chatStream) text(r script.Reply) (ends bool, err error) {
 	case r.Error != nil:
 		return true, s.send("", bodyChat(*r.Error))
 	case r.Endless:
-		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
+		for script.Pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.delta(object{field: r.Text}, nil); err != nil {
 				return true, err
 			}
@@ -172,19 +172,9 @@ func (s *chatStream) text(r script.Reply) (ends bool, err error) {
 	return fails, nil
 }
 
-// finishReason returns a stop reason as the API calls it.
-func finishReason(stop run.StopReason) string {
-	switch stop {
-	case run.StopEndTurn, run.StopRefusal, run.StopSequence:
-		return "stop"
-	case run.StopToolUse:
-		return "tool_calls"
-	case run.StopMaxTokens:
-		return "length"
-	case run.StopFiltered:
-		return "content_filter"
-	}
-	return string(stop)
+var chatFinish = wireNames{
+	run.StopEndTurn: "stop", run.StopRefusal: "stop", run.StopSequence: "stop",
+	run.StopToolUse: "tool_calls", run.StopMaxTokens: "length", run.StopFiltered: "content_filter",
 }
 
 // conversation returns what the script looks at: results and the words behind them

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"pawl/llm/script"
+	"pawl/run"
 )
 
 // A format is a wire format as the server of it speaks.
@@ -79,7 +81,7 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	}
 	s.keep(got)
 
-	if !pause(r.Context(), time.Duration(reply.DelayMS)*time.Millisecond) {
+	if !script.Pause(r.Context(), time.Duration(reply.DelayMS)*time.Millisecond) {
 		s.noteLeft()
 		return
 	}
@@ -176,3 +178,9 @@ func (s *sse) raw(name, data string) error {
 	}
 	return nil
 }
+
+// wireNames are the names that a wire has for stop reasons.
+type wireNames map[run.StopReason]string
+
+// of returns the name of a stop reason; a reason without one is sent as it is.
+func (n wireNames) of(stop run.StopReason) string { return cmp.Or(n[stop], string(stop)) }

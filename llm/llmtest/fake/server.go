@@ -4,7 +4,6 @@
 package fake
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -141,16 +140,6 @@ func sign(thinking string) string {
 }
 
 var errClientLeft = errors.New("the client went away")
-
-// pause waits for d; false when the client went away meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
 
 // joined puts a line break between two texts.
 func joined(a, b string) string {
