@@ -242,12 +242,8 @@ func put(t *testing.T, r *rig, key string, kind store.Kind, payload string) {
 func TestTwoPeopleWhoSpeakAtRestAreBothHeard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"text":"yes","repeat":true}`)
-		d := r.create()
+		r, d := afterATurn(t)
 		defer d.Close()
-		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
-			t.Fatal(err)
-		}
 		put(t, r, "k0", store.Interrupt, `{"by":"someone who is too late: there is nothing to stop"}`)
 		put(t, r, "k1", store.Queue, "one")
 		put(t, r, "k2", store.Prompt, "two")

@@ -192,6 +192,18 @@ func (r *rig) createWith(c run.Created) *Runner {
 	return d
 }
 
+// afterATurn returns a run whose model answers "yes" to everything, after its first turn.
+// The caller must close the runner.
+func afterATurn(t *testing.T) (*rig, *Runner) {
+	t.Helper()
+	r := newRig(t, `{"text":"yes","repeat":true}`)
+	d := r.create()
+	if _, err := d.Run(t.Context(), prompt("go")); err != nil {
+		t.Fatal(err)
+	}
+	return r, d
+}
+
 // open takes the run up as another process does.
 func (r *rig) open() *Runner {
 	r.t.Helper()
