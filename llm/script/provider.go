@@ -153,7 +153,7 @@ func (t *telling) play(r Reply, model string) error {
 	case r.Error != nil && r.Error.Status > 200:
 		return r.Error.kinded()
 	case r.Body != "":
-		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the answer is no stream but begins with %q", Half(r.Body))}
+		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the response is not an event stream; it begins with %q", Half(r.Body))}
 	}
 	if u := r.Usage; u != nil { // as Anthropic does: what was read at the start, what was written at the end
 		t.usage = run.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
@@ -277,7 +277,7 @@ func (t *telling) call(c Call, cut bool) error {
 }
 
 func brokeOff() error {
-	return &llm.Error{Kind: run.ErrBrokenStream, Message: "the answer broke off: the script cuts it here"}
+	return &llm.Error{Kind: run.ErrBrokenStream, Message: "the response ended early: the script cuts it here"}
 }
 
 // kinded returns e as the error that a wire makes of it.

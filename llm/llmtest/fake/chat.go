@@ -67,7 +67,7 @@ func (s *chatStream) chunk(choices []object, more object) error {
 	return s.send("", fields)
 }
 
-// delta writes an addition to the answer; without a reason it goes on.
+// delta writes an addition to the answer; without a reason it is not the last.
 func (s *chatStream) delta(delta object, reason any) error {
 	return s.chunk([]object{{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": reason}}, nil)
 }
@@ -177,7 +177,7 @@ var chatFinish = wireNames{
 	run.StopToolUse: "tool_calls", run.StopMaxTokens: "length", run.StopFiltered: "content_filter",
 }
 
-// conversation returns what the script looks at: results and the words behind them
+// conversation returns what the script looks at: results and the text after them
 // are one message of the user there.
 func (r *chatRequest) conversation() script.Conversation {
 	c := script.Conversation{Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}

@@ -17,8 +17,8 @@ import (
 
 // A format is a wire format as the server of it speaks.
 type format interface {
-	// check reads a request; an error is what the API would say, or, where the API
-	// mends what pawl should not send, what it should. One that is no [script.Error] is an
+	// check reads a request. An error is that of the API, or, where the API corrects what
+	// pawl should not send, a stricter one. An error that is not a [script.Error] is an
 	// HTTP 400.
 	check(r *http.Request, body []byte) (asked, error)
 	refuse(w http.ResponseWriter, e script.Error)
@@ -132,7 +132,7 @@ func refuseJSON(w http.ResponseWriter, e script.Error, body object) {
 		w.Header().Set("retry-after", strconv.FormatFloat(e.RetryAfter, 'f', -1, 64))
 	}
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(body) // whom it fails to reach has gone
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client has gone
 }
 
 type object = map[string]any

@@ -24,9 +24,8 @@ import (
 //	POST /v1/responses           OpenAI Responses
 //	POST /v1beta/models/{model}:streamGenerateContent    Gemini
 //
-// It looks at every request as strictly as the real one, and more strictly where
-// the real one mends what it gets: a request that it accepts is one that the
-// provider accepts. It is safe for concurrent use.
+// It checks every request as strictly as the real one, and more strictly where the real
+// one corrects requests: the provider accepts every request that this server accepts. It is safe for concurrent use.
 type Server struct {
 	player *script.Player
 	record bool
@@ -114,7 +113,7 @@ func (s *Server) keep(r Request) {
 func (s *Server) cache(pieces [][]byte) (read, written int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const most = 10_000 // beginnings to keep; the demo may go on for days
+	const most = 10_000 // beginnings to keep; the demo may run for days
 	if len(s.cached) > most {
 		clear(s.cached)
 	}
@@ -149,7 +148,7 @@ func joined(a, b string) string {
 	return a + "\n" + b
 }
 
-// noteLeft tells those who wait on Left; nobody has to.
+// noteLeft sends to Left if someone receives from it.
 func (s *Server) noteLeft() {
 	select {
 	case s.left <- struct{}{}:
