@@ -135,7 +135,7 @@ func (s *State) applyCallStarted(e Event, p CallStarted) error {
 	case t.Phase == Interrupting:
 		return refuse("call %s started after the interrupt", p.Call)
 	case s.submitted():
-		return refuse("call %s started after the result was handed in", p.Call)
+		return refuse("call %s started after the result was submitted", p.Call)
 	case c.Status != CallAllowed:
 		return refuse("call %s started while it is %s", p.Call, c.Status)
 	case p.Attempt != c.Attempt+1:

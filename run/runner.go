@@ -57,7 +57,7 @@ type Runner struct {
 		key   string
 		until time.Time
 	}
-	grace struct { // of the external turn whose agent has handed in its result
+	grace struct { // of the external turn whose agent has submitted its result
 		key   string
 		until time.Time
 	}
@@ -474,7 +474,7 @@ func (m *maker) waits(key string, wait time.Duration) bool {
 
 func (m *maker) decide(c CallState) error {
 	if c.Submits {
-		return m.record(CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: "default", Reason: "handing in the result is what was asked for"}})
+		return m.record(CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: "default", Reason: "submitting the result is the task"}})
 	}
 	p := m.world.Decide(m.s, c)
 	switch p := p.(type) {
@@ -499,7 +499,7 @@ func (m *maker) submit(c Perform) error {
 	if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
 		return err
 	}
-	settled := CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. Nothing more is to be done.")}}
+	settled := CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. No further work is needed.")}}
 	value, problem := m.world.Submit(m.s, c.Call)
 	if problem == "" {
 		if err := m.record(Submitted{Assignment: m.s.Assignment(), Call: c.Call.ID, Value: value}); err != nil {

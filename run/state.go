@@ -105,7 +105,7 @@ type Phase string
 
 const (
 	Idle         Phase = ""             // no turn is open
-	Ready        Phase = "ready"        // words or results are to be sent to the model
+	Ready        Phase = "ready"        // words or results must be sent to the model
 	Requesting   Phase = "requesting"   // a request, or an external turn, is under way
 	Calling      Phase = "calling"      // calls of the last message are open
 	Spoken       Phase = "spoken"       // the model has answered without a call

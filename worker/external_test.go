@@ -667,7 +667,7 @@ func TestACallWhileTheAgentDoesNotWorkIsNotMade(t *testing.T) {
 		put(t, r, "late", store.Call, string(payload))
 		put(t, r, "odd", store.Call, "not JSON")
 		r.run(r.open())
-		r.calls(t.Context(), "late", "edit", `{}`, "true The call was not made: the run does not wait for calls now.")
+		r.calls(t.Context(), "late", "edit", `{}`, "true The call was not made: the run does not accept calls now.")
 		r.calls(t.Context(), "odd", "edit", `{}`, "true The call was not made: it could not be read.")
 		if len(r.edit.Ran()) > 0 {
 			t.Errorf("ran %q", r.edit.Ran())

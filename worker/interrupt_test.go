@@ -47,7 +47,7 @@ func says(words string, after time.Duration) func(context.Context, func(llm.Delt
 	}
 }
 
-// begins says the beginning of something and goes on until it is stopped, and then
+// begins yields the beginning of an answer, waits until it is stopped, and then
 // takes its time to go.
 func begins(words string, linger time.Duration) func(context.Context, func(llm.Delta, error) bool) {
 	return func(ctx context.Context, yield func(llm.Delta, error) bool) {

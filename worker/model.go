@@ -76,7 +76,7 @@ type modelSession struct {
 	names    llm.Names
 	tools    []json.RawMessage
 	// output is the schema of the run's result, where the provider answers by one;
-	// else the result is handed in by a tool, which is among tools.
+	// otherwise the result is submitted by a tool, which is among tools.
 	output  json.RawMessage
 	result  run.Output // that tools and output are for
 	offered []tool.Spec
@@ -111,12 +111,12 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 		if submits && m.output != nil {
 			continue
 		}
-		if d.w.Outputs != nil && !t.Unstored && !submits { // what is handed in fits the schema that was asked for, and no other
+		if d.w.Outputs != nil && !t.Unstored && !submits { // a submission fits the requested schema only
 			t.Schema = withMode(t.Schema)
 		}
 		encoded, err := p.EncodeTool(llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
 		if err != nil {
-			m.notices = append(m.notices, fmt.Sprintf("the tool %s is set aside: %v", t.Name, err))
+			m.notices = append(m.notices, fmt.Sprintf("the tool %s is not offered to this model: %v", t.Name, err))
 			continue
 		}
 		m.tools, m.offered = append(m.tools, encoded), append(m.offered, t)

@@ -54,7 +54,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	}
 	stopped := context.AfterFunc(ctx, func() { d.Interrupt(stopOf(ctx)) })
 	defer stopped()
-	if !d.gateClosed() { // else what is parked is told that it is over
+	if !d.gateClosed() { // else parked operations find the gate closed
 		d.core.Unpark()
 	}
 	resumed := d.fresh && d.core.State.Turn.Open()

@@ -71,7 +71,7 @@ func (d world) Recheck(s run.State, c run.CallState) run.Payload {
 	case c.Decision.Digest != "" && !strings.HasPrefix(d.digest(r, c.Call), c.Decision.Digest):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "what the call would do has changed since it was allowed"}
 	case c.Decision.Digest == "" && !stillHolds(c.Decision, v):
-		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules say something else now: " + v.Reason}
+		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules have changed: " + v.Reason}
 	}
 	d.leads[c.ID] = r.Resolved
 	return nil
