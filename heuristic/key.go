@@ -156,7 +156,7 @@ func bare(w string) string {
 }
 
 // tempPath writes w with what varies in it masked, if it is a path in a folder for
-// temporary files, and reports that. What stands behind the path, and the names of
+// temporary files, and reports that. What follows the path, and the names of
 // files under its first part, stay: a workspace may well lie in such a folder.
 func (m *masker) tempPath(w string) bool {
 	i := strings.Index(w, "/tmp/")
@@ -341,7 +341,7 @@ func names(word, number string) bool {
 	return false
 }
 
-// nextIsUnit reports whether s goes on with a space and a unit.
+// nextIsUnit reports whether s continues with a space and a unit.
 func nextIsUnit(s string) bool {
 	if len(s) < 2 || s[0] != ' ' || isDigit(s[1]) {
 		return false
