@@ -202,8 +202,31 @@ func TestReservationsSumToAtMostWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A child that a restart takes up again keeps what it was given, and another is not given
-// it too.
+// An external agent makes its calls one by one: how many will follow is not known.
+func TestReservationsOfCallsThatArriveOneByOneSumToAtMostWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	d := &driven{t: t, r: NewRunner(State{}), now: time.Unix(1_800_000_000, 0), w: children{}}
+	d.step(Input{Given: []Payload{Created{Run: "r", External: true, Config: Config{Limits: Limits{Steps: 101, Tokens: 1000}}}}})
+	d.prompt("go")
+	for n := 1; n <= 6; n++ {
+		d.want(CallReceived{Call: Call{ID: CallID("c_" + itoa(n)), Tool: "agent", Arguments: "{}"}})
+	}
+	var steps int
+	var tokens int64
+	for _, c := range d.r.State.Turn.Calls {
+		r, err := d.r.State.Reserved(c.ID, Limits{})
+		if err != nil || c.Status != CallRunning {
+			t.Fatalf("%s is %s with %+v, %v", c.ID, c.Status, r, err)
+		}
+		steps, tokens = steps+r.Steps, tokens+r.Tokens
+	}
+	if left := d.r.State.Left(d.now); steps >= left.Steps || tokens >= left.Tokens {
+		t.Errorf("reserved %d steps and %d tokens of %+v", steps, tokens, left)
+	}
+}
+
+// A child that is resumed after a restart keeps what it was given, and another is not given
+// the same.
 func TestAReservationSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	d := withAgents(t, Config{Parallel: 1, Limits: Limits{Steps: 31}}, 2)
