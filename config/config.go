@@ -239,6 +239,10 @@ func (c *Config) Change(given bool) run.ConfigChange {
 	if set("timeout") {
 		to.Limits.Wall = c.Duration("timeout")
 	}
+	if set("retry") {
+		d := c.Duration("retry")
+		to.Retry = &d
+	}
 	if set("parallel") {
 		n := int(c.number("parallel"))
 		to.Parallel = &n

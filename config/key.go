@@ -58,6 +58,7 @@ var keys = []Key{
 	{Name: "max_cost", Arg: "dollars", Help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, Default: "50"},
 	{Name: "timeout", Arg: "duration", Help: "wall clock of a turn, such as 90s or 2h; -1s: no limit", check: duration, Default: "6h"},
 	{Name: "idle_timeout", Arg: "duration", Help: "how long a model's answer may be silent before it is requested again", check: positiveDuration, Default: wire.DefaultIdleTimeout.String()},
+	{Name: "retry", Arg: "duration", Help: "how long a request is retried while the provider is overloaded, limits the rate or cannot be reached; -1s: not at all", check: duration, Default: run.DefaultRetry.String()},
 	{Name: "cache", Arg: "on|off", Help: "answer a request that was answered before from a local file", check: OneOf(onOff...), Default: "off"},
 	{Name: "inline", Arg: "characters", Help: "results up to this long reach the model whole; longer ones are stored and queried", check: positive, Default: strconv.Itoa(output.DefaultLimits.Inline)},
 	{Name: "inline_asked", Arg: "characters", Help: "the same where a call asks for it", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+
+	"pawl/internal/digest"
 )
 
 // CallKey returns a digest that is equal for calls of the same tool with the
@@ -16,10 +18,10 @@ func CallKey(tool, arguments string) string {
 	var v any
 	if d.Decode(&v) == nil && d.InputOffset() == int64(len(strings.TrimRight(arguments, " \t\r\n"))) {
 		if b, err := json.Marshal(v); err == nil {
-			return digest(tool, string(b))
+			return digest.Of(tool, string(b))
 		}
 	}
-	return digest(tool, arguments)
+	return digest.Of(tool, arguments)
 }
 
 // ResultKey returns a digest that is equal for results which say the same: times,
@@ -37,15 +39,6 @@ func ResultKey(isError bool, texts []string, images [][]byte) string {
 	}
 	for _, data := range images {
 		h.Write(data)
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
 		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
@@ -163,7 +156,7 @@ func bare(w string) string {
 }
 
 // tempPath writes w with what varies in it masked, if it is a path in a folder for
-// temporary files, and reports that. What stands behind the path, and the names of
+// temporary files, and reports that. What follows the path, and the names of
 // files under its first part, stay: a workspace may well lie in such a folder.
 func (m *masker) tempPath(w string) bool {
 	i := strings.Index(w, "/tmp/")
@@ -348,7 +341,7 @@ func names(word, number string) bool {
 	return false
 }
 
-// nextIsUnit reports whether s goes on with a space and a unit.
+// nextIsUnit reports whether s continues with a space and a unit.
 func nextIsUnit(s string) bool {
 	if len(s) < 2 || s[0] != ' ' || isDigit(s[1]) {
 		return false

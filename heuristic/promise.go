@@ -33,7 +33,7 @@ const heardThrough = 2
 
 // Promises reports whether an answer that ends a turn says that work will follow:
 // its last paragraph is no question and announces something, and nothing after
-// that says it was done. Words in code or in quotation are nobody's promise. It
+// that says it was done. Text in code or in quotation is not a promise. It
 // hears English alone, as its signals are; an answer in another language is taken
 // for what it is, the end.
 func Promises(text string) bool {
@@ -137,7 +137,7 @@ func reports(s string) bool {
 }
 
 // sentences splits a paragraph. What stands below a line that ends in a colon
-// belongs to it; quoted lines and indented code belong to nobody.
+// belongs to it; quoted lines and indented code belong to none.
 func sentences(p string) []string {
 	var all []string
 	list := false

@@ -8,8 +8,8 @@ import (
 )
 
 // An Encoder keeps the encoded messages of one run, so that a request encodes
-// only what is new in the conversation. What is no longer in the conversation is
-// let go. It is not safe for concurrent use.
+// only what is new in the conversation. Messages that are no longer in the conversation
+// are dropped. It is not safe for concurrent use.
 type Encoder struct {
 	provider Provider
 	names    Names
@@ -28,13 +28,13 @@ type name struct {
 	rev int
 }
 
-// NewEncoder returns an encoder for the wire of p, on which tools have these names.
-// Another provider needs another one.
+// NewEncoder returns an encoder for the wire of p, on which tools have these names. Each
+// provider needs its own.
 func NewEncoder(p Provider, n Names) *Encoder { return &Encoder{provider: p, names: n} }
 
 // Messages returns a conversation as the wire wants it; messages that have
-// nothing to say there are left out. The bodies are kept by the encoder and must
-// not be changed.
+// no content there are left out. The bodies belong to the encoder and must not be
+// changed.
 func (e *Encoder) Messages(conversation []run.Message) ([]Message, error) {
 	// A conversation mostly grows at its end. Only when a compaction moved what
 	// was kept is it looked up by name.

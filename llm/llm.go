@@ -2,7 +2,7 @@
 // of errors, and what a request and an answer are. Each wire format is a
 // package below it; nothing of an SDK's types leaves those.
 //
-// It does not retry, keep history, or know tools and permissions: a worker does.
+// It does not retry, keep history, or know tools and permissions; package worker does.
 package llm
 
 import (
@@ -23,25 +23,25 @@ type Provider interface {
 	// wire is dropped when a message is encoded, never sent.
 	Wire() string
 
-	// Encode returns m as this wire wants it. A message is encoded once and its
-	// bytes are kept by the caller; a request body is spliced from them, so that
-	// a request at step 5,000 costs what its bytes cost and no more. The result
-	// is nil for a message that has nothing to say on this wire.
+	// Encode returns m in the form of this wire. A message is encoded once and its
+	// bytes are kept by the caller; a request body is spliced from them, so that a
+	// request at step 5,000 costs no more than copying its bytes. The result is nil for
+	// a message without content on this wire.
 	Encode(m run.Message) (json.RawMessage, error)
 
-	// EncodeTool returns t as this wire wants it, its schema adapted to what the
-	// provider takes; what had to be taken out of it is said in the descriptions. An
-	// error is for people: why the provider cannot have this tool.
+	// EncodeTool returns t in the form of this wire, its schema reduced to what the
+	// provider accepts; the descriptions state what was removed. An error says why the
+	// provider cannot be offered this tool, for people.
 	EncodeTool(t Tool) (json.RawMessage, error)
 
-	// EncodeOutput returns the JSON Schema of an answer as this wire wants it, for
-	// [Request.Output]. An error says why the provider cannot promise an answer that
-	// fits: the caller then asks for it in another way.
+	// EncodeOutput returns the JSON Schema of an answer in the form of this wire, for
+	// [Request.Output]. An error says why the provider cannot guarantee an answer that
+	// fits; the caller then requests it in another way.
 	EncodeOutput(schema json.RawMessage) (json.RawMessage, error)
 
 	// Stream sends r and yields deltas as they arrive, and last exactly one
 	// Delta with Answer set; or an error, which is an [*Error], and nothing
-	// after it. Breaking off the iteration, or cancelling ctx, closes the
+	// after it. Stopping the iteration, or cancelling ctx, closes the
 	// connection before Stream returns.
 	Stream(ctx context.Context, r Request) iter.Seq2[Delta, error]
 }
@@ -51,10 +51,10 @@ type Request struct {
 	Model     string
 	System    string
 	Tools     []json.RawMessage // from Provider.EncodeTool, sorted by name by the caller
-	NoCalls   bool              // Tools are sent, because what the provider has cached begins with them, but no call is wanted
+	NoCalls   bool              // Tools are sent, because the provider's cached prefix begins with them, but no call is wanted
 	Messages  []Message         // oldest first; roles may repeat, the wire joins them
 	MaxTokens int               // of the answer; 0: the wire's default
-	Output    json.RawMessage   // from Provider.EncodeOutput: the answer is to be JSON that fits; nil: words
+	Output    json.RawMessage   // from Provider.EncodeOutput: the answer must be JSON that fits; nil: text
 }
 
 // A Message is an encoded message.
@@ -63,16 +63,16 @@ type Message struct {
 	Body json.RawMessage // from Provider.Encode
 }
 
-// A Tool is what a model is told of a tool. Name is already one that every wire
-// accepts; see [Names].
+// A Tool is a tool as it is described to a model. Every wire accepts its Name; see
+// [Names].
 type Tool struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // JSON Schema of an object
 }
 
-// A Delta is a piece of an answer as it arrives. It is for viewers: what counts
-// is the Answer. At most one field is set.
+// A Delta is a piece of an answer as it arrives. It is for viewers; the Answer is
+// authoritative. At most one field is set.
 type Delta struct {
 	Text     string
 	Thinking string
@@ -95,7 +95,7 @@ type Answer struct {
 	Stop  run.StopReason // mapped; an unknown one verbatim
 	Model string
 	Usage run.Usage // without cost
-	// Cached: it was answered before, and costs nothing now.
+	// Cached: the answer is from the local cache, at no cost.
 	Cached bool
 }
 
@@ -103,10 +103,10 @@ type Answer struct {
 type Error struct {
 	Kind      run.ErrorKind
 	Status    int           // HTTP, 0 when there was none
-	Wait      time.Duration // what the provider asked for before the next try; 0: nothing
+	Wait      time.Duration // what the provider asked to wait before the next attempt; 0: nothing
 	Delivered bool          // some of an answer had been yielded
 	Message   string        // the provider's own words, bounded, without keys
-	Usage     run.Usage     // what the provider had reported when the answer broke off; without cost
+	Usage     run.Usage     // what the provider had reported when the response ended early; without cost
 	Err       error
 }
 
@@ -125,15 +125,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// Retryable reports whether the same request may succeed when sent again.
-func (e *Error) Retryable() bool {
-	switch e.Kind {
-	case run.ErrOverloaded, run.ErrUnreachable, run.ErrRateLimited, run.ErrBrokenStream, run.ErrTimeout:
-		return true
-	}
-	return false
-}
 
 // AsError returns err as an *Error. Any other error becomes unreachable, or aborted
 // when ctx is done.

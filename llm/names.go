@@ -15,8 +15,8 @@ import (
 // (FunctionDeclaration.name), read 2026-11-20.
 const MaxToolName = 64
 
-// Names maps tools' names to such that every provider accepts, and back. The same
-// set of tools always gets the same names.
+// Names maps tools' names to names that every provider accepts, and back. Equal sets of
+// tools get equal names.
 type Names struct {
 	wire map[string]string // by tool
 	tool map[string]string // by wire name
@@ -54,8 +54,7 @@ func (n Names) Wire(tool string) string {
 	return tool
 }
 
-// Tool returns the tool of a name on the wire; one that is no tool's stays as it
-// came.
+// Tool returns the tool of a name on the wire; an unknown name is returned unchanged.
 func (n Names) Tool(wire string) string {
 	if t, ok := n.tool[wire]; ok {
 		return t

@@ -75,69 +75,21 @@ func (s *State) apply(e Event) error {
 
 // transition applies e and counts the time since the last event. It changes nothing on error.
 func (s *State) transition(e Event) error {
-	_, resumed := e.Payload.(Resumed)
 	t := &s.Turn
-	n, driven := t.N, t.driven
-	if t.Open() && !resumed && !t.waitsForPerson() {
-		driven += max(0, e.At.Sub(s.At)) // a clock that was set back counts as no time
+	n, driven := t.N, s.driven(e.At)
+	if _, resumed := e.Payload.(Resumed); resumed {
+		driven = t.driven
 	}
-	if err := s.dispatch(e); err != nil {
+	if e.Payload == nil {
+		return refuse("an event without a payload")
+	}
+	if err := e.Payload.apply(s, e); err != nil {
 		return err
 	}
 	if t.N == n {
 		t.driven = driven
 	}
 	return nil
-}
-
-func (s *State) dispatch(e Event) error {
-	switch p := e.Payload.(type) {
-	case Created:
-		return s.applyCreated(p)
-	case Configured:
-		return s.applyConfigured(p)
-	case Prompted:
-		return s.applyPrompted(e, p)
-	case Said:
-		return s.applySaid(p)
-	case Withdrawn:
-		return s.applyWithdrawn(p)
-	case RequestStarted:
-		return s.applyRequestStarted(e, p)
-	case RequestFailed:
-		return s.applyRequestFailed(e, p)
-	case Replied:
-		return s.applyReplied(e, p)
-	case Observed:
-		return s.applyObserved(p)
-	case CallReceived:
-		return s.applyCallReceived(p)
-	case CallInspected:
-		return s.applyCallInspected(p)
-	case CallDecided:
-		return s.applyCallDecided(e, p)
-	case ApprovalInvalidated:
-		return s.applyApprovalInvalidated(p)
-	case CallStarted:
-		return s.applyCallStarted(e, p)
-	case CallSettled:
-		return s.applyCallSettled(e, p)
-	case Resumed:
-		return s.applyResumed(p)
-	case Told:
-		return s.applyTold(p)
-	case Submitted:
-		return s.applySubmitted(p)
-	case Interrupted:
-		return s.applyInterrupted(p)
-	case Compacted:
-		return s.applyCompacted(p)
-	case Synthesized:
-		return s.applySynthesized(p)
-	case Ended:
-		return s.applyEnded(p)
-	}
-	return refuse("unknown payload %T", e.Payload)
 }
 
 func (s *State) applyCreated(p Created) error {

@@ -135,7 +135,7 @@ func (s *State) applyCallStarted(e Event, p CallStarted) error {
 	case t.Phase == Interrupting:
 		return refuse("call %s started after the interrupt", p.Call)
 	case s.submitted():
-		return refuse("call %s started after the result was handed in", p.Call)
+		return refuse("call %s started after the result was submitted", p.Call)
 	case c.Status != CallAllowed:
 		return refuse("call %s started while it is %s", p.Call, c.Status)
 	case p.Attempt != c.Attempt+1:
@@ -144,6 +144,9 @@ func (s *State) applyCallStarted(e Event, p CallStarted) error {
 		return refuse("call %s started before its turn", p.Call)
 	}
 	c.Attempt, c.startedAt = p.Attempt, e.At
+	if c.Reserved == (Limits{}) {
+		c.Reserved = p.Reserved
+	}
 	t.advance(c, CallRunning)
 	return nil
 }

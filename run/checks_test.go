@@ -70,6 +70,15 @@ func (l *ledger) add(e Event) error {
 		case c.class == Reads && c.starts > maxDeaths:
 			return fmt.Errorf("guarantee 2: %s was started %d times", p.Call, c.starts)
 		}
+		left := l.s.Left(e.At).Steps
+		for _, o := range l.s.Turn.Calls {
+			if o.Status != CallDone {
+				left -= o.Reserved.Steps
+			}
+		}
+		if p.Reserved.Steps > max(0, left) {
+			return fmt.Errorf("%d steps are reserved for %s, and %d are left", p.Reserved.Steps, p.Call, left)
+		}
 	case CallSettled:
 		l.call(p.Call).settled++
 	case RequestStarted:

@@ -77,7 +77,7 @@ const (
 
 // SummaryPrompt asks the model for the summary of a compaction. It is sent with that
 // request only and is not part of the context.
-const SummaryPrompt = "The conversation is about to be shortened. Write the notes that you need to go on without it: the task and what the person asked for, decisions taken and why, files read and changed with what matters in them, commands run and what they showed, what is done, what is open, and the very next step. Be exact with names, paths and figures. Do not call tools."
+const SummaryPrompt = "The conversation is about to be shortened. Write the notes that you need to continue without it: the task and what the person asked for, decisions taken and why, files read and changed with what matters in them, commands run and what they showed, what is done, what is open, and the very next step. Be exact with names, paths and figures. Do not call tools."
 
 // compaction returns the command that must come before the next request because the
 // window is nearly full; nil if none.

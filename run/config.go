@@ -16,10 +16,13 @@ type Config struct {
 	// CompactAt is the share of Window past which the context is compacted before
 	// the next request; 0 means DefaultCompactAt.
 	CompactAt float64 `json:"compact_at,omitempty"`
-	Parallel  int     `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
-	NoNudge   bool    `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
-	Output    Output  `json:"output,omitzero"`
-	Control   string  `json:"control,omitempty"` // native, controller, auto; empty: native
+	// Retry is how long a request that fails transiently is retried: 0 means DefaultRetry,
+	// a negative duration that it is not.
+	Retry    time.Duration `json:"retry_ns,omitempty"`
+	Parallel int           `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
+	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
+	Output   Output        `json:"output,omitzero"`
+	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
 }
 
 // An Output is the result that a run must submit before its turn can complete. The zero
@@ -81,8 +84,9 @@ type ConfigChange struct {
 	NoNudge  *bool   `json:"no_nudge,omitempty"`
 	Output   *Output `json:"output,omitempty"`
 	Control  *string `json:"control,omitempty"`
-	// CompactAt is as in Config.
-	CompactAt *float64 `json:"compact_at,omitempty"`
+	// CompactAt and Retry are as in Config.
+	CompactAt *float64       `json:"compact_at,omitempty"`
+	Retry     *time.Duration `json:"retry_ns,omitempty"`
 }
 
 // Apply returns c with the change made.
@@ -91,6 +95,7 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.Mode, d.Mode)
 	set(&c.Window, d.Window)
 	set(&c.CompactAt, d.CompactAt)
+	set(&c.Retry, d.Retry)
 	set(&c.Parallel, d.Parallel)
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)
@@ -128,14 +133,20 @@ func (l Limits) InForce() Limits {
 // limit, 0 that the limit is reached.
 func (s State) Left(now time.Time) Limits {
 	t, l := &s.Turn, s.Config.Limits.InForce()
-	driven := t.driven
-	if t.Open() && !t.waitsForPerson() {
-		driven += max(0, now.Sub(s.At))
-	}
 	return Limits{
-		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, driven),
+		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, s.driven(now)),
 		Tokens: left(l.Tokens, t.Usage.Total()), Cost: left(l.Cost, t.Usage.Cost),
 	}
+}
+
+// driven returns for how long the turn has been driven at now, without the time in which
+// it waited for a person. A clock that was set back counts as no time.
+func (s *State) driven(now time.Time) time.Duration {
+	t := &s.Turn
+	if !t.Open() || t.waitsForPerson() {
+		return t.driven
+	}
+	return t.driven + max(0, now.Sub(s.At))
 }
 
 func left[T int | int64 | float64 | time.Duration](limit, used T) T {
@@ -145,30 +156,71 @@ func left[T int | int64 | float64 | time.Duration](limit, used T) T {
 	return max(0, limit-used)
 }
 
-// Reserve returns the limits of a child run: at most wanted, and at most half of what
-// remains of this run's, so that the parent can still act on the result. A zero field of
-// wanted asks for the half. It is an error if nothing remains. Nothing is set aside: two
-// children that start at the same time are each given half.
-func (s State) Reserve(wanted Limits, now time.Time) (Limits, error) {
-	have := s.Left(now)
-	share := Limits{
-		Steps: reserve(have.Steps, wanted.Steps), Calls: reserve(have.Calls, wanted.Calls), Wall: reserve(have.Wall, wanted.Wall),
-		Tokens: reserve(have.Tokens, wanted.Tokens), Cost: reserve(have.Cost, wanted.Cost),
+// reservation returns what is set aside at now for a call that is about to start and may
+// start a child run: an equal share of what is left and not reserved, where the open calls
+// without a reservation and this run itself, which acts on the results, have a share each.
+// Children run at the same time, so each is given half of the wall clock. A field that is 0
+// means that nothing is left of it.
+func (s *State) reservation(now time.Time) Limits {
+	have, shares := s.Left(now), 1
+	for _, c := range s.Turn.Calls {
+		switch r := c.Reserved; {
+		case c.Status == CallDone:
+		case r != Limits{}:
+			have.Steps, have.Calls = remainder(have.Steps, r.Steps), remainder(have.Calls, r.Calls)
+			have.Tokens, have.Cost = remainder(have.Tokens, r.Tokens), remainder(have.Cost, r.Cost)
+		case c.spawns():
+			shares++
+		}
 	}
-	if share.Steps == 0 || share.Calls == 0 || share.Wall == 0 || share.Tokens == 0 || share.Cost == 0 {
-		return Limits{}, errors.New("too little is left of this turn's limits for a child run")
+	return Limits{
+		Steps: share(have.Steps, shares), Calls: share(have.Calls, shares), Wall: share(have.Wall, 2),
+		Tokens: share(have.Tokens, int64(shares)), Cost: share(have.Cost, float64(shares)),
 	}
-	return share, nil
 }
 
-func reserve[T int | int64 | float64 | time.Duration](have, wanted T) T {
-	switch {
-	case have < 0:
-		return or(wanted, -1)
-	case wanted > 0:
-		return min(wanted, have/2)
+func remainder[T int | int64 | float64](have, reserved T) T {
+	if have < 0 {
+		return have
 	}
-	return have / 2
+	return max(0, have-max(0, reserved))
+}
+
+func share[T int | int64 | float64 | time.Duration](have, shares T) T {
+	if have < 0 {
+		return -1
+	}
+	return have / shares
+}
+
+// spawns reports whether the call may start a child run.
+func (c *CallState) spawns() bool {
+	return c.Class == Resumable && !c.Question && !c.Submits && c.Problem == ""
+}
+
+// Reserved returns the limits of the child run of a call: what is reserved for the call, and
+// at most wanted, where a zero field asks for all of it. It is an error if nothing is left
+// of a limit.
+func (s State) Reserved(id CallID, wanted Limits) (Limits, error) {
+	c, _ := s.Turn.Call(id)
+	r := c.Reserved
+	if r.Steps == 0 || r.Calls == 0 || r.Wall == 0 || r.Tokens == 0 || r.Cost == 0 {
+		return Limits{}, errors.New("too little is left of this turn's limits for a child run")
+	}
+	return Limits{
+		Steps: atMost(r.Steps, wanted.Steps), Calls: atMost(r.Calls, wanted.Calls), Wall: atMost(r.Wall, wanted.Wall),
+		Tokens: atMost(r.Tokens, wanted.Tokens), Cost: atMost(r.Cost, wanted.Cost),
+	}, nil
+}
+
+func atMost[T int | int64 | float64 | time.Duration](reserved, wanted T) T {
+	switch {
+	case wanted <= 0:
+		return reserved
+	case reserved < 0:
+		return wanted
+	}
+	return min(wanted, reserved)
 }
 
 func (c Config) parallel() int { return or(c.Parallel, DefaultParallel) }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,23 +137,107 @@ func TestTheLimitOfTimeCountsWhatWasDriven(t *testing.T) {
 	left(time.Hour) // each turn has its own
 }
 
+// withAgents returns a driver whose turn has asked for n child runs, under limits of which
+// a step and 100 tokens are used.
+func withAgents(t *testing.T, c Config, n int) *driven {
+	d := drive(t, c)
+	d.w = children{}
+	d.prompt("go")
+	f := calls(slices.Repeat([]string{"agent"}, n)...)
+	f.Usage = Usage{Input: 100, Cost: 1}
+	d.end("request/1.1/step/1", f)
+	return d
+}
+
 func TestAChildRunIsGivenHalfOfWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	s := State{Created: Created{Run: "r"}, Config: Config{Limits: Limits{Steps: 20, Calls: -1, Wall: time.Hour, Tokens: 1000, Cost: 4}}}
-	s.Turn.Steps, s.Turn.Asked = 4, 10
-	s.Turn.Usage = Usage{Input: 500, Cost: 1}
-	now := time.Unix(1_800_000_000, 0)
-	got, err := s.Reserve(Limits{Tokens: 100, Cost: 10}, now)
-	want := Limits{Steps: 8, Calls: -1, Wall: 30 * time.Minute, Tokens: 100, Cost: 1.5}
-	if err != nil || got != want {
-		t.Errorf("reserved %+v, %v; want %+v", got, err, want)
+	d := withAgents(t, Config{Limits: Limits{Steps: 17, Calls: -1, Wall: time.Hour, Tokens: 1100, Cost: 4}}, 1)
+	for _, c := range []struct{ wanted, want Limits }{
+		{Limits{}, Limits{Steps: 8, Calls: -1, Wall: 30 * time.Minute, Tokens: 500, Cost: 1.5}},
+		{Limits{Tokens: 100, Cost: 10, Calls: 7}, Limits{Steps: 8, Calls: 7, Wall: 30 * time.Minute, Tokens: 100, Cost: 1.5}},
+	} {
+		if got, err := d.r.State.Reserved("c_1", c.wanted); err != nil || got != c.want {
+			t.Errorf("wanted %+v, reserved %+v, %v; want %+v", c.wanted, got, err, c.want)
+		}
 	}
-	if got, err := s.Reserve(Limits{Calls: 7}, now); err != nil || got.Calls != 7 {
-		t.Errorf("reserved %+v, %v of a limit that there is not", got, err)
-	}
-	s.Turn.Steps = 19
-	if got, err := s.Reserve(Limits{}, now); err == nil {
+	if got, err := withAgents(t, Config{Limits: Limits{Steps: 2}}, 1).r.State.Reserved("c_1", Limits{}); err == nil {
 		t.Errorf("reserved %+v of one step", got)
+	}
+}
+
+// However many children run at once, what they may use together is never more than what is
+// left, and what one returns another may be given.
+func TestReservationsSumToAtMostWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, parallel := range []int{1, 2, 8} {
+		d := withAgents(t, Config{Parallel: parallel, Limits: Limits{Steps: 91, Calls: 98, Tokens: 9100, Cost: 10}}, 8)
+		for len(d.r.State.Turn.Calls) > 0 {
+			var sum Limits
+			var running CallID
+			for _, c := range d.r.State.Turn.Calls {
+				if c.Status != CallRunning {
+					continue
+				}
+				r, err := d.r.State.Reserved(c.ID, Limits{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if running = c.ID; parallel == 8 && (r.Steps != 10 || r.Tokens != 1000 || r.Cost != 1) {
+					t.Errorf("of 8 children and their parent %s is given %+v", c.ID, r)
+				}
+				sum.Steps, sum.Calls, sum.Tokens, sum.Cost = sum.Steps+r.Steps, sum.Calls+r.Calls, sum.Tokens+r.Tokens, sum.Cost+r.Cost
+			}
+			if running == "" {
+				break
+			}
+			if left := d.r.State.Left(d.now); sum.Steps >= left.Steps || sum.Calls >= left.Calls || sum.Tokens >= left.Tokens || sum.Cost >= left.Cost {
+				t.Errorf("%d at once: reserved %+v of %+v", parallel, sum, left)
+			}
+			// It uses all that it was given.
+			r, _ := d.r.State.Reserved(running, Limits{})
+			done := settledOK(running)
+			done.Usage = Usage{Input: r.Tokens, Cost: r.Cost, Priced: true}
+			d.end("perform/"+string(running)+"/1", done)
+		}
+	}
+}
+
+// An external agent makes its calls one by one: how many will follow is not known.
+func TestReservationsOfCallsThatArriveOneByOneSumToAtMostWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	d := &driven{t: t, r: NewRunner(State{}), now: time.Unix(1_800_000_000, 0), w: children{}}
+	d.step(Input{Given: []Payload{Created{Run: "r", External: true, Config: Config{Limits: Limits{Steps: 101, Tokens: 1000}}}}})
+	d.prompt("go")
+	for n := 1; n <= 6; n++ {
+		d.want(CallReceived{Call: Call{ID: CallID("c_" + itoa(n)), Tool: "agent", Arguments: "{}"}})
+	}
+	var steps int
+	var tokens int64
+	for _, c := range d.r.State.Turn.Calls {
+		r, err := d.r.State.Reserved(c.ID, Limits{})
+		if err != nil || c.Status != CallRunning {
+			t.Fatalf("%s is %s with %+v, %v", c.ID, c.Status, r, err)
+		}
+		steps, tokens = steps+r.Steps, tokens+r.Tokens
+	}
+	if left := d.r.State.Left(d.now); steps >= left.Steps || tokens >= left.Tokens {
+		t.Errorf("reserved %d steps and %d tokens of %+v", steps, tokens, left)
+	}
+}
+
+// A child that is resumed after a restart keeps what it was given, and another is not given
+// the same.
+func TestAReservationSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	d := withAgents(t, Config{Parallel: 1, Limits: Limits{Steps: 31}}, 2)
+	first, err := d.r.State.Reserved("c_1", Limits{})
+	if err != nil || first.Steps != 10 {
+		t.Fatalf("reserved %+v, %v", first, err)
+	}
+	d.r = NewRunner(d.r.State)
+	d.step(Input{Given: d.r.State.Recover()})
+	if again, err := d.r.State.Reserved("c_1", Limits{}); err != nil || again != first {
+		t.Errorf("after the restart %+v is reserved, %v; before it %+v", again, err, first)
 	}
 }
 
@@ -180,7 +265,7 @@ func TestEveryRequestIsPaidFor(t *testing.T) {
 	cost := func(c float64) Usage { return Usage{Input: 10, Cost: c, Priced: true} }
 	d := drive(t, Config{Limits: Limits{Cost: 10}})
 	d.prompt("go")
-	d.end("request/1.1/step/1", RequestFailed{Kind: ErrBrokenStream, Usage: cost(1), RetryAfter: time.Second})
+	d.end("request/1.1/step/1", RequestFailed{Kind: ErrBrokenStream, Usage: cost(1), Asked: time.Second})
 	d.now = d.now.Add(time.Second)
 	d.step(Input{})
 	f := calls("agent")

@@ -13,7 +13,10 @@ type Event struct {
 // A Payload is what an [Event] says. The set of types is closed: all of them are
 // in this file. Their JSON form is the form on disk (see package store for the
 // name of each); a type only ever gains optional keys.
-type Payload interface{ payload() }
+type Payload interface {
+	// apply is [State.Apply] for an event with this payload; e.Payload is not read.
+	apply(s *State, e Event) error
+}
 
 // Created is the first event of every run.
 type Created struct {
@@ -104,7 +107,10 @@ type RequestFailed struct {
 	Kind      ErrorKind `json:"kind"`
 	Reason    string    `json:"reason,omitempty"`    // a sentence for people
 	Delivered bool      `json:"delivered,omitempty"` // part of the answer was shown: viewers discard it
-	// RetryAfter is how long to wait before the next attempt; 0: it is not retried.
+	// Asked is how long the provider asked to wait before the next attempt; 0: it did not.
+	Asked time.Duration `json:"asked_ns,omitempty"`
+	// RetryAfter is how long to wait before the next attempt; 0: it is not retried. A
+	// [Runner] sets it.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Usage      Usage         `json:"usage,omitzero"` // what the provider had reported until then
 }
@@ -115,8 +121,8 @@ type ErrorKind string
 
 const (
 	ErrOverloaded   ErrorKind = "overloaded"    // 5xx, 529: retry
-	ErrUnreachable  ErrorKind = "unreachable"   // no connection: retry
-	ErrRateLimited  ErrorKind = "rate_limited"  // 429, perhaps with a wait
+	ErrUnreachable  ErrorKind = "unreachable"   // connection refused, no route, no such host: retry
+	ErrRateLimited  ErrorKind = "rate_limited"  // 429, perhaps with a wait: retry
 	ErrTooLong      ErrorKind = "too_long"      // the request does not fit the window: compact, once
 	ErrAuth         ErrorKind = "auth"          // no key, a wrong key
 	ErrRefused      ErrorKind = "refused"       // the provider will not answer this
@@ -204,7 +210,9 @@ func (u Usage) Add(v Usage) Usage {
 }
 
 // Observed is what an external agent reported in its turn: shown and counted,
-// never owed, never sent to a provider.
+// never owed, never sent to a provider. An empty one in another run says that part of the
+// answer to the request in flight has arrived; it is recorded only after a process died
+// during the request, see [State.Recover].
 type Observed struct {
 	Conversation string `json:"conversation,omitempty"` // the agent's own id for it, as soon as it is known
 	Parts        []Part `json:"parts,omitempty"`
@@ -302,6 +310,9 @@ type ApprovalInvalidated struct {
 type CallStarted struct {
 	Call    CallID `json:"call"`
 	Attempt int    `json:"attempt,omitempty"` // 1, 2, …
+	// Reserved is set aside of the turn's limits for a child run of the call, until the
+	// call is settled.
+	Reserved Limits `json:"reserved,omitzero"`
 }
 
 // An Outcome says how a call ended.
@@ -466,27 +477,37 @@ type Ended struct {
 	End    End    `json:"end"`
 	Reason string `json:"reason,omitempty"` // for a program to switch on: max_steps, same_call, auth, …
 	Detail string `json:"detail,omitempty"` // a sentence for the person, with what to do
+	// Jobs are the background jobs that were running then, oldest first; none after an
+	// interrupt, which ends them. A [Runner] sets it.
+	Jobs []Job `json:"jobs,omitempty"`
 }
 
-func (Created) payload()             {}
-func (Configured) payload()          {}
-func (Prompted) payload()            {}
-func (Said) payload()                {}
-func (Withdrawn) payload()           {}
-func (RequestStarted) payload()      {}
-func (RequestFailed) payload()       {}
-func (Replied) payload()             {}
-func (Observed) payload()            {}
-func (CallReceived) payload()        {}
-func (CallInspected) payload()       {}
-func (CallDecided) payload()         {}
-func (ApprovalInvalidated) payload() {}
-func (CallStarted) payload()         {}
-func (CallSettled) payload()         {}
-func (Resumed) payload()             {}
-func (Told) payload()                {}
-func (Submitted) payload()           {}
-func (Interrupted) payload()         {}
-func (Compacted) payload()           {}
-func (Synthesized) payload()         {}
-func (Ended) payload()               {}
+// A Job is a command that runs in the background of a run.
+type Job struct {
+	ID      string    `json:"id"`      // job_1, job_2, …: as the tools name it
+	Command string    `json:"command"` // one line, at most 200 characters
+	Since   time.Time `json:"since"`
+}
+
+func (p Created) apply(s *State, _ Event) error             { return s.applyCreated(p) }
+func (p Configured) apply(s *State, _ Event) error          { return s.applyConfigured(p) }
+func (p Prompted) apply(s *State, e Event) error            { return s.applyPrompted(e, p) }
+func (p Said) apply(s *State, _ Event) error                { return s.applySaid(p) }
+func (p Withdrawn) apply(s *State, _ Event) error           { return s.applyWithdrawn(p) }
+func (p RequestStarted) apply(s *State, e Event) error      { return s.applyRequestStarted(e, p) }
+func (p RequestFailed) apply(s *State, e Event) error       { return s.applyRequestFailed(e, p) }
+func (p Replied) apply(s *State, e Event) error             { return s.applyReplied(e, p) }
+func (p Observed) apply(s *State, _ Event) error            { return s.applyObserved(p) }
+func (p CallReceived) apply(s *State, _ Event) error        { return s.applyCallReceived(p) }
+func (p CallInspected) apply(s *State, _ Event) error       { return s.applyCallInspected(p) }
+func (p CallDecided) apply(s *State, e Event) error         { return s.applyCallDecided(e, p) }
+func (p ApprovalInvalidated) apply(s *State, _ Event) error { return s.applyApprovalInvalidated(p) }
+func (p CallStarted) apply(s *State, e Event) error         { return s.applyCallStarted(e, p) }
+func (p CallSettled) apply(s *State, e Event) error         { return s.applyCallSettled(e, p) }
+func (p Resumed) apply(s *State, _ Event) error             { return s.applyResumed(p) }
+func (p Told) apply(s *State, _ Event) error                { return s.applyTold(p) }
+func (p Submitted) apply(s *State, _ Event) error           { return s.applySubmitted(p) }
+func (p Interrupted) apply(s *State, _ Event) error         { return s.applyInterrupted(p) }
+func (p Compacted) apply(s *State, _ Event) error           { return s.applyCompacted(p) }
+func (p Synthesized) apply(s *State, _ Event) error         { return s.applySynthesized(p) }
+func (p Ended) apply(s *State, _ Event) error               { return s.applyEnded(p) }

@@ -100,8 +100,11 @@ func (s State) externalTurn(attempt int) ExternalTurn {
 }
 
 func (s *State) applyObserved(p Observed) error {
-	if !s.Turn.Open() || !s.Created.External {
-		return refuse("observed outside an external turn")
+	switch t := &s.Turn; {
+	case !t.Open():
+		return refuse("observed while no turn is open")
+	case !s.Created.External && (t.Phase != Requesting || p.Conversation != "" || len(p.Parts) > 0 || p.Usage != Usage{}):
+		return refuse("a report of an external agent in a run without one")
 	}
 	if p.Conversation != "" {
 		s.Conversation = p.Conversation

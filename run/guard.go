@@ -1,12 +1,12 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
+
+	"pawl/internal/digest"
 )
 
 // guard detects a turn that makes no progress. It uses only digests of calls and results
@@ -121,10 +121,10 @@ func (t *Turn) fruitless() {
 func (g *guard) settled(c *CallState, step int) (note string) {
 	p := pair{c.Key, c.resultKey}
 	if p.call == "" {
-		p.call = digest(c.Tool, c.Arguments)
+		p.call = digest.Of(c.Tool, c.Arguments)
 	}
 	if p.result == "" {
-		p.result = digest(PlainText(c.Result.Content), strconv.FormatBool(c.Result.IsError))
+		p.result = digest.Of(PlainText(c.Result.Content), strconv.FormatBool(c.Result.IsError))
 	}
 	if g.seen == nil {
 		g.seen, g.changes = map[pair]sighting{}, map[pair]bool{}
@@ -221,14 +221,4 @@ func (g *guard) cycles() bool {
 		}
 	}
 	return false
-}
-
-// digest identifies texts.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -24,7 +24,7 @@ import (
 //	TOOL ARGUMENTS -> RESULT ; err refused invalid made same job waits ran=30s
 //	& TOOL …            one more call of the step before
 //	sleep 30s           the shell command
-//	wait 30s            time passes and nobody does anything
+//	wait 30s            time passes and nothing happens
 //	think 30s           from here on the model takes this long, instead of 4 s
 //	says WORDS          an answer without a call
 //	steer WORDS         the person says something, delivered with the next step

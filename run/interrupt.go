@@ -39,7 +39,7 @@ func (f Interrupted) because() string {
 	case ByRequest:
 		return "another program asked for it"
 	case ByPolicy:
-		return "an approval was needed and no one was there to give it"
+		return "an approval was needed in non-interactive use"
 	}
 	return string(f.Cause)
 }

@@ -130,7 +130,7 @@ func (s State) nextCalls() []Command {
 	return owed
 }
 
-const notAfterResult = "The call was not run: the result was handed in before it, and nothing more is to be done."
+const notAfterResult = "The call was not run: the result had been submitted before it, and no further work is needed."
 
 func settledAs(id CallID, o Outcome, text string) CallSettled {
 	return CallSettled{Call: id, Outcome: o, IsError: true, Content: []Part{Text(text)}}
@@ -151,7 +151,7 @@ func (s State) blocked() func(int) string {
 		case c.Fault == FaultCut:
 			return "The call was cut off at the output limit before its arguments were complete, and was not run. Send it again with smaller input, in several calls if need be."
 		case c.Fault == FaultNotJSON:
-			return "The arguments are not a JSON object; the call was not run. What came: " + shorten(c.Raw, 300) + "\nSend the call again with one JSON object that fits the tool's schema."
+			return "The arguments are not a JSON object; the call was not run. Received: " + shorten(c.Raw, 300) + "\nSend the call again with one JSON object that fits the tool's schema."
 		case c.Fault == FaultEmpty:
 			return "The call names no tool, and was not run."
 		case c.Fault != NoFault:
@@ -265,8 +265,8 @@ func (s *State) conclude() (Ended, Told) {
 
 // Messages of pawl's own to the model.
 const (
-	CutText      = "Your answer was cut off at the output limit. Go on exactly where it stopped, without repeating what is there."
-	EmptyText    = "Your last answer had neither words nor a call. Call a tool to go on with the task, or say that you are done and what came of it."
+	CutText      = "Your answer was cut off at the output limit. Continue exactly where it stopped, without repeating anything."
+	EmptyText    = "Your last answer had neither text nor a tool call. Call a tool to continue the task, or say that you are done and summarize the result."
 	PromisedText = "You said what you would do next and did not do it. Do it now by calling a tool, or, if you are done, say so."
 )
 

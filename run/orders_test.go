@@ -68,7 +68,7 @@ func search(t *testing.T, events []Payload, without int) (states, transitions, e
 		for _, step := range next {
 			transitions++
 			m := n
-			m.s = n.s.Clone() // one state goes on in many ways
+			m.s = n.s.Clone() // a state has several successors
 			m.log = append([]Event(nil), n.log...)
 			m.used |= step.uses
 			for _, p := range step.payloads {

@@ -46,7 +46,7 @@ func (s *State) remind() (Ended, Told) {
 	if a.reminders < maxReminders {
 		text := fmt.Sprintf("You must call the %s tool before finishing. Please call it now.", s.Config.Output.Tool)
 		if a.problem != "" || s.Config.Output.Tool == "" {
-			text = "Your answer has to be JSON that fits the schema it was asked for with, and nothing else."
+			text = "Your answer must be JSON that fits the requested schema, and nothing else."
 			for _, more := range []string{a.problem, "Answer again."} {
 				if more != "" {
 					text += " " + more
@@ -55,9 +55,9 @@ func (s *State) remind() (Ended, Told) {
 		}
 		return Ended{}, Told{Reason: TellOutput, Text: text}
 	}
-	detail := fmt.Sprintf("no result was handed in after %d reminders.", a.reminders)
+	detail := fmt.Sprintf("no result was submitted after %d reminders.", a.reminders)
 	if tool := s.Config.Output.Tool; tool != "" {
-		detail = fmt.Sprintf("no result was handed in with %s after %d reminders.", tool, a.reminders)
+		detail = fmt.Sprintf("no result was submitted with %s after %d reminders.", tool, a.reminders)
 	}
 	if a.problem != "" {
 		detail += " " + a.problem

@@ -8,8 +8,9 @@ const LeftText = "The tool did not stop in time and may still be running. What i
 
 // Recover returns the payloads that settle the operations that were in flight when a
 // process died or stopped driving the run. The driver appends them once, after the
-// replay and before Next. A request and a resumable call are owed again, a reading call
-// too unless maxDeaths processes died during it. A writing call has an unknown outcome;
+// replay and before Next. A request is owed again unless maxDeaths processes died after
+// part of its answer had arrived, or maxEarlyDeaths during it. A resumable call is owed
+// again, a reading call too unless maxDeaths processes died during it. A writing call has an unknown outcome;
 // if its tool can determine the outcome, the driver may append that instead.
 func (s State) Recover() []Payload {
 	t := &s.Turn

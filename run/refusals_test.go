@@ -169,7 +169,7 @@ func TestTheTextsOfAnInterruptSayWhoseItWas(t *testing.T) {
 		{ByShutdown, "", "[Tool use interrupted: pawl was shut down]", EndInterrupted, "shutdown"},
 		{ByParent, "", "[Tool use interrupted: the run that started this one was interrupted]", EndInterrupted, "parent"},
 		{ByRequest, "", "[Tool use interrupted: another program asked for it]", EndInterrupted, "requested"},
-		{ByPolicy, "", "[Tool use interrupted: an approval was needed and no one was there to give it]", EndFailed, "permission_required"},
+		{ByPolicy, "", "[Tool use interrupted: an approval was needed in non-interactive use]", EndFailed, "permission_required"},
 		{"cosmic ray", "", "[Tool use interrupted: cosmic ray]", EndInterrupted, "cosmic ray"},
 	} {
 		f := Interrupted{Cause: c.cause}

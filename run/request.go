@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"pawl/internal/digest"
 )
 
 func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
@@ -31,7 +33,8 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 	}
 	s.flush()
 	t.Phase = Requesting
-	t.Request.Purpose, t.Request.Attempt, t.Request.Wait, t.Request.started = p.Purpose, p.Attempt, 0, e.At
+	t.Request.Purpose, t.Request.Attempt, t.Request.started = p.Purpose, p.Attempt, e.At
+	t.Request.Wait, t.Request.Reason = 0, ""
 	t.Request.observed = false
 	return nil
 }
@@ -82,11 +85,13 @@ func (s *State) lastID() string {
 	return s.Messages[len(s.Messages)-1].ID
 }
 
-// MaxRetries is how often a request is retried after a transient failure.
-const MaxRetries = 3
-
-// maxDeaths is how many processes may die during an operation before it is abandoned.
-const maxDeaths = 3
+// How many processes may die during an operation before it is abandoned: maxDeaths of them
+// after part of its answer had arrived, and maxEarlyDeaths at all. A process that was
+// killed before anything had come of the operation says little about the operation.
+const (
+	maxDeaths      = 3
+	maxEarlyDeaths = 20
+)
 
 func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	t := &s.Turn
@@ -96,10 +101,15 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
 	s.spend(p.Usage)
 	s.stopAgent()
+	if t.Request.Failures == 0 {
+		t.Request.failing = s.driven(e.At)
+	}
 	t.Request.Failures++
-	if p.RetryAfter > 0 && t.Request.Failures <= MaxRetries && t.Request.Purpose != ForAgent {
-		t.Request.Wait, t.Request.failedAt = p.RetryAfter, e.At
-		t.Phase = t.resting()
+	if p.Kind.broken() {
+		t.Request.broken++
+	}
+	if p.RetryAfter > 0 && t.Request.Purpose != ForAgent {
+		s.retry(e, p)
 		return nil
 	}
 	switch {
@@ -114,7 +124,7 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	case p.Kind == ErrRefused:
 		t.fail(Ended{End: EndRefused, Reason: string(p.Kind), Detail: p.Reason})
 	default:
-		t.fail(Ended{End: EndFailed, Reason: string(p.Kind), Detail: p.Reason})
+		t.fail(s.gaveUp(e, p))
 	}
 	t.Request = Operation{}
 	return nil
@@ -167,18 +177,21 @@ func (s *State) applyResumed(p Resumed) error {
 		return nil
 	}
 	t.Request.Deaths++
+	if t.Request.observed {
+		t.Request.lateDeaths++
+	}
 	t.Phase = t.resting()
 	if t.Request.Purpose == ForAgent {
 		t.Phase = Ready
 		s.stopAgent()
 		t.tell(agentCutText)
 	}
-	if t.Request.Deaths < maxDeaths {
+	if t.Request.lateDeaths < maxDeaths && t.Request.Deaths < maxEarlyDeaths {
 		return nil
 	}
 	if !s.failAside(t.Request.Purpose) {
 		t.fail(Ended{End: EndFailed, Reason: "crashing", Detail: fmt.Sprintf(
-			"the process ended %d times during the same request; check the log for the cause before continuing", maxDeaths)})
+			"the process ended %d times during the same request; find the cause before continuing (pawl's own messages are in log/ of its state folder)", t.Request.Deaths)})
 	}
 	t.Request = Operation{}
 	return nil
@@ -273,7 +286,7 @@ func (s *State) replied(p Replied, text string, calls int) {
 	t.reply = reply{stop: p.Stop, promises: p.Promises}
 	t.reply.unfinished = calls == 0 && p.Action == nil && (p.Stop == StopMaxTokens || p.Stop == StopPause)
 	if calls == 0 && !blank && p.Action == nil {
-		t.reply.hash = digest(strings.TrimSpace(text))
+		t.reply.hash = digest.Of(strings.TrimSpace(text))
 	}
 	nothing := calls == 0 && (blank || p.Stop == StopToolUse) && !terminal(p.Stop) &&
 		p.Stop != StopMaxTokens && p.Stop != StopPause

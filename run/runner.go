@@ -25,6 +25,8 @@ type World interface {
 	// Partial returns what has arrived of the answer to the request in flight, its calls
 	// numbered from next, and its usage as far as known.
 	Partial(next int) ([]Part, Usage)
+	// Jobs returns the background jobs that are running, oldest first.
+	Jobs() []Job
 }
 
 // A Runner is the pure part of a driver. From the state, the operations in flight and its
@@ -52,6 +54,10 @@ type Runner struct {
 	ops    map[string]bool // keys of the operations in flight
 	parked map[string]bool // keys of operations that wait for a person in another run
 	wait   struct {        // of the owed request that must not be sent yet
+		key   string
+		until time.Time
+	}
+	grace struct { // of the external turn whose agent has submitted its result
 		key   string
 		until time.Time
 	}
@@ -109,7 +115,8 @@ func NewRunner(s State) *Runner {
 }
 
 // Step returns the batch that follows from the state and in at the time now. Of r it
-// changes only when an owed request may be sent; the rest changes with Adopt. An error
+// changes only when an owed request may be sent and when an agent must have ended; the
+// rest changes with Adopt. An error
 // means that an event of in.Given or in.Last, or one of the World's, cannot follow.
 func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 	m := maker{now: now, world: w, in: in, r: r, s: r.State}
@@ -238,6 +245,10 @@ type maker struct {
 }
 
 func (m *maker) record(p Payload) error {
+	if f, ok := p.(RequestFailed); ok {
+		f.RetryAfter = m.s.retryAfter(m.now, f)
+		p = f
+	}
 	e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back
 	if err := m.s.apply(e); err != nil {
 		return err
@@ -364,6 +375,10 @@ func (m *maker) flying() bool {
 func (m *maker) perform(c Command) error {
 	switch c := c.(type) {
 	case Derive:
+		if end, ok := c.Payload.(Ended); ok && m.s.Turn.Phase != Interrupting {
+			end.Jobs = m.world.Jobs()
+			return m.record(end)
+		}
 		return m.record(c.Payload)
 	case Inspect:
 		return m.record(m.world.Inspect(m.s, c.Call))
@@ -387,7 +402,11 @@ func (m *maker) perform(c Command) error {
 				return m.record(p)
 			}
 		}
-		if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
+		started := CallStarted{Call: c.Call.ID, Attempt: c.Attempt}
+		if c.Call.spawns() && c.Call.Reserved == (Limits{}) {
+			started.Reserved = m.s.reservation(m.now)
+		}
+		if err := m.record(started); err != nil {
 			return err
 		}
 		m.start(c)
@@ -400,6 +419,9 @@ func (m *maker) perform(c Command) error {
 		}
 		m.start(c)
 	case ExternalTurn:
+		if m.overstays(c.Key()) {
+			return m.record(RequestFailed{Kind: ErrAborted, Reason: "the agent was stopped: it was still running " + submissionGrace.String() + " after its result was accepted"})
+		}
 		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
 			return nil
 		}
@@ -409,6 +431,22 @@ func (m *maker) perform(c Command) error {
 		m.start(c)
 	}
 	return nil
+}
+
+// submissionGrace is how long an external agent may keep running after its result was
+// accepted.
+const submissionGrace = 30 * time.Second
+
+// overstays reports whether the agent of the external turn in flight has had its time to
+// end since its result was accepted. It is measured from when this process first saw that.
+func (m *maker) overstays(key string) bool {
+	if m.in.Closed || m.s.Turn.Phase != Requesting || !m.s.submitted() {
+		return false
+	}
+	if m.r.grace.key != key {
+		m.r.grace.key, m.r.grace.until = key, m.now.Add(submissionGrace)
+	}
+	return !m.now.Before(m.r.grace.until)
 }
 
 func (m *maker) start(c Command) { m.b.Start = append(m.b.Start, c) }
@@ -436,7 +474,7 @@ func (m *maker) waits(key string, wait time.Duration) bool {
 
 func (m *maker) decide(c CallState) error {
 	if c.Submits {
-		return m.record(CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: "default", Reason: "handing in the result is what was asked for"}})
+		return m.record(CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: "default", Reason: "submitting the result is the task"}})
 	}
 	p := m.world.Decide(m.s, c)
 	switch p := p.(type) {
@@ -461,7 +499,7 @@ func (m *maker) submit(c Perform) error {
 	if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
 		return err
 	}
-	settled := CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. Nothing more is to be done.")}}
+	settled := CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. No further work is needed.")}}
 	value, problem := m.world.Submit(m.s, c.Call)
 	if problem == "" {
 		if err := m.record(Submitted{Assignment: m.s.Assignment(), Call: c.Call.ID, Value: value}); err != nil {

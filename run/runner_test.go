@@ -17,7 +17,7 @@ func TestARetryWaitsAsLongAsItSays(t *testing.T) {
 	failed := func(t *testing.T) *driven {
 		d := drive(t, Config{})
 		d.prompt("go")
-		d.end("request/1.1/step/1", RequestFailed{Kind: ErrRateLimited, RetryAfter: time.Minute})
+		d.end("request/1.1/step/1", RequestFailed{Kind: ErrRateLimited, Asked: time.Minute})
 		return d
 	}
 	t.Run("in the same process", func(t *testing.T) {

@@ -95,6 +95,9 @@ const (
 	sawBoth         = "two operations that ended together"
 	sawLate         = "an event that came too late"
 	sawWaited       = "a retry that waited"
+	sawGaveUp       = "a request that was retried until the time was over"
+	sawTooLongWait  = "a provider that asks for a longer wait than the run retries"
+	sawBegun        = "an answer that had begun to arrive after a death"
 	sawReconciled   = "a call whose tool could tell what became of it"
 	sawOtherTurn    = "an interrupt of another turn"
 	sawHandover     = "an interrupt that met the next turn"
@@ -106,7 +109,7 @@ const (
 
 var reached = []string{
 	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
-	sawWaited, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
+	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
 }
 
 // A tally sums up lives.
@@ -181,6 +184,7 @@ type life struct {
 	}
 	given  []string // to the external agent
 	killed bool     // the last external turn was, and the agent has not been told
+	outage bool     // the provider answers no request
 }
 
 // An operation is under way in the process.
@@ -208,6 +212,12 @@ func newLife(seed uint64, sum *tally) *life {
 		c.Limits.Steps = 2
 	case 4:
 		c.Limits.Tokens = 400
+	}
+	switch l.rnd.IntN(8) {
+	case 0:
+		c.Retry = -1
+	case 1:
+		c.Retry = 20 * time.Second
 	}
 	switch l.rnd.IntN(6) {
 	case 0:
@@ -394,6 +404,17 @@ func (l *life) append(e Event, closed bool) error {
 		}
 		if r, ok := p.(RequestStarted); ok && r.Purpose == ForStep && r.Attempt > 1 {
 			l.saw(sawStepAttempts)
+		}
+	case RequestFailed:
+		r := &l.book.s.Turn.Request
+		switch {
+		case p.RetryAfter > l.book.s.patience() || p.RetryAfter > 0 && p.RetryAfter < p.Asked:
+			return fmt.Errorf("a retry after %v where %v was asked for", p.RetryAfter, p.Asked)
+		case p.Kind != ErrOverloaded || p.RetryAfter > 0:
+		case p.Asked > l.book.s.patience():
+			l.saw(sawTooLongWait)
+		case r.Failures > 2:
+			l.saw(sawGaveUp)
 		}
 	case Interrupted:
 		if l.stop.armed && l.book.s.Turn.N != l.stop.turn {
@@ -748,6 +769,10 @@ func (l *life) end(i int, in *Input) {
 		}
 	case Request:
 		switch {
+		case !op.cancelled && !op.closed && l.r.State.Turn.Request.Deaths > 0 && l.chance(0.3):
+			l.saw(sawBegun)
+			in.Done = append(in.Done, Completion{Key: op.key, Events: []Payload{Observed{}}, More: true})
+			return
 		case op.cancelled && l.chance(0.5):
 		case op.cancelled || op.closed:
 			c.Events = []Payload{RequestFailed{Kind: ErrAborted}}
@@ -763,7 +788,7 @@ func (l *life) end(i int, in *Input) {
 			in.Wanted = append(in.Wanted, l.agentDoes)
 			return
 		case l.chance(0.2):
-			c.Events = []Payload{RequestFailed{Kind: ErrBrokenStream, Reason: "exit status 1", RetryAfter: time.Second}}
+			c.Events = []Payload{RequestFailed{Kind: ErrBrokenStream, Reason: "exit status 1"}}
 		case l.chance(0.2):
 			c.Events = []Payload{Replied{Stop: StopEndTurn}}
 		default:
@@ -805,10 +830,19 @@ var filler = strings.Repeat("All work and no play makes Jack a dull boy. ", 60)
 
 // answer is what comes of a model request.
 func (l *life) answer(c Request) []Payload {
-	if l.chance(0.1) {
-		f := RequestFailed{Kind: []ErrorKind{ErrOverloaded, ErrTooLong, ErrRefused, ErrAuth}[max(0, l.rnd.IntN(10)-6)], Reason: "it failed", Usage: Usage{Input: 10}}
-		if f.Kind == ErrOverloaded && l.chance(0.8) {
-			f.RetryAfter = time.Duration(l.rnd.IntN(100)) * time.Second
+	if l.chance(0.003) {
+		l.outage = !l.outage
+	}
+	if l.outage || l.chance(0.1) {
+		f := RequestFailed{Kind: []ErrorKind{ErrOverloaded, ErrBrokenStream, ErrTooLong, ErrRefused, ErrAuth}[max(0, l.rnd.IntN(10)-5)], Reason: "it failed", Usage: Usage{Input: 10}}
+		if l.outage {
+			f.Kind = ErrOverloaded
+		}
+		switch l.rnd.IntN(40) {
+		case 0:
+			f.Asked = time.Hour
+		case 1, 2, 3, 4, 5, 6, 7, 8:
+			f.Asked = time.Duration(l.rnd.IntN(100)) * time.Second
 		}
 		return []Payload{f}
 	}
@@ -927,6 +961,13 @@ func (l *life) Recheck(_ State, c CallState) Payload {
 		return ApprovalInvalidated{Call: c.ID, Reason: "the file has changed"}
 	case 1:
 		return CallDecided{Call: c.ID, Decision: Decision{Answer: Never}, Content: "no more"}
+	}
+	return nil
+}
+
+func (l *life) Jobs() []Job {
+	if l.chance(0.1) {
+		return []Job{{ID: "job_1", Command: "serve"}}
 	}
 	return nil
 }

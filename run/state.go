@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -104,7 +105,7 @@ type Phase string
 
 const (
 	Idle         Phase = ""             // no turn is open
-	Ready        Phase = "ready"        // words or results are to be sent to the model
+	Ready        Phase = "ready"        // words or results must be sent to the model
 	Requesting   Phase = "requesting"   // a request, or an external turn, is under way
 	Calling      Phase = "calling"      // calls of the last message are open
 	Spoken       Phase = "spoken"       // the model has answered without a call
@@ -130,9 +131,15 @@ type Operation struct {
 	Failures int           // in a row
 	Deaths   int           // of processes, in a row
 	Wait     time.Duration // before the next attempt, since the last one failed
-	failedAt time.Time
-	started  time.Time
-	observed bool // the external agent has reported something
+	Reason   string        // why the last one failed, while the next one waits
+
+	broken     int           // of Failures: answers that could not be used
+	lateDeaths int           // of Deaths: those of an attempt that was observed
+	failing    time.Duration // time the turn had been driven at the first of Failures
+	waited     time.Duration // sum of the waits since then
+	failedAt   time.Time
+	started    time.Time
+	observed   bool // part of the answer has arrived; the external agent has reported something
 }
 
 // A Status is how far a call has come.
@@ -159,6 +166,7 @@ type CallState struct {
 	Submits  bool
 	Problem  string // why it cannot run
 	Attempt  int
+	Reserved Limits // for its child run, since it was first started
 	Decision Decision
 	Outcome  Outcome
 	Result   Result
@@ -282,8 +290,19 @@ func (s State) Questions() []CallState {
 }
 
 // Answer returns the result of a turn for the person: the agent's last answer, joined if
-// it was cut or paused, or the account of a turn that ended early.
-func (s State) Answer() string { return s.Turn.text }
+// it was cut or paused, or the account of a turn that ended early. The background jobs
+// that were running at the end are named after it, unless the result is JSON.
+func (s State) Answer() string {
+	t := &s.Turn
+	if t.Open() || len(t.End.Jobs) == 0 || s.Config.Output.Schema != "" {
+		return t.text
+	}
+	lines := []string{"Background jobs that were still running at the end of the turn (they are stopped when pawl leaves the run):"}
+	for _, j := range t.End.Jobs {
+		lines = append(lines, "- "+j.ID+": "+j.Command+" (since "+j.Since.UTC().Format("15:04:05 MST")+")")
+	}
+	return strings.TrimLeft(t.text+"\n\n", "\n") + strings.Join(lines, "\n")
+}
 
 // Unfinished returns the text that the next answer continues: empty unless the
 // last one was cut at the output limit or paused.

@@ -20,11 +20,11 @@ import (
 // itself), "-" (in flight and to be cancelled), "!" (refused) and "=" (what was asked
 // for with show) are written by the test; UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m window=1000 nonudge external output native control=C
+//	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external output native control=C
 //	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [opaque] [submits=JSON|unfit=WHY] [action=KIND|problem=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
-//	fail KIND [again] [tokens=N]     the request ends without an answer
+//	fail KIND [asked=1m] [tokens=N]  the request ends without an answer; how long the provider asks to wait
 //	submit [c_1] JSON                a result is accepted
 //	wait c_1 [WORDS] | void c_1
 //	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
@@ -34,8 +34,10 @@ import (
 //	interrupt [CAUSE] ["words that had streamed"] [tokens=N] [TOOL(ARGS)]
 //	leave                            what still runs after an interrupt is left behind
 //	crash                            the process dies; the next one takes the run up
+//	job COMMAND                      a background job begins
 //	observed | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
+//	retry                            time passes until the request is sent again
 //	show                             the context as the model would see it
 //	answered                         what a person reads
 //
@@ -107,6 +109,7 @@ type player struct {
 	cancelled map[string]bool // calls that were cancelled
 	given     map[string]bool // external turns whose words were shown
 
+	jobs    []Job
 	partial []Part // what has streamed when the line interrupts
 	usage   Usage
 }
@@ -214,6 +217,7 @@ func (p *player) Inspect(_ State, c Call) CallInspected { return inspected(c) }
 func (p *player) Decide(State, CallState) Payload       { return nil }
 func (p *player) Recheck(State, CallState) Payload      { return nil }
 func (p *player) Partial(int) ([]Part, Usage)           { return p.partial, p.usage }
+func (p *player) Jobs() []Job                           { return p.jobs }
 
 func (p *player) Submit(_ State, c CallState) (string, string) {
 	if strings.Contains(c.Arguments, "bad") {
@@ -255,8 +259,20 @@ func describe(p Payload) string {
 	switch p := p.(type) {
 	case RequestStarted, CallStarted, Created:
 		return ""
+	case RequestFailed:
+		if p.Kind != ErrAborted {
+			return ""
+		}
+		return "failed " + p.Reason
 	case Ended:
-		return strings.TrimSpace(fmt.Sprintf("ended %s %s", p.End, p.Reason))
+		text := fmt.Sprintf("ended %s %s", p.End, p.Reason)
+		if p.End == EndFailed {
+			text += " " + p.Detail
+		}
+		for _, j := range p.Jobs {
+			text += " " + j.ID
+		}
+		return strings.TrimSpace(text)
 	case CallInspected:
 		if p.Problem == "" {
 			return ""
@@ -325,8 +341,8 @@ func (p *player) line(line string) {
 	case "fail":
 		f := RequestFailed{Kind: ErrorKind(first), Reason: "it failed"}
 		for w := range strings.FieldsSeq(tail) {
-			if w == "again" {
-				f.RetryAfter = time.Second
+			if asked, ok := strings.CutPrefix(w, "asked="); ok {
+				f.Asked, _ = time.ParseDuration(asked)
 			} else if _, err := fmt.Sscanf(w, "tokens=%d", &f.Usage.Input); err != nil {
 				p.t.Fatalf("unknown word %q", w)
 			}
@@ -387,7 +403,13 @@ func (p *player) line(line string) {
 		}
 		p.step(Input{Given: s.Recover()})
 	case "observed":
-		p.want(Observed{Conversation: "conv"})
+		if p.first.External {
+			p.want(Observed{Conversation: "conv"})
+		} else {
+			p.want(Observed{}) // part of the answer has arrived
+		}
+	case "job":
+		p.jobs = append(p.jobs, Job{ID: fmt.Sprintf("job_%d", len(p.jobs)+1), Command: rest, Since: p.now})
 	case "driven":
 		f := Replied{Stop: StopEndTurn}
 		if rest != "" {
@@ -404,6 +426,9 @@ func (p *player) line(line string) {
 			p.t.Fatal(err)
 		}
 		p.now = p.now.Add(d)
+		p.step(Input{})
+	case "retry":
+		p.now = p.r.RetryAt()
 		p.step(Input{})
 	case "show":
 		p.show()
@@ -468,6 +493,12 @@ func (p *player) config(words []string) {
 			fmt.Sscan(v, &c.Limits.Cost)
 		case "wall":
 			c.Limits.Wall, _ = time.ParseDuration(v)
+		case "retry":
+			retry, err := time.ParseDuration(v)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			c.Retry = &retry
 		case "window":
 			window := int64(n)
 			c.Window = &window

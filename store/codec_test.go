@@ -112,8 +112,11 @@ func TestEveryPayloadOfPackageRunHasAKind(t *testing.T) {
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if ok && f.Name.Name == "payload" && f.Recv != nil {
-				declared = append(declared, "run."+f.Recv.List[0].Type.(*ast.Ident).Name)
+			if !ok || f.Name.Name != "apply" || f.Recv == nil {
+				continue
+			}
+			if payload, ok := f.Recv.List[0].Type.(*ast.Ident); ok { // State's own has a pointer
+				declared = append(declared, "run."+payload.Name)
 			}
 		}
 	}

@@ -16,6 +16,8 @@ const stopPatience = 900 * time.Millisecond
 // started it is safe for concurrent use.
 type job struct {
 	id      string
+	command string // as it was asked for
+	since   time.Time
 	printed printed
 	told    bool // its end has been told to the model; guarded by the shellState
 	process *proc.Process
@@ -34,7 +36,7 @@ func (j *job) start(c proc.Command, limit time.Duration) error {
 		cancel()
 		return err
 	}
-	j.process = p
+	j.process, j.since = p, time.Now()
 	go func() {
 		<-p.Done()
 		cancel()

@@ -274,7 +274,7 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	var r Result
 	var started bool
 	if a.Background {
-		r, started = runJob(ctx, state, command, session, limit)
+		r, started = runJob(ctx, state, &job{command: a.Command}, command, session, limit)
 		env.startedJob()
 	} else {
 		r, started = runHere(ctx, env, command, session, limit, t.kept, c)
@@ -401,7 +401,7 @@ func watch(ctx context.Context, p *proc.Process, out *printed, progress func(str
 }
 
 // runJob starts a command in the background, and reports whether it started.
-func runJob(ctx context.Context, state *shellState, command proc.Command, session *sandbox.Session, limit time.Duration) (r Result, started bool) {
+func runJob(ctx context.Context, state *shellState, j *job, command proc.Command, session *sandbox.Session, limit time.Duration) (r Result, started bool) {
 	// The folder a job ends in is nobody's; /dev/null is told.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -410,7 +410,6 @@ func runJob(ctx context.Context, state *shellState, command proc.Command, sessio
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}
-	j := &job{}
 	if err := state.launch(j, command, session, limit); err != nil {
 		session.End()
 		return failed(err), false

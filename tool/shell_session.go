@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/internal/proc"
+	"pawl/run"
 	"pawl/sandbox"
 )
 
@@ -223,6 +224,17 @@ func (s *Session) folderOf(env Env) string {
 		return dir
 	}
 	return env.Workspace
+}
+
+// Jobs returns the background jobs that are running, oldest first.
+func (s *Session) Jobs() []run.Job {
+	var jobs []run.Job
+	for _, j := range s.shell.all() {
+		if j.running() {
+			jobs = append(jobs, run.Job{ID: j.id, Command: clip(j.command, 200), Since: j.since.UTC()})
+		}
+	}
+	return jobs
 }
 
 // JobsRun reports whether a background job of the run is running.

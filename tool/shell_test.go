@@ -206,6 +206,9 @@ func TestAJobRunsBesideTheCalls(t *testing.T) {
 	if !runs || r.IsError || r.Change != run.MayChange {
 		t.Errorf("got %q, error %v, change %q", first, r.IsError, r.Change)
 	}
+	if jobs := env.Session.Jobs(); len(jobs) != 1 || jobs[0].ID != "job_1" || !strings.HasPrefix(jobs[0].Command, "echo up; until") || jobs[0].Since.IsZero() {
+		t.Errorf("the jobs that run: %+v", jobs)
+	}
 	if !env.Session.JobsRun() {
 		t.Error("no job runs")
 	}
@@ -219,7 +222,7 @@ func TestAJobRunsBesideTheCalls(t *testing.T) {
 	if got, want := first+second+third, "up\ngone\n[job_1 ended: exit code 7]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if env.Session.JobsRun() {
+	if env.Session.JobsRun() || len(env.Session.Jobs()) > 0 {
 		t.Error("a job runs")
 	}
 	if text, r := invoke(t, t.Context(), env, tool.ShellOutput(), map[string]any{"id": "job_9"}); text != `there is no job "job_9"; there are job_1` || !r.IsError {

@@ -60,9 +60,6 @@ func (p *Projection) requestFailed(f run.RequestFailed) {
 	p.spend(f.Usage)
 	p.endAnswer()
 	p.turn.failures++
-	if p.purpose() == run.ForAgent || p.turn.failures > run.MaxRetries {
-		f.RetryAfter = 0
-	}
 	if f.RetryAfter == 0 && f.Kind == run.ErrTooLong && p.purpose() == run.ForStep && !p.turn.tooLong {
 		p.turn.tooLong = true
 		if !p.known() {

@@ -299,6 +299,8 @@ func (l *life) live() []run.Event {
 	return fork
 }
 
+func (l *life) Jobs() []run.Job { return nil }
+
 func (l *life) step(in run.Input) {
 	for range 200 {
 		in.Interrupt, in.Closed = l.gate.Interrupt(), l.gate.Closed()

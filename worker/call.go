@@ -57,13 +57,13 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 			if d.w.Log != nil {
 				d.w.Log.Error("a tool panicked", "run", d.id, "call", c.ID, "tool", c.Tool, "panic", r, "stack", string(debug.Stack()))
 			}
-			res = tool.ErrorResult(fmt.Sprintf("The tool %s broke (%v). This is a bug of pawl; what it did is unknown. Try another way.", c.Tool, r))
+			res = tool.ErrorResult(fmt.Sprintf("The tool %s failed unexpectedly (%v). This is a bug in pawl; what the tool did is unknown. Try another way.", c.Tool, r))
 			res.Change, err = run.MayChange, nil
 		}
 	}()
 	t, ok := d.w.Tools.Get(c.Tool) // the submission tool is never started
 	if !ok {                       // it existed when the call was inspected; another release of pawl may have resumed the run
-		return tool.ErrorResult("There is no tool called " + c.Tool + " any more."), nil
+		return tool.ErrorResult("The tool " + c.Tool + " no longer exists."), nil
 	}
 	call := tool.Call{Run: d.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",

@@ -61,7 +61,7 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	if s.Created.Depth >= run.MaxDepth {
 		return nil, fmt.Errorf("no child run is started: runs are nested at most %d levels deep", run.MaxDepth)
 	}
-	limits, err := s.Reserve(child.Limits, d.w.now())
+	limits, err := s.Reserved(call, child.Limits)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect 
 			rules = proposal.Deny
 		}
 		if len(rules) == 0 {
-			d.feed.show(view.Update{Notice: fmt.Sprintf("no rule is stored: %s; the answer counts for this call alone", proposal.Reason)})
+			d.feed.show(view.Update{Notice: fmt.Sprintf("no rule is stored: %s; the answer applies to this call only", proposal.Reason)})
 			return ""
 		}
 	}
@@ -186,7 +186,7 @@ func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect 
 		last = rules[i].String()
 	}
 	if err := d.w.Authorizer.AddRules(d.id, rules); err != nil {
-		d.feed.show(view.Update{Notice: fmt.Sprintf("the rule could not be stored: %v; the answer counts for this call alone", err)})
+		d.feed.show(view.Update{Notice: fmt.Sprintf("the rule could not be stored: %v; the answer applies to this call only", err)})
 		return ""
 	}
 	return last

@@ -307,7 +307,7 @@ func TestAStopWhileADeadProcessesInterruptIsFinishedTakesItsWordsBack(t *testing
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		// The process dies with the interrupt recorded and nothing behind it.
+		// The process dies with the interrupt recorded and nothing after it.
 		f := run.Interrupted{Cause: run.ByWait, Call: "c_1", Then: []run.Part{run.Text("Use c.go.")}}
 		d.Close()
 		if err := r.mem.Append(t.Context(), "r", d.State().Seq, []run.Event{{At: time.Now(), Payload: f}}); err != nil {
@@ -573,7 +573,7 @@ func TestADecisionThatTheRulesTakeBackIsMadeAgain(t *testing.T) {
 		if !s.Turn.Open() || !slices.Equal(r.edit.Ran(), []string{"ok a"}) {
 			t.Errorf("ended %+v, ran %q: a rule to ask was made before the second started", s.Turn.End, r.edit.Ran())
 		}
-		if p := logged[run.ApprovalInvalidated](t, r); len(p) != 1 || p[0].Call != "c_2" || !strings.Contains(p[0].Reason, "the rules say something else now") {
+		if p := logged[run.ApprovalInvalidated](t, r); len(p) != 1 || p[0].Call != "c_2" || !strings.Contains(p[0].Reason, "the rules have changed") {
 			t.Errorf("invalidated %+v", p)
 		}
 	})

@@ -373,6 +373,33 @@ func TestAnAgentThatForgetsItsResultIsRemindedTwice(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatKeepsRunningAfterItsResultIsStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var accepted, stopped time.Time
+		var r *rig
+		r, _ = external(t, func(ctx context.Context, yield func(run.Payload) bool) {
+			yield(names("conv-7"))
+			r.calls(ctx, "k", tool.SubmitName, `{"n":3}`, "false The result was accepted")
+			accepted = time.Now()
+			yield(run.Observed{Parts: []run.Part{run.Text("And now I tidy up, for ever.")}})
+			<-ctx.Done()
+			stopped = time.Now()
+			time.Sleep(time.Second) // it takes a moment to end
+		})
+		s := r.run(r.createExternal(run.Config{Output: run.Output{Tool: tool.SubmitName, Schema: countSchema}}), prompt("How many?"))
+		if s.Turn.End.End != run.Completed || s.Submission().Value != `{"n":3}` {
+			t.Errorf("ended %+v with %+v", s.Turn.End, s.Submission())
+		}
+		if took := stopped.Sub(accepted).Round(time.Second); took != 30*time.Second {
+			t.Errorf("it was stopped after %v, want 30s", took)
+		}
+		if ended := time.Now(); ended.Before(stopped.Add(time.Second)) {
+			t.Error("the run did not wait for the agent to end")
+		}
+	})
+}
+
 func TestAnAgentThatIsKilledMidwayIsToldSo(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {
@@ -641,7 +668,7 @@ func TestACallWhileTheAgentDoesNotWorkIsNotMade(t *testing.T) {
 		put(t, r, "late", store.Call, string(payload))
 		put(t, r, "odd", store.Call, "not JSON")
 		r.run(r.open())
-		r.calls(t.Context(), "late", "edit", `{}`, "true The call was not made: the run does not wait for calls now.")
+		r.calls(t.Context(), "late", "edit", `{}`, "true The call was not made: the run does not accept calls now.")
 		r.calls(t.Context(), "odd", "edit", `{}`, "true The call was not made: it could not be read.")
 		if len(r.edit.Ran()) > 0 {
 			t.Errorf("ran %q", r.edit.Ran())

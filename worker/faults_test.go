@@ -13,7 +13,7 @@ import (
 
 // TestARunRecoversFromEveryFault plays each fault after one good step, over real
 // HTTP in the Anthropic format, against a server that refuses what the real one
-// would. The run goes on to its end by itself, and what was cut never runs.
+// would. The run continues to its end by itself, and what was cut never runs.
 // (The twelfth fault, kill and resume, is the kill matrix of package cli.)
 func TestARunRecoversFromEveryFault(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func (d *Runner) taken(events []run.Event) []store.Taken {
 		answer, ok := settled[call]
 		switch c, _ := d.core.State.Turn.Call(call); {
 		case call == "":
-			answer = OutsideAnswer{[]run.Part{run.Text("The call was not made: the run does not wait for calls now.")}, true}
+			answer = OutsideAnswer{[]run.Part{run.Text("The call was not made: the run does not accept calls now.")}, true}
 		case ok:
 		case c.Status == run.CallDone:
 			answer = OutsideAnswer{c.Result.Content, c.Result.IsError}

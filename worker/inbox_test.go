@@ -17,12 +17,8 @@ import (
 func TestAWishFromTheInboxChangesWhatItNamesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"text":"yes","repeat":true}`)
-		d := r.create()
+		r, d := afterATurn(t)
 		defer d.Close()
-		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
-			t.Fatal(err)
-		}
 		put(t, r, "a", store.Configure, `{"model":"p/other","window":9000}`)
 		put(t, r, "b", store.Configure, `{"mode":"plan"}`)
 		put(t, r, "c", store.Configure, `{"limits":{"steps":7,"cost":50}}`)
@@ -117,12 +113,8 @@ func TestARunIsNotCreatedWithAConfigurationThatCannotBe(t *testing.T) {
 func TestARowOfANewerKindStaysInTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"text":"yes","repeat":true}`)
-		d := r.create()
+		r, d := afterATurn(t)
 		defer d.Close()
-		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
-			t.Fatal(err)
-		}
 		put(t, r, "newer", "teleport", `{"to":"the moon"}`)
 		put(t, r, "known", store.Queue, "and on")
 		for range 2 {
@@ -251,12 +243,8 @@ func TestAnInterruptRowStopsTheTurnThatItNamesAndNoOther(t *testing.T) {
 func TestAnInterruptRowBehindAPromptStopsItsTurnBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"text":"yes","repeat":true}`)
-		d := r.create()
+		r, d := afterATurn(t)
 		defer d.Close()
-		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
-			t.Fatal(err)
-		}
 		put(t, r, "1", store.Interrupt, `{}`)
 		put(t, r, "2", store.Prompt, "one more thing")
 		put(t, r, "3", store.Interrupt, `{}`)

@@ -48,7 +48,7 @@ func says(words string, after time.Duration) func(context.Context, func(llm.Delt
 	}
 }
 
-// begins says the beginning of something and goes on until it is stopped, and then
+// begins yields the beginning of an answer, waits until it is stopped, and then
 // takes its time to go.
 func begins(words string, linger time.Duration) func(context.Context, func(llm.Delta, error) bool) {
 	return func(ctx context.Context, yield func(llm.Delta, error) bool) {
@@ -243,12 +243,8 @@ func put(t *testing.T, r *rig, key string, kind store.Kind, payload string) {
 func TestTwoPeopleWhoSpeakAtRestAreBothHeard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"text":"yes","repeat":true}`)
-		d := r.create()
+		r, d := afterATurn(t)
 		defer d.Close()
-		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
-			t.Fatal(err)
-		}
 		put(t, r, "k0", store.Interrupt, `{"by":"someone who is too late: there is nothing to stop"}`)
 		put(t, r, "k1", store.Queue, "one")
 		put(t, r, "k2", store.Prompt, "two")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -78,7 +77,7 @@ type modelSession struct {
 	names    llm.Names
 	tools    []json.RawMessage
 	// output is the schema of the run's result, where the provider answers by one;
-	// else the result is handed in by a tool, which is among tools.
+	// otherwise the result is submitted by a tool, which is among tools.
 	output  json.RawMessage
 	result  run.Output // that tools and output are for
 	offered []tool.Spec
@@ -113,12 +112,12 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 		if submits && m.output != nil {
 			continue
 		}
-		if d.w.Outputs != nil && !t.Unstored && !submits { // what is handed in fits the schema that was asked for, and no other
+		if d.w.Outputs != nil && !t.Unstored && !submits { // a submission fits the requested schema only
 			t.Schema = withMode(t.Schema)
 		}
 		encoded, err := p.EncodeTool(llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
 		if err != nil {
-			m.notices = append(m.notices, fmt.Sprintf("the tool %s is set aside: %v", t.Name, err))
+			m.notices = append(m.notices, fmt.Sprintf("the tool %s is not offered to this model: %v", t.Name, err))
 			continue
 		}
 		m.tools, m.offered = append(m.tools, encoded), append(m.offered, t)
@@ -149,7 +148,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 		var answer *llm.Answer
 		started := time.Now()
 		if err == nil && !d.gateClosed() {
-			answer, err = d.send(ctx, op, m, req)
+			answer, err = d.send(ctx, op, m, req, s.Turn.Request.Deaths > 0)
 		}
 		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
 			"messages", len(req.Messages), "took", time.Since(started), "error", err)
@@ -160,7 +159,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 		case d.gateClosed() || context.Cause(ctx) != nil:
 			return // the interrupt takes what has streamed
 		default:
-			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model, s.Turn.Request.Failures)}
+			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model)}
 		}
 		d.done <- done
 	}()
@@ -242,14 +241,22 @@ func (m *modelSession) named(parts []run.Part) []run.Part {
 	return parts
 }
 
-// send sends a request and shows the answer as it comes.
-func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request) (*llm.Answer, error) {
+// send sends a request and shows the answer as it arrives. If report is set, the arrival
+// of its first part is recorded.
+func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request, report bool) (*llm.Answer, error) {
 	for delta, err := range m.provider.Stream(ctx, req) {
 		switch {
 		case err != nil:
 			return nil, err
 		case delta.Answer != nil:
 			return delta.Answer, nil
+		}
+		if report {
+			report = false
+			select {
+			case d.done <- run.Completion{Key: op.key, Events: []run.Payload{run.Observed{}}, More: true}:
+			case <-ctx.Done():
+			}
 		}
 		if delta.Part != nil {
 			part := m.named([]run.Part{*delta.Part})[0]
@@ -264,31 +271,11 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 	return nil, &llm.Error{Kind: run.ErrBrokenStream, Message: "the provider's stream ended without an answer"}
 }
 
-// failed is the event of a request without an answer; of one that may pass it says
-// how long to wait before it is sent again.
-func (d *Runner) failed(e *llm.Error, model string, failures int) run.Payload {
-	p := run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Usage: d.priced(model, e.Usage)}
+// failed returns the event of a request that got no complete answer. The core decides
+// whether it is sent again, and when.
+func (d *Runner) failed(e *llm.Error, model string) run.Payload {
 	if e.Delivered {
 		d.feed.show(view.Update{Drop: true})
 	}
-	switch {
-	case e.Wait > maxAskedWait:
-		p.Reason += fmt.Sprintf("; the provider asks to wait %v: continue then", e.Wait.Round(time.Second))
-	case e.Retryable() && failures < run.MaxRetries:
-		if p.RetryAfter = e.Wait; e.Wait <= 0 {
-			p.RetryAfter = backoff(failures)
-		}
-	}
-	return p
-}
-
-// maxAskedWait is how long a run waits because its provider asks for it. A longer
-// wait is for a person to decide on: the turn ends, and can be continued.
-const maxAskedWait = 15 * time.Minute
-
-// backoff is how long to wait before the n-th retry: 0.2, 0.8, 3.2 s, give or take
-// a fifth, so that many runs do not come back at once.
-func backoff(n int) time.Duration {
-	base := 200 * time.Millisecond << (2 * n)
-	return time.Duration(float64(base) * (0.8 + 0.4*rand.Float64()))
+	return run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Asked: e.Wait, Usage: d.priced(model, e.Usage)}
 }

@@ -54,7 +54,7 @@ func withMode(schema json.RawMessage) json.RawMessage {
 	return schema
 }
 
-// arguments are what a call's tool gets, and how its result is to be delivered.
+// arguments are what a call's tool gets, and how its result is delivered.
 type arguments struct {
 	json json.RawMessage
 	mode output.Mode
@@ -275,7 +275,7 @@ func (d *Runner) restore() {
 		}
 		for e, err := range d.w.Store.Events(context.Background(), d.id, 0) { // the context may have a reference for it
 			if err != nil {
-				d.w.debug("results that are to be stored again", "run", d.id, "error", err)
+				d.w.debug("results to store again", "run", d.id, "error", err)
 				return
 			}
 			if f, ok := e.Payload.(run.CallSettled); ok && missing[f.Call] {

@@ -56,9 +56,10 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	}
 	stopped := context.AfterFunc(ctx, func() { d.Interrupt(StopOf(ctx).Interrupted) })
 	defer stopped()
-	if !d.gateClosed() { // else what is parked is told that it is over
+	if !d.gateClosed() { // else parked operations find the gate closed
 		d.core.Unpark()
 	}
+	resumed := d.fresh && d.core.State.Turn.Open()
 	in := run.Input{Given: d.recovered(), Last: given}
 	if d.created == nil {
 		// Decisions and settings made while the run was not driven come first; the
@@ -70,6 +71,10 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 		if err := d.step(in); err != nil {
 			d.abandon(in)
 			return d.core.State, err
+		}
+		if resumed {
+			resumed = false
+			d.showRetry()
 		}
 		switch {
 		case d.interrupted(): // an interrupt arrived during the step
@@ -84,6 +89,15 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			return d.core.State, nil
 		}
 		d.attend()
+	}
+}
+
+// showRetry says that a resumed run waits to retry a request: what has failed was shown by
+// the process before it.
+func (d *Runner) showRetry() {
+	if at := d.core.RetryAt(); !at.IsZero() {
+		wait := max(0, at.Sub(d.w.now())).Round(100 * time.Millisecond)
+		d.feed.show(view.Update{Notice: fmt.Sprintf("%s; retrying in %s", d.core.State.Turn.Request.Reason, wait)})
 	}
 }
 
@@ -286,7 +300,9 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 		switch {
 		case op == nil:
 		case c.More:
-			op.recorded <- struct{}{}
+			if op.recorded != nil {
+				op.recorded <- struct{}{}
+			}
 		default:
 			op.cancel(nil)
 			delete(d.ops, c.Key)

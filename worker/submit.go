@@ -17,7 +17,7 @@ type kit struct {
 }
 
 // tools returns the tools of the run, and the one among them that hands in the
-// result; nil if none is to be handed in.
+// result; nil if none is required.
 func (d *Runner) tools(c run.Output) (*tool.Registry, *tool.Submission) {
 	if c.Schema == "" {
 		return d.w.Tools, nil
@@ -26,7 +26,7 @@ func (d *Runner) tools(c run.Output) (*tool.Registry, *tool.Submission) {
 	defer d.kits.Unlock()
 	if d.kit.submission == nil || d.kit.output != c {
 		// A schema that is not one was refused when it was given; if a log says
-		// otherwise, nothing can be handed in and the run says so.
+		// otherwise nothing can be submitted, and the run reports that.
 		s, err := tool.NewSubmission(c.Tool, json.RawMessage(c.Schema))
 		if err != nil {
 			d.w.debug("the output's schema", "run", d.id, "error", err)
@@ -62,11 +62,11 @@ func (d *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
 		return "", ""
 	}
 	if !json.Valid([]byte(text)) {
-		return "", "What came is not JSON."
+		return "", "The answer is not JSON."
 	}
 	if err := tools.Validate(s.Config.Output.Tool, json.RawMessage(text)); err != nil {
 		what := strings.TrimPrefix(err.Error(), "wrong arguments for "+s.Config.Output.Tool+": ") // it was not called
-		return "", "What came does not fit: " + what + "."
+		return "", "The answer does not fit the schema: " + what + "."
 	}
 	value, err := submission.Value(json.RawMessage(text))
 	if err != nil {

@@ -44,7 +44,7 @@ func TestAResultIsHandedInOnceAndEndsTheRun(t *testing.T) {
 			t.Errorf("end %+v, result %+v", s.Turn.End, s.Submission())
 		}
 		got := strings.Join(results(s), "\n")
-		for _, want := range []string{"c_1 true wrong arguments for submit_result", "c_2 false The result was accepted", "c_3 true The call was not run: the result was handed in before it", "c_4 true The call was not run: the result was handed in before it"} {
+		for _, want := range []string{"c_1 true wrong arguments for submit_result", "c_2 false The result was accepted", "c_3 true The call was not run: the result had been submitted before it", "c_4 true The call was not run: the result had been submitted before it"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("the results are\n%s\nwant %q", got, want)
 			}
@@ -77,7 +77,7 @@ func TestAProviderThatAnswersBySchemaNeedsNoTool(t *testing.T) {
 		if words := run.PlainText(s.Messages[2].Parts); !strings.Contains(words, "not JSON") {
 			t.Errorf("the first reminder is %q", words)
 		}
-		if words := run.PlainText(s.Messages[4].Parts); !strings.Contains(words, "does not fit: n: expected integer") {
+		if words := run.PlainText(s.Messages[4].Parts); !strings.Contains(words, "does not fit the schema: n: expected integer") {
 			t.Errorf("the second reminder is %q", words)
 		}
 	})
@@ -123,7 +123,7 @@ func TestAToolThatTheProviderCannotHaveIsSetAsideWithANotice(t *testing.T) {
 				notices = append(notices, v.Notice)
 			}
 		}
-		if len(notices) != 1 || !strings.Contains(notices[0], "edit is set aside: its schema refers to itself") {
+		if len(notices) != 1 || !strings.Contains(notices[0], "edit is not offered to this model: its schema refers to itself") {
 			t.Errorf("notices %q", notices)
 		}
 	})

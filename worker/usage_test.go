@@ -82,29 +82,33 @@ func TestAnAnswerFromTheCacheCostsNothing(t *testing.T) {
 func TestHowLongARetryWaits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		reply  string
-		end    run.End
-		atMost time.Duration
-		detail string
+		reply           string
+		retry           time.Duration // the setting
+		end             run.End
+		atLeast, atMost time.Duration
+		detail          string
 	}{
-		"by itself, longer each time":      {`{"error":{"status":529},"times":3}`, run.Completed, 6 * time.Second, ""},
-		"as long as the provider asks":     {`{"error":{"status":429,"retry_after":40}}`, run.Completed, 41 * time.Second, ""},
-		"not for hours":                    {`{"error":{"status":429,"retry_after":7200}}`, run.EndFailed, time.Second, "the provider asks to wait 2h0m0s"},
-		"not after three":                  {`{"error":{"status":529},"times":9}`, run.EndFailed, 6 * time.Second, ""},
-		"not for what will not get better": {`{"error":{"status":401}}`, run.EndFailed, time.Second, ""},
+		"at first not long":                {`{"error":{"status":529},"times":3}`, 0, run.Completed, 0, 2 * time.Second, ""},
+		"through minutes of overload":      {`{"error":{"status":529},"times":14}`, 0, run.Completed, time.Minute, 7 * time.Minute, ""},
+		"as long as the provider asks":     {`{"error":{"status":429,"retry_after":540}}`, 0, run.Completed, 9 * time.Minute, 541 * time.Second, ""},
+		"at most ten minutes":              {`{"error":{"status":529},"times":99}`, 0, run.EndFailed, 10 * time.Minute, 601 * time.Second, "attempts in 10m0s; continue later, or with another model"},
+		"not for hours":                    {`{"error":{"status":429,"retry_after":7200}}`, 0, run.EndFailed, 0, time.Second, "the provider asks to wait 2h0m0s, until 2000-01-01 02:00:00 UTC"},
+		"for hours, if configured":         {`{"error":{"status":429,"retry_after":7200}}`, 3 * time.Hour, run.Completed, 2 * time.Hour, 2*time.Hour + time.Second, ""},
+		"not at all, if configured":        {`{"error":{"status":529}}`, -1, run.EndFailed, 0, time.Second, "529"},
+		"not for what will not get better": {`{"error":{"status":401}}`, 0, run.EndFailed, 0, time.Second, "set a valid key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, c.reply+"\n"+`{"text":"Done."}`)
-				d := r.create()
+				d := r.createWith(run.Created{Config: run.Config{Retry: c.retry}})
 				began := time.Now()
 				s := r.run(d, prompt("go"))
 				if s.Turn.End.End != c.end || !strings.Contains(s.Turn.End.Detail, c.detail) {
 					t.Errorf("ended %+v", s.Turn.End)
 				}
-				if took := time.Since(began); took > c.atMost { // of the bubble
-					t.Errorf("it took %v, want at most %v", took, c.atMost)
+				if took := time.Since(began); took < c.atLeast || took > c.atMost { // of the bubble
+					t.Errorf("it took %v, want %v to %v", took, c.atLeast, c.atMost)
 				}
 			})
 		})

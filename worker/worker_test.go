@@ -193,6 +193,18 @@ func (r *rig) createWith(c run.Created) *Runner {
 	return d
 }
 
+// afterATurn returns a run whose model answers "yes" to everything, after its first turn.
+// The caller must close the runner.
+func afterATurn(t *testing.T) (*rig, *Runner) {
+	t.Helper()
+	r := newRig(t, `{"text":"yes","repeat":true}`)
+	d := r.create()
+	if _, err := d.Run(t.Context(), prompt("go")); err != nil {
+		t.Fatal(err)
+	}
+	return r, d
+}
+
 // open takes the run up as another process does.
 func (r *rig) open() *Runner {
 	r.t.Helper()
@@ -213,7 +225,7 @@ func (r *rig) run(d *Runner, given ...run.Payload) run.State {
 	return s
 }
 
-// crash kills the process: what it goes on to do does not reach the disk. The
+// crash kills the process: what it does after that does not reach the disk. The
 // rig's worker is that of the next one.
 func (r *rig) crash() {
 	r.t.Helper()
@@ -405,7 +417,7 @@ func TestAnInterruptStopsWhatRunsAndNothingStarts(t *testing.T) {
 			got[1] != "c_2 true [Request interrupted by user]" {
 			t.Errorf("results %q", got)
 		}
-		// The next prompt goes on in the same conversation.
+		// The next prompt continues the same conversation.
 		s, err = d.Run(t.Context(), prompt("differently"))
 		if err != nil || s.Turn.End.End != run.Completed {
 			t.Errorf("after the interrupt: %+v, %v", s.Turn.End, err)
@@ -636,7 +648,7 @@ func TestAFailingLogStopsTheRunAndNothingRuns(t *testing.T) {
 			t.Error("the tool ran although its start is not on disk")
 		}
 		d.Close()
-		// The next process goes on where the log ends.
+		// The next process continues where the log ends.
 		r.mem.Fault = nil
 		d, err = r.w.Open(t.Context(), "r", nil)
 		if err != nil {

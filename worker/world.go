@@ -71,7 +71,7 @@ func (d world) Recheck(s run.State, c run.CallState) run.Payload {
 	case c.Decision.Digest != "" && !strings.HasPrefix(d.digest(r, c.Call), c.Decision.Digest):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "what the call would do has changed since it was allowed"}
 	case c.Decision.Digest == "" && !stillHolds(c.Decision, v):
-		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules say something else now: " + v.Reason}
+		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules have changed: " + v.Reason}
 	}
 	d.leads[c.ID] = r.Resolved
 	return nil
@@ -111,6 +111,9 @@ func (d world) Partial(next int) ([]run.Part, run.Usage) {
 	}
 	return nil, run.Usage{}
 }
+
+// Jobs returns the background jobs that are running.
+func (d world) Jobs() []run.Job { return d.env.Session.Jobs() }
 
 // intent returns what a call would do; the error is for the model.
 func (d *Runner) intent(s run.State, c run.Call) (tool.Intent, error) {

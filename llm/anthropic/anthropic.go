@@ -1,9 +1,9 @@
 // Package anthropic speaks the Anthropic Messages API, streaming.
 //
 // It does not use the official SDK: pawl needs three headers of it, and it is a
-// fifth of the program. The SDK also encodes the whole conversation anew for each
+// fifth of the program. The SDK also encodes the whole conversation again for each
 // request, and its stream decoder skips events without an "event:" line, loses a
-// last event that no blank line follows, takes an HTML page for an empty answer, and
+// last event that no blank line follows, treats an HTML page as an empty answer, and
 // has no idle timeout.
 //
 // Wire format: platform.claude.com/docs/en/api/messages and …/build-with-claude/streaming
@@ -43,8 +43,8 @@ const defaultVersion = "2023-06-01"
 type Options struct {
 	BaseURL string // with or without a final /v1; empty: DefaultBaseURL
 	Key     string // sent as x-api-key; never part of an error or a log
-	// HTTPClient is used as it is but for redirects, which are never followed:
-	// they would carry the key to another host. Nil: one shared by all providers.
+	// HTTPClient is used as it is, except that redirects are never followed: they would
+	// carry the key to another host. nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout; the API pings every few seconds while a model thinks
 	Version     string        // the anthropic-version header; empty: 2023-06-01
@@ -54,12 +54,12 @@ type Options struct {
 type Provider struct {
 	wire   *wire.Client
 	header http.Header
-	origin string // marks the thinking that goes back to this server and to no other
+	origin string // marks the thinking that is sent back to this server only
 	asks   wire.Negotiation[struct{}]
 }
 
-// New returns a provider. It does not touch the network; options that cannot
-// work are told by the first request.
+// New returns a provider. It does not use the network; invalid options are reported by
+// the first request.
 func New(o Options) *Provider {
 	base := strings.TrimSpace(o.BaseURL)
 	if base == "" {
@@ -109,5 +109,5 @@ func withoutThinking(body json.RawMessage) json.RawMessage {
 	return wire.Without(body, "thinking", "redacted_thinking")
 }
 
-// DecodeRecording tells as what a recorded stream is decoded.
+// DecodeRecording returns what a recorded stream is decoded as.
 func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }

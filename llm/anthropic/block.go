@@ -47,7 +47,7 @@ func (b *block) part(origin string) (run.Part, bool) {
 	case "text":
 		return run.Text(string(b.text)), len(b.text) > 0
 	case "thinking":
-		// Without text but signed is what a provider sends that shows no thinking.
+		// A provider that does not show its thinking sends it signed, without text.
 		return run.Part{Type: run.ThinkingPart, Text: string(b.text), Signature: b.signature, Wire: origin},
 			len(b.text) > 0 || b.signature != ""
 	case "tool_use":
@@ -68,9 +68,9 @@ func (b *block) arguments() string {
 	return string(b.given)
 }
 
-// whole returns a block that means nothing to us as it has to go back: as its
-// start had it, with the input and the other additions put in. False if that
-// cannot be done.
+// whole returns a block of an unknown type in the form in which it is sent back: as it
+// started, with the input and the other additions. It returns false if that is not
+// possible.
 func (b *block) whole() (json.RawMessage, bool) {
 	if len(b.raw) == 0 || b.raw[0] != '{' {
 		return nil, false
@@ -103,7 +103,7 @@ func (b *block) whole() (json.RawMessage, bool) {
 	return raw, err == nil
 }
 
-// grown returns a field of a block after an addition: strings go on, anything
+// grown returns a field of a block after an addition: strings are appended to, anything
 // else is replaced.
 func grown(have, more json.RawMessage) json.RawMessage {
 	var a, b string

@@ -18,9 +18,8 @@ type wireTool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// cacheMark asks for what stands up to here to be kept by the provider for five
-// minutes. At the top level it moves along with the last block of the request by
-// itself (MessageNewParams.CacheControl of anthropic-sdk-go v1.84.0, read 2026-11-20), so the
+// cacheMark asks the provider to cache everything up to this point for five minutes. At
+// the top level it applies to the last block of the request (MessageNewParams.CacheControl of anthropic-sdk-go v1.84.0, read 2026-11-20), so the
 // messages' own bytes stay the same from step to step. The one on the system
 // prompt keeps that and the tools for other runs too.
 const cacheMark = `"cache_control":{"type":"ephemeral"}`
@@ -30,8 +29,8 @@ const cacheMark = `"cache_control":{"type":"ephemeral"}`
 // tools" (github.com/anthropics/anthropic-sdk-python issue 494, read 2026-11-20).
 const noTools = `,"tools":[{"name":"none","description":"No tool can be called now.","input_schema":{"type":"object"}}],"tool_choice":{"type":"none"}`
 
-// lookBack reports whether a conversation has calls. Words may contain the same;
-// then a request has one tool too many.
+// lookBack reports whether a conversation has calls. Text may contain the same bytes;
+// the request then has one unneeded tool.
 func lookBack(messages []llm.Message) bool {
 	for _, m := range messages {
 		if bytes.Contains(m.Body, []byte(`"type":"tool_use"`)) || bytes.Contains(m.Body, []byte(`"type":"tool_result"`)) {
@@ -60,8 +59,8 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 	return adapted.Schema, err
 }
 
-// requestBody splices the body of a request from encoded messages. What is stable
-// stands first. Thinking is left at the model's own default.
+// requestBody splices the body of a request from encoded messages, the stable parts
+// first. Thinking is left at the model's default.
 func requestBody(r llm.Request) ([]byte, error) {
 	buf := wire.NewBody(r)
 	maxTokens := r.MaxTokens

@@ -38,8 +38,8 @@ type decoder struct {
 	done    bool // message_stop came
 }
 
-// assembler returns what makes decoders; origin marks the parts that go back to the
-// server they are from and to no other.
+// assembler returns a function that makes decoders; origin marks the parts that are sent
+// back to the server they are from only.
 func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
 	return func(say func(llm.Delta) error) wire.Assembler {
 		return &decoder{say: say, origin: origin, blocks: map[int]*block{}}
@@ -52,7 +52,7 @@ func (d *decoder) Done() bool { return d.done }
 // Whole reports whether a stop reason came.
 func (d *decoder) Whole() bool { return d.stopped }
 
-// Take takes one event in.
+// Take adds one event.
 func (d *decoder) Take(name string, data []byte) error {
 	if err := d.doubled.Check(data); err != nil {
 		return err
@@ -64,9 +64,9 @@ func (d *decoder) Take(name string, data []byte) error {
 			return nil
 		}
 		if !errors.As(err, &oddField) || known(e.Type) {
-			// To pass it over could drop a piece from the middle of a call's arguments
-			// and leave other arguments that look whole.
-			return fmt.Errorf("an event is not what it should be: %w", err)
+			// Skipping it could drop a piece from the middle of a call's arguments and
+			// leave other arguments that look complete.
+			return fmt.Errorf("cannot decode an event: %w", err)
 		}
 	}
 	if e.Type == "" {
@@ -102,7 +102,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	case "error":
 		return wire.StreamError(data)
 	}
-	return nil // ping, and whatever is invented next
+	return nil // ping, and unknown types
 }
 
 // count adds what an event reports of the usage.
@@ -147,7 +147,7 @@ func (d *decoder) start(index int, raw json.RawMessage) error {
 	return d.say(llm.Delta{})
 }
 
-// delta adds to a block that is open; anything else cannot be placed.
+// delta adds to an open block; a delta for any other is an error.
 func (d *decoder) delta(index int, raw json.RawMessage) error {
 	b := d.blocks[index]
 	if b == nil || !b.open {
@@ -177,7 +177,7 @@ func (d *decoder) delta(index int, raw json.RawMessage) error {
 		if delta.PartialJSON != "" {
 			return d.say(llm.Delta{})
 		}
-	case "citations_delta": // what a text quotes is for people to look up, and the API does not want it back
+	case "citations_delta": // sources of a text: for people, and not sent back
 	default:
 		if b.raw != nil {
 			b.extra = append(b.extra, bytes.Clone(raw))
@@ -187,7 +187,7 @@ func (d *decoder) delta(index int, raw json.RawMessage) error {
 	return nil
 }
 
-// more adds text or thinking.
+// more appends text or thinking.
 func (d *decoder) more(b *block, s string) error {
 	if s == "" {
 		return nil
@@ -241,7 +241,7 @@ func unmarshal(raw json.RawMessage, into any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("an event is not what it should be: %w", err)
+		return fmt.Errorf("cannot decode an event: %w", err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"pawl/run"
 )
 
-// The content blocks that we make ourselves.
+// The content blocks that pawl makes.
 type (
 	textBlock struct {
 		Type string `json:"type"`
@@ -45,12 +45,12 @@ type (
 // Encode returns the content blocks of m as a JSON array, nil when nothing of it
 // can be sent.
 //
-// Calls go by pawl's own id, not by the one that the provider gave: it is unique
-// in the run by construction, it is there for calls of every provider, and a
-// result knows no other. The API asks of an id only that it be unique, of letters,
-// digits, _ and -, and the same in the result.
+// Calls have pawl's own id, not the provider's: it is unique in the run by construction,
+// calls of every provider have one, and results refer to it. The API requires of an id
+// only that it is unique, consists of letters, digits, _ and -, and is the same in the
+// result.
 //
-// What the API refuses is left out or mended here, always in the same way, so that
+// What the API refuses is left out or corrected here, always in the same way, so that
 // the bytes of a conversation stay the same from step to step: blank text blocks,
 // white space at the end of an assistant message and thinking there (refused when
 // that message is the last), thinking without a signature or of another wire.
@@ -130,7 +130,7 @@ func addAssistant(b *wire.Array, part run.Part) {
 }
 
 // userBlock returns what a part of a user message or of a result is on this
-// wire, nil for one that is not sent.
+// wire; nil if it is not sent.
 func userBlock(part run.Part) any {
 	switch {
 	case part.Type == run.TextPart && !wire.Blank(part.Text):

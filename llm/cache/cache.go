@@ -1,11 +1,11 @@
-// Package cache answers a request that was answered before from a local file: for
-// CI, demos and work on prompts, where the same request comes again and again. It is
-// a provider around a provider.
+// Package cache answers a request that was answered before from a local file: for CI,
+// demos and work on prompts, where the same request is sent repeatedly. It wraps a
+// provider.
 //
 // Equal means equal byte for byte, in everything that goes to the model and to which
 // model it goes. Only whole answers are kept; an error is asked for again. It does
-// not judge whether an answer is still a good one: who wants a new one empties the
-// folder or leaves the cache off.
+// not judge whether an answer is still valid: to get a new one, empty the folder or turn
+// the cache off.
 package cache
 
 import (
@@ -33,7 +33,7 @@ const MaxSize = 256 << 20
 // form is part of every key: answers kept by a pawl with another form are not found.
 const form = "pawl answer 1"
 
-// A Provider is a provider with a memory. It is safe for concurrent use, also by
+// A Provider keeps the answers of another one. It is safe for concurrent use, also by
 // several processes on one folder.
 type Provider struct {
 	llm.Provider
@@ -42,9 +42,9 @@ type Provider struct {
 	log     *slog.Logger
 }
 
-// New returns a provider that keeps p's answers in dir, which is made when it is
-// needed. address tells apart providers of one wire format. What cannot be kept is
-// told to log, if that is not nil, and asked for again.
+// New returns a provider that keeps p's answers in dir, which is created when needed.
+// address distinguishes providers of one wire format. Answers that cannot be kept are
+// reported to log, if it is not nil, and requested again.
 func New(p llm.Provider, address, dir string, log *slog.Logger) *Provider {
 	return &Provider{Provider: p, address: address, dir: dir, log: log}
 }
@@ -118,7 +118,7 @@ func (p *Provider) key(r llm.Request) string {
 }
 
 // read returns a kept answer. A file that cannot be read, or is not one of ours, is
-// as good as none.
+// treated as missing.
 func (p *Provider) read(file string) (*llm.Answer, bool) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *Provider) read(file string) (*llm.Answer, bool) {
 	}
 	var a llm.Answer
 	if err := json.Unmarshal(content, &a); err != nil {
-		p.warn("a kept answer is damaged", fmt.Errorf("%s: %w", file, err))
+		p.warn("a cached answer is damaged", fmt.Errorf("%s: %w", file, err))
 		return nil, false
 	}
 	a.Cached = true

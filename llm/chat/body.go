@@ -9,8 +9,8 @@ import (
 	"pawl/llm/wire"
 )
 
-// requestBody splices the body of a request from encoded messages. What is stable
-// stands first.
+// requestBody splices the body of a request from encoded messages, the stable parts
+// first.
 func requestBody(d Dialect, r llm.Request) ([]byte, error) {
 	s := splicer{buf: wire.NewBody(r), bridge: d.Bridge}
 	model := wire.Quoted(r.Model)
@@ -78,24 +78,24 @@ var (
 	hasCalls      = []byte(`"tool_calls":[{"id":`)
 )
 
-// What stands between messages that may not follow each other.
+// Messages between others that may not follow each other.
 var (
-	// goOn is between two answers and behind one that is the last: an answer that
-	// the model is to go on with. Few take it up where it ends, and some refuse:
+	// goOn is inserted between two answers and after an answer that is the last message,
+	// which the model must continue. Few servers continue it by themselves, and some refuse:
 	// "This model does not support assistant message prefill. The conversation must
-	// end with a user message" (Anthropic's newer ones, behind any gateway).
+	// end with a user message" (Anthropic's newer models, through any gateway).
 	goOn = []byte(`{"role":"user","content":"Continue."}`)
-	// noted is between results and the user's words where these may not follow
-	// them: "Unexpected role 'user' after role 'tool'" (Mistral).
+	// noted is inserted between results and the user's text where text may not follow
+	// results: "Unexpected role 'user' after role 'tool'" (Mistral).
 	noted = []byte(`{"role":"assistant","content":"Noted."}`)
 )
 
-// A splicer puts messages behind each other such that roles take turns: neighbours
-// of the user are joined, because the templates of many local models and Mistral
-// refuse two of one role.
+// A splicer concatenates messages so that roles alternate: adjacent messages of the user
+// are joined, because Mistral and the templates of many local models refuse two of one
+// role.
 type splicer struct {
 	buf    *bytes.Buffer
-	last   []byte // what was added last: one message, or results and words
+	last   []byte // what was added last: one message, or results and text
 	bridge bool
 }
 
@@ -108,7 +108,7 @@ func (s *splicer) write(messages []byte) {
 	s.last = messages
 }
 
-// lastRole returns whose the last message is.
+// lastRole returns the role of the last message.
 func (s *splicer) lastRole() string {
 	switch {
 	case bytes.HasPrefix(s.last, fromUser):
@@ -124,7 +124,7 @@ func (s *splicer) lastRole() string {
 	return ""
 }
 
-// add adds what a message was encoded as.
+// add adds an encoded message.
 func (s *splicer) add(messages []byte) error {
 	switch {
 	case bytes.HasPrefix(messages, fromAssistant):
@@ -198,8 +198,8 @@ func contentOf(message []byte) ([]contentPart, error) {
 	return parts, nil
 }
 
-// asWords returns results whose calls are no longer there, as after a compaction,
-// as a message of the user: a result without its call is refused everywhere.
+// asWords returns results whose calls are no longer in the conversation, as after a
+// compaction, as a message of the user: every server refuses a result without its call.
 func asWords(messages []byte) ([]byte, error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(append(append([]byte{'['}, messages...), ']'), &list); err != nil {
@@ -219,11 +219,11 @@ func asWords(messages []byte) ([]byte, error) {
 	return wire.JSON(userMessage{"user", simplest(all)})
 }
 
-// markLast asks for what stands up to the last message, if it is one of text, to
-// be kept by the provider: two marks, at the system prompt and at the end
+// markLast asks the provider to cache everything up to the last message, if that is a
+// text: two marks, at the system prompt and at the end
 // (openrouter.ai/docs/guides/best-practices/prompt-caching, read 2026-11-20; that
-// results may carry one too: badlogic/pi-mono). Only the last message is written
-// anew for it, so all before keeps its bytes.
+// results may carry one too: badlogic/pi-mono). Only the last message is
+// rewritten, so all before it keep their bytes.
 func (s *splicer) markLast() {
 	at := bytes.LastIndex(s.buf.Bytes(), fromAnyone)
 	var m struct {

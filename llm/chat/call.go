@@ -10,7 +10,7 @@ import (
 	"pawl/run"
 )
 
-// A loose is a JSON string, or the text of whatever stands where one should: some
+// A loose is a JSON string, or the text of any other value in its place: some
 // servers send arguments as an object and indices as strings.
 type loose string
 
@@ -44,11 +44,10 @@ type function struct {
 type call struct {
 	id, name  string
 	arguments []byte
-	extra     json.RawMessage // what goes back with it
+	extra     json.RawMessage // sent back with it
 }
 
-// parts returns the call as parts of a message: what has to go back with it stands
-// before it.
+// parts returns the call as parts of a message, after the part that is sent back with it.
 func (c *call) parts(origin string) []run.Part {
 	var parts []run.Part
 	if c.extra != nil {
@@ -57,23 +56,23 @@ func (c *call) parts(origin string) []run.Part {
 	return append(parts, run.Part{Type: run.CallPart, Call: wire.Call(c.id, c.name, string(c.arguments), false)})
 }
 
-// extraPrefix begins an opaque part that belongs to the call behind it.
+// extraPrefix begins an opaque part that belongs to the next call.
 const extraPrefix = `{"extra_content":`
 
-// calls tells which call a fragment belongs to.
+// calls finds the call that a fragment belongs to.
 type calls struct {
 	byIndex map[int]*call
 	byID    map[string]*call
 	last    *call
 }
 
-// find returns the call that f goes on with, nil when it begins a new one.
+// find returns the call that f continues; nil if it begins a new one.
 //
-// The index decides, where there is one, else the id, else it is the newest call.
-// But some servers number all calls 0 (older Ollama, gateways to Gemini), some
+// The index decides, if there is one, else the id, else it is the newest call. But some
+// servers number all calls 0 (older Ollama, gateways to Gemini), some
 // repeat an id, some repeat the name with each fragment, some invent an id for each
-// fragment (older vLLM): so a fragment with a name that contradicts the call it
-// seems to go on with begins another.
+// fragment (older vLLM): so a fragment with a name that contradicts the call it seems to
+// continue begins another.
 func (s *calls) find(f fragment) *call {
 	c := s.last
 	if i, err := strconv.Atoi(string(f.Index)); err == nil {
@@ -94,19 +93,19 @@ func (s *calls) find(f fragment) *call {
 	return c
 }
 
-// whole reports whether the arguments are there. It looks at the end first: they
-// are looked at again with each fragment that names its call.
+// whole reports whether the arguments are complete. It checks the end first, because it
+// is called for each fragment that names its call.
 func (c *call) whole() bool {
 	return bytes.HasSuffix(bytes.TrimRight(c.arguments, " \t\r\n"), []byte("}")) && wire.IsObject(string(c.arguments))
 }
 
-// is reports whether a fragment says a whole call once more.
+// is reports whether a fragment repeats the whole call.
 func (c *call) is(f fragment) bool {
 	return f.ID != "" && string(f.ID) == c.id && string(f.Function.Name) == c.name && string(f.Function.Arguments) == string(c.arguments)
 }
 
-// add takes a fragment in and returns its call, whether it is a new one, whether
-// its name has just come, and what it adds to the arguments.
+// add adds a fragment and returns its call, whether that is new, whether its name has just
+// arrived, and what was added to the arguments.
 func (s *calls) add(f fragment) (c *call, begun, named bool, more string) {
 	c = s.find(f)
 	more = string(f.Function.Arguments)

@@ -2,10 +2,10 @@
 // servers that speak it too: OpenRouter, Groq, DeepSeek, Mistral, x.ai, Ollama,
 // llama.cpp, vLLM and the rest.
 //
-// They agree on the outline and on little else. What differs in requests is data,
-// a [Dialect]; what differs in answers is all understood at once, whoever sends it:
-// calls without an index or an id, arguments as an object, four places for the
-// reasoning and as many shapes of an error.
+// They agree on the outline and on little else. Differences in requests are data, a
+// [Dialect]. Differences in answers are all accepted from every server: calls without an
+// index or an id, arguments as an object, four places for the reasoning and as many forms
+// of an error.
 //
 // Wire format: platform.openai.com/docs/api-reference/chat, the pages of the other
 // providers as named where they differ, and the recorded streams of the test data;
@@ -38,10 +38,10 @@ type Options struct {
 	// BaseURL is with or without the version at its end, or the whole address down
 	// to /chat/completions; empty: the dialect's, or else DefaultBaseURL.
 	BaseURL string
-	Key     string   // empty for servers that want none; never part of an error or a log
+	Key     string   // empty for servers that need none; never part of an error or a log
 	Dialect *Dialect // nil: what [Find] finds for the address
-	// HTTPClient is used as it is but for redirects, which are never followed:
-	// they would carry the key to another host. Nil: one shared by all providers.
+	// HTTPClient is used as it is, except that redirects are never followed: they would
+	// carry the key to another host. nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
 }
@@ -50,12 +50,12 @@ type Options struct {
 type Provider struct {
 	wire    *wire.Client
 	dialect Dialect // of messages; that of a request may have less, see asks
-	origin  string  // marks the reasoning that goes back to this server and to no other
+	origin  string  // marks the reasoning that is sent back to this server only
 	asks    wire.Negotiation[Dialect]
 }
 
-// New returns a provider. It does not touch the network; options that cannot work
-// are told by the first request.
+// New returns a provider. It does not use the network; invalid options are reported by
+// the first request.
 func New(o Options) *Provider {
 	base := strings.TrimSpace(o.BaseURL)
 	var d Dialect
@@ -88,7 +88,7 @@ func isVersion(segment string) bool {
 	return len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9'
 }
 
-// address returns a base URL down to where /chat/completions follows. Without a
+// address returns a base URL to which /chat/completions is added. Without a
 // version in its path, the dialect's path is completed.
 func address(base string, d Dialect) string {
 	base = strings.TrimRight(base, "/")
@@ -97,7 +97,7 @@ func address(base string, d Dialect) string {
 	}
 	u, err := url.Parse(base)
 	if err != nil {
-		return base // told by the first request
+		return base // reported by the first request
 	}
 	want := d.Path
 	if want == "" {
@@ -140,5 +140,5 @@ func (p *Provider) header() http.Header {
 	return h
 }
 
-// DecodeRecording tells as what a recorded stream is decoded.
+// DecodeRecording returns what a recorded stream is decoded as.
 func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }

@@ -30,7 +30,7 @@ type chunk struct {
 type choice struct {
 	Index        int             `json:"index"`
 	Delta        *delta          `json:"delta"`
-	Message      *delta          `json:"message"` // what some servers send instead, all at once
+	Message      *delta          `json:"message"` // sent by some servers instead, complete
 	FinishReason loose           `json:"finish_reason"`
 	Usage        json.RawMessage `json:"usage"` // Moonshot
 	Error        json.RawMessage `json:"error"` // OpenRouter
@@ -50,7 +50,7 @@ type delta struct {
 type block struct {
 	kind   run.PartType
 	text   []byte // text, thinking
-	detail detail // thinking: the entry it is of, if it is of one
+	detail detail // thinking: its entry, if it has one
 	call   *call
 	raw    string // opaque
 	told   bool
@@ -69,7 +69,7 @@ func (b *block) parts(origin string) []run.Part {
 	return []run.Part{{Type: run.OpaquePart, Raw: b.raw, Wire: origin}}
 }
 
-// A decoder puts an answer together from chunks.
+// A decoder assembles an answer from chunks.
 type decoder struct {
 	say     func(llm.Delta) error
 	doubled wire.Doubled
@@ -80,27 +80,27 @@ type decoder struct {
 	usage   run.Usage
 	stop    run.StopReason
 	stopped bool // a finish reason came
-	counted bool // the newest chunk was the bill alone
+	counted bool // the newest chunk had only the usage
 	refused bool
 }
 
-// assembler returns what makes decoders; origin marks the parts that go back to the
-// server they are from and to no other.
+// assembler returns a function that makes decoders; origin marks the parts that are sent
+// back to the server they are from only.
 func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
 	return func(say func(llm.Delta) error) wire.Assembler {
 		return &decoder{say: say, origin: origin, calls: calls{byIndex: map[int]*call{}, byID: map[string]*call{}}}
 	}
 }
 
-// Done is never: behind the finish reason comes the usage, and behind that [DONE]
-// or the end.
+// Done returns false: the usage follows the finish reason, and [DONE] or the end of the
+// stream follows the usage.
 func (d *decoder) Done() bool { return false }
 
 // Whole reports whether a finish reason came, or, from servers that send none
-// (Snowflake), the chunk without choices that tells the usage last.
+// (Snowflake), the last chunk, which has the usage and no choices.
 func (d *decoder) Whole() bool { return d.stopped || d.counted }
 
-// Take takes one chunk in.
+// Take adds one chunk.
 func (d *decoder) Take(name string, data []byte) error {
 	if err := d.doubled.Check(data); err != nil {
 		return err
@@ -114,9 +114,9 @@ func (d *decoder) Take(name string, data []byte) error {
 		if name != "" && name != "message" && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 			return nil // a ping of some kind
 		}
-		// To pass it over could drop a piece from the middle of a call's arguments
-		// and leave other arguments that look whole.
-		return fmt.Errorf("a chunk is not what it should be: %w", err)
+		// Skipping it could drop a piece from the middle of a call's arguments and
+		// leave other arguments that look complete.
+		return fmt.Errorf("cannot decode a chunk: %w", err)
 	}
 	if d.model == "" {
 		d.model = c.Model
@@ -130,7 +130,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	d.counted = billed && len(c.Choices) == 0
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
-			continue // one was asked for
+			continue // one was requested
 		}
 		billed = d.bill(choice.Usage) || billed
 		if err := d.choose(choice); err != nil {
@@ -145,7 +145,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	return d.tell()
 }
 
-// failure returns what an event says went wrong; false when it says nothing of it.
+// failure returns the error in an event; false if there is none.
 func failure(name string, data []byte, c chunk) (wire.APIError, bool) {
 	for _, raw := range []json.RawMessage{c.Error, c.Groq.Error} {
 		switch string(bytes.TrimSpace(raw)) {
@@ -172,7 +172,7 @@ func failure(name string, data []byte, c chunk) (wire.APIError, bool) {
 	return wire.APIError{}, false
 }
 
-// bill takes usage in: figures are totals, so the newest count.
+// bill sets the usage: figures are totals, so the newest count.
 func (d *decoder) bill(raw json.RawMessage) bool {
 	u, ok := parseUsage(raw)
 	if ok {
@@ -196,14 +196,13 @@ func (d *decoder) choose(c choice) error {
 	}
 	switch c.FinishReason {
 	case "error", "network_error", "insufficient_system_resource": // OpenRouter, z.ai, DeepSeek
-		return wire.StreamErrorOf(wire.APIError{Message: "the provider gave up in the middle of the answer: " + string(c.FinishReason)})
+		return wire.StreamErrorOf(wire.APIError{Message: "the provider stopped in the middle of the answer: " + string(c.FinishReason)})
 	}
 	d.stop, d.stopped = stopReason(string(c.FinishReason)), true
 	return nil
 }
 
-// delta takes what a chunk adds, reasoning first: that is the order in which
-// models speak.
+// delta adds what a chunk adds, reasoning first: models write in that order.
 func (d *decoder) delta(part *delta) error {
 	detailed := false
 	for _, raw := range part.Details {
@@ -241,11 +240,11 @@ func (d *decoder) delta(part *delta) error {
 	return nil
 }
 
-// content takes a text, or a list of pieces of text and thinking (Mistral).
+// content adds a text, or a list of pieces of text and thinking (Mistral).
 func (d *decoder) content(raw json.RawMessage) error {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '[' {
 		var text loose
-		_ = text.UnmarshalJSON(raw) // takes anything
+		_ = text.UnmarshalJSON(raw) // accepts anything
 		return d.more(run.TextPart, string(text))
 	}
 	var pieces []struct {
@@ -254,7 +253,7 @@ func (d *decoder) content(raw json.RawMessage) error {
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(raw, &pieces); err != nil {
-		return fmt.Errorf("a chunk is not what it should be: %w", err)
+		return fmt.Errorf("cannot decode a chunk: %w", err)
 	}
 	for _, piece := range pieces {
 		kind, text := run.TextPart, piece.Text
@@ -275,7 +274,7 @@ func thought(raw json.RawMessage) string {
 	}
 	if json.Unmarshal(raw, &texts) != nil {
 		var text loose
-		_ = text.UnmarshalJSON(raw) // takes anything
+		_ = text.UnmarshalJSON(raw) // accepts anything
 		return string(text)
 	}
 	var b strings.Builder
@@ -285,7 +284,7 @@ func thought(raw json.RawMessage) string {
 	return b.String()
 }
 
-// more adds text or thinking.
+// more appends text or thinking.
 func (d *decoder) more(kind run.PartType, s string) error {
 	if s == "" {
 		return nil
@@ -311,8 +310,8 @@ func (d *decoder) grow(b *block, s string) error {
 	return d.say(llm.Delta{Text: s})
 }
 
-// detail takes an entry of reasoning_details, or a piece of one, in; readable
-// reports whether people can read something in it.
+// detail adds an entry of reasoning_details, or a piece of one; readable reports whether it
+// has text for people.
 func (d *decoder) detail(raw json.RawMessage) (readable bool, err error) {
 	entry, text, ok := parseDetail(raw)
 	if !ok {
@@ -345,13 +344,13 @@ func (d *decoder) detail(raw json.RawMessage) (readable bool, err error) {
 	return text != "", d.grow(b, text)
 }
 
-// empty reports whether a piece without text brings nothing.
+// empty reports whether a piece without text has no other field.
 func (d detail) empty() bool {
 	s := string(d["signature"])
 	return s == "" || s == "null" || s == `""`
 }
 
-// call takes a fragment of a call in.
+// call adds a fragment of a call.
 func (d *decoder) call(f fragment) error {
 	c, begun, named, more := d.calls.add(f)
 	if begun {
@@ -382,8 +381,8 @@ func (d *decoder) begin(b *block) error {
 	return d.tell()
 }
 
-// tell says which parts are finished, in their order. A call may grow until the
-// answer ends, anything else until something else begins.
+// tell yields the parts that are finished, in order. A call may grow until the answer ends,
+// any other part until the next one begins.
 func (d *decoder) tell() error {
 	over := d.Whole()
 	for i, b := range d.blocks {
@@ -412,7 +411,7 @@ func (d *decoder) Answer() *llm.Answer {
 	for _, b := range d.blocks {
 		a.Parts = append(a.Parts, b.parts(d.origin)...)
 		if b.call != nil && d.stop == run.StopMaxTokens {
-			// Any of them: calls may come side by side.
+			// Any of them: calls may be streamed in parallel.
 			wire.CutAtLimit(a.Parts, string(b.call.arguments))
 		}
 	}

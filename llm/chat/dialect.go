@@ -9,26 +9,26 @@ import (
 	"pawl/llm/wire"
 )
 
-// A Dialect is how one server wants its requests. The zero value is for a server
-// that nothing is known of: what nearly all take, and nothing that some refuse.
+// A Dialect is how requests to one server differ. The zero value is for an unknown server:
+// what nearly all accept, and nothing that some refuse.
 type Dialect struct {
 	Name    string // of the preset; empty: an unknown server
-	BaseURL string // the server's address, where there is but one
+	BaseURL string // the server's address, if there is only one
 	Path    string // of the API below the host; empty: /v1
-	Local   bool   // runs on this machine and wants no key
+	Local   bool   // runs on this machine and needs no key
 
 	KeyHeader  string // the header for the key as it is; empty: Authorization, as a bearer token
 	SystemRole string // empty: system
 	MaxTokens  string // the field for it; empty: max_tokens
 	NoUsage    bool   // stream_options is refused: answers come without usage
-	Bridge     bool   // after results only the assistant may speak: its word is put before the user's
-	CacheMarks bool   // models of Anthropic read the cache only where cache_control asks for it
+	Bridge     bool   // only an assistant message may follow results: one is inserted before the user's
+	CacheMarks bool   // models of Anthropic use the cache only where cache_control requests it
 	Output     Output
 	Reasoning  Reasoning
-	CallExtra  bool // extra_content of a call goes back with it: Gemini's signatures
+	CallExtra  bool // extra_content of a call is sent back with it: Gemini's signatures
 }
 
-// An Output is how an answer by schema can be had.
+// An Output is how an answer by schema is requested.
 type Output int
 
 const (
@@ -37,7 +37,7 @@ const (
 	SchemaOutput               // response_format with a json_schema, held to by a grammar
 )
 
-// A Reasoning is what of a model's reasoning goes back to it.
+// A Reasoning is the part of a model's reasoning that is sent back to it.
 type Reasoning int
 
 const (
@@ -58,7 +58,7 @@ const (
 	ReasoningDetails
 )
 
-// presets are what is known of servers. Sources, all read 2026-11-20:
+// presets are the known servers. Sources, all read 2026-11-20:
 //
 //   - Who takes max_tokens only, OpenRouter's marks, the rest of the outline: the
 //     table in pi's openai-completions.ts (badlogic/pi-mono), which several agents copy.
@@ -71,8 +71,8 @@ const (
 //   - No answers by schema: Groq ("streaming is not currently supported with
 //     Structured Outputs", console.groq.com/docs/structured-outputs, and strict for
 //     two models); llama.cpp's server ("Cannot use custom grammar constraints with
-//     tools"); DeepSeek, Moonshot and z.ai know JSON alone; behind OpenRouter,
-//     Vercel, Together, Fireworks and Hugging Face it depends on who gets the request.
+//     tools"); DeepSeek, Moonshot and z.ai support only JSON without a schema; with OpenRouter,
+//     Vercel, Together, Fireworks and Hugging Face it depends on the upstream provider.
 var presets = []struct {
 	names []string
 	hosts []string // or the end of one, from a dot
@@ -103,8 +103,8 @@ var presets = []struct {
 	{[]string{"vllm"}, []string{"localhost:8000"}, Dialect{BaseURL: "http://127.0.0.1:8000/v1", Local: true, Output: SchemaOutput}},
 }
 
-// Find returns the dialect of a provider by its name, or else by its address. Of
-// one that is not known it has no Name.
+// Find returns the dialect of a provider by its name, or else by its address. That of an
+// unknown one has no Name.
 func Find(name, baseURL string) Dialect {
 	host, local := hostOf(baseURL)
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -139,8 +139,8 @@ func hostOf(address string) (host string, local bool) {
 	return host, false
 }
 
-// without returns the dialect less what an error rejects; the same when it rejects
-// nothing of this. Each thing is left out but once, so that asking again ends.
+// without returns the dialect without what an error rejects; the same if it rejects none of
+// it. Each thing is left out only once, so that repeated requests end.
 func (d Dialect) without(e wire.APIError) Dialect {
 	message := strings.ToLower(e.Message)
 	switch {
@@ -148,7 +148,7 @@ func (d Dialect) without(e wire.APIError) Dialect {
 		d.NoUsage = true
 	case d.MaxTokens == "" && e.Rejects("max_tokens"):
 		// "Unsupported parameter: 'max_tokens' is not supported with this model. Use
-		// 'max_completion_tokens' instead", OpenAI behind a proxy.
+		// 'max_completion_tokens' instead", OpenAI through a proxy.
 		d.MaxTokens = "max_completion_tokens"
 	case d.MaxTokens == "max_completion_tokens" && e.Rejects("max_completion_tokens"):
 		d.MaxTokens = "max_tokens"

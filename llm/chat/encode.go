@@ -13,7 +13,7 @@ import (
 	"pawl/schema"
 )
 
-// The messages that we make ourselves. The role stands first: body.go looks for it.
+// The messages that pawl makes. The role is first: body.go looks for it.
 type (
 	assistantMessage struct {
 		Role             string            `json:"role"`
@@ -74,13 +74,13 @@ type (
 	}
 )
 
-// Encode returns m as messages of this wire, a JSON array: one for the assistant;
-// for the user one to each result, in their order, and one for words and images.
-// It is nil when nothing of m can be sent.
+// Encode returns m as messages of this wire, a JSON array: one for the assistant; for the
+// user one for each result, in order, and one for text and images. It is nil if nothing of
+// m can be sent.
 //
-// Text alone goes as a string, never as a list of one: DeepSeek and several others
-// take nothing else. Images of results go into the user's message behind: results
-// are text on this wire. What reasoning goes back is the dialect's.
+// Text alone is sent as a string, never as a list of one: DeepSeek and several others
+// accept nothing else. Images of results are sent in the user's message after them,
+// because results are text on this wire. The dialect decides which reasoning is sent back.
 func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	var messages []any
 	if m.Role == run.Assistant {
@@ -98,9 +98,9 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	return wire.JSON(messages)
 }
 
-// wireID returns the id that a call goes by: pawl's own, as nine letters and
-// digits, which is what Mistral's models ask for, wherever they run ("Tool call id
-// was c_1 but must be a-z, A-Z, 0-9, with a length of 9"), and what everybody takes.
+// wireID returns the id of a call on the wire: pawl's own, as nine letters and digits,
+// which Mistral's models require wherever they run ("Tool call id
+// was c_1 but must be a-z, A-Z, 0-9, with a length of 9"), and every server accepts.
 func wireID(id run.CallID) string {
 	if number, ok := strings.CutPrefix(string(id), "c_"); ok {
 		if n, err := strconv.ParseUint(number, 10, 32); err == nil && n < 1e8 {
@@ -112,7 +112,7 @@ func wireID(id run.CallID) string {
 	return fmt.Sprintf("h%08x", h.Sum32())
 }
 
-// assistant returns an answer as one message; false when nothing of it can be sent.
+// assistant returns an answer as one message; false if nothing of it can be sent.
 func (p *Provider) assistant(parts []run.Part) (assistantMessage, bool) {
 	d := p.dialect
 	a := assistantMessage{Role: "assistant"}
@@ -160,11 +160,11 @@ func (p *Provider) assistant(parts []run.Part) (assistantMessage, bool) {
 }
 
 // owns reports whether reasoning came from this server. Logs from before reasoning was
-// marked with its server have the name of the wire; what is refused of it is left out
-// then.
+// marked with its server have the name of the wire; it is left out if the server refuses
+// it.
 func (p *Provider) owns(part run.Part) bool { return part.Wire == p.origin || part.Wire == Wire }
 
-// user returns results, and behind them words and images.
+// user returns results, followed by text and images.
 func user(parts []run.Part) []any {
 	var messages []any
 	var content []contentPart
@@ -190,7 +190,7 @@ func user(parts []run.Part) []any {
 	return append(messages, userMessage{"user", simplest(content)})
 }
 
-// simplest returns parts as a string where they are text alone.
+// simplest returns parts as a string if they are text only.
 func simplest(content []contentPart) any {
 	texts := make([]string, len(content))
 	for i, c := range content {
@@ -202,7 +202,7 @@ func simplest(content []contentPart) any {
 	return strings.Join(texts, "\n\n")
 }
 
-// userPart returns a text or an image; false for what is not sent.
+// userPart returns a text or an image; false for a part that is not sent.
 func userPart(part run.Part) (contentPart, bool) {
 	switch {
 	case part.Type == run.TextPart && !wire.Blank(part.Text):
@@ -239,15 +239,15 @@ func result(r run.Result) (text string, images []contentPart) {
 	case r.IsError:
 		text = errorMark + text
 	case text == "" && len(images) > 0:
-		text = "(the result is the images behind)"
+		text = "(the result is the images that follow)"
 	case text == "":
 		text = "(no output)"
 	}
 	return text, images
 }
 
-// EncodeTool returns t as the API wants it, without strict, which is off unless it
-// is asked for: arguments are validated by pawl.
+// EncodeTool returns t in the API's form, without strict, which is off by default: pawl
+// validates arguments.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	parameters := t.Schema
 	if len(parameters) == 0 {

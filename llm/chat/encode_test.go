@@ -47,8 +47,8 @@ func TestWhatAMessageIsOnTheWire(t *testing.T) {
 			`[{"role":"tool","tool_call_id":"c00000007","content":"Error: the call failed without a message."},{"role":"tool","tool_call_id":"c00000007","content":"(no output)"}]`},
 		{"an image needs a list", "", run.User, []run.Part{run.Text("look"), image("image/png", "png")},
 			`[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}]`},
-		{"an image of a result stands behind, with its call", "", run.User, []run.Part{result(false, image("image/png", "png")), run.Text("so?")},
-			`[{"role":"tool","tool_call_id":"c00000007","content":"(the result is the images behind)"},` +
+		{"an image of a result follows it, with its call", "", run.User, []run.Part{result(false, image("image/png", "png")), run.Text("so?")},
+			`[{"role":"tool","tool_call_id":"c00000007","content":"(the result is the images that follow)"},` +
 				`{"role":"user","content":[{"type":"text","text":"Images of the result of call c00000007:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},{"type":"text","text":"so?"}]}]`},
 		{"an image that nobody takes becomes words", "", run.User, []run.Part{image("image/tiff", "x")}, `[{"role":"user","content":"[an image of type image/tiff is left out: the model cannot see it]"}]`},
 

@@ -10,13 +10,13 @@ import (
 	"pawl/run"
 )
 
-// modelsTimeout bounds the question for models: a server on this machine answers in
+// modelsTimeout bounds the request for models: a server on this machine answers in
 // milliseconds, one on the network within a second or two.
 const modelsTimeout = 5 * time.Second
 
-// Models returns the names of the server's models, sorted. It is also how a server
-// is looked for: one that is not there is an [*llm.Error] at once, one that does not
-// answer is given up after five seconds.
+// Models returns the names of the server's models, sorted. It also detects
+// whether a server runs: the error is an [*llm.Error], at once if there is none, and after
+// five seconds if it does not answer.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	body, err := p.wire.Get(ctx, modelsTimeout, "/models", p.header())
 	if err != nil {
@@ -34,7 +34,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		if err := json.Unmarshal(body, &wrapped); err != nil || wrapped.Data == nil && wrapped.Models == nil {
 			return nil, &llm.Error{Kind: run.ErrInvalid, Err: err,
-				Message: "what the server has at /models is no list of models: is the base URL that of a model's API?"}
+				Message: "the response to /models is not a list of models; check the base URL"}
 		}
 		list = append(wrapped.Data, wrapped.Models...)
 	}

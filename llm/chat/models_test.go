@@ -55,9 +55,9 @@ func TestAServerWithoutModelsSaysWhy(t *testing.T) {
 		kind      run.ErrorKind
 		words     string
 	}{
-		{"nobody listens", nobody, run.ErrUnreachable, "cannot reach " + nobody + ": connection refused"},
-		{"a web page", serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), run.ErrInvalid, "no list of models"},
-		{"another API", serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"ok":true}`) }), run.ErrInvalid, "no list of models"},
+		{"nobody listens", nobody, run.ErrUnreachable, "cannot reach " + nobody + ": connection refused (is a server running there?)"},
+		{"a web page", serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), run.ErrInvalid, "not a list of models"},
+		{"another API", serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"ok":true}`) }), run.ErrInvalid, "not a list of models"},
 		{"a wrong key", serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(401)
 			io.WriteString(w, `{"error":{"message":"bad key sk-secret"}}`)

@@ -27,7 +27,7 @@ func parseDetail(raw json.RawMessage) (d detail, text string, ok bool) {
 	if field == "" {
 		return nil, "", false
 	}
-	_ = json.Unmarshal(d[field], &text) // null where a piece brings the signature alone
+	_ = json.Unmarshal(d[field], &text) // null if a piece has only the signature
 	delete(d, field)
 	return d, text, true
 }
@@ -48,7 +48,7 @@ func (d detail) continues(more detail) bool {
 	return d != nil && bytes.Equal(d["type"], more["type"]) && bytes.Equal(d["index"], more["index"])
 }
 
-// merge takes the fields of a later piece; what says nothing takes nothing away.
+// merge adds the fields of a later piece; empty ones replace nothing.
 func (d detail) merge(more detail) {
 	for name, value := range more {
 		if _, have := d[name]; !have || string(value) != "null" && string(value) != `""` {
@@ -66,8 +66,8 @@ func (d detail) signature() string {
 	return string(raw)
 }
 
-// withText returns the entry that a part was made of, whole; false when it was
-// made of none.
+// withText returns the complete entry that a part was made from; false if it was made from
+// none.
 func withText(part run.Part) (json.RawMessage, bool) {
 	var d detail
 	if !wire.IsObject(part.Signature) || json.Unmarshal([]byte(part.Signature), &d) != nil {
@@ -88,9 +88,8 @@ func withText(part run.Part) (json.RawMessage, bool) {
 	return raw, err == nil
 }
 
-// details returns the reasoning of a message as a list of entries. Gemini's name
-// the call that they sign by its id, so the id has to be the one that the call goes
-// by now.
+// details returns the reasoning of a message as a list of entries. Entries of Gemini
+// name the call that they sign by its id, so the id must be the one the call is sent with.
 func (p *Provider) details(parts []run.Part) []json.RawMessage {
 	var list []json.RawMessage
 	for _, part := range parts {
@@ -129,7 +128,7 @@ func renamed(raw json.RawMessage, parts []run.Part) json.RawMessage {
 }
 
 // rejectsReasoning reports whether an error is about the reasoning of earlier answers:
-// a field that the server does not know, or a signature that is not its own.
+// a field that the server does not know, or a signature of another server.
 func rejectsReasoning(e wire.APIError) bool {
 	for _, field := range []string{"reasoning_details", "reasoning_content", "reasoning"} {
 		if e.Rejects(field) {

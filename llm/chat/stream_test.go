@@ -376,7 +376,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		{"an error of Ollama", `{"error":"model is loading"}`, run.ErrOverloaded, "loading"},
 		{"[DONE] without a reason", chunks(hi) + doneMark, run.ErrBrokenStream, "end mark"},
 		{"a bill that is not the last", chunks(bill, hi), run.ErrBrokenStream, "end mark"},
-		{"a torn chunk", "data: {\"choices\":[{\"delta\":{\"con\n\n" + chunks(stop, bill), run.ErrBrokenStream, "not what it should be"},
+		{"a torn chunk", "data: {\"choices\":[{\"delta\":{\"con\n\n" + chunks(stop, bill), run.ErrBrokenStream, "cannot decode"},
 		{"an error inside", chunks(hi, `{"error":{"message":"Rate limit reached. Please try again in 1.5s.","type":"tokens","code":"rate_limit_exceeded"}}`), run.ErrRateLimited, "Rate limit"},
 		{"an error with a status, OpenRouter", chunks(hi, `{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`), run.ErrOverloaded, "disconnected"},
 		{"an error in the choice, OpenRouter", chunks(hi, `"delta":{},"error":{"code":429,"message":"Slow down"}`), run.ErrRateLimited, "Slow down"},
@@ -386,9 +386,9 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		{"an error of older vLLM", chunks(`{"object":"error","message":"This model's maximum context length is 10 tokens","type":"BadRequestError","code":400}`), run.ErrTooLong, "maximum context"},
 		{"an error of llama.cpp", chunks(`{"error":{"code":400,"message":"request (9 tokens) exceeds the available context size (8 tokens)","type":"exceed_context_size_error"}}`), run.ErrTooLong, "context size"},
 		{"an error by the event's name", "event: error\ndata: it broke\n\n", run.ErrOverloaded, "it broke"},
-		{"an error without words", chunks(`{"error":{"type":"server_error"}}`), run.ErrOverloaded, "without words server_error"},
+		{"an error without words", chunks(`{"error":{"type":"server_error"}}`), run.ErrOverloaded, "without a message server_error"},
 		{"a filter that says so", chunks(`{"error":{"code":"content_filter","message":"The response was filtered"}}`), run.ErrRefused, "filtered"},
-		{"a reason that is an error", chunks(hi, `"delta":{},"finish_reason":"insufficient_system_resource"`), run.ErrOverloaded, "gave up"},
+		{"a reason that is an error", chunks(hi, `"delta":{},"finish_reason":"insufficient_system_resource"`), run.ErrOverloaded, "stopped in the middle"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

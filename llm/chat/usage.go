@@ -27,9 +27,8 @@ type wireUsage struct {
 	Written  wire.Tokens `json:"cache_creation_input_tokens"`
 }
 
-// parseUsage returns the usage in a field that may be missing; false when it says
-// nothing. Figures that cannot be read are left out: an answer is worth more than
-// its bill.
+// parseUsage returns the usage in a field that may be missing; false if it is empty. Figures
+// that cannot be read are left out, so that no answer is lost because of them.
 func parseUsage(raw json.RawMessage) (run.Usage, bool) {
 	var w wireUsage
 	if len(raw) == 0 {
@@ -42,7 +41,7 @@ func parseUsage(raw json.RawMessage) (run.Usage, bool) {
 	read := max(w.PromptDetails.Cached, w.CacheHit, w.Cached, w.Read)
 	written := max(w.PromptDetails.Written, w.Written)
 	output := w.Completion
-	// x.ai counts reasoning in the total alone, Vercel for Gemini in neither (both
+	// x.ai counts reasoning only in the total, Vercel for Gemini in neither (both
 	// as recorded in March 2026).
 	switch reasoning := w.CompletionDetails.Reasoning; {
 	case w.Total-w.Prompt > output:

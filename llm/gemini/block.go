@@ -8,8 +8,8 @@ import (
 	"pawl/run"
 )
 
-// A wirePart is a part of a content. One without any of these fields is code that
-// Google ran, a picture, or what is invented next.
+// A wirePart is a part of a content. One without any of these fields is code that Google
+// ran, an image, or of an unknown type.
 type wirePart struct {
 	Text         *string   `json:"text"`
 	Thought      bool      `json:"thought"`
@@ -17,8 +17,8 @@ type wirePart struct {
 	FunctionCall *wireCall `json:"functionCall"`
 }
 
-// A wireCall is a call. Google sends it whole. In pieces it comes only to those who
-// ask for it; some gateways do it unasked.
+// A wireCall is a call. Google sends it whole unless a request asks for pieces; some
+// gateways send pieces by default.
 type wireCall struct {
 	ID           string          `json:"id"`
 	Name         string          `json:"name"`
@@ -27,11 +27,11 @@ type wireCall struct {
 	WillContinue bool            `json:"willContinue"`
 }
 
-// arguments returns what a piece of a call brings as text. Some gateways send the
-// arguments as a string with JSON in it.
+// arguments returns the arguments in a piece of a call as text. Some gateways send them as
+// a string that contains JSON.
 func (c *wireCall) arguments() string {
-	// Arguments by path, "$.a.b": to put them together would be to make a call that
-	// nobody sent. They are kept as they are, and spoil the call.
+	// Arguments by path, "$.a.b", are not assembled, because the result might be a call that
+	// the model did not make. They are kept as they are, which makes the call invalid.
 	text := string(c.PartialArgs)
 	args := strings.TrimSpace(string(c.Args))
 	var quoted string
@@ -50,9 +50,9 @@ type block struct {
 	kind      run.PartType
 	text      []byte // text, thinking; of a call its arguments
 	signature string
-	raw       string // of a part that is kept as it came
+	raw       string // of a part that is kept unchanged
 	id, name  string // of a call
-	open      bool   // a call's end has not come
+	open      bool   // a call's end has not arrived
 }
 
 // part returns the block as a part of a message.
@@ -72,7 +72,7 @@ func (b *block) part() run.Part {
 	return part
 }
 
-// bare reports whether a part says nothing: it may have a signature all the same.
+// bare reports whether a part has no content; it may still have a signature.
 func bare(raw json.RawMessage) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {

@@ -12,20 +12,20 @@ import (
 	"pawl/schema"
 )
 
-// goOn ends a request that would end with the model's own words, as one does that
-// goes on behind a pause: newer models refuse those ("Requests ending with a model
+// goOn ends a request that would end with a message of the model, such as one that
+// continues after a pause: newer models refuse those ("Requests ending with a model
 // turn are not supported"; pipecat-ai/pipecat #5821, LibreChat-AI/agents #323, read
 // 2026-11-20).
 const goOn = `{"text":"Go on where you stopped."}`
 
-// A declaration is a tool as the API wants it. A description is required of it.
+// A declaration is a tool in the API's form. The description is required.
 type declaration struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"parametersJsonSchema"`
 }
 
-// EncodeTool returns t as the API wants it.
+// EncodeTool returns t in the API's form.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	authored := t.Schema
 	if len(authored) == 0 {
@@ -42,21 +42,20 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	return wire.JSON(declaration{t.Name, description, adapted.Schema})
 }
 
-// EncodeOutput returns a schema as the API wants it. Whether the model takes it
-// together with functions is seen when it is sent.
+// EncodeOutput returns a schema in the API's form. Whether the model accepts it together
+// with functions is known only when it is sent.
 func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, error) {
 	adapted, err := schema.Adapt(schema.Gemini, authored)
 	return adapted.Schema, err
 }
 
-// requestBody splices the body of a request from encoded messages. What is stable
-// stands first. The provider caches by itself what requests begin with. How much is
-// thought is left at the model's own default.
+// requestBody splices the body of a request from encoded messages, the stable parts first:
+// the provider caches common prefixes of requests. The amount of thinking is left at the
+// model's default.
 //
-// A model that does not take the schema of an answer together with functions gets
-// the functions alone when calls are wanted, and the schema in words, as good as it
-// goes: the answer is checked by who asked for it. When no calls are wanted, it gets
-// the schema alone.
+// A model that does not accept a schema of the answer together with functions is sent only
+// the functions if calls are wanted, with the schema as text: the caller checks the answer.
+// If no calls are wanted, it is sent only the schema.
 func requestBody(r llm.Request) ([]byte, error) {
 	buf := wire.NewBody(r)
 	instructions := []string{r.System}
@@ -123,7 +122,7 @@ func writeInstructions(buf *bytes.Buffer, instructions []string) {
 	}
 }
 
-// A content is what a content holds. Results stand in one of their own, right behind
+// A content is one content of a request. Results are in one of their own, directly after
 // the calls: with anything else in it the API miscounts them (google-gemini/gemini-cli
 // #16135) or takes all of it for the model's (pydantic-ai #4210). Two contents of one
 // role are accepted. Read 2026-11-20.
@@ -136,17 +135,17 @@ const (
 	words
 )
 
-// contents are the contents of a request in the making.
+// contents are the contents of a request that is being built.
 type contents struct {
 	buf   *bytes.Buffer
 	open  content
-	calls []callLines // of the answer that stands last
+	calls []callLines // of the last answer
 }
 
 // callLines are the lines of an encoded answer on one call: strings in JSON.
 type callLines struct{ of, name, id []byte }
 
-// part begins a part, in a new content where it must be one.
+// part begins a part, in a new content if necessary.
 func (c *contents) part(k content) {
 	if c.open == k {
 		c.buf.WriteByte(',')
@@ -202,14 +201,14 @@ func (c *contents) answers(messages []llm.Message) {
 	}
 }
 
-// results adds the results in messages of the user, in the order of the calls. One
-// whose call is not there, because the conversation was shortened, becomes words.
+// results adds the results in messages of the user, in the order of the calls. A result
+// whose call is missing, because the conversation was compacted, becomes text.
 func (c *contents) results(messages []llm.Message) {
 	var ids, responses [][]byte
 	for _, m := range messages {
 		for id, response := range elements(m.Body) {
 			if response == nil {
-				break // results stand first
+				break // results are first
 			}
 			ids, responses = append(ids, id), append(responses, response)
 		}
@@ -260,7 +259,7 @@ func elements(body []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// line takes the next line off an encoded message.
+// line removes the next line from an encoded message.
 func line(rest *[]byte) (next []byte) {
 	next, *rest, _ = bytes.Cut(*rest, []byte(",\n"))
 	return next

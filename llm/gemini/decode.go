@@ -30,13 +30,13 @@ type candidate struct {
 	FinishMessage string `json:"finishMessage"`
 }
 
-// A decoder puts an answer together from events.
+// A decoder assembles an answer from events.
 type decoder struct {
 	say     func(llm.Delta) error
 	blocks  []*block
 	doubled wire.Doubled
-	words   *block // text or thinking that still grows: the last one
-	call    *block // a call of which more is to come
+	words   *block // the last block, if it is text or thinking that may still grow
+	call    *block // a call that is not complete
 	finish  string // the reason
 	model   string
 	usage   usage
@@ -44,14 +44,14 @@ type decoder struct {
 
 func assemble(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say} }
 
-// Done reports nothing: a stream has no end mark, it just ends.
+// Done returns false: a stream has no end marker.
 func (d *decoder) Done() bool { return false }
 
 // Whole reports whether a finish reason came. Older models send one with every
-// event, so what comes behind it counts too.
+// event, so later events count too.
 func (d *decoder) Whole() bool { return d.finish != "" }
 
-// Take takes one event in.
+// Take adds one event.
 func (d *decoder) Take(name string, data []byte) error {
 	if err := d.doubled.Check(data); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (d *decoder) Take(name string, data []byte) error {
 		if name == "ping" {
 			return nil
 		}
-		return fmt.Errorf("an event is not what it should be: %w", err)
+		return fmt.Errorf("cannot decode an event: %w", err)
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" && !d.Whole() {
 		return wire.StreamError(data)
@@ -83,7 +83,7 @@ func (d *decoder) Take(name string, data []byte) error {
 	}
 	for _, c := range e.Candidates {
 		if c.Index != 0 {
-			continue // only one was asked for
+			continue // only one was requested
 		}
 		for _, raw := range c.Content.Parts {
 			if err := d.part(raw); err != nil {
@@ -100,7 +100,7 @@ func (d *decoder) Take(name string, data []byte) error {
 func (d *decoder) part(raw json.RawMessage) error {
 	var p wirePart
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return fmt.Errorf("a part is not what it should be: %w", err)
+		return fmt.Errorf("cannot decode a part: %w", err)
 	}
 	switch {
 	case p.FunctionCall != nil:
@@ -112,14 +112,14 @@ func (d *decoder) part(raw json.RawMessage) error {
 	case p.Signature == "" && bare(raw):
 		return nil
 	}
-	// A signature by itself, or something that is Google's own.
+	// A signature alone, or a part of another type.
 	if err := d.closeWords(); err != nil {
 		return err
 	}
 	return d.close(d.add(&block{kind: run.OpaquePart, raw: string(raw)}))
 }
 
-// more adds text or thinking. A part that is signed is never joined with another:
+// more appends text or thinking. A signed part is never joined with another:
 // "Don't concatenate parts with signatures together", thought-signatures.
 func (d *decoder) more(kind run.PartType, s, signature string) error {
 	if d.words == nil || d.words.kind != kind || signature != "" {
@@ -139,7 +139,7 @@ func (d *decoder) more(kind run.PartType, s, signature string) error {
 	return d.closeWords()
 }
 
-// callPart takes a call, or, without a name while one is open, more of that.
+// callPart adds a call, or, without a name while one is open, more of that call.
 func (d *decoder) callPart(c *wireCall, signature string) error {
 	arguments := c.arguments()
 	if d.call == nil || c.Name != "" {
@@ -171,8 +171,8 @@ func (d *decoder) callPart(c *wireCall, signature string) error {
 	return d.close(b)
 }
 
-// repeated reports whether a call is one that came before: the same in everything,
-// its id too. Without ids two equal calls are two.
+// repeated reports whether a call repeats an earlier one: all fields are equal, the id too.
+// Two equal calls without ids are two calls.
 func (d *decoder) repeated(c *wireCall, arguments string) bool {
 	for _, b := range d.blocks {
 		if b.kind == run.CallPart && c.ID != "" && b.id == c.ID && b.name == c.Name && string(b.text) == arguments {
@@ -196,7 +196,7 @@ func (d *decoder) closeWords() error {
 	return d.close(b)
 }
 
-// close tells that a block is finished.
+// close yields a block that is finished.
 func (d *decoder) close(b *block) error {
 	part := b.part()
 	return d.say(llm.Delta{Part: &part})
@@ -204,18 +204,17 @@ func (d *decoder) close(b *block) error {
 
 const malformed = "MALFORMED_FUNCTION_CALL"
 
-// finished takes in a finish reason.
+// finished records a finish reason.
 //
-// A call that Google itself could not read (malformed) becomes a call that never
-// runs and that the model is told of, with what Google says it was: the same
-// request again mostly brings the same call, which is often too large, and a run
-// counts such calls.
+// A call that Google could not parse (malformed) becomes a call that never runs, with
+// Google's message as its result for the model: the same request mostly leads to the same
+// call, which is often too large, and a run counts such calls.
 func (d *decoder) finished(reason, message string) error {
 	switch reason {
 	case "", "FINISH_REASON_UNSPECIFIED":
 		return nil
 	case "MISSING_THOUGHT_SIGNATURE":
-		return &llm.Error{Kind: run.ErrInvalid, Message: "the provider misses a thought signature in the conversation: " + message}
+		return &llm.Error{Kind: run.ErrInvalid, Message: "a thought signature is missing from the conversation: " + message}
 	}
 	if err := d.closeWords(); err != nil {
 		return err
@@ -246,7 +245,7 @@ func (d *decoder) Answer() *llm.Answer {
 	for i, b := range d.blocks {
 		part := b.part()
 		if part.Call != nil && d.finish == malformed {
-			// Which of them it was Google does not say: none of them runs.
+			// Google does not say which of them it was: none of them runs.
 			part.Call = wire.Call(b.id, b.name, string(b.text), true)
 			part.Call.Fault = run.FaultNotJSON
 		}
@@ -260,7 +259,7 @@ func (d *decoder) Answer() *llm.Answer {
 
 // stop maps the finish reason on to ours. Names: FinishReason of Google's SDKs,
 // read 2026-11-20. OTHER, UNEXPECTED_TOOL_CALL,
-// TOO_MANY_TOOL_CALLS and what is invented next say nothing that a run acts on.
+// TOO_MANY_TOOL_CALLS and unknown reasons have no meaning for a run.
 func (d *decoder) stop() run.StopReason {
 	switch d.finish {
 	case "STOP":

@@ -18,7 +18,7 @@ import (
 // quotes it; gemini-cli and pydantic-ai send it to all models; read 2026-11-20).
 const unchecked = "skip_thought_signature_validator"
 
-// The parts that we make ourselves.
+// The parts that pawl makes.
 type (
 	textPart struct {
 		Text      string `json:"text"`
@@ -51,20 +51,19 @@ type (
 	}
 )
 
-// Encode returns m as a JSON array from which a body is put together; nil when
-// nothing of it can be sent. What the body's writer looks for stands on lines of its
-// own, so that it is found without reading JSON:
+// Encode returns m as a JSON array from which a body is assembled; nil if nothing of it can
+// be sent. What requestBody looks for is on lines of its own, so that it is found without
+// parsing JSON:
 //
 //   - of an answer, for each call three lines with pawl's id, the function's name and
 //     the id on this wire, then all parts together;
 //   - of the user, a line with a call's id and one with its response for each
 //     result, then the other parts.
 //
-// Calls go by the provider's id where this wire gave one, and without an id
-// otherwise: older models give none, some gateways know no such field, and then
-// results are matched by their order.
+// Calls have the provider's id if this wire assigned one, and otherwise none: older models
+// assign none and some gateways do not know the field; results are then matched by order.
 //
-// What the API refuses is left out or mended here, always in the same way, so that
+// What the API refuses is left out or corrected here, always in the same way, so that
 // the bytes of a conversation stay the same from step to step: blank text, thinking
 // without a signature (the API does not need it) or of another wire.
 func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
@@ -83,8 +82,7 @@ type lines struct{ wire.Array }
 // add adds an element on a line of its own.
 func (l *lines) add(v any) { l.AddAfter(",\n", v) }
 
-// answer adds the parts of an answer. In one that was rewritten, arguments were
-// shortened to save room.
+// answer adds the parts of an answer. In a rewritten one, arguments were shortened.
 func (l *lines) answer(parts []run.Part, rewritten bool) {
 	var encoded []any
 	var calls []*callPart
@@ -125,7 +123,7 @@ func (l *lines) answer(parts []run.Part, rewritten bool) {
 		}
 	}
 	if !says {
-		return // signatures alone say nothing
+		return // only signatures
 	}
 	withoutRepeats(calls)
 	for _, call := range calls {
@@ -142,8 +140,8 @@ func (l *lines) answer(parts []run.Part, rewritten bool) {
 	}
 }
 
-// encodeCall returns a call as it came. One that is not sent as it came is not what
-// was signed.
+// encodeCall returns a call as it arrived. A call that is changed no longer fits its
+// signature.
 func encodeCall(part run.Part, rewritten bool) *callPart {
 	c := part.Call
 	call := &callPart{of: c.ID, Call: functionCall{Name: functionName(c.Tool), Args: wire.Arguments(c)}}
@@ -157,8 +155,8 @@ func encodeCall(part run.Part, rewritten bool) *callPart {
 	return call
 }
 
-// withoutRepeats takes the ids out of an answer in which two calls have the same: then
-// none tells which call is meant.
+// withoutRepeats removes the ids from an answer in which two calls have the same id, because
+// they do not identify the call.
 func withoutRepeats(calls []*callPart) {
 	seen := map[string]bool{}
 	for _, c := range calls {
@@ -181,9 +179,9 @@ func functionName(tool string) string {
 	return name
 }
 
-// user adds the parts of a user message: results stand before words. Only models
-// since Gemini 3 take pictures in a result; they stand behind the results, with a
-// word on where they are from, for all.
+// user adds the parts of a user message, results before text. Only models since Gemini 3
+// accept images in a result, so for all models images follow the results, with a note of
+// which result they are from.
 func (l *lines) user(parts []run.Part) {
 	for _, part := range parts {
 		if part.Type == run.ResultPart && part.Result != nil {
@@ -243,7 +241,7 @@ func encodeResult(r run.Result) response {
 	return response{Error: &text}
 }
 
-// encodeImage returns a picture, or words where the API does not take it: it takes
+// encodeImage returns an image, or text if the API does not accept it: it accepts
 // PNG, JPEG, WebP, HEIC and HEIF (docs.cloud.google.com, image understanding, and
 // discuss.ai.google.dev 71468 on GIF; read 2026-11-20) and refuses any other together with the whole request.
 func encodeImage(i run.Image) any {

@@ -1,14 +1,13 @@
 // Package gemini speaks Google's generateContent, streaming: the Gemini API itself,
-// and the gateways that speak as it does (Vertex AI among them).
+// and the gateways that are compatible with it, such as Vertex AI.
 //
 // Two things of this wire shape the package:
 //
-//   - A result names the function that it is of, and says the provider's id of the
-//     call, if it gave one. A [run.Result] knows neither, so a message is encoded
-//     with what the next one needs, and the two are put together in the body.
-//   - A part may carry a signature over the model's thinking. It goes back on that
-//     part as it came; newer models refuse a conversation in which it is missing
-//     from a call.
+//   - A result names its function and has the provider's id of the call, if there is
+//     one. A [run.Result] has neither, so a message is encoded together with what the
+//     next one needs, and the body joins the two.
+//   - A part may have a signature over the model's thinking. It is sent back unchanged on
+//     that part; newer models refuse a conversation in which it is missing from a call.
 //
 // Wire format: ai.google.dev's generate-content, thought-signatures, function-calling
 // and troubleshooting as search excerpts and public code quote them, the source of
@@ -50,8 +49,8 @@ type Options struct {
 	// first. Empty: DefaultBaseURL.
 	BaseURL string
 	Key     string // sent as x-goog-api-key, never in the address; never part of an error or a log
-	// HTTPClient is used as it is but for redirects, which are never followed:
-	// they would carry the key to another host. Nil: one shared by all providers.
+	// HTTPClient is used as it is, except that redirects are never followed: they would
+	// carry the key to another host. nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
 }
@@ -62,8 +61,8 @@ type Provider struct {
 	asks wire.Negotiation[struct{}]
 }
 
-// New returns a provider. It does not touch the network; options that cannot
-// work are told by the first request.
+// New returns a provider. It does not use the network; invalid options are reported by
+// the first request.
 func New(o Options) *Provider {
 	base := strings.TrimRight(strings.TrimSpace(o.BaseURL), "/")
 	if base == "" {
@@ -84,7 +83,7 @@ func New(o Options) *Provider {
 func versioned(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
-		return true // it cannot be used either way
+		return true // it is invalid in any case
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") {
 		if len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9' {
@@ -102,7 +101,7 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) { return p.send(ctx, r) }, assemble)
 }
 
-// DecodeRecording tells as what a recorded stream is decoded.
+// DecodeRecording returns what a recorded stream is decoded as.
 func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assemble) }
 
 func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, error) {
@@ -122,7 +121,7 @@ func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, err
 	})
 }
 
-// path returns where a model answers. Without alt=sse the answer would be one JSON list.
+// path returns the path of a model. Without alt=sse the answer would be one JSON list.
 func path(model string) string {
 	kind := "/models/"
 	if name, ok := strings.CutPrefix(model, "tunedModels/"); ok {
@@ -132,8 +131,8 @@ func path(model string) string {
 }
 
 // rejectsSignature reports whether a request was refused for the signatures in it: the
-// conversation was begun with another model or at another address of this wire, which
-// signs otherwise. "Corrupted thought signature.", "Invalid thought signature.",
+// conversation was begun with another model or at another address of this wire, whose
+// signatures differ. "Corrupted thought signature.", "Invalid thought signature.",
 // "Thought signature is not valid" (google-gemini/gemini-cli issue 13467 and others,
 // read 2026-11-20).
 func rejectsSignature(e wire.APIError) bool {

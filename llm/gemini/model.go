@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// generation returns which Gemini a model is, as 2.5, by its name; 0 when the name
-// does not tell.
+// generation returns the generation of a Gemini model by its name, such as 2.5; 0 if the
+// name has none.
 func generation(model string) float64 {
 	_, rest, ok := strings.Cut(model, "gemini-")
 	if !ok {
@@ -22,8 +22,8 @@ func generation(model string) float64 {
 
 // thinks reports whether a model may be asked to show its thinking: others refuse
 // the request ("Thinking is not enabled for models/…", lobehub issue 7985). Gemini
-// thinks since 2.5; models for pictures and sound do not. Of a name that is not
-// Google's nothing is asked.
+// thinks since 2.5; models for images and sound do not. It returns false for a name that is
+// not Google's.
 func thinks(model string) bool {
 	for _, other := range []string{"image", "tts", "audio", "live", "embedding", "robotics", "computer-use"} {
 		if strings.Contains(model, other) {

@@ -320,11 +320,11 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrInvalid, "<!doctype html>"},
 		{"a list without events", "[{\n  \"candidates\": [\n    {\n", run.ErrInvalid, "take the streaming away"},
 		{"a list with an error", `[{"error":{"code":429,"message":"Busy","status":"RESOURCE_EXHAUSTED"}}]`, run.ErrRateLimited, "Busy"},
-		{"no finish reason", stream("", hi), run.ErrBrokenStream, "without its end mark"},
+		{"no finish reason", stream("", hi), run.ErrBrokenStream, "has no end marker"},
 		{"a [DONE] without one", stream("", hi) + "data: [DONE]\n\n", run.ErrBrokenStream, ""},
-		{"a finish reason that is none", stream("FINISH_REASON_UNSPECIFIED", hi), run.ErrBrokenStream, "without its end mark"},
-		{"an event that is torn", "data: {\"candidates\":[{\n\n" + stream("STOP", hi), run.ErrBrokenStream, "not what it should be"},
-		{"a part that is none", stream("STOP", `7`), run.ErrBrokenStream, "not what it should be"},
+		{"a finish reason that is none", stream("FINISH_REASON_UNSPECIFIED", hi), run.ErrBrokenStream, "has no end marker"},
+		{"an event that is torn", "data: {\"candidates\":[{\n\n" + stream("STOP", hi), run.ErrBrokenStream, "cannot decode"},
+		{"a part that is none", stream("STOP", `7`), run.ErrBrokenStream, "cannot decode"},
 		{"a prompt that was blocked", `data: {"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":3}}` + "\n\n", run.ErrRefused, "PROHIBITED_CONTENT"},
 		{"a signature that is missing", stream("MISSING_THOUGHT_SIGNATURE"), run.ErrInvalid, "signature"},
 		{"overloaded", failed("503", "UNAVAILABLE", "The model is overloaded."), run.ErrOverloaded, "overloaded"},
@@ -332,7 +332,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		{"the key", failed("400", "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), run.ErrAuth, "not valid"},
 		{"the length", failed("400", "INVALID_ARGUMENT", "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."), run.ErrTooLong, "1200293"},
 		{"another gateway's words", failed("429", "too_many", "Slow down"), run.ErrRateLimited, "Slow"},
-		{"no words", stream("", hi) + `data: {"error":{}}` + "\n\n", run.ErrOverloaded, "without words"},
+		{"no words", stream("", hi) + `data: {"error":{}}` + "\n\n", run.ErrOverloaded, "without a message"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

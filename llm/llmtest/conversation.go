@@ -37,7 +37,7 @@ func conversations(t *testing.T, w Wire) {
 		if len(calls) != 3 {
 			t.Fatalf("%d calls, want 3", len(calls))
 		}
-		c.User(run.Text("By the way, be quick."), // words stand behind the results all the same
+		c.User(run.Text("By the way, be quick."), // text still follows the results
 			Result(calls[0].ID, "content \xff of a", false), Result(calls[1].ID, "", true),
 			run.Part{Type: run.ResultPart, Result: &run.Result{Call: calls[2].ID, IsError: true}})
 		calls, _ = step(t, p, c)
@@ -45,8 +45,8 @@ func conversations(t *testing.T, w Wire) {
 		step(t, p, c)              // white space and thinking: nothing of it is sent
 		c.User(run.Text("Go on.")) // joins the results
 		_, paused := step(t, p, c) // the empty answer is used up
-		step(t, p, c)              // goes on behind the pause
-		c.User(run.Text("Go on!")) // behind the limit
+		step(t, p, c)              // continues after the pause
+		c.User(run.Text("Go on!")) // after the limit
 		_, last := step(t, p, c)
 		if paused.Stop != run.StopPause {
 			t.Errorf("the fourth answer stops with %q, want a pause", paused.Stop)
@@ -59,7 +59,7 @@ func conversations(t *testing.T, w Wire) {
 		}
 	})
 
-	t.Run("a talk begun with another provider goes on", func(t *testing.T) {
+	t.Run("a conversation begun with another provider continues", func(t *testing.T) {
 		t.Parallel()
 		p, _ := w.start(t, `{"text":"first, not given"}`+"\n"+`{"text":"Done."}`, never)
 		c := &Talk{}
@@ -76,7 +76,7 @@ func conversations(t *testing.T, w Wire) {
 		}
 	})
 
-	t.Run("a log with arguments that strict servers refuse goes on", func(t *testing.T) {
+	t.Run("a log with arguments that strict servers refuse continues", func(t *testing.T) {
 		t.Parallel()
 		p, _ := w.start(t, `{"text":"first, not given"}`+"\n"+`{"text":"Done."}`, never)
 		c := &Talk{}

@@ -69,7 +69,7 @@ type Heard struct {
 }
 
 // Listen sends r and collects what comes. It fails the test when the provider
-// breaks its contract: two answers, an answer and an error, something behind
+// breaks its contract: two answers, an answer and an error, something after
 // either, an error that is no *llm.Error, or one that tells the key.
 func Listen(ctx context.Context, t testing.TB, p llm.Provider, r llm.Request) Heard {
 	t.Helper()

@@ -260,7 +260,7 @@ func failures(t *testing.T, w Wire) {
 		p, _ := w.start(t, `{"error":{"status":529},"times":2}`+"\n"+`{"cut":"text","text":"Hello"}`+"\n"+`{"text":"Hello"}`, never)
 		r := Request(t, p, hello())
 		for _, want := range []run.ErrorKind{run.ErrOverloaded, run.ErrOverloaded, run.ErrBrokenStream} {
-			if h := Listen(t.Context(), t, p, r); h.Err == nil || h.Err.Kind != want || !h.Err.Retryable() {
+			if h := Listen(t.Context(), t, p, r); h.Err == nil || h.Err.Kind != want || !h.Err.Kind.Transient() {
 				t.Fatalf("got %v, want %s", h.Err, want)
 			}
 		}

@@ -19,22 +19,20 @@ import (
 //go:embed table.toml
 var builtIn []byte
 
-// parsed is the table in the program. It is parsed when it is first wanted: most
-// commands never ask for a model.
+// parsed is the built-in table. It is parsed on first use: most commands need no model.
 var parsed = sync.OnceValue(func() *Table {
 	t := &Table{providers: map[string]Provider{}, models: map[string]Model{}}
 	if err := t.read(builtIn, ""); err != nil {
-		panic(fmt.Sprintf("the table of models in this program is wrong: %v", err)) // a test reads it
+		panic(fmt.Sprintf("the built-in table of models is invalid: %v", err)) // a test reads it
 	}
 	return t
 })
 
-// Load returns the table, with what a file of the user's says in place of what is
-// built in, key by key. A file that is not there says nothing. An error names the
-// file, mostly the line, and what is wrong.
+// Load returns the table, in which each key of a file of the user's replaces the built-in
+// one. A missing file is empty. An error names the file, usually the line, and what is
+// wrong.
 //
-// The file decides where keys are sent. So it is the user's alone: never give a
-// file of a workspace.
+// The file decides where keys are sent: never pass a file of a workspace.
 func Load(file string) (*Table, error) {
 	if file == "" {
 		return parsed(), nil
@@ -50,7 +48,7 @@ func Load(file string) (*Table, error) {
 	return t, t.read(content, file)
 }
 
-// The form of a file. What is a pointer may be missing, and leaves what was there.
+// The form of a file. A missing value leaves the built-in one.
 type (
 	fileForm struct {
 		Providers map[string]providerForm `toml:"providers"`
@@ -96,7 +94,7 @@ type (
 	}
 )
 
-// read takes what a file says into t.
+// read adds a file to t.
 func (t *Table) read(content []byte, file string) error {
 	dec := toml.NewDecoder(bytes.NewReader(content))
 	dec.DisallowUnknownFields()
@@ -116,7 +114,7 @@ func (t *Table) read(content []byte, file string) error {
 		m, err := f.Models[name].over(t.models[name])
 		provider, model, _ := strings.Cut(name, "/")
 		if _, ok := t.providers[provider]; err == nil && (!ok || model == "") {
-			err = errors.New("its name is not provider/name, of a provider that is known")
+			err = errors.New("the name must be provider/name with a known provider")
 		}
 		if err != nil {
 			return wrong(file, content, "models", name, err)
@@ -127,7 +125,7 @@ func (t *Table) read(content []byte, file string) error {
 	return nil
 }
 
-// over returns p with what the file says in its place.
+// over returns p with the values of the file.
 func (f providerForm) over(p Provider) (Provider, error) {
 	set(&p.Wire, f.Wire)
 	set(&p.BaseURL, f.BaseURL)
@@ -148,7 +146,7 @@ func (f providerForm) over(p Provider) (Provider, error) {
 		return p, fmt.Errorf("wire must be one of %s", strings.Join(wires, ", "))
 	}
 	if p.Wire != "script" && p.BaseURL == "" && len(p.BaseURLEnv) == 0 {
-		return p, errors.New("it needs a base_url, the address of its API")
+		return p, errors.New("base_url is missing: the address of the provider's API")
 	}
 	if p.Window < 0 {
 		return p, errors.New("window cannot be below 0")
@@ -158,7 +156,7 @@ func (f providerForm) over(p Provider) (Provider, error) {
 
 var wires = []string{"anthropic", "responses", "chat", "gemini", "script"}
 
-// over returns m with what the file says in its place.
+// over returns m with the values of the file.
 func (f modelForm) over(m Model) (Model, error) {
 	set(&m.Window, f.Window)
 	set(&m.MaxOutput, f.MaxOutput)
@@ -199,27 +197,27 @@ func (f modelForm) over(m Model) (Model, error) {
 	case m.Control != "" && m.Control != "native" && m.Control != "controller":
 		return m, errors.New("control must be native or controller")
 	case m.Price == nil && (m.Long != nil || m.Later != nil):
-		return m, errors.New("long and later need a price that they change")
+		return m, errors.New("long and later require a price")
 	case f.Long != nil && f.Long.Above <= 0:
-		return m, errors.New("long needs above, the tokens of a prompt that has the usual price")
+		return m, errors.New("long requires above: the prompt tokens up to which the usual price applies")
 	case f.Later != nil && f.Later.From == toml.LocalDate{}:
-		return m, errors.New("later needs from, a day as 2027-01-31")
+		return m, errors.New("later requires from: a day such as 2027-01-31")
 	}
 	return m, nil
 }
 
-// price returns what f says; without the cache's prices, what the cache serves costs
-// as if it were read afresh.
+// price returns the price in f; without prices for the cache, cached tokens cost as much
+// as others.
 func (f priceForm) price(key string) (Price, error) {
 	if f.Input == nil || f.Output == nil {
-		return Price{}, fmt.Errorf("%s needs input and output, in US dollars for a million tokens", key)
+		return Price{}, fmt.Errorf("%s requires input and output, in US dollars per million tokens", key)
 	}
 	p := Price{Input: *f.Input, CacheRead: *f.Input, CacheWrite: *f.Input, Output: *f.Output}
 	set(&p.CacheRead, f.CacheRead)
 	set(&p.CacheWrite, f.CacheWrite)
 	for _, dollars := range []float64{p.Input, p.CacheRead, p.CacheWrite, p.Output} {
 		if !(dollars >= 0) || dollars > 1e6 {
-			return Price{}, fmt.Errorf("%s: %v is no price in US dollars for a million tokens", key, dollars)
+			return Price{}, fmt.Errorf("%s: %v is not a price in US dollars per million tokens", key, dollars)
 		}
 	}
 	return p, nil
@@ -231,7 +229,7 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// syntax tells what is wrong with a file that is not of the form.
+// syntax returns what is wrong with a file that cannot be decoded.
 func syntax(err error, file string) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
@@ -246,8 +244,7 @@ func syntax(err error, file string) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// wrong tells what is wrong with one entry, with the line of its heading where it has
-// one of its own.
+// wrong returns what is wrong with one entry, with the line of its heading if it has one.
 func wrong(file string, content []byte, kind, name string, err error) error {
 	n := 0
 	for line := range bytes.Lines(content) {

@@ -1,9 +1,9 @@
-// Package models knows the providers and models there are: where a provider is and
-// which variables hold its key, what fits a model's context, what it costs, what it
-// can do. It is a table in a file, and a file of the user's that counts before it.
+// Package models is a table of providers and models: the address of a provider and the
+// variables that hold its key, the context window of a model, its price and what it can
+// do. A file of the user's overrides the built-in table.
 //
-// It only knows: it opens no connection, reads no environment, and a model that it
-// does not know can be used all the same, with what is safe and its cost unknown.
+// It opens no connection and reads no environment. A model that is not in the table can be
+// used with safe defaults, at an unknown cost.
 package models
 
 import (
@@ -16,14 +16,14 @@ import (
 	"pawl/run"
 )
 
-// A Provider is where models are to be had.
+// A Provider serves models.
 type Provider struct {
 	Name       string
 	Wire       string   // the wire format: anthropic, responses, chat, gemini, script
-	BaseURL    string   // empty: it has no common one
+	BaseURL    string   // empty: there is no common one
 	BaseURLEnv []string // variables that name another address; the first that is set counts
 	KeyEnv     []string // variables with the key; the first that is set counts; none: it has no keys
-	// KeyOptional says that it works without a key too.
+	// KeyOptional: it works without a key too.
 	KeyOptional bool
 	KeysAt      string // where to get a key
 	Dialect     string // of the wire chat; empty: the address tells
@@ -37,7 +37,7 @@ type Provider struct {
 // NeedsKey reports whether nothing can be asked without a key.
 func (p Provider) NeedsKey() bool { return len(p.KeyEnv) > 0 && !p.KeyOptional }
 
-// A Model is what is known of one.
+// A Model is what the table has of a model.
 type Model struct {
 	Name       string // provider/name
 	Window     int64  // tokens that fit its context; 0: unknown
@@ -73,7 +73,7 @@ type Later struct {
 	Price
 }
 
-// A Table is what is known. It does not change and is safe for concurrent use.
+// A Table has providers and models. It does not change and is safe for concurrent use.
 type Table struct {
 	providers map[string]Provider
 	models    map[string]Model // by provider/name
@@ -90,13 +90,12 @@ func (t *Table) Providers() []Provider {
 	return slices.SortedFunc(maps.Values(t.providers), func(x, y Provider) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// Models returns all models that are known, by name.
+// Models returns all models by name.
 func (t *Table) Models() []Model {
 	return slices.SortedFunc(maps.Values(t.models), func(x, y Model) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// isEdition reports whether what stands after a model's name leaves it the same
-// model: a date, a number of a build, latest, preview, Anthropic's -0. Anything else
+// isEdition reports whether a suffix of a model's name leaves it the same model: a date, a number of a build, latest, preview, Anthropic's -0. Anything else
 // (-mini, -pro, 4-5 after 4) is another model, with its own price or an unknown one.
 func isEdition(suffix string) bool {
 	suffix = suffix[1:] // without - or @
@@ -125,9 +124,9 @@ func hasForm(s string, forms ...string) bool {
 	return slices.ContainsFunc(forms, func(f string) bool { return digits == strings.ReplaceAll(f, "2", "0") })
 }
 
-// Lookup returns what is known of a model of the form provider/name. An edition of a
-// model that is not in the table by itself is the model with the longest name that
-// it is an edition of; its Name is that model's.
+// Lookup returns the entry of a model of the form provider/name. An edition that has no
+// entry of its own has that of the model with the longest name that it is an edition of,
+// with that model's Name.
 func (t *Table) Lookup(name string) (Model, bool) {
 	if m, ok := t.models[name]; ok {
 		return m, true
@@ -143,7 +142,7 @@ func (t *Table) Lookup(name string) (Model, bool) {
 	return Model{}, false
 }
 
-// Window returns how many tokens fit a model's context; 0 when nobody knows.
+// Window returns how many tokens fit a model's context; 0 if it is not known.
 func (t *Table) Window(name string) int64 {
 	if m, ok := t.Lookup(name); ok && m.Window > 0 {
 		return m.Window
@@ -153,8 +152,8 @@ func (t *Table) Window(name string) int64 {
 }
 
 // Structured reports whether a model can be asked for an answer that fits a JSON
-// Schema. Of one that is not known that is not tried: where it does not work, no
-// answer comes at all.
+// Schema; false for an unknown model: a provider that does not support it may not answer
+// at all.
 func (t *Table) Structured(name string) bool {
 	if m, ok := t.Lookup(name); ok && m.Structured != nil {
 		return *m.Structured
@@ -164,7 +163,7 @@ func (t *Table) Structured(name string) bool {
 }
 
 // Price adds to one request's usage what it cost at a point in time, where the price
-// is known; else it returns u as it is.
+// is known; otherwise it returns u unchanged.
 func (t *Table) Price(name string, u run.Usage, at time.Time) run.Usage {
 	m, ok := t.Lookup(name)
 	if !ok || m.Price == nil {

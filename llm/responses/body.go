@@ -13,8 +13,8 @@ import (
 	"pawl/schema"
 )
 
-// A wireTool is a tool as the API wants it. Strict is said because it is true when
-// it is not: arguments are validated here, and few tools' schemas are strict ones.
+// A wireTool is a tool in the API's form. Strict is always sent because its default is
+// true: pawl validates arguments, and few tools' schemas are strict.
 type wireTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -31,11 +31,11 @@ type wireFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// minTokens is the least that the API takes as a bound of an answer ("Expected a value
+// minTokens is the smallest limit of an answer that the API accepts ("Expected a value
 // >= 16"), read 2026-11-20.
 const minTokens = 16
 
-// EncodeTool returns t as the API wants it.
+// EncodeTool returns t in the API's form.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	authored := t.Schema
 	if len(authored) == 0 {
@@ -48,7 +48,7 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	return wire.JSON(wireTool{"function", t.Name, t.Description, false, adapted.Schema})
 }
 
-// EncodeOutput returns a schema as the form of an answer; enforced where it can be.
+// EncodeOutput returns a schema as the format of an answer, enforced where possible.
 func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, error) {
 	adapted, strict, err := schema.Strict(authored)
 	if err != nil {
@@ -57,9 +57,8 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 	return wire.JSON(wireFormat{"json_schema", "answer", strict, adapted.Schema})
 }
 
-// requestBody splices the body of a request from encoded messages. What is stable
-// stands first. How much a model thinks, and whether it may make several calls at
-// once, are left at its own defaults.
+// requestBody splices the body of a request from encoded messages, the stable parts first.
+// The amount of thinking and parallel calls are left at the model's defaults.
 func requestBody(r llm.Request, f features) ([]byte, error) {
 	buf := wire.NewBody(r)
 	fmt.Fprintf(buf, `{"model":%s,"stream":true,"store":false,"prompt_cache_key":"%s"`, wire.Quoted(r.Model), cacheKey(r))
@@ -103,7 +102,7 @@ func requestBody(r llm.Request, f features) ([]byte, error) {
 }
 
 // cacheKey is the same for all requests of a run, and for other runs of the same
-// agent: requests with one key go to the machine that still has their beginning
+// agent: requests with one key are routed to the machine that has their prefix cached
 // (developers.openai.com/api/docs/guides/prompt-caching, read 2026-11-20).
 func cacheKey(r llm.Request) string {
 	h := sha256.New()
@@ -115,9 +114,9 @@ func cacheKey(r llm.Request) string {
 	return "pawl-" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// withoutOrphans returns the items of a user message that stands before all answers
-// with its results as words: compaction keeps a person's words and lets go of the
-// calls before them, and the API refuses a result without its call.
+// withoutOrphans returns the items of a user message that precedes all answers with its
+// results as text: compaction keeps a person's messages and drops the calls before them,
+// and the API refuses a result without its call.
 func withoutOrphans(body json.RawMessage) json.RawMessage {
 	if !bytes.Contains(body, []byte(`"type":"function_call_output"`)) {
 		return body

@@ -28,17 +28,17 @@ type event struct {
 	Error        json.RawMessage `json:"error"`
 }
 
-// A decoder puts an answer together from events.
+// A decoder assembles an answer from events.
 //
-// The same is said up to four times: in deltas, in the events that end a text or
-// arguments, in response.output_item.done and in the response at the end. What counts
-// of an item is its output_item.done: it is whole there for the first time, the finished
-// part is told from it, and an interrupt keeps that. (Reasoning is encrypted anew each
-// time: three ciphertexts in the recorded streams, of which the first is of less.) Where that says nothing of a text or of
-// arguments, what had streamed does. The response at the end counts for its status
-// and usage, for items that were never ended, and for kinds of items of which nothing
-// was streamed: some servers send it with no output at all, some with other ids than
-// in the stream, and a call taken from both would run twice.
+// A stream repeats its content up to four times: in deltas, in the events that end a text or
+// arguments, in response.output_item.done and in the final response. An item's
+// output_item.done is authoritative: it is the first complete form, the finished part is
+// made from it, and an interrupt keeps that. (Reasoning is encrypted again each time: the
+// recorded streams have three ciphertexts, the first of an incomplete item.) A text or
+// arguments that it lacks are those that streamed. The final response counts for its status
+// and usage, for items that were never ended, and for types of items that do not stream:
+// some servers send it without output, some with other ids than in the stream, and a call
+// taken from both would run twice.
 type decoder struct {
 	say      func(llm.Delta) error
 	origin   string
@@ -47,23 +47,23 @@ type decoder struct {
 	model    string
 	usage    run.Usage
 	reason   string // why the answer is incomplete; empty: it is complete
-	done     bool   // the event at the end came
+	done     bool   // the final event arrived
 }
 
-// assembler returns what makes decoders; origin marks the parts that go back to the
-// server they are from and to no other.
+// assembler returns a function that makes decoders; origin marks the parts that are sent
+// back to the server they are from only.
 func assembler(origin string) func(func(llm.Delta) error) wire.Assembler {
 	return func(say func(llm.Delta) error) wire.Assembler { return &decoder{say: say, origin: origin} }
 }
 
-// Done reports whether the event at the end came.
+// Done reports whether the final event arrived.
 func (d *decoder) Done() bool { return d.done }
 
-// Whole reports false: nothing but the event at the end says that nothing is missing,
-// and usage comes with it.
+// Whole returns false: only the final event shows that nothing is missing, and it has the
+// usage.
 func (d *decoder) Whole() bool { return false }
 
-// Take takes one event in.
+// Take adds one event.
 func (d *decoder) Take(name string, data []byte) error {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -72,8 +72,8 @@ func (d *decoder) Take(name string, data []byte) error {
 			return nil
 		}
 		if !errors.As(err, &oddField) || known(e.Type) {
-			// To pass it over could drop a piece from the middle of a call's arguments
-			// and leave other arguments that look whole.
+			// Skipping it could drop a piece from the middle of a call's arguments and
+			// leave other arguments that look complete.
 			return odd(err)
 		}
 	}
@@ -121,7 +121,7 @@ func (d *decoder) Take(name string, data []byte) error {
 			return d.say(llm.Delta{}) // a step of a hosted tool, or what only repeats
 		}
 	}
-	return nil // pings, and whatever is invented next
+	return nil // pings, and unknown types
 }
 
 // known reports whether events of a type count for the answer.
@@ -136,11 +136,10 @@ func known(eventType string) bool {
 	return false
 }
 
-func odd(err error) error { return fmt.Errorf("an event is not what it should be: %w", err) }
+func odd(err error) error { return fmt.Errorf("cannot decode an event: %w", err) }
 
-// find returns the item that an event is about, nil if there is none. Servers differ
-// in what they get right: some send 0 as every output_index, some another id with
-// every event, some neither.
+// find returns the item that an event is about; nil if there is none. Some servers send 0
+// as every output_index, some another id with every event, some neither.
 func (d *decoder) find(e event, kind string) *item {
 	newest := func(fits func(*item) bool) *item {
 		for _, it := range slices.Backward(d.items) {
@@ -162,18 +161,17 @@ func (d *decoder) find(e event, kind string) *item {
 		return newest(func(it *item) bool { return it.index == *e.OutputIndex })
 	}
 	if e.ItemID != "" && kind == callItemType {
-		return nil // a fragment in the wrong call could make arguments that look whole
+		return nil // a fragment in the wrong call could make arguments that look complete
 	}
 	return newest(func(it *item) bool { return !it.closed })
 }
 
-// maxItems bounds what a server gone mad can make us look through; an answer has a
-// few dozen items.
+// maxItems bounds the items of a faulty server; an answer has a few dozen items.
 const maxItems = 4096
 
 var errTooMany = fmt.Errorf("the answer has more than %d parts", maxItems)
 
-// add puts a new item behind the others.
+// add appends a new item.
 func (d *decoder) add(e event, kind, id string) (*item, error) {
 	if len(d.items) >= maxItems {
 		return nil, errTooMany
@@ -188,7 +186,7 @@ func (d *decoder) add(e event, kind, id string) (*item, error) {
 	return it, nil
 }
 
-// added opens an item. One that is there already is a repeated event.
+// added opens an item; a repeated event for an existing one is ignored.
 func (d *decoder) added(e event) error {
 	w, err := readItem(e.Item)
 	if err != nil {
@@ -208,8 +206,8 @@ func (d *decoder) added(e event) error {
 	return it.begin(w.Name, d.say)
 }
 
-// delta adds to an item that is open. Text may come for an item that was not
-// announced; a fragment of arguments without its call belongs to none.
+// delta adds to an open item. Text may arrive for an item that was not announced; a
+// fragment of arguments without its call is ignored.
 func (d *decoder) delta(e event) error {
 	var s string
 	if len(e.Delta) > 0 {
@@ -246,7 +244,7 @@ func (d *decoder) delta(e event) error {
 	return it.more(place, s, d.say)
 }
 
-// ended closes an item with what output_item.done says of it.
+// ended closes an item with the form in output_item.done.
 func (d *decoder) ended(e event) error {
 	w, err := readItem(e.Item)
 	if err != nil {
@@ -258,7 +256,7 @@ func (d *decoder) ended(e event) error {
 		if it.id == w.ID && it.callID == w.CallID {
 			return nil // a repeated event
 		}
-		it = nil // another one, that was not announced and has no index of its own
+		it = nil // another item, which was not announced and has no index of its own
 	}
 	if it == nil && w.CallID != "" {
 		for _, have := range d.items {
@@ -275,7 +273,7 @@ func (d *decoder) ended(e event) error {
 	return it.close(w, d.say)
 }
 
-// finish takes in the response at the end.
+// finish adds the final response.
 func (d *decoder) finish(e event) error {
 	var r struct {
 		Status     string `json:"status"`
@@ -318,7 +316,7 @@ func (d *decoder) count(raw json.RawMessage) error {
 	return d.say(llm.Delta{Usage: &u})
 }
 
-// fill takes from the output at the end what the stream left out.
+// fill adds what the stream left out from the final output.
 func (d *decoder) fill(output []json.RawMessage) error {
 	streamed := map[string]bool{}
 	for _, it := range d.items {
@@ -351,7 +349,7 @@ func (d *decoder) fill(output []json.RawMessage) error {
 	return nil
 }
 
-// open returns the item that was never ended and is w, the i-th of the output.
+// open returns the item that was never ended and corresponds to w, the i-th of the output.
 func (d *decoder) open(w wireItem, i int) *item {
 	for _, same := range []func(*item) bool{
 		func(it *item) bool { return w.ID != "" && it.id == w.ID },
@@ -386,14 +384,14 @@ func (d *decoder) Answer() *llm.Answer {
 	a.Stop = stopReason(d.reason, calls, refused)
 	if a.Stop == run.StopMaxTokens && last != nil && last.kind == callItemType {
 		told := &a.Parts[len(a.Parts)-1]
-		c := *told.Call // the finished part that was told stays as it is
+		c := *told.Call // the finished part that was yielded does not change
 		told.Call = &c
 		wire.CutAtLimit(a.Parts, last.arguments)
 	}
 	return a
 }
 
-// stopReason derives why the answer ended: the API says it only of one that is
+// stopReason derives why the answer ended: the API states it only for one that is
 // incomplete (incomplete_details.reason: max_output_tokens, content_filter).
 func stopReason(incomplete string, calls, refused bool) run.StopReason {
 	switch {

@@ -7,7 +7,7 @@ import (
 	"pawl/run"
 )
 
-// The items and contents that we make ourselves.
+// The items and contents that pawl makes.
 type (
 	messageItem struct {
 		Type    string `json:"type"`
@@ -33,24 +33,22 @@ type (
 	inputImage struct {
 		Type   string `json:"type"`
 		URL    string `json:"image_url"`
-		Detail string `json:"detail"` // auto is the default; some servers want it said
+		Detail string `json:"detail"` // auto is the default; some servers require it
 	}
 )
 
-// errorMark stands before the text of a result that is an error: the API has no field
-// that says so.
+// errorMark begins the text of a result that is an error: the API has no field for it.
 const errorMark = "Error: "
 
-// Encode returns the items of m as a JSON array, nil when nothing of it can be sent.
+// Encode returns the items of m as a JSON array; nil if nothing of it can be sent.
 //
-// Calls go by pawl's own id as their call_id: it is unique in the run by construction
-// (a recorded server repeats its own from answer to answer), it is there for calls of
-// every provider, and a result knows no other. Items that we make have no id of their
-// own: an id makes the API look for the very items that it once stood between, and
-// refuse the request when one is changed or gone. Reasoning keeps its id, because it
-// goes back byte for byte.
+// Calls have pawl's own id as their call_id: it is unique in the run by construction (a
+// recorded server repeats its own from answer to answer), calls of every provider have one,
+// and results refer to it. Items that pawl makes have no id of their own: with an id the API
+// looks for the items that were around it and refuses the request if one is changed or
+// missing. Reasoning keeps its id, because it is sent back byte for byte.
 //
-// Reasoning needs the item that it led to behind it ("Item 'rs_…' of type 'reasoning'
+// Reasoning must be followed by the item that it led to ("Item 'rs_…' of type 'reasoning'
 // was provided without its required following item"): at the end of a message it is
 // dropped.
 func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
@@ -61,7 +59,7 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 		}
 		return a.Bytes()
 	}
-	for _, part := range m.Parts { // results stand before words
+	for _, part := range m.Parts { // results before text
 		if part.Type == run.ResultPart && part.Result != nil {
 			a.Add(outputItem{"function_call_output", part.Result.Call, output(*part.Result)})
 		}
@@ -72,10 +70,10 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	return a.Bytes()
 }
 
-// sendable returns the parts of an assistant message that go to this server.
+// sendable returns the parts of an assistant message that are sent to this server.
 func (p *Provider) sendable(parts []run.Part) []run.Part {
 	kept := make([]run.Part, 0, len(parts))
-	end := 0 // behind the last that is no reasoning
+	end := 0 // after the last that is not reasoning
 	for _, part := range parts {
 		reasoning := false
 		switch part.Type {
@@ -87,8 +85,8 @@ func (p *Provider) sendable(parts []run.Part) []run.Part {
 				part.Signature = ""
 			}
 		case run.ThinkingPart:
-			// The item is its own signature. What has none was not finished, or cannot
-			// be read again by the server.
+			// The item is its own signature. One without it was not finished, or the
+			// server cannot read it again.
 			if part.Wire != p.origin || !wire.IsObject(part.Signature) {
 				continue
 			}
@@ -118,7 +116,7 @@ func isReasoning(raw []byte) bool {
 	return json.Unmarshal(raw, &item) == nil && item.Type == "reasoning"
 }
 
-// output returns a result's content: text, or a list where there are pictures.
+// output returns a result's content: text, or a list if there are images.
 func output(r run.Result) any {
 	content := contents(r.Content)
 	text, plain := "", true
@@ -143,7 +141,7 @@ func output(r run.Result) any {
 	return content
 }
 
-// contents returns the words and pictures of a user message or a result.
+// contents returns the text and images of a user message or a result.
 func contents(parts []run.Part) []any {
 	var all []any
 	for _, part := range parts {
@@ -157,7 +155,7 @@ func contents(parts []run.Part) []any {
 	return all
 }
 
-// image returns a picture, or words in its place.
+// image returns an image, or text in its place.
 // platform.openai.com/docs/guides/images-vision, read 2026-11-20.
 func image(i *run.Image) any {
 	if !wire.Shows(i) {
@@ -170,8 +168,8 @@ func image(i *run.Image) any {
 func addAssistant(a *wire.Array, part run.Part) {
 	switch part.Type {
 	case run.TextPart:
-		// Text as a plain string is what every server of this API takes from the
-		// assistant. Its phase, where the model told one, has to go back: "dropping it
+		// Every server of this API accepts text of the assistant as a plain string. Its
+		// phase, if it has one, must be sent back: "dropping it
 		// can degrade performance" (openai-python, easy_input_message.py).
 		a.Add(messageItem{"message", "assistant", part.Text, part.Signature})
 	case run.ThinkingPart:

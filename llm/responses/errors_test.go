@@ -176,7 +176,7 @@ func TestAnUnknownModelIsNamed(t *testing.T) {
 		w.WriteHeader(400)
 		io.WriteString(w, `{"error":{"code":"model_not_found","message":"The requested model 'gpt-5.2-proo' does not exist.","param":"model","type":"invalid_request_error"}}`)
 	})
-	if e := ask(t, New(Options{BaseURL: url})); e.Kind != run.ErrInvalid || !strings.Contains(e.Message, "gpt-5.2-proo") || e.Retryable() {
+	if e := ask(t, New(Options{BaseURL: url})); e.Kind != run.ErrInvalid || !strings.Contains(e.Message, "gpt-5.2-proo") || e.Kind.Transient() {
 		t.Errorf("got %v", e)
 	}
 }

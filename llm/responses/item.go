@@ -41,7 +41,7 @@ type wireContent struct {
 	Refusal string `json:"refusal"`
 }
 
-// readItem reads an item. Of types that mean nothing to us any field may be anything.
+// readItem reads an item. In items of unknown types any field may have any value.
 func readItem(raw json.RawMessage) (wireItem, error) {
 	var w wireItem
 	err := json.Unmarshal(raw, &w)
@@ -105,11 +105,11 @@ type item struct {
 	refused bool
 
 	callID, name string // of a call
-	begun        bool   // its beginning was told
+	begun        bool   // its beginning was yielded
 	fragments    []byte
-	whole        string // the arguments as their own end had them
-	ended        bool   // that end came
-	arguments    string // those that count, when it is closed
+	whole        string // the arguments in the event at their end
+	ended        bool   // that event arrived
+	arguments    string // the final ones, once it is closed
 }
 
 // A place says which of an item's texts a delta adds to.
@@ -123,7 +123,7 @@ type piece struct {
 	text  []byte
 }
 
-// begin tells that a call has begun, once its name is known.
+// begin yields the beginning of a call once its name is known.
 func (it *item) begin(name string, say func(llm.Delta) error) error {
 	if name != "" {
 		it.name = name
@@ -135,7 +135,7 @@ func (it *item) begin(name string, say func(llm.Delta) error) error {
 	return say(llm.Delta{Call: it.name})
 }
 
-// more adds to a text. Parts of a reasoning summary are paragraphs.
+// more appends to a text. Parts of a reasoning summary are paragraphs.
 func (it *item) more(at place, s string, say func(llm.Delta) error) error {
 	var p *piece
 	for _, have := range it.pieces {
@@ -164,7 +164,7 @@ func (it *item) more(at place, s string, say func(llm.Delta) error) error {
 
 const paragraph = "\n\n"
 
-// close ends an item with what w says of it, and tells its parts.
+// close ends an item with its final form w, and yields its parts.
 func (it *item) close(w wireItem, say func(llm.Delta) error) error {
 	if w.ID != "" {
 		it.id = w.ID
@@ -200,9 +200,9 @@ func (it *item) close(w wireItem, say func(llm.Delta) error) error {
 	return it.tell(say)
 }
 
-// closeIncomplete ends an item whose end never came. Text is kept; a call is one that was
-// cut, unless the end of its arguments came; reasoning without its signature is shown
-// and not sent back; what means nothing to us is gone.
+// closeIncomplete ends an item whose end never arrived. Text is kept; a call is marked as
+// cut unless the end of its arguments arrived; reasoning without its signature is shown
+// and not sent back; items of unknown types are dropped.
 func (it *item) closeIncomplete(say func(llm.Delta) error) error {
 	switch it.kind {
 	case messageItemType:
@@ -227,8 +227,8 @@ func (it *item) tell(say func(llm.Delta) error) error {
 	return nil
 }
 
-// finalize makes the texts of a message what its end says they are; what had not
-// streamed is told. An end that says no text does not take back what streamed.
+// finalize sets the texts of a message to those of its final form and yields what had not
+// streamed. A final form without text does not remove what streamed.
 func (it *item) finalize(said []wireContent, say func(llm.Delta) error) error {
 	var pieces []*piece
 	streamed, whole := "", ""
@@ -255,8 +255,8 @@ func (it *item) finalize(said []wireContent, say func(llm.Delta) error) error {
 	return nil
 }
 
-// words makes the parts of a message. A message's phase, where the model tells one,
-// stands as the text's signature: it has to go back with it.
+// words returns the parts of a message. A message's phase, if it has one, is kept as the
+// text's signature, because it is sent back with it.
 func (it *item) words() {
 	for _, p := range it.pieces {
 		part := run.Text(string(p.text))
@@ -268,10 +268,10 @@ func (it *item) words() {
 	}
 }
 
-// reasoning makes the part of a reasoning item: what is shown of it as thinking, which
-// has the whole item as its signature; or, when nothing is to be shown, the item alone.
-// An item that is neither encrypted nor told in full is a reference to what the
-// server has not kept ("Items are not persisted when `store` is set to false"): it is
+// reasoning returns the part of a reasoning item: its visible text as thinking, with the
+// whole item as its signature; or the item alone if it has no visible text. An item that
+// is neither encrypted nor complete is a reference to something that the server has not
+// stored ("Items are not persisted when `store` is set to false"): it is
 // not sent back.
 func (it *item) reasoning(w wireItem, say func(llm.Delta) error) error {
 	told := contentsOf(w.Content)
@@ -306,8 +306,8 @@ func (it *item) reasoning(w wireItem, say func(llm.Delta) error) error {
 	return nil
 }
 
-// call makes the part of a call. Its arguments are those that its end says, or, when
-// that says nothing, those that streamed.
+// call returns the part of a call. Its arguments are those of its final form, or, if that
+// has none, those that streamed.
 func (it *item) call(said string, cut bool) {
 	it.arguments = said
 	for _, other := range []string{it.whole, string(it.fragments)} {
@@ -322,7 +322,7 @@ func (it *item) call(said string, cut bool) {
 	it.parts = []run.Part{{Type: run.CallPart, Call: wire.Call(id, it.name, it.arguments, cut)}}
 }
 
-// nothing reports whether arguments are none, or what some servers put in their place.
+// nothing reports whether arguments are empty, or what some servers send in that case.
 func nothing(arguments string) bool {
 	arguments = strings.TrimSpace(arguments)
 	return arguments == "" || arguments == "{}"

@@ -36,8 +36,8 @@ const DefaultBaseURL = "https://api.openai.com"
 type Options struct {
 	BaseURL string // with or without a final /v1; empty: DefaultBaseURL
 	Key     string // sent as a bearer token; never part of an error or a log
-	// HTTPClient is used as it is but for redirects, which are never followed:
-	// they would carry the key to another host. Nil: one shared by all providers.
+	// HTTPClient is used as it is, except that redirects are never followed: they would
+	// carry the key to another host. nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
 }
@@ -49,8 +49,8 @@ type Provider struct {
 	asks   wire.Negotiation[features]
 }
 
-// New returns a provider. It does not touch the network; options that cannot work
-// are told by the first request.
+// New returns a provider. It does not use the network; invalid options are reported by
+// the first request.
 func New(o Options) *Provider {
 	base := strings.TrimSpace(o.BaseURL)
 	if base == "" {
@@ -86,19 +86,19 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 	}, assembler(p.origin))
 }
 
-// DecodeRecording tells as what a recorded stream is decoded.
+// DecodeRecording returns what a recorded stream is decoded as.
 func DecodeRecording(r io.Reader) wire.Decoded { return wire.DecodeRecording(r, assembler(Wire)) }
 
 // features are what a request has beyond what every model takes.
 //
 // Which models reason cannot be told from their names: on Azure they are the
-// deployment's, elsewhere anybody's. So the server is asked. A model that does not
+// deployment's, elsewhere arbitrary. So the server is asked. A model that does not
 // reason refuses `include` ("Encrypted content is not supported with this model."), and
-// an organization that is not verified may not have summaries ("Your organization must
+// an organization that is not verified gets no summaries ("Your organization must
 // be verified to generate reasoning summaries.").
 type features struct {
-	encrypted bool // reasoning is to come encrypted, so that it can go back
-	summary   bool // and summarized, to be shown
+	encrypted bool // request reasoning in encrypted form, so that it can be sent back
+	summary   bool // request a summary of it, for display
 }
 
 // without returns the features less the one that an error rejects.
@@ -113,9 +113,9 @@ func (f features) without(e wire.APIError) features {
 	return f
 }
 
-// rejectsReasoning reports whether an error is about reasoning that a server will not
-// have back: it was made for another account, or by another machine behind a gateway.
-// The sentences are as clients' issues quote them, read 2026-11-20 (openai/codex #8128,
+// rejectsReasoning reports whether an error is about reasoning that a server does not
+// accept back: it was made for another account, or by another machine of a gateway.
+// The sentences are quoted from issues of clients, read 2026-11-20 (openai/codex #8128,
 // NousResearch/hermes-agent #24234, OpenHands/software-agent-sdk #987).
 func rejectsReasoning(e wire.APIError) bool {
 	message := strings.ToLower(e.Message)

@@ -19,8 +19,7 @@ type wireUsage struct {
 	Output wire.Tokens `json:"output_tokens"`
 }
 
-// readUsage returns the usage that a response tells. No answer is lost because of
-// figures that are none.
+// readUsage returns the usage in a response. Invalid figures do not lose the answer.
 func readUsage(raw json.RawMessage) run.Usage {
 	var w wireUsage
 	if json.Unmarshal(raw, &w) != nil {

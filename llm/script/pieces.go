@@ -18,7 +18,7 @@ func Pieces(s string) []string {
 // Half returns the first half of a text.
 func Half(s string) string { return s[:whole(s, len(s)/2)] }
 
-// whole returns the first end of a character in s at n or behind it.
+// whole returns the first end of a character in s at n or after it.
 func whole(s string, n int) int {
 	if n >= len(s) {
 		return len(s)

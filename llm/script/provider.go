@@ -146,14 +146,14 @@ func (t *telling) part(part run.Part) error {
 }
 
 func (t *telling) play(r Reply, model string) error {
-	if !pause(t.ctx, time.Duration(r.DelayMS)*time.Millisecond) {
+	if !Pause(t.ctx, time.Duration(r.DelayMS)*time.Millisecond) {
 		return errStopped
 	}
 	switch {
 	case r.Error != nil && r.Error.Status > 200:
 		return r.Error.kinded()
 	case r.Body != "":
-		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the answer is no stream but begins with %q", Half(r.Body))}
+		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the response is not an event stream; it begins with %q", Half(r.Body))}
 	}
 	if u := r.Usage; u != nil { // as Anthropic does: what was read at the start, what was written at the end
 		t.usage = run.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
@@ -189,8 +189,8 @@ func (t *telling) play(r Reply, model string) error {
 	return t.say(llm.Delta{Answer: &llm.Answer{Parts: t.parts, Stop: r.StopReason(), Model: model, Usage: t.usage}})
 }
 
-// pause waits for d; false when the client went away meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits for d. It returns false if ctx ended first.
+func Pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -240,14 +240,14 @@ func (t *telling) words(r Reply) error {
 	case fails:
 		return brokeOff()
 	case r.Endless:
-		for pause(t.ctx, time.Millisecond) {
+		for Pause(t.ctx, time.Millisecond) {
 			if err := t.say(llm.Delta{Text: r.Text}); err != nil {
 				return err
 			}
 		}
 		return errStopped
 	case r.Hang:
-		if !pause(t.ctx, t.idle) {
+		if !Pause(t.ctx, t.idle) {
 			return errStopped
 		}
 		return &llm.Error{Kind: run.ErrTimeout, Message: fmt.Sprintf("the scripted model said nothing for %s", t.idle)}
@@ -277,7 +277,7 @@ func (t *telling) call(c Call, cut bool) error {
 }
 
 func brokeOff() error {
-	return &llm.Error{Kind: run.ErrBrokenStream, Message: "the answer broke off: the script cuts it here"}
+	return &llm.Error{Kind: run.ErrBrokenStream, Message: "the response ended early: the script cuts it here"}
 }
 
 // kinded returns e as the error that a wire makes of it.

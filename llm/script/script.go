@@ -13,14 +13,14 @@
 //	{"when": {"contains": "thank"}, "text": "You are welcome.", "repeat": true}
 //
 // The fields of a reply are those of [Reply]. Which reply a request gets is read
-// from the conversation that it sends, so a client that was killed and goes on
-// gets the one that comes next:
+// from the conversation that it sends, so a client that was killed and resumes gets the
+// next one:
 //
 //   - A reply with "when" is given to the first request that it matches, before
 //     all replies without; among several the first in the script.
 //   - Any other reply is given in its turn: each assistant message of the
 //     conversation has used up one.
-//   - A reply is given once, or for ever with "repeat".
+//   - A reply is given once, or any number of times with "repeat".
 //   - A reply that leaves no trace in the conversation (an error, a cut, an empty
 //     one) is given once, or "times" often, at its place; the player counts these in
 //     memory and forgets them when it ends.
@@ -66,7 +66,7 @@ type Reply struct {
 	Usage    *Usage         `json:"usage,omitempty"`
 
 	// Error is given instead of an answer; with status 200 (or none) it comes
-	// inside the stream, behind half of the text.
+	// inside the stream, after half of the text.
 	Error *Error `json:"error,omitempty"`
 	// Cut ends the stream too early: inside the "thinking", the "text" or the last
 	// "call", or there with a "reset" of the connection.
@@ -187,7 +187,7 @@ func (r Reply) check() error {
 			return fmt.Errorf("call of %s: args and raw_args", c.Tool)
 		}
 		if c.Args != nil && (len(c.Args) == 0 || c.Args[0] != '{') {
-			return fmt.Errorf("call of %s: args are no object; raw_args takes anything", c.Tool)
+			return fmt.Errorf("call of %s: args is not an object; raw_args takes any text", c.Tool)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func TestAWrongScriptIsToldWithItsLine(t *testing.T) {
 		`{"cut":"off"}`:                     `line 2: cut "off"`,
 		`{"cut":"call"}`:                    `line 2: cut in a call, but there is no call`,
 		`{"endless":true}`:                  `line 2: endless needs a text`,
-		`{"calls":[{"tool":"a","args":1}]}`: `line 2: call of a: args are no object`,
+		`{"calls":[{"tool":"a","args":1}]}`: `line 2: call of a: args is not an object`,
 		`{} {}`:                             `line 2: more than one reply`,
 	} {
 		if _, err := script.Parse(strings.NewReader("# first\n" + line)); err == nil || !strings.Contains(err.Error(), words) {

@@ -20,10 +20,10 @@ const (
 // providers' (serde_json) reads 128 levels, and a request has some around them.
 const maxDepth = 100
 
-// Call returns a call as it came: its arguments as text, where nothing at all means
-// {}; open says that the stream did not get to its end. A call with anything wrong
-// with it has a fault and never runs. So has one whose arguments a strict parser
-// refuses: they would go back to the provider in every later request.
+// Call returns a call as it arrived: its arguments as text, no text meaning {}; open says
+// that the stream ended before the call did. A faulty call never runs. A call whose
+// arguments a strict parser refuses is faulty too, because they would be sent back to the
+// provider in every later request.
 func Call(id, name, arguments string, open bool) *run.Call {
 	arguments = strings.TrimSpace(arguments)
 	c := &run.Call{ProviderID: id, Tool: callName(name), Arguments: arguments}
@@ -48,8 +48,8 @@ func Call(id, name, arguments string, open bool) *run.Call {
 	return c
 }
 
-// callName returns a name bounded and without characters that cannot be printed. A
-// name that is changed by it was no tool's.
+// callName returns a name of bounded length without characters that cannot be printed.
+// No tool has a name that this changes.
 func callName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -86,8 +86,8 @@ func depth(s string) int {
 	return deepest
 }
 
-// Arguments returns the arguments with which a call goes back to a provider: as they
-// came, or {} where they cannot go back.
+// Arguments returns the arguments with which a call is sent back to a provider: as they
+// arrived, or {} if they cannot be sent back.
 func Arguments(c *run.Call) json.RawMessage {
 	if IsArguments(c.Arguments) {
 		return json.RawMessage(c.Arguments)
@@ -95,9 +95,9 @@ func Arguments(c *run.Call) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// CutAtLimit makes the last part of an answer that ended because its tokens were
-// spent a call that was cut, unless its arguments are there and whole: the model may
-// have been inside it although the stream closed it.
+// CutAtLimit marks the last call of an answer that reached its token limit as cut, unless
+// its arguments are complete: the model may have been writing it although the stream
+// closed it.
 func CutAtLimit(parts []run.Part, lastArguments string) {
 	if len(parts) == 0 || parts[len(parts)-1].Call == nil {
 		return

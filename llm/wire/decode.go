@@ -10,24 +10,24 @@ import (
 	"pawl/run"
 )
 
-// An Assembler puts an answer together from the events of one stream.
+// An Assembler assembles an answer from the events of one stream.
 type Assembler interface {
-	// Take takes one event in. Events without data, and the "[DONE]" that some
-	// servers send behind everything, do not get here. An error is an *llm.Error,
-	// one of say, or anything else: the stream is broken there.
+	// Take adds one event. Events without data, and the "[DONE]" that some servers send
+	// last, are not passed to it. An error is an *llm.Error, one of say, or any other if
+	// the stream is broken.
 	Take(name string, data []byte) error
 	// Done reports whether the end mark came: nothing more is read.
 	Done() bool
-	// Whole reports whether what came is an answer although no end mark did.
+	// Whole reports whether the answer is complete although no end marker arrived.
 	Whole() bool
 	// Answer returns it.
 	Answer() *llm.Answer
 }
 
-// errGone ends a decode whose caller has broken off; it is never shown.
-var errGone = errors.New("the caller broke off")
+// errGone ends a decode whose caller stopped the iteration; it is never shown.
+var errGone = errors.New("the caller stopped the iteration")
 
-// doneMark is the data of an event that some servers send behind everything.
+// doneMark is the data of an event that some servers send last.
 const doneMark = "[DONE]"
 
 // Decode reads a stream and returns its answer. Deltas go to emit as they come; an
@@ -76,7 +76,7 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 			return nil, e
 		}
 		if (err != nil || marked) && a.Whole() {
-			break // what is missing is the end mark alone
+			break // only the end marker is missing
 		}
 		if err != nil {
 			e := ended(err, &events.lines, any)
@@ -87,23 +87,23 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 	return a.Answer(), nil
 }
 
-// ended says why a stream that ended with err was no answer.
+// ended returns the error for a stream that ended with err without a complete answer.
 func ended(err error, lines *lineReader, any bool) *llm.Error {
 	e := &llm.Error{Kind: run.ErrBrokenStream, Err: err}
 	switch {
 	case errors.Is(err, errTooBig):
-		// Trying again would bring as much.
+		// A retry would bring as much.
 		e.Kind = run.ErrInvalid
-		e.Message = fmt.Sprintf("the answer did not end within %d MB, more than any model says: is the server in order?", maxStream>>20)
+		e.Message = fmt.Sprintf("the response exceeds %d MB, more than any model writes; check the server", maxStream>>20)
 		return e
 	case err != io.EOF:
-		e.Message = fmt.Sprintf("the answer broke off: %v", err)
+		e.Message = fmt.Sprintf("the response ended early: %v", err)
 	case any:
-		e.Message = "the answer broke off: the stream ended without its end mark"
+		e.Message = "the response ended early: the stream has no end marker"
 	case lines.total == 0:
 		e.Message = "the answer was empty"
 	default:
-		e.Message = "the answer broke off before it began"
+		e.Message = "the response ended before it began"
 	}
 	if any || !lines.foreign() {
 		return e
@@ -112,13 +112,13 @@ func ended(err error, lines *lineReader, any bool) *llm.Error {
 		e.Kind, e.Message = Kind(0, api), api.Message
 		return e
 	}
-	// Trying again would bring the same page.
+	// A retry would bring the same page.
 	e.Kind = run.ErrInvalid
 	why := "is the base URL that of a model's API, and is there a proxy in between?"
 	if head := bytes.TrimSpace(lines.head); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
 		why = "it is JSON in one piece; does the server not stream, or does a proxy in between take the streaming away?"
 	}
-	e.Message = fmt.Sprintf("the answer is no event stream but begins with %q: %s",
+	e.Message = fmt.Sprintf("the response is not an event stream; it begins with %q: %s",
 		prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80), why)
 	return e
 }

@@ -7,9 +7,9 @@ import (
 	"pawl/run"
 )
 
-// A Doubled looks for streams in which every event comes twice, as some proxies send
-// them: text and arguments would be put together from pieces that are there twice,
-// and look like a model that cannot call tools. The zero value is ready.
+// A Doubled detects streams in which every event arrives twice, as some proxies send
+// them: text and arguments would contain each piece twice, as if the model could not call
+// tools. The zero value is ready.
 //
 // It decides by the first three pairs: no answer begins with three different events
 // that each come exactly twice.
@@ -21,7 +21,7 @@ type Doubled struct {
 	not    bool // decided: they do not
 }
 
-// Check takes the data of the next event. The error is one that may pass.
+// Check is given the data of each event. Its error is transient.
 func (d *Doubled) Check(data []byte) error {
 	switch {
 	case d.not:

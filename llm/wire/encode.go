@@ -74,7 +74,7 @@ func NewBody(r llm.Request) *bytes.Buffer {
 }
 
 // WriteTools writes the encoded tools of a request between before and after, and
-// nothing when there are none.
+// nothing if there are none.
 func WriteTools(buf *bytes.Buffer, tools []json.RawMessage, before, after string) {
 	if len(tools) == 0 {
 		return

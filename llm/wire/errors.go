@@ -15,16 +15,16 @@ import (
 	"pawl/run"
 )
 
-// maxMessage bounds, in bytes, what is kept of a provider's words.
+// maxMessage bounds a provider's message, in bytes.
 const maxMessage = 500
 
-// An APIError is what a provider says of an error, in a body or in a stream.
+// An APIError is an error as a provider reports it, in a body or in a stream.
 type APIError struct {
 	Type    string
-	Code    string // where there is one beside the type: a word, or a number as text
+	Code    string // if there is one beside the type: a word, or a number as text
 	Message string
 	// Params are the parts of the request that the error is about, as
-	// "stream_options" or "reasoning.summary"; none when it does not say.
+	// "stream_options" or "reasoning.summary"; empty if it does not say.
 	Params []string
 }
 
@@ -37,7 +37,7 @@ func (c *Client) Error(res *http.Response, body []byte) *llm.Error {
 	case status >= 300 && status < 400:
 		message = fmt.Sprintf("%s redirects to another address; set that as the provider's base URL", c.address)
 	case status == http.StatusNotFound && res.Request != nil:
-		// Without a message of its own it is not the model that is missing.
+		// A missing model has a message of its own.
 		message = fmt.Sprintf("%s has no %s: set the provider's base URL to the address of its API, as %s", res.Request.URL.Host, res.Request.URL.Path, c.example)
 	case len(bytes.TrimSpace(body)) > 0:
 		message = fmt.Sprintf("%s answered %s: %s", c.address, statusText(status), strings.Join(strings.Fields(string(bytes.ToValidUTF8(body, []byte("\ufffd")))), " "))
@@ -59,7 +59,7 @@ func StreamErrorOf(api APIError) *llm.Error { return streamError(nil, api) }
 
 func streamError(data []byte, api APIError) *llm.Error {
 	if api.Message == "" {
-		api.Message = strings.TrimSpace("an error without words " + strings.TrimSpace(api.Type+" "+api.Code))
+		api.Message = strings.TrimSpace("an error without a message " + strings.TrimSpace(api.Type+" "+api.Code))
 	}
 	return &llm.Error{Kind: Kind(0, api), Message: api.Message, Wait: waitInBody(data, api.Message)}
 }
@@ -68,10 +68,10 @@ func statusText(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
 }
 
-// ParseError reads what a provider says of an error. Most say {"error":{"type":…,
+// ParseError parses an error of a provider. Most send {"error":{"type":…,
 // "code":…,"message":…,"param":…}}, Google adds a status as a word, some gateways send
 // {"error":"…"} or {"message":"…"}, FastAPI sends {"detail":[{"loc":…,"msg":…}]},
-// Gemini wraps it in a list, OpenRouter has the message of the provider behind it in
+// Gemini wraps it in a list, OpenRouter has the message of the upstream provider in
 // metadata.raw, and in streams of OpenAI the fields stand without {"error":…}.
 func ParseError(body []byte) APIError {
 	body = bytes.TrimSpace(body)
@@ -128,8 +128,8 @@ func ParseError(body []byte) APIError {
 	return api
 }
 
-// addFields reads a list of what is wrong with fields of a request: FastAPI's, or
-// Google's, or an object with one under "detail". Anything else adds nothing.
+// addFields reads a list of errors in fields of a request: FastAPI's, Google's, or an
+// object with one under "detail". Anything else is ignored.
 func (e *APIError) addFields(raw json.RawMessage) {
 	var wrapped struct {
 		Detail json.RawMessage `json:"detail"`
@@ -195,11 +195,10 @@ func containsAny(s string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }
 
-// containsWord reports whether a name stands in s by itself, not as a part of a
-// longer one.
+// containsWord reports whether s contains a name as a whole word.
 func containsWord(s, word string) bool { return replaceWord(s, word, "") != s }
 
-// replaceWord replaces a name where it stands in s by itself.
+// replaceWord replaces a name where it is a whole word of s.
 func replaceWord(s, word, by string) string {
 	var b strings.Builder
 	last := utf8.RuneError // the character before rest
@@ -241,8 +240,8 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// statusOf returns the HTTP status that an error inside a stream has as its code; 0:
-// none.
+// statusOf returns the HTTP status that an error inside a stream has as its code; 0 if it
+// has none.
 func statusOf(code string) int {
 	if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
 		return n

@@ -12,12 +12,12 @@ import (
 // the errors of one provider through the wire of another, and no name or sentence
 // means two things.
 //
-// Names and sentences that say more than a status come first, then the status, then
-// names that come inside streams. What is unknown inside a stream may be tried again.
+// Names and sentences that say more than a status are checked first, then the status,
+// then names that occur in streams. An unknown error in a stream is transient.
 //
 // Sources, read 2026-11-20: platform.claude.com/docs/en/api/errors,
 // platform.openai.com/docs/guides/error-codes, response_error.py of openai-python, what
-// Codex (codex-rs/codex-api) tells apart, ai.google.dev/gemini-api/docs/troubleshooting
+// Codex (codex-rs/codex-api) distinguishes, ai.google.dev/gemini-api/docs/troubleshooting
 // with the names of google.rpc.Code, openrouter.ai/docs/api/reference/errors-and-debugging,
 // and the sentences below as issues of clients and the recorded errors quote them.
 func Kind(status int, e APIError) run.ErrorKind {
@@ -75,7 +75,7 @@ var tooLong = []string{
 	"context window", "context length exceeded",
 }
 
-// refused are the sentences about what a provider will not answer: OpenAI and Azure;
+// refused are the sentences of a provider that refuses to answer: OpenAI and Azure;
 // x.ai; OpenRouter; Anthropic.
 var refused = []string{
 	"content management policy", "violating our usage policy", "usage guidelines", "requires moderation", "content_policy_violation",
@@ -88,8 +88,8 @@ var wrongKey = []string{
 	"incorrect api key", "invalid api key",
 }
 
-// kindOfName are the names of errors, in the field code or type, that decide whatever
-// the status.
+// kindOfName are the names of errors, in the field code or type, that decide regardless
+// of the status.
 var kindOfName = map[string]run.ErrorKind{
 	"context_length_exceeded":   run.ErrTooLong,
 	"exceed_context_size_error": run.ErrTooLong,
@@ -101,7 +101,7 @@ var kindOfName = map[string]run.ErrorKind{
 	"content_filter":                 run.ErrRefused, // Azure's, for the prompt
 	"cyber_policy":                   run.ErrRefused,
 
-	// HTTP 429, but no wait helps.
+	// HTTP 429, but waiting does not help.
 	"insufficient_quota":         run.ErrInvalid,
 	"billing_hard_limit_reached": run.ErrInvalid,
 	"billing_not_active":         run.ErrInvalid,
@@ -126,11 +126,11 @@ var kindOfName = map[string]run.ErrorKind{
 
 	"timeout_error": run.ErrTimeout,
 
-	// Groq could not read the call that the model wrote: the next may be better.
+	// Groq could not parse the call that the model wrote: another attempt may succeed.
 	"tool_use_failed": run.ErrBrokenStream,
 }
 
-// kindOfPart are parts of names that come inside streams without a status.
+// kindOfPart are parts of names that occur in streams without a status.
 var kindOfPart = []struct {
 	kind  run.ErrorKind
 	parts []string

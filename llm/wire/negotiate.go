@@ -16,8 +16,8 @@ import (
 	"pawl/run"
 )
 
-// learnedFor is how long it is believed that a server does not accept something: it
-// may be another server by then, or a newer one.
+// learnedFor is how long pawl remembers that a server does not accept something: after
+// that it may be another server, or a newer one.
 const learnedFor = time.Hour
 
 // A Negotiation sends requests to one server, and sends a request again without what
@@ -26,16 +26,16 @@ const learnedFor = time.Hour
 //
 // What was left out of a request that succeeded is left out of later ones: features
 // for the same model, for an hour; reasoning from the same messages, because no other
-// server reads what one has signed, while the reasoning of later answers may be
-// welcome. A request that fails teaches nothing. It is safe for concurrent use.
+// server reads what one has signed, while the reasoning of later answers may be accepted.
+// Nothing is learned from a request that fails. It is safe for concurrent use.
 type Negotiation[T comparable] struct {
 	Full T // what is sent at first
-	// Without returns the features less those that an error rejects; the same when it
-	// rejects none of them. Nil: there is nothing to leave out.
+	// Without returns the features without those that an error rejects; the same if it
+	// rejects none. nil: nothing can be left out.
 	Without func(T, APIError) T
 	// RejectsReasoning reports whether an error is about the reasoning of earlier answers.
 	RejectsReasoning func(APIError) bool
-	// Strip returns an encoded answer without its reasoning; the same when it has none.
+	// Strip returns an encoded answer without its reasoning; the same if it has none.
 	Strip func(json.RawMessage) json.RawMessage
 
 	mu       sync.Mutex
@@ -74,7 +74,7 @@ func (n *Negotiation[T]) Send(ctx context.Context, c *Client, r llm.Request, pos
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		e := c.Error(res, body) // of as much as came
+		e := c.Error(res, body) // of what has arrived
 		if less, all := n.less(features, r.Messages, res.StatusCode, ParseError(body), stripped); less != features || all != nil {
 			features, first = less, cmp.Or(first, e)
 			if all != nil {
@@ -91,7 +91,7 @@ func (n *Negotiation[T]) Send(ctx context.Context, c *Client, r llm.Request, pos
 }
 
 // less returns what to send after an error: fewer features, or the messages without
-// reasoning. Neither differs when there is nothing to leave out.
+// reasoning; both unchanged if nothing can be left out.
 func (n *Negotiation[T]) less(features T, messages []llm.Message, status int, e APIError, stripped bool) (T, []llm.Message) {
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
@@ -130,7 +130,7 @@ func (n *Negotiation[T]) learn(model string, features T) {
 
 var seed = maphash.MakeSeed()
 
-// learnStripped keeps that these messages go without their reasoning.
+// learnStripped remembers that these messages are sent without their reasoning.
 func (n *Negotiation[T]) learnStripped(messages []llm.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

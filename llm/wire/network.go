@@ -37,7 +37,7 @@ func networkError(err error) (kind run.ErrorKind, cause string) {
 	case errors.As(err, &dns):
 		return run.ErrUnreachable, fmt.Sprintf("the name %s was not resolved: %s", dns.Name, dns.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return run.ErrUnreachable, "connection refused"
+		return run.ErrUnreachable, "connection refused (is a server running there?)"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return run.ErrUnreachable, "no route to the host"
 	case errors.As(err, &timeout) && timeout.Timeout():

@@ -38,8 +38,8 @@ type DecodedUsage struct {
 }
 
 // DecodeRecording decodes a recorded stream, the body of one response, with the code
-// that decodes a live one. Of a stream that ends in an error it tells the kind and
-// the text and thinking that had come; calls it tells only of a whole answer.
+// that decodes a live one. Of a stream that ends in an error it returns the kind and the
+// text and thinking that had arrived; it returns calls only of a complete answer.
 func DecodeRecording(r io.Reader, assemble func(say func(llm.Delta) error) Assembler) Decoded {
 	u := Decoded{Calls: []DecodedCall{}}
 	var text, thinking strings.Builder
@@ -51,7 +51,7 @@ func DecodeRecording(r io.Reader, assemble func(say func(llm.Delta) error) Assem
 	u.Text, u.Thinking = text.String(), thinking.String()
 	if err != nil {
 		var e *llm.Error
-		errors.As(err, &e) // decode has no other while everything is listened to
+		errors.As(err, &e) // decode returns no other error while emit returns true
 		u.ErrorKind = e.Kind
 		return u
 	}

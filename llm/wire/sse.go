@@ -9,22 +9,21 @@ import (
 
 // The largest event and the largest stream that are read. The longest answer
 // there is, 128,000 tokens one to an event, is some 20 MB; one recorded search
-// result is 100 kB. The limits keep a server gone mad from filling the memory.
+// result is 100 kB. The limits bound the memory that a faulty server can use.
 const (
 	maxEvent  = 32 << 20
 	maxStream = 64 << 20
 )
 
-// headSize is how much of a body is kept to say what it was when it was no
-// event stream.
+// headSize is how much of a body is kept to quote it if it is not an event stream.
 const headSize = 4 << 10
 
 var errTooBig = errors.New("the stream is too large")
 
 // An events reads server-sent events (html.spec.whatwg.org, section 9.2, read
 // 2026-11-20): lines end in LF, CRLF or CR, a blank line ends an event, unknown
-// fields and comments are passed over. Unlike there, an event that the end of
-// the stream cuts off from its blank line counts: some proxies lose the last bytes.
+// fields and comments are skipped. Unlike there, a last event without its blank line
+// counts: some proxies lose the last bytes.
 type events struct {
 	lines lineReader
 	name  string
@@ -78,7 +77,7 @@ type lineReader struct {
 	total    int
 	head     []byte // the first bytes of the stream
 	started  bool
-	skipLF   bool // the last line ended in CR: an LF behind it belongs to it
+	skipLF   bool // the last line ended in CR: a following LF belongs to it
 	finished error
 }
 
@@ -113,7 +112,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// fill reads once. What was returned before is gone.
+// fill reads once. It invalidates what was returned before.
 func (l *lineReader) fill() {
 	if l.from > 0 {
 		l.buf = l.buf[:copy(l.buf, l.buf[l.from:])]
@@ -147,7 +146,7 @@ func (l *lineReader) fill() {
 	l.finished = fmt.Errorf("reading the stream: %w", io.ErrNoProgress)
 }
 
-// withoutMark takes a byte order mark off the first line.
+// withoutMark removes a byte order mark from the first line.
 func (l *lineReader) withoutMark(line []byte) []byte {
 	if !l.started {
 		l.started = true
@@ -156,7 +155,7 @@ func (l *lineReader) withoutMark(line []byte) []byte {
 	return line
 }
 
-// foreign reports whether what came cannot be the beginning of an event stream.
+// foreign reports whether the body cannot be the beginning of an event stream.
 func (l *lineReader) foreign() bool {
 	head := bytes.TrimLeft(bytes.TrimPrefix(l.head, []byte("\ufeff")), "\r\n")
 	if len(head) == 0 || head[0] == ':' {

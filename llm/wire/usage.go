@@ -9,9 +9,9 @@ import (
 // than what overflows when requests are added up.
 const maxTokens = 1 << 40
 
-// Tokens is a count of tokens as a provider reports it. Reading one never fails: no
-// answer is lost because of its bill. What is not a number, or is negative, is zero,
-// and what is too large is bounded.
+// Tokens is a count of tokens as a provider reports it. Decoding never fails, so
+// that no answer is lost because of its usage: a value that is negative or not a number is
+// zero, and one that is too large is bounded.
 type Tokens int64
 
 // UnmarshalJSON accepts anything.

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// maxWait bounds the wait that a provider can ask for: more is a mistake of units.
-const maxWait = 24 * time.Hour
+// maxWait bounds the wait that a provider can ask for, so that sums of times do not
+// overflow. How long a run waits at most is its own setting.
+const maxWait = 100 * 365 * 24 * time.Hour
 
-// waitInHeader returns how long a provider asks us to wait: retry-after-ms,
-// retry-after in seconds or as a date, or else until the latest of the limits that
-// are spent is filled up again. Dates are compared with the server's own clock where
-// it tells it.
+// waitInHeader returns how long a provider asks to wait: retry-after-ms, retry-after in
+// seconds or as a date, or else until the latest of the exhausted limits is reset. Dates
+// are compared with the server's own clock if the response has a Date.
 func waitInHeader(h http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
@@ -32,8 +32,8 @@ func waitInHeader(h http.Header, now time.Time) time.Duration {
 	return clamp(resets(h, now))
 }
 
-// limits are the headers for what is left of a limit and when it is filled up again:
-// Anthropic tells times, OpenAI and Groq durations as Go writes them (6m0s, 7.66s),
+// limits are the headers for what is left of a limit and when it is reset: Anthropic
+// sends times, OpenAI and Groq durations as Go writes them (6m0s, 7.66s),
 // OpenRouter the time in milliseconds (platform.claude.com/docs/en/api/rate-limits,
 // platform.openai.com/docs/guides/rate-limits, console.groq.com/docs/rate-limits,
 // openrouter.ai/docs/api/reference/limits; read 2026-11-20).
@@ -47,7 +47,7 @@ var limits = [][2]string{
 	{"x-ratelimit-remaining", "x-ratelimit-reset"},
 }
 
-// resets returns when the latest of the limits that are spent is filled up again.
+// resets returns the time until the latest of the exhausted limits is reset.
 func resets(h http.Header, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, names := range limits {

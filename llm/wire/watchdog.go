@@ -13,11 +13,10 @@ var (
 )
 
 // A watchdog cancels a request that makes no progress for too long. Progress is a
-// part of the answer: a byte, a comment or a ping is none, or a server that sends
-// those for ever would never be given up.
+// part of the answer: a comment or a ping is not, or a server that sends only those would
+// never time out.
 //
-// Only the time spent waiting for the server counts, not what a slow viewer takes
-// between two reads. A watchdog belongs to one goroutine.
+// Only the time spent waiting for the server counts, not the time between two reads. A watchdog belongs to one goroutine.
 type watchdog struct {
 	limit  time.Duration
 	left   time.Duration // of the limit, before the read under way
@@ -33,7 +32,7 @@ func newWatchdog(limit time.Duration, cancel func(error)) *watchdog {
 	return w
 }
 
-// progress grants the whole limit again.
+// progress restarts the limit.
 func (w *watchdog) progress() {
 	w.timer.Stop()
 	w.left, w.heard = w.limit, false

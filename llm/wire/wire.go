@@ -1,9 +1,8 @@
-// Package wire is what the wire formats that are HTTP and server-sent events have
-// in common: one request sent and watched over, its answer put together from
-// events, and every way in which that fails told as an [llm.Error].
+// Package wire has what the wire formats over HTTP and server-sent events share: it sends
+// a request, watches its progress, assembles the answer from events, and returns every
+// failure as an [llm.Error].
 //
-// It knows no format: which events there are, how a request looks, and which
-// words of a provider mean which kind of error is each format's own.
+// It knows no format: the events and the form of a request belong to each format.
 package wire
 
 import (
@@ -24,8 +23,8 @@ import (
 	"pawl/run"
 )
 
-// DefaultIdleTimeout is how long an answer may make no progress. Keep-alives are none,
-// and some reasoning models say nothing else for minutes.
+// DefaultIdleTimeout is how long an answer may make no progress. Keep-alives are not
+// progress, and some reasoning models send nothing else for minutes.
 const DefaultIdleTimeout = 5 * time.Minute
 
 // Options say where and how to reach a provider.
@@ -33,10 +32,10 @@ type Options struct {
 	// BaseURL is the address that paths are added to; with or without a slash at
 	// its end.
 	BaseURL string
-	Example string // an address as it should be, for the error about one that is none
-	Key     string // to keep it out of messages; sending it is the format's own
-	// HTTPClient is used as it is but for redirects, which are never followed:
-	// they would carry the key to another host. Nil: one shared by all providers.
+	Example string // a valid address, for the error about an invalid one
+	Key     string // kept out of messages; each format sends it
+	// HTTPClient is used as it is, except that redirects are never followed: they would
+	// carry the key to another host. nil: one shared by all providers.
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0: DefaultIdleTimeout
 }
@@ -49,11 +48,11 @@ type Client struct {
 	http    *http.Client
 	idle    time.Duration
 	example string
-	wrong   error // with the options; told on the first request
+	wrong   error // in the options; returned by the first request
 }
 
-// New returns a client. It does not touch the network; options that cannot work
-// are told by the first request.
+// New returns a client. It does not use the network; invalid options are reported by the
+// first request.
 func New(o Options) *Client {
 	c := &Client{key: strings.TrimSpace(o.Key), idle: o.IdleTimeout, example: o.Example}
 	if c.idle <= 0 {
@@ -98,8 +97,8 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	return c.do(req)
 }
 
-// Get asks for a path below the base address and returns the body of the answer,
-// or an *llm.Error. What has not come after limit is given up.
+// Get requests a path below the base address and returns the body of the response, or an
+// *llm.Error. It takes at most limit.
 func (c *Client) Get(parent context.Context, limit time.Duration, path string, header http.Header) ([]byte, error) {
 	if c.wrong != nil {
 		return nil, c.wrong
@@ -134,13 +133,12 @@ func (c *Client) Get(parent context.Context, limit time.Duration, path string, h
 	return body, nil
 }
 
-// maxGot is how much of an answer to Get is read: far more than a list of models,
-// far less than fills the memory.
+// maxGot bounds the body that Get reads: far more than a list of models needs.
 const maxGot = 16 << 20
 
 // Stream sends a request and yields its answer as it arrives, as
-// [llm.Provider.Stream] has to. send sends it; assemble makes what puts the answer
-// together, which says what there is to show with say and stops when that fails.
+// [llm.Provider.Stream] requires. send sends it; assemble returns the Assembler of the
+// answer, which passes deltas to say and stops when that fails.
 func (c *Client) Stream(parent context.Context, send func(context.Context) (*http.Response, error), assemble func(say func(llm.Delta) error) Assembler) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		broken := false
@@ -150,7 +148,7 @@ func (c *Client) Stream(parent context.Context, send func(context.Context) (*htt
 		}
 		answer, err := c.stream(parent, send, assemble, emit)
 		switch {
-		case broken: // the caller has gone; it gets nothing more
+		case broken: // the caller stopped the iteration
 		case err != nil:
 			yield(llm.Delta{}, err)
 		default:
@@ -193,7 +191,7 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 	if err != nil {
 		var e *llm.Error
 		if !errors.As(err, &e) {
-			return nil, err // the caller broke off
+			return nil, err // the caller stopped the iteration
 		}
 		if parent.Err() != nil || ctx.Err() != nil {
 			return nil, c.explain(parent, ctx, err, e)
@@ -204,8 +202,8 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 	return answer, nil
 }
 
-// explain turns a failure to get an answer into an *llm.Error; before says what had
-// come of the answer.
+// explain turns a failure to get an answer into an *llm.Error; before has what had
+// arrived of the answer.
 func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Error) *llm.Error {
 	e := &llm.Error{Delivered: before.Delivered, Usage: before.Usage}
 	var known *llm.Error
@@ -226,11 +224,11 @@ func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Err
 	return e
 }
 
-// minKey is how long a key has to be to be taken out of messages. A shorter one is
-// none: servers on this machine are given an "x", which is in many words.
+// minKey is the length from which a key is removed from messages. A shorter one is a
+// placeholder: servers on this machine are given an "x", which occurs in many words.
 const minKey = 8
 
-// clean bounds a message and takes the key out of it.
+// clean bounds a message and removes the key from it.
 func (c *Client) clean(s string) string {
 	if len(c.key) >= minKey {
 		s = replaceWord(s, c.key, "[key]")
@@ -239,8 +237,8 @@ func (c *Client) clean(s string) string {
 }
 
 // sharedClient is one for all providers, so that they share connections. HTTP/2
-// connections are pinged: otherwise one that a firewall forgot would swallow a
-// request, and each retry of it, for the whole idle time.
+// connections are pinged: otherwise a connection that a firewall dropped would block a
+// request, and each retry of it, for the whole idle timeout.
 var sharedClient = sync.OnceValue(func() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
@@ -257,8 +255,7 @@ func noRedirects(c *http.Client) *http.Client {
 // kilobytes, a proxy's page can be longer.
 const maxErrorBody = 256 << 10
 
-// do sends a request. It bounds the body of an error, which could otherwise fill the
-// memory.
+// do sends a request and bounds the body of an error.
 func (c *Client) do(req *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(req)
 	if err == nil && res.StatusCode != http.StatusOK {

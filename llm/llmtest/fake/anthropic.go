@@ -137,7 +137,7 @@ func (s *anthropicStream) text(r script.Reply) (done bool, err error) {
 	case r.Error != nil:
 		return true, s.event("error", bodyAnthropic(*r.Error))
 	case r.Endless:
-		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
+		for script.Pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.event("content_block_delta", object{"index": s.index, "delta": object{"type": "text_delta", "text": r.Text}}); err != nil {
 				return true, err
 			}

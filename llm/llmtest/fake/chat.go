@@ -67,7 +67,7 @@ func (s *chatStream) chunk(choices []object, more object) error {
 	return s.send("", fields)
 }
 
-// delta writes an addition to the answer; without a reason it goes on.
+// delta writes an addition to the answer; without a reason it is not the last.
 func (s *chatStream) delta(delta object, reason any) error {
 	return s.chunk([]object{{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": reason}}, nil)
 }
@@ -108,7 +108,7 @@ func (s *chatStream) play(r script.Reply, place int) (whole bool, err error) {
 			return false, nil
 		}
 	}
-	return true, s.delta(object{}, finishReason(r.StopReason()))
+	return true, s.delta(object{}, chatFinish.of(r.StopReason()))
 }
 
 func (s *chatStream) thinking(r script.Reply) error {
@@ -159,7 +159,7 @@ func (s *chatStream) text(r script.Reply) (ends bool, err error) {
 	case r.Error != nil:
 		return true, s.send("", bodyChat(*r.Error))
 	case r.Endless:
-		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
+		for script.Pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.delta(object{field: r.Text}, nil); err != nil {
 				return true, err
 			}
@@ -172,22 +172,12 @@ func (s *chatStream) text(r script.Reply) (ends bool, err error) {
 	return fails, nil
 }
 
-// finishReason returns a stop reason as the API calls it.
-func finishReason(stop run.StopReason) string {
-	switch stop {
-	case run.StopEndTurn, run.StopRefusal, run.StopSequence:
-		return "stop"
-	case run.StopToolUse:
-		return "tool_calls"
-	case run.StopMaxTokens:
-		return "length"
-	case run.StopFiltered:
-		return "content_filter"
-	}
-	return string(stop)
+var chatFinish = wireNames{
+	run.StopEndTurn: "stop", run.StopRefusal: "stop", run.StopSequence: "stop",
+	run.StopToolUse: "tool_calls", run.StopMaxTokens: "length", run.StopFiltered: "content_filter",
 }
 
-// conversation returns what the script looks at: results and the words behind them
+// conversation returns what the script looks at: results and the text after them
 // are one message of the user there.
 func (r *chatRequest) conversation() script.Conversation {
 	c := script.Conversation{Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}

@@ -243,7 +243,7 @@ func (p geminiPart) check(role string) error {
 		case r.Response == nil || (r.Response.Output == nil) == (r.Response.Error == nil):
 			return fmt.Errorf("function_response.response: must be an object with output or error")
 		case r.Response.Error != nil && *r.Response.Error == "":
-			return fmt.Errorf("function_response.response: an error without words")
+			return fmt.Errorf("function_response.response: an error without a message")
 		}
 	case p.InlineData != nil:
 		switch p.InlineData.MIMEType {
@@ -273,7 +273,7 @@ func (p geminiPart) checkCall(role string) error {
 	return nil
 }
 
-// checkOrder checks who speaks when: calls come behind the user, and are followed by
+// checkOrder checks the order of roles: calls follow a message of the user, and are followed by
 // a content that has their results and nothing else.
 func (r *geminiRequest) checkOrder() error {
 	var owed []*geminiCallPart

@@ -365,7 +365,7 @@ func checkOutput(raw json.RawMessage) (responsesItem, error) {
 	return item, err
 }
 
-// checkOrder checks what has to stand before and behind what: each call has its one
+// checkOrder checks the order of items: each call has its one
 // result, before the user says anything else; reasoning stands before what it led to.
 func (r *responsesRequest) checkOrder() error {
 	seen, owed := map[string]bool{}, map[string]bool{}
@@ -377,7 +377,7 @@ func (r *responsesRequest) checkOrder() error {
 		if item.Type != "reasoning" {
 			reasoning = ""
 		}
-		// The API takes results anywhere behind their calls; pawl sends them at once.
+		// The API accepts results anywhere after their calls; pawl sends them directly after.
 		if item.Type != "function_call_output" && (i > 0 && r.items[i-1].Type == "function_call_output" || !item.assistant) {
 			for id := range owed {
 				return fmt.Errorf("No tool output found for function call %s.", id)

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +12,13 @@ import (
 	"time"
 
 	"pawl/llm/script"
+	"pawl/run"
 )
 
 // A format is a wire format as the server of it speaks.
 type format interface {
-	// check reads a request; an error is what the API would say, or, where the API
-	// mends what pawl should not send, what it should. One that is no [script.Error] is an
+	// check reads a request. An error is that of the API, or, where the API corrects what
+	// pawl should not send, a stricter one. An error that is not a [script.Error] is an
 	// HTTP 400.
 	check(r *http.Request, body []byte) (asked, error)
 	refuse(w http.ResponseWriter, e script.Error)
@@ -79,7 +81,7 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	}
 	s.keep(got)
 
-	if !pause(r.Context(), time.Duration(reply.DelayMS)*time.Millisecond) {
+	if !script.Pause(r.Context(), time.Duration(reply.DelayMS)*time.Millisecond) {
 		s.noteLeft()
 		return
 	}
@@ -130,7 +132,7 @@ func refuseJSON(w http.ResponseWriter, e script.Error, body object) {
 		w.Header().Set("retry-after", strconv.FormatFloat(e.RetryAfter, 'f', -1, 64))
 	}
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(body) // whom it fails to reach has gone
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client has gone
 }
 
 type object = map[string]any
@@ -176,3 +178,9 @@ func (s *sse) raw(name, data string) error {
 	}
 	return nil
 }
+
+// wireNames are the names that a wire has for stop reasons.
+type wireNames map[run.StopReason]string
+
+// of returns the name of a stop reason; a reason without one is sent as it is.
+func (n wireNames) of(stop run.StopReason) string { return cmp.Or(n[stop], string(stop)) }

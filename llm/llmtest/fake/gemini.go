@@ -148,7 +148,7 @@ func (s *geminiStream) play(r script.Reply) error {
 			return err
 		}
 	}
-	return s.part(object{"text": ""}, geminiFinish(r.StopReason()))
+	return s.part(object{"text": ""}, geminiFinish.of(r.StopReason()))
 }
 
 // text writes the text and what goes wrong around it; done means that the stream
@@ -168,7 +168,7 @@ func (s *geminiStream) text(r script.Reply) (done bool, err error) {
 	case r.Error != nil:
 		return true, s.send("", bodyGemini(*r.Error))
 	case r.Endless:
-		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
+		for script.Pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := s.part(object{"text": r.Text}, ""); err != nil {
 				return true, err
 			}
@@ -229,18 +229,9 @@ func signCall(name, arguments string) string {
 	return sign(name + "\x00" + arguments)
 }
 
-// geminiFinish returns the finish reason for a stop reason. One that this wire does not
-// have is sent as it is.
-func geminiFinish(stop run.StopReason) string {
-	switch stop {
-	case run.StopEndTurn, run.StopToolUse, run.StopSequence:
-		return "STOP"
-	case run.StopMaxTokens:
-		return "MAX_TOKENS"
-	case run.StopFiltered:
-		return "SAFETY"
-	}
-	return string(stop)
+var geminiFinish = wireNames{
+	run.StopEndTurn: "STOP", run.StopToolUse: "STOP", run.StopSequence: "STOP",
+	run.StopMaxTokens: "MAX_TOKENS", run.StopFiltered: "SAFETY",
 }
 
 // conversation returns what the script looks at. Contents of one role are one message.

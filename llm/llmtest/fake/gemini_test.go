@@ -96,7 +96,7 @@ func TestTheGeminiServerRefusesWhatTheRealOneRefuses(t *testing.T) {
 		"a signature that is no base64": {body(strings.Replace(done, "skip_thought_signature_validator", "?", 1)), "Base64"},
 		"arguments that are no object":  {body(strings.Replace(done, `"args":{}`, `"args":"{}"`, 1)), "must be an object"},
 		"a call's name":                 {body(strings.Replace(done, `"name":"a","args"`, `"name":"9","args"`, 1)), "function_call.name"},
-		"an error without words":        {body(strings.Replace(done, `"output":"ok"`, `"error":""`, 1)), "without words"},
+		"an error without words":        {body(strings.Replace(done, `"output":"ok"`, `"error":""`, 1)), "without a message"},
 		"a response that is nothing":    {body(strings.Replace(done, `"output":"ok"`, ``, 1)), "output or error"},
 		"thinking that is not signed":   {body(hi + "," + content("model", `{"text":"x","thought":true}`) + "," + hi), "only when it is signed"},
 		"a picture of another type":     {body(content("user", `{"inlineData":{"mimeType":"image/gif","data":"eA=="}}`)), "MIME type"},

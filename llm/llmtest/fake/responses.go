@@ -149,10 +149,7 @@ func (s *responsesStream) end(r script.Reply, usage script.Usage) error {
 	switch stop := r.StopReason(); stop {
 	case run.StopToolUse, run.StopEndTurn, run.StopRefusal: // there is no word for them here
 	default:
-		reason, ok := map[run.StopReason]string{run.StopMaxTokens: "max_output_tokens", run.StopFiltered: "content_filter"}[stop]
-		if !ok {
-			reason = string(stop)
-		}
+		reason := wireNames{run.StopMaxTokens: "max_output_tokens", run.StopFiltered: "content_filter"}.of(stop)
 		kind, response = "response.incomplete", s.response("incomplete")
 		response["incomplete_details"] = object{"reason": reason}
 	}
@@ -253,7 +250,7 @@ func (s *responsesStream) text(r script.Reply) (done bool, err error) {
 		_, code, words := wordsOpenAI(*r.Error)
 		return true, s.event("error", object{"code": code, "message": words, "param": nil})
 	case r.Endless:
-		for pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
+		for script.Pause(s.ctx, time.Millisecond) { // as fast as it comes, but not busier than a model
 			if err := say(r.Text); err != nil {
 				return true, err
 			}

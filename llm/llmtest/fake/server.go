@@ -4,7 +4,6 @@
 package fake
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,9 +24,8 @@ import (
 //	POST /v1/responses           OpenAI Responses
 //	POST /v1beta/models/{model}:streamGenerateContent    Gemini
 //
-// It looks at every request as strictly as the real one, and more strictly where
-// the real one mends what it gets: a request that it accepts is one that the
-// provider accepts. It is safe for concurrent use.
+// It checks every request as strictly as the real one, and more strictly where the real
+// one corrects requests: the provider accepts every request that this server accepts. It is safe for concurrent use.
 type Server struct {
 	player *script.Player
 	record bool
@@ -115,7 +113,7 @@ func (s *Server) keep(r Request) {
 func (s *Server) cache(pieces [][]byte) (read, written int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const most = 10_000 // beginnings to keep; the demo may go on for days
+	const most = 10_000 // beginnings to keep; the demo may run for days
 	if len(s.cached) > most {
 		clear(s.cached)
 	}
@@ -142,16 +140,6 @@ func sign(thinking string) string {
 
 var errClientLeft = errors.New("the client went away")
 
-// pause waits for d; false when the client went away meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
 // joined puts a line break between two texts.
 func joined(a, b string) string {
 	if a == "" {
@@ -160,7 +148,7 @@ func joined(a, b string) string {
 	return a + "\n" + b
 }
 
-// noteLeft tells those who wait on Left; nobody has to.
+// noteLeft sends to Left if someone receives from it.
 func (s *Server) noteLeft() {
 	select {
 	case s.left <- struct{}{}:

@@ -1,0 +1,124 @@
+package run
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+)
+
+// DefaultRetry is how long a request that fails transiently is retried.
+const DefaultRetry = 10 * time.Minute
+
+const (
+	// The wait before a retry is a random share of a bound that begins with retryBase and
+	// doubles up to retryMax, and at least retryMin (exponential backoff with full jitter, so that many runs do
+	// not return at the same moment).
+	retryMin  = 50 * time.Millisecond
+	retryBase = 250 * time.Millisecond
+	retryMax  = time.Minute
+
+	// accountPatience replaces Config.Retry for the account of a turn that is ending
+	// early: without the model it is made from the log.
+	accountPatience = 30 * time.Second
+
+	// maxBroken is how often in a row a request is retried after the provider answered and
+	// the answer could not be used: each of these answers may have been paid for.
+	maxBroken = 3
+)
+
+// Transient reports whether the same request may succeed later.
+func (k ErrorKind) Transient() bool {
+	switch k {
+	case ErrOverloaded, ErrUnreachable, ErrRateLimited:
+		return true
+	}
+	return k.broken()
+}
+
+// broken reports whether the provider took the request and did not complete the answer.
+func (k ErrorKind) broken() bool { return k == ErrBrokenStream || k == ErrTimeout }
+
+// patience returns how long the request in flight is retried.
+func (s *State) patience() time.Duration {
+	d := or(s.Config.Retry, DefaultRetry)
+	if s.Turn.Request.Purpose == ForSynthesis {
+		d = min(d, accountPatience)
+	}
+	return max(0, d)
+}
+
+// retrying returns for how long the request in flight has been retried: the time driven
+// since its first failure, and at least the waits so far, which the clock cannot change.
+func (s *State) retrying(now time.Time) time.Duration {
+	r := &s.Turn.Request
+	if r.Failures == 0 {
+		return 0
+	}
+	return max(r.waited, s.driven(now)-r.failing)
+}
+
+// retryAfter returns how long to wait before the request in flight, which fails with p, is
+// sent again; 0 if it is not. It depends on the log alone.
+func (s *State) retryAfter(now time.Time, p RequestFailed) time.Duration {
+	r := &s.Turn.Request
+	left := s.patience() - s.retrying(now)
+	switch {
+	case s.Turn.Phase != Requesting || r.Purpose == ForAgent || !p.Kind.Transient():
+		return 0
+	case left <= 0 || p.Asked > left:
+		return 0
+	case p.Kind.broken() && r.broken >= maxBroken:
+		return 0
+	}
+	return min(left, max(p.Asked, s.backoff()))
+}
+
+// backoff returns the wait before the next retry if the provider does not ask for a longer
+// one.
+func (s *State) backoff() time.Duration {
+	t := &s.Turn
+	bound := min(retryMax, retryBase<<min(t.Request.Failures, 16))
+	key := fmt.Sprintf("%s %d.%d %s %d", s.Created.Run, t.N, t.Steps, t.Request.Purpose, t.Request.Attempt)
+	hash := sha256.Sum256([]byte(key))
+	share := float64(int(hash[0])<<16|int(hash[1])<<8|int(hash[2])) / (1 << 24)
+	return max(retryMin, time.Duration(share*float64(bound)).Round(time.Millisecond))
+}
+
+// retry records that the request that failed with p is sent again.
+func (s *State) retry(e Event, p RequestFailed) {
+	t := &s.Turn
+	r := &t.Request
+	r.Wait, r.Reason, r.failedAt = p.RetryAfter, p.Reason, e.At
+	r.waited += p.RetryAfter
+	t.Phase = t.resting()
+}
+
+// gaveUp returns the end of a turn whose request failed with p for the last time.
+func (s *State) gaveUp(e Event, p RequestFailed) Ended {
+	r := &s.Turn.Request
+	detail := p.Reason
+	tried := s.retrying(e.At)
+	switch {
+	case !p.Kind.Transient() || r.Purpose == ForAgent:
+	case p.Asked > max(0, s.patience()-tried):
+		detail += fmt.Sprintf("; the provider asks to wait %v, until %s, and a request is retried for %v, of which %v are left: continue after that time",
+			p.Asked.Round(time.Second), e.At.Add(p.Asked).UTC().Format("2006-01-02 15:04:05 MST"), s.patience(), max(0, s.patience()-tried).Round(time.Second))
+		return Ended{End: EndFailed, Reason: string(p.Kind), Detail: detail}
+	case r.Failures > 1:
+		detail += fmt.Sprintf("; gave up after %d attempts in %v", r.Failures, tried.Round(time.Second))
+	}
+	if next := afterFailure[p.Kind]; next != "" {
+		detail += "; " + next
+	}
+	return Ended{End: EndFailed, Reason: string(p.Kind), Detail: detail}
+}
+
+// afterFailure is what a person can do after a request failed for good.
+var afterFailure = map[ErrorKind]string{
+	ErrOverloaded:   "continue later, or with another model",
+	ErrRateLimited:  "continue later, or with another model",
+	ErrUnreachable:  "check the network and the provider's address, then continue",
+	ErrAuth:         "set a valid key, then continue",
+	ErrBrokenStream: "continue, or try another model",
+	ErrTimeout:      "continue, or try another model",
+}
