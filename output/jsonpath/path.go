@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +32,7 @@ type segment struct {
 	descendant bool
 	selectors  []selector // at least one
 	traits
+	each []traits // of each selector alone
 }
 
 // traits are what can be said of selectors at once.
@@ -38,6 +40,10 @@ type traits struct {
 	members, elements bool // some of them may take members, elements
 	filters           bool // some of them are filters
 	length            bool // some of them depend on the number of elements
+
+	// The different names if all of them are names, else nil; and the same as bytes.
+	names []string
+	keys  [][]byte
 }
 
 func traitsOf(selectors []selector) (t traits) {
@@ -47,6 +53,12 @@ func traitsOf(selectors []selector) (t traits) {
 		t.elements = t.elements || s.kind != byName
 		t.filters = t.filters || s.kind == byFilter
 		t.length = t.length || s.needsLength()
+		if s.kind == byName && !slices.Contains(t.names, s.name) {
+			t.names, t.keys = append(t.names, s.name), append(t.keys, []byte(s.name))
+		}
+	}
+	if t.elements {
+		t.names = nil
 	}
 	return t
 }

@@ -87,7 +87,7 @@ func (s *scanner) visitScalar(c byte, v Visitor) error {
 	if err == nil {
 		v.Scalar(KindOf(c), s.buf[from-s.base:s.pos], from)
 	}
-	s.unpin()
+	s.pin = noPin
 	return err
 }
 
