@@ -102,7 +102,11 @@ type aggregation struct {
 	order  []*tally
 	all    *tally
 	others *tally
-	to     []*tally // of the item
+
+	// Of the item:
+	to    []*tally
+	none  bool                      // it has no value
+	found func(jsonpath.Value) bool // value
 }
 
 // Aggregate answers tool_outputs.aggregate.
@@ -129,6 +133,7 @@ func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *Aggrega
 		opt.Pick = append(opt.Pick, by)
 	}
 	g := &aggregation{op: args.Op, result: r, groups: map[string]*tally{}, all: &tally{}, seed: maphash.MakeSeed()}
+	g.found = g.value
 	if r.Path = it.shown; it.none != "" {
 		r.Hints = append(r.Hints, it.none)
 	} else {
@@ -156,22 +161,25 @@ func (g *aggregation) item(m jsonpath.Match, grouped bool) error {
 		}
 		g.to = append(g.to, g.of(key))
 	}
-	none := true
-	m.Picked(0, func(v jsonpath.Value) bool {
-		none = false
-		for i, t := range g.to {
-			if g.add(t, v) {
-				t.n++
-			} else if i == 0 {
-				g.result.Skipped++
-			}
-		}
-		return true
-	})
-	if none {
+	g.none = true
+	m.Picked(0, g.found)
+	if g.none {
 		g.result.Missing++
 	}
 	return nil
+}
+
+// value adds a value of the item.
+func (g *aggregation) value(v jsonpath.Value) bool {
+	g.none = false
+	for i, t := range g.to {
+		if g.add(t, v) {
+			t.n++
+		} else if i == 0 {
+			g.result.Skipped++
+		}
+	}
+	return true
 }
 
 // of returns the tally of a group.
@@ -313,7 +321,7 @@ func (g *aggregation) figure(t *tally) Figure {
 			f.Value = t.best
 			f.Count = t.n - t.texts // strings beside numbers do not count
 		} else if t.text != nil {
-			f.Value = appendText(nil, *t.text)
+			f.Value = jsonpath.AppendString(nil, *t.text)
 		}
 	}
 	return f

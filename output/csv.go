@@ -97,7 +97,7 @@ func (c *csvJSON) row() {
 		c.out = append(c.out, '[')
 		if err == nil {
 			for _, f := range fields {
-				c.names = append(c.names, append(appendText(nil, strings.TrimSpace(f)), ':'))
+				c.names = append(c.names, append(jsonpath.AppendString(nil, strings.TrimSpace(f)), ':'))
 			}
 			return
 		}
@@ -128,7 +128,7 @@ func (c *csvJSON) row() {
 		if f == "true" || f == "false" || len(f) > 0 && (f[0] == '-' || f[0]-'0' <= 9) && jsonpath.IsNumber(f) {
 			c.out = append(c.out, f...)
 		} else {
-			c.out = appendText(c.out, f)
+			c.out = jsonpath.AppendString(c.out, f)
 		}
 	}
 	c.out = append(c.out, '}', '\n')

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"cmp"
 	"container/heap"
 	"context"
@@ -273,32 +274,34 @@ func (d *Document) stratify(ctx context.Context, it items, args SampleArgs, seed
 }
 
 // groupOf returns the first value that a picked path selects of an item, as every equal
-// one is written; null if there is none.
+// one is written; null if there is none. It is valid until the next item.
 func groupOf(m jsonpath.Match, pick int) (key []byte, err error) {
 	const longest = 4 << 10 // bytes
-	key = []byte("null")
-	m.Picked(pick, func(v jsonpath.Value) bool {
-		if key = canonical(v); len(key) > longest {
-			err = fmt.Errorf("the value at byte %d has %s, too much to group by: choose a path to something smaller", m.Offset, text.Size(int64(len(key))))
-		}
-		return false
-	})
+	v := m.PickedFirst(pick)
+	if v.Kind() == jsonpath.Nothing {
+		return null, nil
+	}
+	if key = canonical(v); len(key) > longest {
+		err = fmt.Errorf("the value at byte %d has %s, too much to group by: choose a path to something smaller", m.Offset, text.Size(int64(len(key))))
+	}
 	return key, err
 }
+
+var null = []byte("null")
 
 // canonical writes a value as every equal one is written, but for blanks and the order of
 // members.
 func canonical(v jsonpath.Value) []byte {
+	raw := v.Raw()
 	switch v.Kind() {
 	case jsonpath.Number:
-		return jsonpath.CanonicalNumber(v.Raw())
+		return jsonpath.CanonicalNumber(raw)
 	case jsonpath.String:
-		if raw := v.Raw(); !slices.ContainsFunc(raw, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
-			return raw
+		if bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
+			return jsonpath.AppendString(nil, v.Text())
 		}
-		return appendText(nil, v.Text())
 	}
-	return v.Raw()
+	return raw
 }
 
 // apportion says how many of size items to take from groups, largest first, of total

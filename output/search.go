@@ -274,7 +274,7 @@ func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
 		return
 	}
 	if k == jsonpath.String {
-		raw = appendText(nil, j.around(string(says)))
+		raw = jsonpath.AppendString(nil, j.around(string(says)))
 	}
 	j.found(Found{}, raw)
 }

@@ -134,7 +134,7 @@ func (w *yamlWriter) members(n *yaml.Node, depth int, first *bool, have map[stri
 			w.out = append(w.out, ',')
 		}
 		*first = false
-		w.out = append(appendText(w.out, name), ':')
+		w.out = append(jsonpath.AppendString(w.out, name), ':')
 		if err := w.write(value, depth+1); err != nil {
 			return err
 		}
@@ -198,5 +198,5 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 			return
 		}
 	}
-	w.out = appendText(w.out, n.Value)
+	w.out = jsonpath.AppendString(w.out, n.Value)
 }

@@ -56,6 +56,13 @@ func (m Match) Picked(i int, found func(Value) bool) {
 	f.from(m.value, 0)
 }
 
+// PickedFirst returns the first value of [Match.Picked], or Nothing.
+func (m Match) PickedFirst(i int) Value {
+	m.stream.first = Value{}
+	m.Picked(i, m.stream.keepFirst)
+	return m.stream.first
+}
+
 // Path returns the place of the match.
 func (m Match) Path() Normalized { return m.stream.normalized() }
 
@@ -101,6 +108,9 @@ type stream struct {
 	nested   bool             // they select values within those that are decoded whole
 	picker   finder           // scratch
 
+	first     Value // of Match.PickedFirst
+	keepFirst func(Value) bool
+
 	states []state    // stack, see visit
 	rules  []rule     // stack, see children
 	steps  []openStep // from the root to here
@@ -134,6 +144,7 @@ func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {
 		scanner: s, decoder: decoder{scanner: s, limit: opt.Limit}, env: &env{ctx: ctx},
 		segments: p.segments, opt: opt, enough: math.MaxInt64, picks: &projection{}, picker: finder{env: &env{ctx: ctx}},
 	}
+	x.keepFirst = func(v Value) bool { x.first = v; return false }
 	for _, p := range opt.Pick {
 		x.picks.addQuery(&query{segments: p.segments}, true)
 		x.nested = x.nested || !p.Singular()
