@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -35,47 +36,59 @@ func notPlain(w uint64) uint64 {
 // skipString passes over the string whose quote comes next. odd says that it has
 // escapes or bytes beyond ASCII, and so may be written in another way than it means.
 func (s *scanner) skipString() (odd bool, err error) {
-	b, i := s.buf, s.pos+1
-	var high uint64
+	s.pos++
+	return s.restOfString()
+}
+
+// restOfString is skipString from within the string on.
+func (s *scanner) restOfString() (odd bool, err error) {
 	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			m := notPlain(w)
-			if m != 0 {
-				n := bits.TrailingZeros64(m) &^ 7
-				high |= w & (1<<n - 1)
-				i += n >> 3
-				break
-			}
-			high |= w
-			i += 8
-		}
+		i, high := plainText(s.buf, s.pos)
+		odd = odd || high
+		b := s.buf
 		for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
-			high |= uint64(b[i])
+			odd = odd || b[i] >= utf8.RuneSelf
 			i++ // near the end of the window
 		}
+		s.pos = i
 		switch {
 		case i == len(b):
-			s.pos = i
 			if !s.more() {
 				return false, s.unexpected(`the end of a string, "`)
 			}
-			b, i = s.buf, s.pos
 		case b[i] == '"':
-			s.pos = i + 1
-			return odd || high&highs != 0, nil
+			s.pos++
+			return odd, nil
 		case b[i] == '\\':
 			odd = true
-			s.pos = i
-			if err := s.skipEscape(); err != nil {
+			if i+1 < len(b) && b[i+1] != 'u' && strings.IndexByte(shortEscapes, b[i+1]) >= 0 {
+				s.pos += 2
+			} else if err := s.skipEscape(); err != nil {
 				return false, err
 			}
-			b, i = s.buf, s.pos
-		case b[i] < ' ':
-			s.pos = i
+		default:
 			return false, s.unexpected("a string without control characters")
 		}
 	}
+}
+
+// shortEscapes are the characters that stand alone after a backslash.
+const shortEscapes = `"\/bfnrt`
+
+// plainText returns where something comes in b from i on that cannot simply be passed in a
+// string, or a place before that near the end of b; odd says that bytes beyond ASCII have
+// been passed.
+func plainText(b []byte, i int) (at int, odd bool) {
+	var high uint64
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		if m := notPlain(w); m != 0 {
+			n := bits.TrailingZeros64(m) &^ 7
+			return i + n>>3, (high|w&(1<<n-1))&highs != 0
+		}
+		high |= w
+	}
+	return i, high&highs != 0
 }
 
 // skipEscape passes over the backslash that comes next and what belongs to it.
@@ -86,11 +99,11 @@ func (s *scanner) skipEscape() error {
 	if s.pos == len(s.buf) {
 		return s.unexpected("the rest of an escape")
 	}
-	switch s.buf[s.pos] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch c := s.buf[s.pos]; {
+	case strings.IndexByte(shortEscapes, c) >= 0:
 		s.pos++
 		return nil
-	case 'u':
+	case c == 'u':
 		s.pos++
 		for range 4 {
 			if s.pos == len(s.buf) && !s.more() || unhex(s.buf[s.pos]) < 0 {
@@ -210,7 +223,6 @@ func (s *scanner) pass(v Visitor, names []string, entry entryPoint) (int, error)
 		found  = -1
 		c      byte
 	)
-	defer func() { s.kinds = kinds }()
 	if entry != atOpening {
 		kinds = append(kinds, true)
 		depth--
@@ -226,7 +238,9 @@ open: // at [ or {
 		return 0, s.tooDeep()
 	}
 	object = b[i] == '{'
-	kinds = append(kinds, object)
+	if kinds = append(kinds, object); cap(kinds) > cap(s.kinds) {
+		s.kinds = kinds
+	}
 	if v != nil {
 		v.Open(object, s.base+int64(i))
 	}
@@ -251,13 +265,13 @@ name: // blanks are passed
 		s.pos = i
 		return 0, s.unexpected("a name in quotes")
 	}
-	if n, odd := plainString(b, i); n > 0 && (!odd || names == nil) {
+	if n, odd := plainText(b, i+1); n < len(b) && b[n] == '"' && (!odd || names == nil) {
 		if v != nil {
-			v.Name(b[i+1 : n-1])
+			v.Name(b[i+1 : n])
 		} else if len(kinds) == 1 {
-			found = slices.Index(names, string(b[i+1:n-1]))
+			found = slices.Index(names, string(b[i+1:n]))
 		}
-		i = n
+		i = n + 1
 	} else {
 		s.pos = i
 		raw, err := s.quotedText()
@@ -296,11 +310,20 @@ value: // blanks are passed
 	case c == '{' || c == '[':
 		goto open
 	case c == '"':
-		if n, _ := plainString(b, i); n > 0 {
+		n, _ := plainText(b, i+1)
+		switch {
+		case n < len(b) && b[n] == '"':
 			if v != nil {
-				v.Scalar(String, b[i+1:n-1], s.base+int64(i))
+				v.Scalar(String, b[i+1:n], s.base+int64(i))
 			}
-			i = n
+			i = n + 1
+			goto next
+		case v == nil:
+			s.pos = n
+			if _, err := s.restOfString(); err != nil {
+				return 0, err
+			}
+			b, i = s.buf, s.pos
 			goto next
 		}
 	case c-'0' <= 9 || c == '-':
@@ -361,24 +384,6 @@ closed: // at ] or }
 	}
 	object = kinds[len(kinds)-1]
 	goto next
-}
-
-// plainString returns where the string ends that begins at i, 0 if it has escapes, is not
-// valid, or is not to its end in b; odd says that it has bytes beyond ASCII.
-func plainString(b []byte, i int) (end int, odd bool) {
-	var high uint64
-	for i++; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		if m := notPlain(w); m != 0 {
-			n := bits.TrailingZeros64(m) &^ 7
-			if i += n >> 3; b[i] != '"' {
-				return 0, false
-			}
-			return i + 1, (high|w&(1<<n-1))&highs != 0
-		}
-		high |= w
-	}
-	return 0, false
 }
 
 // plainNumber returns where the number ends that begins at i, 0 if it has an exponent, is
