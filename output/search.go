@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -61,34 +60,6 @@ type Found struct {
 	Within json.RawMessage `json:"within,omitempty"` // the object or array it is in
 
 	offset int64 // of the line, or of what it is in
-}
-
-// A matcher is a pattern with a faster way to see that it does not match.
-type matcher struct {
-	re      *regexp.Regexp
-	literal []byte // every match begins with it
-	whole   bool   // and is no more
-}
-
-func newMatcher(pattern string) (*matcher, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("pattern: %w (patterns are RE2: no look-around, no back-references; \\. for a point)", err)
-	}
-	literal, whole := re.LiteralPrefix()
-	return &matcher{re, []byte(literal), whole}, nil
-}
-
-func (m *matcher) match(p []byte) bool {
-	if len(p) < len(m.literal) {
-		return false
-	}
-	if len(m.literal) > 0 {
-		if i := bytes.Index(p, m.literal); i < 0 || m.whole {
-			return i >= 0
-		}
-	}
-	return m.re.Match(p)
 }
 
 // shownText is how many characters of a line or a string are shown around a match.
@@ -151,19 +122,11 @@ func (s *search) full() bool {
 type jsonSearch struct {
 	*search
 	stack []openValue
-	names []byte         // of the objects that are open, see openValue
-	order []seenName     // different names
-	seen  map[string]int // where in order they are
-	hint  int            // where in order the last one is
+	names []byte          // of the objects that are open, see openValue
+	seen  map[string]bool // different names, and whether they match
 }
 
-// A seenName is a name and whether it matches.
-type seenName struct {
-	name string
-	hit  bool
-}
-
-// maxNamesSeen bounds jsonSearch.order.
+// maxNamesSeen bounds jsonSearch.seen.
 const maxNamesSeen = 10_000
 
 // An openValue is an array or object that is open.
@@ -177,7 +140,7 @@ type openValue struct {
 
 // json searches JSON and JSON Lines.
 func (s *search) json(ctx context.Context, d *Document) error {
-	j := &jsonSearch{search: s, seen: map[string]int{}}
+	j := &jsonSearch{search: s, seen: map[string]bool{}}
 	if d.format == JSONLines {
 		j.stack = append(j.stack, openValue{index: -1, offset: -1})
 	}
@@ -245,20 +208,18 @@ func (j *jsonSearch) Name(raw []byte) {
 	v := &j.stack[len(j.stack)-1]
 	j.names = append(j.names[:v.name], raw...)
 	v.end = len(j.names)
-	// Mostly the names come in the same order as before.
-	if j.hint++; j.hint >= len(j.order) || j.order[j.hint].name != string(raw) {
-		at, known := j.seen[string(raw)]
-		if !known && len(j.order) == maxNamesSeen {
-			j.order, j.seen = j.order[:0], map[string]int{}
-		}
-		if !known {
-			at = len(j.order)
-			j.seen[string(raw)] = at
-			j.order = append(j.order, seenName{string(raw), j.match(jsonpath.Unescape(raw))})
-		}
-		j.hint = at
+	if j.rejectsWritten(raw) {
+		return
 	}
-	if j.order[j.hint].hit && !j.full() {
+	hit, known := j.seen[string(raw)]
+	if !known {
+		if len(j.seen) == maxNamesSeen {
+			clear(j.seen)
+		}
+		hit = j.match(jsonpath.Unescape(raw))
+		j.seen[string(raw)] = hit
+	}
+	if hit && !j.full() {
 		j.found(Found{Name: true}, nil)
 	}
 }
@@ -266,6 +227,9 @@ func (j *jsonSearch) Name(raw []byte) {
 // Scalar is called with any other value.
 func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
 	j.next()
+	if j.rejectsWritten(raw) {
+		return
+	}
 	says := raw
 	if k == jsonpath.String && bytes.IndexByte(raw, '\\') >= 0 {
 		says = jsonpath.Unescape(raw)
@@ -351,8 +315,8 @@ func (s *search) lines(ctx context.Context, d *Document) error {
 		p := buf
 		pass := func(n int) { p, base = p[n:], base+int64(n) }
 		for len(p) > 0 {
-			if len(s.literal) > 0 && !hit { // pass over lines that cannot match
-				i := bytes.Index(p, s.literal)
+			if len(s.literals) == 1 && !s.literals[0].fold && !hit { // pass over lines that cannot match
+				i := bytes.Index(p, s.literals[0].text)
 				if i < 0 {
 					i = len(p)
 				}
