@@ -116,10 +116,6 @@ func (d *Document) Aggregate(ctx context.Context, args AggregateArgs) (Aggregate
 }
 
 func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *AggregateResult) error {
-	it, err := d.items(ctx, args.Path)
-	if err != nil {
-		return err
-	}
 	value, err := d.relative("value_path", args.ValuePath)
 	if err != nil {
 		return err
@@ -132,19 +128,23 @@ func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *Aggrega
 		}
 		opt.Pick = append(opt.Pick, by)
 	}
-	g := &aggregation{op: args.Op, result: r, groups: map[string]*tally{}, all: &tally{}, seed: maphash.MakeSeed()}
-	g.found = g.value
+	g := &aggregation{}
+	var failed error
+	empty := *r
+	start := func() {
+		*r = empty
+		*g = aggregation{op: args.Op, result: r, groups: map[string]*tally{}, all: &tally{}, seed: maphash.MakeSeed(), found: g.value}
+	}
+	start()
+	it, err := d.eachItem(ctx, args.Path, opt, start, func(m jsonpath.Match) bool {
+		failed = g.item(m, len(opt.Pick) > 1)
+		return failed == nil
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
 	if r.Path = it.shown; it.none != "" {
 		r.Hints = append(r.Hints, it.none)
-	} else {
-		var failed error
-		err = d.each(ctx, it.path, opt, func(m jsonpath.Match) bool {
-			failed = g.item(m, len(opt.Pick) > 1)
-			return failed == nil
-		})
-		if err = errors.Join(failed, err); err != nil {
-			return err
-		}
 	}
 	g.finish(args)
 	return nil

@@ -126,6 +126,29 @@ func (d *Document) items(ctx context.Context, path string) (items, error) {
 	return it, err
 }
 
+// eachItem calls found for each of the items that a path means, until it returns false.
+// It calls restart if it has to begin anew.
+func (d *Document) eachItem(ctx context.Context, path string, opt jsonpath.Options, restart func(), found func(jsonpath.Match) bool) (items, error) {
+	if path != "" { // mostly it selects arrays first or not at all: then one reading is enough
+		p, err := d.parse(path)
+		if err != nil {
+			return items{}, err
+		}
+		n, once := 0, opt
+		once.NoArrays = true
+		err = d.each(ctx, p, once, func(m jsonpath.Match) bool { n++; return found(m) })
+		if err == nil && n > 0 || err != nil && err != jsonpath.ErrArray {
+			return items{path: p, shown: p.String()}, err
+		}
+	}
+	it, err := d.items(ctx, path)
+	if err != nil || it.none != "" {
+		return it, err
+	}
+	restart()
+	return it, d.each(ctx, it.path, opt, found)
+}
+
 // Sample answers tool_outputs.sample.
 func (d *Document) Sample(ctx context.Context, args SampleArgs) (SampleResult, error) {
 	r := SampleResult{Target: args.Target, Sample: []json.RawMessage{}, Indices: []int64{}}

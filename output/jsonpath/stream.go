@@ -25,6 +25,9 @@ type Options struct {
 	// Where, if set, keeps only the matches that pass it.
 	Where *Filter
 
+	// NoArrays ends the stream with [ErrArray] where an array would be a match.
+	NoArrays bool
+
 	// NoRaw leaves out [Match.Raw]: places only. Matches may then be of any size.
 	NoRaw bool
 
@@ -131,6 +134,9 @@ type openStep struct {
 	from, to int
 }
 
+// ErrArray is the error of a stream with [Options.NoArrays] that has met an array.
+var ErrArray = errors.New("an array is selected")
+
 // errStop ends a stream whose callback wants no more.
 var errStop = errors.New("stop")
 
@@ -193,6 +199,9 @@ func (x *stream) visit(states []state, end int64) error {
 	}
 	start := x.offset()
 	if last := len(states) - 1; states[last].segment == len(x.segments) {
+		if x.opt.NoArrays && c == '[' {
+			return ErrArray
+		}
 		n := states[last].n
 		states = states[:last]
 		if end, err = x.match(KindOf(c), start, end, n, len(states) > 0 && (c == '{' || c == '[')); err != nil {
