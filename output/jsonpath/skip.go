@@ -448,8 +448,6 @@ func closing(object bool) string {
 	return ", or ]"
 }
 
-func isBlank(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
-
 // isPlain reports whether what stands between a string's quotes is what it means; odd
 // is what skipString said of it.
 func isPlain(raw []byte, odd bool) bool {

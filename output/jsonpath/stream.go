@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strconv"
 )
 
 // defaultLimit is [Options.Limit] if that is zero.
@@ -128,11 +129,14 @@ type state struct {
 	n       int64
 }
 
-// An openStep is a step of which the name is in stream.names.
+// An openStep is a step to a child: an index, or inName and where its name is in
+// stream.names.
 type openStep struct {
-	index    int64 // or inName
+	index    int64
 	from, to int
 }
+
+const inName = -1
 
 // ErrArray is the error of a stream with [Options.NoArrays] that has met an array.
 var ErrArray = errors.New("an array is selected")
@@ -349,11 +353,17 @@ func containerKind(c byte) Kind {
 }
 
 func (x *stream) normalized() Normalized {
-	steps := make([]step, len(x.steps))
-	for i, p := range x.steps {
-		steps[i] = step{p.index, x.names[p.from:p.to]}
+	b := []byte{'$'}
+	for _, s := range x.steps {
+		b = append(b, '[')
+		if s.index == inName {
+			b = appendQuoted(b, string(x.names[s.from:s.to]))
+		} else {
+			b = strconv.AppendInt(b, s.index, 10)
+		}
+		b = append(b, ']')
 	}
-	return (&finder{steps: steps}).normalized()
+	return Normalized(b)
 }
 
 func addCapped(a, b int64) int64 {

@@ -63,15 +63,6 @@ func Walk(ctx context.Context, r io.Reader, v Visitor) (w Walked, err error) {
 	}
 }
 
-// visitName passes over the string that comes next and tells v of it as a name.
-func (s *scanner) visitName(v Visitor) error {
-	raw, err := s.quotedText()
-	if err == nil {
-		v.Name(raw)
-	}
-	return err
-}
-
 // visitScalar passes over the scalar that comes next, of which c is the first byte.
 func (s *scanner) visitScalar(c byte, v Visitor) error {
 	from := s.offset()
