@@ -66,13 +66,7 @@ func detect(head []byte, complete bool) Format {
 	if mediaType(head) != "" {
 		return Binary
 	}
-	lines := strings.Split(strings.TrimSuffix(string(head), "\n"), "\n")
-	if !complete && len(lines) > 1 {
-		lines = lines[:len(lines)-1]
-	}
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
+	lines := firstLines(head, complete)
 	switch {
 	case isDiff(lines):
 		return Diff
@@ -88,6 +82,18 @@ func detect(head []byte, complete bool) Format {
 		return YAML
 	}
 	return Text
+}
+
+// firstLines returns the lines of the beginning of a text; complete says that it is all of it.
+func firstLines(head []byte, complete bool) []string {
+	lines := strings.Split(strings.TrimSuffix(string(head), "\n"), "\n")
+	if !complete && len(lines) > 1 {
+		lines = lines[:len(lines)-1]
+	}
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
 }
 
 // IsBinary reports whether an output that begins with head is binary: it is then described

@@ -3,7 +3,6 @@ package output
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"encoding/json"
 	"errors"
@@ -355,7 +354,8 @@ func apportion(sizes []int64, total, size int64) []int {
 // A reservoir keeps the items with the lowest ranks, which are a random sample.
 type reservoir struct {
 	most  int
-	items rankHeap
+	items []ranked // up to twice as many
+	bound uint64   // those of a rank from it on are not among them; 0: not known
 }
 
 type ranked struct {
@@ -378,30 +378,28 @@ func rank(seed uint64, index int64) uint64 {
 
 func (r *reservoir) offer(index int64, seed uint64) {
 	x := ranked{index, rank(seed, index)}
-	switch {
-	case len(r.items) < r.most:
-		heap.Push(&r.items, x)
-	case r.most > 0 && x.rank < r.items[0].rank:
-		r.items[0] = x
-		heap.Fix(&r.items, 0)
+	if r.bound > 0 && x.rank >= r.bound {
+		return
+	}
+	if r.items = append(r.items, x); len(r.items) > 2*r.most {
+		r.cut()
+	}
+}
+
+// cut leaves the items with the lowest ranks, in the order of their ranks.
+func (r *reservoir) cut() {
+	slices.SortFunc(r.items, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	if len(r.items) > r.most {
+		r.bound = r.items[r.most].rank
+		r.items = r.items[:r.most]
 	}
 }
 
 // take returns the indices with the n lowest ranks.
 func (r *reservoir) take(n int) (indices []int64) {
-	all := slices.Clone(r.items)
-	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	for _, x := range all[:min(n, len(all))] {
+	r.cut()
+	for _, x := range r.items[:min(n, len(r.items))] {
 		indices = append(indices, x.index)
 	}
 	return indices
 }
-
-// A rankHeap has the highest rank on top.
-type rankHeap []ranked
-
-func (h rankHeap) Len() int           { return len(h) }
-func (h rankHeap) Less(i, j int) bool { return h[i].rank > h[j].rank }
-func (h rankHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *rankHeap) Push(x any)        { *h = append(*h, x.(ranked)) }
-func (h *rankHeap) Pop() any          { panic("unused") }

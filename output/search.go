@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -283,68 +284,42 @@ const (
 
 // lines searches a text line by line.
 func (s *search) lines(ctx context.Context, d *Document) error {
-	in := d.Reader()
-	buf := make([]byte, 0, 2*longLine)
-	line, begin, base := int64(1), int64(0), int64(0) // of the line: number, offset; offset of buf
-	hit, eof := false, false                          // this line has matched already; all is read
-	look := func(p []byte) {
-		p = bytes.TrimSuffix(p, []byte("\r"))
-		if hit || !s.match(p) {
-			return
-		}
-		hit = true
-		if s.full() {
-			return
-		}
-		f := Found{Line: line, Text: s.around(string(p)), offset: begin}
-		if s.budget.take(utf8.RuneCountInString(f.Text) + 24) {
-			s.result.Matches = append(s.result.Matches, f)
-		}
-	}
-	for !eof || len(buf) > 0 {
-		for !eof && len(buf) < longLine {
-			n, err := in.Read(buf[len(buf):cap(buf)])
-			buf = buf[:len(buf)+n]
-			if eof = err == io.EOF; err != nil && !eof {
-				return err
-			}
-		}
-		if ctx.Err() != nil {
+	in := bufio.NewReaderSize(d.Reader(), longLine)
+	line, begin, at := int64(1), int64(0), int64(0) // of the line: number, offset; offset of what comes next
+	hit := false                                    // this line has matched already
+	var joined []byte                               // a piece with the end of the one before
+	for {
+		p, err := in.ReadSlice('\n')
+		full := err == bufio.ErrBufferFull
+		at += int64(len(p))
+		switch {
+		case err != nil && err != io.EOF && !full:
+			return err
+		case (full || line%1024 == 0) && ctx.Err() != nil:
 			return context.Cause(ctx)
+		case len(joined) > 0:
+			joined = append(joined, p...)
+			p = joined
 		}
-		p := buf
-		pass := func(n int) { p, base = p[n:], base+int64(n) }
-		for len(p) > 0 {
-			if len(s.literals) == 1 && !s.literals[0].fold && !hit { // pass over lines that cannot match
-				i := bytes.Index(p, s.literals[0].text)
-				if i < 0 {
-					i = len(p)
-				}
-				if k := bytes.LastIndexByte(p[:i], '\n') + 1; k > 0 {
-					line += int64(bytes.Count(p[:k], []byte("\n")))
-					pass(k)
-					begin = base
-					continue
+		text := bytes.TrimSuffix(bytes.TrimSuffix(p, []byte("\n")), []byte("\r"))
+		if begin < at && !hit && s.match(text) {
+			hit = true
+			if !s.full() {
+				f := Found{Line: line, Text: s.around(string(text)), offset: begin}
+				if s.budget.take(utf8.RuneCountInString(f.Text) + 24) {
+					s.result.Matches = append(s.result.Matches, f)
 				}
 			}
-			i := bytes.IndexByte(p, '\n')
-			if i >= 0 {
-				look(p[:i])
-				pass(i + 1)
-				line++
-				begin, hit = base, false
-				continue
-			}
-			if eof {
-				look(p)
-				pass(len(p))
-			} else if len(p) >= longLine {
-				look(p)
-				pass(len(p) - pieceOverlap)
-			}
-			break // the rest is not here yet
 		}
-		buf = buf[:copy(buf[:cap(buf)], p)]
+		if full {
+			joined = append(joined[:0], p[max(0, len(p)-pieceOverlap):]...)
+			continue
+		}
+		if err == io.EOF {
+			break
+		}
+		line++
+		begin, hit, joined = at, false, joined[:0]
 	}
 	for i := range s.result.Matches {
 		if s.args.Context > 0 {
