@@ -289,6 +289,18 @@ func (s *search) lines(ctx context.Context, d *Document) error {
 	hit := false                                    // this line has matched already
 	var joined []byte                               // a piece with the end of the one before
 	for {
+		if len(s.literals) == 1 && !s.literals[0].fold && !hit && len(joined) == 0 { // pass over lines that cannot match
+			p, _ := in.Peek(in.Buffered())
+			if i := bytes.Index(p, s.literals[0].text); i >= 0 {
+				p = p[:i]
+			}
+			if n := bytes.LastIndexByte(p, '\n') + 1; n > 0 {
+				line += int64(bytes.Count(p[:n], []byte("\n")))
+				in.Discard(n)
+				at += int64(n)
+				begin = at
+			}
+		}
 		p, err := in.ReadSlice('\n')
 		full := err == bufio.ErrBufferFull
 		at += int64(len(p))
