@@ -133,6 +133,6 @@ func (m *matcher) match(p []byte) bool {
 }
 
 // rejectsWritten is rejects for a text as it is written between the quotes of JSON.
-func (m *matcher) rejectsWritten(raw []byte) bool {
-	return m.rejects(raw) && (len(raw) < 2 || !bytes.Contains(raw, m.hidden))
+func (m *matcher) rejectsWritten(raw []byte, escaped bool) bool {
+	return m.rejects(raw) && !(escaped && bytes.Contains(raw, m.hidden))
 }

@@ -205,11 +205,11 @@ func (j *jsonSearch) next() {
 }
 
 // Name is called with a member's name.
-func (j *jsonSearch) Name(raw []byte) {
+func (j *jsonSearch) Name(raw []byte, escaped bool) {
 	v := &j.stack[len(j.stack)-1]
 	j.names = append(j.names[:v.name], raw...)
 	v.end = len(j.names)
-	if j.rejectsWritten(raw) {
+	if j.rejectsWritten(raw, escaped) {
 		return
 	}
 	hit, known := j.seen[string(raw)]
@@ -226,13 +226,13 @@ func (j *jsonSearch) Name(raw []byte) {
 }
 
 // Scalar is called with any other value.
-func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
+func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, escaped bool, _ int64) {
 	j.next()
-	if j.rejectsWritten(raw) {
+	if j.rejectsWritten(raw, escaped) {
 		return
 	}
 	says := raw
-	if k == jsonpath.String && bytes.IndexByte(raw, '\\') >= 0 {
+	if escaped {
 		says = jsonpath.Unescape(raw)
 	}
 	if !j.match(says) || j.full() {

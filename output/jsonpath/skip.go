@@ -267,7 +267,7 @@ name: // blanks are passed
 	}
 	if n, odd := plainText(b, i+1); n < len(b) && b[n] == '"' && (!odd || names == nil) {
 		if v != nil {
-			v.Name(b[i+1 : n])
+			v.Name(b[i+1:n], false)
 		} else if len(kinds) == 1 {
 			found = slices.Index(names, string(b[i+1:n]))
 		}
@@ -279,7 +279,7 @@ name: // blanks are passed
 			return 0, err
 		}
 		if v != nil {
-			v.Name(raw)
+			v.Name(raw, true)
 		} else if len(kinds) == 1 && names != nil {
 			found = slices.Index(names, string(Unescape(raw)))
 		}
@@ -314,7 +314,7 @@ value: // blanks are passed
 		switch {
 		case n < len(b) && b[n] == '"':
 			if v != nil {
-				v.Scalar(String, b[i+1:n], s.base+int64(i))
+				v.Scalar(String, b[i+1:n], false, s.base+int64(i))
 			}
 			i = n + 1
 			goto next
@@ -329,7 +329,7 @@ value: // blanks are passed
 	case c-'0' <= 9 || c == '-':
 		if n := plainNumber(b, i); n > 0 {
 			if v != nil {
-				v.Scalar(Number, b[i:n], s.base+int64(i))
+				v.Scalar(Number, b[i:n], false, s.base+int64(i))
 			}
 			i = n
 			goto next

@@ -10,11 +10,12 @@ import (
 // method returns. Offsets are in the document.
 type Visitor interface {
 	Open(object bool, offset int64) // an array or object begins
-	// Name is what stands between the quotes of a member's name; see [Unescape].
-	Name(raw []byte)
+	// Name is what stands between the quotes of a member's name; see [Unescape]. If not
+	// escaped, it has no escapes.
+	Name(raw []byte, escaped bool)
 	// Scalar is a value that is neither an array nor an object, as written; of a string
-	// what stands between its quotes, or the beginning of that.
-	Scalar(kind Kind, raw []byte, offset int64)
+	// what stands between its quotes, or the beginning of that, as with Name.
+	Scalar(kind Kind, raw []byte, escaped bool, offset int64)
 	Close(end int64) // the innermost array or object ends before this offset
 }
 
@@ -69,14 +70,14 @@ func (s *scanner) visitScalar(c byte, v Visitor) error {
 	if c == '"' {
 		raw, err := s.quotedText()
 		if err == nil {
-			v.Scalar(String, raw, from)
+			v.Scalar(String, raw, true, from)
 		}
 		return err
 	}
 	s.pin = from
 	err := s.skipScalar(c)
 	if err == nil {
-		v.Scalar(KindOf(c), s.buf[from-s.base:s.pos], from)
+		v.Scalar(KindOf(c), s.buf[from-s.base:s.pos], false, from)
 	}
 	s.pin = noPin
 	return err
