@@ -307,3 +307,6 @@ func locate(p *Path, root Value) iter.Seq2[Normalized, Value] {
 		}
 	}
 }
+
+// String returns the expression in its canonical form.
+func (f *Filter) String() string { return string(f.filter.root.append(nil, orLevel)) }
