@@ -238,31 +238,7 @@ func (b *builder) hasRoom() bool {
 // firstText returns the beginning of the text that stands between the quotes of a string,
 // and whether it goes on.
 func firstText(raw []byte) (begin string, cut bool) {
-	const perChar = 6 // bytes of an escape, the longest form of a character
-	end := wholeEscapes(raw, skeletonText*perChar)
-	s := string(jsonpath.Unescape(raw[:end]))
-	begin = text.First(s, skeletonText)
-	return begin, end < len(raw) || len(begin) < len(s)
-}
-
-// wholeEscapes returns up to where, at most n, what stands between the quotes of a string
-// can be cut without cutting an escape or a character.
-func wholeEscapes(raw []byte, n int) int {
-	i := 0
-	for i < len(raw) {
-		size := 1
-		switch {
-		case raw[i] == '\\' && i+1 < len(raw) && raw[i+1] == 'u':
-			size = 6
-		case raw[i] == '\\':
-			size = 2
-		case raw[i] >= utf8.RuneSelf:
-			_, size = utf8.DecodeRune(raw[i:])
-		}
-		if i+size > n {
-			break
-		}
-		i += size
-	}
-	return min(i, n)
+	all := jsonpath.Unescape(raw)
+	begin = text.First(string(all[:min(len(all), skeletonText*utf8.UTFMax)]), skeletonText)
+	return begin, len(begin) < len(all)
 }

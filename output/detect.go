@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/csv"
 	"net/http"
 	"regexp"
 	"slices"
@@ -233,17 +234,10 @@ func areNames(fields []string) bool {
 	return true
 }
 
-// csvFields splits one line, roughly: to count, not to read.
+// csvFields splits one line, to count its fields.
 func csvFields(line string, comma byte) []string {
-	var fields []string
-	from, quoted := 0, false
-	for i := range len(line) {
-		if line[i] == '"' {
-			quoted = !quoted
-		} else if line[i] == comma && !quoted {
-			fields = append(fields, strings.Trim(line[from:i], `"`))
-			from = i + 1
-		}
-	}
-	return append(fields, strings.Trim(line[from:], `"`))
+	in := csv.NewReader(strings.NewReader(line))
+	in.Comma, in.LazyQuotes = rune(comma), true
+	fields, _ := in.Read()
+	return fields
 }

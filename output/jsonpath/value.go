@@ -193,6 +193,9 @@ func unescape(s []byte) []byte {
 			i += n
 			continue
 		}
+		if i+1 == len(s) { // of a long text the beginning may be cut here
+			break
+		}
 		c := s[i+1]
 		i += 2
 		switch c {
