@@ -102,7 +102,11 @@ type aggregation struct {
 	order  []*tally
 	all    *tally
 	others *tally
-	to     []*tally // of the item
+
+	// Of the item:
+	to    []*tally
+	none  bool                      // it has no value
+	found func(jsonpath.Value) bool // value
 }
 
 // Aggregate answers tool_outputs.aggregate.
@@ -112,10 +116,6 @@ func (d *Document) Aggregate(ctx context.Context, args AggregateArgs) (Aggregate
 }
 
 func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *AggregateResult) error {
-	it, err := d.items(ctx, args.Path)
-	if err != nil {
-		return err
-	}
 	value, err := d.relative("value_path", args.ValuePath)
 	if err != nil {
 		return err
@@ -128,18 +128,23 @@ func (d *Document) aggregate(ctx context.Context, args AggregateArgs, r *Aggrega
 		}
 		opt.Pick = append(opt.Pick, by)
 	}
-	g := &aggregation{op: args.Op, result: r, groups: map[string]*tally{}, all: &tally{}, seed: maphash.MakeSeed()}
+	g := &aggregation{}
+	var failed error
+	empty := *r
+	start := func() {
+		*r = empty
+		*g = aggregation{op: args.Op, result: r, groups: map[string]*tally{}, all: &tally{}, seed: maphash.MakeSeed(), found: g.value}
+	}
+	start()
+	it, err := d.eachItem(ctx, args.Path, opt, start, func(m jsonpath.Match) bool {
+		failed = g.item(m, len(opt.Pick) > 1)
+		return failed == nil
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
 	if r.Path = it.shown; it.none != "" {
 		r.Hints = append(r.Hints, it.none)
-	} else {
-		var failed error
-		err = d.each(ctx, it.path, opt, func(m jsonpath.Match) bool {
-			failed = g.item(m, len(opt.Pick) > 1)
-			return failed == nil
-		})
-		if err = errors.Join(failed, err); err != nil {
-			return err
-		}
 	}
 	g.finish(args)
 	return nil
@@ -156,22 +161,25 @@ func (g *aggregation) item(m jsonpath.Match, grouped bool) error {
 		}
 		g.to = append(g.to, g.of(key))
 	}
-	none := true
-	m.Picked(0, func(v jsonpath.Value) bool {
-		none = false
-		for i, t := range g.to {
-			if g.add(t, v) {
-				t.n++
-			} else if i == 0 {
-				g.result.Skipped++
-			}
-		}
-		return true
-	})
-	if none {
+	g.none = true
+	m.Picked(0, g.found)
+	if g.none {
 		g.result.Missing++
 	}
 	return nil
+}
+
+// value adds a value of the item.
+func (g *aggregation) value(v jsonpath.Value) bool {
+	g.none = false
+	for i, t := range g.to {
+		if g.add(t, v) {
+			t.n++
+		} else if i == 0 {
+			g.result.Skipped++
+		}
+	}
+	return true
 }
 
 // of returns the tally of a group.
@@ -313,7 +321,7 @@ func (g *aggregation) figure(t *tally) Figure {
 			f.Value = t.best
 			f.Count = t.n - t.texts // strings beside numbers do not count
 		} else if t.text != nil {
-			f.Value = appendText(nil, *t.text)
+			f.Value = jsonpath.AppendString(nil, *t.text)
 		}
 	}
 	return f

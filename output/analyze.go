@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -140,7 +139,7 @@ func (b *builder) Open(object bool, _ int64) {
 }
 
 // Name is called with a member's name.
-func (b *builder) Name(raw []byte) {
+func (b *builder) Name(raw []byte, escaped bool) {
 	b.totals.Keys++
 	l := &b.stack[len(b.stack)-1]
 	if s := l.skeleton; s != nil && b.hasRoom() && len(s.Names) < skeletonMembers && len(s.Names) == len(s.Items) {
@@ -149,18 +148,18 @@ func (b *builder) Name(raw []byte) {
 		b.size += len(name)
 	}
 	if l.child = nil; l.shape != nil {
-		l.child = b.member(l.shape, raw)
+		l.child = b.member(l.shape, raw, escaped)
 	}
 }
 
 // member returns the shape for a member of an object, nil if it gets none.
-func (b *builder) member(s *shape, raw []byte) *shape {
+func (b *builder) member(s *shape, raw []byte, escaped bool) *shape {
 	if s.Any != nil {
 		return s.Any
 	}
 	// Mostly the names come in the same order as last time.
 	i := s.hint
-	if i >= len(s.Names) || string(raw) != s.Names[i].Name || bytes.IndexByte(raw, '\\') >= 0 {
+	if escaped || i >= len(s.Names) || string(raw) != s.Names[i].Name {
 		name := jsonpath.Unescape(raw)
 		if i = s.index(name); i < 0 {
 			if len(s.Names) == maxNames {
@@ -181,7 +180,7 @@ func (b *builder) member(s *shape, raw []byte) *shape {
 }
 
 // Scalar is called with any other value.
-func (b *builder) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
+func (b *builder) Scalar(k jsonpath.Kind, raw []byte, _ bool, _ int64) {
 	b.count(k)
 	if s := b.keep(k); s != nil {
 		s.set(raw)
@@ -239,31 +238,7 @@ func (b *builder) hasRoom() bool {
 // firstText returns the beginning of the text that stands between the quotes of a string,
 // and whether it continues.
 func firstText(raw []byte) (begin string, cut bool) {
-	const perChar = 6 // bytes of an escape, the longest form of a character
-	end := wholeEscapes(raw, skeletonText*perChar)
-	s := string(jsonpath.Unescape(raw[:end]))
-	begin = text.First(s, skeletonText)
-	return begin, end < len(raw) || len(begin) < len(s)
-}
-
-// wholeEscapes returns up to where, at most n, what stands between the quotes of a string
-// can be cut without cutting an escape or a character.
-func wholeEscapes(raw []byte, n int) int {
-	i := 0
-	for i < len(raw) {
-		size := 1
-		switch {
-		case raw[i] == '\\' && i+1 < len(raw) && raw[i+1] == 'u':
-			size = 6
-		case raw[i] == '\\':
-			size = 2
-		case raw[i] >= utf8.RuneSelf:
-			_, size = utf8.DecodeRune(raw[i:])
-		}
-		if i+size > n {
-			break
-		}
-		i += size
-	}
-	return min(i, n)
+	all := jsonpath.Unescape(raw)
+	begin = text.First(string(all[:min(len(all), skeletonText*utf8.UTFMax)]), skeletonText)
+	return begin, len(begin) < len(all)
 }

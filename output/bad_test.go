@@ -214,6 +214,16 @@ func TestATextLongerThanAWindowIsOneValue(t *testing.T) {
 	}
 }
 
+// Of a very long text the beginning is kept, which may end within an escape.
+func TestAVeryLongTextOfEscapesIsCutAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, escape := range []string{`\\`, `\u00e9`, `x\n`} {
+		d := stored(t, `{"text": "`+strings.Repeat(escape, 5<<20/len(escape))+`", "b": 1}`)
+		has(t, escape, asJSON(t, ask(t, d.Search, `{"pattern": "no such text"}`)), `"total":0`)
+		has(t, escape, asJSON(t, ask(t, d.Stats, `{}`)), `"keys":["text","b"]`)
+	}
+}
+
 // A name in a document can be longer than any path may be.
 func TestANameThatIsTooLongForAPathIsAClearError(t *testing.T) {
 	t.Parallel()

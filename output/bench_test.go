@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -250,6 +251,24 @@ func BenchmarkStored(b *testing.B) {
 				}
 				q.ask(b, o.Document)
 				o.Close()
+			}
+		})
+	}
+}
+
+// BenchmarkSearchText searches the lines of a log.
+func BenchmarkSearchText(b *testing.B) {
+	line := "2026-11-20T10:11:12Z INFO server request handled path=/v1/items status=200 duration=12ms\n"
+	text := []byte(strings.Repeat(strings.Repeat(line, 999)+"2026-11-20T10:11:12Z ERROR server request failed\n", benchSize()/(1000*len(line))))
+	for _, pattern := range []string{"ERROR", "(?i)error|panic", "ERR[A-Z]+ .*failed"} {
+		b.Run(pattern, func(b *testing.B) {
+			measure(b, int64(len(text)), false)
+			for b.Loop() {
+				d, err := newDocument("log", bytes.NewReader(text), int64(len(text)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				ask(b, d.Search, fmt.Sprintf(`{"pattern": %q}`, pattern))
 			}
 		})
 	}

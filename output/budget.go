@@ -109,18 +109,6 @@ func mustJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// appendText appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return append(b, mustJSON(s)...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
-
 // A member is one of an object whose members have an order.
 type member[T any] struct {
 	Name  string
@@ -141,7 +129,7 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b = append(append(appendText(b, m.Name), ':'), value...)
+		b = append(append(jsonpath.AppendString(b, m.Name), ':'), value...)
 	}
 	return append(b, '}'), nil
 }

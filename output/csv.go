@@ -50,24 +50,15 @@ func newCSV(r io.Reader) *csvJSON {
 	const peeked = 16 << 10
 	b := bufio.NewReaderSize(r, peeked)
 	head, _ := b.Peek(peeked)
+	complete := len(head) < peeked
 	if bytes.HasPrefix(head, []byte("\uFEFF")) {
 		b.Discard(3)
 		head = head[3:]
 	}
-	lines := strings.Split(string(head), "\n")
-	if len(head) == peeked && len(lines) > 1 {
-		lines = lines[:len(lines)-1]
-	}
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
-	for len(lines) > 1 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
 	guard := &recordGuard{r: b}
 	in := csv.NewReader(guard)
 	in.ReuseRecord, in.LazyQuotes, in.FieldsPerRecord = true, true, -1
-	if comma := csvComma(lines); comma != 0 {
+	if comma := csvComma(firstLines(head, complete)); comma != 0 {
 		in.Comma = rune(comma)
 	}
 	return &csvJSON{in: in, guard: guard}
@@ -97,7 +88,7 @@ func (c *csvJSON) row() {
 		c.out = append(c.out, '[')
 		if err == nil {
 			for _, f := range fields {
-				c.names = append(c.names, append(appendText(nil, strings.TrimSpace(f)), ':'))
+				c.names = append(c.names, append(jsonpath.AppendString(nil, strings.TrimSpace(f)), ':'))
 			}
 			return
 		}
@@ -128,7 +119,7 @@ func (c *csvJSON) row() {
 		if f == "true" || f == "false" || len(f) > 0 && (f[0] == '-' || f[0]-'0' <= 9) && jsonpath.IsNumber(f) {
 			c.out = append(c.out, f...)
 		} else {
-			c.out = appendText(c.out, f)
+			c.out = jsonpath.AppendString(c.out, f)
 		}
 	}
 	c.out = append(c.out, '}', '\n')

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -66,6 +67,20 @@ type envelope struct {
 type outputRef struct {
 	ID      run.CallID `json:"id"`
 	Storage string     `json:"storage"`
+}
+
+// TakeMetadata returns what the model got of a result without the metadata that its
+// envelope has, and the metadata as JSON, empty if there is none.
+func TakeMetadata(delivered string) (rest, metadata string) {
+	var e struct {
+		Persisted bool            `json:"persisted"`
+		Metadata  json.RawMessage `json:"metadata"`
+	}
+	if json.NewDecoder(strings.NewReader(delivered)).Decode(&e) != nil || !e.Persisted || len(e.Metadata) == 0 {
+		return delivered, ""
+	}
+	metadata = string(e.Metadata)
+	return strings.Replace(delivered, `,"metadata":`+metadata, "", 1), metadata
 }
 
 // metadata says what an output is.

@@ -107,6 +107,25 @@ func TestAnEnvelopeShowsAllLevelsOfADocument(t *testing.T) {
 	}
 }
 
+func TestTheMetadataOfAnEnvelopeCanStandApart(t *testing.T) {
+	t.Parallel()
+	got, _ := deliver(t, `{"a<b": [`+strings.Repeat(`"<metadata>", `, 5000)+`1]}`, Auto)
+	rest, metadata := TakeMetadata(got + "\n[exit code 3]")
+	var e map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(strings.TrimSuffix(rest, "\n[exit code 3]")), &e); err != nil || e["metadata"] != nil || e["preview"] == nil {
+		t.Errorf("%v: %s", err, rest)
+	}
+	has(t, "metadata", metadata, `"format":"json"`, `"root_type":"object"`)
+	if len(rest)+len(`,"metadata":`)+len(metadata) != len(got)+len("\n[exit code 3]") {
+		t.Errorf("something else changed: %s", rest)
+	}
+	for _, text := range []string{"", "plain", `{"metadata": 1}`, `{"persisted": true}`} {
+		if rest, metadata := TakeMetadata(text); rest != text || metadata != "" {
+			t.Errorf("%q becomes %q and %q", text, rest, metadata)
+		}
+	}
+}
+
 func TestEnvelopesNeverExceedTheirLimits(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/csv"
 	"net/http"
 	"regexp"
 	"slices"
@@ -66,13 +67,7 @@ func detect(head []byte, complete bool) Format {
 	if mediaType(head) != "" {
 		return Binary
 	}
-	lines := strings.Split(strings.TrimSuffix(string(head), "\n"), "\n")
-	if !complete && len(lines) > 1 {
-		lines = lines[:len(lines)-1]
-	}
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
+	lines := firstLines(head, complete)
 	switch {
 	case isDiff(lines):
 		return Diff
@@ -88,6 +83,18 @@ func detect(head []byte, complete bool) Format {
 		return YAML
 	}
 	return Text
+}
+
+// firstLines returns the lines of the beginning of a text; complete says that it is all of it.
+func firstLines(head []byte, complete bool) []string {
+	lines := strings.Split(strings.TrimSuffix(string(head), "\n"), "\n")
+	if !complete && len(lines) > 1 {
+		lines = lines[:len(lines)-1]
+	}
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
 }
 
 // IsBinary reports whether an output that begins with head is binary: it is then described
@@ -227,17 +234,10 @@ func areNames(fields []string) bool {
 	return true
 }
 
-// csvFields splits one line, roughly: to count, not to read.
+// csvFields splits one line, to count its fields.
 func csvFields(line string, comma byte) []string {
-	var fields []string
-	from, quoted := 0, false
-	for i := range len(line) {
-		if line[i] == '"' {
-			quoted = !quoted
-		} else if line[i] == comma && !quoted {
-			fields = append(fields, strings.Trim(line[from:i], `"`))
-			from = i + 1
-		}
-	}
-	return append(fields, strings.Trim(line[from:], `"`))
+	in := csv.NewReader(strings.NewReader(line))
+	in.Comma, in.LazyQuotes = rune(comma), true
+	fields, _ := in.Read()
+	return fields
 }

@@ -149,7 +149,7 @@ func (x *extraction) path(ctx context.Context, path string) error {
 }
 
 func located(path string, value []byte) []byte {
-	return fmt.Appendf(nil, `{"path":%s,"value":%s}`, appendText(nil, path), value)
+	return fmt.Appendf(nil, `{"path":%s,"value":%s}`, jsonpath.AppendString(nil, path), value)
 }
 
 // add puts the values of a path where they belong.
@@ -175,6 +175,6 @@ func (x *extraction) add(path string, p *jsonpath.Path, values [][]byte, missing
 		case p.Singular() && len(values) == 0:
 			return // it did not fit, as Cut says
 		}
-		x.out = append(x.out, append(append(appendText(nil, path), ':'), value...))
+		x.out = append(x.out, append(append(jsonpath.AppendString(nil, path), ':'), value...))
 	}
 }

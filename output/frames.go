@@ -2,10 +2,12 @@ package output
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -113,13 +115,17 @@ func readParts(f io.ReaderAt, size int64) (index, meta, end int64, err error) {
 	return meta - indexSize, meta, end, nil
 }
 
-// readSkippable returns what stands compressed in the skippable frame between two offsets.
-func readSkippable(f io.ReaderAt, from, to int64) ([]byte, error) {
+// readPart reads what stands as JSON in the skippable frame between two offsets.
+func readPart(f io.ReaderAt, from, to int64, v any) error {
 	b := make([]byte, to-from)
 	if _, err := f.ReadAt(b, from); err != nil {
-		return nil, err
+		return err
 	}
-	return decompress(nil, b[8:])
+	b, err := decompress(nil, b[8:])
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
 }
 
 func decompress(dst, p []byte) ([]byte, error) {
@@ -144,17 +150,15 @@ type frameReader struct {
 	size   int64 // of the output
 
 	mu     sync.Mutex
-	kept   []*loaded // the last used one last
+	last   []*loaded // the last used one last
 	latest int       // the frame that was read last
 	ahead  sync.WaitGroup
 }
 
-// loaded is a frame that is, or is being, decompressed.
+// loaded is a frame that is, or can be, decompressed.
 type loaded struct {
-	n     int
-	ready chan struct{}
-	data  []byte
-	err   error
+	n    int
+	data func() ([]byte, error)
 }
 
 // keptFrames is one that is read, one that is read ahead, and two to go back to.
@@ -167,80 +171,68 @@ func (r *frameReader) ReadAt(p []byte, off int64) (int, error) {
 		if at >= r.size {
 			return n, io.EOF
 		}
-		l := r.frame(int(at / frameSize))
-		if l.err != nil {
-			return n, l.err
+		data, err := r.frame(int(at / frameSize))
+		if err != nil {
+			return n, err
 		}
 		within := at % frameSize
-		if within >= int64(len(l.data)) {
+		if within >= int64(len(data)) {
 			return n, errDamaged
 		}
-		n += copy(p[n:], l.data[within:])
+		n += copy(p[n:], data[within:])
 	}
 	return n, nil
 }
 
 // frame returns frame n, decompressed.
-func (r *frameReader) frame(n int) *loaded {
+func (r *frameReader) frame(n int) ([]byte, error) {
 	r.mu.Lock()
-	l, mine := r.claim(n)
-	next, mineToo := (*loaded)(nil), false
+	l := r.kept(n)
 	if n == r.latest+1 && n+1 < len(r.frames) {
-		next, mineToo = r.claim(n + 1)
+		next := r.kept(n + 1)
+		r.ahead.Go(func() { _, _ = next.data() })
 	}
 	r.latest = n
 	r.mu.Unlock()
-	if mineToo {
-		r.ahead.Go(func() { r.load(next) })
+	return l.data()
+}
+
+// kept returns frame n, which becomes the one that was used last.
+func (r *frameReader) kept(n int) *loaded {
+	i := slices.IndexFunc(r.last, func(l *loaded) bool { return l.n == n })
+	l := &loaded{n, sync.OnceValues(func() ([]byte, error) { return r.load(n) })}
+	if i >= 0 {
+		l = r.last[i]
+		r.last = slices.Delete(r.last, i, i+1)
+	} else if len(r.last) == keptFrames {
+		r.last = slices.Delete(r.last, 0, 1)
 	}
-	if mine {
-		r.load(l)
-	}
-	<-l.ready
+	r.last = append(r.last, l)
 	return l
 }
 
-// claim returns what is kept of frame n; mine says that there was nothing, and the
-// caller has to load it.
-func (r *frameReader) claim(n int) (l *loaded, mine bool) {
-	for i, k := range r.kept {
-		if k.n == n {
-			r.kept = append(append(r.kept[:i:i], r.kept[i+1:]...), k)
-			return k, false
-		}
+// load reads and decompresses a frame.
+func (r *frameReader) load(n int) ([]byte, error) {
+	if n >= len(r.frames) {
+		return nil, errDamaged
 	}
-	l = &loaded{n: n, ready: make(chan struct{})}
-	if len(r.kept) == keptFrames {
-		r.kept = r.kept[1:]
+	from, to := r.frames[n].At, r.end
+	if n+1 < len(r.frames) {
+		to = r.frames[n+1].At
 	}
-	r.kept = append(r.kept, l)
-	return l, true
-}
-
-func (r *frameReader) load(l *loaded) {
-	defer close(l.ready)
-	if l.n >= len(r.frames) {
-		l.err = errDamaged
-		return
-	}
-	to := r.end
-	if l.n+1 < len(r.frames) {
-		to = r.frames[l.n+1].At
-	}
-	from := r.frames[l.n].At
 	if to < from || to-from > 2*frameSize {
-		l.err = errDamaged
-		return
+		return nil, errDamaged
 	}
 	b := make([]byte, to-from)
-	if _, l.err = r.f.ReadAt(b, from); l.err != nil {
-		return
+	if _, err := r.f.ReadAt(b, from); err != nil {
+		return nil, err
 	}
-	size := min(frameSize, r.size-int64(l.n)*frameSize)
-	l.data, l.err = decompress(make([]byte, 0, size), b)
-	if l.err == nil && int64(len(l.data)) != size {
-		l.err = errDamaged
+	size := min(frameSize, r.size-int64(n)*frameSize)
+	data, err := decompress(make([]byte, 0, size), b)
+	if err == nil && int64(len(data)) != size {
+		err = errDamaged
 	}
+	return data, err
 }
 
 // close waits for what is read ahead.

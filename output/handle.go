@@ -201,7 +201,7 @@ func (r *resolver) write(h Handle, types []string) error {
 		if int64(len(value)) > room/2 {
 			return tooLarge(int64(len(value)), room/2)
 		}
-		quoted := appendText(nil, string(value))
+		quoted := jsonpath.AppendString(nil, string(value))
 		r.out.Truncate(start)
 		r.out.Write(quoted)
 	}
@@ -232,7 +232,7 @@ func (o *Output) writeText(out *bytes.Buffer, room int64) error {
 	if err != nil {
 		return err
 	}
-	quoted := appendText(nil, string(all))
+	quoted := jsonpath.AppendString(nil, string(all))
 	if int64(len(quoted)) > room {
 		return tooLarge(int64(len(quoted)), room)
 	}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -34,36 +33,34 @@ func openFile(name string) (*Output, error) {
 // openOutput returns the output that a file has. It takes the file only if there is no
 // error.
 func openOutput(f *os.File) (*Output, error) {
-	info, err := f.Stat()
+	m, at, end, err := metaOf(f)
 	if err != nil {
 		return nil, err
 	}
-	at, metaAt, end, err := readParts(f, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	o := &Output{}
-	b, err := readSkippable(f, metaAt, end)
-	if err == nil {
-		err = json.Unmarshal(b, &o.Meta)
-	}
-	if err != nil {
-		return nil, err
-	}
-	o.Meta.Stored = diskuse.Of(info)
 	var index fileIndex
-	if b, err = readSkippable(f, at, metaAt); err == nil {
-		err = json.Unmarshal(b, &index)
-	}
-	if err != nil {
+	if err := readPart(f, at, end, &index); err != nil {
 		return nil, err
 	}
-	o.frames = &frameReader{f: f, frames: index.Frames, end: index.End, size: o.Text.Bytes, latest: -1}
+	o := &Output{Meta: m, frames: &frameReader{f: f, frames: index.Frames, end: index.End, size: m.Text.Bytes, latest: -1}}
 	o.Document = &Document{
-		Name: string(o.ID), format: o.Meta.Format, problem: o.Problem, raw: o.frames, size: o.Text.Bytes, text: &o.Meta.Text,
+		Name: string(m.ID), format: m.Format, problem: m.Problem, raw: o.frames, size: m.Text.Bytes, text: &o.Meta.Text,
 		frames: index.Frames, analysis: index.Parsed,
 	}
 	return o, nil
+}
+
+// metaOf returns the meta of a file, and from where to where its index is.
+func metaOf(f *os.File) (m Meta, index, end int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return m, 0, 0, err
+	}
+	index, at, end, err := readParts(f, info.Size())
+	if err == nil {
+		err = readPart(f, at, end, &m)
+	}
+	m.Stored = diskuse.Of(info)
+	return m, index, at, err
 }
 
 func readMeta(name string) (Meta, error) {
@@ -72,18 +69,6 @@ func readMeta(name string) (Meta, error) {
 		return Meta{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return Meta{}, err
-	}
-	_, at, end, err := readParts(f, info.Size())
-	if err != nil {
-		return Meta{}, err
-	}
-	b, err := readSkippable(f, at, end)
-	if err != nil {
-		return Meta{}, err
-	}
-	m := Meta{Stored: diskuse.Of(info)}
-	return m, json.Unmarshal(b, &m)
+	m, _, _, err := metaOf(f)
+	return m, err
 }

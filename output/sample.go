@@ -1,8 +1,8 @@
 package output
 
 import (
+	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,6 +123,29 @@ func (d *Document) items(ctx context.Context, path string) (items, error) {
 		return false
 	})
 	return it, err
+}
+
+// eachItem calls found for each of the items that a path means, until it returns false.
+// It calls restart if it has to begin anew.
+func (d *Document) eachItem(ctx context.Context, path string, opt jsonpath.Options, restart func(), found func(jsonpath.Match) bool) (items, error) {
+	if path != "" { // mostly it selects arrays first or not at all: then one reading is enough
+		p, err := d.parse(path)
+		if err != nil {
+			return items{}, err
+		}
+		n, once := 0, opt
+		once.NoArrays = true
+		err = d.each(ctx, p, once, func(m jsonpath.Match) bool { n++; return found(m) })
+		if err == nil && n > 0 || err != nil && err != jsonpath.ErrArray {
+			return items{path: p, shown: p.String()}, err
+		}
+	}
+	it, err := d.items(ctx, path)
+	if err != nil || it.none != "" {
+		return it, err
+	}
+	restart()
+	return it, d.each(ctx, it.path, opt, found)
 }
 
 // Sample answers tool_outputs.sample.
@@ -273,32 +296,34 @@ func (d *Document) stratify(ctx context.Context, it items, args SampleArgs, seed
 }
 
 // groupOf returns the first value that a picked path selects of an item, as every equal
-// one is written; null if there is none.
+// one is written; null if there is none. It is valid until the next item.
 func groupOf(m jsonpath.Match, pick int) (key []byte, err error) {
 	const longest = 4 << 10 // bytes
-	key = []byte("null")
-	m.Picked(pick, func(v jsonpath.Value) bool {
-		if key = canonical(v); len(key) > longest {
-			err = fmt.Errorf("the value at byte %d has %s, too much to group by: choose a path to something smaller", m.Offset, text.Size(int64(len(key))))
-		}
-		return false
-	})
+	v := m.PickedFirst(pick)
+	if v.Kind() == jsonpath.Nothing {
+		return null, nil
+	}
+	if key = canonical(v); len(key) > longest {
+		err = fmt.Errorf("the value at byte %d has %s, too much to group by: choose a path to something smaller", m.Offset, text.Size(int64(len(key))))
+	}
 	return key, err
 }
+
+var null = []byte("null")
 
 // canonical writes a value as every equal one is written, but for blanks and the order of
 // members.
 func canonical(v jsonpath.Value) []byte {
+	raw := v.Raw()
 	switch v.Kind() {
 	case jsonpath.Number:
-		return jsonpath.CanonicalNumber(v.Raw())
+		return jsonpath.CanonicalNumber(raw)
 	case jsonpath.String:
-		if raw := v.Raw(); !slices.ContainsFunc(raw, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
-			return raw
+		if bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
+			return jsonpath.AppendString(nil, v.Text())
 		}
-		return appendText(nil, v.Text())
 	}
-	return v.Raw()
+	return raw
 }
 
 // apportion says how many of size items to take from groups, largest first, of total
@@ -329,7 +354,8 @@ func apportion(sizes []int64, total, size int64) []int {
 // A reservoir keeps the items with the lowest ranks, which are a random sample.
 type reservoir struct {
 	most  int
-	items rankHeap
+	items []ranked // up to twice as many
+	bound uint64   // those of a rank from it on are not among them; 0: not known
 }
 
 type ranked struct {
@@ -352,30 +378,28 @@ func rank(seed uint64, index int64) uint64 {
 
 func (r *reservoir) offer(index int64, seed uint64) {
 	x := ranked{index, rank(seed, index)}
-	switch {
-	case len(r.items) < r.most:
-		heap.Push(&r.items, x)
-	case r.most > 0 && x.rank < r.items[0].rank:
-		r.items[0] = x
-		heap.Fix(&r.items, 0)
+	if r.bound > 0 && x.rank >= r.bound {
+		return
+	}
+	if r.items = append(r.items, x); len(r.items) > 2*r.most {
+		r.cut()
+	}
+}
+
+// cut leaves the items with the lowest ranks, in the order of their ranks.
+func (r *reservoir) cut() {
+	slices.SortFunc(r.items, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	if len(r.items) > r.most {
+		r.bound = r.items[r.most].rank
+		r.items = r.items[:r.most]
 	}
 }
 
 // take returns the indices with the n lowest ranks.
 func (r *reservoir) take(n int) (indices []int64) {
-	all := slices.Clone(r.items)
-	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	for _, x := range all[:min(n, len(all))] {
+	r.cut()
+	for _, x := range r.items[:min(n, len(r.items))] {
 		indices = append(indices, x.index)
 	}
 	return indices
 }
-
-// A rankHeap has the highest rank on top.
-type rankHeap []ranked
-
-func (h rankHeap) Len() int           { return len(h) }
-func (h rankHeap) Less(i, j int) bool { return h[i].rank > h[j].rank }
-func (h rankHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *rankHeap) Push(x any)        { *h = append(*h, x.(ranked)) }
-func (h *rankHeap) Pop() any          { panic("unused") }

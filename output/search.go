@@ -1,13 +1,13 @@
 package output
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -61,34 +61,6 @@ type Found struct {
 	Within json.RawMessage `json:"within,omitempty"` // the object or array it is in
 
 	offset int64 // of the line, or of what it is in
-}
-
-// A matcher is a pattern with a faster way to see that it does not match.
-type matcher struct {
-	re      *regexp.Regexp
-	literal []byte // every match begins with it
-	whole   bool   // and is no more
-}
-
-func newMatcher(pattern string) (*matcher, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("pattern: %w (patterns are RE2: no look-around, no back-references; \\. for a point)", err)
-	}
-	literal, whole := re.LiteralPrefix()
-	return &matcher{re, []byte(literal), whole}, nil
-}
-
-func (m *matcher) match(p []byte) bool {
-	if len(p) < len(m.literal) {
-		return false
-	}
-	if len(m.literal) > 0 {
-		if i := bytes.Index(p, m.literal); i < 0 || m.whole {
-			return i >= 0
-		}
-	}
-	return m.re.Match(p)
 }
 
 // shownText is how many characters of a line or a string are shown around a match.
@@ -151,19 +123,11 @@ func (s *search) full() bool {
 type jsonSearch struct {
 	*search
 	stack []openValue
-	names []byte         // of the objects that are open, see openValue
-	order []seenName     // different names
-	seen  map[string]int // where in order they are
-	hint  int            // where in order the last one is
+	names []byte          // of the objects that are open, see openValue
+	seen  map[string]bool // different names, and whether they match
 }
 
-// A seenName is a name and whether it matches.
-type seenName struct {
-	name string
-	hit  bool
-}
-
-// maxNamesSeen bounds jsonSearch.order.
+// maxNamesSeen bounds jsonSearch.seen.
 const maxNamesSeen = 10_000
 
 // An openValue is an array or object that is open.
@@ -177,7 +141,7 @@ type openValue struct {
 
 // json searches JSON and JSON Lines.
 func (s *search) json(ctx context.Context, d *Document) error {
-	j := &jsonSearch{search: s, seen: map[string]int{}}
+	j := &jsonSearch{search: s, seen: map[string]bool{}}
 	if d.format == JSONLines {
 		j.stack = append(j.stack, openValue{index: -1, offset: -1})
 	}
@@ -241,40 +205,41 @@ func (j *jsonSearch) next() {
 }
 
 // Name is called with a member's name.
-func (j *jsonSearch) Name(raw []byte) {
+func (j *jsonSearch) Name(raw []byte, escaped bool) {
 	v := &j.stack[len(j.stack)-1]
 	j.names = append(j.names[:v.name], raw...)
 	v.end = len(j.names)
-	// Mostly the names come in the same order as before.
-	if j.hint++; j.hint >= len(j.order) || j.order[j.hint].name != string(raw) {
-		at, known := j.seen[string(raw)]
-		if !known && len(j.order) == maxNamesSeen {
-			j.order, j.seen = j.order[:0], map[string]int{}
-		}
-		if !known {
-			at = len(j.order)
-			j.seen[string(raw)] = at
-			j.order = append(j.order, seenName{string(raw), j.match(jsonpath.Unescape(raw))})
-		}
-		j.hint = at
+	if j.rejectsWritten(raw, escaped) {
+		return
 	}
-	if j.order[j.hint].hit && !j.full() {
+	hit, known := j.seen[string(raw)]
+	if !known {
+		if len(j.seen) == maxNamesSeen {
+			clear(j.seen)
+		}
+		hit = j.match(jsonpath.Unescape(raw))
+		j.seen[string(raw)] = hit
+	}
+	if hit && !j.full() {
 		j.found(Found{Name: true}, nil)
 	}
 }
 
 // Scalar is called with any other value.
-func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, _ int64) {
+func (j *jsonSearch) Scalar(k jsonpath.Kind, raw []byte, escaped bool, _ int64) {
 	j.next()
+	if j.rejectsWritten(raw, escaped) {
+		return
+	}
 	says := raw
-	if k == jsonpath.String && bytes.IndexByte(raw, '\\') >= 0 {
+	if escaped {
 		says = jsonpath.Unescape(raw)
 	}
 	if !j.match(says) || j.full() {
 		return
 	}
 	if k == jsonpath.String {
-		raw = appendText(nil, j.around(string(says)))
+		raw = jsonpath.AppendString(nil, j.around(string(says)))
 	}
 	j.found(Found{}, raw)
 }
@@ -319,68 +284,54 @@ const (
 
 // lines searches a text line by line.
 func (s *search) lines(ctx context.Context, d *Document) error {
-	in := d.Reader()
-	buf := make([]byte, 0, 2*longLine)
-	line, begin, base := int64(1), int64(0), int64(0) // of the line: number, offset; offset of buf
-	hit, eof := false, false                          // this line has matched already; all is read
-	look := func(p []byte) {
-		p = bytes.TrimSuffix(p, []byte("\r"))
-		if hit || !s.match(p) {
-			return
-		}
-		hit = true
-		if s.full() {
-			return
-		}
-		f := Found{Line: line, Text: s.around(string(p)), offset: begin}
-		if s.budget.take(utf8.RuneCountInString(f.Text) + 24) {
-			s.result.Matches = append(s.result.Matches, f)
-		}
-	}
-	for !eof || len(buf) > 0 {
-		for !eof && len(buf) < longLine {
-			n, err := in.Read(buf[len(buf):cap(buf)])
-			buf = buf[:len(buf)+n]
-			if eof = err == io.EOF; err != nil && !eof {
-				return err
+	in := bufio.NewReaderSize(d.Reader(), longLine)
+	line, begin, at := int64(1), int64(0), int64(0) // of the line: number, offset; offset of what comes next
+	hit := false                                    // this line has matched already
+	var joined []byte                               // a piece with the end of the one before
+	for {
+		if len(s.literals) == 1 && !s.literals[0].fold && !hit && len(joined) == 0 { // pass over lines that cannot match
+			p, _ := in.Peek(in.Buffered())
+			if i := bytes.Index(p, s.literals[0].text); i >= 0 {
+				p = p[:i]
+			}
+			if n := bytes.LastIndexByte(p, '\n') + 1; n > 0 {
+				line += int64(bytes.Count(p[:n], []byte("\n")))
+				in.Discard(n)
+				at += int64(n)
+				begin = at
 			}
 		}
-		if ctx.Err() != nil {
+		p, err := in.ReadSlice('\n')
+		full := err == bufio.ErrBufferFull
+		at += int64(len(p))
+		switch {
+		case err != nil && err != io.EOF && !full:
+			return err
+		case (full || line%1024 == 0) && ctx.Err() != nil:
 			return context.Cause(ctx)
+		case len(joined) > 0:
+			joined = append(joined, p...)
+			p = joined
 		}
-		p := buf
-		pass := func(n int) { p, base = p[n:], base+int64(n) }
-		for len(p) > 0 {
-			if len(s.literal) > 0 && !hit { // pass over lines that cannot match
-				i := bytes.Index(p, s.literal)
-				if i < 0 {
-					i = len(p)
-				}
-				if k := bytes.LastIndexByte(p[:i], '\n') + 1; k > 0 {
-					line += int64(bytes.Count(p[:k], []byte("\n")))
-					pass(k)
-					begin = base
-					continue
+		text := bytes.TrimSuffix(bytes.TrimSuffix(p, []byte("\n")), []byte("\r"))
+		if begin < at && !hit && s.match(text) {
+			hit = true
+			if !s.full() {
+				f := Found{Line: line, Text: s.around(string(text)), offset: begin}
+				if s.budget.take(utf8.RuneCountInString(f.Text) + 24) {
+					s.result.Matches = append(s.result.Matches, f)
 				}
 			}
-			i := bytes.IndexByte(p, '\n')
-			if i >= 0 {
-				look(p[:i])
-				pass(i + 1)
-				line++
-				begin, hit = base, false
-				continue
-			}
-			if eof {
-				look(p)
-				pass(len(p))
-			} else if len(p) >= longLine {
-				look(p)
-				pass(len(p) - pieceOverlap)
-			}
-			break // the rest is not here yet
 		}
-		buf = buf[:copy(buf[:cap(buf)], p)]
+		if full {
+			joined = append(joined[:0], p[max(0, len(p)-pieceOverlap):]...)
+			continue
+		}
+		if err == io.EOF {
+			break
+		}
+		line++
+		begin, hit, joined = at, false, joined[:0]
 	}
 	for i := range s.result.Matches {
 		if s.args.Context > 0 {

@@ -32,7 +32,7 @@ type StatsResult struct {
 	Size           Size            `json:"size"`
 	Format         Format          `json:"format"`
 	Structure      Structure       `json:"structure"`
-	Types          *Types          `json:"types,omitempty"`
+	Types          ordered[int64]  `json:"types,omitempty"` // how many values there are of each kind
 	Arrays         []ArrayFigures  `json:"arrays,omitempty"`
 	ArraysOmitted  int             `json:"arrays_omitted,omitempty"`
 	Objects        []ObjectFigures `json:"objects,omitempty"`
@@ -60,16 +60,6 @@ type Structure struct {
 	MaxDepth    int    `json:"max_depth"` // 1 for a scalar
 	TotalKeys   int64  `json:"total_keys"`
 	TotalValues int64  `json:"total_values"` // arrays and objects are values too
-}
-
-// Types is how many values there are of each kind.
-type Types struct {
-	Object  int64 `json:"object"`
-	Array   int64 `json:"array"`
-	String  int64 `json:"string"`
-	Number  int64 `json:"number"`
-	Boolean int64 `json:"boolean"`
-	Null    int64 `json:"null"`
 }
 
 // ObjectFigures are the figures of the objects at one path.
@@ -219,8 +209,10 @@ func (d *Document) partStats(ctx context.Context, args StatsArgs, r *StatsResult
 
 func (r *StatsResult) totals(t totals) {
 	r.Structure.MaxDepth, r.Structure.TotalKeys, r.Structure.TotalValues = t.Depth, t.Keys, t.Values
-	of := t.Kinds.of
-	r.Types = &Types{of(jsonpath.Object), of(jsonpath.Array), of(jsonpath.String), of(jsonpath.Number), of(jsonpath.Bool), of(jsonpath.Null)}
+	r.Types = nil
+	for _, k := range []jsonpath.Kind{jsonpath.Object, jsonpath.Array, jsonpath.String, jsonpath.Number, jsonpath.Bool, jsonpath.Null} {
+		r.Types = append(r.Types, member[int64]{k.String(), t.Kinds.of(k)})
+	}
 }
 
 // list lists the arrays and objects of a shape down to the depth that was asked for.

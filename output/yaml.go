@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,9 @@ import (
 // maxYAML is how large a YAML text may be to be read as JSON, in bytes: YAML cannot be
 // read in pieces, and its tree takes about thirty times as much.
 const maxYAML = 1 << 20
+
+// deepestYAML bounds the nesting, aliases included.
+const deepestYAML = 1000
 
 func errYAMLSize(n int64) error {
 	return fmt.Errorf("this YAML has %s, and only %s are read as JSON: use read or search", text.Size(n), text.Size(maxYAML))
@@ -69,8 +73,7 @@ type yamlWriter struct {
 var errYAMLTooLarge = errors.New("this YAML stands for far more than is written in it (aliases of aliases): use read or search")
 
 func (w *yamlWriter) write(n *yaml.Node, depth int) error {
-	const deepest = 1000
-	if depth > deepest || w.used+len(w.out) > w.limit {
+	if depth > deepestYAML || w.used+len(w.out) > w.limit {
 		return errYAMLTooLarge
 	}
 	switch n.Kind {
@@ -95,8 +98,7 @@ func (w *yamlWriter) write(n *yaml.Node, depth int) error {
 		w.out = append(w.out, ']')
 	case yaml.MappingNode:
 		w.out = append(w.out, '{')
-		first := true
-		if err := w.members(n, depth, &first, nil); err != nil {
+		if err := w.members(n, depth, map[string]bool{}); err != nil {
 			return err
 		}
 		w.out = append(w.out, '}')
@@ -108,12 +110,9 @@ func (w *yamlWriter) write(n *yaml.Node, depth int) error {
 
 // members writes those of a mapping, and after them those of mappings merged into it
 // (<<) that it does not have itself.
-func (w *yamlWriter) members(n *yaml.Node, depth int, first *bool, have map[string]bool) error {
-	if depth > 1000 {
+func (w *yamlWriter) members(n *yaml.Node, depth int, have map[string]bool) error {
+	if depth > deepestYAML {
 		return errYAMLTooLarge
-	}
-	if have == nil {
-		have = map[string]bool{}
 	}
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -129,12 +128,11 @@ func (w *yamlWriter) members(n *yaml.Node, depth int, first *bool, have map[stri
 		if have[name] {
 			continue
 		}
-		have[name] = true
-		if !*first {
+		if len(have) > 0 {
 			w.out = append(w.out, ',')
 		}
-		*first = false
-		w.out = append(appendText(w.out, name), ':')
+		have[name] = true
+		w.out = append(jsonpath.AppendString(w.out, name), ':')
 		if err := w.write(value, depth+1); err != nil {
 			return err
 		}
@@ -147,9 +145,9 @@ func (w *yamlWriter) members(n *yaml.Node, depth int, first *bool, have map[stri
 		}
 		switch m.Kind {
 		case yaml.SequenceNode:
-			merged = append(append([]*yaml.Node(nil), m.Content...), merged...)
+			merged = slices.Concat(m.Content, merged)
 		case yaml.MappingNode:
-			if err := w.members(m, depth+1, first, have); err != nil {
+			if err := w.members(m, depth+1, have); err != nil {
 				return err
 			}
 		}
@@ -198,5 +196,5 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 			return
 		}
 	}
-	w.out = appendText(w.out, n.Value)
+	w.out = jsonpath.AppendString(w.out, n.Value)
 }

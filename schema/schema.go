@@ -42,11 +42,6 @@ const (
 	Gemini Target = "gemini"
 )
 
-// Targets returns all targets, sorted.
-func Targets() []Target {
-	return []Target{AnthropicOutput, AnthropicTool, Gemini, OpenAI, OpenAIStrict}
-}
-
 // An Adapted is a schema as one wire takes it.
 type Adapted struct {
 	// Schema is compact. Its properties stand in the authored order, because

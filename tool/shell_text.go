@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"pawl/output"
 )
 
 // maxPrinted is how many characters of what a command printed reach the model.
@@ -20,6 +22,8 @@ type printed struct {
 	mu      sync.Mutex
 	text    cleaner
 	fresh   bool // something was printed since the last call of news
+	begun   bool
+	binary  bool // what is printed is not text: all of it is kept as it is, and nothing shown
 	excerpt excerpt
 }
 
@@ -27,18 +31,35 @@ type printed struct {
 func (p *printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.begun && len(b) > 0 {
+		p.begun, p.binary = true, p.excerpt.all != nil && isBinaryOutput(b)
+	}
+	if p.binary {
+		p.excerpt.keep(b)
+		return len(b), nil
+	}
 	p.fresh = true
 	p.text.clean(b, &p.excerpt)
 	return len(b), nil
 }
 
+// isBinaryOutput reports whether what begins with b is no text. Text whose parts end with
+// zero bytes, as find -print0 prints it, is text.
+func isBinaryOutput(b []byte) bool {
+	if !output.IsBinary(b) {
+		return false
+	}
+	lines := bytes.ReplaceAll(b, []byte{0}, []byte("\n"))
+	return output.IsBinary(lines) || bytes.ContainsFunc(lines, func(r rune) bool { return r < '\b' || '\r' < r && r < ' ' && r != 0x1b })
+}
+
 // long reports whether what was printed since the last call of take is too much for
-// the context.
+// the context, or no text.
 func (p *printed) long() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text.flush(&p.excerpt)
-	return p.excerpt.chars > maxPrinted
+	return p.binary || p.excerpt.chars > maxPrinted
 }
 
 // take returns what was printed since it was last called.
@@ -226,8 +247,8 @@ const (
 	tailBytes   = halfPrinted * utf8.UTFMax
 )
 
-// add appends valid UTF-8.
-func (e *excerpt) add(b []byte) {
+// keep writes b where all of it is kept.
+func (e *excerpt) keep(b []byte) {
 	if e.all != nil && !e.failed {
 		if e.room -= int64(len(b)); e.room < 0 {
 			e.failed = true
@@ -237,6 +258,11 @@ func (e *excerpt) add(b []byte) {
 			e.failed = err != nil // whoever made it knows why, and says so
 		}
 	}
+}
+
+// add appends valid UTF-8.
+func (e *excerpt) add(b []byte) {
+	e.keep(b)
 	e.chars += utf8.RuneCount(b)
 	for e.headChars < halfPrinted && len(b) > 0 {
 		_, n := utf8.DecodeRune(b)

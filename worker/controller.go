@@ -8,6 +8,7 @@ import (
 
 	"pawl/controller"
 	"pawl/llm"
+	"pawl/output"
 	"pawl/run"
 )
 
@@ -45,8 +46,12 @@ func (w objectWire) Encode(m run.Message) (json.RawMessage, error) {
 			answers = append(answers, run.Text("The person answers: "+run.PlainText(part.Result.Content)+startsWith(w.resumes[c.ID])))
 			continue
 		}
+		text, metadata := run.PlainText(part.Result.Content), ""
+		if d := output.Delivery(part.Result.Delivery); d == output.Stored || d == output.Forced {
+			text, metadata = output.TakeMetadata(text)
+		}
 		results = append(results, controller.Execution{Tool: c.Tool, Call: string(part.Result.Call), Success: !part.Result.IsError,
-			Output: stored(part.Result), Delivery: part.Result.Delivery, Arguments: c.Arguments, Text: run.PlainText(part.Result.Content)})
+			Output: stored(part.Result), Delivery: part.Result.Delivery, Arguments: c.Arguments, Metadata: metadata, Text: text})
 	}
 	if len(results) > 0 {
 		out.Parts = append(out.Parts, run.Text(controller.Executions(results)))

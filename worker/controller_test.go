@@ -15,6 +15,7 @@ import (
 	"pawl/llm/script"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/outputs"
 )
 
 // object is an answer in controller mode, as a line of a script.
@@ -298,4 +299,21 @@ func TestAnAnswerToAQuestionOfToolCallingOpensAPlanOfItsOwn(t *testing.T) {
 			t.Errorf("plan %+v, %v: the first turn's is over", s.Plan, err)
 		}
 	})
+}
+
+func TestTheMetadataOfAStoredResultIsABlockOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r, d, seen := controlled(t, `{"action":"next_step","type":"tool","description":"Print","tool":"print","args":{"text":"[1, 2] ","times":20000}}`,
+		`{"action":"complete","message":"Done."}`)
+	storeOutputs(t, r)
+	r.w.Tools = tool.NewRegistry(append(outputs.All(), printer{})...)
+	defer d.Close()
+	if _, err := d.Run(t.Context(), prompt("go")); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(words(t, (*seen)[len(*seen)-1]), "\n")
+	head, output, found := strings.Cut(said, "\noutput:\n")
+	if !found || !strings.Contains(head, "\nmetadata:\n| {\"format\":") || strings.Contains(output, `"metadata":`) || !strings.Contains(output, `"preview":`) {
+		t.Errorf("the model is shown %s", said)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ const most = 500
 // byTree returns the hits of a path in the order of RFC 9535.
 func byTree(p *Path, where *Filter, root Value, document []byte) []hit {
 	var hits []hit
-	for path, v := range p.locate(root) {
+	for path, v := range locate(p, root) {
 		if where != nil && !where.filter.root.test(newEnv(root), v) {
 			continue
 		}
@@ -282,3 +283,30 @@ func FuzzStreamEqualsTree(f *testing.F) {
 		agree(t, path, nil, document)
 	})
 }
+
+// locate is Path.Select with the place of each value.
+func locate(p *Path, root Value) iter.Seq2[Normalized, Value] {
+	places := map[*byte]Normalized{} // by where values begin
+	var walk func(v Value, at Normalized)
+	walk = func(v Value, at Normalized) {
+		places[&v.raw[0]] = at
+		for i := range v.Len() {
+			step := fmt.Sprintf("[%d]", i)
+			if v.Kind() == Object {
+				step = ChildInBrackets(v.Name(i))
+			}
+			walk(v.Item(i), at+Normalized(step))
+		}
+	}
+	walk(root, "$")
+	return func(yield func(Normalized, Value) bool) {
+		for v := range p.Select(root) {
+			if !yield(places[&v.raw[0]], v) {
+				return
+			}
+		}
+	}
+}
+
+// String returns the expression in its canonical form.
+func (f *Filter) String() string { return string(f.filter.root.append(nil, orLevel)) }

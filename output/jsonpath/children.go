@@ -51,7 +51,7 @@ func (x *stream) elements(rules []rule, filters, needsLength bool) error {
 		if err != nil || !more {
 			return err
 		}
-		if err := x.child(rules, filters, i, length, text{}); err != nil {
+		if err := x.child(rules, filters, i, length, nil); err != nil {
 			return err
 		}
 	}
@@ -61,8 +61,19 @@ func (x *stream) members(rules []rule, filters bool) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
-	for i := 0; ; i++ {
-		name, more, err := x.nextName(i == 0)
+	if names := rules[0].names; len(rules) == 1 && names != nil && !rules[0].again {
+		for first := true; ; first = false {
+			k, err := x.wantedMember(first, names)
+			if err != nil || k < 0 {
+				return err
+			}
+			if err := x.child(rules, false, inName, 0, rules[0].keys[k]); err != nil {
+				return err
+			}
+		}
+	}
+	for first := true; ; first = false {
+		name, more, err := x.nextName(first)
 		if err != nil || !more {
 			return err
 		}
@@ -96,7 +107,7 @@ func (x *stream) length() (int64, error) {
 
 // child applies rules to one child: element index of an array of length elements, -1 if
 // nothing needs to know, or the member of an object whose name has been passed.
-func (x *stream) child(rules []rule, filters bool, index, length int64, name text) error {
+func (x *stream) child(rules []rule, filters bool, index, length int64, name []byte) error {
 	c, err := x.ahead()
 	if err != nil {
 		return err
@@ -126,7 +137,6 @@ func (x *stream) child(rules []rule, filters bool, index, length int64, name tex
 		}
 	}
 	if len(x.states) == base && !filters {
-		x.unpin()
 		return x.skip()
 	}
 
@@ -134,9 +144,8 @@ func (x *stream) child(rules []rule, filters bool, index, length int64, name tex
 	from, steps := len(x.names), len(x.steps)
 	step := openStep{index: index}
 	if index == inName {
-		x.names = append(x.names, x.unescaped(name)...)
+		x.names = append(x.names, name...)
 		step.from, step.to = from, len(x.names)
-		x.unpin()
 	}
 	x.steps = append(x.steps, step)
 	if filters {
@@ -149,11 +158,11 @@ func (x *stream) child(rules []rule, filters bool, index, length int64, name tex
 }
 
 // takes reports whether a selector that is not a filter takes a child.
-func (x *stream) takes(sel *selector, index, length int64, name text) bool {
+func (x *stream) takes(sel *selector, index, length int64, name []byte) bool {
 	if index != inName {
 		return sel.takesIndex(index, length)
 	}
-	return sel.kind == wildcard || sel.kind == byName && x.is(name, sel.name)
+	return sel.kind == wildcard || sel.kind == byName && string(name) == sel.name
 }
 
 // filtered adds what filters take to the states from base on, and continues with the

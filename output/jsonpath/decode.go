@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -166,25 +167,14 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	if err := d.enter(); err != nil {
 		return Value{}, err
 	}
-	for i := int64(0); ; i++ {
-		var more bool
-		var err error
-		if kind == Array {
-			if more, err = d.element(i == 0); more && err == nil {
-				err = d.wantedElement(i, wants)
-			}
-		} else {
-			var name text
-			if name, more, err = d.nextName(i == 0); more && err == nil {
-				err = d.wantedMember(name, wants)
-			}
-		}
-		if err != nil {
-			return Value{}, err
-		}
-		if !more {
-			break
-		}
+	var err error
+	if kind == Array {
+		err = d.elements(wants)
+	} else {
+		err = d.members(wants)
+	}
+	if err != nil {
+		return Value{}, err
 	}
 	v := Value{kind: kind}
 	if d.feed.src.data != nil {
@@ -205,68 +195,64 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	return v, nil
 }
 
-// wantedElement decodes element i or passes over it. What is passed over before the
-// last one that is wanted leaves a Nothing, so that the others have their index.
-func (d *decoder) wantedElement(i int64, wants *projection) error {
-	sub := wants
-	if !wants.whole {
-		if i > wants.last {
-			return d.skip()
+// elements decodes the wanted elements of an array and leaves it. What is passed over
+// before the last one that is wanted leaves a Nothing, so that the others have their index.
+func (d *decoder) elements(wants *projection) error {
+	for i := int64(0); ; i++ {
+		more, err := d.element(i == 0)
+		if err != nil || !more {
+			return err
 		}
-		k := slices.Index(wants.indices, i)
-		if k < 0 {
-			d.values = append(d.values, Value{})
-			if err := d.use(valueBytes); err != nil {
+		sub := wants
+		if !wants.whole {
+			k := slices.Index(wants.indices, i)
+			if k < 0 {
+				if i < wants.last {
+					d.values = append(d.values, Value{})
+					err = d.use(valueBytes)
+				}
+				if err = cmp.Or(err, d.skip()); err != nil {
+					return err
+				}
+				continue
+			}
+			sub = wants.indexed[k]
+		}
+		v, err := d.value(sub)
+		if err != nil {
+			return err
+		}
+		d.values = append(d.values, v)
+	}
+}
+
+// members decodes the wanted members of an object and leaves it.
+func (d *decoder) members(wants *projection) error {
+	for first := true; ; first = false {
+		var name []byte
+		sub := wants
+		if wants.whole {
+			window, more, err := d.nextName(first)
+			if err != nil || !more {
 				return err
 			}
-			return d.skip()
+			if err := d.use(nameBytes); err != nil {
+				return err
+			}
+			if name, err = d.own(window); err != nil {
+				return err
+			}
+		} else {
+			k, err := d.wantedMember(first, wants.names)
+			if err != nil || k < 0 {
+				return err
+			}
+			name, sub = wants.keys[k], wants.named[k]
 		}
-		sub = wants.indexed[k]
-	}
-	v, err := d.value(sub)
-	d.values = append(d.values, v)
-	return err
-}
-
-func (d *decoder) wantedMember(t text, wants *projection) (err error) {
-	sub := wants
-	var name []byte
-	if wants.whole {
-		if name, err = d.own(d.unescaped(t)); err != nil {
+		v, err := d.value(sub)
+		if err != nil {
 			return err
 		}
-		if err := d.use(nameBytes); err != nil {
-			return err
-		}
-	} else {
-		k := d.wantedName(t, wants)
-		if k < 0 {
-			d.unpin()
-			return d.skip()
-		}
-		name, sub = wants.keys[k], wants.named[k]
+		d.values, d.names = append(d.values, v), append(d.names, name)
 	}
-	d.unpin()
-	v, err := d.value(sub)
-	d.values, d.names = append(d.values, v), append(d.names, name)
-	return err
-}
-
-// wantedName returns the place of a name in a projection, or -1.
-func (d *decoder) wantedName(t text, wants *projection) int {
-	for k, name := range wants.names {
-		if d.is(t, name) {
-			return k
-		}
-	}
-	return -1
-}
-
-// is reports whether a text that is in the window means name.
-func (s *scanner) is(t text, name string) bool {
-	raw := s.content(t)
-	if isPlain(raw, t.odd) {
-		return string(raw) == name
-	}
-	return string(unescape(raw)) == name
 }

@@ -10,9 +10,6 @@ type Filter struct {
 	warnings []string
 }
 
-// String returns the expression in its canonical form.
-func (f *Filter) String() string { return string(f.filter.root.append(nil, orLevel)) }
-
 // Warnings is [Path.Warnings].
 func (f *Filter) Warnings() []string { return f.warnings }
 

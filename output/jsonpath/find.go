@@ -1,9 +1,6 @@
 package jsonpath
 
-import (
-	"iter"
-	"strconv"
-)
+import "iter"
 
 // Select iterates over the values that the path selects of root, in the order of RFC
 // 9535, where members are in the order of the document. A node that is selected more
@@ -11,15 +8,6 @@ import (
 func (p *Path) Select(root Value) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		f := finder{env: newEnv(root), segments: p.segments, found: yield}
-		f.from(root, 0)
-	}
-}
-
-// locate is [Path.Select] with the place of each value.
-func (p *Path) locate(root Value) iter.Seq2[Normalized, Value] {
-	return func(yield func(Normalized, Value) bool) {
-		f := finder{env: newEnv(root), segments: p.segments, locate: true}
-		f.found = func(v Value) bool { return yield(f.normalized(), v) }
 		f.from(root, 0)
 	}
 }
@@ -33,31 +21,6 @@ type finder struct {
 	env      *env
 	segments []segment
 	found    func(Value) bool // false: enough
-
-	locate bool
-	steps  []step // from the root to where the finder is, if locate
-}
-
-// step is an index or, if that is inName, a name.
-type step struct {
-	index int64
-	name  []byte
-}
-
-const inName = -1
-
-func (f *finder) normalized() Normalized {
-	b := []byte{'$'}
-	for _, s := range f.steps {
-		b = append(b, '[')
-		if s.index == inName {
-			b = appendQuoted(b, string(s.name))
-		} else {
-			b = strconv.AppendInt(b, s.index, 10)
-		}
-		b = append(b, ']')
-	}
-	return Normalized(b)
 }
 
 // from applies the segments from the i-th on to v and reports whether to continue.
@@ -148,16 +111,4 @@ func (f *finder) sliced(v Value, s slice, next int) bool {
 }
 
 // down goes to child k of v, and on with segment next.
-func (f *finder) down(v Value, k, next int) bool {
-	if !f.locate {
-		return f.from(v.box.items[k], next)
-	}
-	s := step{index: int64(k)}
-	if v.kind == Object {
-		s = step{inName, v.box.names[k]}
-	}
-	f.steps = append(f.steps, s)
-	more := f.from(v.box.items[k], next)
-	f.steps = f.steps[:len(f.steps)-1]
-	return more
-}
+func (f *finder) down(v Value, k, next int) bool { return f.from(v.box.items[k], next) }

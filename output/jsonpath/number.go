@@ -13,15 +13,18 @@ import (
 // returns -1, 0 or 1. Neither many digits nor a large exponent make it slow or use much
 // memory. (Of an exponent with more than a thousand digits only the sign counts.)
 func CompareNumbers(a, b []byte) int {
-	if x, ok := readShort(a); ok {
-		if y, ok := readShort(b); ok && (x.places == y.places || x.fits && y.fits) {
-			for ; x.places < y.places; x.places++ {
-				x.n *= 10
+	if x, px, ok := ShortNumber(a); ok {
+		if y, py, ok := ShortNumber(b); ok {
+			const most = 1 << 59 // ten times as much fits
+			for ; px < py && max(x, -x) < most; px++ {
+				x *= 10
 			}
-			for ; y.places < x.places; y.places++ {
-				y.n *= 10
+			for ; py < px && max(y, -y) < most; py++ {
+				y *= 10
 			}
-			return cmp.Compare(x.n, y.n)
+			if px == py {
+				return cmp.Compare(x, y)
+			}
 		}
 	}
 	x, y := readDecimal(a), readDecimal(b)
@@ -80,9 +83,27 @@ func IsNumber(s string) bool {
 
 // ShortNumber returns a number as n / 10^places if it has no exponent and at most 18
 // digits, as most have.
-func ShortNumber(raw []byte) (n int64, places int, ok bool) {
-	x, ok := readShort(raw)
-	return x.n, x.places, ok
+func ShortNumber(s []byte) (n int64, places int, ok bool) {
+	const most = 18
+	s, negative := bytes.CutPrefix(s, []byte("-"))
+	digits, point := 0, -1
+	for i, c := range s {
+		if c == '.' {
+			point = i
+			continue
+		}
+		if digits++; c < '0' || c > '9' || digits > most {
+			return 0, 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if point >= 0 {
+		places = len(s) - point - 1
+	}
+	if negative {
+		n = -n
+	}
+	return n, places, true
 }
 
 // CanonicalNumber writes a number as every equal one is written. (Of exponents beyond
@@ -100,41 +121,6 @@ func CanonicalNumber(raw []byte) []byte {
 		return strconv.AppendInt(nil, int64(d.sign)*n, 10)
 	}
 	return fmt.Appendf(nil, "%de%s:%s", d.sign, d.exponent, d.digits)
-}
-
-// shortNumber is what most numbers are, n / 10^places.
-type shortNumber struct {
-	n      int64
-	places int
-	fits   bool // it has up to nine digits before the point and after it, so that n × 10^9 fits as well
-}
-
-// readShort reads a number of up to 18 digits without an exponent.
-func readShort(s []byte) (x shortNumber, ok bool) {
-	const most = 18
-	negative := s[0] == '-'
-	if negative {
-		s = s[1:]
-	}
-	digits, point := 0, -1
-	for i, c := range s {
-		if c == '.' {
-			point = i
-			continue
-		}
-		if digits++; c < '0' || c > '9' || digits > most {
-			return x, false
-		}
-		x.n = x.n*10 + int64(c-'0')
-	}
-	if point >= 0 {
-		x.places = len(s) - point - 1
-	}
-	if negative {
-		x.n = -x.n
-	}
-	x.fits = digits-x.places <= most/2 && x.places <= most/2
-	return x, true
 }
 
 // decimal is sign × 0.digits × 10^exponent; the digits neither begin nor end with 0.

@@ -189,6 +189,9 @@ func (p *parser) segments() []segment {
 		}
 		last := &all[len(all)-1]
 		last.traits = traitsOf(last.selectors)
+		for i := range last.selectors {
+			last.each = append(last.each, traitsOf(last.selectors[i:i+1]))
+		}
 	}
 }
 

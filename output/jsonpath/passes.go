@@ -27,7 +27,7 @@ func (x *stream) passes(segment int, start int64) error {
 		if one[0].kind == bySlice && one[0].slice.step < 0 {
 			err = x.backwards(one[0].slice, segment+1)
 		} else {
-			err = x.childrenBy(rule{one, traitsOf(one), segment + 1, false, 1})
+			err = x.childrenBy(rule{one, seg.each[k], segment + 1, false, 1})
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +32,7 @@ type segment struct {
 	descendant bool
 	selectors  []selector // at least one
 	traits
+	each []traits // of each selector alone
 }
 
 // traits are what can be said of selectors at once.
@@ -38,6 +40,10 @@ type traits struct {
 	members, elements bool // some of them may take members, elements
 	filters           bool // some of them are filters
 	length            bool // some of them depend on the number of elements
+
+	// The different names if all of them are names, else nil; and the same as bytes.
+	names []string
+	keys  [][]byte
 }
 
 func traitsOf(selectors []selector) (t traits) {
@@ -47,6 +53,12 @@ func traitsOf(selectors []selector) (t traits) {
 		t.elements = t.elements || s.kind != byName
 		t.filters = t.filters || s.kind == byFilter
 		t.length = t.length || s.needsLength()
+		if s.kind == byName && !slices.Contains(t.names, s.name) {
+			t.names, t.keys = append(t.names, s.name), append(t.keys, []byte(s.name))
+		}
+	}
+	if t.elements {
+		t.names = nil
 	}
 	return t
 }
@@ -81,30 +93,26 @@ type slice struct {
 // as RFC 9535 section 2.3.4.2.2: for a positive step lower ≤ i < upper, for a
 // negative one lower < i ≤ upper, counted from upper.
 func (s slice) bounds(n int64) (lower, upper int64) {
+	start, end, least, most := int64(0), n, int64(0), n
+	if s.step < 0 {
+		start, end, least, most = n-1, -1, -1, n-1
+	}
 	normal := func(i int64) int64 {
 		if i < 0 {
-			return n + i
+			i += n
 		}
-		return i
+		return min(max(i, least), most)
 	}
-	if s.step >= 0 {
-		start, end := int64(0), n
-		if s.hasStart {
-			start = normal(s.start)
-		}
-		if s.hasEnd {
-			end = normal(s.end)
-		}
-		return min(max(start, 0), n), min(max(end, 0), n)
-	}
-	start, end := n-1, int64(-1)
 	if s.hasStart {
 		start = normal(s.start)
 	}
 	if s.hasEnd {
 		end = normal(s.end)
 	}
-	return min(max(end, -1), n-1), min(max(start, -1), n-1)
+	if s.step < 0 {
+		return end, start
+	}
+	return start, end
 }
 
 // covers reports whether the slice selects index i of an array of n elements. If the

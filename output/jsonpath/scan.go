@@ -189,7 +189,7 @@ func (s *scanner) bytes(from, to int64) ([]byte, error) {
 		return b, nil
 	}
 	s.pin = from
-	defer s.unpin()
+	defer func() { s.pin = noPin }()
 	for to > s.base+int64(len(s.buf)) { // after going back to from
 		if !s.more() {
 			return nil, s.unexpected("what was there before")
@@ -293,18 +293,6 @@ func (s *scanner) tooDeep() error {
 // element goes to the next element of an array, the first one if first, or leaves it.
 func (s *scanner) element(first bool) (bool, error) { return s.item(first, false) }
 
-// member is element for objects. If there is one, the name is next.
-func (s *scanner) member(first bool) (bool, error) {
-	more, err := s.item(first, true)
-	if err != nil || !more {
-		return false, err
-	}
-	if c, err := s.peek(); err != nil || c != '"' {
-		return false, s.unexpected(following(true))
-	}
-	return true, nil
-}
-
 func (s *scanner) item(first, object bool) (bool, error) {
 	c, err := s.peek()
 	end := byte(']')
@@ -329,65 +317,42 @@ func (s *scanner) item(first, object bool) (bool, error) {
 	return true, nil
 }
 
-// text is a string that has been passed and is still in the window.
-type text struct {
-	from, to int64 // with the quotes
-	odd      bool  // it has escapes or bytes beyond ASCII
-}
-
-// name passes over a member's name and the colon after it. The name stays in the
-// window until unpin.
-func (s *scanner) name() (text, error) {
-	t := text{from: s.offset()}
-	s.pin = t.from
+// nextName goes to the next member of an object, the first one if first, or leaves it. It
+// passes over the member's name and the colon. The name, without escapes, is valid until
+// the scanner moves on.
+func (s *scanner) nextName(first bool) (name []byte, more bool, err error) {
+	if more, err = s.item(first, true); err != nil || !more {
+		return nil, false, err
+	}
+	if s.pos == len(s.buf) || s.buf[s.pos] != '"' {
+		if s.pos < len(s.buf) && s.buf[s.pos] == ' ' { // the usual single one
+			s.pos++
+		}
+		if c, err := s.peek(); err != nil || c != '"' {
+			return nil, false, s.unexpected(following(true))
+		}
+	}
+	from := s.offset()
+	s.pin = from
 	odd, err := s.skipString()
 	if err != nil {
-		return t, err
+		return nil, false, err
 	}
-	t.to, t.odd = s.offset(), odd
+	to := s.offset() - 1
 	if s.pos == len(s.buf) || s.buf[s.pos] != ':' {
 		if c, err := s.peek(); err != nil || c != ':' {
-			return t, s.unexpected(colon)
+			return nil, false, s.unexpected(colon)
 		}
 	}
-	if s.pos++; s.pos < len(s.buf) && s.buf[s.pos] == ' ' { // the usual single one
+	if s.pos++; s.pos < len(s.buf) && s.buf[s.pos] == ' ' {
 		s.pos++
 	}
-	return t, nil
-}
-
-func (s *scanner) unpin() { s.pin = noPin }
-
-// nextName goes to the next member of an object, the first one if first, or leaves it. It
-// passes over the member's name and the colon; the name stays in the window until unpin.
-func (s *scanner) nextName(first bool) (t text, more bool, err error) {
-	b, i := s.buf, s.pos
-	quick := first || i < len(b) && b[i] == ','
-	if !first {
-		i++
+	if _, err := s.ahead(); err != nil { // the window does not move after that
+		return nil, false, err
 	}
-	if i < len(b) && b[i] == ' ' { // the usual single one
-		i++
+	s.pin = noPin
+	if name = s.buf[from+1-s.base : to-s.base]; !isPlain(name, odd) {
+		name = unescape(name)
 	}
-	if !quick || i >= len(b) || b[i] != '"' {
-		if more, err = s.member(first); err == nil && more {
-			t, err = s.name()
-		}
-		return t, more, err
-	}
-	s.pos = i
-	t, err = s.name()
-	return t, true, err
-}
-
-// content returns the text between the quotes as it is written.
-func (s *scanner) content(t text) []byte { return s.buf[t.from+1-s.base : t.to-1-s.base] }
-
-// unescaped returns the text between the quotes with its meaning.
-func (s *scanner) unescaped(t text) []byte {
-	raw := s.content(t)
-	if isPlain(raw, t.odd) {
-		return raw
-	}
-	return unescape(raw)
+	return name, true, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -34,47 +36,59 @@ func notPlain(w uint64) uint64 {
 // skipString passes over the string whose quote comes next. odd says that it has
 // escapes or bytes beyond ASCII, and so may be written in another way than it means.
 func (s *scanner) skipString() (odd bool, err error) {
-	b, i := s.buf, s.pos+1
-	var high uint64
+	s.pos++
+	return s.restOfString()
+}
+
+// restOfString is skipString from within the string on.
+func (s *scanner) restOfString() (odd bool, err error) {
 	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			m := notPlain(w)
-			if m != 0 {
-				n := bits.TrailingZeros64(m) &^ 7
-				high |= w & (1<<n - 1)
-				i += n >> 3
-				break
-			}
-			high |= w
-			i += 8
-		}
+		i, high := plainText(s.buf, s.pos)
+		odd = odd || high
+		b := s.buf
 		for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
-			high |= uint64(b[i])
+			odd = odd || b[i] >= utf8.RuneSelf
 			i++ // near the end of the window
 		}
+		s.pos = i
 		switch {
 		case i == len(b):
-			s.pos = i
 			if !s.more() {
 				return false, s.unexpected(`the end of a string, "`)
 			}
-			b, i = s.buf, s.pos
 		case b[i] == '"':
-			s.pos = i + 1
-			return odd || high&highs != 0, nil
+			s.pos++
+			return odd, nil
 		case b[i] == '\\':
 			odd = true
-			s.pos = i
-			if err := s.skipEscape(); err != nil {
+			if i+1 < len(b) && b[i+1] != 'u' && strings.IndexByte(shortEscapes, b[i+1]) >= 0 {
+				s.pos += 2
+			} else if err := s.skipEscape(); err != nil {
 				return false, err
 			}
-			b, i = s.buf, s.pos
-		case b[i] < ' ':
-			s.pos = i
+		default:
 			return false, s.unexpected("a string without control characters")
 		}
 	}
+}
+
+// shortEscapes are the characters that stand alone after a backslash.
+const shortEscapes = `"\/bfnrt`
+
+// plainText returns where something comes in b from i on that cannot simply be passed in a
+// string, or a place before that near the end of b; odd says that bytes beyond ASCII have
+// been passed.
+func plainText(b []byte, i int) (at int, odd bool) {
+	var high uint64
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		if m := notPlain(w); m != 0 {
+			n := bits.TrailingZeros64(m) &^ 7
+			return i + n>>3, (high|w&(1<<n-1))&highs != 0
+		}
+		high |= w
+	}
+	return i, high&highs != 0
 }
 
 // skipEscape passes over the backslash that comes next and what belongs to it.
@@ -85,11 +99,11 @@ func (s *scanner) skipEscape() error {
 	if s.pos == len(s.buf) {
 		return s.unexpected("the rest of an escape")
 	}
-	switch s.buf[s.pos] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch c := s.buf[s.pos]; {
+	case strings.IndexByte(shortEscapes, c) >= 0:
 		s.pos++
 		return nil
-	case 'u':
+	case c == 'u':
 		s.pos++
 		for range 4 {
 			if s.pos == len(s.buf) && !s.more() || unhex(s.buf[s.pos]) < 0 {
@@ -172,115 +186,180 @@ func (s *scanner) skip() error {
 }
 
 // container passes over the array or object that comes next, and tells v of all that is in
-// it unless v is nil. kinds is the stack of those that are open, true for an object.
+// it unless v is nil.
 func (s *scanner) container(v Visitor) error {
+	_, err := s.pass(v, nil, atOpening)
+	return err
+}
+
+// wantedMember goes to the next member of the object that has been entered which has one of
+// the names, and returns which; -1 if there is none left: the object is left then. first
+// says that no member has been passed.
+func (s *scanner) wantedMember(first bool, names []string) (int, error) {
+	if first {
+		return s.pass(nil, names, atFirst)
+	}
+	return s.pass(nil, names, atNext)
+}
+
+// entryPoint says where a pass begins.
+type entryPoint uint8
+
+const (
+	atOpening entryPoint = iota // the [ or { comes next
+	atFirst                     // in an object, after the {
+	atNext                      // in an object, after a member
+)
+
+// pass is container and wantedMember. The fast ways through strings and numbers are for
+// those that are within the window and have nothing unusual in them.
+func (s *scanner) pass(v Visitor, names []string, entry entryPoint) (int, error) {
 	var (
 		b      = s.buf
 		i      = s.pos
-		kinds  = s.kinds[:0]
-		object bool // the innermost
+		kinds  = s.kinds[:0] // those that are open, true for an object
+		depth  = s.depth
+		object = true // the innermost
+		found  = -1
 		c      byte
 	)
-	defer func() { s.kinds = kinds }()
+	if entry != atOpening {
+		kinds = append(kinds, true)
+		depth--
+		if entry == atNext {
+			goto next
+		}
+		goto first
+	}
 
 open: // at [ or {
-	if s.depth+len(kinds) == MaxDepth {
+	if depth+len(kinds) == MaxDepth {
 		s.pos = i
-		return s.tooDeep()
+		return 0, s.tooDeep()
 	}
 	object = b[i] == '{'
-	kinds = append(kinds, object)
+	if kinds = append(kinds, object); cap(kinds) > cap(s.kinds) {
+		s.kinds = kinds
+	}
 	if v != nil {
 		v.Open(object, s.base+int64(i))
 	}
 	i++
-	for i < len(b) && isBlank(b[i]) {
-		s.lines = s.lines || b[i] == '\n'
-		i++
-	}
-	if i == len(b) {
+
+first: // after [ or {
+	if i == len(b) || b[i] <= ' ' {
 		if b, i = s.advance(i); i == len(b) {
-			return s.unexpected(opening(object))
+			return 0, s.unexpected(opening(object))
 		}
 	}
-	if object {
-		if b[i] == '}' {
-			goto closed
-		}
+	switch {
+	case object && b[i] != '}':
 		goto name
+	case !object && b[i] != ']':
+		goto value
 	}
-	if b[i] == ']' {
-		goto closed
-	}
-	goto value
+	goto closed
 
 name: // blanks are passed
 	if b[i] != '"' {
 		s.pos = i
-		return s.unexpected("a name in quotes")
+		return 0, s.unexpected("a name in quotes")
 	}
-	s.pos = i
-	if v == nil {
-		if _, err := s.skipString(); err != nil {
-			return err
+	if n, odd := plainText(b, i+1); n < len(b) && b[n] == '"' && (!odd || names == nil) {
+		if v != nil {
+			v.Name(b[i+1:n], false)
+		} else if len(kinds) == 1 {
+			found = slices.Index(names, string(b[i+1:n]))
 		}
-	} else if err := s.visitName(v); err != nil {
-		return err
+		i = n + 1
+	} else {
+		s.pos = i
+		raw, err := s.quotedText()
+		if err != nil {
+			return 0, err
+		}
+		if v != nil {
+			v.Name(raw, true)
+		} else if len(kinds) == 1 && names != nil {
+			found = slices.Index(names, string(Unescape(raw)))
+		}
+		b, i = s.buf, s.pos
 	}
-	b, i = s.buf, s.pos
 	if i == len(b) || b[i] != ':' {
 		if b, i = s.advance(i); i == len(b) || b[i] != ':' {
-			return s.unexpected(colon)
+			return 0, s.unexpected(colon)
 		}
 	}
 	i++
 	if i < len(b) && b[i] == ' ' { // the usual single one
 		i++
 	}
-	if i == len(b) || isBlank(b[i]) {
+	if found >= 0 {
+		s.pos = i
+		return found, nil
+	}
+	if i == len(b) || b[i] <= ' ' {
 		if b, i = s.advance(i); i == len(b) {
-			return s.unexpected(following(false))
+			return 0, s.unexpected(following(false))
 		}
 	}
 
 value: // blanks are passed
 	c = b[i]
-	if c == '{' || c == '[' {
+	switch {
+	case c == '{' || c == '[':
 		goto open
+	case c == '"':
+		n, _ := plainText(b, i+1)
+		switch {
+		case n < len(b) && b[n] == '"':
+			if v != nil {
+				v.Scalar(String, b[i+1:n], false, s.base+int64(i))
+			}
+			i = n + 1
+			goto next
+		case v == nil:
+			s.pos = n
+			if _, err := s.restOfString(); err != nil {
+				return 0, err
+			}
+			b, i = s.buf, s.pos
+			goto next
+		}
+	case c-'0' <= 9 || c == '-':
+		if n := plainNumber(b, i); n > 0 {
+			if v != nil {
+				v.Scalar(Number, b[i:n], false, s.base+int64(i))
+			}
+			i = n
+			goto next
+		}
 	}
 	s.pos = i
-	switch {
-	case v != nil:
+	if v != nil {
 		if err := s.visitScalar(c, v); err != nil {
-			return err
+			return 0, err
 		}
-	case c == '"':
-		if _, err := s.skipString(); err != nil {
-			return err
-		}
-	default:
-		if err := s.skipScalar(c); err != nil {
-			return err
-		}
+	} else if err := s.skipScalar(c); err != nil {
+		return 0, err
 	}
 	b, i = s.buf, s.pos
 
 next: // after a value
-	if i == len(b) || isBlank(b[i]) {
+	if i == len(b) || b[i] <= ' ' {
 		if b, i = s.advance(i); i == len(b) {
-			return s.unexpected(closing(object))
+			return 0, s.unexpected(closing(object))
 		}
 	}
 	c = b[i]
 	if c == ',' {
 		i++
-		for i < len(b) && isBlank(b[i]) {
-			s.lines = s.lines || b[i] == '\n'
+		if i < len(b) && b[i] == ' ' { // the usual single one
 			i++
 		}
-		if i == len(b) {
+		if i == len(b) || b[i] <= ' ' {
 			if b, i = s.advance(i); i == len(b) {
-				return s.unexpected(following(object))
+				return 0, s.unexpected(following(object))
 			}
 		}
 		if object {
@@ -290,7 +369,7 @@ next: // after a value
 	}
 	if c != '}' && c != ']' || (c == '}') != object {
 		s.pos = i
-		return s.unexpected(closing(object))
+		return 0, s.unexpected(closing(object))
 	}
 
 closed: // at ] or }
@@ -300,11 +379,40 @@ closed: // at ] or }
 	}
 	kinds = kinds[:len(kinds)-1]
 	if len(kinds) == 0 {
-		s.pos = i
-		return nil
+		s.pos, s.depth = i, depth
+		return -1, nil
 	}
 	object = kinds[len(kinds)-1]
 	goto next
+}
+
+// plainNumber returns where the number ends that begins at i, 0 if it has an exponent, is
+// not valid, or might go on after b.
+func plainNumber(b []byte, i int) int {
+	if b[i] == '-' {
+		i++
+	}
+	from := i
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	if i == from || i-from > 1 && b[from] == '0' {
+		return 0
+	}
+	if i < len(b) && b[i] == '.' {
+		i++
+		from = i
+		for i < len(b) && b[i]-'0' <= 9 {
+			i++
+		}
+		if i == from {
+			return 0
+		}
+	}
+	if i == len(b) || b[i]|0x20 == 'e' {
+		return 0
+	}
+	return i
 }
 
 // advance passes over blanks from i on, with more of the document if needed; at the
@@ -339,8 +447,6 @@ func closing(object bool) string {
 	}
 	return ", or ]"
 }
-
-func isBlank(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
 
 // isPlain reports whether what stands between a string's quotes is what it means; odd
 // is what skipString said of it.

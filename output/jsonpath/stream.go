@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strconv"
 )
 
 // defaultLimit is [Options.Limit] if that is zero.
@@ -24,6 +25,9 @@ type Options struct {
 
 	// Where, if set, keeps only the matches that pass it.
 	Where *Filter
+
+	// NoArrays ends the stream with [ErrArray] where an array would be a match.
+	NoArrays bool
 
 	// NoRaw leaves out [Match.Raw]: places only. Matches may then be of any size.
 	NoRaw bool
@@ -54,6 +58,13 @@ func (m Match) Picked(i int, found func(Value) bool) {
 	f.env.root, f.env.absolute = m.value, nil
 	f.segments, f.found = m.stream.opt.Pick[i].segments, found
 	f.from(m.value, 0)
+}
+
+// PickedFirst returns the first value of [Match.Picked], or Nothing.
+func (m Match) PickedFirst(i int) Value {
+	m.stream.first = Value{}
+	m.Picked(i, m.stream.keepFirst)
+	return m.stream.first
 }
 
 // Path returns the place of the match.
@@ -101,6 +112,9 @@ type stream struct {
 	nested   bool             // they select values within those that are decoded whole
 	picker   finder           // scratch
 
+	first     Value // of Match.PickedFirst
+	keepFirst func(Value) bool
+
 	states []state    // stack, see visit
 	rules  []rule     // stack, see children
 	steps  []openStep // from the root to here
@@ -115,11 +129,17 @@ type state struct {
 	n       int64
 }
 
-// An openStep is a step of which the name is in stream.names.
+// An openStep is a step to a child: an index, or inName and where its name is in
+// stream.names.
 type openStep struct {
-	index    int64 // or inName
+	index    int64
 	from, to int
 }
+
+const inName = -1
+
+// ErrArray is the error of a stream with [Options.NoArrays] that has met an array.
+var ErrArray = errors.New("an array is selected")
 
 // errStop ends a stream whose callback wants no more.
 var errStop = errors.New("stop")
@@ -134,6 +154,7 @@ func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {
 		scanner: s, decoder: decoder{scanner: s, limit: opt.Limit}, env: &env{ctx: ctx},
 		segments: p.segments, opt: opt, enough: math.MaxInt64, picks: &projection{}, picker: finder{env: &env{ctx: ctx}},
 	}
+	x.keepFirst = func(v Value) bool { x.first = v; return false }
 	for _, p := range opt.Pick {
 		x.picks.addQuery(&query{segments: p.segments}, true)
 		x.nested = x.nested || !p.Singular()
@@ -182,6 +203,9 @@ func (x *stream) visit(states []state, end int64) error {
 	}
 	start := x.offset()
 	if last := len(states) - 1; states[last].segment == len(x.segments) {
+		if x.opt.NoArrays && c == '[' {
+			return ErrArray
+		}
 		n := states[last].n
 		states = states[:last]
 		if end, err = x.match(KindOf(c), start, end, n, len(states) > 0 && (c == '{' || c == '[')); err != nil {
@@ -329,11 +353,17 @@ func containerKind(c byte) Kind {
 }
 
 func (x *stream) normalized() Normalized {
-	steps := make([]step, len(x.steps))
-	for i, p := range x.steps {
-		steps[i] = step{p.index, x.names[p.from:p.to]}
+	b := []byte{'$'}
+	for _, s := range x.steps {
+		b = append(b, '[')
+		if s.index == inName {
+			b = appendQuoted(b, string(x.names[s.from:s.to]))
+		} else {
+			b = strconv.AppendInt(b, s.index, 10)
+		}
+		b = append(b, ']')
 	}
-	return (&finder{steps: steps}).normalized()
+	return Normalized(b)
 }
 
 func addCapped(a, b int64) int64 {

@@ -105,7 +105,7 @@ func TestEveryCaseOfTheComplianceSuiteHoldsForATree(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got found
-			for at, v := range path.locate(root) {
+			for at, v := range locate(path, root) {
 				got.add(t, at, v.Raw())
 			}
 			c.check(t, got)

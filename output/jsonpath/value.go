@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -158,19 +159,26 @@ func integer(n int64) Value { return Value{kind: Number, raw: strconv.AppendInt(
 
 // stringValue returns a literal of a path.
 func stringValue(s string) Value {
-	raw := []byte{'"'}
+	raw := AppendString(nil, s)
+	return Value{kind: String, raw: raw, plain: bytes.IndexByte(raw, '\\') < 0}
+}
+
+// AppendString appends s as a JSON string in which nothing is escaped that need not be.
+// Invalid UTF-8 becomes U+FFFD.
+func AppendString(b []byte, s string) []byte {
+	const short = "\b\t\n\f\r\"\\"
+	const letter = `btnfr"\`
+	b = append(b, '"')
 	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			raw = append(raw, '\\', byte(r))
-		case r < 0x20:
-			raw = append(raw, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
-		default:
-			raw = utf8.AppendRune(raw, r)
+		if r >= ' ' && r != '"' && r != '\\' {
+			b = utf8.AppendRune(b, r)
+		} else if i := strings.IndexRune(short, r); i >= 0 {
+			b = append(b, '\\', letter[i])
+		} else {
+			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
 		}
 	}
-	raw = append(raw, '"')
-	return Value{kind: String, raw: raw, plain: bytes.IndexByte(raw, '\\') < 0}
+	return append(b, '"')
 }
 
 // unescape returns the text of what stands between the quotes of a string that the
@@ -184,6 +192,9 @@ func unescape(s []byte) []byte {
 			out = utf8.AppendRune(out, r)
 			i += n
 			continue
+		}
+		if i+1 == len(s) { // of a long text the beginning may be cut here
+			break
 		}
 		c := s[i+1]
 		i += 2

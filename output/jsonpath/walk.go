@@ -10,11 +10,12 @@ import (
 // method returns. Offsets are in the document.
 type Visitor interface {
 	Open(object bool, offset int64) // an array or object begins
-	// Name is what stands between the quotes of a member's name; see [Unescape].
-	Name(raw []byte)
+	// Name is what stands between the quotes of a member's name; see [Unescape]. If not
+	// escaped, it has no escapes.
+	Name(raw []byte, escaped bool)
 	// Scalar is a value that is neither an array nor an object, as written; of a string
-	// what stands between its quotes, or the beginning of that.
-	Scalar(kind Kind, raw []byte, offset int64)
+	// what stands between its quotes, or the beginning of that, as with Name.
+	Scalar(kind Kind, raw []byte, escaped bool, offset int64)
 	Close(end int64) // the innermost array or object ends before this offset
 }
 
@@ -63,31 +64,22 @@ func Walk(ctx context.Context, r io.Reader, v Visitor) (w Walked, err error) {
 	}
 }
 
-// visitName passes over the string that comes next and tells v of it as a name.
-func (s *scanner) visitName(v Visitor) error {
-	raw, err := s.quotedText()
-	if err == nil {
-		v.Name(raw)
-	}
-	return err
-}
-
 // visitScalar passes over the scalar that comes next, of which c is the first byte.
 func (s *scanner) visitScalar(c byte, v Visitor) error {
 	from := s.offset()
 	if c == '"' {
 		raw, err := s.quotedText()
 		if err == nil {
-			v.Scalar(String, raw, from)
+			v.Scalar(String, raw, true, from)
 		}
 		return err
 	}
 	s.pin = from
 	err := s.skipScalar(c)
 	if err == nil {
-		v.Scalar(KindOf(c), s.buf[from-s.base:s.pos], from)
+		v.Scalar(KindOf(c), s.buf[from-s.base:s.pos], false, from)
 	}
-	s.unpin()
+	s.pin = noPin
 	return err
 }
 

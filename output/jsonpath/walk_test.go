@@ -20,9 +20,9 @@ func (r *recorder) note(format string, args ...any) {
 }
 
 func (r *recorder) Open(object bool, offset int64) { r.note("open %t %d", object, offset) }
-func (r *recorder) Name(raw []byte)                { r.note("name %s", Unescape(raw)) }
+func (r *recorder) Name(raw []byte, _ bool)        { r.note("name %s", Unescape(raw)) }
 func (r *recorder) Close(end int64)                { r.note("close %d", end) }
-func (r *recorder) Scalar(k Kind, raw []byte, offset int64) {
+func (r *recorder) Scalar(k Kind, raw []byte, _ bool, offset int64) {
 	r.note("%s %.20s %d", k, raw, offset)
 }
 

@@ -6,6 +6,11 @@ import (
 	"strings"
 )
 
+// Targets returns all targets, sorted.
+func Targets() []Target {
+	return []Target{AnthropicOutput, AnthropicTool, Gemini, OpenAI, OpenAIStrict}
+}
+
 // Keywords yields every keyword of a schema at any depth, with the place where it
 // stands: "" for the root, "edits[].old" for a property of the items of edits,
 // "$defs/node" for a definition. What is no keyword (names of properties, values of
