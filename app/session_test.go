@@ -1,0 +1,337 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl/app"
+	"pawl/config"
+	"pawl/run"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// A place is a folder to work in with a scripted model.
+type place struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+func newPlace(t *testing.T, replies string) *place {
+	t.Helper()
+	top := t.TempDir()
+	script := filepath.Join(top, "model.jsonl")
+	if err := os.WriteFile(script, []byte(replies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, "work")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &place{t: t, dir: dir, env: map[string]string{"HOME": top, "PAWL_STATE_DIR": filepath.Join(top, "state"), "PAWL_MODEL": "script/" + script}}
+}
+
+// open opens the place as one more process does.
+func (p *place) open(given map[string][]string) *app.Workspace {
+	p.t.Helper()
+	ws, err := app.Open(app.Options{
+		Dir: p.dir, Drives: true, OnAsk: worker.AskWait, Given: given,
+		Env: func(name string) (string, bool) { v, ok := p.env[name]; return v, ok },
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { ws.Close() })
+	return ws
+}
+
+func (p *place) start(ws *app.Workspace) *app.Session {
+	p.t.Helper()
+	s, err := ws.Start(p.t.Context(), app.Task{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// rest waits until the session is at rest.
+func rest(t *testing.T, s *app.Session) run.State {
+	t.Helper()
+	state, err := s.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until follows the session until an update is as wanted, and keeps following in the
+// background.
+func until(t *testing.T, s *app.Session, is func(view.Update) bool) {
+	t.Helper()
+	for u, err := range s.Follow(t.Context(), 0) {
+		ok(t, err)
+		if is(u) {
+			return
+		}
+	}
+	t.Fatal("the session was closed before")
+}
+
+const asks = `{"calls":[{"tool":"shell","args":{"command":"touch a"}}]}
+{"text":"Done."}
+`
+
+func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, asks)
+	ws := p.open(nil)
+	s := p.start(ws)
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	if state := rest(t, s); !state.Turn.Open() {
+		t.Fatalf("it does not wait: %+v", state.Turn.End)
+	}
+	waiting, err := s.Approvals()
+	ok(t, err)
+	if len(waiting) != 1 || waiting[0].Preview.Request.Command != "touch a" || len(waiting[0].Proposal.Rules) == 0 {
+		t.Fatalf("what a person sees: %+v", waiting)
+	}
+	if err := s.Decide(t.Context(), worker.Decision{Call: "c_9", Answer: run.Allow}); err == nil || !strings.Contains(err.Error(), "c_9 does not need approval") {
+		t.Errorf("a call that does not wait: %v", err)
+	}
+	ok(t, s.Decide(t.Context(), worker.Decision{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest, By: "ann"}))
+	if err := s.Decide(t.Context(), worker.Decision{Call: "c_1", Answer: run.Never}); err == nil {
+		t.Error("a second answer was taken too")
+	}
+	if state := rest(t, s); state.Turn.End.End != run.Completed || state.Answer() != "Done." {
+		t.Errorf("ended %+v", state.Turn.End)
+	}
+	// The decision is in the log, and no row went through the inbox.
+	events, _, err := ws.Load(t.Context(), s.ID())
+	ok(t, err)
+	if d, has := app.DecisionOn(events, "c_1"); !has || d.By != "ann" || d.Answer != run.Allow {
+		t.Errorf("decided %+v", d)
+	}
+}
+
+func TestACallThatWaitsIsAllowedFromAnotherProcessAndTheSessionContinues(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, asks)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	other := p.open(nil)
+	waiting, err := other.Approvals(t.Context(), s.ID())
+	ok(t, err)
+	taken, err := other.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest})
+	if err != nil || !taken {
+		t.Fatalf("taken: %t, %v", taken, err)
+	}
+	until(t, s, func(u view.Update) bool {
+		if u.Event == nil {
+			return false
+		}
+		_, end := u.Event.Payload.(run.Ended)
+		return end
+	})
+	if state := rest(t, s); state.Answer() != "Done." {
+		t.Errorf("ended %+v", state.Turn.End)
+	}
+	// What happens can be followed from there too, to the end.
+	ok(t, s.Close())
+	var seqs []int64
+	for u, err := range other.Follow(t.Context(), s.ID(), 2) {
+		ok(t, err)
+		seqs = append(seqs, u.Event.Seq)
+	}
+	if last := s.State().Seq; len(seqs) != int(last)-2 || seqs[0] != 3 || !slices.IsSorted(seqs) {
+		t.Errorf("followed %v of %d", seqs, last)
+	}
+}
+
+func TestATurnThatWaitsStaysOpenWhenTheSessionIsClosed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, asks)
+	ws := p.open(nil)
+	s := p.start(ws)
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	ok(t, s.Close())
+	ok(t, s.Close()) // it may be called twice
+	if err := s.Prompt(t.Context(), run.Text("too late")); err == nil {
+		t.Error("a closed session takes a prompt")
+	}
+	s, err := ws.Resume(t.Context(), "last", app.Task{})
+	ok(t, err)
+	defer s.Close()
+	if state := rest(t, s); !state.Turn.Open() || len(app.Undecided(state)) != 1 {
+		t.Fatalf("turn %+v", state.Turn)
+	}
+	if !s.Interrupt(run.Interrupted{Cause: run.ByPerson}) {
+		t.Error("there is no turn to stop")
+	}
+	if state := rest(t, s); state.Turn.End.End != run.EndInterrupted {
+		t.Errorf("ended %+v", state.Turn.End)
+	}
+	if s.Interrupt(run.Interrupted{Cause: run.ByPerson}) {
+		t.Error("a turn that has ended was stopped")
+	}
+}
+
+func TestAnInterruptBeforeTheTurnBeginsIsInTheLog(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"text":"never asked"}`)
+	s := p.start(p.open(nil))
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson}})
+	ok(t, s.Prompt(ctx, run.Text("go")))
+	state := rest(t, s)
+	if state.Turn.End.End != run.EndInterrupted || state.Turn.Steps != 0 || state.Turn.N != 1 {
+		t.Errorf("turn %d ended %+v after %d steps", state.Turn.N, state.Turn.End, state.Turn.Steps)
+	}
+	ok(t, s.Prompt(t.Context(), run.Text("now")))
+	if state := rest(t, s); state.Answer() != "never asked" {
+		t.Errorf("the next turn ended %+v", state.Turn.End)
+	}
+}
+
+func TestWordsSteerAreQueuedAndWithdrawnWhileItWorks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"calls":[{"tool":"shell","args":{"command":"echo working; while [ ! -e go ]; do sleep 0.01; done"}}]}
+{"text":"First."}
+{"text":"Second."}
+`)
+	ws := p.open(map[string][]string{"allow": {"shell"}})
+	s := p.start(ws)
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	until(t, s, func(u view.Update) bool { return u.Progress != nil })
+	_, err := s.Steer(t.Context(), run.Text("faster"))
+	ok(t, err)
+	_, err = s.Queue(t.Context(), run.Text("then this"))
+	ok(t, err)
+	id, err := s.Queue(t.Context(), run.Text("never mind"))
+	ok(t, err)
+	ok(t, s.Withdraw(t.Context(), id))
+	if err := s.Withdraw(t.Context(), id); err == nil {
+		t.Error("it was withdrawn twice")
+	}
+	bad := "nonsense"
+	if err := s.Configure(t.Context(), run.ConfigChange{Mode: &bad}); err == nil {
+		t.Error("a mode that does not exist was set")
+	}
+	plan := "plan"
+	ok(t, s.Configure(t.Context(), run.ConfigChange{Mode: &plan}))
+	ok(t, os.WriteFile(filepath.Join(p.dir, "go"), nil, 0o600))
+	state := rest(t, s)
+	if state.Answer() != "Second." || state.Turn.N != 2 || state.Config.Mode != "plan" {
+		t.Errorf("turn %d: %q in mode %s", state.Turn.N, state.Answer(), state.Config.Mode)
+	}
+	var said []string
+	for _, m := range state.Messages {
+		if m.Role == run.User {
+			said = append(said, run.PlainText(m.Parts))
+		}
+	}
+	if text := strings.Join(said, "|"); !strings.Contains(text, "faster") || !strings.Contains(text, "then this") || strings.Contains(text, "never mind") {
+		t.Errorf("the model was told %q", said)
+	}
+}
+
+func TestWhatIsGivenForOneProcessChangesTheRunWithItsNextPrompt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"text":"One."}
+{"text":"Two."}
+`)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	before := rest(t, s)
+	ok(t, s.Close())
+	s, err := p.open(map[string][]string{"max_steps": {"7"}}).Resume(t.Context(), string(s.ID()), app.Task{})
+	ok(t, err)
+	defer s.Close()
+	ok(t, s.Prompt(t.Context(), run.Text("again")))
+	state := rest(t, s)
+	if state.Config.Limits.Steps != 7 || state.Config.Limits.Calls != before.Config.Limits.Calls || state.Answer() != "Two." {
+		t.Errorf("limits %+v, answer %q", state.Config.Limits, state.Answer())
+	}
+}
+
+func TestARunHasOneSessionAndAnyNumberOfFollowers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, asks)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	other := p.open(nil)
+	if _, err := other.Resume(t.Context(), "last", app.Task{}); err == nil || !strings.Contains(err.Error(), "pawl runs stop") {
+		t.Errorf("a second session: %v", err)
+	}
+	runs, err := other.Runs(t.Context(), 0)
+	ok(t, err)
+	if len(runs) != 1 || runs[0].Owner == nil || runs[0].Owner.PID != os.Getpid() {
+		t.Errorf("listed %+v", runs)
+	}
+	end, stopped, err := other.Stop(t.Context(), s.ID(), "a test")
+	if err != nil || !stopped || end != run.EndInterrupted {
+		t.Errorf("stopped %t: %s, %v", stopped, end, err)
+	}
+	if _, err := other.Remove(t.Context(), s.ID(), false); err == nil {
+		t.Error("a run that is driven was removed")
+	}
+	ok(t, s.Close())
+	_, err = other.Remove(t.Context(), s.ID(), false)
+	ok(t, err)
+	if _, err := other.Find(t.Context(), "last"); err != app.ErrNoRun {
+		t.Errorf("after its removal: %v", err)
+	}
+}
+
+func TestLookingAtAFolderWithoutRunsMakesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "")
+	ws := p.open(nil)
+	runs, err := ws.Runs(t.Context(), 0)
+	if len(runs) != 0 || err != nil {
+		t.Errorf("%v, %v", runs, err)
+	}
+	if _, err := ws.Find(t.Context(), "last"); err != app.ErrNoRun {
+		t.Errorf("found: %v", err)
+	}
+	if removed, err := ws.Prune(t.Context(), 1, false); len(removed.Runs) != 0 || err != nil {
+		t.Errorf("pruned %v, %v", removed, err)
+	}
+	if _, err := os.Stat(p.env["PAWL_STATE_DIR"]); !os.IsNotExist(err) {
+		t.Errorf("there is a state folder: %v", err)
+	}
+}
+
+func TestABrokenSettingIsAMistakeOfTheSettingsAndRunsCanBeLookedAt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"text":"One."}`)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	ok(t, s.Close())
+	p.env["PAWL_MAX_STEPS"] = "many"
+	ws := p.open(nil)
+	_, err := ws.Start(t.Context(), app.Task{})
+	if _, mistake := errors.AsType[*config.Error](err); !mistake || !strings.Contains(err.Error(), `PAWL_MAX_STEPS: "many" is not a whole number`) {
+		t.Errorf("a session with it: %v", err)
+	}
+	if _, state, err := ws.Load(t.Context(), s.ID()); err != nil || state.Answer() != "One." {
+		t.Errorf("loaded %v", err)
+	}
+}
