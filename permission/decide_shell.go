@@ -29,6 +29,7 @@ func (t *evaluation) shell() {
 	for _, rd := range s.redirects {
 		t.redirect(rd)
 	}
+	t.mayMakeRepository = t.m == Bypass && mayMakeRepository(s)
 	for _, p := range s.parts {
 		t.command(p)
 	}
@@ -89,6 +90,14 @@ func (t *evaluation) anyDeny() (Rule, bool) {
 // it runs: of a word that is not known, or of files below a directory that it reads
 // with everything in it.
 func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
+	if p.isFed() && !l.textOnly {
+		if i := slices.IndexFunc(t.deny, func(r Rule) bool { return speaksOf([]Rule{r}, p) }); i >= 0 {
+			return t.deny[i], "its input", true
+		}
+		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 {
+			return rules[0], "its input", true
+		}
+	}
 	for _, w := range p.words[1:] {
 		if w.kind == static || l.textOnly {
 			continue
@@ -255,6 +264,12 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	}
 	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
+	}
+	if rule, ok := firstRule(t.deny, Rule.namesProgram); ok && t.m == Bypass && !p.speculative && !p.transparent && t.mayRunOthers(p, l) {
+		if at, d := t.allowed(p, l); at == atAllow && d.Verdict == Allow {
+			return at, d, true
+		}
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny what "+quote(p.text)+" runs, which cannot be known; an allow rule that covers it lets it run"), true
 	}
 	if t.m == Bypass {
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative

@@ -50,6 +50,9 @@ type Request struct {
 	// Runs says what makes git, and what asks git, run programs of a repository's
 	// choice where it only looks. Empty: nothing does.
 	Runs string
+	// Hooks says which hook of a repository git may run where it does more than look.
+	// Empty: there is none.
+	Hooks string
 	// Workspace is the workspace's folder and Dir the one the command starts in,
 	// both absolute with links resolved. Without Workspace every absolute path is
 	// outside; without Dir it is Workspace.

@@ -77,6 +77,24 @@ func TestGitIsLookedAtWithWhatTheRepositoryMakesItRun(t *testing.T) {
 	}
 }
 
+func TestTheHooksThatGitWouldRunAreNamed(t *testing.T) {
+	t.Parallel()
+	env := tooltest.NewEnv(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "", ".git/hooks/pre-commit.sample": "",
+		"sub/.git/HEAD": "", "sub/.git/objects/x": "", "sub/.git/refs/x": "", "sub/.git/config": "", "sub/.git/hooks/pre-commit": "",
+		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/config": "[core]\n\thooksPath = .husky\n",
+	})
+	for command, hooks := range map[string]string{"git commit -m x": "", "ls sub": "", "git -C sub commit -m x": "pre-commit", "cd bare && git commit": ".husky"} {
+		in, err := tool.Shell().Inspect(env, tooltest.Args(map[string]any{"command": command}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(in.Hooks, hooks) || (hooks == "") != (in.Hooks == "") {
+			t.Errorf("%s: %q", command, in.Hooks)
+		}
+	}
+}
+
 func TestARepositoryWhoseFolderIsAPipeIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	tooltest.Run(t, tool.List(), tooltest.Case{Name: "list", Files: map[string]string{"a": ""}, Args: `{}`,

@@ -137,7 +137,8 @@ func (t shellTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	// go asks git for the state of what it lists.
 	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "go" }) {
 		// Where git runs is the folder, or one that the command names.
-		in.Runs = env.Sandbox.GitRuns(append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)...)
+		dirs := append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)
+		in.Runs, in.Hooks = env.Sandbox.GitRuns(dirs...), env.Sandbox.GitHooks(dirs...)
 	}
 	return in, nil
 }

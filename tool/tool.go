@@ -60,6 +60,9 @@ type Intent struct {
 	// Runs says what makes a command that only looks run more than it names: a
 	// setting of a repository's. Empty: nothing does.
 	Runs string
+	// Hooks says which hook git may run for a command that does more than look. Empty:
+	// there is none.
+	Hooks string
 	// URL is the address it fetches, for tools on the web.
 	URL string
 	// Paths are the files it touches, as given, for tools on files.
