@@ -34,15 +34,23 @@ import (
 // What a person changes while a command runs cannot be told from what the command
 // did, but for what is mounted. Nothing is lost: the other version is kept.
 type guard struct {
-	mu      sync.Mutex
-	running map[*Session]bool
-	before  *baseline // what stood there before the first of the commands that run
-	journal *journal
-	told    []string          // what was undone and is not told yet
-	made    map[string]string // repositories and links that commands of this process made, with which file each is
-	undone  map[string]int    // how often what came at once was taken away
-	said    map[string]bool   // of which paths told speaks
-	stop    chan struct{}     // ends the look at what comes into being; nil: there is none
+	mu       sync.Mutex
+	running  map[*Session]bool
+	before   *baseline // what stood there before the first of the commands that run
+	journal  *journal
+	told     []string          // what was undone and is not told yet
+	made     map[string]string // repositories and links that commands of this process made, with which file each is
+	undone   map[string]int    // how often what came at once was taken away
+	disarmed map[string]disarmedRepository
+	said     map[string]bool // of which paths told speaks
+	stop     chan struct{}   // ends the look at what comes into being; nil: there is none
+}
+
+// A disarmedRepository is one that [guard.disarm] took something from.
+type disarmedRepository struct {
+	id    string               // which file it is
+	taken map[string]*snapshot // by name
+	said  []string             // what was told of it
 }
 
 // A baseline is what is guarded, as it was before any of the commands that run now.
@@ -157,10 +165,11 @@ func (g *guard) open(p *Policy) error {
 	if len(dead) > 0 {
 		p.index.refresh()
 	}
+	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before
 	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}}
-	g.undone = map[string]int{}
+	g.undone, g.disarmed = map[string]int{}, nil
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
 	}
@@ -322,7 +331,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 		return false
 	}
 	if info, err := root.Lstat(rel); err == nil {
-		if m, ok := mounted[path]; ok && m.isFile(statOf(info)) {
+		if m, ok := mounted[path]; ok && m.isFile(statOf(info)) { // which no command can write
 			g.before.Paths[path] = takeGuarded(root, path, rel) // a person's change
 			return false
 		}
@@ -339,7 +348,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 	_, name := splitGitName(path)
 	fixed := g.isFixed(path) && (name != "" || was.isThere())
 	if now.equals(was) || !fixed && p.mayBecome(path, was, now) {
-		if g.before.Paths[path] = now; name == "" && !was.isThere() {
+		if g.before.Paths[path] = now.withoutStat(); name == "" && !was.isThere() {
 			g.makes(path)
 		}
 		return false
@@ -349,7 +358,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 	// still counts.
 	if g.before.Paths[path] = was; was.isThere() {
 		if now := takeGuarded(root, path, rel); now.equals(was) {
-			g.before.Paths[path] = now
+			g.before.Paths[path] = now.withoutStat()
 		}
 	}
 	return true
@@ -364,6 +373,11 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 		return
 	}
 	harmful := ""
+	taken := g.disarmed[dir]
+	if taken.id == idOf(dir) && isDotGit(filepath.Base(dir)) {
+		harmful = slices.Sorted(maps.Keys(taken.taken))[0]
+		g.told = slices.DeleteFunc(g.told, func(s string) bool { return slices.Contains(taken.said, s) })
+	}
 	for _, name := range gitNames {
 		at := filepath.Join(rel, name)
 		if now := takeGuarded(root, filepath.Join(dir, name), at); !p.mayBecome(filepath.Join(dir, name), &snapshot{}, now) {
@@ -376,14 +390,14 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 		}
 	}
 	if harmful != "" {
-		g.tell(dir, p.takeAway(root, rel, harmful))
+		g.tell(dir, p.takeAway(root, rel, harmful, taken.taken))
 		return
 	}
 	g.before.Repositories[dir] = idOf(dir)
 	g.makes(dir)
 	for _, name := range gitNames {
 		path := filepath.Join(dir, name)
-		g.before.Paths[path] = takeGuarded(root, path, filepath.Join(rel, name))
+		g.before.Paths[path] = takeGuarded(root, path, filepath.Join(rel, name)).withoutStat()
 	}
 }
 
@@ -391,7 +405,8 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 // the commands that run are stopped: one of them makes it again and again.
 const maxAtOnce = 20
 
-// atOnce takes away what git would obey before the command has ended.
+// atOnce takes away what git would obey before the command has ended: of repositories that
+// were there what is not as it was, of others what would make git run a program.
 func (g *guard) atOnce(p *Policy, paths []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -402,14 +417,30 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 	for s := range g.running {
 		maps.Copy(mounted, s.mounted)
 	}
-	for _, path := range paths {
-		if filepath.Base(filepath.Dir(path)) == "hooks" {
-			path = filepath.Dir(path)
+	slices.Sort(paths)
+	defer func(before int) {
+		if len(g.told) > before {
+			g.journal.keep(g.told)
 		}
-		if dir, name := splitGitName(path); !fixedNames[name] || g.before.Repositories[dir] == "" || g.before.Repositories[dir] != idOf(dir) {
+	}(len(g.told))
+	looked := map[string]bool{} // new repositories
+	for _, path := range slices.Compact(paths) {
+		dir, name := splitGitName(path)
+		if !fixedNames[name] || looked[dir] {
 			continue
 		}
-		if !g.checkPath(p, path, mounted, time.Time{}) {
+		switch id := idOf(dir); {
+		case id == "":
+			continue
+		case g.before.Repositories[dir] != id:
+			if slices.Contains(slices.Collect(maps.Values(g.before.Repositories)), id) {
+				continue // it was moved, as it was
+			}
+			looked[dir] = true
+			if path = g.disarm(p, dir); path == "" {
+				continue
+			}
+		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}):
 			continue
 		}
 		if g.undone[path]++; g.undone[path] == maxAtOnce {
@@ -418,6 +449,48 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 			}
 		}
 	}
+}
+
+// disarm takes away what would make git run a program in a repository that was made
+// while the command runs, and leaves the rest for the end. It returns a path that it took
+// away; empty: none.
+func (g *guard) disarm(p *Policy, dir string) (taken string) {
+	root, rel := p.rootAt(dir)
+	if root == nil {
+		return ""
+	}
+	for name := range fixedNames {
+		path, at := filepath.Join(dir, name), filepath.Join(rel, name)
+		if now := takeGuarded(root, path, at); now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, &snapshot{}, now) {
+			sentence := p.restore(root, at, &snapshot{}, now)
+			g.tell(path, sentence)
+			d := g.disarmed[dir]
+			if d.taken == nil || d.id != idOf(dir) {
+				d = disarmedRepository{id: idOf(dir), taken: map[string]*snapshot{}}
+			}
+			d.taken[name], d.said = now, append(d.said, sentence)
+			if g.disarmed == nil {
+				g.disarmed = map[string]disarmedRepository{}
+			}
+			g.disarmed[dir], taken = d, path
+		}
+	}
+	return taken
+}
+
+// isHalfWritten reports whether a guarded path is a file that its program may not have
+// written to the end: it is empty, or a configuration that git cannot read. Then git
+// obeys nothing of it.
+func (p *Policy) isHalfWritten(path string) bool {
+	text, err := small(path)
+	if err != nil {
+		return false
+	}
+	if name := filepath.Base(path); len(text) > 0 && name != "config" && name != "config.worktree" {
+		return false
+	}
+	_, err = p.git.parseConfig(text)
+	return len(text) == 0 || err != nil && !errors.Is(err, errNoGit)
 }
 
 // mayBecome reports whether what is at a guarded path may stay though it is not what
@@ -493,9 +566,10 @@ func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string 
 	return fmt.Sprintf("The command %s, which it must not: that was undone%s", what, kept)
 }
 
-// takeAway moves a new repository to where what was refused is kept. Where that is
-// on another disk only what made it harmful is kept, and it is removed.
-func (p *Policy) takeAway(root *os.Root, path, harmful string) string {
+// takeAway moves a new repository to where what was refused is kept, with what was
+// taken from it before. Where that is on another disk only what made it harmful is kept,
+// and it is removed.
+func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]*snapshot) string {
 	to := p.refusedAt(path)
 	err := os.MkdirAll(filepath.Dir(to), 0o700)
 	if err == nil {
@@ -510,6 +584,9 @@ func (p *Policy) takeAway(root *os.Root, path, harmful string) string {
 		if err := root.RemoveAll(path); err != nil {
 			return fmt.Sprintf("The command made %s, which it must not because of its %s, and that could not be undone (%v): look at it before any program uses it", path, harmful, err)
 		}
+	}
+	for name, s := range taken {
+		s.save(filepath.Join(to, name))
 	}
 	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
 }
@@ -556,7 +633,7 @@ func (p *Policy) guardedFolders() []string {
 
 // recover puts back what the commands of a process that was killed have changed.
 func (p *Policy) recover(dead deadJournal) []string {
-	g := &guard{before: &dead.baseline, undone: map[string]int{}}
+	g := &guard{before: &dead.baseline, undone: map[string]int{}, told: dead.told}
 	g.check(p, nil, dead.until)
 	for i, t := range g.told {
 		g.told[i] = "When pawl was killed: " + t
