@@ -39,6 +39,18 @@ func (t *evaluation) shell() {
 	}
 	t.sandbox()
 	t.confineReading()
+	if !t.readOnly {
+		t.below(s.class() != run.Reads)
+	}
+}
+
+// below judges the files that the command reads with the folders they are in.
+func (t *evaluation) below(writes bool) {
+	for _, p := range t.r.Below {
+		if stage, d := t.led(t.r.locate(t.r.Workspace, p), writes, false); d.Verdict != Allow || stage == atAllow {
+			t.add(kindPath, p, stage, d)
+		}
+	}
 }
 
 // forms judges what no rule can cover: what cannot be known before it runs.

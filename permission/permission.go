@@ -43,6 +43,10 @@ type Request struct {
 	// to Workspace. What is judged of a path is judged of these as well, so a link
 	// gives away nothing. Nil if the caller did not look.
 	Resolved []string
+	// Below are files that a command reads with the folders they are in, as given and where
+	// they lead. They count only if the command does not run read-only, where secrets are
+	// not there.
+	Below []string
 	// Outside: a path leads outside the workspace and Resolved does not say where,
 	// or it could not be followed. No rule covers such a call.
 	Outside bool

@@ -158,3 +158,33 @@ func TestAPatternOfNamesBoundsWhatAGrepReads(t *testing.T) {
 		}
 	}
 }
+
+// A command that goes through a folder reads the secrets in it only where they are to be
+// seen: not in the read-only sandbox.
+func TestSecretsInAFolderAskOnlyWhereACommandSeesThem(t *testing.T) {
+	t.Parallel()
+	const a, k, d = permission.Allow, permission.Ask, permission.Deny
+	for _, c := range []struct {
+		command  string
+		rules    permission.Rules
+		mode     permission.Mode
+		enforced bool
+		want     permission.Verdict
+	}{
+		{"grep -r x .", nil, permission.Default, true, a},
+		{"grep -r x . | head", nil, permission.Plan, true, a},
+		{"grep -r x .", nil, permission.Default, false, k},
+		{"grep -r x .", rules(t, a, "grep *"), permission.Default, true, k},
+		{"grep -r x .", rules(t, a, "grep *"), permission.Default, false, k},
+		{"grep -r x .", rules(t, a, "grep *", "read(.env)"), permission.Default, true, a},
+		{"go test ./...; grep -r x .", rules(t, a, "go test *"), permission.Default, true, k},
+		{"grep -r x . > found", nil, permission.AcceptEdits, true, k},
+		{"grep -r x .", nil, permission.Bypass, true, a},
+		{"grep -r x .", rules(t, d, "read(.env)"), permission.Bypass, true, d},
+	} {
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", EnforcesReadOnly: c.enforced, Sandboxed: c.enforced, Below: []string{"/work/.env", ".env"}}
+		if got := c.rules.Decide(r, c.mode); got.Verdict != c.want {
+			t.Errorf("%s in mode %s, enforced %t, rules %v: %s (%s), want %s", c.command, c.mode, c.enforced, texts(c.rules), got.Verdict, got.Reason, c.want)
+		}
+	}
+}

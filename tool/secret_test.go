@@ -46,7 +46,7 @@ func TestACommandThatGoesThroughFoldersIsLookedAtWithTheSecretsInThem(t *testing
 			t.Fatal(err)
 		}
 		var got []string
-		for _, p := range in.Paths {
+		for _, p := range slices.Concat(in.Paths, in.Below) {
 			rel, err := filepath.Rel(env.Workspace, p)
 			if err != nil {
 				t.Fatal(err)

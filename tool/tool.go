@@ -67,6 +67,9 @@ type Intent struct {
 	URL string
 	// Paths are the files it touches, as given, for tools on files.
 	Paths []string
+	// Below are files with secrets, and links, in folders among Paths that a command reads
+	// with everything in them: it touches them only if it is not confined to reading.
+	Below []string
 	// Title says it in a line for people: "edit main.go", "go test ./...".
 	Title string
 }

@@ -53,6 +53,14 @@ func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Inten
 		}
 		r.Resolved = append(r.Resolved, resolved)
 	}
+	for _, p := range in.Below {
+		resolved, _, err := tool.Resolve(env, p)
+		if err != nil {
+			r.Outside = true
+			continue
+		}
+		r.Below = append(r.Below, p, resolved)
+	}
 	r.Edits = class == run.Writes && len(in.Paths) > 0 && in.Command == ""
 	return r
 }
