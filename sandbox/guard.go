@@ -34,16 +34,17 @@ import (
 // What a person changes while a command runs cannot be told from what the command
 // did, but for what is mounted. Nothing is lost: the other version is kept.
 type guard struct {
-	mu       sync.Mutex
-	running  map[*Session]bool
-	before   *baseline // what stood there before the first of the commands that run
-	journal  *journal
-	told     []string          // what was undone and is not told yet
-	made     map[string]string // repositories and links that commands of this process made, with which file each is
-	undone   map[string]int    // how often what came at once was taken away
-	disarmed map[string]disarmedRepository
-	said     map[string]bool // of which paths told speaks
-	stop     chan struct{}   // ends the look at what comes into being; nil: there is none
+	mu          sync.Mutex
+	running     map[*Session]bool
+	before      *baseline // what stood there before the first of the commands that run
+	journal     *journal
+	told        []string          // what was undone and is not told yet
+	made        map[string]string // repositories and links that commands of this process made, with which file each is
+	undone      map[string]int    // how often what came at once was taken away
+	undoneInAll int
+	disarmed    map[string]disarmedRepository
+	said        map[string]bool // of which paths told speaks
+	stop        chan struct{}   // ends the look at what comes into being; nil: there is none
 }
 
 // A disarmedRepository is one that [guard.disarm] took something from.
@@ -169,7 +170,7 @@ func (g *guard) open(p *Policy) error {
 	repositories, _ := p.index.gitPaths()
 	was := g.before
 	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}}
-	g.undone, g.disarmed = map[string]int{}, nil
+	g.undone, g.undoneInAll, g.disarmed = map[string]int{}, 0, nil
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
 	}
@@ -401,9 +402,12 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 	}
 }
 
-// maxAtOnce is how often what appears in a repository is taken away at once before
-// the commands that run are stopped: one of them makes it again and again.
-const maxAtOnce = 20
+// How often what appears in a repository is taken away at once before the commands that
+// run are stopped: one of them makes it again and again.
+const (
+	maxAtOnce      = 20
+	maxAtOnceInAll = 200 // in different places
+)
 
 // atOnce takes away what git would obey before the command has ended: of repositories that
 // were there what is not as it was, of others what would make git run a program.
@@ -443,9 +447,10 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}):
 			continue
 		}
-		if g.undone[path]++; g.undone[path] == maxAtOnce {
+		g.undoneInAll++
+		if g.undone[path]++; g.undone[path] == maxAtOnce || g.undoneInAll == maxAtOnceInAll {
 			for s := range g.running {
-				s.violated(fmt.Sprintf("something makes %s again and again, which the sandbox takes away", path))
+				s.violated(fmt.Sprintf("something makes %s and its like again and again, which the sandbox takes away", path))
 			}
 		}
 	}
@@ -588,12 +593,34 @@ func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]
 	for name, s := range taken {
 		s.save(filepath.Join(to, name))
 	}
+	hideFromGit(to)
 	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
 }
 
-// refusedAt returns where what was at a path is kept.
+// refusedAt returns where what was at a path is kept. Nothing there is called .git: the
+// git of a person who looks at it must not obey it.
 func (p *Policy) refusedAt(path string) string {
-	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), path)
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		if isDotGit(name) {
+			names[i] = "dot-git"
+		}
+	}
+	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), filepath.Join(names...))
+}
+
+// hideFromGit renames what makes git take a folder, or one below it, for a repository.
+func hideFromGit(dir string) {
+	var paths []string
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if name := filepath.Base(path); err == nil && (isDotGit(name) || strings.EqualFold(name, "HEAD")) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	for _, path := range slices.Backward(paths) { // what is in a folder before the folder
+		os.Rename(path, filepath.Join(filepath.Dir(path), strings.TrimPrefix(filepath.Base(path), ".")+".refused"))
+	}
 }
 
 // rootAt returns the folder that commands write and a path is in, open, and the path

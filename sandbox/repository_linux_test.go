@@ -79,6 +79,51 @@ func TestANewRepositoryIsDisarmedWhereFoldersCannotBeWatched(t *testing.T) {
 	}
 }
 
+// The same in one place after the other is stopped.
+func TestACommandThatMakesOneRepositoryAfterTheOtherIsStopped(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsSandbox(t)
+	s.repository(t)
+	script := strings.ReplaceAll("mkdir t t/objects t/refs; cp .git/HEAD t; printf '[core]\\nfsmonitor=@\\n' > c; i=0; while :; do i=$((i+1)); cp -r t r$i; cp c r$i/config; done", "@", s.evil())
+	c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := proc.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.StopOn(p.Stop)
+	status, err := p.Wait()
+	if told := session.End(); err != nil || !strings.Contains(status.Stopped, "again and again") || len(told) < 200 {
+		t.Errorf("%+v, %v, told %d", status, err, len(told))
+	}
+}
+
+// What was taken away is kept for a person to look at, and a git that looks along obeys
+// none of it.
+func TestWhatIsKeptOfARefusedRepositoryIsObeyedByNoGit(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		script := "git init -q sub; (cd sub; echo 1 > f; git add f; git commit -qm x; mkdir -p .git/modules/m; cp -r .git/HEAD .git/objects .git/refs .git/config .git/modules/m/); " +
+			"git -C sub config core.fsmonitor '@'; cp sub/.git/config sub/.git/modules/m/; printf '#!/bin/sh\n@' > sub/.git/hooks/post-index-change; chmod +x sub/.git/hooks/*; " +
+			"cp -r .git $TMPDIR/evil; git --git-dir=$TMPDIR/evil config core.fsmonitor '@'; mkdir w; echo gitdir: $OUTSIDE/evil > w/.git"
+		s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "OUTSIDE="+s.policy.Temp)
+		o := s.sh(t, strings.ReplaceAll(script, "@", s.evil()))
+		kept := s.state + "/refused"
+		if entries, err := os.ReadDir(kept); len(o.told) < 2 || len(entries) == 0 {
+			t.Fatalf("told %q, printed %s, %v", o.told, o.printed, err)
+		}
+		cmd := exec.Command("sh", "-c", `find . -type d -exec git -C {} status \; -exec git -C {} diff \;; find . -name '*.git*'`)
+		cmd.Dir, cmd.Env = kept, s.env
+		out, err := cmd.CombinedOutput()
+		if s.flagged() || err != nil || strings.Contains(string(out), "On branch") {
+			t.Errorf("git obeys it: %v\n%s", err, out)
+		}
+	})
+}
+
 // Repositories are made and used without a program of their choice: nothing is taken from
 // them while they are made.
 func TestNothingIsTakenFromARepositoryWhileItIsMade(t *testing.T) {
