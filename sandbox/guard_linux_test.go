@@ -164,6 +164,29 @@ func TestRepositoriesThatRunNothingMayBeMade(t *testing.T) {
 	})
 }
 
+// Siblings of git: what other programs outside obey is not changed and not made.
+func TestWhatOtherVersionControlRunsIsNotChanged(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		s.git(t, "config", "core.hooksPath", ".husky/_")
+		s.write(t, s.workspace+"/.husky/_/pre-commit", "#!/bin/sh\n. .husky/pre-commit\n")
+		s.write(t, s.workspace+"/.husky/pre-commit", "npm test\n")
+		s.write(t, s.workspace+"/.hg/hgrc", "[paths]\n")
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		o := s.sh(t, "echo evil >> .hg/hgrc; mkdir -p .jj/repo; echo evil > .jj/repo/config.toml; echo evil > .jj/workspace-config.toml; echo evil >> .husky/pre-commit; echo evil > .husky/post-merge; echo ok > .hg/dirstate")
+		out, _ := exec.Command("grep", "-rl", "evil", s.workspace).Output()
+		if len(out) > 0 || len(o.told) == 0 {
+			t.Errorf("%+v; it is in %s", o, out)
+		}
+		if text, err := os.ReadFile(s.workspace + "/.hg/dirstate"); err != nil || string(text) != "ok\n" {
+			t.Errorf("the rest is %q, %v", text, err)
+		}
+	})
+}
+
 // H43: what git would obey while a command runs is taken away while it runs.
 func TestWhatGitObeysAtOnceIsTakenAwayAtOnce(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
@@ -281,6 +304,23 @@ func awaitFile(t *testing.T, path string) {
 	}
 }
 
+// awaitText waits for a file of a pattern that has all texts in it.
+func awaitText(t *testing.T, pattern string, texts ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		found, _ := filepath.Glob(pattern)
+		for _, path := range found {
+			text, _ := os.ReadFile(path)
+			if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(string(text), s) }) {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s with %q", pattern, texts)
+		}
+	}
+}
+
 // M3: what a command has changed whose pawl is killed is put back by the next.
 func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
@@ -297,6 +337,7 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitFile(t, s.workspace+"/done")
+		awaitText(t, s.state+"/sandbox/*/*.told", "sub/.git/config", ".git/hooks")
 		killed.Process.Kill()
 		killed.Wait()
 		// Nothing of it counts for a person who looks in between, and what the person does stays.

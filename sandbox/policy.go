@@ -140,7 +140,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		journals:  filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16])),
 		overlays:  filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16])),
 		Readable:  slices.Concat(systemFolders, h.readable()),
-		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},
+		ReadOnly:  obeyedOutside(workspace),
 		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
 	}
 	p.Writable, p.Programs = h.caches()
@@ -158,6 +158,16 @@ func For(workspace string, o Options) (*Policy, error) {
 	// is no longer used.
 	runtime.AddCleanup(p, (*index).close, p.index)
 	return p, nil
+}
+
+// obeyedOutside returns what of a workspace programs outside obey, beside git: pawl's own
+// configuration, and that of Mercurial and Jujutsu, by which their status runs programs
+// (hg help config.hooks, jj's documentation of its configuration; read 2026-11-22).
+func obeyedOutside(workspace string) (paths []string) {
+	for _, name := range []string{".pawl", ".mcp.json", ".hg/hgrc", ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".jj/workspace-config.toml"} {
+		paths = append(paths, filepath.Join(workspace, name))
+	}
+	return paths
 }
 
 // Close lets go of what watches the workspace. The policy can be used on.
