@@ -40,7 +40,10 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 		{id: "H06d, other rules", deny: []string{"read(x/sub/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cd x && cat sub/*.go", "cat x/sub/*.go"}},
 		{id: "a mode stays", deny: []string{"read(.env)", "rm *"}, mode: permission.Plan, want: deny, commands: []string{"make $x", "ls > $x", "rm $x"}},
 		{id: "H06d, other rules", deny: []string{"read(docs/**)"}, mode: permission.Bypass, want: ask, commands: []string{"grep -r x .", "grep -rn x", "rg x", "diff -r docs old", "cat do*/x"}},
-		{id: "H06d, other rules", deny: []string{"edit(src/**)"}, mode: permission.Bypass, want: ask, commands: []string{"ls > $x", "touch $x", "tee $x"}},
+		{id: "H06d, other rules", deny: []string{"edit(src/**)"}, mode: permission.Bypass, want: ask, commands: []string{"ls > $x", "touch $x", "tee $x", "ls | xargs rm"}},
+		{id: "a folder above", deny: []string{"edit(src/a/**)"}, mode: permission.Bypass, want: ask, commands: []string{"rm -rf .", "rm -rf src", "rm -rf ./src/", "mv src old", "find . -delete", "find src -name x -exec rm {} +", "gofmt -w .", "git checkout -- .", "git rm -r src", "cp -r old src", "chmod -R 0 .",
+			"cp --target-directory=src/a x", "cp --target-directory=src/a/b x", "cd src && rm -rf a", "cd src/a && rm -rf ..", "rsync --log-file=src/a/x y z"}},
+		{id: "a folder above", deny: []string{"read(src/a/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cp -r . /tmp/x", "tar cf - .", "tar cf x src", "zip -r x .", "rsync -a . x"}},
 		{id: "wrappers that hide what is denied", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"env -i - rm keep", "env - PATH=/bin rm keep", "env -vS'rm keep'", "env --split='rm keep'",
 			"setarch x86_64 rm keep", "setarch -R rm keep", "linux64 rm keep", "choom -n 5 -- rm keep", "uclampset -m 5 rm keep", "perf stat -e x rm keep", "gdb -batch -ex run --args rm keep", "sg root -c 'rm keep'", "capsh -- -c 'rm keep'"}},
 		{id: "builtins that evaluate words", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"printf -v 'a[$(rm keep)]' x", "printf -va[`echo 1`] x", `x='a[$(rm keep)]'; printf -v "$x" y`, "test -v 'a[$(rm keep)]'", `[ -v "$x" ]`,
@@ -141,6 +144,12 @@ func TestInModeBypassADenyRuleHoldsOverProgramsThatRunOthers(t *testing.T) {
 			if d := decide(nil, command, "x"); d.Verdict != allow {
 				t.Errorf("%q without a deny rule: %s (%s)", command, d.Verdict, d.Reason)
 			}
+		}
+	}
+	// Beside a rule for files what names others runs.
+	for _, command := range []string{"rm -rf build", "cp -r a b", "mv x y", "tar czf x.tgz lib", "find lib -delete", "git add -A", "git commit -m src", "rm src/b", "mkdir src", "sed -i s/a/b/ lib/x", "go build ./...", "make", "dd if=x of=y"} {
+		if d := decide(rules(t, deny, "edit(src/a/**)"), command, ""); d.Verdict != allow {
+			t.Errorf("%q beside a rule for src/a: %s (%s)", command, d.Verdict, d.Reason)
 		}
 	}
 	// Hooks run for what changes a repository.

@@ -123,6 +123,25 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			return rules[0], quote(w.source), true
 		}
 	}
+	if files := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(files) > 0 && !l.reads {
+		for _, w := range p.words[1:] {
+			name, value, isOption := strings.Cut(w.text, "=") // --target-directory=src
+			if isOption = isOption && strings.HasPrefix(name, "-"); !isOption {
+				value = w.text
+			}
+			if value == "" || !isOption && !p.goesThrough() {
+				continue
+			}
+			for _, where := range p.places(value) {
+				at := t.r.locate("", where)
+				if rule, ok := firstRule(files, func(r Rule) bool {
+					return r.Pattern != "" && (r.matchesPath(at.text, true) || mayMatchBelow(foldPath(strings.TrimPrefix(r.Pattern, "./")), foldPath(at.text)))
+				}); ok {
+					return rule, quote(w.source), true
+				}
+			}
+		}
+	}
 	if recurses, _ := p.recurses(); recurses {
 		paths := []string{"."}
 		for _, w := range l.paths {
@@ -140,6 +159,16 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 		}
 	}
 	return Rule{}, "", false
+}
+
+// goesThrough reports whether p changes or copies what is below the directories among its
+// operands.
+func (p *simpleCommand) goesThrough() bool {
+	name := path.Base(p.program())
+	if name == "git" {
+		return len(p.words) > 1 && has("checkout restore rm mv clean stash", p.words[1].text)
+	}
+	return has("rm cp mv tar zip rsync find chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name)
 }
 
 // harmlessPattern reports whether a word is a pattern of file names in a directory that
