@@ -375,7 +375,7 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 	}
 	harmful := ""
 	taken := g.disarmed[dir]
-	if taken.id == idOf(dir) && isDotGit(filepath.Base(dir)) {
+	if len(taken.taken) > 0 && taken.id == idOf(dir) && isDotGit(filepath.Base(dir)) {
 		harmful = slices.Sorted(maps.Keys(taken.taken))[0]
 		g.told = slices.DeleteFunc(g.told, func(s string) bool { return slices.Contains(taken.said, s) })
 	}
