@@ -23,9 +23,11 @@ import (
 // its own: that is mounted read-only. What is not there has no place to mount on, and
 // making one would show in the workspace; so what comes into being is looked at when
 // the command has ended, before its result is told, and taken away if a program
-// outside would obey it. What git would obey at once in a repository that was there
-// before (commondir, config.worktree, hooks) is taken away as it appears. Elsewhere
-// the same is done with all that was changed.
+// outside would obey it. What git would obey at once - in a repository that was there
+// before whatever comes (commondir, config.worktree, hooks), in a new one what would make
+// git run a program - is taken away as it appears, within milliseconds; where folders
+// cannot be watched within seconds. Where there is no file tree the same is done with all
+// that was changed.
 //
 // Nothing is read twice: what stood there before is held with its inode and times,
 // and only what has others by then is compared. New repositories are known from the

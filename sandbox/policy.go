@@ -17,7 +17,8 @@
 // ([Policy.EnforcesReadOnly] says whether that is enforced). What any other leaves in
 // the workspace that programs outside would obey - configuration and hooks of
 // repositories, new repositories, pawl's own configuration - is judged when it ends,
-// and undone ([Session.End], [Policy.Recover]); nothing of the sandbox itself is ever
+// and undone ([Session.End], [Policy.Recover]); what git obeys in a repository as soon as
+// it is there, also while the command runs. Nothing of the sandbox itself is ever
 // in the workspace.
 //
 // [Probe] says what is in force on a machine. A command that is to be confined never
