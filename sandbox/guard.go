@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,17 +37,19 @@ import (
 // What a person changes while a command runs cannot be told from what the command
 // did, but for what is mounted. Nothing is lost: the other version is kept.
 type guard struct {
-	mu          sync.Mutex
-	running     map[*Session]bool
-	before      *baseline // what stood there before the first of the commands that run
-	journal     *journal
-	told        []string          // what was undone and is not told yet
-	made        map[string]string // repositories and links that commands of this process made, with which file each is
-	undone      map[string]int    // how often what came at once was taken away
-	undoneInAll int
-	disarmed    map[string]disarmedRepository
-	said        map[string]bool // of which paths told speaks
-	stop        chan struct{}   // ends the look at what comes into being; nil: there is none
+	mu            sync.Mutex
+	running       map[*Session]bool
+	before        *baseline // what stood there before the first of the commands that run
+	journal       *journal
+	told          []string          // what was undone and is not told yet
+	made          map[string]string // repositories and links that commands of this process made, with which file each is
+	undone        map[string]int    // how often what came at once was taken away
+	undoneInAll   int
+	newConfigs    map[[32]byte]bool // configurations of new repositories that were looked at
+	maxNewConfigs int
+	disarmed      map[string]disarmedRepository
+	said          map[string]bool // of which paths told speaks
+	stop          chan struct{}   // ends the look at what comes into being; nil: there is none
 }
 
 // A disarmedRepository is one that [guard.disarm] took something from.
@@ -73,7 +76,7 @@ func (b *baseline) equals(o *baseline) bool {
 var guards sync.Map // workspace and state folder -> *guard
 
 func guardOf(p *Policy) *guard {
-	g, _ := guards.LoadOrStore(p.Workspace+"\x00"+p.journals, &guard{running: map[*Session]bool{}, before: &baseline{}})
+	g, _ := guards.LoadOrStore(p.Workspace+"\x00"+p.journals, &guard{running: map[*Session]bool{}, before: &baseline{}, maxNewConfigs: maxNewConfigs})
 	return g.(*guard)
 }
 
@@ -172,7 +175,7 @@ func (g *guard) open(p *Policy) error {
 	repositories, _ := p.index.gitPaths()
 	was := g.before
 	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}}
-	g.undone, g.undoneInAll, g.disarmed = map[string]int{}, 0, nil
+	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
 	}
@@ -411,6 +414,11 @@ const (
 	maxAtOnceInAll = 200 // in different places
 )
 
+// maxNewConfigs is how many different configurations of new repositories are looked at
+// while commands run, before these are stopped: git has to read each, and what waits
+// behind many is obeyed for as long.
+const maxNewConfigs = 2000
+
 // atOnce takes away what git would obey before the command has ended: of repositories that
 // were there what is not as it was, of others what would make git run a program.
 func (g *guard) atOnce(p *Policy, paths []string) {
@@ -451,10 +459,15 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 		}
 		g.undoneInAll++
 		if g.undone[path]++; g.undone[path] == maxAtOnce || g.undoneInAll == maxAtOnceInAll {
-			for s := range g.running {
-				s.violated(fmt.Sprintf("something makes %s and its like again and again, which the sandbox takes away", path))
-			}
+			g.stopAll(fmt.Sprintf("something makes %s and its like again and again, which the sandbox takes away", path))
 		}
+	}
+}
+
+// stopAll stops the commands that run.
+func (g *guard) stopAll(reason string) {
+	for s := range g.running {
+		s.violated(reason)
 	}
 }
 
@@ -468,7 +481,15 @@ func (g *guard) disarm(p *Policy, dir string) (taken string) {
 	}
 	for name := range fixedNames {
 		path, at := filepath.Join(dir, name), filepath.Join(rel, name)
-		if now := takeGuarded(root, path, at); now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, &snapshot{}, now) {
+		now := takeGuarded(root, path, at)
+		if name == "config" {
+			g.newConfigs[sha256.Sum256(now.Content)] = true
+			if len(g.newConfigs) > g.maxNewConfigs {
+				g.stopAll("something makes more repositories than can be looked at while it runs")
+				return ""
+			}
+		}
+		if now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, &snapshot{}, now) {
 			sentence := p.restore(root, at, &snapshot{}, now)
 			g.tell(path, sentence)
 			d := g.disarmed[dir]

@@ -79,25 +79,38 @@ func TestANewRepositoryIsDisarmedWhereFoldersCannotBeWatched(t *testing.T) {
 	}
 }
 
-// The same in one place after the other is stopped.
-func TestACommandThatMakesOneRepositoryAfterTheOtherIsStopped(t *testing.T) {
+// The same in one place after the other is stopped, and so is what makes more repositories
+// than can be looked at.
+func TestACommandThatMakesRepositoriesWithoutEndIsStopped(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.needsSandbox(t)
-	s.repository(t)
-	script := strings.ReplaceAll("mkdir t t/objects t/refs; cp .git/HEAD t; printf '[core]\\nfsmonitor=@\\n' > c; i=0; while :; do i=$((i+1)); cp -r t r$i; cp c r$i/config; done", "@", s.evil())
-	c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := proc.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session.StopOn(p.Stop)
-	status, err := p.Wait()
-	if told := session.End(); err != nil || !strings.Contains(status.Stopped, "again and again") || len(told) < 200 {
-		t.Errorf("%+v, %v, told %d", status, err, len(told))
+	for name, c := range map[string]struct {
+		config, reason string
+		told           int
+	}{
+		"harmful":  {`printf '[core]\nfsmonitor=@\n' > r$i/config`, "again and again", 200},
+		"harmless": {`printf "[user]\nname=$i\n" > r$i/config`, "more repositories", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.needsSandbox(t)
+			s.repository(t)
+			s.policy.LookAtMost(100)
+			script := strings.ReplaceAll("mkdir t t/objects t/refs; cp .git/HEAD t; i=0; while :; do i=$((i+1)); cp -r t r$i; "+c.config+"; done", "@", s.evil())
+			command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := proc.Start(t.Context(), command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			session.StopOn(p.Stop)
+			status, err := p.Wait()
+			if told := session.End(); err != nil || !strings.Contains(status.Stopped, c.reason) || len(told) < c.told {
+				t.Errorf("%+v, %v, told %d", status, err, len(told))
+			}
+		})
 	}
 }
 
