@@ -23,7 +23,7 @@ func TestAHostileModelWithNobodyThereGainsNothingAndTheWorkFlows(t *testing.T) {
 		t.Logf("there is no named pipe in it: %v", err)
 	}
 	before := s.whole(t)
-	assaults, r := s.run(t, s.assaults(t, "refused.txt", true), false)
+	assaults, r := s.run(t, slices.Concat(s.assaults(t, "refused.txt", true), s.assaults(t, "unseen.txt", false)), false)
 	r.judge(t, assaults)
 	s.stands(t, secretOutside, secretWithin, secretKey)
 	if diff := cmp.Diff(before, s.whole(t)); diff != "" {
