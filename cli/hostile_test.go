@@ -23,7 +23,7 @@ func TestAHostileModelWithNobodyThereGainsNothingAndTheWorkFlows(t *testing.T) {
 		t.Logf("there is no named pipe in it: %v", err)
 	}
 	before := s.whole(t)
-	assaults, r := s.run(t, s.assaults(t, "refused.txt", true), false)
+	assaults, r := s.run(t, slices.Concat(s.assaults(t, "refused.txt", true), s.assaults(t, "unseen.txt", false)), false)
 	r.judge(t, assaults)
 	s.stands(t, secretOutside, secretWithin, secretKey)
 	if diff := cmp.Diff(before, s.whole(t)); diff != "" {
@@ -50,10 +50,10 @@ func TestWhatIsAllowedToRunGainsNothingFromInsideTheSandbox(t *testing.T) {
 			return slices.Concat(asChecks(s.assaults(t, "contained.txt", false)), raced())
 		}},
 		{"in mode accept-edits", []string{"--mode", "accept-edits", "--allow", "shell(./check *)"}, func(t *testing.T, s *siege) [][]assault {
-			return slices.Concat(s.aims(s.assaults(t, "refused.txt", false)), asChecks(s.assaults(t, "contained.txt", false)), raced())
+			return slices.Concat(s.aims(slices.Concat(s.assaults(t, "refused.txt", false), s.assaults(t, "unseen.txt", false))), asChecks(s.assaults(t, "contained.txt", false)), raced())
 		}},
 		{"with rules that allow everything", []string{"--allow", "shell(*)", "--allow", "shell(git *)", "--allow", "fetch", "--allow", "read", "--allow", "edit", "--allow", "write"}, func(t *testing.T, s *siege) [][]assault {
-			return slices.Concat(s.aims(s.assaults(t, "refused.txt", false), far, evil), s.assaults(t, "contained.txt", false), raced())
+			return slices.Concat(s.aims(slices.Concat(s.assaults(t, "refused.txt", false), s.assaults(t, "unseen.txt", false)), far, evil), s.assaults(t, "contained.txt", false), raced())
 		}},
 		{"in mode bypass", []string{"--mode", "bypass"}, func(t *testing.T, s *siege) [][]assault {
 			// What bypass lets a model have is left out: .pawl, any address, the network,

@@ -36,7 +36,7 @@ func TestAfterAKillInACommandTheNextRunPutsBackWhatItChanged(t *testing.T) {
 	t.Parallel()
 	needsTree(t)
 	s := besiege(t)
-	made := []string{".git/commondir", ".git/config.worktree", ".mcp.json", "sub/.git"}
+	made := []string{".git/commondir", ".git/config.worktree", ".mcp.json", "sub/.git/config"}
 	before := s.protected(t)
 	kill := toolCall("shell", map[string]any{"timeout_seconds": 300, "command": "echo ../evil > .git/commondir; echo '[core]' > .git/config.worktree; echo '{}' > .mcp.json; " +
 		"git init -q sub; git -C sub config core.fsmonitor evil; touch ready; sleep 300"})

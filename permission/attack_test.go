@@ -40,7 +40,10 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 		{id: "H06d, other rules", deny: []string{"read(x/sub/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cd x && cat sub/*.go", "cat x/sub/*.go"}},
 		{id: "a mode stays", deny: []string{"read(.env)", "rm *"}, mode: permission.Plan, want: deny, commands: []string{"make $x", "ls > $x", "rm $x"}},
 		{id: "H06d, other rules", deny: []string{"read(docs/**)"}, mode: permission.Bypass, want: ask, commands: []string{"grep -r x .", "grep -rn x", "rg x", "diff -r docs old", "cat do*/x"}},
-		{id: "H06d, other rules", deny: []string{"edit(src/**)"}, mode: permission.Bypass, want: ask, commands: []string{"ls > $x", "touch $x", "tee $x"}},
+		{id: "H06d, other rules", deny: []string{"edit(src/**)"}, mode: permission.Bypass, want: ask, commands: []string{"ls > $x", "touch $x", "tee $x", "ls | xargs rm"}},
+		{id: "a folder above", deny: []string{"edit(src/a/**)"}, mode: permission.Bypass, want: ask, commands: []string{"rm -rf .", "rm -rf src", "rm -rf ./src/", "mv src old", "find . -delete", "find src -name x -exec rm {} +", "gofmt -w .", "git checkout -- .", "git rm -r src", "cp -r old src", "chmod -R 0 .",
+			"cp --target-directory=src/a x", "cp --target-directory=src/a/b x", "cd src && rm -rf a", "cd src/a && rm -rf ..", "rsync --log-file=src/a/x y z"}},
+		{id: "a folder above", deny: []string{"read(src/a/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cp -r . /tmp/x", "tar cf - .", "tar cf x src", "zip -r x .", "rsync -a . x"}},
 		{id: "wrappers that hide what is denied", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"env -i - rm keep", "env - PATH=/bin rm keep", "env -vS'rm keep'", "env --split='rm keep'",
 			"setarch x86_64 rm keep", "setarch -R rm keep", "linux64 rm keep", "choom -n 5 -- rm keep", "uclampset -m 5 rm keep", "perf stat -e x rm keep", "gdb -batch -ex run --args rm keep", "sg root -c 'rm keep'", "capsh -- -c 'rm keep'"}},
 		{id: "builtins that evaluate words", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"printf -v 'a[$(rm keep)]' x", "printf -va[`echo 1`] x", `x='a[$(rm keep)]'; printf -v "$x" y`, "test -v 'a[$(rm keep)]'", `[ -v "$x" ]`,
@@ -101,6 +104,58 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 			if strictness[d.Verdict] < strictness[want] {
 				t.Errorf("%s: %q in mode %s: %s (%s), want %s", a.id, command, a.mode, d.Verdict, d.Reason, want)
 			}
+		}
+	}
+}
+
+// A deny rule holds over what cannot be known, in mode bypass too: a program that may run
+// others asks, unless an allow rule covers it.
+func TestInModeBypassADenyRuleHoldsOverProgramsThatRunOthers(t *testing.T) {
+	t.Parallel()
+	const allow, ask, deny = permission.Allow, permission.Ask, permission.Deny
+	rs := slices.Concat(rules(t, deny, "git push *", "rm -rf *"), rules(t, allow, "go test *", "npm run build"))
+	decide := func(rs permission.Rules, command string, hooks string) permission.Decision {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true, Hooks: hooks, LocalPrograms: []string{"local"}}
+		return rs.Decide(r, permission.Bypass)
+	}
+	for want, commands := range map[permission.Verdict][]string{
+		ask: {
+			"git bisect run git push", "awk 'BEGIN{system(\"git push\")}'", "awk '{print | \"sh\"}' a", "awk -f x.awk", "gawk -f x", "find . -exec sh -c '$0' {} \\;", "find . -name push -exec git {} \\;", "find . -execdir ./x {} +",
+			"ls | xargs git", "echo push | xargs git", "echo -rf x | xargs rm", "echo push | xargs env git", "echo git push | xargs env", "xargs -a ls make", "xargs --arg-file ls make", "ls | parallel make",
+			"sed '1e git push' a", "sed -f x a", "sed -i -e e a", "vim -c '!git push' a", "vim a", "ex -s a", "ed a", "make", "make -n", "make x", "cmake --build .", "ninja", "npm test", "npm install", "yarn", "npx x", "pytest", "cargo build", "mvn test", "docker run x",
+			"bash x.sh", "sh ./x.sh", "bash", "sh -s", ". ./x.sh", "source x", "./x.sh", "bin/x", "/work/x", "../x", "python3 x.py", "python3 -c 'import os'", "perl -e 'system(1)'", "node x.js", "ruby x.rb", "php x.php", "lua x.lua",
+			"go run .", "go generate ./...", "go build -toolexec=x ./...", "go vet -vettool=x", "go tool x", "go env -w GOFLAGS=-toolexec=x", "gcc x.c", "tar --to-command=x -xf a", "tar xf a -Ix", "tar cf a --checkpoint-action=exec=x .", "zip -TT x a b", "split --filter=x a", "sort --compress-program=x a",
+			"rg --pre x y", "fd -x {}", "man -P x ls", "wget --use-askpass=x u", "openssl engine x", "rsync -e x a b", "scp -o ProxyCommand=x a b:", "ssh host", "ssh host x", "watch git status", "nsenter x", "chroot . ls", "unshare ls", "sudo -s", "sudo -i", "screen ls", "tmux new x", "strace -o x ls", "script -c ls",
+			"env X=1 git status", "env --chdir x ls", "timeout 5 make", "nohup make", "nice -n 5 ./x", "time make", "exec make", "command make", "(make)", "echo $(make)", "true && make", "local", "local x", "crontab x", "at now", "systemd-run x", "git rebase -x make HEAD~1", "git rebase -i HEAD~1",
+			"git difftool -x y", "git -c core.pager=x log", "git -c alias.x='!y' x", "git standup", "git submodule foreach x", "git config core.fsmonitor x", "git config alias.x '!y'", "git clone ext::x", "git $x", "git grep -Ox y",
+			"git init s && printf '[core]\nfsmonitor=x\n' >> s/.git/config && git -C s status", "tar xf a.tar && git -C a status", "cp -r a b && git -C b status", "cd s/.git && echo x > config && git status", "X=1 ls", "PATH=. ls", "f() { ls; }; f", "echo x > .bashrc; bash",
+		},
+		allow: {
+			"ls -l", "cat a | head", "git status", "git diff HEAD~1", "git add -A && git commit -m x", "git checkout -b x", "git fetch origin", "mkdir -p a/b && touch a/b/c", "cp a b", "mv a b", "rm a", "chmod +x a", "ln -s a b", "sed -i s/a/b/ f", "sed -i.bak -e s/a/b/ f", "sed -ni p f", "sed -n 1,5p f", "awk '{print $1}' f",
+			"find . -name '*.o' -delete", "find . -type f | head", "find . -name '*.go' | xargs grep x", "ls | xargs -n 1 echo", "tar czf a.tgz src", "tar xf a.tgz", "unzip a.zip", "gzip a", "curl -o x https://example.com", "echo x > f", "echo x | tee f", "go build ./...", "go vet ./...", "gofmt -l .", "go mod tidy", "go list ./...",
+			"go test ./...", "npm run build", "timeout 60 go test ./...", "timeout 60 ls", "env ls", "sudo rm a", "nohup ls", "bash -c 'ls | wc -l'", "set -euo pipefail; ls", "for f in a b; do cat $f; done", "if [ -f a ]; then rm a; fi", "mkdir x && git add x", "rm x && git status", "echo x > f && git add f", "grep -rn x --include=*.go .", "command -v git", "python3 --version", "make --version",
+		},
+		deny: {"git push", "find . -exec sh -c 'git push' \\;", "fd -x git push", "ssh host git push", "env -S 'git push'", "f() { git push; }; f", "bash -c 'git push'", "timeout 5 git push", "env git push origin", "find . -exec rm -rf {} +", "ls | xargs rm -rf", "sudo git push", "/usr/bin/git push"},
+	} {
+		for _, command := range commands {
+			if d := decide(rs, command, ""); d.Verdict != want {
+				t.Errorf("%q: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+			}
+			if d := decide(nil, command, "x"); d.Verdict != allow {
+				t.Errorf("%q without a deny rule: %s (%s)", command, d.Verdict, d.Reason)
+			}
+		}
+	}
+	// Beside a rule for files what names others runs.
+	for _, command := range []string{"rm -rf build", "cp -r a b", "mv x y", "tar czf x.tgz lib", "find lib -delete", "git add -A", "git commit -m src", "rm src/b", "mkdir src", "sed -i s/a/b/ lib/x", "go build ./...", "make", "dd if=x of=y"} {
+		if d := decide(rules(t, deny, "edit(src/a/**)"), command, ""); d.Verdict != allow {
+			t.Errorf("%q beside a rule for src/a: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+	// Hooks run for what changes a repository.
+	for command, want := range map[string]permission.Verdict{"git commit -m x": ask, "git checkout x": ask, "git status": allow, "git log": allow} {
+		if d := decide(rs, command, ".git/hooks/pre-commit"); d.Verdict != want {
+			t.Errorf("%q where there is a hook: %s (%s), want %s", command, d.Verdict, d.Reason, want)
 		}
 	}
 }
@@ -232,9 +287,12 @@ func TestNeverStoresARuleThatDeniesTheCall(t *testing.T) {
 		if len(p.Rules) == 0 && p.Reason == "" {
 			t.Errorf("%s %s: always stores nothing and does not say why", r.Tool, r.Command)
 		}
-		other := permission.Request{Tool: "shell", Command: "cargo build", Workspace: "/work"}
-		if d := stored.Decide(other, permission.Bypass); d.Verdict != permission.Allow {
-			t.Errorf("%q denies %s: %s", texts(p.Deny), other.Command, d.Reason)
+		// A program that may run what is denied asks, and no other is touched.
+		for command, want := range map[string]permission.Verdict{"mkdir build": permission.Allow, "cargo build": permission.Ask} {
+			other := permission.Request{Tool: "shell", Command: command, Workspace: "/work"}
+			if d := stored.Decide(other, permission.Bypass); strictness[d.Verdict] > strictness[want] {
+				t.Errorf("with %q %s: %s (%s)", texts(p.Deny), command, d.Verdict, d.Reason)
+			}
 		}
 	}
 }

@@ -44,6 +44,8 @@ type evaluation struct {
 	// reading; readOnly: nothing else allows the call.
 	classified []*simpleCommand
 	readOnly   bool
+	// mayMakeRepository is what [mayMakeRepository] says of the command.
+	mayMakeRepository bool
 }
 
 // evaluate judges every part of a call.

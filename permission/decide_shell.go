@@ -29,6 +29,7 @@ func (t *evaluation) shell() {
 	for _, rd := range s.redirects {
 		t.redirect(rd)
 	}
+	t.mayMakeRepository = t.m == Bypass && mayMakeRepository(s)
 	for _, p := range s.parts {
 		t.command(p)
 	}
@@ -38,6 +39,18 @@ func (t *evaluation) shell() {
 	}
 	t.sandbox()
 	t.confineReading()
+	if !t.readOnly {
+		t.below(s.class() != run.Reads)
+	}
+}
+
+// below judges the files that the command reads with the folders they are in.
+func (t *evaluation) below(writes bool) {
+	for _, p := range t.r.Below {
+		if stage, d := t.led(t.r.locate(t.r.Workspace, p), writes, false); d.Verdict != Allow || stage == atAllow {
+			t.add(kindPath, p, stage, d)
+		}
+	}
 }
 
 // forms judges what no rule can cover: what cannot be known before it runs.
@@ -89,6 +102,14 @@ func (t *evaluation) anyDeny() (Rule, bool) {
 // it runs: of a word that is not known, or of files below a directory that it reads
 // with everything in it.
 func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
+	if p.isFed() && !l.textOnly {
+		if i := slices.IndexFunc(t.deny, func(r Rule) bool { return speaksOf([]Rule{r}, p) }); i >= 0 {
+			return t.deny[i], "its input", true
+		}
+		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 {
+			return rules[0], "its input", true
+		}
+	}
 	for _, w := range p.words[1:] {
 		if w.kind == static || l.textOnly {
 			continue
@@ -100,6 +121,25 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 		}
 		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
 			return rules[0], quote(w.source), true
+		}
+	}
+	if files := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(files) > 0 && !l.reads {
+		for _, w := range p.words[1:] {
+			name, value, isOption := strings.Cut(w.text, "=") // --target-directory=src
+			if isOption = isOption && strings.HasPrefix(name, "-"); !isOption {
+				value = w.text
+			}
+			if value == "" || !isOption && !p.goesThrough() {
+				continue
+			}
+			for _, where := range p.places(value) {
+				at := t.r.locate("", where)
+				if rule, ok := firstRule(files, func(r Rule) bool {
+					return r.Pattern != "" && (r.matchesPath(at.text, true) || mayMatchBelow(foldPath(strings.TrimPrefix(r.Pattern, "./")), foldPath(at.text)))
+				}); ok {
+					return rule, quote(w.source), true
+				}
+			}
 		}
 	}
 	if recurses, _ := p.recurses(); recurses {
@@ -119,6 +159,16 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 		}
 	}
 	return Rule{}, "", false
+}
+
+// goesThrough reports whether p changes or copies what is below the directories among its
+// operands.
+func (p *simpleCommand) goesThrough() bool {
+	name := path.Base(p.program())
+	if name == "git" {
+		return len(p.words) > 1 && has("checkout restore rm mv clean stash", p.words[1].text)
+	}
+	return has("rm cp mv tar zip rsync find chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name)
 }
 
 // harmlessPattern reports whether a word is a pattern of file names in a directory that
@@ -255,6 +305,12 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	}
 	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
+	}
+	if rule, ok := firstRule(t.deny, Rule.namesProgram); ok && t.m == Bypass && !p.speculative && !p.transparent && t.mayRunOthers(p, l) {
+		if at, d := t.allowed(p, l); at == atAllow && d.Verdict == Allow {
+			return at, d, true
+		}
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny what "+quote(p.text)+" runs, which cannot be known; an allow rule that covers it lets it run"), true
 	}
 	if t.m == Bypass {
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative

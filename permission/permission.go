@@ -43,6 +43,10 @@ type Request struct {
 	// to Workspace. What is judged of a path is judged of these as well, so a link
 	// gives away nothing. Nil if the caller did not look.
 	Resolved []string
+	// Below are files that a command reads with the folders they are in, as given and where
+	// they lead. They count only if the command does not run read-only, where secrets are
+	// not there.
+	Below []string
 	// Outside: a path leads outside the workspace and Resolved does not say where,
 	// or it could not be followed. No rule covers such a call.
 	Outside bool
@@ -50,6 +54,9 @@ type Request struct {
 	// Runs says what makes git, and what asks git, run programs of a repository's
 	// choice where it only looks. Empty: nothing does.
 	Runs string
+	// Hooks says which hook of a repository git may run where it does more than look.
+	// Empty: there is none.
+	Hooks string
 	// Workspace is the workspace's folder and Dir the one the command starts in,
 	// both absolute with links resolved. Without Workspace every absolute path is
 	// outside; without Dir it is Workspace.

@@ -245,7 +245,7 @@ func (k reader) inspect(words []word) commandInfo {
 		}
 		if at := k.valueAt(t); at == len(t)-1 && !strings.HasPrefix(t, "--") {
 			i++ // -n 5
-		} else if name, _, _ := strings.Cut(t, "="); at == len(t) && !has("--exclude --exclude-dir --include --glob --iglob", name) {
+		} else if name, _, _ := strings.Cut(t, "="); at == len(t) && !givesText(name+"=") {
 			c.paths = append(c.paths, optionPath(w)...)
 		}
 	}
@@ -383,7 +383,10 @@ func (p *simpleCommand) only() (names []string) {
 			if strings.HasPrefix(option, "--exc") {
 				return nil // the last one counts
 			}
-			if option == "--include" && w.kind == static {
+			if option == "--include" && w.kind == pattern && strings.ContainsAny(value, "{?[") {
+				return nil // a file's name that matches may itself be a pattern of more
+			}
+			if option == "--include" && w.kind != dynamic {
 				names = append(names, value)
 			}
 		}

@@ -108,3 +108,83 @@ func TestAReadingProgramOfTheWorkspaceAsks(t *testing.T) {
 		}
 	}
 }
+
+// A pattern of names that is an option's value opens no file, whatever the shell makes
+// of it. In every other option it may.
+func TestAPatternThatIsTheValueOfAnOptionIsNoFile(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]permission.Verdict{
+		"grep -rn x --include=*.go .":                  permission.Allow,
+		"grep -rn x --include=*.{ts,tsx} src":          permission.Allow,
+		"grep -rl x --exclude-dir=node_mod* .":         permission.Allow,
+		"rg --glob=*.go x":                             permission.Allow,
+		"ls --ignore=*.pyc src":                        permission.Allow,
+		"grep -rn x --include=$X .":                    permission.Ask,
+		"grep -rn x --include=*$X .":                   permission.Ask,
+		"grep -rn x --include=*{a,$X} .":               permission.Ask,
+		"grep -rn x {--include=,-f}*.go .":             permission.Ask,
+		"grep x --file=*.txt .":                        permission.Ask,
+		"rg --pre=*.sh x":                              permission.Ask,
+		"rg --pre={a,b} x":                             permission.Ask,
+		"sort --output=*.txt a":                        permission.Ask,
+		"tar --exclude=*.o -cf x.tar .":                permission.Ask,
+		"for f in --glob=*.go; do rg $f x; done":       permission.Ask,
+		"for f in --include=*.go; do grep x $f; done":  permission.Ask,
+		"grep x --include=*.go .env":                   permission.Ask,
+		"grep -rn x --include=*.go ~/.ssh":             permission.Ask,
+		"git bisect run --exclude=*.go":                permission.Ask,
+		"sh -c --include=*.go":                         permission.Ask,
+		"grep -rn x --include=*.go . > --include=*.go": permission.Ask,
+	} {
+		if d := ask(nil, command, "/work"); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
+// Only tells the caller which files a grep reads; a pattern that may become another one
+// says nothing.
+func TestAPatternOfNamesBoundsWhatAGrepReads(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"grep -rn x --include=*.go .":                    "*.go",
+		"grep -rn x --include=*.go --include='*.md' .":   "*.go *.md",
+		"grep -rn x --include=?nv .":                     "",
+		"grep -rn x --include=*.{env,go} .":              "",
+		"grep -rn x --include=*.go --exclude=[a-c]*.x .": "",
+	} {
+		if got := strings.Join(permission.Classify(command).Only, " "); got != want {
+			t.Errorf("%s: only %q, want %q", command, got, want)
+		}
+	}
+}
+
+// A command that goes through a folder reads the secrets in it only where they are to be
+// seen: not in the read-only sandbox.
+func TestSecretsInAFolderAskOnlyWhereACommandSeesThem(t *testing.T) {
+	t.Parallel()
+	const a, k, d = permission.Allow, permission.Ask, permission.Deny
+	for _, c := range []struct {
+		command  string
+		rules    permission.Rules
+		mode     permission.Mode
+		enforced bool
+		want     permission.Verdict
+	}{
+		{"grep -r x .", nil, permission.Default, true, a},
+		{"grep -r x . | head", nil, permission.Plan, true, a},
+		{"grep -r x .", nil, permission.Default, false, k},
+		{"grep -r x .", rules(t, a, "grep *"), permission.Default, true, k},
+		{"grep -r x .", rules(t, a, "grep *"), permission.Default, false, k},
+		{"grep -r x .", rules(t, a, "grep *", "read(.env)"), permission.Default, true, a},
+		{"go test ./...; grep -r x .", rules(t, a, "go test *"), permission.Default, true, k},
+		{"grep -r x . > found", nil, permission.AcceptEdits, true, k},
+		{"grep -r x .", nil, permission.Bypass, true, a},
+		{"grep -r x .", rules(t, d, "read(.env)"), permission.Bypass, true, d},
+	} {
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", EnforcesReadOnly: c.enforced, Sandboxed: c.enforced, Below: []string{"/work/.env", ".env"}}
+		if got := c.rules.Decide(r, c.mode); got.Verdict != c.want {
+			t.Errorf("%s in mode %s, enforced %t, rules %v: %s (%s), want %s", c.command, c.mode, c.enforced, texts(c.rules), got.Verdict, got.Reason, c.want)
+		}
+	}
+}

@@ -206,6 +206,13 @@ func (r Rule) anything() bool {
 	return len(words) == 0 || strings.Trim(words[0], wild) == ""
 }
 
+// namesProgram reports whether the rule speaks of what programs may run, and not of the
+// whole text of one command alone.
+func (r Rule) namesProgram() bool {
+	words := r.split()
+	return len(words) != 1 || plainName(strings.ReplaceAll(words[0], wild, "x"))
+}
+
 // exact reports whether the rule is one command, spelled out.
 func (r Rule) exact() bool {
 	words := r.split()

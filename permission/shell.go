@@ -63,7 +63,10 @@ type simpleCommand struct {
 	// wrapper does nothing else, so what covers the command covers the wrapper.
 	within      *simpleCommand
 	transparent bool
-	known       *commandInfo // what inspect found, once it was asked
+	// guessed: of a wrapper, where the command that it runs begins is not certain.
+	// readsText: of a shell, the text that it runs (sh -c TEXT) was read.
+	guessed, readsText bool
+	known              *commandInfo // what inspect found, once it was asked
 }
 
 // info returns what is known of the command.

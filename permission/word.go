@@ -28,6 +28,9 @@ const (
 // known.
 func wordOf(w *syntax.Word, vars map[string]word) word {
 	if hasBraces(w) {
+		if lit := w.Lit(); givesText(lit) && !strings.Contains(lit, `\`) {
+			return word{text: lit, source: lit, kind: pattern} // all that it becomes begins with the option
+		}
 		return word{source: "{…}", kind: dynamic}
 	}
 	b := &wordBuilder{vars: vars}
@@ -181,9 +184,9 @@ func (b *wordBuilder) known(p syntax.WordPart) (word, bool) {
 func (b *wordBuilder) variable(v word, quoted bool) {
 	b.text.WriteString(v.text)
 	switch {
-	case v.kind == pattern:
+	case v.kind == pattern && !strings.HasPrefix(v.text, "-"):
 		b.glob = true // names that a pattern stood for, not the pattern
-	case v.kind == dynamic, !quoted && (v.text == "" || strings.ContainsAny(v.text, " \t\n*?[\\")):
+	case v.kind == dynamic, v.kind == pattern, !quoted && (v.text == "" || strings.ContainsAny(v.text, " \t\n*?[\\")):
 		b.kind = dynamic
 	case quoted:
 		b.mute = b.mute || strings.ContainsAny(v.text, "*?[\\")
@@ -238,10 +241,21 @@ func unescape(s, of string) string {
 	return b.String()
 }
 
+// givesText reports whether a word is an option with a pattern of names as its value,
+// where no file is opened for that value: --include=*.go. Whatever the shell makes of
+// the value, the option stays.
+func givesText(option string) bool {
+	name, _, ok := strings.Cut(option, "=")
+	return ok && has("--include --exclude --exclude-dir --glob --iglob --ignore --hide", name)
+}
+
 // tame reports whether a pattern of file names can be judged without the file
 // system: it stays in a folder that is spelled out, has a file extension, is no
-// option, and reaches no hidden file ("*" reaches none).
+// option but one that [givesText], and reaches no hidden file ("*" reaches none).
 func tame(p string) bool {
+	if givesText(p) {
+		return !strings.Contains(p, `\`)
+	}
 	if strings.ContainsAny(p, "[]\\") || strings.HasPrefix(p, "-") {
 		return false
 	}

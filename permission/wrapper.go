@@ -132,6 +132,7 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 			!slices.ContainsFunc(p.words[:i], func(w word) bool { return w.kind != static })
 		r.inner(p, p.words[i:], p.speculative)
 	}
+	p.guessed = !sure || i >= len(p.words) && (name == "sudo" || name == "doas")
 	if !sure {
 		for i := range p.words[1:] {
 			r.inner(p, p.words[i+1:], true)
@@ -251,6 +252,7 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 					if !p.speculative && !readAlike(path.Base(p.program()), p.words[j].text) {
 						r.isUnknown(p.program() + " may read it differently than bash does")
 					}
+					p.readsText = p.words[j].kind == static
 					r.textOf(p, p.words[j:j+1], p.speculative)
 					return
 				}

@@ -9,6 +9,12 @@ func (p *Policy) WithoutNamespaces() {
 	p.report = &r
 }
 
+// WithoutWatches makes the policy do as on a machine where no folder can be watched.
+func (p *Policy) WithoutWatches() { p.index.unwatchable = true }
+
+// LookAtMost bounds the configurations that are looked at while commands run.
+func (p *Policy) LookAtMost(n int) { guardOf(p).maxNewConfigs = n }
+
 // WithNothing makes the policy do as on a machine that has nothing to confine with.
 func (p *Policy) WithNothing() {
 	r := reportOf(proc.Abilities{Isolation: proc.Sweeping}, "linux")

@@ -188,7 +188,10 @@ func (g gitProgram) elsewhere(dir, work string) []string {
 		from := ""
 		switch s.key() {
 		case "core.hookspath":
-			from = work
+			// The hooks of husky in .husky/_ run the files of .husky.
+			if from = work; filepath.Base(s.value) == "_" && !filepath.IsAbs(s.value) {
+				paths = append(paths, filepath.Join(work, filepath.Dir(s.value)))
+			}
 		case "include.path", "includeif.path":
 			from = filepath.Dir(config)
 		}

@@ -55,21 +55,50 @@ func (p *Policy) GitRuns(dirs ...string) string {
 	for _, dir := range dirs {
 		add(foundGit(dir))
 	}
-	var git gitProgram
+	git := p.gitFor(dirs)
 	if p != nil {
-		git = p.git
 		p.index.refresh()
 		repositories, links := p.index.gitPaths()
 		for _, at := range slices.Concat(repositories, links) {
 			add(foundGit(filepath.Dir(at)))
 		}
-	} else {
-		git = findGit(safeFolders(os.Getenv("PATH"), dirs...))
 	}
 	slices.Sort(configs)
 	for _, config := range slices.Compact(configs) {
 		if what := git.runsIn(config); what != "" {
 			return fmt.Sprintf("%s in %s", what, config)
+		}
+	}
+	return ""
+}
+
+// gitFor returns git, found where nothing in dirs can have put it.
+func (p *Policy) gitFor(dirs []string) gitProgram {
+	if p == nil {
+		return findGit(safeFolders(os.Getenv("PATH"), dirs...))
+	}
+	return p.git
+}
+
+// GitHooks returns a hook that git would run where it does more than look, of the
+// repositories that it would find from dirs; empty if there is none.
+func (p *Policy) GitHooks(dirs ...string) string {
+	git := p.gitFor(dirs)
+	for _, dir := range dirs {
+		found := foundGit(dir)
+		if found == "" {
+			continue
+		}
+		common := commonFolder(found)
+		settings, _ := git.readConfig(filepath.Join(common, "config"))
+		if elsewhere := last(settings, "core.hookspath"); elsewhere != "" {
+			return "those in " + elsewhere
+		}
+		entries, _ := os.ReadDir(filepath.Join(common, "hooks"))
+		for _, e := range entries {
+			if !strings.HasSuffix(e.Name(), ".sample") {
+				return filepath.Join(common, "hooks", e.Name())
+			}
 		}
 	}
 	return ""

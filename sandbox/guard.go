@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,9 +24,11 @@ import (
 // its own: that is mounted read-only. What is not there has no place to mount on, and
 // making one would show in the workspace; so what comes into being is looked at when
 // the command has ended, before its result is told, and taken away if a program
-// outside would obey it. What git would obey at once in a repository that was there
-// before (commondir, config.worktree, hooks) is taken away as it appears. Elsewhere
-// the same is done with all that was changed.
+// outside would obey it. What git would obey at once - in a repository that was there
+// before whatever comes (commondir, config.worktree, hooks), in a new one what would make
+// git run a program - is taken away as it appears, within milliseconds; where folders
+// cannot be watched within seconds. Where there is no file tree the same is done with all
+// that was changed.
 //
 // Nothing is read twice: what stood there before is held with its inode and times,
 // and only what has others by then is compared. New repositories are known from the
@@ -34,15 +37,26 @@ import (
 // What a person changes while a command runs cannot be told from what the command
 // did, but for what is mounted. Nothing is lost: the other version is kept.
 type guard struct {
-	mu      sync.Mutex
-	running map[*Session]bool
-	before  *baseline // what stood there before the first of the commands that run
-	journal *journal
-	told    []string          // what was undone and is not told yet
-	made    map[string]string // repositories and links that commands of this process made, with which file each is
-	undone  map[string]int    // how often what came at once was taken away
-	said    map[string]bool   // of which paths told speaks
-	stop    chan struct{}     // ends the look at what comes into being; nil: there is none
+	mu            sync.Mutex
+	running       map[*Session]bool
+	before        *baseline // what stood there before the first of the commands that run
+	journal       *journal
+	told          []string          // what was undone and is not told yet
+	made          map[string]string // repositories and links that commands of this process made, with which file each is
+	undone        map[string]int    // how often what came at once was taken away
+	undoneInAll   int
+	newConfigs    map[[32]byte]bool // configurations of new repositories that were looked at
+	maxNewConfigs int
+	disarmed      map[string]disarmedRepository
+	said          map[string]bool // of which paths told speaks
+	stop          chan struct{}   // ends the look at what comes into being; nil: there is none
+}
+
+// A disarmedRepository is one that [guard.disarm] took something from.
+type disarmedRepository struct {
+	id    string               // which file it is
+	taken map[string]*snapshot // by name
+	said  []string             // what was told of it
 }
 
 // A baseline is what is guarded, as it was before any of the commands that run now.
@@ -62,7 +76,7 @@ func (b *baseline) equals(o *baseline) bool {
 var guards sync.Map // workspace and state folder -> *guard
 
 func guardOf(p *Policy) *guard {
-	g, _ := guards.LoadOrStore(p.Workspace+"\x00"+p.journals, &guard{running: map[*Session]bool{}, before: &baseline{}})
+	g, _ := guards.LoadOrStore(p.Workspace+"\x00"+p.journals, &guard{running: map[*Session]bool{}, before: &baseline{}, maxNewConfigs: maxNewConfigs})
 	return g.(*guard)
 }
 
@@ -157,10 +171,11 @@ func (g *guard) open(p *Policy) error {
 	if len(dead) > 0 {
 		p.index.refresh()
 	}
+	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before
 	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}}
-	g.undone = map[string]int{}
+	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
 	}
@@ -322,7 +337,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 		return false
 	}
 	if info, err := root.Lstat(rel); err == nil {
-		if m, ok := mounted[path]; ok && m.isFile(statOf(info)) {
+		if m, ok := mounted[path]; ok && m.isFile(statOf(info)) { // which no command can write
 			g.before.Paths[path] = takeGuarded(root, path, rel) // a person's change
 			return false
 		}
@@ -339,7 +354,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 	_, name := splitGitName(path)
 	fixed := g.isFixed(path) && (name != "" || was.isThere())
 	if now.equals(was) || !fixed && p.mayBecome(path, was, now) {
-		if g.before.Paths[path] = now; name == "" && !was.isThere() {
+		if g.before.Paths[path] = now.withoutStat(); name == "" && !was.isThere() {
 			g.makes(path)
 		}
 		return false
@@ -349,7 +364,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 	// still counts.
 	if g.before.Paths[path] = was; was.isThere() {
 		if now := takeGuarded(root, path, rel); now.equals(was) {
-			g.before.Paths[path] = now
+			g.before.Paths[path] = now.withoutStat()
 		}
 	}
 	return true
@@ -364,6 +379,11 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 		return
 	}
 	harmful := ""
+	taken := g.disarmed[dir]
+	if len(taken.taken) > 0 && taken.id == idOf(dir) && isDotGit(filepath.Base(dir)) {
+		harmful = slices.Sorted(maps.Keys(taken.taken))[0]
+		g.told = slices.DeleteFunc(g.told, func(s string) bool { return slices.Contains(taken.said, s) })
+	}
 	for _, name := range gitNames {
 		at := filepath.Join(rel, name)
 		if now := takeGuarded(root, filepath.Join(dir, name), at); !p.mayBecome(filepath.Join(dir, name), &snapshot{}, now) {
@@ -376,22 +396,31 @@ func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
 		}
 	}
 	if harmful != "" {
-		g.tell(dir, p.takeAway(root, rel, harmful))
+		g.tell(dir, p.takeAway(root, rel, harmful, taken.taken))
 		return
 	}
 	g.before.Repositories[dir] = idOf(dir)
 	g.makes(dir)
 	for _, name := range gitNames {
 		path := filepath.Join(dir, name)
-		g.before.Paths[path] = takeGuarded(root, path, filepath.Join(rel, name))
+		g.before.Paths[path] = takeGuarded(root, path, filepath.Join(rel, name)).withoutStat()
 	}
 }
 
-// maxAtOnce is how often what appears in a repository is taken away at once before
-// the commands that run are stopped: one of them makes it again and again.
-const maxAtOnce = 20
+// How often what appears in a repository is taken away at once before the commands that
+// run are stopped: one of them makes it again and again.
+const (
+	maxAtOnce      = 20
+	maxAtOnceInAll = 200 // in different places
+)
 
-// atOnce takes away what git would obey before the command has ended.
+// maxNewConfigs is how many different configurations of new repositories are looked at
+// while commands run, before these are stopped: git has to read each, and what waits
+// behind many is obeyed for as long.
+const maxNewConfigs = 2000
+
+// atOnce takes away what git would obey before the command has ended: of repositories that
+// were there what is not as it was, of others what would make git run a program.
 func (g *guard) atOnce(p *Policy, paths []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -402,22 +431,94 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 	for s := range g.running {
 		maps.Copy(mounted, s.mounted)
 	}
-	for _, path := range paths {
-		if filepath.Base(filepath.Dir(path)) == "hooks" {
-			path = filepath.Dir(path)
+	slices.Sort(paths)
+	defer func(before int) {
+		if len(g.told) > before {
+			g.journal.keep(g.told)
 		}
-		if dir, name := splitGitName(path); !fixedNames[name] || g.before.Repositories[dir] == "" || g.before.Repositories[dir] != idOf(dir) {
+	}(len(g.told))
+	looked := map[string]bool{} // new repositories
+	for _, path := range slices.Compact(paths) {
+		dir, name := splitGitName(path)
+		if !fixedNames[name] || looked[dir] {
 			continue
 		}
-		if !g.checkPath(p, path, mounted, time.Time{}) {
+		switch id := idOf(dir); {
+		case id == "":
 			continue
-		}
-		if g.undone[path]++; g.undone[path] == maxAtOnce {
-			for s := range g.running {
-				s.violated(fmt.Sprintf("something makes %s again and again, which the sandbox takes away", path))
+		case g.before.Repositories[dir] != id:
+			if slices.Contains(slices.Collect(maps.Values(g.before.Repositories)), id) {
+				continue // it was moved, as it was
 			}
+			looked[dir] = true
+			if path = g.disarm(p, dir); path == "" {
+				continue
+			}
+		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}):
+			continue
+		}
+		g.undoneInAll++
+		if g.undone[path]++; g.undone[path] == maxAtOnce || g.undoneInAll == maxAtOnceInAll {
+			g.stopAll(fmt.Sprintf("something makes %s and its like again and again, which the sandbox takes away", path))
 		}
 	}
+}
+
+// stopAll stops the commands that run.
+func (g *guard) stopAll(reason string) {
+	for s := range g.running {
+		s.violated(reason)
+	}
+}
+
+// disarm takes away what would make git run a program in a repository that was made
+// while the command runs, and leaves the rest for the end. It returns a path that it took
+// away; empty: none.
+func (g *guard) disarm(p *Policy, dir string) (taken string) {
+	root, rel := p.rootAt(dir)
+	if root == nil {
+		return ""
+	}
+	for name := range fixedNames {
+		path, at := filepath.Join(dir, name), filepath.Join(rel, name)
+		now := takeGuarded(root, path, at)
+		if name == "config" {
+			g.newConfigs[sha256.Sum256(now.Content)] = true
+			if len(g.newConfigs) > g.maxNewConfigs {
+				g.stopAll("something makes more repositories than can be looked at while it runs")
+				return ""
+			}
+		}
+		if now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, &snapshot{}, now) {
+			sentence := p.restore(root, at, &snapshot{}, now)
+			g.tell(path, sentence)
+			d := g.disarmed[dir]
+			if d.taken == nil || d.id != idOf(dir) {
+				d = disarmedRepository{id: idOf(dir), taken: map[string]*snapshot{}}
+			}
+			d.taken[name], d.said = now, append(d.said, sentence)
+			if g.disarmed == nil {
+				g.disarmed = map[string]disarmedRepository{}
+			}
+			g.disarmed[dir], taken = d, path
+		}
+	}
+	return taken
+}
+
+// isHalfWritten reports whether a guarded path is a file that its program may not have
+// written to the end: it is empty, or a configuration that git cannot read. Then git
+// obeys nothing of it.
+func (p *Policy) isHalfWritten(path string) bool {
+	text, err := small(path)
+	if err != nil {
+		return false
+	}
+	if name := filepath.Base(path); len(text) > 0 && name != "config" && name != "config.worktree" {
+		return false
+	}
+	_, err = p.git.parseConfig(text)
+	return len(text) == 0 || err != nil && !errors.Is(err, errNoGit)
 }
 
 // mayBecome reports whether what is at a guarded path may stay though it is not what
@@ -493,9 +594,10 @@ func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string 
 	return fmt.Sprintf("The command %s, which it must not: that was undone%s", what, kept)
 }
 
-// takeAway moves a new repository to where what was refused is kept. Where that is
-// on another disk only what made it harmful is kept, and it is removed.
-func (p *Policy) takeAway(root *os.Root, path, harmful string) string {
+// takeAway moves a new repository to where what was refused is kept, with what was
+// taken from it before. Where that is on another disk only what made it harmful is kept,
+// and it is removed.
+func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]*snapshot) string {
 	to := p.refusedAt(path)
 	err := os.MkdirAll(filepath.Dir(to), 0o700)
 	if err == nil {
@@ -511,12 +613,37 @@ func (p *Policy) takeAway(root *os.Root, path, harmful string) string {
 			return fmt.Sprintf("The command made %s, which it must not because of its %s, and that could not be undone (%v): look at it before any program uses it", path, harmful, err)
 		}
 	}
+	for name, s := range taken {
+		s.save(filepath.Join(to, name))
+	}
+	hideFromGit(to)
 	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
 }
 
-// refusedAt returns where what was at a path is kept.
+// refusedAt returns where what was at a path is kept. Nothing there is called .git: the
+// git of a person who looks at it must not obey it.
 func (p *Policy) refusedAt(path string) string {
-	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), path)
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		if isDotGit(name) {
+			names[i] = "dot-git"
+		}
+	}
+	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), filepath.Join(names...))
+}
+
+// hideFromGit renames what makes git take a folder, or one below it, for a repository.
+func hideFromGit(dir string) {
+	var paths []string
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if name := filepath.Base(path); err == nil && (isDotGit(name) || strings.EqualFold(name, "HEAD")) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	for _, path := range slices.Backward(paths) { // what is in a folder before the folder
+		os.Rename(path, filepath.Join(filepath.Dir(path), strings.TrimPrefix(filepath.Base(path), ".")+".refused"))
+	}
 }
 
 // rootAt returns the folder that commands write and a path is in, open, and the path
@@ -556,7 +683,7 @@ func (p *Policy) guardedFolders() []string {
 
 // recover puts back what the commands of a process that was killed have changed.
 func (p *Policy) recover(dead deadJournal) []string {
-	g := &guard{before: &dead.baseline, undone: map[string]int{}}
+	g := &guard{before: &dead.baseline, undone: map[string]int{}, told: dead.told}
 	g.check(p, nil, dead.until)
 	for i, t := range g.told {
 		g.told[i] = "When pawl was killed: " + t

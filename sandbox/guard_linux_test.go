@@ -164,6 +164,29 @@ func TestRepositoriesThatRunNothingMayBeMade(t *testing.T) {
 	})
 }
 
+// Siblings of git: what other programs outside obey is not changed and not made.
+func TestWhatOtherVersionControlRunsIsNotChanged(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		s.git(t, "config", "core.hooksPath", ".husky/_")
+		s.write(t, s.workspace+"/.husky/_/pre-commit", "#!/bin/sh\n. .husky/pre-commit\n")
+		s.write(t, s.workspace+"/.husky/pre-commit", "npm test\n")
+		s.write(t, s.workspace+"/.hg/hgrc", "[paths]\n")
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		o := s.sh(t, "echo evil >> .hg/hgrc; mkdir -p .jj/repo; echo evil > .jj/repo/config.toml; echo evil > .jj/workspace-config.toml; echo evil >> .husky/pre-commit; echo evil > .husky/post-merge; echo ok > .hg/dirstate")
+		out, _ := exec.Command("grep", "-rl", "evil", s.workspace).Output()
+		if len(out) > 0 || len(o.told) == 0 {
+			t.Errorf("%+v; it is in %s", o, out)
+		}
+		if text, err := os.ReadFile(s.workspace + "/.hg/dirstate"); err != nil || string(text) != "ok\n" {
+			t.Errorf("the rest is %q, %v", text, err)
+		}
+	})
+}
+
 // H43: what git would obey while a command runs is taken away while it runs.
 func TestWhatGitObeysAtOnceIsTakenAwayAtOnce(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
@@ -281,6 +304,23 @@ func awaitFile(t *testing.T, path string) {
 	}
 }
 
+// awaitText waits for a file of a pattern that has all texts in it.
+func awaitText(t *testing.T, pattern string, texts ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		found, _ := filepath.Glob(pattern)
+		for _, path := range found {
+			text, _ := os.ReadFile(path)
+			if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(string(text), s) }) {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s with %q", pattern, texts)
+		}
+	}
+}
+
 // M3: what a command has changed whose pawl is killed is put back by the next.
 func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
@@ -290,12 +330,14 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// What git outside would obey by itself is gone before the kill already.
 		killed := s.another(t, "true", "mkdir .pawl; echo evil > .pawl/permissions.json; echo evil >> .git/config; git init -q sub; git -C sub config core.fsmonitor evil; "+
-			"mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo; mkdir .git/hooks; echo evil > .git/hooks/pre-commit; touch done; sleep 300")
+			"mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo; mkdir .git/hooks; echo evil > .git/hooks/pre-commit; while grep -rq evil .git/hooks sub/.git/config; do :; done; touch done; sleep 300")
 		if err := killed.Start(); err != nil {
 			t.Fatal(err)
 		}
 		awaitFile(t, s.workspace+"/done")
+		awaitText(t, s.state+"/sandbox/*/*.told", "sub/.git/config", ".git/hooks")
 		killed.Process.Kill()
 		killed.Wait()
 		// Nothing of it counts for a person who looks in between, and what the person does stays.
@@ -304,13 +346,13 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 			s.policy.WithoutNamespaces()
 		}
 		told, err := s.policy.Recover()
-		if err != nil || len(told) < 3 {
+		if err != nil || len(told) < 4 || !strings.Contains(strings.Join(told, "\n"), "sub/.git/config") {
 			t.Errorf("told %q, %v", told, err)
 		}
 		if now, err := os.ReadFile(s.workspace + "/.git/config"); err != nil || string(now) != string(config) {
 			t.Errorf("the configuration is %q, %v", now, err)
 		}
-		for _, name := range []string{".pawl", "sub/.git", ".git/rebase-merge/git-rebase-todo", ".git/hooks"} {
+		for _, name := range []string{".pawl", "sub/.git/config", ".git/rebase-merge/git-rebase-todo", ".git/hooks"} {
 			if _, err := os.Lstat(filepath.Join(s.workspace, name)); err == nil {
 				t.Errorf("there is %s", name)
 			}

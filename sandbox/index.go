@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // An index knows what of a workspace the sandbox has to know by name: files and
@@ -33,7 +34,7 @@ type index struct {
 	// they change is no event, so each refresh tries them again.
 	closed      map[string]bool
 	unwatchable bool     // there are too many folders to watch
-	came        []string // names that came into repositories and their hooks since follow asked
+	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], and of hooks
 }
 
 func newIndex(roots []string, isSecret func(string) bool) *index {
@@ -52,6 +53,11 @@ func (x *index) refresh() {
 		x.rebuild()
 		return
 	}
+	x.scanClosed()
+}
+
+// scanClosed tries the folders again that could not be read.
+func (x *index) scanClosed() {
 	for _, dir := range sortedKeys(x.closed) {
 		if x.closed[dir] {
 			delete(x.closed, dir)
@@ -86,16 +92,13 @@ func (x *index) close() {
 
 // scan reads a folder and those below it.
 func (x *index) scan(dir string) {
-	if !x.watch.add(dir) {
-		x.watch.close()
-		x.watch, x.unwatchable = nil, true // from now on everything is read each time
-	}
+	inGit := isDotGit(filepath.Base(dir))
+	x.watchFolder(dir, inGit)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		x.isClosed(dir, err)
 		return // it is gone, or closed to commands too, for now
 	}
-	inGit := isDotGit(filepath.Base(dir))
 	for _, e := range entries {
 		x.enter(filepath.Join(dir, e.Name()), e.Type(), inGit)
 	}
@@ -113,11 +116,11 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		case name == "modules" || name == "worktrees":
 			x.scan(path)
 		case name == "hooks":
-			x.watch.add(path)
+			x.watchFolder(path, true)
 		}
 		return
 	case isDotGit(name) && kind.IsDir():
-		x.repositories[path] = true
+		x.isRepositoryNow(path)
 		x.scan(path)
 		return
 	case isDotGit(name):
@@ -148,9 +151,41 @@ func (x *index) classify(dir string) {
 		return err == nil
 	}
 	if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
-		x.repositories[dir] = true
+		x.isRepositoryNow(dir)
 	} else {
 		delete(x.repositories, dir)
+	}
+}
+
+// watchFolder watches a folder, with contents what is written to its files too.
+func (x *index) watchFolder(dir string, contents bool) {
+	if !x.watch.add(dir, contents) {
+		x.watch.close()
+		x.watch, x.unwatchable = nil, true // from now on everything is read each time
+	}
+}
+
+// isRepositoryNow takes in that a folder is that of a repository.
+func (x *index) isRepositoryNow(dir string) {
+	if x.repositories[dir] {
+		return
+	}
+	x.repositories[dir] = true
+	x.watchFolder(dir, true)
+	for name := range fixedNames {
+		x.came = append(x.came, filepath.Join(dir, name))
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "hooks")); err == nil && info.IsDir() {
+		x.watchFolder(filepath.Join(dir, "hooks"), true)
+	}
+}
+
+// written takes in that a file has changed.
+func (x *index) written(path string) {
+	if dir, name := filepath.Dir(path), filepath.Base(path); x.repositories[dir] && fixedNames[name] {
+		x.came = append(x.came, path)
+	} else if filepath.Base(dir) == "hooks" && x.repositories[filepath.Dir(dir)] {
+		x.came = append(x.came, dir)
 	}
 }
 
@@ -182,9 +217,7 @@ func (x *index) event(path string, came, isDir bool) {
 		delete(x.links, path)
 	}
 	if came {
-		if x.repositories[dir] || filepath.Base(dir) == "hooks" && x.repositories[filepath.Dir(dir)] {
-			x.came = append(x.came, path)
-		}
+		x.written(path)
 		// Something else may be there by now; then that has an event of its own.
 		info, err := os.Lstat(path)
 		if x.isClosed(dir, err); err == nil {
@@ -204,20 +237,48 @@ func (x *index) isRepository(dir string) bool {
 	return x.repositories[dir]
 }
 
-// follow calls took with the names that come into repositories, soon after they come,
-// until stop is closed. Where nothing is watched it only waits.
+// pollShare bounds the time spent on reading a workspace that cannot be watched again and
+// again: at most one part of so many. leastPoll is the shortest time between two.
+const (
+	pollShare = 20
+	leastPoll = time.Second
+)
+
+// forgetChanges drops what came or changed so far: it is what stands there.
+func (x *index) forgetChanges() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.came = nil
+}
+
+// follow calls took with what came or changed of what git obeys in repositories, soon
+// after, until stop is closed. Where nothing can be watched it reads the workspace from
+// time to time.
 func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
+	pause := leastPoll
 	for {
 		x.mu.Lock()
-		w := x.watch
+		w, limit := x.watch, time.Duration(0)
+		if len(x.closed) > 0 {
+			limit = leastPoll
+		}
 		x.mu.Unlock()
-		if !w.wait(stop) {
+		if w == nil {
+			select {
+			case <-stop:
+				return
+			case <-time.After(pause):
+			}
+		} else if !w.wait(stop, limit) {
 			return
 		}
 		x.mu.Lock()
-		if x.watch == w && !w.drain() {
-			x.rebuild()
+		began := time.Now()
+		if x.watch == nil || x.watch == w && !w.drain() {
+			x.rebuild() // all that there is counts as new
+			pause = max(leastPoll, pollShare*time.Since(began))
 		}
+		x.scanClosed()
 		came := x.came
 		x.came = nil
 		x.mu.Unlock()

@@ -33,6 +33,7 @@ const beatEvery = time.Second
 type deadJournal struct {
 	baseline
 	until time.Time // what was changed later was not changed by them
+	told  []string  // what was undone while they ran and was not told
 }
 
 // openJournal makes the journal of this process.
@@ -111,6 +112,18 @@ func (j *journal) setTime() {
 	}
 }
 
+// toldSuffix ends the name of the file, beside a journal, with what was undone and is not
+// told yet.
+const toldSuffix = ".told"
+
+// keep writes down what was undone while commands run. That it cannot be written changes
+// nothing but what is told after a kill.
+func (j *journal) keep(told []string) {
+	if text, err := json.Marshal(told); err == nil {
+		os.WriteFile(j.file.Name()+toldSuffix, text, 0o600)
+	}
+}
+
 // end says that no command runs any more.
 func (j *journal) end() {
 	j.mu.Lock()
@@ -119,6 +132,7 @@ func (j *journal) end() {
 		j.active = false
 		j.beat.Stop()
 		j.mark(journalIdle)
+		os.Remove(j.file.Name() + toldSuffix)
 	}
 }
 
@@ -141,9 +155,14 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 		switch err := tryLockFile(f); {
 		case err == nil:
 			if info, err := f.Stat(); err == nil && active {
-				dead = append(dead, deadJournal{b, info.ModTime().Add(2 * beatEvery)})
+				d := deadJournal{baseline: b, until: info.ModTime().Add(2 * beatEvery)}
+				if text, err := os.ReadFile(path + toldSuffix); err == nil {
+					json.Unmarshal(text, &d.told)
+				}
+				dead = append(dead, d)
 			}
 			os.Remove(path)
+			os.Remove(path + toldSuffix)
 		case active:
 			running = append(running, b)
 		}

@@ -17,7 +17,8 @@
 // ([Policy.EnforcesReadOnly] says whether that is enforced). What any other leaves in
 // the workspace that programs outside would obey - configuration and hooks of
 // repositories, new repositories, pawl's own configuration - is judged when it ends,
-// and undone ([Session.End], [Policy.Recover]); nothing of the sandbox itself is ever
+// and undone ([Session.End], [Policy.Recover]); what git obeys in a repository as soon as
+// it is there, also while the command runs. Nothing of the sandbox itself is ever
 // in the workspace.
 //
 // [Probe] says what is in force on a machine. A command that is to be confined never
@@ -140,7 +141,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		journals:  journalsDir(stateDir, workspace),
 		overlays:  filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16])),
 		Readable:  slices.Concat(systemFolders, h.readable()),
-		ReadOnly:  []string{filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json")},
+		ReadOnly:  obeyedOutside(workspace),
 		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
 	}
 	p.Writable, p.Programs = h.caches()
@@ -158,6 +159,16 @@ func For(workspace string, o Options) (*Policy, error) {
 	// is no longer used.
 	runtime.AddCleanup(p, (*index).close, p.index)
 	return p, nil
+}
+
+// obeyedOutside returns what of a workspace programs outside obey, beside git: pawl's own
+// configuration, and that of Mercurial and Jujutsu, by which their status runs programs
+// (hg help config.hooks, jj's documentation of its configuration; read 2026-11-22).
+func obeyedOutside(workspace string) (paths []string) {
+	for _, name := range []string{".pawl", ".mcp.json", ".hg/hgrc", ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".jj/workspace-config.toml"} {
+		paths = append(paths, filepath.Join(workspace, name))
+	}
+	return paths
 }
 
 // Close lets go of what watches the workspace. The policy can be used on.

@@ -83,6 +83,17 @@ func (s *snapshot) unchanged(root *os.Root, path string) bool {
 	return true
 }
 
+// withoutStat makes s one whose content is always compared. It is for what was looked at
+// while commands run: one that has a file mapped into its memory goes on writing it, and
+// the time of its last change stays.
+func (s *snapshot) withoutStat() *snapshot {
+	s.stat = fileStat{}
+	for _, f := range s.Files {
+		f.withoutStat()
+	}
+	return s
+}
+
 // take returns a snapshot of a path in root.
 func take(root *os.Root, path string) *snapshot { return takeSome(root, path, new(int)) }
 

@@ -34,15 +34,20 @@ func newWatcher(x *index) *watcher {
 	return &watcher{index: x, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), dirs: map[int32]string{}, buf: make([]byte, 64<<10)}
 }
 
-// add watches a folder; it reports false if there is no room for more.
-func (w *watcher) add(dir string) bool {
+// add watches a folder; with contents also what is written to the files in it. It
+// reports false if there is no room for more.
+func (w *watcher) add(dir string, contents bool) bool {
 	if w == nil {
 		return true
 	}
 	if len(w.dirs) == maxWatches {
 		return false
 	}
-	wd, err := syscall.InotifyAddWatch(w.fd, dir, syscall.IN_CREATE|syscall.IN_MOVED_TO|syscall.IN_MOVED_FROM|syscall.IN_DELETE|syscall.IN_ONLYDIR|syscall.IN_DONT_FOLLOW)
+	mask := uint32(syscall.IN_CREATE | syscall.IN_MOVED_TO | syscall.IN_MOVED_FROM | syscall.IN_DELETE | syscall.IN_ONLYDIR | syscall.IN_DONT_FOLLOW)
+	if contents {
+		mask |= syscall.IN_MODIFY | syscall.IN_CLOSE_WRITE
+	}
+	wd, err := syscall.InotifyAddWatch(w.fd, dir, mask)
 	switch err {
 	case nil:
 		w.dirs[int32(wd)] = dir // a folder that was renamed keeps its number
@@ -77,6 +82,8 @@ func (w *watcher) drain() bool {
 				return false
 			case mask&syscall.IN_IGNORED != 0:
 				delete(w.dirs, wd)
+			case known && mask&(syscall.IN_MODIFY|syscall.IN_CLOSE_WRITE) != 0:
+				w.index.written(filepath.Join(dir, name))
 			case known && name != "":
 				w.index.event(filepath.Join(dir, name), mask&(syscall.IN_CREATE|syscall.IN_MOVED_TO) != 0, mask&syscall.IN_ISDIR != 0)
 				if w.index.watch != w {
@@ -93,21 +100,20 @@ func (w *watcher) close() {
 	}
 }
 
-// wait returns true when there may be events, or the watcher is closed, and false
-// when stop is.
-func (w *watcher) wait(stop <-chan struct{}) bool {
-	if w == nil {
-		<-stop
-		return false
-	}
+// wait returns true when there may be events, when limit is over if it is not 0, or when the
+// watcher is closed, and false when stop is.
+func (w *watcher) wait(stop <-chan struct{}, limit time.Duration) bool {
 	raw, err := w.file.SyscallConn()
 	if err != nil {
 		<-stop
 		return false
 	}
-	done := make(chan struct{})
-	defer close(done)
+	if limit > 0 {
+		w.file.SetReadDeadline(time.Now().Add(limit))
+	}
+	done, left := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(left)
 		select {
 		case <-stop:
 			w.file.SetReadDeadline(time.Unix(1, 0)) // wakes the wait
@@ -119,9 +125,11 @@ func (w *watcher) wait(stop <-chan struct{}) bool {
 		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&queued)))
 		return errno != 0 || queued > 0
 	})
+	close(done)
+	<-left
+	w.file.SetReadDeadline(time.Time{})
 	select {
 	case <-stop:
-		w.file.SetReadDeadline(time.Time{})
 		return false
 	default:
 		return true

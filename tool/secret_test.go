@@ -46,7 +46,7 @@ func TestACommandThatGoesThroughFoldersIsLookedAtWithTheSecretsInThem(t *testing
 			t.Fatal(err)
 		}
 		var got []string
-		for _, p := range in.Paths {
+		for _, p := range slices.Concat(in.Paths, in.Below) {
 			rel, err := filepath.Rel(env.Workspace, p)
 			if err != nil {
 				t.Fatal(err)
@@ -73,6 +73,24 @@ func TestGitIsLookedAtWithWhatTheRepositoryMakesItRun(t *testing.T) {
 		}
 		if strings.Contains(in.Runs, "core.fsmonitor") != runs {
 			t.Errorf("%s: %q", command, in.Runs)
+		}
+	}
+}
+
+func TestTheHooksThatGitWouldRunAreNamed(t *testing.T) {
+	t.Parallel()
+	env := tooltest.NewEnv(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "", ".git/hooks/pre-commit.sample": "",
+		"sub/.git/HEAD": "", "sub/.git/objects/x": "", "sub/.git/refs/x": "", "sub/.git/config": "", "sub/.git/hooks/pre-commit": "",
+		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/config": "[core]\n\thooksPath = .husky\n",
+	})
+	for command, hooks := range map[string]string{"git commit -m x": "", "ls sub": "", "git -C sub commit -m x": "pre-commit", "cd bare && git commit": ".husky"} {
+		in, err := tool.Shell().Inspect(env, tooltest.Args(map[string]any{"command": command}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(in.Hooks, hooks) || (hooks == "") != (in.Hooks == "") {
+			t.Errorf("%s: %q", command, in.Hooks)
 		}
 	}
 }

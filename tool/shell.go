@@ -128,23 +128,24 @@ func (t shellTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 		Polls:   c.Waits && !a.Background,
 		Command: a.Command,
 		Sandbox: run.Confinement(a.Sandbox),
-		Paths:   commandPaths(env, c),
 		Title:   clip(strings.Join(strings.Fields(a.Command), " "), 120),
 	}
+	in.Paths, in.Below = commandPaths(env, c)
 	if a.Background {
 		in.Class = run.Writes // it goes on when its call is over
 	}
 	// go asks git for the state of what it lists.
 	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "go" }) {
 		// Where git runs is the folder, or one that the command names.
-		in.Runs = env.Sandbox.GitRuns(append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)...)
+		dirs := append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)
+		in.Runs, in.Hooks = env.Sandbox.GitRuns(dirs...), env.Sandbox.GitHooks(dirs...)
 	}
 	return in, nil
 }
 
 // commandPaths returns the files that a command may name, for whoever looks
-// where they lead.
-func commandPaths(env Env, c permission.Classification) []string {
+// where they lead, and what it would read below them without naming it.
+func commandPaths(env Env, c permission.Classification) (paths, inFolders []string) {
 	dir := env.Session.folderOf(env)
 	absolute := func(p string) string {
 		if filepath.IsAbs(p) {
@@ -152,7 +153,6 @@ func commandPaths(env Env, c permission.Classification) []string {
 		}
 		return dir + "/" + p // not cleaned: "link/.." is what the kernel makes of it
 	}
-	var paths []string
 	for _, p := range c.Paths {
 		if p = absolute(p); couldBeFile(p) {
 			paths = append(paths, p)
@@ -166,11 +166,11 @@ func commandPaths(env Env, c permission.Classification) []string {
 		paths = append(paths, found...)
 	}
 	if c.Recurses {
-		for _, p := range slices.Clone(paths) {
-			paths = append(paths, secretsBelow(env, p, c)...)
+		for _, p := range paths {
+			inFolders = append(inFolders, secretsBelow(env, p, c)...)
 		}
 	}
-	return paths
+	return paths, inFolders
 }
 
 // Where secrets are looked for that a command reads without naming them: so many

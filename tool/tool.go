@@ -60,10 +60,16 @@ type Intent struct {
 	// Runs says what makes a command that only looks run more than it names: a
 	// setting of a repository's. Empty: nothing does.
 	Runs string
+	// Hooks says which hook git may run for a command that does more than look. Empty:
+	// there is none.
+	Hooks string
 	// URL is the address it fetches, for tools on the web.
 	URL string
 	// Paths are the files it touches, as given, for tools on files.
 	Paths []string
+	// Below are files with secrets, and links, in folders among Paths that a command reads
+	// with everything in them: it touches them only if it is not confined to reading.
+	Below []string
 	// Title says it in a line for people: "edit main.go", "go test ./...".
 	Title string
 }

@@ -40,7 +40,7 @@ type Decision struct {
 // resolved on the disk as it is now. own are pawl's own folders; see
 // [permission.Request.Own].
 func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
-	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, URL: in.URL, Paths: in.Paths,
+	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, URL: in.URL, Paths: in.Paths,
 		Workspace: env.Workspace, Dir: env.Session.ShellDir(), Own: own,
 		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
 	if in.Command != "" {
@@ -53,6 +53,14 @@ func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Inten
 			continue
 		}
 		r.Resolved = append(r.Resolved, resolved)
+	}
+	for _, p := range in.Below {
+		resolved, _, err := tool.Resolve(env, p)
+		if err != nil {
+			r.Outside = true
+			continue
+		}
+		r.Below = append(r.Below, p, resolved)
 	}
 	r.Edits = class == run.Writes && len(in.Paths) > 0 && in.Command == ""
 	return r

@@ -16,6 +16,8 @@ const (
 	prSetChildSubreaper  = 36
 	prCapAmbient         = 47
 	prCapAmbientClearAll = 4
+
+	sysCloseRange = 436 // the same on every architecture
 )
 
 // The exit codes of a shell for a program that could not be started.
@@ -63,7 +65,7 @@ func help(mode string) {
 		prctl(prSetChildSubreaper, 1)
 	}
 	outliveNobody(inNamespace)
-	syscall.CloseOnExec(controlFD)
+	closeOnExec()
 	o := receive()
 	if o.Confine != nil {
 		offerToEnd()
@@ -106,6 +108,20 @@ func help(mode string) {
 		}
 		if !stopping.Load() {
 			finish(inNamespace)
+		}
+	}
+}
+
+// closeOnExec keeps the helper's descriptors from the command, those included that the
+// owner inherited from the process that started it: Go marks only what it opens itself.
+func closeOnExec() {
+	const firstFD, closeRangeCloexec = 3, 4 // close_range(2) since Linux 5.11, read 2026-11-22
+	if _, _, errno := syscall.RawSyscall(sysCloseRange, firstFD, ^uintptr(0)>>32, closeRangeCloexec); errno == 0 {
+		return
+	}
+	for _, name := range names("/proc/self/fd") {
+		if fd, ok := number(name); ok && fd >= firstFD {
+			syscall.CloseOnExec(fd)
 		}
 	}
 }

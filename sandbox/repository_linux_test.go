@@ -1,0 +1,205 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// A repository that a command makes is judged while the command runs: a person's prompt
+// or editor may ask git for its state at any moment.
+func TestANewRepositoryThatRunsProgramsIsDisarmedAtOnce(t *testing.T) {
+	const (
+		harmless = "git init -q sub; (cd sub; git config user.name x; git config user.email x@example.org; echo 1 > f; git add f; git commit -qm x); "
+		hook     = `printf '#!/bin/sh\n@' > %/post-index-change; chmod +x %/post-index-change; until ! [ -e %/post-index-change ]; do :; done; `
+	)
+	for name, script := range map[string]string{
+		"git config":              harmless + "git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; ",
+		"written in its place":    harmless + `printf '[core]\nfsmonitor="@"\n' >> sub/.git/config; until ! grep -q fsm sub/.git/config; do :; done; `,
+		"in two writes":           harmless + `printf '[core]\nfsmon' >> sub/.git/config; sleep 0.05; printf 'itor="@"\n' >> sub/.git/config; until ! grep -q fsm sub/.git/config; do :; done; `,
+		"a hook":                  harmless + strings.ReplaceAll(hook, "%", "sub/.git/hooks"),
+		"a hook in new hooks":     "rm -rf sub/.git/hooks; " + harmless + "rm -rf sub/.git/hooks; mkdir sub/.git/hooks; " + strings.ReplaceAll(hook, "%", "sub/.git/hooks"),
+		"very deep":               "mkdir -p p/b/c/d/e; cd p/b/c/d/e; " + harmless + "git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; cd ../../../../..; mv p/b/c/d/e/sub sub; ",
+		"moved into its place":    "mkdir x sub; cp -r .git x/y; git --git-dir=x/y config core.fsmonitor '@'; mv x/y sub/.git; until ! grep -q fsm sub/.git/config; do :; done; ",
+		"a bare one":              "mkdir sub; cp -r .git/HEAD .git/objects .git/refs sub; printf '[core]\nfsmonitor=\"@\"\nworktree=.\nbare=false\n' > sub/config; until ! grep -q fsm sub/config; do :; done; ",
+		"that of a submodule":     "mkdir -p .git/modules/m sub; cp -r .git/HEAD .git/objects .git/refs .git/modules/m/; printf '[core]\nfsmonitor=\"@\"\nworktree=../../../sub\nrepositoryformatversion=0\n' > .git/modules/m/config; echo 'gitdir: ../.git/modules/m' > sub/.git; until ! grep -q fsm .git/modules/m/config; do :; done; ",
+		"commondir":               harmless + "cp -r sub/.git store; git --git-dir=store config core.fsmonitor '@'; echo ../../store > sub/.git/commondir; until ! [ -e sub/.git/commondir ]; do :; done; ",
+		"put in a second's place": harmless + "mv sub/.git sub/old; cp -r sub/old sub/.git; git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			modes(t, func(t *testing.T, s *stage, tree bool) {
+				s.repository(t)
+				needs(t, "git")
+				s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org")
+				// The command ends when it sees that it is gone; a person's git looks while it still
+				// runs.
+				var printed bytes.Buffer
+				c, session, err := s.policy.Start(proc.Command{Output: &printed, Argv: []string{"sh", "-c", strings.ReplaceAll(script, "@", s.evil()) + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := proc.Start(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				awaitFile(t, s.workspace+"/gone")
+				cmd := exec.Command("sh", "-c", "git status; git -C sub status; git -C sub diff; git --git-dir=sub status; git -C sub checkout .")
+				cmd.Dir, cmd.Env = s.workspace, append([]string{"GIT_EDITOR=true"}, s.env...)
+				out, _ := cmd.CombinedOutput()
+				if s.flagged() {
+					t.Errorf("it ran: %s", out)
+				}
+				s.write(t, s.workspace+"/go", "")
+				if _, err := p.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				if told := session.End(); len(told) == 0 {
+					t.Errorf("told %q; printed %s", told, printed.String())
+				}
+			})
+		})
+	}
+}
+
+// The same where nothing tells of changes: the workspace is read again from time to time.
+func TestANewRepositoryIsDisarmedWhereFoldersCannotBeWatched(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsSandbox(t)
+	s.repository(t)
+	s.policy.WithoutWatches()
+	o := s.sh(t, strings.ReplaceAll("git init -q sub; git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done", "@", s.evil()))
+	if o.status.Code != 0 || len(o.told) != 1 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// The same in one place after the other is stopped, and so is what makes more repositories
+// than can be looked at.
+func TestACommandThatMakesRepositoriesWithoutEndIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		config, reason string
+		told           int
+	}{
+		"harmful":  {`printf '[core]\nfsmonitor=@\n' > r$i/config`, "again and again", 200},
+		"harmless": {`printf "[user]\nname=$i\n" > r$i/config`, "more repositories", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.needsSandbox(t)
+			s.repository(t)
+			s.policy.LookAtMost(100)
+			script := strings.ReplaceAll("mkdir t t/objects t/refs; cp .git/HEAD t; i=0; while :; do i=$((i+1)); cp -r t r$i; "+c.config+"; done", "@", s.evil())
+			command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := proc.Start(t.Context(), command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			session.StopOn(p.Stop)
+			status, err := p.Wait()
+			if told := session.End(); err != nil || !strings.Contains(status.Stopped, c.reason) || len(told) < c.told {
+				t.Errorf("%+v, %v, told %d", status, err, len(told))
+			}
+		})
+	}
+}
+
+// What was taken away is kept for a person to look at, and a git that looks along obeys
+// none of it.
+func TestWhatIsKeptOfARefusedRepositoryIsObeyedByNoGit(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		script := "git init -q sub; (cd sub; echo 1 > f; git add f; git commit -qm x; mkdir -p .git/modules/m; cp -r .git/HEAD .git/objects .git/refs .git/config .git/modules/m/); " +
+			"git -C sub config core.fsmonitor '@'; cp sub/.git/config sub/.git/modules/m/; printf '#!/bin/sh\n@' > sub/.git/hooks/post-index-change; chmod +x sub/.git/hooks/*; " +
+			"cp -r .git $TMPDIR/evil; git --git-dir=$TMPDIR/evil config core.fsmonitor '@'; mkdir w; echo gitdir: $OUTSIDE/evil > w/.git"
+		s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "OUTSIDE="+s.policy.Temp)
+		o := s.sh(t, strings.ReplaceAll(script, "@", s.evil()))
+		kept := s.state + "/refused"
+		if entries, err := os.ReadDir(kept); len(o.told) < 2 || len(entries) == 0 {
+			t.Fatalf("told %q, printed %s, %v", o.told, o.printed, err)
+		}
+		cmd := exec.Command("sh", "-c", `find . -type d -exec git -C {} status \; -exec git -C {} diff \;; find . -name '*.git*'`)
+		cmd.Dir, cmd.Env = kept, s.env
+		out, err := cmd.CombinedOutput()
+		if s.flagged() || err != nil || strings.Contains(string(out), "On branch") {
+			t.Errorf("git obeys it: %v\n%s", err, out)
+		}
+	})
+}
+
+// Repositories are made and used without a program of their choice: nothing is taken from
+// them while they are made.
+func TestNothingIsTakenFromARepositoryWhileItIsMade(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org")
+		o := s.sh(t, `set -e; for i in 1 2 3 4 5 6 7 8 9 10; do
+			git init -q n$i; git -C n$i config user.name y; git -C n$i commit -q --allow-empty -m x; git clone -q . c$i; git -C c$i remote add o https://example.org/x.git; git clone -q --bare . b$i.git
+			git worktree add -q wt$i -b wt$i; git -C wt$i status > /dev/null; git worktree remove wt$i
+			mkdir -p w$i/.git; cp -r .git/HEAD .git/objects .git/refs w$i/.git/; printf '[core]\n\tbare = ' > w$i/.git/config; printf 'false\n' >> w$i/.git/config; git -C w$i log --oneline > /dev/null
+		done`)
+		if o.status.Code != 0 || len(o.told) > 0 {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+// A process that has a file mapped goes on writing to it while the time of its last
+// change stays as it is. What was judged once is compared again.
+func TestAConfigurationThatIsWrittenThroughAMappingIsJudgedAgain(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		needs(t, "git", "python3")
+		s.repository(t)
+		python := `
+import mmap, os, time
+config = open("sub/.git/config", "r+b")
+size = os.path.getsize("sub/.git/config")
+m = mmap.mmap(config.fileno(), size)
+m[size-1:size] = b"\n"
+open("mapped", "w").close()
+while not os.path.exists("go"): time.sleep(0.01)
+at = m.find(b"email = ")
+text = b"x = 1\n[core]\nfsmonitor='@'\n#"
+m[at:at+len(text)] = text
+`
+		script := `git init -q sub; cd sub; git config user.email xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; cd ..; exec python3 map.py`
+		s.write(t, s.workspace+"/map.py", strings.ReplaceAll(python, "@", s.home+"/evil"))
+		s.write(t, "evil", "#!/bin/sh\ntouch "+s.home+"/FLAG\n")
+		if err := os.Chmod(s.home+"/evil", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := proc.Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitFile(t, s.workspace+"/mapped")
+		for range 3 { // another command ends, and what there is is judged
+			s.sh(t, "sleep 0.05")
+		}
+		s.write(t, s.workspace+"/go", "")
+		if _, err := p.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		told := session.End()
+		cmd := exec.Command("sh", "-c", "git -C sub status")
+		cmd.Dir, cmd.Env = s.workspace, s.env
+		out, _ := cmd.CombinedOutput()
+		if text, _ := os.ReadFile(s.workspace + "/sub/.git/config"); s.flagged() || strings.Contains(string(text), "fsmonitor") || len(told) != 1 {
+			t.Errorf("told %q; git prints %s; the configuration is %q", told, out, text)
+		}
+	})
+}
