@@ -39,7 +39,7 @@ func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.current[level]; old != nil {
-		if slices.Equal(old.mounts, mounts) && old.holds() && old.resident.Intact() {
+		if slices.Equal(old.mounts, mounts) && old.resident.Intact(old.holds) {
 			old.users++
 			return old, nil
 		}
@@ -57,7 +57,7 @@ func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper
 		n.release()
 		return nil, err
 	}
-	if n.resident.Intact() { // it is built, and what that needs is made
+	if n.resident.Intact(func() bool { return true }) { // it is built, and what that needs is made
 		maps.Copy(n.seen, sightsInTemp(p.Temp, confine.Mounts))
 	}
 	if t.current == nil {

@@ -7,96 +7,101 @@ import (
 
 const sysCloseRange = 436 // the same everywhere, asm-generic/unistd.h, read 2026-11-22
 
-// initPlan is all that a new init needs. It runs no Go but startInit, so whatever it
-// uses has to be there before it is.
-type initPlan struct {
-	proc, procFS *byte
-	pidMax       *byte // a file of /proc
-	limit        []byte
-	limits       bool // pidMax is of the namespace alone
-	all, none    uint64
-	old          uint64
+// A systemCall is one that an init makes. The layout is known to forkInit.
+type systemCall struct {
+	number uintptr
+	args   [5]uintptr
+	result int
+	next   uintptr // how far away the next call is, in bytes
+}
+
+// An initProcess is the first process of a pid namespace. It adopts orphans, which the
+// kernel collects for it, and does nothing else: it is there because its end ends the
+// namespace.
+//
+// It is a fork of the helper that never runs another program, so it costs no start of
+// one; and it shares the helper's memory, so that is not copied. All it does is make the
+// system calls of a list, the last again and again. The list has to be kept until it has
+// ended.
+type initProcess struct {
+	pid   int
+	calls []systemCall
+
+	all, none    uint64    // sets of signals
 	ignore       [4]uint64 // struct sigaction with SIG_IGN
-	result       [1]byte
-	forever      uintptr
+	proc, pidMax *byte
+	limit        []byte
 }
 
 // startInit starts the first process of the pid namespace that the calling thread has
-// unshared, mounts a /proc that shows it in the thread's mount namespace, and returns
-// its process id. The thread must be locked.
-//
-// It adopts orphans, which the kernel collects for it, and does nothing else: it is
-// there because its end ends the namespace. It is a fork of the helper that never runs
-// another program, so it costs no start of one. In it only this function runs, which
-// calls the system and nothing of the Go runtime: no allocation, no growing stack, and
-// no signal handler, as signals are blocked until all are ignored.
-func startInit() (pid int, errno syscall.Errno) {
-	plan := initPlan{all: ^uint64(0), limit: []byte(maxProcessesText), limits: kernelAtLeast(6, 14), forever: ^uintptr(0)}
-	plan.proc, _ = syscall.BytePtrFromString("/proc")
-	plan.procFS, _ = syscall.BytePtrFromString("proc")
-	plan.pidMax, _ = syscall.BytePtrFromString("/proc/sys/kernel/pid_max")
-	plan.ignore[0] = 1
+// unshared, and mounts a /proc that shows it in the thread's mount namespace. The thread
+// must be locked.
+func startInit() (*initProcess, syscall.Errno) {
+	p := &initProcess{all: ^uint64(0), ignore: [4]uint64{1}, limit: []byte(maxProcessesText)}
+	p.proc, _ = syscall.BytePtrFromString("/proc")
+	p.pidMax, _ = syscall.BytePtrFromString("/proc/sys/kernel/pid_max")
+	kind := unsafe.Add(unsafe.Pointer(p.proc), 1) // "proc"
 	var ready [2]int
 	if err := syscall.Pipe2(ready[:], syscall.O_CLOEXEC); err != nil {
-		return 0, errnoOf(err)
+		return nil, errnoOf(err)
 	}
 	defer syscall.Close(ready[0])
-	pid, errno = forkInit(&plan, ready[1])
-	syscall.Close(ready[1])
-	if errno != 0 {
-		return 0, errno
-	}
-	var result [1]byte
-	n, err := 0, error(syscall.EINTR)
-	for err == syscall.EINTR {
-		n, err = syscall.Read(ready[0], result[:])
-	}
-	if n == 1 && result[0] == 0 {
-		return pid, 0
-	}
-	syscall.Kill(pid, syscall.SIGKILL)
-	waitFor(pid)
-	if n == 1 {
-		return 0, syscall.Errno(result[0])
-	}
-	return 0, syscall.ESRCH
-}
+	defer syscall.Close(ready[1])
 
-// forkInit forks. In the child it does not return.
-//
-//go:norace
-//go:noinline
-//go:nosplit
-func forkInit(plan *initPlan, ready int) (int, syscall.Errno) {
-	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&plan.all)), uintptr(unsafe.Pointer(&plan.old)), 8, 0, 0) // SIG_SETMASK
-	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
-	if errno != 0 || pid != 0 {
-		syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&plan.old)), 0, 8, 0, 0)
-		return int(pid), errno
+	call := func(number uintptr, args ...uintptr) (at int) {
+		c := systemCall{number: number, next: unsafe.Sizeof(systemCall{})}
+		copy(c.args[:], args)
+		p.calls = append(p.calls, c)
+		return len(p.calls) - 1
 	}
-	// The child.
+	address := func(p unsafe.Pointer) uintptr { return uintptr(p) }
+	const setMask = 2 // SIG_SETMASK
+	// Signals are blocked until none has a handler any more.
 	for signal := uintptr(1); signal <= 64; signal++ {
-		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(&plan.ignore)), 0, 8, 0, 0)
+		call(syscall.SYS_RT_SIGACTION, signal, address(unsafe.Pointer(&p.ignore)), 0, 8)
 	}
-	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&plan.none)), 0, 8, 0, 0)
-	_, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(plan.procFS)), uintptr(unsafe.Pointer(plan.proc)), uintptr(unsafe.Pointer(plan.procFS)), procFlags, 0, 0)
-	if errno == 0 && plan.limits {
-		fd, _, err := syscall.RawSyscall6(syscall.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(plan.pidMax)), syscall.O_WRONLY, 0, 0, 0) // AT_FDCWD
-		if err == 0 {
-			syscall.RawSyscall6(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(plan.limit))), uintptr(len(plan.limit)), 0, 0, 0)
-			syscall.RawSyscall6(syscall.SYS_CLOSE, fd, 0, 0, 0, 0, 0)
+	call(syscall.SYS_RT_SIGPROCMASK, setMask, address(unsafe.Pointer(&p.none)), 0, 8)
+	// The helper's descriptors would keep pipes of commands open.
+	call(syscall.SYS_DUP3, uintptr(ready[1]), 0, 0)
+	call(sysCloseRange, 1, ^uintptr(0))
+	mounted := call(syscall.SYS_MOUNT, address(kind), address(unsafe.Pointer(p.proc)), address(kind), procFlags)
+	if kernelAtLeast(6, 14) { // see limitProcesses
+		cwd := atFDCWD
+		call(syscall.SYS_OPENAT, uintptr(cwd), address(unsafe.Pointer(p.pidMax)), syscall.O_WRONLY) // descriptor 1
+		call(syscall.SYS_WRITE, 1, address(unsafe.Pointer(unsafe.SliceData(p.limit))), uintptr(len(p.limit)))
+		call(syscall.SYS_CLOSE, 1)
+	}
+	closed := call(syscall.SYS_MOUNT, 0, address(unsafe.Pointer(p.proc)), 0, procFlags|syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY)
+	call(syscall.SYS_WRITE, 0, address(unsafe.Pointer(p.proc)), 1) // it is ready
+	call(syscall.SYS_CLOSE, 0)
+	p.calls[call(syscall.SYS_PPOLL)].next = 0
+
+	var old uint64
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&p.all)), uintptr(unsafe.Pointer(&old)), 8, 0, 0)
+	p.pid = forkInit(&p.calls[0])
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&old)), 0, 8, 0, 0)
+	if p.pid < 0 {
+		return nil, syscall.Errno(-p.pid)
+	}
+	var b [1]byte
+	err := error(syscall.EINTR)
+	for err == syscall.EINTR {
+		_, err = syscall.Read(ready[0], b[:])
+	}
+	for _, at := range []int{mounted, closed} {
+		if result := p.calls[at].result; result != 0 {
+			p.kill()
+			p.collect()
+			return nil, syscall.Errno(-result)
 		}
 	}
-	if errno == 0 {
-		_, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(plan.proc)), 0, procFlags|syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, 0, 0)
-	}
-	plan.result[0] = byte(errno)
-	syscall.RawSyscall6(syscall.SYS_WRITE, uintptr(ready), uintptr(unsafe.Pointer(&plan.result)), 1, 0, 0, 0)
-	// What it has of the helper's descriptors would keep pipes of commands open.
-	syscall.RawSyscall6(sysCloseRange, 0, plan.forever, 0, 0, 0, 0)
-	for {
-		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
-	}
+	return p, 0
 }
+
+// kill ends the namespace.
+func (p *initProcess) kill() { syscall.Kill(p.pid, syscall.SIGKILL) }
+
+// collect waits for its end. It ends as the last of its namespace.
+func (p *initProcess) collect() { waitFor(p.pid) }
 
 const procFlags = syscall.MS_NOSUID | syscall.MS_NOEXEC | syscall.MS_NODEV

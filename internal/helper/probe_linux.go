@@ -47,8 +47,8 @@ func probeTree() syscall.Errno {
 		}
 		init, err := startInit()
 		if err == 0 {
-			syscall.Kill(init, syscall.SIGKILL)
-			waitFor(init)
+			init.kill()
+			init.collect()
 		}
 		tried <- err
 	}()

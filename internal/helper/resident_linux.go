@@ -34,13 +34,14 @@ type residentCommand struct {
 	control int // the socket to its owner
 
 	mu       sync.Mutex
-	init     int  // the first process of its pid namespace; 0: not started, or collected
-	pid      int  // the command itself; 0: not started, or over
-	killed   bool // kill was called
-	stopped  bool // kill was called because nothing was left to wait for
-	stopping bool // it was asked to end
+	init     *initProcess // of its pid namespace; nil: not started, or collected
+	pid      int          // the command itself; 0: not started, or over
+	killed   bool         // kill was called
+	stopped  bool         // kill was called because nothing was left to wait for
+	stopping bool         // it was asked to end
 
-	ended chan struct{} // closed when nothing of it is left to wait for after a stop
+	mounts int           // its mount namespace, a descriptor
+	ended  chan struct{} // closed when nothing of it is left to wait for after a stop
 
 	// alone says that no other command ran at the same time, so that what the kernel
 	// counted was this one's. Guarded by the resident's lock.
@@ -121,7 +122,7 @@ func (r *resident) run(control int) {
 		syscall.Close(control)
 		return
 	}
-	c := &residentCommand{control: control, ended: make(chan struct{})}
+	c := &residentCommand{control: control, mounts: -1, ended: make(chan struct{})}
 	r.begin(c)
 	pid, what, err := r.launch(c, order, files)
 	if what != "" {
@@ -147,6 +148,7 @@ func (r *resident) run(control int) {
 	syscall.Shutdown(control, syscall.SHUT_RDWR)
 	<-obeyed
 	syscall.Close(control)
+	syscall.Close(c.mounts)
 }
 
 // wait returns the exit code of a command when nothing of it is left.
@@ -181,8 +183,8 @@ func (c *residentCommand) kill(stopped bool) {
 	}
 	c.killed, c.stopped = true, stopped
 	close(c.ended)
-	if c.init != 0 {
-		syscall.Kill(c.init, syscall.SIGKILL)
+	if c.init != nil {
+		c.init.kill()
 	}
 }
 
@@ -191,12 +193,12 @@ func (c *residentCommand) collect() {
 	c.mu.Lock()
 	init := c.init
 	c.mu.Unlock()
-	if init == 0 {
+	if init == nil {
 		return
 	}
-	waitFor(init)
+	init.collect()
 	c.mu.Lock()
-	c.init = 0
+	c.init = nil
 	c.mu.Unlock()
 }
 
@@ -221,7 +223,7 @@ func (c *residentCommand) obey() {
 func (c *residentCommand) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopping || c.killed || c.init == 0 {
+	if c.stopping || c.killed || c.init == nil {
 		return
 	}
 	c.stopping = true
@@ -234,12 +236,15 @@ func (c *residentCommand) members(parents map[int]int) (pids []int, over bool) {
 	c.mu.Lock()
 	init, command, over := c.init, c.pid, c.killed
 	c.mu.Unlock()
+	if over {
+		return nil, true
+	}
 	for pid := range parents {
-		if isDescendant(pid, init, parents) || command != 0 && (pid == command || isDescendant(pid, command, parents)) {
+		if isDescendant(pid, init.pid, parents) || command != 0 && (pid == command || isDescendant(pid, command, parents)) {
 			pids = append(pids, pid)
 		}
 	}
-	return pids, over
+	return pids, false
 }
 
 // begin counts a command in.
@@ -285,11 +290,14 @@ func (r *resident) launch(c *residentCommand, o Order, files []int) (pid int, wh
 			what = "cannot give the command namespaces of its own"
 			return
 		}
+		// To take the mounts apart takes until every processor has seen that they are gone:
+		// the last process of the command is not to wait for that.
+		c.mounts, _ = syscall.Open("/proc/thread-self/ns/mnt", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		if what, errno = mountFresh(r.fresh); errno != 0 {
 			what = "cannot give the command its own file tree: " + what
 			return
 		}
-		var init int
+		var init *initProcess
 		if init, errno = startInit(); errno != 0 {
 			what = "cannot give the command a /proc of its own"
 			return
@@ -301,6 +309,7 @@ func (r *resident) launch(c *residentCommand, o Order, files []int) (pid int, wh
 			what = "cannot confine the command: " + what
 			return
 		}
+		prctl(prSetTimerSlack, usualTimerSlack)
 		if pid, errno = forkExec(o, files, &syscall.SysProcAttr{Setsid: true}); errno != 0 {
 			what = "cannot start " + o.Argv[0] + " in " + o.Dir
 			return

@@ -200,7 +200,7 @@ func helperCommand(mode string, flags uintptr) *exec.Cmd {
 	if mode == helper.Resident {
 		// Most of its goroutines wait in system calls, and the scheduler is slow to see
 		// that one does.
-		env = append(env, "GOMAXPROCS=64")
+		env = append(env, "GOMAXPROCS=16")
 	}
 	return &exec.Cmd{
 		Path: "/proc/self/exe",

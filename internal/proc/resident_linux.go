@@ -51,17 +51,23 @@ func NewResident(c *helper.Confinement) (*Resident, error) {
 
 // Intact reports whether commands can be started in the sandbox: it was built, and no
 // part of its file tree has been covered since, or lost because its file was replaced.
-func (r *Resident) Intact() bool {
+// While the helper looks, Intact calls meanwhile, and reports false if that does.
+func (r *Resident) Intact(meanwhile func() bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := r.helper.control.Write([]byte{helper.Check}); err != nil {
 		return false
 	}
-	r.helper.control.SetReadDeadline(time.Now().Add(killDelay)) // somebody may have stopped it
+	holds := meanwhile()
+	r.helper.control.SetReadDeadline(time.Now().Add(maxBuild))
 	var answer [1]byte
 	_, err := io.ReadFull(r.helper.control, answer[:])
-	return err == nil && answer[0] == helper.Intact
+	return err == nil && answer[0] == helper.Intact && holds
 }
+
+// maxBuild is how long a helper may take to build its sandbox, or to look at it, before
+// another is started in its place: somebody may have stopped it.
+const maxBuild = 10 * time.Second
 
 // Close ends the helper and the commands that run in it.
 func (r *Resident) Close() { r.helper.control.Close() }
