@@ -193,7 +193,7 @@ func everywhere(t *testing.T, test func(t *testing.T, isolation string)) {
 	for _, isolation := range []string{Namespace, Sweeping} {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
-			if isolation == Namespace && Isolation() != Namespace {
+			if isolation == Namespace && Probe().Isolation != Namespace {
 				t.Skip("pid namespaces with a fresh /proc are not to be had here; needs root or unprivileged user namespaces")
 			}
 			test(t, isolation)
@@ -427,7 +427,7 @@ func TestKillingTheOwnerEndsACommandThatStoppedItsHelper(t *testing.T) {
 
 func TestKillingTheOwnerEndsACommandThatTracesItsHelper(t *testing.T) {
 	t.Parallel()
-	if Isolation() != Namespace {
+	if Probe().Isolation != Namespace {
 		t.Skip("needs namespaces; without, root's commands may do this and survive")
 	}
 	killOwner(t, Namespace, "warden", 2)
