@@ -164,7 +164,8 @@ var attacks = map[string]func(args []string) error{
 		_, err := os.OpenFile("/proc/sys/kernel/core_pattern", os.O_WRONLY, 0)
 		return err
 	},
-	"kill-helper": func([]string) error { return syscall.Kill(os.Getppid(), 0) },
+	// A parent outside of the pid namespace has the number 0; its fork is the first process.
+	"kill-helper": func([]string) error { return syscall.Kill(max(os.Getppid(), 1), 0) },
 	"dial":        func(args []string) error { return dial(args[0], args[1]) },
 	"dial-in": func(args []string) error {
 		if err := os.Chdir(args[0]); err != nil {

@@ -79,6 +79,7 @@ type Policy struct {
 	overlays   string // where changes to Programs are kept
 	journals   string // where it is written down what stood in the workspace while commands run
 	roots      sync.Map
+	trees      *trees
 	report     *Report // for tests: what there is, instead of what [Probe] says
 }
 
@@ -155,9 +156,11 @@ func For(workspace string, o Options) (*Policy, error) {
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()
 	p.index = newIndex(p.guardedFolders(), o.IsSecret)
-	// A watcher holds a descriptor; a policy that nobody closed gives it back when it
-	// is no longer used.
+	// A watcher holds a descriptor, and a tree a process; a policy that nobody closed
+	// gives them back when it is no longer used.
 	runtime.AddCleanup(p, (*index).close, p.index)
+	p.trees = &trees{}
+	runtime.AddCleanup(p, (*trees).close, p.trees)
 	return p, nil
 }
 
@@ -171,12 +174,14 @@ func obeyedOutside(workspace string) (paths []string) {
 	return paths
 }
 
-// Close lets go of what watches the workspace. The policy can be used on.
+// Close lets go of what watches the workspace, and of the file trees of commands. The
+// policy can be used on.
 func (p *Policy) Close() {
 	if p == nil {
 		return
 	}
 	p.index.close()
+	p.trees.close()
 	p.roots.Range(func(folder, root any) bool {
 		p.roots.Delete(folder)
 		root.(*os.Root).Close()

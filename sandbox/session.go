@@ -27,7 +27,7 @@ type Session struct {
 	guard   *guard              // nil: the command can change nothing
 	mounted map[string]fileStat // what the command has in its file tree, unchangeable
 	places  places              // what there is for the command
-	release func()              // lets others have its overlays; nil: it has none
+	tree    *tree               // the file tree it runs in; nil: it has none of its own
 	temp    string              // a temporary folder of its own, removed at its end; empty: none
 
 	mu     sync.Mutex
@@ -79,8 +79,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	switch {
 	case err != nil:
 	case report.Abilities.Tree:
-		s.release = p.overlay(places)
-		confine.Mounts = places.mounts()
+		s.tree, err = p.trees.enter(p, level, places, confine)
 		if temp = "/tmp"; level == run.ReadOnly {
 			temp = readOnlyTemp
 		}
@@ -101,7 +100,11 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 		s.End()
 		return c, nil, err
 	}
-	c.Confine = confine
+	if s.tree != nil {
+		c.Resident = s.tree.resident
+	} else {
+		c.Confine = confine
+	}
 	c.Isolation = report.Abilities.Isolation // what was planned for, and no other
 	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -181,9 +184,9 @@ func (s *Session) End() (told []string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.release != nil {
-		s.release()
-		s.release = nil
+	if s.tree != nil {
+		s.policy.trees.leave(s.tree)
+		s.tree = nil
 	}
 	if s.temp != "" {
 		os.RemoveAll(s.temp)

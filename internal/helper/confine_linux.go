@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -33,13 +34,56 @@ var keptCaps = []int{
 	10, // CAP_NET_BIND_SERVICE
 }
 
-// confine takes from the calling thread, and from what it starts, all that the
-// sandbox does not give. What it returns with an error is the part that failed.
-func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) {
+// An enclosure is a confinement made ready for threads to enter.
+type enclosure struct {
+	inNamespace       bool
+	landlock          int // its ABI; 0: there is none
+	read, list, write []string
+	closeTCP          bool
+	filter            []bpf // of system calls
+	listens           []bpf // the same where the helper can be asked about connections; empty: it need not be
+	mustFilter        bool
+}
+
+// enclosureOf makes a confinement ready. What it returns with an error is the part that
+// failed.
+func enclosureOf(c *Confinement, inNamespace bool) (e *enclosure, what string, err syscall.Errno) {
+	tree := inNamespace && len(c.Mounts) > 0
+	e = &enclosure{inNamespace: inNamespace, landlock: landlockABI(), read: c.Read, list: c.List, write: c.Write, closeTCP: c.Network == ClosedNetwork}
+	if tree {
+		// Nothing is there that may not be read, so few rules say it all.
+		e.read, e.write = []string{"/"}, nil
+		for _, m := range c.Mounts {
+			switch m.Kind {
+			case Writable, Memory, Devices, Temporary, Overlay:
+				e.write = append(e.write, m.Target)
+			}
+		}
+	}
+	// Each of the two bounds the files by itself; without either nothing does.
+	if e.landlock == 0 && !tree {
+		return nil, "Landlock", syscall.ENOSYS
+	}
+	// A namespace closes the network better than the filter: it leaves the
+	// loopback, and sockets between processes of the command.
+	plan := filterPlan{sockets: c.Network != ClosedNetwork, readOnly: c.ReadOnly && !tree}
+	e.filter = filter(plan) // on a kernel before 5.0 without sockets of the unix family
+	if plan.sockets {
+		plan.unix = true
+		e.listens = filter(plan)
+	}
+	e.mustFilter = !plan.sockets || !inNamespace
+	return e, "", 0
+}
+
+// enter takes from the calling thread, and from what it starts, all that the sandbox
+// does not give. noRoute, if it is not nil, is set when a connection that the helper
+// makes in the command's place finds no route.
+func (e *enclosure) enter(noRoute *atomic.Bool) (what string, err syscall.Errno) {
 	limit(rlimitCore, 0)
-	if inNamespace {
-		// Counted for each user namespace by itself (Linux 5.14), and so for this
-		// command alone; root has none and is not counted, but see limitProcesses.
+	if e.inNamespace {
+		// Counted for each user namespace by itself (Linux 5.14), and so for the commands
+		// of this helper; root has none and is not counted, but see limitProcesses.
 		if syscall.Geteuid() != 0 {
 			limit(rlimitProcesses, maxProcesses)
 		}
@@ -50,41 +94,20 @@ func confine(c *Confinement, inNamespace bool) (what string, err syscall.Errno) 
 	if err := dropCaps(); err != 0 {
 		return "capabilities", err
 	}
-
-	tree := inNamespace && len(c.Mounts) > 0
-	read, write := c.Read, c.Write
-	if tree {
-		// Nothing is there that may not be read, so few rules say it all.
-		read, write = []string{"/"}, nil
-		for _, m := range c.Mounts {
-			switch m.Kind {
-			case Writable, Memory, Devices, Temporary, Overlay:
-				write = append(write, m.Target)
-			}
-		}
-	}
-	// Each of the two bounds the files by itself; without either nothing does.
-	abi := landlockABI()
-	if abi > 0 {
-		err := landlock(abi, read, c.List, write, c.Network == ClosedNetwork)
-		if err != 0 {
+	if e.landlock > 0 {
+		// The paths are opened by this thread: what a command gets anew is a file system of
+		// its own, which rules for another do not allow.
+		if err := landlock(e.landlock, e.read, e.list, e.write, e.closeTCP); err != 0 {
 			return "Landlock", err
 		}
-	} else if !tree {
-		return "Landlock", syscall.ENOSYS
 	}
-	// A namespace closes the network better than the filter: it leaves the
-	// loopback, and sockets between processes of the command.
-	plan := filterPlan{sockets: c.Network != ClosedNetwork, readOnly: c.ReadOnly && !tree}
-	if plan.sockets {
-		plan.unix = true
-		if listener, err := seccompListening(filter(plan)); err == 0 {
-			go answerConnects(listener)
+	if len(e.listens) > 0 {
+		if listener, err := seccompListening(e.listens); err == 0 {
+			go answerConnects(listener, noRoute)
 			return "", 0
 		}
-		plan.unix = false // a kernel before 5.0: no sockets of the unix family
 	}
-	if err := seccomp(filter(plan)); err != 0 && (c.Network == ClosedNetwork || !inNamespace) {
+	if err := seccomp(e.filter); err != 0 && e.mustFilter {
 		return "seccomp", err
 	}
 	return "", 0
@@ -185,16 +208,21 @@ func loopbackUp() syscall.Errno {
 	return errno
 }
 
-// triedNetwork reports whether anything in the helper's network namespace was
-// sent where no route leads: the kernel counts it.
-func triedNetwork() bool {
-	return counted(readFile("/proc/self/net/snmp", 0), "Ip:", "OutNoRoutes") ||
-		counted6(readFile("/proc/self/net/snmp6", 0), "Ip6OutNoRoutes")
+// noRoutes is how often something in a network namespace was sent where no route leads,
+// as the kernel counts it.
+type noRoutes struct{ ip, ip6 string }
+
+func countNoRoutes() noRoutes {
+	return noRoutes{
+		counted(readFile("/proc/self/net/snmp", 0), "Ip:", "OutNoRoutes"),
+		counted6(readFile("/proc/self/net/snmp6", 0), "Ip6OutNoRoutes"),
+	}
 }
 
 // counted reads /proc/net/snmp: a line of names and a line of values for each
-// protocol, both beginning with its name; proc_net_snmp(5), read 2026-11-20.
-func counted(snmp []byte, protocol, name string) bool {
+// protocol, both beginning with its name; proc_net_snmp(5), read 2026-11-20. Nothing
+// counted is an empty text.
+func counted(snmp []byte, protocol, name string) string {
 	column := -1
 	for _, line := range pieces(string(snmp), "\n") {
 		fields := pieces(line, " \t")
@@ -209,18 +237,20 @@ func counted(snmp []byte, protocol, name string) bool {
 			}
 			continue
 		}
-		return column < len(fields) && fields[column] != "0"
+		if column < len(fields) && fields[column] != "0" {
+			return fields[column]
+		}
 	}
-	return false
+	return ""
 }
 
 // counted6 reads /proc/net/snmp6: a name and a value on each line.
-func counted6(snmp6 []byte, name string) bool {
+func counted6(snmp6 []byte, name string) string {
 	for _, line := range pieces(string(snmp6), "\n") {
 		fields := pieces(line, " \t")
-		if len(fields) > 1 && fields[0] == name {
-			return fields[1] != "0"
+		if len(fields) > 1 && fields[0] == name && fields[1] != "0" {
+			return fields[1]
 		}
 	}
-	return false
+	return ""
 }

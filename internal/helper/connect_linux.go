@@ -1,6 +1,8 @@
 package helper
 
 import (
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -53,23 +55,36 @@ type notification struct {
 	}
 }
 
-// answerConnects answers the calls of connect that come from a listener. It does not
-// return.
-func answerConnects(listener int) {
+// answerConnects answers the calls of connect that come from a listener, until there is
+// nobody who could ask. It sets noRoute, if that is not nil, when there is no route for
+// one.
+func answerConnects(listener int, noRoute *atomic.Bool) {
+	var asked sync.WaitGroup
+	defer func() {
+		asked.Wait() // it still uses the listener
+		syscall.Close(listener)
+	}()
 	for {
+		if ready := poll(listener, pollIn, nil); ready&pollIn == 0 {
+			return // Linux 5.9; before, the helper waits below until it ends
+		}
 		var n notification
 		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), notifyReceive, uintptr(unsafe.Pointer(&n)))
 		switch errno {
 		case 0:
-			go func() { // a connect may last
+			asked.Go(func() { // a connect may last
+				err := connectFor(listener, &n)
+				if noRoute != nil && err == syscall.ENETUNREACH {
+					noRoute.Store(true)
+				}
 				answer := struct {
 					id    uint64
 					value int64
 					errno int32
 					flags uint32
-				}{id: n.id, errno: -int32(connectFor(listener, &n))}
+				}{id: n.id, errno: -int32(err)}
 				syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), notifySend, uintptr(unsafe.Pointer(&answer)))
-			}()
+			})
 		case syscall.EINTR, syscall.ENOENT: // who asked is gone
 		default:
 			return // everyone who could ask is
@@ -133,7 +148,7 @@ func connectFor(listener int, n *notification) syscall.Errno {
 	if err := syscall.Fstat(at, &stat); err != nil {
 		return errnoOf(err)
 	}
-	device := deviceOf(at)
+	device := deviceOf(pid, at)
 	if device == 0 || !isOwnListener(func(d diagnosed) bool { return d.device == device && d.inode == uint32(stat.Ino) && d.inode != 0 }) {
 		return syscall.ECONNREFUSED
 	}
@@ -165,27 +180,36 @@ func socketOf(pid string, fd int) (int, syscall.Errno) {
 	return int(socket), errno
 }
 
-// openFrom takes hold of a path as another process names it, links followed.
+// openFrom takes hold of a path as another process names it, in its file tree and links
+// followed.
 func openFrom(pid, path string) (int, syscall.Errno) {
-	from, err := syscall.Open("/proc/"+pid+"/cwd", oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	root, err := syscall.Open("/proc/"+pid+"/root", oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, errnoOf(err)
 	}
-	defer syscall.Close(from)
-	at, err := syscall.Openat(from, path, oPath|syscall.O_CLOEXEC, 0)
-	return at, errnoOf(err)
+	defer syscall.Close(root)
+	if path[0] != '/' {
+		var folder [4096]byte
+		n, err := syscall.Readlink("/proc/"+pid+"/cwd", folder[:])
+		if err != nil {
+			return -1, errnoOf(err)
+		}
+		path = string(folder[:n]) + "/" + path
+	}
+	return openResolving(root, path, resolveInRoot)
 }
 
 // deviceOf returns the device of the file system that a descriptor is on, as the
-// kernel has it: what stat(2) says of some (btrfs) is another. 0: not known.
-func deviceOf(fd int) uint32 {
+// kernel has it: what stat(2) says of some (btrfs) is another. 0: not known. The file
+// is in the file tree of the process.
+func deviceOf(pid string, fd int) uint32 {
 	mount := ""
 	for _, line := range pieces(string(readFile("/proc/self/fdinfo/"+decimal(fd), 4096)), "\n") {
 		if fields := pieces(line, " \t"); len(fields) == 2 && fields[0] == "mnt_id:" {
 			mount = fields[1]
 		}
 	}
-	for _, line := range pieces(string(readFile("/proc/self/mountinfo", 0)), "\n") {
+	for _, line := range pieces(string(readFile("/proc/"+pid+"/mountinfo", 0)), "\n") {
 		fields := pieces(line, " ")
 		if len(fields) < 3 || fields[0] != mount {
 			continue

@@ -10,9 +10,9 @@
 // os for one, silently loses that; TestTheHelperInitializesNothingElse in
 // internal/proc guards it.
 //
-// The helper runs one command, which comes as an [Order] over the socket that is
-// its descriptor 3, and holds its processes together. When the order has a
-// [Confinement] the command runs in the sandbox that it describes; the helper
+// The helper runs one command, or, as a resident one, many. A command comes as an
+// [Order] over a socket, and the helper holds its processes together. When the order
+// has a [Confinement] the command runs in the sandbox that it describes; the helper
 // itself stays outside, so that it can end what is within.
 package helper
 
@@ -28,6 +28,9 @@ const (
 	// Sweep: the helper adopts orphans among its descendants and ends them by
 	// looking for them in /proc.
 	Sweep = "sweep"
+	// Resident: the helper builds a sandbox and starts commands in it until its owner
+	// ends. It is the first process of a pid namespace.
+	Resident = "resident"
 	// Probe: the helper runs nothing. It tries what a sandbox is made of and
 	// prints the words below for what works.
 	Probe = "probe"
@@ -50,6 +53,23 @@ const Term = 't'
 // NoRoute comes back over the control socket when the command has tried to reach
 // a network that it does not have.
 const NoRoute = 'n'
+
+// What goes over the control socket of a [Resident] helper, after the [Order] with its
+// [Confinement] and no arguments.
+const (
+	// Run starts a command. With it comes a socket, over which its order goes, Term,
+	// and back NoRoute and Ended. The end of that socket asks the helper to kill the
+	// command.
+	Run = 'r'
+	// Ended comes back when nothing of a command is left; the next byte is its exit code.
+	Ended = 'e'
+	// Check asks whether the sandbox can be used; Intact or Changed comes back. It has
+	// changed when it was not built, or when a part of its file tree was covered or was
+	// replaced by another file.
+	Check   = 'c'
+	Intact  = 'i'
+	Changed = 'x'
+)
 
 // A Confinement is the sandbox of a command. Paths are absolute and have no links
 // in them.

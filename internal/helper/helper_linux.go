@@ -13,12 +13,22 @@ const controlFD = 3
 // Linux numbers that package syscall lacks; prctl(2), linux/prctl.h, read
 // 2026-11-20.
 const (
+	prSetTimerSlack      = 29
 	prSetChildSubreaper  = 36
 	prCapAmbient         = 47
 	prCapAmbientClearAll = 4
-
-	sysCloseRange = 436 // the same on every architecture
 )
+
+// usualTimerSlack is what the kernel gives a process that has inherited none, in
+// nanoseconds: how much later than asked for a thread may be woken. Helpers are started
+// with far more; see spawner in internal/proc.
+const usualTimerSlack = 50_000
+
+// beOnTime lets the calling goroutine sleep as short as it says, on a thread of its own.
+func beOnTime() {
+	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	prctl(prSetTimerSlack, usualTimerSlack)
+}
 
 // The exit codes of a shell for a program that could not be started.
 const (
@@ -55,6 +65,8 @@ func isHelper(cmdline []byte) bool {
 func help(mode string) {
 	inNamespace := mode == Namespace
 	switch {
+	case mode == Resident:
+		serve()
 	case mode == Probe:
 		probe()
 	case inNamespace:
@@ -66,19 +78,32 @@ func help(mode string) {
 	}
 	outliveNobody(inNamespace)
 	closeOnExec()
-	o := receive()
+	o, files, ok := receive(controlFD)
+	if !ok || len(o.Argv) == 0 || len(files) == 0 {
+		exit(codeKilled)
+	}
+	for _, std := range []int{1, 2} {
+		if err := syscall.Dup3(files[0], std, 0); err != nil {
+			exit(codeKilled)
+		}
+	}
 	if o.Confine != nil {
 		offerToEnd()
 		if inNamespace {
-			enclose(o.Confine)
+			limitProcesses()
+		}
+		if o.Confine.Network == OwnNetwork {
+			if err := loopbackUp(); err != 0 {
+				fail("cannot give the command a network of its own", err)
+			}
 		}
 	}
 	// Nobody below looks into the helper or traces it, not even the same user.
 	prctl(prSetDumpable, 0)
 	code.Store(int32(codeTerminated))
-	pid := launch(o, inNamespace)
+	pid := launch(o, files, inNamespace)
 	// The command's writers alone keep its pipes open.
-	for _, fd := range o.files {
+	for _, fd := range files {
 		syscall.Close(fd)
 	}
 	syscall.Close(1)
@@ -98,7 +123,7 @@ func help(mode string) {
 		case reaped != pid:
 			continue // an orphan, or EINTR
 		}
-		if o.Confine != nil && o.Confine.Network == OwnNetwork && triedNetwork() {
+		if o.Confine != nil && o.Confine.Network == OwnNetwork && countNoRoutes() != (noRoutes{}) {
 			syscall.Write(controlFD, []byte{NoRoute})
 		}
 		if over = true; status.Signaled() {
@@ -149,23 +174,6 @@ func outliveNobody(inNamespace bool) {
 	prctl(syscall.PR_SET_PDEATHSIG, uintptr(signal))
 }
 
-// enclose gives a command its own file tree, network and number of processes. It
-// ends the helper when that cannot be done: a command that asks for a sandbox
-// never runs without.
-func enclose(c *Confinement) {
-	limitProcesses()
-	if c.Network == OwnNetwork {
-		if err := loopbackUp(); err != 0 {
-			fail("cannot give the command a network of its own", err)
-		}
-	}
-	if len(c.Mounts) > 0 {
-		if what, err := build(c.Mounts); err != 0 {
-			fail("cannot give the command its own file tree: "+what, err)
-		}
-	}
-}
-
 // launch starts the command and returns its process id. It ends the helper when
 // that fails.
 //
@@ -173,13 +181,17 @@ func enclose(c *Confinement) {
 // confined by itself. So the command is started from a thread that confines
 // itself and then ends; the helper's other threads remain free to end what the
 // command started, wherever it hides.
-func launch(o Order, inNamespace bool) (pid int) {
+func launch(o Order, files []int, inNamespace bool) (pid int) {
 	var errno syscall.Errno
 	done := make(chan string)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 		if o.Confine != nil {
-			if what, err := confine(o.Confine, inNamespace); err != 0 {
+			e, what, err := enclosureOf(o.Confine, inNamespace)
+			if err == 0 {
+				what, err = e.enter(nil)
+			}
+			if err != 0 {
 				errno = err
 				done <- "cannot confine the command: " + what
 				return
@@ -188,28 +200,28 @@ func launch(o Order, inNamespace bool) (pid int) {
 			// What an unprivileged user was given to mount /proc is not the command's.
 			prctl(prCapAmbient, prCapAmbientClearAll)
 		}
-		files := []uintptr{0, 1, 2}
-		for _, fd := range o.files {
-			files = append(files, uintptr(fd))
-		}
-		child, err := syscall.ForkExec(o.Argv[0], o.Argv, &syscall.ProcAttr{
-			Dir:   o.Dir,
-			Env:   o.Env,
-			Files: files,
-			Sys:   &syscall.SysProcAttr{Setpgid: true},
-		})
-		if err != nil {
-			errno = errnoOf(err)
+		prctl(prSetTimerSlack, usualTimerSlack)
+		if pid, errno = forkExec(o, files, &syscall.SysProcAttr{Setpgid: true}); errno != 0 {
 			done <- "cannot start " + o.Argv[0] + " in " + o.Dir
 			return
 		}
-		pid = child
 		done <- ""
 	}()
 	if what := <-done; what != "" {
 		fail(what, errno)
 	}
 	return pid
+}
+
+// forkExec starts the program of an order. Its output is the first of files; its
+// standard input is the helper's.
+func forkExec(o Order, files []int, sys *syscall.SysProcAttr) (pid int, errno syscall.Errno) {
+	fds := []uintptr{0, uintptr(files[0]), uintptr(files[0])}
+	for _, fd := range files[1:] {
+		fds = append(fds, uintptr(fd))
+	}
+	pid, err := syscall.ForkExec(o.Argv[0], o.Argv, &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: sys})
+	return pid, errnoOf(err)
 }
 
 // ownProc mounts a /proc that shows the helper's own pid namespace. With the old
@@ -231,7 +243,14 @@ func obey(inNamespace bool) {
 		case err == syscall.EINTR:
 		case n == 1 && b[0] == Term:
 			if !stopping.Swap(true) {
-				go stop(inNamespace)
+				go stop(func(parents map[int]int) (pids []int, over bool) {
+					for pid := range parents {
+						if inNamespace && pid != syscall.Getpid() || isDescendant(pid, syscall.Getpid(), parents) {
+							pids = append(pids, pid)
+						}
+					}
+					return pids, false
+				}, func() { finish(inNamespace) })
 			}
 		case n == 1:
 		default:

@@ -16,9 +16,27 @@ const (
 	landlockPathBelow = 1 // LANDLOCK_RULE_PATH_BENEATH
 )
 
-// resolveNoSymlinks is a flag of openat2(2) (linux/openat2.h, read 2026-11-22), which
-// is older than Landlock.
-const resolveNoSymlinks = 0x04
+// Flags of openat2(2) (linux/openat2.h, read 2026-11-22), which is older than Landlock.
+const (
+	resolveNoSymlinks = 0x04
+	resolveInRoot     = 0x10 // the folder that a path is opened from is its root
+)
+
+// openPlainly takes hold of a path in which nothing is a link.
+func openPlainly(path string) (int, syscall.Errno) {
+	return openResolving(atFDCWD, path, resolveNoSymlinks)
+}
+
+// openResolving takes hold of a path, followed as the flags say.
+func openResolving(dir int, path string, resolve uint64) (int, syscall.Errno) {
+	name, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return -1, syscall.EINVAL
+	}
+	how := struct{ flags, mode, resolve uint64 }{flags: oPath | syscall.O_CLOEXEC, resolve: resolve}
+	fd, _, errno := syscall.Syscall6(sysOpenat2, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+	return int(fd), errno
+}
 
 // Rights to files. Those of files hold for folders too, not the other way round.
 const (
@@ -111,13 +129,7 @@ func landlock(abi int, read, list, write []string, closeTCP bool) syscall.Errno 
 // rule, and one that leads through a link by now gets none: what it leads to is not
 // what was meant.
 func landlockAdd(set int, path string, rights uint64) syscall.Errno {
-	name, pathErr := syscall.BytePtrFromString(path)
-	if pathErr != nil {
-		return syscall.EINVAL
-	}
-	how := struct{ flags, mode, resolve uint64 }{flags: oPath | syscall.O_CLOEXEC, resolve: resolveNoSymlinks}
-	cwd := atFDCWD
-	opened, _, err := syscall.Syscall6(sysOpenat2, uintptr(cwd), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+	fd, err := openPlainly(path)
 	switch err {
 	case 0:
 	case syscall.ENOENT, syscall.EACCES, syscall.ENOTDIR, syscall.ELOOP:
@@ -125,7 +137,6 @@ func landlockAdd(set int, path string, rights uint64) syscall.Errno {
 	default:
 		return err
 	}
-	fd := int(opened)
 	defer syscall.Close(fd)
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(fd, &stat); err != nil {

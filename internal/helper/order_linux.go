@@ -2,7 +2,8 @@ package helper
 
 import "syscall"
 
-// An Order tells a helper which command to run. It goes over a stream socket: the
+// An Order tells a helper which command to run, or, without arguments, a resident helper
+// which sandbox to build. It goes over a stream socket: the
 // length of what follows in four bytes, least first, with the descriptors beside
 // it (the command's output, then its extra files); then strings, each ended by a
 // zero byte: the folder, the environment, the arguments, and the confinement;
@@ -12,8 +13,6 @@ type Order struct {
 	Env     []string
 	Argv    []string // the path of the program, then its arguments
 	Confine *Confinement
-
-	files []int
 }
 
 // maxOrder is more than execve(2) takes, and bounds what a broken owner can make
@@ -55,7 +54,7 @@ func (o Order) Strings() []byte {
 	return b
 }
 
-// parseOrder is the inverse of Strings. It reports false for what is none.
+// parseOrder is the inverse of Strings. It reports false for what is no order.
 func parseOrder(b []byte) (Order, bool) {
 	s := split(b)
 	ok := true
@@ -87,58 +86,70 @@ func parseOrder(b []byte) (Order, bool) {
 		c.Read, c.List, c.Write = list(), list(), list()
 		o.Confine = c
 	}
-	return o, ok && len(o.Argv) > 0
+	return o, ok && (len(o.Argv) > 0 || o.Confine != nil)
 }
 
-// receive waits for the order, and makes its first descriptor the output. It ends
-// the process when the owner is gone before it has sent one.
-func receive() Order {
+// receive waits for an order, and the descriptors that come with it. It reports false
+// when the owner is gone before it has sent one.
+func receive(socket int) (o Order, files []int, ok bool) {
 	var head [4]byte
-	oob := make([]byte, syscall.CmsgSpace(4*maxFiles))
-	var n, oobn int
-	var err error
-	for {
-		n, oobn, _, _, err = syscall.Recvmsg(controlFD, head[:], oob, syscall.MSG_WAITALL|syscall.MSG_CMSG_CLOEXEC)
-		if err != syscall.EINTR {
-			break
-		}
-	}
+	n, files := receiveFiles(socket, head[:])
 	size := int(head[0]) | int(head[1])<<8 | int(head[2])<<16 | int(head[3])<<24
-	if err != nil || n != len(head) || size <= 0 || size > maxOrder {
-		exit(codeKilled)
+	if n != len(head) || size <= 0 || size > maxOrder {
+		return o, files, false
 	}
-	messages, err := syscall.ParseSocketControlMessage(oob[:oobn])
-	if err != nil || len(messages) != 1 {
-		exit(codeKilled)
-	}
-	files, err := syscall.ParseUnixRights(&messages[0])
-	if err != nil || len(files) == 0 {
-		exit(codeKilled)
-	}
-	for _, std := range []int{1, 2} {
-		if err := syscall.Dup3(files[0], std, 0); err != nil {
-			exit(codeKilled)
-		}
-	}
-	syscall.Close(files[0])
-
 	b := make([]byte, size)
 	for got := 0; got < size; {
-		n, err := syscall.Read(controlFD, b[got:])
+		n, err := syscall.Read(socket, b[got:])
 		if err == syscall.EINTR {
 			continue
 		}
 		if n <= 0 {
-			exit(codeKilled)
+			return o, files, false
 		}
 		got += n
 	}
-	o, ok := parseOrder(b)
-	if !ok {
-		exit(codeKilled)
+	o, ok = parseOrder(b)
+	return o, files, ok
+}
+
+// receiveRequest waits for a request to a resident helper: 0 when the owner is gone. That
+// to run a command comes with the socket over which all about the command goes.
+func receiveRequest() (request byte, fd int) {
+	var b [1]byte
+	n, files := receiveFiles(controlFD, b[:])
+	if n != 1 || b[0] == Run && len(files) != 1 {
+		return 0, -1
 	}
-	o.files = files[1:]
-	return o
+	if len(files) == 1 {
+		return b[0], files[0]
+	}
+	return b[0], -1
+}
+
+// receiveFiles fills b from a socket, and returns the descriptors that came with it.
+func receiveFiles(socket int, b []byte) (n int, files []int) {
+	oob := make([]byte, syscall.CmsgSpace(4*maxFiles))
+	var oobn int
+	var err error
+	for {
+		n, oobn, _, _, err = syscall.Recvmsg(socket, b, oob, syscall.MSG_WAITALL|syscall.MSG_CMSG_CLOEXEC)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return 0, nil
+	}
+	messages, err := syscall.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) != 1 {
+		return n, nil
+	}
+	files, err = syscall.ParseUnixRights(&messages[0])
+	if err != nil {
+		return n, nil
+	}
+	return n, files
 }
 
 // number reads a decimal number.

@@ -168,24 +168,24 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 func TestAnAttemptToLeaveIsReadFromTheKernelsCounters(t *testing.T) {
 	t.Parallel()
 	const head = "Ip: Forwarding OutRequests OutNoRoutes ReasmTimeout\n"
-	for text, want := range map[string]bool{
-		head + "Ip: 2 7 0 0\nIcmp: OutNoRoutes\nIcmp: 1\n": false,
-		head + "Ip: 2 7 3 0\n":                             true,
-		"Udp: OutNoRoutes\nUdp: 1\n" + head:                false,
-		head + "Ip: 2\n":                                   false,
-		"":                                                 false,
+	for text, want := range map[string]string{
+		head + "Ip: 2 7 0 0\nIcmp: OutNoRoutes\nIcmp: 1\n": "",
+		head + "Ip: 2 7 3 0\n":                             "3",
+		"Udp: OutNoRoutes\nUdp: 1\n" + head:                "",
+		head + "Ip: 2\n":                                   "",
+		"":                                                 "",
 	} {
 		if got := counted([]byte(text), "Ip:", "OutNoRoutes"); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: %q", text, got)
 		}
 	}
-	for text, want := range map[string]bool{
-		"Ip6InReceives  \t4\nIp6OutNoRoutes                  \t0\n": false,
-		"Ip6OutNoRoutes                  \t12\n":                    true,
-		"Ip6OutNoRoutes":                                            false,
+	for text, want := range map[string]string{
+		"Ip6InReceives  \t4\nIp6OutNoRoutes                  \t0\n": "",
+		"Ip6OutNoRoutes                  \t12\n":                    "12",
+		"Ip6OutNoRoutes":                                            "",
 	} {
 		if got := counted6([]byte(text), "Ip6OutNoRoutes"); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

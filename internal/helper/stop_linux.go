@@ -18,21 +18,24 @@ const (
 	deafToTerm                     // it ignores it, or cannot act on it now
 )
 
-// stop ends the command. Processes that handle TERM get it, and what they start from
+// stop ends a command. Processes that handle TERM get it, and what they start from
 // then on to tidy up is left to them; all others end at once. When none is left that
-// handles TERM the helper ends, and what is left with it. It bounds no time: the
-// owner does, by closing the socket or killing the helper.
-func stop(inNamespace bool) {
+// handles TERM it calls finish, which ends the rest. It bounds no time: the owner does,
+// by closing the socket or killing the helper. members returns the processes of the
+// command, and whether it is over already.
+func stop(members func(parents map[int]int) (pids []int, over bool), finish func()) {
+	beOnTime()
 	pause := syscall.Timespec{Nsec: 1_000_000}
 	const longestPause = 8_000_000
 	told, first := map[int]bool{}, true
 	for {
 		waitFor := 0
 		parents := processes()
-		for pid := range parents {
-			if !isDescendant(pid, syscall.Getpid(), parents) && !(inNamespace && pid != syscall.Getpid()) {
-				continue
-			}
+		pids, over := members(parents)
+		if over {
+			return
+		}
+		for _, pid := range pids {
 			switch d, state := dispositionOf(pid); {
 			case state == 'Z' || state == 0:
 			case told[pid]:
@@ -55,7 +58,8 @@ func stop(inNamespace bool) {
 		}
 		first = false
 		if waitFor == 0 {
-			finish(inNamespace)
+			finish()
+			return
 		}
 		syscall.Nanosleep(&pause, nil)
 		pause.Nsec = min(2*pause.Nsec, longestPause)

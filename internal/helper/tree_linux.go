@@ -42,16 +42,42 @@ const (
 const (
 	emptyFolder = "/run/.empty"
 	emptyFile   = "/run/.none"
-	oldRoot     = "/run/.old" // under an empty folder
+	oldRoot     = "/run/.old"
 )
 
 // devices are the files of /dev that every program may expect.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// build makes the file tree of mounts and moves the helper, and so the command,
-// into it. What it was in before cannot be reached any more. The error comes with
-// what it is about.
-func build(mounts []Mount) (what string, err syscall.Errno) {
+// A freshMount is a file system that each command gets anew.
+type freshMount struct {
+	path, kind string
+	options    []string
+}
+
+// mountFresh mounts what a command gets anew, in the mount namespace of the calling
+// thread. The error comes with what it is about.
+func mountFresh(mounts []freshMount) (what string, err syscall.Errno) {
+	for _, m := range mounts {
+		fs, err := newFilesystem(m.kind, m.options...)
+		if err != 0 {
+			return m.path, err
+		}
+		at, err := openPlainly(m.path)
+		if err == 0 {
+			err = moveMount(fs, at)
+			syscall.Close(at)
+		}
+		if syscall.Close(fs); err != 0 {
+			return m.path, err
+		}
+	}
+	return "", 0
+}
+
+// build makes the file tree of mounts and moves the helper, and so its commands,
+// into it. What it was in before cannot be reached any more. It returns what each
+// command has to get anew. The error comes with what it is about.
+func build(mounts []Mount) (fresh []freshMount, what string, err syscall.Errno) {
 	// All that is to be shown is taken hold of before the new root covers
 	// anything; each piece gets its own attributes before it is put in place.
 	trees := make([]int, len(mounts))
@@ -74,72 +100,66 @@ func build(mounts []Mount) (what string, err syscall.Errno) {
 			continue // removed since the tree was planned
 		}
 		if err != 0 {
-			return m.Source, err
+			return nil, m.Source, err
 		}
 		trees[i] = tree
 	}
 	// /proc is not to be written: much of /proc/sys is the whole machine's.
 	proc, err := openTree("/proc", attrReadOnly|attrNoSetuid|attrNoDevices)
 	if err != 0 {
-		return "/proc", err
+		return nil, "/proc", err
 	}
 	nodes := make([]int, len(devices))
 	for i, name := range devices {
 		if nodes[i], err = openTree("/dev/"+name, attrNoSetuid); err != 0 {
-			return "/dev/" + name, err
+			return nil, "/dev/" + name, err
 		}
 	}
 
 	// Any folder that is there will do to put the new root on.
 	const at = "/proc"
 	if err := syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755,size=4m"); err != nil {
-		return "a new root", errnoOf(err)
+		return nil, "a new root", errnoOf(err)
 	}
 	fd, openErr := syscall.Open(at, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if openErr != nil {
-		return "a new root", errnoOf(openErr)
+		return nil, "a new root", errnoOf(openErr)
 	}
+	defer syscall.Close(fd)
 	root := tree{fd: fd, makes: map[string]bool{}}
 	if err := root.prepare(proc); err != 0 {
-		return "a new root", err
+		return nil, "a new root", err
 	}
 	for i, m := range mounts {
 		if err := root.add(m, trees[i], nodes); err != 0 {
-			return m.Target, err
+			return nil, m.Target, err
 		}
 	}
 	for i, m := range mounts { // nothing more has to be made in them
 		if m.Kind == TemporaryReadOnly && trees[i] >= 0 {
 			if err := setAttributes(trees[i], attrReadOnly, 0); err != 0 {
-				return m.Target, err
+				return nil, m.Target, err
 			}
 		}
 	}
 	under, err := root.place(oldRoot, true)
 	if err != 0 {
-		return "a new root", err
+		return nil, "a new root", err
 	}
-	over, err := openTreeAt(fd, emptyFolder[1:], attrReadOnly|attrNoSetuid|attrNoDevices)
-	if err != 0 {
-		return "a new root", err
-	}
+	syscall.Close(under)
 	if err := setAttributes(fd, attrReadOnly, 0); err != 0 {
-		return "a new root", err
+		return nil, "a new root", err
 	}
 	if err := syscall.Fchdir(fd); err != nil {
-		return "a new root", errnoOf(err)
+		return nil, "a new root", errnoOf(err)
 	}
 	if err := syscall.PivotRoot(".", oldRoot[1:]); err != nil {
-		return "a new root", errnoOf(err)
+		return nil, "a new root", errnoOf(err)
 	}
-	// The old root is covered and not unmounted: that waits until every processor
-	// has let go of it, up to 10 ms on a busy machine. To uncover it takes a
-	// capability that no command has, here or in a user namespace of its own, where
-	// what was mounted before is locked; mount_namespaces(7), read 2026-11-20.
-	if err := moveMount(over, under); err != 0 {
-		return "the old root", err
+	if err := syscall.Unmount(oldRoot, syscall.MNT_DETACH); err != nil {
+		return nil, "the old root", errnoOf(err)
 	}
-	return "/", errnoOf(syscall.Chdir("/"))
+	return root.fresh, "/", errnoOf(syscall.Chdir("/"))
 }
 
 // overlay lays an overlay over its own source, in the helper's mounts alone.
@@ -165,6 +185,7 @@ type tree struct {
 	// makes says, by the target of a mount, whether folders may be made in it to
 	// mount others on. Nothing is made in what is the person's.
 	makes map[string]bool
+	fresh []freshMount // what each command gets anew
 }
 
 // prepare makes what every tree has.
@@ -218,13 +239,7 @@ func (t *tree) add(m Mount, source int, nodes []int) syscall.Errno {
 	case Link:
 		return t.link(m.Source, m.Target)
 	case Memory:
-		fs, err := newFilesystem("tmpfs", "mode=1777", "size=512m")
-		if err != 0 {
-			return err
-		}
-		defer syscall.Close(fs)
-		t.makes[m.Target] = false
-		return t.attach(fs, m.Target)
+		return t.addFresh(freshMount{m.Target, "tmpfs", []string{"mode=1777", "size=512m"}})
 	case Devices:
 		return t.addDevices(m.Target, nodes)
 	}
@@ -239,12 +254,7 @@ func (t *tree) addDevices(dev string, nodes []int) syscall.Errno {
 		syscall.Close(nodes[i])
 	}
 	// A new instance: none of its terminals is anybody else's.
-	pts, err := newFilesystem("devpts", "ptmxmode=0666", "mode=0620")
-	if err != 0 {
-		return err
-	}
-	defer syscall.Close(pts)
-	if err := t.attach(pts, dev+"/pts"); err != 0 {
+	if err := t.addFresh(freshMount{dev + "/pts", "devpts", []string{"ptmxmode=0666", "mode=0620"}}); err != 0 {
 		return err
 	}
 	if err := t.add(Mount{Kind: Memory, Target: dev + "/shm"}, -1, nil); err != 0 {
@@ -255,6 +265,18 @@ func (t *tree) addDevices(dev string, nodes []int) syscall.Errno {
 			return err
 		}
 	}
+	return 0
+}
+
+// addFresh makes the place of what each command gets anew.
+func (t *tree) addFresh(m freshMount) syscall.Errno {
+	at, err := t.place(m.path, true)
+	if err != 0 {
+		return err
+	}
+	syscall.Close(at)
+	t.makes[m.path] = false
+	t.fresh = append(t.fresh, m)
 	return 0
 }
 

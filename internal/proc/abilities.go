@@ -22,6 +22,3 @@ type Abilities struct {
 // Probe returns what there is on this machine. The first call tries it, which
 // takes some milliseconds; the others return the same.
 func Probe() Abilities { return probed() }
-
-// Isolation returns how commands are held together on this machine.
-func Isolation() string { return probed().Isolation }

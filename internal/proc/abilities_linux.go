@@ -13,9 +13,9 @@ import (
 // namespaces, or allow them without a fresh /proc, or without the right to mount.
 var probed = sync.OnceValue(func() Abilities {
 	for _, k := range []helperKind{
-		{Namespace, true, true},
-		{Namespace, false, false},
-		{Sweeping, false, false},
+		{isolation: Namespace, confined: true, network: true},
+		{isolation: Namespace},
+		{isolation: Sweeping},
 	} {
 		out, err := helperCommand(helper.Probe, k.flags()).Output()
 		if err != nil {

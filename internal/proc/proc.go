@@ -11,8 +11,9 @@
 // socket whose other end only the owner has: the end of that is the owner's
 // death. After the first command a helper for the next one is started ahead.
 //
-// The helper also puts the command into a sandbox ([Command.Confine]); what that
-// is made of, on this machine, is said by [Probe].
+// The helper also puts the command into a sandbox ([Command.Confine]). One with a file
+// tree is built once, by a [Resident] helper, for many commands ([Command.Resident]).
+// What it is made of, on this machine, is said by [Probe].
 //
 //	owner ──control──▶ helper ──▶ command ──▶ …
 //	  ◀───────────── output ──────────┴─────────┘
@@ -63,7 +64,9 @@ type Command struct {
 	// Grace is the time between TERM and KILL, for processes that handle TERM; 0
 	// means DefaultGrace.
 	Grace time.Duration
-	// Confine is the sandbox it runs in; nil: none. A sandbox that cannot be had
+	// Resident is the helper in whose sandbox it runs; nil: none.
+	Resident *Resident
+	// Confine is the sandbox without a file tree that it runs in otherwise; nil: none. A sandbox that cannot be had
 	// whole is an error, or the command exits with 126 and says so: it never runs
 	// with less. Its paths must not have zero bytes in them.
 	Confine *helper.Confinement
@@ -96,7 +99,8 @@ type Status struct {
 // A Process is a command that was started. Its methods may be called from
 // several goroutines.
 type Process struct {
-	cmd       *exec.Cmd
+	name      string     // of the program
+	cmd       *exec.Cmd  // its helper, or where there is none the command; nil for one of a resident helper
 	output    *os.File   // the reading end of what the command prints to
 	copied    chan error // says that output has ended and been passed on
 	control   *os.File   // the helper's control socket; nil where there is no helper
@@ -144,7 +148,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		output.Close()
 		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
 	}
-	p.grace = c.Grace
+	p.name, p.grace = path, c.Grace
 	p.output = output
 	p.copied = make(chan error, 1)
 	p.done = make(chan struct{})
@@ -154,7 +158,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		defer unhook()
 		p.wait()
 		close(p.done)
-		prepareSpare(p.platform.kind) // for the next one, now that this one needs the processor no more
+		if c.Resident == nil {
+			prepareSpare(p.platform.kind) // for the next one, now that this one needs the processor no more
+		}
 	}()
 	return p, nil
 }
@@ -204,10 +210,10 @@ func (p *Process) signal(send func()) {
 
 // wait collects how the process ended.
 func (p *Process) wait() {
-	p.cmd.Wait() // its error says what ProcessState says
+	code := p.await()
 	p.mu.Lock()
 	p.over = true
-	p.status = Status{Code: exitCode(p.cmd.ProcessState), Stopped: p.stopped}
+	p.status = Status{Code: code, Stopped: p.stopped}
 	p.mu.Unlock()
 	p.after()
 
@@ -217,7 +223,7 @@ func (p *Process) wait() {
 	case errors.Is(err, errCut):
 		p.status.OutputCut = true
 	case err != nil:
-		p.err = fmt.Errorf("output of %s: %w", p.cmd.Path, err)
+		p.err = fmt.Errorf("output of %s: %w", p.name, err)
 	}
 	p.output.Close()
 }

@@ -37,6 +37,12 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 	return &Process{cmd: cmd, isolation: Group}, nil
 }
 
+// await returns the exit code of the command when it is over.
+func (p *Process) await() int {
+	p.cmd.Wait() // its error says what ProcessState says
+	return exitCode(p.cmd.ProcessState)
+}
+
 // terminate asks every process of the group to end.
 func (p *Process) terminate() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM) }
 

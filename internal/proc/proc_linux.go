@@ -3,6 +3,7 @@ package proc
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,9 @@ const markName = "PAWL_PROC"
 type platform struct {
 	kind helperKind
 	mark string // in the environment of the command, for the sweep
+	// resident is the helper of many commands; nil: the command has one of its own.
+	resident *Resident
+	noRoute  bool // what the resident helper told of the network
 }
 
 // start gives the command to a helper.
@@ -40,6 +44,18 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 		return nil, err
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
+	files := append([]*os.File{print}, c.Extra...)
+	if c.Resident != nil {
+		o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...)}
+		control, err := c.Resident.start(o, files)
+		if err != nil {
+			return nil, fmt.Errorf("in its sandbox: %w", err)
+		}
+		return &Process{control: control, isolation: Namespace, platform: platform{resident: c.Resident}}, nil
+	}
+	if c.Confine != nil && len(c.Confine.Mounts) > 0 {
+		return nil, errors.New("a command gets a file tree of its own from a resident helper alone")
 	}
 	k := helperKind{isolation: cmp.Or(c.Isolation, probed().Isolation)}
 	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Confine: c.Confine}
@@ -58,7 +74,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 	}
 
 	h := takeSpare(k)
-	if h != nil && h.send(o, print, c.Extra) != nil {
+	if h != nil && sendOrder(h.control, o, files) != nil {
 		h.discard() // it is dead or dying
 		h = nil
 	}
@@ -73,12 +89,22 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 			c.Isolation = Sweeping
 			return start(path, c, print)
 		}
-		if err := h.send(o, print, c.Extra); err != nil {
+		if err := sendOrder(h.control, o, files); err != nil {
 			h.discard()
 			return nil, err
 		}
 	}
-	return &Process{cmd: h.cmd, control: h.control, isolation: k.isolation, platform: platform{k, mark}}, nil
+	return &Process{cmd: h.cmd, control: h.control, isolation: k.isolation, platform: platform{kind: k, mark: mark}}, nil
+}
+
+// await returns the exit code of the command when it is over.
+func (p *Process) await() (code int) {
+	if r := p.platform.resident; r != nil {
+		code, p.platform.noRoute = r.await(p.control)
+		return code
+	}
+	p.cmd.Wait() // its error says what ProcessState says
+	return exitCode(p.cmd.ProcessState)
 }
 
 // terminate asks every process of the command to end.
@@ -88,6 +114,10 @@ func (p *Process) terminate() {
 
 // kill ends every process of the command.
 func (p *Process) kill() {
+	if r := p.platform.resident; r != nil {
+		r.kill(p)
+		return
+	}
 	if p.isolation == Namespace {
 		p.cmd.Process.Kill() // the first process of its namespace
 		return
@@ -103,6 +133,11 @@ func (p *Process) kill() {
 // and finds what outlived it: only a sweeping helper can die before what it
 // watches, when a command kills its own parent.
 func (p *Process) after() {
+	if p.platform.resident != nil {
+		p.status.NoRoute = p.platform.noRoute
+		p.control.Close()
+		return
+	}
 	var told [1]byte
 	if n, _ := p.control.Read(told[:]); n == 1 && told[0] == helper.NoRoute {
 		p.status.NoRoute = true
@@ -161,10 +196,16 @@ func sessionOf(stat string) int {
 // helperCommand returns this program as its own helper. /proc/self/exe is this
 // very file even if another has taken its name since.
 func helperCommand(mode string, flags uintptr) *exec.Cmd {
+	env := []string{} // not nil, which would mean ours
+	if mode == helper.Resident {
+		// Most of its goroutines wait in system calls, and the scheduler is slow to see
+		// that one does.
+		env = append(env, "GOMAXPROCS=16")
+	}
 	return &exec.Cmd{
 		Path: "/proc/self/exe",
 		Args: []string{"pawl", helper.Proc, mode},
-		Env:  []string{}, // not nil, which would mean ours
+		Env:  env,
 		// What it starts in: its /proc/1/cwd is nobody's business.
 		Dir:         "/",
 		SysProcAttr: namespaces(flags),
@@ -185,7 +226,7 @@ func (k helperKind) flags() uintptr {
 		return 0
 	}
 	flags := uintptr(syscall.CLONE_NEWPID | syscall.CLONE_NEWNS)
-	if k.confined {
+	if k.confined && !k.resident { // its commands have one each
 		flags |= syscall.CLONE_NEWIPC
 	}
 	if k.network {

@@ -38,6 +38,17 @@ func TestMain(m *testing.M) {
 			growTree(os.Args[2])
 			awaitMarked(os.Args[2], leaves+1)
 			return
+		case "confined-tree":
+			growConfinedTree(os.Args[2])
+			time.Sleep(patience)
+			return
+		case "confined-leave":
+			growConfinedTree(os.Args[2])
+			awaitMarked(os.Args[2], confinedLeaves+1)
+			return
+		case "resident-owner":
+			ownResident(os.Args[2], os.Args[3])
+			return
 		case "leaf":
 			time.Sleep(patience)
 			return
@@ -96,10 +107,18 @@ func TestMain(m *testing.M) {
 const patience = time.Minute
 
 // leaves is how many processes growTree leaves running.
-const leaves = 9
+const leaves = confinedLeaves + 2
+
+// confinedLeaves is the same where processes cannot be traced.
+const confinedLeaves = 7
 
 // growTree starts one child of each kind that is hard to end.
 func growTree(mark string) {
+	growConfinedTree(mark)
+	spawn(os.Environ(), nil, "tracer", mark) // two: it has a child
+}
+
+func growConfinedTree(mark string) {
 	spawn(os.Environ(), nil, "leaf", mark)
 	spawn(os.Environ(), nil, "deaf", mark)
 	spawn(os.Environ(), &syscall.SysProcAttr{Setsid: true}, "deaf", mark)
@@ -107,7 +126,6 @@ func growTree(mark string) {
 	spawn(os.Environ(), nil, "daemon", mark)
 	spawn(os.Environ(), nil, "stopped", mark)
 	spawn(os.Environ(), nil, "mute", mark)
-	spawn(os.Environ(), nil, "tracer", mark) // two: it has a child
 }
 
 func spawn(env []string, attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
@@ -148,7 +166,7 @@ func running(mark string) (n int, helpers int) {
 		b, err := os.ReadFile(f)
 		switch {
 		case err != nil || !bytes.Contains(b, []byte("\x00"+mark+"\x00")):
-		case bytes.Contains(b, []byte("\x00owner\x00")), bytes.Contains(b, []byte("\x00daemon\x00")):
+		case bytes.Contains(b, []byte("owner\x00")), bytes.Contains(b, []byte("\x00daemon\x00")):
 			// not of the tree, or about to be gone
 		case bytes.Contains(b, []byte("\x00"+helper.Proc+"\x00")):
 			helpers++
@@ -175,7 +193,7 @@ func everywhere(t *testing.T, test func(t *testing.T, isolation string)) {
 	for _, isolation := range []string{Namespace, Sweeping} {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
-			if isolation == Namespace && Isolation() != Namespace {
+			if isolation == Namespace && Probe().Isolation != Namespace {
 				t.Skip("pid namespaces with a fresh /proc are not to be had here; needs root or unprivileged user namespaces")
 			}
 			test(t, isolation)
@@ -409,7 +427,7 @@ func TestKillingTheOwnerEndsACommandThatStoppedItsHelper(t *testing.T) {
 
 func TestKillingTheOwnerEndsACommandThatTracesItsHelper(t *testing.T) {
 	t.Parallel()
-	if Isolation() != Namespace {
+	if Probe().Isolation != Namespace {
 		t.Skip("needs namespaces; without, root's commands may do this and survive")
 	}
 	killOwner(t, Namespace, "warden", 2)

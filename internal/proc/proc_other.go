@@ -19,6 +19,7 @@ func start(string, Command, *os.File) (*Process, error) {
 
 func readNow(uintptr, []byte) (int, error) { return 0, os.ErrInvalid }
 
+func (p *Process) await() int { return -1 }
 func (p *Process) terminate() {}
 func (p *Process) kill()      {}
 func (p *Process) after()     {}

@@ -27,18 +27,21 @@ type helperKind struct {
 	isolation string
 	confined  bool
 	network   bool // one of its own
+	resident  bool // for many commands
 }
 
 // newHelper starts a helper.
 func newHelper(k helperKind) (*helperProcess, error) {
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	ours, theirs, err := controlPair()
 	if err != nil {
 		return nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	mode := helper.Sweep
-	if k.isolation == Namespace {
+	switch {
+	case k.resident:
+		mode = helper.Resident
+	case k.isolation == Namespace:
 		mode = helper.Namespace
 	}
 	cmd := helperCommand(mode, k.flags())
@@ -55,6 +58,16 @@ func newHelper(k helperKind) (*helperProcess, error) {
 	return &helperProcess{k, cmd, ours}, nil
 }
 
+// controlPair returns the two ends of a control socket. A helper's blocks.
+func controlPair() (ours, theirs *os.File, err error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	syscall.SetNonblock(pair[0], true) // so that to wait for it takes no thread
+	return os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control"), nil
+}
+
 // spawner runs functions on one thread that lives as long as the program. Helpers
 // have it as their parent: to the kernel a parent is a thread, and they are told of
 // its death; prctl(2), PR_SET_PDEATHSIG, read 2026-11-20.
@@ -62,6 +75,10 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
+		// Helpers inherit it: Go's monitor thread wakes up every 20 microseconds while
+		// goroutines are in system calls, which is all that those of helpers do.
+		const setTimerSlack, nanoseconds = 29, 10_000_000 // PR_SET_TIMERSLACK, linux/prctl.h, read 2026-11-22
+		syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, nanoseconds, 0)
 		for f := range work {
 			f()
 		}
@@ -69,25 +86,43 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// send gives the helper its order. What it cannot take is refused before anything
-// is sent.
-func (h *helperProcess) send(o helper.Order, print *os.File, extra []*os.File) error {
+// sendOrder sends an order with the files that go with it: the command's output, then its
+// extra files. What a helper cannot take is refused before anything is sent.
+func sendOrder(control *os.File, o helper.Order, files []*os.File) error {
 	for _, s := range slices.Concat([]string{o.Dir}, o.Env, o.Argv) {
 		if strings.ContainsRune(s, 0) {
 			return errors.New("an argument, a variable or the folder has a zero byte in it")
 		}
 	}
-	fds := []int{int(print.Fd())}
-	for _, f := range extra {
-		fds = append(fds, int(f.Fd()))
-	}
 	text := o.Strings()
 	head := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
-	if err := syscall.Sendmsg(int(h.control.Fd()), head, syscall.UnixRights(fds...), nil, syscall.MSG_NOSIGNAL); err != nil {
+	if err := sendFiles(control, head, files...); err != nil {
 		return err
 	}
-	_, err := h.control.Write(text)
+	_, err := control.Write(text)
 	return err
+}
+
+// sendFiles sends a few bytes and descriptors.
+func sendFiles(control *os.File, b []byte, files ...*os.File) error {
+	var rights []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		rights = syscall.UnixRights(fds...)
+	}
+	raw, err := control.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sendErr error
+	err = raw.Write(func(fd uintptr) bool {
+		sendErr = syscall.Sendmsg(int(fd), b, rights, nil, syscall.MSG_NOSIGNAL)
+		return sendErr != syscall.EAGAIN
+	})
+	return errors.Join(err, sendErr)
 }
 
 // discard ends a helper that has had no order.

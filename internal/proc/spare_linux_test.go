@@ -11,7 +11,7 @@ import (
 // holds at once, the folder, empty variables, and arguments with odd characters.
 func TestAHelperThatWaitedTakesItsOrderWhole(t *testing.T) {
 	t.Parallel()
-	if Isolation() != Namespace {
+	if Probe().Isolation != Namespace {
 		t.Skip("needs namespaces: without them no helper is started ahead")
 	}
 	dir := t.TempDir()

@@ -1,0 +1,121 @@
+package proc
+
+import (
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"pawl/internal/helper"
+)
+
+// A Resident is a helper that has built a sandbox and starts commands in it
+// ([Command.Resident]), so that each costs no more than namespaces of its own. Its
+// commands see none of the others' processes, share the file tree and, if it is not the
+// machine's, the network. It ends with its owner, and they with it.
+//
+// Its methods may be called from several goroutines.
+type Resident struct {
+	helper  *helperProcess
+	network string
+
+	mu   sync.Mutex // for one request after the other
+	gone chan struct{}
+}
+
+// NewResident starts a helper for a sandbox with a file tree. It does not wait until the
+// sandbox is built: [Resident.Intact] does, and a command started in one that could not
+// be built says so and exits with 126.
+func NewResident(c *helper.Confinement) (*Resident, error) {
+	k := helperKind{isolation: Namespace, confined: true, resident: true}
+	confine := *c
+	if confine.Network == helper.ClosedNetwork && !confine.ReadOnly && probed().Network {
+		confine.Network, k.network = helper.OwnNetwork, true
+	}
+	h, err := newHelper(k)
+	if err != nil {
+		return nil, err
+	}
+	if err := sendOrder(h.control, helper.Order{Confine: &confine}, nil); err != nil {
+		h.discard()
+		return nil, err
+	}
+	r := &Resident{helper: h, network: confine.Network, gone: make(chan struct{})}
+	go func() {
+		h.cmd.Wait()
+		close(r.gone)
+	}()
+	return r, nil
+}
+
+// Intact reports whether commands can be started in the sandbox: it was built, and no
+// part of its file tree has been covered since, or lost because its file was replaced.
+// While the helper looks, Intact calls meanwhile, and reports false if that does.
+func (r *Resident) Intact(meanwhile func() bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.helper.control.Write([]byte{helper.Check}); err != nil {
+		return false
+	}
+	holds := meanwhile()
+	r.helper.control.SetReadDeadline(time.Now().Add(maxBuild))
+	var answer [1]byte
+	_, err := io.ReadFull(r.helper.control, answer[:])
+	return err == nil && answer[0] == helper.Intact && holds
+}
+
+// maxBuild is how long a helper may take to build its sandbox, or to look at it, before
+// another is started in its place: somebody may have stopped it.
+const maxBuild = 10 * time.Second
+
+// Close ends the helper and the commands that run in it.
+func (r *Resident) Close() { r.helper.control.Close() }
+
+// Done is closed when the helper has ended, and all its commands with it.
+func (r *Resident) Done() <-chan struct{} { return r.gone }
+
+// start starts a command, and returns the socket over which all about it goes.
+func (r *Resident) start(o helper.Order, files []*os.File) (control *os.File, err error) {
+	ours, theirs, err := controlPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	r.mu.Lock()
+	err = sendFiles(r.helper.control, []byte{helper.Run}, theirs)
+	r.mu.Unlock()
+	if err == nil {
+		err = sendOrder(ours, o, files)
+	}
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return ours, nil
+}
+
+// await returns the exit code of a command when nothing of it is left, and whether it
+// tried to reach a network that it does not have.
+func (r *Resident) await(control *os.File) (code int, noRoute bool) {
+	told, _ := io.ReadAll(control)
+	for i, b := range told {
+		switch {
+		case b == helper.NoRoute:
+			noRoute = true
+		case b == helper.Ended && i+1 < len(told):
+			return int(told[i+1]), noRoute
+		}
+	}
+	<-r.gone // it was killed, and the kernel has ended its namespace
+	return 128 + int(syscall.SIGKILL), noRoute
+}
+
+// kill ends a command. A helper that does not do it - an unconfined command of root's
+// may have stopped it - is killed with all of its commands.
+func (r *Resident) kill(p *Process) {
+	if raw, err := p.control.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { syscall.Shutdown(int(fd), syscall.SHUT_WR) })
+	}
+	time.AfterFunc(killDelay, func() { p.signal(func() { r.helper.cmd.Process.Kill() }) })
+}

@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/internal/helper"
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// A tree is a file tree that was built for commands at one level. It serves all of them
+// as long as they are to have the same mounts, and what those are made of is what it
+// was.
+type tree struct {
+	mounts   []helper.Mount // as planned, before overlays were given their places
+	resident *proc.Resident
+	seen     map[string]sight // what the tree is made of, by path
+	users    int              // commands that run in it
+	replaced bool             // no more commands are started in it
+	release  func()           // lets others have its overlays
+}
+
+// trees are those of a policy, one for each level at most that commands are started in.
+type trees struct {
+	mu      sync.Mutex
+	current map[run.Confinement]*tree
+}
+
+// enter returns a tree with the mounts of places, to be left when the command has ended.
+func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper.Confinement) (*tree, error) {
+	mounts := places.mounts()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.current[level]; old != nil {
+		if slices.Equal(old.mounts, mounts) && old.resident.Intact(old.holds) {
+			old.users++
+			return old, nil
+		}
+		delete(t.current, level)
+		old.replace()
+	}
+	built := maps.Clone(places)
+	n := &tree{mounts: mounts, users: 1, release: p.overlay(built)}
+	confine := *c
+	confine.Mounts = built.mounts()
+	// What is replaced while the tree is built is seen to be another the next time.
+	n.seen = sightsOf(confine.Mounts)
+	var err error
+	if n.resident, err = proc.NewResident(&confine); err != nil {
+		n.release()
+		return nil, err
+	}
+	if n.resident.Intact(func() bool { return true }) { // it is built, and what that needs is made
+		maps.Copy(n.seen, sightsInTemp(p.Temp, confine.Mounts))
+	}
+	if t.current == nil {
+		t.current = map[run.Confinement]*tree{}
+	}
+	t.current[level] = n
+	return n, nil
+}
+
+// leave says that a command in the tree has ended.
+func (t *trees) leave(n *tree) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n.users--; n.replaced && n.users == 0 {
+		n.close()
+	}
+}
+
+// close lets go of the trees in which no command runs; the others when their last one
+// has ended.
+func (t *trees) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for level, n := range t.current {
+		delete(t.current, level)
+		n.replace()
+	}
+}
+
+// replace keeps commands from being started in the tree.
+func (n *tree) replace() {
+	if n.replaced = true; n.users == 0 {
+		n.close()
+	}
+}
+
+func (n *tree) close() {
+	n.resident.Close()
+	go func() {
+		<-n.resident.Done()
+		n.release()
+	}()
+}
+
+// holds reports whether what the tree is made of is what it was.
+func (n *tree) holds() bool {
+	for path, was := range n.seen {
+		if sightOf(path, was.content) != was {
+			return false
+		}
+	}
+	return true
+}
+
+// A sight is what a path was found to be. The zero value is nothing.
+type sight struct {
+	device, inode uint64
+	mode          fs.FileMode
+	content       bool // a change of what is in it counts too
+	changed       time.Time
+}
+
+// sightOf looks at a path. Of anything but a folder the time of its last change counts:
+// it may have been given another name and the name back, which a mount does not follow.
+func sightOf(path string, content bool) sight {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return sight{content: content}
+	}
+	s := statOf(info)
+	found := sight{device: s.device, inode: s.inode, mode: info.Mode(), content: content}
+	if content || !info.IsDir() {
+		found.changed = s.changed
+	}
+	return found
+}
+
+// sightsOf looks at what mounts show or cover.
+func sightsOf(mounts []helper.Mount) map[string]sight {
+	seen := map[string]sight{}
+	for _, m := range mounts {
+		switch m.Kind {
+		case helper.ReadOnly, helper.Writable, helper.Temporary, helper.TemporaryReadOnly:
+			seen[m.Source] = sightOf(m.Source, false)
+		case helper.Overlay: // what is below an overlay must not change
+			seen[m.Source] = sightOf(m.Source, true)
+		case helper.Empty, helper.NoFile:
+			seen[m.Target] = sightOf(m.Target, false)
+		}
+	}
+	return seen
+}
+
+// sightsInTemp looks at the folders in the temporary one that mounts are put on. Other
+// commands, in trees of their own, can move them.
+func sightsInTemp(temp string, mounts []helper.Mount) map[string]sight {
+	seen := map[string]sight{}
+	for _, m := range mounts {
+		for _, tmp := range []string{"/tmp/", "/var/tmp/"} {
+			below, ok := strings.CutPrefix(m.Target, tmp)
+			for ok && below != "." && below != "/" {
+				path := filepath.Join(temp, below)
+				if _, done := seen[path]; done {
+					break
+				}
+				seen[path] = sightOf(path, false)
+				below = filepath.Dir(below)
+			}
+		}
+	}
+	return seen
+}
