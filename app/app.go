@@ -43,7 +43,7 @@ type Options struct {
 	// that can ask a person gives [worker.AskWait].
 	OnAsk worker.OnAsk
 	// Notice is told what a person should know and what keeps nothing from working, a
-	// sentence at a time; nil: nobody is told.
+	// sentence at a time, from any goroutine; nil: no one is told.
 	Notice func(string)
 }
 
@@ -63,7 +63,8 @@ type Workspace struct {
 	looking  *store.SQLite // read-only
 	store    *store.SQLite
 	worker   *worker.Worker
-	log      *slog.Logger
+
+	logger func() *slog.Logger // for diagnostics
 }
 
 // settings are what holds in a workspace.
@@ -85,7 +86,8 @@ func Open(opt Options) (*Workspace, error) {
 	if opt.Notice == nil {
 		opt.Notice = func(string) {}
 	}
-	return &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env}, nil
+	return &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env,
+		logger: sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) })}, nil
 }
 
 // Close closes what was opened. Sessions are to be closed before.
@@ -297,20 +299,31 @@ func (s *settings) shellOptions() tool.ShellOptions {
 	return o
 }
 
-// change returns what the settings say of the configuration of a run with a model; with
-// given, only what was given for this process, because the run has the rest.
-func (s *settings) change(given bool, current string) run.ConfigChange {
-	c := s.Change(given)
+// initial returns what the settings say of the configuration of a new run with a model.
+func (s *settings) initial(model string) run.ConfigChange {
+	return s.withModel(s.Change(false), model)
+}
+
+// wished returns what was given for this process of the configuration of a run that has
+// the rest, with the model that works in it now.
+func (s *settings) wished(model string) run.ConfigChange {
+	c := s.Change(true)
 	switch {
-	case s.Has("model", given):
-		to := modelChange(s.Get("model"), s.Get("control"), s.models)
-		c.Model, c.Control = to.Model, to.Control
-		if c.Window == nil {
-			c.Window = to.Window
-		}
-	case s.Has("control", given):
-		v := controlOf(s.Get("control"), current, s.models)
-		c.Control = &v
+	case s.Has("model", true):
+		return s.withModel(c, s.Get("model"))
+	case s.Has("control", true):
+		control := controlOf(s.Get("control"), model, s.models)
+		c.Control = &control
+	}
+	return c
+}
+
+// withModel returns c with a model, and what comes with it.
+func (s *settings) withModel(c run.ConfigChange, model string) run.ConfigChange {
+	to := modelChange(model, s.Get("control"), s.models)
+	c.Model, c.Control = to.Model, to.Control
+	if c.Window == nil {
+		c.Window = to.Window
 	}
 	return c
 }

@@ -57,6 +57,9 @@ func Doctor(ctx context.Context, opt Options, offline bool) Report {
 	r.Checks = append(r.Checks, files...)
 	state := checkState(opt.Env)
 	r.Checks = append(r.Checks, state)
+	if c, ok := checkUsage(ctx, opt); ok {
+		r.Checks = append(r.Checks, c)
+	}
 	if ok {
 		providers, usable := r.checkModels(ctx, opt, offline)
 		r.Checks = append(r.Checks, providers...)
@@ -112,6 +115,29 @@ func checkState(env config.Env) Check {
 		c.Next = "export PAWL_STATE_DIR=… names a folder on a local disk that you may write"
 	}
 	return c
+}
+
+// checkUsage says how much room what is kept of this folder takes; nothing if there are no
+// runs.
+func checkUsage(ctx context.Context, opt Options) (Check, bool) {
+	c := Check{Topic: "pawl", Name: "this folder's runs", State: Good}
+	w, err := Open(opt)
+	if err != nil {
+		return c, false // checkChoice says why
+	}
+	defer w.Close() // nothing was written
+	u, err := w.Usage(ctx)
+	switch {
+	case err != nil:
+		c.State, c.Detail, c.Next = Bad, err.Error(), "pawl runs recover saves what can be read"
+	case u.Total() == 0:
+		return c, false
+	default:
+		c.Detail = fmt.Sprintf("%s: logs %s, outputs %s, what undo needs %s, temporary files %s",
+			text.Size(u.Total()), text.Size(u.Log), text.Size(u.Outputs), text.Size(u.Journal+u.Contents), text.Size(u.Temp))
+		c.Next = "pawl runs prune --older-than 30d removes old ones"
+	}
+	return c, true
 }
 
 // checkModels looks at which providers are configured and, if it may, whether they

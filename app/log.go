@@ -5,21 +5,19 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"pawl/config"
 	"sync"
 )
 
-// logger returns the log for diagnostics: warnings, and everything with PAWL_LOG=debug. It
-// never has keys or contents. The file is made by the first line.
-func (w *Workspace) logger() *slog.Logger {
-	if w.log == nil {
-		level := slog.LevelWarn
-		if w.env.Get("PAWL_LOG") == "debug" {
-			level = slog.LevelDebug
-		}
-		file := &lazyFile{path: filepath.Join(w.env.StateDir(), "log", "pawl.log")}
-		w.log = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: level}))
+// newLogger returns the log for diagnostics: warnings, and everything with PAWL_LOG=debug.
+// It never has keys or contents. The file is made by the first line.
+func newLogger(env config.Env) *slog.Logger {
+	level := slog.LevelWarn
+	if env.Get("PAWL_LOG") == "debug" {
+		level = slog.LevelDebug
 	}
-	return w.log
+	file := &lazyFile{path: filepath.Join(env.StateDir(), "log", "pawl.log")}
+	return slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: level}))
 }
 
 // maxLog is the size at which a log file is put aside; one old one is kept.

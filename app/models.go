@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 
-	"pawl/config"
 	"pawl/provider"
 	"pawl/run"
 )
@@ -17,20 +16,14 @@ func (w *Workspace) Models() (*provider.Providers, error) {
 	return s.models, nil
 }
 
-// choose settles which model works in a new run, and says what is missing before anything
-// is recorded.
-func (w *Workspace) choose(ctx context.Context, s *settings) error {
-	model, source, note, err := s.models.Choose(ctx, s.Get("model"), w.Dir)
+// choose returns the model that works in a new run, or what is missing before anything is
+// recorded.
+func (w *Workspace) choose(ctx context.Context, s *settings) (string, error) {
+	model, note, err := s.models.Choose(ctx, s.Get("model"), w.Dir)
 	if note != "" {
 		w.opt.Notice(note)
 	}
-	if err != nil {
-		return err
-	}
-	if source != "" {
-		s.Set("model", config.Value{Text: model, Source: source})
-	}
-	return nil
+	return model, err
 }
 
 // modelChange returns the change to another model: with it come the size of its window, and

@@ -134,7 +134,7 @@ func (w *Workspace) requests() (func(name string, class run.Class, arguments str
 	}, nil
 }
 
-// Explain says what would become of a call that nobody made: what is the command of a
+// Explain says how a call would be decided: what is the command of a
 // shell, the address of a fetch, the path of any other tool. run "" means no run's rules.
 func (w *Workspace) Explain(id run.ID, mode permission.Mode, name, what string, confinement run.Confinement) (permission.Explanation, error) {
 	key, class := "path", run.Writes

@@ -55,7 +55,8 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.choose(ctx, s); err != nil {
+	model, err := w.choose(ctx, s)
+	if err != nil {
 		return nil, err
 	}
 	d, err := w.driver()
@@ -64,7 +65,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	}
 	c := run.Created{
 		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, s.policy),
-		Config: s.change(false, "").Apply(run.Config{Output: t.Output}), Version: Version(),
+		Config: s.initial(model).Apply(run.Config{Output: t.Output}), Version: Version(),
 	}
 	if t.Output.Schema != "" {
 		c.System += resultPrompt(t.Output)
@@ -129,7 +130,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 			wished, pending = c.Apply(wished), true
 		}
 	}
-	c := set.change(true, wished.Model)
+	c := set.wished(wished.Model)
 	if t.Output.Schema != "" && t.Output != s.Config.Output {
 		c.Output = &t.Output
 	}

@@ -82,7 +82,7 @@ func (a Approval) Waiting() WaitingCall {
 		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: append(permission.Rules{}, a.Proposal.Rules...), Exact: a.Proposal.Exact,
 		Sandbox: a.Preview.Request.Sandbox, Digest: a.Preview.Digest}
 	if !json.Valid(w.Arguments) {
-		w.Arguments = json.RawMessage("{}") // it cannot run, and waits for nobody
+		w.Arguments = json.RawMessage("{}") // it cannot run, so it does not wait
 	}
 	return w
 }

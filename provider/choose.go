@@ -35,15 +35,15 @@ func (ps *Providers) Preferred() (model, variable string) {
 	return "", ""
 }
 
-// Choose settles which model works where a name was given ("": nothing names one), and
-// returns what is missing before anything is recorded. note, if not "", is what a person
-// should know of the choice; source is where the choice came from if nothing named one.
-func (ps *Providers) Choose(ctx context.Context, model, workspace string) (chosen, source, note string, err error) {
+// Choose returns the model that works: the one named, or, if nothing names one, the first
+// of a server on this machine. The error is what is missing before it can be used. note, if
+// not "", is what a person should know of the choice.
+func (ps *Providers) Choose(ctx context.Context, model, workspace string) (chosen, note string, err error) {
 	if model != "" {
 		if near := ps.similar(model); near != "" {
 			note = fmt.Sprintf("%s is not known here; did you mean %s?", model, near)
 		}
-		return model, "", note, ps.Check(model, workspace)
+		return model, note, ps.Check(model, workspace)
 	}
 	var servers []models.Provider
 	for _, name := range Nearby {
@@ -56,10 +56,9 @@ func (ps *Providers) Choose(ctx context.Context, model, workspace string) (chose
 			continue
 		}
 		model, at := found.Name+"/"+found.Models[0], WithoutSecrets(found.Address)
-		return model, "the server at " + at,
-			fmt.Sprintf("works with %s, the first model of the server at %s, because no key is set; --model names another", model, at), nil
+		return model, fmt.Sprintf("works with %s, the first model of the server at %s, because no key is set; --model names another", model, at), nil
 	}
-	return "", "", "", config.Errorf("%s", ps.noModel())
+	return "", "", config.Errorf("%s", ps.noModel())
 }
 
 // noModel is what a person is told instead of an answer when there is no model. It is
