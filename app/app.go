@@ -180,6 +180,10 @@ func (w *Workspace) loaded() (*settings, error) {
 func (w *Workspace) reading() (*store.SQLite, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.readable()
+}
+
+func (w *Workspace) readable() (*store.SQLite, error) {
 	if w.store != nil {
 		return w.store, nil
 	}
@@ -209,8 +213,7 @@ func (w *Workspace) opened() (*store.SQLite, error) {
 	return w.store, err
 }
 
-// driver returns the worker of this workspace. There is one: everything that drives a run
-// or asks what one would do goes through it.
+// driver returns the worker that drives the runs of this workspace. There is one.
 func (w *Workspace) driver() (*worker.Worker, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,6 +234,40 @@ func (w *Workspace) driver() (*worker.Worker, error) {
 	for _, note := range s.policy.Notes() {
 		w.opt.Notice(note)
 	}
+	d, err := w.newWorker(s, st)
+	if err != nil {
+		return nil, err
+	}
+	if s.confinement == nil {
+		w.opt.Notice("commands cannot be sandboxed here: they have your own authority, and more of them ask (`pawl doctor` says why)")
+	} else if err := w.putBack(s.confinement); err != nil {
+		return nil, err
+	}
+	w.worker = d
+	return d, nil
+}
+
+// previewer returns a worker that says what calls would do. If no run is driven here it
+// writes nothing.
+func (w *Workspace) previewer() (*worker.Worker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.worker != nil {
+		return w.worker, nil
+	}
+	s, err := w.loaded()
+	if err != nil {
+		return nil, err
+	}
+	st, err := w.readable()
+	if err != nil {
+		return nil, noRuns(err)
+	}
+	return w.newWorker(s, st)
+}
+
+// newWorker returns a worker on st. w.mu is held.
+func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, error) {
 	rulesOf := func(id run.ID) permission.Rules {
 		rules, _ := s.policy.Rules(id) // with an error they allow nothing
 		return rules
@@ -242,7 +279,7 @@ func (w *Workspace) driver() (*worker.Worker, error) {
 	if onAsk == "" {
 		onAsk = worker.OnAsk(s.Get("on_ask"))
 	}
-	w.worker, err = worker.New(worker.Config{
+	return worker.New(worker.Config{
 		Store: st,
 		Tools: registry(rulesOf, s.shellOptions()),
 		Provider: func(model string) (llm.Provider, string, error) {
@@ -264,7 +301,6 @@ func (w *Workspace) driver() (*worker.Worker, error) {
 		SocketDir:    s.sockets,
 		Log:          w.logger(),
 	})
-	return w.worker, err
 }
 
 // outputs returns the store of the workspace's outputs.

@@ -59,7 +59,7 @@ func Undecided(s run.State) []run.CallState {
 
 // Approvals returns the calls of a run that wait for a person, whichever process drives it.
 func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error) {
-	d, err := w.driver()
+	d, err := w.previewer()
 	if err != nil {
 		return nil, err
 	}

@@ -9,22 +9,24 @@ import (
 	"pawl/store"
 )
 
-// confine sets what confines the commands of runs; nothing where nothing can: the rules
-// are stricter then, and the person is told.
+// confine sets what confines the commands of runs: nothing where nothing can, and the rules
+// are stricter then.
 func (w *Workspace) confine(s *settings) error {
+	if s.confinement != nil {
+		return nil
+	}
 	var err error
 	// Without a socket others poll the database.
 	if s.sockets, err = store.RuntimeDir(); err != nil {
 		w.logger().Warn("no folder for sockets", "error", err)
 	}
 	if !sandbox.Probe().Confines() {
-		w.opt.Notice("commands cannot be sandboxed here: they have your own authority, and more of them ask (`pawl doctor` says why)")
 		return nil
 	}
 	if s.confinement, err = sandbox.For(w.Dir, w.sandboxOptions(s.sockets)); err != nil {
 		return config.Errorf("%w", err)
 	}
-	return w.putBack(s.confinement)
+	return nil
 }
 
 // putBack undoes what commands have changed whose pawl was killed, and says what.
