@@ -22,10 +22,11 @@ func (w *Workspace) kept() (retention.State, error) {
 	return w.keptIn(st), noRuns(err)
 }
 
-// keptForRemoval is kept, opened for writing.
-func (w *Workspace) keptForRemoval() (retention.State, error) {
-	if _, err := w.reading(); err != nil { // there is nothing to remove: no database is made for it
-		return retention.State{}, noRuns(err)
+// keptForRemoval is kept, opened for writing unless dry.
+func (w *Workspace) keptForRemoval(dry bool) (retention.State, error) {
+	// Where there is nothing to remove no database is made for it.
+	if k, err := w.kept(); err != nil || dry {
+		return k, err
 	}
 	st, err := w.writing()
 	if errors.Is(err, store.ErrDiskFull) && w.outputs().ReleaseReserve() {
@@ -54,7 +55,7 @@ func (w *Workspace) Usage(ctx context.Context) (retention.Usage, error) {
 // and a [*store.NeededError] if another run needs it. With dry it only says what it would
 // remove.
 func (w *Workspace) Remove(ctx context.Context, id run.ID, dry bool) (retention.Removed, error) {
-	k, err := w.keptForRemoval()
+	k, err := w.keptForRemoval(dry)
 	if err != nil {
 		return retention.Removed{}, err
 	}
@@ -67,7 +68,7 @@ func (w *Workspace) Remove(ctx context.Context, id run.ID, dry bool) (retention.
 // no run, only what a removal has left that was killed. With dry it only says what it would
 // remove.
 func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (retention.Removed, error) {
-	k, err := w.keptForRemoval()
+	k, err := w.keptForRemoval(dry)
 	if errors.Is(err, ErrNoRun) {
 		return retention.Removed{}, nil
 	} else if err != nil {

@@ -34,6 +34,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -132,7 +133,9 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	// As /tmp is, for commands of root's that become somebody else; the folder it is
 	// in is closed to others.
-	if err := os.Chmod(temp, 0o777|os.ModeSticky); err != nil {
+	if info, err := os.Stat(temp); err == nil && info.Mode() == fs.ModeDir|0o777|fs.ModeSticky {
+		// Nothing is written where it need not be: a run on a full or read-only disk can be looked at.
+	} else if err := os.Chmod(temp, 0o777|os.ModeSticky); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}
 	p := &Policy{
