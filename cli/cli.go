@@ -42,6 +42,7 @@ var commands = []func(*invocation) *cobra.Command{
 	runsCommand,
 	outputsCommand,
 	configCommand,
+	initCommand,
 	permissionsCommand,
 	trustCommand,
 	statsCommand,
