@@ -33,7 +33,7 @@ const decidePatience = 5 * time.Second
 func runsDecideCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decide RUN [CALL] [allow|always|wait|never|no]",
-		Short: "Approve or deny a call that needs approval; without an answer, list them",
+		Short: "Approve or deny a call, or list those that need approval",
 		Long: `Answers a call that needs approval, whichever process drives the run. The first answer
 counts.
 

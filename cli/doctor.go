@@ -15,7 +15,7 @@ import (
 func doctorCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at what is there, what answers and what is missing, with the next command",
+		Short: "Check the configuration and the providers, and say what is missing",
 		Long: `Looks at the configuration, the state folder and the providers, asks those that are
 configured which models they have (5 s at most, all at once), and says what is missing.
 Keys are never shown.
@@ -25,7 +25,7 @@ Exit codes: 0 a model can be used, 1 none can, or pawl's own folder cannot.`,
 		Args:    cobra.NoArgs,
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
-	offline := cmd.Flags().Bool("offline", false, "ask nobody")
+	offline := cmd.Flags().Bool("offline", false, "ask no provider")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		report := app.Doctor(cmd.Context(), inv.options(nil), *offline)
 		if *asJSON {

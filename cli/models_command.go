@@ -14,7 +14,7 @@ import (
 func modelsCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models [PROVIDER]",
-		Short: "Show which models there are, what they cost, and which can be used now",
+		Short: "List models, what they cost, and which can be used now",
 		Long: `Shows the models that pawl knows, the providers they come from and what is configured
 here, and what servers on this machine have. With a provider, asks it which models it
 has. A model that is not known can be used all the same; its cost is then unknown.

@@ -17,7 +17,7 @@ import (
 func outputsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "outputs",
-		Short: "Ask what tools have printed, or any file of JSON: count, extract, search, sample",
+		Short: "Query stored outputs of tools, or any file of JSON, CSV or text",
 		Long: `Asks the outputs of tools that a run has stored, with the questions that models have, or, with
 --file, any file: JSON, JSON Lines, CSV, YAML or text of any size, in little memory. Paths are
 JSONPath (RFC 9535).

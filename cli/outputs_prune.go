@@ -16,7 +16,7 @@ import (
 func outputsPruneCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove old outputs; never those of a run that is under way or waits for an answer",
+		Short: "Remove old outputs",
 		Long: `Removes stored outputs of this folder that are older than --older-than, and then the oldest until
 what is left takes --max-size at most. Without the flags the settings outputs_max_age and
 outputs_max_size count, which pawl run applies too when it ends. What a run may still refer to

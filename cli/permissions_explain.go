@@ -21,7 +21,7 @@ import (
 func permissionsExplainCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain CALL",
-		Short: "Say what would become of a call, part by part, and which rule decides",
+		Short: "Show how a call would be decided, part by part, and by which rule",
 		Long: `Says what would become of a call: a command, or with --tool a path or an address. It shows
 each part with the rule that decides it, the order of the decision, and what would run.`,
 		Example: `  pawl permissions explain 'git log | sh'
@@ -32,7 +32,7 @@ each part with the rule that decides it, the order of the decision, and what wou
 	flags := cmd.Flags()
 	name := flags.String("tool", "shell", "the `tool` that is called")
 	mode := flags.String("mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
-	sandbox := flags.String("sandbox", "", "how `much` of the sandbox the command asks to lift: network, none")
+	sandbox := flags.String("sandbox", "", "what the command asks to lift of the `sandbox`: network, none")
 	which := flags.String("run", "", "with the rules of this `run` too")
 	asJSON := flags.Bool("json", false, "one JSON object")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
@@ -79,7 +79,7 @@ each part with the rule that decides it, the order of the decision, and what wou
 func permissionsTestCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
-		Short: "Try a file of cases: commands, the rules in force, the decision expected",
+		Short: "Check the decisions of a file of test cases",
 		Long: `Tries a file of cases, {"cases": [{"id": …, "command": …, "rule": {"allow": ["go test *"], "ask": […],
 "deny": […]}, "expected": "allow"}]}: each with its own rules, and as if there were no sandbox. Prints
 each case that comes out otherwise as a line of JSON, and then how many there were. Paths are

@@ -19,7 +19,7 @@ import (
 func permissionsReplayCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [RUN…]",
-		Short: "Decide every call of every run again, and show what would come out otherwise",
+		Short: "Decide recorded calls again and show what would change",
 		Long: `Decides the calls of the runs named, or of all runs of this folder, again by the rules of now,
 and shows those that would come out otherwise. With --rules the rules of that file stand in
 for those of user, workspace, repository and runs; an administrator's always count. The modes are

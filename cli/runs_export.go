@@ -22,8 +22,9 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 		Long: `Prints a whole run.
   json      {"run", "events": [{"seq", "at", "type", "version", "data"}]}
   markdown  the conversation
-  script    the model's answers in the format of the scripted model, with the results of
-            its calls as comments: pawl run --model script/FILE replays it`,
+  script    the model's answers in the format of the scripted model, with the
+            results of its calls as comments: pawl run --model script/FILE
+            replays it`,
 		Example: `  pawl runs export last --format markdown > run.md
   pawl runs export last --format script > bug.jsonl
   pawl run --model script/bug.jsonl -p "the same again"`,

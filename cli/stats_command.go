@@ -20,7 +20,7 @@ import (
 func statsCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count how turns ended, what was decided and by whom, steps, models, tokens, cost",
+		Short: "Show how turns ended, what was decided, and what it cost",
 		Long: `Counts over the runs of this folder, or of all folders: how turns ended, what was decided and by
 which rule, what was refused, who interrupted, steps in a turn and a run, reminders, models, tokens,
 cost. What a fork has copied is counted where it happened.`,

@@ -30,7 +30,7 @@ type changeForm struct {
 func trustCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
-		Short: "Look at what this workspace brings along that governs, and let it count",
+		Short: "Review and trust the configuration and rules of this workspace",
 		Long: `Shows what in this workspace governs what an agent may do (everything in .pawl, and .mcp.json)
 and is not trusted: new files whole, changed ones as a difference. On a terminal it asks whether
 they may count. Until then only their rules that forbid or ask do.
