@@ -98,9 +98,9 @@ func controllerParseCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "parse",
 		Short: "Parse an answer on standard input and print its action as JSON",
-		Long: `Reads one answer of a model from standard input and prints the action that it means, as
-one JSON object. An answer that is none is told on standard error, in the words that go
-back to the model; the exit code is 1.`,
+		Long: `Reads one answer of a model from standard input and prints its action as one JSON object. If
+it has none, prints the message that the model would get to standard error and exits with
+code 1.`,
 		Example: `  echo '{"action":"complete","message":"Done."}' | pawl controller parse`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

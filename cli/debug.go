@@ -29,9 +29,9 @@ func debugStreamCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stream",
 		Short: "Parse a recorded response of a provider and print it as JSON",
-		Long: `Reads the body of one streamed response from standard input and prints what it is
-understood as: text, thinking, calls, stop_reason, usage, error_kind. The exit code is
-0 also when the stream holds an error: it was understood.`,
+		Long: `Reads the body of one streamed response from standard input and prints how it is parsed:
+text, thinking, calls, stop_reason, usage, error_kind. An error in the stream is part of
+the result: the exit code is then 0 too.`,
 		Example: "  pawl debug stream --wire anthropic < recording.txt\n  pawl debug stream --wire chat < recording.txt",
 		Args:    cobra.NoArgs,
 	}

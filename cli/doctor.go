@@ -16,11 +16,10 @@ func doctorCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration and the providers, and say what is missing",
-		Long: `Looks at the configuration, the state folder and the providers, asks those that are
-configured which models they have (5 s at most, all at once), and says what is missing.
-Keys are never shown.
+		Long: `Checks the configuration, the state folder and the sandbox, asks each configured provider
+which models it has (for at most 5 s), and says what is missing. Keys are never shown.
 
-Exit codes: 0 a model can be used, 1 none can, or pawl's own folder cannot.`,
+Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be used.`,
 		Example: "  pawl doctor\n  pawl doctor --offline --json",
 		Args:    cobra.NoArgs,
 	}

@@ -167,7 +167,9 @@ func flagsOf(cmd *cobra.Command) []term {
 // flagWords returns the name of a flag's value, empty if it has none, and what the flag is.
 func flagWords(f *pflag.Flag) (value, text string) {
 	value, text = pflag.UnquoteUsage(f)
-	text = strings.TrimPrefix(text, value+": ")
+	if text = strings.TrimPrefix(text, value+": "); value == "n" {
+		text = strings.Replace(text, " n ", " N ", 1)
+	}
 	switch value {
 	case "string", "stringArray":
 		value = f.Name
@@ -177,7 +179,7 @@ func flagWords(f *pflag.Flag) (value, text string) {
 	if !strings.ContainsRune(value, '|') { // on|off is what is typed
 		value = strings.ToUpper(value)
 	}
-	if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" && f.DefValue != "[]" && !strings.Contains(text, "(default ") {
+	if f.DefValue != "" && f.DefValue != "0" && f.Value.Type() != "bool" && f.DefValue != "[]" && !strings.Contains(text, "(default ") {
 		text += " (default " + f.DefValue + ")"
 	}
 	return value, text

@@ -26,8 +26,8 @@ type readForm struct {
 var outputQuestions = []outputQuestion{{
 	use:   "show [ID]",
 	short: "Print an output as it was written, or some lines of it",
-	long: `Prints an output as it was written. What could not be seen on a terminal, or would change it, is
-made visible; --raw leaves it.`,
+	long: `Prints an output as it was written. Characters that a terminal would not show, or
+would act on, are escaped; with --raw they are not.`,
 	example: "  pawl outputs show c_3 | less\n  pawl outputs show c_3 --offset 1000 --limit 20\n  pawl outputs show c_3 --raw > output.json",
 	flags: func(f *pflag.FlagSet) {
 		f.Int64("offset", 0, "skip the first `n` lines, or characters where lines are very long")
@@ -42,7 +42,7 @@ made visible; --raw leaves it.`,
 	print: printText,
 }, {
 	use:     "stats [ID]",
-	short:   "Show what is in a document: size, kinds of values, what is at which path",
+	short:   "Show the size and the structure of a document",
 	example: "  pawl outputs stats\n  pawl outputs stats c_3 --depth 8\n  pawl outputs stats --file big.json --schema\n  curl -s https://example.org/data | pawl outputs stats --file -",
 	flags: func(f *pflag.FlagSet) {
 		f.StringArray("path", nil, "only what this `path` selects; repeatable")
@@ -55,7 +55,7 @@ made visible; --raw leaves it.`,
 	use:   "extract [ID]",
 	short: "Print what paths select, one value a line",
 	long: `Prints what paths select, one value a line, as JSON or with --raw strings as they are. All of it is
-printed; --json gives what a model would get, which is bounded. It ends with 1 if a path selects
+printed; --json gives what a model would get, which is bounded. The exit code is 1 if a path selects
 nothing and there is no --default.`,
 	example: `  pawl outputs extract --path '$.users[*].email' --raw
   pawl outputs extract c_3 --path '$.users[?@.score > 99]' --limit 10
@@ -118,8 +118,8 @@ among them. --type counts something else.`,
 }, {
 	use:   "sample [ID]",
 	short: "Print some items of an array",
-	long: `Prints some items of an array, by chance, in the order of the array. With the same --seed it is the
-same items on every machine. Without --path it is the first array.`,
+	long: `Prints some items of an array, chosen at random, in the order of the array. The same --seed
+chooses the same items on every machine. Without --path the first array is used.`,
 	example: `  pawl outputs sample --path '$.users' --size 5
   pawl outputs sample --strategy stratified --strata @.city --seed 7`,
 	flags: func(f *pflag.FlagSet) {
@@ -135,9 +135,9 @@ same items on every machine. Without --path it is the first array.`,
 	ask:       method((*output.Document).Sample),
 }, {
 	use:   "search [ID] PATTERN",
-	short: "Find text by a regular expression: lines of text, values and names of JSON",
+	short: "Search lines of text, or values and names of JSON",
 	long: `Finds text by a regular expression (RE2). Of JSON and JSON Lines it prints the path and the value of
-whatever matches, names too; of everything else the line and its number. It ends with 1 if nothing
+whatever matches, names too; of everything else the line and its number. The exit code is 1 if nothing
 matches.`,
 	example: `  pawl outputs search c_3 'FAIL|panic'
   pawl outputs search 'timeout' --context 2

@@ -22,8 +22,8 @@ func permissionsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "permissions",
 		Short: "List, change and test permission rules",
-		Long: `Looks at the rules that say what may run, changes them, and tries them: on a command, on a
-file of cases, on everything that was ever called.`,
+		Long: `Lists and changes the rules that decide which calls run, and tests them on a command, on a
+file of test cases or on recorded calls.`,
 		Example: `  pawl permissions list
   pawl permissions add 'shell(go test *)' --why "the tests only read"
   pawl permissions explain 'git log | sh'`,
@@ -181,11 +181,14 @@ func permissionsAddCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add RULE",
 		Short: "Store a rule, as TOOL or TOOL(PATTERN)",
-		Long: `Stores a rule. In a pattern for shell, * as a word stands for any words; for files * stays in
-a folder and ** does not; for fetch it is a host.
+		Long: `Stores a rule. In a pattern for shell, the word * matches any words. In a pattern for files,
+* matches within a folder and ** across folders. A pattern for fetch is a host.
 
-Scopes: workspace (you, in this folder; the default), user (you, everywhere), repository (whoever
-works on it and trusts it: .pawl/permissions.json, meant for git), run (one run, with --run).`,
+Scopes:
+  workspace   you, in this folder (the default)
+  user        you, in every folder
+  repository  everyone who trusts the repository (.pawl/permissions.json)
+  run         one run, given with --run`,
 		Example: `  pawl permissions add 'shell(go test *)'
   pawl permissions add 'edit(src/**)' --scope repository --why "own code"
   pawl permissions add 'shell(git push *)' --effect deny --scope user
@@ -196,11 +199,11 @@ works on it and trusts it: .pawl/permissions.json, meant for git), run (one run,
 	flags := cmd.Flags()
 	flags.StringVar(&q.effect, "effect", string(permission.Allow), "the `effect`: allow, ask, deny")
 	flags.StringVar(&q.scope, "scope", string(permission.ForWorkspace), "the `scope`: user, workspace, repository, run")
-	flags.StringVar(&q.why, "why", "", "the `reason`, shown wherever the rule decides")
-	flags.StringVar(&q.sandbox, "sandbox", "", "what an allow rule for shell lifts of the `sandbox`: network, none")
+	flags.StringVar(&q.why, "why", "", "the `reason`, shown when the rule decides")
+	flags.StringVar(&q.sandbox, "sandbox", "", "the weaker `sandbox` that an allow rule for shell grants: network, none")
 	flags.StringVar(&q.run, "run", "", "the `run`, with --scope run")
-	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must decide, tried whenever it is loaded; repeatable")
-	flags.StringArrayVar(&q.not, "not", nil, "a `call` that it must not decide; repeatable")
+	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must match, tested whenever it is loaded; repeatable")
+	flags.StringArrayVar(&q.not, "not", nil, "a `call` that the rule must not match; repeatable")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if err := inv.asPerson("make rules"); err != nil {
 			return err
