@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/policy"
+	"pawl/run"
 )
 
 func completionCommand(inv *invocation) *cobra.Command {
@@ -163,6 +165,35 @@ func (inv *invocation) completeRules(_ *cobra.Command, args []string, typed stri
 		var all []cobra.Completion
 		for i, l := range p.List() {
 			all = append(all, cobra.CompletionWithDesc(fmt.Sprint(i+1), oneLine(policy.Visible(ruleWords(l)), maxTitle)))
+		}
+		return startingWith(all, typed), nil
+	})
+}
+
+// completeDecision completes a run, a call of it that needs approval, and an answer.
+func (inv *invocation) completeDecision(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return inv.completeRuns(cmd, args, typed)
+	}
+	return inv.fromWorkspace(func(ws *app.Workspace) ([]cobra.Completion, error) {
+		var all []cobra.Completion
+		if len(args) == 1 {
+			sum, err := ws.Find(cmdContext(cmd), args[0])
+			if err != nil {
+				return nil, err
+			}
+			_, state, err := ws.Load(cmdContext(cmd), sum.ID)
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range state.Turn.Calls {
+				if c.Status == run.CallIsInspected && !c.Question {
+					all = append(all, cobra.CompletionWithDesc(string(c.ID), callTitle(c.Tool, c.Arguments)))
+				}
+			}
+		}
+		if len(args) == 1 || len(args) == 2 && !slices.Contains(answers, args[1]) {
+			all = append(all, answers...)
 		}
 		return startingWith(all, typed), nil
 	})
