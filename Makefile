@@ -1,6 +1,7 @@
-# Each target only calls go; without make, type its line.
-.PHONY: build test short fuzz sim update lint
-build:  ; CGO_ENABLED=0 go build -trimpath -o pawl ./cmd/pawl
+# Each target only calls go or a script; without make, type its line.
+.PHONY: build release test short fuzz sim update lint
+build:  ; CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o pawl ./cmd/pawl
+release: ; .ci/release dist
 test:   ; go test -race -shuffle=on ./...
 short:  ; go test -short ./...
 fuzz:   ; .ci/fuzz 1m

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"pawl/policy"
-	"pawl/store"
 	"strings"
 	"testing"
 	"time"
+
+	"pawl/instructions"
+	"pawl/store"
 )
 
 func TestRunIDsAreNamesAndSortByTime(t *testing.T) {
@@ -26,46 +27,73 @@ func TestRunIDsAreNamesAndSortByTime(t *testing.T) {
 	}
 }
 
-// promptIn is the system prompt of runs in a folder.
-func promptIn(t *testing.T, dir string) string {
+// openIn returns the workspace of a folder, for a user whose home folder is home.
+func openIn(t *testing.T, dir, home string) *Workspace {
 	t.Helper()
-	p, err := policy.Open(policy.Options{Workspace: dir, ConfigDir: t.TempDir(), StateDir: t.TempDir()})
+	env := map[string]string{"HOME": home}
+	ws, err := Open(Options{Dir: dir, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return systemPrompt(dir, p)
+	t.Cleanup(func() { ws.Close() })
+	return ws
 }
 
-func TestTheSystemPromptIsStableAndNotesAreBounded(t *testing.T) {
+func TestTheSystemPromptIsStableAndHasTheInstructions(t *testing.T) {
 	t.Parallel()
 	if n := len(systemText); n > 2560 {
 		t.Errorf("system.md has %d bytes; every request carries it", n)
 	}
-	dir := t.TempDir()
-	plain := promptIn(t, dir)
-	if plain != promptIn(t, dir) {
+	dir, home := t.TempDir(), t.TempDir()
+	prompt := func() string {
+		ws := openIn(t, dir, home)
+		return systemPrompt(ws.Dir, ws.Instructions().Text)
+	}
+	plain := prompt()
+	if plain != prompt() {
 		t.Error("two prompts for one folder differ: no cache can serve them")
 	}
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("CLAUDE.md", "from the other file")
-	if got := promptIn(t, dir); !strings.Contains(got, "from the other file") {
-		t.Error("CLAUDE.md is not taken where there is no AGENTS.md")
+	write(filepath.Join(home, ".config/pawl/AGENTS.md"), "of the user")
+	write(filepath.Join(dir, "AGENTS.md"), "of the project, with @more.md and @.env and @~/secret.md")
+	write(filepath.Join(dir, "more.md"), strings.Repeat("long ", 100_000))
+	write(filepath.Join(dir, ".env"), "KEY=a secret")
+	write(filepath.Join(home, "secret.md"), "a secret")
+	got := prompt()
+	if got != prompt() {
+		t.Error("two prompts for one folder with instructions differ")
 	}
-	write("AGENTS.md", strings.Repeat("long ", 10_000))
-	got := promptIn(t, dir)
-	if len(got) > len(plain)+maxNotes+300 || !strings.Contains(got, "cut here: AGENTS.md is longer than 8 KB") {
-		t.Errorf("%d bytes of notes, or no mark where they were cut", len(got)-len(plain))
+	for _, want := range []string{"of the user", "of the project", "[cut here"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the prompt does not have %q", want)
+		}
 	}
-	if strings.Contains(got, "from the other file") {
-		t.Error("both files were taken")
+	if len(got) > len(plain)+instructions.MaxBytes+1 {
+		t.Errorf("%d bytes of instructions, more than the limit", len(got)-len(plain))
+	}
+	if strings.Contains(got, "a secret") {
+		t.Error("the prompt has a file of secrets")
+	}
+	skipped := ""
+	for _, f := range openIn(t, dir, home).Instructions().Files {
+		if filepath.Base(f.Path) == ".env" {
+			skipped = f.Skipped
+		}
+	}
+	if skipped != "may contain secrets (.env)" {
+		t.Errorf("the file of secrets is listed with %q", skipped)
 	}
 }
 
-func TestNotesFromOutsideTheWorkspaceStayOutside(t *testing.T) {
+func TestInstructionsFromOutsideTheRepositoryAreNotRead(t *testing.T) {
 	t.Parallel()
 	outside, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("a secret"), 0o600); err != nil {
@@ -74,8 +102,8 @@ func TestNotesFromOutsideTheWorkspaceStayOutside(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "AGENTS.md")); err != nil {
 		t.Skipf("needs symbolic links: %v", err)
 	}
-	if strings.Contains(promptIn(t, dir), "a secret") {
-		t.Error("a link in the workspace brought a file from elsewhere to the model")
+	if got := openIn(t, dir, t.TempDir()).Instructions(); strings.Contains(got.Text, "a secret") || len(got.Files) != 1 || got.Files[0].Skipped != "outside the repository" {
+		t.Errorf("a link in the workspace brought a file from elsewhere to the model: %+v", got)
 	}
 }
 

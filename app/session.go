@@ -64,7 +64,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 		return nil, err
 	}
 	c := run.Created{
-		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, s.policy),
+		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text),
 		Config: s.initial(model).Apply(run.Config{Output: t.Output}), Version: Version(),
 	}
 	if t.Output.Schema != "" {

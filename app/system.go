@@ -7,51 +7,43 @@ import (
 	"runtime"
 	"strings"
 
+	"pawl/instructions"
 	"pawl/permission"
-	"pawl/policy"
 	"pawl/run"
 )
 
 //go:embed system.md
 var systemText string
 
-// maxNotes bounds what of a project's notes goes into every request.
-const maxNotes = 8 << 10 // bytes
-
-// systemPrompt is what a run's model is told first. It holds for the whole run and
-// has nothing in it that changes between requests or machines' clocks, so that the
-// beginning of every request is the same and the provider's cache serves it.
-func systemPrompt(workspace string, p *policy.Policy) string {
+// systemPrompt returns what the model of a run is told first. It holds for the whole run and
+// contains nothing that changes between requests, so that every request begins with the
+// same bytes and the provider's cache serves it.
+func systemPrompt(workspace, instructions string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(systemText))
 	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\nPlatform: %s/%s\n", workspace, runtime.GOOS, runtime.GOARCH)
-	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
-		if leadsToSecret(workspace, name) {
-			continue
-		}
-		notes, cut, err := p.Text(name, maxNotes)
-		if notes = strings.TrimSpace(notes); err != nil || notes == "" {
-			continue
-		}
-		fmt.Fprintf(&b, "\nNotes of this project, from %s:\n\n%s\n", name, notes)
-		if cut {
-			fmt.Fprintf(&b, "[… cut here: %s is longer than %d KB; read the rest if you need it]\n", name, maxNotes>>10)
-		}
-		break
+	if instructions != "" {
+		b.WriteString("\n" + instructions)
 	}
 	return b.String()
 }
 
-// leadsToSecret reports whether a file of the workspace is a link to one that may
-// hold secrets, as .env, or that git keeps: a repository cannot have what the person
-// keeps there sent to the provider as its notes.
-func leadsToSecret(workspace, name string) bool {
-	to, err := filepath.EvalSymlinks(filepath.Join(workspace, name))
-	if err != nil {
-		return true
+// Instructions reads the files with instructions that a run of this workspace would be
+// given now. A run keeps those that it began with.
+func (w *Workspace) Instructions() instructions.Loaded {
+	home := w.env.Get("HOME")
+	if !filepath.IsAbs(home) {
+		home = ""
 	}
-	rel, err := filepath.Rel(workspace, to)
-	return err != nil || permission.SecretName(filepath.ToSlash(rel)) != "" || strings.HasPrefix(rel+"/", ".git/")
+	return instructions.Load(instructions.Options{
+		Dir: w.Dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Home: home,
+		Refuse: func(name string) string {
+			if secret := permission.SecretName(name); secret != "" {
+				return "may contain secrets (" + secret + ")"
+			}
+			return ""
+		},
+	})
 }
 
 // resultPrompt tells the model of the result that is asked for, however its provider takes

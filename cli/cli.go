@@ -35,24 +35,6 @@ type invocation struct {
 	ended   atomic.Bool // and that its turn has ended
 }
 
-// commands are the constructors of all subcommands, in the order help shows them.
-// A command in a file of its own is added by a line here.
-var commands = []func(*invocation) *cobra.Command{
-	runCommand,
-	runsCommand,
-	outputsCommand,
-	configCommand,
-	permissionsCommand,
-	trustCommand,
-	statsCommand,
-	modelsCommand,
-	doctorCommand,
-	controllerCommand,
-	debugCommand,
-	func(*invocation) *cobra.Command { return demoCommand() },
-	versionCommand,
-}
-
 // Main runs one command line and returns the exit code. It may be called several
 // times in a process.
 func Main(args []string, p Process) int {
@@ -86,9 +68,9 @@ func (inv *invocation) unread(err error) error {
 func (inv *invocation) root() *cobra.Command {
 	root := group(&cobra.Command{
 		Use:   "pawl",
-		Short: "An agent that works in your folder, survives anything, and stops when told",
-		Long: `pawl works on a task in a folder with a model and tools. Every step is recorded
-before and after it happens: kill it at any moment and go on with pawl run --continue.`,
+		Short: "An agent that does software work in a folder",
+		Long: `pawl works on a task in a folder with a model and tools. Every step is recorded before
+and after it happens: a run that was killed continues with pawl run --continue.`,
 		Example: `  pawl run -p "make the failing test pass"
   git diff | pawl run -p "review this change" --mode plan
   pawl run --continue
@@ -96,11 +78,27 @@ before and after it happens: kill it at any moment and go on with pawl run --con
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
-	root.PersistentFlags().StringVarP(&inv.dir, "dir", "C", "", "work in this folder instead of the current one")
+	root.PersistentFlags().StringVarP(&inv.dir, "dir", "C", "", "work in this folder instead of the current one; for all commands")
 	root.PersistentPreRun = func(*cobra.Command, []string) { inv.began = true }
-	for _, command := range commands {
-		root.AddCommand(command(inv))
+	version := root.Flags().Bool("version", false, "print the version, as pawl version does")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return inv.printVersion()
+		}
+		return cmd.Help()
 	}
+	root.AddGroup(commandGroups...)
+	grouped(root, inv, "work", runCommand, runsCommand, outputsCommand, initCommand,
+		func(*invocation) *cobra.Command { return demoCommand() })
+	grouped(root, inv, "settings", configCommand, modelsCommand, permissionsCommand, trustCommand, doctorCommand)
+	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)
+	root.CompletionOptions.DisableDefaultCmd = true
+	help := helpCommand(inv)
+	help.GroupID = "other"
+	root.SetHelpCommand(help)
+	root.AddCommand(help)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(inv.Stdout, cmd) })
+	inv.completes(root)
 	return root
 }
 
@@ -111,11 +109,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		var names []string
-		for _, c := range cmd.Commands() {
-			names = append(names, c.Name())
-		}
-		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], text.DidYouMean(args[0], names))
+		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], text.DidYouMean(args[0], commandNames(cmd)))
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
@@ -166,7 +160,7 @@ func (inv *invocation) report(err error) int {
 	case errors.As(err, new(*app.QuestionError)):
 		e = exit{exitPerson, err}
 	case !inv.began:
-		e = exit{exitUsage, fmt.Errorf("%w; --help shows what there is", err)}
+		e = exit{exitUsage, fmt.Errorf("%w; see --help", err)}
 	default:
 		e = exit{exitFailed, err}
 	}

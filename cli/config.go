@@ -3,20 +3,24 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"pawl/config"
-	"pawl/provider"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/instructions"
+	"pawl/provider"
 )
 
 func configCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show every setting and where its value came from",
-		Long: `Shows every setting and where its value came from. The first that has one counts:
-flags, environment (PAWL_…), the user's file, defaults. Rules of all places count together.`,
+		Long: `Shows every setting and where its value came from, and the files with instructions that
+new runs are given. Of the sources of a setting the first that has a value counts: flags,
+environment (PAWL_…), the workspace's file if it is trusted, the user's file, defaults.
+Rules of all sources count together.`,
 		Example: `  pawl config
   pawl config --model anthropic/claude-haiku-4-5
   PAWL_MAX_STEPS=50 pawl config`,
@@ -38,8 +42,9 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 		if err != nil {
 			return err
 		}
+		files := ws.Instructions().Files
 		if *asJSON {
-			return json.NewEncoder(inv.Stdout).Encode(configForm(c))
+			return json.NewEncoder(inv.Stdout).Encode(configForm(c, files))
 		}
 		env := config.Env(inv.Env)
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
@@ -54,6 +59,12 @@ flags, environment (PAWL_…), the user's file, defaults. Rules of all places co
 		fmt.Fprintf(out, "state folder\t%s\t%s\n", oneLine(env.StateDir(), 4*maxTitle), env.StateSource())
 		for _, line := range variables(env, ps) {
 			fmt.Fprintf(out, "%s\t%s\t%s\n", line.name, line.value, config.FromEnv)
+		}
+		for _, f := range files {
+			fmt.Fprintf(out, "instructions\t%s\t%s\n", oneLine(f.Path, 4*maxTitle), oneLine(useOf(f), 2*maxTitle))
+		}
+		if len(files) == 0 {
+			fmt.Fprint(out, "instructions\t-\tnone; pawl init writes a first AGENTS.md\n")
 		}
 		if err := out.Flush(); err != nil {
 			return err
@@ -95,9 +106,43 @@ func variables(env config.Env, ps *provider.Providers) []variable {
 	return all
 }
 
-// configForm is the settings as JSON: {"values": {"model": [{"value", "source"}]}, "notes": []}.
-func configForm(c *config.Config) any {
+// useOf says how much of a file with instructions new runs are given, or why nothing.
+func useOf(f instructions.File) string {
+	if f.Skipped != "" {
+		return "not used: " + f.Skipped
+	}
+	use := plural(f.Bytes, "byte")
+	if f.Cut {
+		use += ", the rest is cut"
+	}
+	if f.Hidden > 0 {
+		use += fmt.Sprintf(", without %s that cannot be seen", plural(f.Hidden, "character"))
+	}
+	if f.ImportedBy != "" {
+		use += ", imported by " + f.ImportedBy
+	}
+	return use
+}
+
+// An instructionsForm is a file with instructions as JSON.
+type instructionsForm struct {
+	Path       string `json:"path"`
+	ImportedBy string `json:"imported_by,omitempty"`
+	User       bool   `json:"user,omitempty"`
+	Bytes      int    `json:"bytes"`
+	Cut        bool   `json:"cut,omitempty"`
+	Hidden     int    `json:"hidden,omitempty"`
+	Skipped    string `json:"skipped,omitempty"`
+}
+
+// configForm is the settings as JSON: {"values": {"model": [{"value", "source"}]},
+// "notes": [], "instructions": [{"path", "bytes", …}]}.
+func configForm(c *config.Config, files []instructions.File) any {
 	values := map[string][]config.Value{}
 	c.All(func(k config.Key, found []config.Value) { values[k.Name] = append([]config.Value{}, found...) })
-	return map[string]any{"values": values, "notes": append([]string{}, c.Notes...)}
+	forms := []instructionsForm{}
+	for _, f := range files {
+		forms = append(forms, instructionsForm(f))
+	}
+	return map[string]any{"values": values, "notes": append([]string{}, c.Notes...), "instructions": forms}
 }

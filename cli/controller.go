@@ -15,7 +15,7 @@ import (
 func controllerCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:     "controller",
-		Short:   "The object with which a model decides, for authors of prompts",
+		Short:   "Show and test the protocol for models without tool calling",
 		Example: "  pawl controller schema --provider openai\n  pawl controller parse < answer.txt",
 	})
 	cmd.AddCommand(controllerSchemaCommand(inv), controllerParseCommand(inv), controllerPromptCommand(inv))
@@ -32,7 +32,7 @@ const adapted = "anthropic, openai, compatible, gemini"
 func controllerSchemaCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of the object, as it is or as a provider gets it",
+		Short: "Print the JSON Schema of the object, or a provider's form of it",
 		Args:  cobra.NoArgs,
 	}
 	provider := cmd.Flags().String("provider", "", "as this `provider` gets it: "+adapted)
@@ -58,7 +58,7 @@ func controllerSchemaCommand(inv *invocation) *cobra.Command {
 func controllerPromptCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prompt",
-		Short: "Print the rules that the model is told, without the tools",
+		Short: "Print the rules that the model is given, without the tools",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprint(inv.Stdout, controller.Prompt)
@@ -97,10 +97,10 @@ const maxAnswer = 8 << 20 // bytes
 func controllerParseCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "parse",
-		Short: "Say what an answer on standard input means, as one JSON object",
-		Long: `Reads one answer of a model from standard input and prints the action that it means, as
-one JSON object. An answer that is none is told on standard error, in the words that go
-back to the model; the exit code is 1.`,
+		Short: "Parse an answer on standard input and print its action as JSON",
+		Long: `Reads one answer of a model from standard input and prints its action as one JSON object. If
+it has none, prints the message that the model would get to standard error and exits with
+code 1.`,
 		Example: `  echo '{"action":"complete","message":"Done."}' | pawl controller parse`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

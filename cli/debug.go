@@ -18,7 +18,7 @@ import (
 func debugCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:     "debug",
-		Short:   "Tools for reports of bugs",
+		Short:   "Tools for bug reports",
 		Example: "  pawl debug stream --wire anthropic < recording.txt",
 	})
 	cmd.AddCommand(debugStreamCommand(inv))
@@ -28,10 +28,10 @@ func debugCommand(inv *invocation) *cobra.Command {
 func debugStreamCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stream",
-		Short: "Say how a recorded answer of a provider was understood, as one JSON object",
-		Long: `Reads the body of one streamed response from standard input and prints what it is
-understood as: text, thinking, calls, stop_reason, usage, error_kind. The exit code is
-0 also when the stream holds an error: it was understood.`,
+		Short: "Parse a recorded response of a provider and print it as JSON",
+		Long: `Reads the body of one streamed response from standard input and prints how it is parsed:
+text, thinking, calls, stop_reason, usage, error_kind. An error in the stream is part of
+the result: the exit code is then 0 too.`,
 		Example: "  pawl debug stream --wire anthropic < recording.txt\n  pawl debug stream --wire chat < recording.txt",
 		Args:    cobra.NoArgs,
 	}

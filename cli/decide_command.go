@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,14 +26,10 @@ var answers = []string{string(run.Allow), string(run.Always), string(run.Wait), 
 // plainNo refuses a call once: no rule is stored.
 const plainNo = "no"
 
-// decidePatience is how long runs decide waits for the owner of the run to take the
-// answer. The owner is woken, so a longer wait has another cause.
-const decidePatience = 5 * time.Second
-
 func runsDecideCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decide RUN [CALL] [allow|always|wait|never|no]",
-		Short: "Approve or deny a call that needs approval; without an answer, list them",
+		Short: "Approve or deny a call, or list those that need approval",
 		Long: `Answers a call that needs approval, whichever process drives the run. The first answer
 counts.
 
@@ -57,6 +52,7 @@ CALL may be omitted if only one call needs approval.`,
 		},
 	}
 	var q answerRequest
+	cmd.ValidArgsFunction = inv.completeDecision
 	cmd.Flags().StringVar(&q.rule, "rule", "", "the `rule` to store with always or never, instead of the one proposed")
 	cmd.Flags().StringVar(&q.scope, "scope", string(permission.ForWorkspace), "the `scope` of the rule: user, workspace, repository, run")
 	cmd.Flags().StringVarP(&q.words, "message", "m", "", "`text` for the model, with wait, never and no")

@@ -46,10 +46,10 @@ func demoCommand() *cobra.Command {
 	var control string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch pawl repair a bug, with no key and no network",
-		Long: "demo makes a throw-away Go project with a failing test and lets pawl repair it: real tools, the real\n" +
+		Short: "Repair a bug with a scripted model; no key, no network",
+		Long: "Makes a throw-away Go project with a failing test and lets pawl repair it: real tools, the real\n" +
 			"log; only the model is scripted. With --chaos the agent is killed with -9 at random moments while it\n" +
-			"works, taken up again each time, and the ledger is printed at the end.",
+			"works, resumed each time, and the ledger is printed at the end.",
 		Example: "  pawl demo\n  pawl demo --chaos",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +73,7 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&chaos, "chaos", false, "kill the agent with -9 at random moments while it works")
-	cmd.Flags().IntVar(&kills, "kills", 12, "with --chaos: how often")
+	cmd.Flags().IntVar(&kills, "kills", 12, "with --chaos: kill it `n` times")
 	cmd.Flags().StringVar(&control, "control", "native", "`how` the scripted model says what to do: native, controller")
 	cmd.Flags().BoolVar(&keep, "keep", false, "with --chaos: keep the project")
 	return cmd

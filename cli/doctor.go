@@ -15,17 +15,16 @@ import (
 func doctorCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at what is there, what answers and what is missing, with the next command",
-		Long: `Looks at the configuration, the state folder and the providers, asks those that are
-configured which models they have (5 s at most, all at once), and says what is missing.
-Keys are never shown.
+		Short: "Check the configuration and the providers, and say what is missing",
+		Long: `Checks the configuration, the state folder and the sandbox, asks each configured provider
+which models it has (for at most 5 s), and says what is missing. Keys are never shown.
 
-Exit codes: 0 a model can be used, 1 none can, or pawl's own folder cannot.`,
+Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be used.`,
 		Example: "  pawl doctor\n  pawl doctor --offline --json",
 		Args:    cobra.NoArgs,
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
-	offline := cmd.Flags().Bool("offline", false, "ask nobody")
+	offline := cmd.Flags().Bool("offline", false, "ask no provider")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		report := app.Doctor(cmd.Context(), inv.options(nil), *offline)
 		if *asJSON {

@@ -164,7 +164,7 @@ func TestARepositoryThatIsOpenedForTheFirstTimeGainsNothing(t *testing.T) {
 	}
 }
 
-func TestNotesOfARepositoryBringNothingButItsOwnText(t *testing.T) {
+func TestInstructionsOfARepositoryBringNothingButItsOwnText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -192,6 +192,9 @@ func TestNotesOfARepositoryBringNothingButItsOwnText(t *testing.T) {
 				return err
 			}
 			return os.Truncate(at, 200<<30)
+		}, ""}, // the rest of it are NULs, so it is not text
+		{"a file that is too long", func(_ *testing.T, _ *siege, at string) error {
+			return os.WriteFile(at, []byte("the beginning of it\n"+strings.Repeat("more of it\n", 1<<20)), 0o600)
 		}, "the beginning of it"},
 		{"a link to text of its own", func(_ *testing.T, _ *siege, at string) error { return os.Symlink("README.md", at) }, "a project"},
 	} {
@@ -204,8 +207,8 @@ func TestNotesOfARepositoryBringNothingButItsOwnText(t *testing.T) {
 			flat, r := s.run(t, [][]assault{{{call: shellCall("ls"), title: "ls"}}}, false)
 			r.judge(t, flat)
 			s.stands(t, secretOutside, secretWithin, secretKey)
-			if body := string(s.model.Requests()[0].Body); !strings.Contains(body, c.want) || strings.Contains(body, "Notes of this project") != (c.want != "") {
-				t.Errorf("the notes are not %q:\n%s", c.want, tail(body))
+			if body := string(s.model.Requests()[0].Body); !strings.Contains(body, c.want) || strings.Contains(body, "# Instructions from ") != (c.want != "") {
+				t.Errorf("the instructions are not %q:\n%s", c.want, tail(body))
 			}
 		})
 	}

@@ -14,10 +14,10 @@ import (
 func modelsCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models [PROVIDER]",
-		Short: "Show which models there are, what they cost, and which can be used now",
-		Long: `Shows the models that pawl knows, the providers they come from and what is configured
-here, and what servers on this machine have. With a provider, asks it which models it
-has. A model that is not known can be used all the same; its cost is then unknown.
+		Short: "List models, what they cost, and which can be used now",
+		Long: `Lists the models that pawl knows, their providers with what is configured, and the models of
+servers on this machine. With a provider, asks it which models it has. Other models can be
+used too; their cost is then unknown.
 
 The user's file models.toml, beside config.toml, adds providers, models and prices.`,
 		Example: `  pawl models

@@ -17,15 +17,15 @@ import (
 func outputsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "outputs",
-		Short: "Ask what tools have printed, or any file of JSON: count, extract, search, sample",
-		Long: `Asks the outputs of tools that a run has stored, with the questions that models have, or, with
---file, any file: JSON, JSON Lines, CSV, YAML or text of any size, in little memory. Paths are
-JSONPath (RFC 9535).
+		Short: "Query stored outputs of tools, or any file of JSON, CSV or text",
+		Long: `Queries the outputs of tools that runs have stored, with the operations that models have, or
+with --file any file of JSON, JSON Lines, CSV, YAML or text. Large files need little
+memory. Paths are JSONPath (RFC 9535).
 
-An output is named by the id of its call, as c_3, of the newest run or of the one that --run says;
-RUN/c_3 names both. Without a name it is the newest one.
+An output is named by the id of its call, such as c_3, in the most recent run or the one
+given with --run; RUN/c_3 names both. Without a name the most recent output is used.
 
-Exit codes: 0 an answer, 1 nothing matches (extract, search, sample) or failed, 2 usage.`,
+Exit codes: 0 found, 1 no match (extract, search, sample) or failed, 2 usage.`,
 		Example: `  pawl outputs list
   pawl outputs stats c_3
   pawl outputs extract --file big.json --path '$.users[*].email'
@@ -62,8 +62,8 @@ type source struct {
 
 // flags gives cmd the flags of a source, and what completes its argument.
 func (s *source) flags(inv *invocation, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.file, "file", "", "ask this `file` and no stored output; -: standard input")
-	cmd.Flags().StringVar(&s.run, "run", "", "an output of this `run`: an id, the beginning of one, or last (default last)")
+	cmd.Flags().StringVar(&s.file, "file", "", "query this `file` instead of a stored output; -: standard input")
+	cmd.Flags().StringVar(&s.run, "run", "", "the `run`: an id, a prefix of one, or last (default last)")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 || s.file != "" {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -14,23 +14,23 @@ import (
 func outputsListCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the stored outputs of a run, the newest first",
-		Long: `Lists the stored outputs of the newest run and those below it, of the run that --run says, or of
-all runs of this folder.`,
+		Short: "List the stored outputs of a run, the most recent first",
+		Long: `Lists the stored outputs of the most recent run and its child runs, of the run given with
+--run, or of all runs of this folder.`,
 		Example: "  pawl outputs list\n  pawl outputs list --all --sort size\n  pawl outputs list --run 20261120-2130 --tool shell --json",
 		Args:    cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	which := flags.String("run", "", "those of this `run`: an id, the beginning of one, or last (default last)")
+	which := flags.String("run", "", "the `run`: an id, a prefix of one, or last (default last)")
 	all := flags.Bool("all", false, "those of all runs of this folder")
-	flags.String("tool", "", "those of this `tool`")
+	flags.String("tool", "", "only outputs of this `tool`")
 	flags.Bool("success", true, "those of calls that succeeded, or with =false of those that failed")
-	after := flags.String("after", "", "stored after this `time`: 36h, 7d (ago), or a day as 2026-11-20")
+	after := flags.String("after", "", "stored after this `time`: 36h or 7d (ago), or a day such as 2026-11-20")
 	before := flags.String("before", "", "stored before this `time`")
-	flags.Int("limit", 20, "at most this `many` of a run, 1 to 100")
-	flags.Int("offset", 0, "pass over this `many` of a run")
-	flags.String("sort", "created_at", "by `what`: created_at, size, tool_name")
-	flags.String("order", "desc", "asc or desc")
+	flags.Int("limit", 20, "at most `n` of a run, 1 to 100")
+	flags.Int("offset", 0, "skip the first `n` of a run")
+	flags.String("sort", "created_at", "sort by this `key`: created_at, size, tool_name")
+	flags.String("order", "desc", "the `order`: asc, desc")
 	asJSON := flags.Bool("json", false, "the object that models get, one a line for each run")
 	complete(cmd, "sort", "created_at", "size", "tool_name")
 	complete(cmd, "order", "asc", "desc")

@@ -16,18 +16,18 @@ import (
 func outputsPruneCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove old outputs; never those of a run that is under way or waits for an answer",
-		Long: `Removes stored outputs of this folder that are older than --older-than, and then the oldest until
-what is left takes --max-size at most. Without the flags the settings outputs_max_age and
-outputs_max_size count, which pawl run applies too when it ends. What a run may still refer to
-stays: its turn is open, or it waits for an answer.`,
+		Short: "Remove old outputs",
+		Long: `Removes stored outputs of this folder that are older than --older-than, and then the oldest
+until the rest takes at most --max-size. Without flags the settings outputs_max_age and
+outputs_max_size apply, as they do at the end of each run. The outputs of a run whose
+turn is open, or that waits for an answer, are kept.`,
 		Example: "  pawl outputs prune --max-size 5GB --older-than 30d --dry-run\n  pawl outputs prune",
 		Args:    cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	size := flags.String("max-size", "", "keep at most this `size` on disk, as 5GB; -1: no limit")
-	age := flags.String("older-than", "", "remove what is older than this `age`, as 30d or 12h; -1: nothing for its age")
-	dry := flags.Bool("dry-run", false, "say what would be removed, and remove nothing")
+	size := flags.String("max-size", "", "keep at most this `size` on disk, such as 5GB; -1: no limit")
+	age := flags.String("older-than", "", "remove what is older than this `age`, such as 30d or 12h; -1: no limit")
+	dry := flags.Bool("dry-run", false, "print what would be removed, without removing it")
 	asJSON := flags.Bool("json", false, "one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(cmd.Flags())

@@ -21,9 +21,9 @@ import (
 func permissionsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "permissions",
-		Short: "Look at the rules of what may run, change them, and try them",
-		Long: `Looks at the rules that say what may run, changes them, and tries them: on a command, on a
-file of cases, on everything that was ever called.`,
+		Short: "List, change and test permission rules",
+		Long: `Lists and changes the rules that decide which calls run, and tests them on a command, on a
+file of test cases or on recorded calls.`,
 		Example: `  pawl permissions list
   pawl permissions add 'shell(go test *)' --why "the tests only read"
   pawl permissions explain 'git log | sh'`,
@@ -85,7 +85,7 @@ type ruleForm struct {
 func permissionsListCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the rules of all scopes: what, from where, who, when, why",
+		Short: "List the rules of all scopes",
 		Long: `Lists the rules of all scopes, the strongest first. The numbers are for pawl permissions rm.
 Deny rules win over all others, whatever their scope.`,
 		Example: "  pawl permissions list\n  pawl permissions list --json",
@@ -180,27 +180,30 @@ type ruleRequest struct {
 func permissionsAddCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add RULE",
-		Short: "Store a rule: Tool, or Tool(pattern)",
-		Long: `Stores a rule. In a pattern for shell, * as a word stands for any words; for files * stays in
-a folder and ** does not; for fetch it is a host.
+		Short: "Store a rule, as TOOL or TOOL(PATTERN)",
+		Long: `Stores a rule. In a pattern for shell, the word * matches any words. In a pattern for files,
+* matches within a folder and ** across folders. A pattern for fetch is a host.
 
-Scopes: workspace (you, in this folder; the default), user (you, everywhere), repository (whoever
-works on it and trusts it: .pawl/permissions.json, meant for git), run (one run, with --run).`,
+Scopes:
+  workspace   you, in this folder (the default)
+  user        you, in every folder
+  repository  everyone who trusts the repository (.pawl/permissions.json)
+  run         one run, given with --run`,
 		Example: `  pawl permissions add 'shell(go test *)'
-  pawl permissions add 'edit(src/**)' --scope repository --why "generated code is elsewhere"
+  pawl permissions add 'edit(src/**)' --scope repository --why "own code"
   pawl permissions add 'shell(git push *)' --effect deny --scope user
-  pawl permissions add 'shell(npm install *)' --sandbox network --not 'npm install | sh'`,
+  pawl permissions add 'shell(npm ci *)' --sandbox network --not 'npm ci | sh'`,
 		Args: exactly("one rule", "'shell(go test *)'"),
 	}
 	var q ruleRequest
 	flags := cmd.Flags()
-	flags.StringVar(&q.effect, "effect", string(permission.Allow), "`what` it does: allow, ask, deny")
-	flags.StringVar(&q.scope, "scope", string(permission.ForWorkspace), "for `whom`: user, workspace, repository, run")
-	flags.StringVar(&q.why, "why", "", "the `reason`, shown wherever the rule decides")
-	flags.StringVar(&q.sandbox, "sandbox", "", "how `much` of the sandbox an allow rule for shell lifts: network, none")
+	flags.StringVar(&q.effect, "effect", string(permission.Allow), "the `effect`: allow, ask, deny")
+	flags.StringVar(&q.scope, "scope", string(permission.ForWorkspace), "the `scope`: user, workspace, repository, run")
+	flags.StringVar(&q.why, "why", "", "the `reason`, shown when the rule decides")
+	flags.StringVar(&q.sandbox, "sandbox", "", "the weaker `sandbox` that an allow rule for shell grants: network, none")
 	flags.StringVar(&q.run, "run", "", "the `run`, with --scope run")
-	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must decide, tried whenever it is loaded; repeatable")
-	flags.StringArrayVar(&q.not, "not", nil, "a `call` that it must not decide; repeatable")
+	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must match, tested whenever it is loaded; repeatable")
+	flags.StringArrayVar(&q.not, "not", nil, "a `call` that the rule must not match; repeatable")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if err := inv.asPerson("make rules"); err != nil {
 			return err
@@ -285,12 +288,13 @@ func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permis
 func permissionsRmCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rm N|RULE",
-		Short:   "Take a rule back: its number in the list, or its text",
+		Short:   "Remove a rule by its number in the list, or by its text",
 		Example: "  pawl permissions rm 3\n  pawl permissions rm 'shell(go test *)' --scope user",
 		Args:    exactly("one rule, by its number in pawl permissions list or by its text", "'shell(go test *)'"),
 	}
-	scope := cmd.Flags().String("scope", "", "the `scope`, when several have the rule")
-	effect := cmd.Flags().String("effect", "", "the `effect`, when several have the text")
+	cmd.ValidArgsFunction = inv.completeRules
+	scope := cmd.Flags().String("scope", "", "the `scope`, if several have the rule: "+strings.Join(app.StoredScopes, ", "))
+	effect := cmd.Flags().String("effect", "", "the `effect`, if several rules have the text: allow, ask, deny")
 	return ruled(inv, cmd, func(_ context.Context, h here, args []string) error {
 		if err := inv.asPerson("take rules back"); err != nil {
 			return err

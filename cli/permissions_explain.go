@@ -21,8 +21,8 @@ import (
 func permissionsExplainCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain CALL",
-		Short: "Say what would become of a call, part by part, and which rule decides",
-		Long: `Says what would become of a call: a command, or with --tool a path or an address. It shows
+		Short: "Show how a call would be decided, part by part, and by which rule",
+		Long: `Shows how a call would be decided: a command, or with --tool a path or an address. Prints
 each part with the rule that decides it, the order of the decision, and what would run.`,
 		Example: `  pawl permissions explain 'git log | sh'
   pawl permissions explain --tool write src/main.go --mode accept-edits
@@ -32,8 +32,8 @@ each part with the rule that decides it, the order of the decision, and what wou
 	flags := cmd.Flags()
 	name := flags.String("tool", "shell", "the `tool` that is called")
 	mode := flags.String("mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
-	sandbox := flags.String("sandbox", "", "how `much` of the sandbox the command asks to lift: network, none")
-	which := flags.String("run", "", "with the rules of this `run` too")
+	sandbox := flags.String("sandbox", "", "the weaker `sandbox` that the command asks for: network, none")
+	which := flags.String("run", "", "include the rules of this `run`")
 	asJSON := flags.Bool("json", false, "one JSON object")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {
@@ -79,11 +79,14 @@ each part with the rule that decides it, the order of the decision, and what wou
 func permissionsTestCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
-		Short: "Try a file of cases: commands, the rules in force, the decision expected",
-		Long: `Tries a file of cases, {"cases": [{"id": …, "command": …, "rule": {"allow": ["go test *"], "ask": […],
-"deny": […]}, "expected": "allow"}]}: each with its own rules, and as if there were no sandbox. Prints
-each case that comes out otherwise as a line of JSON, and then how many there were. Paths are
-looked up in this workspace.
+		Short: "Check the decisions of a file of test cases",
+		Long: `Decides each case of a file with the rules of that case, as if there were no sandbox. Prints
+each case that is not decided as expected as a line of JSON, and then their number. Paths
+are resolved in this workspace. The form of the file:
+
+  {"cases": [{"id": "1", "command": "go test ./...",
+              "rule": {"allow": ["go test *"], "ask": [], "deny": []},
+              "expected": "allow"}]}
 
 Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		Example: "  pawl permissions test cases.json",

@@ -20,11 +20,11 @@ import (
 func permissionsReplayCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [RUN…]",
-		Short: "Decide every call of every run again, and show what would come out otherwise",
-		Long: `Decides the calls of the runs named, or of all runs of this folder, again by the rules of now,
-and shows those that would come out otherwise. With --rules the rules of that file stand in
-for those of user, workspace, repository and runs; an administrator's always count. The modes are
-those the runs had; where paths lead is looked up now. Nothing is run, and nothing is changed.`,
+		Short: "Decide recorded calls again and show what would change",
+		Long: `Decides the recorded calls of the named runs, or of all runs of this folder, by the current
+rules, and prints those whose decision would change. With --rules the rules of a file
+replace those of user, workspace, repository and runs; an administrator's always count.
+Each run keeps its mode; paths are resolved as they are now. Nothing runs or changes.`,
 		Example: "  pawl permissions replay\n  pawl permissions replay --rules new.json\n  pawl permissions replay last --json",
 	}
 	file := cmd.Flags().String("rules", "", "a `file` of rules, in the form of permissions.json")

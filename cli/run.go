@@ -28,7 +28,7 @@ type runRequest struct {
 func runCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Work on a task until it is done, without a terminal",
+		Short: "Work on a task until it is done",
 		Long: `Works on a task until it is done. Standard input, if it is not a terminal, is context
 for the task, or the task itself without -p. Progress is written to standard error, only
 the result to standard output.
@@ -39,7 +39,7 @@ to the agent while it works.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 130 interrupted, 143 terminated.`,
-		Example: `  pawl run -p "make the failing test pass" --mode accept-edits --allow 'shell(go test *)'
+		Example: `  pawl run -p "fix the test" --mode accept-edits --allow 'shell(go test *)'
   git diff | pawl run -p "review this change" --mode plan
   pawl run -p "update the changelog" --output json --max-cost 0.50
   pawl run --continue
@@ -68,7 +68,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 // flags gives cmd the flags of everything that drives a run.
 func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
-	cmd.Flags().StringVar(&r.output, "output", "text", "`form` of the result: text, json, stream-json")
+	cmd.Flags().StringVar(&r.output, "output", "text", "the `format` of the result: text, json, stream-json")
 	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())

@@ -14,20 +14,17 @@ import (
 func runsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "runs",
-		Short: "List, inspect, resume, fork and undo runs",
+		Short: "List, show, resume, fork, stop and undo runs",
 		Long: `Works with the runs of this folder. An ID may be shortened to a unique prefix; last is the
 most recent run.`,
 		Example: `  pawl runs list
   pawl runs show last
   pawl runs why last`,
 	})
-	for _, c := range []func(*invocation) *cobra.Command{
-		runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsVerifyCommand,
-		runsExportCommand, runsForkCommand, runsResumeCommand, runsStopCommand, runsDecideCommand, runsSetCommand, runsUndoCommand,
-		runsRmCommand, runsPruneCommand, runsRecoverCommand,
-	} {
-		cmd.AddCommand(c(inv))
-	}
+	cmd.AddGroup(runsGroups...)
+	grouped(cmd, inv, "look", runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsExportCommand)
+	grouped(cmd, inv, "change", runsResumeCommand, runsDecideCommand, runsSetCommand, runsForkCommand, runsStopCommand, runsUndoCommand)
+	grouped(cmd, inv, "repair", runsVerifyCommand, runsRecoverCommand, runsRmCommand, runsPruneCommand)
 	return cmd
 }
 

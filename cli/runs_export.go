@@ -26,8 +26,9 @@ func runsExportCommand(inv *invocation) *cobra.Command {
   json      {"run", "events": [{"seq", "at", "type", "version", "data"}]}
   markdown  the conversation
   html      the conversation as one page, without scripts
-  script    the model's answers in the format of the scripted model, with the results of
-            its calls as comments: pawl run --model script/FILE replays it`,
+  script    the model's answers in the format of the scripted model, with the
+            results of its calls as comments: pawl run --model script/FILE
+            replays it`,
 		Example: `  pawl runs export last --format markdown > run.md
   pawl runs export last --format html > run.html
   pawl runs export last --format script > bug.jsonl

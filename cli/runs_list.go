@@ -35,7 +35,7 @@ func runsListCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
-	limit := cmd.Flags().Int("limit", 20, "at most this `many`; 0: all")
+	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)

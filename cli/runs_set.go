@@ -16,14 +16,14 @@ func runsSetCommand(inv *invocation) *cobra.Command {
 	var model, mode string
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Change the model or mode of a run, also in the middle of a turn",
+		Short: "Change the model or mode of a run",
 		Long: `Changes the model or the permission mode of a run from its next step on, whichever process
 drives it. Thinking that one provider produced is not sent to another.`,
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
 		Args:    exactlyOne,
 	}
-	cmd.Flags().StringVar(&model, "model", "", "the `provider/name` to use from now on")
-	cmd.Flags().StringVar(&mode, "mode", "", "the permission mode: `"+strings.Join(config.Modes, ", ")+"`")
+	cmd.Flags().StringVar(&model, "model", "", "the `model` to use from now on, as provider/name")
+	cmd.Flags().StringVar(&mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var c run.ConfigChange
 		if model == "" && mode == "" {

@@ -28,7 +28,7 @@ type whyForm struct {
 func runsWhyCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "why ID",
-		Short:   "Show the state of a run: its last event, what it waits for, what to do next",
+		Short:   "Show the state of a run: what it waits for and what to do next",
 		Example: "  pawl runs why last",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")

@@ -20,15 +20,15 @@ import (
 func statsCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count how turns ended, what was decided and by whom, steps, models, tokens, cost",
-		Long: `Counts over the runs of this folder, or of all folders: how turns ended, what was decided and by
-which rule, what was refused, who interrupted, steps in a turn and a run, reminders, models, tokens,
-cost. What a fork has copied is counted where it happened.`,
+		Short: "Show how turns ended, what was decided, and what it cost",
+		Long: `Summarizes the runs of this folder: how turns ended, what was decided and by which rule,
+what was refused, interrupts, steps, reminders, models, tokens and cost. Events that a
+fork has copied are counted once, in the run where they happened.`,
 		Example: "  pawl stats\n  pawl stats --since 7d\n  pawl stats --all --json",
 		Args:    cobra.NoArgs,
 	}
-	all := cmd.Flags().Bool("all", false, "over the runs of all folders")
-	since := cmd.Flags().String("since", "", "what happened after this `time`: 36h, 7d, or a day as 2026-11-20")
+	all := cmd.Flags().Bool("all", false, "summarize the runs of all folders")
+	since := cmd.Flags().String("since", "", "only what happened after this `time`: 36h or 7d (ago), or a day such as 2026-11-20")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		after, err := config.ParseSince(*since, time.Now())

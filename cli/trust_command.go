@@ -30,22 +30,23 @@ type changeForm struct {
 func trustCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
-		Short: "Look at what this workspace brings along that governs, and let it count",
-		Long: `Shows what in this workspace governs what an agent may do (everything in .pawl, and .mcp.json)
-and is not trusted: new files whole, changed ones as a difference. On a terminal it asks whether
-they may count. Until then only their rules that forbid or ask do.
+		Short: "Review and trust the configuration and rules of this workspace",
+		Long: `Shows the files of this workspace that configure what an agent may do (everything in .pawl,
+and .mcp.json) and are not trusted: new files whole, changed ones as a difference. On a
+terminal it asks whether to trust them. Until they are trusted only their deny and ask
+rules count.
 
-What is trusted is what was shown, by its hash: a file that changes is asked about again.
+Trust is in the content that was shown: a file that changes has to be trusted again.
 
-Exit codes: 0 nothing waits for trust (any more), 3 something does.`,
+Exit codes: 0 everything is trusted, 3 something is not.`,
 		Example: "  pawl trust\n  pawl trust --yes\n  pawl trust --revoke\n  pawl trust --list",
 		Args:    cobra.NoArgs,
 	}
-	yes := cmd.Flags().Bool("yes", false, "trust what is shown without being asked")
-	revoke := cmd.Flags().Bool("revoke", false, "take the trust in this workspace back")
-	list := cmd.Flags().Bool("list", false, "list what you trust, in all workspaces")
-	full := cmd.Flags().Bool("full", false, "show files to their end, however long they are")
-	asJSON := cmd.Flags().Bool("json", false, "as JSON")
+	yes := cmd.Flags().Bool("yes", false, "trust what is shown without asking")
+	revoke := cmd.Flags().Bool("revoke", false, "stop trusting this workspace")
+	list := cmd.Flags().Bool("list", false, "list what is trusted in all workspaces")
+	full := cmd.Flags().Bool("full", false, "show long files whole")
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *yes && *revoke || *yes && *list || *revoke && *list {
 			return usage("--yes, --revoke, --list: give one of them")

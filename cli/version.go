@@ -11,18 +11,22 @@ import (
 func versionCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Show which pawl this is",
+		Short:   "Print the version",
 		Example: "  pawl version\n  pawl version --json",
 		Args:    cobra.NoArgs,
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		b := app.ThisBuild()
 		if *asJSON {
-			return json.NewEncoder(inv.Stdout).Encode(b)
+			return json.NewEncoder(inv.Stdout).Encode(app.ThisBuild())
 		}
-		_, err := fmt.Fprintf(inv.Stdout, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
-		return err
+		return inv.printVersion()
 	}
 	return cmd
+}
+
+func (inv *invocation) printVersion() error {
+	b := app.ThisBuild()
+	_, err := fmt.Fprintf(inv.Stdout, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+	return err
 }

@@ -80,8 +80,12 @@ func Load(s Sources) (*Config, error) {
 		var found []Value
 		add := func(source, where string, texts ...string) error {
 			for _, text := range texts {
-				if k.check != nil {
-					if err := k.check(text); err != nil {
+				check := k.check
+				if k.Values != nil {
+					check = OneOf(k.Values...)
+				}
+				if check != nil {
+					if err := check(text); err != nil {
 						return Errorf("%s: %w", where, err)
 					}
 				}

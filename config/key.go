@@ -20,7 +20,8 @@ type Key struct {
 	Name    string // in the file
 	Arg     string // what the value is, for the help
 	Help    string
-	List    bool // several values, from all sources together: a rule of one does not undo another's
+	Values  []string // that it can have; nil: any that pass its check
+	List    bool     // several values, from all sources together: a rule of one does not undo another's
 	Default string
 	check   func(string) error
 }
@@ -45,12 +46,12 @@ var (
 
 var keys = []Key{
 	{Name: "model", Arg: "provider/name", Help: "the model that works"},
-	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), check: OneOf(Modes...), Default: string(permission.Default)},
+	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), Values: Modes, Default: string(permission.Default)},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
 	{Name: "deny", Arg: "rule", Help: "a rule for what must not run; it always wins; repeatable", List: true},
-	{Name: "on_ask", Arg: "action", Help: "what happens to a call that needs a person's approval: " + list(OnAsk), check: OneOf(OnAsk...), Default: OnAsk[0]},
-	{Name: "control", Arg: "how", Help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", check: OneOf(Controls...), Default: run.Auto},
+	{Name: "on_ask", Arg: "action", Help: "what happens to a call that needs a person's approval: " + list(OnAsk), Values: OnAsk, Default: OnAsk[0]},
+	{Name: "control", Arg: "how", Help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", Values: Controls, Default: run.Auto},
 	{Name: "window", Arg: "tokens", Help: "the model's context window, where pawl does not know it or less is wanted", check: positive},
 	{Name: "max_steps", Arg: "n", Help: "model requests in a turn; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultSteps)},
 	{Name: "max_calls", Arg: "n", Help: "tool calls in a turn; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultCalls)},
@@ -59,11 +60,11 @@ var keys = []Key{
 	{Name: "timeout", Arg: "duration", Help: "wall clock of a turn, such as 90s or 2h; -1s: no limit", check: duration, Default: "6h"},
 	{Name: "idle_timeout", Arg: "duration", Help: "how long a model's answer may be silent before it is requested again", check: positiveDuration, Default: wire.DefaultIdleTimeout.String()},
 	{Name: "retry", Arg: "duration", Help: "how long a request is retried while the provider is overloaded, limits the rate or cannot be reached; -1s: not at all", check: duration, Default: run.DefaultRetry.String()},
-	{Name: "cache", Arg: "on|off", Help: "answer a request that was answered before from a local file", check: OneOf(onOff...), Default: "off"},
+	{Name: "cache", Arg: "on|off", Help: "answer a request that was answered before from a local file", Values: onOff, Default: "off"},
 	{Name: "inline", Arg: "characters", Help: "results up to this long reach the model whole; longer ones are stored and queried", check: positive, Default: strconv.Itoa(output.DefaultLimits.Inline)},
 	{Name: "inline_asked", Arg: "characters", Help: "the same where a call asks for it", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},
 	{Name: "compact_at", Arg: "share", Help: "share of the window past which older messages are compacted", check: share, Default: strconv.FormatFloat(run.DefaultCompactAt, 'g', -1, 64)},
-	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", check: OneOf(onOff...), Default: "on"},
+	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", Values: onOff, Default: "on"},
 	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
 	{Name: "outputs_max_size", Arg: "size", Help: "how much the stored outputs of a folder may take on disk, such as 10GB; the oldest are removed first; -1: no limit", check: limit(ParseSize), Default: "10GB"},

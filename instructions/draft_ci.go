@@ -6,17 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // ciTools are the first words of the commands of a CI that a person would run too.
-var ciTools = func() map[string]bool {
-	tools := map[string]bool{}
-	for tool := range strings.FieldsSeq(`bazel bun bundle cargo cmake composer ctest dart deno dotnet flutter go gofmt golangci-lint gradle hatch just make meson mix
-		mvn mypy ninja node nox npm npx pdm phpunit pnpm poetry pre-commit pyright pytest python python3 rake ruff sbt staticcheck swift task tox uv yarn zig`) {
-		tools[tool] = true
-	}
-	return tools
-}()
+var ciTools = strings.Fields(`bazel bun bundle cargo cmake composer ctest dart deno dotnet flutter go gofmt golangci-lint gradle hatch just make meson mix
+	mvn mypy ninja node nox npm npx pdm phpunit pnpm poetry pre-commit pyright pytest python python3 rake ruff sbt staticcheck swift task tox uv yarn zig`)
 
 // ciLines returns the commands of the CI that are not among those that are listed.
 func (s *survey) ciLines(commands []command) []string {
@@ -26,7 +22,7 @@ func (s *survey) ciLines(commands []command) []string {
 	}
 	var lines []string
 	for _, file := range s.ciFiles() {
-		for _, line := range ciCommands(s.lines(file)) {
+		for _, line := range ciCommands(s.read(file)) {
 			if !known[line] {
 				known[line] = true
 				lines = append(lines, "- "+code(line)+" ("+code(file)+")")
@@ -51,54 +47,43 @@ func (s *survey) ciFiles() []string {
 
 var publishes = regexp.MustCompile(`(?i)release|publish|deploy|stale|label|pages`)
 
-// ciStep is a key whose value is a command, or the first of a list of them.
-var ciStep = regexp.MustCompile(`^(\s*(?:-\s+)?)(?:run|command|script|before_script):\s*(.*?)\s*$`)
-
-// ciCommands returns the commands in a file that configures CI, in order. Only lines that are
-// a whole command on their own and depend on no variable are taken.
-func ciCommands(lines []string) []string {
+// ciCommands returns the commands in a file that configures CI, in order: the values of
+// certain keys, wherever they are. Only lines that are a whole command on their own and depend
+// on no variable are taken.
+func ciCommands(content string) []string {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(content), &document) != nil {
+		return nil
+	}
 	var found []string
-	add := func(line string) {
-		if line = strings.TrimSpace(line); isCICommand(line) {
-			found = append(found, line)
+	var walk func(n *yaml.Node, commands bool)
+	walk = func(n *yaml.Node, commands bool) {
+		switch n.Kind {
+		case yaml.MappingNode:
+			for pair := range slices.Chunk(n.Content, 2) {
+				walk(pair[1], slices.Contains([]string{"run", "command", "script", "before_script"}, pair[0].Value))
+			}
+		case yaml.DocumentNode, yaml.SequenceNode:
+			for _, item := range n.Content {
+				walk(item, commands)
+			}
+		case yaml.ScalarNode:
+			if !commands || n.Style == yaml.FoldedStyle {
+				return
+			}
+			continued := false // by the line before
+			for line := range strings.Lines(n.Value) {
+				line = strings.TrimSpace(line)
+				continues := strings.HasSuffix(line, `\`)
+				if !continued && !continues && isCICommand(line) {
+					found = append(found, line)
+				}
+				continued = continues
+			}
 		}
 	}
-	for i := 0; i < len(lines); i++ {
-		m := ciStep.FindStringSubmatch(lines[i])
-		if m == nil {
-			continue
-		}
-		indent, value := len(m[1]), m[2]
-		if value != "" && value[0] != '|' && value[0] != '>' {
-			add(unquote(value))
-			continue
-		}
-		broken := false // the line before goes on in this one
-		for ; i+1 < len(lines); i++ {
-			next := lines[i+1]
-			item, isItem := strings.CutPrefix(strings.TrimSpace(next), "- ")
-			depth := len(next) - len(strings.TrimLeft(next, " "))
-			if strings.TrimSpace(next) != "" && depth <= indent && !(value == "" && isItem && depth == indent) {
-				break
-			}
-			goesOn := strings.HasSuffix(next, `\`)
-			if !broken && !goesOn && value == "" && isItem {
-				add(unquote(item))
-			} else if !broken && !goesOn && value != "" && value[0] == '|' {
-				add(next)
-			}
-			broken = goesOn
-		}
-	}
+	walk(&document, false)
 	return found
-}
-
-// unquote removes the quotes of a YAML value.
-func unquote(s string) string {
-	if n := len(s); n > 1 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
-		return s[1 : n-1]
-	}
-	return s
 }
 
 // isCICommand reports whether a line is a command that can be run as it is. Commands that
@@ -109,5 +94,5 @@ func isCICommand(line string) bool {
 		return false
 	}
 	first := words[0]
-	return ciTools[first] || plainName.MatchString(strings.TrimPrefix(strings.TrimPrefix(first, "./"), ".")) && strings.Contains(first, "/") && !strings.HasPrefix(first, "/")
+	return slices.Contains(ciTools, first) || plainName.MatchString(strings.TrimPrefix(strings.TrimPrefix(first, "./"), ".")) && strings.Contains(first, "/") && !strings.HasPrefix(first, "/")
 }

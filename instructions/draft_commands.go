@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // A command is one that a person runs in a repository.
@@ -18,85 +20,114 @@ type command struct {
 	note string // what it does, or ""
 }
 
-// kinds are the labels of commands, in the order of a draft. The last is for commands that
-// are none of the others and has no label.
-var kinds = []string{"Install", "Generate", "Build", "Test", "Check", "Lint", "Format", "Run", ""}
+// kinds are the labels of commands in the order of a draft, each with the names of scripts
+// and targets that have it. The last is for commands that are none of the others and has no
+// label.
+var kinds = []struct {
+	label string
+	names []string
+}{
+	{"Install", []string{"install", "setup", "bootstrap", "deps"}},
+	{"Generate", []string{"generate", "gen", "codegen"}},
+	{"Build", []string{"build", "compile"}},
+	{"Test", []string{"test", "tests", "unittest", "e2e"}},
+	{"Check", []string{"check", "typecheck", "verify", "validate"}},
+	{"Lint", []string{"lint", "vet"}},
+	{"Format", []string{"fmt", "format", "prettier"}},
+	{"Run", []string{"run", "start", "dev", "serve"}},
+	{"", nil},
+}
 
-// kindOf tells the kind of a script or target from its name, as test or lint:fix.
+// kindOf returns the kind of a script or target by its name, as test or lint:fix.
 func kindOf(name string) string {
-	first, _, _ := strings.Cut(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("_-./", r) {
-			return ':'
+	first := name
+	if i := strings.IndexAny(name, ":_-./"); i >= 0 {
+		first = name[:i]
+	}
+	for _, k := range kinds {
+		if slices.Contains(k.names, strings.ToLower(first)) {
+			return k.label
 		}
-		return r
-	}, strings.ToLower(name)), ":")
-	switch first {
-	case "install", "setup", "bootstrap", "deps":
-		return "Install"
-	case "generate", "gen", "codegen":
-		return "Generate"
-	case "build", "compile":
-		return "Build"
-	case "test", "tests", "unittest", "e2e":
-		return "Test"
-	case "check", "typecheck", "verify", "validate":
-		return "Check"
-	case "lint", "vet":
-		return "Lint"
-	case "fmt", "format", "prettier":
-		return "Format"
-	case "run", "start", "dev", "serve":
-		return "Run"
 	}
 	return ""
 }
 
-// A detector returns the commands that a folder's files tell of. It is run on the root and
-// on folders below that have its file when the root has not.
+func kindOrder(c command) int {
+	for i, k := range kinds {
+		if k.label == c.kind {
+			return i
+		}
+	}
+	return len(kinds) // unreachable: every kind is there
+}
+
+// A detector knows the commands that follow from a file, by its name or by what is in it. It
+// is run on the root, and on folders below that have the file when the root has not.
 type detector struct {
-	files  []string
-	detect func(s *survey, dir string) []command
+	files    string                                // names that the file can have
+	commands []string                              // kind, line, kind, line, …; "{WRAPPER TOOL} …" is run by the wrapper if that is there
+	read     func(s *survey, dir string) []command // nil: what is in the file does not matter
 }
 
 var detectors = []detector{
-	{[]string{"Makefile", "GNUmakefile", "makefile"}, makeCommands},
-	{[]string{"justfile", "Justfile", ".justfile"}, justCommands},
-	{[]string{"Taskfile.yml", "Taskfile.yaml"}, taskCommands},
-	{[]string{"go.mod"}, goCommands},
-	{[]string{"package.json"}, nodeCommands},
-	{[]string{"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "requirements.txt", "noxfile.py"}, pythonCommands},
-	{[]string{"Cargo.toml"}, simple("Build", "cargo build", "Test", "cargo test")},
-	{[]string{"rustfmt.toml", ".rustfmt.toml"}, simple("Format", "cargo fmt")},
-	{[]string{"clippy.toml", ".clippy.toml"}, simple("Lint", "cargo clippy")},
-	{[]string{"pom.xml"}, wrapped("mvnw", "mvn", "Build", "package", "Test", "test")},
-	{[]string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}, wrapped("gradlew", "gradle", "Build", "build", "Test", "test")},
-	{[]string{"mix.exs"}, simple("Install", "mix deps.get", "Build", "mix compile", "Test", "mix test")},
-	{[]string{"Gemfile"}, simple("Install", "bundle install")},
-	{[]string{".rspec"}, simple("Test", "bundle exec rspec")},
-	{[]string{"composer.json"}, simple("Install", "composer install")},
-	{[]string{"Package.swift"}, simple("Build", "swift build", "Test", "swift test")},
-	{[]string{"build.zig"}, simple("Build", "zig build")},
-	{[]string{"CMakeLists.txt"}, simple("Build", "cmake -S . -B build && cmake --build build")},
-	{[]string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"}, simple("Lint", "golangci-lint run")},
-	{[]string{"staticcheck.conf"}, simple("Lint", "staticcheck ./...")},
-	{[]string{".pre-commit-config.yaml"}, simple("Lint", "pre-commit run --all-files")},
+	{"Makefile GNUmakefile makefile", nil, makeCommands},
+	{"justfile Justfile .justfile", nil, justCommands},
+	{"Taskfile.yml Taskfile.yaml", nil, taskCommands},
+	{"go.mod", nil, goCommands},
+	{"package.json", nil, nodeCommands},
+	{"pyproject.toml setup.py setup.cfg tox.ini pytest.ini requirements.txt noxfile.py", nil, pythonCommands},
+	{"Cargo.toml", []string{"Build", "cargo build", "Test", "cargo test"}, nil},
+	{"rustfmt.toml .rustfmt.toml", []string{"Format", "cargo fmt"}, nil},
+	{"clippy.toml .clippy.toml", []string{"Lint", "cargo clippy"}, nil},
+	{"pom.xml", []string{"Build", "{mvnw mvn} package", "Test", "{mvnw mvn} test"}, nil},
+	{"build.gradle build.gradle.kts settings.gradle settings.gradle.kts", []string{"Build", "{gradlew gradle} build", "Test", "{gradlew gradle} test"}, nil},
+	{"mix.exs", []string{"Install", "mix deps.get", "Build", "mix compile", "Test", "mix test"}, nil},
+	{"Gemfile", []string{"Install", "bundle install"}, nil},
+	{".rspec", []string{"Test", "bundle exec rspec"}, nil},
+	{"composer.json", []string{"Install", "composer install"}, nil},
+	{"Package.swift", []string{"Build", "swift build", "Test", "swift test"}, nil},
+	{"build.zig", []string{"Build", "zig build"}, nil},
+	{"CMakeLists.txt", []string{"Build", "cmake -S . -B build && cmake --build build"}, nil},
+	{".golangci.yml .golangci.yaml .golangci.toml .golangci.json", []string{"Lint", "golangci-lint run"}, nil},
+	{"staticcheck.conf", []string{"Lint", "staticcheck ./..."}, nil},
+	{".pre-commit-config.yaml", []string{"Lint", "pre-commit run --all-files"}, nil},
+}
+
+// in returns the commands for a folder that has the file.
+func (d detector) in(s *survey, dir string) []command {
+	if d.read != nil {
+		return d.read(s, dir)
+	}
+	var all []command
+	for pair := range slices.Chunk(d.commands, 2) {
+		line := pair[1]
+		if names, rest, ok := strings.Cut(strings.TrimPrefix(line, "{"), "}"); ok {
+			wrapper, tool, _ := strings.Cut(names, " ")
+			if s.first(dir, wrapper) != "" {
+				tool = "./" + wrapper
+			}
+			line = tool + rest
+		}
+		all = append(all, command{kind: pair[0], line: line, dir: dir})
+	}
+	return all
 }
 
 // commands returns those of the root, then those of folders below.
 func (s *survey) commands() []command {
 	var all []command
 	for _, d := range detectors {
-		if s.first(".", d.files...) != "" {
-			all = append(all, d.detect(s, ".")...)
-			continue
+		folders := s.folders
+		if s.first(".", strings.Fields(d.files)...) != "" {
+			folders = []string{"."}
 		}
-		for _, dir := range s.folders {
-			if s.first(dir, d.files...) != "" {
-				all = append(all, d.detect(s, dir)...)
+		for _, dir := range folders {
+			if s.first(dir, strings.Fields(d.files)...) != "" {
+				all = append(all, d.in(s, dir)...)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b command) int { return slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind) })
+	slices.SortStableFunc(all, func(a, b command) int { return kindOrder(a) - kindOrder(b) })
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(c command) bool {
 		twice := seen[c.dir+"\n"+c.line]
@@ -122,32 +153,6 @@ func commandLines(commands []command) []string {
 		lines = append(lines, line)
 	}
 	return bounded(lines, maxCommands, "command")
-}
-
-// simple detects commands that follow from the kind of a file alone: kind, line, kind, line.
-func simple(pairs ...string) func(*survey, string) []command {
-	return func(_ *survey, dir string) []command {
-		var all []command
-		for pair := range slices.Chunk(pairs, 2) {
-			all = append(all, command{kind: pair[0], line: pair[1], dir: dir})
-		}
-		return all
-	}
-}
-
-// wrapped is simple for build tools that a repository can have a wrapper of.
-func wrapped(wrapper, tool string, pairs ...string) func(*survey, string) []command {
-	return func(s *survey, dir string) []command {
-		name := tool
-		if s.first(dir, wrapper) != "" {
-			name = "./" + wrapper
-		}
-		all := simple(pairs...)(s, dir)
-		for i := range all {
-			all[i].line = name + " " + all[i].line
-		}
-		return all
-	}
 }
 
 func goCommands(_ *survey, dir string) []command {
@@ -252,28 +257,18 @@ func commentAbove(lines []string, i int) string {
 	return comment(i - 1)
 }
 
-var (
-	taskName = regexp.MustCompile(`^(\s+)['"]?([\w:.-]+)['"]?:`)
-	taskDesc = regexp.MustCompile(`^(\s+)desc:\s*(.+)$`)
-)
-
-// taskCommands reads the keys below tasks: and the desc of each.
+// taskCommands reads the names and descriptions of the tasks of a Taskfile.
 func taskCommands(s *survey, dir string) []command {
+	var file struct{ Tasks yaml.Node }
+	if yaml.Unmarshal([]byte(s.read(s.first(dir, "Taskfile.yml", "Taskfile.yaml"))), &file) != nil {
+		return nil
+	}
 	var targets []target
-	in, indent := false, ""
-	for _, line := range s.lines(s.first(dir, "Taskfile.yml", "Taskfile.yaml")) {
-		if line != "" && line[0] != ' ' && line[0] != '#' {
-			in = strings.HasPrefix(line, "tasks:")
-			continue
-		}
-		if !in {
-			continue
-		}
-		if m := taskName.FindStringSubmatch(line); m != nil && (indent == "" || m[1] == indent) {
-			indent = m[1]
-			targets = append(targets, target{name: m[2]})
-		} else if m := taskDesc.FindStringSubmatch(line); m != nil && len(targets) > 0 {
-			targets[len(targets)-1].note = strings.Trim(strings.TrimSpace(m[2]), `'"`)
+	for pair := range slices.Chunk(file.Tasks.Content, 2) {
+		var task struct{ Desc string }
+		if len(pair) == 2 {
+			_ = pair[1].Decode(&task) // a task in short form has no description
+			targets = append(targets, target{pair[0].Value, task.Desc})
 		}
 	}
 	return targetCommands("task", dir, targets)
@@ -336,26 +331,35 @@ func pythonCommands(s *survey, dir string) []command {
 			break
 		}
 	}
-	add := func(kind, line string, found bool) {
+	for _, t := range pythonTools {
+		found := s.first(dir, t.files...) != "" || slices.ContainsFunc(t.sections, func(name string) bool { return sections[name] })
+		if t.own { // it makes an environment of its own
+			prefix = ""
+		}
 		if found {
-			all = append(all, command{kind: kind, line: prefix + line, dir: dir})
+			all = append(all, command{kind: t.kind, line: prefix + t.line, dir: dir})
 		}
 	}
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return sections[name] })
-	}
-	file := func(names ...string) bool { return s.first(dir, names...) != "" }
-	add("Test", "pytest", has("tool.pytest.ini_options", "tool.pytest", "tool:pytest", "pytest") || file("pytest.ini", "conftest.py", "tests/conftest.py"))
-	add("Lint", "ruff check", has("tool.ruff", "tool.ruff.lint") || file("ruff.toml", ".ruff.toml"))
-	add("Lint", "flake8", has("flake8") || file(".flake8"))
-	add("Check", "mypy .", has("tool.mypy", "mypy") || file("mypy.ini", ".mypy.ini"))
-	add("Check", "pyright", has("tool.pyright") || file("pyrightconfig.json"))
-	add("Format", "ruff format", has("tool.ruff.format"))
-	add("Format", "black .", has("tool.black"))
-	prefix = "" // these make environments of their own
-	add("Test", "tox", has("tox", "testenv", "tool.tox"))
-	add("Test", "nox", file("noxfile.py"))
 	return all
+}
+
+// pythonTools are the tools of a Python project, with the tables and the files that
+// configure each.
+var pythonTools = []struct {
+	kind, line string
+	sections   []string
+	files      []string
+	own        bool
+}{
+	{"Test", "pytest", []string{"tool.pytest.ini_options", "tool.pytest", "tool:pytest", "pytest"}, []string{"pytest.ini", "conftest.py", "tests/conftest.py"}, false},
+	{"Lint", "ruff check", []string{"tool.ruff", "tool.ruff.lint"}, []string{"ruff.toml", ".ruff.toml"}, false},
+	{"Lint", "flake8", []string{"flake8"}, []string{".flake8"}, false},
+	{"Check", "mypy .", []string{"tool.mypy", "mypy"}, []string{"mypy.ini", ".mypy.ini"}, false},
+	{"Check", "pyright", []string{"tool.pyright"}, []string{"pyrightconfig.json"}, false},
+	{"Format", "ruff format", []string{"tool.ruff.format"}, nil, false},
+	{"Format", "black .", []string{"tool.black"}, nil, false},
+	{"Test", "tox", []string{"tox", "testenv", "tool.tox"}, nil, true},
+	{"Test", "nox", nil, []string{"noxfile.py"}, true},
 }
 
 // sections returns the names of the tables of a TOML or INI file.

@@ -8,23 +8,27 @@ import (
 
 // checkers are the files that configure formatters and linters, by what they configure.
 // Those whose command a detector knows are not here.
-var checkers = []struct {
-	name  string
-	files []string
-}{
-	{"Biome", []string{"biome.json", "biome.jsonc"}},
-	{"clang-format", []string{".clang-format"}},
-	{"clang-tidy", []string{".clang-tidy"}},
-	{"Checkstyle", []string{"checkstyle.xml", "config/checkstyle/checkstyle.xml"}},
-	{"ESLint", []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml"}},
-	{"markdownlint", []string{".markdownlint.json", ".markdownlint.yaml", ".markdownlint.yml", ".markdownlint.jsonc"}},
-	{"PHP CS Fixer", []string{".php-cs-fixer.php", ".php-cs-fixer.dist.php"}},
-	{"Prettier", []string{".prettierrc", ".prettierrc.json", ".prettierrc.yml", ".prettierrc.yaml", ".prettierrc.js", ".prettierrc.mjs", ".prettierrc.cjs", ".prettierrc.toml", "prettier.config.js", "prettier.config.mjs"}},
-	{"Pylint", []string{".pylintrc"}},
-	{"RuboCop", []string{".rubocop.yml"}},
-	{"ShellCheck", []string{".shellcheckrc"}},
-	{"Stylelint", []string{".stylelintrc", ".stylelintrc.json", "stylelint.config.js"}},
-	{"SwiftLint", []string{".swiftlint.yml"}},
+var checkers = []struct{ name, files string }{
+	{"Biome", "biome.json biome.jsonc"},
+	{"clang-format", ".clang-format"},
+	{"clang-tidy", ".clang-tidy"},
+	{"Checkstyle", "checkstyle.xml config/checkstyle/checkstyle.xml"},
+	{"ESLint", "eslint.config.js eslint.config.mjs eslint.config.cjs eslint.config.ts .eslintrc .eslintrc.js .eslintrc.cjs .eslintrc.json .eslintrc.yml .eslintrc.yaml"},
+	{"markdownlint", ".markdownlint.json .markdownlint.yaml .markdownlint.yml .markdownlint.jsonc"},
+	{"PHP CS Fixer", ".php-cs-fixer.php .php-cs-fixer.dist.php"},
+	{"Prettier", ".prettierrc .prettierrc.json .prettierrc.yml .prettierrc.yaml .prettierrc.js .prettierrc.mjs .prettierrc.cjs .prettierrc.toml prettier.config.js prettier.config.mjs"},
+	{"Pylint", ".pylintrc"},
+	{"RuboCop", ".rubocop.yml"},
+	{"ShellCheck", ".shellcheckrc"},
+	{"Stylelint", ".stylelintrc .stylelintrc.json stylelint.config.js"},
+	{"SwiftLint", ".swiftlint.yml"},
+}
+
+// guides are the files that say how to work on a project, by what they are about.
+var guides = []struct{ about, files string }{
+	{"Commit messages", "commitlint.config.js commitlint.config.mjs commitlint.config.ts .commitlintrc .commitlintrc.json .commitlintrc.yml"},
+	{"Rules for contributions", "CONTRIBUTING.md CONTRIBUTING.rst CONTRIBUTING .github/CONTRIBUTING.md docs/CONTRIBUTING.md"},
+	{"Design", "ARCHITECTURE.md docs/ARCHITECTURE.md docs/architecture.md DESIGN.md"},
 }
 
 // conventionLines returns what the repository says of how its files are written.
@@ -32,23 +36,16 @@ func (s *survey) conventionLines() []string {
 	lines := s.editorConfig()
 	var found []string
 	for _, c := range checkers {
-		if file := s.first(".", c.files...); file != "" {
+		if file := s.first(".", strings.Fields(c.files)...); file != "" {
 			found = append(found, c.name+" ("+code(file)+")")
 		}
 	}
 	if len(found) > 0 {
 		lines = append(lines, "- Configured: "+strings.Join(found, ", "))
 	}
-	for _, doc := range []struct {
-		what  string
-		files []string
-	}{
-		{"Commit messages", []string{"commitlint.config.js", "commitlint.config.mjs", "commitlint.config.ts", ".commitlintrc", ".commitlintrc.json", ".commitlintrc.yml"}},
-		{"Rules for contributions", []string{"CONTRIBUTING.md", "CONTRIBUTING.rst", "CONTRIBUTING", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md"}},
-		{"Design", []string{"ARCHITECTURE.md", "docs/ARCHITECTURE.md", "docs/architecture.md", "DESIGN.md"}},
-	} {
-		if file := s.first(".", doc.files...); file != "" {
-			lines = append(lines, "- "+doc.what+": "+code(file))
+	for _, g := range guides {
+		if file := s.first(".", strings.Fields(g.files)...); file != "" {
+			lines = append(lines, "- "+g.about+": "+code(file))
 		}
 	}
 	if generated := s.generated(); generated != "" {
@@ -60,30 +57,32 @@ func (s *survey) conventionLines() []string {
 // editorConfig returns a line for each of the first sections of .editorconfig.
 func (s *survey) editorConfig() []string {
 	const most = 4
-	section := ""
-	var order []string
-	values := map[string][]string{}
+	const keys = "indent_style indent_size tab_width end_of_line max_line_length"
+	section, values := "", ""
+	var lines []string
+	end := func() {
+		if values != "" && len(lines) < most && len(section) <= maxClip {
+			lines = append(lines, "- Files "+code(section)+": "+values+" (`.editorconfig`)")
+		}
+		values = ""
+	}
 	for _, line := range s.lines(".editorconfig") {
 		line = strings.TrimSpace(line)
-		key, value, isPair := strings.Cut(line, "=")
-		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
-		switch {
-		case strings.HasPrefix(line, "#"), strings.HasPrefix(line, ";"):
-		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
+		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
+			end()
 			section = line[1 : len(line)-1]
-		case isPair && section != "" && slices.Contains([]string{"indent_style", "indent_size", "tab_width", "end_of_line", "max_line_length"}, key) && plainName.MatchString(value):
-			if values[section] == nil {
-				order = append(order, section)
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		if section != "" && len(values) < maxClip && slices.Contains(strings.Fields(keys), key) && plainName.MatchString(value) {
+			if values != "" {
+				values += ", "
 			}
-			values[section] = append(values[section], key+" "+value)
+			values += key + " " + value
 		}
 	}
-	var lines []string
-	for _, section := range order {
-		if len(lines) < most && len(section) <= maxClip {
-			lines = append(lines, "- Files "+code(section)+": "+strings.Join(values[section], ", ")+" (`.editorconfig`)")
-		}
-	}
+	end()
 	return lines
 }
 

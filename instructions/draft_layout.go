@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -122,65 +124,29 @@ func firstSentence(s string) string {
 	return s
 }
 
-// filesOf returns the names of the files of a folder with an extension, doc.go first.
-func (s *survey) filesOf(dir, ext string) []string {
-	var names []string
+// goFiles returns the Go files of a folder that are not tests, doc.go first.
+func (s *survey) goFiles(dir string) []string {
+	names := []string{path.Join(dir, "doc.go")}
 	for name := range s.files {
-		if path.Dir(name) == dir && path.Ext(name) == ext {
+		if path.Dir(name) == dir && path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch {
-		case path.Base(a) == "doc.go":
-			return -1
-		case path.Base(b) == "doc.go":
-			return 1
-		}
-		return 0
-	})
+	slices.Sort(names[1:])
 	return names
 }
 
-// goDoc returns the package comment of a folder, without "Package NAME".
+// goDoc returns the first paragraph of the package comment of a folder, without "Package
+// NAME".
 func (s *survey) goDoc(dir string) string {
-	for _, name := range s.filesOf(dir, ".go") {
-		if strings.HasSuffix(name, "_test.go") {
+	for _, name := range s.goFiles(dir) {
+		// With an error the file has what was read before it.
+		file, _ := parser.ParseFile(token.NewFileSet(), name, s.read(name), parser.PackageClauseOnly|parser.ParseComments)
+		if file == nil {
 			continue
 		}
-		var doc []string // of the first paragraph
-		complete, block := false, false
-		for _, line := range s.lines(name) {
-			comment, isComment := strings.CutPrefix(line, "//")
-			if rest, ok := strings.CutPrefix(line, "/*"); ok {
-				doc, complete, block, line = nil, false, true, rest
-			}
-			if block {
-				comment, _, ends := strings.Cut(line, "*/")
-				if block = !ends; strings.TrimSpace(comment) != "" && !complete {
-					doc = append(doc, comment)
-				} else if len(doc) > 0 {
-					complete = true
-				}
-				continue
-			}
-			switch {
-			case strings.HasPrefix(line, "//go:"):
-				continue
-			case line == "":
-				doc, complete = nil, false
-				continue
-			case isComment && comment == "":
-				complete = true
-			case isComment && !complete:
-				doc = append(doc, comment)
-			}
-			if strings.HasPrefix(line, "package ") {
-				break
-			}
-		}
-		if fields := strings.Fields(strings.Join(doc, "\n")); len(fields) > 2 && fields[0] == "Package" {
+		paragraph, _, _ := strings.Cut(file.Doc.Text(), "\n\n")
+		if fields := strings.Fields(paragraph); len(fields) > 2 && fields[0] == "Package" {
 			if fields[2] == "is" {
 				fields = fields[1:]
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // The configuration of a workspace: everything in the folder .pawl, and these files. What is
-// text for the model alone (AGENTS.md, CLAUDE.md) is not among them; see [Policy.Text].
+// text for the model alone (AGENTS.md, CLAUDE.md) is not among them; see package instructions.
 const (
 	folderName = ".pawl"
 	rulesName  = ".pawl/permissions.json"

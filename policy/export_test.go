@@ -1,7 +1,4 @@
 package policy
 
-// For tests: the kinds of errors.
-var (
-	ErrNoRule  = errNoRule
-	ErrNotText = errNotText
-)
+// ErrNoRule is errNoRule, for tests.
+var ErrNoRule = errNoRule

@@ -145,6 +145,12 @@ func (s *State) applyTold(p Told) error {
 		return nil
 	}
 	switch {
+	case p.Reason == TellMode && (t.Phase != Ready && t.Phase != Spoken || s.modeNote() == ""):
+		return refuse("told of a mode that the model knows, or in the middle of a step")
+	case p.Reason == TellMode:
+		s.planMode = s.Config.Mode == PlanMode
+		t.tell(p.Text)
+		return nil
 	case t.Phase != Spoken:
 		return refuse("told while the model has not spoken last")
 	case p.Reason == TellOutput && !s.owesOutput():

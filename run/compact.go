@@ -215,6 +215,7 @@ func (s *State) applyCompacted(f Compacted) error {
 			return refuse("compacted through a message that is not there")
 		}
 		s.summarize(i, f.Summary)
+		s.planMode = s.planMode && s.Config.Mode != PlanMode // a summary may not say it: it is told again
 	default:
 		return refuse("compacted in stage %d", f.Stage)
 	}

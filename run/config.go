@@ -25,6 +25,10 @@ type Config struct {
 	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
 }
 
+// PlanMode is the permission mode in which the model is told to end with a plan. The other
+// modes mean nothing to this package.
+const PlanMode = "plan"
+
 // An Output is the result that a run must submit before its turn can complete. The zero
 // value means that no result is required.
 type Output struct {

@@ -398,6 +398,7 @@ const (
 	TellEmpty    TellReason = "empty"    // no answer, or tool_use without a call
 	TellCut      TellReason = "cut"      // text was cut at the output limit
 	TellOutput   TellReason = "output"   // the required result is missing
+	TellMode     TellReason = "mode"     // the permission mode has become [PlanMode], or is not any more
 )
 
 // Told adds a message of pawl's own to the conversation.

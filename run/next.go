@@ -203,7 +203,23 @@ func (s State) nextAtRest() Command {
 	if c := s.compaction(); c != nil {
 		return c
 	}
+	if note := s.modeNote(); note != "" {
+		return Derive{Told{Reason: TellMode, Text: note}}
+	}
 	return s.request(ForStep)
+}
+
+// modeNote returns what the model has to be told of the permission mode before the next
+// request; empty if nothing. It is told in a message, and not in the system prompt, so that
+// the beginning of requests stays the same when the mode changes.
+func (s *State) modeNote() string {
+	switch plan := s.Config.Mode == PlanMode; {
+	case plan && !s.planMode:
+		return PlanText
+	case !plan && s.planMode:
+		return fmt.Sprintf(planEndedText, cmp.Or(s.Config.Mode, "default"))
+	}
+	return ""
 }
 
 // stopped returns the end that the last answer or the loop guard forces; the zero Ended
@@ -257,7 +273,7 @@ func (s *State) conclude() (Ended, Told) {
 		return Ended{}, Told{}
 	case s.owesOutput():
 		return s.remind()
-	case t.action.Kind == "" && t.reply.promises && !s.Config.NoNudge && len(t.Account) > 0 && t.streaks[promised] < maxPromised:
+	case t.action.Kind == "" && t.reply.promises && !s.Config.NoNudge && s.Config.Mode != PlanMode && len(t.Account) > 0 && t.streaks[promised] < maxPromised:
 		return Ended{}, Told{Reason: TellPromised, Text: PromisedText}
 	}
 	return Ended{End: Completed}, Told{}
@@ -268,6 +284,10 @@ const (
 	CutText      = "Your answer was cut off at the output limit. Continue exactly where it stopped, without repeating anything."
 	EmptyText    = "Your last answer had neither text nor a tool call. Call a tool to continue the task, or say that you are done and summarize the result."
 	PromisedText = "You said what you would do next and did not do it. Do it now by calling a tool, or, if you are done, say so."
+
+	PlanText = "The permission mode is plan: files can be read, and nothing can be changed. Find out what the task needs. Then end with a plan: " +
+		"the steps in order, which files each step changes, how each is tested, and what is uncertain. Do not change anything, and do not ask for permission to."
+	planEndedText = "The permission mode is now %s: the plan mode has ended and changes are possible. Unless the person asks for something else, carry out your plan."
 )
 
 // spent returns the limit that prevents the next request; the zero Ended if none does.

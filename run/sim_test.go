@@ -200,6 +200,9 @@ func newLife(seed uint64, sum *tally) *life {
 	l := &life{seed: seed, sum: sum, rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Unix(1_800_000_000, 0), faults: 0.02, thorough: seed%256 == 0}
 	l.turns, l.answers = 1+l.rnd.IntN(2), l.rnd.IntN(4)
 	c := Config{Limits: Limits{Steps: 12, Wall: 20 * time.Minute}, Parallel: l.rnd.IntN(4)}
+	if seed%5 == 0 {
+		c.Mode = PlanMode
+	}
 	switch l.rnd.IntN(8) {
 	case 0:
 		c.Control = Controller

@@ -39,8 +39,9 @@ type State struct {
 	task       string // id of the message with the run's first prompt
 	window     window
 	assignment assignment
-	malformed  int // malformed calls of the model, under Auto
-	heard      int // messages that the external agent has been given: m_1 to m_<heard>
+	malformed  int  // malformed calls of the model, under Auto
+	planMode   bool // the model was told that the mode is PlanMode, and nothing else since
+	heard      int  // messages that the external agent has been given: m_1 to m_<heard>
 }
 
 // A Turn is from something said to the agent until the agent yields.

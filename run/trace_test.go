@@ -505,6 +505,8 @@ func (p *player) config(words []string) {
 		case "nonudge":
 			yes := true
 			c.NoNudge = &yes
+		case "mode":
+			c.Mode = &v
 		case "external":
 			p.first.External = true
 		case "control":

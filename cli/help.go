@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pawl/internal/text"
+)
+
+// helpWidth is the width of help in columns.
+const helpWidth = 80
+
+// The groups of commands in help, in this order.
+var (
+	commandGroups = []*cobra.Group{
+		{ID: "work", Title: "Work"},
+		{ID: "settings", Title: "Settings"},
+		{ID: "other", Title: "Other commands"},
+	}
+	runsGroups = []*cobra.Group{
+		{ID: "look", Title: "Look at runs"},
+		{ID: "change", Title: "Continue and change runs"},
+		{ID: "repair", Title: "Repair"},
+	}
+)
+
+// grouped adds subcommands to cmd under the group with that id.
+func grouped(cmd *cobra.Command, inv *invocation, group string, commands ...func(*invocation) *cobra.Command) {
+	for _, command := range commands {
+		c := command(inv)
+		c.GroupID = group
+		cmd.AddCommand(c)
+	}
+}
+
+// writeHelp writes the help of a command. It replaces cobra's: that neither wraps lines nor
+// says of a flag what its value is without repeating it, and its templates make the
+// program larger.
+func writeHelp(w io.Writer, cmd *cobra.Command) {
+	fmt.Fprintf(w, "%s\nUsage:\n%s", fill(aboutOf(cmd), "", helpWidth), fill(synopsis(cmd), "  ", helpWidth))
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
+	}
+	if cmd.HasAvailableSubCommands() {
+		writeCommands(w, cmd)
+	}
+	if flags := flagsOf(cmd); len(flags) > 0 {
+		fmt.Fprint(w, "\nFlags:\n")
+		writeTerms(w, flags)
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\n\"%s COMMAND --help\" says more about a command.\n", cmd.CommandPath())
+	}
+}
+
+// aboutOf returns the description of a command.
+func aboutOf(cmd *cobra.Command) string {
+	if cmd.Long != "" {
+		return cmd.Long
+	}
+	return cmd.Short + "."
+}
+
+// synopsis returns the form of a command line. The flags of the root are those of all commands.
+func synopsis(cmd *cobra.Command) string {
+	_, rest, _ := strings.Cut(cmd.Use, " ")
+	path := strings.TrimPrefix(cmd.CommandPath(), "pawl")
+	line := "pawl [-C DIR]" + path
+	if cmd.HasAvailableSubCommands() {
+		line += " COMMAND"
+	}
+	if rest != "" {
+		line += " " + rest
+	}
+	if len(flagsOf(cmd)) > 0 && !strings.Contains(rest, "[flags]") {
+		line += " [flags]"
+	}
+	return line + "\n"
+}
+
+func helpCommand(inv *invocation) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND…]",
+		Short:   "Show the help of a command",
+		Example: "  pawl help run\n  pawl help runs decide",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if of, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, c := range of.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return startingWith(names, typed), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args) // err: the root has no such command
+			if len(rest) > 0 || err != nil {
+				return usage("there is no command %q%s", strings.Join(args, " "), text.DidYouMean(strings.Join(rest, " "), commandNames(of)))
+			}
+			writeHelp(inv.Stdout, of)
+			return nil
+		},
+	}
+}
+
+// commandNames returns the names of the subcommands of a command.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// A term is an entry of a list in help: a command or a flag.
+type term struct{ name, text string }
+
+// writeCommands lists the subcommands of a command by their groups.
+func writeCommands(w io.Writer, cmd *cobra.Command) {
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		var terms []term
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() && c.GroupID == g.ID {
+				terms = append(terms, term{"  " + c.Name(), c.Short})
+			}
+		}
+		fmt.Fprintf(w, "\n%s:\n", g.Title)
+		writeTerms(w, terms)
+	}
+}
+
+// flagsOf returns the flags of a command, without those of all commands unless it is the
+// root, and without --help, which each has.
+func flagsOf(cmd *cobra.Command) []term {
+	var terms []term
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" || cmd.HasParent() && cmd.InheritedFlags().Lookup(f.Name) != nil {
+			return
+		}
+		name := "      --" + f.Name
+		if f.Shorthand != "" {
+			name = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		value, text := flagWords(f)
+		if value != "" {
+			name += " " + value
+		}
+		terms = append(terms, term{name, text})
+	})
+	return terms
+}
+
+// flagWords returns the name of a flag's value, empty if it has none, and what the flag is.
+func flagWords(f *pflag.Flag) (value, text string) {
+	value, text = pflag.UnquoteUsage(f)
+	if text = strings.TrimPrefix(text, value+": "); value == "n" {
+		text = strings.Replace(text, " n ", " N ", 1)
+	}
+	switch value {
+	case "string", "stringArray":
+		value = f.Name
+	case "int", "int64", "uint":
+		value = "n"
+	}
+	if !strings.ContainsRune(value, '|') { // on|off is what is typed
+		value = strings.ToUpper(value)
+	}
+	if f.DefValue != "" && f.DefValue != "0" && f.Value.Type() != "bool" && f.DefValue != "[]" && !strings.Contains(text, "(default ") {
+		text += " (default " + f.DefValue + ")"
+	}
+	return value, text
+}
+
+// writeTerms writes a list, the texts in one column.
+func writeTerms(w io.Writer, terms []term) {
+	const widest = 28 // a longer name has its text on the next line
+	column := 0
+	for _, t := range terms {
+		if n := utf8.RuneCountInString(t.name) + 2; n <= widest {
+			column = max(column, n)
+		}
+	}
+	for _, t := range terms {
+		indent := strings.Repeat(" ", column)
+		entry := fill(t.text, indent, helpWidth)
+		if n := utf8.RuneCountInString(t.name); n+2 <= column {
+			entry = t.name + strings.Repeat(" ", column-n) + strings.TrimPrefix(entry, indent)
+		} else {
+			entry = t.name + "\n" + entry
+		}
+		fmt.Fprint(w, entry)
+	}
+}
+
+// fill breaks the paragraphs of a text into lines of at most width columns that begin with
+// indent. Lines that begin with a blank stay as they are.
+func fill(text, indent string, width int) string {
+	var b strings.Builder
+	line := ""
+	end := func() {
+		if line != "" {
+			b.WriteString(indent + line + "\n")
+			line = ""
+		}
+	}
+	for given := range strings.Lines(text) {
+		given = strings.TrimRightFunc(given, unicode.IsSpace)
+		if given == "" || given[0] == ' ' {
+			end()
+			b.WriteString(given + "\n")
+			continue
+		}
+		for word := range strings.FieldsSeq(given) {
+			if line != "" && utf8.RuneCountInString(indent+line+" "+word) > width {
+				end()
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+	}
+	end()
+	return b.String()
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// everyCommand calls visit with every command that help lists, and the root.
+func everyCommand(t *testing.T, visit func(*cobra.Command)) {
+	t.Helper()
+	inv := &invocation{Process: Process{Stdout: &bytes.Buffer{}, Env: func(string) (string, bool) { return "", false }}}
+	n := 0
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		n++
+		visit(c)
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				walk(sub)
+			}
+		}
+	}
+	walk(inv.root())
+	if n < 40 {
+		t.Fatalf("only %d commands", n)
+	}
+}
+
+func TestHelpFitsEightyColumnsAndSaysEachThingOnce(t *testing.T) {
+	t.Parallel()
+	everyCommand(t, func(c *cobra.Command) {
+		var b strings.Builder
+		writeHelp(&b, c)
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
+				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		if got, want := strings.Count(b.String(), "--dir"), map[bool]int{true: 0, false: 1}[c.HasParent()]; got != want {
+			t.Errorf("%s --help has the flag of all commands %d times, want %d", c.CommandPath(), got, want)
+		}
+		if strings.HasSuffix(c.Short, ".") || c.Short == "" {
+			t.Errorf("%s: %q is not a line without a full stop", c.CommandPath(), c.Short)
+		}
+		if c.HasParent() && len(c.Parent().Groups()) > 0 && c.GroupID == "" {
+			t.Errorf("%s is in no group, so help does not list it", c.CommandPath())
+		}
+		for _, f := range flagsOf(c) {
+			_, value, _ := strings.Cut(strings.TrimSpace(f.name), " --")
+			_, value, ok := strings.Cut(value, " ")
+			if ok && strings.HasPrefix(strings.ToUpper(f.text), value+":") || strings.HasPrefix(f.text, "(") || f.text == "" {
+				t.Errorf("%s: %s  %s", c.CommandPath(), f.name, f.text)
+			}
+		}
+	})
+}
+
+func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var stderr bytes.Buffer
+	if code := Main([]string{"man", dir}, Process{Stdout: &bytes.Buffer{}, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	var want []string
+	everyCommand(t, func(c *cobra.Command) {
+		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
+		want = append(want, name)
+		page, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		text := strings.ReplaceAll(string(page), `\-`, "-")
+		for _, part := range []string{".TH ", ".SH NAME\n" + strings.TrimSuffix(name, ".1") + " - ", ".SH SYNOPSIS\npawl ", ".SH DESCRIPTION\n"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s has no %q", name, part)
+			}
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if (!c.HasParent() || c.InheritedFlags().Lookup(f.Name) == nil) && f.Name != "help" && !regexp.MustCompile(`(?m)^\.B .*--`+f.Name+`( |$)`).MatchString(text) {
+				t.Errorf("%s does not have --%s", name, f.Name)
+			}
+		})
+		for line := range strings.Lines(text) {
+			if regexp.MustCompile(`^[.'][^A-Zfn]`).MatchString(line) {
+				t.Errorf("%s has a line that roff takes for a request: %s", name, line)
+			}
+		}
+	})
+	files, err := filepath.Glob(dir + "/*.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Errorf("pages (-want +got)\n%s", diff)
+	}
+}
+
+// What help lists as the values of a flag is what the shell completes.
+func TestValuesOfFlagsAreCompleted(t *testing.T) {
+	t.Parallel()
+	listed := regexp.MustCompile(`: ((?:[a-z_-]+, )+[a-z_-]+)( \(default.*\))?$`)
+	lists := 0
+	everyCommand(t, func(c *cobra.Command) {
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" || f.Name == "help" {
+				return
+			}
+			complete, ok := c.GetFlagCompletionFunc(f.Name)
+			_, text := flagWords(f)
+			m := listed.FindStringSubmatch(text)
+			if !ok {
+				if m != nil || !slices.Contains([]string{"file", "rules", "output-schema"}, f.Name) {
+					t.Errorf("%s --%s is not completed", c.CommandPath(), f.Name)
+				}
+				return
+			}
+			if m == nil {
+				return
+			}
+			lists++
+			got, _ := complete(c, nil, "")
+			if diff := cmp.Diff(strings.Split(m[1], ", "), got); diff != "" {
+				t.Errorf("%s --%s: help and completion differ (-help +completion)\n%s", c.CommandPath(), f.Name, diff)
+			}
+		})
+		if c.Runnable() && !c.HasSubCommands() && c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 && !strings.Contains(c.Use, "FILE") {
+			t.Errorf("the arguments of %s are not completed", c.CommandPath())
+		}
+	})
+	if lists < 15 {
+		t.Errorf("only %d flags list their values", lists)
+	}
+}
+
+func TestTextIsFilledAndExamplesStay(t *testing.T) {
+	t.Parallel()
+	got := fill("one two three\nfour\n\n  as it is,  however long\nfive", "> ", 9)
+	if want := "> one two\n> three\n> four\n\n  as it is,  however long\n> five\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

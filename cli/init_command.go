@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/instructions"
+)
+
+func initCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a first AGENTS.md from what the repository contains",
+		Long: `Writes AGENTS.md into the root of the repository: what the project is, the commands that
+build and test it, its folders and its conventions, as far as its files say. Runs nothing
+and asks no model. Read the file and correct it before you rely on it.
+
+A file that exists is not overwritten.`,
+		Example: "  pawl init\n  pawl init --print",
+		Args:    cobra.NoArgs,
+	}
+	printed := cmd.Flags().Bool("print", false, "print the draft instead of writing it")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // nothing was opened for writing
+		root := ws.Instructions().Root
+		draft, err := instructions.Draft(root)
+		if err != nil {
+			return err
+		}
+		if draft == "" {
+			return fmt.Errorf("found nothing in %s to draft from; write AGENTS.md yourself: what the project is, how it is built and tested, and what to know before changing it", root)
+		}
+		if *printed {
+			_, err := fmt.Fprint(inv.Stdout, visible(draft))
+			return err
+		}
+		path := filepath.Join(root, "AGENTS.md")
+		if err := writeNew(path, draft); errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s already exists and is not overwritten; `pawl init --print` prints the draft", path)
+		} else if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "wrote %s (%s)\nread it, correct it, and add what no file says; new runs are given it\n",
+			visible(path), plural(strings.Count(draft, "\n"), "line"))
+		return err
+	}
+	return cmd
+}
+
+// writeNew writes a file that must not exist. If it cannot be written whole it is removed.
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}

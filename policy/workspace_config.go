@@ -1,0 +1,31 @@
+package policy
+
+// WorkspaceConfig returns the workspace's own configuration, .pawl/config.toml, if it is
+// trusted: the very bytes that were compared with what a person was shown. Otherwise
+// why says what is there and does not count; it is empty if nothing is there.
+//
+// Even then not everything in it may count; see [CheckSetting].
+func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	root, owner, err := p.enter()
+	if err != nil {
+		return nil, false, err.Error()
+	}
+	defer root.Close()
+	p.trust.refresh()
+	g := readConfigFile(root, configName)
+	at := p.o.Workspace + "/" + configName
+	switch {
+	case g == nil:
+		return nil, false, ""
+	case p.trust.err != nil:
+		return nil, false, p.trust.err.Error()
+	case g.problem != "":
+		return nil, false, at + " does not count: " + g.problem
+	}
+	if g.sum == p.trust.of(p.o.Workspace, owner).sumOf(configName) || g.sum == p.repo.trustedHere[configName] {
+		return g.content, true, ""
+	}
+	return nil, false, at + " does not count: nobody has trusted it as it is; look at it with `pawl trust`"
+}
