@@ -349,6 +349,8 @@ func (p *Projection) told(f run.Told) {
 	switch f.Reason {
 	case run.TellRepeated:
 		text = "the model is told that the call " + string(f.Call) + " repeats itself"
+	case run.TellMode:
+		text = "the model is told what the permission mode asks of it"
 	case run.TellOutput:
 		p.turn.reminders++
 		text = fmt.Sprintf("the model is reminded of its result (%d)", p.turn.reminders)
