@@ -63,6 +63,7 @@ type Workspace struct {
 	looking  *store.SQLite // read-only
 	store    *store.SQLite
 	worker   *worker.Worker
+	offered  map[string][]tool.Tool // by source; see [Workspace.Offer]
 
 	logger func() *slog.Logger // for diagnostics
 }

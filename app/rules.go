@@ -43,7 +43,7 @@ func Person() string {
 	return "user " + strconv.Itoa(os.Getuid())
 }
 
-// Tools returns the names of the tools of every run.
+// Tools returns the names of the tools of every run, but for those that are offered.
 func (w *Workspace) Tools() []string { return toolNames() }
 
 // maxHistory is how many of the newest runs are searched for what was allowed before: what

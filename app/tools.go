@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -32,6 +33,35 @@ func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions) *too
 	fetch := tool.Fetch(options)
 	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop())
 	return tool.NewRegistry(append(tools, outputs.All()...)...)
+}
+
+// Offer sets the tools that a source, such as a server of tools, adds to those of every run
+// of this workspace, from their next request on; without tools the source has none any
+// more. A tool whose name another has is an error, and then nothing changes.
+func (w *Workspace) Offer(source string, tools ...tool.Tool) error {
+	d, err := w.driver()
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	offered := maps.Clone(w.offered)
+	if offered == nil {
+		offered = map[string][]tool.Tool{}
+	}
+	offered[source] = tools
+	r := d.Tools
+	for _, name := range slices.Sorted(maps.Keys(offered)) {
+		for _, t := range offered[name] {
+			if _, taken := r.Get(t.Spec().Name); taken {
+				return fmt.Errorf("two tools are named %s: one of %s and another", t.Spec().Name, name)
+			}
+			r = r.With(t)
+		}
+	}
+	w.offered = offered
+	d.SetTools(r)
+	return nil
 }
 
 // reach returns what decides about an address that fetch is about to dial: a public
@@ -67,7 +97,7 @@ func (s *settings) rules(tools []string) (permission.Rules, error) {
 	add := func(effect permission.Verdict, texts []config.Value) error {
 		for _, t := range texts {
 			r, err := permission.ParseRule(t.Text)
-			if err == nil && !slices.Contains(tools, r.Tool) { // a deny rule with a slip would deny nothing
+			if err == nil && !slices.Contains(tools, r.Tool) && !strings.HasPrefix(r.Tool, "mcp__") { // a deny rule with a slip would deny nothing
 				err = fmt.Errorf("there is no tool %q%s", r.Tool, text.DidYouMean(r.Tool, tools))
 			}
 			if err != nil {

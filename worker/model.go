@@ -71,6 +71,7 @@ func number(parts []run.Part, next int) []run.Part {
 // A modelSession is how a run's requests to one model are made.
 type modelSession struct {
 	model    string // provider/name
+	registry *tool.Registry
 	provider llm.Provider
 	name     string // of the model, as the provider knows it
 	encoder  *llm.Encoder
@@ -89,15 +90,15 @@ type modelSession struct {
 
 // session returns how requests to the run's model are made.
 func (d *Runner) session(c run.Config) (*modelSession, error) {
-	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control {
+	registry, submission := d.tools(c.Output)
+	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.registry == registry {
 		return m, nil
 	}
 	p, name, err := d.w.Provider(c.Model)
 	if err != nil {
 		return nil, err
 	}
-	registry, submission := d.tools(c.Output)
-	m := &modelSession{model: c.Model, provider: p, name: name, result: c.Output, control: c.Control, names: llm.NewNames(registry.Names())}
+	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, names: llm.NewNames(registry.Names())}
 	m.encoder = llm.NewEncoder(p, m.names)
 	structured := d.w.Structured != nil && d.w.Structured(c.Model)
 	if submission != nil && structured && !c.Controlled() {

@@ -301,3 +301,28 @@ func TestAnOrdinaryKillIsNotTakenForALostEnd(t *testing.T) {
 		t.Errorf("there were only %d appends to be killed at", total)
 	}
 }
+
+// Tools come and go while a run lives, as those of a server do.
+func TestToolsThatComeAndGoAreOfferedFromTheNextRequestOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"look"}}]}
+{"calls":[{"tool":"read","args":{"do":"look"}},{"tool":"late","args":{"do":"come"}}]}
+{"text":"Done."}`)
+	late := newFake("late", run.Reads)
+	r.read.runs = func() { r.w.SetTools(tool.NewRegistry(late)) }
+	s := r.run(r.create(), prompt("go"))
+	var results []string
+	for _, m := range s.Messages {
+		for _, p := range m.Parts {
+			if p.Type == run.ResultPart && p.Result != nil {
+				results = append(results, run.PlainText(p.Result.Content))
+			}
+		}
+	}
+	if len(results) != 3 || strings.Contains(results[0], "no tool") || !strings.Contains(results[1], `there is no tool "read"`) || strings.Contains(results[2], "no tool") {
+		t.Errorf("results %q", results)
+	}
+	if len(r.read.ran) != 1 || len(late.ran) != 1 {
+		t.Errorf("read ran %q, late %q", r.read.ran, late.ran)
+	}
+}

@@ -11,7 +11,8 @@ import (
 // A kit is the tools of a run that has to hand in a result: the worker's, and the one
 // that hands it in.
 type kit struct {
-	output     run.Output // that it is for
+	output     run.Output     // that it is for
+	base       *tool.Registry // without that one
 	tools      *tool.Registry
 	submission *tool.Submission
 }
@@ -19,20 +20,21 @@ type kit struct {
 // tools returns the tools of the run, and the one among them that hands in the
 // result; nil if none is required.
 func (d *Runner) tools(c run.Output) (*tool.Registry, *tool.Submission) {
+	base := d.w.registry()
 	if c.Schema == "" {
-		return d.w.Tools, nil
+		return base, nil
 	}
 	d.kits.Lock()
 	defer d.kits.Unlock()
-	if d.kit.submission == nil || d.kit.output != c {
+	if d.kit.submission == nil || d.kit.output != c || d.kit.base != base {
 		// A schema that is not one was refused when it was given; if a log says
 		// otherwise nothing can be submitted, and the run reports that.
 		s, err := tool.NewSubmission(c.Tool, json.RawMessage(c.Schema))
 		if err != nil {
 			d.w.debug("the output's schema", "run", d.id, "error", err)
-			return d.w.Tools, nil
+			return base, nil
 		}
-		d.kit = kit{output: c, tools: d.w.Tools.With(s), submission: &s}
+		d.kit = kit{output: c, base: base, tools: base.With(s), submission: &s}
 	}
 	return d.kit.tools, d.kit.submission
 }

@@ -30,7 +30,7 @@ import (
 // A Config configures a [Worker].
 type Config struct {
 	Store store.Store    // required
-	Tools *tool.Registry // required
+	Tools *tool.Registry // required; see [Worker.SetTools]
 	// Provider returns the provider for a model of the form provider/name, and
 	// the name that this provider knows it by. Required.
 	Provider func(model string) (llm.Provider, string, error)
@@ -70,7 +70,23 @@ type Config struct {
 }
 
 // A Worker drives runs. It is safe for concurrent use, and one may drive many runs.
-type Worker struct{ Config }
+type Worker struct {
+	Config
+	tools atomic.Pointer[tool.Registry] // nil: those of Config
+}
+
+// SetTools replaces the tools of all runs from their next request on, as when a server of
+// tools comes or goes. A call of a tool that has gone is answered with an error; one that
+// runs is not disturbed.
+func (w *Worker) SetTools(r *tool.Registry) { w.tools.Store(r) }
+
+// registry returns the tools of runs now.
+func (w *Worker) registry() *tool.Registry {
+	if r := w.tools.Load(); r != nil {
+		return r
+	}
+	return w.Tools
+}
 
 // New returns a worker, or an error that names the required part that is missing.
 func New(c Config) (*Worker, error) {
@@ -84,7 +100,7 @@ func New(c Config) (*Worker, error) {
 	case c.Authorizer == nil:
 		return nil, errors.New("a worker needs an authorizer: without one nothing may run")
 	}
-	return &Worker{c}, nil
+	return &Worker{Config: c}, nil
 }
 
 // An Authorizer says what may run. It is safe for concurrent use.
