@@ -155,6 +155,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	} else {
 		err = s.Continue(ctx)
 	}
+	if _, signal := errors.AsType[worker.Stop](err); signal {
+		err = nil // it came before the prompt was in the log, which follows, and so does the interrupt
+	}
 	stop := context.AfterFunc(ctx, func() { s.Interrupt(worker.StopOf(ctx).Interrupted) })
 	defer stop()
 	var state run.State
