@@ -33,7 +33,7 @@ type Note struct {
 	Description string // what the step is for, for people; may be empty
 }
 
-// UseTools runs calls and goes on with the turn.
+// UseTools runs calls and continues with the turn.
 type UseTools struct {
 	Note
 	Calls []Call // at least one, in the order asked

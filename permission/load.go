@@ -97,7 +97,7 @@ func (e *RuleError) Unwrap() error { return e.Err }
 // The rules returned are those that count, also when there is an error: the error
 // joins a [RuleError] for every rule that is wrong. If the file as such cannot be
 // read the error is of another type and there are no rules; then a rule that
-// forbids may be missing, and the caller should not go on without the person
+// forbids may be missing, and the caller should not continue without the person
 // knowing.
 func Load(r io.Reader, scope Scope, source string) (Rules, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxRuleFile+1))

@@ -163,7 +163,7 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 	}()
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	for st, e := range p.StmtsSeq(strings.NewReader(text)) {
-		// No break: v3.14.1 goes on after an error and panics if nobody listens.
+		// No break: v3.14.1 continues after an error and panics without a receiver.
 		if e != nil && err == nil {
 			err = e
 		}

@@ -134,7 +134,7 @@ func TestAChangeDuringARunTakesEffectOnlyAfterAsking(t *testing.T) {
 	r.expect(p, "begun", map[string]permission.Verdict{"make": permission.Allow})
 	r.rules(rulesFile, "allow shell(evil *)", "deny shell(mv *)")
 	r.expect(p, "changed by the agent", map[string]permission.Verdict{
-		"make": permission.Allow, // what was trusted goes on to count in this run
+		"make": permission.Allow, // what was trusted continues to count in this run
 		"evil": permission.Ask, "rm x": permission.Deny, "mv a b": permission.Deny})
 	if err := os.Remove(filepath.Join(r.workspace, rulesFile)); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // gitNames are what of a repository's folder makes a git outside run programs or
 // obey another: its configuration (core.fsmonitor, filters, aliases), its hooks, the
-// files that say that both are elsewhere, what a rebase or a cherry-pick that goes on
+// files that say that both are elsewhere, what a rebase or a cherry-pick that continues
 // would run, and the folders with further repositories, which must not be links;
 // gitrepository-layout(5), git-rebase(1) and git-merge(1), read 2026-11-22. A gitlink in the index
 // matters by the repository that it leads to, which is looked at wherever it is.

@@ -84,7 +84,7 @@ func (s *snapshot) unchanged(root *os.Root, path string) bool {
 }
 
 // withoutStat makes s one whose content is always compared. It is for what was looked at
-// while commands run: one that has a file mapped into its memory goes on writing it, and
+// while commands run: one that has a file mapped into its memory continues to write it, and
 // the time of its last change stays.
 func (s *snapshot) withoutStat() *snapshot {
 	s.stat = fileStat{}

@@ -159,7 +159,7 @@ func (s *fileSearch) pass(block []byte, cutLine *bool) {
 		s.remember(bytes.TrimSuffix(line, []byte("\n")))
 	}
 	if *cutLine {
-		s.before = s.before[:0] // the line goes on: it is remembered by its end
+		s.before = s.before[:0] // the line continues: it is remembered by its end
 	}
 }
 
@@ -192,7 +192,7 @@ func (s *fileSearch) oneLine(line []byte, ended bool, cutLine *bool) {
 	case s.around > 0 && ended:
 		s.remember(line)
 	case s.around > 0:
-		s.before = s.before[:0] // the line goes on: it is remembered by its end
+		s.before = s.before[:0] // the line continues: it is remembered by its end
 	}
 }
 

@@ -148,7 +148,7 @@ func notebookText(ctx context.Context, name string, nb notebookFile, cells pageR
 			return stopped()
 		}
 		if !r.cell(i, nb.Cells[i-1], i == cells.from) {
-			rest = fmt.Sprintf("[cells %d to %d left: go on with pages %d-%d]\n", i, last, i, last)
+			rest = fmt.Sprintf("[cells %d to %d left: continue with pages %d-%d]\n", i, last, i, last)
 			break
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const pdfTime = 15 * time.Second
 
 // pdfText returns the text of pages of a document: as much as there is room for
-// in t, with how to go on. The error is a sentence.
+// in t, with how to continue. The error is a sentence.
 func pdfText(ctx context.Context, name string, content []byte, pages pageRange, t pdfReading) (string, error) {
 	select {
 	case heavy <- struct{}{}:
@@ -74,7 +74,7 @@ type pdfReading struct {
 	any     bool // text was shown
 	images  int
 	unknown int
-	rest    string // once it is full: how to go on
+	rest    string // once it is full: how to continue
 }
 
 // page adds a page, as much of it as there is room for.
@@ -88,7 +88,7 @@ func (t *pdfReading) page(number, last int, p pdf.Page) {
 			what = "has no text but " + count(p.Images, "picture", "pictures")
 		}
 		if !t.out.add(fmt.Sprintf("[page %d %s]\n", number, what)) {
-			t.rest = fmt.Sprintf("[%s left: go on with pages %d-%d]\n", pageNumbers(number, last), number, last)
+			t.rest = fmt.Sprintf("[%s left: continue with pages %d-%d]\n", pageNumbers(number, last), number, last)
 		}
 		return
 	}
@@ -121,10 +121,10 @@ func (t *pdfReading) page(number, last int, p pdf.Page) {
 // goOn says how to see what there was no room for.
 func (t *pdfReading) goOn(number, last, line int, begun bool) {
 	if !begun {
-		t.rest = fmt.Sprintf("[%s left: go on with pages %d-%d]\n", pageNumbers(number, last), number, last)
+		t.rest = fmt.Sprintf("[%s left: continue with pages %d-%d]\n", pageNumbers(number, last), number, last)
 		return
 	}
-	t.rest = fmt.Sprintf("[page %d goes on: pages %d-%d with offset %d]\n", number, number, last, line)
+	t.rest = fmt.Sprintf("[page %d continues: pages %d-%d with offset %d]\n", number, number, last, line)
 }
 
 // pdfTrouble says why a document cannot be read, and what to do.

@@ -258,9 +258,9 @@ func (r *reading) footer(whole bool) string {
 	var b strings.Builder
 	switch {
 	case !whole && r.full:
-		fmt.Fprintf(&b, "[lines %d to %d; the file has %s in all: go on with offset %d, or use search]\n", r.offset, r.last, size(r.info.Size()), r.last+1)
+		fmt.Fprintf(&b, "[lines %d to %d; the file has %s in all: continue with offset %d, or use search]\n", r.offset, r.last, size(r.info.Size()), r.last+1)
 	case r.last < r.line:
-		fmt.Fprintf(&b, "[lines %d to %d of %s; go on with offset %d]\n", r.offset, r.last, commas(int64(r.line)), r.last+1)
+		fmt.Fprintf(&b, "[lines %d to %d of %s; continue with offset %d]\n", r.offset, r.last, commas(int64(r.line)), r.last+1)
 	}
 	if r.crlf > 0 {
 		b.WriteString("[its lines end with \\r\\n; edit keeps that by itself]\n")

@@ -26,11 +26,11 @@ func TestRead(t *testing.T) {
 		tooltest.Case{Name: "a last line without an end is a line", Files: map[string]string{"a": "x\ny"}, Args: `{"path":"a"}`,
 			Check: text("     1\tx\n     2\ty\n")},
 		tooltest.Case{Name: "a range says what is left", Files: map[string]string{"a": many.String()}, Args: `{"path":"a","offset":10,"limit":2}`,
-			Check: text("    10\tline 10\n    11\tline 11\n[lines 10 to 11 of 5,000; go on with offset 12]\n")},
+			Check: text("    10\tline 10\n    11\tline 11\n[lines 10 to 11 of 5,000; continue with offset 12]\n")},
 		tooltest.Case{Name: "a long file stops after 2,000 lines", Files: map[string]string{"a": strings.Repeat("x\n", 5000)}, Args: `{"path":"a","limit":100000}`,
-			Want: []string{"  2000\tx\n[lines 1 to 2000 of 5,000; go on with offset 2001]"}},
+			Want: []string{"  2000\tx\n[lines 1 to 2000 of 5,000; continue with offset 2001]"}},
 		tooltest.Case{Name: "wide lines fill the result earlier", Files: map[string]string{"a": strings.Repeat(strings.Repeat("é", 1000)+"\n", 100)}, Args: `{"path":"a"}`,
-			Want: []string{"[lines 1 to 32 of 100; go on with offset 33]"}},
+			Want: []string{"[lines 1 to 32 of 100; continue with offset 33]"}},
 		tooltest.Case{Name: "a very long line is cut with a mark", Files: map[string]string{"a": strings.Repeat("x", 300_000) + "\nend\n"}, Args: `{"path":"a"}`,
 			Want: []string{"xxx… [cut: this line has 300,001 bytes]\n     2\tend\n"}},
 		tooltest.Case{Name: "an offset behind the end is an error", Files: map[string]string{"a": "1\n2\n"}, Args: `{"path":"a","offset":3}`, Wrong: true,
@@ -65,7 +65,7 @@ func TestALargeTextIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	env := tooltest.NewEnv(t, map[string]string{"big": strings.Repeat(strings.Repeat("x", 1023)+"\n", 33<<10)})
 	r := call(t, env, tool.Read(), map[string]any{"path": "big", "offset": 3, "limit": 1})
-	if got := run.PlainText(r.Content); !strings.Contains(got, "[lines 3 to 3; the file has 34.6 MB in all: go on with offset 4, or use search]") {
+	if got := run.PlainText(r.Content); !strings.Contains(got, "[lines 3 to 3; the file has 34.6 MB in all: continue with offset 4, or use search]") {
 		t.Errorf("got %q", got)
 	}
 	r = call(t, env, tool.Write(), map[string]any{"path": "big", "content": ""})

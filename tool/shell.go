@@ -132,7 +132,7 @@ func (t shellTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	}
 	in.Paths, in.Below = commandPaths(env, c)
 	if a.Background {
-		in.Class = run.Writes // it goes on when its call is over
+		in.Class = run.Writes // it continues when its call is over
 	}
 	// go asks git for the state of what it lists.
 	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "go" }) {

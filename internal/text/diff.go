@@ -30,7 +30,7 @@ func Diff(before, after string, limit int) (diff string, added, removed int) {
 		fmt.Fprintf(&out, "@@ -%s +%s @@\n", lineRange(h.FromLine, lines[udiff.Equal]+lines[udiff.Delete]), lineRange(h.ToLine, lines[udiff.Equal]+lines[udiff.Insert]))
 		for _, l := range h.Lines {
 			if cut = out.Len() > limit; cut {
-				out.WriteString(Mark + " (the difference goes on)")
+				out.WriteString(Mark + " (the difference continues)")
 				break
 			}
 			out.WriteByte("-+ "[l.Kind])

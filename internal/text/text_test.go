@@ -99,7 +99,7 @@ func TestADifferenceIsShortAndBounded(t *testing.T) {
 		t.Errorf("got %d %d\n%s\nwant\n%s", added, removed, got, want)
 	}
 	got, added, _ = text.Diff("", strings.Repeat("x\n", 5000), 100)
-	if added != 5000 || len(got) > 200 || !strings.HasPrefix(got, "@@ -0,0 +1,5000 @@\n+x\n") || !strings.HasSuffix(got, "… (the difference goes on)") {
+	if added != 5000 || len(got) > 200 || !strings.HasPrefix(got, "@@ -0,0 +1,5000 @@\n+x\n") || !strings.HasSuffix(got, "… (the difference continues)") {
 		t.Errorf("%d added: %q", added, got)
 	}
 	if got, _, _ := text.Diff("a\r\nb", "a\r\nc", 1000); got != "@@ -1,2 +1,2 @@\n a\n-b\n+c" {
