@@ -42,6 +42,9 @@ type Options struct {
 	// OnAsk is what happens to calls that need approval; "": what the settings say. A face
 	// that can ask a person gives [worker.AskWait].
 	OnAsk worker.OnAsk
+	// Asks says that the face asks a person about calls that need approval: they wait for
+	// the answer, unless OnAsk or the settings say what happens to them.
+	Asks bool
 	// Notice is told what a person should know and what keeps nothing from working, a
 	// sentence at a time, from any goroutine; nil: no one is told.
 	Notice func(string)
@@ -277,7 +280,11 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		return nil, err
 	}
 	onAsk := w.opt.OnAsk
-	if onAsk == "" {
+	switch {
+	case onAsk != "":
+	case w.asks(s):
+		onAsk = worker.AskWait
+	default:
 		onAsk = worker.OnAsk(s.Get("on_ask"))
 	}
 	return worker.New(worker.Config{
@@ -302,6 +309,18 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		SocketDir:    s.sockets,
 		Log:          w.logger(),
 	})
+}
+
+// Asks reports whether calls that need approval wait for the person that the face asks; see
+// [Options].
+func (w *Workspace) Asks() (bool, error) {
+	s, err := w.load()
+	return err == nil && w.asks(s), err
+}
+
+func (w *Workspace) asks(s *settings) bool {
+	set := s.Values("on_ask")
+	return w.opt.Asks && w.opt.OnAsk == "" && (len(set) == 0 || set[0].Source == config.FromDefault)
 }
 
 // outputs returns the store of the workspace's outputs.

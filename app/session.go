@@ -425,3 +425,6 @@ func QuestionOf(c run.Call) Question {
 	q.Call = c.ID
 	return q
 }
+
+// Viewers returns how many other processes follow the run at this moment.
+func (s *Session) Viewers() int { return s.runner.Viewers() }

@@ -33,6 +33,8 @@ type invocation struct {
 	// driving says that a signal is to interrupt the turn, not the process.
 	driving atomic.Bool
 	ended   atomic.Bool // and that its turn has ended
+	// leaving is called before a signal ends the process at once.
+	leaving atomic.Pointer[func()]
 }
 
 // Main runs one command line and returns the exit code. It may be called several
@@ -124,6 +126,7 @@ const (
 	exitLimit       = 4
 	exitLoop        = 5
 	exitInterrupted = 130 // 128 + SIGINT
+	exitUnread      = 141 // 128 + SIGPIPE
 	exitTerminated  = 143 // 128 + SIGTERM
 )
 
@@ -185,6 +188,9 @@ func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFu
 			cause, code = run.ByShutdown, exitTerminated
 		}
 		if !first || !inv.driving.Load() || inv.ended.Load() {
+			if leaving := inv.leaving.Load(); leaving != nil {
+				(*leaving)()
+			}
 			inv.Exit(code)
 			return
 		}

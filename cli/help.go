@@ -122,8 +122,8 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// A term is an entry of a list in help: a command or a flag.
-type term struct{ name, text string }
+// An entry is a line of a list in help: a command or a flag.
+type entry struct{ name, text string }
 
 // writeCommands lists the subcommands of a command by their groups.
 func writeCommands(w io.Writer, cmd *cobra.Command) {
@@ -132,10 +132,10 @@ func writeCommands(w io.Writer, cmd *cobra.Command) {
 		groups = []*cobra.Group{{Title: "Commands"}}
 	}
 	for _, g := range groups {
-		var terms []term
+		var terms []entry
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() && c.GroupID == g.ID {
-				terms = append(terms, term{"  " + c.Name(), c.Short})
+				terms = append(terms, entry{"  " + c.Name(), c.Short})
 			}
 		}
 		fmt.Fprintf(w, "\n%s:\n", g.Title)
@@ -145,8 +145,8 @@ func writeCommands(w io.Writer, cmd *cobra.Command) {
 
 // flagsOf returns the flags of a command, without those of all commands unless it is the
 // root, and without --help, which each has.
-func flagsOf(cmd *cobra.Command) []term {
-	var terms []term
+func flagsOf(cmd *cobra.Command) []entry {
+	var terms []entry
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" || cmd.HasParent() && cmd.InheritedFlags().Lookup(f.Name) != nil {
 			return
@@ -159,7 +159,7 @@ func flagsOf(cmd *cobra.Command) []term {
 		if value != "" {
 			name += " " + value
 		}
-		terms = append(terms, term{name, text})
+		terms = append(terms, entry{name, text})
 	})
 	return terms
 }
@@ -186,7 +186,7 @@ func flagWords(f *pflag.Flag) (value, text string) {
 }
 
 // writeTerms writes a list, the texts in one column.
-func writeTerms(w io.Writer, terms []term) {
+func writeTerms(w io.Writer, terms []entry) {
 	const widest = 28 // a longer name has its text on the next line
 	column := 0
 	for _, t := range terms {

@@ -65,7 +65,7 @@ func manPage(cmd *cobra.Command) string {
 	if verbatim {
 		line(".fi")
 	}
-	list := func(title string, terms []term) {
+	list := func(title string, terms []entry) {
 		if len(terms) > 0 {
 			line(".SH %s", title)
 		}
@@ -74,10 +74,10 @@ func manPage(cmd *cobra.Command) string {
 		}
 	}
 	list("OPTIONS", flagsOf(cmd))
-	var subs []term
+	var subs []entry
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
-			subs = append(subs, term{strings.ReplaceAll(c.CommandPath(), " ", "-") + "(1)", c.Short})
+			subs = append(subs, entry{strings.ReplaceAll(c.CommandPath(), " ", "-") + "(1)", c.Short})
 		}
 	}
 	list("COMMANDS", subs)

@@ -25,13 +25,15 @@ type result struct {
 	Steps    int             `json:"steps"` // of the turn
 	Turns    int             `json:"turns"` // of the run
 	Model    string          `json:"model"`
+	Denials  []app.Denial    `json:"denials"` // the calls that were refused in the turn
 }
 
 // resultOf returns how the run's last turn came out.
-func resultOf(s run.State) result {
+func resultOf(s run.State, denials []app.Denial) result {
 	t := s.Turn
 	r := result{Type: "result", Run: s.Created.Run, End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
-		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model}
+		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
+		Denials: append([]app.Denial{}, denials...)}
 	if s.Config.Output.Schema != "" {
 		r.Result = json.RawMessage("null")
 		if v := s.Submission().Value; v != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ to its open question, the next prompt, or, after a kill in the middle of a turn,
 to the agent while it works.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
-130 interrupted, 143 terminated.`,
+130 interrupted, 141 standard output closed, 143 terminated.`,
 		Example: `  pawl run -p "fix the test" --mode accept-edits --allow 'shell(go test *)'
   git diff | pawl run -p "review this change" --mode plan
   pawl run -p "update the changelog" --output json --max-cost 0.50
@@ -88,7 +89,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 		return usage("--output-schema needs a file")
 	}
 	opt := inv.options(cmd.Flags())
-	opt.Drives, opt.Trust = true, r.trust
+	opt.Drives, opt.Trust, opt.Asks = true, r.trust, inv.canAsk()
 	ws, err := app.Open(opt)
 	if err != nil {
 		return err
@@ -125,9 +126,16 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 }
 
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its
-// result.
+// result. What the run waits for is asked on the terminal, if there is one.
 func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words string) error {
+	asks, err := ws.Asks()
+	if err != nil {
+		return err
+	}
 	out := newPrinter(inv, r.output, s.State(), r.resume != "")
+	defer inv.showing(out)()
+	defer s.Close() // also after a panic; what it returns was returned before
+	watchReader, unread := inv.stopUnread(out, s)
 	if r.output == "stream-json" {
 		out.line(app.StartOf(s.State(), r.resume != ""))
 	}
@@ -135,9 +143,11 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	if r.resume == "" {
 		after = 0
 	}
+	out.shown(after)
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
+		defer out.shown(math.MaxInt64)
 		for u, err := range s.Follow(context.Background(), after) {
 			if err != nil {
 				inv.notice(err.Error())
@@ -149,20 +159,33 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 			out.show(u)
 		}
 	}()
-	var err error
-	if words != "" {
+	var state run.State
+	switch before := s.State(); {
+	case asks && words == "" && !before.Turn.Open() && len(before.Questions()) > 0:
+		state = before // it continues with the answer
+	case words != "":
 		err = s.Prompt(ctx, run.Text(words))
-	} else {
+	default:
 		err = s.Continue(ctx)
 	}
 	if _, signal := errors.AsType[worker.Stop](err); signal {
 		err = nil // it came before the prompt was in the log, which follows, and so does the interrupt
 	}
+	watchReader()
 	stop := context.AfterFunc(ctx, func() { s.Interrupt(worker.StopOf(ctx).Interrupted) })
 	defer stop()
-	var state run.State
-	if err == nil {
+	if err == nil && state.Seq == 0 {
 		state, err = s.Wait(context.Background())
+	}
+	if asks {
+		asker := newAsker(inv, ws, s, out)
+		for err == nil && asker.ask(ctx, state) {
+			state, err = s.Wait(context.Background())
+		}
+	}
+	var denials []app.Denial
+	if err == nil {
+		denials, err = s.Denials(context.Background())
 	}
 	err = errors.Join(err, s.Close())
 	<-shown
@@ -173,7 +196,11 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", s.ID(), err, s.ID())
 	}
 	inv.ended.Store(true) // from here on a signal ends the process: no turn is left to interrupt
-	out.result(state)
+	if unread() {
+		inv.tidy(ws)
+		return exit{code: exitUnread}
+	}
+	out.result(state, denials)
 	inv.tidy(ws)
 	if out.lost != nil {
 		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())

@@ -119,6 +119,15 @@ func (l *live) updates() []view.Update {
 	return all
 }
 
+// Viewers returns how many other processes follow the run at this moment. It may be called
+// from any goroutine.
+func (d *Runner) Viewers() int {
+	if d.feed.listen == nil {
+		return 0
+	}
+	return d.feed.listen.Viewers()
+}
+
 // show passes an update on.
 func (f *feed) show(u view.Update) {
 	f.showing.Lock()

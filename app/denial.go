@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/view"
+)
+
+// A Denial is a call that was refused in a turn.
+type Denial struct {
+	Call   run.CallID      `json:"call"`
+	Tool   string          `json:"tool"`
+	Input  json.RawMessage `json:"input"` // the arguments
+	Reason string          `json:"reason"`
+	// Flag is what would allow the call, as arguments of a command line: --allow 'RULE'.
+	// Empty if no flag would.
+	Flag string `json:"flag"`
+}
+
+// Denials returns the calls that were refused in the run's last turn, in the order in which
+// they were made, each with the flag that would allow it as the workspace and the rules are
+// now.
+func (s *Session) Denials(ctx context.Context) ([]Denial, error) {
+	state := s.State()
+	refused := false
+	for _, l := range state.Turn.Account {
+		refused = refused || l.Outcome == run.Refused
+	}
+	for _, c := range state.Turn.Calls {
+		refused = refused || c.Outcome == run.Refused
+	}
+	if !refused {
+		return nil, nil
+	}
+	events, _, err := s.w.Load(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	var all []Denial
+	for _, item := range view.Items(events) {
+		c := item.Call
+		if c == nil || c.Outcome != run.Refused || item.Turn != state.Turn.N {
+			continue
+		}
+		d := Denial{Call: c.ID, Tool: c.Tool, Input: json.RawMessage(c.Arguments), Reason: c.Reason()}
+		if !json.Valid(d.Input) {
+			d.Input = json.RawMessage("{}")
+		}
+		// A person who said no is not told how to say yes.
+		if c.Decision.Source != "person" {
+			var words []string
+			for _, r := range s.allowing(state, c) {
+				words = append(words, "--allow "+shellQuote(r.String()))
+			}
+			d.Flag = strings.Join(words, " ")
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// allowing returns the rules that would allow a call if they were given for this process;
+// none: no such rules would.
+func (s *Session) allowing(state run.State, c *view.Call) permission.Rules {
+	set, err := s.w.load()
+	if err != nil {
+		return nil
+	}
+	p, err := s.worker.Preview(state, run.CallState{Call: run.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments}, Class: c.Class})
+	if err != nil {
+		return nil
+	}
+	mode := modeOf(state.Config)
+	proposed := set.policy.Propose(s.id, mode, p.Request).Rules
+	rules, err := set.policy.Rules(s.id)
+	if err != nil || len(proposed) == 0 {
+		return nil
+	}
+	given := make(permission.Rules, len(proposed))
+	for i, r := range proposed {
+		// As the flag is read: it has the text of the rule alone.
+		if given[i], err = permission.ParseRule(r.String()); err != nil {
+			return nil
+		}
+		given[i].Effect = permission.Allow
+	}
+	if permission.Merge(rules, given).Decide(p.Request, mode).Verdict != permission.Allow {
+		return nil
+	}
+	return given
+}
+
+// shellQuote quotes an argument for a POSIX shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A sitting is a pawl in a terminal of its own, before which a person sits.
+type sitting struct {
+	t      *testing.T
+	dir    string
+	env    []string
+	master *os.File
+	cmd    *exec.Cmd
+	ended  chan struct{}
+
+	mu    sync.Mutex
+	shown bytes.Buffer
+	read  int // of shown, by see
+	more  chan struct{}
+}
+
+// sit starts pawl in a new terminal, with a scripted model.
+func sit(t *testing.T, replies string, env []string, args ...string) *sitting {
+	t.Helper()
+	top := t.TempDir()
+	script, dir := filepath.Join(top, "model.jsonl"), filepath.Join(top, "w")
+	if err := os.WriteFile(script, []byte(replies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := &sitting{t: t, dir: dir, ended: make(chan struct{}), more: make(chan struct{}, 1),
+		env: append([]string{"HOME=" + top, "PATH=" + os.Getenv("PATH"), "PAWL_STATE_DIR=" + filepath.Join(top, "state"), "PAWL_MODEL=script/" + script,
+			"XDG_RUNTIME_DIR=" + top, "LANG=C.UTF-8", "TERM=xterm", "NO_COLOR=1"}, env...)}
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this test needs a pseudo-terminal: %v", err)
+	}
+	s.master = master
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	}
+	if err != nil {
+		t.Skipf("this test needs a pseudo-terminal: %v", err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this test needs a pseudo-terminal: %v", err)
+	}
+	defer slave.Close()
+	s.cmd = s.command(args...)
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go s.watch()
+	go func() {
+		s.cmd.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(func() {
+		s.cmd.Process.Kill()
+		<-s.ended
+	})
+	return s
+}
+
+func (s *sitting) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("pawl", args...) // testscript.Main has put it into PATH
+	cmd.Dir, cmd.Env = s.dir, s.env
+	return cmd
+}
+
+func (s *sitting) watch() {
+	b := make([]byte, 4096)
+	for {
+		n, err := s.master.Read(b)
+		s.mu.Lock()
+		s.shown.Write(b[:n])
+		s.mu.Unlock()
+		select {
+		case s.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return // EIO: pawl has ended
+		}
+	}
+}
+
+// see waits until the terminal shows text after what was seen before.
+func (s *sitting) see(text string) {
+	s.t.Helper()
+	timeout := time.After(patience)
+	for {
+		s.mu.Lock()
+		rest := s.shown.String()[s.read:]
+		i := strings.Index(rest, text)
+		if i >= 0 {
+			s.read += i + len(text)
+		}
+		s.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+		select {
+		case <-s.more:
+		case <-timeout:
+			s.t.Fatalf("the terminal never showed %q; it has after what was seen before:\n%s", text, rest)
+		}
+	}
+}
+
+func (s *sitting) all() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown.String()
+}
+
+func (s *sitting) typed(text string) {
+	s.t.Helper()
+	if _, err := s.master.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exits waits until pawl has ended, with an exit code.
+func (s *sitting) exits(code int) {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatalf("pawl has not ended; the terminal has:\n%s", s.all())
+	}
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("exit code %d, want %d; the terminal has:\n%s", got, code, s.all())
+	}
+}
+
+func (s *sitting) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, name))
+	return err == nil
+}
+
+const askingModel = `{"text":"I make three files.","calls":[{"tool":"write","args":{"path":"one","content":"first line\n"}},{"tool":"write","args":{"path":"two","content":"x\n"}},{"tool":"shell","args":{"command":"touch three"}}]}
+{"when":{"contains":"use another name"},"text":"I ask.","calls":[{"tool":"ask","args":{"question":"Red or blue?","options":["red","blue"]}}]}
+{"when":{"contains":"blue"},"text":"It is **blue** then."}
+{"text":"Done.","repeat":true}
+`
+
+// A person allows one call, denies another with words for the agent, allows a third for
+// always, and answers a question; the run goes on after each.
+func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	s := sit(t, askingModel, nil, "run", "-p", "make files")
+	s.see("I make three files.")
+	s.see("? Write one  (1 of 3)")
+	s.see("+first line")
+	s.see("no rule covers write one")
+	s.see("always allow: write(one), in this workspace")
+	s.see("y, a, n, v, w or d: ")
+	if s.exists("one") {
+		t.Error("the file was written before the answer")
+	}
+	s.typed("maybe\n")
+	s.see("answer with one letter")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("y\n")
+	s.see("Write two")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("n use another name\n")
+	s.see("Run this command?")
+	s.see("touch three")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("a\n")
+	s.see("Red or blue?")
+	s.see("2  blue")
+	s.see("or your own words): ")
+	s.typed("2\n")
+	s.see("It is **blue** then.")
+	s.see("completed")
+	s.see("1 file changed")
+	s.exits(exitDone)
+	for name, want := range map[string]bool{"one": true, "two": false, "three": true} {
+		if got := s.exists(name); got != want {
+			t.Errorf("file %s exists: %t, want %t", name, got, want)
+		}
+	}
+	rules, err := s.command("permissions", "list").CombinedOutput()
+	if err != nil || !strings.Contains(string(rules), "touch") || strings.Contains(string(rules), "write(one)") {
+		t.Errorf("the rules are %s, %v; want one for touch alone", rules, err)
+	}
+}
+
+// With wait the turn is stopped, and the next begins with the person's words.
+func TestWaitStopsTheTurnAndSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"when":{"contains":"rather not"},"text":"As you like.","repeat":true}
+{"text":"I write.","calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}],"repeat":true}
+`, nil, "run", "-p", "go")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("w\n")
+	s.see("what should it do instead? ")
+	s.typed("rather not\n")
+	s.see("As you like.")
+	s.exits(exitDone)
+	if s.exists("one") {
+		t.Error("the file was written")
+	}
+}
+
+// Ctrl-C at the prompt interrupts the turn.
+func TestCtrlCAtThePromptInterrupts(t *testing.T) {
+	t.Parallel()
+	s := sit(t, askingModel, nil, "run", "-p", "make files")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("\x03")
+	s.see("interrupted")
+	s.exits(exitInterrupted)
+	if s.exists("one") {
+		t.Error("the file was written")
+	}
+}
+
+// Ctrl-D leaves the call waiting, and the question open.
+func TestCtrlDLeavesItOpen(t *testing.T) {
+	t.Parallel()
+	s := sit(t, askingModel, nil, "run", "-p", "make files")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("\x04")
+	s.see("a person has to allow: write one")
+	s.see("runs decide")
+	s.exits(exitPerson)
+}
+
+// An answer from another process takes the prompt away, and is named.
+func TestAnAnswerFromElsewhereTakesThePromptAway(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"when":{"contains":"go"},"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}]}
+{"text":"Written.","repeat":true}
+`, nil, "run", "-p", "go")
+	s.see("y, a, n, v, w or d: ")
+	if out, err := s.command("runs", "decide", "last", "allow").CombinedOutput(); err != nil {
+		t.Fatalf("decide: %v\n%s", err, out)
+	}
+	s.see("answered elsewhere: allowed by ")
+	s.see("Written.")
+	s.exits(exitDone)
+	if !s.exists("one") {
+		t.Error("the file was not written")
+	}
+}
+
+// Where it is set what happens to such calls, no one is asked.
+func TestNoOneIsAskedWhereOnAskIsSet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ env, flag string }{{flag: "--on-ask=deny"}, {env: "PAWL_ON_ASK=deny"}} {
+		args := []string{"run", "-p", "make files"}
+		if c.flag != "" {
+			args = append(args, c.flag)
+		}
+		s := sit(t, `{"when":{"contains":"make"},"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}]}
+{"text":"It was refused.","repeat":true}
+`, []string{c.env}, args...)
+		s.see("It was refused.")
+		s.see("1 call refused:")
+		s.see("--allow 'write(one)'")
+		s.exits(exitDone)
+		if strings.Contains(s.all(), "y, a, n") {
+			t.Errorf("%s%s: a person was asked:\n%s", c.env, c.flag, s.all())
+		}
+	}
+}
+
+// A terminal that can only print gets plain lines, and is asked all the same.
+func TestADumbTerminalGetsPlainLines(t *testing.T) {
+	t.Parallel()
+	s := sit(t, askingModel, []string{"TERM=dumb"}, "run", "-p", "make files")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("y\n")
+	s.see("write one · ok")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("\x03")
+	s.exits(exitInterrupted)
+	if strings.Contains(s.all(), "\x1b") {
+		t.Errorf("a control sequence was sent:\n%q", s.all())
+	}
+}
+
+// A second Ctrl-C leaves at once, and takes the live part away.
+func TestASecondCtrlCLeavesNoLivePart(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"text":"I begin","hang":true,"repeat":true}
+`, nil, "run", "-p", "go")
+	s.see("I begin")
+	s.typed("\x03")
+	s.see("interrupted")
+	s.typed("\x03")
+	<-s.ended
+	m := newTerminal(t, 80, 24)
+	fmt.Fprint(m, s.all())
+	if text := m.text(); strings.Contains(text, "ctrl+c interrupts") {
+		t.Errorf("the terminal has\n%s", text)
+	}
+}

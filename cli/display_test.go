@@ -1,0 +1,450 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/golden"
+	"pawl/run"
+	"pawl/view"
+)
+
+// A watching is a display on a terminal of the tests, with a clock that stands still.
+type watching struct {
+	*display
+	terminal *terminal
+	seq      int64
+	at       time.Time
+}
+
+func watch(t *testing.T, width int, s style) *watching {
+	m := newTerminal(t, width, 24)
+	w := &watching{terminal: m, at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
+	w.display = newDisplay(m, m.size, s, &view.Projection{})
+	w.screen, w.live, w.answers = true, true, true
+	w.began, w.now = w.at, func() time.Time { return w.at }
+	return w
+}
+
+// events shows events, a second apart.
+func (w *watching) events(payloads ...run.Payload) {
+	for _, p := range payloads {
+		w.seq++
+		w.at = w.at.Add(time.Second)
+		w.update(view.Update{Event: &run.Event{Seq: w.seq, At: w.at, Payload: p}})
+	}
+	w.draw()
+}
+
+func (w *watching) delta(d view.Delta) {
+	w.update(view.Update{Delta: &d})
+	w.draw()
+}
+
+func callPart(id, tool, args string) run.Part {
+	return run.Part{Type: run.CallPart, Call: &run.Call{ID: run.CallID(id), Tool: tool, Arguments: args}}
+}
+
+// allowed are the events of a call from its inspection to its start.
+func allowed(id string) []run.Payload {
+	c := run.CallID(id)
+	return []run.Payload{run.CallInspected{Call: c, Class: run.Writes}, run.CallDecided{Call: c, Decision: run.Decision{Answer: run.Allow, Source: "mode"}}, run.CallStarted{Call: c, Attempt: 1}}
+}
+
+func settled(id, result string, files ...run.FileChange) run.CallSettled {
+	return run.CallSettled{Call: run.CallID(id), Outcome: run.OK, Content: []run.Part{run.Text(result)}, Files: files}
+}
+
+// work shows a turn with everything that a display knows, and returns what the terminal had
+// on the way.
+func (w *watching) work() string {
+	var frames strings.Builder
+	frame := func(what string) {
+		fmt.Fprintf(&frames, "== %s\n%s", what, w.terminal.text())
+	}
+	w.events(run.Created{Run: "r", Config: run.Config{Model: "p/m"}}, run.Prompted{Parts: []run.Part{run.Text("repair it")}},
+		run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	frame("the model is asked")
+	w.events(run.RequestFailed{Kind: run.ErrOverloaded, Reason: "overloaded (HTTP 529)", RetryAfter: 8 * time.Second})
+	frame("it is overloaded")
+	w.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 2})
+	w.delta(view.Delta{Thinking: "Tests first.\nThen the code."})
+	frame("it thinks")
+	w.delta(view.Delta{Text: "# Plan\n\nI look at the **tests** first, then at `cart.go`, and repair what I "})
+	w.delta(view.Delta{Text: "find."})
+	frame("it writes")
+	w.delta(view.Delta{Tool: "shell"})
+	w.delta(view.Delta{Arguments: `{"command":"go test`})
+	frame("it writes a call")
+	w.events(run.Replied{Stop: run.StopToolUse, Parts: []run.Part{
+		{Type: run.ThinkingPart, Text: "Tests first.\nThen the code."},
+		run.Text("# Plan\n\nI look at the **tests** first, then at `cart.go`, and repair what I find."),
+		callPart("c_1", "shell", `{"command":"go test ./..."}`),
+		callPart("c_2", "todo", `{"items":[{"text":"find the bug","status":"done"},{"text":"repair it","status":"active"},{"text":"日本語のとても長い行が折り返されるかどうかを確かめるための文章です","status":"pending"}]}`),
+		callPart("c_3", "edit", `{"path":"cart.go","edits":[{"old":"1","new":"0"}]}`),
+		callPart("c_4", "shell", `{"command":"git push origin HEAD"}`),
+	}})
+	w.events(allowed("c_1")...)
+	w.update(view.Update{Progress: &view.Progress{Call: "c_1", Text: "=== RUN TestTotal\n\x1b[31m日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語\n"}})
+	w.draw()
+	frame("a command runs")
+	w.events(settled("c_1", "--- FAIL: TestTotal\n\tcart_test.go:8: Total = 1200, want 2100\nFAIL\n[exit code 1]"))
+	w.events(allowed("c_2")...)
+	w.events(settled("c_2", "1 of 3 done"))
+	w.events(allowed("c_3")...)
+	w.events(settled("c_3", "Edited cart.go: 1 line added, 1 line removed.\n@@ -7,3 +7,3 @@\n \ttotal := 0\n-\tfor i := 1; i < n; i++ {\n+\tfor i := 0; i < n; i++ {\n \t\ttotal += i", run.FileChange{Path: "cart.go", Before: "1", After: "2"}))
+	w.events(run.CallInspected{Call: "c_4", Class: run.Writes}, run.CallDecided{Call: "c_4", Decision: run.Decision{Answer: run.Deny, Source: "default", Reason: "no rule covers `git push origin HEAD`"}})
+	w.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	w.delta(view.Delta{Text: "It works:\n\n```go\nfor i := 0; i < n; i++ {\n```\n\n- one\n- two"})
+	frame("it answers")
+	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("It works:\n\n```go\nfor i := 0; i < n; i++ {\n```\n\n- one\n- two")}},
+		run.Ended{End: run.Completed})
+	w.mu.Lock()
+	w.display.live = false
+	w.mu.Unlock()
+	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{N: 1, End: run.Ended{End: run.Completed}, Steps: 2}}, result{Steps: 2},
+		[]app.Denial{{Call: "c_4", Tool: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`), Flag: "--allow 'shell(git push *)'"}})
+	w.draw()
+	frame("the turn has ended")
+	return frames.String()
+}
+
+// What a person sees, at widths from a phone's to a large screen's, with the characters of
+// a UTF-8 locale and with ASCII alone.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 80, 120} {
+		w := watch(t, width, style{})
+		golden.Compare(t, fmt.Sprintf("frames/width_%d.txt", width), []byte(w.work()))
+		if w.terminal.styled {
+			t.Errorf("width %d: styles were sent without colours", width)
+		}
+	}
+	golden.Compare(t, "frames/ascii.txt", []byte(watch(t, 80, style{ascii: true}).work()))
+}
+
+// With colours the same words stand in the same places, but for the marks of Markdown.
+func TestColoursChangeNoWords(t *testing.T) {
+	t.Parallel()
+	w := watch(t, 80, style{color: true})
+	golden.Compare(t, "frames/color.txt", []byte(w.work()))
+	if !w.terminal.styled {
+		t.Error("no styles were sent")
+	}
+}
+
+// A live part is erased with all that was drawn, also when the terminal became narrower or
+// wider meanwhile, and with wide characters; what is finished stays.
+func TestALivePartIsErasedAfterAResize(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{20, 37, 53, 80, 160} {
+		w := watch(t, 80, style{})
+		w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+		fmt.Fprintln(w, "finished before")
+		w.delta(view.Delta{Text: strings.Repeat("日本語 words 👩‍👩‍👧 ❤️ ", 20)})
+		w.terminal.height = 200 // no row of the live part scrolls off
+		w.terminal.resize(width)
+		w.display.live = false
+		fmt.Fprintln(w, "finished after")
+		w.draw()
+		if got, want := w.terminal.text(), "finished before\nfinished after\n"; got != want {
+			t.Errorf("to %d columns: the terminal has\n%s", width, got)
+		}
+	}
+}
+
+// An answer that broke off is requested again; what was printed of it is marked.
+func TestAnAnswerThatBrokeOffIsMarked(t *testing.T) {
+	t.Parallel()
+	w := watch(t, 60, style{})
+	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	w.delta(view.Delta{Text: "The first line.\nThe sec"})
+	w.update(view.Update{Drop: true})
+	w.delta(view.Delta{Text: "Another first line.\nAnd "})
+	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("Another first line.\nAnd a second.")}})
+	w.close0()
+	want := "• The first line.\n  the answer was cut off; it is requested again\n• Another first line.\n  And a second.\n"
+	if got := w.terminal.text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// close0 ends a display that was not started.
+func (w *watching) close0() {
+	w.display.live = false
+	w.draw()
+}
+
+// Where standard output is not this terminal, the answer goes there alone: it is seen as it
+// streams, and is not left on standard error.
+func TestTheAnswerGoesToStandardOutputAlone(t *testing.T) {
+	t.Parallel()
+	w := watch(t, 60, style{})
+	w.answers = false
+	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	w.delta(view.Delta{Text: "The first line.\nThe second"})
+	if got := w.terminal.text(); !strings.Contains(got, "The first line.") {
+		t.Errorf("while it streams the terminal has\n%s", got)
+	}
+	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("The first line.\nThe second line.")}}, run.Ended{End: run.Completed})
+	w.close0()
+	if got := w.terminal.text(); got != "" {
+		t.Errorf("at the end the terminal has\n%s", got)
+	}
+}
+
+// A terminal that takes nothing any more does not keep updates waiting.
+func TestASlowTerminalDelaysNoUpdate(t *testing.T) {
+	t.Parallel()
+	w := watch(t, 80, style{})
+	stuck := &stuckWriter{began: make(chan struct{}), free: make(chan struct{})}
+	w.w = stuck
+	w.start()
+	w.update(view.Update{Notice: "one"})
+	<-stuck.began
+	for range 10_000 {
+		w.update(view.Update{Delta: &view.Delta{Text: "word "}})
+	}
+	close(stuck.free)
+	w.close()
+}
+
+// A stuckWriter blocks until it is freed.
+type stuckWriter struct {
+	once        sync.Once
+	began, free chan struct{}
+}
+
+func (s *stuckWriter) Write(p []byte) (int, error) {
+	s.once.Do(func() { close(s.began) })
+	<-s.free
+	return len(p), nil
+}
+
+// A display whose terminal is gone says nothing of it, and nothing waits for it.
+func TestATerminalThatIsGoneHarmsNothing(t *testing.T) {
+	t.Parallel()
+	w := watch(t, 80, style{})
+	w.w = brokenWriter{}
+	w.start()
+	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}})
+	w.close()
+	w.erase()
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("input/output error") }
+
+// What the model or a tool says cannot control the terminal: the terminal of the tests fails
+// at every sequence that is not the display's own.
+func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b]0;title\x07\x1b[2J\r\u202e\u009b2J\x00"
+	w := watch(t, 80, style{color: true})
+	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	w.delta(view.Delta{Thinking: evil})
+	w.delta(view.Delta{Text: evil + "\n`" + evil + "`\n" + evil})
+	w.delta(view.Delta{Tool: "shell" + evil})
+	w.delta(view.Delta{Arguments: `{"command":"` + evil})
+	todo := `{"items":[{"text":"\u001b[2J","status":"active"}]}`
+	w.events(run.Replied{Stop: run.StopToolUse, Parts: []run.Part{{Type: run.ThinkingPart, Text: evil}, run.Text(evil),
+		callPart("c_1", evil, `{"path":"\u001b[2J"}`), callPart("c_2", "todo", todo), callPart("c_3", "edit", `{}`)}})
+	for _, id := range []string{"c_1", "c_2", "c_3"} {
+		w.events(allowed(id)...)
+		w.update(view.Update{Progress: &view.Progress{Call: run.CallID(id), Text: evil}})
+		w.draw()
+	}
+	bad := settled("c_1", evil+"\n[exit code 1]")
+	bad.IsError = true
+	w.events(bad, settled("c_2", evil), settled("c_3", "Edited "+evil+": 1 line added, 1 line removed.\n@@ -1 +1 @@\n-"+evil+"\n+"+evil, run.FileChange{Path: evil, After: "1"}))
+	w.update(view.Update{Notice: evil})
+	w.events(run.Interrupted{Cause: run.ByPerson}, run.Synthesized{Text: evil}, run.Ended{End: run.EndInterrupted, Detail: evil})
+	w.summary(run.State{Turn: run.Turn{N: 1, End: run.Ended{End: run.EndFailed, Detail: evil, Jobs: []run.Job{{ID: "j", Command: evil}}}}},
+		result{Question: &app.Question{Text: evil, Options: []string{evil}}}, []app.Denial{{Tool: evil, Flag: evil}})
+	w.close0()
+}
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	render := func(s style, source string, width int) string {
+		m := markdown{style: s}
+		var out []string
+		for line := range strings.SplitSeq(source, "\n") {
+			out = append(out, m.line(line, width, false)...)
+		}
+		return strings.Join(out, "\n")
+	}
+	for _, c := range []struct{ name, source, want string }{
+		{"bold, italic and code", "a **b c** *d* _e_ `f *g*`", "a \x1b[1mb c\x1b[m \x1b[3md\x1b[m \x1b[3me\x1b[m \x1b[36mf *g*\x1b[m"},
+		{"marks that are none", "2 * 3 * 4, snake_case_name, **open, \\*kept\\*", "2 * 3 * 4,\nsnake_case_name,\n**open, *kept*"},
+		{"a heading", "## Plan ##", "\x1b[1;4mPlan\x1b[m"},
+		{"a list with long items", "- one two three four\n1. five six seven eight", "• one two three\n  four\n1. five six seven\n   eight"},
+		{"code between fences", "```go\nif *a {\n\tb()\n```\nafter", "  \x1b[36mif *a {\x1b[m\n  \x1b[36m    b()\x1b[m\nafter"},
+		{"a fence in a longer fence", "````\n```\n````\nafter", "  \x1b[36m```\x1b[m\nafter"},
+		{"blank lines", "\n\na\n\n\n\nb", "a\n\nb"},
+		{"a table", "| a | b | c | d | e | f |\n|---|---|", "| a | b | c | d | e | f |\n|---|---|"},
+	} {
+		if got := render(style{color: true}, c.source, 18); got != c.want && strings.ReplaceAll(got, "\x1b[0m", "\x1b[m") != c.want {
+			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+	source := "a **b** `c`\n## h"
+	if got := render(style{}, source, 40); got != source {
+		t.Errorf("without colours: %q, want the source", got)
+	}
+}
+
+// What fits stays whole, and no line of a wrapped text is wider than asked for.
+func FuzzWrap(f *testing.F) {
+	f.Add("a **b** 日本語 https://example.com/a/very/long/address `x y`", 10)
+	f.Add("❤️👩‍👩‍👧 é", 2)
+	f.Fuzz(func(t *testing.T, text string, width int) {
+		width = 4 + max(0, width%200)
+		line := strings.ReplaceAll(visible(text), "\n", " ")
+		for _, s := range []style{{}, {color: true}} {
+			for _, l := range s.wrap(s.spans(line, plain), width, true) {
+				if cells(l) > width {
+					t.Errorf("%q has %d columns, more than %d", l, cells(l), width)
+				}
+			}
+		}
+		if got := (style{}).clip(line, width); cells(got) > width {
+			t.Errorf("%q has %d columns, more than %d", got, cells(got), width)
+		}
+	})
+}
+
+func TestColoursAreWantedAsOthersDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		env           string
+		color, forced bool
+	}{
+		{"TERM=xterm", true, false},
+		{"TERM=dumb", false, false},
+		{"TERM=xterm NO_COLOR=1", false, false},
+		{"TERM=xterm CLICOLOR=0", false, false},
+		{"TERM=xterm CLICOLOR=0 CLICOLOR_FORCE=1", true, true},
+		{"TERM=xterm CLICOLOR_FORCE=1 NO_COLOR=1", false, false},
+	} {
+		env := func(name string) (string, bool) {
+			for _, kv := range strings.Fields(c.env) {
+				if v, ok := strings.CutPrefix(kv, name+"="); ok {
+					return v, true
+				}
+			}
+			return "", false
+		}
+		if got := wantsColor(env); got != c.color {
+			t.Errorf("%s: colours %t, want %t", c.env, got, c.color)
+		}
+		if got := forcesColor(env); got != c.forced {
+			t.Errorf("%s: forced %t, want %t", c.env, got, c.forced)
+		}
+	}
+}
+
+// Lines that were typed before a prompt do not answer it.
+func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
+	t.Parallel()
+	r, w := newPipe()
+	l := &lineReader{r: r, lines: make(chan string, 16)}
+	l.open()
+	fmt.Fprintln(w, "first")
+	if got := <-l.lines; got != "first\n" {
+		t.Errorf("got %q", got)
+	}
+	l.close()
+	fmt.Fprintln(w, "y") // taken by the reader, and dropped
+	w.awaitRead()
+	l.open()
+	fmt.Fprintln(w, "second")
+	if got := <-l.lines; got != "second\n" {
+		t.Errorf("got %q", got)
+	}
+	w.Close()
+	if _, ok := <-l.lines; ok {
+		t.Error("a line came after the end of the input")
+	}
+}
+
+// A pipe whose writer can wait until all was read and more is asked for.
+type pipe struct {
+	mu     sync.Mutex
+	cond   *sync.Cond
+	buf    bytes.Buffer
+	asked  bool // a read waits
+	closed bool
+}
+
+func newPipe() (*pipe, *pipe) {
+	p := &pipe{}
+	p.cond = sync.NewCond(&p.mu)
+	return p, p
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.buf.Len() == 0 && !p.closed {
+		p.asked = true
+		p.cond.Broadcast()
+		p.cond.Wait()
+	}
+	p.asked = false
+	return p.buf.Read(b)
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.cond.Broadcast()
+	p.asked = false
+	return p.buf.Write(b)
+}
+
+func (p *pipe) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.cond.Broadcast()
+}
+
+func (p *pipe) awaitRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.asked || p.buf.Len() > 0 {
+		p.cond.Wait()
+	}
+}
+
+// BenchmarkASecondOfStreaming is what a second costs in which 50 tokens arrive and the live
+// part is drawn as often as it is at most: the bar is 30 ms, 3 % of a CPU.
+func BenchmarkASecondOfStreaming(b *testing.B) {
+	w := &watching{at: time.Now()}
+	w.display = newDisplay(io.Discard, func() (int, int) { return 120, 40 }, style{color: true}, &view.Projection{})
+	w.screen, w.live, w.answers = true, true, true
+	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	tokens := 0
+	for b.Loop() {
+		for i := range 50 {
+			token := "word "
+			if tokens++; tokens%200 == 0 {
+				token = "`code`.\n\n"
+			}
+			w.update(view.Update{Delta: &view.Delta{Text: token}})
+			if i%3 == 0 {
+				w.draw()
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// notifyContinued reports on c when the process runs again after it was stopped.
+func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }
+
+// inForeground reports whether the process may read the terminal: one in the background
+// would be stopped.
+func inForeground(f *os.File) bool {
+	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// awaitClosed waits until no process reads a pipe or socket any more. It returns false if f
+// is something else.
+func awaitClosed(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	for {
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
+		case err != nil:
+			return false
+		case fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
+			return true
+		default:
+			return false // POLLNVAL: it was closed here
+		}
+	}
+}
