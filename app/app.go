@@ -104,6 +104,9 @@ func (w *Workspace) Close() error {
 			err = errors.Join(err, s.Close())
 		}
 	}
+	if w.settings != nil {
+		w.settings.confinement.Close() // nil: there is none
+	}
 	w.looking, w.store, w.worker = nil, nil, nil
 	return err
 }
