@@ -101,6 +101,9 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	for _, note := range c.Notes {
 		inv.notice(note)
 	}
+	if _, err := ws.Policy(); err != nil { // before standard input is waited for
+		return err
+	}
 	task := app.Task{}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
