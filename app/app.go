@@ -79,6 +79,9 @@ type settings struct {
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
 	sockets     string
+	// wrong is why nothing can be run or decided with them: a rule or the file of models is
+	// wrong.
+	wrong error
 }
 
 // Open opens the workspace. The caller must call Close.
@@ -111,11 +114,12 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// Config returns the settings of this workspace, each with its source. A mistake in one
-// is a [*config.Error].
+// Config returns the settings of this workspace, each with its source. A value that cannot
+// be used is a [*config.Error]. Rules that are wrong, and the file of models, are errors of
+// the other methods: the settings can be looked at all the same.
 func (w *Workspace) Config() (*config.Config, error) {
 	s, err := w.load()
-	if err != nil {
+	if s == nil {
 		return nil, err
 	}
 	return s.Config, nil
@@ -130,7 +134,8 @@ func (w *Workspace) Policy() (*policy.Policy, error) {
 	return s.policy, nil
 }
 
-// load reads the settings, once.
+// load reads the settings, once. With an error it returns those that can only be looked at,
+// or nil.
 func (w *Workspace) load() (*settings, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +144,7 @@ func (w *Workspace) load() (*settings, error) {
 
 func (w *Workspace) loaded() (*settings, error) {
 	if w.settings != nil {
-		return w.settings, nil
+		return w.settings, w.settings.wrong
 	}
 	if w.opt.Drives {
 		if err := w.Recover(); err != nil {
@@ -163,9 +168,15 @@ func (w *Workspace) loaded() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{Config: c, policy: p}
+	w.settings = &settings{Config: c, policy: p}
+	w.settings.wrong = w.settings.complete(w)
+	return w.settings, w.settings.wrong
+}
+
+// complete adds the models and the rules.
+func (s *settings) complete(w *Workspace) (err error) {
 	if s.models, err = provider.Load(w.env); err != nil {
-		return nil, err
+		return err
 	}
 	if !s.Has("model", false) {
 		if model, variable := s.models.Preferred(); model != "" {
@@ -174,12 +185,11 @@ func (w *Workspace) loaded() (*settings, error) {
 	}
 	rules, err := s.rules(toolNames())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.SetRules(rules)
-	p.SetHistory(sync.OnceValue(w.allowedBefore))
-	w.settings = s
-	return s, nil
+	s.policy.SetRules(rules)
+	s.policy.SetHistory(sync.OnceValue(w.allowedBefore))
+	return nil
 }
 
 // reading returns the store, opened so that looking changes nothing: no file is made,

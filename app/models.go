@@ -7,10 +7,11 @@ import (
 	"pawl/run"
 )
 
-// Models returns the providers and models that can be used here.
+// Models returns the providers and models that can be used here. Rules that are wrong do not
+// keep them from being looked at.
 func (w *Workspace) Models() (*provider.Providers, error) {
 	s, err := w.load()
-	if err != nil {
+	if s == nil || s.models == nil {
 		return nil, err
 	}
 	return s.models, nil

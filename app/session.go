@@ -38,8 +38,11 @@ type Session struct {
 	turn    context.Context // of the turn that is driven, or of the next
 	cancel  context.CancelCauseFunc
 	driving bool
+	closing bool          // Close was called: nothing more is taken
 	rest    chan struct{} // closed while the session is at rest
 	err     error         // why it cannot be driven any more
+
+	close func() error // closes once
 }
 
 // A Task says what a session is for, beyond the settings of its workspace.
@@ -150,6 +153,7 @@ func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
 		begun: make(chan struct{}), done: make(chan struct{}), rest: make(chan struct{})}
 	close(s.rest)
 	s.turn, s.cancel = context.WithCancelCause(context.Background())
+	s.close = sync.OnceValue(s.closeOnce)
 	go s.drive(ctx)
 	return s
 }
@@ -170,7 +174,7 @@ func (s *Session) Follow(ctx context.Context, after int64) iter.Seq2[view.Update
 // does not begin by itself, so that what others have put into the inbox of a resumed run
 // is read together with what is handed in first.
 func (s *Session) drive(ctx context.Context) {
-	defer close(s.done)
+	defer s.driven()
 	select {
 	case <-s.begun:
 	case <-ctx.Done():
@@ -178,8 +182,13 @@ func (s *Session) drive(ctx context.Context) {
 	}
 	for s.runner.Await(ctx) == nil {
 		s.mu.Lock()
+		if s.closing {
+			s.mu.Unlock()
+			return
+		}
 		turn := s.turn
 		s.driving = true
+		s.runner.Attend() // before anyone can see that it is driven: an interrupt counts from here on
 		s.busy()
 		s.mu.Unlock()
 		_, err := s.runner.Run(turn)
@@ -201,6 +210,19 @@ func (s *Session) drive(ctx context.Context) {
 	}
 }
 
+// driven says that the run is not driven any more.
+func (s *Session) driven() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.done)
+	if !isClosed(s.rest) {
+		close(s.rest)
+	}
+}
+
+// over reports whether the run is not driven any more, or will not be. s.mu is held.
+func (s *Session) over() bool { return s.closing || s.err != nil || isClosed(s.done) }
+
 // busy says that the session is not at rest. s.mu is held.
 func (s *Session) busy() {
 	if isClosed(s.rest) {
@@ -220,8 +242,9 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Wait waits until the session is at rest, and returns the state then. An error says why
-// the run cannot be driven any more, as a log that cannot be written, or is that of ctx.
+// Wait waits until the session is at rest or closed, and returns the state then. An error
+// says why the run cannot be driven any more, as a log that cannot be written, or is that
+// of ctx.
 func (s *Session) Wait(ctx context.Context) (run.State, error) {
 	s.mu.Lock()
 	rest := s.rest
@@ -236,32 +259,66 @@ func (s *Session) Wait(ctx context.Context) (run.State, error) {
 	return s.runner.State(), s.err
 }
 
-// post hands w in and waits for the log. If ctx is done already, the turn that w begins
-// begins interrupted, so that the log has both.
-func (s *Session) post(ctx context.Context, begins bool, w worker.Want) error {
+// begin hands in what may begin a turn, and waits for the log. If ctx ends before the log
+// has it, the turn that it begins is interrupted, and the log has both. A turn that is
+// driven already is not: then the end of ctx only ends the wait.
+func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
 	s.mu.Lock()
-	if s.err != nil || isClosed(s.done) {
-		defer s.mu.Unlock()
-		return errors.Join(worker.ErrClosed, s.err)
+	first := !s.driving
+	if ctx.Err() != nil {
+		if !first {
+			s.mu.Unlock()
+			return context.Cause(ctx)
+		}
+		s.cancel(worker.StopOf(ctx))
+	}
+	wait, err := s.hand(begins, w)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx); err == nil || ctx.Err() == nil || !first {
+		return err
+	}
+	s.Interrupt(worker.StopOf(ctx).Interrupted)
+	return wait(context.Background())
+}
+
+// tell hands in what begins no turn, and waits for the log. If ctx has ended before,
+// nothing is handed in.
+func (s *Session) tell(ctx context.Context, w worker.Want) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	wait, err := s.hand(false, w)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return wait(ctx)
+}
+
+// hand hands w in. wait waits for the log. s.mu is held.
+func (s *Session) hand(begins bool, w worker.Want) (wait func(context.Context) error, err error) {
+	if s.over() {
+		return nil, errors.Join(worker.ErrClosed, s.err)
 	}
 	if s.change != nil {
 		w = after(run.Configured{Change: *s.change}, w)
 		s.change = nil
 	}
-	if ctx.Err() != nil {
-		s.cancel(worker.StopOf(ctx))
-		ctx = context.Background()
-	}
 	s.busy()
-	wait := s.runner.Post(w, begins)
-	s.mu.Unlock()
-	err := wait(ctx)
-	if errors.Is(err, worker.ErrClosed) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return errors.Join(err, s.err)
-	}
-	return err
+	recorded := s.runner.Post(w, begins)
+	return func(ctx context.Context) error {
+		err := recorded(ctx)
+		if errors.Is(err, worker.ErrClosed) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return errors.Join(err, s.err)
+		}
+		return err
+	}, nil
 }
 
 // after returns w in the state after p, with p before its events.
@@ -303,7 +360,7 @@ func (s *Session) say(ctx context.Context, id string, delivery run.Delivery, par
 		s.asked = run.Output{}
 	}
 	s.mu.Unlock()
-	return s.post(ctx, true, func(st run.State) ([]run.Payload, error) {
+	return s.begin(ctx, true, func(st run.State) ([]run.Payload, error) {
 		return []run.Payload{run.Say(st, id, delivery, parts)}, nil
 	})
 }
@@ -313,7 +370,7 @@ func (s *Session) say(ctx context.Context, id string, delivery run.Delivery, par
 func (s *Session) Continue(ctx context.Context) error {
 	// A turn that was being interrupted when its process died is only brought to its end.
 	begins := s.State().Turn.Phase != run.Interrupting
-	return s.post(ctx, begins, func(st run.State) ([]run.Payload, error) {
+	return s.begin(ctx, begins, func(st run.State) ([]run.Payload, error) {
 		switch {
 		case st.Turn.Open():
 			return nil, nil
@@ -326,21 +383,21 @@ func (s *Session) Continue(ctx context.Context) error {
 
 // Answer answers an open question of the agent.
 func (s *Session) Answer(ctx context.Context, call run.CallID, parts ...run.Part) error {
-	return s.post(ctx, true, func(run.State) ([]run.Payload, error) {
+	return s.begin(ctx, true, func(run.State) ([]run.Payload, error) {
 		return []run.Payload{run.Prompted{Parts: parts, Answers: call}}, nil
 	})
 }
 
 // Withdraw takes back a message that was not delivered yet.
 func (s *Session) Withdraw(ctx context.Context, id string) error {
-	return s.post(ctx, false, func(run.State) ([]run.Payload, error) {
+	return s.tell(ctx, func(run.State) ([]run.Payload, error) {
 		return []run.Payload{run.Withdrawn{ID: id}}, nil
 	})
 }
 
 // Configure changes the run's configuration from the next step on.
 func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
-	return s.post(ctx, false, s.runner.Configured(c))
+	return s.tell(ctx, s.runner.Configured(c))
 }
 
 // Decide answers a call that waits for a person, and returns when the answer is in the log.
@@ -350,7 +407,7 @@ func (s *Session) Decide(ctx context.Context, d worker.Decision) error {
 	if d.By == "" {
 		d.By = Person()
 	}
-	return s.post(ctx, false, s.runner.Decided(d))
+	return s.tell(ctx, s.runner.Decided(d))
 }
 
 // Approvals returns the calls that wait for a person, with what the person has to see.
@@ -364,9 +421,16 @@ func (s *Session) Interrupt(f run.Interrupted) bool {
 	defer s.mu.Unlock()
 	t := s.runner.State().Turn
 	switch {
-	case s.interrupt(f):
+	case s.over():
+		return false
+	case s.runner.Interrupt(f):
 		return true
-	case s.driving || !t.Open():
+	case s.driving:
+		return false
+	case s.runner.HasMail(): // the turn is about to begin, or to continue
+		s.cancel(worker.Stop{Interrupted: f})
+		return true
+	case !t.Open() || f.Turn != 0 && f.Turn != t.N:
 		return false
 	}
 	// It waits for a person: the run is driven to take the interrupt.
@@ -376,23 +440,16 @@ func (s *Session) Interrupt(f run.Interrupted) bool {
 	return true
 }
 
-// interrupt stops the turn that is driven or about to begin. s.mu is held.
-func (s *Session) interrupt(f run.Interrupted) bool {
-	if s.runner.Interrupt(f) {
-		return true
-	}
-	begins := !s.driving && s.runner.HasMail()
-	if begins {
-		s.cancel(worker.Stop{Interrupted: f})
-	}
-	return begins
-}
-
 // Close interrupts a turn that is driven as a shutdown, ends background jobs and releases
-// the run. A turn that waits for a person stays open. It may be called twice.
-func (s *Session) Close() error {
+// the run. A turn that waits for a person stays open, and what was handed in and is not in
+// the log is returned with [worker.ErrClosed]. It may be called several times; each call
+// returns when the run is released.
+func (s *Session) Close() error { return s.close() }
+
+func (s *Session) closeOnce() error {
 	s.mu.Lock()
-	s.interrupt(run.Interrupted{Cause: run.ByShutdown})
+	s.closing = true
+	s.runner.Interrupt(run.Interrupted{Cause: run.ByShutdown})
 	s.mu.Unlock()
 	s.stop()
 	<-s.done

@@ -380,3 +380,24 @@ func TestToolsAreOfferedWhileARunLives(t *testing.T) {
 	}
 	ok(t, ws.Offer("house"))
 }
+
+func TestSettingsCanBeLookedAtWithARuleThatIsWrong(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "")
+	ws := p.open(map[string][]string{"allow": {"nothing(x)"}, "max_steps": {"7"}})
+	c, err := ws.Config()
+	if err != nil || c.Get("max_steps") != "7" || c.Get("allow") != "nothing(x)" {
+		t.Errorf("settings: %v", err)
+	}
+	if models, err := ws.Models(); err != nil || len(models.Providers()) == 0 {
+		t.Errorf("models: %v", err)
+	}
+	for range 2 { // it stays wrong
+		if _, err := ws.Start(t.Context(), app.Task{}); err == nil || !strings.Contains(err.Error(), `no tool "nothing"`) {
+			t.Errorf("a run with it: %v", err)
+		}
+	}
+	if _, err := ws.Policy(); err == nil {
+		t.Error("the rules of the workspace leave one out")
+	}
+}

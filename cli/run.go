@@ -102,6 +102,9 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	for _, note := range c.Notes {
 		inv.notice(note)
 	}
+	if _, err := ws.Policy(); err != nil { // before standard input is waited for
+		return err
+	}
 	task := app.Task{}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
@@ -167,9 +170,6 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		err = s.Prompt(ctx, run.Text(words))
 	default:
 		err = s.Continue(ctx)
-	}
-	if _, signal := errors.AsType[worker.Stop](err); signal {
-		err = nil // it came before the prompt was in the log, which follows, and so does the interrupt
 	}
 	watchReader()
 	stop := context.AfterFunc(ctx, func() { s.Interrupt(worker.StopOf(ctx).Interrupted) })

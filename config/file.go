@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -66,9 +67,11 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 			list = []any{raw[name]}
 		}
 		for _, v := range list {
-			switch v.(type) {
-			case string, int64, float64:
+			switch v := v.(type) {
+			case string, int64:
 				values[name] = append(values[name], fmt.Sprint(v))
+			case float64: // 1e8 is a whole number
+				values[name] = append(values[name], strconv.FormatFloat(v, 'f', -1, 64))
 			default:
 				return nil, Errorf("%s: %s has a value that is neither text nor a number", path, name)
 			}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ func share(s string) error {
 }
 
 func amount(s string) error {
-	if f, err := strconv.ParseFloat(s, 64); err != nil || f == 0 || f != f {
+	if f, err := strconv.ParseFloat(s, 64); err != nil || f == 0 || math.IsNaN(f) || math.IsInf(f, 0) {
 		return fmt.Errorf("%q is not an amount: give dollars, such as 2.50, or -1 for no limit", s)
 	}
 	return nil

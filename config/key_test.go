@@ -31,3 +31,14 @@ func TestSizesAndAgesAreReadAsPeopleWriteThem(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAmountIsANumberThatJSONHas(t *testing.T) {
+	t.Parallel()
+	for text, right := range map[string]bool{
+		"2.50": true, "-1": true, "1e3": true, "0": false, "": false, "a": false, "NaN": false, "inf": false, "-Inf": false, "1e999": false,
+	} {
+		if err := amount(text); (err == nil) != right {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -108,9 +108,12 @@ func (s *SQLite) Prune(ctx context.Context, olderThan time.Duration, now time.Ti
 		all, err := s.prunable(ctx, root, now.Add(-olderThan), removed)
 		if err == nil && len(all) > 0 && !dry {
 			all, err = s.Remove(ctx, root)
-			if errors.As(err, new(*OwnedError)) || errors.As(err, new(*NeededError)) || errors.Is(err, ErrNotFound) {
+			if errors.As(err, new(*OwnedError)) || errors.As(err, new(*NeededError)) {
 				continue // since
 			}
+		}
+		if errors.Is(err, ErrNotFound) {
+			continue // another process has removed it since
 		}
 		if err != nil {
 			problems = append(problems, err)

@@ -83,7 +83,13 @@ func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 		m.run = removed[i]
 		marks = append(marks, m)
 	}
-	err = s.write(ctx, func(w *writer) error { return w.remove(id, removed) })
+	err = s.write(ctx, func(w *writer) error { return w.remove(id, removed, len(marks) > 0) })
+	if errors.Is(err, ErrNotFound) { // the lock files are those that were just made
+		for _, id := range removed {
+			err = errors.Join(err, os.Remove(lockPath(s.dir, id)))
+		}
+		return nil, err
+	}
 	if err != nil {
 		for _, m := range marks {
 			if _, gone := s.head(m.run); gone == nil {
@@ -149,11 +155,15 @@ func (e *NeededError) addForks(forks, removed []run.ID) {
 	}
 }
 
-// remove deletes the runs, which this process owns: id and those below it.
-func (w *writer) remove(id run.ID, all []run.ID) error {
+// remove deletes the runs, which this process owns: id and those below it. marked says that
+// one of them has a mark: then the rows of id may be lost.
+func (w *writer) remove(id run.ID, all []run.ID, marked bool) error {
 	now, err := w.ids(belowQuery, string(id))
 	if err != nil {
 		return err
+	}
+	if len(now) == 0 && !marked {
+		return rejection{ErrNotFound} // another process has removed it since
 	}
 	for _, child := range now {
 		if !slices.Contains(all, child) {

@@ -122,7 +122,7 @@ func TestARunThatIsNeededIsNotRemoved(t *testing.T) {
 		t.Helper()
 		_, err := s.Remove(t.Context(), id)
 		_, would := s.Removable(t.Context(), id)
-		inside := s.write(t.Context(), func(w *writer) error { return w.remove(id, []run.ID{"root", "child"}) }) // a fork that was created after Removable
+		inside := s.write(t.Context(), func(w *writer) error { return w.remove(id, []run.ID{"root", "child"}, true) }) // a fork that was created after Removable
 		for _, err := range []error{err, would, inside} {
 			got, ok := errors.AsType[*NeededError](err)
 			if want.Parent != "" && err == inside {

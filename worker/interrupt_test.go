@@ -394,3 +394,54 @@ type parking struct{ *fake }
 func (parking) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
 	return tool.Result{}, tool.ErrParked
 }
+
+// interruptsAtRest is a store that interrupts a run when the inbox is read after its turn
+// has come to wait.
+type interruptsAtRest struct {
+	store.Store
+	d        *Runner
+	accepted bool
+}
+
+func (s *interruptsAtRest) Inbox(ctx context.Context, id run.ID) ([]store.Row, error) {
+	if s.d != nil && s.d.atRest() && s.d.core.State.Turn.Open() && !s.accepted {
+		s.accepted = s.d.Interrupt(run.Interrupted{Cause: run.ByPerson})
+	}
+	return s.Store.Inbox(ctx, id)
+}
+
+func TestAnInterruptThatWasAcceptedIsRecordedWhenTheRunComesToRest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"calls":[{"tool":"edit","args":{"do":"ok never"}}]}`)
+	r.w.OnAsk = AskWait
+	r.w.Authorizer = authorizer(func(permission.Request) permission.Decision {
+		return permission.Decision{Verdict: permission.Ask}
+	})
+	s := &interruptsAtRest{Store: r.mem}
+	r.w.Store = s
+	d := r.create()
+	defer d.Close()
+	s.d = d
+	state, err := d.Run(t.Context(), prompt("go"))
+	if err != nil || !s.accepted || state.Turn.End.End != run.EndInterrupted {
+		t.Errorf("accepted %t, ended %+v, %v", s.accepted, state.Turn.End, err)
+	}
+}
+
+func TestAnInterruptBeforeRunIsCalledCountsIfTheRunIsAttended(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"text":"never asked"}`)
+	d := r.create()
+	defer d.Close()
+	if d.Interrupt(run.Interrupted{Cause: run.ByPerson}) {
+		t.Error("an interrupt of a run that is not driven was accepted")
+	}
+	d.Attend()
+	if !d.Interrupt(run.Interrupted{Cause: run.ByPerson}) {
+		t.Error("not accepted")
+	}
+	state, err := d.Run(t.Context(), prompt("go"))
+	if err != nil || state.Turn.End.End != run.EndInterrupted || state.Turn.Steps != 0 {
+		t.Errorf("ended %+v after %d steps, %v", state.Turn.End, state.Turn.Steps, err)
+	}
+}

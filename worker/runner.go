@@ -49,8 +49,8 @@ const pollInbox = 200 * time.Millisecond
 // run can then only be continued by Close and Open.
 func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, error) {
 	defer d.join()
-	d.attend()
-	defer d.leave()
+	d.Attend()
+	defer d.refuse()
 	if ctx.Err() != nil { // AfterFunc would interrupt later, from another goroutine
 		d.Interrupt(StopOf(ctx).Interrupted)
 	}
@@ -85,10 +85,10 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			continue
 		}
 		in = run.Input{Wanted: d.wanted()} // a message that arrived meanwhile may begin a turn
-		if len(in.Wanted) == 0 {
+		if len(in.Wanted) == 0 && d.leave() {
 			return d.core.State, nil
 		}
-		d.attend()
+		d.Attend()
 	}
 }
 
@@ -108,16 +108,31 @@ func (d *Runner) interrupted() bool {
 	return d.gate.Interrupt() != nil
 }
 
-// attend opens the gate for the turn that is driven or about to begin: from now on
-// interrupts are accepted.
-func (d *Runner) attend() {
+// Attend says that the turn which is open or about to begin is driven: interrupts are
+// accepted from now on, until Run returns. Run does it itself; the goroutine that calls Run
+// may do it before. An interrupt that was accepted stays accepted.
+func (d *Runner) Attend() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.gate.Attend(d.core.State)
+	if d.gate.Interrupt() == nil {
+		d.gate.Attend(d.core.State)
+	}
 }
 
-// leave resets the gate: a run that is not driven accepts no interrupt.
-func (d *Runner) leave() {
+// leave lets the gate accept no interrupt any more, unless one was accepted that is not
+// recorded yet: it reports whether the run can be left.
+func (d *Runner) leave() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gate.Interrupt() != nil {
+		return false
+	}
+	d.gate = run.Gate{}
+	return true
+}
+
+// refuse lets the gate accept no interrupt any more: a run that is not driven accepts none.
+func (d *Runner) refuse() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gate = run.Gate{}

@@ -118,11 +118,15 @@ func (s State) Remove(ctx context.Context, id run.ID, dry bool) (r Removed, err 
 	return r, errors.Join(err, serr, s.Store.Compact(ctx))
 }
 
-// roots returns the root runs of runs, which their outputs are stored under.
+// roots returns the root runs of runs, which their outputs are stored under; not of those
+// that another process has removed.
 func (s State) roots(ctx context.Context, ids []run.ID) (map[run.ID]run.ID, error) {
 	roots := map[run.ID]run.ID{}
 	for _, id := range ids {
 		sum, err := s.Store.Run(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

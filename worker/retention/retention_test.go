@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -255,6 +256,45 @@ func TestPruneRemovesOldRunsAndWhatAKilledRemovalLeft(t *testing.T) {
 	if ids, err := policy.RunsWithRules(s.Dir); err != nil || len(ids) != 2 {
 		t.Errorf("there are rules of %v, %v", ids, err)
 	}
+}
+
+func TestRunsArePrunedBySeveralProcessesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	var want []run.ID
+	for n := range 12 {
+		id := run.ID(fmt.Sprintf("old%02d", n))
+		leave(t, s, run.Created{Run: id}, now.Add(-40*day), run.Completed)
+		want = append(want, id)
+	}
+	leave(t, s, run.Created{Run: "new"}, now.Add(-day), run.Completed)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var removed []run.ID
+	for range 3 {
+		other := s
+		st, err := store.Open(s.Dir, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { st.Close() })
+		other.Store = st
+		all.Go(func() {
+			did, err := other.Prune(t.Context(), 30*day, now, false)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			removed = append(removed, did.Runs...)
+		})
+	}
+	all.Wait()
+	slices.Sort(removed)
+	if !slices.Equal(removed, want) {
+		t.Errorf("removed %v, want each of %v once", removed, want)
+	}
+	wantRuns(t, "after", s, "new")
 }
 
 // temporary leaves what a command has left in its temporary folder, which it returns.
