@@ -34,7 +34,7 @@ type index struct {
 	// they change is no event, so each refresh tries them again.
 	closed      map[string]bool
 	unwatchable bool     // there are too many folders to watch
-	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], and of hooks
+	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], of hooks, and links
 }
 
 func newIndex(roots []string, isSecret func(string) bool) *index {
@@ -125,6 +125,7 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		return
 	case isDotGit(name):
 		x.links[path] = true
+		x.came = append(x.came, path)
 		return
 	}
 	if isBelow(path, x.roots[0]) {
@@ -286,6 +287,21 @@ func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
 			took(came)
 		}
 	}
+}
+
+// sees reports whether a folder, its links resolved, would be in the index if it became
+// that of a repository.
+func (x *index) sees(dir string) bool {
+	if !slices.ContainsFunc(x.roots, func(root string) bool { return isBelow(dir, root) }) {
+		return false
+	}
+	names := strings.Split(dir, "/")
+	for i, name := range names[:len(names)-1] {
+		if next := names[i+1]; isDotGit(name) && next != "modules" && next != "worktrees" {
+			return false
+		}
+	}
+	return true
 }
 
 // isDotGit reports whether git takes a name for .git on some file system.
