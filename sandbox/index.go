@@ -126,6 +126,7 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 	case isDotGit(name):
 		x.links[path] = true
 		x.came = append(x.came, path)
+		x.watchFolder(filepath.Dir(path), true) // it is made empty, and written then
 		return
 	}
 	if isBelow(path, x.roots[0]) {
@@ -183,7 +184,7 @@ func (x *index) isRepositoryNow(dir string) {
 
 // written takes in that a file has changed.
 func (x *index) written(path string) {
-	if dir, name := filepath.Dir(path), filepath.Base(path); x.repositories[dir] && fixedNames[name] {
+	if dir, name := filepath.Dir(path), filepath.Base(path); x.links[path] || x.repositories[dir] && fixedNames[name] {
 		x.came = append(x.came, path)
 	} else if filepath.Base(dir) == "hooks" && x.repositories[filepath.Dir(dir)] {
 		x.came = append(x.came, dir)
