@@ -2,6 +2,7 @@ package instructions
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -58,6 +59,9 @@ func (s section) heading() string {
 	}
 	return "# Instructions from " + printable(s.Path) + from + "\n\n"
 }
+
+// likeHeading matches the beginning of lines that could be taken for a heading of ours.
+var likeHeading = regexp.MustCompile(`(?mi)^([ \t]*)(#+[ \t]*Instructions[ \t]+from\b)`)
 
 // note is the line after a text that was cut.
 func (s section) note() string {

@@ -6,8 +6,8 @@
 //
 //   - the user's own file, which holds for every project;
 //   - one file of each folder from the repository's root down to the workspace: AGENTS.md,
-//     else CLAUDE.md, else GEMINI.md. The root is the nearest folder upward that has .git;
-//     without one the workspace is the only folder.
+//     else CLAUDE.md, else GEMINI.md. The root is the nearest folder upward that has .git,
+//     below the home; without one the workspace is the only folder.
 //
 // A file that comes later is about a smaller part and wins where two disagree. A file
 // imports others with @path/to/file; each follows the file that imports it, as a
@@ -59,7 +59,8 @@ type Options struct {
 	// User is the user's own file, an absolute path; empty: none. It need not exist, and it
 	// may be a link to anywhere.
 	User string
-	// Home is what ~/ stands for in an import; empty: nothing.
+	// Home is what ~/ stands for in an import; empty: nothing. A repository whose root is the
+	// home, or above it, does not count.
 	Home string
 	// Refuse returns why a file of the repository must not be read, as "may hold
 	// secrets", or "" if it may. It is given the path relative to the root, with slashes and
@@ -180,7 +181,7 @@ func (l *loader) repository() string {
 	if !known {
 		owner = 0
 	}
-	root := repositoryRoot(dir, owner)
+	root := repositoryRoot(dir, l.options.Home, owner)
 	t, err := openTree(root, false)
 	if err != nil {
 		l.skip(File{Path: root}, reason(err))
@@ -204,9 +205,17 @@ func (l *loader) repository() string {
 }
 
 // repositoryRoot returns the nearest folder upward that has .git, or dir. As with git's
-// safe.directory, a .git of another user does not count: anyone can make /tmp/.git.
-func repositoryRoot(dir string, owner int) string {
+// safe.directory, a .git of another user does not count: anyone can make /tmp/.git. Nor
+// does that of the home or a folder above it: many keep their settings in one, and what
+// was downloaded into the home could import every file there.
+func repositoryRoot(dir, home string, owner int) string {
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
 	for at := dir; ; at = filepath.Dir(at) {
+		if rel, err := filepath.Rel(at, home); home != "" && err == nil && filepath.IsLocal(rel) {
+			return dir
+		}
 		info, err := os.Stat(filepath.Join(at, ".git"))
 		if err == nil && (info.IsDir() || info.Mode().IsRegular()) && mine(info, owner) {
 			return at
@@ -255,6 +264,7 @@ func (l *loader) read(t *tree, name string, file File, level int) (text string, 
 		l.skip(file, reason(err))
 		return "", false
 	}
+	s.text = likeHeading.ReplaceAllString(s.text, `$1\$2`)
 	l.seen[resolved] = true
 	l.sections = append(l.sections, s)
 	return s.text, true

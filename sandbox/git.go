@@ -129,6 +129,7 @@ func namedIn(text []byte, folder string) string {
 	if !ok {
 		return ""
 	}
+	name, _, _ = strings.Cut(name, "\x00") // to git it is a string of C
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(folder, name)
 	}

@@ -26,9 +26,10 @@ import (
 // the command has ended, before its result is told, and taken away if a program
 // outside would obey it. What git would obey at once - in a repository that was there
 // before whatever comes (commondir, config.worktree, hooks), in a new one what would make
-// git run a program - is taken away as it appears, within milliseconds; where folders
-// cannot be watched within seconds. Where there is no file tree the same is done with all
-// that was changed.
+// git run a program, a .git that leads to one that is not looked at - is taken away as it
+// appears, within milliseconds; where folders cannot be watched, and for what is written
+// by another name or through a mapping, of which no event tells, within seconds. Where
+// there is no file tree the same is done with all that was changed.
 //
 // Nothing is read twice: what stood there before is held with its inode and times,
 // and only what has others by then is compared. New repositories are known from the
@@ -100,6 +101,7 @@ func (g *guard) begin(s *Session, mounts places) error {
 	if g.stop == nil {
 		g.stop = make(chan struct{})
 		go p.index.follow(g.stop, func(paths []string) { g.atOnce(p, paths) })
+		go g.poll(p, g.stop)
 	}
 	if mounts == nil {
 		return nil
@@ -440,10 +442,15 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 	looked := map[string]bool{} // new repositories
 	for _, path := range slices.Compact(paths) {
 		dir, name := splitGitName(path)
-		if !fixedNames[name] || looked[dir] {
+		isLink := name == "" && isDotGit(filepath.Base(path))
+		if !fixedNames[name] && !isLink || looked[dir] {
 			continue
 		}
 		switch id := idOf(dir); {
+		case isLink:
+			if p.leadsNowhere(path) || !g.checkPath(p, path, mounted, time.Time{}) {
+				continue
+			}
 		case id == "":
 			continue
 		case g.before.Repositories[dir] != id:
@@ -461,6 +468,28 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 		if g.undone[path]++; g.undone[path] == maxAtOnce || g.undoneInAll == maxAtOnceInAll {
 			g.stopAll(fmt.Sprintf("something makes %s and its like again and again, which the sandbox takes away", path))
 		}
+	}
+}
+
+// poll looks at all that git obeys at once, again and again until stop is closed. A file
+// can be written by a second name that a hard link gives it, and through a mapping; the
+// watched folders tell of neither.
+func (g *guard) poll(p *Policy, stop <-chan struct{}) {
+	for pause := leastPoll; ; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		began := time.Now()
+		repositories, paths := p.index.gitPaths()
+		for _, dir := range repositories {
+			for name := range fixedNames {
+				paths = append(paths, filepath.Join(dir, name))
+			}
+		}
+		g.atOnce(p, paths)
+		pause = max(leastPoll, pollShare*time.Since(began))
 	}
 }
 
@@ -519,6 +548,25 @@ func (p *Policy) isHalfWritten(path string) bool {
 	}
 	_, err = p.git.parseConfig(text)
 	return len(text) == 0 || err != nil && !errors.Is(err, errNoGit)
+}
+
+// leadsNowhere reports whether git obeys nothing by what is at the path of a .git that is
+// not a folder, for now: it is gone, not written to the end, or names a folder that is
+// not there, or one that is looked at when it becomes a repository.
+func (p *Policy) leadsNowhere(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return true
+	}
+	if !info.Mode().IsRegular() {
+		return info.IsDir() // then it is no link any more
+	}
+	text, err := small(path)
+	if err != nil {
+		return false
+	}
+	dir := namedIn(text, filepath.Dir(path))
+	return dir == "" || p.index.sees(dir) && !p.index.isRepository(dir)
 }
 
 // mayBecome reports whether what is at a guarded path may stay though it is not what

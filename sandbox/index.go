@@ -34,7 +34,7 @@ type index struct {
 	// they change is no event, so each refresh tries them again.
 	closed      map[string]bool
 	unwatchable bool     // there are too many folders to watch
-	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], and of hooks
+	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], of hooks, and links
 }
 
 func newIndex(roots []string, isSecret func(string) bool) *index {
@@ -125,6 +125,8 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		return
 	case isDotGit(name):
 		x.links[path] = true
+		x.came = append(x.came, path)
+		x.watchFolder(filepath.Dir(path), true) // it is made empty, and written then
 		return
 	}
 	if isBelow(path, x.roots[0]) {
@@ -182,7 +184,7 @@ func (x *index) isRepositoryNow(dir string) {
 
 // written takes in that a file has changed.
 func (x *index) written(path string) {
-	if dir, name := filepath.Dir(path), filepath.Base(path); x.repositories[dir] && fixedNames[name] {
+	if dir, name := filepath.Dir(path), filepath.Base(path); x.links[path] || x.repositories[dir] && fixedNames[name] {
 		x.came = append(x.came, path)
 	} else if filepath.Base(dir) == "hooks" && x.repositories[filepath.Dir(dir)] {
 		x.came = append(x.came, dir)
@@ -286,6 +288,21 @@ func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
 			took(came)
 		}
 	}
+}
+
+// sees reports whether a folder, its links resolved, would be in the index if it became
+// that of a repository.
+func (x *index) sees(dir string) bool {
+	if !slices.ContainsFunc(x.roots, func(root string) bool { return isBelow(dir, root) }) {
+		return false
+	}
+	names := strings.Split(dir, "/")
+	for i, name := range names[:len(names)-1] {
+		if next := names[i+1]; isDotGit(name) && next != "modules" && next != "worktrees" {
+			return false
+		}
+	}
+	return true
 }
 
 // isDotGit reports whether git takes a name for .git on some file system.

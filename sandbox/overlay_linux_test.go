@@ -14,13 +14,16 @@ func TestProgramsInCachesAreNotChangedByCommands(t *testing.T) {
 			".local/share/pnpm/pnpm", ".cache/pypoetry/virtualenvs/x/bin/python", ".gradle/wrapper/dists/g/bin/gradle", ".sbt/boot/x.jar", ".cache/bazel/install/a", "go/pkg/mod/golang.org/toolchain@v0.0.1-go1.30.0.linux-amd64/bin/go"} {
 			programs[name] = s.write(t, name, "good")
 		}
+		for _, name := range []string{".npm/_npx/1f/node_modules/x/cli.js", ".cache/uv/environments-v2/1f/bin/x"} { // in a cache of data
+			programs[name] = s.write(t, name, "good")
+		}
 		data := s.write(t, ".bun/install/cache/x/package.json", "good")
 		s.plan(t)
 		if !tree {
 			s.policy.WithoutNamespaces()
 		}
 		for name, path := range programs {
-			if !tree && strings.HasPrefix(name, "go/pkg") {
+			if !tree && (strings.HasPrefix(name, "go/pkg") || strings.HasPrefix(name, ".npm/") || strings.HasPrefix(name, ".cache/uv/")) {
 				continue // Landlock only adds rights: in a cache that is written nothing can be taken out
 			}
 			o := s.sh(t, "cat "+path+"; echo evil > "+path+"; rm -f "+path+"; echo evil > "+path+".new; ls -la "+path+"; true")
@@ -37,6 +40,18 @@ func TestProgramsInCachesAreNotChangedByCommands(t *testing.T) {
 		}
 		if !tree {
 			return
+		}
+		// Those that are not there yet cannot be made.
+		late := newStage(t)
+		late.env = append(late.env, "npm_config_cache="+late.home+"/npm", "UV_CACHE_DIR="+late.home+"/uv")
+		late.write(t, "npm/_cacache/x", "data")
+		late.write(t, "uv/wheels-v5/x", "data")
+		late.plan(t)
+		late.sh(t, "for d in npm/_npx uv/environments-v2; do mkdir -p ../$d; echo evil > ../$d/x; mv ../$d ../$d.old; mkdir -p ../$d; echo evil > ../$d/x; done")
+		for _, name := range []string{"npm/_npx/x", "uv/environments-v2/x"} {
+			if _, err := os.Lstat(late.home + "/" + name); err == nil {
+				t.Errorf("there is %s", name)
+			}
 		}
 		// What a command changed the next one of the workspace finds, where overlays can be had.
 		path := programs[".yarn/lib/cli.js"]

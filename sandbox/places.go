@@ -87,7 +87,8 @@ func (h home) readable() []string {
 // toolCaches are the folders that a toolchain fills, by the program that says it is
 // installed: then they are made, for the tool could not. What is in data is written
 // by commands; programs are folders that hold programs which others run, and commands
-// have an overlay of their own over them. A folder of data may be in one of programs.
+// have an overlay of their own over them. A folder of data may be in one of programs,
+// and the other way round: npx and uvx run what they find in such a folder.
 var toolCaches = []struct {
 	program        string
 	data, programs []string
@@ -95,14 +96,14 @@ var toolCaches = []struct {
 	{"go", []string{"$GOCACHE|.cache/go-build", "$GOMODCACHE|", "$GOPATH/pkg|go/pkg"}, nil},
 	{"golangci-lint", []string{".cache/golangci-lint"}, nil},
 	{"staticcheck", []string{".cache/staticcheck"}, nil},
-	{"npm", []string{"$npm_config_cache|.npm"}, nil},
+	{"npm", []string{"$npm_config_cache|.npm"}, []string{"$npm_config_cache/_npx|.npm/_npx"}},
 	{"node", []string{".cache/node-gyp"}, []string{".cache/node"}},
 	{"yarn", []string{".cache/yarn", ".yarn/berry/cache"}, []string{".yarn"}},
 	{"pnpm", []string{"$PNPM_HOME/store|.local/share/pnpm/store", ".cache/pnpm", ".local/state/pnpm"}, []string{"$PNPM_HOME|.local/share/pnpm"}},
 	{"bun", []string{".bun/install/cache"}, []string{".bun/install"}},
 	{"deno", []string{"$DENO_DIR|.cache/deno"}, nil},
 	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}, nil},
-	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, nil},
+	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, []string{"$UV_CACHE_DIR/environments-v2|.cache/uv/environments-v2"}},
 	{"poetry", []string{".cache/pypoetry/cache", ".cache/pypoetry/artifacts"}, []string{".cache/pypoetry"}},
 	{"pre-commit", nil, []string{".cache/pre-commit"}},
 	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}, nil},
@@ -134,6 +135,9 @@ func (h home) caches() (data, programs []string) {
 			}
 		}
 		for _, folder := range h.in(t.programs...) {
+			if slices.ContainsFunc(data, func(d string) bool { return isBelow(folder, d) }) {
+				os.MkdirAll(folder, 0o755) // a command would make it otherwise
+			}
 			if _, statErr := os.Stat(folder); err == nil || statErr == nil {
 				programs = append(programs, resolved(folder))
 			}

@@ -128,6 +128,9 @@ func For(workspace string, o Options) (*Policy, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}
+	if info, err := os.Lstat(temp); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("sandbox for %s: its temporary folder %s is a link to another; remove the link", workspace, temp)
+	}
 	if temp, err = filepath.EvalSymlinks(temp); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}

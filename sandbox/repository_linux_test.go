@@ -16,30 +16,50 @@ import (
 func TestANewRepositoryThatRunsProgramsIsDisarmedAtOnce(t *testing.T) {
 	const (
 		harmless = "git init -q sub; (cd sub; git config user.name x; git config user.email x@example.org; echo 1 > f; git add f; git commit -qm x); "
+		store    = `cp -r .git "$TMPDIR/store"; git --git-dir="$TMPDIR/store" config core.fsmonitor '@'; `
 		hook     = `printf '#!/bin/sh\n@' > %/post-index-change; chmod +x %/post-index-change; until ! [ -e %/post-index-change ]; do :; done; `
 	)
 	for name, script := range map[string]string{
-		"git config":              harmless + "git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; ",
-		"written in its place":    harmless + `printf '[core]\nfsmonitor="@"\n' >> sub/.git/config; until ! grep -q fsm sub/.git/config; do :; done; `,
-		"in two writes":           harmless + `printf '[core]\nfsmon' >> sub/.git/config; sleep 0.05; printf 'itor="@"\n' >> sub/.git/config; until ! grep -q fsm sub/.git/config; do :; done; `,
-		"a hook":                  harmless + strings.ReplaceAll(hook, "%", "sub/.git/hooks"),
-		"a hook in new hooks":     "rm -rf sub/.git/hooks; " + harmless + "rm -rf sub/.git/hooks; mkdir sub/.git/hooks; " + strings.ReplaceAll(hook, "%", "sub/.git/hooks"),
-		"very deep":               "mkdir -p p/b/c/d/e; cd p/b/c/d/e; " + harmless + "git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; cd ../../../../..; mv p/b/c/d/e/sub sub; ",
-		"moved into its place":    "mkdir x sub; cp -r .git x/y; git --git-dir=x/y config core.fsmonitor '@'; mv x/y sub/.git; until ! grep -q fsm sub/.git/config; do :; done; ",
-		"a bare one":              "mkdir sub; cp -r .git/HEAD .git/objects .git/refs sub; printf '[core]\nfsmonitor=\"@\"\nworktree=.\nbare=false\n' > sub/config; until ! grep -q fsm sub/config; do :; done; ",
-		"that of a submodule":     "mkdir -p .git/modules/m sub; cp -r .git/HEAD .git/objects .git/refs .git/modules/m/; printf '[core]\nfsmonitor=\"@\"\nworktree=../../../sub\nrepositoryformatversion=0\n' > .git/modules/m/config; echo 'gitdir: ../.git/modules/m' > sub/.git; until ! grep -q fsm .git/modules/m/config; do :; done; ",
-		"commondir":               harmless + "cp -r sub/.git store; git --git-dir=store config core.fsmonitor '@'; echo ../../store > sub/.git/commondir; until ! [ -e sub/.git/commondir ]; do :; done; ",
-		"put in a second's place": harmless + "mv sub/.git sub/old; cp -r sub/old sub/.git; git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; ",
+		"git config":                  harmless + "git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; ",
+		"written in its place":        harmless + `printf '[core]\nfsmonitor="@"\n' >> sub/.git/config; until ! grep -q fsm sub/.git/config; do :; done; `,
+		"in two writes":               harmless + `printf '[core]\nfsmon' >> sub/.git/config; sleep 0.05; printf 'itor="@"\n' >> sub/.git/config; until ! grep -q fsm sub/.git/config; do :; done; `,
+		"a hook":                      harmless + strings.ReplaceAll(hook, "%", "sub/.git/hooks"),
+		"a hook in new hooks":         "rm -rf sub/.git/hooks; " + harmless + "rm -rf sub/.git/hooks; mkdir sub/.git/hooks; " + strings.ReplaceAll(hook, "%", "sub/.git/hooks"),
+		"very deep":                   "mkdir -p p/b/c/d/e; cd p/b/c/d/e; " + harmless + "git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; cd ../../../../..; mv p/b/c/d/e/sub sub; ",
+		"moved into its place":        "mkdir x sub; cp -r .git x/y; git --git-dir=x/y config core.fsmonitor '@'; mv x/y sub/.git; until ! grep -q fsm sub/.git/config; do :; done; ",
+		"a bare one":                  "mkdir sub; cp -r .git/HEAD .git/objects .git/refs sub; printf '[core]\nfsmonitor=\"@\"\nworktree=.\nbare=false\n' > sub/config; until ! grep -q fsm sub/config; do :; done; ",
+		"that of a submodule":         "mkdir -p .git/modules/m sub; cp -r .git/HEAD .git/objects .git/refs .git/modules/m/; printf '[core]\nfsmonitor=\"@\"\nworktree=../../../sub\nrepositoryformatversion=0\n' > .git/modules/m/config; echo 'gitdir: ../.git/modules/m' > sub/.git; until ! grep -q fsm .git/modules/m/config; do :; done; ",
+		"commondir":                   harmless + "cp -r sub/.git store; git --git-dir=store config core.fsmonitor '@'; echo ../../store > sub/.git/commondir; until ! [ -e sub/.git/commondir ]; do :; done; ",
+		"put in a second's place":     harmless + "mv sub/.git sub/old; cp -r sub/old sub/.git; git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; ",
+		"a file that leads out":       store + "mkdir sub; echo 'gitdir: ^/store' > sub/.git; until ! [ -e sub/.git ]; do :; done; ",
+		"with a zero byte":            store + `mkdir sub; printf 'gitdir: ^/store\0x' > sub/.git; until ! [ -e sub/.git ]; do :; done; `,
+		"that leads out later":        store + "mkdir sub; git init -q --separate-git-dir=sub/store sub; sleep 0.1; echo 'gitdir: ^/store' > sub/.git; until ! [ -e sub/.git ]; do :; done; ",
+		"by a link that is made then": store + "mkdir sub; echo 'gitdir: to/store' > sub/.git; sleep 0.1; ln -s '^' sub/to; until ! [ -e sub/.git ]; do :; done; ",
+		"a link that leads out":       store + "mkdir sub; ln -s '^/store' sub/.git; until ! [ -L sub/.git ]; do :; done; ",
+		"hidden in a repository":      "mkdir -p .git/store sub; cp -r .git/HEAD .git/objects .git/refs .git/store/; git --git-dir=.git/store config core.bare false; git --git-dir=.git/store config core.fsmonitor '@'; echo 'gitdir: ../.git/store' > sub/.git; until ! [ -e sub/.git ]; do :; done; ",
+		"by a second name":            harmless + `ln sub/.git/config alias; printf '[core]\nfsmonitor="@"\n' >> alias; until ! grep -q fsm sub/.git/config; do :; done; `,
+		"through a mapping": harmless + "printf '#%01000d\n' 0 >> sub/.git/config; " + `python3 -c "
+import mmap, os, time
+f = open('sub/.git/config', 'r+b')
+text = b'[core]\nrepositoryformatversion=0\nfsmonitor=\"@\"\n'
+mapped = mmap.mmap(f.fileno(), os.fstat(f.fileno()).st_size)
+mapped[:] = text + b'#' * (len(mapped) - len(text))
+while os.path.exists('sub/.git/config'): time.sleep(0.01)
+"; `,
 	} {
 		t.Run(name, func(t *testing.T) {
 			modes(t, func(t *testing.T, s *stage, tree bool) {
 				s.repository(t)
 				needs(t, "git")
+				if strings.Contains(script, "python3") {
+					needs(t, "python3")
+				}
+				script := strings.NewReplacer("@", s.evil(), "^", s.policy.Temp).Replace(script)
 				s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org")
 				// The command ends when it sees that it is gone; a person's git looks while it still
 				// runs.
 				var printed bytes.Buffer
-				c, session, err := s.policy.Start(proc.Command{Output: &printed, Argv: []string{"sh", "-c", strings.ReplaceAll(script, "@", s.evil()) + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
+				c, session, err := s.policy.Start(proc.Command{Output: &printed, Argv: []string{"sh", "-c", script + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
 				if err != nil {
 					t.Fatal(err)
 				}

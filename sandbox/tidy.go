@@ -50,6 +50,9 @@ func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration
 		return 0, err
 	}
 	temp := tempDir(stateDir, workspace)
+	if info, err := os.Lstat(temp); err == nil && !info.IsDir() {
+		return 0, nil // a link leads to somebody else's files
+	}
 	entries, err := os.ReadDir(temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

@@ -63,3 +63,39 @@ func TestTemporaryFilesOfCommandsThatMayRunAreKept(t *testing.T) {
 		t.Errorf("no folder: %d bytes were freed, %v", freed, err)
 	}
 }
+
+// The folder of temporary files is made by pawl. A link in its place leads to somebody
+// else's files, which are neither opened to commands nor removed.
+func TestALinkInPlaceOfTheTemporaryFolderIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	state, workspace, victim := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	file := filepath.Join(victim, "file")
+	if err := os.Mkdir(victim, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := tempDir(state, resolved)
+	if err := os.MkdirAll(filepath.Dir(temp), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, temp); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := For(workspace, Options{StateDir: state, Getenv: func(string) string { return "" }}); err == nil {
+		p.Close()
+		t.Error("commands have it as their temporary folder")
+	}
+	if freed, err := TidyTemp(t.Context(), state, workspace, time.Hour, time.Now().Add(2*time.Hour)); freed != 0 || err != nil {
+		t.Errorf("%d bytes were freed, %v", freed, err)
+	}
+	info, err := os.Stat(victim)
+	if _, serr := os.Stat(file); err != nil || serr != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the file: %v; the folder: %v, %v", serr, info.Mode(), err)
+	}
+}

@@ -30,9 +30,9 @@ var droppedEnv = []string{"CI", "CDPATH", "OLDPWD", "PWD", "BASH_ENV", "ENV", "P
 // looked at too.
 var secretVariables = []string{
 	"*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*PASS", "*_PWD", "*_PW", "*_PAT", "PAT",
-	"*API_KEY*", "*APIKEY*", "KEY", "*_KEY", "*_KEY_BASE64", "*_KEY_B64", "*ACCESS_KEY*", "*ACCESSKEY*", "*PRIVATE_KEY*", "*PRIVATEKEY*", "*ACCOUNTKEY*",
-	"*AUTHORIZATION*", "*_AUTH", "*AUTH_CONFIG*", "*BEARER*", "*JWT*", "*COOKIE*", "*CREDENTIAL*", "*_CREDS", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*CONN_STR*", "*_DSN",
-	"*_SAS", "*WEBHOOK*", "OP_SESSION_*", "BW_SESSION", "PAWL_*",
+	"*API_KEY*", "*APIKEY*", "KEY", "KEYS", "*_KEY", "*_KEYS", "*_KEY_BASE64", "*_KEY_B64", "*ACCESS_KEY*", "*ACCESSKEY*", "*PRIVATE_KEY*", "*PRIVATEKEY*", "*ACCOUNTKEY*",
+	"*AUTHORIZATION*", "AUTH", "*_AUTH", "*AUTH_CONFIG*", "*BEARER*", "*JWT*", "*COOKIE*", "*CREDENTIAL*", "*_CREDS", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*CONN_STR*", "*_DSN",
+	"*_SAS", "*WEBHOOK*", "*MNEMONIC*", "OP_SESSION_*", "BW_SESSION", "PAWL_*",
 }
 
 // knownVariables look like those of secrets and are not.
@@ -47,8 +47,10 @@ var secretValues = []*regexp.Regexp{
 	regexp.MustCompile(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
 	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`),
 	regexp.MustCompile(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
-	regexp.MustCompile(`(?i)(^|;)\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
-	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`), // an address with a password
+	regexp.MustCompile(`(?i)(^|[;\s])\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
+	regexp.MustCompile(`(?i)^(basic|bearer)\s+[a-z0-9+/=._~-]{8,}$`),
+	regexp.MustCompile(`://hooks\.slack\.com/|://[a-z0-9.]*discord(app)?\.com/api/webhooks/`), // whoever has the address may post
+	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`),                       // an address with a password
 }
 
 // SecretVariables returns the patterns of the names of variables that commands do

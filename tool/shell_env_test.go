@@ -20,13 +20,15 @@ func TestNoVariableThatHoldsAKeyReachesACommand(t *testing.T) {
 		"HOUSE_KEY=canary", "SECRET_KEY_BASE=canary", "AWS_SECRET_ACCESS_KEY=canary", "STRIPE_APIKEY=canary", "SESSION_COOKIE=canary", "API_BEARER=canary", "NPM_AUTH=canary", "SIGNING_JWT=canary", "SSH_PRIVATEKEY=canary",
 		"SENTRY_DSN=canary", "GOOGLE_APPLICATION_CREDENTIALS=canary", "TOKEN=canary", "GH_PAT=canary",
 		"SSHPASS=canary", "DBPASS=canary", "LDAP_BIND_PW=canary", "SLACK_WEBHOOK_URL=https://hooks.example.org/canary", `DOCKER_AUTH_CONFIG={"auths":{"x":{"auth":"canary"}}}`, "OP_SESSION_my=canary", "BW_SESSION=canary", "SIGNING_KEY_B64=canary", "KEY=canary",
+		"AZURE_STORAGE_KEYS=canary", "API_KEYS=canary", "AUTH=canary", "WALLET_MNEMONIC=canary",
 		// By their values.
 		"A=sk-ant-canary0123456789abcdef", "B=ghp_canary0123456789abcdef", "C=AKIA0123456789CANARY", "D=eyJhbGciOi.eyJzdWIiOi.canary", "E=-----BEGIN RSA PRIVATE KEY-----\ncanary",
 		"GIT_CONFIG_VALUE_0=AUTHORIZATION: basic canary", "CUSTOM_HEADERS=x-api-key: canary",
 		"DATABASE_URL=postgres://u:canary@localhost/x", "HTTPS_PROXY=http://canary:canary@proxy:3128", "STORAGE=DefaultEndpointsProtocol=https;AccountKey=canary==",
+		"PG=host=h user=u password=canary", "LOGIN=Basic canarycanary==", "HOOK=https://hooks.slack.com/services/T0/B0/canary", "CHAT=https://discord.com/api/webhooks/1/canary",
 	}
 	passed := []string{
-		"HOME=/home/x", "PATH=/bin", "GOFLAGS=-mod=mod", "KEYBOARD=us", "MONKEY=1", "COMPASS=n", "PROXY_BYPASS=x", "TOKENIZERS_PARALLELISM=false", "OPENAI_MAX_TOKENS=5", "HOST_URL=https://example.org/a:b@c", "GOPROXY=https://proxy.golang.org,direct",
+		"HOME=/home/x", "PATH=/bin", "GOFLAGS=-mod=mod", "KEYBOARD=us", "MONKEY=1", "MONKEYS=2", "AUTHORS=x", "LEVEL=basic setting", "COMPASS=n", "PROXY_BYPASS=x", "TOKENIZERS_PARALLELISM=false", "OPENAI_MAX_TOKENS=5", "HOST_URL=https://example.org/a:b@c", "GOPROXY=https://proxy.golang.org,direct",
 		"DOCKER_REGISTRY=r.example.org", "AUTHOR=x", "DEPLOY_TOKEN=wanted", "ME=http://wanted:wanted@x",
 	}
 	o := ShellOptions{KeyEnv: []string{"ACME_LLM"}, PassEnv: []string{"DEPLOY_TOKEN", "ME", "ACME_LLM", "OPENAI_API_KEY", "PAWL_TOKEN"}}
