@@ -304,17 +304,21 @@ func (s *Session) hand(begins bool, w worker.Want) (wait func(context.Context) e
 	if s.over() {
 		return nil, errors.Join(worker.ErrClosed, s.err)
 	}
-	if s.change != nil {
-		w = after(run.Configured{Change: *s.change}, w)
+	change := s.change
+	if change != nil {
+		w = after(run.Configured{Change: *change}, w)
 		s.change = nil
 	}
 	s.busy()
 	recorded := s.runner.Post(w, begins)
 	return func(ctx context.Context) error {
 		err := recorded(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil && ctx.Err() == nil && s.change == nil {
+			s.change = change // it was refused together with w
+		}
 		if errors.Is(err, worker.ErrClosed) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
 			return errors.Join(err, s.err)
 		}
 		return err

@@ -271,6 +271,27 @@ func TestWhatIsGivenForOneProcessChangesTheRunWithItsNextPrompt(t *testing.T) {
 	}
 }
 
+func TestWhatIsGivenForOneProcessOutlivesWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"calls":[{"tool":"ask","args":{"question":"which?"}}]}
+{"text":"Two."}
+`)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	ok(t, s.Close())
+	s, err := p.open(map[string][]string{"max_steps": {"7"}}).Resume(t.Context(), string(s.ID()), app.Task{})
+	ok(t, err)
+	defer s.Close()
+	if err := s.Continue(t.Context()); !errors.As(err, new(*app.QuestionError)) {
+		t.Errorf("continued without the answer: %v", err)
+	}
+	ok(t, s.Prompt(t.Context(), run.Text("the second")))
+	if state := rest(t, s); state.Config.Limits.Steps != 7 || state.Answer() != "Two." {
+		t.Errorf("limits %+v, answer %q", state.Config.Limits, state.Answer())
+	}
+}
+
 func TestARunHasOneSessionAndAnyNumberOfFollowers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, asks)
