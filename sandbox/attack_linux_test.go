@@ -217,20 +217,10 @@ var attacks = map[string]func(args []string) error{
 		}
 		return errors.New("whoever was reached says so")
 	},
-	"send-datagram": func(args []string) error {
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-		if err != nil {
-			return err
-		}
-		return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: args[0]})
-	},
-	"send-datagram-from-pair": func(args []string) error {
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-		if err != nil {
-			return err
-		}
-		return unix.Sendto(fds[0], []byte("x"), 0, &unix.SockaddrUnix{Name: args[0]})
-	},
+	"send-datagram":               func(args []string) error { return sendDatagram(unix.SOCK_DGRAM, args[0]) },
+	"send-raw-datagram":           func(args []string) error { return sendDatagram(unix.SOCK_RAW, args[0]) },
+	"send-datagram-from-pair":     func(args []string) error { return sendDatagramFromPair(unix.SOCK_DGRAM, args[0]) },
+	"send-raw-datagram-from-pair": func(args []string) error { return sendDatagramFromPair(unix.SOCK_RAW, args[0]) },
 	"serve-and-dial-unix": func(args []string) error {
 		l, err := net.Listen("unix", args[0])
 		if err != nil {
@@ -251,6 +241,22 @@ var attacks = map[string]func(args []string) error{
 		}
 		return dial("tcp", l.Addr().String())
 	},
+}
+
+func sendDatagram(kind int, path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, kind, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: path})
+}
+
+func sendDatagramFromPair(kind int, path string) error {
+	fds, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Sendto(fds[0], []byte("x"), 0, &unix.SockaddrUnix{Name: path})
 }
 
 func dial(network, address string) error {

@@ -1,6 +1,8 @@
 package sandbox_test
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,14 +38,29 @@ func TestACommandReachesNoSocketsButItsOwn(t *testing.T) {
 				}
 			}()
 		}
+		workspace, err := os.Open(s.workspace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer workspace.Close()
+		datagrams, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/d.sock", workspace.Fd()), Net: "unixgram"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer datagrams.Close()
 		if err := os.Symlink(tools+"/s.sock", s.workspace+"/link"); err != nil {
 			t.Fatal(err)
 		}
 		if o := s.run(t, run.Unconfined, attacker, "attack", "dial", "unix", "s.sock"); o.status.Code != 0 || <-reached != s.workspace {
 			t.Fatalf("without a sandbox it is not reached: %+v", o)
 		}
+		for _, a := range []string{"send-datagram", "send-raw-datagram", "send-datagram-from-pair", "send-raw-datagram-from-pair"} {
+			if o := s.run(t, run.Unconfined, attacker, "attack", a, "d.sock"); o.status.Code != 0 {
+				t.Fatalf("without a sandbox %s fails: %+v", a, o)
+			}
+		}
 		for _, level := range []run.Confinement{run.Confined, run.WithNetwork, run.ReadOnly} {
-			for _, a := range [][]string{{"dial", "unix", "s.sock"}, {"dial", "unix", "link"}, {"dial-in", tools}, {"dial-in", s.workspace}, {"dial-racing", tools}, {"send-datagram", "s.sock"}, {"send-datagram-from-pair", "s.sock"}} {
+			for _, a := range [][]string{{"dial", "unix", "s.sock"}, {"dial", "unix", "link"}, {"dial-in", tools}, {"dial-in", s.workspace}, {"dial-racing", tools}, {"send-datagram", "d.sock"}, {"send-datagram-from-pair", "d.sock"}, {"send-raw-datagram", "d.sock"}, {"send-raw-datagram-from-pair", "d.sock"}} {
 				if o := s.run(t, level, append([]string{attacker, "attack"}, a...)...); o.status.Code != 1 {
 					t.Errorf("%q: %v: code %d, printed %q", level, a, o.status.Code, o.printed)
 				}

@@ -189,14 +189,15 @@ func filter(plan filterPlan) []bpf {
 		}
 		number(sysSocket,
 			bpf{bpfLoad, 0, 0, dataArgs},
-			bpf{bpfIfEqual, 7, 0, syscall.AF_INET},
-			bpf{bpfIfEqual, 6, 0, syscall.AF_INET6},
-			bpf{bpfIfEqual, 5, 0, syscall.AF_NETLINK},
+			bpf{bpfIfEqual, 8, 0, syscall.AF_INET},
+			bpf{bpfIfEqual, 7, 0, syscall.AF_INET6},
+			bpf{bpfIfEqual, 6, 0, syscall.AF_NETLINK},
 			bpf{bpfIfEqual, 1, 0, syscall.AF_UNIX},
 			refuse(syscall.EAFNOSUPPORT),
 			bpf{bpfLoad, 0, 0, dataArgs + 8},
 			bpf{bpfAnd, 0, 0, socketType},
-			bpf{bpfIfEqual, 1, 2, syscall.SOCK_DGRAM},
+			bpf{bpfIfEqual, 2, 0, syscall.SOCK_DGRAM},
+			bpf{bpfIfEqual, 1, 2, syscall.SOCK_RAW}, // to the kernel the same
 			bpf{bpfReturn, 0, 0, resultAllow},
 			refuse(syscall.EPROTONOSUPPORT),
 			unixFamily)
@@ -208,7 +209,8 @@ func filter(plan filterPlan) []bpf {
 	number(sysSocketpair,
 		bpf{bpfLoad, 0, 0, dataArgs + 8},
 		bpf{bpfAnd, 0, 0, socketType},
-		bpf{bpfIfEqual, 0, 1, syscall.SOCK_DGRAM},
+		bpf{bpfIfEqual, 1, 0, syscall.SOCK_DGRAM},
+		bpf{bpfIfEqual, 0, 1, syscall.SOCK_RAW},
 		refuse(syscall.EPROTONOSUPPORT),
 		bpf{bpfReturn, 0, 0, resultAllow})
 	return append(f, bpf{bpfReturn, 0, 0, resultAllow})

@@ -153,6 +153,7 @@ func TestTheFilterRefusesWhatItSaysAndNothingElse(t *testing.T) {
 				want = refusal(syscall.EPERM)
 			}
 			check(want, auditArch, number, syscall.AF_UNIX, syscall.SOCK_DGRAM|cloexec)
+			check(want, auditArch, number, syscall.AF_UNIX, syscall.SOCK_RAW|cloexec)
 		}
 		check(resultAllow, auditArch, sysSocketpair, syscall.AF_UNIX, syscall.SOCK_SEQPACKET|cloexec)
 		for _, family := range []uint64{syscall.AF_PACKET, vsock, 38 /* AF_ALG */, loopback} {
