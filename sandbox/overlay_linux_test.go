@@ -11,13 +11,13 @@ func TestProgramsInCachesAreNotChangedByCommands(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
 		programs := map[string]string{}
 		for _, name := range []string{".yarn/lib/cli.js", ".bun/install/global/node_modules/eslint/bin/eslint.js", ".cache/node/corepack/v1/yarn/4.0.0/yarn.js", ".cache/pre-commit/repo1/py_env/bin/python",
-			".local/share/pnpm/pnpm", ".cache/pypoetry/virtualenvs/x/bin/python", ".gradle/wrapper/dists/g/bin/gradle", ".sbt/boot/x.jar", ".cache/bazel/install/a", "go/pkg/mod/golang.org/toolchain@v0.0.1-go1.30.0.linux-amd64/bin/go"} {
+			".local/share/pnpm/pnpm", ".local/share/pnpm/store/v3/files/00/x", ".bun/install/cache/x/index.js", ".cache/pypoetry/virtualenvs/x/bin/python", ".gradle/wrapper/dists/g/bin/gradle", ".sbt/boot/x.jar", ".cache/bazel/install/a", "go/pkg/mod/golang.org/toolchain@v0.0.1-go1.30.0.linux-amd64/bin/go"} {
 			programs[name] = s.write(t, name, "good")
 		}
-		for _, name := range []string{".npm/_npx/1f/node_modules/x/cli.js", ".cache/uv/environments-v2/1f/bin/x"} { // in a cache of data
+		for _, name := range []string{".npm/_npx/1f/node_modules/x/cli.js", ".cache/uv/environments-v2/1f/bin/x", ".cache/uv/archive-v0/1f/x.py"} { // in a cache of data
 			programs[name] = s.write(t, name, "good")
 		}
-		data := s.write(t, ".bun/install/cache/x/package.json", "good")
+		data := s.write(t, ".cache/yarn/v6/x/package.json", "good")
 		s.plan(t)
 		if !tree {
 			s.policy.WithoutNamespaces()

@@ -88,7 +88,8 @@ func (h home) readable() []string {
 // installed: then they are made, for the tool could not. What is in data is written
 // by commands; programs are folders that hold programs which others run, and commands
 // have an overlay of their own over them. A folder of data may be in one of programs,
-// and the other way round: npx and uvx run what they find in such a folder.
+// and the other way round: npx and uvx run what they find in such a folder. The stores
+// of pnpm, bun and uv count as programs: their files are hard links that projects share.
 var toolCaches = []struct {
 	program        string
 	data, programs []string
@@ -99,11 +100,11 @@ var toolCaches = []struct {
 	{"npm", []string{"$npm_config_cache|.npm"}, []string{"$npm_config_cache/_npx|.npm/_npx"}},
 	{"node", []string{".cache/node-gyp"}, []string{".cache/node"}},
 	{"yarn", []string{".cache/yarn", ".yarn/berry/cache"}, []string{".yarn"}},
-	{"pnpm", []string{"$PNPM_HOME/store|.local/share/pnpm/store", ".cache/pnpm", ".local/state/pnpm"}, []string{"$PNPM_HOME|.local/share/pnpm"}},
-	{"bun", []string{".bun/install/cache"}, []string{".bun/install"}},
+	{"pnpm", []string{".cache/pnpm", ".local/state/pnpm"}, []string{"$PNPM_HOME|.local/share/pnpm"}},
+	{"bun", nil, []string{".bun/install"}},
 	{"deno", []string{"$DENO_DIR|.cache/deno"}, nil},
 	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}, nil},
-	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, []string{"$UV_CACHE_DIR/environments-v2|.cache/uv/environments-v2"}},
+	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, []string{"$UV_CACHE_DIR/environments-v2|.cache/uv/environments-v2", "$UV_CACHE_DIR/archive-v0|.cache/uv/archive-v0"}},
 	{"poetry", []string{".cache/pypoetry/cache", ".cache/pypoetry/artifacts"}, []string{".cache/pypoetry"}},
 	{"pre-commit", nil, []string{".cache/pre-commit"}},
 	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}, nil},
