@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -122,6 +123,17 @@ func (s style) dot() string {
 // cells returns how many columns text takes: of the two ways in which terminals count, the
 // one that gives more.
 func cells(text string) int { return max(ansi.StringWidth(text), ansi.StringWidthWc(text)) }
+
+// broken returns a word in pieces that fit width columns. The first cut fits unless the two
+// ways to count differ.
+func broken(word string, width int) []string {
+	for cut := width; ; cut-- {
+		pieces := strings.Split(ansi.HardwrapWc(word, cut, true), "\n")
+		if cut == 1 || !slices.ContainsFunc(pieces, func(p string) bool { return cells(p) > width }) {
+			return pieces
+		}
+	}
+}
 
 // clip returns text, cut with a mark if it takes more than n columns.
 func (s style) clip(text string, n int) string {
@@ -258,7 +270,11 @@ func (s style) wrap(spans []span, width int, hard bool) []string {
 			}
 			b.WriteString(s.paint(sp.paint, sp.text))
 		}
-		lines = append(lines, b.String())
+		text := b.String()
+		if hard { // where the two ways to count differ it can be wider than the sum of its parts
+			text = s.clip(text, width)
+		}
+		lines = append(lines, text)
 		line, used = nil, 0
 	}
 	for _, sp := range spans {
@@ -282,7 +298,7 @@ func (s style) wrap(spans []span, width int, hard bool) []string {
 				end()
 			}
 			if w > width && (hard || w > utf8.RuneCountInString(word)) { // writing without blanks is broken anywhere
-				pieces := strings.Split(ansi.HardwrapWc(word, width, true), "\n")
+				pieces := broken(word, width)
 				for _, piece := range pieces[:len(pieces)-1] {
 					add(piece, sp.paint)
 					end()

@@ -307,6 +307,7 @@ func TestMarkdown(t *testing.T) {
 func FuzzWrap(f *testing.F) {
 	f.Add("a **b** 日本語 https://example.com/a/very/long/address `x y`", 10)
 	f.Add("❤️👩‍👩‍👧 é", 2)
+	f.Add("0\ufe0f00000", 2)
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		width = 4 + max(0, width%200)
 		line := strings.ReplaceAll(visible(text), "\n", " ")
