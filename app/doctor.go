@@ -22,7 +22,7 @@ import (
 
 // A Check is one thing that Doctor has looked at.
 type Check struct {
-	Topic  string  `json:"topic"` // what it is about, as pawl, models, sandbox
+	Topic  string  `json:"topic"` // such as pawl, models, sandbox
 	Name   string  `json:"name"`
 	State  Verdict `json:"state"`
 	Detail string  `json:"detail"`         // a sentence; never a key

@@ -168,7 +168,7 @@ const askingModel = `{"text":"I make three files.","calls":[{"tool":"write","arg
 `
 
 // A person allows one call, denies another with words for the agent, allows a third for
-// always, and answers a question; the run goes on after each.
+// always, and answers a question; the run continues after each.
 func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := sit(t, askingModel, nil, "run", "-p", "make files")

@@ -55,7 +55,7 @@ func Main(args []string, p Process) int {
 	return inv.report(inv.unread(root.ExecuteContext(ctx)))
 }
 
-// unread forgives that nobody reads standard output on, as behind `| head`: what was
+// unread ignores that standard output is not read to its end, as in `pawl … | head`: what was
 // to be looked at was seen. The result of a run is another matter: it is lost, and
 // that is said. So is a pipe to somebody else, as to the process that drives a run.
 func (inv *invocation) unread(err error) error {

@@ -230,7 +230,7 @@ func (d *display) draw() {
 	}
 	out.WriteString("\x1b[?2026l")
 	d.drawn, d.width = lines, width
-	d.w.Write(out.Bytes()) // the progress is lost with the terminal, and the run goes on
+	d.w.Write(out.Bytes()) // the progress is lost with the terminal, and the run continues
 }
 
 // up returns what moves to the first line of the live part and erases from there. A

@@ -60,7 +60,7 @@ func TestPicturesAndLinksInTextAreNeverFetched(t *testing.T) {
 }
 
 // sec092: what a model sends as arguments to exhaust its reader is an error that it is
-// told of, in the log and out again, and the run goes on.
+// told of, in the log and out again, and the run continues.
 func TestArgumentsMadeToExhaustTheReaderDoNotEndARun(t *testing.T) {
 	t.Parallel()
 	s := besiege(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // maxShown is how many lines of a file are shown before --full is needed: a few
-// screens, so that nobody scrolls past what matters.
+// screens, so that what matters is not scrolled past.
 const maxShown = 200
 
 // A changeForm is a change that waits for trust as JSON.

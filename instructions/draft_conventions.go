@@ -24,7 +24,7 @@ var checkers = []struct{ name, files string }{
 	{"SwiftLint", ".swiftlint.yml"},
 }
 
-// guides are the files that say how to work on a project, by what they are about.
+// guides are the files that say how to work on a project, by their subject.
 var guides = []struct{ about, files string }{
 	{"Commit messages", "commitlint.config.js commitlint.config.mjs commitlint.config.ts .commitlintrc .commitlintrc.json .commitlintrc.yml"},
 	{"Rules for contributions", "CONTRIBUTING.md CONTRIBUTING.rst CONTRIBUTING .github/CONTRIBUTING.md docs/CONTRIBUTING.md"},

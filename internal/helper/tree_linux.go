@@ -55,7 +55,7 @@ type freshMount struct {
 }
 
 // mountFresh mounts what a command gets anew, in the mount namespace of the calling
-// thread. The error comes with what it is about.
+// thread. The error comes with what failed.
 func mountFresh(mounts []freshMount) (what string, err syscall.Errno) {
 	for _, m := range mounts {
 		fs, err := newFilesystem(m.kind, m.options...)
@@ -76,7 +76,7 @@ func mountFresh(mounts []freshMount) (what string, err syscall.Errno) {
 
 // build makes the file tree of mounts and moves the helper, and so its commands,
 // into it. What it was in before cannot be reached any more. It returns what each
-// command has to get anew. The error comes with what it is about.
+// command has to get anew. The error comes with what failed.
 func build(mounts []Mount) (fresh []freshMount, what string, err syscall.Errno) {
 	// All that is to be shown is taken hold of before the new root covers
 	// anything; each piece gets its own attributes before it is put in place.
