@@ -25,7 +25,11 @@ type Denial struct {
 // they were made, each with the flag that would allow it as the workspace and the rules are
 // now.
 func (s *Session) Denials(ctx context.Context) ([]Denial, error) {
-	state := s.State()
+	return s.w.denials(ctx, s.State())
+}
+
+// denials returns the calls that were refused in the last turn of a run in a state.
+func (w *Workspace) denials(ctx context.Context, state run.State) ([]Denial, error) {
 	refused := false
 	for _, l := range state.Turn.Account {
 		refused = refused || l.Outcome == run.Refused
@@ -36,7 +40,7 @@ func (s *Session) Denials(ctx context.Context) ([]Denial, error) {
 	if !refused {
 		return nil, nil
 	}
-	events, _, err := s.w.Load(ctx, s.id)
+	events, _, err := w.Load(ctx, state.Created.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func (s *Session) Denials(ctx context.Context) ([]Denial, error) {
 		// A person who said no is not told how to say yes.
 		if c.Decision.Source != "person" {
 			var words []string
-			for _, r := range s.allowing(state, c) {
+			for _, r := range w.allowing(state, c) {
 				words = append(words, "--allow "+shellQuote(r.String()))
 			}
 			d.Flag = strings.Join(words, " ")
@@ -65,18 +69,22 @@ func (s *Session) Denials(ctx context.Context) ([]Denial, error) {
 
 // allowing returns the rules that would allow a call if they were given for this process;
 // none: no such rules would.
-func (s *Session) allowing(state run.State, c *view.Call) permission.Rules {
-	set, err := s.w.load()
+func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
+	set, err := w.load()
 	if err != nil {
 		return nil
 	}
-	p, err := s.worker.Preview(state, run.CallState{Call: run.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments}, Class: c.Class})
+	d, err := w.previewer()
+	if err != nil {
+		return nil
+	}
+	p, err := d.Preview(state, run.CallState{Call: run.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments}, Class: c.Class})
 	if err != nil {
 		return nil
 	}
 	mode := modeOf(state.Config)
-	proposed := set.policy.Propose(s.id, mode, p.Request).Rules
-	rules, err := set.policy.Rules(s.id)
+	proposed := set.policy.Propose(state.Created.Run, mode, p.Request).Rules
+	rules, err := set.policy.Rules(state.Created.Run)
 	if err != nil || len(proposed) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	"pawl/provider"
@@ -17,10 +18,21 @@ func (w *Workspace) Models() (*provider.Providers, error) {
 	return s.models, nil
 }
 
-// choose returns the model that works in a new run, or what is missing before anything is
-// recorded.
-func (w *Workspace) choose(ctx context.Context, s *settings) (string, error) {
-	model, note, err := s.models.Choose(ctx, s.Get("model"), w.Dir)
+// Model returns the model that a new run would have, or what is missing before there can be
+// one. It may ask servers on this machine.
+func (w *Workspace) Model(ctx context.Context) (string, error) {
+	s, err := w.load()
+	if err != nil {
+		return "", err
+	}
+	model, _, err := s.models.Choose(ctx, s.Get("model"), w.Dir)
+	return model, err
+}
+
+// choose returns the model that works in a new run - the one named, or else that of the
+// settings - or what is missing before anything is recorded.
+func (w *Workspace) choose(ctx context.Context, s *settings, model string) (string, error) {
+	model, note, err := s.models.Choose(ctx, cmp.Or(model, s.Get("model")), w.Dir)
 	if note != "" {
 		w.opt.Notice(note)
 	}

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -281,23 +280,6 @@ func (w *Workspace) ModelChange(model string) (run.ConfigChange, error) {
 // it. It returns when the change is durable in the run's inbox.
 func (w *Workspace) Set(ctx context.Context, id run.ID, c run.ConfigChange) error {
 	return w.put(ctx, id, "set-"+rand.Text(), store.Configure, c)
-}
-
-// put puts a row into the inbox of a run and wakes its owner.
-func (w *Workspace) put(ctx context.Context, id run.ID, key string, kind store.Kind, payload any) error {
-	b, err := json.Marshal(payload)
-	if err != nil {
-		return err
-	}
-	st, err := w.writing()
-	if err != nil {
-		return err
-	}
-	if err := st.Put(ctx, id, store.Row{Key: key, Kind: kind, Payload: string(b)}); err != nil {
-		return err
-	}
-	worker.Wake(ctx, st, id)
-	return nil
 }
 
 // stopPatience is how long Stop waits for the turn to end. The owner abandons operations

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,9 @@ type Session struct {
 type Task struct {
 	// Output is the result that has to be handed in; zero: words.
 	Output run.Output
+	// Model and Mode are those of a new run; "": those of the settings. Resume does not use
+	// them.
+	Model, Mode string
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -58,7 +62,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := w.choose(ctx, s)
+	model, err := w.choose(ctx, s, t.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +74,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text),
 		Config: s.initial(model).Apply(run.Config{Output: t.Output}), Version: Version(),
 	}
+	c.Config.Mode = cmp.Or(t.Mode, c.Config.Mode)
 	if t.Output.Schema != "" {
 		c.System += resultPrompt(t.Output)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl/config"
@@ -29,6 +30,7 @@ type Providers struct {
 
 	mu   sync.Mutex
 	open map[string]llm.Provider
+	keys atomic.Pointer[map[string]string] // stored ones, by the names of their variables
 }
 
 // Load reads the table of models, with the user's file.
@@ -37,7 +39,13 @@ func Load(env config.Env) (*Providers, error) {
 	if err != nil {
 		return nil, config.Errorf("%w", err)
 	}
-	return &Providers{Table: t, env: env, open: map[string]llm.Provider{}}, nil
+	keys, err := readKeys(keysFile(env))
+	if err != nil {
+		return nil, err
+	}
+	ps := &Providers{Table: t, env: env, open: map[string]llm.Provider{}}
+	ps.keys.Store(&keys)
+	return ps, nil
 }
 
 // Options say how providers are opened.

@@ -18,7 +18,7 @@ type Site struct {
 	Address     string // of the API; empty: nothing names one
 	AddressFrom string
 	Key         string // never shown
-	KeyFrom     string // the variable that holds it
+	KeyFrom     string // the variable that holds it, with the file if it is a stored one
 }
 
 // Site returns how a provider is configured here.
@@ -36,6 +36,9 @@ func (ps *Providers) Site(p models.Provider) Site {
 		if v := ps.env.Get(name); v != "" {
 			s.Key, s.KeyFrom = v, name
 		}
+	}
+	if s.Key == "" {
+		s.Key, s.KeyFrom = ps.storedKey(p.KeyEnv)
 	}
 	if p.Local {
 		s.Address = localAddress(s.Address, p.BaseURL)

@@ -113,6 +113,10 @@ func (s *State) compaction() Command {
 	return s.request(ForSummary)
 }
 
+// Context returns how many tokens of the model's window the context takes, estimated, and how
+// many fit; 0 if that is not known.
+func (s *State) Context() (used, limit int64) { return s.window.fill(), s.limit() }
+
 // limit returns how many tokens fit the window: the configured number, or else the size
 // of a context that the provider rejected; 0 if neither is known.
 func (s *State) limit() int64 {

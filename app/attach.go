@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"pawl/config"
+	"pawl/run"
+	"pawl/store"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// An Attached is a run that another process drives, as a face of this one shows it and talks
+// to it. What is said goes into the run's inbox, and the process that drives the run takes
+// it from there. Its methods mean what those of [Session] mean; they return when the words
+// are durable in the inbox, which is before the run has taken them.
+type Attached struct {
+	w  *Workspace
+	id run.ID
+}
+
+// Attach returns a run that another process drives. If none drives it, what is said waits in
+// the inbox until one does: [Workspace.Resume] is what to use then.
+func (w *Workspace) Attach(id run.ID) *Attached { return &Attached{w, id} }
+
+// ID returns the run's id.
+func (a *Attached) ID() run.ID { return a.id }
+
+// Follow yields the run's events after number after and what is new as it happens. It ends
+// when no process drives the run any more.
+func (a *Attached) Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error] {
+	return a.w.Follow(ctx, a.id, after)
+}
+
+// Prompt says something to the agent: it begins a turn, answers the open question, or is
+// delivered with the next results.
+func (a *Attached) Prompt(ctx context.Context, parts ...run.Part) error {
+	_, err := a.Steer(ctx, parts...)
+	return err
+}
+
+// Steer says something to the agent that is delivered with the next results.
+func (a *Attached) Steer(ctx context.Context, parts ...run.Part) (id string, err error) {
+	return a.say(ctx, store.Steer, parts)
+}
+
+// Queue says something to the agent that is delivered when the turn has ended.
+func (a *Attached) Queue(ctx context.Context, parts ...run.Part) (id string, err error) {
+	return a.say(ctx, store.Queue, parts)
+}
+
+func (a *Attached) say(ctx context.Context, kind store.Kind, parts []run.Part) (id string, err error) {
+	for _, p := range parts {
+		if p.Type != run.TextPart {
+			return "", errTextOnly
+		}
+	}
+	id = string(newRun(time.Now()))
+	return id, a.w.send(ctx, a.id, store.Row{Key: id, Kind: kind, Payload: run.PlainText(parts)})
+}
+
+var errTextOnly = config.Errorf("an image cannot be sent to a run that another process drives: stop that process and resume the run here")
+
+// Withdraw takes back a message that was not delivered yet.
+func (a *Attached) Withdraw(ctx context.Context, id string) error {
+	return a.w.send(ctx, a.id, store.Row{Key: "withdraw-" + id, Kind: store.Withdraw, Payload: id})
+}
+
+// Configure changes the run's configuration from the next step on.
+func (a *Attached) Configure(ctx context.Context, c run.ConfigChange) error {
+	return a.w.Set(ctx, a.id, c)
+}
+
+// Decide answers a call that waits for a person.
+func (a *Attached) Decide(ctx context.Context, d worker.Decision) error {
+	_, err := a.w.Decide(ctx, a.id, d)
+	return err
+}
+
+// Approvals returns the calls that wait for a person.
+func (a *Attached) Approvals() ([]Approval, error) {
+	return a.w.Approvals(context.Background(), a.id)
+}
+
+// Denials returns the calls that were refused in the run's last turn.
+func (a *Attached) Denials(ctx context.Context) ([]Denial, error) {
+	_, s, err := a.w.Load(ctx, a.id)
+	if err != nil {
+		return nil, err
+	}
+	return a.w.denials(ctx, s)
+}
+
+// Interrupt tells the process that drives the run to stop its turn.
+func (a *Attached) Interrupt(f run.Interrupted) bool {
+	return a.w.put(context.Background(), a.id, "stop-"+rand.Text(), store.Interrupt, worker.Stopping{Turn: f.Turn, By: f.By}) == nil
+}
+
+// Close does nothing: the run is the other process's.
+func (a *Attached) Close() error { return nil }
+
+// put puts a row with a JSON payload into the inbox of a run and wakes its owner.
+func (w *Workspace) put(ctx context.Context, id run.ID, key string, kind store.Kind, payload any) error {
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return err
+	}
+	return w.send(ctx, id, store.Row{Key: key, Kind: kind, Payload: string(b)})
+}
+
+// send puts a row into the inbox of a run and wakes its owner.
+func (w *Workspace) send(ctx context.Context, id run.ID, row store.Row) error {
+	st, err := w.writing()
+	if err != nil {
+		return err
+	}
+	if err := st.Put(ctx, id, row); err != nil {
+		return err
+	}
+	worker.Wake(ctx, st, id)
+	return nil
+}
