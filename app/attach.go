@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"iter"
+	"sync"
 	"time"
 
 	"pawl/config"
@@ -21,19 +22,55 @@ import (
 type Attached struct {
 	w  *Workspace
 	id run.ID
+
+	mu    sync.Mutex
+	state run.State
 }
 
-// Attach returns a run that another process drives. If none drives it, what is said waits in
-// the inbox until one does: [Workspace.Resume] is what to use then.
-func (w *Workspace) Attach(id run.ID) *Attached { return &Attached{w, id} }
+// Attach returns a run that another process drives, in the state in which its log is now. If
+// no process drives it, what is said waits in the inbox until one does: [Workspace.Resume]
+// is what to use then.
+func (w *Workspace) Attach(ctx context.Context, id run.ID) (*Attached, error) {
+	_, s, err := w.Load(ctx, id)
+	return &Attached{w: w, id: id, state: s}, err
+}
 
 // ID returns the run's id.
 func (a *Attached) ID() run.ID { return a.id }
 
+// State returns the run's state after the last event that was read, for reading only.
+func (a *Attached) State() run.State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state
+}
+
 // Follow yields the run's events after number after and what is new as it happens. It ends
 // when no process drives the run any more.
 func (a *Attached) Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error] {
-	return a.w.Follow(ctx, a.id, after)
+	return func(yield func(view.Update, error) bool) {
+		for u, err := range a.w.Follow(ctx, a.id, after) {
+			if err == nil && u.Event != nil {
+				err = a.apply(*u.Event)
+			}
+			if !yield(u, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (a *Attached) apply(e run.Event) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.Seq <= a.state.Seq {
+		return nil
+	}
+	next, err := a.state.Apply(e)
+	if err == nil {
+		a.state = next
+	}
+	return err
 }
 
 // Prompt says something to the agent: it begins a turn, answers the open question, or is
@@ -88,11 +125,7 @@ func (a *Attached) Approvals() ([]Approval, error) {
 
 // Denials returns the calls that were refused in the run's last turn.
 func (a *Attached) Denials(ctx context.Context) ([]Denial, error) {
-	_, s, err := a.w.Load(ctx, a.id)
-	if err != nil {
-		return nil, err
-	}
-	return a.w.denials(ctx, s)
+	return a.w.denials(ctx, a.State())
 }
 
 // Interrupt tells the process that drives the run to stop its turn.

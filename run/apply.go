@@ -124,6 +124,7 @@ func (s *State) applyConfigured(p Configured) error {
 		s.malformed = 0 // those calls were of the other model
 	}
 	s.Config = c
+	s.window.asked = s.window.asked || p.Change.Compact
 	return nil
 }
 

@@ -14,6 +14,7 @@ type window struct {
 	tooLong       bool  // the provider refused the context as too long
 	learned       int64 // tokens that were too many, when it is not known how many fit
 	summaryFailed bool
+	asked         bool // a person wants the context to be compacted before the next request
 }
 
 // bytesPerToken turns bytes into tokens where no provider has counted: a guess on
@@ -91,6 +92,9 @@ func (s *State) compaction() Command {
 		return s.stage2(t.reply.summary)
 	}
 	over := w.tooLong || limit > 0 && float64(w.fill()) >= or(s.Config.CompactAt, DefaultCompactAt)*float64(limit)
+	if w.asked && !over {
+		return s.compactionAsked()
+	}
 	if !over || t.Request.Attempt > 0 && !w.tooLong && t.Request.Purpose == ForStep {
 		return nil
 	}
@@ -108,6 +112,18 @@ func (s *State) compaction() Command {
 			Detail: "the context is full and too little of it can be removed; continue with a model that has a larger window, or start a new run"})
 	}
 	if w.summaryFailed || w.tooLong {
+		return s.stage2(s.deterministicSummary())
+	}
+	return s.request(ForSummary)
+}
+
+// compactionAsked is compaction for a person who wants it: all that a summary can stand for is
+// summarized. Where nothing is gained by it, nothing is done.
+func (s *State) compactionAsked() Command {
+	if _, freed := s.cutPoint(s.window.fill()); freed <= 0 || s.Turn.Request.Attempt > 0 && s.Turn.Request.Purpose == ForStep {
+		return nil
+	}
+	if s.window.summaryFailed {
 		return s.stage2(s.deterministicSummary())
 	}
 	return s.request(ForSummary)
@@ -225,7 +241,7 @@ func (s *State) applyCompacted(f Compacted) error {
 	}
 	w := &s.window
 	w.compactions++
-	w.tooLong, w.summaryFailed = false, false
+	w.tooLong, w.summaryFailed, w.asked = false, false, false
 	w.used, w.grown = max(0, w.fill()-f.Freed), 0
 	t.reply.summary = ""
 	if t.Phase == Summarized {

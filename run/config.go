@@ -91,6 +91,9 @@ type ConfigChange struct {
 	// CompactAt and Retry are as in Config.
 	CompactAt *float64       `json:"compact_at,omitempty"`
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
+	// Compact changes nothing of the Config: the context is compacted before the next
+	// request, however full it is.
+	Compact bool `json:"compact,omitempty"`
 }
 
 // Apply returns c with the change made.

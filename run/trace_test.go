@@ -505,6 +505,8 @@ func (p *player) config(words []string) {
 		case "nonudge":
 			yes := true
 			c.NoNudge = &yes
+		case "compact":
+			c.Compact = true
 		case "mode":
 			c.Mode = &v
 		case "external":

@@ -123,6 +123,9 @@ func ChangeWords(c run.ConfigChange) string {
 	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil {
 		words = append(words, "other limits")
 	}
+	if c.Compact {
+		words = append(words, "the context is compacted before the next request")
+	}
 	return "configured: " + visible.Escape(strings.Join(words, ", "))
 }
 
