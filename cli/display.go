@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
+	"pawl/internal/screen"
 	"pawl/render"
 	"pawl/view"
 )
@@ -28,7 +27,7 @@ type display struct {
 	w      io.Writer
 	size   func() (width, height int)
 	now    func() time.Time
-	screen bool // w is a terminal that can be drawn on
+	screen *screen.Screen // nil: w is no terminal, and nothing is drawn again
 
 	dirty chan struct{} // something is to be drawn
 	quit  chan struct{} // closed by close
@@ -38,8 +37,6 @@ type display struct {
 	// drawing is held while something is written, and guards what is drawn. It is taken
 	// before mu.
 	drawing sync.Mutex
-	drawn   []string // the lines of the live part on the screen
-	width   int      // of the terminal when they were drawn
 
 	mu      sync.Mutex
 	shown   *render.Transcript
@@ -96,6 +93,10 @@ func (d *display) close() {
 		<-d.done
 		d.mu.Lock()
 		d.shown.Streams, d.paused = false, false
+		if len(d.line) > 0 {
+			d.shown.Print(string(d.line))
+			d.line = nil
+		}
 		d.mu.Unlock()
 	})
 	d.draw()
@@ -107,16 +108,19 @@ func (d *display) erase() {
 		return // a write is under way, maybe to a terminal that takes nothing
 	}
 	defer d.drawing.Unlock()
-	width, _ := d.size()
-	d.w.Write(d.up(width)) // the process leaves: there is no one to tell of an error
-	d.drawn = nil
+	if d.screen != nil {
+		width, _ := d.size()
+		_ = d.screen.Erase(width) // the process leaves: there is no one to tell of an error
+	}
 }
 
 // forget is called when the process was stopped and runs again: what was drawn is not where
 // it was.
 func (d *display) forget() {
 	d.drawing.Lock()
-	d.drawn = nil
+	if d.screen != nil {
+		d.screen.Forget()
+	}
 	d.drawing.Unlock()
 	d.changed()
 }
@@ -193,38 +197,14 @@ func (d *display) draw() {
 		lines = d.shown.Live(width, height, d.now())
 	}
 	d.mu.Unlock()
-	switch {
-	case !d.screen:
+	// An error is not reported: the progress is lost with the terminal, and the run continues.
+	if d.screen == nil {
 		for _, l := range above {
-			fmt.Fprintln(d.w, l) // see below
+			fmt.Fprintln(d.w, l)
 		}
 		return
-	case len(above) == 0 && width == d.width && slices.Equal(lines, d.drawn),
-		len(above) == 0 && len(lines) == 0 && len(d.drawn) == 0:
-		return
 	}
-	var out bytes.Buffer
-	out.WriteString("\x1b[?2026h") // the terminal shows all of it at once
-	out.Write(d.up(width))
-	for _, l := range slices.Concat(above, lines) {
-		out.WriteString(l + "\r\n")
-	}
-	out.WriteString("\x1b[?2026l")
-	d.drawn, d.width = lines, width
-	d.w.Write(out.Bytes()) // the progress is lost with the terminal, and the run continues
-}
-
-// up returns what moves to the first line of the live part and erases from there. A
-// terminal that has become narrower has broken its lines into more rows.
-func (d *display) up(width int) []byte {
-	if len(d.drawn) == 0 {
-		return nil
-	}
-	rows := 0
-	for _, l := range d.drawn {
-		rows += 1 + strings.Count(ansi.Hardwrap(l, width, true), "\n")
-	}
-	return fmt.Appendf(nil, "\r\x1b[%dA\x1b[J", rows)
+	_ = d.screen.Draw(screen.Frame{Width: width, Height: height, Above: above, Live: lines, Cursor: screen.Cursor{Row: len(lines)}, Now: d.now()})
 }
 
 // terminalFile returns w if it is a terminal.

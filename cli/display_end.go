@@ -7,6 +7,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/internal/screen"
 	"pawl/render"
 	"pawl/run"
 	"pawl/view"
@@ -24,7 +25,7 @@ func (inv *invocation) display(output string, p *view.Projection) *display {
 	case ok && getenv("TERM") != "dumb" && !(stdoutToo && output == "stream-json"): // whose lines would stand in the live part
 		t.Streams = true
 		d := newDisplay(f, sizeOf(f), t)
-		d.screen = true
+		d.screen = screen.New(f, screen.Reflows(getenv))
 		return d
 	case !ok && render.ForcesColor(getenv):
 		return newDisplay(inv.Stderr, func() (int, int) { return usualWidth, usualHeight }, t)

@@ -13,6 +13,8 @@ import (
 
 	"pawl/app"
 	"pawl/internal/golden"
+	"pawl/internal/screen"
+	"pawl/internal/screen/screentest"
 	"pawl/render"
 	"pawl/run"
 	"pawl/view"
@@ -21,16 +23,17 @@ import (
 // A watching is a display on a terminal of the tests, with a clock that stands still.
 type watching struct {
 	*display
-	terminal *terminal
+	terminal *screentest.Terminal
 	seq      int64
 	at       time.Time
 }
 
 func watch(t *testing.T, width int, s render.Style) *watching {
-	m := newTerminal(t, width, 24)
+	m := screentest.New(t, width, 24)
 	w := &watching{terminal: m, at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
-	w.display = newDisplay(m, m.size, render.NewTranscript(s, &view.Projection{}))
-	w.screen, w.shown.Streams, w.shown.Answers = true, true, true
+	w.display = newDisplay(m, m.Size, render.NewTranscript(s, &view.Projection{}))
+	w.screen = screen.New(m, true)
+	w.shown.Streams, w.shown.Answers = true, true
 	w.shown.Began, w.now = w.at, func() time.Time { return w.at }
 	return w
 }
@@ -69,7 +72,7 @@ func settled(id, result string, files ...run.FileChange) run.CallSettled {
 func (w *watching) work() string {
 	var frames strings.Builder
 	frame := func(what string) {
-		fmt.Fprintf(&frames, "== %s\n%s", what, w.terminal.text())
+		fmt.Fprintf(&frames, "== %s\n%s", what, w.terminal.Text())
 	}
 	w.events(run.Created{Run: "r", Config: run.Config{Model: "p/m"}}, run.Prompted{Parts: []run.Part{run.Text("repair it")}},
 		run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
@@ -125,7 +128,7 @@ func TestFrames(t *testing.T) {
 	for _, width := range []int{40, 80, 120} {
 		w := watch(t, width, render.Style{})
 		golden.Compare(t, fmt.Sprintf("frames/width_%d.txt", width), []byte(w.work()))
-		if w.terminal.styled {
+		if w.terminal.Styled {
 			t.Errorf("width %d: styles were sent without colours", width)
 		}
 	}
@@ -137,7 +140,7 @@ func TestColoursChangeNoWords(t *testing.T) {
 	t.Parallel()
 	w := watch(t, 80, render.Style{Color: true})
 	golden.Compare(t, "frames/color.txt", []byte(w.work()))
-	if !w.terminal.styled {
+	if !w.terminal.Styled {
 		t.Error("no styles were sent")
 	}
 }
@@ -149,14 +152,15 @@ func TestALivePartIsErasedAfterAResize(t *testing.T) {
 	for _, width := range []int{20, 37, 53, 80, 160} {
 		w := watch(t, 80, render.Style{})
 		w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
-		fmt.Fprintln(w, "finished before")
+		w.terminal.Resize(80, 60)                         // no row of the live part scrolls off
+		before := strings.Repeat("finished before\n", 80) // the screen is full
+		fmt.Fprint(w, before)
 		w.delta(view.Delta{Text: strings.Repeat("日本語 words 👩‍👩‍👧 ❤️ ", 20)})
-		w.terminal.height = 200 // no row of the live part scrolls off
-		w.terminal.resize(width)
+		w.terminal.Resize(width, 60)
 		w.shown.Streams = false
 		fmt.Fprintln(w, "finished after")
 		w.draw()
-		if got, want := w.terminal.text(), "finished before\nfinished after\n"; got != want {
+		if got, want := w.terminal.Text(), before+"finished after\n"; got != want {
 			t.Errorf("to %d columns: the terminal has\n%s", width, got)
 		}
 	}
@@ -173,7 +177,7 @@ func TestAnAnswerThatBrokeOffIsMarked(t *testing.T) {
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("Another first line.\nAnd a second.")}})
 	w.close0()
 	want := "• The first line.\n  the answer was cut off; it is requested again\n• Another first line.\n  And a second.\n"
-	if got := w.terminal.text(); got != want {
+	if got := w.terminal.Text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -192,12 +196,12 @@ func TestTheAnswerGoesToStandardOutputAlone(t *testing.T) {
 	w.shown.Answers = false
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
 	w.delta(view.Delta{Text: "The first line.\nThe second"})
-	if got := w.terminal.text(); !strings.Contains(got, "The first line.") {
+	if got := w.terminal.Text(); !strings.Contains(got, "The first line.") {
 		t.Errorf("while it streams the terminal has\n%s", got)
 	}
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("The first line.\nThe second line.")}}, run.Ended{End: run.Completed})
 	w.close0()
-	if got := w.terminal.text(); got != "" {
+	if got := w.terminal.Text(); got != "" {
 		t.Errorf("at the end the terminal has\n%s", got)
 	}
 }
@@ -207,7 +211,7 @@ func TestASlowTerminalDelaysNoUpdate(t *testing.T) {
 	t.Parallel()
 	w := watch(t, 80, render.Style{})
 	stuck := &stuckWriter{began: make(chan struct{}), free: make(chan struct{})}
-	w.w = stuck
+	w.screen = screen.New(stuck, true)
 	w.start()
 	w.update(view.Update{Notice: "one"})
 	<-stuck.began
@@ -234,7 +238,7 @@ func (s *stuckWriter) Write(p []byte) (int, error) {
 func TestATerminalThatIsGoneHarmsNothing(t *testing.T) {
 	t.Parallel()
 	w := watch(t, 80, render.Style{})
-	w.w = brokenWriter{}
+	w.screen = screen.New(brokenWriter{}, true)
 	w.start()
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}})
 	w.close()
@@ -353,7 +357,8 @@ func (p *pipe) awaitRead() {
 func BenchmarkASecondOfStreaming(b *testing.B) {
 	w := &watching{at: time.Now()}
 	w.display = newDisplay(io.Discard, func() (int, int) { return 120, 40 }, render.NewTranscript(render.Style{Color: true}, &view.Projection{}))
-	w.screen, w.shown.Streams, w.shown.Answers = true, true, true
+	w.screen = screen.New(io.Discard, true)
+	w.shown.Streams, w.shown.Answers = true, true
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
 	tokens := 0
 	for b.Loop() {

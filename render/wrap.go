@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"pawl/internal/screen"
 )
 
-// Cells returns how many columns text takes: of the two ways in which terminals count, the
-// one that gives more.
-func Cells(text string) int { return max(ansi.StringWidth(text), ansi.StringWidthWc(text)) }
+// Cells returns how many columns text takes; see [screen.Cells].
+func Cells(text string) int { return screen.Cells(text) }
 
 // broken returns a word in pieces that fit width columns. The first cut fits unless the two
 // ways to count differ.

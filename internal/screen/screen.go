@@ -169,17 +169,24 @@ func (s *Screen) top(width int) string {
 	}
 	rows := s.at.Row
 	if s.reflows {
-		rows = 0
-		for _, l := range s.lines[:s.at.Row] {
-			rows += l.rows(width, l.cells)
-		}
-		if s.at.Row < len(s.lines) {
-			rows += s.lines[s.at.Row].rows(width, s.at.Col+1) - 1
-		}
+		rows = min(s.above(width, ansi.StringWidth), s.above(width, ansi.StringWidthWc))
 	}
 	var out strings.Builder
 	move(&out, rows, 0)
 	return out.String() + "\x1b[J"
+}
+
+// above returns how many rows of the live part are above the cursor, on a terminal that has broken
+// them anew to width, and of which count is the way to count columns.
+func (s *Screen) above(width int, count func(string) int) int {
+	rows := 0
+	for _, l := range s.lines[:s.at.Row] {
+		rows += l.rows(width, l.cells, count)
+	}
+	if s.at.Row < len(s.lines) {
+		rows += s.lines[s.at.Row].rows(width, s.at.Col+1, count) - 1
+	}
+	return rows
 }
 
 // move moves the cursor from one row of the screen to another, to the first column.
@@ -284,7 +291,7 @@ func fitLine(text string, width, pad int) line {
 		case due:
 			fmt.Fprintf(&out, "\x1b[%dG", l.cells+1)
 		}
-		due, before, start = disputed(seq, 2) == 1, out.Len(), l.cells
+		due, before, start = disputed(seq), out.Len(), l.cells
 		out.WriteString(seq)
 		characters.WriteString(seq)
 		l.cells += cells
@@ -309,34 +316,35 @@ func fitLine(text string, width, pad int) line {
 }
 
 // rows returns how many rows the first n columns of a line take when it is broken anew to width.
-func (l line) rows(width, n int) int {
+func (l line) rows(width, n int, count func(string) int) int {
 	if l.wide == "" {
 		return max(1, (n+width-1)/width)
 	}
 	rows, used := 1, 0
+	take := func(cells int) {
+		if used+cells > width && used > 0 {
+			rows, used = rows+1, 0
+		}
+		used += cells
+	}
 	for seq, cells := range pieces(l.wide) {
 		if n <= 0 {
 			break
 		}
 		n -= cells
-		for parts := disputed(seq, cells); cells > 0; cells -= parts {
-			if used+parts > width && used > 0 {
-				rows, used = rows+1, 0
-			}
-			used += parts
+		own := min(count(seq), cells)
+		if own > 0 {
+			take(own)
+		}
+		for range cells - own { // columns that are not written
+			take(1)
 		}
 	}
 	return rows
 }
 
-// disputed returns 1 for a character whose width terminals disagree about: it may have been written
-// as one of that width and blanks. For any other it returns cells.
-func disputed(seq string, cells int) int {
-	if cells > 0 && ansi.StringWidth(seq) != ansi.StringWidthWc(seq) {
-		return 1
-	}
-	return cells
-}
+// disputed reports whether terminals disagree about the width of a character.
+func disputed(seq string) bool { return ansi.StringWidth(seq) != ansi.StringWidthWc(seq) }
 
 // plain reports whether text is printable ASCII.
 func plain(text string) bool {

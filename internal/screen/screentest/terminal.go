@@ -259,7 +259,10 @@ func (m *Terminal) reflow(width int) {
 func (m *Terminal) Text() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return strings.TrimRight(text(m.rows), "\n") + "\n"
+	if all := strings.TrimRight(text(m.rows), "\n"); all != "" {
+		return all + "\n"
+	}
+	return ""
 }
 
 // Scrollback returns what can be scrolled back to.
