@@ -28,7 +28,7 @@ import (
 func levels(t *testing.T) (level map[string]int, pure []string) {
 	t.Helper()
 	level = map[string]int{}
-	row := regexp.MustCompile(`(?m)^\| (\d) \| ([^|]*) \|`)
+	row := regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]*) \|`)
 	name := regexp.MustCompile("`([a-z/]+)`(\\*?)")
 	for _, m := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
 		n, err := strconv.Atoi(m[1])
@@ -75,6 +75,7 @@ var pureImports = []string{
 	"bytes", "cmp", "crypto/sha256", "embed", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt",
 	"io", "iter", "maps", "math", "net/netip", "net/url", "path", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 
+	"github.com/charmbracelet/x/ansi",             // how wide text is, styles
 	"github.com/go-json-experiment/json/jsontext", // token by token
 	"mvdan.cc/sh/v3/syntax",                       // text to tree and back
 }

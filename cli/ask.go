@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,8 @@ import (
 	"sync"
 
 	"pawl/app"
-	"pawl/internal/text"
 	"pawl/permission"
+	"pawl/render"
 	"pawl/run"
 	"pawl/view"
 	"pawl/worker"
@@ -35,7 +34,7 @@ type asker struct {
 	ws      *app.Workspace
 	session *app.Session
 	out     *printer
-	style   style
+	style   render.Style
 	width   func() (width, height int)
 	input   *lineReader
 	stopped bool // the turn was interrupted by a signal
@@ -44,9 +43,9 @@ type asker struct {
 func newAsker(inv *invocation, ws *app.Workspace, s *app.Session, out *printer) *asker {
 	a := &asker{inv: inv, ws: ws, session: s, out: out, width: func() (int, int) { return usualWidth, usualHeight },
 		input: &lineReader{r: inv.Stdin, lines: make(chan string, 16)}}
-	a.style.ascii = true
+	a.style.ASCII = true
 	if out.display != nil {
-		a.style, a.width = out.display.style, out.display.size
+		a.style, a.width = out.display.shown.Style, out.display.size
 		out.display.asked = true
 	}
 	return a
@@ -168,7 +167,7 @@ func (a *asker) question(ctx context.Context, q app.Question) bool {
 	if len(q.Options) > 0 {
 		hint = "  answer (a number, or your own words): "
 	}
-	for lines := a.style.questionLines(q, width); ; {
+	for lines := a.style.QuestionLines(q, width); ; {
 		line, ok := a.prompt(lines, hint, ctx.Done())
 		if !ok {
 			return false
@@ -314,105 +313,18 @@ func (l *lineReader) read() {
 // foldedPrompt is how many lines of a change a prompt shows before it is asked for all.
 const foldedPrompt = 40
 
-// describe returns what a person has to see of a call that waits, as one of n; fold bounds
-// the lines of a change, 0: all of it.
+// describe returns what a person has to see of a call that waits, as one of n, and how it can
+// be answered; fold bounds the lines of a change, 0: all of it.
 func (a *asker) describe(c app.Approval, n, fold, width int) []string {
 	s := a.style
-	head := s.paint(warning, s.glyph(glyphQuestion)) + " " + s.paint(bold, callTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
-	if c.Call.Tool == "shell" {
-		head = s.paint(warning, s.glyph(glyphQuestion)) + " " + s.paint(bold, "Run this command?")
-	}
-	if n > 1 {
-		head += s.paint(faint, fmt.Sprintf("  (1 of %d)", n))
-	}
-	lines := []string{head}
-	diff, known := a.change(c.Call)
-	switch {
-	case known:
-		d := display{style: s}
-		if fold == 0 {
-			fold = len(diff)
-		}
-		lines = append(lines, d.diff(diff, fold, width)...)
-	case c.Preview.Request.Command != "":
-		for line := range strings.SplitSeq(visible(c.Preview.Request.Command), "\n") {
-			lines = append(lines, "    "+s.paint(accent, line))
-		}
-	default:
-		lines = append(lines, "    "+s.paint(accent, visible(callWhole(c.Call))))
-	}
-	for _, p := range c.Explain.Parts {
-		if p.Verdict != permission.Allow {
-			lines = append(lines, hang("  ", s.wrap([]span{{view.OneLine(p.Reason, 8*maxTitle), faint}}, width-2, false))...)
-		}
-	}
-	switch c.Preview.Request.Sandbox {
-	case run.Unconfined:
-		lines = append(lines, "  "+s.paint(bad, "runs outside the sandbox, with your own authority"))
-	case run.WithNetwork:
-		lines = append(lines, "  "+s.paint(warning, "runs with the network open"))
-	}
-	always, never := storedWords(c, run.Always), storedWords(c, run.Never)
+	lines := s.ApprovalLines(c, n, fold, width, a.read)
 	for _, o := range [][2]string{
-		{"y", "allow once"}, {"a", "always allow: " + always}, {"n", "deny once; words after it are for the agent"},
-		{"v", "never allow: " + never}, {"w", "stop the turn and say what to do instead"},
+		{"y", "allow once"}, {"a", "always allow: " + render.StoredWords(c, run.Always)}, {"n", "deny once; words after it are for the agent"},
+		{"v", "never allow: " + render.StoredWords(c, run.Never)}, {"w", "stop the turn and say what to do instead"},
 	} {
-		lines = append(lines, hang("  "+s.paint(bold, o[0])+"  ", s.wrap([]span{{o[1], plain}}, width-5, false))...)
+		lines = append(lines, render.Hang("  "+s.Paint(render.Bold, o[0])+"  ", s.Wrap([]render.Span{{Text: o[1]}}, width-5, false))...)
 	}
 	return lines
-}
-
-// storedWords says what an answer would store.
-func storedWords(c app.Approval, answer run.Answer) string {
-	rules, err := c.Rules(answer, permission.ForWorkspace, nil)
-	if err != nil {
-		return "(no rule can be stored: " + view.OneLine(c.Proposal.Reason, 2*maxTitle) + ")"
-	}
-	var words []string
-	for _, r := range rules {
-		word := visible(r.String())
-		if r.Sandbox != run.Confined {
-			word += " (sandbox: " + string(r.Sandbox) + ")"
-		}
-		words = append(words, word)
-	}
-	end := ", in this workspace"
-	if answer == run.Always && c.Proposal.Exact {
-		end = ", exactly this, in this workspace"
-	}
-	return strings.Join(words, ", ") + end
-}
-
-// maxShownFile bounds the file that a change is compared with, in bytes.
-const maxShownFile = 1 << 20
-
-// change returns what a call of edit or write would change, as the lines of a diff.
-func (a *asker) change(c run.Call) (diff string, ok bool) {
-	var args struct {
-		Path    string
-		Content *string
-		Edits   []struct{ Old, New string }
-	}
-	if json.Unmarshal([]byte(c.Arguments), &args) != nil {
-		return "", false
-	}
-	switch {
-	case c.Tool == "edit" && len(args.Edits) > 0:
-		var all []string
-		for _, e := range args.Edits {
-			d, _, _ := text.Diff(e.Old, e.New, maxShownFile)
-			all = append(all, d)
-		}
-		return strings.Join(all, "\n"), true
-	case c.Tool == "write" && args.Content != nil:
-		before, err := a.read(args.Path)
-		if err != nil {
-			return "", false
-		}
-		d, _, _ := text.Diff(before, *args.Content, maxShownFile)
-		return d, true
-	}
-	return "", false
 }
 
 // read reads a file of the workspace; one that does not exist is empty.
@@ -430,9 +342,9 @@ func (a *asker) read(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxShownFile {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > render.MaxCompared {
 		return "", errors.Join(err, errors.New("not a file that can be compared"))
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxShownFile))
+	content, err := io.ReadAll(io.LimitReader(f, render.MaxCompared))
 	return string(content), err
 }

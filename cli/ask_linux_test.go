@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/screen/screentest"
 )
 
 // A sitting is a pawl in a terminal of its own, before which a person sits.
@@ -316,9 +318,9 @@ func TestASecondCtrlCLeavesNoLivePart(t *testing.T) {
 	s.see("interrupted")
 	s.typed("\x03")
 	<-s.ended
-	m := newTerminal(t, 80, 24)
+	m := screentest.New(t, 80, 24)
 	fmt.Fprint(m, s.all())
-	if text := m.text(); strings.Contains(text, "ctrl+c interrupts") {
+	if text := m.Text(); strings.Contains(text, "ctrl+c interrupts") {
 		t.Errorf("the terminal has\n%s", text)
 	}
 }

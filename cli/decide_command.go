@@ -15,6 +15,7 @@ import (
 	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/policy"
+	"pawl/render"
 	"pawl/run"
 	"pawl/view"
 	"pawl/worker"
@@ -130,7 +131,7 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 			}
 			continue
 		}
-		fmt.Fprintf(d.inv.Stdout, "%s  %s\n", a.Call.ID, policy.Visible(callWhole(a.Call)))
+		fmt.Fprintf(d.inv.Stdout, "%s  %s\n", a.Call.ID, policy.Visible(render.WholeCall(a.Call)))
 		for _, p := range a.Explain.Parts {
 			if p.Verdict != permission.Allow {
 				fmt.Fprintf(d.inv.Stdout, "    %s: %s\n", p.Verdict, policy.Visible(p.Reason))
@@ -149,18 +150,6 @@ func (d decider) sayNext(ctx context.Context, w io.Writer) error {
 		fmt.Fprintln(w, n)
 	}
 	return err
-}
-
-// callWhole returns a call uncut: an approval must not depend on what was not shown.
-func callWhole(c run.Call) string {
-	var args struct{ Command, URL string }
-	_ = json.Unmarshal([]byte(c.Arguments), &args) // arguments that are not JSON are shown as they are
-	for _, text := range []string{args.Command, args.URL} {
-		if text != "" {
-			return c.Tool + " " + text
-		}
-	}
-	return c.Tool + " " + c.Arguments
 }
 
 func proposedWords(p permission.Proposal) string {

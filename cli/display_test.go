@@ -13,6 +13,9 @@ import (
 
 	"pawl/app"
 	"pawl/internal/golden"
+	"pawl/internal/screen"
+	"pawl/internal/screen/screentest"
+	"pawl/render"
 	"pawl/run"
 	"pawl/view"
 )
@@ -20,17 +23,18 @@ import (
 // A watching is a display on a terminal of the tests, with a clock that stands still.
 type watching struct {
 	*display
-	terminal *terminal
+	terminal *screentest.Terminal
 	seq      int64
 	at       time.Time
 }
 
-func watch(t *testing.T, width int, s style) *watching {
-	m := newTerminal(t, width, 24)
+func watch(t *testing.T, width int, s render.Style) *watching {
+	m := screentest.New(t, width, 24)
 	w := &watching{terminal: m, at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
-	w.display = newDisplay(m, m.size, s, &view.Projection{})
-	w.screen, w.live, w.answers = true, true, true
-	w.began, w.now = w.at, func() time.Time { return w.at }
+	w.display = newDisplay(m, m.Size, render.NewTranscript(s, &view.Projection{}))
+	w.screen = screen.New(m, true)
+	w.shown.Streams, w.shown.Answers = true, true
+	w.shown.Began, w.now = w.at, func() time.Time { return w.at }
 	return w
 }
 
@@ -68,7 +72,7 @@ func settled(id, result string, files ...run.FileChange) run.CallSettled {
 func (w *watching) work() string {
 	var frames strings.Builder
 	frame := func(what string) {
-		fmt.Fprintf(&frames, "== %s\n%s", what, w.terminal.text())
+		fmt.Fprintf(&frames, "== %s\n%s", what, w.terminal.Text())
 	}
 	w.events(run.Created{Run: "r", Config: run.Config{Model: "p/m"}}, run.Prompted{Parts: []run.Part{run.Text("repair it")}},
 		run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
@@ -108,7 +112,7 @@ func (w *watching) work() string {
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("It works:\n\n```go\nfor i := 0; i < n; i++ {\n```\n\n- one\n- two")}},
 		run.Ended{End: run.Completed})
 	w.mu.Lock()
-	w.display.live = false
+	w.shown.Streams = false
 	w.mu.Unlock()
 	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{N: 1, End: run.Ended{End: run.Completed}, Steps: 2}}, result{Steps: 2},
 		[]app.Denial{{Call: "c_4", Tool: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`), Flag: "--allow 'shell(git push *)'"}})
@@ -122,21 +126,21 @@ func (w *watching) work() string {
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 80, 120} {
-		w := watch(t, width, style{})
+		w := watch(t, width, render.Style{})
 		golden.Compare(t, fmt.Sprintf("frames/width_%d.txt", width), []byte(w.work()))
-		if w.terminal.styled {
+		if w.terminal.Styled {
 			t.Errorf("width %d: styles were sent without colours", width)
 		}
 	}
-	golden.Compare(t, "frames/ascii.txt", []byte(watch(t, 80, style{ascii: true}).work()))
+	golden.Compare(t, "frames/ascii.txt", []byte(watch(t, 80, render.Style{ASCII: true}).work()))
 }
 
 // With colours the same words stand in the same places, but for the marks of Markdown.
 func TestColoursChangeNoWords(t *testing.T) {
 	t.Parallel()
-	w := watch(t, 80, style{color: true})
+	w := watch(t, 80, render.Style{Color: true})
 	golden.Compare(t, "frames/color.txt", []byte(w.work()))
-	if !w.terminal.styled {
+	if !w.terminal.Styled {
 		t.Error("no styles were sent")
 	}
 }
@@ -146,16 +150,17 @@ func TestColoursChangeNoWords(t *testing.T) {
 func TestALivePartIsErasedAfterAResize(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{20, 37, 53, 80, 160} {
-		w := watch(t, 80, style{})
+		w := watch(t, 80, render.Style{})
 		w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
-		fmt.Fprintln(w, "finished before")
+		w.terminal.Resize(80, 60)                         // no row of the live part scrolls off
+		before := strings.Repeat("finished before\n", 80) // the screen is full
+		fmt.Fprint(w, before)
 		w.delta(view.Delta{Text: strings.Repeat("日本語 words 👩‍👩‍👧 ❤️ ", 20)})
-		w.terminal.height = 200 // no row of the live part scrolls off
-		w.terminal.resize(width)
-		w.display.live = false
+		w.terminal.Resize(width, 60)
+		w.shown.Streams = false
 		fmt.Fprintln(w, "finished after")
 		w.draw()
-		if got, want := w.terminal.text(), "finished before\nfinished after\n"; got != want {
+		if got, want := w.terminal.Text(), before+"finished after\n"; got != want {
 			t.Errorf("to %d columns: the terminal has\n%s", width, got)
 		}
 	}
@@ -164,7 +169,7 @@ func TestALivePartIsErasedAfterAResize(t *testing.T) {
 // An answer that broke off is requested again; what was printed of it is marked.
 func TestAnAnswerThatBrokeOffIsMarked(t *testing.T) {
 	t.Parallel()
-	w := watch(t, 60, style{})
+	w := watch(t, 60, render.Style{})
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
 	w.delta(view.Delta{Text: "The first line.\nThe sec"})
 	w.update(view.Update{Drop: true})
@@ -172,14 +177,14 @@ func TestAnAnswerThatBrokeOffIsMarked(t *testing.T) {
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("Another first line.\nAnd a second.")}})
 	w.close0()
 	want := "• The first line.\n  the answer was cut off; it is requested again\n• Another first line.\n  And a second.\n"
-	if got := w.terminal.text(); got != want {
+	if got := w.terminal.Text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 // close0 ends a display that was not started.
 func (w *watching) close0() {
-	w.display.live = false
+	w.shown.Streams = false
 	w.draw()
 }
 
@@ -187,16 +192,16 @@ func (w *watching) close0() {
 // streams, and is not left on standard error.
 func TestTheAnswerGoesToStandardOutputAlone(t *testing.T) {
 	t.Parallel()
-	w := watch(t, 60, style{})
-	w.answers = false
+	w := watch(t, 60, render.Style{})
+	w.shown.Answers = false
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
 	w.delta(view.Delta{Text: "The first line.\nThe second"})
-	if got := w.terminal.text(); !strings.Contains(got, "The first line.") {
+	if got := w.terminal.Text(); !strings.Contains(got, "The first line.") {
 		t.Errorf("while it streams the terminal has\n%s", got)
 	}
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("The first line.\nThe second line.")}}, run.Ended{End: run.Completed})
 	w.close0()
-	if got := w.terminal.text(); got != "" {
+	if got := w.terminal.Text(); got != "" {
 		t.Errorf("at the end the terminal has\n%s", got)
 	}
 }
@@ -204,9 +209,9 @@ func TestTheAnswerGoesToStandardOutputAlone(t *testing.T) {
 // A terminal that takes nothing any more does not keep updates waiting.
 func TestASlowTerminalDelaysNoUpdate(t *testing.T) {
 	t.Parallel()
-	w := watch(t, 80, style{})
+	w := watch(t, 80, render.Style{})
 	stuck := &stuckWriter{began: make(chan struct{}), free: make(chan struct{})}
-	w.w = stuck
+	w.screen = screen.New(stuck, true)
 	w.start()
 	w.update(view.Update{Notice: "one"})
 	<-stuck.began
@@ -232,8 +237,8 @@ func (s *stuckWriter) Write(p []byte) (int, error) {
 // A display whose terminal is gone says nothing of it, and nothing waits for it.
 func TestATerminalThatIsGoneHarmsNothing(t *testing.T) {
 	t.Parallel()
-	w := watch(t, 80, style{})
-	w.w = brokenWriter{}
+	w := watch(t, 80, render.Style{})
+	w.screen = screen.New(brokenWriter{}, true)
 	w.start()
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}})
 	w.close()
@@ -249,7 +254,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("input/out
 func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b]0;title\x07\x1b[2J\r\u202e\u009b2J\x00"
-	w := watch(t, 80, style{color: true})
+	w := watch(t, 80, render.Style{Color: true})
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
 	w.delta(view.Delta{Thinking: evil})
 	w.delta(view.Delta{Text: evil + "\n`" + evil + "`\n" + evil})
@@ -271,87 +276,6 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	w.summary(run.State{Turn: run.Turn{N: 1, End: run.Ended{End: run.EndFailed, Detail: evil, Jobs: []run.Job{{ID: "j", Command: evil}}}}},
 		result{Question: &app.Question{Text: evil, Options: []string{evil}}}, []app.Denial{{Tool: evil, Flag: evil}})
 	w.close0()
-}
-
-func TestMarkdown(t *testing.T) {
-	t.Parallel()
-	render := func(s style, source string, width int) string {
-		m := markdown{style: s}
-		var out []string
-		for line := range strings.SplitSeq(source, "\n") {
-			out = append(out, m.line(line, width, false)...)
-		}
-		return strings.Join(out, "\n")
-	}
-	for _, c := range []struct{ name, source, want string }{
-		{"bold, italic and code", "a **b c** *d* _e_ `f *g*`", "a \x1b[1mb c\x1b[m \x1b[3md\x1b[m \x1b[3me\x1b[m \x1b[36mf *g*\x1b[m"},
-		{"marks that are none", "2 * 3 * 4, snake_case_name, **open, \\*kept\\*", "2 * 3 * 4,\nsnake_case_name,\n**open, *kept*"},
-		{"a heading", "## Plan ##", "\x1b[1;4mPlan\x1b[m"},
-		{"a list with long items", "- one two three four\n1. five six seven eight", "• one two three\n  four\n1. five six seven\n   eight"},
-		{"code between fences", "```go\nif *a {\n\tb()\n```\nafter", "  \x1b[36mif *a {\x1b[m\n  \x1b[36m    b()\x1b[m\nafter"},
-		{"a fence in a longer fence", "````\n```\n````\nafter", "  \x1b[36m```\x1b[m\nafter"},
-		{"blank lines", "\n\na\n\n\n\nb", "a\n\nb"},
-		{"a table", "| a | b | c | d | e | f |\n|---|---|", "| a | b | c | d | e | f |\n|---|---|"},
-	} {
-		if got := render(style{color: true}, c.source, 18); got != c.want && strings.ReplaceAll(got, "\x1b[0m", "\x1b[m") != c.want {
-			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
-		}
-	}
-	source := "a **b** `c`\n## h"
-	if got := render(style{}, source, 40); got != source {
-		t.Errorf("without colours: %q, want the source", got)
-	}
-}
-
-// What fits stays whole, and no line of a wrapped text is wider than asked for.
-func FuzzWrap(f *testing.F) {
-	f.Add("a **b** 日本語 https://example.com/a/very/long/address `x y`", 10)
-	f.Add("❤️👩‍👩‍👧 é", 2)
-	f.Add("0\ufe0f00000", 2)
-	f.Fuzz(func(t *testing.T, text string, width int) {
-		width = 4 + max(0, width%200)
-		line := strings.ReplaceAll(visible(text), "\n", " ")
-		for _, s := range []style{{}, {color: true}} {
-			for _, l := range s.wrap(s.spans(line, plain), width, true) {
-				if cells(l) > width {
-					t.Errorf("%q has %d columns, more than %d", l, cells(l), width)
-				}
-			}
-		}
-		if got := (style{}).clip(line, width); cells(got) > width {
-			t.Errorf("%q has %d columns, more than %d", got, cells(got), width)
-		}
-	})
-}
-
-func TestColoursAreWantedAsOthersDo(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		env           string
-		color, forced bool
-	}{
-		{"TERM=xterm", true, false},
-		{"TERM=dumb", false, false},
-		{"TERM=xterm NO_COLOR=1", false, false},
-		{"TERM=xterm CLICOLOR=0", false, false},
-		{"TERM=xterm CLICOLOR=0 CLICOLOR_FORCE=1", true, true},
-		{"TERM=xterm CLICOLOR_FORCE=1 NO_COLOR=1", false, false},
-	} {
-		env := func(name string) (string, bool) {
-			for _, kv := range strings.Fields(c.env) {
-				if v, ok := strings.CutPrefix(kv, name+"="); ok {
-					return v, true
-				}
-			}
-			return "", false
-		}
-		if got := wantsColor(env); got != c.color {
-			t.Errorf("%s: colours %t, want %t", c.env, got, c.color)
-		}
-		if got := forcesColor(env); got != c.forced {
-			t.Errorf("%s: forced %t, want %t", c.env, got, c.forced)
-		}
-	}
 }
 
 // Lines that were typed before a prompt do not answer it.
@@ -432,8 +356,9 @@ func (p *pipe) awaitRead() {
 // part is drawn as often as it is at most: the bar is 30 ms, 3 % of a CPU.
 func BenchmarkASecondOfStreaming(b *testing.B) {
 	w := &watching{at: time.Now()}
-	w.display = newDisplay(io.Discard, func() (int, int) { return 120, 40 }, style{color: true}, &view.Projection{})
-	w.screen, w.live, w.answers = true, true, true
+	w.display = newDisplay(io.Discard, func() (int, int) { return 120, 40 }, render.NewTranscript(render.Style{Color: true}, &view.Projection{}))
+	w.screen = screen.New(io.Discard, true)
+	w.shown.Streams, w.shown.Answers = true, true
 	w.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("x")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
 	tokens := 0
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"regexp"
@@ -7,11 +7,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// A markdown renders Markdown line by line, so that what streams is final as soon as its
+// A Markdown renders Markdown line by line, so that what streams is final as soon as its
 // line has ended. It knows headings, lists, quotes, rules, code between fences, and what
-// [style.spans] knows; tables and all else stand as they were written.
-type markdown struct {
-	style
+// [Style.Spans] knows; tables and all else stand as they were written.
+type Markdown struct {
+	Style
 	fence string // that ends the code; "": outside of code
 	blank bool   // the last line was blank: several in a row are one
 	began bool
@@ -35,10 +35,10 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// line returns one line of the source, which is safe to print, as lines of at most width
+// Line returns one line of the source, which is safe to print, as lines of at most width
 // columns. With peek it is still growing: what it does to the lines after it is left out,
 // and long words are broken.
-func (m *markdown) line(text string, width int, peek bool) []string {
+func (m *Markdown) Line(text string, width int, peek bool) []string {
 	text = strings.ReplaceAll(strings.TrimRight(text, " \r"), "\t", "    ")
 	if !peek {
 		defer func() { m.began, m.blank = true, text == "" }()
@@ -50,7 +50,7 @@ func (m *markdown) line(text string, width int, peek bool) []string {
 			}
 			return nil
 		}
-		code := "  " + m.paint(accent, text)
+		code := "  " + m.Paint(Accent, text)
 		if peek {
 			return strings.Split(ansi.HardwrapWc(code, width, true), "\n")
 		}
@@ -69,51 +69,37 @@ func (m *markdown) line(text string, width int, peek bool) []string {
 		return []string{""}
 	}
 	if h := headingLine.FindStringSubmatch(text); h != nil {
-		if !m.color {
-			return m.wrap([]span{{text, plain}}, width, peek)
+		if !m.Color {
+			return m.Wrap([]Span{{text, Plain}}, width, peek)
 		}
-		return m.wrap([]span{{h[2], heading}}, width, peek)
+		return m.Wrap([]Span{{h[2], Heading}}, width, peek)
 	}
 	if ruleLine.MatchString(text) {
-		return []string{m.paint(faint, strings.Repeat("-", min(width, 24)))}
+		return []string{m.Paint(Faint, strings.Repeat("-", min(width, 24)))}
 	}
 	if strings.HasPrefix(strings.TrimLeft(text, " "), "|") { // a table
 		if peek {
-			return []string{m.clip(text, width)}
+			return []string{m.Clip(text, width)}
 		}
 		return []string{text}
 	}
 	if l := listLine.FindStringSubmatch(text); l != nil {
 		mark := l[2]
-		if !m.ascii && strings.ContainsAny(mark, "-*+") {
+		if !m.ASCII && strings.ContainsAny(mark, "-*+") {
 			mark = "•"
 		}
 		mark = l[1] + mark + " "
 		if len(mark) > width/2 {
 			mark = ""
 		}
-		return hang(mark, m.wrap(m.spans(l[3], plain), width-cells(mark), peek))
+		return Hang(mark, m.Wrap(m.Spans(l[3], Plain), width-Cells(mark), peek))
 	}
 	if q := quoteLine.FindStringSubmatch(text); q != nil {
-		lines := m.wrap(m.spans(q[1], italic), width-2, peek)
+		lines := m.Wrap(m.Spans(q[1], Italic), width-2, peek)
 		for i := range lines {
-			lines[i] = m.paint(faint, m.glyph(glyphGutter)) + " " + lines[i]
+			lines[i] = m.Paint(Faint, m.Glyph(GlyphGutter)) + " " + lines[i]
 		}
 		return lines
 	}
-	return m.wrap(m.spans(text, plain), width, peek)
-}
-
-// hang puts mark before the first line, and blanks of the same width before the others.
-func hang(mark string, lines []string) []string {
-	indent := strings.Repeat(" ", cells(mark))
-	for i := range lines {
-		switch {
-		case i == 0:
-			lines[i] = mark + lines[i]
-		case lines[i] != "":
-			lines[i] = indent + lines[i]
-		}
-	}
-	return lines
+	return m.Wrap(m.Spans(text, Plain), width, peek)
 }

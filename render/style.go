@@ -1,0 +1,119 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// A Style says with which colours and characters text is drawn. The zero value draws
+// without colours, in UTF-8.
+type Style struct {
+	Color bool
+	ASCII bool // only ASCII of pawl's own; what others wrote stays
+}
+
+// A Paint is a kind of text. Colour is never the only sign of it: a glyph or a word says
+// the same. The colours are those of terminals with 16, so that a person's theme decides
+// what they look like.
+type Paint int
+
+const (
+	Plain   Paint = iota
+	Good          // done, added
+	Bad           // failed, removed
+	Warning       // waits, refused, retried
+	Accent        // code, commands, paths
+	Faint         // can be skipped
+	Bold
+	Italic
+	Heading
+)
+
+var paints = map[Paint]ansi.Style{
+	Good:    ansi.NewStyle().ForegroundColor(ansi.Green),
+	Bad:     ansi.NewStyle().ForegroundColor(ansi.Red),
+	Warning: ansi.NewStyle().ForegroundColor(ansi.Yellow),
+	Accent:  ansi.NewStyle().ForegroundColor(ansi.Cyan),
+	Faint:   ansi.NewStyle().Faint(),
+	Bold:    ansi.NewStyle().Bold(),
+	Italic:  ansi.NewStyle().Italic(true),
+	Heading: ansi.NewStyle().Bold().Underline(true),
+}
+
+// StyleOf returns the style that the environment asks for.
+func StyleOf(getenv func(name string) string) Style {
+	s := Style{Color: WantsColor(getenv)}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := getenv(name); v != "" {
+			v = strings.ToLower(v)
+			s.ASCII = !strings.Contains(v, "utf-8") && !strings.Contains(v, "utf8")
+			return s
+		}
+	}
+	s.ASCII = true // the locale is POSIX
+	return s
+}
+
+// WantsColor reports whether colours are wanted on a terminal; see no-color.org and
+// bixense.com/clicolors.
+func WantsColor(getenv func(name string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && (getenv("CLICOLOR") != "0" || ForcesColor(getenv))
+}
+
+// ForcesColor reports whether colours are wanted where no terminal is.
+func ForcesColor(getenv func(name string) string) bool {
+	v := getenv("CLICOLOR_FORCE")
+	return v != "" && v != "0" && getenv("NO_COLOR") == ""
+}
+
+// Paint returns text, which is safe to print and on one line, in p.
+func (s Style) Paint(p Paint, text string) string {
+	if !s.Color || p == Plain || text == "" {
+		return text
+	}
+	return paints[p].Styled(text)
+}
+
+// A Glyph says at the left what a line is.
+type Glyph int
+
+const (
+	GlyphPerson   Glyph = iota // what the person says
+	GlyphWords                 // the agent's
+	GlyphDone                  // a call that has ended well
+	GlyphRunning               // a call that runs
+	GlyphPending               // a call that has not started
+	GlyphFailed                // a call that has failed
+	GlyphRefused               // a call that was refused
+	GlyphQuestion              // it waits for the person
+	GlyphRetry                 // a request is sent again
+	GlyphOpen
+	GlyphActive
+	GlyphChecked
+	GlyphGutter // before the output of a call
+	GlyphCut
+	GlyphMinus // in a count
+)
+
+var glyphs = map[Glyph][2]string{ // in UTF-8, in ASCII
+	GlyphPerson: {"›", ">"}, GlyphWords: {"•", "*"}, GlyphDone: {"●", "o"}, GlyphRunning: {"◐", "="}, GlyphPending: {"○", "."}, GlyphFailed: {"✗", "x"}, GlyphRefused: {"⊘", "-"},
+	GlyphQuestion: {"?", "?"}, GlyphRetry: {"↻", "~"}, GlyphOpen: {"☐", "[ ]"}, GlyphActive: {"▸", "[>]"}, GlyphChecked: {"✓", "[x]"},
+	GlyphGutter: {"│", "|"}, GlyphCut: {"…", "..."}, GlyphMinus: {"−", "-"},
+}
+
+// Glyph returns the characters of g.
+func (s Style) Glyph(g Glyph) string {
+	if s.ASCII {
+		return glyphs[g][1]
+	}
+	return glyphs[g][0]
+}
+
+// Dot returns what separates the parts of a line.
+func (s Style) Dot() string {
+	if s.ASCII {
+		return " - "
+	}
+	return " · "
+}

@@ -1,0 +1,338 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/text"
+	"pawl/internal/visible"
+	"pawl/run"
+	"pawl/view"
+)
+
+// A Transcript is a run on a terminal: lines that are finished, and a live part below them that
+// is drawn again and again.
+type Transcript struct {
+	Style
+	// Answers says that the answer is shown. Otherwise a text that could be the answer is
+	// not finished before it is known whether it is.
+	Answers bool
+	// Streams says that there is a live part: a text is finished line by line as it
+	// streams. Otherwise it is finished as a whole.
+	Streams bool
+	// Echo says that all messages of the person are shown. Otherwise the first prompt and
+	// answers to questions are not, because the person has typed them just now.
+	Echo bool
+	// Interrupt says how the person interrupts, at the end of the live part. Empty: the live
+	// part has no last line with the time.
+	Interrupt string
+	// Began is when the person began to wait; the last line of the live part counts from it.
+	Began time.Time
+
+	view    *view.Projection
+	ready   []func(width int) []string // what is finished and was not returned by Above
+	texts   map[string]*streamedText   // by item, while they stream
+	thought map[string]bool            // thinking that was shown before it was final
+	retryAt time.Time                  // of a failed request
+	text    string                     // the last finished text of the agent
+	turns   int                        // prompts
+	took    time.Duration              // of the turns that have ended
+	files   []view.File                // changed in them
+}
+
+// A streamedText is a text of which the lines that have ended are finished.
+type streamedText struct {
+	Markdown
+	printed string // what is finished of the text
+	rows    int    // lines that are
+}
+
+// NewTranscript returns a transcript that continues from the state of a projection. The
+// transcript is the projection's only user from then on.
+func NewTranscript(s Style, p *view.Projection) *Transcript {
+	return &Transcript{Style: s, view: p, texts: map[string]*streamedText{}, thought: map[string]bool{}}
+}
+
+// Update takes in what is new of the run, and returns the items that it adds or changes, as
+// [view.Projection.Update] does.
+func (t *Transcript) Update(u view.Update) []view.Item {
+	items := t.view.Update(u)
+	for _, i := range items {
+		t.take(i)
+	}
+	return items
+}
+
+// Above returns the lines that have finished since it was called last, each of at most width
+// columns unless it has a long word, which can be copied whole.
+func (t *Transcript) Above(width int) []string {
+	var lines []string
+	for _, ready := range t.ready {
+		lines = append(lines, ready(width)...)
+	}
+	clear(t.ready)
+	t.ready = t.ready[:0]
+	return append(lines, t.streamed(width)...)
+}
+
+// Print adds lines of other origin, safe to print, to those that are finished.
+func (t *Transcript) Print(lines ...string) {
+	t.later(func(int) []string { return lines })
+}
+
+// Text returns the agent's text that was finished last.
+func (t *Transcript) Text() string { return t.text }
+
+// later adds lines to those that are finished.
+func (t *Transcript) later(lines func(width int) []string) { t.ready = append(t.ready, lines) }
+
+// take takes in an item.
+func (t *Transcript) take(i view.Item) {
+	t.retryAt = time.Time{}
+	switch {
+	case i.Gone:
+		if s := t.texts[i.ID]; s != nil && s.rows > 0 {
+			t.Print(t.Paint(Faint, "  the answer was cut off; it is requested again"))
+		}
+		delete(t.texts, i.ID)
+	case i.Kind == view.KindText || i.Kind == view.KindAccount:
+		t.takeText(i)
+	case !i.Final:
+	case i.Kind == view.KindThinking:
+		if !t.thought[i.ID] {
+			t.later(func(width int) []string { return t.thinking(i.Text, width) })
+		}
+		delete(t.thought, i.ID)
+	case i.Kind == view.KindMessage:
+		t.takeMessage(i)
+	case i.Kind == view.KindCall:
+		t.later(func(width int) []string { return t.CallLines(i.Call, width) })
+	case i.Kind == view.KindNote:
+		t.takeNote(i)
+	case i.Kind == view.KindEnd:
+		t.took += i.End.Duration
+		t.count(i.End.Files)
+	}
+}
+
+// count counts files that were changed in a turn: of one that was changed in several, the
+// lines add up.
+func (t *Transcript) count(files []view.File) {
+	for _, f := range files {
+		i := slices.IndexFunc(t.files, func(o view.File) bool { return o.Path == f.Path })
+		if i < 0 {
+			t.files = append(t.files, f)
+			continue
+		}
+		o := &t.files[i]
+		o.Added, o.Removed, o.Counted = o.Added+f.Added, o.Removed+f.Removed, o.Counted && f.Counted
+	}
+}
+
+// thinking returns what the model has thought, as one line.
+func (s Style) thinking(thought string, width int) []string {
+	thought = view.OneLine(strings.TrimSpace(thought), 4*view.MaxLine)
+	if thought == "" {
+		return nil
+	}
+	return []string{s.Paint(Faint, s.Clip("  thought: "+thought, width))}
+}
+
+// takeText takes in a text of the agent. One that could be the answer is finished when it is
+// known whether it is, unless the answer is shown.
+func (t *Transcript) takeText(i view.Item) {
+	s := t.texts[i.ID]
+	if s == nil {
+		s = &streamedText{Markdown: Markdown{Style: t.Style}}
+		t.texts[i.ID] = s
+	}
+	if !i.Final {
+		return // Above returns what is complete
+	}
+	delete(t.texts, i.ID)
+	if !t.Answers && (i.Answer || i.Kind == view.KindAccount) {
+		return // it is the result
+	}
+	t.text = i.Text
+	whole := strings.Trim(i.Text, "\n")
+	if !strings.HasPrefix(whole, s.printed) { // it differs from what has streamed
+		s = &streamedText{Markdown: Markdown{Style: t.Style}}
+	}
+	t.later(func(width int) []string { return s.lines(whole[len(s.printed):], width) })
+}
+
+// lines returns the next lines of a text.
+func (t *streamedText) lines(source string, width int) []string {
+	if source == "" {
+		return nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(source, "\n"), "\n") {
+		for _, l := range t.Line(visible.Escape(line), width-2, false) {
+			lines = append(lines, t.margin(t.rows == 0, l))
+			t.rows++
+		}
+	}
+	return lines
+}
+
+// margin puts the glyph of the agent's words before the first line of them, and indents the
+// others.
+func (s Style) margin(first bool, line string) string {
+	switch {
+	case first:
+		return s.Paint(Bold, s.Glyph(GlyphWords)) + " " + line
+	case line == "":
+		return ""
+	}
+	return "  " + line
+}
+
+// streamed returns the lines of the streaming texts that have ended.
+func (t *Transcript) streamed(width int) []string {
+	if !t.Answers || !t.Streams {
+		return nil
+	}
+	var lines []string
+	open := t.view.Open()
+	for at, i := range open {
+		s := t.texts[i.ID]
+		if s == nil || i.Kind != view.KindText && i.Kind != view.KindAccount {
+			continue
+		}
+		source := strings.TrimLeft(i.Text, "\n")
+		if !strings.HasPrefix(source, s.printed) {
+			continue // the finished text repairs it
+		}
+		rest := source[len(s.printed):]
+		if n := strings.LastIndexByte(rest, '\n') + 1; n > 0 && strings.TrimSpace(rest[:n]) != "" {
+			n = len(strings.TrimRight(rest[:n], "\n")) + 1 // blank lines at the end wait for what follows
+			for _, before := range open[:at] {
+				if before.Kind == view.KindThinking && !t.thought[before.ID] { // no more of it follows
+					thought := t.thinking(before.Text, width)
+					t.thought[before.ID] = thought != nil
+					lines = append(lines, thought...)
+				}
+			}
+			lines = append(lines, s.lines(rest[:n], width)...)
+			s.printed = source[:len(s.printed)+n]
+		}
+	}
+	return lines
+}
+
+func (t *Transcript) takeMessage(i view.Item) {
+	t.turns++
+	m := i.Message
+	first := t.turns == 1 && (m.Kind == view.Prompt || m.Kind == view.Continue || m.Kind == view.Answer)
+	if m.State != view.Delivered || i.Text == "" || !t.Echo && (first || m.Kind == view.Answer) {
+		return
+	}
+	t.later(func(width int) []string {
+		lines := t.Wrap([]Span{{visible.Escape(strings.ReplaceAll(i.Text, "\n", " ")), Bold}}, width-2, false)
+		return Hang(t.Paint(Accent, t.Glyph(GlyphPerson))+" ", lines)
+	})
+}
+
+func (t *Transcript) takeNote(i view.Item) {
+	n, words := i.Note, strings.ReplaceAll(visible.Escape(i.Text), "\n", " ")
+	switch {
+	case n.Kind == view.NoteFailed && n.Wait == 0, n.Tell == run.TellRepeated: // the end, or the call, says it
+	case n.Kind == view.NoteFailed:
+		t.retryAt = i.At.Add(n.Wait)
+		t.later(func(width int) []string {
+			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{fmt.Sprintf("%s (attempt %d)", words, n.Attempt), Warning}}, width-2, false))
+		})
+	case n.Kind == view.NoteInterrupted:
+		t.Print(t.Paint(Warning, words))
+	default:
+		t.later(func(width int) []string { return Hang("  ", t.Wrap([]Span{{words, Faint}}, width-2, false)) })
+	}
+}
+
+// Live returns the live part: the texts that stream, the calls that run, what waits. No line
+// is as wide as the terminal, and there are at most height-2 lines.
+func (t *Transcript) Live(width, height int, now time.Time) []string {
+	var lines []string
+	for _, i := range t.view.Open() {
+		switch {
+		case i.Kind == view.KindText || i.Kind == view.KindAccount:
+			if s := t.texts[i.ID]; s != nil {
+				lines = append(lines, s.growing(strings.TrimLeft(i.Text, "\n"), width, max(3, height/3))...)
+			}
+		case i.Kind == view.KindThinking && !t.thought[i.ID]:
+			all := strings.Split(strings.TrimSpace(i.Text), "\n")
+			lines = append(lines, t.Paint(Faint, t.Clip("  thinking: "+view.OneLine(all[len(all)-1], 4*view.MaxLine), width-1)))
+		case i.Kind == view.KindNote && i.Text != "":
+			lines = append(lines, t.Paint(Warning, t.Clip("  "+view.OneLine(i.Text, 4*view.MaxLine), width-1)))
+		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
+			lines = append(lines, t.Paint(Faint, t.Clip(t.Glyph(GlyphPerson)+" "+view.OneLine(i.Text, 4*view.MaxLine), width-1)))
+		case i.Kind == view.KindCall:
+			lines = append(lines, t.openCall(i.Call, width, now)...)
+		}
+	}
+	if t.Interrupt != "" {
+		status := Clock(now.Sub(t.Began))
+		if wait := t.Waits(now); wait != "" {
+			status += t.Dot() + wait
+		} else if len(lines) == 0 {
+			status += t.Dot() + "waiting for the model"
+		}
+		status += t.Dot() + t.Interrupt
+		lines = append(lines, t.Paint(Faint, t.Clip("  "+status, width-1)))
+	}
+	return lines[max(0, len(lines)-max(1, height-2)):]
+}
+
+// Waits says how long it takes until a failed request is sent again; empty if none is.
+func (t *Transcript) Waits(now time.Time) string {
+	if wait := t.retryAt.Sub(now); !t.retryAt.IsZero() && wait > 0 {
+		return "retrying in " + Clock(wait+time.Second-1)
+	}
+	return ""
+}
+
+// openCall returns a call that has not settled.
+func (s Style) openCall(c *view.Call, width int, now time.Time) []string {
+	title := CallTitle(c.Tool, c.Subject)
+	switch c.State {
+	case view.Running:
+		lines := []string{s.callLine(GlyphRunning, Warning, title, Clock(now.Sub(c.Started)), width-1)}
+		if c.Tail != "" {
+			all := strings.Split(strings.TrimRight(c.Tail, "\n"), "\n")
+			lines = append(lines, s.lastLines(strings.Join(all[max(0, len(all)-foldedTail):], "\n"), foldedTail, width-1)...)
+		}
+		return lines
+	case view.Streaming:
+		return []string{s.callLine(GlyphPending, Faint, title, text.Size(int64(len(c.Arguments))), width-1)}
+	case view.Waiting:
+		return nil // the person is asked
+	}
+	return []string{s.callLine(GlyphPending, Faint, title, "", width-1)}
+}
+
+// growing returns the end of a text that streams: what is not finished of it, at most n lines.
+func (t *streamedText) growing(source string, width, n int) []string {
+	if !strings.HasPrefix(source, t.printed) {
+		return nil
+	}
+	peek := *t // a copy: what stays is decided when the lines have ended
+	var lines []string
+	rest := source[len(t.printed):]
+	if cut := len(rest) - maxGrowing; cut > 0 {
+		rest = strings.ToValidUTF8(rest[cut:], "")
+	}
+	all := strings.Split(rest, "\n")
+	for i, line := range all {
+		for _, l := range peek.Line(visible.Escape(line), width-3, i == len(all)-1) {
+			lines = append(lines, t.Clip(t.margin(peek.rows == 0, l), width-1))
+			peek.rows++
+		}
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// maxGrowing bounds what is rendered of a text that streams, in bytes: the end of it.
+const maxGrowing = 4096

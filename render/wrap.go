@@ -1,0 +1,218 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"pawl/internal/screen"
+)
+
+// Cells returns how many columns text takes; see [screen.Cells].
+func Cells(text string) int { return screen.Cells(text) }
+
+// broken returns a word in pieces that fit width columns. The first cut fits unless the two
+// ways to count differ.
+func broken(word string, width int) []string {
+	for cut := width; ; cut-- {
+		pieces := strings.Split(ansi.HardwrapWc(word, cut, true), "\n")
+		if cut == 1 || !slices.ContainsFunc(pieces, func(p string) bool { return Cells(p) > width }) {
+			return pieces
+		}
+	}
+}
+
+// Clip returns text, cut with a mark if it takes more than n columns.
+func (s Style) Clip(text string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	mark := s.Glyph(GlyphCut)
+	if Cells(text) <= n {
+		return text
+	}
+	for cut := n; cut > 0; cut-- { // the first cut fits unless the two ways to count differ
+		if t := ansi.Truncate(text, cut, mark); Cells(t) <= n {
+			return t
+		}
+	}
+	return ""
+}
+
+// A Span is a piece of a line in one paint.
+type Span struct {
+	Text  string
+	Paint Paint
+}
+
+// maxMarkup bounds how long a line may be to be read as Markdown, in bytes.
+const maxMarkup = 8192
+
+// Spans reads the marks of Markdown inside a line: code, Bold, Italic. Without colours the
+// marks stay.
+func (s Style) Spans(line string, base Paint) []Span {
+	if !s.Color || len(line) > maxMarkup {
+		return []Span{{line, base}}
+	}
+	var all []Span
+	add := func(text string, p Paint) {
+		if text != "" {
+			all = append(all, Span{text, p})
+		}
+	}
+	start := 0 // of what is not in all yet
+	for i := 0; i < len(line); {
+		mark, p := "", Plain
+		switch {
+		case line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\\`*_", line[i+1]) >= 0:
+			add(line[start:i], base)
+			start = i + 1
+			i += 2
+			continue
+		case line[i] == '`':
+			mark, p = line[i:i+leading(line[i:], '`')], Accent
+		case strings.HasPrefix(line[i:], "**"):
+			mark, p = "**", Bold
+		case line[i] == '*':
+			mark, p = "*", Italic
+		case strings.HasPrefix(line[i:], "__") && opens(line, i):
+			mark, p = "__", Bold
+		case line[i] == '_' && opens(line, i):
+			mark, p = "_", Italic
+		default:
+			i++
+			continue
+		}
+		inner, ok := enclosed(line, i+len(mark), mark)
+		if !ok {
+			i += len(mark)
+			continue
+		}
+		add(line[start:i], base)
+		add(inner, p)
+		i += len(mark) + len(inner) + len(mark)
+		start = i
+	}
+	add(line[start:], base)
+	return all
+}
+
+// leading returns how many bytes c a text begins with.
+func leading(text string, c byte) int {
+	n := 0
+	for n < len(text) && text[n] == c {
+		n++
+	}
+	return n
+}
+
+// opens reports whether the mark at i of line is not inside a word, as in snake_case.
+func opens(line string, i int) bool {
+	return i == 0 || !letter(line[i-1])
+}
+
+func letter(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// enclosed returns what stands between i and the next mark.
+func enclosed(line string, i int, mark string) (inner string, ok bool) {
+	n := strings.Index(line[i:], mark)
+	if n <= 0 {
+		return "", false
+	}
+	inner = line[i : i+n]
+	after := i + n + len(mark)
+	switch {
+	case mark[0] == '`':
+		return inner, leading(line[i+n:], '`') == len(mark)
+	case inner[0] == ' ' || inner[n-1] == ' ':
+		return "", false
+	case mark[0] == '_' && after < len(line) && letter(line[after]):
+		return "", false
+	}
+	return inner, true
+}
+
+// Wrap breaks spans into lines of at most width columns, between words. A word that is
+// longer has a line of its own, and is broken if hard: the terminal breaks it else, and
+// it can be copied whole.
+func (s Style) Wrap(spans []Span, width int, hard bool) []string {
+	var lines []string
+	var line []Span
+	used := 0
+	add := func(text string, p Paint) {
+		if n := len(line); n > 0 && line[n-1].Paint == p {
+			line[n-1].Text += text
+		} else {
+			line = append(line, Span{text, p})
+		}
+		used += Cells(text)
+	}
+	end := func() {
+		var b strings.Builder
+		for i, sp := range line {
+			if i == len(line)-1 {
+				sp.Text = strings.TrimRight(sp.Text, " ")
+			}
+			b.WriteString(s.Paint(sp.Paint, sp.Text))
+		}
+		text := b.String()
+		if hard { // where the two ways to count differ it can be wider than the sum of its parts
+			text = s.Clip(text, width)
+		}
+		lines = append(lines, text)
+		line, used = nil, 0
+	}
+	for _, sp := range spans {
+		for text := sp.Text; text != ""; {
+			blanks := leading(text, ' ')
+			if blanks > 0 {
+				if (used > 0 || len(lines) == 0) && used+blanks <= width {
+					add(text[:blanks], sp.Paint)
+				}
+				text = text[blanks:]
+				continue
+			}
+			n := strings.IndexByte(text, ' ')
+			if n < 0 {
+				n = len(text)
+			}
+			word := text[:n]
+			text = text[n:]
+			w := Cells(word)
+			if used > 0 && used+w > width {
+				end()
+			}
+			if w > width && (hard || w > utf8.RuneCountInString(word)) { // writing without blanks is broken anywhere
+				pieces := broken(word, width)
+				for _, piece := range pieces[:len(pieces)-1] {
+					add(piece, sp.Paint)
+					end()
+				}
+				word = pieces[len(pieces)-1]
+			}
+			add(word, sp.Paint)
+		}
+	}
+	if used > 0 || len(lines) == 0 {
+		end()
+	}
+	return lines
+}
+
+// Hang puts mark before the first line, and blanks of the same width before the others.
+func Hang(mark string, lines []string) []string {
+	indent := strings.Repeat(" ", Cells(mark))
+	for i := range lines {
+		switch {
+		case i == 0:
+			lines[i] = mark + lines[i]
+		case lines[i] != "":
+			lines[i] = indent + lines[i]
+		}
+	}
+	return lines
+}
