@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -155,7 +154,7 @@ func (d *decoder) wait() time.Duration {
 		return sequenceWait
 	case loneEscape(d.buf) && !d.slow:
 		return escapeWait
-	case loneEscape(d.buf), altKey(d.buf):
+	case loneEscape(d.buf), altKey(d.buf), shifted(d.buf):
 		return slowWait
 	}
 	return sequenceWait
@@ -178,7 +177,7 @@ func (d *decoder) expire() []Event {
 		d.escaped = true
 	case d.escSent && len(b) == 2:
 		events = d.events(nil, b[1:]) // Esc was typed, and then this
-	case altKey(b):
+	case altKey(b), shifted(b):
 		events = d.events(nil, b)
 	case len(b) > 0 && b[0] >= utf8.RuneSelf:
 		events = append(events, Key{Name: "\ufffd", Text: "\ufffd"})
@@ -266,25 +265,28 @@ func controlSequence(b []byte) int {
 	case b[2] == 'M': // the mouse, with three bytes of any value; it was not asked for
 		return whole(b, 6)
 	}
-	i := 2
-	for i < len(b) && b[i] >= '0' && b[i] <= '?' {
+	i, end := 2, min(len(b), longest)
+	for i < end && b[i] >= '0' && b[i] <= '?' {
 		i++
 	}
-	params := i
-	for i < len(b) && b[i] >= ' ' && b[i] <= '/' {
+	for i < end && b[i] >= ' ' && b[i] <= '/' {
 		i++
 	}
 	switch {
-	case i == len(b) && i == params+1 && b[params] == '$' && b[2] >= '0' && b[2] <= '9':
-		return i // rxvt: ESC [ 5 $ is shift+pgup
-	case i == len(b) && i < longest:
-		return 0
-	case i == len(b):
+	case i == longest:
 		return i
+	case i == end:
+		return 0
 	case b[i] >= '@' && b[i] <= '~':
 		return i + 1
 	}
 	return i // broken off; ESC [ alone is alt+[
+}
+
+// shifted reports whether b is a key with shift as rxvt sends it, without an end:
+// ESC [ 5 $ is shift+pgup.
+func shifted(b []byte) bool {
+	return len(b) > 3 && b[0] == ansi.ESC && b[1] == '[' && b[len(b)-1] == '$' && strings.Trim(string(b[2:len(b)-1]), "0123456789") == ""
 }
 
 func whole(b []byte, n int) int {
@@ -376,12 +378,13 @@ func key(k uv.Key) Event {
 	if k.Mod&uv.ModMeta != 0 { // in sequences that are not of the kitty protocol's form, this bit is its super
 		k.Mod = k.Mod&^uv.ModMeta | uv.ModSuper
 	}
+	control := func(r rune) bool { return unsafe(r) || r == '\n' || r == '\t' }
 	text := strings.Map(func(r rune) rune {
-		if unsafe(r) || r == '\n' || r == '\t' {
+		if control(r) {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(k.Text, "\ufffd"))
+	}, k.Text)
 	name := text
 	switch {
 	case text == " ":
@@ -389,7 +392,7 @@ func key(k uv.Key) Event {
 	case text == "":
 		name = k.Keystroke()
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) && unsafe(r) }) || name == "" {
+	if name == "" || strings.ContainsFunc(name, control) {
 		return nil
 	}
 	return Key{Name: name, Text: text}
