@@ -303,6 +303,9 @@ func (e *Editor) Word() (w Word, ok bool) {
 	line := e.text[e.lineStart():e.at]
 	if i := strings.LastIndex(line, `@"`); i >= 0 && !strings.Contains(line[i+2:], `"`) && !strings.ContainsFunc(line[i:], isUnit) && startsWord(line, i) {
 		start = e.lineStart() + i
+		if rest := e.text[e.at:e.lineEnd()]; strings.Contains(rest, `"`) {
+			end = e.at + strings.IndexByte(rest, '"') + 1
+		}
 	} else if word := e.text[start:e.at]; !strings.HasPrefix(word, "/") || start > 0 {
 		i := strings.IndexByte(word, '@')
 		if i < 0 || !startsWord(word, i) {
