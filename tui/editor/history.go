@@ -94,7 +94,10 @@ func (d Draft) size() int {
 
 // equal reports whether two drafts say the same.
 func (d Draft) equal(other Draft) bool {
-	return len(d.units) == len(other.units) && d.Label() == other.Label() && slices.Equal(d.payloads(), other.payloads())
+	if len(d.units) != len(other.units) || len(d.units) == 0 {
+		return d.text == other.text
+	}
+	return d.Label() == other.Label() && slices.Equal(d.payloads(), other.payloads())
 }
 
 // payloads returns what the units of a draft stand for.
@@ -128,7 +131,7 @@ func encode(d Draft) []byte {
 		case u == nil:
 			return ""
 		case u.image || len(u.text) > maxStoredPaste || len(en.Pastes) > lastUnit-firstUnit:
-			return u.label()
+			return u.label
 		case seen[u] == 0:
 			seen[u] = rune(firstUnit + len(en.Pastes))
 			en.Pastes = append(en.Pastes, u.text)

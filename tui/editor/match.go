@@ -3,7 +3,6 @@ package editor
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -13,32 +12,42 @@ import (
 // one that comes first in candidates. An empty query matches all, in their order.
 func Match(query string, candidates []string) []int {
 	all := make([]int, 0, len(candidates))
-	if query = strings.ToLower(query); query == "" {
-		for i := range candidates {
-			all = append(all, i)
-		}
-		return all
-	}
-	type ranked struct{ index, score int }
-	var found []ranked
-	for i, c := range candidates {
-		if s, ok := score(query, c); ok {
-			found = append(found, ranked{i, s})
-		}
-	}
-	slices.SortFunc(found, func(a, b ranked) int {
+	query = strings.ToLower(query)
+	ascii := strings.IndexFunc(query, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	const maxIndex, maxLen = 1<<28 - 1, 1<<16 - 1
+	var ranks []uint64 // score, length and index, so that a larger number comes first
+	for i, c := range candidates[:min(len(candidates), maxIndex)] {
 		switch {
-		case a.score != b.score:
-			return b.score - a.score
-		case len(candidates[a.index]) != len(candidates[b.index]):
-			return len(candidates[a.index]) - len(candidates[b.index])
+		case query == "":
+			all = append(all, i)
+			continue
+		case !ascii:
+			if c = strings.ToLower(c); !subsequence(query, c) {
+				continue
+			}
 		}
-		return a.index - b.index
-	})
-	for _, f := range found {
-		all = append(all, f.index)
+		if n, ok := score(query, c); ok {
+			ranks = append(ranks, uint64(max(n, 0))<<44|uint64(maxLen-min(len(c), maxLen))<<28|uint64(maxIndex-i))
+		}
+	}
+	slices.Sort(ranks)
+	for _, r := range slices.Backward(ranks) {
+		all = append(all, maxIndex-int(r&maxIndex))
 	}
 	return all
+}
+
+// subsequence reports whether text has the characters of query in their order.
+func subsequence(query, text string) bool {
+	for _, q := range query {
+		i := strings.IndexRune(text, q)
+		if i < 0 {
+			return false
+		}
+		_, n := utf8.DecodeRuneInString(text[i:])
+		text = text[i+n:]
+	}
+	return true
 }
 
 // How a match is scored. The figures are chosen so that a run of characters is worth more
@@ -46,7 +55,7 @@ func Match(query string, candidates []string) []int {
 // the same in its folders.
 const (
 	scoreChar  = 16
-	scoreRow   = 12 // after the character matched before
+	scoreRow   = 24 // after the character matched before
 	scoreStart = 10 // at the start of a word
 	scoreFirst = 12 // at the start of the text that is searched
 	scoreBase  = 20 // all in the last element
@@ -65,7 +74,7 @@ func score(query, text string) (n int, ok bool) {
 	if m, inBase := align(query, text[base:]); inBase {
 		n = max(n, m+scoreBase)
 		name := strings.TrimSuffix(text[base:], "/")
-		if stem, _, _ := strings.Cut(name, "."); len(query) == len(name) || len(query) == len(stem) && hasPrefixFold(stem, query) {
+		if stem, _, _ := strings.Cut(name, "."); len(query) == len(name) || len(query) == len(stem) {
 			n += scoreWhole
 		}
 	}
@@ -73,69 +82,62 @@ func score(query, text string) (n int, ok bool) {
 }
 
 // align finds the shortest place that ends where the first match ends, and returns its
-// score.
+// score. It compares bytes.
 func align(query, text string) (n int, ok bool) {
 	// Forward to where the first match ends, then back to where it begins at the latest.
-	q, end := query, -1
-	for i, r := range text {
-		first, size := utf8.DecodeRuneInString(q)
-		if lower(r) != first {
-			continue
+	q, end := 0, 0
+	for ; q < len(query); end++ {
+		if end == len(text) {
+			return 0, false
 		}
-		if q = q[size:]; q == "" {
-			end = i + utf8.RuneLen(r)
-			break
+		if lower[text[end]] == query[q] {
+			q++
 		}
-	}
-	if end < 0 {
-		return 0, false
 	}
 	start := end
-	for q = query; q != ""; {
-		last, size := utf8.DecodeLastRuneInString(q)
-		r, width := utf8.DecodeLastRuneInString(text[:start])
-		start -= width
-		if lower(r) == last {
-			q = q[:len(q)-size]
+	for q > 0 {
+		start--
+		if lower[text[start]] == query[q-1] {
+			q--
 		}
 	}
-	// The query is matched from there, each character where it is best of the next two.
-	prev, _ := utf8.DecodeLastRuneInString(text[:start])
-	gap, inRow := 0, false
-	q = query
-	for i, r := range text[start:end] {
-		first, size := utf8.DecodeRuneInString(q)
-		if lower(r) != first || q == "" {
-			inRow, prev = false, r
+	gap := 0
+	for i := start; i < end; i++ {
+		if lower[text[i]] != query[q] {
 			gap++
 			continue
 		}
 		n += scoreChar - min(gap, maxGap)*scoreGap
-		gap = 0
-		switch at := start + i; {
-		case at == 0:
+		switch {
+		case i == 0:
 			n += scoreFirst
-		case inRow:
+		case gap == 0 && q > 0:
 			n += scoreRow
-		case startOfWord(prev, r):
+		case startOfWord(text[i-1], text[i]):
 			n += scoreStart
 		}
-		inRow, prev = true, r
-		q = q[size:]
+		gap = 0
+		q++
 	}
 	return n, true
 }
 
-func lower(r rune) rune {
-	switch {
-	case r >= 'A' && r <= 'Z':
-		return r + 'a' - 'A'
-	case r < utf8.RuneSelf:
-		return r
+// lower has the lower case of each byte.
+var lower = func() (table [256]byte) {
+	for i := range table {
+		table[i] = byte(i)
+		if i >= 'A' && i <= 'Z' {
+			table[i] += 'a' - 'A'
+		}
 	}
-	return unicode.ToLower(r)
-}
+	return table
+}()
 
-func startOfWord(prev, r rune) bool {
-	return !unicode.IsLetter(prev) && !unicode.IsDigit(prev) || unicode.IsLower(prev) && unicode.IsUpper(r) || unicode.IsLetter(prev) && unicode.IsDigit(r)
+// startOfWord reports whether a word begins at a byte: after a separator, and in fooBar and
+// foo1.
+func startOfWord(prev, b byte) bool {
+	digit := func(b byte) bool { return b >= '0' && b <= '9' }
+	letter := func(b byte) bool { return lower[b] >= 'a' && lower[b] <= 'z' || b >= utf8.RuneSelf }
+	upper := func(b byte) bool { return lower[b] != b }
+	return !letter(prev) && !digit(prev) || letter(prev) && !upper(prev) && upper(b) || letter(prev) && digit(b)
 }

@@ -102,6 +102,9 @@ func (m *Menu) Key(k keys.Key) bool {
 	return true
 }
 
+// minDetail is how many columns there must be for details to be shown.
+const minDetail = 12
+
 // View returns at most maxRows items around the selected as lines of at most width columns
 // that are safe to print, and which of the lines is selected, -1 if there is none. The
 // details begin in one column.
@@ -123,20 +126,36 @@ func (m *Menu) View(width, maxRows int) (lines []string, selected int) {
 			column = max(column, cells(texts[len(texts)-1]))
 		}
 	}
-	column = min(column, max(width/2, 1))
+	column = min(column, width/2)
+	room := width - column - 2
 	for i, text := range texts {
-		room := width
-		if details[i] != "" {
-			room = column
-		}
-		line, w := cut(text, room, mark)
-		if gap := column + 2 - w; details[i] != "" && width-column-2 > 0 {
-			detail, _ := cut(details[i], width-column-2, mark)
-			line += strings.Repeat(" ", gap) + detail
+		var line string
+		switch {
+		case details[i] != "" && room >= minDetail:
+			line, w := cut(text, column, mark)
+			detail, _ := cut(details[i], room, mark)
+			lines = append(lines, line+strings.Repeat(" ", column+2-w)+detail)
+			continue
+		case strings.LastIndexByte(text, '/') > 0:
+			line = cutStart(text, width, mark)
+		default:
+			line, _ = cut(text, width, mark)
 		}
 		lines = append(lines, line)
 	}
 	return lines, m.selected - m.top
+}
+
+// cutStart returns as much of the end of text as fits n columns, with a mark before it: of
+// a path the last elements say most.
+func cutStart(text string, n int, mark string) string {
+	if cells(text) <= n {
+		return text
+	}
+	for text != "" && cells(mark+text) > n {
+		text = text[nextCluster(text, 0):]
+	}
+	return mark + text
 }
 
 // oneLine returns text as it can be shown in one line.

@@ -24,26 +24,22 @@ func isUnit(r rune) bool { return r >= firstUnit && r <= lastUnit }
 // A unit is a paste or an image.
 type unit struct {
 	number  int
+	label   string // how it is shown; printable ASCII
 	text    string // of a paste
 	image   bool
 	payload any
 }
 
-func newPaste(text string, number int) *unit { return &unit{number: number, text: text} }
-
-func newImage(payload any, number int) *unit {
-	return &unit{number: number, image: true, payload: payload}
+func newPaste(text string, number int) *unit {
+	label := fmt.Sprintf("[Pasted text #%d, %s characters]", number, thousands(utf8.RuneCountInString(text)))
+	if lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1; lines > 1 {
+		label = fmt.Sprintf("[Pasted text #%d, %s lines]", number, thousands(lines))
+	}
+	return &unit{number: number, label: label, text: text}
 }
 
-// label is how a unit is shown.
-func (u *unit) label() string {
-	if u.image {
-		return fmt.Sprintf("[Image #%d]", u.number)
-	}
-	if lines := strings.Count(strings.TrimSuffix(u.text, "\n"), "\n") + 1; lines > 1 {
-		return fmt.Sprintf("[Pasted text #%d, %s lines]", u.number, thousands(lines))
-	}
-	return fmt.Sprintf("[Pasted text #%d, %s characters]", u.number, thousands(utf8.RuneCountInString(u.text)))
+func newImage(payload any, number int) *unit {
+	return &unit{number: number, label: fmt.Sprintf("[Image #%d]", number), image: true, payload: payload}
 }
 
 // thousands writes a number with a comma before every three digits.
@@ -151,7 +147,7 @@ func (b *buffer) adopt(d Draft) string {
 		if r, ok := b.add(u); ok {
 			return string(r)
 		}
-		return u.label()
+		return u.label
 	})
 }
 
@@ -185,7 +181,7 @@ func (d Draft) Text() string {
 		case u == nil:
 			return ""
 		case u.image:
-			return u.label()
+			return u.label
 		default:
 			return u.text
 		}
@@ -196,7 +192,7 @@ func (d Draft) Text() string {
 func (d Draft) Label() string {
 	return expand(d.text, func(r rune) string {
 		if u := d.units[r]; u != nil {
-			return u.label()
+			return u.label
 		}
 		return ""
 	})
@@ -216,7 +212,7 @@ func (d Draft) Images() []Image {
 	for _, r := range d.text {
 		if u := d.units[r]; u != nil && u.image && !seen[u] {
 			seen[u] = true
-			images = append(images, Image{u.label(), u.payload})
+			images = append(images, Image{u.label, u.payload})
 		}
 	}
 	return images

@@ -116,7 +116,7 @@ func (e *Editor) shown(cluster string) (shown string, width int) {
 		return strings.Repeat(" ", tabWidth), tabWidth
 	case isUnit(r):
 		if u := e.units[r]; u != nil {
-			return u.label(), len(u.label())
+			return u.label, len(u.label)
 		}
 		return "", 0
 	}
