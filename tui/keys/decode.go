@@ -2,8 +2,10 @@ package keys
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -312,12 +314,17 @@ func (d *decoder) events(events []Event, b []byte) []Event {
 			return events
 		}
 	}
+	d.kitty = d.kitty || string(b) == "\x1b[27u"
 	_, event := d.decode.Decode(bytes.Clone(b))
 	several, ok := event.(uv.MultiEvent)
 	if !ok {
 		several = uv.MultiEvent{event}
 	}
 	for _, e := range several {
+		if k, ok := e.(uv.KeyPressEvent); ok {
+			k.ShiftedCode, k.BaseCode = alternates(b)
+			e = k
+		}
 		if e := d.event(e, len(several) > 1); e != nil {
 			events = append(events, e)
 		}
@@ -374,7 +381,33 @@ func (d *decoder) event(e uv.Event, ambiguous bool) Event {
 	return nil
 }
 
+// alternates returns what a key of the kitty protocol (ESC [ key:shifted:base ; … u) types
+// with shift, and which key of an American keyboard it is; 0 if that is not said. The
+// decoder mixes them up.
+func alternates(b []byte) (shifted, base rune) {
+	if len(b) < 3 || b[0] != ansi.ESC || b[1] != '[' || b[len(b)-1] != 'u' {
+		return 0, 0
+	}
+	first, _, _ := strings.Cut(string(b[2:len(b)-1]), ";")
+	codes := append(strings.Split(first, ":"), "", "")
+	for i, r := range []*rune{&shifted, &base} {
+		if n, err := strconv.Atoi(codes[i+1]); err == nil && n > ' ' && n <= unicode.MaxRune && unicode.IsPrint(rune(n)) {
+			*r = rune(n)
+		}
+	}
+	return shifted, base
+}
+
 func key(k uv.Key) Event {
+	if k.Code < utf8.RuneSelf || unicode.Is(unicode.Latin, k.Code) || k.Code > unicode.MaxRune {
+		k.BaseCode = 0 // where the key is does not matter if it is on the keyboard: Dvorak
+	}
+	switch shift := k.Mod&uv.ModShift != 0 && k.Text == ""; {
+	case shift && k.ShiftedCode != 0 && !unicode.IsLetter(k.ShiftedCode) && k.BaseCode == 0:
+		k.Code, k.Mod = k.ShiftedCode, k.Mod&^uv.ModShift // ctrl+_ and not ctrl+shift+-
+	case shift && k.Code <= unicode.MaxRune:
+		k.Code = unicode.ToLower(k.Code)
+	}
 	if k.Mod&uv.ModMeta != 0 { // in sequences that are not of the kitty protocol's form, this bit is its super
 		k.Mod = k.Mod&^uv.ModMeta | uv.ModSuper
 	}

@@ -81,8 +81,11 @@ var sequences = []struct{ bytes, want string }{
 	{"\x1b[27u", "esc"}, {"\x1b[13;2u", "shift+enter"}, {"\x1b[13;5u", "ctrl+enter"}, {"\x1b[99;5u", "ctrl+c"}, {"\x1b[105;5u", "ctrl+i"}, {"\x1b[97;6u", "ctrl+shift+a"},
 	{"\x1b[127;3u", "alt+backspace"}, {"\x1b[122;9u", "super+z"}, {"\x1b[9;2u", "shift+tab"}, {"\x1b[57414u", "enter"}, {"\x1b[57417;5u", "ctrl+left"}, {"\x1b[57404u", "5"},
 	{"\x1b[99;69u", "ctrl+c"}, {"\x1b[1;133A", "ctrl+up"}, {"\x1b[97;1:3u", ""}, {"\x1b[228u", "ä"}, {"\x1b[97;;27u", "a"}, {"\x1b[128u", ""},
+	{"\x1b[1089::99;5u", "ctrl+c"}, {"\x1b[1060:1092:97;6u", "ctrl+shift+a"}, // on a Russian keyboard
+	{"\x1b[99::105;5u", "ctrl+c"}, {"\x1b[246::59;5u", "ctrl+ö"}, // Dvorak, German
+	{"\x1b[45:95;6u", "ctrl+_"}, {"\x1b[44:60;4u", "alt+<"}, {"\x1b[97:65;6u", "ctrl+shift+a"},
 	// modifyOtherKeys of xterm and tmux.
-	{"\x1b[27;2;13~", "shift+enter"}, {"\x1b[27;5;9~", "ctrl+tab"}, {"\x1b[27;6;65~", "ctrl+shift+A"}, {"\x1b[27;2;32~", `space=" "`},
+	{"\x1b[27;2;13~", "shift+enter"}, {"\x1b[27;5;9~", "ctrl+tab"}, {"\x1b[27;6;65~", "ctrl+shift+a"}, {"\x1b[27;2;32~", `space=" "`},
 	// What is no key.
 	{"\x1b[I", "Focus{In:true}"}, {"\x1b[O", "Focus{In:false}"},
 	{"\x1b[?1u", "Reply{Kind:4 Row:0 Col:0 Text: Dark:false Flags:1}"},

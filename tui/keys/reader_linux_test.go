@@ -25,7 +25,7 @@ const patience = 30 * time.Second
 
 // A screen is the other end of a terminal: what it shows, and who types.
 type screen struct {
-	t      *testing.T
+	t      testing.TB
 	master *os.File
 	tty    *os.File
 
@@ -34,7 +34,7 @@ type screen struct {
 	more  chan struct{}
 }
 
-func newScreen(t *testing.T) *screen {
+func newScreen(t testing.TB) *screen {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *screen) reads() *keys.Reader {
 }
 
 const (
-	entered = "\x1b[?2004h\x1b[?1004h\x1b[>1u"
+	entered = "\x1b[?2004h\x1b[?1004h\x1b[>5u"
 	left    = "\x1b[<u\x1b[?1004l\x1b[?2004l"
 )
 
@@ -510,5 +510,19 @@ func endBy(how string) {
 		if k, ok := e.(keys.Key); ok && k.Name == "p" {
 			panic("as asked for")
 		}
+	}
+}
+
+// From what a person types to the event.
+func BenchmarkKey(b *testing.B) {
+	for _, c := range []struct{ name, bytes string }{{"letter", "a"}, {"esc", "\x1b"}, {"esc_kitty", "\x1b[27u"}, {"arrow", "\x1b[A"}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := newScreen(b)
+			r := s.reads()
+			for b.Loop() {
+				s.types(c.bytes)
+				<-r.Events()
+			}
+		})
 	}
 }

@@ -19,11 +19,12 @@ import (
 )
 
 // The modes, and how they are left: pasted text is marked, focus is reported, and keys
-// that are ambiguous otherwise are sent as sequences
-// (sw.kovidgoyal.net/kitty/keyboard-protocol, read 2026-11-22). A terminal that does not
-// know one ignores it.
+// that are ambiguous otherwise are sent as sequences, with the key of an American
+// keyboard, so that Ctrl-C is found on a Russian one (flags 1 and 4 of
+// sw.kovidgoyal.net/kitty/keyboard-protocol, read 2026-11-22). A terminal that does not
+// know a mode ignores it.
 const (
-	enter = "\x1b[?2004h\x1b[?1004h\x1b[>1u"
+	enter = "\x1b[?2004h\x1b[?1004h\x1b[>5u"
 	leave = "\x1b[<u\x1b[?1004l\x1b[?2004l"
 
 	// What xterm and tmux have in place of the kitty protocol: modifyOtherKeys. It is
@@ -111,7 +112,8 @@ func (r *Reader) Slow() {
 }
 
 // Ask sends queries. The replies are events; after those that the terminal knows comes a
-// Reply of kind [Done].
+// Reply of kind [Done]. A terminal that answers Keyboard with flag 1 set sends Esc as a
+// sequence, and Esc and sequences in pieces are told apart from then on.
 func (r *Reader) Ask(queries ...Query) error {
 	var b strings.Builder
 	for _, q := range queries {
