@@ -45,7 +45,7 @@ func TestInTmux(t *testing.T) {
 	}
 	defer f.Close()
 	tmux("new-session", "-d", "-x", "80", "-y", "24", "sleep 1000")
-	defer tmux("kill-server")
+	defer exec.Command("tmux", "-S", filepath.Join(dir, "s"), "kill-server").Run() // if it has not ended with its last window
 	tmux("set-option", "-s", "extended-keys", "on")
 	tmux("set-option", "-s", "escape-time", "0")
 	tmux("respawn-window", "-k", "PAWL_KEYS_TEST_TMUX='"+fifo+"' '"+os.Args[0]+"' -test.run='^TestInTmux$'")
