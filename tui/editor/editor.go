@@ -43,11 +43,6 @@ const (
 type Editor struct {
 	History *History // may be nil
 
-	// ByRune says that the terminal counts columns by characters and not by grapheme
-	// clusters, so that an emoji made of several takes the sum of their columns. It
-	// decides in which column the cursor is.
-	ByRune bool
-
 	// ASCII says that the labels of units are all that View adds to the text: no
 	// character beyond ASCII marks what was cut.
 	ASCII bool
