@@ -125,17 +125,18 @@ func (e *Editor) shown(cluster string) (shown string, width int) {
 		}
 		return "", 0
 	}
-	width = cells(cluster)
-	switch {
-	case width > 0:
+	if width = cells(cluster); width > 0 {
 		return cluster, width
-	case unicode.IsMark(r) && n == len(cluster): // with nothing that it could mark
-		if e.ASCII {
-			return "?", 1
-		}
+	}
+	// A character with no shape of its own, and nothing before it that it is part of. To
+	// leave it out would join what is around it.
+	switch {
+	case e.ASCII:
+		return "?", 1
+	case unicode.IsMark(r) && n == len(cluster):
 		return "◌" + cluster, 1
 	}
-	return "", 0 // marks of direction: they would change the order of what is around them
+	return "◌", 1
 }
 
 func (e *Editor) mark() string {
