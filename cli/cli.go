@@ -83,11 +83,13 @@ and after it happens: a run that was killed continues with pawl run --continue.`
 	root.PersistentFlags().StringVarP(&inv.dir, "dir", "C", "", "work in this folder instead of the current one; for all commands")
 	root.PersistentPreRun = func(*cobra.Command, []string) { inv.began = true }
 	version := root.Flags().Bool("version", false, "print the version, as pawl version does")
+	var terminal terminalRequest
+	terminal.flags(root)
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {
 			return inv.printVersion()
 		}
-		return cmd.Help()
+		return inv.terminal(cmd, terminal, "")
 	}
 	root.AddGroup(commandGroups...)
 	grouped(root, inv, "work", runCommand, runsCommand, outputsCommand, initCommand,

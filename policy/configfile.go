@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// The configuration of a workspace: everything in the folder .pawl, and these files. What is
+// The configuration of a workspace: everything in the folders of folderNames, and these files. What is
 // text for the model alone (AGENTS.md, CLAUDE.md) is not among them; see package instructions.
 const (
 	folderName = ".pawl"
@@ -23,6 +23,11 @@ const (
 )
 
 var lonelyFiles = []string{".mcp.json"}
+
+// folderNames are the folders of the configuration: pawl's own, and the one in which Claude
+// Code has the commands that people write (code.claude.com/docs/en/slash-commands, read
+// 2026-11-22).
+var folderNames = []string{folderName, ".claude/commands"}
 
 // The bounds of what a person can be asked to look at. Past them nothing counts.
 const (
@@ -95,15 +100,16 @@ func (g *configFile) load(root *os.Root) {
 // scan returns the configuration files of a workspace, by name.
 func scan(root *os.Root) []configFile {
 	s := scanner{root: root}
-	for _, name := range append([]string{folderName}, lonelyFiles...) {
+	for _, name := range slices.Concat(folderNames, lonelyFiles) {
+		folder := slices.Contains(folderNames, name)
 		info, err := root.Lstat(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR) && name != folderName:
 		case err != nil:
 			s.add(configFile{name: name, problem: err.Error()})
-		case name == folderName && info.IsDir():
+		case folder && info.IsDir():
 			s.folder(name, 1)
-		case name == folderName:
+		case folder:
 			s.add(configFile{name: name, problem: fmt.Sprintf("%s is %s and no folder", name, kind(info.Mode()))})
 		default:
 			if g := readConfigFile(root, name); g != nil { // it may be gone by now

@@ -1,5 +1,7 @@
 package policy
 
+import "strings"
+
 // WorkspaceConfig returns the workspace's own configuration, .pawl/config.toml, if it is
 // trusted: the very bytes that were compared with what a person was shown. Otherwise
 // why says what is there and does not count; it is empty if nothing is there.
@@ -28,4 +30,35 @@ func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
 		return g.content, true, ""
 	}
 	return nil, false, at + " does not count: nobody has trusted it as it is; look at it with `pawl trust`"
+}
+
+// A File is a configuration file of the workspace that is trusted as it is.
+type File struct {
+	Name    string // relative to the workspace, with slashes
+	Content []byte
+}
+
+// TrustedFiles returns the configuration files of the workspace below a folder, such as
+// .pawl/commands, that a person has trusted as they are, by name, and the names of those
+// that do not count.
+func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	root, owner, err := p.enter()
+	if err != nil {
+		return nil, nil
+	}
+	defer root.Close()
+	p.trust.refresh()
+	record := p.trust.of(p.o.Workspace, owner)
+	for _, f := range scan(root) {
+		switch {
+		case !strings.HasPrefix(f.name, folder+"/"):
+		case f.problem == "" && p.trust.err == nil && (f.sum == record.sumOf(f.name) || f.sum == p.repo.trustedHere[f.name]):
+			files = append(files, File{f.name, f.content})
+		default:
+			untrusted = append(untrusted, f.name)
+		}
+	}
+	return files, untrusted
 }

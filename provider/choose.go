@@ -45,20 +45,22 @@ func (ps *Providers) Choose(ctx context.Context, model, workspace string) (chose
 		}
 		return model, note, ps.Check(model, workspace)
 	}
+	for _, found := range ps.Around(ctx) {
+		model, at := found.Name+"/"+found.Models[0], WithoutSecrets(found.Address)
+		return model, fmt.Sprintf("works with %s, the first model of the server at %s, because no key is set; --model names another", model, at), nil
+	}
+	return "", "", config.Errorf("%s", ps.noModel())
+}
+
+// Around returns the servers of Nearby on this machine that answer and have models.
+func (ps *Providers) Around(ctx context.Context) []Server {
 	var servers []models.Provider
 	for _, name := range Nearby {
 		if p, ok := ps.Provider(name); ok {
 			servers = append(servers, p)
 		}
 	}
-	for _, found := range ps.lookAround(ctx, servers) {
-		if len(found.Models) == 0 {
-			continue
-		}
-		model, at := found.Name+"/"+found.Models[0], WithoutSecrets(found.Address)
-		return model, fmt.Sprintf("works with %s, the first model of the server at %s, because no key is set; --model names another", model, at), nil
-	}
-	return "", "", config.Errorf("%s", ps.noModel())
+	return slices.DeleteFunc(ps.lookAround(ctx, servers), func(s Server) bool { return len(s.Models) == 0 })
 }
 
 // noModel is what a person is told instead of an answer when there is no model. It is

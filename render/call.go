@@ -18,6 +18,7 @@ const (
 	foldedError  = 10  // lines of what a failed call has printed
 	foldedTail   = 3   // lines of what a running call prints
 	foldedTodo   = 15  // items of a list of tasks
+	foldedPrompt = 30  // lines of what the person says
 )
 
 // verbs are what calls of pawl's tools do, in a word.

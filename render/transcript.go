@@ -25,21 +25,25 @@ type Transcript struct {
 	// Echo says that all messages of the person are shown. Otherwise the first prompt and
 	// answers to questions are not, because the person has typed them just now.
 	Echo bool
+	// Present says that the person sees everything as it happens: the account of a turn that
+	// was interrupted, and messages to the model about it, are left out.
+	Present bool
 	// Interrupt says how the person interrupts, at the end of the live part. Empty: the live
 	// part has no last line with the time.
 	Interrupt string
 	// Began is when the person began to wait; the last line of the live part counts from it.
 	Began time.Time
 
-	view    *view.Projection
-	ready   []func(width int) []string // what is finished and was not returned by Above
-	texts   map[string]*streamedText   // by item, while they stream
-	thought map[string]bool            // thinking that was shown before it was final
-	retryAt time.Time                  // of a failed request
-	text    string                     // the last finished text of the agent
-	turns   int                        // prompts
-	took    time.Duration              // of the turns that have ended
-	files   []view.File                // changed in them
+	view        *view.Projection
+	ready       []func(width int) []string // what is finished and was not returned by Above
+	texts       map[string]*streamedText   // by item, while they stream
+	thought     map[string]bool            // thinking that was shown before it was final
+	retryAt     time.Time                  // of a failed request
+	text        string                     // the last finished text of the agent
+	turns       int                        // prompts
+	interrupted bool                       // the turn was
+	took        time.Duration              // of the turns that have ended
+	files       []view.File                // changed in them
 }
 
 // A streamedText is a text of which the lines that have ended are finished.
@@ -108,10 +112,16 @@ func (t *Transcript) take(i view.Item) {
 	case i.Kind == view.KindMessage:
 		t.takeMessage(i)
 	case i.Kind == view.KindCall:
-		t.later(func(width int) []string { return t.CallLines(i.Call, width) })
+		call := i.Call
+		if t.Present && t.interrupted && (call.Outcome == run.NotRun || call.Outcome == run.Refused) {
+			silent := *call
+			silent.Outcome, call = run.Cut, &silent // why is in the note above
+		}
+		t.later(func(width int) []string { return t.CallLines(call, width) })
 	case i.Kind == view.KindNote:
 		t.takeNote(i)
 	case i.Kind == view.KindEnd:
+		t.interrupted = false
 		t.took += i.End.Duration
 		t.count(i.End.Files)
 	}
@@ -152,6 +162,9 @@ func (t *Transcript) takeText(i view.Item) {
 		return // Above returns what is complete
 	}
 	delete(t.texts, i.ID)
+	if i.Kind == view.KindAccount && t.Present && t.interrupted {
+		return
+	}
 	if !t.Answers && (i.Answer || i.Kind == view.KindAccount) {
 		return // it is the result
 	}
@@ -231,7 +244,15 @@ func (t *Transcript) takeMessage(i view.Item) {
 		return
 	}
 	t.later(func(width int) []string {
-		lines := t.Wrap([]Span{{visible.Escape(strings.ReplaceAll(i.Text, "\n", " ")), Bold}}, width-2, false)
+		var lines []string
+		all := strings.Split(strings.TrimSpace(i.Text), "\n")
+		for n, l := range all {
+			if n == foldedPrompt {
+				lines = append(lines, t.Paint(Faint, fmt.Sprintf("%s %d more lines", t.Glyph(GlyphCut), len(all)-n)))
+				break
+			}
+			lines = append(lines, t.Wrap([]Span{{printable(l), Bold}}, width-2, false)...)
+		}
 		return Hang(t.Paint(Accent, t.Glyph(GlyphPerson))+" ", lines)
 	})
 }
@@ -246,6 +267,7 @@ func (t *Transcript) takeNote(i view.Item) {
 			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{fmt.Sprintf("%s (attempt %d)", words, n.Attempt), Warning}}, width-2, false))
 		})
 	case n.Kind == view.NoteInterrupted:
+		t.interrupted = true
 		t.Print(t.Paint(Warning, words))
 	default:
 		t.later(func(width int) []string { return Hang("  ", t.Wrap([]Span{{words, Faint}}, width-2, false)) })

@@ -121,6 +121,11 @@ func Say(s State, id string, delivery Delivery, parts []Part) Payload {
 	return p
 }
 
+// Pending returns the person's messages that the next request delivers.
+func (t *Turn) Pending() []Words {
+	return slices.DeleteFunc(slices.Clone(t.Words), func(w Words) bool { return w.own })
+}
+
 func indexWords(words []Words, id string) int {
 	return slices.IndexFunc(words, func(w Words) bool { return w.ID == id })
 }

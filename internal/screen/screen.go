@@ -73,6 +73,9 @@ const settle = time.Second
 // narrower; where it is not known it must be false.
 func New(w io.Writer, reflows bool) *Screen { return &Screen{w: w, reflows: reflows} }
 
+// SetReflows says what the terminal does, once that is known; see [New].
+func (s *Screen) SetReflows(reflows bool) { s.reflows = reflows }
+
 // Draw draws a frame. What has not changed since the last one is not written, and nothing is
 // if nothing has.
 func (s *Screen) Draw(f Frame) error {

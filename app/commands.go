@@ -1,0 +1,75 @@
+package app
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/instructions"
+)
+
+// A PromptCommand is a prompt that is sent by its name; see [instructions.Command].
+type PromptCommand = instructions.Command
+
+// maxCommands bounds how many files of commands are read of a folder.
+const maxCommands = 200
+
+// commandFolders are the folders of commands in a workspace and in a home.
+var commandFolders = []string{".claude/commands", ".pawl/commands"}
+
+// PromptCommands returns the commands that people have written: the user's own, in the
+// commands folder of the configuration and in ~/.claude/commands, and those of the
+// workspace, in .pawl/commands and .claude/commands, that are trusted. Of two with one name
+// the workspace's counts. notes say which files do not count and why.
+func (w *Workspace) PromptCommands() (all []PromptCommand, notes []string) {
+	byName := map[string]PromptCommand{}
+	add := func(name, source string, content []byte) {
+		c, err := instructions.ParseCommand(name, content)
+		if err != nil {
+			notes = append(notes, source+": "+err.Error())
+			return
+		}
+		c.Source = source
+		byName[c.Name] = c
+	}
+	var own []string
+	if home := w.env.Get("HOME"); filepath.IsAbs(home) {
+		own = append(own, filepath.Join(home, ".claude", "commands"))
+	}
+	for _, dir := range append(own, filepath.Join(w.env.UserDir(), "commands")) {
+		n := 0
+		_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error { // a folder that is not there has none
+			if err != nil || !e.Type().IsRegular() || filepath.Ext(name) != ".md" {
+				return nil
+			}
+			if n++; n > maxCommands {
+				return fs.SkipAll
+			}
+			if content, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+				add(name, filepath.Join(dir, name), content)
+			}
+			return nil
+		})
+	}
+	if p, err := w.Policy(); err == nil {
+		for _, folder := range commandFolders {
+			files, untrusted := p.TrustedFiles(folder)
+			for _, f := range files {
+				if rel := strings.TrimPrefix(f.Name, folder+"/"); filepath.Ext(rel) == ".md" {
+					add(rel, f.Name, f.Content)
+				}
+			}
+			if len(untrusted) > 0 {
+				notes = append(notes, "the commands in "+folder+" do not count before you have looked at them with `pawl trust`")
+			}
+		}
+	}
+	for _, c := range byName {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b PromptCommand) int { return cmp.Compare(a.Name, b.Name) })
+	return all, notes
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/config"
+	"pawl/render"
+	"pawl/tui"
+	"pawl/worker"
+)
+
+// A terminalRequest is what the command line of the terminal agent asks for.
+type terminalRequest struct {
+	last   bool   // --continue
+	resume string // --resume; "": a new run
+	trust  bool
+}
+
+// terminalFlags gives the root command the flags of the terminal agent.
+func (r *terminalRequest) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&r.last, "continue", "c", false, "resume the most recent run of this folder")
+	cmd.Flags().StringVarP(&r.resume, "resume", "r", "", "resume this `run`: an id, a prefix of one, or last; without a value a list to choose from")
+	cmd.Flags().Lookup("resume").NoOptDefVal = pickRun
+	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
+	addSettings(cmd.Flags())
+}
+
+// pickRun is the value of --resume without one.
+const pickRun = "?"
+
+// terminal shows the terminal agent until the person leaves.
+func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt string) error {
+	env := config.Env(inv.Env)
+	in, isIn := terminalFile(inv.Stdin)
+	out, isOut := terminalFile(inv.Stdout)
+	if !isIn || !isOut || env.Get("TERM") == "dumb" {
+		return exit{exitUsage, tui.ErrNoTerminal}
+	}
+	if r.last {
+		if r.resume != "" {
+			return usage("--continue and --resume cannot be used together")
+		}
+		r.resume = "last"
+	}
+	notices := make(chan string, 64)
+	opt := inv.options(cmd.Flags())
+	opt.Drives, opt.Trust, opt.OnAsk = true, r.trust, worker.AskWait
+	opt.Notice = func(text string) {
+		select {
+		case notices <- text:
+		default: // the terminal is slow; a notice keeps nothing from working
+		}
+	}
+	ws, err := app.Open(opt)
+	if err != nil {
+		return err
+	}
+	defer ws.Close() // what counts is durable when it was shown
+	c, err := ws.Config()
+	if err != nil {
+		return err
+	}
+	for _, note := range c.Notes {
+		opt.Notice(note)
+	}
+	if _, err := ws.Policy(); err != nil {
+		return err
+	}
+	o := tui.Options{
+		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Style: render.StyleOf(env.Get),
+		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
+	}
+	if r.resume == pickRun {
+		o.Pick = true
+	} else {
+		o.Resume = r.resume
+	}
+	inv.driving.Store(true) // signals are the terminal's
+	last, err := tui.Run(cmd.Context(), ws, o, in, out, notices)
+	if last != "" && err == nil {
+		inv.hint("resume with `pawl --resume " + last + "`")
+	}
+	if errors.Is(err, tui.ErrNoTerminal) {
+		return exit{exitUsage, err}
+	}
+	inv.tidy(ws)
+	return err
+}
+
+// commandLine returns a function that runs a command line of pawl in this process, in a folder.
+func (inv *invocation) commandLine(dir string) func(context.Context, ...string) (string, int) {
+	return func(_ context.Context, args ...string) (string, int) {
+		var out bytes.Buffer
+		code := Main(append([]string{"-C", dir}, args...), Process{Env: inv.Env, Stdin: bytes.NewReader(nil), Stdout: &out, Stderr: &out,
+			Signals: make(chan os.Signal), Exit: func(int) {}})
+		return out.String(), code
+	}
+}

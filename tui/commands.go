@@ -1,0 +1,370 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/app"
+	"pawl/internal/text"
+	"pawl/internal/visible"
+	"pawl/permission"
+	"pawl/render"
+	"pawl/run"
+	"pawl/view"
+)
+
+// A command is what /name does.
+type command struct {
+	name, args, help string
+	// do carries the command out. The arguments are what follows the name.
+	do func(m *model, args string) []effect
+}
+
+// commands returns the commands of the terminal, by name.
+func commands() []command {
+	return []command{
+		{"clear", "", "begin a new conversation", func(m *model, _ string) []effect { return m.clear() }},
+		{"compact", "", "summarize the conversation before the next request, to save room", (*model).compact},
+		{"context", "", "how full the model's context is", (*model).showContext},
+		{"continue", "", "resume a turn that ended early", (*model).resumeTurn},
+		{"cost", "", "tokens and cost of this run", (*model).showCost},
+		{"diff", "", "what differs from the last commit", (*model).showDiff},
+		{"doctor", "", "what is configured, what is missing", pawl("doctor")},
+		{"export", "[FILE]", "write this run to a file, as Markdown or by the file's ending", (*model).export},
+		{"fork", "", "continue in a copy of this run", (*model).fork},
+		{"help", "", "keys and commands", (*model).help},
+		{"init", "", "write a first AGENTS.md for this folder", pawl("init")},
+		{"login", "", "store the key of a model provider", (*model).login},
+		{"mode", "[MODE]", "what runs without a question", (*model).modeCommand},
+		{"model", "[MODEL]", "choose the model", (*model).modelCommand},
+		{"outputs", "[ARGUMENTS]", "list stored outputs, or query them as `pawl outputs` does", (*model).outputs},
+		{"permissions", "[ARGUMENTS]", "list rules, or change them as `pawl permissions` does", (*model).permissions},
+		{"quit", "", "leave", func(m *model, _ string) []effect { return m.leave() }},
+		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
+		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
+		{"undo", "", "put back the files that the last turn changed", (*model).undo},
+	}
+}
+
+// command carries out a line that begins with a slash.
+func (m *model) command(line string) []effect {
+	name, args, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	args = strings.TrimSpace(args)
+	all := commands()
+	if i := slices.IndexFunc(all, func(c command) bool { return c.name == name }); i >= 0 {
+		return all[i].do(m, args)
+	}
+	if i := slices.IndexFunc(m.own, func(c app.PromptCommand) bool { return c.Name == name }); i >= 0 {
+		return m.send(m.own[i].Prompt(args))
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	for _, c := range m.own {
+		names = append(names, c.Name)
+	}
+	m.hint = "there is no command /" + visible.Escape(name)
+	if near := text.Typo(name, names); near != "" {
+		m.hint += "; did you mean /" + near + "?"
+	}
+	m.input.editor.SetText(line)
+	return nil
+}
+
+// pawl returns the command that runs a command line of pawl and prints what it prints.
+func pawl(words ...string) func(m *model, args string) []effect {
+	return func(m *model, args string) []effect {
+		line := append(slices.Clone(words), strings.Fields(args)...)
+		if m.CommandLine == nil {
+			m.hint = "use `pawl " + strings.Join(line, " ") + "` in a shell"
+			return nil
+		}
+		call, width := m.CommandLine, m.width
+		style := m.Style
+		return []effect{later(func(ctx context.Context, d *desk) error {
+			out, _ := call(ctx, line...)
+			var lines []string
+			for l := range strings.SplitSeq(strings.TrimRight(out, "\n"), "\n") {
+				lines = append(lines, style.Wrap([]render.Span{{Text: "  " + visible.Escape(strings.ReplaceAll(l, "\t", "    ")), Paint: render.Plain}}, width, false)...)
+			}
+			d.post(printed{lines})
+			return nil
+		})}
+	}
+}
+
+func (m *model) permissions(args string) []effect {
+	if args == "" {
+		args = "list"
+	}
+	return pawl("permissions")(m, args)
+}
+
+func (m *model) outputs(args string) []effect {
+	if m.id == "" {
+		m.hint = "nothing has been stored yet"
+		return nil
+	}
+	if args == "" {
+		return pawl("outputs", "list", "--run", string(m.id))(m, "")
+	}
+	return pawl("outputs")(m, args)
+}
+
+func (m *model) export(args string) []effect {
+	if m.id == "" {
+		m.hint = "there is nothing to export yet"
+		return nil
+	}
+	if args == "" {
+		args = string(m.id) + ".md"
+	}
+	format := "markdown"
+	for end, f := range map[string]string{".json": "json", ".html": "html"} {
+		if strings.HasSuffix(args, end) {
+			format = f
+		}
+	}
+	id, dir, call := m.id, m.Dir, m.CommandLine
+	if call == nil {
+		return nil
+	}
+	return []effect{later(func(ctx context.Context, d *desk) error {
+		out, code := call(ctx, "runs", "export", string(id), "--format", format)
+		if code != 0 {
+			return errors.New(out)
+		}
+		path, err := writeNew(dir, args, out)
+		if err == nil {
+			d.post(notice{"written to " + path})
+		}
+		return err
+	})}
+}
+
+// clear begins a new conversation.
+func (m *model) clear() []effect {
+	if m.id == "" {
+		return nil
+	}
+	m.say("run " + string(m.id) + " is kept: /resume finds it")
+	m.forget()
+	m.print("", m.header())
+	return []effect{inOrder(func(_ context.Context, d *desk) error { return d.leave() })}
+}
+
+// forget is the state without a conversation.
+func (m *model) forget() {
+	m.wish = app.Task{Model: m.state.Config.Model, Mode: m.state.Config.Mode}
+	m.flush()
+	m.n, m.id, m.attached, m.state = -1, "", false, run.State{}
+	m.transcript, m.prompts, m.ask, m.pane = m.newTranscript(), nil, nil, nil
+	m.awaits, m.stopping = false, false
+	clear(m.sent)
+}
+
+func (m *model) compact(string) []effect {
+	if m.id == "" {
+		m.hint = "there is nothing to compact yet"
+		return nil
+	}
+	return []effect{with(func(ctx context.Context, c conversation) error {
+		return c.Configure(ctx, run.ConfigChange{Compact: true})
+	})}
+}
+
+func (m *model) showContext(string) []effect {
+	used, limit := m.state.Context()
+	words := fmt.Sprintf("about %s tokens in %s", render.ShortCount(used), text.Plural(int64(len(m.state.Messages)), "message"))
+	if limit > 0 {
+		words = fmt.Sprintf("about %s of %s tokens (%d%%) in %s; older messages are summarized when it fills up, or with /compact",
+			render.ShortCount(used), render.ShortCount(limit), 100*used/limit, text.Plural(int64(len(m.state.Messages)), "message"))
+	}
+	m.say(words)
+	return nil
+}
+
+func (m *model) showCost(string) []effect {
+	u := m.state.Usage
+	m.say(fmt.Sprintf("this run: %s input tokens (%s cached), %s output tokens, %s",
+		text.Commas(u.Input+u.CacheRead+u.CacheWrite), text.Commas(u.CacheRead), text.Commas(u.Output), view.Money(u)))
+	return nil
+}
+
+// resumeTurn continues the run without words.
+func (m *model) resumeTurn(string) []effect {
+	if m.id == "" {
+		m.hint = "there is nothing to continue: /resume finds earlier runs"
+		return nil
+	}
+	if m.works() {
+		m.hint = "it is at work"
+		return nil
+	}
+	m.awaits, m.began = true, m.now
+	return []effect{with(func(ctx context.Context, c conversation) error {
+		s, ok := c.(*app.Session)
+		if !ok {
+			return errors.New("another process drives this run: continue it there")
+		}
+		return s.Continue(ctx)
+	})}
+}
+
+func (m *model) fork(string) []effect {
+	if m.id == "" {
+		m.hint = "there is nothing to fork yet"
+		return nil
+	}
+	id := m.id
+	m.forget()
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		to, err := d.ws.Fork(ctx, id, 0, "")
+		if err != nil {
+			return err
+		}
+		if err := d.leave(); err != nil {
+			return err
+		}
+		d.post(notice{fmt.Sprintf("this is run %s now, a copy of %s", to, id)})
+		return d.resume(ctx, string(to), false)
+	})}
+}
+
+func (m *model) modeCommand(args string) []effect {
+	if args == "" {
+		return m.pickMode()
+	}
+	if !slices.Contains(allModes, args) {
+		m.hint = fmt.Sprintf("%q is not a mode%s; choose %s", args, text.DidYouMean(args, allModes), strings.Join(allModes, ", "))
+		return nil
+	}
+	return m.setMode(args)
+}
+
+// allModes are the permission modes; shift+tab goes through modes.
+var (
+	allModes = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Bypass)}
+	modes    = allModes[:3]
+)
+
+func (m *model) setMode(mode string) []effect {
+	m.wish.Mode = mode
+	if m.id == "" {
+		return nil
+	}
+	return []effect{with(func(ctx context.Context, c conversation) error {
+		return c.Configure(ctx, run.ConfigChange{Mode: &mode})
+	})}
+}
+
+// nextMode changes to the next mode.
+func (m *model) nextMode() []effect {
+	i := slices.Index(modes, m.mode())
+	return m.setMode(modes[(i+1)%len(modes)])
+}
+
+func (m *model) modelCommand(args string) []effect {
+	if args == "" {
+		return []effect{pickModel()}
+	}
+	return m.setModel(args)
+}
+
+func (m *model) setModel(name string) []effect {
+	id := m.id
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		change, err := d.ws.ModelChange(name)
+		if err != nil {
+			return err
+		}
+		if c, _ := d.current(); c != nil && id != "" {
+			return c.Configure(ctx, change)
+		}
+		d.post(modelChosen{*change.Model})
+		return nil
+	})}
+}
+
+func (m *model) resumeCommand(args string) []effect {
+	if args == "" {
+		return []effect{pickRun()}
+	}
+	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, args, true) })}
+}
+
+// undo puts back the files that the last turn changed.
+func (m *model) undo(string) []effect {
+	if len(m.prompts) == 0 || m.attached || m.state.Turn.Open() {
+		m.hint = "there is nothing to undo"
+		if m.state.Turn.Open() {
+			m.hint = "interrupt it first, with esc"
+		}
+		return nil
+	}
+	return m.rewind(m.prompts[len(m.prompts)-1], false, true)
+}
+
+// rewind goes back to before a prompt: the conversation, in a copy of the run, or the files that
+// were changed since, or both.
+func (m *model) rewind(p prompt, conversation, files bool) []effect {
+	id := m.id
+	if conversation {
+		m.forget()
+		m.wish = app.Task{}
+	}
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		if err := d.leave(); err != nil {
+			return err
+		}
+		to := id
+		var problems error
+		if files {
+			report, err := d.ws.Undo(ctx, id, p.after)
+			problems = err
+			for _, line := range undoWords(report) {
+				d.post(notice{line})
+			}
+		}
+		if conversation && p.turn > 1 {
+			copied, err := d.ws.Fork(ctx, id, p.after, "")
+			if err != nil {
+				return errors.Join(problems, err)
+			}
+			to = copied
+			d.post(notice{fmt.Sprintf("this is run %s now: a copy of %s, up to that prompt", to, id)})
+		}
+		if conversation {
+			d.post(inserted{p.text})
+		}
+		if conversation && p.turn == 1 { // before the first prompt there is nothing
+			return problems
+		}
+		return errors.Join(problems, d.resume(ctx, string(to), false))
+	})}
+}
+
+func (m *model) help(string) []effect {
+	width := m.width
+	var lines []string
+	row := func(left, right string) {
+		lines = append(lines, m.Clip("  "+m.Paint(render.Accent, left)+strings.Repeat(" ", max(1, 22-render.Cells(left)))+right, width))
+	}
+	lines = append(lines, m.Paint(render.Bold, "Keys"))
+	for _, k := range bindings {
+		row(k[0], k[1])
+	}
+	lines = append(lines, m.Paint(render.Bold, "Commands"))
+	for _, c := range commands() {
+		row("/"+strings.TrimSpace(c.name+" "+c.args), c.help)
+	}
+	for _, c := range m.own {
+		row("/"+visible.Escape(c.Name), view.OneLine(c.Description, view.MaxLine))
+	}
+	m.print(lines...)
+	return nil
+}

@@ -1,0 +1,221 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"pawl/app"
+	"pawl/run"
+	"pawl/store"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// A conversation is a run that is shown and talked to: an [app.Session], which this process
+// drives, or an [app.Attached], which another does.
+type conversation interface {
+	ID() run.ID
+	State() run.State
+	Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error]
+	Prompt(ctx context.Context, parts ...run.Part) error
+	Steer(ctx context.Context, parts ...run.Part) (id string, err error)
+	Queue(ctx context.Context, parts ...run.Part) (id string, err error)
+	Withdraw(ctx context.Context, id string) error
+	Configure(ctx context.Context, c run.ConfigChange) error
+	Decide(ctx context.Context, d worker.Decision) error
+	Approvals() ([]app.Approval, error)
+	Denials(ctx context.Context) ([]app.Denial, error)
+	Interrupt(f run.Interrupted) bool
+	Close() error
+}
+
+var (
+	_ conversation = (*app.Session)(nil)
+	_ conversation = (*app.Attached)(nil)
+)
+
+// A desk is what effects work with: the workspace, and the conversation that is open. What is
+// done to the conversation is done in order.
+type desk struct {
+	ws   *app.Workspace
+	post func(message) // hands a message to the model, from any goroutine
+
+	terminal terminalUser // nil in tests
+	mentions func(ctx context.Context, text string) ([]run.Part, []string, error)
+
+	mu     sync.Mutex
+	shells []context.CancelFunc // commands of the person that run
+	open   conversation         // nil: none yet
+	n      int                  // counts conversations: messages of an earlier one are dropped
+	unfold context.CancelFunc
+	done   chan struct{} // closed when the open conversation is not followed any more
+}
+
+// current returns the open conversation and its number; nil if there is none.
+func (d *desk) current() (conversation, int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open, d.n
+}
+
+// leave closes the open conversation: a run that this process drives is released.
+func (d *desk) leave() error {
+	d.mu.Lock()
+	c, stop, done := d.open, d.unfold, d.done
+	d.open, d.unfold = nil, nil
+	d.n++
+	d.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	err := c.Close()
+	stop()
+	<-done
+	return err
+}
+
+// enter makes c the open conversation and follows it from event after.
+func (d *desk) enter(c conversation, after int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	d.mu.Lock()
+	d.n++
+	d.open, d.unfold, d.done = c, cancel, done
+	n := d.n
+	d.mu.Unlock()
+	_, attached := c.(*app.Attached)
+	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached})
+	go func() {
+		defer close(done)
+		for u, err := range c.Follow(ctx, after) {
+			if err != nil {
+				d.post(failed{err})
+				return
+			}
+			m := news{n: n, Update: u}
+			if u.Event != nil {
+				m.state = c.State()
+			}
+			d.post(m)
+		}
+		if ctx.Err() == nil {
+			d.post(unfollowed{n})
+		}
+	}()
+}
+
+// takeOver opens the run that another process has driven until now.
+func (d *desk) takeOver(ctx context.Context, id run.ID) error {
+	c, _ := d.current()
+	if c == nil || c.ID() != id {
+		return nil
+	}
+	state := c.State()
+	s, err := d.ws.Resume(ctx, string(id), app.Task{})
+	if driven := (*store.OwnedError)(nil); errors.As(err, &driven) { // by yet another one
+		a, err := d.ws.Attach(ctx, id)
+		if err == nil {
+			err = d.leave()
+		}
+		if err == nil {
+			d.enter(a, state.Seq)
+		}
+		return err
+	}
+	if err == nil {
+		err = d.leave()
+	}
+	if err != nil {
+		return err
+	}
+	d.enter(s, state.Seq)
+	return nil
+}
+
+// start begins a new run. Nothing of it is on disk before its first prompt.
+func (d *desk) start(ctx context.Context, model, mode string) (conversation, error) {
+	s, err := d.ws.Start(ctx, app.Task{Model: model, Mode: mode})
+	if err != nil {
+		return nil, err
+	}
+	d.enter(s, 0)
+	return s, nil
+}
+
+// resume opens a run that exists: to be driven here, or, if another process drives it, as
+// that process does. What it has said so far is shown if tell is set.
+func (d *desk) resume(ctx context.Context, which string, tell bool) error {
+	sum, err := d.ws.Find(ctx, which)
+	if err != nil {
+		return err
+	}
+	var c conversation
+	c, err = d.ws.Resume(ctx, string(sum.ID), app.Task{})
+	if driven := (*store.OwnedError)(nil); errors.As(err, &driven) {
+		c, err = d.ws.Attach(ctx, sum.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.leave(); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	state := c.State()
+	events, _, err := d.ws.Load(ctx, sum.ID)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	// What the log has gained since is followed.
+	for len(events) > 0 && events[len(events)-1].Seq > state.Seq {
+		events = events[:len(events)-1]
+	}
+	d.post(history{events: events, tell: tell})
+	d.enter(c, state.Seq)
+	return nil
+}
+
+// A terminalUser gives the terminal to another program for a time.
+type terminalUser interface {
+	pause() error
+	resume() error
+}
+
+// shell remembers how a command of the person is stopped. To stop one that has ended does nothing.
+func (d *desk) shell(stop context.CancelFunc) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shells = append(d.shells, stop)
+}
+
+// stopShell stops the commands of the person.
+func (d *desk) stopShell() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, stop := range d.shells {
+		stop()
+	}
+	d.shells = nil
+}
+
+// parts returns what a prompt consists of: what commands of the person have printed, the text,
+// and the files that it names with @.
+func (d *desk) parts(ctx context.Context, text string, before []string) ([]run.Part, error) {
+	var parts []run.Part
+	for _, b := range before {
+		parts = append(parts, run.Text(b))
+	}
+	if text == "" {
+		return parts, nil
+	}
+	parts = append(parts, run.Text(text))
+	if d.mentions == nil {
+		return parts, nil
+	}
+	more, notes, err := d.mentions(ctx, text)
+	for _, n := range notes {
+		d.post(notice{n})
+	}
+	return append(parts, more...), err
+}

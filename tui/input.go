@@ -1,0 +1,441 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/visible"
+	"pawl/render"
+	"pawl/run"
+	"pawl/tui/editor"
+	"pawl/tui/keys"
+	"pawl/view"
+)
+
+// An input is where the person types.
+type input struct {
+	editor editor.Editor
+	menu   *completion // nil: nothing is completed
+	files  []string    // of the workspace
+	asked  bool        // for the files
+	bell   string      // for the next frame
+}
+
+// An inputView is the input as it is drawn.
+type inputView struct {
+	lines    []string
+	row, col int // of the cursor; row -1: it is elsewhere
+}
+
+func (in *input) lines(m *model) inputView {
+	prompt := m.Paint(render.Accent, m.Glyph(render.GlyphPerson)) + " "
+	rows, row, col := in.editor.View(m.width-3, max(1, m.height/3))
+	v := inputView{row: row, col: col + 2}
+	for i, l := range rows {
+		mark := "  "
+		if i == 0 {
+			mark = prompt
+		}
+		if strings.HasPrefix(rows[0], "!") {
+			l = m.Paint(render.Accent, l)
+		}
+		v.lines = append(v.lines, mark+l)
+	}
+	if in.editor.Searching() {
+		line, at := in.editor.SearchView(m.width - 3)
+		v.lines = append(v.lines, "  "+m.Paint(render.Faint, line))
+		v.row, v.col = len(v.lines)-1, at+2
+	}
+	if m.ask != nil && m.ask.ready(m) || m.ask != nil && m.ask.rule != nil {
+		v.row = -1 // the keys go to the dialog
+	}
+	if _, choosing := m.pane.(*picker); choosing {
+		v.row = -1
+	}
+	return v
+}
+
+func keyOf(name, text string) keys.Key { return keys.Key{Name: name, Text: text} }
+
+// An armed key does something if it is pressed again soon.
+type armed struct {
+	key   string
+	words string
+	until time.Time
+}
+
+// armedFor is how long a key stays armed.
+const armedFor = 1500 * time.Millisecond
+
+// again arms a key, or reports that it was armed.
+func (m *model) again(key, words string) bool {
+	if m.armed.key == key && m.now.Before(m.armed.until) {
+		m.armed = armed{}
+		return true
+	}
+	m.armed = armed{key, words, m.now.Add(armedFor)}
+	return false
+}
+
+// bindings are the keys beyond those of the editor.
+var bindings = [][2]string{
+	{"enter", "send; while the agent works, with the next results"},
+	{"tab", "while the agent works: queue for when it is done; else complete"},
+	{"shift+enter, ctrl+j", "new line"},
+	{"esc", "interrupt; again, with nothing running: go back to an earlier prompt"},
+	{"up", "take back a message that waits; else earlier prompts"},
+	{"ctrl+c", "interrupt, or clear the input; twice: leave"},
+	{"shift+tab", "change the permission mode"},
+	{"ctrl+r", "search earlier prompts"},
+	{"ctrl+t", "show or hide the list of tasks"},
+	{"ctrl+o", "show the whole result of the last call"},
+	{"ctrl+g", "write in your editor"},
+	{"ctrl+l", "draw the screen again"},
+	{"ctrl+z", "suspend"},
+	{"ctrl+d", "leave, with an empty input"},
+	{"@", "name a file"},
+	{"!", "run a command yourself; the agent sees what it prints"},
+}
+
+// key does what a key means.
+func (m *model) key(name, text string) []effect {
+	m.hint = ""
+	if m.armed.key != name {
+		m.armed = armed{}
+	}
+	if p := m.front(); p != nil {
+		if effects, taken := p.key(m, name, text); taken {
+			return effects
+		}
+	}
+	m.typed = m.now
+	if m.input.editor.Searching() {
+		return m.edit(name, text)
+	}
+	empty := m.input.editor.Empty()
+	switch name {
+	case "esc":
+		return m.escape()
+	case "ctrl+c":
+		return m.controlC()
+	case "ctrl+d":
+		if empty {
+			return m.leave()
+		}
+	case "shift+tab":
+		return m.nextMode()
+	case "tab":
+		if m.works() && !empty {
+			return m.queue()
+		}
+	case "up":
+		if words := m.pendingWords(); empty && len(words) > 0 {
+			return m.takeBack(words[len(words)-1])
+		}
+	case "ctrl+t":
+		m.showTo = !m.showTo
+		return nil
+	case "ctrl+o":
+		return m.details()
+	case "ctrl+g":
+		return m.externalEditor()
+	case "ctrl+z":
+		return m.suspend()
+	case "ctrl+l":
+		m.clean = true
+		return nil
+	case "?":
+		if empty {
+			return m.help("")
+		}
+	}
+	return m.edit(name, text)
+}
+
+// edit hands a key to the editor.
+func (m *model) edit(name, text string) []effect {
+	if m.input.editor.Key(keyOf(name, text)) == editor.Submit {
+		return m.submit()
+	}
+	m.complete()
+	return m.wantFiles()
+}
+
+// paste takes in pasted text.
+func (m *model) paste(text string) []effect {
+	m.typed, m.hint = m.now, ""
+	if p, ok := m.pane.(*picker); ok && m.ask == nil {
+		p.query.Paste(view.OneLine(text, 200))
+		p.menu.Filter(p.query.Text())
+		return nil
+	}
+	if m.ask != nil && m.ask.rule != nil {
+		m.ask.rule.text.Paste(view.OneLine(text, 1000))
+		return nil
+	}
+	if s, ok := m.pane.(*secret); ok {
+		s.text += strings.TrimSpace(text)
+		return nil
+	}
+	m.input.editor.Paste(text)
+	return nil
+}
+
+// escape interrupts what runs, or goes back to an earlier prompt.
+func (m *model) escape() []effect {
+	switch {
+	case m.running > 0:
+		return []effect{later(func(_ context.Context, d *desk) error { d.stopShell(); return nil })}
+	case m.state.Turn.Open() || m.awaits:
+		return m.interrupt()
+	case !m.input.editor.Empty():
+		if m.again("esc", "esc again clears the input") {
+			m.input.editor.SetText("")
+		}
+	case m.again("esc", "esc again goes back to an earlier prompt"):
+		return m.pickPrompt()
+	}
+	return nil
+}
+
+// interrupt stops the turn.
+func (m *model) interrupt() []effect {
+	m.stopping = m.state.Turn.Open()
+	return []effect{later(func(_ context.Context, d *desk) error {
+		if c, _ := d.current(); c != nil {
+			c.Interrupt(run.Interrupted{Cause: run.ByPerson, By: app.Person()})
+		}
+		return nil
+	})}
+}
+
+func (m *model) controlC() []effect {
+	if m.again("ctrl+c", "ctrl+c again leaves") {
+		return m.leave()
+	}
+	switch {
+	case !m.input.editor.Empty():
+		m.input.editor.SetText("")
+		m.input.menu = nil
+	case m.state.Turn.Open() || m.awaits || m.running > 0:
+		return m.escape()
+	}
+	return nil
+}
+
+// leave ends the program: a turn that is driven here is interrupted as by a shutdown.
+func (m *model) leave() []effect {
+	m.hint = "leaving"
+	return []effect{later(func(_ context.Context, d *desk) error {
+		d.stopShell()
+		err := d.leave()
+		d.post(leaving{})
+		return err
+	})}
+}
+
+// submit sends what was typed.
+func (m *model) submit() []effect {
+	if strings.TrimSpace(m.input.editor.Text()) == "" && len(m.input.editor.Draft().Images()) == 0 {
+		return nil
+	}
+	draft, err := m.input.editor.Take()
+	m.input.menu = nil
+	if err != nil {
+		m.hint = err.Error()
+	}
+	text := strings.TrimSpace(draft.Text())
+	if command, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(command) != "" {
+		return m.shell(strings.TrimSpace(command))
+	}
+	if strings.HasPrefix(text, "/") && !strings.ContainsAny(strings.Fields(text)[0][1:], "/") {
+		return m.command(text)
+	}
+	if q, ok := m.pane.(*question); ok {
+		_ = q
+		m.pane = nil
+	}
+	return m.send(text, images(draft)...)
+}
+
+// images returns the images of a draft.
+func images(d editor.Draft) []run.Part {
+	var parts []run.Part
+	for _, i := range d.Images() {
+		if p, ok := i.Payload.(run.Part); ok {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// send says something to the agent: it begins a turn, or is delivered with the next results.
+func (m *model) send(text string, more ...run.Part) []effect {
+	m.awaits = true
+	if !m.state.Turn.Open() {
+		m.began = m.now
+	}
+	wish := m.wish
+	context_ := m.context
+	m.context = nil
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		parts, err := d.parts(ctx, text, context_)
+		if err != nil {
+			d.post(inserted{text})
+			return err
+		}
+		parts = append(parts, more...)
+		c, _ := d.current()
+		if c == nil {
+			if c, err = d.start(ctx, wish.Model, wish.Mode); err != nil {
+				d.post(inserted{text})
+				return err
+			}
+		}
+		return c.Prompt(ctx, parts...)
+	})}
+}
+
+// queue says something that is delivered when the turn has ended.
+func (m *model) queue() []effect {
+	draft, err := m.input.editor.Take()
+	if err != nil {
+		m.hint = err.Error()
+	}
+	text := strings.TrimSpace(draft.Text())
+	more := images(draft)
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		parts, err := d.parts(ctx, text, nil)
+		if err != nil {
+			return err
+		}
+		if c, _ := d.current(); c != nil {
+			_, err = c.Queue(ctx, append(parts, more...)...)
+		}
+		return err
+	})}
+}
+
+// takeBack takes a message back that waits to be delivered, into the input.
+func (m *model) takeBack(w run.Words) []effect {
+	text := run.PlainText(w.Parts)
+	return []effect{with(func(ctx context.Context, c conversation) error {
+		return c.Withdraw(ctx, w.ID)
+	}), later(func(_ context.Context, d *desk) error {
+		d.post(inserted{text})
+		return nil
+	})}
+}
+
+// details prints the whole result of the last call.
+func (m *model) details() []effect {
+	if m.lastCall == nil {
+		m.hint = "no call has ended yet"
+		return nil
+	}
+	m.flush()
+	m.print(m.DetailLines(m.lastCall, m.width)...)
+	return nil
+}
+
+// A completion offers what a word could be.
+type completion struct {
+	menu *editor.Menu // its values are the text that stands for an item
+	word editor.Word
+}
+
+// complete finds out what the word at the cursor could be.
+func (m *model) complete() {
+	m.input.menu = nil
+	w, ok := m.input.editor.Word()
+	if !ok {
+		return
+	}
+	if strings.HasPrefix(w.Text, "/") {
+		m.completeCommand(w)
+		return
+	}
+	query := strings.Trim(w.Text[1:], `"`)
+	files := m.input.files
+	found := editor.Match(query, files)
+	if len(found) == 0 {
+		return
+	}
+	items := make([]editor.Item, 0, maxCompletions)
+	for _, i := range found[:min(len(found), maxCompletions)] {
+		text := "@" + files[i] + " "
+		if strings.ContainsAny(files[i], " \t") {
+			text = `@"` + files[i] + `" `
+		}
+		items = append(items, editor.Item{Text: visible.Escape(files[i]), Value: text})
+	}
+	m.input.menu = &completion{menu: editor.NewMenu(items), word: w}
+}
+
+const maxCompletions = 50
+
+func (m *model) completeCommand(w editor.Word) {
+	var names, helps []string
+	for _, c := range commands() {
+		names, helps = append(names, c.name), append(helps, c.help)
+	}
+	for _, c := range m.own {
+		names, helps = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine))
+	}
+	found := editor.Match(w.Text[1:], names)
+	if len(found) == 0 {
+		return
+	}
+	var items []editor.Item
+	for _, i := range found {
+		items = append(items, editor.Item{Text: "/" + visible.Escape(names[i]), Detail: helps[i], Value: "/" + names[i] + " "})
+	}
+	m.input.menu = &completion{menu: editor.NewMenu(items), word: w}
+}
+
+func (c *completion) key(m *model, name, text string) ([]effect, bool) {
+	switch {
+	case name == "esc":
+		m.input.menu = nil
+	case name == "tab" || name == "enter":
+		item, ok := c.menu.Selected()
+		m.input.menu = nil
+		if !ok {
+			return nil, false
+		}
+		word, whole := item.Value.(string), m.input.editor.Text()
+		m.input.editor.Complete(c.word, word)
+		// A command that was typed to its end is carried out at once.
+		if name == "enter" && strings.HasPrefix(word, "/") && strings.TrimSpace(whole) == strings.TrimSpace(word) {
+			return m.submit(), true
+		}
+	default:
+		return nil, c.menu.Key(keyOf(name, text))
+	}
+	return nil, true
+}
+
+func (c *completion) lines(m *model, width, height int) []string {
+	return m.menuLines(c.menu, width, min(height, 8))
+}
+
+// wantFiles asks for the files of the workspace when they are first needed.
+func (m *model) wantFiles() []effect {
+	w, ok := m.input.editor.Word()
+	if !ok || !strings.HasPrefix(w.Text, "@") || m.input.asked {
+		return nil
+	}
+	m.input.asked = true
+	return []effect{later(func(ctx context.Context, d *desk) error {
+		names, err := d.ws.Files(ctx, maxFiles)
+		d.post(filesKnown{names})
+		return err
+	})}
+}
+
+// maxFiles is how many files of the workspace are offered.
+const maxFiles = 50_000
+
+func oneLine(text string) string { return view.OneLine(text, 4*view.MaxLine) }

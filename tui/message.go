@@ -1,0 +1,135 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"pawl/app"
+	"pawl/run"
+	"pawl/tui/keys"
+	"pawl/view"
+)
+
+// A message is something that has happened and that the model takes in: a key, news of the
+// run, the result of an effect.
+type message any
+
+type (
+	// tick says that time has passed, while something on the screen depends on it.
+	tick struct{}
+	// pressed is a key of the person.
+	pressed struct{ keys.Key }
+	// pasted is text that the person has pasted.
+	pasted struct{ text string }
+	// resized is the size of the terminal.
+	resized struct{ width, height int }
+	// replied is an answer of the terminal to a query.
+	replied struct{ keys.Reply }
+	// focused says whether the terminal's window has the focus.
+	focused struct{ yes bool }
+	// signalled is a signal to end the program.
+	signalled struct{}
+
+	// opened says that a conversation is open.
+	opened struct {
+		n        int
+		id       run.ID
+		state    run.State
+		attached bool
+	}
+	// history is what a resumed run's log has. It comes before the run is opened.
+	history struct {
+		events []run.Event
+		tell   bool // it is to be shown
+	}
+	// news is an update of the conversation with number n.
+	news struct {
+		n int
+		view.Update
+		state run.State // after it, if it is an event
+	}
+	// unfollowed says that no process drives the conversation with number n any more.
+	unfollowed struct{ n int }
+	// approvals are the calls that wait for a person.
+	approvals struct {
+		n     int
+		calls []app.Approval
+		files map[string]string // that calls would write, as they are now
+	}
+	// undecided says that an answer to a call was not taken.
+	undecided struct {
+		n    int
+		call run.CallID
+	}
+	// finished is what can be said of a turn that has ended.
+	finished struct {
+		n       int
+		state   run.State
+		denials []app.Denial
+	}
+	// failed says that an effect has failed.
+	failed struct{ err error }
+	// notice is a sentence for the person.
+	notice struct{ text string }
+	// printed are lines that are to be printed above.
+	printed struct{ lines []string }
+	// picked has entries to choose from.
+	picked struct {
+		*picker
+		first bool // it is for a person who has no run yet
+	}
+	// inserted is text that is to stand in the input.
+	inserted struct{ text string }
+	// modelKnown says which model a new run would have, or why none.
+	modelKnown struct {
+		name string
+		err  error
+	}
+	// modelChosen is the model that the next run has.
+	modelChosen struct{ name string }
+	// branchKnown is the branch of the workspace's repository; "": none.
+	branchKnown struct{ name string }
+	// filesKnown are the files of the workspace, for completion.
+	filesKnown struct{ names []string }
+	// shellEnded is what a command of the person has printed.
+	shellEnded struct {
+		command, output string
+		code            int
+		took            time.Duration
+	}
+	// leaving says that the program ends.
+	leaving struct{}
+)
+
+// An effect does what the model may not: it works with files, runs and the network. It runs in
+// a goroutine of its own and posts what comes of it.
+type effect struct {
+	// ordered effects run one after the other, in the order in which they were returned.
+	ordered bool
+	// exclusive effects have the terminal: nothing is drawn and no key is read meanwhile.
+	exclusive bool
+	do        func(ctx context.Context, d *desk) error
+}
+
+// later returns an effect that may run at any time.
+func later(do func(ctx context.Context, d *desk) error) effect { return effect{do: do} }
+
+// inOrder returns an ordered effect.
+func inOrder(do func(ctx context.Context, d *desk) error) effect {
+	return effect{ordered: true, do: do}
+}
+
+// exclusive returns an effect that has the terminal.
+func exclusive(do func(ctx context.Context, d *desk) error) effect {
+	return effect{exclusive: true, do: do}
+}
+
+// with returns an ordered effect on the open conversation. Without one it does nothing.
+func with(do func(ctx context.Context, c conversation) error) effect {
+	return inOrder(func(ctx context.Context, d *desk) error {
+		if c, _ := d.current(); c != nil {
+			return do(ctx, c)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,470 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/screen"
+	"pawl/internal/visible"
+	"pawl/render"
+	"pawl/run"
+	"pawl/tui/keys"
+	"pawl/view"
+)
+
+// A model is what the terminal shows and what a key would do: plain state, changed by messages
+// alone. It works with nothing outside: what is to be done is returned as effects.
+type model struct {
+	Options
+	render.Style
+	width, height int
+	now           time.Time
+	focus         bool // the terminal's window has it, as far as is known
+	reflows       bool // see frame
+	clean         bool // the next frame clears the screen
+	resizedAt     time.Time
+
+	// Of the conversation that is open.
+	n          int    // its number; see desk
+	id         run.ID // empty: none yet
+	attached   bool   // another process drives it
+	state      run.State
+	transcript *render.Transcript
+	prompts    []prompt   // of the person, oldest first
+	awaits     bool       // a prompt was handed in and its event has not come yet
+	stopping   bool       // an interrupt was handed in and its event has not come yet
+	began      time.Time  // of the turn
+	driven     bool       // a process works on the turn, as far as is known
+	wish       app.Task   // model and mode of the next run, as the person has chosen
+	model      modelKnown // that a new run would have
+	branch     string
+
+	own      []app.PromptCommand // commands that people have written
+	input    input
+	pane     pane // takes keys before the input; nil: none
+	ask      *dialog
+	sent     map[run.CallID]bool // calls that were answered here
+	showTo   bool                // the list of tasks
+	lastCall *view.Call          // that has ended
+	todo     *view.Call          // that has set the list of tasks
+	context  []string            // what commands of the person have printed, for the next prompt
+	running  int                 // commands of the person
+
+	lines []string // finished lines that were not drawn yet
+	hint  string   // a sentence for the person, until the next key
+	armed armed    // a key that does something if it is pressed again
+	typed time.Time
+	left  bool // the program ends
+}
+
+// A prompt is one of the person, and the event before it.
+type prompt struct {
+	text  string
+	after int64
+	turn  int
+}
+
+// A frame is what the terminal shows next: finished lines, which are printed once, and the live
+// part below them with the cursor.
+type frame struct {
+	above    []string
+	live     []string
+	row, col int // of the cursor in live; row -1: it is hidden
+	bell     string
+	width    int // of the terminal
+	height   int
+	reflows  bool // the terminal breaks lines anew when it becomes narrower
+	clear    bool // what is on the screen goes first
+	works    bool // the agent is at work or about to be
+	asks     bool // a dialog takes keys
+	attached bool // another process drives the run
+	pending  int  // messages that were not delivered yet
+	input    string
+}
+
+// A pane takes the keys while it is open. It is drawn above the input.
+type pane interface {
+	// key does what a key means. It reports whether it means anything; else the input has it.
+	key(m *model, name, text string) (effects []effect, taken bool)
+	// lines returns the pane, at most height lines of at most width columns.
+	lines(m *model, width, height int) []string
+}
+
+func newModel(o Options) *model {
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, reflows: screen.Reflows(o.Getenv)}
+	m.transcript = m.newTranscript()
+	return m
+}
+
+func (m *model) newTranscript() *render.Transcript {
+	t := render.NewTranscript(m.Style, &view.Projection{})
+	t.Answers, t.Streams, t.Echo, t.Present = true, true, true, true
+	return t
+}
+
+// update takes in a message.
+func (m *model) update(msg message, now time.Time) []effect {
+	m.now = now
+	switch msg := msg.(type) {
+	case nil:
+		return m.begin()
+	case pressed:
+		return m.key(msg.Name, msg.Text)
+	case pasted:
+		return m.paste(msg.text)
+	case resized:
+		m.width, m.height, m.resizedAt = max(msg.width, leastWidth), max(msg.height, leastHeight), now
+	case replied:
+		switch msg.Kind {
+		case keys.Version:
+			m.reflows = screen.ReflowsVersion(msg.Text)
+		case keys.Graphemes:
+			m.input.editor.ByRune = msg.Flags == 2
+		}
+	case focused:
+		m.focus = msg.yes
+	case signalled:
+		return m.leave()
+	case opened:
+		return m.open(msg)
+	case history:
+		m.tell(msg)
+	case news:
+		if msg.n == m.n {
+			return m.take(msg)
+		}
+	case unfollowed:
+		if msg.n == m.n {
+			return m.takeOver()
+		}
+	case approvals:
+		if msg.n == m.n {
+			m.askAbout(msg)
+		}
+	case finished:
+		if msg.n == m.n {
+			m.printEnd(msg)
+		}
+	case failed:
+		m.awaits = false
+		return m.fail(msg.err)
+	case notice:
+		m.say(msg.text)
+	case printed:
+		m.print(msg.lines...)
+	case picked:
+		if !msg.first || m.id == "" && m.Resume == "" {
+			m.pane = msg.picker
+		}
+	case inserted:
+		m.input.editor.SetText(msg.text)
+	case modelKnown:
+		m.model = msg
+		if msg.err != nil && m.id == "" && m.pane == nil {
+			return m.welcome()
+		}
+	case modelChosen:
+		m.wish.Model = msg.name
+		m.model = modelKnown{name: msg.name}
+	case undecided:
+		if msg.n == m.n {
+			delete(m.sent, msg.call)
+			return []effect{loadApprovals(m.n)}
+		}
+	case branchKnown:
+		m.branch = msg.name
+	case filesKnown:
+		m.input.files = msg.names
+		m.complete()
+	case shellEnded:
+		m.shellEnded(msg)
+	case leaving:
+		m.left = true
+	}
+	return nil
+}
+
+// animates reports whether what is shown depends on the time.
+func (m *model) animates() bool {
+	return m.works() || m.awaits || m.running > 0 || m.armed.key != "" || m.ask != nil && !m.ask.ready(m) ||
+		m.now.Sub(m.resizedAt) < 2*time.Second // the cursor comes back to its place
+}
+
+// works reports whether the agent is at work: not when it waits for the person.
+func (m *model) works() bool {
+	return m.state.Turn.Open() && m.ask == nil && m.driven
+}
+
+// print prints lines above the live part. They are safe to print.
+func (m *model) print(lines ...string) { m.lines = append(m.lines, lines...) }
+
+// say prints a sentence for the person.
+func (m *model) say(text string) {
+	m.print(render.Hang("  ", m.Wrap([]render.Span{{Text: visible.Escape(strings.ReplaceAll(text, "\n", " ")), Paint: render.Faint}}, m.width-2, false))...)
+}
+
+// begin returns what is done first.
+func (m *model) begin() []effect {
+	m.print(m.header())
+	effects := []effect{
+		later(func(ctx context.Context, d *desk) error {
+			name, err := d.ws.Model(ctx)
+			d.post(modelKnown{name, err})
+			return nil
+		}),
+		later(func(ctx context.Context, d *desk) error {
+			d.post(branchKnown{branchOf(d.ws.Dir)})
+			return nil
+		}),
+	}
+	switch {
+	case m.Pick:
+		effects = append(effects, pickRun())
+	case m.Resume != "":
+		effects = append(effects, inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, m.Resume, true) }))
+	}
+	if m.Prompt != "" {
+		effects = append(effects, m.send(m.Prompt)...)
+	}
+	return effects
+}
+
+// open takes in that a conversation is open.
+func (m *model) open(o opened) []effect {
+	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
+		m.n, m.attached, m.state = o.n, o.attached, o.state
+		return m.waiting(o.n, o.state)
+	}
+	m.n, m.id, m.attached, m.state = o.n, o.id, o.attached, o.state
+	m.driven = o.attached
+	if o.attached {
+		m.say(fmt.Sprintf("run %s is driven by another process: what you type goes there", o.id))
+	} else if o.state.Turn.Open() && len(app.Undecided(o.state)) == 0 {
+		m.say("the turn was not finished, because its process ended: /continue resumes it")
+	}
+	return m.waiting(o.n, o.state)
+}
+
+// waiting returns what finds out what a run in a state waits for.
+func (m *model) waiting(n int, s run.State) []effect {
+	if len(app.Undecided(s)) == 0 {
+		return nil
+	}
+	return []effect{loadApprovals(n)}
+}
+
+// tell takes in what a resumed run's log has, and shows the end of it.
+func (m *model) tell(h history) {
+	m.transcript = m.newTranscript()
+	m.prompts, m.ask, m.n, m.id = nil, nil, 0, ""
+	clear(m.sent)
+	for _, e := range h.events {
+		m.note(e)
+		m.see(m.transcript.Update(view.Update{Event: &e}))
+	}
+	lines := m.transcript.Above(m.width)
+	if !h.tell {
+		return
+	}
+	if cut := len(lines) - maxHistory; cut > 0 {
+		m.say(fmt.Sprintf("%d earlier lines: `pawl runs show last`", cut))
+		lines = lines[cut:]
+	}
+	m.print(lines...)
+}
+
+// maxHistory is how many lines of a resumed run are shown.
+const maxHistory = 300
+
+// note remembers the prompts of a run.
+func (m *model) note(e run.Event) {
+	if p, ok := e.Payload.(run.Prompted); ok && !p.Continue && p.Answers == "" {
+		m.prompts = append(m.prompts, prompt{run.PlainText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
+	}
+}
+
+// see remembers what keys can ask for of items.
+func (m *model) see(items []view.Item) {
+	for _, i := range items {
+		if i.Kind != view.KindCall || !i.Final {
+			continue
+		}
+		m.lastCall = i.Call
+		if _, _, all := m.TodoLines(i.Call, m.width); all > 0 {
+			m.todo = i.Call
+		}
+	}
+}
+
+// take takes in news of the run.
+func (m *model) take(n news) []effect {
+	m.see(m.transcript.Update(n.Update))
+	if n.Waiting != nil {
+		if len(n.Waiting) == 0 {
+			m.ask = nil
+			return nil
+		}
+		return []effect{loadApprovals(n.n)}
+	}
+	if n.Notice != "" {
+		m.say(n.Notice)
+	}
+	if n.Stopping != nil {
+		m.stopping = true
+	}
+	if n.Event == nil {
+		return nil
+	}
+	m.state, m.driven = n.state, true
+	m.note(*n.Event)
+	switch f := n.Event.Payload.(type) {
+	case run.Prompted:
+		m.awaits, m.began = false, m.now
+	case run.Said:
+		m.awaits = false
+	case run.CallDecided:
+		if m.ask != nil {
+			m.ask.drop(m, f.Call)
+		}
+	case run.Ended:
+		m.stopping, m.awaits, m.ask = false, false, nil
+		return m.ended(n.n, f)
+	}
+	return nil
+}
+
+// ended takes in that a turn has ended.
+func (m *model) ended(n int, e run.Ended) []effect {
+	state := m.state
+	if m.now.Sub(m.began) > quietTurn {
+		m.notify(view.EndLine(e))
+	}
+	return []effect{later(func(ctx context.Context, d *desk) error {
+		c, at := d.current()
+		if at != n {
+			return nil
+		}
+		denials, err := c.Denials(ctx)
+		d.post(finished{n, state, denials})
+		return err
+	})}
+}
+
+// printEnd prints how a turn has ended.
+func (m *model) printEnd(f finished) {
+	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[d.Call] }) // the person knows
+	end := render.End{Words: endWords(f.state), Denials: denials, State: f.state, Undo: "put the files back with /undo"}
+	if q := f.state.Questions(); len(q) > 0 {
+		question := app.QuestionOf(q[0].Call)
+		end.Question = &question
+		m.pane = newQuestion(question)
+	}
+	end.Next = nextWords(f.state)
+	m.flush()
+	m.transcript.PrintEnd(end)
+	m.flush()
+	for _, w := range f.state.Returned {
+		m.say("not delivered: " + view.OneLine(run.PlainText(w.Parts), view.MaxLine))
+		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+run.PlainText(w.Parts), "\n"))
+	}
+	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
+		m.pane = planPicker()
+	}
+	m.print("")
+}
+
+// flush moves the lines that the transcript has finished to those that are printed, so that
+// what is printed next comes after them.
+func (m *model) flush() { m.lines = append(m.lines, m.transcript.Above(m.width)...) }
+
+// takeOver takes in that the process that drove the run does so no more: this one does.
+func (m *model) takeOver() []effect {
+	id := m.id
+	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.takeOver(ctx, id) })}
+}
+
+// fail tells of an error.
+func (m *model) fail(err error) []effect {
+	m.flush()
+	m.print(render.Hang(m.Paint(render.Bad, m.Glyph(render.GlyphFailed))+" ",
+		m.Wrap([]render.Span{{Text: visible.Escape(strings.TrimSpace(err.Error())), Paint: render.Plain}}, m.width-2, false))...)
+	return nil
+}
+
+// frame returns what is to be drawn now.
+func (m *model) frame() frame {
+	m.flush()
+	f := frame{above: m.lines, row: -1, width: m.width, height: m.height, reflows: m.reflows, clear: m.clean,
+		works: m.works() || m.awaits, asks: m.ask != nil && m.ask.ready(m), attached: m.attached, pending: len(m.pendingWords()), input: m.input.editor.Text()}
+	m.lines, m.clean = nil, false
+	if m.left {
+		return f
+	}
+	m.transcript.Began = m.began
+	input := m.input.lines(m)
+	below := append(input.lines, m.foot()...)
+	room := max(1, m.height-1-len(below))
+	var middle []string
+	if p := m.front(); p != nil {
+		middle = p.lines(m, m.width-1, room)
+		middle = middle[:min(len(middle), room)]
+	}
+	var live []string
+	if rest := room - len(middle); rest > 1 && (m.state.Turn.Open() || m.awaits) {
+		live = m.transcript.Live(m.width, rest+1, m.now)
+		live = live[max(0, len(live)-rest+1):]
+	}
+	if m.showTo && m.todo != nil && m.front() == nil {
+		middle, _, _ = m.TodoLines(m.todo, m.width-1)
+		middle = middle[:min(len(middle), max(0, room-len(live)))]
+	}
+	live = append(live, middle...)
+	if rest := room - len(live); rest > 0 {
+		live = append(live, "")
+	}
+	if input.row >= 0 {
+		f.row, f.col = len(live)+input.row, input.col
+	}
+	f.live = append(live, below...)
+	f.bell = m.takeBell()
+	return f
+}
+
+// front returns the pane that has the keys.
+func (m *model) front() pane {
+	switch {
+	case m.ask != nil:
+		return m.ask
+	case m.pane != nil:
+		return m.pane
+	case m.input.menu != nil:
+		return m.input.menu
+	}
+	return nil
+}
+
+// The least size that is drawn for; on a smaller terminal lines are cut.
+const leastWidth, leastHeight = 20, 6
+
+// currentModel returns the model that works, or would.
+func (m *model) currentModel() string {
+	return cmp.Or(m.state.Config.Model, m.wish.Model, m.model.name)
+}
+
+// mode returns the permission mode of the run, or of the next one.
+func (m *model) mode() string {
+	if m.id != "" {
+		return cmp.Or(m.state.Config.Mode, modes[0])
+	}
+	return cmp.Or(m.wish.Mode, m.Mode, modes[0])
+}
+
+// pendingWords are the person's messages that were not delivered yet, oldest first.
+func (m *model) pendingWords() []run.Words {
+	return slices.Concat(m.state.Turn.Pending(), m.state.Queue)
+}

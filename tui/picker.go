@@ -1,0 +1,223 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/visible"
+	"pawl/permission"
+	"pawl/render"
+	"pawl/run"
+	"pawl/tui/editor"
+	"pawl/view"
+)
+
+// A picker lets the person choose one of several entries, found by typing.
+type picker struct {
+	title string
+	menu  *editor.Menu // its values are func(*model) []effect
+	query editor.Editor
+}
+
+// An entry is one thing to choose.
+type entry struct {
+	text string // on one line, safe to print
+	more string // the same
+	do   func(m *model) []effect
+}
+
+func newPicker(title string, entries []entry) *picker {
+	items := make([]editor.Item, len(entries))
+	for i, e := range entries {
+		items[i] = editor.Item{Text: e.text, Detail: e.more, Value: e.do}
+	}
+	return &picker{title: title, menu: editor.NewMenu(items)}
+}
+
+func (p *picker) key(m *model, name, text string) ([]effect, bool) {
+	if name == "tab" {
+		name = "down"
+	}
+	switch k := keyOf(name, text); {
+	case name == "esc" || name == "ctrl+c":
+		m.pane = nil
+	case name == "enter":
+		m.pane = nil
+		if item, ok := p.menu.Selected(); ok {
+			return item.Value.(func(*model) []effect)(m), true
+		}
+	case p.menu.Key(k):
+	default:
+		p.query.Key(k)
+		p.menu.Filter(p.query.Text())
+	}
+	return nil, true
+}
+
+func (p *picker) lines(m *model, width, height int) []string {
+	head := " " + m.Paint(render.Bold, p.title)
+	if q := p.query.Text(); q != "" {
+		head += m.Paint(render.Faint, m.Dot()+"search: ") + visible.Escape(q)
+	}
+	lines := []string{m.Clip(head, width)}
+	lines = append(lines, m.menuLines(p.menu, width, max(1, height-2))...)
+	return append(lines, m.Paint(render.Faint, m.Clip(" type to search"+m.Dot()+"enter chooses"+m.Dot()+"esc leaves", width)))
+}
+
+// menuLines draws a menu. The selected entry is marked, not coloured alone.
+func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {
+	menu.ASCII = m.ASCII
+	lines, selected := menu.View(width-3, rows)
+	for i, l := range lines {
+		if i == selected {
+			lines[i] = " " + m.Paint(render.Accent, m.Glyph(render.GlyphPerson)) + " " + m.Paint(render.Bold, l)
+		} else {
+			lines[i] = "   " + l
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, m.Paint(render.Faint, "   nothing fits"))
+	}
+	return lines
+}
+
+// pickRun returns what lets the person choose a run to resume.
+func pickRun() effect {
+	return later(func(ctx context.Context, d *desk) error {
+		runs, err := d.ws.Runs(ctx, maxRuns)
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			return app.ErrNoRun
+		}
+		now := time.Now()
+		var entries []entry
+		for _, r := range runs {
+			words := fmt.Sprintf("%-12s %-10s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
+			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
+				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), true) })}
+			}})
+		}
+		d.post(picked{picker: newPicker("Resume a run", entries)})
+		return nil
+	})
+}
+
+// maxRuns is how many runs can be chosen from.
+const maxRuns = 500
+
+// runState says in a word how a run stands.
+func runState(r app.Run) string {
+	switch {
+	case r.Damage != "":
+		return "damaged"
+	case r.End != "":
+		return string(r.End)
+	case r.Owner != nil:
+		return "working"
+	}
+	return "killed"
+}
+
+// ago says how long something is past, roughly.
+func ago(t time.Duration) string {
+	switch {
+	case t < time.Minute:
+		return "just now"
+	case t < time.Hour:
+		return fmt.Sprintf("%d min ago", int(t.Minutes()))
+	case t < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(t.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(t.Hours()/24))
+}
+
+func money(u run.Usage) string {
+	if !u.Priced {
+		return ""
+	}
+	return fmt.Sprintf("$%.2f", u.Cost)
+}
+
+// pickModel returns what lets the person choose a model.
+func pickModel() effect {
+	return later(func(ctx context.Context, d *desk) error {
+		ps, err := d.ws.Models()
+		if err != nil {
+			return err
+		}
+		var entries, missing []entry
+		for _, known := range ps.Models() {
+			p, _, err := ps.Find(known.Name)
+			if err != nil {
+				continue
+			}
+			e := entry{text: visible.Escape(known.Name), more: render.ShortCount(known.Window) + " tokens", do: func(m *model) []effect { return m.setModel(known.Name) }}
+			if why := ps.Site(p).Missing(); why != "" {
+				e.more = why
+				missing = append(missing, e)
+				continue
+			}
+			entries = append(entries, e)
+		}
+		d.post(picked{picker: newPicker("Choose a model", append(entries, missing...))})
+		return nil
+	})
+}
+
+// pickMode lets the person choose a permission mode.
+func (m *model) pickMode() []effect {
+	more := map[string]string{
+		string(permission.Default): "reads run, everything else asks", string(permission.AcceptEdits): "edits in the folder run too",
+		string(permission.Plan): "reads only, and ends with a plan", string(permission.Bypass): "everything runs but what a deny rule names",
+	}
+	var entries []entry
+	for _, mode := range allModes {
+		entries = append(entries, entry{text: mode, more: more[mode], do: func(m *model) []effect { return m.setMode(mode) }})
+	}
+	m.pane = newPicker("Permission mode", entries)
+	return nil
+}
+
+// pickPrompt lets the person go back to an earlier prompt.
+func (m *model) pickPrompt() []effect {
+	if len(m.prompts) == 0 || m.attached {
+		m.hint = "there is no earlier prompt to go back to"
+		if m.attached {
+			m.hint = "another process drives this run: it cannot be taken back here"
+		}
+		return nil
+	}
+	var entries []entry
+	for i := len(m.prompts) - 1; i >= 0; i-- {
+		p := m.prompts[i]
+		entries = append(entries, entry{text: view.OneLine(p.text, view.MaxLine), more: fmt.Sprintf("prompt %d", i+1), do: func(m *model) []effect {
+			m.pane = newPicker("Go back to: "+view.OneLine(p.text, 60), []entry{
+				{text: "Conversation and files", more: "files are put back as they were then", do: func(m *model) []effect { return m.rewind(p, true, true) }},
+				{text: "Conversation only", more: "files stay as they are", do: func(m *model) []effect { return m.rewind(p, true, false) }},
+				{text: "Files only", more: "the conversation continues", do: func(m *model) []effect { return m.rewind(p, false, true) }},
+			})
+			return nil
+		}})
+	}
+	m.pane = newPicker("Go back to an earlier prompt", entries)
+	return nil
+}
+
+// planPicker lets the person say what becomes of a plan.
+func planPicker() *picker {
+	carryOut := func(mode permission.Mode) func(m *model) []effect {
+		return func(m *model) []effect {
+			effects := m.setMode(string(mode))
+			return append(effects, m.send("Carry out the plan.")...)
+		}
+	}
+	return newPicker("Carry out this plan?", []entry{
+		{text: "Yes, and ask before each write", do: carryOut(permission.Default)},
+		{text: "Yes, and edit files without asking", do: carryOut(permission.AcceptEdits)},
+		{text: "No, keep planning", more: "say what should be different", do: func(*model) []effect { return nil }},
+	})
+}

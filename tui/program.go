@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A program runs a model: it hands it messages, performs its effects and draws its frames.
+type program struct {
+	model *model
+	desk  *desk
+	draw  func(frame) error // on the terminal
+
+	mail  mailbox
+	tasks chan effect // ordered ones
+	done  sync.WaitGroup
+}
+
+// frameTime is the least time between two frames: what is drawn more often is not seen.
+const frameTime = 16 * time.Millisecond
+
+// tickTime is how often clocks and the signs of what runs are drawn again while something
+// runs. At rest nothing is drawn.
+const tickTime = 250 * time.Millisecond
+
+func newProgram(m *model, d *desk, draw func(frame) error) *program {
+	p := &program{model: m, desk: d, draw: draw, tasks: make(chan effect, 256)}
+	p.mail.more = make(chan struct{}, 1)
+	d.post = p.mail.put
+	return p
+}
+
+// run takes messages from the terminal and from effects until the model has left. It then
+// waits for the effects that are under way.
+func (p *program) run(ctx context.Context, input <-chan message) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer p.done.Wait()
+	defer cancel()
+	p.done.Go(func() {
+		for {
+			select {
+			case e := <-p.tasks:
+				p.perform(ctx, e)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	clock := time.NewTicker(tickTime)
+	defer clock.Stop()
+	frames := time.NewTimer(0)
+	defer frames.Stop()
+	var drawn time.Time // the last frame
+	p.take(ctx, nil)
+	for owed := true; ; { // a frame
+		var due, ticks <-chan time.Time
+		if owed {
+			frames.Reset(max(0, frameTime-time.Since(drawn)))
+			due = frames.C
+		}
+		if p.model.animates() {
+			ticks = clock.C
+		}
+		select {
+		case m, ok := <-input:
+			if !ok {
+				return errors.New("the terminal is gone")
+			}
+			p.take(ctx, m)
+			owed = true
+		case <-p.mail.more:
+			for _, m := range p.mail.take() {
+				p.take(ctx, m)
+			}
+			owed = true
+		case <-ticks:
+			p.take(ctx, tick{})
+			owed = true
+		case <-due:
+			if err := p.draw(p.model.frame()); err != nil {
+				return err
+			}
+			if p.model.left {
+				return nil
+			}
+			drawn, owed = time.Now(), false
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// take hands a message to the model and begins the effects that it wants.
+func (p *program) take(ctx context.Context, m message) {
+	for _, e := range p.model.update(m, time.Now()) {
+		switch {
+		case e.ordered:
+			p.tasks <- e
+			continue
+		case e.exclusive:
+			p.exclusive(ctx, e)
+			continue
+		}
+		p.done.Go(func() { p.perform(ctx, e) })
+	}
+}
+
+// exclusive performs an effect that has the terminal.
+func (p *program) exclusive(ctx context.Context, e effect) {
+	if t := p.desk.terminal; t != nil {
+		if err := t.pause(); err != nil {
+			p.mail.put(failed{err})
+			return
+		}
+		defer func() {
+			if err := t.resume(); err != nil {
+				p.mail.put(failed{err})
+			}
+		}()
+	}
+	p.perform(ctx, e)
+}
+
+func (p *program) perform(ctx context.Context, e effect) {
+	if err := e.do(ctx, p.desk); err != nil && ctx.Err() == nil {
+		p.mail.put(failed{err})
+	}
+}
+
+// A mailbox holds messages without bound: whoever puts one in never waits.
+type mailbox struct {
+	mu   sync.Mutex
+	all  []message
+	more chan struct{}
+}
+
+func (b *mailbox) put(m message) {
+	b.mu.Lock()
+	b.all = append(b.all, m)
+	b.mu.Unlock()
+	select {
+	case b.more <- struct{}{}:
+	default:
+	}
+}
+
+func (b *mailbox) take() []message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.all
+	b.all = nil
+	return all
+}

@@ -1,0 +1,137 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"pawl/internal/text"
+	"pawl/internal/visible"
+	"pawl/render"
+)
+
+// maxShellOutput bounds what is kept of a command of the person, in bytes: its end.
+const maxShellOutput = 30_000
+
+// shell runs a command as the person, in the workspace: not confined, because the person has
+// typed it.
+func (m *model) shell(command string) []effect {
+	m.running++
+	m.print(m.Paint(render.Accent, "!") + " " + m.Paint(render.Bold, visible.Escape(command)))
+	dir := m.Dir
+	return []effect{later(func(ctx context.Context, d *desk) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		d.shell(stop)
+		began := time.Now()
+		var out tail
+		cmd := exec.CommandContext(ctx, "sh", "-c", command)
+		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, &out, time.Second
+		ownGroup(cmd)
+		err := cmd.Run()
+		var exit *exec.ExitError
+		code := 0
+		switch {
+		case errors.As(err, &exit):
+			code = exit.ExitCode()
+		case err != nil:
+			fmt.Fprintf(&out, "%v\n", err)
+			code = -1
+		}
+		d.post(shellEnded{command, out.String(), code, time.Since(began)})
+		return nil
+	})}
+}
+
+// shellEnded prints what a command has printed, and keeps it for the next prompt.
+func (m *model) shellEnded(s shellEnded) {
+	m.running--
+	out := strings.TrimRight(strings.ToValidUTF8(s.output, "\uFFFD"), "\n")
+	lines := strings.Split(out, "\n")
+	if out == "" {
+		lines = nil
+	}
+	if cut := len(lines) - maxShellLines; cut > 0 {
+		m.print("  " + m.Paint(render.Faint, m.Glyph(render.GlyphCut)+" "+text.Plural(int64(cut), "line")+" before"))
+		lines = lines[cut:]
+	}
+	for _, l := range lines {
+		m.print("  " + m.Clip(visible.Escape(strings.ReplaceAll(l, "\t", "    ")), m.width-3))
+	}
+	end := render.Took(s.took)
+	if s.code != 0 {
+		end = fmt.Sprintf("exit %d%s%s", s.code, m.Dot(), end)
+	}
+	m.print("  " + m.Paint(render.Faint, end))
+	m.context = append(m.context, fmt.Sprintf("I ran `%s` in a shell of my own (exit code %d). It printed:\n%s", s.command, s.code, out))
+}
+
+// maxShellLines is how many lines of a command's output are printed.
+const maxShellLines = 40
+
+// tail keeps the end of what is written to it.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.Buffer.Write(p)
+	if over := t.Len() - 2*maxShellOutput; over > 0 {
+		t.Next(over + maxShellOutput)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	b := t.Bytes()
+	if over := len(b) - maxShellOutput; over > 0 {
+		b = b[over:]
+	}
+	return string(b)
+}
+
+// showDiff prints what differs from the last commit. Git's configured programs do not run.
+func (m *model) showDiff(string) []effect {
+	style, width, dir := m.Style, m.width, m.Dir
+	return []effect{later(func(ctx context.Context, d *desk) error {
+		cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "--no-optional-locks", "--no-pager",
+			"diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("git diff: %w: %s", err, strings.TrimSpace(string(out)))
+		}
+		lines := []string{"  no differences"}
+		if len(out) > 0 {
+			lines = nil
+			for l := range strings.SplitSeq(strings.TrimRight(string(out), "\n"), "\n") {
+				if len(lines) == maxDiffLines {
+					lines = append(lines, style.Paint(render.Faint, "  more: git diff"))
+					break
+				}
+				lines = append(lines, "  "+style.Paint(diffPaint(l), style.Clip(visible.Escape(strings.ReplaceAll(l, "\t", "    ")), width-3)))
+			}
+		}
+		d.post(printed{lines})
+		return nil
+	})}
+}
+
+// maxDiffLines is how many lines of a difference are printed.
+const maxDiffLines = 400
+
+func diffPaint(line string) render.Paint {
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
+		return render.Bold
+	case strings.HasPrefix(line, "+"):
+		return render.Good
+	case strings.HasPrefix(line, "-"):
+		return render.Bad
+	case strings.HasPrefix(line, "@@"):
+		return render.Accent
+	}
+	return render.Plain
+}

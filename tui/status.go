@@ -1,0 +1,242 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/internal/visible"
+	"pawl/render"
+	"pawl/run"
+	"pawl/tool"
+	"pawl/view"
+)
+
+// header says which pawl this is and what it works on.
+func (m *model) header() string {
+	parts := []string{"pawl " + m.Version, m.folder()}
+	return m.Paint(render.Faint, m.Clip(" "+strings.Join(parts, m.Dot())+m.Dot()+"/help for keys and commands", m.width-1))
+}
+
+// folder returns the workspace as people write it, with the branch of its repository.
+func (m *model) folder() string {
+	dir := m.Dir
+	if rest, ok := strings.CutPrefix(dir, m.Home); ok && m.Home != "" && (rest == "" || rest[0] == filepath.Separator) {
+		dir = "~" + rest
+	}
+	dir = visible.Escape(dir)
+	if m.branch != "" {
+		dir += " (" + visible.Escape(m.branch) + ")"
+	}
+	return dir
+}
+
+// foot returns the lines below the input: what keys do now, and the status.
+func (m *model) foot() []string {
+	hint := m.hint
+	if hint == "" {
+		hint = m.keysNow()
+	}
+	return []string{
+		m.Paint(render.Faint, m.Clip("  "+view.OneLine(hint, 4*view.MaxLine), m.width-1)),
+		m.Clip("  "+m.status(m.width-3), m.width-1),
+	}
+}
+
+// keysNow says what keys do at this moment.
+func (m *model) keysNow() string {
+	join := func(parts ...string) string { return strings.Join(parts, m.Dot()) }
+	switch {
+	case m.armed.key != "":
+		return m.armed.words
+	case m.ask != nil && !m.ask.ready(m):
+		return "stop typing to answer"
+	case m.ask != nil, m.pane != nil:
+		return ""
+	case m.stopping:
+		return "stopping"
+	case m.works() && !m.input.editor.Empty():
+		return join("enter: send with the next results", "tab: queue for later", "esc: interrupt")
+	case m.works() && len(m.pendingWords()) > 0:
+		return join("esc: interrupt", "up: take the last message back")
+	case m.works():
+		return join("esc: interrupt", "type to steer")
+	case m.input.editor.Empty():
+		return join("enter: send", "shift+tab: mode", "@ file", "/ command", "! shell", "? keys")
+	}
+	return join("enter: send", "shift+enter: new line")
+}
+
+// status is the line at the bottom: model, mode, folder, context, tokens, cost. What does not
+// fit is left out, the least important first.
+func (m *model) status(width int) string {
+	type part struct {
+		text  string
+		paint render.Paint
+		rank  int // the higher, the sooner it is left out
+	}
+	var parts []part
+	add := func(rank int, p render.Paint, text string) {
+		if text != "" {
+			parts = append(parts, part{text, p, rank})
+		}
+	}
+	_, name, _ := strings.Cut(m.currentModel(), "/")
+	add(1, render.Plain, visible.Escape(cmp.Or(name, m.currentModel(), "no model")))
+	mode := render.Faint
+	if m.mode() != modes[0] {
+		mode = render.Warning
+	}
+	add(0, mode, modeWords[m.mode()])
+	if used, limit := m.state.Context(); limit > 0 && m.id != "" {
+		p := render.Faint
+		if 100*used/limit >= 70 {
+			p = render.Warning
+		}
+		add(2, p, fmt.Sprintf("%d%% of context", min(100, 100*used/limit)))
+	}
+	if u := m.state.Usage; u.Total() > 0 {
+		add(4, render.Faint, render.ShortCount(u.Total())+" tokens")
+		if u.Priced {
+			add(3, render.Faint, fmt.Sprintf("$%.3f", u.Cost))
+		}
+	}
+	if done, all := m.todoCount(); all > 0 {
+		add(2, render.Faint, fmt.Sprintf("%d of %d done", done, all))
+	}
+	add(5, render.Faint, m.folder())
+	for {
+		var line []string
+		cells, worst := 0, -1
+		for i, p := range parts {
+			line = append(line, m.Paint(p.paint, p.text))
+			cells += render.Cells(p.text) + render.Cells(m.Dot())
+			if worst < 0 || p.rank > parts[worst].rank {
+				worst = i
+			}
+		}
+		if cells <= width+render.Cells(m.Dot()) || len(parts) == 1 {
+			return strings.Join(line, m.Paint(render.Faint, m.Dot()))
+		}
+		parts = append(parts[:worst], parts[worst+1:]...)
+	}
+}
+
+var modeWords = map[string]string{
+	"default": "asks before writing", "accept-edits": "edits without asking", "plan": "plans only", "bypass": "asks nothing",
+}
+
+// endWords says in words how a run's last turn ended.
+func endWords(s run.State) string { return view.EndLine(s.Turn.End) }
+
+// nextWords says what the person can do after a turn that has not simply completed.
+func nextWords(s run.State) string {
+	switch s.Turn.End.End {
+	case run.LimitReached, run.LoopStopped:
+		return "say what to do next, or /continue"
+	case run.EndFailed:
+		return "/continue tries again; /model chooses another model"
+	}
+	return ""
+}
+
+// quietTurn is how long a turn is during which a person may have looked elsewhere.
+const quietTurn = 10 * time.Second
+
+// notify rings the bell and sends a notification if the terminal does not have the focus.
+func (m *model) notify(text string) {
+	if !m.focus {
+		m.input.bell = "\a\x1b]9;pawl: " + strings.ReplaceAll(view.OneLine(text, 80), ";", ",") + "\a"
+	}
+}
+
+func (m *model) takeBell() string {
+	bell := m.input.bell
+	m.input.bell = ""
+	return bell
+}
+
+// branchOf returns the branch of the repository that dir is in; "": none. It reads files and
+// runs no program.
+func branchOf(dir string) string {
+	for {
+		git := filepath.Join(dir, ".git")
+		if info, err := os.Lstat(git); err == nil {
+			if !info.IsDir() {
+				return ""
+			}
+			head, err := os.ReadFile(filepath.Join(git, "HEAD"))
+			if err != nil || len(head) > 1024 {
+				return ""
+			}
+			name := strings.TrimSpace(string(head))
+			if ref, ok := strings.CutPrefix(name, "ref: refs/heads/"); ok {
+				return ref
+			}
+			return name[:min(len(name), 8)]
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+// todoCount returns how many items of the list of tasks are done, and how many there are.
+func (m *model) todoCount() (done, all int) {
+	if m.todo == nil {
+		return 0, 0
+	}
+	_, done, all = m.TodoLines(m.todo, m.width)
+	return done, all
+}
+
+// undoWords says what undoing did.
+func undoWords(r tool.UndoReport) []string {
+	var lines []string
+	for _, c := range r.Changes {
+		what := "put back"
+		switch {
+		case c.After == "":
+			what = "removed, because it did not exist before"
+		case c.Before == "":
+			what = "created again"
+		}
+		lines = append(lines, c.Path+": "+what)
+	}
+	for _, s := range r.Skipped {
+		lines = append(lines, "left alone: "+s.Reason)
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "no files were changed")
+	}
+	return lines
+}
+
+// writeNew writes a file in dir that does not exist yet, and returns its path.
+func writeNew(dir, name, content string) (string, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(content)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return name, err
+}
+
+// editorCommand returns the person's editor with its arguments, for a file.
+func editorCommand(env func(string) string, file string) *exec.Cmd {
+	line := cmp.Or(env("VISUAL"), env("EDITOR"), "vi")
+	words := append(strings.Fields(line), file)
+	return exec.Command(words[0], words[1:]...)
+}

@@ -1,0 +1,312 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestATurnWorksOnUntilItIsDone(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I look.", "calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"text": "I look again.", "calls": [{"tool": "read", "args": {"path": "b.txt"}}, {"tool": "glob", "args": {"pattern": "*"}}]}
+{"text": "All is well."}`, setting{files: map[string]string{"a.txt": "one\n", "b.txt": "two\n"}})
+	p.says("look at the files")
+	p.sees("› look at the files", "I look.", "Read a.txt", "Read b.txt", "All is well.", "completed", "3 steps")
+	p.rests()
+	p.leaves()
+}
+
+func TestACallIsAllowedAtTheDialogAndTheTurnContinues(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "new.txt", "content": "hello\n"}}]}
+{"text": "Written."}`, setting{})
+	p.says("write it")
+	p.sees("Write new.txt", "+hello", "Allow this time", "Always allow", "Wait and tell the agent", "Never allow")
+	if p.file("new.txt") != "" {
+		t.Error("the file was written before it was allowed")
+	}
+	p.answers("y")
+	p.sees("Written.", "completed")
+	if p.file("new.txt") != "hello\n" {
+		t.Errorf("the file has %q", p.file("new.txt"))
+	}
+	p.leaves()
+}
+
+func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch one"}}]}
+{"calls": [{"tool": "shell", "args": {"command": "touch two"}}]}
+{"text": "Both are there."}`, setting{})
+	p.says("make two files")
+	p.sees("touch one", "shell(touch *)", "in this folder")
+	p.answers("a")
+	p.sees("stored: allow shell(touch", "Both are there.")
+	p.leaves()
+}
+
+func TestWaitStopsTheTurnAndTheNextWordsContinueIt(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}, {"tool": "write", "args": {"path": "b.txt", "content": "x"}}]}
+{"text": "unused: the account of the interrupt has its place"}
+{"text": "Then not."}`, setting{})
+	p.says("write two files")
+	p.answers("w")
+	p.rests()
+	p.sees("say what to do differently")
+	p.says("do nothing")
+	p.sees("› do nothing", "Then not.")
+	if p.file("a.txt")+p.file("b.txt") != "" {
+		t.Error("something was written")
+	}
+	p.leaves()
+}
+
+func TestNeverIsAnErrorForTheModelAndTheTurnContinues(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "It said: {{last_result}}"}`, setting{})
+	p.says("write it")
+	p.answers("n")
+	p.sees("stored: deny", "It said:", "completed")
+	if p.file("a.txt") != "" {
+		t.Error("it was written")
+	}
+	p.leaves()
+}
+
+func TestEscStopsAnAnswerThatStreams(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "word after word ", "endless": true}
+{"text": "I have stopped."}`, setting{})
+	p.says("talk")
+	p.sees("word after word word")
+	p.presses("esc")
+	p.rests()
+	p.sees("interrupted")
+	p.says("and now?")
+	p.sees("I have stopped.")
+	p.leaves()
+}
+
+func TestEscStopsATreeOfCommands(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "sleep 1000 & echo begun; sleep 1000; touch late"}}]}
+{"text": "Well."}`, setting{options: func(o *Options) { o.Mode = "default" }})
+	p.says("wait")
+	p.answers("y")
+	p.sees("begun")
+	p.presses("esc")
+	p.rests()
+	p.sees("Run sleep 1000", "interrupted")
+	if p.file("late") != "" {
+		t.Error("the command went on")
+	}
+	p.leaves()
+}
+
+func TestWordsWhileItWorksAreDeliveredWithTheNextResults(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "You said: {{prompt}}"}`, setting{})
+	p.says("write it")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.hand(pasted{"also look at b"})
+	p.presses("enter")
+	p.sees("also look at b")
+	p.answers("y")
+	p.sees("You said: also look at b")
+	p.leaves()
+}
+
+func TestAMessageThatWaitsCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "Done with {{prompt}}"}`, setting{})
+	p.says("write it")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.hand(pasted{"wrong words"})
+	p.presses("enter")
+	p.until("the message as one that waits", func(all string) bool { return p.last.pending == 1 })
+	p.presses("up")
+	p.until("no message that waits", func(all string) bool { return p.last.pending == 0 })
+	p.presses("ctrl+u")
+	p.answers("y")
+	p.sees("Done with write it")
+	p.leaves()
+}
+
+func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
+{"text": "So {{last_result}}."}`, setting{})
+	p.says("choose")
+	p.sees("Which one?", "2  postgres", "a number answers")
+	p.presses("2")
+	p.sees("So postgres.")
+	p.leaves()
+}
+
+func TestACallThatFailsShowsWhatItHasPrinted(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "cat nothing-there"}}]}
+{"text": "Gone."}`, setting{})
+	p.says("look")
+	p.sees("Gone.", "exit 1", "nothing-there: No such file")
+	p.leaves()
+}
+
+func TestARunIsResumedWhereItWas(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "My name is Otto."}
+{"text": "You asked twice."}`, setting{home: home})
+	p.says("who are you?")
+	p.sees("My name is Otto.", "completed")
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Pick = true }})
+	again.sees("Resume a run", "completed", "who are you?")
+	again.presses("enter")
+	again.sees("› who are you?", "My name is Otto.")
+	again.says("and again?")
+	again.sees("You asked twice.")
+	again.leaves()
+}
+
+func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "I was told: {{prompt}}"}
+{"text": "And then: {{prompt}}"}`, setting{home: home})
+	p.says("write it")
+	p.sees("Allow this time")
+
+	other := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
+	other.sees("› write it", "I write.", "is driven by another process", "Allow this time")
+	other.hand(pasted{"be quick"})
+	other.presses("enter")
+	other.sees("be quick")
+	other.answers("y")
+	p.sees("I was told: be quick", "completed")
+	other.sees("I was told: be quick", "completed")
+
+	p.leaves() // and the run is driven by the other one
+	other.until("the run as its own", func(string) bool { return !other.last.attached })
+	other.says("more")
+	other.sees("And then: more")
+	other.leaves()
+}
+
+func TestWhatScrollsOffIsThereOnceWhateverTheSizes(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&script, `{"text": "Step %02d is a line that is long enough to be broken on a narrow terminal, 世界.", "calls": [{"tool": "glob", "args": {"pattern": "*.%02d"}}]}`+"\n", i, i)
+	}
+	script.WriteString(`{"text": "The end of all."}`)
+	p := sit(t, script.String(), setting{})
+	p.says("walk")
+	for i := range 40 {
+		p.size(30+(i*37)%90, 8+(i*13)%30)
+	}
+	p.rests()
+	p.sees("The end of all.")
+	p.size(100, 30)
+	p.leaves()
+	all := strings.Join(strings.Fields(p.text()), " ")
+	for i := range 30 {
+		if n := strings.Count(all, fmt.Sprintf("Step %02d is a line", i)); n != 1 {
+			t.Errorf("step %d is there %d times", i, n)
+		}
+	}
+}
+
+func TestPlanModeEndsWithTheChoiceToCarryThePlanOut(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "1. write a.txt"}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "planned\n"}}]}
+{"text": "Carried out."}`, setting{})
+	p.presses("shift+tab", "shift+tab")
+	p.sees("plans only")
+	p.says("plan it")
+	p.sees("1. write a.txt", "Carry out this plan?")
+	p.presses("down", "enter")
+	p.sees("Carried out.", "edits without asking")
+	if p.file("a.txt") != "planned\n" {
+		t.Errorf("the file has %q", p.file("a.txt"))
+	}
+	p.leaves()
+}
+
+func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "First."}
+{"calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "changed\n"}}]}
+{"text": "Second."}
+{"text": "After going back I was asked: {{prompt}}"}`, setting{files: map[string]string{"a.txt": "as it was\n"}})
+	p.presses("shift+tab")
+	p.says("one")
+	p.sees("First.", "completed")
+	p.says("two")
+	p.sees("Second.")
+	p.rests()
+	p.presses("esc", "esc")
+	p.sees("Go back to an earlier prompt")
+	p.presses("enter")
+	p.sees("Conversation and files")
+	p.presses("enter")
+	p.sees("a.txt: put back", "a copy of")
+	if p.file("a.txt") != "as it was\n" {
+		t.Errorf("the file has %q", p.file("a.txt"))
+	}
+	p.until("the prompt in the input", func(all string) bool { return strings.HasSuffix(strings.TrimSpace(p.last.input), "two") })
+	p.leaves()
+}
+
+func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
+	p.says("!echo out; echo err >&2; exit 4")
+	p.sees("! echo out", "  out", "  err", "exit 4")
+	p.says("what was that?")
+	p.sees("I was told: I ran `echo out; echo err >&2; exit 4`", "exit code 4")
+	p.leaves()
+}
+
+func TestWithoutAModelThereIsAChoiceAndAKeyCanBePasted(t *testing.T) {
+	t.Parallel()
+	p := sit(t, "", setting{})
+	p.sees("pawl needs a model", "Paste an API key")
+	p.presses("enter")
+	p.sees("Which provider?", "anthropic")
+	p.presses("enter")
+	p.sees("Paste the key of")
+	p.hand(pasted{"sk-secret-123\n"})
+	p.sees("*************")
+	p.presses("enter")
+	p.sees("is stored in", "readable by you alone")
+	if strings.Contains(p.text(), "sk-secret") {
+		t.Error("the key is on the screen")
+	}
+	p.leaves()
+}
+
+func TestWhatIsTypedWhenADialogComesUpIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"delay_ms": 50, "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "Done."}`, setting{})
+	p.says("write it")
+	p.types("yyyyyyyyyyyyyyyyyyyy")
+	p.sees("Allow this time")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	if p.file("a.txt") != "" {
+		t.Error("what was typed before the dialog came up has allowed the call")
+	}
+	p.answers("x")
+	p.sees("Done.")
+	p.leaves()
+}

@@ -1,0 +1,199 @@
+// Package tui is the terminal agent: it shows a run as it happens in the normal screen of a
+// terminal and hands in what the person types. It decides nothing about runs: that is package
+// app. How a run looks in lines is package render, and where lines come to stand on the
+// screen package internal/screen.
+//
+// A model is plain state: messages change it, and what is to be done outside comes back as
+// effects (message.go). Effects run in goroutines of their own and post messages. So a key is
+// taken in however busy a run, a disk or the network is.
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/screen"
+	"pawl/render"
+	"pawl/tui/editor"
+	"pawl/tui/keys"
+)
+
+// Options say what the terminal begins with.
+type Options struct {
+	Version string // of pawl
+	Dir     string // the workspace
+	Home    string // that ~ stands for; may be empty
+	Mode    string // the permission mode that the settings name
+	Style   render.Style
+	Prompt  string // is sent first; may be empty
+	Resume  string // the run to begin with, as for [app.Workspace.Find]; "": a new one
+	Pick    bool   // let the person choose the run
+	History string // the file of earlier prompts; "": they are not kept
+	Getenv  func(string) string
+	// CommandLine runs a command line of pawl and returns what it prints and its exit code.
+	// Nil: commands that need it are not there.
+	CommandLine func(ctx context.Context, args ...string) (output string, code int)
+}
+
+// ErrNoTerminal says that there is no terminal that can be used.
+var ErrNoTerminal = errors.New("the terminal agent needs a terminal; without one use `pawl run -p \"…\"`")
+
+// Run shows the terminal agent until the person leaves. Notices receives what the workspace
+// says; see [app.Options].
+func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, notices <-chan string) (last string, err error) {
+	reader, err := keys.Start(in, out)
+	if err != nil {
+		return "", errors.Join(ErrNoTerminal, err)
+	}
+	defer reader.Close()
+	t := &terminal{reader: reader, out: out, screen: screen.New(out, false)}
+	m := newModel(o)
+	d := &desk{ws: ws}
+	p := newProgram(m, d, t.draw)
+	d.terminal = t
+	if o.History != "" {
+		if m.input.editor.History, err = editor.NewHistory(maxPrompts, editor.HistoryFile(o.History)); err != nil {
+			m.say(err.Error())
+		}
+	}
+	m.input.editor.ASCII = o.Style.ASCII
+	if o.Getenv("SSH_TTY") != "" || o.Getenv("SSH_CONNECTION") != "" {
+		reader.Slow()
+	}
+	if err := reader.Ask(keys.Version, keys.Graphemes); err != nil {
+		return "", err
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	input := make(chan message)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go t.receive(ctx, input, signals, notices)
+	err = p.run(ctx, input)
+	cancel()
+	err = errors.Join(err, d.leave(), t.screen.Erase(m.width))
+	return string(m.id), err
+}
+
+// maxPrompts is how many earlier prompts are kept.
+const maxPrompts = 1000
+
+// A terminal joins the keys of the person and what is drawn.
+type terminal struct {
+	reader *keys.Reader
+	out    *os.File
+	screen *screen.Screen
+	width  int // of the last frame
+}
+
+// receive turns events of the terminal into messages, until ctx ends or the terminal is gone.
+func (t *terminal) receive(ctx context.Context, input chan<- message, signals <-chan os.Signal, notices <-chan string) {
+	defer close(input)
+	for {
+		var m message
+		select {
+		case e, ok := <-t.reader.Events():
+			if !ok {
+				return
+			}
+			if m = messageOf(e); m == nil {
+				continue
+			}
+		case <-signals:
+			m = signalled{}
+		case text := <-notices:
+			m = notice{text}
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case input <- m:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// messageOf returns an event of the terminal as a message; nil for one that means nothing.
+func messageOf(e keys.Event) message {
+	switch e := e.(type) {
+	case keys.Key:
+		return pressed{e}
+	case keys.Paste:
+		return pasted{e.Text}
+	case keys.Focus:
+		return focused{e.In}
+	case keys.Resize:
+		return resized{e.Width, e.Height}
+	case keys.Reply:
+		return replied{e}
+	}
+	return nil
+}
+
+// draw draws a frame.
+func (t *terminal) draw(f frame) error {
+	if f.bell != "" {
+		if _, err := t.out.WriteString(f.bell); err != nil {
+			return err
+		}
+	}
+	if f.clear {
+		t.screen.Forget()
+		f.above = append([]string{"\x1b[2J\x1b[H"}, f.above...)
+	}
+	t.width = f.width
+	t.screen.SetReflows(f.reflows)
+	return t.screen.Draw(screen.Frame{Width: f.width, Height: f.height, Above: f.above, Live: f.live,
+		Cursor: screen.Cursor{Row: f.row, Col: f.col, Hidden: f.row < 0}, Now: time.Now()})
+}
+
+// pause gives the terminal to another program.
+func (t *terminal) pause() error {
+	return errors.Join(t.screen.Erase(t.width), t.reader.Pause())
+}
+
+// resume takes the terminal back.
+func (t *terminal) resume() error { return t.reader.Resume() }
+
+// externalEditor lets the person write in an editor of their own.
+func (m *model) externalEditor() []effect {
+	text := m.input.editor.Text()
+	getenv := m.Getenv
+	return []effect{exclusive(func(_ context.Context, d *desk) error {
+		f, err := os.CreateTemp("", "pawl-*.md")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(f.Name())
+		if _, err := f.WriteString(text); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+		cmd := editorCommand(getenv, f.Name())
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("the editor %s failed: %w; VISUAL or EDITOR names another", cmd.Path, err)
+		}
+		content, err := os.ReadFile(f.Name())
+		if err == nil {
+			d.post(inserted{strings.TrimRight(string(content), "\n")})
+		}
+		return err
+	})}
+}
+
+// suspend stops the process until the person continues it.
+func (m *model) suspend() []effect {
+	return []effect{exclusive(func(context.Context, *desk) error { return stopSelf() })}
+}

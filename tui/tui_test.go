@@ -1,0 +1,256 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/screen"
+	"pawl/internal/screen/screentest"
+	"pawl/render"
+	"pawl/tui/keys"
+	"pawl/worker"
+)
+
+// A person sits at a terminal in memory, before the terminal agent in a workspace of their own
+// with a scripted model.
+type person struct {
+	t        *testing.T
+	dir      string
+	ws       *app.Workspace
+	input    chan message
+	done     chan error
+	terminal *screentest.Terminal
+	screen   *screen.Screen
+
+	mu    sync.Mutex
+	drawn chan struct{} // closed when a frame was drawn
+	last  frame
+}
+
+// A setting changes how a person begins.
+type setting struct {
+	dir, home     string // "": new ones
+	width, height int
+	files         map[string]string
+	options       func(*Options)
+	model         string // "": the script
+}
+
+// sit begins the terminal agent with a script of the model.
+func sit(t *testing.T, script string, s setting) *person {
+	t.Helper()
+	if s.dir == "" {
+		s.dir = t.TempDir()
+	}
+	if s.home == "" {
+		s.home = t.TempDir()
+	}
+	if s.width == 0 {
+		s.width, s.height = 80, 24
+	}
+	for name, content := range s.files {
+		path := filepath.Join(s.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vars := map[string]string{"HOME": s.home, "PATH": os.Getenv("PATH"), "LANG": "C.UTF-8"}
+	if script != "" {
+		path := filepath.Join(t.TempDir(), "script.jsonl")
+		if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		vars["PAWL_MODEL"] = "script/" + path
+	}
+	env := func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+	p := &person{t: t, input: make(chan message), done: make(chan error, 1), terminal: screentest.New(t, s.width, s.height), drawn: make(chan struct{})}
+	notices := make(chan string, 16)
+	ws, err := app.Open(app.Options{Dir: s.dir, Env: env, Drives: true, OnAsk: worker.AskWait, Notice: func(text string) {
+		select {
+		case notices <- text:
+		default:
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ws, p.dir = ws, ws.Dir
+	p.screen = screen.New(p.terminal, true)
+	get := func(name string) string { return vars[name] }
+	o := Options{Version: "test", Dir: ws.Dir, Home: s.home, Mode: "default", Style: render.Style{}, Getenv: get}
+	if s.options != nil {
+		s.options(&o)
+	}
+	m := newModel(o)
+	d := &desk{ws: ws}
+	program := newProgram(m, d, p.draw)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		err := program.run(ctx, p.input)
+		if e := d.leave(); err == nil {
+			err = e
+		}
+		p.done <- err
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := ws.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p.size(s.width, s.height)
+	return p
+}
+
+// draw draws a frame on the terminal in memory.
+func (p *person) draw(f frame) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	width, height := p.terminal.Size()
+	err := p.screen.Draw(screen.Frame{Width: width, Height: height, Above: f.above, Live: f.live,
+		Cursor: screen.Cursor{Row: f.row, Col: f.col, Hidden: f.row < 0}, Now: time.Now()})
+	p.last = f
+	close(p.drawn)
+	p.drawn = make(chan struct{})
+	return err
+}
+
+// hand hands a message in.
+func (p *person) hand(m message) {
+	p.t.Helper()
+	select {
+	case p.input <- m:
+	case <-time.After(patience):
+		p.t.Fatalf("nothing takes %v in", m)
+	}
+}
+
+const patience = 30 * time.Second
+
+func (p *person) size(width, height int) {
+	p.t.Helper()
+	p.mu.Lock()
+	p.terminal.Resize(width, height)
+	p.mu.Unlock()
+	p.hand(resized{width, height})
+}
+
+// types types text, key by key.
+func (p *person) types(text string) {
+	p.t.Helper()
+	for _, r := range text {
+		name := string(r)
+		if r == ' ' {
+			name = "space"
+		}
+		p.hand(pressed{keys.Key{Name: name, Text: string(r)}})
+	}
+}
+
+// presses presses keys by their names.
+func (p *person) presses(names ...string) {
+	p.t.Helper()
+	for _, name := range names {
+		text := ""
+		if len(name) == 1 {
+			text = name
+		}
+		p.hand(pressed{keys.Key{Name: name, Text: text}})
+	}
+}
+
+// says types a line and sends it.
+func (p *person) says(text string) {
+	p.t.Helper()
+	p.types(text)
+	p.presses("enter")
+}
+
+// sees waits until all texts are on the terminal, scrolled off or not.
+func (p *person) sees(texts ...string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("%q", texts), func(all string) bool {
+		for _, text := range texts {
+			if !strings.Contains(all, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// answers waits until the dialog takes keys, and presses one.
+func (p *person) answers(key string) {
+	p.t.Helper()
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.presses(key)
+}
+
+// rests waits until the agent is at rest.
+func (p *person) rests() {
+	p.t.Helper()
+	p.until("the agent at rest", func(string) bool { return !p.last.works })
+}
+
+// until waits until a condition on all that is on the terminal holds.
+func (p *person) until(what string, holds func(all string) bool) {
+	p.t.Helper()
+	deadline := time.After(patience)
+	for {
+		p.mu.Lock()
+		all, drawn := p.terminal.Text(), p.drawn
+		ok := holds(all)
+		p.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-drawn:
+		case err := <-p.done:
+			p.t.Fatalf("it has left (%v) before there was %s:\n%s", err, what, all)
+		case <-deadline:
+			p.t.Fatalf("there is no %s:\n%s", what, all)
+		}
+	}
+}
+
+// text returns all that is on the terminal.
+func (p *person) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.terminal.Text()
+}
+
+// leaves leaves the terminal agent.
+func (p *person) leaves() {
+	p.t.Helper()
+	p.until("the terminal agent without a pane", func(string) bool { return !p.last.asks })
+	p.presses("ctrl+u", "ctrl+d")
+	select {
+	case err := <-p.done:
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	case <-time.After(patience):
+		p.t.Fatalf("it does not leave:\n%s", p.text())
+	}
+}
+
+func (p *person) file(name string) string {
+	p.t.Helper()
+	content, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		p.t.Fatal(err)
+	}
+	return string(content)
+}
