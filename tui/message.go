@@ -87,6 +87,8 @@ type (
 	}
 	// modelChosen is the model that the next run has.
 	modelChosen struct{ name string }
+	// commandsKnown are the commands that people have written.
+	commandsKnown struct{ all []app.PromptCommand }
 	// branchKnown is the branch of the workspace's repository; "": none.
 	branchKnown struct{ name string }
 	// filesKnown are the files of the workspace, for completion.

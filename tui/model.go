@@ -176,6 +176,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 			delete(m.sent, msg.call)
 			return []effect{loadApprovals(m.n)}
 		}
+	case commandsKnown:
+		m.own = msg.all
 	case branchKnown:
 		m.branch = msg.name
 	case filesKnown:
@@ -217,8 +219,13 @@ func (m *model) begin() []effect {
 			d.post(modelKnown{name, err})
 			return nil
 		}),
-		later(func(ctx context.Context, d *desk) error {
+		later(func(_ context.Context, d *desk) error {
 			d.post(branchKnown{branchOf(d.ws.Dir)})
+			all, notes := d.ws.PromptCommands()
+			for _, n := range notes {
+				d.post(notice{n})
+			}
+			d.post(commandsKnown{all})
 			return nil
 		}),
 	}

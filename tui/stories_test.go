@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -308,5 +310,28 @@ func TestWhatIsTypedWhenADialogComesUpIsNoAnswer(t *testing.T) {
 	}
 	p.answers("x")
 	p.sees("Done.")
+	p.leaves()
+}
+
+func TestACommandThatThePersonHasWrittenIsSentWithItsArguments(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home, files: map[string]string{".pawl/commands/theirs.md": "Do what the repository wants."}})
+	p.leaves()
+	if err := os.MkdirAll(filepath.Join(home, ".claude/commands"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".claude/commands/fix.md"), []byte("---\ndescription: Fix an issue\n---\nFix issue $1 now."), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p = sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home, dir: p.dir})
+	p.sees("the commands in .pawl/commands do not count")
+	p.types("/fi")
+	p.sees("/fix", "Fix an issue")
+	p.presses("tab")
+	p.says("12")
+	p.sees("I was told: Fix issue 12 now.")
+	p.says("/theirs")
+	p.sees("there is no command /theirs")
 	p.leaves()
 }
