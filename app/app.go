@@ -183,7 +183,7 @@ func (s *settings) complete(w *Workspace) (err error) {
 			s.Set("model", config.Value{Text: model, Source: config.FromDefault + ", because " + variable + " is set"})
 		}
 	}
-	rules, err := s.rules(toolNames())
+	rules, err := s.rules(ToolNames())
 	if err != nil {
 		return err
 	}
