@@ -73,23 +73,27 @@ var flagValues = map[string][]string{
 	"wire":     streamed,
 }
 
+// valuesOf returns the values that a flag can have; nil: they are no list.
+func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
+	if own := flagValues[cmd.Name()+" "+f.Name]; own != nil {
+		return own
+	}
+	for _, k := range config.Keys() {
+		if k.Flag() == f.Name && k.Values != nil {
+			return k.Values
+		}
+	}
+	return flagValues[f.Name]
+}
+
 // completes tells the completion of every command what flags and arguments can be.
 func (inv *invocation) completes(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		inv.completes(c)
 	}
-	values := map[string][]string{}
-	for _, k := range config.Keys() {
-		values[k.Flag()] = k.Values
-	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
-		own := flagValues[cmd.Name()+" "+f.Name]
-		for _, found := range [][]string{values[f.Name], flagValues[f.Name]} {
-			if len(own) == 0 {
-				own = found
-			}
-		}
+		own := valuesOf(cmd, f)
 		_, done := cmd.GetFlagCompletionFunc(f.Name)
 		switch {
 		case done || f.Value.Type() == "bool":

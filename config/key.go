@@ -19,6 +19,7 @@ import (
 // one check serves all sources.
 type Key struct {
 	Name    string // in the file
+	Short   string // the letter of its flag; "": none
 	Arg     string // what the value is, for the help
 	Help    string
 	Values  []string // that it can have; nil: any that pass its check
@@ -46,7 +47,7 @@ var (
 )
 
 var keys = []Key{
-	{Name: "model", Arg: "provider/name", Help: "the model that works"},
+	{Name: "model", Short: "m", Arg: "provider/name", Help: "the model that works"},
 	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), Values: Modes, Default: string(permission.Default)},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
