@@ -374,12 +374,12 @@ func (s *settings) initial(model string) run.ConfigChange {
 }
 
 // wished returns what was given for this process of the configuration of a run that has
-// the rest, with the model that works in it now.
-func (s *settings) wished(model string) run.ConfigChange {
+// the rest, with the model that works in it now, and the model that was given; "": none.
+func (s *settings) wished(model, given string) run.ConfigChange {
 	c := s.Change(true)
 	switch {
-	case s.Has("model", true):
-		return s.withModel(c, s.Get("model"))
+	case given != "":
+		return s.withModel(c, given)
 	case s.Has("control", true):
 		control := controlOf(s.Get("control"), model, s.models)
 		c.Control = &control

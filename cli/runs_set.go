@@ -36,7 +36,7 @@ drives it. Thinking that one provider produced is not sent to another.`,
 			c.Mode = &mode
 		}
 		if model != "" {
-			to, err := ws.ModelChange(model)
+			to, err := ws.ModelChange(ctx, model)
 			if err != nil {
 				return err
 			}
