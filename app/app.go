@@ -223,7 +223,10 @@ func (w *Workspace) opened() (*store.SQLite, error) {
 	if w.store != nil {
 		return w.store, nil
 	}
-	var err error
+	err := w.env.MakeStateDir()
+	if err != nil {
+		return nil, err
+	}
 	w.store, err = store.Open(w.State, store.Options{Version: Version(), Waiting: func(e *store.LockedError) {
 		w.opt.Notice("waiting: " + e.Error())
 	}})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pawl/config"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/output/jsonpath"
@@ -58,6 +59,20 @@ func asUsage(err error) error {
 	return usage("%w", err)
 }
 
+// inFlags says of an error of usage that begins with an argument's name the name of the flag
+// that gave it.
+func inFlags(err error, arguments map[string]string) error {
+	if !errors.As(err, new(*config.Error)) {
+		return err
+	}
+	for flag, argument := range arguments {
+		if rest, ok := strings.CutPrefix(err.Error(), argument+" "); ok {
+			return usage("--%s %s", flag, rest)
+		}
+	}
+	return err
+}
+
 func (q outputQuestion) command(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: q.use, Short: q.short, Long: q.long, Example: q.example}
 	var s source
@@ -78,7 +93,7 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 			return err
 		}
 		if _, err := q.ask(cmd.Context(), nil, encoded(args)); err != nil { // before anything is opened
-			return err
+			return inFlags(err, q.arguments)
 		}
 		d, err := inv.openSource(cmd.Context(), s)
 		if err != nil {

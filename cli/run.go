@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -119,6 +120,9 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if r.quiet {
 		inv.errors, inv.Stderr = inv.Stderr, io.Discard
 	}
+	if err := inv.checkVariables(); err != nil {
+		return err
+	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
 		return usage("--output-schema needs a file")
 	}
@@ -160,6 +164,18 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	return inv.drive(ctx, ws, s, r, words)
+}
+
+// checkVariables says which variables of pawl's are not known.
+func (inv *invocation) checkVariables() error {
+	if inv.Environ == nil {
+		return nil
+	}
+	notes, err := config.CheckVariables(inv.Environ())
+	for _, note := range notes {
+		inv.notice(note)
+	}
+	return err
 }
 
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its

@@ -3,12 +3,15 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/run"
 	"pawl/view"
 )
@@ -35,7 +38,7 @@ func runsListCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
-	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
+	limit := limitFlag(cmd.Flags(), 20, "list at most `n`; 0: all")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)
@@ -51,7 +54,11 @@ func runsListCommand(inv *invocation) *cobra.Command {
 			return inv.listJSON(all)
 		}
 		if len(all) == 0 {
-			fmt.Fprintln(inv.Stderr, "no runs in this folder yet: start one with `pawl run -p \"…\"`")
+			if above := inv.runsAbove(ws.Dir); above != "" {
+				fmt.Fprintf(inv.Stderr, "no runs in this folder yet; there are runs in %s: `pawl -C %s runs list`\n", visible(above), visible(shellWord(above)))
+				return nil
+			}
+			fmt.Fprintln(inv.Stderr, "no runs in this folder yet: start one with `pawl run \"…\"`")
 			return nil
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
@@ -86,4 +93,14 @@ func (inv *invocation) listJSON(all []app.Run) error {
 		}
 	}
 	return nil
+}
+
+// runsAbove returns the nearest folder above dir that has runs; "": none.
+func (inv *invocation) runsAbove(dir string) string {
+	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
+		if _, err := os.Stat(filepath.Join(config.Env(inv.Env).WorkspaceState(up), "pawl.db")); err == nil {
+			return up
+		}
+	}
+	return ""
 }
