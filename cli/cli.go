@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -259,29 +258,6 @@ func addSettings(flags *pflag.FlagSet) {
 			flags.StringP(k.Flag(), k.Short, "", help)
 		}
 	}
-}
-
-// A limitValue is the value of a flag that limits how much is printed: a whole number, 0 for
-// all.
-type limitValue int
-
-func (l *limitValue) String() string { return strconv.Itoa(int(*l)) }
-func (l *limitValue) Type() string   { return "limit" }
-
-func (l *limitValue) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return errors.New("must be a whole number, or 0 for all")
-	}
-	*l = limitValue(n)
-	return nil
-}
-
-// limitFlag defines the flag --limit.
-func limitFlag(flags *pflag.FlagSet, without int, help string) *int {
-	n := without
-	flags.Var((*limitValue)(&n), "limit", help)
-	return &n
 }
 
 // oneOf returns a check that a value is one of names.

@@ -197,8 +197,6 @@ func (inv *invocation) flagError(cmd *cobra.Command, err error) error {
 // valueForm says what values a flag takes that is no text.
 func valueForm(f *pflag.Flag) string {
 	switch f.Value.Type() {
-	case "limit":
-		return "a whole number, or 0 for all"
 	case "bool":
 		return "true or false"
 	case "float64":

@@ -15,20 +15,21 @@ import (
 // maxSchema bounds an output's schema: it goes into every request.
 const maxSchema = 64 << 10 // bytes
 
-// readOutputSchema reads the JSON Schema that the result of a run has to fit.
-// given is a file, or the schema itself.
+// readOutputSchema reads the JSON Schema that the result of a run has to fit: given is the
+// schema itself, which begins with a brace, or a file.
 func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 	if given == "" {
 		return run.Output{}, nil
 	}
 	var from io.Reader = strings.NewReader(given)
+	at := ""
 	if !strings.HasPrefix(strings.TrimSpace(given), "{") {
 		f, err := os.Open(given)
 		if err != nil {
 			return run.Output{}, usage("--output-schema: %w", err)
 		}
-		defer f.Close()
-		from = f
+		defer f.Close() // it was only read
+		from, at = f, " "+shellWord(given)
 	}
 	content, err := io.ReadAll(io.LimitReader(from, maxSchema+1))
 	if err == nil && len(content) > maxSchema {
@@ -50,7 +51,7 @@ func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 		}
 	}
 	if err != nil {
-		return run.Output{}, usage("--output-schema %s: %w", shellWord(oneLine(given, maxTitle)), err)
+		return run.Output{}, usage("--output-schema%s: %w", at, err)
 	}
 	return run.Output{Tool: tool.SubmitName, Schema: string(content)}, nil
 }

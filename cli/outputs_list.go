@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"text/tabwriter"
 	"time"
 
@@ -30,7 +27,7 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 	flags.Bool("success", true, "those of calls that succeeded, or with =false of those that failed")
 	after := flags.String("after", "", "stored after this `time`: 36h or 7d (ago), or a day such as 2026-11-20")
 	before := flags.String("before", "", "stored before this `time`")
-	limitFlag(flags, 20, "at most `n` of a run; 0: all")
+	flags.Int("limit", 20, "at most `n` of a run, 1 to 100")
 	flags.Int("offset", 0, "skip the first `n` of a run")
 	flags.String("sort", "created_at", "sort by this `key`: created_at, size, tool_name")
 	flags.String("order", "desc", "the `order`: asc, desc")
@@ -41,7 +38,9 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 		if *all && *which != "" {
 			return usage("--all and --run: give one of them")
 		}
-		args := given(cmd, outputsListArguments)
+		args := given(cmd, map[string]string{
+			"tool": "tool_name", "success": "success", "limit": "limit", "offset": "offset", "sort": "sort_by", "order": "sort_order",
+		})
 		for name, text := range map[string]string{"after": *after, "before": *before} {
 			at, err := config.ParseSince(text, time.Now())
 			if err != nil {
@@ -53,7 +52,7 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 		}
 		lists, err := inv.listsOfOutputs(cmd, *which, *all, args)
 		if err != nil {
-			return inFlags(err, outputsListArguments)
+			return err
 		}
 		if *asJSON {
 			for _, l := range lists {
@@ -66,11 +65,6 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 		return inv.printLists(lists, *all)
 	}
 	return cmd
-}
-
-// outputsListArguments are the arguments of tool_outputs.list by the flags that give them.
-var outputsListArguments = map[string]string{
-	"tool": "tool_name", "success": "success", "limit": "limit", "offset": "offset", "sort": "sort_by", "order": "sort_order",
 }
 
 // listsOfOutputs returns the lists of one run or of all, those without outputs left out
@@ -109,37 +103,8 @@ func (inv *invocation) listsOfOutputs(cmd *cobra.Command, which string, all bool
 	return lists, nil
 }
 
-// listOutputs lists the outputs of a scope; args are those of tool_outputs.list, but that its
-// limit may be any number, and 0 for all.
+// listOutputs lists the outputs of a scope; args are those of tool_outputs.list.
 func listOutputs(s *output.Store, scope output.Scope, args map[string]any) (output.ListResult, error) {
-	const page = 100 // tool_outputs.list has no more
-	number := func(name string, without int64) int64 {
-		n, ok := args[name].(json.Number)
-		if v, err := n.Int64(); ok && err == nil {
-			return v
-		}
-		return without
-	}
-	limit, offset := number("limit", page), number("offset", 0)
-	if limit == 0 {
-		limit = math.MaxInt64
-	}
-	if limit <= page {
-		return listPage(s, scope, args)
-	}
-	args = maps.Clone(args)
-	var all []output.Listed
-	for {
-		args["offset"], args["limit"] = offset+int64(len(all)), min(page, limit-int64(len(all)))
-		l, err := listPage(s, scope, args)
-		all = append(all, l.Outputs...)
-		if l.Outputs = all; err != nil || !l.HasMore || int64(len(all)) == limit {
-			return l, err
-		}
-	}
-}
-
-func listPage(s *output.Store, scope output.Scope, args map[string]any) (output.ListResult, error) {
 	var decoded output.ListArgs
 	if err := output.Decode(encoded(args), &decoded); err != nil {
 		return output.ListResult{}, asUsage(err)

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pawl/config"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/output/jsonpath"
@@ -59,20 +58,6 @@ func asUsage(err error) error {
 	return usage("%w", err)
 }
 
-// inFlags says of an error of usage that begins with an argument's name the name of the flag
-// that gave it.
-func inFlags(err error, arguments map[string]string) error {
-	if !errors.As(err, new(*config.Error)) {
-		return err
-	}
-	for flag, argument := range arguments {
-		if rest, ok := strings.CutPrefix(err.Error(), argument+" "); ok {
-			return usage("--%s %s", flag, rest)
-		}
-	}
-	return err
-}
-
 func (q outputQuestion) command(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: q.use, Short: q.short, Long: q.long, Example: q.example}
 	var s source
@@ -93,7 +78,7 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 			return err
 		}
 		if _, err := q.ask(cmd.Context(), nil, encoded(args)); err != nil { // before anything is opened
-			return inFlags(err, q.arguments)
+			return err
 		}
 		d, err := inv.openSource(cmd.Context(), s)
 		if err != nil {

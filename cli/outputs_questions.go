@@ -31,7 +31,7 @@ would act on, are escaped; with --raw they are not.`,
 	example: "  pawl outputs show c_3 | less\n  pawl outputs show c_3 --offset 1000 --limit 20\n  pawl outputs show c_3 --raw > output.json",
 	flags: func(f *pflag.FlagSet) {
 		f.Int64("offset", 0, "skip the first `n` lines, or characters where lines are very long")
-		limitFlag(f, 0, "at most `n` lines or characters; 0: all")
+		f.Int64("limit", 0, "at most `n` lines or characters; 0: all")
 		f.BoolP("raw", "r", false, "as it is, not made safe for a terminal")
 	},
 	arguments: map[string]string{"offset": "offset", "limit": "limit"},
@@ -66,7 +66,7 @@ nothing and there is no --default.`,
 		f.Bool("with-paths", false, "each value after its path")
 		f.Bool("flatten", false, "with --json: one list of all values")
 		f.String("default", "", "`JSON` for a path that selects nothing")
-		limitFlag(f, 0, "at most `n` matches of each path; 0: all")
+		f.Int("limit", 0, "at most `n` matches of each path; 0: all")
 		f.Int("offset", 0, "skip the first `n` matches of each path")
 		f.BoolP("raw", "r", false, "strings as they are, without quotes and escapes; not made safe for a terminal")
 	},
@@ -144,13 +144,10 @@ matches.`,
   pawl outputs search --file big.json '@example\.org$' --limit 1000`,
 	flags: func(f *pflag.FlagSet) {
 		f.Int("context", 0, "`lines` around a match, 0 to 20; of JSON, if not 0, what it is in")
-		limitFlag(f, 50, "print at most `n`, up to 1000; 0: as many as that; all are counted")
+		f.Int("limit", 50, "print at most `n`, 1 to 1000; all are counted")
 	},
 	arguments: map[string]string{"context": "context", "limit": "limit"},
 	more: func(_ *cobra.Command, positional []string, args map[string]any) ([]string, error) {
-		if args["limit"] == json.Number("0") {
-			args["limit"] = 1000
-		}
 		if len(positional) == 0 {
 			return nil, usage("search for what? Give a pattern, as 'FAIL|panic'")
 		}

@@ -25,7 +25,7 @@ type runRequest struct {
 	prompt string // -p, or the words of the command line
 	quiet  bool
 	output string // text, json, stream-json
-	schema string // file with the JSON Schema of the result; "": words
+	schema string // the JSON Schema of the result, or a file with it; "": words
 	resume string // the run to resume; "" for a new one
 	trust  bool
 }
@@ -77,7 +77,7 @@ func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
 	cmd.Flags().BoolVarP(&r.quiet, "quiet", "q", false, "print only the result, and errors; ask nothing")
 	cmd.Flags().StringVarP(&r.output, "output", "o", "text", "the `format` of the result: text, json, stream-json")
-	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema, or the schema itself: the result is JSON that fits it, or the run fails")
+	cmd.Flags().StringVar(&r.schema, "output-schema", "", "a JSON Schema, `JSON` or a file with it: the result is JSON that fits it, or the run fails")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
@@ -124,7 +124,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
-		return usage("--output-schema needs a file")
+		return usage("--output-schema needs a JSON Schema, or a file with one")
 	}
 	opt := inv.options(cmd.Flags())
 	opt.Drives, opt.Trust, opt.Asks = true, r.trust, !r.quiet && inv.canAsk()

@@ -3,15 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
-	"pawl/config"
 	"pawl/run"
 	"pawl/view"
 )
@@ -38,7 +35,7 @@ func runsListCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
-	limit := limitFlag(cmd.Flags(), 20, "list at most `n`; 0: all")
+	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)
@@ -54,11 +51,7 @@ func runsListCommand(inv *invocation) *cobra.Command {
 			return inv.listJSON(all)
 		}
 		if len(all) == 0 {
-			if above := inv.runsAbove(ws.Dir); above != "" {
-				fmt.Fprintf(inv.Stderr, "no runs in this folder yet; there are runs in %s: `pawl -C %s runs list`\n", visible(above), visible(shellWord(above)))
-				return nil
-			}
-			fmt.Fprintln(inv.Stderr, "no runs in this folder yet: start one with `pawl run \"…\"`")
+			fmt.Fprintln(inv.Stderr, "no runs in this folder yet: start one with `pawl run -p \"…\"`")
 			return nil
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
@@ -93,14 +86,4 @@ func (inv *invocation) listJSON(all []app.Run) error {
 		}
 	}
 	return nil
-}
-
-// runsAbove returns the nearest folder above dir that has runs; "": none.
-func (inv *invocation) runsAbove(dir string) string {
-	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
-		if _, err := os.Stat(filepath.Join(config.Env(inv.Env).WorkspaceState(up), "pawl.db")); err == nil {
-			return up
-		}
-	}
-	return ""
 }
