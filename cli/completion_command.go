@@ -11,6 +11,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/view"
@@ -100,6 +101,10 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 			return
 		case f.Name == "model":
 			complete = inv.completeModels
+		case f.Name == "allow" || f.Name == "ask" || f.Name == "deny" || f.Name == "rule":
+			complete = completeRuleText
+		case f.Name == "tool":
+			complete = cobra.FixedCompletions(app.ToolNames(), cobra.ShellCompDirectiveNoFileComp)
 		case f.Name == "run" || f.Name == "resume":
 			complete = inv.completeRuns
 		case f.Name == "file" || f.Name == "rules" || f.Name == "output-schema":
@@ -124,6 +129,8 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 		}
 	case argument == "[RUN…]":
 		cmd.ValidArgsFunction = inv.completeRuns
+	case argument == "RULE":
+		cmd.ValidArgsFunction = completeRuleText
 	case argument != "FILE" && argument != "DIR":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -156,8 +163,24 @@ func (inv *invocation) completeModels(_ *cobra.Command, _ []string, typed string
 		for _, m := range ps.Models() {
 			all = append(all, m.Name)
 		}
+		for _, family := range ps.Families() {
+			all = append(all, cobra.CompletionWithDesc(family, ps.Newest(family)))
+		}
 		return startingWith(all, typed), nil
 	})
+}
+
+// completeRuleText completes the tool of a rule, and its opening parenthesis where rules for it
+// have patterns.
+func completeRuleText(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var all []cobra.Completion
+	for _, tool := range app.ToolNames() {
+		all = append(all, tool)
+		if permission.HasPattern(tool) {
+			all = append(all, tool+"(")
+		}
+	}
+	return startingWith(all, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeRules completes the number of a rule, with the rule.

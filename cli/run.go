@@ -250,11 +250,10 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		inv.tidy(ws)
 		return exit{code: exitUnread}
 	}
-	out.result(state, denials)
-	if code := exitCode(state); inv.errors != nil && code != exitDone {
-		out.stderr = inv.errors
-		out.summary(state, resultOf(state, denials), denials)
+	if inv.errors != nil && exitCode(state) != exitDone {
+		out.stderr = inv.errors // how it ended is said also with --quiet
 	}
+	out.result(state, denials)
 	inv.tidy(ws)
 	if out.lost != nil {
 		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())

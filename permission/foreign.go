@@ -44,12 +44,17 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 // pathTools are the tools whose patterns are paths.
 var pathTools = []string{"edit", "glob", "list", "read", "search", "write"}
 
+// HasPattern reports whether rules for a tool have patterns.
+func HasPattern(tool string) bool {
+	return tool == "shell" || tool == "fetch" || slices.Contains(pathTools, tool)
+}
+
 // checkReach returns why the pattern matches no call of the tool; nil if it may.
 func (r Rule) checkReach() error {
 	switch {
 	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch":
 		return nil
-	case !slices.Contains(pathTools, r.Tool):
+	case !HasPattern(r.Tool):
 		return fmt.Errorf("rule %q: a rule for %s has no pattern; write %s", r, r.Tool, r.Tool)
 	case strings.HasPrefix(r.Pattern, "~"):
 		return fmt.Errorf("rule %q: ~ is not expanded in rules; write the absolute path, in a shell \"%s($HOME%s)\"", r, r.Tool, strings.TrimPrefix(r.Pattern, "~"))

@@ -113,6 +113,20 @@ func (ps *Providers) Newest(family string) string {
 	return ""
 }
 
+// Families returns the words in the names of models that [Providers.Newest] takes, by name.
+func (ps *Providers) Families() []string {
+	var words []string
+	for _, m := range ps.Models() {
+		for word := range strings.SplitSeq(strings.TrimPrefix(m.Name, m.Provider()+"/"), "-") {
+			if len(word) > 2 && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+				words = append(words, word)
+			}
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
 // hasWords reports whether words stand in a model's name, between its hyphens.
 func hasWords(name, words string) bool {
 	plain := strings.NewReplacer("/", "-", ":", "-", "@", "-").Replace(strings.ToLower(name))
