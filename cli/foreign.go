@@ -47,10 +47,10 @@ var foreignFlags = map[string]foreignFlag{
 	"--approval-mode":                      {value: true, ours: modeOf},
 	"--approval-policy":                    {value: true, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
 	"--ask-for-approval":                   {value: true, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
-	"-a":                                   {value: true, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
+	"-a":                                   {value: true, values: approvalPolicy, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
 	"--sandbox":                            {value: true, values: sandboxPolicy, ours: sandboxOf, remark: sandboxRemark},
 	"-s":                                   {value: true, values: sandboxOrSession, ours: sandboxOf, remark: sandboxRemark},
-	"--full-auto":                          {ours: fixed("--mode", "accept-edits", "--allow", "shell"), remark: "shell is every program but those that run others; --mode accept-edits alone asks about commands that write"},
+	"--full-auto":                          {ours: fixed("--mode", "accept-edits"), remark: "--allow shell lets commands run without a question too, sandboxed"},
 	"--yolo":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"-y":                                   {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"--auto":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
@@ -85,6 +85,19 @@ var foreignFlags = map[string]foreignFlag{
 	"--config":                   {value: true, remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"},
 	"--tools":                    {value: true, remark: "--deny TOOL forbids a tool"},
 	"--agent":                    {value: true, remark: "pawl has one agent yet"},
+	"--last":                     {ours: fixed("--resume", "last")},
+	"--provider":                 {value: true, remark: "--model PROVIDER/NAME names both"},
+	"--api-key":                  {value: true, remark: "keys are variables such as ANTHROPIC_API_KEY"},
+	"--no-session":               {remark: "pawl runs rm ID removes a run"},
+	"--list-models":              {remark: "pawl models"},
+	"--approve":                  {ours: fixed("--trust")},
+	"--skip-trust":               {ours: fixed("--trust")},
+	"--no-tools":                 {remark: "--deny TOOL forbids a tool"},
+	"--exclude-tools":            {value: true, ours: rulesFor("--deny")},
+	"--permission-prompt-tool":   {value: true, ours: fixed("--on-ask", "wait"), remark: "pawl runs decide answers, from any process"},
+	"--worktree":                 {value: true, values: worktreeName, remark: "git worktree add makes one; -C works in it"},
+	"-w":                         {value: true, values: worktreeName, remark: "git worktree add makes one; -C works in it"},
+	"--setting-sources":          {value: true, remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"},
 	"--share":                    {remark: "pawl runs export ID --format html makes a page"},
 	"--search":                   {remark: "pawl has no web search; fetch reads a page"},
 }
@@ -98,6 +111,8 @@ const (
 
 var (
 	sandboxPolicy    = regexp.MustCompile(`^(read-only|workspace-write|danger-full-access)$`)
+	approvalPolicy   = regexp.MustCompile(`^(untrusted|on-request|on-failure|never)$`)
+	worktreeName     = regexp.MustCompile(`^[A-Za-z0-9._-]+$`) // a name, and no task
 	sandboxOrSession = regexp.MustCompile(`^(read-only|workspace-write|danger-full-access|ses_.*)$`)
 )
 
@@ -170,6 +185,28 @@ func sandboxOf(policy string) []string {
 		return []string{"--resume", policy}
 	}
 	return []string{}
+}
+
+// foreignValues says of values of --mode, --output and --resume that another agent has what
+// they are here.
+func foreignValues(cmd *cobra.Command, r runRequest) error {
+	mode := ""
+	if f := cmd.Flags().Lookup("mode"); f != nil && f.Changed {
+		mode = f.Value.String()
+	}
+	switch ours := foreignModes[strings.ToLower(mode)]; {
+	case mode == "json" || mode == "text":
+		return usage("--mode %s: the form of the result is --output %s here; --mode says what may run without a question", mode, mode)
+	case ours != "" && ours != mode:
+		return usage("--mode %s: use --mode %s", mode, ours)
+	}
+	if cmd.Flags().Changed("output") && strings.ContainsAny(r.output, "./") {
+		return usage("--output is a form (text, json, stream-json) and no file: > %s writes the result there", shellWord(r.output))
+	}
+	if r.resume == "latest" {
+		return usage("--resume latest: use --resume last")
+	}
+	return nil
 }
 
 // foreignRule is the form of a rule of Claude Code.
@@ -298,7 +335,8 @@ type foreignVerb struct {
 const noKeys = "pawl has no log-in: keys are variables such as ANTHROPIC_API_KEY"
 
 var foreignVerbs = map[string]foreignVerb{
-	"agent": {remark: "pawl has one agent yet"}, "agents": {remark: "pawl has one agent yet"},
+	"import": {remark: "pawl cannot import a conversation"},
+	"agent":  {remark: "pawl has one agent yet"}, "agents": {remark: "pawl has one agent yet"},
 	"ask": {ours: "run "}, "chat": {ours: "run ", remark: "there is no chat in the terminal yet; pawl run --continue says something more"},
 	"e": {ours: "run ", always: true}, "exec": {ours: "run ", always: true}, "prompt": {ours: "run "}, "task": {ours: "run "},
 	"auth": {ours: "doctor", remark: noKeys}, "login": {ours: "doctor", remark: noKeys}, "setup-token": {ours: "doctor", remark: noKeys},
@@ -332,9 +370,15 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 	if verb.ours == "" {
 		return usage("there is no command %q: %s. See pawl --help", words[0], verb.remark)
 	}
+	given := words[0]
+	rest := without(args, given)
+	if len(words) > 1 && (given == "exec" || given == "e") && words[1] == "resume" { // codex exec resume
+		verb, words, rest = foreignVerbs["resume"], words[1:], without(rest, "resume")
+	}
+	if words[0] == "resume" && slices.Contains(rest, "--last") {
+		verb.ours, rest = "run --resume last ", without(rest, "--last")
+	}
 	line := strings.Fields(verb.ours)
-	rest := slices.Clone(args)
-	rest = slices.Delete(rest, slices.Index(rest, words[0]), slices.Index(rest, words[0])+1)
 	said := ""
 	switch {
 	case !strings.HasSuffix(verb.ours, " "):
@@ -342,7 +386,7 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 	case line[0] == "run":
 		cmd, _, _ := root.Find(line[:1])
 		translated, remarks := translate(cmd, rest)
-		if len(words) == 1 {
+		if len(words) == 1 && len(line) < 3 { // what follows is missing
 			missing := map[bool]string{true: "last", false: "\"…\""}[len(line) > 1]
 			said = strings.TrimSpace(strings.Join(line, " ") + " " + missing + " " + shellLine(translated))
 			break
@@ -357,7 +401,16 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 		said = verb.ours + shellLine(rest)
 	}
 	if verb.remark != "" {
-		return usage("there is no command %q. Use:\n  pawl %s\n(%s)", words[0], said, verb.remark)
+		return usage("there is no command %q. Use:\n  pawl %s\n(%s)", given, said, verb.remark)
 	}
-	return usage("there is no command %q. Use:\n  pawl %s", words[0], said)
+	return usage("there is no command %q. Use:\n  pawl %s", given, said)
+}
+
+// without returns args without the first that is word.
+func without(args []string, word string) []string {
+	i := slices.Index(args, word)
+	if i < 0 {
+		return args
+	}
+	return slices.Delete(slices.Clone(args), i, i+1)
 }

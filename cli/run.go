@@ -111,6 +111,9 @@ var (
 func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	inv.driving.Store(true)
 	ctx := cmd.Context()
+	if err := foreignValues(cmd, r); err != nil {
+		return err
+	}
 	if err := oneOf("text, json, stream-json")(r.output); err != nil {
 		return usage("--output: %w", err)
 	}
