@@ -54,7 +54,7 @@ var foreignFlags = map[string]foreignFlag{
 	"--yolo":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"-y":                                   {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"--auto":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"--yes-always":                         {ours: fixed("--mode", "bypass"), remark: bypassRemark},
+	"--yes-always":                         {ours: fixed("--mode", "accept-edits"), remark: "--allow RULE lets commands run without a question"},
 	"--dangerously-skip-permissions":       {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"--allow-dangerously-skip-permissions": {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"--dangerously-bypass-approvals-and-sandbox": {ours: fixed("--mode", "bypass"), remark: bypassRemark},
