@@ -111,6 +111,7 @@ and after it happens: a run that was killed continues with pawl run --continue.`
 	root.AddCommand(help)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(inv.Stdout, cmd) })
 	inv.completes(root)
+	checkArguments(root)
 	return root
 }
 

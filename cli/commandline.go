@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pawl/config"
 	"pawl/internal/text"
 )
 
@@ -166,6 +168,36 @@ func unknownCommand(cmd *cobra.Command, words []string) error {
 		said += fmt.Sprintf("; as a task: pawl run %s", shellWord(strings.Join(words, " ")))
 	}
 	return usage("%s", said)
+}
+
+// checkArguments makes the errors of cobra about the arguments of a command, and of those
+// below it, say what would be right.
+func checkArguments(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		checkArguments(c)
+	}
+	check := cmd.Args
+	if check == nil {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil || errors.As(err, new(*config.Error)) {
+			return err
+		}
+		said := err.Error()
+		switch {
+		case strings.HasPrefix(said, "unknown command"): // cobra.NoArgs
+			said = fmt.Sprintf("%s takes no arguments, got %s", cmd.CommandPath(), shellLine(args))
+		case strings.HasPrefix(said, "accepts "): // cobra.MaximumNArgs and the like
+			said = cmd.CommandPath() + " " + said
+		}
+		said += "; see " + cmd.CommandPath() + " --help"
+		if task := append(strings.Fields(cmd.CommandPath())[1:], args...); cmd.Parent() == cmd.Root() && len(task) > 2 {
+			said += "; as a task: pawl run " + shellWord(strings.Join(task, " "))
+		}
+		return usage("%s", said)
+	}
 }
 
 // flagError says what is wrong with a flag, and what would be right.

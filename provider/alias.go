@@ -159,7 +159,7 @@ func version(name string) []int {
 // unknownModel is the error for a name without a provider that means no model.
 func (ps *Providers) unknownModel(given string) error {
 	near := ""
-	var names, bare []string
+	var names, bare, longer []string
 	for _, m := range ps.Models() {
 		name := strings.TrimPrefix(m.Name, m.Provider()+"/")
 		names, bare = append(names, m.Name), append(bare, name)
@@ -168,9 +168,15 @@ func (ps *Providers) unknownModel(given string) error {
 				names, bare = append(names, word), append(bare, word)
 			}
 		}
+		if strings.HasPrefix(name, strings.ToLower(given)+"-") {
+			longer = append(longer, m.Name)
+		}
 		if strings.HasSuffix(name, "-"+strings.ToLower(given)) && near == "" {
 			near = m.Name
 		}
+	}
+	if len(longer) > 0 {
+		return config.Errorf("the model %q is one of several: say %s", given, strings.Join(longer, " or "))
 	}
 	if near == "" {
 		if i := slices.Index(bare, text.Typo(given, bare)); i >= 0 {
@@ -180,7 +186,7 @@ func (ps *Providers) unknownModel(given string) error {
 	if near != "" {
 		return config.Errorf("unknown model %q; did you mean %q?", given, near)
 	}
-	return config.Errorf("unknown model %q: use PROVIDER/NAME, such as %s; `pawl models` lists them", given, exampleModel)
+	return config.Errorf("unknown model %q, and no server on this machine has it: use PROVIDER/NAME, such as %s; `pawl models` lists them", given, exampleModel)
 }
 
 // Unknown is the error for a word that names neither a provider nor a model.
