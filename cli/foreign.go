@@ -367,8 +367,12 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 	if !ok || len(words) > 2 && !verb.always {
 		return nil
 	}
+	task := ""
+	if len(words) > 1 && !verb.always {
+		task = "\nAs a task: pawl run " + shellWord(strings.Join(words, " "))
+	}
 	if verb.ours == "" {
-		return usage("there is no command %q: %s. See pawl --help", words[0], verb.remark)
+		return usage("there is no command %q: %s. See pawl --help%s", words[0], verb.remark, task)
 	}
 	given := words[0]
 	rest := without(args, given)
@@ -401,9 +405,9 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 		said = verb.ours + shellLine(rest)
 	}
 	if verb.remark != "" {
-		return usage("there is no command %q. Use:\n  pawl %s\n(%s)", given, said, verb.remark)
+		return usage("there is no command %q. Use:\n  pawl %s\n(%s)%s", given, said, verb.remark, task)
 	}
-	return usage("there is no command %q. Use:\n  pawl %s", given, said)
+	return usage("there is no command %q. Use:\n  pawl %s%s", given, said, task)
 }
 
 // without returns args without the first that is word.
