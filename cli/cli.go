@@ -179,13 +179,17 @@ func (inv *invocation) report(err error) int {
 		e = exit{exitFailed, err}
 	}
 	if text := e.Error(); text != "" {
-		to := inv.Stderr
-		if inv.errors != nil {
-			to = inv.errors
-		}
-		fmt.Fprintf(to, "pawl: %s\n", visible(strings.TrimSpace(text)))
+		fmt.Fprintf(inv.errorWriter(), "pawl: %s\n", visible(strings.TrimSpace(text)))
 	}
 	return e.code
+}
+
+// errorWriter is where errors are written: standard error, also with --quiet.
+func (inv *invocation) errorWriter() io.Writer {
+	if inv.errors != nil {
+		return inv.errors
+	}
+	return inv.Stderr
 }
 
 // listen turns signals into an interrupt of the turn, or, with nothing under way or

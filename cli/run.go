@@ -16,6 +16,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/provider"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -150,7 +151,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}
-	words, err := inv.taskOf(ctx, r.prompt)
+	words, err := inv.words(ctx, r.prompt)
 	if err != nil {
 		return err
 	}
@@ -257,11 +258,25 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		out.stderr = inv.errors // how it ended is said also with --quiet
 	}
 	out.result(state, denials)
+	if state.Turn.End.Reason == string(run.ErrAuth) {
+		inv.tellKey(ws, state.Config.Model)
+	}
 	inv.tidy(ws)
 	if out.lost != nil {
 		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())
 	}
 	return exit{code: exitCode(state)}
+}
+
+// tellKey says where the key came from that a model's provider did not accept.
+func (inv *invocation) tellKey(ws *app.Workspace, model string) {
+	ps, err := ws.Models()
+	if err != nil {
+		return // the run has had them
+	}
+	if p, _, err := ps.Find(model); err == nil && ps.Site(p).KeyFrom != "" {
+		fmt.Fprintf(inv.errorWriter(), "the key is that of %s, sent to %s\n", ps.Site(p).KeyFrom, visible(provider.WithoutSecrets(ps.Site(p).Address)))
+	}
 }
 
 // tidy applies the limits of what is stored after a run. What goes wrong is no failure of
@@ -275,9 +290,9 @@ func (inv *invocation) tidy(ws *app.Workspace) {
 // maxStdin bounds standard input. It is more than fits any model's window.
 const maxStdin = 8 << 20 // bytes
 
-// taskOf returns the prompt with standard input as its context, or standard input alone
+// words returns the prompt with standard input as its context, or standard input alone
 // if the prompt is empty or -.
-func (inv *invocation) taskOf(ctx context.Context, prompt string) (string, error) {
+func (inv *invocation) words(ctx context.Context, prompt string) (string, error) {
 	text, err := inv.input(ctx)
 	text = strings.TrimSpace(text)
 	switch {
