@@ -56,7 +56,7 @@ var foreignFlags = map[string]foreignFlag{
 	"--auto":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"--yes-always":                         {ours: fixed("--mode", "accept-edits"), remark: "--allow RULE lets commands run without a question"},
 	"--dangerously-skip-permissions":       {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"--allow-dangerously-skip-permissions": {ours: fixed("--mode", "bypass"), remark: bypassRemark},
+	"--allow-dangerously-skip-permissions": {remark: "--mode bypass chooses that mode, and nothing has to allow it before"},
 	"--dangerously-bypass-approvals-and-sandbox": {ours: fixed("--mode", "bypass"), remark: bypassRemark},
 	"--max-turns":                {value: true, ours: withFlag("--max-steps")},
 	"--max-budget-usd":           {value: true, ours: withFlag("--max-cost")},
@@ -154,11 +154,14 @@ func rulesFor(flag string) func(string) []string {
 }
 
 var foreignModes = map[string]string{
-	"default": "default", "manual": "default", "dontask": "default", "acceptedits": "accept-edits", "auto_edit": "accept-edits", "auto": "accept-edits",
+	"default": "default", "manual": "default", "acceptedits": "accept-edits", "auto_edit": "accept-edits", "auto": "accept-edits",
 	"plan": "plan", "bypasspermissions": "bypass", "yolo": "bypass",
 }
 
 func modeOf(mode string) []string {
+	if strings.EqualFold(mode, "dontAsk") {
+		return []string{"--on-ask", "deny"}
+	}
 	if ours := foreignModes[strings.ToLower(mode)]; ours != "" {
 		mode = ours
 	}
@@ -197,6 +200,8 @@ func foreignValues(cmd *cobra.Command, r runRequest) error {
 	switch ours := foreignModes[strings.ToLower(mode)]; {
 	case mode == "json" || mode == "text":
 		return usage("--mode %s: the form of the result is --output %s here; --mode says what may run without a question", mode, mode)
+	case strings.EqualFold(mode, "dontAsk"):
+		return usage("--mode %s: use --on-ask deny", mode)
 	case ours != "" && ours != mode:
 		return usage("--mode %s: use --mode %s", mode, ours)
 	}
