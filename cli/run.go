@@ -92,7 +92,7 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("prompt") {
 		return usage("the task is given with -p and as words: quote it as one, pawl run %s", shellWord(strings.TrimSpace(r.prompt+" "+joined)))
 	}
-	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && slices.Contains(commandNames(runs), args[0]) &&
+	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && slices.Contains(commandNames(runs), args[0]) &&
 		(len(args) == 1 || len(args) == 2 && (args[1] == "last" || runID.MatchString(args[1]))) {
 		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", shellLine(args), shellWord(joined))
 	}
@@ -118,7 +118,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if err := oneOf("text, json, stream-json")(r.output); err != nil {
 		return usage("--output: %w", err)
 	}
-	if (cmd.Flags().Changed("prompt") || cmd.Flags().NArg() > 0 && r.resume == "") && strings.TrimSpace(r.prompt) == "" {
+	if (cmd.Flags().Changed("prompt") || cmd.Flags().NArg() > 0 && cmd.Name() == "run") && strings.TrimSpace(r.prompt) == "" {
 		return usage("the task is empty: give one, or omit it with --continue")
 	}
 	if r.quiet {
