@@ -183,7 +183,7 @@ func (s *settings) complete(w *Workspace) (err error) {
 			s.Set("model", config.Value{Text: model, Source: config.FromDefault + ", because " + variable + " is set"})
 		}
 	}
-	rules, err := s.rules(toolNames())
+	rules, err := s.rules(ToolNames())
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,10 @@ func (w *Workspace) opened() (*store.SQLite, error) {
 	if w.store != nil {
 		return w.store, nil
 	}
-	var err error
+	err := w.env.MakeStateDir()
+	if err != nil {
+		return nil, err
+	}
 	w.store, err = store.Open(w.State, store.Options{Version: Version(), Waiting: func(e *store.LockedError) {
 		w.opt.Notice("waiting: " + e.Error())
 	}})
@@ -374,12 +377,12 @@ func (s *settings) initial(model string) run.ConfigChange {
 }
 
 // wished returns what was given for this process of the configuration of a run that has
-// the rest, with the model that works in it now.
-func (s *settings) wished(model string) run.ConfigChange {
+// the rest, with the model that works in it now, and the model that was given; "": none.
+func (s *settings) wished(model, given string) run.ConfigChange {
 	c := s.Change(true)
 	switch {
-	case s.Has("model", true):
-		return s.withModel(c, s.Get("model"))
+	case given != "":
+		return s.withModel(c, given)
 	case s.Has("control", true):
 		control := controlOf(s.Get("control"), model, s.models)
 		c.Control = &control

@@ -177,7 +177,7 @@ func (r *Report) checkModels(ctx context.Context, opt Options, offline bool) (ch
 				Next: "export " + p.KeyEnv[0] + "=…, a key from " + p.KeysAt})
 		}
 	}
-	choice := r.checkChoice(opt, answers, can, offline)
+	choice := r.checkChoice(ctx, opt, answers, can, offline)
 	return append(checks, choice), usable || choice.State == Good
 }
 
@@ -212,7 +212,7 @@ func checkSite(s provider.Server, offline bool) (c Check, can bool) {
 }
 
 // checkChoice says which model a run would have now.
-func (r *Report) checkChoice(opt Options, answers []provider.Server, can map[string]bool, offline bool) Check {
+func (r *Report) checkChoice(ctx context.Context, opt Options, answers []provider.Server, can map[string]bool, offline bool) Check {
 	c := Check{Topic: "models", Name: "model", State: Bad}
 	w, err := Open(opt)
 	if err != nil {
@@ -227,6 +227,9 @@ func (r *Report) checkChoice(opt Options, answers []provider.Server, can map[str
 	}
 	if v := set.Values("model"); len(v) > 0 {
 		r.Model, r.Source = v[0].Text, v[0].Source
+		if full, err := set.models.Resolve(ctx, r.Model); err == nil { // else Find says what is wrong
+			r.Model = full
+		}
 	}
 	for _, name := range provider.Nearby {
 		i := slices.IndexFunc(answers, func(s provider.Server) bool { return s.Name == name && len(s.Models) > 0 })

@@ -89,7 +89,7 @@ func (w *Workspace) named(ctx context.Context, which []string) ([]run.ID, error)
 
 func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permission.Rules, request func(string, run.Class, string) permission.Request) error {
 	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallInspected{}, permission.Default, int64(0)
-	names := toolNames()
+	names := ToolNames()
 	judge := func(call run.CallID, d run.Decision) {
 		f, ok := asked[call]
 		if !ok {

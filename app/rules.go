@@ -44,7 +44,7 @@ func Person() string {
 }
 
 // Tools returns the names of the tools of every run, but for those that are offered.
-func (w *Workspace) Tools() []string { return toolNames() }
+func (w *Workspace) Tools() []string { return ToolNames() }
 
 // maxHistory is how many of the newest runs are searched for what was allowed before: what
 // somebody meant a year ago is not what they mean.

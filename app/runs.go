@@ -208,7 +208,7 @@ func (w *Workspace) Follow(ctx context.Context, id run.ID, after int64) iter.Seq
 func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (run.ID, error) {
 	var change *run.ConfigChange
 	if model != "" {
-		to, err := w.ModelChange(model)
+		to, err := w.ModelChange(ctx, model)
 		if err != nil {
 			return "", err
 		}
@@ -264,10 +264,13 @@ func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) 
 }
 
 // ModelChange returns the change of a run to another model, or what is missing before that
-// model can be used.
-func (w *Workspace) ModelChange(model string) (run.ConfigChange, error) {
+// model can be used. The model is named as for [provider.Providers.Resolve].
+func (w *Workspace) ModelChange(ctx context.Context, model string) (run.ConfigChange, error) {
 	ps, err := w.Models()
 	if err != nil {
+		return run.ConfigChange{}, err
+	}
+	if model, err = ps.Resolve(ctx, model); err != nil {
 		return run.ConfigChange{}, err
 	}
 	if err := ps.Check(model, w.Dir); err != nil {

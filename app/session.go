@@ -138,7 +138,13 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 			wished, pending = c.Apply(wished), true
 		}
 	}
-	c := set.wished(wished.Model)
+	given := ""
+	if set.Has("model", true) {
+		if given, err = set.models.Resolve(ctx, set.Get("model")); err != nil {
+			return nil, err
+		}
+	}
+	c := set.wished(wished.Model, given)
 	if t.Output.Schema != "" && t.Output != s.Config.Output {
 		c.Output = &t.Output
 	}

@@ -351,7 +351,7 @@ func TestABrokenSettingIsAMistakeOfTheSettingsAndRunsCanBeLookedAt(t *testing.T)
 	p.env["PAWL_MAX_STEPS"] = "many"
 	ws := p.open(nil)
 	_, err := ws.Start(t.Context(), app.Task{})
-	if _, mistake := errors.AsType[*config.Error](err); !mistake || !strings.Contains(err.Error(), `PAWL_MAX_STEPS: "many" is not a whole number`) {
+	if _, mistake := errors.AsType[*config.Error](err); !mistake || !strings.Contains(err.Error(), `PAWL_MAX_STEPS: invalid value "many": must be a whole number`) {
 		t.Errorf("a session with it: %v", err)
 	}
 	if _, state, err := ws.Load(t.Context(), s.ID()); err != nil || state.Answer() != "One." {

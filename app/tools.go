@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"net/url"
 	"pawl/config"
-	"pawl/internal/text"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,8 +86,8 @@ func saysLocal(host string) bool {
 	return err == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
-// toolNames returns the names of the tools of every run.
-func toolNames() []string { return registry(nil, tool.ShellOptions{}).Names() }
+// ToolNames returns the names of the tools of every run.
+func ToolNames() []string { return registry(nil, tool.ShellOptions{}).Names() }
 
 // rules returns the rules of the settings. Those of all sources count together, so a deny
 // rule of one is not undone by another.
@@ -96,12 +95,13 @@ func (s *settings) rules(tools []string) (permission.Rules, error) {
 	var rules permission.Rules
 	add := func(effect permission.Verdict, texts []config.Value) error {
 		for _, t := range texts {
-			r, err := permission.ParseRule(t.Text)
-			if err == nil && !slices.Contains(tools, r.Tool) && !strings.HasPrefix(r.Tool, "mcp__") { // a deny rule with a slip would deny nothing
-				err = fmt.Errorf("there is no tool %q%s", r.Tool, text.DidYouMean(r.Tool, tools))
-			}
+			r, err := permission.ParseTyped(t.Text, tools) // a deny rule with a slip would deny nothing
 			if err != nil {
-				return config.Errorf("--%s %s (%s): %w", effect, strconv.Quote(t.Text), t.Source, err)
+				where := "--" + string(effect)
+				if t.Source != config.FromFlag {
+					where = t.Source + ", " + string(effect)
+				}
+				return config.Errorf("%s: %w", where, err)
 			}
 			r.Effect, r.Source = effect, t.Source
 			rules = append(rules, r)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -18,7 +19,6 @@ import (
 
 	"pawl/app"
 	"pawl/config"
-	"pawl/internal/text"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -26,7 +26,11 @@ import (
 // An invocation is one invocation of pawl.
 type invocation struct {
 	Process
-	dir string // --dir as given
+	args []string // the command line, see [commandLine]
+	dir  string   // --dir as given
+	// errors is where errors are written if standard error is not shown; nil: they are
+	// written there.
+	errors io.Writer
 
 	// began says that the command line was understood: errors before that are of usage.
 	began bool
@@ -48,6 +52,11 @@ func Main(args []string, p Process) int {
 	go inv.listen(done, cancel)
 
 	root := inv.root()
+	args, err := commandLine(root, args)
+	if err != nil {
+		return inv.report(err)
+	}
+	inv.args = args
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -73,8 +82,8 @@ func (inv *invocation) root() *cobra.Command {
 		Short: "An agent that does software work in a folder",
 		Long: `pawl works on a task in a folder with a model and tools. Every step is recorded before
 and after it happens: a run that was killed continues with pawl run --continue.`,
-		Example: `  pawl run -p "make the failing test pass"
-  git diff | pawl run -p "review this change" --mode plan
+		Example: `  pawl "make the failing test pass"
+  git diff | pawl run "review this change" --mode plan
   pawl run --continue
   pawl runs show last`,
 		SilenceErrors: true,
@@ -82,7 +91,8 @@ and after it happens: a run that was killed continues with pawl run --continue.`
 	})
 	root.PersistentFlags().StringVarP(&inv.dir, "dir", "C", "", "work in this folder instead of the current one; for all commands")
 	root.PersistentPreRun = func(*cobra.Command, []string) { inv.began = true }
-	version := root.Flags().Bool("version", false, "print the version, as pawl version does")
+	root.SetFlagErrorFunc(inv.flagError)
+	version := root.Flags().BoolP("version", "v", false, "print the version, as pawl version does")
 	var terminal terminalRequest
 	terminal.flags(root)
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -103,6 +113,7 @@ and after it happens: a run that was killed continues with pawl run --continue.`
 	root.AddCommand(help)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(inv.Stdout, cmd) })
 	inv.completes(root)
+	checkArguments(root)
 	return root
 }
 
@@ -113,7 +124,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], text.DidYouMean(args[0], commandNames(cmd)))
+		return unknownCommand(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
@@ -170,9 +181,17 @@ func (inv *invocation) report(err error) int {
 		e = exit{exitFailed, err}
 	}
 	if text := e.Error(); text != "" {
-		fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(strings.TrimSpace(text)))
+		fmt.Fprintf(inv.errorWriter(), "pawl: %s\n", visible(strings.TrimSpace(text)))
 	}
 	return e.code
+}
+
+// errorWriter is where errors are written: standard error, also with --quiet.
+func (inv *invocation) errorWriter() io.Writer {
+	if inv.errors != nil {
+		return inv.errors
+	}
+	return inv.Stderr
 }
 
 // listen turns signals into an interrupt of the turn, or, with nothing under way or
@@ -243,7 +262,7 @@ func addSettings(flags *pflag.FlagSet) {
 		if k.List {
 			flags.StringArray(k.Flag(), nil, help)
 		} else {
-			flags.String(k.Flag(), "", help)
+			flags.StringP(k.Flag(), k.Short, "", help)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/view"
@@ -73,29 +74,37 @@ var flagValues = map[string][]string{
 	"wire":     streamed,
 }
 
+// valuesOf returns the values that a flag can have; nil: they are no list.
+func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
+	if own := flagValues[cmd.Name()+" "+f.Name]; own != nil {
+		return own
+	}
+	for _, k := range config.Keys() {
+		if k.Flag() == f.Name && k.Values != nil {
+			return k.Values
+		}
+	}
+	return flagValues[f.Name]
+}
+
 // completes tells the completion of every command what flags and arguments can be.
 func (inv *invocation) completes(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		inv.completes(c)
 	}
-	values := map[string][]string{}
-	for _, k := range config.Keys() {
-		values[k.Flag()] = k.Values
-	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
-		own := flagValues[cmd.Name()+" "+f.Name]
-		for _, found := range [][]string{values[f.Name], flagValues[f.Name]} {
-			if len(own) == 0 {
-				own = found
-			}
-		}
+		own := valuesOf(cmd, f)
 		_, done := cmd.GetFlagCompletionFunc(f.Name)
 		switch {
 		case done || f.Value.Type() == "bool":
 			return
 		case f.Name == "model":
 			complete = inv.completeModels
+		case f.Name == "allow" || f.Name == "ask" || f.Name == "deny" || f.Name == "rule":
+			complete = completeRuleText
+		case f.Name == "tool":
+			complete = cobra.FixedCompletions(app.ToolNames(), cobra.ShellCompDirectiveNoFileComp)
 		case f.Name == "run" || f.Name == "resume":
 			complete = inv.completeRuns
 		case f.Name == "file" || f.Name == "rules" || f.Name == "output-schema":
@@ -120,6 +129,8 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 		}
 	case argument == "[RUN…]":
 		cmd.ValidArgsFunction = inv.completeRuns
+	case argument == "RULE":
+		cmd.ValidArgsFunction = completeRuleText
 	case argument != "FILE" && argument != "DIR":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -152,8 +163,24 @@ func (inv *invocation) completeModels(_ *cobra.Command, _ []string, typed string
 		for _, m := range ps.Models() {
 			all = append(all, m.Name)
 		}
+		for _, family := range ps.Families() {
+			all = append(all, cobra.CompletionWithDesc(family, ps.Newest(family)))
+		}
 		return startingWith(all, typed), nil
 	})
+}
+
+// completeRuleText completes the tool of a rule, and its opening parenthesis where rules for it
+// have patterns.
+func completeRuleText(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var all []cobra.Completion
+	for _, tool := range app.ToolNames() {
+		all = append(all, tool)
+		if permission.HasPattern(tool) {
+			all = append(all, tool+"(")
+		}
+	}
+	return startingWith(all, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeRules completes the number of a rule, with the rule.

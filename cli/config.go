@@ -29,6 +29,9 @@ Rules of all sources count together.`,
 	addSettings(cmd.Flags())
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := inv.checkVariables(); err != nil {
+			inv.notice(err.Error()) // the settings are shown all the same
+		}
 		ws, err := inv.open(cmd.Flags())
 		if err != nil {
 			return err

@@ -56,6 +56,12 @@ func demoCommand() *cobra.Command {
 			if err := oneOf("native, controller")(control); err != nil {
 				return usage("--control: %w", err)
 			}
+			if !chaos && (cmd.Flags().Changed("kills") || cmd.Flags().Changed("keep")) {
+				return usage("--kills and --keep go with --chaos: pawl demo --chaos")
+			}
+			if kills < 1 {
+				return usage("invalid --kills %d: must be a whole number above 0", kills)
+			}
 			d := &demo{out: cmd.OutOrStdout(), control: control}
 			err := d.prepare()
 			if err != nil {

@@ -26,6 +26,9 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	offline := cmd.Flags().Bool("offline", false, "ask no provider")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := inv.checkVariables(); err != nil {
+			inv.notice(err.Error())
+		}
 		report := app.Doctor(cmd.Context(), inv.options(nil), *offline)
 		if *asJSON {
 			if err := json.NewEncoder(inv.Stdout).Encode(report); err != nil {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"pawl/internal/text"
 )
 
 // helpWidth is the width of help in columns.
@@ -103,7 +101,10 @@ func helpCommand(inv *invocation) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args) // err: the root has no such command
 			if len(rest) > 0 || err != nil {
-				return usage("there is no command %q%s", strings.Join(args, " "), text.DidYouMean(strings.Join(rest, " "), commandNames(of)))
+				if len(rest) == 0 {
+					rest = args
+				}
+				return unknownCommand(of, rest)
 			}
 			writeHelp(inv.Stdout, of)
 			return nil

@@ -4,24 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"pawl/provider"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"pawl/provider"
 )
 
 func modelsCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "models [PROVIDER]",
+		Use:   "models [PROVIDER|WORD]",
 		Short: "List models, what they cost, and which can be used now",
 		Long: `Lists the models that pawl knows, their providers with what is configured, and the models of
-servers on this machine. With a provider, asks it which models it has. Other models can be
-used too; their cost is then unknown.
+servers on this machine. With a provider, asks it which models it has; with another word,
+lists the models that have it in their names. Other models can be used too; their cost is
+then unknown.
+
+Where a model is named, the provider may be left out if one has it, and a family stands for
+its newest model: --model opus.
 
 The user's file models.toml, beside config.toml, adds providers, models and prices.`,
 		Example: `  pawl models
-  pawl models ollama
+  pawl models opus
   pawl models openrouter --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
@@ -31,12 +38,44 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
 		if err != nil {
 			return err
 		}
-		if len(args) == 1 {
+		if len(args) == 0 {
+			return inv.showModels(cmd.Context(), ps, *asJSON)
+		}
+		if _, ok := ps.Provider(args[0]); ok {
 			return inv.listModels(cmd.Context(), ps, args[0], *asJSON)
 		}
-		return inv.showModels(cmd.Context(), ps, *asJSON)
+		return inv.filterModels(cmd.Context(), ps, args[0], *asJSON)
+	}
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ps, err := provider.Load(inv.Env)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []cobra.Completion
+		for _, p := range ps.Providers() {
+			names = append(names, p.Name)
+		}
+		return startingWith(names, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
+}
+
+// filterModels prints the models that have a word in their names.
+func (inv *invocation) filterModels(ctx context.Context, ps *provider.Providers, word string, asJSON bool) error {
+	list := slices.DeleteFunc(ps.Overview(ctx).Models, func(m provider.Model) bool {
+		return !strings.Contains(strings.ToLower(m.Name), strings.ToLower(word))
+	})
+	if len(list) == 0 {
+		return ps.Unknown(word)
+	}
+	if err := inv.printModelList(list, asJSON); err != nil || asJSON {
+		return err
+	}
+	if newest := ps.Newest(word); newest != "" {
+		_, err := fmt.Fprintf(inv.Stdout, "\n--model %s: %s\n", word, newest)
+		return err
+	}
+	return nil
 }
 
 func (inv *invocation) showModels(ctx context.Context, ps *provider.Providers, asJSON bool) error {
@@ -89,6 +128,10 @@ func (inv *invocation) listModels(ctx context.Context, ps *provider.Providers, n
 	if err != nil {
 		return err
 	}
+	return inv.printModelList(list, asJSON)
+}
+
+func (inv *invocation) printModelList(list []provider.Model, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(inv.Stdout).Encode(map[string]any{"models": list})
 	}

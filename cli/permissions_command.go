@@ -251,12 +251,9 @@ func sameRule(r, q permission.Rule) bool {
 
 // ruleFrom reads a rule and the flags about it.
 func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permission.Rule, run.ID, error) {
-	rule, err := permission.ParseRule(given)
+	rule, err := permission.ParseTyped(given, h.Tools())
 	if err != nil {
 		return rule, "", usage("%w", err)
-	}
-	if tools := h.Tools(); !slices.Contains(tools, rule.Tool) && !strings.HasPrefix(rule.Tool, "mcp__") {
-		return rule, "", usage("rule %q: there is no tool %q%s", given, rule.Tool, text.DidYouMean(rule.Tool, tools))
 	}
 	for _, c := range []struct{ flag, value, names string }{
 		{"effect", q.effect, "allow, ask, deny"}, {"scope", q.scope, strings.Join(app.StoredScopes, ", ")},

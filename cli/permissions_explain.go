@@ -37,6 +37,9 @@ each part with the rule that decides it, the order of the decision, and what wou
 	asJSON := flags.Bool("json", false, "one JSON object")
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {
+			if ours, _ := permission.Translate(*name, h.Tools()); len(ours) > 0 {
+				return usage("--tool %s: use --tool %s", *name, ours[0])
+			}
 			return usage("--tool: there is no tool %q%s", *name, text.DidYouMean(*name, h.Tools()))
 		}
 		if *mode == "" {

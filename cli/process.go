@@ -14,6 +14,7 @@ type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Env            func(name string) (value string, set bool)
+	Environ        func() []string  // all variables, as [os.Environ]; nil: none
 	Signals        <-chan os.Signal // interrupts and terminations
 	Exit           func(code int)   // leaves at once
 }
@@ -35,5 +36,5 @@ func System() Process {
 	// net/http writes to the standard logger what a server sends unasked, with its
 	// content; pawl itself does not use that logger.
 	log.SetOutput(io.Discard)
-	return Process{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.LookupEnv, Signals: signals, Exit: os.Exit}
+	return Process{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.LookupEnv, Environ: os.Environ, Signals: signals, Exit: os.Exit}
 }

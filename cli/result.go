@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"pawl/app"
 	"pawl/run"
@@ -63,6 +64,9 @@ func next(s run.State) string {
 		return ""
 	case end.Reason == string(run.ErrAuth):
 		return fmt.Sprintf("see what is missing with `pawl doctor`, then continue with `pawl run --resume %s`", id)
+	case end.Reason == string(run.ErrInvalid) && strings.Contains(end.Detail, "HTTP 404"):
+		provider, _, _ := strings.Cut(s.Config.Model, "/")
+		return fmt.Sprintf("see which models there are with `pawl models %s`, then continue with `pawl run --resume %s --model …`", provider, id)
 	case end.End == run.Asked:
 		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
 	case end.Reason == "permission_required":

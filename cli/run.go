@@ -7,52 +7,59 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/config"
+	"pawl/provider"
 	"pawl/run"
 	"pawl/worker"
 )
 
 // A runRequest is what a command line of run or runs resume asks for.
 type runRequest struct {
-	prompt string // -p
+	prompt string // -p, or the words of the command line
+	quiet  bool
 	output string // text, json, stream-json
-	schema string // file with the JSON Schema of the result; "": words
+	schema string // the JSON Schema of the result, or a file with it; "": words
 	resume string // the run to resume; "" for a new one
 	trust  bool
 }
 
 func runCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "run",
+		Use:   "run [TASK…]",
 		Short: "Work on a task until it is done",
-		Long: `Works on a task until it is done. Standard input, if it is not a terminal, is context
-for the task, or the task itself without -p. Progress is written to standard error, only
-the result to standard output.
+		Long: `Works on a task until it is done. The task is given as words or with -p. Standard input,
+if it is not a terminal, is context for it, or the task itself if there are no words or - in
+their place. Progress is written to standard error, only the result to standard output.
 
---continue resumes a run that ended early or was killed. The text of -p is then the answer
-to its open question, the next prompt, or, after a kill in the middle of a turn, a message
-to the agent while it works.
+--continue resumes a run that ended early or was killed. The words are then the answer to
+its open question, the next prompt, or, after a kill in the middle of a turn, a message to
+the agent while it works.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 130 interrupted, 141 standard output closed, 143 terminated.`,
-		Example: `  pawl run -p "fix the test" --mode accept-edits --allow 'shell(go test *)'
-  git diff | pawl run -p "review this change" --mode plan
-  pawl run -p "update the changelog" --output json --max-cost 0.50
+		Example: `  pawl run "fix the test" --mode accept-edits --allow 'shell(go test *)'
+  git diff | pawl run "review this change" --mode plan
+  pawl run "update the changelog" --output json --max-cost 0.50
   pawl run --continue
-  pawl run --continue -p "use the second option"`,
-		Args: cobra.NoArgs,
+  pawl run --continue "use the second option"`,
 	}
 	var r runRequest
 	var last bool
 	r.flags(cmd)
-	cmd.Flags().BoolVar(&last, "continue", false, "resume the most recent run of this folder")
-	cmd.Flags().StringVar(&r.resume, "resume", "", "resume this `run`: an id, a prefix of one, or last")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.Flags().BoolVarP(&last, "continue", "c", false, "resume the most recent run of this folder")
+	cmd.Flags().StringVarP(&r.resume, "resume", "r", "", "resume this `run`: an id, a prefix of one, or last")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := r.words(cmd, args); err != nil {
+			return err
+		}
 		switch {
 		case last && r.resume != "":
 			return usage("--continue and --resume cannot be used together")
@@ -69,27 +76,62 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 // flags gives cmd the flags of everything that drives a run.
 func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
-	cmd.Flags().StringVar(&r.output, "output", "text", "the `format` of the result: text, json, stream-json")
-	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
+	cmd.Flags().BoolVarP(&r.quiet, "quiet", "q", false, "print only the result, and errors; ask nothing")
+	cmd.Flags().StringVarP(&r.output, "output", "o", "text", "the `format` of the result: text, json, stream-json")
+	cmd.Flags().StringVar(&r.schema, "output-schema", "", "a JSON Schema, `JSON` or a file with it: the result is JSON that fits it, or the run fails")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
+
+// words takes the words of the command line as the task.
+func (r *runRequest) words(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	joined := strings.Join(args, " ")
+	if cmd.Flags().Changed("prompt") {
+		return usage("the task is given with -p and as words: quote it as one, pawl run %s", shellWord(strings.TrimSpace(r.prompt+" "+joined)))
+	}
+	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && slices.Contains(commandNames(runs), args[0]) &&
+		(len(args) == 1 || len(args) == 2 && (args[1] == "last" || runID.MatchString(args[1]))) {
+		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", shellLine(args), shellWord(joined))
+	}
+	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName.MatchString(setting) {
+		return usage("-c is --continue, and no setting of a value: settings are flags, PAWL_… variables and config.toml; see pawl config")
+	}
+	r.prompt = joined
+	return nil
+}
+
+var (
+	runID       = regexp.MustCompile(`^20[0-9]{6}(-[0-9a-z-]*)?$`)
+	settingName = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)*$`)
+)
 
 // run starts or resumes a run, shows what it does, and prints its result.
 func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	inv.driving.Store(true)
 	ctx := cmd.Context()
+	if err := foreignValues(cmd, r); err != nil {
+		return err
+	}
 	if err := oneOf("text, json, stream-json")(r.output); err != nil {
 		return usage("--output: %w", err)
 	}
-	if cmd.Flags().Changed("prompt") && strings.TrimSpace(r.prompt) == "" {
-		return usage("-p is empty: give the task, or omit -p with --continue")
+	if (cmd.Flags().Changed("prompt") || cmd.Flags().NArg() > 0 && cmd.Name() == "run") && strings.TrimSpace(r.prompt) == "" {
+		return usage("the task is empty: give one, or omit it with --continue")
+	}
+	if r.quiet {
+		inv.errors, inv.Stderr = inv.Stderr, io.Discard
+	}
+	if err := inv.checkVariables(); err != nil {
+		return err
 	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
-		return usage("--output-schema needs a file")
+		return usage("--output-schema needs a JSON Schema, or a file with one")
 	}
 	opt := inv.options(cmd.Flags())
-	opt.Drives, opt.Trust, opt.Asks = true, r.trust, inv.canAsk()
+	opt.Drives, opt.Trust, opt.Asks = true, r.trust, !r.quiet && inv.canAsk()
 	ws, err := app.Open(opt)
 	if err != nil {
 		return err
@@ -118,7 +160,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	case r.resume != "":
 		s, err = ws.Resume(ctx, r.resume, task)
 	case words == "":
-		return usage("no task: give one with -p \"…\" or on standard input, or resume a run with --continue")
+		return usage("no task: pawl run \"…\", or give one on standard input, or resume a run with --continue")
 	default:
 		s, err = ws.Start(ctx, task)
 	}
@@ -126,6 +168,18 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 		return err
 	}
 	return inv.drive(ctx, ws, s, r, words)
+}
+
+// checkVariables says which variables of pawl's are not known.
+func (inv *invocation) checkVariables() error {
+	if inv.Environ == nil {
+		return nil
+	}
+	notes, err := config.CheckVariables(inv.Environ())
+	for _, note := range notes {
+		inv.notice(note)
+	}
+	return err
 }
 
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its
@@ -200,12 +254,29 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		inv.tidy(ws)
 		return exit{code: exitUnread}
 	}
+	if inv.errors != nil && exitCode(state) != exitDone {
+		out.stderr = inv.errors // how it ended is said also with --quiet
+	}
 	out.result(state, denials)
+	if state.Turn.End.Reason == string(run.ErrAuth) {
+		inv.tellKey(ws, state.Config.Model)
+	}
 	inv.tidy(ws)
 	if out.lost != nil {
 		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())
 	}
 	return exit{code: exitCode(state)}
+}
+
+// tellKey says where the key came from that a model's provider did not accept.
+func (inv *invocation) tellKey(ws *app.Workspace, model string) {
+	ps, err := ws.Models()
+	if err != nil {
+		return // the run has had them
+	}
+	if p, _, err := ps.Find(model); err == nil && ps.Site(p).KeyFrom != "" {
+		fmt.Fprintf(inv.errorWriter(), "the key is that of %s, sent to %s\n", ps.Site(p).KeyFrom, visible(provider.WithoutSecrets(ps.Site(p).Address)))
+	}
 }
 
 // tidy applies the limits of what is stored after a run. What goes wrong is no failure of
@@ -220,13 +291,17 @@ func (inv *invocation) tidy(ws *app.Workspace) {
 const maxStdin = 8 << 20 // bytes
 
 // words returns the prompt with standard input as its context, or standard input alone
-// if the prompt is empty.
+// if the prompt is empty or -.
 func (inv *invocation) words(ctx context.Context, prompt string) (string, error) {
 	text, err := inv.input(ctx)
 	text = strings.TrimSpace(text)
 	switch {
 	case err != nil:
 		return "", err
+	case prompt == "-" && text == "":
+		return "", usage("- is standard input, and there is nothing on it: pawl run - < task.txt")
+	case prompt == "-":
+		return text, nil
 	case text == "":
 		return prompt, nil
 	case prompt == "":

@@ -19,7 +19,7 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 		Example: "  pawl runs fork last --at 12 --model anthropic/claude-opus-4-5\n  pawl run --resume $(pawl runs fork last) -p \"try it without the cache\"",
 	}
 	at := cmd.Flags().Int64("at", 0, "copy up to this `event`; 0: all")
-	model := cmd.Flags().String("model", "", "the `model` of the new run, as provider/name; empty: the same")
+	model := cmd.Flags().StringP("model", "m", "", "the `model` of the new run, as provider/name; empty: the same")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		to, err := ws.Fork(ctx, id, *at, *model)
 		if err != nil {

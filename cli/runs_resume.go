@@ -4,15 +4,20 @@ import "github.com/spf13/cobra"
 
 func runsResumeCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "resume ID",
+		Use:     "resume ID [TASK…]",
 		Short:   "Resume a run, as pawl run --resume ID does",
-		Example: "  pawl runs resume last\n  pawl runs resume 20261120-2130 -p \"use the second option\"",
-		Args:    exactlyOne,
+		Example: "  pawl runs resume last\n  pawl runs resume 20261120-2130 \"use the second option\"",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return exactlyOne(cmd, args[:min(1, len(args))])
+		},
 	}
 	var r runRequest
 	r.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.resume = args[0]
+		if err := r.words(cmd, args[1:]); err != nil {
+			return err
+		}
 		return inv.run(cmd, r)
 	}
 	return cmd

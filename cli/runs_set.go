@@ -22,7 +22,7 @@ drives it. Thinking that one provider produced is not sent to another.`,
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
 		Args:    exactlyOne,
 	}
-	cmd.Flags().StringVar(&model, "model", "", "the `model` to use from now on, as provider/name")
+	cmd.Flags().StringVarP(&model, "model", "m", "", "the `model` to use from now on, as provider/name")
 	cmd.Flags().StringVar(&mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var c run.ConfigChange
@@ -36,7 +36,7 @@ drives it. Thinking that one provider produced is not sent to another.`,
 			c.Mode = &mode
 		}
 		if model != "" {
-			to, err := ws.ModelChange(model)
+			to, err := ws.ModelChange(ctx, model)
 			if err != nil {
 				return err
 			}

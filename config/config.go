@@ -179,7 +179,7 @@ func (c *Config) On(name string) bool { return c.Get(name) == "on" }
 
 // Duration returns the value of a key that is a time; 0 if it has none.
 func (c *Config) Duration(name string) time.Duration {
-	d, _ := time.ParseDuration(c.Get(name)) // checked by Load
+	d, _ := parseDuration(c.Get(name)) // checked by Load
 	return d
 }
 
@@ -245,6 +245,9 @@ func (c *Config) Change(given bool) run.ConfigChange {
 	}
 	if set("retry") {
 		d := c.Duration("retry")
+		if d == 0 {
+			d = -1 // not at all; 0 is the default
+		}
 		to.Retry = &d
 	}
 	if set("parallel") {

@@ -3,11 +3,18 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"pawl/internal/text"
 )
 
 // An Env looks a variable of the environment up.
@@ -38,6 +45,48 @@ func (e Env) StateDir() string {
 		return abs
 	}
 	return dir
+}
+
+// MakeStateDir makes the state folder if it is missing. One that cannot be made or entered
+// is an [*Error] that says where the choice of it came from.
+func (e Env) MakeStateDir() error {
+	err := os.MkdirAll(filepath.Join(e.StateDir(), "workspaces"), 0o700)
+	path, ok := errors.AsType[*fs.PathError](err)
+	if !ok || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) {
+		return err
+	}
+	return Errorf("the state folder %s (%s) cannot be used: %s: %w; PAWL_STATE_DIR names another on a local disk", e.StateDir(), e.StateSource(), path.Path, path.Err)
+}
+
+// internalVariables are the variables of pawl's that are no settings.
+var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_STATE_DIR"}
+
+// CheckVariables looks for variables that begin with PAWL_ and that pawl does not have, in
+// an environment in the form of [os.Environ]. One that is nearly the name of a setting is an
+// [*Error]: what was meant does not hold. The others are named in notes.
+func CheckVariables(environ []string) (notes []string, err error) {
+	known := slices.Clone(internalVariables)
+	for _, k := range keys {
+		known = append(known, k.Env())
+	}
+	plain := func(name string) string { return strings.ReplaceAll(strings.TrimPrefix(name, "PAWL_"), "_", "") }
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "PAWL_") || value == "" || slices.Contains(known, name) {
+			continue
+		}
+		near := ""
+		for _, k := range known {
+			if n := len(plain(k)); near == "" && n > 2 && text.Distance(plain(name), plain(k)) <= 1+n/6 {
+				near = k
+			}
+		}
+		if near != "" {
+			return notes, Errorf("unknown variable %s in the environment; did you mean %s?", name, near)
+		}
+		notes = append(notes, fmt.Sprintf("the variable %s is not known and has no effect; `pawl config` lists the settings", name))
+	}
+	return notes, nil
 }
 
 // StateSource returns where the choice of the state folder came from.
@@ -91,11 +140,14 @@ func Workspace(dir string) (string, error) {
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return "", Errorf("the folder to work in, %s, cannot be used: %w", path.Path, path.Err)
+	}
 	if err != nil {
-		return "", Errorf("the folder to work in cannot be found: %w", err)
+		return "", Errorf("the folder to work in cannot be used: %w", err)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", Errorf("%s is not a folder to work in", dir)
+		return "", Errorf("the folder to work in, %s, is not a folder", dir)
 	}
 	return dir, nil
 }

@@ -14,6 +14,17 @@ import (
 	"pawl/internal/text"
 )
 
+// foreignKeys are settings of other agents, and what says the same here. Codex:
+// developers.openai.com/codex/config-reference; Claude Code:
+// code.claude.com/docs/en/settings; OpenCode: opencode.ai/docs/config; read 2026-11-22.
+var foreignKeys = map[string]string{
+	"approval_policy": `on_ask = "deny"`, "sandbox_mode": `mode = "plan" (read-only) or "accept-edits" (workspace-write)`,
+	"model_provider": `model = "provider/name"`, "model_providers": "[providers.NAME] in models.toml", "provider": `model = "provider/name"`, "providers": "[providers.NAME] in models.toml",
+	"models": "models.toml beside this file", "model_context_window": "window", "permissions": "allow, ask and deny, lists of rules",
+	"permission": "allow, ask and deny, lists of rules", "defaultMode": "mode", "permission_mode": "mode", "max_turns": "max_steps", "max_budget_usd": "max_cost",
+	"env": "variables of the environment; pass_env passes one on to commands",
+}
+
 // CheckUserFile returns what is wrong with the user's file; nil also if it does not exist.
 func (e Env) CheckUserFile() error {
 	_, err := readFile(e.UserFile())
@@ -55,6 +66,9 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 		}
 		i := slices.Index(names, name)
 		if i < 0 {
+			if ours := foreignKeys[name]; ours != "" {
+				return nil, Errorf("%s: there is no key %q: use %s", path, name, ours)
+			}
 			return nil, Errorf("%s: there is no key %q%s", path, name, text.DidYouMean(name, names))
 		}
 		list, isList := raw[name].([]any)

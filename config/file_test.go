@@ -1,6 +1,9 @@
 package config
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNumbersOfAFileAreReadAsTomlWritesThem(t *testing.T) {
 	t.Parallel()
@@ -14,6 +17,25 @@ func TestNumbersOfAFileAreReadAsTomlWritesThem(t *testing.T) {
 		for name, got := range values {
 			if len(got) != 1 || got[0] != want {
 				t.Errorf("%s: %s is %q, want %q", text, name, got, want)
+			}
+		}
+	}
+}
+
+func TestKeysOfOtherAgentsAreAnsweredWithOurs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"approval_policy = \"never\"": `use on_ask = "deny"`, "[permissions]\nallow = []": "use allow, ask and deny", "max_turns = 3": "use max_steps",
+		"max_step = 3": `did you mean "max_steps"?`,
+	} {
+		if _, err := parseFile("f", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for key := range foreignKeys {
+		for _, k := range keys {
+			if k.Name == key {
+				t.Errorf("%s is a key of pawl: it is not foreign", key)
 			}
 		}
 	}

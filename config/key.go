@@ -19,6 +19,7 @@ import (
 // one check serves all sources.
 type Key struct {
 	Name    string // in the file
+	Short   string // the letter of its flag; "": none
 	Arg     string // what the value is, for the help
 	Help    string
 	Values  []string // that it can have; nil: any that pass its check
@@ -46,21 +47,21 @@ var (
 )
 
 var keys = []Key{
-	{Name: "model", Arg: "provider/name", Help: "the model that works"},
+	{Name: "model", Short: "m", Arg: "provider/name", Help: "the model that works"},
 	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), Values: Modes, Default: string(permission.Default)},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
 	{Name: "deny", Arg: "rule", Help: "a rule for what must not run; it always wins; repeatable", List: true},
 	{Name: "on_ask", Arg: "action", Help: "what happens to a call that needs a person's approval: " + list(OnAsk), Values: OnAsk, Default: OnAsk[0]},
 	{Name: "control", Arg: "how", Help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", Values: Controls, Default: run.Auto},
-	{Name: "window", Arg: "tokens", Help: "the model's context window, where pawl does not know it or less is wanted", check: positive},
+	{Name: "window", Arg: "tokens", Help: "the model's context window, where pawl does not know it or less is wanted", check: window},
 	{Name: "max_steps", Arg: "n", Help: "model requests in a turn; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultSteps)},
 	{Name: "max_calls", Arg: "n", Help: "tool calls in a turn; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultCalls)},
 	{Name: "max_tokens", Arg: "n", Help: "tokens in a turn, read and written, each request's counted; -1: no limit", check: whole, Default: strconv.Itoa(run.DefaultTokens)},
 	{Name: "max_cost", Arg: "dollars", Help: "US dollars in a turn, where prices are known; -1: no limit", check: amount, Default: "50"},
-	{Name: "timeout", Arg: "duration", Help: "wall clock of a turn, such as 90s or 2h; -1s: no limit", check: duration, Default: "6h"},
+	{Name: "timeout", Arg: "duration", Help: "wall clock of a turn, such as 90s or 2h; -1: no limit", check: durationLimit, Default: "6h"},
 	{Name: "idle_timeout", Arg: "duration", Help: "how long a model's answer may be silent before it is requested again", check: positiveDuration, Default: wire.DefaultIdleTimeout.String()},
-	{Name: "retry", Arg: "duration", Help: "how long a request is retried while the provider is overloaded, limits the rate or cannot be reached; -1s: not at all", check: duration, Default: run.DefaultRetry.String()},
+	{Name: "retry", Arg: "duration", Help: "how long a request is retried while the provider is overloaded, limits the rate or cannot be reached, such as 90s or 2h; 0: not at all", check: durationOrNone, Default: run.DefaultRetry.String()},
 	{Name: "cache", Arg: "on|off", Help: "answer a request that was answered before from a local file", Values: onOff, Default: "off"},
 	{Name: "inline", Arg: "characters", Help: "results up to this long reach the model whole; longer ones are stored and queried", check: positive, Default: strconv.Itoa(output.DefaultLimits.Inline)},
 	{Name: "inline_asked", Arg: "characters", Help: "the same where a call asks for it", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},
@@ -86,45 +87,73 @@ func OneOf(names ...string) func(string) error {
 }
 
 func whole(s string) error {
-	if n, err := strconv.Atoi(s); err != nil || n == 0 {
-		return fmt.Errorf("%q is not a whole number above 0, or -1 for no limit", s)
+	if n, err := strconv.Atoi(s); err != nil || n == 0 || n < -1 {
+		return fmt.Errorf("invalid value %q: must be a whole number above 0, or -1 for no limit", s)
 	}
 	return nil
 }
 
 func positive(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 {
-		return fmt.Errorf("%q is not a whole number above 0", s)
+		return fmt.Errorf("invalid value %q: must be a whole number above 0", s)
+	}
+	return nil
+}
+
+// minWindow is the smallest context window in tokens: instructions and tools alone take
+// several thousand.
+const minWindow = 4096
+
+func window(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n < minWindow {
+		return fmt.Errorf("invalid value %q: must be a whole number of tokens, at least %d", s, minWindow)
 	}
 	return nil
 }
 
 func share(s string) error {
 	if f, err := strconv.ParseFloat(s, 64); err != nil || !(f > 0 && f <= 1) {
-		return fmt.Errorf("%q is not a share: give a number above 0 and up to 1, such as 0.8", s)
+		return fmt.Errorf("invalid value %q: must be a number above 0 and up to 1, such as 0.8", s)
 	}
 	return nil
 }
 
 func amount(s string) error {
-	if f, err := strconv.ParseFloat(s, 64); err != nil || f == 0 || math.IsNaN(f) || math.IsInf(f, 0) {
-		return fmt.Errorf("%q is not an amount: give dollars, such as 2.50, or -1 for no limit", s)
+	if f, err := strconv.ParseFloat(s, 64); err != nil || !(f > 0 || f == -1) || math.IsInf(f, 0) {
+		return fmt.Errorf("invalid value %q: must be dollars, such as 2.50, or -1 for no limit", s)
 	}
 	return nil
 }
 
-func duration(s string) error {
-	if d, err := time.ParseDuration(s); err != nil || d == 0 {
-		return fmt.Errorf("%q is not a duration: give it with its unit, such as 90s or 2h", s)
+func durationLimit(s string) error {
+	if d, err := parseDuration(s); err != nil || d <= 0 && d != noLimit {
+		return fmt.Errorf("invalid value %q: must be a duration with its unit, such as 90s or 2h, or -1 for no limit", s)
+	}
+	return nil
+}
+
+func durationOrNone(s string) error {
+	if d, err := parseDuration(s); err != nil || d < 0 {
+		return fmt.Errorf("invalid value %q: must be a duration with its unit, such as 90s or 2h, or 0 for not at all", s)
 	}
 	return nil
 }
 
 func positiveDuration(s string) error {
-	if d, err := time.ParseDuration(s); err != nil || d <= 0 {
-		return fmt.Errorf("%q is not a duration above 0: give it with its unit, such as 90s or 2h", s)
+	if d, err := parseDuration(s); err != nil || d <= 0 {
+		return fmt.Errorf("invalid value %q: must be a duration with its unit, such as 90s or 2h", s)
 	}
 	return nil
+}
+
+// noLimit is the duration that stands for no limit; it may be written without its unit.
+const noLimit = -time.Second
+
+func parseDuration(s string) (time.Duration, error) {
+	if s == "-1" {
+		return noLimit, nil
+	}
+	return time.ParseDuration(s)
 }
 
 func limit[T int64 | time.Duration](parse func(string) (T, error)) func(string) error {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -39,6 +40,50 @@ func TestAnAmountIsANumberThatJSONHas(t *testing.T) {
 	} {
 		if err := amount(text); (err == nil) != right {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestALimitIsPositiveOrMinusOne(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		check func(string) error
+		good  []string
+		bad   []string
+	}{
+		{whole, []string{"1", "-1"}, []string{"0", "-2", "1.5", "", "many", "1e3"}},
+		{positive, []string{"1"}, []string{"0", "-1", "1.5"}},
+		{window, []string{"4096", "1000000"}, []string{"10", "-1", "4k"}},
+		{amount, []string{"0.01", "-1"}, []string{"0", "-5", "free"}},
+		{durationLimit, []string{"90s", "-1", "-1s"}, []string{"0", "0s", "-5s", "5", ""}},
+		{durationOrNone, []string{"0", "90s"}, []string{"-1", "-1s", "5"}},
+		{positiveDuration, []string{"1ms"}, []string{"0", "-1", "5"}},
+	} {
+		for _, s := range test.good {
+			if err := test.check(s); err != nil {
+				t.Errorf("%q: %v", s, err)
+			}
+		}
+		for _, s := range test.bad {
+			if test.check(s) == nil {
+				t.Errorf("%q is accepted", s)
+			}
+		}
+	}
+}
+
+func TestAVariableThatIsNearlyASettingIsAMistake(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"PAWL_MAXSTEPS": "PAWL_MAX_STEPS", "PAWL_MODLE": "PAWL_MODEL", "PAWL_STATEDIR": "PAWL_STATE_DIR", "PAWL_MAX_STEP": "PAWL_MAX_STEPS",
+		"PAWL_MODEL": "", "PAWL_RUN": "", "PAWL_FOO": "", "PAWL_KILLS": "", "HOME": "",
+	} {
+		notes, err := CheckVariables([]string{"PATH=/bin", name + "=x"})
+		if want != "" && (err == nil || !strings.Contains(err.Error(), "did you mean "+want+"?")) || want == "" && err != nil {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if noted := len(notes) > 0; noted != (name == "PAWL_FOO" || name == "PAWL_KILLS") {
+			t.Errorf("%s: %q", name, notes)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,11 +34,14 @@ func (ps *Providers) Preferred() (model, variable string) {
 	return "", ""
 }
 
-// Choose returns the model that works: the one named, or, if nothing names one, the first
+// Choose returns the model that works: the one named (see [Providers.Resolve]), or, if nothing names one, the first
 // of a server on this machine. The error is what is missing before it can be used. note, if
 // not "", is what a person should know of the choice.
 func (ps *Providers) Choose(ctx context.Context, model, workspace string) (chosen, note string, err error) {
 	if model != "" {
+		if model, err = ps.Resolve(ctx, model); err != nil {
+			return "", "", err
+		}
 		if near := ps.similar(model); near != "" {
 			note = fmt.Sprintf("%s is not known here; did you mean %s?", model, near)
 		}
@@ -161,7 +163,7 @@ func Ask(ctx context.Context, sites []Site) []Server {
 func (ps *Providers) Find(model string) (p models.Provider, name string, err error) {
 	provider, name, ok := strings.Cut(model, "/")
 	if !ok || name == "" || provider == "" {
-		return p, "", config.Errorf("the model %q is not of the form provider/name, as %s%s", model, exampleModel, ps.bare(model))
+		return p, "", ps.unknownModel(model)
 	}
 	p, ok = ps.Provider(provider)
 	if !ok {
@@ -179,21 +181,4 @@ func (ps *Providers) names() []string {
 		names = append(names, p.Name)
 	}
 	return names
-}
-
-// bare returns a question that names the model whose name without the provider
-// is nearest to what was given.
-func (ps *Providers) bare(given string) string {
-	all := ps.Models()
-	if len(all) == 0 || given == "" {
-		return ""
-	}
-	bare := func(m models.Model) string { return strings.TrimPrefix(m.Name, m.Provider()+"/") }
-	best := slices.MinFunc(all, func(x, y models.Model) int {
-		return cmp.Compare(text.Distance(given, bare(x)), text.Distance(given, bare(y)))
-	})
-	if text.Distance(given, bare(best)) > 3 {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best.Name)
 }

@@ -83,8 +83,10 @@ func (ps *Providers) Overview(ctx context.Context) Overview {
 		s := ps.Site(p)
 		f := Info{Name: p.Name, Wire: p.Wire, BaseURL: WithoutSecrets(s.Address), KeyEnv: append([]string{}, p.KeyEnv...),
 			KeySet: s.Key != "", Usable: s.Usable() == nil, Source: sourceOf(p.Source)}
-		if s.Usable() != nil {
-			f.Missing = s.Missing()
+		if err := s.Usable(); err != nil {
+			if f.Missing = s.Missing(); f.Missing == "" {
+				f.Missing = err.Error()
+			}
 		}
 		if p.Local {
 			i := slices.IndexFunc(around, func(o Server) bool { return o.Name == p.Name })

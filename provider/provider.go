@@ -96,6 +96,9 @@ func (ps *Providers) make(known models.Provider, name string, o Options) (llm.Pr
 	}
 	at := ps.Site(known)
 	if err := at.Usable(); err != nil {
+		if at.Missing() == "" {
+			return nil, config.Errorf("%w", err)
+		}
 		return nil, config.Errorf("%w; or see `pawl demo`, which needs no key", err)
 	}
 	p, err := at.connect(o.IdleTimeout)

@@ -68,16 +68,6 @@ func TestASlipInAModelsNameIsSeenAndAnotherSizeIsNone(t *testing.T) {
 			t.Errorf("%s is like %q, want %q", model, got, want)
 		}
 	}
-	for given, want := range map[string]string{
-		"claude-sonnet-5-5": `; did you mean "anthropic/claude-sonnet-5-5"?`,
-		"gtp-6-luna":        `; did you mean "openai/gpt-6-luna"?`,
-		"elephant":          "",
-		"":                  "",
-	} {
-		if got := table.bare(given); got != want {
-			t.Errorf("%q: %q, want %q", given, got, want)
-		}
-	}
 	if _, ok := table.Lookup(exampleModel); !ok {
 		t.Errorf("the example %s is no model", exampleModel)
 	}

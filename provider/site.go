@@ -93,7 +93,7 @@ func (s Site) Missing() string {
 func (s Site) Usable() error {
 	switch missing := s.Missing(); {
 	case missing == "":
-		return nil
+		return s.checkAddress()
 	case s.Address == "":
 		return fmt.Errorf("%s has no address and %s: `export %s=…`, the address of its API", s.Name, missing, s.BaseURLEnv[0])
 	default:
@@ -103,6 +103,21 @@ func (s Site) Usable() error {
 		}
 		return fmt.Errorf("%s needs a key and %s: %s`export %s=…`", s.Name, missing, where, s.KeyEnv[0])
 	}
+}
+
+// checkAddress returns what is wrong with the form of the address.
+func (s Site) checkAddress() error {
+	if s.Wire == script.Wire {
+		return nil
+	}
+	if u, err := url.Parse(s.Address); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return nil
+	}
+	example := s.BaseURL
+	if example == "" {
+		example = "https://host/v1"
+	}
+	return fmt.Errorf("the address of %s is not a URL: %q (%s); it has to be like %s", s.Name, WithoutSecrets(s.Address), s.AddressFrom, example)
 }
 
 // WithoutSecrets returns an address without the user and password it may have.

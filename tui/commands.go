@@ -278,7 +278,7 @@ func (m *model) modelCommand(args string) []effect {
 func (m *model) setModel(name string) []effect {
 	id := m.id
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		change, err := d.ws.ModelChange(name)
+		change, err := d.ws.ModelChange(ctx, name)
 		if err != nil {
 			return err
 		}

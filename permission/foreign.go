@@ -1,0 +1,145 @@
+package permission
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/internal/text"
+)
+
+// ParseTyped parses a rule that a person typed or wrote into their settings. Beyond
+// [ParseRule] it refuses what can match no call: a tool that is not one of tools, a pattern
+// of a tool that has none, a path that no call names, and the spelling of another agent. The
+// error names the rule that was probably meant.
+func ParseTyped(given string, tools []string) (Rule, error) {
+	ours, why := Translate(given, tools)
+	switch {
+	case len(ours) > 0:
+		return Rule{}, fmt.Errorf("rule %q: write %s%s", given, strings.Join(ours, " and "), why)
+	case why != "":
+		return Rule{}, fmt.Errorf("rule %q: %s", given, why)
+	}
+	r, err := ParseRule(given)
+	if err != nil {
+		return Rule{}, err
+	}
+	if strings.HasPrefix(r.Tool, "mcp__") {
+		if server, tool, ok := strings.Cut(strings.TrimPrefix(r.Tool, "mcp__"), "__"); !ok || server == "" || tool == "" {
+			return Rule{}, fmt.Errorf("rule %q: name one tool of a server: mcp__SERVER__TOOL", given)
+		}
+		return r, nil
+	}
+	if !slices.Contains(tools, r.Tool) {
+		near := text.DidYouMean(r.Tool, tools)
+		if near == "" {
+			near = "; there are " + strings.Join(tools, ", ")
+		}
+		return Rule{}, fmt.Errorf("rule %q: there is no tool %q%s", given, r.Tool, near)
+	}
+	return r, r.checkReach()
+}
+
+// pathTools are the tools whose patterns are paths.
+var pathTools = []string{"edit", "glob", "list", "read", "search", "write"}
+
+// HasPattern reports whether rules for a tool have patterns.
+func HasPattern(tool string) bool {
+	return tool == "shell" || tool == "fetch" || slices.Contains(pathTools, tool)
+}
+
+// checkReach returns why the pattern matches no call of the tool; nil if it may.
+func (r Rule) checkReach() error {
+	switch {
+	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch":
+		return nil
+	case !HasPattern(r.Tool):
+		return fmt.Errorf("rule %q: a rule for %s has no pattern; write %s", r, r.Tool, r.Tool)
+	case strings.HasPrefix(r.Pattern, "~"):
+		return fmt.Errorf("rule %q: ~ is not expanded in rules; write the absolute path, in a shell \"%s($HOME%s)\"", r, r.Tool, strings.TrimPrefix(r.Pattern, "~"))
+	case path.Clean(r.Pattern) == ".." || strings.HasPrefix(path.Clean(r.Pattern), "../"):
+		return fmt.Errorf("rule %q: a path outside the workspace has to be absolute", r)
+	}
+	return nil
+}
+
+// foreignTools are the tools of other agents, in lower case, and pawl's that do the same:
+// those of Claude Code (code.claude.com/docs/en/tools-reference), Gemini CLI
+// (geminicli.com/docs/reference/tools) and OpenCode (opencode.ai/docs/tools), read
+// 2026-11-22. No tool: pawl has none.
+var foreignTools = map[string][]string{
+	"agent": nil, "apply_patch": {"edit", "write"}, "askuserquestion": {"ask"}, "bash": {"shell"}, "bashoutput": {"shell_output"},
+	"edit": {"edit", "write"}, "exec_command": {"shell"}, "fetch": {"fetch"}, "glob": {"glob"}, "google_web_search": nil, "grep": {"search"},
+	"grep_search": {"search"}, "killbash": {"shell_stop"}, "killshell": {"shell_stop"}, "list": {"list"}, "list_directory": {"list"},
+	"local_shell": {"shell"}, "ls": {"list"}, "multiedit": {"edit"}, "notebookedit": {"edit"}, "notebookread": {"read"}, "patch": {"edit", "write"},
+	"read": {"read"}, "read_file": {"read"}, "read_many_files": {"read"}, "replace": {"edit"}, "run_shell_command": {"shell"}, "search": {"search"},
+	"search_file_content": {"search"}, "shell": {"shell"}, "shelltool": {"shell"}, "skill": nil, "task": nil, "taskoutput": {"shell_output"},
+	"taskstop": {"shell_stop"}, "todoread": {"todo"}, "todowrite": {"todo"}, "update_plan": {"todo"}, "web_fetch": {"fetch"}, "webfetch": {"fetch"},
+	"websearch": nil, "write": {"write"}, "write_file": {"write"},
+}
+
+// Translate returns the rules that say what a rule in the spelling of another agent says
+// there, and a remark to follow them. Without rules, why says that pawl has no such tool;
+// with neither, the rule is not known to be another agent's.
+func Translate(given string, tools []string) (ours []string, why string) {
+	name, pattern, _ := strings.Cut(strings.TrimSpace(given), "(")
+	pattern, closed := strings.CutSuffix(pattern, ")")
+	pattern = strings.TrimSpace(pattern)
+	if strings.Contains(given, "(") && !closed {
+		return nil, ""
+	}
+	original, own := pattern, slices.Contains(tools, name)
+	names, known := foreignTools[strings.ToLower(name)]
+	switch {
+	case own:
+		names = []string{name}
+	case !known:
+		return nil, ""
+	case len(names) == 0:
+		return nil, fmt.Sprintf("pawl has no tool that does what %s does", name)
+	}
+	switch names[0] {
+	case "shell":
+		prefix, any := strings.CutSuffix(pattern, ":*")
+		literal := prefix // shell(npm run 'test:'*) begins with it
+		if i := strings.LastIndexByte(prefix, ' '); i >= 0 {
+			literal = prefix[i+1:]
+		}
+		switch {
+		case any && prefix == "":
+			pattern = ""
+		case any:
+			pattern = prefix + " *"
+			if own && literal != "" {
+				why = fmt.Sprintf("; for a word that begins with %q, quote that: '%s:'*", literal+":", literal)
+			}
+		case strings.EqualFold(name, "run_shell_command") || strings.EqualFold(name, "ShellTool"):
+			if pattern != "" { // Gemini CLI compares the beginning of a command
+				pattern += " *"
+			}
+		case pattern == "*" && !own:
+			pattern = ""
+		}
+	case "fetch":
+		pattern = strings.TrimPrefix(pattern, "domain:")
+	default:
+		if !own { // Claude Code: // is the root of the disk, / the folder of the settings
+			if absolute, ok := strings.CutPrefix(pattern, "//"); ok {
+				pattern = "/" + absolute
+			} else {
+				pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "/"), "./")
+			}
+			if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
+				pattern, why = "$HOME/"+rest, ", in double quotes for the shell: ~ is not expanded in rules"
+			}
+		}
+	}
+	if own && pattern == original {
+		return nil, ""
+	}
+	for _, tool := range names {
+		ours = append(ours, Rule{Tool: tool, Pattern: pattern}.String())
+	}
+	return ours, why
+}

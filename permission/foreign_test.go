@@ -1,0 +1,75 @@
+package permission
+
+import (
+	"strings"
+	"testing"
+)
+
+var typedTools = []string{"ask", "edit", "fetch", "glob", "list", "read", "search", "shell", "shell_output", "shell_stop", "todo", "write"}
+
+func TestRulesInTheSpellingOfOtherAgentsNameOurs(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"Bash":                        "write shell",
+		"Bash(*)":                     "write shell",
+		"Bash(:*)":                    "write shell",
+		"Bash(go test:*)":             "write shell(go test *)",
+		"Bash(go test *)":             "write shell(go test *)",
+		"Bash(npm run build)":         "write shell(npm run build)",
+		"shell(git log:*)":            `write shell(git log *); for a word that begins with "log:", quote that: 'log:'*`,
+		"shell(git:*)":                "write shell(git *)",
+		"Read":                        "write read",
+		"Read(//etc/hosts)":           "write read(/etc/hosts)",
+		"Read(./docs/**)":             "write read(docs/**)",
+		"Read(~/.zshrc)":              "write read($HOME/.zshrc), in double quotes",
+		"Edit":                        "write edit and write",
+		"Edit(/src/**)":               "write edit(src/**) and write(src/**)",
+		"Write(src/**)":               "write write(src/**)",
+		"Glob":                        "write glob",
+		"Grep":                        "write search",
+		"WebFetch":                    "write fetch",
+		"WebFetch(domain:a.com)":      "write fetch(a.com)",
+		"fetch(domain:a.com)":         "write fetch(a.com)",
+		"WebSearch":                   "pawl has no tool that does what WebSearch does",
+		"run_shell_command(git diff)": "write shell(git diff *)",
+		"mcp__x":                      "mcp__SERVER__TOOL",
+		"todo(x)":                     "a rule for todo has no pattern; write todo",
+		"read(~/x)":                   "write the absolute path",
+		"read(../x)":                  "has to be absolute",
+		"wriet":                       `there is no tool "wriet"; did you mean "write"`,
+		"Bash(a":                      "no closing parenthesis",
+	} {
+		_, err := ParseTyped(given, typedTools)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", given, err, want)
+		}
+	}
+	for _, given := range []string{"shell", "shell(*)", "shell( go test * )", "shell(npm run 'test:'*)", "shell(npm run test:*:fast)", "fetch(localhost:3000)",
+		"fetch(*)", "edit(src/**)", "read(/etc/hosts)", "edit(//tmp/x)", "mcp__house__bell", "todo"} {
+		if _, err := ParseTyped(given, typedTools); err != nil {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
+// What an error suggests is accepted, and matches what was meant.
+func TestTheRuleThatIsSuggestedMatches(t *testing.T) {
+	t.Parallel()
+	for given, command := range map[string]string{"Bash(git log:*)": "git log --oneline", "shell(npm run:*)": "npm run build", "Bash(make)": "make"} {
+		ours, _ := Translate(given, typedTools)
+		if len(ours) != 1 {
+			t.Errorf("%s: %q", given, ours)
+			continue
+		}
+		r, err := ParseTyped(ours[0], typedTools)
+		r.Effect = Allow
+		if _, ok := r.decides(command); err != nil || !ok {
+			t.Errorf("%s: %s does not allow %s: %v", given, ours[0], command, err)
+		}
+	}
+	quoted, err := ParseTyped("shell(npm run 'test:'*)", typedTools)
+	quoted.Effect = Allow
+	if _, ok := quoted.decides("npm run test:unit"); err != nil || !ok {
+		t.Errorf("a quoted colon does not stand for itself: %v", err)
+	}
+}
