@@ -20,7 +20,10 @@ type (
 	// pressed is a key of the person.
 	pressed struct{ keys.Key }
 	// pasted is text that the person has pasted.
-	pasted struct{ text string }
+	pasted struct {
+		text    string
+		dropped int // bytes at its end
+	}
 	// resized is the size of the terminal.
 	resized struct{ width, height int }
 	// replied is an answer of the terminal to a query.

@@ -10,6 +10,7 @@ import (
 
 	"pawl/app"
 	"pawl/internal/screen"
+	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/render"
 	"pawl/run"
@@ -116,15 +117,16 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case pressed:
 		return m.key(msg.Name, msg.Text)
 	case pasted:
-		return m.paste(msg.text)
+		effects := m.paste(msg.text)
+		if msg.dropped > 0 {
+			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; @ names a file"
+		}
+		return effects
 	case resized:
 		m.width, m.height, m.resizedAt = max(msg.width, leastWidth), max(msg.height, leastHeight), now
 	case replied:
-		switch msg.Kind {
-		case keys.Version:
+		if msg.Kind == keys.Version {
 			m.reflows = screen.ReflowsVersion(msg.Text)
-		case keys.Graphemes:
-			m.input.editor.ByRune = msg.Flags == 2
 		}
 	case focused:
 		m.focus = msg.yes

@@ -67,7 +67,7 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	if o.Getenv("SSH_TTY") != "" || o.Getenv("SSH_CONNECTION") != "" {
 		reader.Slow()
 	}
-	if err := reader.Ask(keys.Version, keys.Graphemes); err != nil {
+	if err := reader.Ask(keys.Version, keys.Keyboard); err != nil {
 		return "", err
 	}
 	signals := make(chan os.Signal, 1)
@@ -128,7 +128,7 @@ func messageOf(e keys.Event) message {
 	case keys.Key:
 		return pressed{e}
 	case keys.Paste:
-		return pasted{e.Text}
+		return pasted{e.Text, e.Dropped}
 	case keys.Focus:
 		return focused{e.In}
 	case keys.Resize:

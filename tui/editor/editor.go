@@ -43,11 +43,6 @@ const (
 type Editor struct {
 	History *History // may be nil
 
-	// ByRune says that the terminal counts columns by characters and not by grapheme
-	// clusters, so that an emoji made of several takes the sum of their columns. It
-	// decides in which column the cursor is.
-	ByRune bool
-
 	// ASCII says that the labels of units are all that View adds to the text: no
 	// character beyond ASCII marks what was cut.
 	ASCII bool
@@ -259,8 +254,19 @@ func (e *Editor) SetDraft(d Draft) {
 	e.put(d)
 }
 
+// maxUnits is how many units are kept that may not be used any more. Those of entries of
+// the history that are looked at are among them.
+const maxUnits = 1000
+
 // put replaces the text, and puts the cursor at its end.
 func (e *Editor) put(d Draft) {
+	if len(e.units) > maxUnits {
+		used := slices.Clone(e.kills)
+		for _, s := range e.undo {
+			used = append(used, s.text)
+		}
+		e.prune(used)
+	}
 	e.text = e.adopt(d)
 	e.at = len(e.text)
 }
@@ -337,8 +343,7 @@ func (e *Editor) insert(text string, before edit) {
 	if text == "" {
 		return
 	}
-	blank := strings.TrimSpace(text) == ""
-	if before == typed && blank != strings.HasSuffix(e.text[:e.at], " ") && !blank {
+	if strings.HasSuffix(e.text[:e.at], " ") && text != " " {
 		before = moved // a word begins: it is undone on its own
 	}
 	e.save(typed, before)
@@ -364,19 +369,15 @@ func (e *Editor) cut(from, to int, kind, before edit) {
 	e.save(kind, moved)
 	e.replace(from, to, "")
 	switch n := len(e.kills) - 1; {
-	case before == killedBack && kind == killedBack:
-		e.kills[n] = text + e.kills[n]
-	case (before == killedForward || before == killedBack) && kind != before, before == killedForward:
-		if kind == killedForward {
-			e.kills[n] += text
-		} else {
-			e.kills[n] = text + e.kills[n]
-		}
-	default:
+	case before != killedBack && before != killedForward:
 		e.kills = append(e.kills, text)
 		if len(e.kills) > maxKills {
 			e.kills = slices.Delete(e.kills, 0, 1)
 		}
+	case kind == killedBack:
+		e.kills[n] = text + e.kills[n]
+	default:
+		e.kills[n] += text
 	}
 }
 

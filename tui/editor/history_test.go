@@ -86,6 +86,43 @@ func TestWhatIsSentIsInTheHistory(t *testing.T) {
 	}
 }
 
+// However often one goes through it, every entry has its own units.
+func TestAHistoryOfManyUnits(t *testing.T) {
+	t.Parallel()
+	h, err := NewHistory(10_000, Storage{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3000 { // each with the same characters for its units, as loaded entries have
+		var b buffer
+		one, _ := b.add(newPaste(fmt.Sprintf("%d\n", i)+strings.Repeat("a\n", 10), 1))
+		two, _ := b.add(newPaste(fmt.Sprintf("%d\n", i)+strings.Repeat("b\n", 10), 2))
+		h.entries = append(h.entries, b.draft(string(one)+string(two)))
+	}
+	e := Editor{History: h}
+	e.Paste(strings.Repeat("draft\n", 10))
+	for range 2 {
+		for i := range h.entries {
+			press(&e, "<up>")
+			if got, want := e.Text(), h.entries[len(h.entries)-1-i].Text(); got != want {
+				t.Fatalf("entry %d from the end is %q, want %q", i, got, want)
+			}
+		}
+		for range h.entries {
+			press(&e, "<down>")
+		}
+		if got, want := e.Text(), strings.Repeat("draft\n", 10); got != want {
+			t.Fatalf("the draft is %q", got)
+		}
+	}
+	for range maxUndo {
+		press(&e, "<ctrl+_>")
+		if e.Text() == "" {
+			t.Fatal("what was undone is not there")
+		}
+	}
+}
+
 func TestAHistoryIsBoundedAndHasNothingTwice(t *testing.T) {
 	t.Parallel()
 	h, err := NewHistory(3, Storage{})

@@ -144,6 +144,11 @@ func (b *buffer) adopt(d Draft) string {
 		case b.units[r] == u:
 			return string(r)
 		}
+		for r, known := range b.units {
+			if known == u {
+				return string(r)
+			}
+		}
 		if r, ok := b.add(u); ok {
 			return string(r)
 		}

@@ -28,6 +28,10 @@ const tabWidth = 4
 // col is less than width. The lines are safe to print. What is below or above is told by
 // [Editor.Hidden].
 //
+// Terminals count the columns of some characters, emoji above all, in two ways. View counts
+// the larger. Whoever draws the lines must do the same, by moving to the column of what
+// follows such a character, as package internal/screen does.
+//
 // Lines are broken after blanks, else anywhere. Blanks at the end of a row that do not fit
 // are not shown.
 func (e *Editor) View(width, maxRows int) (lines []string, row, col int) {
@@ -113,24 +117,26 @@ func (e *Editor) shown(cluster string) (shown string, width int) {
 	r, n := utf8.DecodeRuneInString(cluster)
 	switch {
 	case r == '\t':
-		return strings.Repeat(" ", tabWidth), tabWidth
+		n := min(tabWidth, e.layout.width-1)
+		return strings.Repeat(" ", n), n
 	case isUnit(r):
 		if u := e.units[r]; u != nil {
 			return u.label, len(u.label)
 		}
 		return "", 0
 	}
-	width = cells(cluster)
-	switch {
-	case width > 0:
+	if width = cells(cluster); width > 0 {
 		return cluster, width
-	case unicode.IsMark(r) && n == len(cluster): // with nothing that it could mark
-		if e.ASCII {
-			return "?", 1
-		}
+	}
+	// A character with no shape of its own, and nothing before it that it is part of. To
+	// leave it out would join what is around it.
+	switch {
+	case e.ASCII:
+		return "?", 1
+	case unicode.IsMark(r) && n == len(cluster):
 		return "◌" + cluster, 1
 	}
-	return "", 0 // marks of direction: they would change the order of what is around them
+	return "◌", 1
 }
 
 func (e *Editor) mark() string {
@@ -165,7 +171,8 @@ func (e *Editor) line(r row) string {
 		next := nextCluster(e.text, i)
 		shown, w := e.cell(e.text[i:next])
 		if used+w > e.layout.width-1 {
-			break // blanks that do not fit
+			b.WriteString(strings.Repeat(" ", e.layout.width-1-used)) // a blank that does not fit
+			break
 		}
 		b.WriteString(shown)
 		used += w
@@ -186,22 +193,11 @@ func (e *Editor) column(r row, at int) int {
 	col := 0
 	for i := r.start; i < at; {
 		next := nextCluster(e.text, i)
-		col += e.columns(e.text[i:next])
+		_, w := e.cell(e.text[i:next])
+		col += w
 		i = next
 	}
 	return min(col, e.layout.width-1)
-}
-
-// columns returns how many columns the terminal takes for a cluster.
-func (e *Editor) columns(cluster string) int {
-	shown, w := e.cell(cluster)
-	switch {
-	case len(shown) == w:
-		return w
-	case e.ByRune:
-		return ansi.StringWidthWc(shown)
-	}
-	return ansi.StringWidth(shown)
 }
 
 // offset returns which offset of a row is in a column, or before it.
@@ -209,7 +205,7 @@ func (e *Editor) offset(r row, col int, soft bool) int {
 	used := 0
 	for i := r.start; i < r.end; {
 		next := nextCluster(e.text, i)
-		w := e.columns(e.text[i:next])
+		_, w := e.cell(e.text[i:next])
 		if used+w > col || soft && next == r.end { // the end of a soft row is the start of the next
 			return i
 		}

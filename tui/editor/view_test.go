@@ -71,28 +71,10 @@ func withCursor(line string, col int) string {
 	used, i := 0, 0
 	for i < len(line) && used < col {
 		next := nextCluster(line, i)
-		used += new(Editor).columnsOf(line[i:next])
+		used += cells(line[i:next])
 		i = next
 	}
 	return line[:i] + strings.Repeat(" ", max(0, col-used)) + "▏" + line[i:]
-}
-
-// columnsOf is columns for text that is shown already.
-func (e *Editor) columnsOf(cluster string) int {
-	e.layout.width = 1 << 20
-	return e.columns(cluster)
-}
-
-// Where the terminal counts characters an emoji made of three takes six columns.
-func TestTheCursorIsWhereTheTerminalHasIt(t *testing.T) {
-	t.Parallel()
-	for byRune, want := range map[bool]int{false: 3, true: 7} {
-		e := Editor{ByRune: byRune}
-		press(&e, "👨‍👩‍👧x")
-		if _, _, col := e.View(40, 1); col != want {
-			t.Errorf("by rune %t: column %d, want %d", byRune, col, want)
-		}
-	}
 }
 
 // The view moves as little as it must.

@@ -365,16 +365,6 @@ func (d *decoder) event(e uv.Event, ambiguous bool) Event {
 	case uv.KeyboardEnhancementsEvent:
 		d.kitty = e.Flags > 0 && e.Flags&1 != 0
 		return Reply{Kind: Keyboard, Flags: max(e.Flags, 0)}
-	case uv.ModeReportEvent:
-		if e.Mode == ansi.ModeUnicodeCore {
-			switch {
-			case e.Value.IsSet():
-				return Reply{Kind: Graphemes, Flags: 1}
-			case e.Value.IsReset():
-				return Reply{Kind: Graphemes, Flags: 2}
-			}
-			return Reply{Kind: Graphemes}
-		}
 	case uv.PrimaryDeviceAttributesEvent:
 		return Reply{Kind: Done}
 	}

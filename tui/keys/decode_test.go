@@ -92,8 +92,7 @@ var sequences = []struct{ bytes, want string }{
 	{"\x1bP>|tmux 3.5a\x1b\\", "Reply{Kind:2 Row:0 Col:0 Text:tmux 3.5a Dark:false Flags:0}"},
 	{"\x1b]11;rgb:1111/1111/1111\x1b\\", "Reply{Kind:3 Row:0 Col:0 Text: Dark:true Flags:0}"},
 	{"\x1b]11;rgb:ffff/ffff/ffff\x07", "Reply{Kind:3 Row:0 Col:0 Text: Dark:false Flags:0}"},
-	{"\x1b[?2027;1$y", "Reply{Kind:5 Row:0 Col:0 Text: Dark:false Flags:1}"}, {"\x1b[?2027;2$y", "Reply{Kind:5 Row:0 Col:0 Text: Dark:false Flags:2}"},
-	{"\x1b[?2027;0$y", "Reply{Kind:5 Row:0 Col:0 Text: Dark:false Flags:0}"}, {"\x1b[?62;22c", "Reply{Kind:6 Row:0 Col:0 Text: Dark:false Flags:0}"},
+	{"\x1b[?2027;0$y", ""}, {"\x1b[?62;22c", "Reply{Kind:5 Row:0 Col:0 Text: Dark:false Flags:0}"},
 	{"\x1b[12;40R", ""},                     // was not asked for
 	{"\x1b[M !!", ""}, {"\x1b[<0;1;2M", ""}, // the mouse
 	{"\x1b]52;c;YWJj\x07", ""}, {"\x1b_Gi=1;OK\x1b\\", ""}, // the clipboard, graphics

@@ -53,7 +53,7 @@ type Reply struct {
 	Row, Col int    // of Cursor, from 0
 	Text     string // of Version, such as "tmux 3.5a"
 	Dark     bool   // of Background
-	Flags    int    // of Keyboard: the kitty flags that are set; of Graphemes: 1 if it is on, 2 if it is off, 0 if it is unknown
+	Flags    int    // of Keyboard: the kitty flags that are set
 }
 
 // A Query is something that a terminal can be asked.
@@ -64,7 +64,6 @@ const (
 	Version                     // name and version of the terminal (XTVERSION)
 	Background                  // whether the background is dark
 	Keyboard                    // which kitty keyboard flags are set
-	Graphemes                   // whether it counts columns by grapheme clusters (mode 2027)
 	Done                        // comes last: what was not answered before it will not be
 )
 

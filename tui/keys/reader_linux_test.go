@@ -386,12 +386,12 @@ func TestTheTerminalAnswersQueries(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t)
 	r := s.reads()
-	if err := r.Ask(keys.Version, keys.Background, keys.Keyboard, keys.Graphemes, keys.Cursor); err != nil {
+	if err := r.Ask(keys.Version, keys.Background, keys.Keyboard, keys.Cursor); err != nil {
 		t.Fatal(err)
 	}
-	s.sees("\x1b[>q\x1b]11;?\x1b\\\x1b[?u\x1b[?2027$p\x1b[6n\x1b[c")
-	s.types("\x1bP>|tmux 3.5a\x1b\\\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?0u\x1b[?2027;0$y\x1b[1;2R\x1b[?62c")
-	for _, want := range []keys.Reply{{Kind: keys.Version, Text: "tmux 3.5a"}, {Kind: keys.Background, Dark: true}, {Kind: keys.Keyboard}, {Kind: keys.Graphemes},
+	s.sees("\x1b[>q\x1b]11;?\x1b\\\x1b[?u\x1b[6n\x1b[c")
+	s.types("\x1bP>|tmux 3.5a\x1b\\\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?0u\x1b[1;2R\x1b[?62c")
+	for _, want := range []keys.Reply{{Kind: keys.Version, Text: "tmux 3.5a"}, {Kind: keys.Background, Dark: true}, {Kind: keys.Keyboard},
 		{Kind: keys.Cursor, Col: 1}, {Kind: keys.Done}} {
 		if got := s.next(r); got != want {
 			t.Errorf("got %+v, want %+v", got, want)

@@ -127,8 +127,6 @@ func (r *Reader) Ask(queries ...Query) error {
 			b.WriteString("\x1b]11;?\x1b\\")
 		case Keyboard:
 			b.WriteString("\x1b[?u")
-		case Graphemes:
-			b.WriteString("\x1b[?2027$p")
 		}
 	}
 	r.asked.Add(1)
