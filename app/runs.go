@@ -48,7 +48,8 @@ func noRuns(err error) error {
 // A Run is a run in a list.
 type Run struct {
 	store.Summary
-	Owner *store.Owner // the process that drives it; nil: none
+	Condition Condition
+	Owner     *store.Owner // the process that drives its open turn; nil: none
 }
 
 // Runs returns the runs of the workspace, the one used last first, at most limit (0: all).
@@ -66,13 +67,11 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	runs := make([]Run, len(all))
 	for i, s := range all {
 		runs[i].Summary = s
-		if s.End != "" {
-			continue // its owner, if any, does nothing for it
+		if s.Damage != "" {
+			continue
 		}
-		if owner, owned, err := st.Owner(ctx, s.ID); err != nil {
+		if runs[i].Condition, runs[i].Owner, err = condition(ctx, st, s); err != nil {
 			return nil, err
-		} else if owned {
-			runs[i].Owner = &owner
 		}
 	}
 	return runs, nil
@@ -82,9 +81,10 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 func (w *Workspace) Find(ctx context.Context, which string) (store.Summary, error) {
 	st, err := w.reading()
 	if err != nil {
-		return store.Summary{}, noRuns(err)
+		return store.Summary{}, w.noRun(err)
 	}
-	return find(ctx, st, which)
+	sum, err := find(ctx, st, which)
+	return sum, w.noRun(err)
 }
 
 func find(ctx context.Context, s store.Store, which string) (store.Summary, error) {
@@ -205,37 +205,38 @@ func (w *Workspace) Follow(ctx context.Context, id run.ID, after int64) iter.Seq
 }
 
 // Fork copies a run up to event at (0: all) into a new run, with another model if that is
-// not "". Files are not copied: the new run works in the folder as it is now.
-func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (run.ID, error) {
+// not "". Files are not copied: the new run works in the folder as it is now. It returns the
+// new run and the last event that was copied.
+func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (to run.ID, copied int64, err error) {
 	var change *run.ConfigChange
 	if model != "" {
 		to, err := w.ModelChange(model)
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
 		change = &to
 	}
 	events, s, err := w.Load(ctx, id)
 	if err != nil && (at < 1 || at > s.Seq) { // events before the damage can be copied, if at names one
-		return "", err
+		return "", 0, err
 	}
 	if at == 0 {
 		at = s.Seq
 	}
 	if at < 1 || at > s.Seq {
-		return "", config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, at)
+		return "", 0, config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, at)
 	}
 	now := time.Now().UTC()
 	forked, err := fork(events[:at], newRun(now), change, now)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	st, err := w.writing()
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	to := forked[0].Payload.(run.Created).Run
-	return to, st.Append(ctx, to, 0, forked)
+	to = forked[0].Payload.(run.Created).Run
+	return to, at, st.Append(ctx, to, 0, forked)
 }
 
 // fork returns the events of a new run with the same past, and with change if it is not
@@ -413,10 +414,24 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 // owned adds to an [*store.OwnedError] what the user can do.
 func owned(err error) error {
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {
-		return fmt.Errorf("%w; wait for it, or stop it with `pawl runs stop %s`", o, o.Run)
+		return &workingError{o}
 	}
 	return err
 }
+
+// A workingError is an [*store.OwnedError] in the words that a list of runs has for it, with
+// what the user can do.
+type workingError struct{ *store.OwnedError }
+
+func (e *workingError) Error() string {
+	process := "another process"
+	if e.PID != 0 {
+		process = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("run %s is working in %s; wait for it, or stop it with `pawl runs stop %s`", e.Run, process, e.Run)
+}
+
+func (e *workingError) Unwrap() error { return e.OwnedError }
 
 // Salvage copies what can be read of the workspace's database into a new one beside it;
 // see [store.Salvage].

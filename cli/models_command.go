@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"pawl/app"
 	"pawl/provider"
 	"strconv"
 	"text/tabwriter"
@@ -25,7 +25,7 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
   pawl models openrouter --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ps, err := provider.Load(inv.Env)
 		if err != nil {
@@ -42,7 +42,7 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
 func (inv *invocation) showModels(ctx context.Context, ps *provider.Providers, asJSON bool) error {
 	o := ps.Overview(ctx)
 	if asJSON {
-		return json.NewEncoder(inv.Stdout).Encode(o)
+		return inv.encode(o)
 	}
 	return inv.printModels(o)
 }
@@ -90,7 +90,7 @@ func (inv *invocation) listModels(ctx context.Context, ps *provider.Providers, n
 		return err
 	}
 	if asJSON {
-		return json.NewEncoder(inv.Stdout).Encode(map[string]any{"models": list})
+		return inv.encode(app.ListOf(list))
 	}
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, m := range list {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"pawl/app"
 	"pawl/run"
@@ -28,6 +29,7 @@ type printer struct {
 	display *display // of a terminal; nil: progress is plain lines
 
 	mu    sync.Mutex
+	end   *view.End     // of the turn, once it has ended
 	seq   int64         // of the last event that was shown
 	moved chan struct{} // closed when seq changes
 }
@@ -62,6 +64,9 @@ func (p *printer) show(u view.Update) {
 		p.display.update(u)
 	} else {
 		for _, item := range p.view.Update(u) {
+			if item.End != nil {
+				p.end = item.End
+			}
 			if line := progressLine(item); line != "" {
 				fmt.Fprintln(p.stderr, line)
 			}
@@ -175,7 +180,8 @@ func progressLine(i view.Item) string {
 // result prints how the turn came out, with the calls that were refused in it.
 func (p *printer) result(s run.State, denials []app.Denial) {
 	p.close()
-	r := resultOf(s, denials)
+	took, files := p.changed(s)
+	r := resultOf(s, denials, took, files)
 	switch {
 	case p.output != "text":
 		p.line(r)
@@ -196,6 +202,21 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 		fmt.Fprintf(p.stderr, "not delivered: %s\n", oneLine(run.PlainText(w.Parts), maxTitle))
 	}
 	p.close()
+}
+
+// changed returns how long the turn was driven, and the files that were changed in it. It is
+// called when nothing is shown any more.
+func (p *printer) changed(s run.State) (took time.Duration, files []view.File) {
+	if s.Turn.Open() {
+		return p.view.SoFar()
+	}
+	if p.display != nil {
+		return p.display.took, p.display.files
+	}
+	if p.end == nil {
+		return 0, nil
+	}
+	return p.end.Duration, p.end.Files
 }
 
 // summary prints the end of a turn as plain lines.
@@ -242,14 +263,11 @@ func deniedWords(denials []app.Denial) string {
 
 // ended says in words how the run's last turn ended.
 func ended(s run.State) string {
-	if s.Turn.Open() {
-		if owesWork(s) {
-			return "not finished"
-		}
+	if app.NeedsApproval(s) {
 		return view.WaitWords(s)
 	}
-	if s.Turn.N == 0 {
-		return "not begun"
+	if s.Turn.Open() {
+		return string(app.Killed)
 	}
 	return view.EndLine(s.Turn.End)
 }

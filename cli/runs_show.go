@@ -26,7 +26,14 @@ it is complete, while a process drives the run.`,
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
 	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		if *asJSON && *follow {
+			return usage("--json and --follow: one object has no end to follow; use `pawl runs log %s --follow --json`", id)
+		}
+		if *asJSON {
+			return inv.showJSON(ctx, ws, id, *results)
+		}
 		t := transcript{results: *results}
 		var p view.Projection
 		show := func(items []view.Item) error {
@@ -114,7 +121,7 @@ func callLine(c *view.Call) string {
 	if c.State == view.Settled {
 		line = c.Title() + " · " + c.OutcomeWords()
 	}
-	if d := output.Delivery(c.Delivery); d == output.Stored || d == output.Forced {
+	if stored(c) {
 		line += " · " + text.Size(c.Size) + " stored"
 	}
 	if c.Decision.Answer != "" {
@@ -124,6 +131,12 @@ func callLine(c *view.Call) string {
 		line += ": " + c.Reason()
 	}
 	return line
+}
+
+// stored reports whether the model has the output of a call by reference.
+func stored(c *view.Call) bool {
+	d := output.Delivery(c.Delivery)
+	return d == output.Stored || d == output.Forced
 }
 
 // wholeQuestion is the question of a call and the answers that it offers; empty for any other

@@ -154,6 +154,11 @@ func (p *Projection) interrupted(f run.Interrupted) {
 	p.giveBack()
 }
 
+// SoFar returns how long the open turn was driven, and the files that were changed in it.
+func (p *Projection) SoFar() (driven time.Duration, files []File) {
+	return p.turn.driven, slices.Clone(p.turn.files)
+}
+
 func (p *Projection) ended(f run.Ended) {
 	p.endAnswer()
 	p.endCarried()
