@@ -129,14 +129,15 @@ func page[T any](all []T, limit, offset int) app.List[T] {
 	return list
 }
 
-// The columns of the list of runs. leastTitle is the width that the title has at least: where
-// the terminal is too narrow for it, columns are left out, in the order of narrower.
-var (
-	runColumns = []string{"RUN", "STATE", "AGE", "TIME", "STEPS", "COST", "MODEL", "TITLE"}
-	narrower   = []string{"COST", "STEPS", "TIME", "MODEL", "AGE"}
-)
+// The columns of the list of runs.
+var runColumns = []string{"RUN", "STATE", "AGE", "TIME", "STEPS", "COST", "MODEL", "TITLE"}
 
-const leastTitle = 14
+// narrower are the columns that are left out, in this order, where the terminal is too narrow
+// for the title to have so many columns.
+var narrower = []struct {
+	column string
+	title  int
+}{{"COST", 30}, {"STEPS", 30}, {"TIME", 14}, {"MODEL", 14}, {"AGE", 14}}
 
 // runLines returns the list of runs for people, with a header. Without a width (0) nothing is
 // left out or cut.
@@ -145,7 +146,7 @@ func runLines(runs []app.Run, now time.Time, width int) []string {
 	for _, r := range runs {
 		rows = append(rows, runRow(r, now, width > 0))
 	}
-	for _, column := range narrower {
+	for _, n := range narrower {
 		used := 0
 		for i := range len(rows[0]) - 1 {
 			widest := 0
@@ -154,10 +155,10 @@ func runLines(runs []app.Run, now time.Time, width int) []string {
 			}
 			used += widest + 2
 		}
-		if width == 0 || used+leastTitle <= width {
+		if width == 0 || used+n.title <= width {
 			break
 		}
-		at := slices.Index(rows[0], column)
+		at := slices.Index(rows[0], n.column)
 		for i, row := range rows {
 			rows[i] = slices.Delete(slices.Clone(row), at, at+1)
 		}

@@ -64,8 +64,11 @@ func updates(ctx context.Context, ws *app.Workspace, id run.ID, follow bool) ite
 }
 
 // eventWords says of events, in the order of the log, what each is, on one line. It
-// remembers the titles of calls.
-type eventWords struct{ titles map[run.CallID]string }
+// remembers the titles and the tools of calls.
+type eventWords struct{ titles, tools map[run.CallID]string }
+
+// classWords say what a call of a class does.
+var classWords = map[run.Class]string{run.Reads: "only reads", run.Writes: "may write", run.Resumable: "can be resumed"}
 
 // call returns the id of a call and what it does.
 func (w *eventWords) call(id run.CallID) string {
@@ -77,9 +80,9 @@ func (w *eventWords) call(id run.CallID) string {
 
 func (w *eventWords) named(c run.Call) string {
 	if w.titles == nil {
-		w.titles = map[run.CallID]string{}
+		w.titles, w.tools = map[run.CallID]string{}, map[run.CallID]string{}
 	}
-	w.titles[c.ID] = view.Title(c.Tool, c.Arguments)
+	w.titles[c.ID], w.tools[c.ID] = view.Title(c.Tool, c.Arguments), c.Tool
 	return w.call(c.ID)
 }
 
@@ -169,7 +172,7 @@ func (w *eventWords) sentence(p run.Payload) string {
 		if f.Problem != "" {
 			return w.call(f.Call) + ": cannot run: " + f.Problem
 		}
-		return w.call(f.Call) + ": " + string(f.Class)
+		return w.call(f.Call) + ": inspected, it " + classWords[f.Class]
 	case run.CallDecided:
 		words := w.call(f.Call) + ": " + view.DecisionWords(f.Decision)
 		if !f.Decision.Allows() && f.Decision.Reason != "" {
@@ -184,8 +187,13 @@ func (w *eventWords) sentence(p run.Payload) string {
 		}
 		return w.call(f.Call) + ": started"
 	case run.CallSettled:
+		result := run.PlainText(f.Content)
 		words := w.call(f.Call) + ": " + view.OutcomeWords(f.Outcome)
-		if result := oneLine(run.PlainText(f.Content), maxShownResult); result != "" {
+		if code, ok := view.ExitCode(w.tools[f.Call], result); ok {
+			words = fmt.Sprintf("%s: exit code %d", w.call(f.Call), code)
+			result = result[:strings.LastIndexByte(result, '[')]
+		}
+		if result = oneLine(strings.TrimSpace(result), maxShownResult); result != "" {
 			words += ": " + result
 		}
 		return words
