@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"pawl/app"
@@ -23,6 +25,7 @@ import (
 	"pawl/permission"
 	"pawl/provider"
 	"pawl/run"
+	"pawl/store"
 	"pawl/view"
 )
 
@@ -94,16 +97,10 @@ var words = map[reflect.Type][]string{
 // docs/json.schema.json is what the Go types say. UPDATE=1 writes it.
 func TestTheSchemaOfJSONIsThatOfTheTypes(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(jsonSchema(t)); err != nil {
-		t.Fatal(err)
-	}
+	b := printed(t, jsonSchema(t))
 	const name = "../docs/json.schema.json"
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(b), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +108,7 @@ func TestTheSchemaOfJSONIsThatOfTheTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(have), b.String()); diff != "" {
+	if diff := gocmp.Diff(string(have), b); diff != "" {
 		t.Errorf("docs/json.schema.json is not that of the types; UPDATE=1 writes it (-file +types)\n%s", diff)
 	}
 }
@@ -146,12 +143,52 @@ func TestEveryCommandHasAJSONSchema(t *testing.T) {
 type schemas struct {
 	defs     map[string]any
 	comments map[string]string // by package.Type.Field
+	stored   bool              // the type is one of the log: its form is that of package app
+}
+
+// printed returns a schema with a definition or a property on each line.
+func printed(t *testing.T, schema map[string]any) string {
+	t.Helper()
+	var b strings.Builder
+	line := func(v any) string {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(line.String())
+	}
+	// object prints each member of an object on a line, and those of the members that open
+	// names in the same way.
+	var object func(members map[string]any, indent string, open ...string)
+	object = func(members map[string]any, indent string, open ...string) {
+		b.WriteString("{\n")
+		for i, name := range slices.Sorted(maps.Keys(members)) {
+			if i > 0 {
+				b.WriteString(",\n")
+			}
+			fmt.Fprintf(&b, "%s %q: ", indent, name)
+			inner, ok := members[name].(map[string]any)
+			switch {
+			case ok && indent == " " && inner["properties"] != nil: // a definition
+				object(inner, indent+" ", "properties")
+			case ok && slices.Contains(open, name):
+				object(inner, indent+" ")
+			default:
+				b.WriteString(line(members[name]))
+			}
+		}
+		b.WriteString("\n" + indent + "}")
+	}
+	object(schema, "", "$defs")
+	return b.String() + "\n"
 }
 
 // jsonSchema returns the schema of all commands.
-func jsonSchema(t *testing.T) any {
+func jsonSchema(t *testing.T) map[string]any {
 	t.Helper()
-	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "../app", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view")}
+	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "../app", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
 	commands := map[string]any{}
 	for name, forms := range jsonForms {
 		var any []any
@@ -163,6 +200,7 @@ func jsonSchema(t *testing.T) any {
 			commands[key] = map[string]interface{}{"anyOf": any}
 		}
 	}
+	s.events()
 	maps.Copy(s.defs, commands)
 	return map[string]any{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
@@ -179,6 +217,8 @@ func (s schemas) of(t reflect.Type) map[string]any {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return s.of(t.Elem())
+	case t == reflect.TypeFor[run.Usage]():
+		return s.of(reflect.TypeFor[app.Usage]())
 	case t == reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
@@ -241,6 +281,9 @@ func (s schemas) members(t reflect.Type, properties map[string]any, required *[]
 			name = field.Name
 		}
 		member := s.of(field.Type)
+		if s.stored {
+			name, member = inDialect(t.Name(), field.Name, name, member)
+		}
 		if name == "input" && field.Type == reflect.TypeFor[json.RawMessage]() {
 			member = map[string]any{"type": "object"}
 		}
@@ -255,6 +298,56 @@ func (s schemas) members(t reflect.Type, properties map[string]any, required *[]
 			*required = append(*required, name)
 		}
 	}
+}
+
+// inDialect returns the name and the schema of a field of the log as docs/json.md has them.
+func inDialect(of, field, name string, member map[string]any) (string, map[string]any) {
+	names := map[string]string{"since": "started_at", "mtime": "modified_at"}
+	switch of + "." + field {
+	case "Call.Arguments":
+		return "input", map[string]any{"type": "object"}
+	case "Submitted.Value", "Output.Schema", "Action.Thinking", "Part.Raw":
+		return name, map[string]any{}
+	}
+	if before, ok := strings.CutSuffix(name, "_ns"); ok {
+		name = before + "_ms"
+	}
+	return cmp.Or(names[name], name), member
+}
+
+// payloads are the types of events.
+var payloads = []run.Payload{run.Created{}, run.Configured{}, run.Prompted{}, run.Said{}, run.Withdrawn{}, run.RequestStarted{}, run.RequestFailed{}, run.Replied{},
+	run.Observed{}, run.CallReceived{}, run.CallInspected{}, run.CallDecided{}, run.ApprovalInvalidated{}, run.CallStarted{}, run.CallSettled{}, run.Resumed{},
+	run.Told{}, run.Submitted{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{}}
+
+// events adds the data of each type of event to the schema of its line.
+func (s schemas) events() {
+	s.stored = true
+	var names []string
+	var each []any
+	for _, p := range payloads {
+		name := store.Type(p)
+		data := s.object(reflect.TypeOf(p))
+		properties := data["properties"].(map[string]any)
+		switch name {
+		case "call_decided", "call_started", "call_settled":
+			properties["tool"] = map[string]any{"type": "string"}
+		}
+		if name == "call_settled" {
+			properties["exit_code"] = map[string]any{"type": "integer", "description": "of a command that did not succeed"}
+			properties["duration_ms"] = map[string]any{"type": "integer", "description": "since the call was started"}
+			data["required"] = append(data["required"].([]string), "is_error")
+		}
+		s.defs["event."+name] = data
+		names = append(names, name)
+		each = append(each, map[string]any{
+			"if":   map[string]any{"properties": map[string]any{"type": map[string]any{"const": name}}},
+			"then": map[string]any{"properties": map[string]any{"data": map[string]any{"$ref": "#/$defs/event." + name}}},
+		})
+	}
+	line := s.defs["app.EventLine"].(map[string]any)
+	line["properties"].(map[string]any)["type"] = map[string]any{"enum": names}
+	line["allOf"] = each
 }
 
 // fieldComments returns what comments say of the fields of types.

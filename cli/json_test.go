@@ -211,6 +211,35 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	}
 }
 
+// What is not in the dialect, or not in the schema, is found.
+func TestOtherJSONIsNotTheDialect(t *testing.T) {
+	t.Parallel()
+	list := compiledSchema(t)("runs-list")
+	for _, text := range []string{`[]`, `{"items":[],"more":true}`, `{"items":[{"run":"r"}]}`, `{"items":null}`} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list.Validate(value) == nil {
+			t.Errorf("%s fits the schema of runs list", text)
+		}
+	}
+	for text, want := range map[string]int{
+		`{"items":[{"at":"2026-11-22T15:00:00Z","cost":null,"input":{"when":""}}]}`: 0,
+		`{"created_at":1795328435055}`:                                              1,
+		`{"at":"yesterday","reason":"","wall_ns":5}`:                                3,
+		`{"items":[{"arguments":"{}"},{"detail":null}]}`:                            2,
+	} {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		if wrong := notDialect("", value); len(wrong) != want {
+			t.Errorf("%s: %d faults were found, want %d: %q", text, len(wrong), want, wrong)
+		}
+	}
+}
+
 // compiledSchema returns what compiles the schema of a command.
 func compiledSchema(t *testing.T) func(command string) *jsonschema.Schema {
 	t.Helper()

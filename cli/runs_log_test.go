@@ -60,6 +60,14 @@ func TestEachEventIsASentence(t *testing.T) {
 			t.Errorf("%s:\n  got  %s\n  want %s", store.Type(c.event), got, c.want)
 		}
 	}
+	for _, p := range payloads {
+		if !slices.Contains(types, store.Type(p)) {
+			t.Errorf("there is no sentence for the event %s", store.Type(p))
+		}
+	}
+	if n := len(slices.Compact(types)); n != len(payloads) {
+		t.Errorf("%d types of events have a sentence, and %d a schema", n, len(payloads))
+	}
 	reference, err := os.ReadFile("../docs/events.md")
 	if err != nil {
 		t.Fatal(err)
