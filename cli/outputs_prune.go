@@ -19,8 +19,8 @@ func outputsPruneCommand(inv *invocation) *cobra.Command {
 		Short: "Remove old outputs",
 		Long: `Removes stored outputs of this folder that are older than --older-than, and then the oldest
 until the rest takes at most --max-size. Without flags the settings outputs_max_age and
-outputs_max_size apply, as they do at the end of each run. The outputs of a run whose
-turn is open, or that waits for an answer, are kept.`,
+outputs_max_size apply, as they do at the end of each run. The outputs of a run that is
+working, waiting or killed are kept.`,
 		Example: "  pawl outputs prune --max-size 5GB --older-than 30d --dry-run\n  pawl outputs prune",
 		Args:    cobra.NoArgs,
 	}
@@ -70,7 +70,7 @@ func (inv *invocation) printPruned(p output.Pruned, dry bool) {
 	}
 	fmt.Fprintf(inv.Stdout, "%s %s, %s on disk; %s are left\n", plural(len(p.Removed), "output"), verb, text.Size(p.Freed), text.Size(p.Kept))
 	if p.Over > 0 {
-		inv.hint(fmt.Sprintf("what is left is %s over the limit: it belongs to runs that are under way or wait for an answer", text.Size(p.Over)))
+		inv.hint(fmt.Sprintf("what is left is %s over the limit: it belongs to runs that are working, waiting or killed", text.Size(p.Over)))
 	}
 }
 

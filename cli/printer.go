@@ -261,16 +261,8 @@ func deniedWords(denials []app.Denial) string {
 	return words
 }
 
-// ended says in words how the run's last turn ended.
-func ended(s run.State) string {
-	if app.NeedsApproval(s) {
-		return view.WaitWords(s)
-	}
-	if s.Turn.Open() {
-		return string(app.Killed)
-	}
-	return view.EndLine(s.Turn.End)
-}
+// ended says in words how the run's last turn ended, or what it waits for.
+func ended(s run.State) string { return app.ConditionWords(s, nil) }
 
 // stopUnread makes p stop a run whose standard output nothing reads any more, as after
 // `| head -1`, unless another process follows the run. watch begins to look for it, which is

@@ -43,8 +43,7 @@ func runsPruneCommand(inv *invocation) *cobra.Command {
 		Short: "Remove old runs with everything they left",
 		Long: `Removes the runs of this folder that were last used longer ago than --older-than, as runs rm
 does. Without the flag the setting runs_max_age counts, which pawl run applies too, once a day.
-A run stays if a process drives it, its turn is open, it waits for an answer, or such a run
-needs it.`,
+A run stays if it is working, waiting or killed, or if such a run needs it.`,
 		Example: "  pawl runs prune --older-than 30d --dry-run\n  pawl runs prune",
 		Args:    cobra.NoArgs,
 	}
