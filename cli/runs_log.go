@@ -44,7 +44,10 @@ also what is no event: deltas, progress, notices (docs/stream-json.md).`,
 				return err
 			}
 		}
-		return nil
+		if *asJSON {
+			return nil
+		}
+		return tellOpen(ctx, ws, id, inv.Stderr, "")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -52,8 +53,21 @@ it is complete, while a process drives the run.`,
 				return err
 			}
 		}
-		return show(p.Open())
+		if err := show(p.Open()); err != nil {
+			return err
+		}
+		return tellOpen(ctx, ws, id, inv.Stdout, "— ")
 	})
+}
+
+// tellOpen prints what a run is doing whose turn is open.
+func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, prefix string) error {
+	y, err := ws.Why(ctx, id)
+	if err != nil || !y.State.Turn.Open() {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(app.ConditionWords(y.State, y.Owner)))
+	return err
 }
 
 // A transcript is a run as a person saw it, in plain text.
