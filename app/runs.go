@@ -205,38 +205,37 @@ func (w *Workspace) Follow(ctx context.Context, id run.ID, after int64) iter.Seq
 }
 
 // Fork copies a run up to event at (0: all) into a new run, with another model if that is
-// not "". Files are not copied: the new run works in the folder as it is now. It returns the
-// new run and the last event that was copied.
-func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (to run.ID, copied int64, err error) {
+// not "". Files are not copied: the new run works in the folder as it is now.
+func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (run.ID, error) {
 	var change *run.ConfigChange
 	if model != "" {
 		to, err := w.ModelChange(model)
 		if err != nil {
-			return "", 0, err
+			return "", err
 		}
 		change = &to
 	}
 	events, s, err := w.Load(ctx, id)
 	if err != nil && (at < 1 || at > s.Seq) { // events before the damage can be copied, if at names one
-		return "", 0, err
+		return "", err
 	}
 	if at == 0 {
 		at = s.Seq
 	}
 	if at < 1 || at > s.Seq {
-		return "", 0, config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, at)
+		return "", config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, at)
 	}
 	now := time.Now().UTC()
 	forked, err := fork(events[:at], newRun(now), change, now)
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
 	st, err := w.writing()
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
-	to = forked[0].Payload.(run.Created).Run
-	return to, at, st.Append(ctx, to, 0, forked)
+	to := forked[0].Payload.(run.Created).Run
+	return to, st.Append(ctx, to, 0, forked)
 }
 
 // fork returns the events of a new run with the same past, and with change if it is not

@@ -29,12 +29,16 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 	model := cmd.Flags().String("model", "", "the `model` of the new run, as provider/name; empty: the same")
 	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		to, at, err := ws.Fork(ctx, id, *at, *model)
+		to, err := ws.Fork(ctx, id, *at, *model)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(forkForm{to, id, at})
+			_, s, err := ws.Load(ctx, to)
+			if err != nil {
+				return err
+			}
+			return inv.encode(forkForm{to, id, s.Created.ForkedAt})
 		}
 		_, err = fmt.Fprintln(inv.Stdout, to)
 		return err
