@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"pawl/app"
 	"pawl/run"
@@ -29,7 +28,6 @@ type printer struct {
 	display *display // of a terminal; nil: progress is plain lines
 
 	mu    sync.Mutex
-	end   *view.End     // of the turn, once it has ended
 	seq   int64         // of the last event that was shown
 	moved chan struct{} // closed when seq changes
 }
@@ -64,9 +62,6 @@ func (p *printer) show(u view.Update) {
 		p.display.update(u)
 	} else {
 		for _, item := range p.view.Update(u) {
-			if item.End != nil {
-				p.end = item.End
-			}
 			if line := progressLine(item); line != "" {
 				fmt.Fprintln(p.stderr, line)
 			}
@@ -180,7 +175,7 @@ func progressLine(i view.Item) string {
 // result prints how the turn came out, with the calls that were refused in it.
 func (p *printer) result(s run.State, denials []app.Denial) {
 	p.close()
-	took, files := p.changed(s)
+	took, files := p.view.Turn()
 	r := resultOf(s, denials, took, files)
 	switch {
 	case p.output != "text":
@@ -202,21 +197,6 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 		fmt.Fprintf(p.stderr, "not delivered: %s\n", oneLine(run.PlainText(w.Parts), maxTitle))
 	}
 	p.close()
-}
-
-// changed returns how long the turn was driven, and the files that were changed in it. It is
-// called when nothing is shown any more.
-func (p *printer) changed(s run.State) (took time.Duration, files []view.File) {
-	if s.Turn.Open() {
-		return p.view.SoFar()
-	}
-	if p.display != nil {
-		return p.display.took, p.display.files
-	}
-	if p.end == nil {
-		return 0, nil
-	}
-	return p.end.Duration, p.end.Files
 }
 
 // summary prints the end of a turn as plain lines.

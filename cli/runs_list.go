@@ -151,7 +151,7 @@ func runLines(runs []app.Run, now time.Time, width int) []string {
 		for i := range len(rows[0]) - 1 {
 			widest := 0
 			for _, row := range rows {
-				widest = max(widest, cells(row[i]))
+				widest = max(widest, columnsOf(row[i]))
 			}
 			used += widest + 2
 		}

@@ -50,8 +50,8 @@ func TestTheListOfRunsFitsTheTerminal(t *testing.T) {
 			t.Errorf("%d columns: %d lines for %d runs", width, len(lines), len(runs))
 		}
 		for _, line := range lines {
-			if width > 0 && cells(line) > width {
-				t.Errorf("a line has %d columns, the terminal %d: %s", cells(line), width, line)
+			if width > 0 && columnsOf(line) > width {
+				t.Errorf("a line has %d columns, the terminal %d: %s", columnsOf(line), width, line)
 			}
 			if strings.ContainsAny(line, "\t\n\x1b") {
 				t.Errorf("a line has a character that moves the cursor: %q", line)

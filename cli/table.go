@@ -17,6 +17,12 @@ func (inv *invocation) tableWidth() int {
 	return width
 }
 
+// columnsOf returns how many columns a text takes on a terminal.
+func columnsOf(text string) int { return cells(text) }
+
+// clipped returns a text, cut with a mark if it takes more than n columns.
+func clipped(text string, n int) string { return style{}.clip(text, n) }
+
 // tableLines returns rows as lines with aligned columns. If width is not 0, the last column is
 // cut so that no line is wider.
 func tableLines(rows [][]string, width int) []string {
@@ -26,7 +32,7 @@ func tableLines(rows [][]string, width int) []string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], cells(cell))
+			widths[i] = max(widths[i], columnsOf(cell))
 		}
 	}
 	var lines []string
@@ -35,12 +41,12 @@ func tableLines(rows [][]string, width int) []string {
 		for i, cell := range row {
 			if i == len(row)-1 {
 				if width > 0 {
-					cell = style{}.clip(cell, max(1, width-used))
+					cell = clipped(cell, max(1, width-used))
 				}
 				line += cell
 				break
 			}
-			pad := widths[i] + 2 - cells(cell)
+			pad := widths[i] + 2 - columnsOf(cell)
 			line += cell + strings.Repeat(" ", pad)
 			used += widths[i] + 2
 		}
