@@ -45,6 +45,9 @@ type Options struct {
 	// Asks says that the face asks a person about calls that need approval: they wait for
 	// the answer, unless OnAsk or the settings say what happens to them.
 	Asks bool
+	// Nearest says that runs are wanted that are there already: if the folder has none, Open
+	// opens the nearest folder above it in the same repository that has some.
+	Nearest bool
 	// Notice is told what a person should know and what keeps nothing from working, a
 	// sentence at a time, from any goroutine; nil: no one is told.
 	Notice func(string)
@@ -93,8 +96,16 @@ func Open(opt Options) (*Workspace, error) {
 	if opt.Notice == nil {
 		opt.Notice = func(string) {}
 	}
+	w := open(dir, opt)
+	if opt.Nearest {
+		w = w.nearest()
+	}
+	return w, nil
+}
+
+func open(dir string, opt Options) *Workspace {
 	return &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env,
-		logger: sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) })}, nil
+		logger: sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) })}
 }
 
 // Close closes what was opened. Sessions are to be closed before.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/view"
@@ -18,7 +19,7 @@ type Denial struct {
 	Reason string          `json:"reason"`
 	// Flag is what would allow the call, as arguments of a command line: --allow 'RULE'.
 	// Empty if no flag would.
-	Flag string `json:"flag"`
+	Flag string `json:"flag,omitempty"`
 }
 
 // Denials returns the calls that were refused in the run's last turn, in the order in which
@@ -50,15 +51,12 @@ func (w *Workspace) denials(ctx context.Context, state run.State) ([]Denial, err
 		if c == nil || c.Outcome != run.Refused || item.Turn != state.Turn.N {
 			continue
 		}
-		d := Denial{Call: c.ID, Tool: c.Tool, Input: json.RawMessage(c.Arguments), Reason: c.Reason()}
-		if !json.Valid(d.Input) {
-			d.Input = json.RawMessage("{}")
-		}
+		d := Denial{Call: c.ID, Tool: c.Tool, Input: InputOf(c.Arguments), Reason: c.Reason()}
 		// A person who said no is not told how to say yes.
 		if c.Decision.Source != "person" {
 			var words []string
 			for _, r := range w.allowing(state, c) {
-				words = append(words, "--allow "+shellQuote(r.String()))
+				words = append(words, "--allow "+text.ShellWord(r.String()))
 			}
 			d.Flag = strings.Join(words, " ")
 		}
@@ -101,6 +99,3 @@ func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
 	}
 	return given
 }
-
-// shellQuote quotes an argument for a POSIX shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -42,9 +42,9 @@ const (
 // A Report is all that Doctor has seen.
 type Report struct {
 	Version string  `json:"version"`
-	Model   string  `json:"model"`  // the one that a run would have now; empty: none
-	Source  string  `json:"source"` // why that one
-	Usable  bool    `json:"usable"` // a run could begin
+	Model   string  `json:"model,omitempty"`  // the one that a run would have now; empty: none
+	Source  string  `json:"source,omitempty"` // why that one
+	Usable  bool    `json:"usable"`           // a run could begin
 	Checks  []Check `json:"checks"`
 }
 

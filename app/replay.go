@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"pawl/permission"
@@ -19,16 +20,17 @@ type Replay struct {
 
 // An Otherwise is a call that would come out otherwise.
 type Otherwise struct {
-	Run       run.ID       `json:"run"`
-	Call      run.CallID   `json:"call"`
-	Tool      string       `json:"tool"`
-	Arguments string       `json:"arguments"`
-	Was       string       `json:"was"` // allowed, asked, refused
-	Now       string       `json:"now"`
-	Then      run.Decision `json:"-"`              // what was decided
-	Rule      string       `json:"rule,omitempty"` // that decides now
-	Source    string       `json:"source"`
-	Reason    string       `json:"reason"`
+	Run       run.ID          `json:"run"`
+	Call      run.CallID      `json:"call"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"`
+	Arguments string          `json:"-"`
+	Was       string          `json:"was"` // allowed, asked, refused
+	Now       string          `json:"now"`
+	Then      run.Decision    `json:"-"`              // what was decided
+	Rule      string          `json:"rule,omitempty"` // that decides now
+	Source    string          `json:"source,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
 }
 
 // Replay decides the calls of runs again, by rules, or by those in force if rules is nil.
@@ -107,7 +109,7 @@ func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permiss
 			return // without a person an ask is a refusal: it would come out the same
 		}
 		r.Ways[was+" → "+is]++
-		r.Changed = append(r.Changed, Otherwise{Run: id, Call: call, Tool: f.Tool, Arguments: c.Arguments, Was: was, Now: is,
+		r.Changed = append(r.Changed, Otherwise{Run: id, Call: call, Tool: f.Tool, Input: InputOf(c.Arguments), Arguments: c.Arguments, Was: was, Now: is,
 			Then: d, Rule: now.Rule, Source: now.Source, Reason: now.Reason})
 	}
 	st, err := w.reading()

@@ -47,7 +47,8 @@ func noRuns(err error) error {
 // A Run is a run in a list.
 type Run struct {
 	store.Summary
-	Owner *store.Owner // the process that drives it; nil: none
+	Condition Condition
+	Owner     *store.Owner // the process that drives its open turn; nil: none
 }
 
 // Runs returns the runs of the workspace, the one used last first, at most limit (0: all).
@@ -65,13 +66,11 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	runs := make([]Run, len(all))
 	for i, s := range all {
 		runs[i].Summary = s
-		if s.End != "" {
-			continue // its owner, if any, does nothing for it
+		if s.Damage != "" {
+			continue
 		}
-		if owner, owned, err := st.Owner(ctx, s.ID); err != nil {
+		if runs[i].Condition, runs[i].Owner, err = condition(ctx, st, s); err != nil {
 			return nil, err
-		} else if owned {
-			runs[i].Owner = &owner
 		}
 	}
 	return runs, nil
@@ -81,9 +80,10 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 func (w *Workspace) Find(ctx context.Context, which string) (store.Summary, error) {
 	st, err := w.reading()
 	if err != nil {
-		return store.Summary{}, noRuns(err)
+		return store.Summary{}, w.noRun(err)
 	}
-	return find(ctx, st, which)
+	sum, err := find(ctx, st, which)
+	return sum, w.noRun(err)
 }
 
 func find(ctx context.Context, s store.Store, which string) (store.Summary, error) {
@@ -398,10 +398,24 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 // owned adds to an [*store.OwnedError] what the user can do.
 func owned(err error) error {
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {
-		return fmt.Errorf("%w; wait for it, or stop it with `pawl runs stop %s`", o, o.Run)
+		return &workingError{o}
 	}
 	return err
 }
+
+// A workingError is an [*store.OwnedError] in the words that a list of runs has for it, with
+// what the user can do.
+type workingError struct{ *store.OwnedError }
+
+func (e *workingError) Error() string {
+	process := "another process"
+	if e.PID != 0 {
+		process = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("run %s is working in %s; wait for it, or stop it with `pawl runs stop %s`", e.Run, process, e.Run)
+}
+
+func (e *workingError) Unwrap() error { return e.OwnedError }
 
 // Salvage copies what can be read of the workspace's database into a new one beside it;
 // see [store.Salvage].

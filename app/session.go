@@ -30,6 +30,7 @@ type Session struct {
 
 	change *run.ConfigChange // recorded with what is handed in first; nil: none
 	asked  run.Output
+	lines  Lines // of its stream
 
 	stop  context.CancelFunc // ends drive
 	begun chan struct{}      // closed when something was handed in
@@ -163,6 +164,7 @@ func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
 	s := &Session{w: w, id: r.ID(), worker: d, runner: r, stop: stop,
 		begun: make(chan struct{}), done: make(chan struct{}), rest: make(chan struct{})}
 	close(s.rest)
+	s.lines.From(r.State())
 	s.turn, s.cancel = context.WithCancelCause(context.Background())
 	s.close = sync.OnceValue(s.closeOnce)
 	go s.drive(ctx)

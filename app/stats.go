@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"pawl/config"
 	"pawl/store"
@@ -18,10 +19,10 @@ import (
 
 // Stats are figures over runs.
 type Stats struct {
-	Since        *time.Time      `json:"since"`
+	Since        *time.Time      `json:"since,omitempty"`
 	Runs         int             `json:"runs"`
 	Turns        int             `json:"turns"`
-	Ends         map[string]int  `json:"ends"` // of turns
+	Ends         map[string]int  `json:"ends"` // of turns; the condition of those that are open
 	Reasons      map[string]int  `json:"reasons"`
 	Steps        int             `json:"steps"`
 	StepsPerTurn Spread          `json:"steps_per_turn"`
@@ -49,8 +50,8 @@ type Spread struct {
 type DecisionCount struct {
 	Tool   string     `json:"tool"`
 	Answer run.Answer `json:"answer"`
-	Rule   string     `json:"rule"`
-	Source string     `json:"source"`
+	Rule   string     `json:"rule,omitempty"`
+	Source string     `json:"source,omitempty"`
 	Count  int        `json:"count"`
 }
 
@@ -99,14 +100,15 @@ type runTally struct {
 
 func (t *tally) begin() *runTally { return &runTally{tally: t, tools: map[run.CallID]string{}} }
 
-func (r *runTally) end() {
+// end ends the count of a run. open is what a turn of it that has no end counts as.
+func (r *runTally) end(open string) {
 	if !r.counted {
 		return
 	}
 	r.runs++
 	r.perRun = append(r.perRun, r.steps)
 	if r.open {
-		r.turn("open")
+		r.turn(open)
 	}
 }
 
@@ -226,7 +228,7 @@ func (t *tally) stats() Stats {
 	for _, name := range slices.Sorted(maps.Keys(t.models)) {
 		m := t.models[name]
 		s.Models = append(s.Models, ModelCount{Model: name, Requests: m.requests, Usage: UsageOf(m.usage)})
-		s.Cost += m.usage.Cost
+		s.Cost = dollars(s.Cost + m.usage.Cost)
 		s.Unpriced += m.unpriced
 	}
 	return s
@@ -243,7 +245,7 @@ func spreadOf(figures []int) Spread {
 		sum += n
 	}
 	rank := (95*len(sorted) + 99) / 100
-	return Spread{Mean: float64(sum) / float64(len(sorted)), P95: sorted[rank-1]}
+	return Spread{Mean: math.Round(100*float64(sum)/float64(len(sorted))) / 100, P95: sorted[rank-1]}
 }
 
 // Stats counts over the runs of this workspace what happened after a point in time. Runs of
@@ -300,7 +302,11 @@ func (t *tally) store(ctx context.Context, s store.Store) error {
 			}
 			r.event(e)
 		}
-		r.end()
+		now, _, err := condition(ctx, s, sum)
+		if err != nil {
+			return err
+		}
+		r.end(cmp.Or(string(sum.End), string(now))) // an end, if its log can be read in part only
 	}
 	return nil
 }

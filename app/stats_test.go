@@ -44,7 +44,7 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 			for _, e := range told(facts...) {
 				r.event(e)
 			}
-			r.end()
+			r.end("killed")
 		}
 		return tally.stats()
 	}
@@ -52,9 +52,9 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 	got := count(time.Time{}, past, forked)
 	want := Stats{
 		Runs: 2, Turns: 3, Steps: 4, Calls: 2, Reminders: 1, Nudges: 1, Loops: 1,
-		Ends:         map[string]int{"loop_stopped": 1, "interrupted": 1, "open": 1},
+		Ends:         map[string]int{"loop_stopped": 1, "interrupted": 1, "killed": 1},
 		Reasons:      map[string]int{"same_call": 1, "wait": 1},
-		StepsPerTurn: Spread{Mean: 4.0 / 3, P95: 2}, StepsPerRun: Spread{Mean: 2, P95: 2},
+		StepsPerTurn: Spread{Mean: 1.33, P95: 2}, StepsPerRun: Spread{Mean: 2, P95: 2},
 		Outcomes: map[string]int{"refused": 1}, Answers: map[string]int{"deny": 1, "wait": 1},
 		Decisions:  []DecisionCount{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
 		Denials:    []DecisionCount{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"pawl/permission"
@@ -12,21 +14,77 @@ import (
 
 // StreamVersion is the version of the vocabulary of docs/stream-json.md. It changes when a
 // reader of the old one would misunderstand the new one; what is only added keeps it.
-const StreamVersion = 1
+const StreamVersion = 2
 
-// An EventLine is an event as a line of JSON; its data is described in docs/events.md.
+// An EventLine is an event as a line of JSON; its data is described in docs/events.md, but for
+// what docs/json.md says of names and units.
 type EventLine struct {
-	Seq     int64           `json:"seq"`
-	At      time.Time       `json:"at"`
-	Type    string          `json:"type"`
-	Version int             `json:"version"`
-	Data    json.RawMessage `json:"data"`
+	Seq     int64     `json:"seq"`
+	At      time.Time `json:"at"`
+	Type    string    `json:"type"`
+	Version int       `json:"version"`
+	Data    object    `json:"data"`
 }
 
-// LineOf returns an event in that form.
-func LineOf(e run.Event) (EventLine, error) {
-	typ, version, data, err := store.Encode(e)
-	return EventLine{e.Seq, e.At, typ, version, data}, err
+// Lines makes lines of the events of one run, in their order. It remembers calls, so that a
+// line about one says which tool it is, and how long it took.
+type Lines struct{ calls map[run.CallID]*call }
+
+type call struct {
+	tool    string
+	started time.Time
+}
+
+// From makes l one that continues after the events that led to s.
+func (l *Lines) From(s run.State) {
+	for _, c := range s.Turn.Calls {
+		l.call(c.ID).tool = c.Tool
+	}
+}
+
+func (l *Lines) call(id run.CallID) *call {
+	if l.calls == nil {
+		l.calls = map[run.CallID]*call{}
+	}
+	if l.calls[id] == nil {
+		l.calls[id] = &call{}
+	}
+	return l.calls[id]
+}
+
+// Event returns an event as a line.
+func (l *Lines) Event(e run.Event) EventLine {
+	line := EventLine{e.Seq, e.At, store.Type(e.Payload), store.Version(e.Payload), dialectObject(reflect.ValueOf(e.Payload))}
+	for _, c := range callsOf(e.Payload) {
+		l.call(c.ID).tool = c.Tool
+	}
+	add := func(name string, value any) { line.Data = append(line.Data, member{name, value}) }
+	tool := func(id run.CallID) {
+		if t := l.call(id).tool; t != "" {
+			add("tool", t)
+		}
+	}
+	switch f := e.Payload.(type) {
+	case run.CallInspected:
+		l.call(f.Call).tool = cmp.Or(f.Tool, l.call(f.Call).tool)
+	case run.CallDecided:
+		tool(f.Call)
+	case run.CallStarted:
+		l.call(f.Call).started = e.At
+		tool(f.Call)
+	case run.CallSettled:
+		tool(f.Call)
+		if !f.IsError { // else it is there
+			add("is_error", false)
+		}
+		if code, ok := view.ExitCode(l.call(f.Call).tool, run.PlainText(f.Content)); ok {
+			add("exit_code", code)
+		}
+		if at := l.call(f.Call).started; !at.IsZero() {
+			add("duration_ms", max(0, milliseconds(e.At.Sub(at))))
+		}
+	}
+	return line
 }
 
 // A StartLine is the first line of a stream: which run it is.
@@ -48,12 +106,15 @@ func StartOf(s run.State, resumed bool) StartLine {
 
 // A liveLine is what is shown while it happens and is no event.
 type liveLine struct {
-	Type string `json:"type"` // delta, drop, progress, stopping, notice
-	*view.Delta
-	Call  run.CallID `json:"call,omitempty"`
-	Print string     `json:"output,omitempty"`
-	Cause run.Cause  `json:"cause,omitempty"`
-	Words string     `json:"message,omitempty"`
+	Type     string     `json:"type"` // delta, drop, progress, stopping, notice
+	Text     string     `json:"text,omitempty"`
+	Thinking string     `json:"thinking,omitempty"`
+	Tool     string     `json:"tool,omitempty"`
+	Input    string     `json:"input_delta,omitempty"` // a piece of JSON
+	Call     run.CallID `json:"call,omitempty"`
+	Output   *string    `json:"output,omitempty"` // of progress, also where it is empty
+	Cause    run.Cause  `json:"cause,omitempty"`
+	Message  string     `json:"message,omitempty"`
 }
 
 // A WaitingLine says which calls wait for a person.
@@ -64,33 +125,47 @@ type WaitingLine struct {
 
 // A WaitingCall is a call that waits for a person, with what the person has to see.
 type WaitingCall struct {
-	Call      run.CallID        `json:"call"`
-	Tool      string            `json:"tool"`
-	Arguments json.RawMessage   `json:"arguments"`
-	Title     string            `json:"title"`
-	Reason    string            `json:"reason"` // why it needs approval
-	Parts     []permission.Part `json:"parts"`
-	Proposed  permission.Rules  `json:"proposed"` // the rules that always would store
-	Exact     bool              `json:"exact"`    // they allow exactly this call
-	Sandbox   run.Confinement   `json:"sandbox,omitempty"`
-	Digest    string            `json:"digest"` // identifies what was shown
+	Call     run.CallID        `json:"call"`
+	Tool     string            `json:"tool,omitempty"`
+	Input    json.RawMessage   `json:"input,omitempty"`
+	Title    string            `json:"title,omitempty"`
+	Reason   string            `json:"reason,omitempty"` // why it needs approval
+	Parts    []permission.Part `json:"parts,omitempty"`
+	Proposed []RuleLine        `json:"proposed,omitempty"` // the rules that always would store
+	Exact    bool              `json:"exact,omitempty"`    // they allow exactly this call
+	Sandbox  run.Confinement   `json:"sandbox,omitempty"`
+	Digest   string            `json:"digest,omitempty"` // identifies what was shown
+}
+
+// A RuleLine is a rule as it is part of JSON.
+type RuleLine struct {
+	Effect  permission.Verdict `json:"effect"`
+	Rule    string             `json:"rule"`
+	Scope   permission.Scope   `json:"scope,omitempty"`
+	Sandbox run.Confinement    `json:"sandbox,omitempty"`
+}
+
+// RuleLines returns rules in that form.
+func RuleLines(rules permission.Rules) []RuleLine {
+	lines := []RuleLine{}
+	for _, r := range rules {
+		lines = append(lines, RuleLine{r.Effect, r.String(), r.Scope, r.Sandbox})
+	}
+	return lines
 }
 
 // Waiting returns an approval as it is part of JSON.
 func (a Approval) Waiting() WaitingCall {
-	w := WaitingCall{Call: a.Call.ID, Tool: a.Call.Tool, Arguments: json.RawMessage(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
-		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: append(permission.Rules{}, a.Proposal.Rules...), Exact: a.Proposal.Exact,
+	return WaitingCall{Call: a.Call.ID, Tool: a.Call.Tool, Input: InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
+		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact,
 		Sandbox: a.Preview.Request.Sandbox, Digest: a.Preview.Digest}
-	if !json.Valid(w.Arguments) {
-		w.Arguments = json.RawMessage("{}") // it cannot run, so it does not wait
-	}
-	return w
 }
 
-// Line returns an update of the session as a line of its stream; nil for one that has none.
+// Line returns an update of the session as a line of its stream. It is for one goroutine,
+// which hands in the updates in their order.
 func (s *Session) Line(u view.Update) (any, error) {
 	if u.Waiting == nil {
-		return Line(u)
+		return s.lines.Line(u), nil
 	}
 	line := WaitingLine{"waiting", []WaitingCall{}}
 	if len(u.Waiting) > 0 {
@@ -105,26 +180,26 @@ func (s *Session) Line(u view.Update) (any, error) {
 	return line, nil
 }
 
-// Line returns an update of a run that another process drives as a line of its stream.
-// Calls that wait have their ids alone.
-func Line(u view.Update) (any, error) {
+// Line returns an update of a run as a line of its stream. Calls that wait have their ids
+// alone.
+func (l *Lines) Line(u view.Update) any {
 	switch {
 	case u.Event != nil:
-		return LineOf(*u.Event)
+		return l.Event(*u.Event)
 	case u.Delta != nil:
-		return liveLine{Type: "delta", Delta: u.Delta}, nil
+		return liveLine{Type: "delta", Text: u.Delta.Text, Thinking: u.Delta.Thinking, Tool: u.Delta.Tool, Input: u.Delta.Arguments}
 	case u.Drop:
-		return liveLine{Type: "drop"}, nil
+		return liveLine{Type: "drop"}
 	case u.Progress != nil:
-		return liveLine{Type: "progress", Call: u.Progress.Call, Print: u.Progress.Text}, nil
+		return liveLine{Type: "progress", Call: u.Progress.Call, Output: &u.Progress.Text}
 	case u.Stopping != nil:
-		return liveLine{Type: "stopping", Cause: u.Stopping.Cause}, nil
+		return liveLine{Type: "stopping", Cause: u.Stopping.Cause}
 	case u.Waiting != nil:
 		line := WaitingLine{"waiting", []WaitingCall{}}
 		for _, id := range u.Waiting {
 			line.Calls = append(line.Calls, WaitingCall{Call: id})
 		}
-		return line, nil
+		return line
 	}
-	return liveLine{Type: "notice", Words: u.Notice}, nil
+	return liveLine{Type: "notice", Message: u.Notice}
 }

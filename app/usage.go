@@ -1,6 +1,10 @@
 package app
 
-import "pawl/run"
+import (
+	"math"
+
+	"pawl/run"
+)
 
 // Usage is what requests cost, in the form in which it is part of JSON.
 type Usage struct {
@@ -8,14 +12,19 @@ type Usage struct {
 	CacheRead  int64    `json:"cache_read_tokens"`
 	CacheWrite int64    `json:"cache_write_tokens"`
 	Output     int64    `json:"output_tokens"`
-	Cost       *float64 `json:"cost"` // US dollars; null: not known
+	Cost       *float64 `json:"cost"` // US dollars, rounded to a millionth; null: not known
 }
 
 // UsageOf returns u in that form.
 func UsageOf(u run.Usage) Usage {
 	f := Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
 	if u.Priced {
-		f.Cost = &u.Cost
+		cost := dollars(u.Cost)
+		f.Cost = &cost
 	}
 	return f
 }
+
+// dollars rounds an amount to a millionth of a dollar, so that sums of prices have no digits
+// that only binary fractions make.
+func dollars(amount float64) float64 { return math.Round(amount*1e6) / 1e6 }

@@ -224,13 +224,21 @@ func (inv *invocation) open(flags *pflag.FlagSet) (*app.Workspace, error) {
 	return app.Open(inv.options(flags))
 }
 
+// openRuns is open for a command about runs that are there already: in a folder without runs
+// it opens the nearest folder above it in the same repository that has some.
+func (inv *invocation) openRuns(flags *pflag.FlagSet) (*app.Workspace, error) {
+	opt := inv.options(flags)
+	opt.Nearest = true
+	return app.Open(opt)
+}
+
 // options are what the command line says of the workspace.
 func (inv *invocation) options(flags *pflag.FlagSet) app.Options {
 	return app.Options{Dir: inv.dir, Env: inv.Env, Given: settingsOf(flags), Notice: inv.notice}
 }
 
-// notice says on standard error what the person should know.
-func (inv *invocation) notice(text string) { fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(text)) }
+// notice says on standard error what the person should know. Errors alone begin with pawl.
+func (inv *invocation) notice(text string) { fmt.Fprintf(inv.Stderr, "note: %s\n", visible(text)) }
 
 // settingsOf returns the settings that flags give, by their keys.
 func settingsOf(flags *pflag.FlagSet) map[string][]string {

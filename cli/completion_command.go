@@ -144,9 +144,9 @@ func (inv *invocation) completeRuns(cmd *cobra.Command, _ []string, typed string
 		if err != nil || len(runs) == 0 {
 			return nil, err
 		}
-		all := []cobra.Completion{"last\tthe most recent run"}
+		all := []cobra.Completion{"last\tthe run used last"}
 		for _, r := range runs {
-			all = append(all, cobra.CompletionWithDesc(string(r.ID), stamp(r.Updated)+"  "+oneLine(r.Title, 60)))
+			all = append(all, cobra.CompletionWithDesc(string(r.ID), stamp(r.Updated)+"  "+runState(r)+"  "+oneLine(r.Title, 60)))
 		}
 		return startingWith(all, typed), nil
 	})
@@ -230,7 +230,7 @@ func (inv *invocation) completeDecision(cmd *cobra.Command, args []string, typed
 // fromWorkspace returns what find finds in the workspace of the command line. What cannot be
 // found is not completed: the command itself will say why.
 func (inv *invocation) fromWorkspace(find func(*app.Workspace) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ws, err := app.Open(app.Options{Dir: inv.dir, Env: inv.Env})
+	ws, err := app.Open(app.Options{Dir: inv.dir, Env: inv.Env, Nearest: true})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

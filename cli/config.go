@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"text/tabwriter"
@@ -27,7 +26,7 @@ Rules of all sources count together.`,
 		Args: cobra.NoArgs,
 	}
 	addSettings(cmd.Flags())
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := inv.checkVariables(); err != nil {
 			inv.notice(err.Error()) // the settings are shown all the same
@@ -46,10 +45,10 @@ Rules of all sources count together.`,
 			return err
 		}
 		files := ws.Instructions().Files
-		if *asJSON {
-			return json.NewEncoder(inv.Stdout).Encode(configForm(c, files))
-		}
 		env := config.Env(inv.Env)
+		if *asJSON {
+			return inv.encode(configOf(c, env, files))
+		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 		c.All(func(k config.Key, values []config.Value) {
 			if len(values) == 0 {
@@ -138,14 +137,19 @@ type instructionsForm struct {
 	Skipped    string `json:"skipped,omitempty"`
 }
 
-// configForm is the settings as JSON: {"values": {"model": [{"value", "source"}]},
-// "notes": [], "instructions": [{"path", "bytes", …}]}.
-func configForm(c *config.Config, files []instructions.File) any {
-	values := map[string][]config.Value{}
-	c.All(func(k config.Key, found []config.Value) { values[k.Name] = append([]config.Value{}, found...) })
-	forms := []instructionsForm{}
+// A configForm is the settings as JSON.
+type configForm struct {
+	Values       map[string][]config.Value `json:"values"` // by the name of the setting, the strongest first
+	StateDir     string                    `json:"state_dir"`
+	Notes        []string                  `json:"notes"`
+	Instructions []instructionsForm        `json:"instructions"`
+}
+
+func configOf(c *config.Config, env config.Env, files []instructions.File) configForm {
+	form := configForm{map[string][]config.Value{}, env.StateDir(), append([]string{}, c.Notes...), []instructionsForm{}}
+	c.All(func(k config.Key, found []config.Value) { form.Values[k.Name] = append([]config.Value{}, found...) })
 	for _, f := range files {
-		forms = append(forms, instructionsForm(f))
+		form.Instructions = append(form.Instructions, instructionsForm(f))
 	}
-	return map[string]any{"values": values, "notes": append([]string{}, c.Notes...), "instructions": forms}
+	return form
 }

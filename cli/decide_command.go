@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,8 +57,8 @@ CALL may be omitted if only one call needs approval.`,
 	cmd.Flags().StringVar(&q.scope, "scope", string(permission.ForWorkspace), "the `scope` of the rule: user, workspace, repository, run")
 	cmd.Flags().StringVarP(&q.words, "message", "m", "", "`text` for the model, with wait, never and no")
 	cmd.Flags().StringVar(&q.shown, "shown", "", "the `digest` that was shown with the call: the answer is refused if the call has changed since")
-	asJSON := cmd.Flags().Bool("json", false, "without an answer: the calls that need approval, one JSON object a line")
-	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
+	asJSON := jsonFlag(cmd)
+	return ruledIn(inv.openRuns, cmd, func(ctx context.Context, h here, args []string) error {
 		sum, err := h.Find(ctx, args[0])
 		if err != nil {
 			return err
@@ -84,6 +83,7 @@ CALL may be omitted if only one call needs approval.`,
 		if q.answer == plainNo {
 			q.answer = string(run.Deny)
 		}
+		q.asJSON = *asJSON
 		call, err := d.pick(ctx, args[1:len(args)-1])
 		if err != nil {
 			return err
@@ -93,7 +93,10 @@ CALL may be omitted if only one call needs approval.`,
 }
 
 // An answerRequest is the answer to a call as given on the command line.
-type answerRequest struct{ answer, rule, scope, words, shown string }
+type answerRequest struct {
+	answer, rule, scope, words, shown string
+	asJSON                            bool
+}
 
 // A decider answers a call of a run.
 type decider struct {
@@ -103,34 +106,34 @@ type decider struct {
 	calls []app.Approval // that wait for a person
 }
 
-// A waitingForm is a call that needs approval, as JSON.
+// A waitingForm is the calls of a run that need approval, as JSON.
 type waitingForm struct {
-	Call      run.CallID        `json:"call"`
-	Tool      string            `json:"tool"`
-	Arguments string            `json:"arguments"`
-	Reason    string            `json:"reason"` // why it needs approval
-	Parts     []permission.Part `json:"parts"`
-	Proposed  permission.Rules  `json:"proposed"` // the rules that always would store
-	Exact     bool              `json:"exact"`
-	Sandbox   run.Confinement   `json:"sandbox,omitempty"`
-	Digest    string            `json:"digest"` // for --shown
+	Run   run.ID            `json:"run"`
+	Items []app.WaitingCall `json:"items"`
+}
+
+// A decidedForm is an answer that was handed in, as JSON.
+type decidedForm struct {
+	Run    run.ID         `json:"run"`
+	Call   run.CallID     `json:"call"`
+	Answer string         `json:"answer"`
+	Rules  []app.RuleLine `json:"rules"` // that were stored
+	Taken  bool           `json:"taken"` // false: no process drives the run; it counts when it is resumed
 }
 
 func (d decider) show(ctx context.Context, asJSON bool) error {
-	if len(d.calls) == 0 && !asJSON {
+	if asJSON {
+		form := waitingForm{d.id, []app.WaitingCall{}}
+		for _, a := range d.calls {
+			form.Items = append(form.Items, a.Waiting())
+		}
+		return d.inv.encode(form)
+	}
+	if len(d.calls) == 0 {
 		fmt.Fprintf(d.inv.Stderr, "no call of run %s needs approval\n", d.id)
 		return d.sayNext(ctx, d.inv.Stderr)
 	}
 	for _, a := range d.calls {
-		if asJSON {
-			out := json.NewEncoder(d.inv.Stdout)
-			out.SetEscapeHTML(false)
-			if err := out.Encode(waitingForm{Call: a.Call.ID, Tool: a.Call.Tool, Arguments: a.Call.Arguments, Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts,
-				Proposed: append(permission.Rules{}, a.Proposal.Rules...), Exact: a.Proposal.Exact, Sandbox: a.Preview.Request.Sandbox, Digest: a.Preview.Digest}); err != nil {
-				return err
-			}
-			continue
-		}
 		fmt.Fprintf(d.inv.Stdout, "%s  %s\n", a.Call.ID, policy.Visible(render.WholeCall(a.Call)))
 		for _, p := range a.Explain.Parts {
 			if p.Verdict != permission.Allow {
@@ -145,11 +148,14 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 
 // sayNext says how the run continues, if it does.
 func (d decider) sayNext(ctx context.Context, w io.Writer) error {
-	_, s, err := d.Load(ctx, d.id)
-	if n := next(s); err == nil && n != "" {
-		fmt.Fprintln(w, n)
+	y, err := d.Why(ctx, d.id)
+	if err != nil {
+		return err
 	}
-	return err
+	if y := whyOf(y); y.Next != "" {
+		fmt.Fprintf(w, "the run is %s; %s\n", visible(y.Text), y.Next)
+	}
+	return nil
 }
 
 func proposedWords(p permission.Proposal) string {
@@ -244,6 +250,9 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 	}
 	if err != nil {
 		return err
+	}
+	if q.asJSON {
+		return d.inv.encode(decidedForm{d.id, a.Call.ID, q.answer, app.RuleLines(rules), taken})
 	}
 	for _, r := range rules {
 		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(r.String()), r.Scope)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"pawl/app"
 	"runtime"
@@ -23,7 +22,7 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 		Example: "  pawl doctor\n  pawl doctor --offline --json",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	offline := cmd.Flags().Bool("offline", false, "ask no provider")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := inv.checkVariables(); err != nil {
@@ -31,7 +30,7 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 		}
 		report := app.Doctor(cmd.Context(), inv.options(nil), *offline)
 		if *asJSON {
-			if err := json.NewEncoder(inv.Stdout).Encode(report); err != nil {
+			if err := inv.encode(report); err != nil {
 				return err
 			}
 		} else if err := inv.printReport(report); err != nil {

@@ -13,6 +13,13 @@ import (
 	"pawl/instructions"
 )
 
+// An initForm is a first AGENTS.md as JSON.
+type initForm struct {
+	Path    string `json:"path"`
+	Written bool   `json:"written"` // false: with --print
+	Text    string `json:"text"`
+}
+
 func initCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -25,6 +32,7 @@ A file that exists is not overwritten.`,
 		Example: "  pawl init\n  pawl init --print",
 		Args:    cobra.NoArgs,
 	}
+	asJSON := jsonFlag(cmd)
 	printed := cmd.Flags().Bool("print", false, "print the draft instead of writing it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)
@@ -40,15 +48,21 @@ A file that exists is not overwritten.`,
 		if draft == "" {
 			return fmt.Errorf("found nothing in %s to draft from; write AGENTS.md yourself: what the project is, how it is built and tested, and what to know before changing it", root)
 		}
+		path := filepath.Join(root, "AGENTS.md")
+		if *printed && *asJSON {
+			return inv.encode(initForm{Path: path, Text: draft})
+		}
 		if *printed {
 			_, err := fmt.Fprint(inv.Stdout, visible(draft))
 			return err
 		}
-		path := filepath.Join(root, "AGENTS.md")
 		if err := writeNew(path, draft); errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%s already exists and is not overwritten; `pawl init --print` prints the draft", path)
 		} else if err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(initForm{path, true, draft})
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "wrote %s (%s)\nread it, correct it, and add what no file says; new runs are given it\n",
 			visible(path), plural(strings.Count(draft, "\n"), "line"))

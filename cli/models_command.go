@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"pawl/app"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +32,7 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
   pawl models openrouter --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ps, err := provider.Load(inv.Env)
 		if err != nil {
@@ -81,7 +81,7 @@ func (inv *invocation) filterModels(ctx context.Context, ps *provider.Providers,
 func (inv *invocation) showModels(ctx context.Context, ps *provider.Providers, asJSON bool) error {
 	o := ps.Overview(ctx)
 	if asJSON {
-		return json.NewEncoder(inv.Stdout).Encode(o)
+		return inv.encode(o)
 	}
 	return inv.printModels(o)
 }
@@ -133,7 +133,7 @@ func (inv *invocation) listModels(ctx context.Context, ps *provider.Providers, n
 
 func (inv *invocation) printModelList(list []provider.Model, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(inv.Stdout).Encode(map[string]any{"models": list})
+		return inv.encode(app.ListOf(list))
 	}
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, m := range list {

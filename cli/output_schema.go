@@ -45,7 +45,7 @@ func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 			var s tool.Submission
 			if s, err = tool.NewSubmission(tool.SubmitName, schema); err == nil {
 				for _, pattern := range s.Unchecked() {
-					fmt.Fprintf(inv.Stderr, "pawl: --output-schema: the pattern %q cannot be checked here and counts as fitting\n", pattern)
+					inv.notice(fmt.Sprintf("--output-schema: the pattern %q cannot be checked here and counts as fitting", pattern))
 				}
 			}
 		}

@@ -121,7 +121,7 @@ func (inv *invocation) openSource(ctx context.Context, s source) (*subject, erro
 		}
 		return &subject{Document: d, Closer: f}, nil
 	}
-	ws, err := inv.open(nil)
+	ws, err := inv.openRuns(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (inv *invocation) completeOutputs(ctx context.Context, which string) []stri
 	if which == "" {
 		which = "last"
 	}
-	ws, err := inv.open(nil)
+	ws, err := inv.openRuns(nil)
 	if err != nil {
 		return nil
 	}
@@ -170,13 +170,13 @@ func (inv *invocation) completeOutputs(ctx context.Context, which string) []stri
 	if err != nil {
 		return nil
 	}
-	list, err := listOutputs(ws.Outputs(), scope, nil)
+	outputs, err := listOutputs(ws.Outputs(), scope, nil)
 	if err != nil {
 		return nil
 	}
 	var ids []string
-	for _, o := range list.Outputs {
-		ids = append(ids, cobra.CompletionWithDesc(o.ID, oneLine(o.ToolName+", "+o.Summary, maxTitle)))
+	for _, o := range outputs {
+		ids = append(ids, cobra.CompletionWithDesc(o.ID, oneLine(o.Tool+", "+o.Summary, maxTitle)))
 	}
 	return ids
 }

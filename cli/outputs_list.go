@@ -2,13 +2,14 @@ package cli
 
 import (
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/config"
 	"pawl/output"
+	"pawl/run"
 )
 
 func outputsListCommand(inv *invocation) *cobra.Command {
@@ -27,20 +28,21 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 	flags.Bool("success", true, "those of calls that succeeded, or with =false of those that failed")
 	after := flags.String("after", "", "stored after this `time`: 36h or 7d (ago), or a day such as 2026-11-20")
 	before := flags.String("before", "", "stored before this `time`")
-	flags.Int("limit", 20, "at most `n` of a run, 1 to 100")
-	flags.Int("offset", 0, "skip the first `n` of a run")
+	limit := flags.Int("limit", 20, "list at most `n`; 0: all")
+	offset := flags.Int("offset", 0, "skip the first `n`")
 	flags.String("sort", "created_at", "sort by this `key`: created_at, size, tool_name")
 	flags.String("order", "desc", "the `order`: asc, desc")
-	asJSON := flags.Bool("json", false, "the object that models get, one a line for each run")
+	asJSON := jsonFlag(cmd)
 	complete(cmd, "sort", "created_at", "size", "tool_name")
 	complete(cmd, "order", "asc", "desc")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *all && *which != "" {
 			return usage("--all and --run: give one of them")
 		}
-		args := given(cmd, map[string]string{
-			"tool": "tool_name", "success": "success", "limit": "limit", "offset": "offset", "sort": "sort_by", "order": "sort_order",
-		})
+		if err := checkPage(*limit, *offset); err != nil {
+			return err
+		}
+		args := given(cmd, listArguments)
 		for name, text := range map[string]string{"after": *after, "before": *before} {
 			at, err := config.ParseSince(text, time.Now())
 			if err != nil {
@@ -50,27 +52,37 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 				args[name] = at.UnixMilli()
 			}
 		}
-		lists, err := inv.listsOfOutputs(cmd, *which, *all, args)
+		outputs, err := inv.listedOutputs(cmd, *which, *all, args)
 		if err != nil {
 			return err
 		}
+		list := page(outputs, *limit, *offset)
 		if *asJSON {
-			for _, l := range lists {
-				if err := inv.encode(l); err != nil {
-					return err
-				}
-			}
-			return nil
+			return inv.encode(list)
 		}
-		return inv.printLists(lists, *all)
+		return inv.printOutputs(list, len(outputs), *all)
 	}
 	return cmd
 }
 
-// listsOfOutputs returns the lists of one run or of all, those without outputs left out
-// if it is all.
-func (inv *invocation) listsOfOutputs(cmd *cobra.Command, which string, all bool, args map[string]any) ([]output.ListResult, error) {
-	ws, err := inv.open(nil)
+// listArguments are the arguments of tool_outputs.list that flags give as they are.
+var listArguments = map[string]string{"tool": "tool_name", "success": "success", "sort": "sort_by", "order": "sort_order"}
+
+// An outputForm is a stored output as JSON.
+type outputForm struct {
+	ID      string    `json:"id"`  // as outputs show takes it
+	Run     run.ID    `json:"run"` // the root run
+	Tool    string    `json:"tool"`
+	Created time.Time `json:"created_at"`
+	IsError bool      `json:"is_error"` // the call failed
+	Bytes   int64     `json:"bytes"`
+	Summary string    `json:"summary"`
+	Preview string    `json:"preview,omitempty"`
+}
+
+// listedOutputs returns the outputs of one run, or of all; with full ids if it is all.
+func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args map[string]any) ([]outputForm, error) {
+	ws, err := inv.openRuns(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -83,62 +95,73 @@ func (inv *invocation) listsOfOutputs(cmd *cobra.Command, which string, all bool
 		if err != nil {
 			return nil, err
 		}
-		l, err := listOutputs(ws.Outputs(), scope, args)
-		return []output.ListResult{l}, err
+		return listOutputs(ws.Outputs(), scope, args)
 	}
 	runs, err := ws.Runs(cmd.Context(), 0)
 	if err != nil {
 		return nil, err
 	}
-	var lists []output.ListResult
+	var outputs []outputForm
 	for _, sum := range runs {
-		l, err := listOutputs(ws.Outputs(), output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
+		some, err := listOutputs(ws.Outputs(), output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
 		if err != nil {
 			return nil, err
 		}
-		if l.Total > 0 {
-			lists = append(lists, l)
+		for _, o := range some {
+			if _, _, full := cutLast(o.ID, "/"); !full {
+				o.ID = string(o.Run) + "/" + o.ID
+			}
+			outputs = append(outputs, o)
 		}
 	}
-	return lists, nil
+	return outputs, nil
 }
 
-// listOutputs lists the outputs of a scope; args are those of tool_outputs.list.
-func listOutputs(s *output.Store, scope output.Scope, args map[string]any) (output.ListResult, error) {
-	var decoded output.ListArgs
+// listOutputs lists all outputs of a scope; args are those of tool_outputs.list, but for its
+// page.
+func listOutputs(s *output.Store, scope output.Scope, args map[string]any) ([]outputForm, error) {
+	decoded := output.ListArgs{}
 	if err := output.Decode(encoded(args), &decoded); err != nil {
-		return output.ListResult{}, asUsage(err)
+		return nil, asUsage(err, listArguments)
 	}
-	return s.List(scope, decoded)
+	decoded.Limit = 0 // all
+	list, err := s.List(scope, decoded)
+	if err != nil {
+		return nil, err
+	}
+	var forms []outputForm
+	for _, o := range list.Outputs {
+		forms = append(forms, outputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), !o.Success, o.Size, o.Summary, o.Preview})
+	}
+	return forms, nil
 }
 
-// printLists prints lists as a table; with full ids where several runs are in it.
-func (inv *invocation) printLists(lists []output.ListResult, full bool) error {
-	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
-	shown, total := 0, 0
-	for _, l := range lists {
-		shown, total = shown+len(l.Outputs), total+l.Total
-		for _, o := range l.Outputs {
-			id := o.ID
-			if full {
-				if _, _, has := cutLast(id, "/"); !has {
-					id = string(o.Conversation) + "/" + id
-				}
-			}
-			how := "ok"
-			if !o.Success {
-				how = "error"
-			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", visible(id), stamp(time.UnixMilli(o.Created)), oneLine(o.ToolName, 64), how, oneLine(o.Summary, maxTitle))
+// printOutputs prints a page of a list of outputs as a table. total is how many there are on
+// all pages.
+func (inv *invocation) printOutputs(list app.List[outputForm], total int, all bool) error {
+	rows := [][]string{{"ID", "STORED", "TOOL", "STATE", "WHAT"}}
+	for _, o := range list.Items {
+		state := "ok"
+		if o.IsError {
+			state = "error"
 		}
+		rows = append(rows, []string{visible(o.ID), stamp(o.Created), oneLine(o.Tool, 64), state, oneLine(o.Summary, maxTitle)})
 	}
 	switch {
-	case total == 0 && full:
-		fmt.Fprintln(inv.Stderr, "no outputs are stored in this folder, or none that these flags let pass")
+	case total == 0 && all:
+		fmt.Fprintln(inv.Stderr, "no outputs are stored in this folder, or these flags exclude them")
+		return nil
 	case total == 0:
-		fmt.Fprintln(inv.Stderr, "no outputs are stored of this run, or none that these flags let pass; --all lists those of all runs")
-	case shown < total:
-		fmt.Fprintf(inv.Stderr, "%d of %d are listed; --limit and --offset show others\n", shown, total)
+		fmt.Fprintln(inv.Stderr, "no outputs are stored of this run, or these flags exclude them; --all lists those of all runs")
+		return nil
 	}
-	return out.Flush()
+	for _, line := range tableLines(rows, inv.tableWidth()) {
+		if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
+			return err
+		}
+	}
+	if len(list.Items) < total {
+		fmt.Fprintf(inv.Stderr, "%d of %d are listed; --limit and --offset show others\n", len(list.Items), total)
+	}
+	return nil
 }

@@ -19,8 +19,8 @@ func outputsPruneCommand(inv *invocation) *cobra.Command {
 		Short: "Remove old outputs",
 		Long: `Removes stored outputs of this folder that are older than --older-than, and then the oldest
 until the rest takes at most --max-size. Without flags the settings outputs_max_age and
-outputs_max_size apply, as they do at the end of each run. The outputs of a run whose
-turn is open, or that waits for an answer, are kept.`,
+outputs_max_size apply, as they do at the end of each run. The outputs of a run that is
+working, waiting or killed are kept.`,
 		Example: "  pawl outputs prune --max-size 5GB --older-than 30d --dry-run\n  pawl outputs prune",
 		Args:    cobra.NoArgs,
 	}
@@ -28,7 +28,7 @@ turn is open, or that waits for an answer, are kept.`,
 	size := flags.String("max-size", "", "keep at most this `size` on disk, such as 5GB; -1: no limit")
 	age := flags.String("older-than", "", "remove what is older than this `age`, such as 30d or 12h; -1: no limit")
 	dry := flags.Bool("dry-run", false, "print what would be removed, without removing it")
-	asJSON := flags.Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(cmd.Flags())
 		if err != nil {
@@ -52,7 +52,7 @@ turn is open, or that waits for an answer, are kept.`,
 		}
 		pruned, err := ws.PruneOutputs(cmd.Context(), quota, *dry)
 		if *asJSON {
-			return errors.Join(inv.encode(prunedForm(pruned, *dry)), err)
+			return errors.Join(inv.encode(prunedOf(pruned, *dry)), err)
 		}
 		inv.printPruned(pruned, *dry)
 		return err
@@ -66,26 +66,36 @@ func (inv *invocation) printPruned(p output.Pruned, dry bool) {
 		verb = "would be removed"
 	}
 	for _, m := range p.Removed {
-		fmt.Fprintf(inv.Stdout, "%s/%s  %s  %s  %s\n", visible(string(m.Run)), visible(string(m.ID)), stamp(m.Created), oneLine(m.Tool, 64), text.Size(m.Stored))
+		fmt.Fprintf(inv.Stdout, "%s/%s  %s  %s  %s (%s on disk)\n", visible(string(m.Run)), visible(string(m.ID)), stamp(m.Created), oneLine(m.Tool, 64), text.Size(m.Bytes()), text.Size(m.Stored))
 	}
-	fmt.Fprintf(inv.Stdout, "%s %s, %s; %s are left\n", plural(len(p.Removed), "output"), verb, text.Size(p.Freed), text.Size(p.Kept))
+	fmt.Fprintf(inv.Stdout, "%s %s, %s on disk; %s are left\n", plural(len(p.Removed), "output"), verb, text.Size(p.Freed), text.Size(p.Kept))
 	if p.Over > 0 {
-		inv.hint(fmt.Sprintf("what is left is %s over the limit: it belongs to runs that are under way or wait for an answer", text.Size(p.Over)))
+		inv.hint(fmt.Sprintf("what is left is %s over the limit: it belongs to runs that are working, waiting or killed", text.Size(p.Over)))
 	}
 }
 
-// prunedForm is what was removed as JSON.
-func prunedForm(p output.Pruned, dry bool) any {
-	type removed struct {
-		ID      run.CallID `json:"id"`
-		Run     run.ID     `json:"run"`
-		Created time.Time  `json:"created"`
-		Tool    string     `json:"tool"`
-		Stored  int64      `json:"stored_bytes"` // on disk
-	}
-	all := []removed{}
+// A prunedForm is what was removed as JSON.
+type prunedForm struct {
+	Items  []prunedOutputForm `json:"items"`
+	Freed  int64              `json:"freed_bytes"` // on disk
+	Kept   int64              `json:"kept_bytes"`  // on disk
+	Over   int64              `json:"over_bytes"`  // more than --max-size, because runs under way or waiting need it
+	DryRun bool               `json:"dry_run"`     // nothing was removed
+}
+
+type prunedOutputForm struct {
+	ID      run.CallID `json:"id"`
+	Run     run.ID     `json:"run"`
+	Created time.Time  `json:"created_at"`
+	Tool    string     `json:"tool"`
+	Bytes   int64      `json:"bytes"`
+	Stored  int64      `json:"stored_bytes"` // on disk
+}
+
+func prunedOf(p output.Pruned, dry bool) prunedForm {
+	form := prunedForm{[]prunedOutputForm{}, p.Freed, p.Kept, p.Over, dry}
 	for _, m := range p.Removed {
-		all = append(all, removed{m.ID, m.Run, m.Created, m.Tool, m.Stored})
+		form.Items = append(form.Items, prunedOutputForm{m.ID, m.Run, m.Created, m.Tool, m.Bytes(), m.Stored})
 	}
-	return map[string]any{"removed": all, "freed_bytes": p.Freed, "kept_bytes": p.Kept, "over_bytes": p.Over, "dry_run": dry}
+	return form
 }

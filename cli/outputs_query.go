@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"regexp/syntax"
 	"strings"
 	"unicode/utf16"
@@ -44,18 +45,35 @@ func method[A, R any](ask func(*output.Document, context.Context, A) (R, error))
 	return func(ctx context.Context, d *output.Document, raw []byte) (any, error) {
 		var args A
 		if err := output.Decode(raw, &args); err != nil || d == nil {
-			return nil, asUsage(err)
+			return nil, err
 		}
 		return ask(d, ctx, args)
 	}
 }
 
-// asUsage makes an error of arguments one of usage.
-func asUsage(err error) error {
+// asUsage makes an error of arguments one of usage, which names flags where it names
+// arguments. names are the arguments by the flags that give them.
+func asUsage(err error, names map[string]string) error {
 	if err == nil {
 		return nil
 	}
-	return usage("%w", err)
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		subject, rest, ok := strings.Cut(line, " must ")
+		if !ok {
+			continue
+		}
+		words := strings.Fields(subject) // such as: limit and offset
+		for flag, name := range names {
+			for w := range words {
+				if words[w] == name {
+					words[w] = "--" + flag
+				}
+			}
+		}
+		lines[i] = strings.Join(words, " ") + " must " + rest
+	}
+	return usage("%s", strings.Join(lines, "\n"))
 }
 
 func (q outputQuestion) command(inv *invocation) *cobra.Command {
@@ -66,7 +84,7 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 	for flag, values := range q.values {
 		complete(cmd, flag, values...)
 	}
-	asJSON := cmd.Flags().Bool("json", false, "the object that models get, on one line")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, positional []string) (err error) {
 		args := given(cmd, q.arguments)
 		if q.more != nil {
@@ -78,14 +96,14 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 			return err
 		}
 		if _, err := q.ask(cmd.Context(), nil, encoded(args)); err != nil { // before anything is opened
-			return err
+			return asUsage(err, q.arguments)
 		}
 		d, err := inv.openSource(cmd.Context(), s)
 		if err != nil {
 			return err
 		}
 		if d.stored != nil {
-			args["id"], args["conversation_id"] = d.scope.Ref(&d.stored.Meta), d.stored.Conversation
+			args["id"] = d.scope.Ref(&d.stored.Meta)
 		}
 		out := bufio.NewWriterSize(inv.Stdout, 64<<10)
 		if q.print != nil && !*asJSON {
@@ -93,7 +111,7 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 		} else {
 			var answer any
 			if answer, err = q.ask(cmd.Context(), d.Document, encoded(args)); err == nil {
-				err = printAnswer(out, answer, *asJSON)
+				err = printAnswer(out, answer, d, *asJSON)
 			}
 		}
 		// What was printed before an error is worth seeing.
@@ -110,8 +128,15 @@ func encoded(args map[string]any) []byte {
 	return raw
 }
 
-// badQuestion makes the errors of paths and patterns errors of usage.
+// badQuestion makes the errors of paths and patterns errors of usage, and says of all what a
+// person can do instead of what a model can.
 func badQuestion(err error) error {
+	if err == nil || errors.As(err, new(exit)) {
+		return err
+	}
+	if text := forPerson(err.Error()); text != err.Error() {
+		err = personsError{text, err}
+	}
 	var path *jsonpath.SyntaxError
 	var pattern *syntax.Error
 	if errors.As(err, &path) || errors.As(err, &pattern) {
@@ -120,9 +145,31 @@ func badQuestion(err error) error {
 	return err
 }
 
+// A personsError is an error of a question, in words for a person.
+type personsError struct {
+	text string
+	err  error
+}
+
+func (e personsError) Error() string { return e.text }
+func (e personsError) Unwrap() error { return e.err }
+
+// toolName is how errors of questions begin for a model: the tool, and the output.
+var toolName = regexp.MustCompile(`^tool_outputs\.[a-z]+ of .*?: `)
+
+// forPerson returns what a tool says about an output, with commands instead of tools.
+func forPerson(text string) string {
+	return strings.ReplaceAll(toolName.ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
+}
+
 // printAnswer prints what a tool returns: indented, with exit code 1 for an answer that has
 // nothing in it, as grep's; or on one line, which says so itself.
-func printAnswer(w io.Writer, answer any, oneLine bool) error {
+func printAnswer(w io.Writer, answer any, d *subject, oneLine bool) error {
+	if r, ok := answer.(output.StatsResult); ok {
+		for i := range r.Hints {
+			r.Hints[i] = forPerson(r.Hints[i])
+		}
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -132,7 +179,11 @@ func printAnswer(w io.Writer, answer any, oneLine bool) error {
 	if err := enc.Encode(answer); err != nil {
 		return err
 	}
-	if _, err := w.Write(visibleJSON(b.Bytes())); err != nil || oneLine {
+	raw := visibleJSON(b.Bytes())
+	if oneLine && d.stored != nil { // with the run, as every object of pawl about one has it
+		raw = append(fmt.Appendf(nil, `{"run":%q,`, d.stored.Conversation), raw[1:]...)
+	}
+	if _, err := w.Write(raw); err != nil || oneLine {
 		return err
 	}
 	switch r := answer.(type) {
@@ -155,16 +206,9 @@ func nothing(why ...string) error { return exit{exitFailed, errors.New(strings.J
 func (inv *invocation) hint(hints ...string) {
 	for _, h := range hints {
 		if h != "" {
-			fmt.Fprintf(inv.Stderr, "pawl: %s\n", visible(h))
+			inv.notice(h)
 		}
 	}
-}
-
-// encode prints v as JSON on a line.
-func (inv *invocation) encode(v any) error {
-	out := json.NewEncoder(inv.Stdout)
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
 }
 
 // given returns the flags that were given as arguments of a tool.
@@ -261,7 +305,7 @@ func printValues(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subjec
 	asIs, _ := cmd.Flags().GetBool("raw")
 	var args output.ExtractArgs
 	if err := output.Decode(raw, &args); err != nil {
-		return asUsage(err)
+		return asUsage(err, nil)
 	}
 	enough := errors.New("enough")
 	var missing []string
@@ -304,7 +348,7 @@ func printText(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subject,
 	asIs, _ := cmd.Flags().GetBool("raw")
 	var args output.ReadArgs
 	if err := output.Decode(raw, &args); err != nil {
-		return asUsage(err)
+		return asUsage(err, nil)
 	}
 	if asIs && args.Offset == 0 && args.Limit == 0 {
 		_, err := io.Copy(w, d.Reader())

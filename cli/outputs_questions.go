@@ -144,12 +144,15 @@ matches.`,
   pawl outputs search --file big.json '@example\.org$' --limit 1000`,
 	flags: func(f *pflag.FlagSet) {
 		f.Int("context", 0, "`lines` around a match, 0 to 20; of JSON, if not 0, what it is in")
-		f.Int("limit", 50, "print at most `n`, 1 to 1000; all are counted")
+		f.Int("limit", 50, "print at most `n`, up to 1000; 0: 1000. All are counted")
 	},
 	arguments: map[string]string{"context": "context", "limit": "limit"},
-	more: func(_ *cobra.Command, positional []string, args map[string]any) ([]string, error) {
+	more: func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error) {
 		if len(positional) == 0 {
 			return nil, usage("search for what? Give a pattern, as 'FAIL|panic'")
+		}
+		if cmd.Flags().Changed("limit") && cmd.Flag("limit").Value.String() == "0" {
+			args["limit"] = 1000
 		}
 		last := len(positional) - 1
 		args["pattern"] = positional[last]

@@ -2,14 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/app"
 	"pawl/internal/text"
@@ -52,8 +53,13 @@ func (inv *invocation) tellNotes(p *policy.Policy) {
 
 // ruled is the shape of a subcommand that works on what holds in this workspace.
 func ruled(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, h here, args []string) error) *cobra.Command {
+	return ruledIn(inv.open, cmd, do)
+}
+
+// ruledIn is ruled with what opens the workspace.
+func ruledIn(open func(*pflag.FlagSet) (*app.Workspace, error), cmd *cobra.Command, do func(ctx context.Context, h here, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ws, err := inv.open(cmd.Flags())
+		ws, err := open(cmd.Flags())
 		if err != nil {
 			return err
 		}
@@ -68,14 +74,14 @@ func ruled(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, h h
 
 // A ruleForm is a rule in the list as JSON. N is its number in the list as it is now.
 type ruleForm struct {
-	N       int                `json:"n"`
+	N       int                `json:"n,omitempty"`
 	Effect  permission.Verdict `json:"effect"`
 	Rule    string             `json:"rule"`
-	Scope   permission.Scope   `json:"scope"`
-	Source  string             `json:"source"`
+	Scope   permission.Scope   `json:"scope,omitempty"`
+	Source  string             `json:"source,omitempty"`
 	Run     run.ID             `json:"run,omitempty"`
 	By      string             `json:"by,omitempty"`
-	When    string             `json:"when,omitempty"`
+	At      time.Time          `json:"at,omitzero"` // when it was made
 	Why     string             `json:"why,omitempty"`
 	Sandbox run.Confinement    `json:"sandbox,omitempty"`
 	Counts  bool               `json:"counts"`
@@ -91,21 +97,16 @@ Deny rules win over all others, whatever their scope.`,
 		Example: "  pawl permissions list\n  pawl permissions list --json",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(_ context.Context, h here, _ []string) error {
 		rules := h.policy.List()
 		if *asJSON {
-			out := json.NewEncoder(inv.Stdout)
-			out.SetEscapeHTML(false)
+			list := app.ListOf[ruleForm](nil)
 			for i, l := range rules {
-				f := ruleForm{N: i + 1, Effect: l.Effect, Rule: l.Rule.String(), Scope: l.Scope, Source: placeOf(l), Run: l.Run,
-					By: l.By, Why: l.Why, Sandbox: l.Sandbox, Counts: l.Idle == "", Idle: l.Idle}
-				if !l.When.IsZero() {
-					f.When = l.When.UTC().Format("2006-01-02T15:04:05Z")
-				}
-				if err := out.Encode(f); err != nil {
-					return err
-				}
+				list.Items = append(list.Items, formOfRule(i+1, l))
+			}
+			if err := inv.encode(list); err != nil {
+				return err
 			}
 		} else {
 			inv.listRules(rules)
@@ -113,6 +114,11 @@ Deny rules win over all others, whatever their scope.`,
 		inv.tellNotes(h.policy)
 		return h.policy.Check()
 	})
+}
+
+func formOfRule(n int, l policy.Listed) ruleForm {
+	return ruleForm{N: n, Effect: l.Effect, Rule: l.Rule.String(), Scope: l.Scope, Source: placeOf(l), Run: l.Run,
+		By: l.By, At: l.When, Why: l.Why, Sandbox: l.Sandbox, Counts: l.Idle == "", Idle: l.Idle}
 }
 
 // placeOf says where a rule stands.
@@ -204,6 +210,7 @@ Scopes:
 	flags.StringVar(&q.run, "run", "", "the `run`, with --scope run")
 	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must match, tested whenever it is loaded; repeatable")
 	flags.StringArrayVar(&q.not, "not", nil, "a `call` that the rule must not match; repeatable")
+	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if err := inv.asPerson("make rules"); err != nil {
 			return err
@@ -222,17 +229,32 @@ Scopes:
 		}
 		l := h.policy.List()[at]
 		verb := "stored"
-		if slices.ContainsFunc(before, func(l policy.Listed) bool { return sameRule(l.Rule, rule) && l.Run == id }) {
+		known := slices.ContainsFunc(before, func(l policy.Listed) bool { return sameRule(l.Rule, rule) && l.Run == id })
+		if known {
 			verb = "there already"
 		}
-		fmt.Fprintf(inv.Stdout, "%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
+		if *asJSON {
+			err = inv.encode(ruleChangeForm{formOfRule(at+1, l), !known})
+		} else {
+			_, err = fmt.Fprintf(inv.Stdout, "%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
+		}
+		if err != nil {
+			return err
+		}
 		for _, other := range before {
 			if other.Effect == permission.Deny && rule.Effect != permission.Deny && other.Rule.String() == rule.String() {
-				fmt.Fprintf(inv.Stderr, "pawl: a deny rule says the same of these calls and wins (%s)\n", visible(placeOf(other)))
+				inv.notice("a deny rule says the same of these calls and wins (" + placeOf(other) + ")")
 			}
 		}
 		return h.policy.Check()
 	})
+}
+
+// A ruleChangeForm is a rule that was stored or removed, as JSON. The number is the one in the
+// list after it was stored, or before it was removed.
+type ruleChangeForm struct {
+	Rule    ruleForm `json:"rule"`
+	Changed bool     `json:"changed"` // false: the rule was there already
 }
 
 // exactly is an argument check that says what the one argument is.
@@ -292,11 +314,12 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 	cmd.ValidArgsFunction = inv.completeRules
 	scope := cmd.Flags().String("scope", "", "the `scope`, if several have the rule: "+strings.Join(app.StoredScopes, ", "))
 	effect := cmd.Flags().String("effect", "", "the `effect`, if several rules have the text: allow, ask, deny")
+	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(_ context.Context, h here, args []string) error {
 		if err := inv.asPerson("take rules back"); err != nil {
 			return err
 		}
-		l, err := pick(h.policy.List(), args[0], permission.Scope(*scope), permission.Verdict(*effect))
+		l, n, err := pick(h.policy.List(), args[0], permission.Scope(*scope), permission.Verdict(*effect))
 		if err != nil {
 			return err
 		}
@@ -306,33 +329,35 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 		if err := h.policy.Remove(l.Rule, l.Run); err != nil {
 			return err
 		}
-		fmt.Fprintf(inv.Stdout, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
-		return nil
+		if *asJSON {
+			return inv.encode(ruleChangeForm{formOfRule(n, l), true})
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
+		return err
 	})
 }
 
-// pick finds the rule that a person means.
-func pick(rules []policy.Listed, which string, scope permission.Scope, effect permission.Verdict) (policy.Listed, error) {
+// pick finds the rule that a person means, and its number.
+func pick(rules []policy.Listed, which string, scope permission.Scope, effect permission.Verdict) (l policy.Listed, number int, err error) {
 	if n, err := strconv.Atoi(which); err == nil {
 		if n < 1 || n > len(rules) {
-			return policy.Listed{}, usage("there is no rule %d; `pawl permissions list` has %s", n, plural(len(rules), "rule"))
+			return l, 0, usage("there is no rule %d; `pawl permissions list` has %s", n, plural(len(rules), "rule"))
 		}
-		return rules[n-1], nil
+		return rules[n-1], n, nil
 	}
-	var fit []policy.Listed
 	var texts, numbers []string
-	for i, l := range rules {
-		texts = append(texts, l.Rule.String())
-		if l.Rule.String() == strings.TrimSpace(which) && (scope == "" || l.Scope == scope) && (effect == "" || l.Effect == effect) {
-			fit = append(fit, l)
-			numbers = append(numbers, fmt.Sprintf("%d (%s, %s)", i+1, l.Effect, l.Scope))
+	for i, found := range rules {
+		texts = append(texts, found.Rule.String())
+		if found.Rule.String() == strings.TrimSpace(which) && (scope == "" || found.Scope == scope) && (effect == "" || found.Effect == effect) {
+			l, number = found, i+1
+			numbers = append(numbers, fmt.Sprintf("%d (%s, %s)", i+1, found.Effect, found.Scope))
 		}
 	}
-	switch len(fit) {
+	switch len(numbers) {
 	case 0:
-		return policy.Listed{}, usage("there is no rule %q%s; `pawl permissions list` shows them", which, text.DidYouMean(which, texts))
+		return l, 0, usage("there is no rule %q%s; `pawl permissions list` shows them", which, text.DidYouMean(which, texts))
 	case 1:
-		return fit[0], nil
+		return l, number, nil
 	}
-	return policy.Listed{}, usage("%q is there %d times: say which number, %s", which, len(fit), strings.Join(numbers, ", "))
+	return l, 0, usage("%q is there %d times: say which number, %s", which, len(numbers), strings.Join(numbers, ", "))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +33,7 @@ each part with the rule that decides it, the order of the decision, and what wou
 	mode := flags.String("mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	sandbox := flags.String("sandbox", "", "the weaker `sandbox` that the command asks for: network, none")
 	which := flags.String("run", "", "include the rules of this `run`")
-	asJSON := flags.Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {
 			if ours, _ := permission.Translate(*name, h.Tools()); len(ours) > 0 {
@@ -64,15 +63,13 @@ each part with the rule that decides it, the order of the decision, and what wou
 		}
 		e, err := h.Explain(id, permission.Mode(*mode), *name, args[0], run.Confinement(*sandbox))
 		if *asJSON {
-			out := json.NewEncoder(inv.Stdout)
-			out.SetEscapeHTML(false)
-			if err := out.Encode(e); err != nil {
+			if err := inv.encode(e); err != nil {
 				return err
 			}
 		} else {
 			fmt.Fprint(inv.Stdout, visible(e.String()))
 			if changes, terr := h.policy.Pending(); terr == nil && len(changes) > 0 {
-				fmt.Fprintf(inv.Stderr, "pawl: %s of this workspace wait for trust, and what they allow does not count: see `pawl trust`\n", plural(len(changes), "file"))
+				inv.notice(plural(len(changes), "file") + " of this workspace wait for trust, and what they allow does not count: see `pawl trust`")
 			}
 		}
 		return err
@@ -95,6 +92,7 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		Example: "  pawl permissions test cases.json",
 		Args:    exactly("one file of cases", "cases.json"),
 	}
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		workspace, err := config.Workspace(inv.dir)
 		if err != nil {
@@ -112,7 +110,12 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		if err != nil {
 			return usage("%s: %w", args[0], err)
 		}
-		if _, err := fmt.Fprint(inv.Stdout, report); err != nil {
+		if *asJSON {
+			err = inv.encode(report)
+		} else {
+			_, err = fmt.Fprint(inv.Stdout, report)
+		}
+		if err != nil {
 			return err
 		}
 		if len(report.Differences) > 0 {

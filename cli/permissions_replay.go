@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -28,7 +27,7 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 		Example: "  pawl permissions replay\n  pawl permissions replay --rules new.json\n  pawl permissions replay last --json",
 	}
 	file := cmd.Flags().String("rules", "", "a `file` of rules, in the form of permissions.json")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line, the counts last")
+	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		var rules permission.Rules
 		if *file != "" {
@@ -41,23 +40,18 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 		if err != nil {
 			return err
 		}
-		out := json.NewEncoder(inv.Stdout)
-		out.SetEscapeHTML(false)
-		for _, c := range r.Changed {
-			if *asJSON {
-				err = out.Encode(struct {
-					app.Otherwise
-					WasBy string `json:"was_by"`
-				}{c, view.DecisionWords(c.Then)})
-			} else {
-				_, err = fmt.Fprintf(inv.Stdout, "%s %s  %s\n    %s → %s: %s\n", c.Run, c.Call, view.Title(c.Tool, c.Arguments), c.Was, c.Now, oneLine(c.Reason, 2*maxTitle))
+		if *asJSON {
+			form := replayForm{Runs: r.Runs, Calls: r.Calls, Items: []otherwiseForm{}, Ways: r.Ways}
+			for _, c := range r.Changed {
+				form.Items = append(form.Items, otherwiseForm{c, view.DecisionWords(c.Then)})
 			}
+			return inv.encode(form)
+		}
+		for _, c := range r.Changed {
+			_, err := fmt.Fprintf(inv.Stdout, "%s %s  %s\n    %s → %s: %s\n", c.Run, c.Call, view.Title(c.Tool, c.Arguments), c.Was, c.Now, oneLine(c.Reason, 2*maxTitle))
 			if err != nil {
 				return err
 			}
-		}
-		if *asJSON {
-			return out.Encode(map[string]any{"runs": r.Runs, "calls": r.Calls, "changed": len(r.Changed), "ways": r.Ways})
 		}
 		fmt.Fprintf(inv.Stdout, "%d of %s in %s would come out otherwise", len(r.Changed), plural(r.Calls, "call"), plural(r.Runs, "run"))
 		var ways []string
@@ -70,6 +64,19 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 		fmt.Fprintln(inv.Stdout)
 		return nil
 	})
+}
+
+// A replayForm is how recorded calls would be decided now, as JSON.
+type replayForm struct {
+	Runs  int             `json:"runs"`  // that were read
+	Calls int             `json:"calls"` // that were decided again
+	Items []otherwiseForm `json:"items"` // those that would come out otherwise
+	Ways  map[string]int  `json:"ways"`  // "was → now": how many
+}
+
+type otherwiseForm struct {
+	app.Otherwise
+	WasBy string `json:"was_by"`
 }
 
 // insteadOf returns the rules of a file with those of an administrator, and those

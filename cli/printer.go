@@ -175,7 +175,8 @@ func progressLine(i view.Item) string {
 // result prints how the turn came out, with the calls that were refused in it.
 func (p *printer) result(s run.State, denials []app.Denial) {
 	p.close()
-	r := resultOf(s, denials)
+	took, files := p.view.Turn()
+	r := resultOf(s, denials, took, files)
 	switch {
 	case p.output != "text":
 		p.line(r)
@@ -240,19 +241,8 @@ func deniedWords(denials []app.Denial) string {
 	return words
 }
 
-// ended says in words how the run's last turn ended.
-func ended(s run.State) string {
-	if s.Turn.Open() {
-		if owesWork(s) {
-			return "not finished"
-		}
-		return view.WaitWords(s)
-	}
-	if s.Turn.N == 0 {
-		return "not begun"
-	}
-	return view.EndLine(s.Turn.End)
-}
+// ended says in words how the run's last turn ended, or what it waits for.
+func ended(s run.State) string { return app.ConditionWords(s, nil) }
 
 // stopUnread makes p stop a run whose standard output nothing reads any more, as after
 // `| head -1`, unless another process follows the run. watch begins to look for it, which is

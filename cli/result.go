@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"pawl/app"
 	"pawl/run"
@@ -13,33 +14,36 @@ import (
 // A result is how a turn came out, as --output json prints it. Its names are part
 // of what scripts rely on.
 type result struct {
-	Type   string  `json:"type"` // result
-	Run    run.ID  `json:"run"`
-	End    run.End `json:"end"` // empty: the turn is open and waits for a person
-	Reason string  `json:"reason"`
-	Detail string  `json:"detail"`
-	Text   string  `json:"text"` // the answer, or the account of a turn that ended early
-	// Result is the submitted result of a run with an output schema; null: none.
+	Type     string        `json:"type"` // result
+	Run      run.ID        `json:"run"`
+	State    app.Condition `json:"state"`
+	End      run.End       `json:"end,omitempty"` // left out: the turn is open and waits for a person
+	Reason   string        `json:"reason,omitempty"`
+	Detail   string        `json:"detail,omitempty"`
+	ExitCode int           `json:"exit_code"`      // of pawl
+	IsError  bool          `json:"is_error"`       // the turn has ended and is not done
+	Text     string        `json:"text,omitempty"` // the answer, or the account of a turn that ended early
+	// Result is the submitted result of a run with an output schema.
 	Result   json.RawMessage `json:"result,omitempty"`
 	Question *app.Question   `json:"question,omitempty"`
-	Usage    app.Usage       `json:"usage"` // of the turn
-	Steps    int             `json:"steps"` // of the turn
-	Turns    int             `json:"turns"` // of the run
+	Usage    app.Usage       `json:"usage"`       // of the turn
+	Duration int64           `json:"duration_ms"` // in which the turn was driven and did not wait for a person
+	Steps    int             `json:"steps"`       // of the turn
+	Turns    int             `json:"turns"`       // of the run
 	Model    string          `json:"model"`
+	Files    []fileForm      `json:"files"`   // that calls have changed in the turn
 	Denials  []app.Denial    `json:"denials"` // the calls that were refused in the turn
 }
 
-// resultOf returns how the run's last turn came out.
-func resultOf(s run.State, denials []app.Denial) result {
+// resultOf returns how the run's last turn came out. took is how long it was driven.
+func resultOf(s run.State, denials []app.Denial, took time.Duration, files []view.File) result {
 	t := s.Turn
-	r := result{Type: "result", Run: s.Created.Run, End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
-		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
-		Denials: append([]app.Denial{}, denials...)}
-	if s.Config.Output.Schema != "" {
-		r.Result = json.RawMessage("null")
-		if v := s.Submission().Value; v != "" {
-			r.Result = json.RawMessage(v)
-		}
+	r := result{Type: "result", Run: s.Created.Run, State: app.ConditionOf(s, false), End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
+		ExitCode: exitCode(s), IsError: !t.Open() && t.End.End != run.Completed && t.End.End != run.Asked,
+		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Duration: took.Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
+		Files: fileForms(files), Denials: append([]app.Denial{}, denials...)}
+	if v := s.Submission().Value; s.Config.Output.Schema != "" && v != "" {
+		r.Result = json.RawMessage(v)
 	}
 	if t.Open() {
 		r.End, r.Reason, r.Detail = "", "permission", view.WaitWords(s)
@@ -56,7 +60,7 @@ func resultOf(s run.State, denials []app.Denial) result {
 func next(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
-	case s.Turn.Open() && len(s.Next()) > 0 && !owesWork(s):
+	case app.NeedsApproval(s):
 		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
 	case s.Turn.Open():
 		return fmt.Sprintf("continue with `pawl run --resume %s`", id)
@@ -79,14 +83,4 @@ func next(s run.State) string {
 		return fmt.Sprintf("continue with `pawl run --resume %s --max-cost …`", id)
 	}
 	return fmt.Sprintf("continue with `pawl run --resume %s`", id)
-}
-
-// owesWork reports whether something is owed that does not wait for a person's decision.
-func owesWork(s run.State) bool {
-	for _, c := range s.Next() {
-		if _, ok := c.(run.Decide); !ok {
-			return true
-		}
-	}
-	return false
 }

@@ -132,6 +132,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	}
 	opt := inv.options(cmd.Flags())
 	opt.Drives, opt.Trust, opt.Asks = true, r.trust, !r.quiet && inv.canAsk()
+	opt.Nearest = r.resume != ""
 	ws, err := app.Open(opt)
 	if err != nil {
 		return err

@@ -15,8 +15,9 @@ func runsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "runs",
 		Short: "List, show, resume, fork, stop and undo runs",
-		Long: `Works with the runs of this folder. An ID may be shortened to a unique prefix; last is the
-most recent run.`,
+		Long: `Works with the runs of this folder, or in a folder without runs with those of the nearest
+folder above it in the same repository. An ID may be shortened to a unique prefix; last is
+the run used last.`,
 		Example: `  pawl runs list
   pawl runs show last
   pawl runs why last`,
@@ -33,7 +34,7 @@ most recent run.`,
 func oneRun(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
 	cmd.Args = exactlyOne
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ws, err := inv.open(nil)
+		ws, err := inv.openRuns(nil)
 		if err != nil {
 			return err
 		}

@@ -52,19 +52,23 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 		case "script":
 			return errors.Join(exportScript(inv.Stdout, events), err)
 		}
-		return errors.Join(exportJSON(inv.Stdout, id, events), err)
+		return errors.Join(inv.exportJSON(id, events), err)
 	})
 }
 
-func exportJSON(w io.Writer, id run.ID, events []run.Event) error {
-	forms := make([]app.EventLine, len(events))
+// An exportForm is a whole run as JSON.
+type exportForm struct {
+	Run    run.ID          `json:"run"`
+	Events []app.EventLine `json:"events"`
+}
+
+func (inv *invocation) exportJSON(id run.ID, events []run.Event) error {
+	form := exportForm{id, make([]app.EventLine, len(events))}
+	var lines app.Lines
 	for i, e := range events {
-		var err error
-		if forms[i], err = app.LineOf(e); err != nil {
-			return err
-		}
+		form.Events[i] = lines.Event(e)
 	}
-	return json.NewEncoder(w).Encode(map[string]any{"run": id, "events": forms})
+	return inv.encode(form)
 }
 
 // exportMarkdown writes the conversation. Results are folded: they are long.

@@ -10,6 +10,13 @@ import (
 	"pawl/run"
 )
 
+// A forkForm is a new run as JSON.
+type forkForm struct {
+	Run        run.ID `json:"run"`
+	ForkedFrom run.ID `json:"forked_from"`
+	ForkedAt   int64  `json:"forked_at"` // the last event that was copied
+}
+
 func runsForkCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork ID",
@@ -20,10 +27,18 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 	}
 	at := cmd.Flags().Int64("at", 0, "copy up to this `event`; 0: all")
 	model := cmd.Flags().StringP("model", "m", "", "the `model` of the new run, as provider/name; empty: the same")
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		to, err := ws.Fork(ctx, id, *at, *model)
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			_, s, err := ws.Load(ctx, to)
+			if err != nil {
+				return err
+			}
+			return inv.encode(forkForm{to, id, s.Created.ForkedAt})
 		}
 		_, err = fmt.Fprintln(inv.Stdout, to)
 		return err

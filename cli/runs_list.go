@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
-	"text/tabwriter"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,77 +14,187 @@ import (
 	"pawl/view"
 )
 
-// A summaryForm is a run in the list as JSON.
-type summaryForm struct {
-	Run     run.ID    `json:"run"`
-	Title   string    `json:"title"`
-	Model   string    `json:"model"`
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"`
-	End     run.End   `json:"end"` // empty: a turn is open
-	Reason  string    `json:"reason"`
-	Steps   int       `json:"steps"`
-	Usage   app.Usage `json:"usage"`
-	Owner   int       `json:"owner,omitempty"`  // pid of the process that owns the run
-	Damage  string    `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
+// A runForm is a run in the list as JSON.
+type runForm struct {
+	Run       run.ID        `json:"run"`
+	Title     string        `json:"title,omitempty"`
+	Model     string        `json:"model,omitempty"`
+	Workspace string        `json:"workspace,omitempty"`
+	State     app.Condition `json:"state,omitempty"`
+	End       run.End       `json:"end,omitempty"` // of the last turn
+	Reason    string        `json:"reason,omitempty"`
+	Created   time.Time     `json:"created_at,omitzero"`
+	Updated   time.Time     `json:"updated_at,omitzero"`
+	Duration  int64         `json:"duration_ms"` // from the first event to the last
+	Turns     int           `json:"turns"`
+	Steps     int           `json:"steps"`
+	Usage     app.Usage     `json:"usage"`
+	PID       int           `json:"pid,omitempty"`    // of the process that drives it
+	Damage    string        `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
+}
+
+func formOfRun(r app.Run) runForm {
+	f := runForm{Run: r.ID, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
+		Created: r.Created, Updated: r.Updated, Duration: r.Updated.Sub(r.Created).Milliseconds(), Turns: r.Turns, Steps: r.Steps,
+		Usage: app.UsageOf(r.Usage), Damage: r.Damage}
+	if r.Owner != nil {
+		f.PID = r.Owner.PID
+	}
+	return f
 }
 
 func runsListCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the runs of this folder, the most recent first",
+		Use:   "list",
+		Short: "List the runs of this folder, the one used last first",
+		Long: `Lists the runs of this folder, the one used last first. In a folder without runs of its own
+these are the runs of the nearest folder above it in the same repository. On a terminal lines
+are cut to its width.
+
+A run is working (a process drives it), waiting (for a person), killed (its turn is open and
+no process drives it), new (it has had no turn), or its turn has ended, and the list says how.`,
 		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
 	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	offset := cmd.Flags().Int("offset", 0, "skip the first `n`")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ws, err := inv.open(nil)
+		if err := checkPage(*limit, *offset); err != nil {
+			return err
+		}
+		ws, err := inv.openRuns(nil)
 		if err != nil {
 			return err
 		}
 		defer ws.Close() // nothing was written
-		all, err := ws.Runs(cmd.Context(), *limit)
+		most := 0
+		if *limit > 0 {
+			most = *offset + *limit + 1
+		}
+		all, err := ws.Runs(cmd.Context(), most)
 		if err != nil {
 			return err
 		}
+		list := page(all, *limit, *offset)
 		if *asJSON {
-			return inv.listJSON(all)
+			forms := app.List[runForm]{Items: []runForm{}, Next: list.Next}
+			for _, r := range list.Items {
+				forms.Items = append(forms.Items, formOfRun(r))
+			}
+			return inv.encode(forms)
 		}
 		if len(all) == 0 {
-			fmt.Fprintln(inv.Stderr, "no runs in this folder yet: start one with `pawl run -p \"…\"`")
+			fmt.Fprintln(inv.Stderr, noRunsHere(ws))
 			return nil
 		}
-		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
-		for _, s := range all {
-			end := view.EndWords(s.End)
-			switch {
-			case s.Damage != "":
-				fmt.Fprintf(out, "%s\t%s\tdamaged\t\t\t%s\n", s.ID, stamp(s.Created), s.Damage)
-				continue
-			case s.Owner != nil:
-				end = fmt.Sprintf("running (process %d)", s.Owner.PID)
-			case s.End == "":
-				end = "not finished"
+		for _, line := range runLines(list.Items, time.Now(), inv.tableWidth()) {
+			if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
+				return err
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), view.Money(s.Usage), visible(s.Title))
 		}
-		return out.Flush()
+		if list.Next > 0 {
+			fmt.Fprintf(inv.Stderr, "there are more: --offset %d shows what follows, --limit 0 all\n", list.Next)
+		}
+		return nil
 	}
 	return cmd
 }
 
-func (inv *invocation) listJSON(all []app.Run) error {
-	out := json.NewEncoder(inv.Stdout)
-	for _, s := range all {
-		f := summaryForm{Run: s.ID, Title: s.Title, Model: s.Model, Created: s.Created, Updated: s.Updated, End: s.End, Reason: s.Reason,
-			Steps: s.Steps, Usage: app.UsageOf(s.Usage), Damage: s.Damage}
-		if s.Owner != nil {
-			f.Owner = s.Owner.PID
-		}
-		if err := out.Encode(f); err != nil {
-			return err
-		}
+// noRunsHere says that a folder has no runs, and what to do.
+func noRunsHere(ws *app.Workspace) string {
+	if above := ws.RunsAbove(); above != "" {
+		return "no runs in this folder yet; " + above
+	}
+	return "no runs in this folder yet: start one with `pawl run -p \"…\"`"
+}
+
+// checkPage refuses a --limit or --offset below 0.
+func checkPage(limit, offset int) error {
+	if limit < 0 {
+		return usage("--limit must not be negative, got %d; 0 is all", limit)
+	}
+	if offset < 0 {
+		return usage("--offset must not be negative, got %d", offset)
 	}
 	return nil
+}
+
+// page returns the part of a list that limit (0: all) and offset say.
+func page[T any](all []T, limit, offset int) app.List[T] {
+	list := app.List[T]{Items: all[min(offset, len(all)):]}
+	if limit > 0 && len(list.Items) > limit {
+		list.Items, list.Next = list.Items[:limit], offset+limit
+	}
+	return list
+}
+
+// The columns of the list of runs.
+var runColumns = []string{"RUN", "STATE", "AGE", "TIME", "STEPS", "COST", "MODEL", "TITLE"}
+
+// narrower are the columns that are left out, in this order, where the terminal is too narrow
+// for the title to have so many columns.
+var narrower = []struct {
+	column string
+	title  int
+}{{"COST", 30}, {"STEPS", 30}, {"TIME", 14}, {"MODEL", 14}, {"AGE", 14}}
+
+// runLines returns the list of runs for people, with a header. Without a width (0) nothing is
+// left out or cut.
+func runLines(runs []app.Run, now time.Time, width int) []string {
+	rows := [][]string{runColumns}
+	for _, r := range runs {
+		rows = append(rows, runRow(r, now, width > 0))
+	}
+	for _, n := range narrower {
+		used := 0
+		for i := range len(rows[0]) - 1 {
+			widest := 0
+			for _, row := range rows {
+				widest = max(widest, columnsOf(row[i]))
+			}
+			used += widest + 2
+		}
+		if width == 0 || used+n.title <= width {
+			break
+		}
+		at := slices.Index(rows[0], n.column)
+		for i, row := range rows {
+			rows[i] = slices.Delete(slices.Clone(row), at, at+1)
+		}
+	}
+	return tableLines(rows, width)
+}
+
+// runState is what a run does now, or how its turn ended, in a word.
+func runState(r app.Run) string {
+	if r.Condition != app.Ended {
+		return string(r.Condition)
+	}
+	switch r.End {
+	case run.LimitReached:
+		return "limit"
+	case run.LoopStopped:
+		return "loop"
+	case run.GuardrailStopped:
+		return "guardrail"
+	}
+	return string(r.End)
+}
+
+func runRow(r app.Run, now time.Time, short bool) []string {
+	if r.Damage != "" {
+		return []string{string(r.ID), "damaged", "", "", "", "", "", visible(r.Damage)}
+	}
+	model := r.Model
+	if short { // the provider is in the JSON, and in runs show
+		model = model[strings.LastIndexByte(model, '/')+1:]
+		model = oneLine(model, 20)
+	}
+	cost := view.Money(r.Usage)
+	if !r.Usage.Priced {
+		cost = "-"
+	}
+	return []string{string(r.ID), runState(r), shortTime(now.Sub(r.Updated)), shortTime(r.Updated.Sub(r.Created)), strconv.Itoa(r.Steps), cost,
+		visible(model), oneLine(r.Title, 2*maxTitle)}
 }

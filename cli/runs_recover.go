@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/run"
 	"pawl/store"
 )
 
@@ -25,6 +26,7 @@ has lost its last events can be read and forked, but not continued.`,
 		Example: "  pawl runs recover",
 		Args:    cobra.NoArgs,
 	}
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)
 		if err != nil {
@@ -38,21 +40,46 @@ has lost its last events can be read and forked, but not continued.`,
 		case err != nil:
 			return err
 		}
-		return inv.recovered(ws.State, runs)
+		return inv.recovered(ws.State, runs, *asJSON)
 	}
 	return cmd
 }
 
+// A recoverForm is what was saved, as JSON.
+type recoverForm struct {
+	Database string          `json:"database"` // the new one
+	Items    []recoveredForm `json:"items"`
+}
+
+type recoveredForm struct {
+	Run     run.ID `json:"run"`
+	Title   string `json:"title,omitempty"`
+	Events  int64  `json:"events"`         // that were saved
+	Written int64  `json:"written_events"` // that there were
+	Lost    string `json:"lost,omitempty"` // what was lost, and why
+}
+
 // recovered prints what was saved and how to use it.
-func (inv *invocation) recovered(state string, runs []store.Salvaged) error {
+func (inv *invocation) recovered(state string, runs []store.Salvaged, asJSON bool) error {
 	whole, events := 0, int64(0)
+	form := recoverForm{filepath.Join(state, recoveredName), []recoveredForm{}}
 	for _, r := range runs {
+		form.Items = append(form.Items, recoveredForm{r.Run, r.Title, r.Kept, r.Written, r.Lost})
 		events += r.Kept
 		if r.Lost == "" {
 			whole++
 			continue
 		}
+		if asJSON {
+			continue
+		}
 		fmt.Fprintf(inv.Stdout, "%s  %d of %d events: %s  %s\n", r.Run, r.Kept, r.Written, visible(r.Lost), visible(r.Title))
+	}
+	if asJSON {
+		if err := inv.encode(form); err != nil || whole == len(runs) {
+			return err
+		}
+		return exit{code: exitFailed}
 	}
 	fmt.Fprintf(inv.Stdout, `%d of %s whole, %s saved in %s
 To use it, while no pawl works in this folder:

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ A run that a process drives, or that another run needs, is not removed. This can
 		Example: "  pawl runs rm 20261120-2130 --dry-run\n  pawl runs rm 20261120-2130",
 	}
 	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		if !*dry {
 			if err := inv.asPerson("remove runs"); err != nil {
@@ -44,14 +43,13 @@ func runsPruneCommand(inv *invocation) *cobra.Command {
 		Short: "Remove old runs with everything they left",
 		Long: `Removes the runs of this folder that were last used longer ago than --older-than, as runs rm
 does. Without the flag the setting runs_max_age counts, which pawl run applies too, once a day.
-A run stays if a process drives it, its turn is open, it waits for an answer, or such a run
-needs it.`,
+A run stays if it is working, waiting or killed, or if such a run needs it.`,
 		Example: "  pawl runs prune --older-than 30d --dry-run\n  pawl runs prune",
 		Args:    cobra.NoArgs,
 	}
 	age := cmd.Flags().String("older-than", "", "remove what was last used longer ago than this `age`, such as 30d or 12h")
 	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)
 		if err != nil {
@@ -83,13 +81,17 @@ needs it.`,
 	return cmd
 }
 
+// A removedForm is what was removed as JSON.
+type removedForm struct {
+	Runs   []run.ID        `json:"runs"`
+	Freed  int64           `json:"freed_bytes"`
+	Parts  retention.Usage `json:"freed_parts"` // bytes of each part
+	DryRun bool            `json:"dry_run"`     // nothing was removed
+}
+
 func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(inv.Stdout).Encode(struct {
-			Runs   []run.ID        `json:"runs"`
-			Freed  retention.Usage `json:"freed_bytes"`
-			DryRun bool            `json:"dry_run"`
-		}{append([]run.ID{}, r.Runs...), r.Freed, dry})
+		return inv.encode(removedForm{append([]run.ID{}, r.Runs...), r.Freed.Total(), r.Freed, dry})
 	}
 	verb := "removed"
 	if dry {

@@ -12,6 +12,13 @@ import (
 	"pawl/run"
 )
 
+// A setForm is what was changed as JSON.
+type setForm struct {
+	Run   run.ID `json:"run"`
+	Model string `json:"model,omitempty"`
+	Mode  string `json:"mode,omitempty"`
+}
+
 func runsSetCommand(inv *invocation) *cobra.Command {
 	var model, mode string
 	cmd := &cobra.Command{
@@ -24,6 +31,7 @@ drives it. Thinking that one provider produced is not sent to another.`,
 	}
 	cmd.Flags().StringVarP(&model, "model", "m", "", "the `model` to use from now on, as provider/name")
 	cmd.Flags().StringVar(&mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var c run.ConfigChange
 		if model == "" && mode == "" {
@@ -45,6 +53,9 @@ drives it. Thinking that one provider produced is not sent to another.`,
 		}
 		if err := ws.Set(ctx, id, c); err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(setForm{id, model, mode})
 		}
 		_, err := fmt.Fprintf(inv.Stdout, "run %s: changed from its next step on\n", id)
 		return err

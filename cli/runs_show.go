@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,14 @@ it is complete, while a process drives the run.`,
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
 	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		if *asJSON && *follow {
+			return usage("--json and --follow: one object has no end to follow; use `pawl runs log %s --follow --json`", id)
+		}
+		if *asJSON {
+			return inv.showJSON(ctx, ws, id, *results)
+		}
 		t := transcript{results: *results}
 		var p view.Projection
 		show := func(items []view.Item) error {
@@ -45,8 +53,21 @@ it is complete, while a process drives the run.`,
 				return err
 			}
 		}
-		return show(p.Open())
+		if err := show(p.Open()); err != nil {
+			return err
+		}
+		return tellOpen(ctx, ws, id, inv.Stdout, "— ")
 	})
+}
+
+// tellOpen prints what a run is doing whose turn is open.
+func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, prefix string) error {
+	y, err := ws.Why(ctx, id)
+	if err != nil || !y.State.Turn.Open() {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(app.ConditionWords(y.State, y.Owner)))
+	return err
 }
 
 // A transcript is a run as a person saw it, in plain text.
@@ -114,7 +135,7 @@ func callLine(c *view.Call) string {
 	if c.State == view.Settled {
 		line = c.Title() + " · " + c.OutcomeWords()
 	}
-	if d := output.Delivery(c.Delivery); d == output.Stored || d == output.Forced {
+	if stored(c) {
 		line += " · " + text.Size(c.Size) + " stored"
 	}
 	if c.Decision.Answer != "" {
@@ -124,6 +145,12 @@ func callLine(c *view.Call) string {
 		line += ": " + c.Reason()
 	}
 	return line
+}
+
+// stored reports whether the model has the output of a call by reference.
+func stored(c *view.Call) bool {
+	d := output.Delivery(c.Delivery)
+	return d == output.Stored || d == output.Forced
 }
 
 // wholeQuestion is the question of a call and the answers that it offers; empty for any other

@@ -11,6 +11,13 @@ import (
 	"pawl/view"
 )
 
+// A stopForm is what became of a turn as JSON.
+type stopForm struct {
+	Run     run.ID  `json:"run"`
+	Stopped bool    `json:"stopped"`       // false: no turn was open
+	End     run.End `json:"end,omitempty"` // of the last turn
+}
+
 func runsStopCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
@@ -19,11 +26,14 @@ func runsStopCommand(inv *invocation) *cobra.Command {
 a process that was killed, the turn is ended here. The run can be continued afterwards.`,
 		Example: "  pawl runs stop last",
 	}
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		end, stopped, err := ws.Stop(ctx, id, "pawl runs stop")
 		switch {
 		case err != nil:
 			return err
+		case *asJSON:
+			return inv.encode(stopForm{id, stopped, end})
 		case end == "":
 			_, err = fmt.Fprintf(inv.Stdout, "run %s has no turn to stop\n", id)
 		case stopped:

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/tool"
 )
 
 func runsUndoCommand(inv *invocation) *cobra.Command {
@@ -20,24 +22,27 @@ What shell commands did is not undone. The log does not change.`,
 		Example: "  pawl runs undo last\n  pawl runs undo last --to 24",
 	}
 	to := cmd.Flags().Int64("to", 0, "undo only what was done after this `event`")
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		report, err := ws.Undo(ctx, id, *to)
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			if err := inv.encode(undoFormOf(id, report)); err != nil {
+				return err
+			}
+			if len(report.Skipped) > 0 {
+				return exit{code: exitFailed}
+			}
+			return nil
 		}
 		if len(report.Changes) == 0 && len(report.Skipped) == 0 {
 			_, err := fmt.Fprintf(inv.Stdout, "run %s changed no files\n", id)
 			return err
 		}
 		for _, c := range report.Changes {
-			what := "restored"
-			switch {
-			case c.After == "":
-				what = "removed"
-			case c.Before == "":
-				what = "created again"
-			}
-			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), what)
+			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), undone(c))
 		}
 		for _, sk := range report.Skipped {
 			fmt.Fprintf(inv.Stderr, "skipped: %s\n", visible(sk.Reason))
@@ -47,4 +52,43 @@ What shell commands did is not undone. The log does not change.`,
 		}
 		return nil
 	})
+}
+
+// undone says what undo did to a file.
+func undone(c run.FileChange) string {
+	switch {
+	case c.After == "":
+		return "removed"
+	case c.Before == "":
+		return "created again"
+	}
+	return "restored"
+}
+
+// An undoForm is what was undone as JSON.
+type undoForm struct {
+	Run     run.ID        `json:"run"`
+	Files   []undoneForm  `json:"files"`
+	Skipped []skippedForm `json:"skipped"`
+}
+
+type undoneForm struct {
+	Path   string `json:"path"`
+	Action string `json:"action"` // restored, removed, created_again
+}
+
+type skippedForm struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+func undoFormOf(id run.ID, r tool.UndoReport) undoForm {
+	f := undoForm{id, []undoneForm{}, []skippedForm{}}
+	for _, c := range r.Changes {
+		f.Files = append(f.Files, undoneForm{c.Path, strings.ReplaceAll(undone(c), " ", "_")})
+	}
+	for _, s := range r.Skipped {
+		f.Skipped = append(f.Skipped, skippedForm{s.Change.Path, s.Reason})
+	}
+	return f
 }

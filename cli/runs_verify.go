@@ -10,6 +10,12 @@ import (
 	"pawl/run"
 )
 
+// A verifyForm says that a log is complete and unchanged, as JSON; one that is not is an error.
+type verifyForm struct {
+	Run    run.ID `json:"run"`
+	Events int64  `json:"events"`
+}
+
 func runsVerifyCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify ID",
@@ -18,10 +24,14 @@ func runsVerifyCommand(inv *invocation) *cobra.Command {
 before it. It detects accidental changes and edits by hand.`,
 		Example: "  pawl runs verify last",
 	}
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		n, err := ws.Verify(ctx, id)
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(verifyForm{id, n})
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "run %s: %d events, the hash chain is intact\n", id, n)
 		return err

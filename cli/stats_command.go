@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -29,7 +28,7 @@ fork has copied are counted once, in the run where they happened.`,
 	}
 	all := cmd.Flags().Bool("all", false, "summarize the runs of all folders")
 	since := cmd.Flags().String("since", "", "only what happened after this `time`: 36h or 7d (ago), or a day such as 2026-11-20")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		after, err := config.ParseSince(*since, time.Now())
 		if err != nil {
@@ -40,12 +39,10 @@ fork has copied are counted once, in the run where they happened.`,
 			return err
 		}
 		for _, err := range incomplete {
-			fmt.Fprintf(inv.Stderr, "pawl: not all of a run is counted: %v\n", err)
+			inv.notice(fmt.Sprintf("not all of a run is counted: %v", err))
 		}
 		if *asJSON {
-			out := json.NewEncoder(inv.Stdout)
-			out.SetEscapeHTML(false)
-			return out.Encode(stats)
+			return inv.encode(stats)
 		}
 		if stats.Runs == 0 {
 			fmt.Fprintln(inv.Stderr, "nothing to count: there is no run here in that time; --all counts those of all folders")
@@ -60,7 +57,7 @@ func (inv *invocation) stats(ctx context.Context, after time.Time, all bool) (ap
 	if all {
 		return app.AllStats(ctx, inv.Env, after)
 	}
-	ws, err := inv.open(nil)
+	ws, err := inv.openRuns(nil)
 	if err != nil {
 		return app.Stats{}, nil, err
 	}

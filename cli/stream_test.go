@@ -24,10 +24,13 @@ func TestEveryLineOfStreamJSONFitsItsSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("stream.json", document); err != nil {
+	if err := compiler.AddResource("stream-json.schema.json", document); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := compiler.Compile("stream.json")
+	if err := compiler.AddResource("json.schema.json", schemaDocument(t)); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("stream-json.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +73,9 @@ func TestEveryLineOfStreamJSONFitsItsSchema(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s\n%v", line, err)
+		}
+		for _, wrong := range notDialect("", value) {
+			t.Errorf("%s\n%s", line, wrong)
 		}
 		var typed struct{ Type string }
 		if err := json.Unmarshal([]byte(line), &typed); err != nil {

@@ -2,15 +2,16 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/policy"
 )
 
@@ -24,7 +25,48 @@ type changeForm struct {
 	Kind    string `json:"kind"` // new, changed, removed, unusable
 	SHA256  string `json:"sha256,omitempty"`
 	Problem string `json:"problem,omitempty"`
-	Shown   string `json:"shown"` // the content or the difference, with everything made visible
+	Shown   string `json:"shown,omitempty"` // the content or the difference, with everything made visible
+}
+
+// A trustForm is what waits for trust, as JSON.
+type trustForm struct {
+	Trusted bool         `json:"trusted"` // nothing waits
+	Items   []changeForm `json:"items"`
+}
+
+// A revokeForm says that a workspace is not trusted any more, as JSON.
+type revokeForm struct {
+	Workspace string `json:"workspace"`
+	Changed   bool   `json:"changed"` // false: it was not trusted
+}
+
+// A recordForm is what is trusted of one workspace, as JSON.
+type recordForm struct {
+	Workspace string        `json:"workspace"`
+	Owner     *int          `json:"owner,omitempty"` // the user that the folder belonged to
+	Files     []trustedForm `json:"files"`
+}
+
+type trustedForm struct {
+	File   string    `json:"file"`
+	SHA256 string    `json:"sha256"`
+	By     string    `json:"by,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+func recordForms(records []policy.Record) []recordForm {
+	var forms []recordForm
+	for _, r := range records {
+		f := recordForm{Workspace: r.Workspace, Files: []trustedForm{}}
+		if r.Owner >= 0 {
+			f.Owner = &r.Owner
+		}
+		for _, t := range r.Files {
+			f.Files = append(f.Files, trustedForm{t.File, t.SHA256, t.By, t.When})
+		}
+		forms = append(forms, f)
+	}
+	return forms
 }
 
 func trustCommand(inv *invocation) *cobra.Command {
@@ -46,7 +88,7 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 	revoke := cmd.Flags().Bool("revoke", false, "stop trusting this workspace")
 	list := cmd.Flags().Bool("list", false, "list what is trusted in all workspaces")
 	full := cmd.Flags().Bool("full", false, "show long files whole")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *yes && *revoke || *yes && *list || *revoke && *list {
 			return usage("--yes, --revoke, --list: give one of them")
@@ -77,6 +119,9 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 			was, err := p.Revoke()
 			if err != nil {
 				return err
+			}
+			if *asJSON {
+				return inv.encode(revokeForm{workspace, was})
 			}
 			if !was {
 				_, err = fmt.Fprintf(inv.Stdout, "%s was not trusted\n", visible(workspace))
@@ -173,10 +218,7 @@ func (inv *invocation) showChanges(changes []policy.Change, full bool) (whole bo
 }
 
 func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes bool) error {
-	form := struct {
-		Trusted bool         `json:"trusted"` // nothing waits
-		Pending []changeForm `json:"pending"`
-	}{Pending: []changeForm{}}
+	form := trustForm{Items: []changeForm{}}
 	if yes {
 		if err := p.Trust(usable(changes)); err != nil {
 			return err
@@ -188,12 +230,10 @@ func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes 
 	}
 	for _, c := range changes {
 		text, _ := c.Show(0)
-		form.Pending = append(form.Pending, changeForm{c.File, c.Kind(), c.Sum, c.Problem, text})
+		form.Items = append(form.Items, changeForm{c.File, c.Kind(), c.Sum, c.Problem, text})
 	}
 	form.Trusted = len(changes) == 0
-	out := json.NewEncoder(inv.Stdout)
-	out.SetEscapeHTML(false)
-	if err := out.Encode(form); err != nil {
+	if err := inv.encode(form); err != nil {
 		return err
 	}
 	if !form.Trusted {
@@ -208,13 +248,7 @@ func (inv *invocation) listTrust(p *policy.Policy, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		out := json.NewEncoder(inv.Stdout)
-		for _, r := range records {
-			if err := out.Encode(r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return inv.encode(app.ListOf(recordForms(records)))
 	}
 	if len(records) == 0 {
 		fmt.Fprintln(inv.Stderr, "you trust nothing yet: see what waits with `pawl trust`")

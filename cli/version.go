@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"pawl/app"
 
@@ -15,10 +14,10 @@ func versionCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl version\n  pawl version --json",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *asJSON {
-			return json.NewEncoder(inv.Stdout).Encode(app.ThisBuild())
+			return inv.encode(app.ThisBuild())
 		}
 		return inv.printVersion()
 	}

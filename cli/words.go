@@ -32,11 +32,4 @@ func plural(n int, word string) string {
 func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // shellWord quotes s for a command line that is shown to be copied.
-func shellWord(s string) string {
-	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r))
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+func shellWord(s string) string { return text.ShellWord(s) }

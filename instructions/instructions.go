@@ -204,6 +204,19 @@ func (l *loader) repository() string {
 	return root
 }
 
+// Root returns the root of the repository that dir is in, as far as its files count for dir:
+// a .git of another user does not, nor that of home ("": none) or a folder above it. Without
+// a repository it is dir.
+func Root(dir, home string) string {
+	owner := 0
+	if info, err := os.Stat(dir); err == nil {
+		if uid, known := ownerOf(info); known {
+			owner = uid
+		}
+	}
+	return repositoryRoot(dir, home, owner)
+}
+
 // repositoryRoot returns the nearest folder upward that has .git, or dir. As with git's
 // safe.directory, a .git of another user does not count: anyone can make /tmp/.git. Nor
 // does that of the home or a folder above it: many keep their settings in one, and what

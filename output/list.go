@@ -80,7 +80,10 @@ func (s *Store) List(scope Scope, args ListArgs) (ListResult, error) {
 	slices.SortFunc(all, args.compare)
 	r.Total = len(all)
 	from := min(args.Offset, len(all))
-	to := min(from+args.Limit, len(all))
+	to := len(all)
+	if args.Limit > 0 { // 0, which Decode does not let pass, is all
+		to = min(from+args.Limit, len(all))
+	}
 	r.HasMore = to < len(all)
 	for _, m := range all[from:to] {
 		l := Listed{

@@ -23,9 +23,9 @@ type Case struct {
 // CaseRules are the rules of a case: patterns for the shell tool, or whole rules for
 // another tool: "read(/etc/hosts)".
 type CaseRules struct {
-	Allow []string `json:"allow"`
-	Ask   []string `json:"ask"`
-	Deny  []string `json:"deny"`
+	Allow []string `json:"allow,omitempty"`
+	Ask   []string `json:"ask,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
 	// Default is what happens to what no rule decided; empty is ask.
 	Default Verdict `json:"default,omitempty"`
 }

@@ -13,7 +13,7 @@ import (
 
 // An Overview is what there is to choose from.
 type Overview struct {
-	Default   string  `json:"default"` // the model when nothing names one; empty: none
+	Default   string  `json:"default,omitempty"` // the model when nothing names one; empty: none
 	Providers []Info  `json:"providers"`
 	Models    []Model `json:"models"`
 }
@@ -22,32 +22,32 @@ type Overview struct {
 type Info struct {
 	Name    string   `json:"name"`
 	Wire    string   `json:"wire"`
-	BaseURL string   `json:"base_url"`
+	BaseURL string   `json:"base_url,omitempty"`
 	KeyEnv  []string `json:"key_env"`
 	KeySet  bool     `json:"key_set"`
-	Usable  bool     `json:"usable"`  // a request could be sent
-	Missing string   `json:"missing"` // what it needs first
-	Source  string   `json:"source"`  // built in, or the file that says something of it
+	Usable  bool     `json:"usable"`            // a request could be sent
+	Missing string   `json:"missing,omitempty"` // what it needs first
+	Source  string   `json:"source,omitempty"`  // built in, or the file that says something of it
 	// Answers is what a server on this machine said: its models. Null: it was not
 	// asked, or does not answer.
-	Answers []string `json:"answers"`
+	Answers []string `json:"answers,omitempty"`
 }
 
 // A Model is a model that can be chosen.
 type Model struct {
 	Name       string `json:"name"`
-	Known      bool   `json:"known"`  // it is in the table
-	Usable     bool   `json:"usable"` // its provider is
-	Window     int64  `json:"window"` // tokens; 0: unknown
-	MaxOutput  int64  `json:"max_output"`
+	Known      bool   `json:"known"`            // it is in the table
+	Usable     bool   `json:"usable"`           // its provider is
+	Window     int64  `json:"window,omitempty"` // tokens; 0: unknown
+	MaxOutput  int64  `json:"max_output,omitempty"`
 	Price      *Price `json:"price"` // null: unknown
-	Long       *Long  `json:"long"`
-	Later      *Later `json:"later"`
-	Control    string `json:"control"`
-	Structured *bool  `json:"structured"`
-	Images     *bool  `json:"images"`
-	Reasoning  *bool  `json:"reasoning"`
-	Source     string `json:"source"`
+	Long       *Long  `json:"long,omitempty"`
+	Later      *Later `json:"later,omitempty"`
+	Control    string `json:"control,omitempty"`
+	Structured *bool  `json:"structured,omitempty"`
+	Images     *bool  `json:"images,omitempty"`
+	Reasoning  *bool  `json:"reasoning,omitempty"`
+	Source     string `json:"source,omitempty"`
 }
 
 // A Price is in US dollars for a million tokens.

@@ -93,6 +93,14 @@ func Type(p run.Payload) string {
 	return ""
 }
 
+// Version returns the version of the form of a payload's type; 0 if it has no name on disk.
+func Version(p run.Payload) int {
+	if k := kindOf()[reflect.TypeOf(p)]; k != nil {
+		return k.version
+	}
+	return 0
+}
+
 // Encode returns the form on disk of e's payload.
 func Encode(e run.Event) (typ string, version int, data []byte, err error) {
 	k := kindOf()[reflect.TypeOf(e.Payload)]

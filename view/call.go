@@ -120,9 +120,7 @@ func (p *Projection) settle(e *entry, f run.CallSettled) {
 			c.Images++
 		}
 	}
-	if c.Tool == "shell" {
-		c.ExitCode, c.Exited = exitCode(c.Result)
-	}
+	c.ExitCode, c.Exited = ExitCode(c.Tool, c.Result)
 	for _, change := range f.Files {
 		file := File{Path: change.Path, Before: change.Before, After: change.After}
 		if len(f.Files) == 1 {

@@ -24,7 +24,8 @@ type Projection struct {
 	at       time.Time // of the last event
 	event    run.Event // being applied; its Payload is nil while an update is live
 	turn     turn
-	nextCall int // number of the call that the next message begins with; 0: not known
+	last     *End // of the turn that ended last; nil: none was seen
+	nextCall int  // number of the call that the next message begins with; 0: not known
 	notices  int
 
 	open    []*entry // items that are not final, in the order in which they appeared

@@ -154,6 +154,15 @@ func (p *Projection) interrupted(f run.Interrupted) {
 	p.giveBack()
 }
 
+// Turn returns how long the turn that is open, or that ended last, was driven, and the files
+// that were changed in it.
+func (p *Projection) Turn() (driven time.Duration, files []File) {
+	if !p.turn.open && p.last != nil {
+		return p.last.Duration, p.last.Files
+	}
+	return p.turn.driven, slices.Clone(p.turn.files)
+}
+
 func (p *Projection) ended(f run.Ended) {
 	p.endAnswer()
 	p.endCarried()
@@ -179,6 +188,7 @@ func (p *Projection) ended(f run.Ended) {
 	e.item.Text = EndLine(f)
 	e.item.End = &End{End: f.End, Reason: f.Reason, Detail: f.Detail, Duration: t.driven, Steps: t.steps, Usage: t.usage, Refused: t.refused,
 		Files: slices.DeleteFunc(t.files, func(f File) bool { return f.Before == f.After && !f.Partial })}
+	p.last = e.item.End
 	p.finish(e)
 	p.turn = turn{n: t.n, reminders: t.reminders}
 	p.observed = nil

@@ -42,6 +42,15 @@ func (c *Call) OutcomeWords() string {
 	return OutcomeWords(c.Outcome)
 }
 
+// ExitCode returns the exit code that the result of a call to a tool reports: that of a
+// command which did not succeed.
+func ExitCode(tool, result string) (code int, ok bool) {
+	if tool != "shell" {
+		return 0, false
+	}
+	return exitCode(result)
+}
+
 // exitCode returns the exit code that the last line of a command's result reports, as
 // "[exit code 137 (signal 9)]". A command that succeeds reports none.
 func exitCode(result string) (code int, ok bool) {

@@ -91,3 +91,13 @@ func Size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %cB", v, units[unit])
 }
+
+// ShellWord quotes s for a command line that is shown to be copied.
+func ShellWord(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r))
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

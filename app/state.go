@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/view"
+)
+
+// A Condition says what a run is doing now.
+type Condition string
+
+const (
+	New     Condition = "new"     // it has had no turn
+	Working Condition = "working" // its turn is open, and a process drives it
+	Waiting Condition = "waiting" // for a person: an approval, or the answer to a question
+	Killed  Condition = "killed"  // its turn is open, and no process drives it
+	Ended   Condition = "ended"   // its turn has ended; see its end
+)
+
+// ConditionOf returns the condition of a run in state s that a process drives, or does not.
+func ConditionOf(s run.State, driven bool) Condition {
+	switch {
+	case s.Turn.N == 0:
+		return New
+	case NeedsApproval(s), !s.Turn.Open() && len(s.Questions()) > 0:
+		return Waiting
+	case !s.Turn.Open():
+		return Ended
+	case driven:
+		return Working
+	}
+	return Killed
+}
+
+// NeedsApproval reports whether the turn is open and can only continue with a person's
+// decision.
+func NeedsApproval(s run.State) bool {
+	owed := s.Next()
+	for _, c := range owed {
+		if _, ok := c.(run.Decide); !ok {
+			return false
+		}
+	}
+	return s.Turn.Open() && len(owed) > 0
+}
+
+// ConditionWords says in one line what a run in state s is doing, and how its turn ended.
+// owner is the process that drives it; nil: none.
+func ConditionWords(s run.State, owner *store.Owner) string {
+	c := ConditionOf(s, owner != nil)
+	switch c {
+	case New:
+		return "new, without a turn"
+	case Working:
+		return fmt.Sprintf("%s (process %d)", c, owner.PID)
+	case Killed:
+		return "killed: its turn is open, and no process works on it"
+	case Waiting:
+		if s.Turn.Open() {
+			return "waiting: " + view.WaitWords(s)
+		}
+		return "waiting for an answer"
+	}
+	return view.EndLine(s.Turn.End)
+}
+
+// condition returns the condition of a run from its summary. The log is read only while a
+// turn is open.
+func condition(ctx context.Context, st store.Store, s store.Summary) (Condition, *store.Owner, error) {
+	switch {
+	case s.Turns == 0:
+		return New, nil, nil
+	case s.End == run.Asked:
+		return Waiting, nil, nil
+	case s.End != "":
+		return Ended, nil, nil // its owner, if any, does nothing for it
+	}
+	owner, driven, err := st.Owner(ctx, s.ID)
+	if err != nil {
+		return "", nil, err
+	}
+	var state run.State
+	for e, err := range st.Events(ctx, s.ID, 0) {
+		if err != nil {
+			break // as far as its log can be read
+		}
+		if state, err = state.Apply(e); err != nil {
+			break
+		}
+	}
+	c := Killed
+	if driven {
+		c = Working
+	}
+	if NeedsApproval(state) {
+		c = Waiting
+	}
+	if !driven {
+		return c, nil, nil
+	}
+	return c, &owner, nil
+}

@@ -1,0 +1,387 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/output"
+	"pawl/permission"
+	"pawl/provider"
+	"pawl/run"
+	"pawl/store"
+	"pawl/view"
+)
+
+// jsonForms are what commands print with --json (run and runs resume: with --output json, runs
+// export: with --format json), by command. One that prints several has several.
+var jsonForms = map[string][]any{
+	"config":              {configForm{}},
+	"doctor":              {app.Report{}},
+	"init":                {initForm{}},
+	"models":              {provider.Overview{}, app.List[provider.Model]{}},
+	"outputs aggregate":   {ofRun[output.AggregateResult]{}},
+	"outputs count":       {ofRun[output.CountResult]{}},
+	"outputs extract":     {ofRun[output.ExtractResult]{}},
+	"outputs list":        {app.List[outputForm]{}},
+	"outputs prune":       {prunedForm{}},
+	"outputs sample":      {ofRun[output.SampleResult]{}},
+	"outputs search":      {ofRun[output.SearchResult]{}},
+	"outputs show":        {ofRun[readForm]{}},
+	"outputs stats":       {ofRun[output.StatsResult]{}},
+	"permissions add":     {ruleChangeForm{}},
+	"permissions explain": {permission.Explanation{}},
+	"permissions list":    {app.List[ruleForm]{}},
+	"permissions replay":  {replayForm{}},
+	"permissions rm":      {ruleChangeForm{}},
+	"permissions test":    {permission.Report{}},
+	"run":                 {result{}},
+	"runs decide":         {waitingForm{}, decidedForm{}},
+	"runs export":         {exportForm{}},
+	"runs fork":           {forkForm{}},
+	"runs list":           {app.List[runForm]{}},
+	"runs log":            {app.EventLine{}},
+	"runs prune":          {removedForm{}},
+	"runs recover":        {recoverForm{}},
+	"runs resume":         {result{}},
+	"runs rm":             {removedForm{}},
+	"runs set":            {setForm{}},
+	"runs show":           {showForm{}},
+	"runs stop":           {stopForm{}},
+	"runs undo":           {undoForm{}},
+	"runs verify":         {verifyForm{}},
+	"runs why":            {whyForm{}},
+	"stats":               {app.Stats{}},
+	"trust":               {trustForm{}, revokeForm{}, app.List[recordForm]{}},
+	"version":             {app.Build{}},
+}
+
+// ofRun is an answer about a stored output: printAnswer puts its run in front.
+type ofRun[A any] struct {
+	Run    run.ID `json:"run,omitempty"`
+	Answer A      `json:"-"`
+}
+
+// notInDialect are the commands without --json: what they print has a form of its own.
+var notInDialect = []string{"completion", "controller parse", "controller prompt", "controller schema", "debug stream", "demo", "help", "man"}
+
+// words are the values of the types that have a fixed list of them.
+var words = map[reflect.Type][]string{
+	reflect.TypeFor[app.Condition]():      {"new", "working", "waiting", "killed", "ended"},
+	reflect.TypeFor[run.End]():            {"completed", "asked", "interrupted", "limit_reached", "guardrail_stopped", "loop_stopped", "refused", "failed"},
+	reflect.TypeFor[run.Outcome]():        {"ok", "error", "invalid", "not_run", "cut", "unknown", "refused", "answered"},
+	reflect.TypeFor[run.Answer]():         {"allow", "always", "wait", "never", "deny"},
+	reflect.TypeFor[permission.Verdict](): {"allow", "ask", "deny"},
+	reflect.TypeFor[permission.Scope]():   {"managed", "user", "workspace", "repository", "run"},
+	reflect.TypeFor[app.Verdict]():        {"ok", "missing", "unasked", "wrong"},
+	reflect.TypeFor[view.Kind]():          {"message", "text", "thinking", "call", "note", "account", "submission", "end"},
+	reflect.TypeFor[view.CallState]():     {"streaming", "asked", "waiting", "allowed", "running", "settled"},
+}
+
+// docs/json.schema.json is what the Go types say. UPDATE=1 writes it.
+func TestTheSchemaOfJSONIsThatOfTheTypes(t *testing.T) {
+	t.Parallel()
+	b := printed(t, jsonSchema(t))
+	const name = "../docs/json.schema.json"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(name, []byte(b), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(have), b); diff != "" {
+		t.Errorf("docs/json.schema.json is not that of the types; UPDATE=1 writes it (-file +types)\n%s", diff)
+	}
+}
+
+// A command that is new has --json and a schema, or is one that has a form of its own.
+func TestEveryCommandHasAJSONSchema(t *testing.T) {
+	t.Parallel()
+	unused := slices.Collect(maps.Keys(jsonForms))
+	everyCommand(t, func(c *cobra.Command) {
+		name := strings.TrimPrefix(c.CommandPath(), "pawl ")
+		if c.HasSubCommands() || slices.Contains(notInDialect, name) {
+			if c.Flags().Lookup("json") != nil {
+				t.Errorf("%s has --json and is on the list of those that have not", name)
+			}
+			return
+		}
+		unused = slices.DeleteFunc(unused, func(n string) bool { return n == name })
+		if jsonForms[name] == nil {
+			t.Errorf("%s has no schema: name in jsonForms what it prints with --json", name)
+		}
+		has := c.Flags().Lookup("json") != nil || c.Flags().Lookup("output") != nil || c.Flags().Lookup("format") != nil
+		if !has {
+			t.Errorf("%s has no --json", name)
+		}
+	})
+	if len(unused) > 0 {
+		t.Errorf("there are schemas for commands that are not there: %q", unused)
+	}
+}
+
+// A schemas makes JSON Schemas of Go types.
+type schemas struct {
+	defs     map[string]any
+	comments map[string]string // by package.Type.Field
+	stored   bool              // the type is one of the log: its form is that of package app
+}
+
+// printed returns a schema with a definition or a property on each line.
+func printed(t *testing.T, schema map[string]any) string {
+	t.Helper()
+	var b strings.Builder
+	line := func(v any) string {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(line.String())
+	}
+	// object prints each member of an object on a line, and those of the members that open
+	// names in the same way.
+	var object func(members map[string]any, indent string, open ...string)
+	object = func(members map[string]any, indent string, open ...string) {
+		b.WriteString("{\n")
+		for i, name := range slices.Sorted(maps.Keys(members)) {
+			if i > 0 {
+				b.WriteString(",\n")
+			}
+			fmt.Fprintf(&b, "%s %q: ", indent, name)
+			inner, ok := members[name].(map[string]any)
+			switch {
+			case ok && indent == " " && inner["properties"] != nil: // a definition
+				object(inner, indent+" ", "properties")
+			case ok && slices.Contains(open, name):
+				object(inner, indent+" ")
+			default:
+				b.WriteString(line(members[name]))
+			}
+		}
+		b.WriteString("\n" + indent + "}")
+	}
+	object(schema, "", "$defs")
+	return b.String() + "\n"
+}
+
+// jsonSchema returns the schema of all commands.
+func jsonSchema(t *testing.T) map[string]any {
+	t.Helper()
+	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "../app", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
+	commands := map[string]any{}
+	for name, forms := range jsonForms {
+		var any []any
+		for _, f := range forms {
+			any = append(any, s.of(reflect.TypeOf(f)))
+		}
+		key := strings.ReplaceAll(name, " ", "-")
+		if commands[key] = any[0]; len(any) > 1 {
+			commands[key] = map[string]interface{}{"anyOf": any}
+		}
+	}
+	s.events()
+	maps.Copy(s.defs, commands)
+	return map[string]any{
+		"$schema":     "https://json-schema.org/draft/2020-12/schema",
+		"title":       "What the commands of pawl print with --json",
+		"description": "Under $defs each command by its name, with a hyphen for a space, and the objects that they share. docs/json.md has the rules. Made from the Go types by a test of package cli.",
+		"$defs":       s.defs,
+	}
+}
+
+func (s schemas) of(t reflect.Type) map[string]any {
+	if values, ok := words[t]; ok {
+		return map[string]any{"type": "string", "enum": values}
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return s.of(t.Elem())
+	case t == reflect.TypeFor[run.Usage]():
+		return s.of(reflect.TypeFor[app.Usage]())
+	case t == reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
+		return map[string]any{}
+	case t.Implements(reflect.TypeFor[json.Marshaler]()): // an object that keeps its order
+		return map[string]any{"type": "object"}
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": s.of(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": s.of(t.Elem())}
+	case reflect.Struct:
+		if strings.Contains(t.Name(), "[") || t.Name() == "" {
+			return s.object(t)
+		}
+		name := strings.TrimSuffix(t.Name(), "Form")
+		name = strings.ToUpper(name[:1]) + name[1:] // the names of commands are lower case
+		if t.PkgPath() != "pawl/cli" {
+			name = filepath.Base(t.PkgPath()) + "." + t.Name()
+		}
+		if s.defs[name] == nil {
+			s.defs[name] = true // a type may hold itself
+			s.defs[name] = s.object(t)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{"type": "integer"}
+}
+
+func (s schemas) object(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	s.members(t, properties, &required)
+	slices.Sort(required)
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required}
+}
+
+// members adds the members of an object, in the way of package encoding/json.
+func (s schemas) members(t reflect.Type, properties map[string]any, required *[]string) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Name == "Answer" && field.Type.Kind() == reflect.Struct, field.Anonymous && name == "":
+			embedded := field.Type
+			if embedded.Kind() == reflect.Pointer {
+				embedded = embedded.Elem()
+			}
+			s.members(embedded, properties, required)
+			continue
+		case name == "-" || !field.IsExported():
+			continue
+		case name == "":
+			name = field.Name
+		}
+		member := s.of(field.Type)
+		if s.stored {
+			name, member = inDialect(t.Name(), field.Name, name, member)
+		}
+		if name == "input" && field.Type == reflect.TypeFor[json.RawMessage]() {
+			member = map[string]any{"type": "object"}
+		}
+		if field.Type.Kind() == reflect.Pointer && options == "" {
+			member = map[string]any{"anyOf": []any{member, map[string]any{"type": "null"}}}
+		}
+		if comment := s.comments[filepath.Base(t.PkgPath())+"."+t.Name()+"."+field.Name]; comment != "" {
+			member["description"] = comment
+		}
+		properties[name] = member
+		if options == "" {
+			*required = append(*required, name)
+		}
+	}
+}
+
+// inDialect returns the name and the schema of a field of the log as docs/json.md has them.
+func inDialect(of, field, name string, member map[string]any) (string, map[string]any) {
+	names := map[string]string{"since": "started_at", "mtime": "modified_at"}
+	switch of + "." + field {
+	case "Call.Arguments":
+		return "input", map[string]any{"type": "object"}
+	case "Submitted.Value", "Output.Schema", "Action.Thinking", "Part.Raw":
+		return name, map[string]any{}
+	}
+	if before, ok := strings.CutSuffix(name, "_ns"); ok {
+		name = before + "_ms"
+	}
+	return cmp.Or(names[name], name), member
+}
+
+// payloads are the types of events.
+var payloads = []run.Payload{run.Created{}, run.Configured{}, run.Prompted{}, run.Said{}, run.Withdrawn{}, run.RequestStarted{}, run.RequestFailed{}, run.Replied{},
+	run.Observed{}, run.CallReceived{}, run.CallInspected{}, run.CallDecided{}, run.ApprovalInvalidated{}, run.CallStarted{}, run.CallSettled{}, run.Resumed{},
+	run.Told{}, run.Submitted{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{}}
+
+// events adds the data of each type of event to the schema of its line.
+func (s schemas) events() {
+	s.stored = true
+	var names []string
+	var each []any
+	for _, p := range payloads {
+		name := store.Type(p)
+		data := s.object(reflect.TypeOf(p))
+		properties := data["properties"].(map[string]any)
+		switch name {
+		case "call_decided", "call_started", "call_settled":
+			properties["tool"] = map[string]any{"type": "string"}
+		}
+		if name == "call_settled" {
+			properties["exit_code"] = map[string]any{"type": "integer", "description": "of a command that did not succeed"}
+			properties["duration_ms"] = map[string]any{"type": "integer", "description": "since the call was started"}
+			data["required"] = append(data["required"].([]string), "is_error")
+		}
+		s.defs["event."+name] = data
+		names = append(names, name)
+		each = append(each, map[string]any{
+			"if":   map[string]any{"properties": map[string]any{"type": map[string]any{"const": name}}},
+			"then": map[string]any{"properties": map[string]any{"data": map[string]any{"$ref": "#/$defs/event." + name}}},
+		})
+	}
+	line := s.defs["app.EventLine"].(map[string]any)
+	line["properties"].(map[string]any)["type"] = map[string]any{"enum": names}
+	line["allOf"] = each
+}
+
+// fieldComments returns what comments say of the fields of types.
+func fieldComments(t *testing.T, dirs ...string) map[string]string {
+	t.Helper()
+	comments := map[string]string{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				spec, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				object, ok := spec.Type.(*ast.StructType)
+				if !ok {
+					return true
+				}
+				for _, f := range object.Fields.List {
+					for _, field := range f.Names {
+						text := strings.TrimSpace(f.Comment.Text() + f.Doc.Text())
+						comments[file.Name.Name+"."+spec.Name.Name+"."+field.Name] = strings.Join(strings.Fields(text), " ")
+					}
+				}
+				return true
+			})
+		}
+	}
+	return comments
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/render"
+)
+
+// tableWidth returns the width of the terminal on standard output; 0 if it is none, and
+// nothing is cut.
+func (inv *invocation) tableWidth() int {
+	f, ok := terminalFile(inv.Stdout)
+	if !ok {
+		return 0
+	}
+	width, _ := sizeOf(f)()
+	return width
+}
+
+// columnsOf returns how many columns a text takes on a terminal.
+func columnsOf(text string) int { return render.Cells(text) }
+
+// clipped returns a text, cut with a mark if it takes more than n columns.
+func clipped(text string, n int) string { return render.Style{}.Clip(text, n) }
+
+// tableLines returns rows as lines with aligned columns. If width is not 0, the last column is
+// cut so that no line is wider.
+func tableLines(rows [][]string, width int) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columnsOf(cell))
+		}
+	}
+	var lines []string
+	for _, row := range rows {
+		line, used := "", 0
+		for i, cell := range row {
+			if i == len(row)-1 {
+				if width > 0 {
+					cell = clipped(cell, max(1, width-used))
+				}
+				line += cell
+				break
+			}
+			pad := widths[i] + 2 - columnsOf(cell)
+			line += cell + strings.Repeat(" ", pad)
+			used += widths[i] + 2
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines
+}
+
+// shortTime is a duration in one unit: 45s, 12m, 3h, 9d.
+func shortTime(d time.Duration) string {
+	for _, u := range []struct {
+		name string
+		unit time.Duration
+		most int64
+	}{{"s", time.Second, 100}, {"m", time.Minute, 100}, {"h", time.Hour, 48}} {
+		if n := int64(max(0, d) / u.unit); n < u.most {
+			return strconv.FormatInt(n, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(d/(24*time.Hour)), 10) + "d"
+}
