@@ -52,6 +52,7 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	notices := make(chan string, 64)
 	opt := inv.options(cmd.Flags())
 	opt.Drives, opt.Trust, opt.OnAsk = true, r.trust, worker.AskWait
+	opt.Nearest = r.resume != ""
 	opt.Notice = func(text string) {
 		select {
 		case notices <- text:
