@@ -114,12 +114,10 @@ func runState(r app.Run) string {
 	switch {
 	case r.Damage != "":
 		return "damaged"
-	case r.End != "":
+	case r.Condition == app.Ended:
 		return string(r.End)
-	case r.Owner != nil:
-		return "working"
 	}
-	return "killed"
+	return string(r.Condition)
 }
 
 // ago says how long something is past, roughly.
