@@ -59,14 +59,14 @@ func (s Style) Details(i view.Item, width, n int) []string {
 	return s.shortened(lines, n)
 }
 
-// maxDetail bounds a text of the details, in bytes.
-const maxDetail = 256 << 10
+// maxDetailBytes bounds a text of the details, in bytes.
+const maxDetailBytes = 256 << 10
 
 // block returns text as indented lines.
 func (s Style) block(body string, width int) []string {
 	body = strings.Trim(body, "\n")
-	if cut := len(body) - maxDetail; cut > 0 {
-		head, tail := body[:maxDetail/2], body[len(body)-maxDetail/2:]
+	if cut := len(body) - maxDetailBytes; cut > 0 {
+		head, tail := body[:maxDetailBytes/2], body[len(body)-maxDetailBytes/2:]
 		body = fmt.Sprintf("%s\n%s %s left out\n%s", strings.ToValidUTF8(head, ""), s.Glyph(GlyphCut), text.Size(int64(cut)), strings.ToValidUTF8(tail, ""))
 	}
 	var lines []string
