@@ -38,15 +38,17 @@ func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(pat
 		}
 		lines = append(lines, s.diff(change, fold, width)...)
 	case a.Preview.Request.Command != "":
-		for line := range strings.SplitSeq(visible.Escape(a.Preview.Request.Command), "\n") {
-			lines = append(lines, "    "+s.Paint(Accent, line))
+		for line := range strings.SplitSeq(a.Preview.Request.Command, "\n") {
+			lines = append(lines, "    "+s.Paint(Accent, printable(line)))
 		}
 	default:
-		lines = append(lines, "    "+s.Paint(Accent, visible.Escape(WholeCall(a.Call))))
+		for line := range strings.SplitSeq(WholeCall(a.Call), "\n") {
+			lines = append(lines, "    "+s.Paint(Accent, printable(line)))
+		}
 	}
 	for _, p := range a.Explain.Parts {
 		if p.Verdict != permission.Allow {
-			lines = append(lines, Hang("  ", s.Wrap([]Span{{view.OneLine(p.Reason, 8*view.MaxLine), Faint}}, width-2, false))...)
+			lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: view.OneLine(p.Reason, 8*view.MaxLine), Paint: Faint}}, width-2, false))...)
 		}
 	}
 	switch a.Preview.Request.Sandbox {
@@ -103,10 +105,25 @@ func proposedChange(c run.Call, before func(path string) (string, error)) (diff 
 	}
 	switch {
 	case c.Tool == "edit" && len(args.Edits) > 0:
-		var all []string
+		if old, err := before(args.Path); err == nil {
+			changed, found := old, true
+			for _, e := range args.Edits {
+				found = found && strings.Count(changed, e.Old) == 1
+				changed = strings.Replace(changed, e.Old, e.New, 1)
+			}
+			if found {
+				d, _, _ := text.Diff(old, changed, MaxCompared)
+				return d, true
+			}
+		}
+		var all []string // where they are in the file is not known
 		for _, e := range args.Edits {
 			d, _, _ := text.Diff(e.Old, e.New, MaxCompared)
-			all = append(all, d)
+			for line := range strings.SplitSeq(d, "\n") {
+				if !strings.HasPrefix(line, "@@ ") {
+					all = append(all, line)
+				}
+			}
 		}
 		return strings.Join(all, "\n"), true
 	case c.Tool == "write" && args.Content != nil:
@@ -123,15 +140,15 @@ func proposedChange(c run.Call, before func(path string) (string, error)) (diff 
 // QuestionLines returns what the agent asks, with the answers that it offers.
 func (s Style) QuestionLines(q app.Question, width int) []string {
 	var lines []string
-	for i, line := range strings.Split(strings.TrimSpace(visible.Escape(q.Text)), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(q.Text), "\n") {
 		mark := "  "
 		if i == 0 {
 			mark = s.Paint(Warning, s.Glyph(GlyphQuestion)) + " "
 		}
-		lines = append(lines, Hang(mark, s.Wrap([]Span{{line, Bold}}, width-2, false))...)
+		lines = append(lines, Hang(mark, s.Wrap([]Span{{Text: printable(line), Paint: Bold}}, width-2, false))...)
 	}
 	for i, o := range q.Options {
-		lines = append(lines, Hang(fmt.Sprintf("  %d  ", i+1), s.Wrap([]Span{{view.OneLine(o, 4*view.MaxLine), Plain}}, width-5, false))...)
+		lines = append(lines, Hang(fmt.Sprintf("  %d  ", i+1), s.Wrap([]Span{{Text: view.OneLine(o, 4*view.MaxLine), Paint: Plain}}, width-5, false))...)
 	}
 	return lines
 }

@@ -19,6 +19,7 @@ const (
 	foldedTail   = 3   // lines of what a running call prints
 	foldedTodo   = 15  // items of a list of tasks
 	foldedPrompt = 30  // lines of what the person says
+	foldedChild  = 6   // lines of a child run that works
 )
 
 // verbs are what calls of pawl's tools do, in a word.
@@ -97,8 +98,12 @@ func (s Style) CallLines(c *view.Call, width int) []string {
 	if words := c.OutcomeWords(); words != string(run.OK) {
 		right = append(right, strings.Replace(words, "exit code", "exit", 1))
 	}
-	if c.Delivery != "" && c.Delivery != "inline" && c.Size > 0 {
-		right = append(right, text.Size(c.Size)+" stored as "+visible.Escape(string(c.ID)))
+	stored, shaped := envelopeOf(c)
+	switch words := "stored as " + visible.Escape(string(c.ID)); {
+	case shaped:
+		right = append(right, words)
+	case c.Delivery != "" && c.Delivery != "inline" && c.Size > 0:
+		right = append(right, text.Size(c.Size)+" "+words)
 	}
 	if c.Duration >= 100*time.Millisecond {
 		right = append(right, Took(c.Duration))
@@ -111,12 +116,21 @@ func (s Style) CallLines(c *view.Call, width int) []string {
 	lines := []string{s.callLine(g, p, title, strings.Join(right, s.Dot()), width)}
 	switch {
 	case c.Outcome == run.Refused || c.Outcome == run.NotRun:
-		lines = append(lines, Hang("  ", s.Wrap([]Span{{c.Reason(), Faint}}, width-2, false))...)
+		lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: c.Reason(), Paint: Faint}}, width-2, false))...)
 	case c.Outcome == run.Cut: // the person has stopped it
 	case c.IsError || c.Exited && c.ExitCode != 0:
-		lines = append(lines, s.lastLines(c.Result, foldedError, width)...)
+		result := c.Result
+		if shaped {
+			result = strings.Join(stored.Metadata.Last, "\n")
+			lines = append(lines, s.storedLines(stored, c.Size, width)...)
+		}
+		lines = append(lines, s.lastLines(result, foldedError, width)...)
+	case shaped:
+		lines = append(lines, s.storedLines(stored, c.Size, width)...)
 	case list:
 		lines = append(lines, s.todo(items, width)...)
+	case c.Child != "" && c.Result != "":
+		lines = append(lines, "  "+s.Paint(Faint, s.Glyph(GlyphEnd)+" "+s.Clip(view.OneLine(c.Result, 4*view.MaxLine), width-5)))
 	case len(c.Files) > 0:
 		lines = append(lines, s.diff(changeOf(c), foldedDiff, width)...)
 	}
@@ -126,43 +140,6 @@ func (s Style) CallLines(c *view.Call, width int) []string {
 // lineCounts says how many lines were added and removed.
 func (s Style) lineCounts(added, removed int) string {
 	return fmt.Sprintf("+%d %s%d", added, s.Glyph(GlyphMinus), removed)
-}
-
-// changeOf returns the difference that a call has made: the one in the result of an edit, or
-// the content of a new file.
-func changeOf(c *view.Call) string {
-	first, diff, _ := strings.Cut(c.Result, "\n")
-	if strings.HasPrefix(diff, "@@ ") {
-		return diff
-	}
-	var args struct{ Content string }
-	if strings.HasPrefix(first, "Made ") && json.Unmarshal([]byte(c.Arguments), &args) == nil && args.Content != "" {
-		return "+" + strings.ReplaceAll(strings.TrimSuffix(args.Content, "\n"), "\n", "\n+")
-	}
-	return ""
-}
-
-// diff returns the changed lines of a unified diff, at most n of them.
-func (s Style) diff(diff string, n, width int) []string {
-	var lines []string
-	total := 0
-	for line := range strings.SplitSeq(diff, "\n") {
-		if line == "" || line[0] == '@' {
-			continue
-		}
-		if total++; total > n {
-			continue
-		}
-		p := Faint
-		switch line[0] {
-		case '+':
-			p = Good
-		case '-':
-			p = Bad
-		}
-		lines = append(lines, "    "+s.Paint(p, s.Clip(printable(line), width-5)))
-	}
-	return append(lines, s.more(total-n)...)
 }
 
 // more says how many lines were left out.

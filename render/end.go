@@ -47,8 +47,8 @@ func (s Style) endLines(e End, took time.Duration, files []view.File, width int)
 	case run.EndFailed, run.LoopStopped:
 		p = Bad
 	}
-	head := []Span{{e.Words, p}}
-	add := func(text string) { head = append(head, Span{s.Dot() + text, Plain}) }
+	head := []Span{{Text: e.Words, Paint: p}}
+	add := func(text string) { head = append(head, Span{Text: s.Dot() + text}) }
 	add(text.Plural(int64(turn.Steps), "step"))
 	if took >= time.Second {
 		add(Clock(took))
@@ -62,10 +62,10 @@ func (s Style) endLines(e End, took time.Duration, files []view.File, width int)
 		lines = append(lines, s.Paint(Warning, s.Clip("was still running: "+j.ID+": "+view.OneLine(j.Command, 4*view.MaxLine), width)))
 	}
 	if e.Next != "" {
-		lines = append(lines, s.Wrap([]Span{{visible.Escape(e.Next), Faint}}, width, false)...)
+		lines = append(lines, s.Wrap([]Span{{Text: printable(e.Next), Paint: Faint}}, width, false)...)
 	}
 	if len(files) > 0 && e.Undo != "" {
-		lines = append(lines, s.Paint(Faint, e.Undo))
+		lines = append(lines, s.Wrap([]Span{{Text: e.Undo, Paint: Faint}}, width, false)...)
 	}
 	return lines
 }
@@ -105,9 +105,9 @@ func (s Style) denied(denials []app.Denial, width int) []string {
 			return append(lines, "  "+s.Glyph(GlyphCut))
 		}
 		said[title] = true
-		line := []Span{{title, Plain}}
+		line := []Span{{Text: title, Paint: Plain}}
 		if n.Flag != "" {
-			line = append(line, Span{s.Dot() + "allow with ", Faint}, Span{visible.Escape(n.Flag), Accent})
+			line = append(line, Span{Text: s.Dot() + "allow with ", Paint: Faint}, Span{Text: visible.Escape(n.Flag), Paint: Accent})
 		}
 		lines = append(lines, Hang("  "+s.Paint(Warning, s.Glyph(GlyphRefused))+" ", s.Wrap(line, width-4, false))...)
 	}

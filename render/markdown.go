@@ -8,12 +8,14 @@ import (
 )
 
 // A Markdown renders Markdown line by line, so that what streams is final as soon as its
-// line has ended. It knows headings, lists, quotes, rules, code between fences, and what
-// [Style.Spans] knows; tables and all else stand as they were written.
+// line has ended; a table when it has ended. It knows headings, lists, quotes, rules, tables, code
+// between fences, and what [Style.Spans] knows; all else stands as it was written.
 type Markdown struct {
 	Style
-	fence string // that ends the code; "": outside of code
-	blank bool   // the last line was blank: several in a row are one
+	fence string   // that ends the code; "": outside of code
+	code  code     // between fences
+	table []string // lines of a table that may continue
+	blank bool     // the last line was blank: several in a row are one
 	began bool
 }
 
@@ -36,10 +38,29 @@ func fenceOf(line string) string {
 }
 
 // Line returns one line of the source, which is safe to print, as lines of at most width
-// columns. With peek it is still growing: what it does to the lines after it is left out,
-// and long words are broken.
+// columns, after those of a table that it ends. With peek it is still growing: what it does to
+// the lines after it is left out, and long words are broken. After the last line End returns the
+// rest.
 func (m *Markdown) Line(text string, width int, peek bool) []string {
 	text = strings.ReplaceAll(strings.TrimRight(text, " \r"), "\t", "    ")
+	if m.fence == "" && tableLine(text) && len(m.table) < maxTable {
+		m.table = append(m.table[:len(m.table):len(m.table)], text) // a copy that peeks has its own
+		m.began, m.blank = true, false
+		return nil
+	}
+	lines := m.End(width, peek)
+	return append(lines, m.line(text, width, peek)...)
+}
+
+// End returns the lines of a table that nothing follows.
+func (m *Markdown) End(width int, peek bool) []string {
+	table := m.table
+	m.table = nil
+	return m.tableLines(table, width, peek)
+}
+
+// line returns the lines of a line that is not part of a table.
+func (m *Markdown) line(text string, width int, peek bool) []string {
 	if !peek {
 		defer func() { m.began, m.blank = true, text == "" }()
 	}
@@ -50,7 +71,7 @@ func (m *Markdown) Line(text string, width int, peek bool) []string {
 			}
 			return nil
 		}
-		code := "  " + m.Paint(Accent, text)
+		code := "  " + m.codeLine(text)
 		if peek {
 			return strings.Split(ansi.HardwrapWc(code, width, true), "\n")
 		}
@@ -59,6 +80,8 @@ func (m *Markdown) Line(text string, width int, peek bool) []string {
 	if f := fenceOf(text); f != "" {
 		if !peek {
 			m.fence = f
+			language, _, _ := strings.Cut(strings.TrimSpace(strings.TrimLeft(text, " `~")), " ")
+			m.code = code{syntax: syntaxOf(language)}
 		}
 		return nil
 	}
@@ -70,18 +93,12 @@ func (m *Markdown) Line(text string, width int, peek bool) []string {
 	}
 	if h := headingLine.FindStringSubmatch(text); h != nil {
 		if !m.Color {
-			return m.Wrap([]Span{{text, Plain}}, width, peek)
+			return m.Wrap([]Span{{Text: text, Paint: Plain}}, width, peek)
 		}
-		return m.Wrap([]Span{{h[2], Heading}}, width, peek)
+		return m.Wrap([]Span{{Text: h[2], Paint: Heading}}, width, peek)
 	}
 	if ruleLine.MatchString(text) {
 		return []string{m.Paint(Faint, strings.Repeat("-", min(width, 24)))}
-	}
-	if strings.HasPrefix(strings.TrimLeft(text, " "), "|") { // a table
-		if peek {
-			return []string{m.Clip(text, width)}
-		}
-		return []string{text}
 	}
 	if l := listLine.FindStringSubmatch(text); l != nil {
 		mark := l[2]
@@ -102,4 +119,19 @@ func (m *Markdown) Line(text string, width int, peek bool) []string {
 		return lines
 	}
 	return m.Wrap(m.Spans(text, Plain), width, peek)
+}
+
+// codeLine returns a line of code with its colours.
+func (m *Markdown) codeLine(text string) string {
+	switch {
+	case !m.Color:
+		return text
+	case m.code.syntax == nil || len(text) > maxMarkup:
+		return m.Paint(Accent, text)
+	}
+	var b strings.Builder
+	for _, sp := range m.code.spans(text) {
+		b.WriteString(m.Paint(sp.Paint, sp.Text))
+	}
+	return b.String()
 }

@@ -15,6 +15,7 @@ func TestMarkdown(t *testing.T) {
 		for line := range strings.SplitSeq(source, "\n") {
 			out = append(out, m.Line(line, width, false)...)
 		}
+		out = append(out, m.End(width, false)...)
 		return strings.Join(out, "\n")
 	}
 	for _, c := range []struct{ name, source, want string }{
@@ -22,9 +23,11 @@ func TestMarkdown(t *testing.T) {
 		{"marks that are none", "2 * 3 * 4, snake_case_name, **open, \\*kept\\*", "2 * 3 * 4,\nsnake_case_name,\n**open, *kept*"},
 		{"a heading", "## Plan ##", "\x1b[1;4mPlan\x1b[m"},
 		{"a list with long items", "- one two three four\n1. five six seven eight", "• one two three\n  four\n1. five six seven\n   eight"},
-		{"code between fences", "```go\nif *a {\n\tb()\n```\nafter", "  \x1b[36mif *a {\x1b[m\n  \x1b[36m    b()\x1b[m\nafter"},
+		{"code between fences", "```\nif *a {\n\tb()\n```\nafter", "  \x1b[36mif *a {\x1b[m\n  \x1b[36m    b()\x1b[m\nafter"},
 		{"a fence in a longer fence", "````\n```\n````\nafter", "  \x1b[36m```\x1b[m\nafter"},
 		{"blank lines", "\n\na\n\n\n\nb", "a\n\nb"},
+		{"a table that fits", "|a|b|\n|-|-:|\n|long|1|\nafter", "\x1b[1ma\x1b[m    \x1b[2m│\x1b[m \x1b[1mb\x1b[m\n\x1b[2m─────┼──\x1b[m\nlong \x1b[2m│\x1b[m 1\nafter"},
+		{"a table with a long cell", "|a|b|\n|-|-|\n|one two three four|1|", "\x1b[1ma\x1b[m              \x1b[2m│\x1b[m \x1b[1mb\x1b[m\n\x1b[2m───────────────┼──\x1b[m\none two three  \x1b[2m│\x1b[m 1\nfour           \x1b[2m│\x1b[m"},
 		{"a table", "| a | b | c | d | e | f |\n|---|---|", "| a | b | c | d | e | f |\n|---|---|"},
 	} {
 		if got := render(Style{Color: true}, c.source, 18); got != c.want && strings.ReplaceAll(got, "\x1b[0m", "\x1b[m") != c.want {

@@ -11,6 +11,9 @@ import (
 type Style struct {
 	Color bool
 	ASCII bool // only ASCII of pawl's own; what others wrote stays
+	// Links says that addresses in Markdown are hyperlinks of the terminal (OSC 8). They are
+	// written out in any case: what a link says must not hide where it leads.
+	Links bool
 }
 
 // A Paint is a kind of text. Colour is never the only sign of it: a glyph or a word says
@@ -28,6 +31,10 @@ const (
 	Bold
 	Italic
 	Heading
+	Keyword // of code
+	Literal // strings in code
+	Number  // in code
+	Link
 )
 
 var paints = map[Paint]ansi.Style{
@@ -39,11 +46,16 @@ var paints = map[Paint]ansi.Style{
 	Bold:    ansi.NewStyle().Bold(),
 	Italic:  ansi.NewStyle().Italic(true),
 	Heading: ansi.NewStyle().Bold().Underline(true),
+	Keyword: ansi.NewStyle().ForegroundColor(ansi.Magenta),
+	Literal: ansi.NewStyle().ForegroundColor(ansi.Green),
+	Link:    ansi.NewStyle().Underline(true),
+	Number:  ansi.NewStyle().ForegroundColor(ansi.Cyan),
 }
 
 // StyleOf returns the style that the environment asks for.
 func StyleOf(getenv func(name string) string) Style {
 	s := Style{Color: WantsColor(getenv)}
+	s.Links = s.Color && hyperlinks(getenv)
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := getenv(name); v != "" {
 			v = strings.ToLower(v)
@@ -53,6 +65,24 @@ func StyleOf(getenv func(name string) string) Style {
 	}
 	s.ASCII = true // the locale is POSIX
 	return s
+}
+
+// hyperlinks reports whether the terminal is known to understand OSC 8. Multiplexers are not: those that
+// do not know it pass on a part.
+func hyperlinks(getenv func(name string) string) bool {
+	if getenv("TMUX") != "" || getenv("STY") != "" {
+		return false
+	}
+	for _, name := range []string{"VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "ALACRITTY_WINDOW_ID", "KONSOLE_VERSION"} {
+		if getenv(name) != "" {
+			return true
+		}
+	}
+	switch getenv("TERM_PROGRAM") {
+	case "iTerm.app", "WezTerm", "ghostty", "vscode":
+		return true
+	}
+	return false
 }
 
 // WantsColor reports whether colours are wanted on a terminal; see no-color.org and
@@ -92,6 +122,7 @@ const (
 	GlyphActive
 	GlyphChecked
 	GlyphGutter // before the output of a call
+	GlyphEnd    // before its last line
 	GlyphCut
 	GlyphMinus // in a count
 )
@@ -99,7 +130,7 @@ const (
 var glyphs = map[Glyph][2]string{ // in UTF-8, in ASCII
 	GlyphPerson: {"›", ">"}, GlyphWords: {"•", "*"}, GlyphDone: {"●", "o"}, GlyphRunning: {"◐", "="}, GlyphPending: {"○", "."}, GlyphFailed: {"✗", "x"}, GlyphRefused: {"⊘", "-"},
 	GlyphQuestion: {"?", "?"}, GlyphRetry: {"↻", "~"}, GlyphOpen: {"☐", "[ ]"}, GlyphActive: {"▸", "[>]"}, GlyphChecked: {"✓", "[x]"},
-	GlyphGutter: {"│", "|"}, GlyphCut: {"…", "..."}, GlyphMinus: {"−", "-"},
+	GlyphGutter: {"│", "|"}, GlyphEnd: {"└", "+"}, GlyphCut: {"…", "..."}, GlyphMinus: {"−", "-"},
 }
 
 // Glyph returns the characters of g.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ type Transcript struct {
 	// Began is when the person began to wait; the last line of the live part counts from it.
 	Began time.Time
 
+	children map[run.ID]*child
+	last     run.ID // the child run of the last finished line; empty: it is of this run
+
 	view        *view.Projection
 	ready       []func(width int) []string // what is finished and was not returned by Above
 	texts       map[string]*streamedText   // by item, while they stream
@@ -59,6 +63,57 @@ func NewTranscript(s Style, p *view.Projection) *Transcript {
 	return &Transcript{Style: s, view: p, texts: map[string]*streamedText{}, thought: map[string]bool{}}
 }
 
+// A child is a run that a call has started.
+type child struct {
+	*Transcript
+	title string // of the call
+}
+
+// Child returns the transcript of the child run that a call has started, whose updates come from the
+// child's own log. What finishes in it is part of what finishes here, indented below the title of
+// the call.
+func (t *Transcript) Child(c *view.Call) *Transcript {
+	if known := t.children[c.Child]; known != nil {
+		return known.Transcript
+	}
+	if t.children == nil {
+		t.children = map[run.ID]*child{}
+	}
+	sub := NewTranscript(t.Style, &view.Projection{})
+	sub.Streams = t.Streams
+	t.children[c.Child] = &child{sub, CallTitle(c.Tool, c.Subject)}
+	return sub
+}
+
+// fromChildren returns the lines that have finished in child runs.
+func (t *Transcript) fromChildren(width int) []string {
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(t.children)) {
+		c := t.children[id]
+		finished := c.Above(width - childIndent)
+		if len(finished) == 0 {
+			continue
+		}
+		if t.last != id { // which of several it is
+			t.last = id
+			lines = append(lines, t.callLine(GlyphActive, Faint, c.title, "", width))
+		}
+		lines = append(lines, t.indented(finished)...)
+	}
+	return lines
+}
+
+// childIndent is how many columns the lines of a child run are indented.
+const childIndent = 4
+
+func (s Style) indented(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, l := range lines {
+		all[i] = strings.TrimRight("  "+s.Paint(Faint, s.Glyph(GlyphGutter))+" "+l, " ")
+	}
+	return all
+}
+
 // Update takes in what is new of the run, and returns the items that it adds or changes, as
 // [view.Projection.Update] does.
 func (t *Transcript) Update(u view.Update) []view.Item {
@@ -72,13 +127,18 @@ func (t *Transcript) Update(u view.Update) []view.Item {
 // Above returns the lines that have finished since it was called last, each of at most width
 // columns unless it has a long word, which can be copied whole.
 func (t *Transcript) Above(width int) []string {
-	var lines []string
+	lines := t.fromChildren(width)
+	own := len(lines)
 	for _, ready := range t.ready {
 		lines = append(lines, ready(width)...)
 	}
 	clear(t.ready)
 	t.ready = t.ready[:0]
-	return append(lines, t.streamed(width)...)
+	lines = append(lines, t.streamed(width)...)
+	if len(lines) > own {
+		t.last = ""
+	}
+	return lines
 }
 
 // Print adds lines of other origin, safe to print, to those that are finished.
@@ -112,12 +172,22 @@ func (t *Transcript) take(i view.Item) {
 	case i.Kind == view.KindMessage:
 		t.takeMessage(i)
 	case i.Kind == view.KindCall:
+		c := t.children[i.Call.Child]
+		delete(t.children, i.Call.Child)
 		call := i.Call
 		if t.Present && t.interrupted && (call.Outcome == run.NotRun || call.Outcome == run.Refused) {
 			silent := *call
 			silent.Outcome, call = run.Cut, &silent // why is in the note above
 		}
-		t.later(func(width int) []string { return t.CallLines(call, width) })
+		t.later(func(width int) []string {
+			var lines []string
+			if c != nil { // nothing follows in it
+				if lines = t.indented(c.Above(width - childIndent)); len(lines) > 0 && t.last != i.Call.Child {
+					lines = append([]string{t.callLine(GlyphActive, Faint, c.title, "", width)}, lines...)
+				}
+			}
+			return append(lines, t.CallLines(call, width)...)
+		})
 	case i.Kind == view.KindNote:
 		t.takeNote(i)
 	case i.Kind == view.KindEnd:
@@ -170,10 +240,13 @@ func (t *Transcript) takeText(i view.Item) {
 	}
 	t.text = i.Text
 	whole := strings.Trim(i.Text, "\n")
-	if !strings.HasPrefix(whole, s.printed) { // it differs from what has streamed
+	if !strings.HasPrefix(whole+"\n", s.printed) { // it differs from what has streamed
 		s = &streamedText{Markdown: Markdown{Style: t.Style}}
 	}
-	t.later(func(width int) []string { return s.lines(whole[len(s.printed):], width) })
+	t.later(func(width int) []string {
+		lines := s.lines(whole[min(len(s.printed), len(whole)):], width)
+		return append(lines, s.margins(s.End(width-2, false))...)
+	})
 }
 
 // lines returns the next lines of a text.
@@ -183,10 +256,16 @@ func (t *streamedText) lines(source string, width int) []string {
 	}
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(source, "\n"), "\n") {
-		for _, l := range t.Line(visible.Escape(line), width-2, false) {
-			lines = append(lines, t.margin(t.rows == 0, l))
-			t.rows++
-		}
+		lines = append(lines, t.margins(t.Line(visible.Escape(line), width-2, false))...)
+	}
+	return lines
+}
+
+// margins puts the margin before the next lines of a text.
+func (t *streamedText) margins(lines []string) []string {
+	for i, l := range lines {
+		lines[i] = t.margin(t.rows == 0, l)
+		t.rows++
 	}
 	return lines
 }
@@ -251,26 +330,28 @@ func (t *Transcript) takeMessage(i view.Item) {
 				lines = append(lines, t.Paint(Faint, fmt.Sprintf("%s %d more lines", t.Glyph(GlyphCut), len(all)-n)))
 				break
 			}
-			lines = append(lines, t.Wrap([]Span{{printable(l), Bold}}, width-2, false)...)
+			lines = append(lines, t.Wrap([]Span{{Text: printable(l), Paint: Bold}}, width-2, false)...)
 		}
 		return Hang(t.Paint(Accent, t.Glyph(GlyphPerson))+" ", lines)
 	})
 }
 
 func (t *Transcript) takeNote(i view.Item) {
-	n, words := i.Note, strings.ReplaceAll(visible.Escape(i.Text), "\n", " ")
+	n, words := i.Note, printable(strings.ReplaceAll(i.Text, "\n", " "))
 	switch {
 	case n.Kind == view.NoteFailed && n.Wait == 0, n.Tell == run.TellRepeated: // the end, or the call, says it
 	case n.Kind == view.NoteFailed:
 		t.retryAt = i.At.Add(n.Wait)
 		t.later(func(width int) []string {
-			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{fmt.Sprintf("%s (attempt %d)", words, n.Attempt), Warning}}, width-2, false))
+			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{Text: fmt.Sprintf("%s (attempt %d)", words, n.Attempt), Paint: Warning}}, width-2, false))
 		})
 	case n.Kind == view.NoteInterrupted:
 		t.interrupted = true
 		t.Print(t.Paint(Warning, words))
 	default:
-		t.later(func(width int) []string { return Hang("  ", t.Wrap([]Span{{words, Faint}}, width-2, false)) })
+		t.later(func(width int) []string {
+			return Hang("  ", t.Wrap([]Span{{Text: words, Paint: Faint}}, width-2, false))
+		})
 	}
 }
 
@@ -293,6 +374,9 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 			lines = append(lines, t.Paint(Faint, t.Clip(t.Glyph(GlyphPerson)+" "+view.OneLine(i.Text, 4*view.MaxLine), width-1)))
 		case i.Kind == view.KindCall:
 			lines = append(lines, t.openCall(i.Call, width, now)...)
+			if c := t.children[i.Call.Child]; c != nil && i.Call.State == view.Running {
+				lines = append(lines, t.indented(c.Live(width-childIndent, foldedChild+2, now))...)
+			}
 		}
 	}
 	if t.Interrupt != "" {
@@ -348,12 +432,14 @@ func (t *streamedText) growing(source string, width, n int) []string {
 	}
 	all := strings.Split(rest, "\n")
 	for i, line := range all {
-		for _, l := range peek.Line(visible.Escape(line), width-3, i == len(all)-1) {
-			lines = append(lines, t.Clip(t.margin(peek.rows == 0, l), width-1))
-			peek.rows++
-		}
+		lines = append(lines, peek.margins(peek.Line(visible.Escape(line), width-3, i == len(all)-1))...)
 	}
-	return lines[max(0, len(lines)-n):]
+	lines = append(lines, peek.margins(peek.End(width-3, true))...)
+	lines = lines[max(0, len(lines)-n):]
+	for i := range lines {
+		lines[i] = t.Clip(lines[i], width-1)
+	}
+	return lines
 }
 
 // maxGrowing bounds what is rendered of a text that streams, in bytes: the end of it.

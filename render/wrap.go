@@ -45,6 +45,7 @@ func (s Style) Clip(text string, n int) string {
 type Span struct {
 	Text  string
 	Paint Paint
+	Link  string // an address that text leads to; empty: none
 }
 
 // maxMarkup bounds how long a line may be to be read as Markdown, in bytes.
@@ -54,18 +55,34 @@ const maxMarkup = 8192
 // marks stay.
 func (s Style) Spans(line string, base Paint) []Span {
 	if !s.Color || len(line) > maxMarkup {
-		return []Span{{line, base}}
+		return []Span{{Text: line, Paint: base}}
 	}
 	var all []Span
 	add := func(text string, p Paint) {
 		if text != "" {
-			all = append(all, Span{text, p})
+			all = append(all, Span{Text: text, Paint: p})
 		}
 	}
 	start := 0 // of what is not in all yet
 	for i := 0; i < len(line); {
 		mark, p := "", Plain
 		switch {
+		case line[i] == '[':
+			label, address, ok := linkAt(line[i:])
+			if !ok {
+				i++
+				continue
+			}
+			add(line[start:i], base)
+			i += len(label) + len(address) + len("[]()")
+			start = i
+			all = append(all, Span{Text: label, Paint: Link, Link: address})
+			if label != address {
+				add(" (", Faint)
+				all = append(all, Span{Text: address, Paint: Faint, Link: address})
+				add(")", Faint)
+			}
+			continue
 		case line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\\`*_", line[i+1]) >= 0:
 			add(line[start:i], base)
 			start = i + 1
@@ -98,6 +115,20 @@ func (s Style) Spans(line string, base Paint) []Span {
 	add(line[start:], base)
 	return all
 }
+
+// linkAt returns the parts of a link that text begins with: [label](address). An address that could
+// be anything but one of the web is none.
+func linkAt(text string) (label, address string, ok bool) {
+	label, rest, found := strings.Cut(text[1:], "](")
+	address, _, closed := strings.Cut(rest, ")")
+	ok = found && closed && label != "" && !strings.ContainsAny(label, "[]`") && len(address) <= maxAddress &&
+		(strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")) &&
+		strings.IndexFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+	return label, address, ok
+}
+
+// maxAddress bounds the address of a link, in bytes.
+const maxAddress = 2000
 
 // leading returns how many bytes c a text begins with.
 func leading(text string, c byte) int {
@@ -143,11 +174,12 @@ func (s Style) Wrap(spans []Span, width int, hard bool) []string {
 	var lines []string
 	var line []Span
 	used := 0
-	add := func(text string, p Paint) {
-		if n := len(line); n > 0 && line[n-1].Paint == p {
+	add := func(text string, of Span) {
+		if n := len(line); n > 0 && line[n-1].Paint == of.Paint && line[n-1].Link == of.Link {
 			line[n-1].Text += text
 		} else {
-			line = append(line, Span{text, p})
+			of.Text = text
+			line = append(line, of)
 		}
 		used += Cells(text)
 	}
@@ -157,7 +189,11 @@ func (s Style) Wrap(spans []Span, width int, hard bool) []string {
 			if i == len(line)-1 {
 				sp.Text = strings.TrimRight(sp.Text, " ")
 			}
-			b.WriteString(s.Paint(sp.Paint, sp.Text))
+			text := s.Paint(sp.Paint, sp.Text)
+			if s.Links && sp.Link != "" && text != "" {
+				text = ansi.SetHyperlink(sp.Link) + text + ansi.ResetHyperlink()
+			}
+			b.WriteString(text)
 		}
 		text := b.String()
 		if hard { // where the two ways to count differ it can be wider than the sum of its parts
@@ -171,7 +207,7 @@ func (s Style) Wrap(spans []Span, width int, hard bool) []string {
 			blanks := leading(text, ' ')
 			if blanks > 0 {
 				if (used > 0 || len(lines) == 0) && used+blanks <= width {
-					add(text[:blanks], sp.Paint)
+					add(text[:blanks], sp)
 				}
 				text = text[blanks:]
 				continue
@@ -189,12 +225,12 @@ func (s Style) Wrap(spans []Span, width int, hard bool) []string {
 			if w > width && (hard || w > utf8.RuneCountInString(word)) { // writing without blanks is broken anywhere
 				pieces := broken(word, width)
 				for _, piece := range pieces[:len(pieces)-1] {
-					add(piece, sp.Paint)
+					add(piece, sp)
 					end()
 				}
 				word = pieces[len(pieces)-1]
 			}
-			add(word, sp.Paint)
+			add(word, sp)
 		}
 	}
 	if used > 0 || len(lines) == 0 {

@@ -165,6 +165,7 @@ func (m *model) forget() {
 	m.transcript, m.prompts, m.ask, m.pane = m.newTranscript(), nil, nil, nil
 	m.awaits, m.stopping = false, false
 	clear(m.sent)
+	clear(m.children)
 }
 
 func (m *model) compact(string) []effect {

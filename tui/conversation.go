@@ -45,12 +45,13 @@ type desk struct {
 	terminal terminalUser // nil in tests
 	mentions func(ctx context.Context, text string) ([]run.Part, []string, error)
 
-	mu     sync.Mutex
-	shells []context.CancelFunc // commands of the person that run
-	open   conversation         // nil: none yet
-	n      int                  // counts conversations: messages of an earlier one are dropped
-	unfold context.CancelFunc
-	done   chan struct{} // closed when the open conversation is not followed any more
+	mu       sync.Mutex
+	shells   []context.CancelFunc          // commands of the person that run
+	children map[run.ID]context.CancelFunc // that are followed
+	open     conversation                  // nil: none yet
+	n        int                           // counts conversations: messages of an earlier one are dropped
+	unfold   context.CancelFunc
+	done     chan struct{} // closed when the open conversation is not followed any more
 }
 
 // current returns the open conversation and its number; nil if there is none.
@@ -66,6 +67,10 @@ func (d *desk) leave() error {
 	c, stop, done := d.open, d.unfold, d.done
 	d.open, d.unfold = nil, nil
 	d.n++
+	for id, cancel := range d.children {
+		cancel()
+		delete(d.children, id)
+	}
 	d.mu.Unlock()
 	if c == nil {
 		return nil
@@ -218,4 +223,26 @@ func (d *desk) parts(ctx context.Context, text string, before []string) ([]run.P
 		d.post(notice{n})
 	}
 	return append(parts, more...), err
+}
+
+// follow returns a context that ends when a child run is not to be followed any more.
+func (d *desk) follow(ctx context.Context, id run.ID) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.children == nil {
+		d.children = map[run.ID]context.CancelFunc{}
+	}
+	d.children[id] = cancel
+	return ctx
+}
+
+// unfollow ends that context.
+func (d *desk) unfollow(id run.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if cancel := d.children[id]; cancel != nil {
+		cancel()
+		delete(d.children, id)
+	}
 }

@@ -336,9 +336,12 @@ func (m *model) details() []effect {
 		return nil
 	}
 	m.flush()
-	m.print(m.DetailLines(m.lastCall, m.width)...)
+	m.print(m.Details(*m.lastCall, m.width, maxDetails)...)
 	return nil
 }
+
+// maxDetails is how many lines of details are printed.
+const maxDetails = 400
 
 // A completion offers what a word could be.
 type completion struct {

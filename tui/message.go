@@ -51,6 +51,12 @@ type (
 		view.Update
 		state run.State // after it, if it is an event
 	}
+	// childNews is an update of a run that a call of the conversation with number n has started.
+	childNews struct {
+		n  int
+		id run.ID
+		view.Update
+	}
 	// unfollowed says that no process drives the conversation with number n any more.
 	unfollowed struct{ n int }
 	// approvals are the calls that wait for a person.

@@ -36,13 +36,14 @@ type model struct {
 	attached   bool   // another process drives it
 	state      run.State
 	transcript *render.Transcript
-	prompts    []prompt   // of the person, oldest first
-	awaits     bool       // a prompt was handed in and its event has not come yet
-	stopping   bool       // an interrupt was handed in and its event has not come yet
-	began      time.Time  // of the turn
-	driven     bool       // a process works on the turn, as far as is known
-	wish       app.Task   // model and mode of the next run, as the person has chosen
-	model      modelKnown // that a new run would have
+	children   map[run.ID]*render.Transcript // of runs that calls have started and that work
+	prompts    []prompt                      // of the person, oldest first
+	awaits     bool                          // a prompt was handed in and its event has not come yet
+	stopping   bool                          // an interrupt was handed in and its event has not come yet
+	began      time.Time                     // of the turn
+	driven     bool                          // a process works on the turn, as far as is known
+	wish       app.Task                      // model and mode of the next run, as the person has chosen
+	model      modelKnown                    // that a new run would have
 	branch     string
 
 	own      []app.PromptCommand // commands that people have written
@@ -51,7 +52,7 @@ type model struct {
 	ask      *dialog
 	sent     map[run.CallID]bool // calls that were answered here
 	showTo   bool                // the list of tasks
-	lastCall *view.Call          // that has ended
+	lastCall *view.Item          // a call that has ended
 	todo     *view.Call          // that has set the list of tasks
 	context  []string            // what commands of the person have printed, for the next prompt
 	running  int                 // commands of the person
@@ -97,7 +98,7 @@ type pane interface {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, reflows: screen.Reflows(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv)}
 	m.transcript = m.newTranscript()
 	return m
 }
@@ -139,6 +140,10 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case news:
 		if msg.n == m.n {
 			return m.take(msg)
+		}
+	case childNews:
+		if t := m.children[msg.id]; msg.n == m.n && t != nil {
+			return m.see(t, t.Update(msg.Update))
 		}
 	case unfollowed:
 		if msg.n == m.n {
@@ -272,9 +277,10 @@ func (m *model) tell(h history) {
 	m.transcript = m.newTranscript()
 	m.prompts, m.ask, m.n, m.id = nil, nil, 0, ""
 	clear(m.sent)
+	clear(m.children)
 	for _, e := range h.events {
 		m.note(e)
-		m.see(m.transcript.Update(view.Update{Event: &e}))
+		m.see(m.transcript, m.transcript.Update(view.Update{Event: &e})) // what it has started has ended, or is followed with the next news of it
 	}
 	lines := m.transcript.Above(m.width)
 	if !h.tell {
@@ -297,22 +303,67 @@ func (m *model) note(e run.Event) {
 	}
 }
 
-// see remembers what keys can ask for of items.
-func (m *model) see(items []view.Item) {
+// see remembers what keys can ask for of the items of a transcript, and follows the runs that
+// calls have started.
+func (m *model) see(t *render.Transcript, items []view.Item) []effect {
+	var effects []effect
 	for _, i := range items {
-		if i.Kind != view.KindCall || !i.Final {
+		if i.Kind != view.KindCall {
 			continue
 		}
-		m.lastCall = i.Call
+		if child := i.Call.Child; child != "" && !i.Final && i.Call.State == view.Running && m.children[child] == nil {
+			m.children[child] = t.Child(i.Call)
+			effects = append(effects, followChild(m.n, child))
+		}
+		if !i.Final {
+			continue
+		}
+		if child := i.Call.Child; m.children[child] != nil {
+			delete(m.children, child)
+			effects = append(effects, later(func(_ context.Context, d *desk) error { d.unfollow(child); return nil }))
+		}
+		m.lastCall = &i
 		if _, _, all := m.TodoLines(i.Call, m.width); all > 0 {
 			m.todo = i.Call
 		}
 	}
+	return effects
 }
+
+// followChild returns what follows a run that a call of the conversation with number n has started.
+func followChild(n int, id run.ID) effect {
+	return later(func(ctx context.Context, d *desk) error {
+		ctx = d.follow(ctx, id)
+		for after := int64(0); ctx.Err() == nil; {
+			for u, err := range d.ws.Follow(ctx, id, after) {
+				if err != nil {
+					break // it may not be there yet; what it does is in its log
+				}
+				if u.Event != nil {
+					after = u.Event.Seq
+				}
+				d.post(childNews{n, id, u})
+			}
+			select {
+			case <-time.After(pollChild):
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	})
+}
+
+// pollChild is how often a child run is looked for that has not begun.
+const pollChild = 100 * time.Millisecond
 
 // take takes in news of the run.
 func (m *model) take(n news) []effect {
-	m.see(m.transcript.Update(n.Update))
+	effects := m.see(m.transcript, m.transcript.Update(n.Update))
+	return append(effects, m.react(n)...)
+}
+
+// react does what follows from news of the run.
+func (m *model) react(n news) []effect {
 	if n.Waiting != nil {
 		if len(n.Waiting) == 0 {
 			m.ask = nil

@@ -7,9 +7,11 @@
 // part remains rather than that a finished one is erased. In detail:
 //
 //   - A frame is one write, between the marks of synchronized output.
-//   - With a hidden cursor, and for a second after a resize, the cursor stands on the first row of the
-//     live part, where terminals keep it in every resize. To erase the live part nothing has to be
-//     counted, and it does not matter when a resize happens.
+//   - With a hidden cursor, and for half a second after a resize, the cursor stands on the first row of
+//     the live part, where terminals keep it in every resize. To erase the live part nothing has to
+//     be counted, and it does not matter when a resize happens. (Meanwhile a cursor that belongs into
+//     the live part is hidden; one below it is not, so that a caller with such a cursor changes
+//     nothing that it has to restore.)
 //   - Otherwise the cursor stands where the caller wants it, and the rows above it in the live part
 //     are counted. Terminals that break lines anew when they become narrower ("reflow") need another
 //     count than those that do not: see [Reflows]. If the terminal becomes narrower while a frame is
@@ -65,9 +67,9 @@ type Cursor struct {
 	Hidden   bool
 }
 
-// settle is how long after a resize the cursor stays on the first row: for as long as a person
-// drags the edge of a window.
-const settle = time.Second
+// settle is how long after a resize the cursor stays on the first row: for longer than there is
+// between two resizes when a person drags the edge of a window.
+const settle = 500 * time.Millisecond
 
 // New returns a screen. reflows says that the terminal breaks lines anew when it becomes
 // narrower; where it is not known it must be false.
@@ -87,7 +89,7 @@ func (s *Screen) Draw(f Frame) error {
 	lines, at := fit(f)
 	parked := at.Hidden || s.Unsettled(f.Now)
 	if parked {
-		at.Row, at.Col = 0, 0
+		at = Cursor{Hidden: at.Hidden || at.Row < len(lines)} // it would be seen in the wrong place
 	}
 	same := common(lines, s.lines)
 	// The cursor does not move down over lines that stay to a place below them: if the terminal
@@ -139,8 +141,8 @@ func (s *Screen) Draw(f Frame) error {
 	return err
 }
 
-// Unsettled reports whether the size has changed a moment ago: the cursor is not where the frame
-// wants it before another frame is drawn later.
+// Unsettled reports whether the size has changed a moment ago: the cursor is not where the last
+// frame wants it before a frame is drawn half a second later.
 func (s *Screen) Unsettled(now time.Time) bool {
 	return !s.resized.IsZero() && now.Sub(s.resized) < settle
 }

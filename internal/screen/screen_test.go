@@ -272,12 +272,12 @@ func TestTheCursorStandsInItsLine(t *testing.T) {
 		m.Resize(39, 10)
 		f.Cursor.Hidden = false
 		s.Draw(f)
-		if row, _ := m.Cursor(); row != 0 || m.Hidden || !s.Unsettled(f.Now) {
+		if row, _ := m.Cursor(); row != 0 || !m.Hidden || !s.Unsettled(f.Now) {
 			t.Errorf("after a resize the cursor is in row %d, hidden: %t", row, m.Hidden)
 		}
 		f.Now = f.Now.Add(time.Minute)
 		s.Draw(f)
-		if row, col := m.Cursor(); row != 1 || col != screen.Cells(text) {
+		if row, col := m.Cursor(); row != 1 || col != screen.Cells(text) || m.Hidden {
 			t.Errorf("a minute later the cursor is at %d, %d", row, col)
 		}
 	}
@@ -364,5 +364,34 @@ func TestTerminalsThatReflowAreKnown(t *testing.T) {
 		if got := screen.ReflowsVersion(version); got != want {
 			t.Errorf("%q: %t, want %t", version, got, want)
 		}
+	}
+}
+
+// BenchmarkFrame is what a frame costs in which a word is added to the text above the input, and how
+// many bytes of it are written, compared with a frame that is drawn as a whole.
+func BenchmarkFrame(b *testing.B) {
+	for _, whole := range []bool{false, true} {
+		b.Run(fmt.Sprintf("whole=%t", whole), func(b *testing.B) {
+			var out bytes.Buffer
+			s := screen.New(&out, true)
+			f := screen.Frame{Width: 120, Height: 40, Cursor: screen.Cursor{Row: 10, Col: 20}}
+			for range 8 {
+				f.Live = append(f.Live, "\x1b[2m│\x1b[m a line of what a command prints: "+strings.Repeat("word ", 12))
+			}
+			f.Live = append(f.Live, "• ", "", "› what the person writes now", "", " model · 38% of context · 14.2k tokens · $0.026")
+			written := 0
+			for n := 0; b.Loop(); n++ {
+				if f.Live[8] = f.Live[8] + "word "; len(f.Live[8]) > 110 {
+					f.Live[8] = "• "
+				}
+				out.Reset()
+				if whole {
+					s = screen.New(&out, true)
+				}
+				s.Draw(f)
+				written += out.Len()
+			}
+			b.ReportMetric(float64(written)/float64(b.N), "bytes/frame")
+		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // A Terminal is a terminal in memory, with what has scrolled off. It knows text with wide characters,
 // line ends, the cursor up, down and to a column, erasing, styles, synchronized output, wrapping
-// that can be switched off, and a cursor that can be hidden. Anything else fails the test.
+// that can be switched off, hyperlinks, and a cursor that can be hidden. Anything else fails the test.
 type Terminal struct {
 	Reflows bool // lines that were wrapped are wrapped anew when the width changes, as in tmux
 	// PushesTop says that a terminal that becomes lower keeps the rows below the cursor, unless
@@ -110,6 +110,10 @@ func (m *Terminal) take(seq string, width int) {
 		return
 	}
 	body, isCSI := strings.CutPrefix(seq, "\x1b[")
+	if strings.HasPrefix(seq, "\x1b]8;") {
+		m.Styled = true
+		return
+	}
 	if !isCSI {
 		if seq[0] < 0x80 {
 			m.tb.Errorf("the terminal was sent %q", seq)

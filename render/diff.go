@@ -1,0 +1,101 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"pawl/view"
+)
+
+// hunkLine is the head of a part of a unified diff.
+var hunkLine = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+
+// numbersFrom is the width from which on the lines of a diff have numbers.
+const numbersFrom = 36
+
+// diff returns the lines of a unified diff, at most n of them, with their numbers: of a removed line
+// that before the change, of any other that after it. A diff without heads has no numbers.
+func (s Style) diff(diff string, n, width int) []string {
+	type part struct {
+		number int // 0: none
+		text   string
+	}
+	var parts []part
+	before, after, digits := 0, 0, 0
+	for line := range strings.SplitSeq(diff, "\n") {
+		if m := hunkLine.FindStringSubmatch(line); m != nil {
+			if len(parts) > 0 {
+				parts = append(parts, part{}) // lines that are the same are left out here
+			}
+			before, _ = strconv.Atoi(m[1])
+			after, _ = strconv.Atoi(m[2])
+			continue
+		}
+		if line == "" || line[0] == '@' {
+			continue
+		}
+		number := after
+		switch line[0] {
+		case '-':
+			number = before
+			before = next(before)
+		case '+':
+			after = next(after)
+		default:
+			before, after = next(before), next(after)
+		}
+		digits = max(digits, len(strconv.Itoa(number)))
+		parts = append(parts, part{number, line})
+	}
+	total := len(parts)
+	if total > n {
+		parts = parts[:n]
+	}
+	var lines []string
+	for _, p := range parts {
+		margin := "    "
+		if digits > 0 && width >= numbersFrom && before+after > 0 {
+			number := strings.Repeat(" ", digits)
+			if p.number > 0 {
+				number = fmt.Sprintf("%*d", digits, p.number)
+			}
+			margin += s.Paint(Faint, number+" "+s.Glyph(GlyphGutter)) + " "
+		}
+		paint := Faint
+		switch {
+		case p.text == "":
+			p.text = s.Glyph(GlyphCut)
+		case p.text[0] == '+':
+			paint = Good
+		case p.text[0] == '-':
+			paint = Bad
+		}
+		lines = append(lines, margin+s.Paint(paint, s.Clip(printable(p.text), width-1-Cells(margin))))
+	}
+	return append(lines, s.more(total-n)...)
+}
+
+// next returns the number of the next line, if numbers are known.
+func next(number int) int {
+	if number == 0 {
+		return 0
+	}
+	return number + 1
+}
+
+// changeOf returns the difference that a call has made: the one in the result of an edit, or
+// the content of a new file.
+func changeOf(c *view.Call) string {
+	first, diff, _ := strings.Cut(c.Result, "\n")
+	if strings.HasPrefix(diff, "@@ ") {
+		return diff
+	}
+	var args struct{ Content string }
+	if strings.HasPrefix(first, "Made ") && json.Unmarshal([]byte(c.Arguments), &args) == nil && args.Content != "" {
+		return "@@ -0,0 +1 @@\n+" + strings.ReplaceAll(strings.TrimSuffix(args.Content, "\n"), "\n", "\n+")
+	}
+	return ""
+}
