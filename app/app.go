@@ -318,6 +318,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		OnAsk:        onAsk,
 		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
 		Structured:   s.models.Structured,
+		Effort:       s.models.Effort,
 		StateDir:     w.State,
 		SocketDir:    s.sockets,
 		Log:          w.logger(),

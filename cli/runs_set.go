@@ -13,21 +13,28 @@ import (
 )
 
 func runsSetCommand(inv *invocation) *cobra.Command {
-	var model, mode string
+	var model, mode, effort string
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Change the model or mode of a run",
-		Long: `Changes the model or the permission mode of a run from its next step on, whichever process
-drives it. Thinking that one provider produced is not sent to another.`,
+		Short: "Change the model, effort or mode of a run",
+		Long: `Changes the model, its effort or the permission mode of a run from its next step on,
+whichever process drives it. Thinking that one provider produced is not sent to another.`,
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
 		Args:    exactlyOne,
 	}
 	cmd.Flags().StringVar(&model, "model", "", "the `model` to use from now on, as provider/name")
 	cmd.Flags().StringVar(&mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
+	cmd.Flags().StringVar(&effort, "effort", "", "how much the model thinks, a `level`: "+strings.Join(config.Efforts, ", "))
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var c run.ConfigChange
-		if model == "" && mode == "" {
-			return usage("nothing to set: give --model or --mode")
+		if model == "" && mode == "" && effort == "" {
+			return usage("nothing to set: give --model, --effort or --mode")
+		}
+		if effort != "" {
+			if err := config.OneOf(config.Efforts...)(effort); err != nil {
+				return usage("--effort: %w", err)
+			}
+			c.Effort = &effort
 		}
 		if mode != "" {
 			if err := config.OneOf(config.Modes...)(mode); err != nil {
@@ -40,7 +47,7 @@ drives it. Thinking that one provider produced is not sent to another.`,
 			if err != nil {
 				return err
 			}
-			to.Mode = c.Mode
+			to.Mode, to.Effort = c.Mode, c.Effort
 			c = to
 		}
 		if err := ws.Set(ctx, id, c); err != nil {

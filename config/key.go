@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/internal/text"
+	"pawl/llm/models"
 	"pawl/llm/wire"
 	"pawl/output"
 	"pawl/permission"
@@ -40,6 +41,7 @@ func Keys() []Key { return slices.Clone(keys) }
 var (
 	Modes    = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Bypass)}
 	Controls = []string{run.Native, run.Controller, run.Auto}
+	Efforts  = models.Levels()
 	// OnAsk are the values of on_ask; see worker.OnAsk.
 	OnAsk = []string{"deny", "wait", "fail"}
 	onOff = []string{"on", "off"}
@@ -47,6 +49,7 @@ var (
 
 var keys = []Key{
 	{Name: "model", Arg: "provider/name", Help: "the model that works"},
+	{Name: "effort", Arg: "level", Help: "how much the model thinks before it answers: " + list(Efforts) + " (default: as much as the model does by itself)", Values: Efforts},
 	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), Values: Modes, Default: string(permission.Default)},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},

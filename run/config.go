@@ -23,6 +23,9 @@ type Config struct {
 	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
 	Output   Output        `json:"output,omitzero"`
 	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
+	// Effort is how much the model thinks, as the person asked for it; empty: as much as it
+	// does by default. What it means for a model is decided where the model is known.
+	Effort string `json:"effort,omitempty"`
 }
 
 // PlanMode is the permission mode in which the model is told to end with a plan. The other
@@ -91,6 +94,7 @@ type ConfigChange struct {
 	// CompactAt and Retry are as in Config.
 	CompactAt *float64       `json:"compact_at,omitempty"`
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
+	Effort    *string        `json:"effort,omitempty"` // empty: the model's default
 }
 
 // Apply returns c with the change made.
@@ -104,6 +108,7 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)
 	set(&c.Control, d.Control)
+	set(&c.Effort, d.Effort)
 	l := d.Limits
 	c.Limits = Limits{
 		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),

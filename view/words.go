@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -104,6 +105,9 @@ func ChangeWords(c run.ConfigChange) string {
 	}
 	if c.Mode != nil {
 		add("mode", *c.Mode)
+	}
+	if c.Effort != nil {
+		add("effort", cmp.Or(*c.Effort, "of the model's default"))
 	}
 	if c.Control != nil {
 		add("control", *c.Control)

@@ -44,6 +44,9 @@ type Config struct {
 	Structured func(model string) bool
 	// Price adds what usage of a model costs, when that is known; nil: unknown.
 	Price func(model string, u run.Usage) run.Usage
+	// Effort returns how a level of effort is asked of a model, and what a person has to
+	// know of it; nil: it is never sent.
+	Effort func(model, level string) (e llm.Effort, note string)
 	// Check returns an error if a configuration cannot be used on this machine (a mode
 	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error
