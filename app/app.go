@@ -371,13 +371,30 @@ func (s *settings) shellOptions() tool.ShellOptions {
 
 // initial returns what the settings say of the configuration of a new run with a model.
 func (s *settings) initial(model string) run.ConfigChange {
-	return s.withModel(s.Change(false), model)
+	c := s.withModel(s.Change(false), model)
+	c.Fallback = s.fallback(false)
+	return c
+}
+
+// fallback returns the model to fall back to, with what comes with it; nil: nothing is said
+// of it. With given, only what was given for this process counts.
+func (s *settings) fallback(given bool) *run.Fallback {
+	model := s.Get("fallback_model")
+	switch {
+	case !s.Has("fallback_model", given):
+		return nil
+	case model == "none":
+		return &run.Fallback{}
+	}
+	c := modelChange(model, s.Get("control"), s.models)
+	return &run.Fallback{Model: *c.Model, Window: *c.Window, Control: *c.Control}
 }
 
 // wished returns what was given for this process of the configuration of a run that has
 // the rest, with the model that works in it now.
 func (s *settings) wished(model string) run.ConfigChange {
 	c := s.Change(true)
+	c.Fallback = s.fallback(true)
 	switch {
 	case s.Has("model", true):
 		return s.withModel(c, s.Get("model"))

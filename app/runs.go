@@ -78,7 +78,7 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	return runs, nil
 }
 
-// Find returns the run named by which: an id, a unique prefix of one, or last.
+// Find returns the run named by which: an id, a unique prefix of one, its name, or last.
 func (w *Workspace) Find(ctx context.Context, which string) (store.Summary, error) {
 	st, err := w.reading()
 	if err != nil {
@@ -108,13 +108,19 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 	if err != nil {
 		return store.Summary{}, err
 	}
-	var fit []store.Summary
+	var fit, named []store.Summary
 	var ids []string
 	for _, sum := range all {
 		ids = append(ids, string(sum.ID))
+		if which != "" && sum.Name == which {
+			named = append(named, sum)
+		}
 		if which != "" && strings.HasPrefix(string(sum.ID), which) {
 			fit = append(fit, sum)
 		}
+	}
+	if len(named) > 0 {
+		fit = named
 	}
 	const most = 3
 	switch {
@@ -125,7 +131,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		for _, sum := range fit[:min(len(fit), most)] {
 			some = append(some, string(sum.ID))
 		}
-		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id", which, len(fit), strings.Join(some, ", "))
+		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id, or rename one with `pawl runs set ID --name`", which, len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
 		return store.Summary{}, ErrNoRun
 	}
@@ -251,6 +257,10 @@ func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) 
 		return nil, err
 	}
 	more := s.Recover()
+	if s.Config.Name != "" {
+		none := ""
+		more = append(more, run.Configured{Change: run.ConfigChange{Name: &none}}) // a name is of one run
+	}
 	if change != nil {
 		more = append(more, run.Configured{Change: *change})
 	}
@@ -281,6 +291,30 @@ func (w *Workspace) ModelChange(model string) (run.ConfigChange, error) {
 // it. It returns when the change is durable in the run's inbox.
 func (w *Workspace) Set(ctx context.Context, id run.ID, c run.ConfigChange) error {
 	return w.put(ctx, id, "set-"+rand.Text(), store.Configure, c)
+}
+
+// Rename changes what a person calls a run; "": nothing. If a process drives the run, that
+// one records it; else it is in the log when Rename returns.
+func (w *Workspace) Rename(ctx context.Context, id run.ID, name string) error {
+	change := run.ConfigChange{Name: &name}
+	st, err := w.writing()
+	if err != nil {
+		return err
+	}
+	lease, err := st.Own(ctx, id, "")
+	if _, driven := errors.AsType[*store.OwnedError](err); driven {
+		return w.Set(ctx, id, change)
+	} else if err != nil {
+		return err
+	}
+	_, s, err := w.Load(ctx, id)
+	if err == nil && s.Config.Name != name {
+		e := run.Event{Seq: s.Seq + 1, At: time.Now().UTC(), Payload: run.Configured{Change: change}}
+		if _, err = s.Apply(e); err == nil {
+			err = st.Append(ctx, id, s.Seq, []run.Event{e})
+		}
+	}
+	return errors.Join(err, lease.Release())
 }
 
 // put puts a row into the inbox of a run and wakes its owner.

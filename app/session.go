@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/config"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -49,6 +50,8 @@ type Session struct {
 type Task struct {
 	// Output is the result that has to be handed in; zero: words.
 	Output run.Output
+	// Name is what the person calls the run; "": nothing, or what it is called already.
+	Name string
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -66,9 +69,20 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := run.CheckName(t.Name); err != nil {
+		return nil, config.Errorf("--name: %w", err)
+	}
+	change := s.initial(model)
+	if err := w.checkFallback(s, change); err != nil {
+		return nil, err
+	}
+	appended, err := s.appended(w.env)
+	if err != nil {
+		return nil, err
+	}
 	c := run.Created{
-		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text),
-		Config: s.initial(model).Apply(run.Config{Output: t.Output}), Version: Version(),
+		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text) + appended,
+		Config: change.Apply(run.Config{Output: t.Output, Name: t.Name}), Version: Version(),
 	}
 	if t.Output.Schema != "" {
 		c.System += resultPrompt(t.Output)
@@ -137,7 +151,19 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if t.Output.Schema != "" && t.Output != s.Config.Output {
 		c.Output = &t.Output
 	}
+	if t.Name != "" && t.Name != s.Config.Name {
+		if err := run.CheckName(t.Name); err != nil {
+			return nil, config.Errorf("--name: %w", err)
+		}
+		c.Name = &t.Name
+	}
+	if set.Has("append_system_prompt", true) {
+		return nil, config.Errorf("--append-system-prompt: a run keeps the system prompt that it began with; say it with -p")
+	}
 	if err := set.models.Check(c.Apply(wished).Model, w.Dir); err != nil {
+		return nil, err
+	}
+	if err := w.checkFallback(set, c); err != nil {
 		return nil, err
 	}
 	// A wish may be refused: what is equal to one is still a change.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"pawl/run"
 	"pawl/tool"
@@ -14,17 +15,23 @@ import (
 // maxSchema bounds an output's schema: it goes into every request.
 const maxSchema = 64 << 10 // bytes
 
-// readOutputSchema reads the JSON Schema that the result of a run has to fit.
-func (inv *invocation) readOutputSchema(path string) (run.Output, error) {
-	if path == "" {
+// readOutputSchema reads the JSON Schema that the result of a run has to fit: given is the
+// schema itself, which begins with a brace, or a file.
+func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
+	if given == "" {
 		return run.Output{}, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return run.Output{}, usage("--output-schema: %w", err)
+	var from io.Reader = strings.NewReader(given)
+	at := ""
+	if !strings.HasPrefix(strings.TrimSpace(given), "{") {
+		f, err := os.Open(given)
+		if err != nil {
+			return run.Output{}, usage("--output-schema: %w", err)
+		}
+		defer f.Close() // it was only read
+		from, at = f, " "+shellWord(given)
 	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxSchema+1))
+	content, err := io.ReadAll(io.LimitReader(from, maxSchema+1))
 	if err == nil && len(content) > maxSchema {
 		err = fmt.Errorf("it has more than %d KB: it goes into every request", maxSchema>>10)
 	}
@@ -44,7 +51,7 @@ func (inv *invocation) readOutputSchema(path string) (run.Output, error) {
 		}
 	}
 	if err != nil {
-		return run.Output{}, usage("--output-schema %s: %w", shellWord(path), err)
+		return run.Output{}, usage("--output-schema%s: %w", at, err)
 	}
 	return run.Output{Tool: tool.SubmitName, Schema: string(content)}, nil
 }

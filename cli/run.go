@@ -21,7 +21,8 @@ import (
 type runRequest struct {
 	prompt string // -p
 	output string // text, json, stream-json
-	schema string // file with the JSON Schema of the result; "": words
+	schema string // the JSON Schema of the result, or a file with it; "": words
+	name   string // what the run is called
 	resume string // the run to resume; "" for a new one
 	trust  bool
 }
@@ -51,7 +52,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	var last bool
 	r.flags(cmd)
 	cmd.Flags().BoolVar(&last, "continue", false, "resume the most recent run of this folder")
-	cmd.Flags().StringVar(&r.resume, "resume", "", "resume this `run`: an id, a prefix of one, or last")
+	cmd.Flags().StringVar(&r.resume, "resume", "", "resume this `run`: an id, a prefix of one, its name, or last")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case last && r.resume != "":
@@ -70,7 +71,8 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
 	cmd.Flags().StringVar(&r.output, "output", "text", "the `format` of the result: text, json, stream-json")
-	cmd.Flags().StringVar(&r.schema, "output-schema", "", "`file` with a JSON Schema: the result is JSON that fits it, or the run fails")
+	cmd.Flags().StringVar(&r.schema, "output-schema", "", "a JSON Schema, `JSON` or a file with it: the result is JSON that fits it, or the run fails")
+	cmd.Flags().StringVar(&r.name, "name", "", "what the run is called: `text` by which runs list shows it and --resume finds it")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
@@ -86,7 +88,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 		return usage("-p is empty: give the task, or omit -p with --continue")
 	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
-		return usage("--output-schema needs a file")
+		return usage("--output-schema needs a JSON Schema, or a file with one")
 	}
 	opt := inv.options(cmd.Flags())
 	opt.Drives, opt.Trust, opt.Asks = true, r.trust, inv.canAsk()
@@ -105,7 +107,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if _, err := ws.Policy(); err != nil { // before standard input is waited for
 		return err
 	}
-	task := app.Task{}
+	task := app.Task{Name: r.name}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}

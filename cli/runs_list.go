@@ -16,6 +16,7 @@ import (
 // A summaryForm is a run in the list as JSON.
 type summaryForm struct {
 	Run     run.ID    `json:"run"`
+	Name    string    `json:"name,omitempty"`
 	Title   string    `json:"title"`
 	Model   string    `json:"model"`
 	Created time.Time `json:"created"`
@@ -66,17 +67,25 @@ func runsListCommand(inv *invocation) *cobra.Command {
 			case s.End == "":
 				end = "not finished"
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), view.Money(s.Usage), visible(s.Title))
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Created), end, plural(s.Steps, "step"), view.Money(s.Usage), visible(nameAndTitle(s)))
 		}
 		return out.Flush()
 	}
 	return cmd
 }
 
+// nameAndTitle is what a list says that a run is about.
+func nameAndTitle(r app.Run) string {
+	if r.Name == "" {
+		return r.Title
+	}
+	return r.Name + " · " + r.Title
+}
+
 func (inv *invocation) listJSON(all []app.Run) error {
 	out := json.NewEncoder(inv.Stdout)
 	for _, s := range all {
-		f := summaryForm{Run: s.ID, Title: s.Title, Model: s.Model, Created: s.Created, Updated: s.Updated, End: s.End, Reason: s.Reason,
+		f := summaryForm{Run: s.ID, Name: s.Name, Title: s.Title, Model: s.Model, Created: s.Created, Updated: s.Updated, End: s.End, Reason: s.Reason,
 			Steps: s.Steps, Usage: app.UsageOf(s.Usage), Damage: s.Damage}
 		if s.Owner != nil {
 			f.Owner = s.Owner.PID

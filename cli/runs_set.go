@@ -13,22 +13,28 @@ import (
 )
 
 func runsSetCommand(inv *invocation) *cobra.Command {
-	var model, mode, effort string
+	var model, mode, effort, name string
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Change the model, effort or mode of a run",
-		Long: `Changes the model, its effort or the permission mode of a run from its next step on,
-whichever process drives it. Thinking that one provider produced is not sent to another.`,
+		Short: "Change the model, effort, mode or name of a run",
+		Long: `Changes the name of a run, or from its next step on the model, its effort or the
+permission mode, whichever process drives it. Thinking that one provider produced is not
+sent to another.`,
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
 		Args:    exactlyOne,
 	}
 	cmd.Flags().StringVar(&model, "model", "", "the `model` to use from now on, as provider/name")
 	cmd.Flags().StringVar(&mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	cmd.Flags().StringVar(&effort, "effort", "", "how much the model thinks, a `level`: "+strings.Join(config.Efforts, ", "))
+	cmd.Flags().StringVar(&name, "name", "", "what the run is called, a `text`; empty: nothing")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var c run.ConfigChange
-		if model == "" && mode == "" && effort == "" {
-			return usage("nothing to set: give --model, --effort or --mode")
+		renames, changes := cmd.Flags().Changed("name"), model != "" || mode != "" || effort != ""
+		if !renames && !changes {
+			return usage("nothing to set: give --model, --effort, --mode or --name")
+		}
+		if err := run.CheckName(name); err != nil {
+			return usage("--name: %w", err)
 		}
 		if effort != "" {
 			if err := config.OneOf(config.Efforts...)(effort); err != nil {
@@ -50,10 +56,18 @@ whichever process drives it. Thinking that one provider produced is not sent to 
 			to.Mode, to.Effort = c.Mode, c.Effort
 			c = to
 		}
-		if err := ws.Set(ctx, id, c); err != nil {
-			return err
+		if renames {
+			if err := ws.Rename(ctx, id, name); err != nil {
+				return err
+			}
+			fmt.Fprintf(inv.Stdout, "run %s: named %q\n", id, name)
 		}
-		_, err := fmt.Fprintf(inv.Stdout, "run %s: changed from its next step on\n", id)
-		return err
+		if changes {
+			if err := ws.Set(ctx, id, c); err != nil {
+				return err
+			}
+			fmt.Fprintf(inv.Stdout, "run %s: changed from its next step on\n", id)
+		}
+		return nil
 	})
 }

@@ -50,6 +50,8 @@ var (
 var keys = []Key{
 	{Name: "model", Arg: "provider/name", Help: "the model that works"},
 	{Name: "effort", Arg: "level", Help: "how much the model thinks before it answers: " + list(Efforts) + " (default: as much as the model does by itself)", Values: Efforts},
+	{Name: "fallback_model", Arg: "provider/name", Help: "the model that works on when the retries of a request are used up because the provider is overloaded, limits the rate or cannot be reached; none: none"},
+	{Name: "append_system_prompt", Arg: "text", Help: "text that the model of a new run is told beside its instructions; @FILE: the text of a file"},
 	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), Values: Modes, Default: string(permission.Default)},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},

@@ -39,9 +39,11 @@ func TestAChangeKeepsWhatItDoesNotName(t *testing.T) {
 	all := ConfigChange{
 		Model: ptr("m"), Mode: ptr("plan"), Limits: Limits{Steps: 1, Calls: 2, Wall: 3, Tokens: 4, Cost: 5}, Window: ptr(int64(6)),
 		Parallel: ptr(7), NoNudge: ptr(true), Output: &Output{Schema: "{}"}, Control: ptr(Auto), CompactAt: ptr(0.5),
+		Retry: ptr(time.Minute), Effort: ptr("high"), Fallback: &Fallback{Model: "f", Window: 8, Control: Native}, Name: ptr("n"),
 	}
 	wantAll := Config{
 		Model: "m", Mode: "plan", Limits: all.Limits, Window: 6, Parallel: 7, NoNudge: true, Output: Output{Schema: "{}"}, Control: Auto, CompactAt: 0.5,
+		Retry: time.Minute, Effort: "high", Fallback: *all.Fallback, Name: "n",
 	}
 	if diff := cmp.Diff(wantAll, all.Apply(Config{})); diff != "" {
 		t.Errorf("a change of everything: -want +got\n%s", diff)
@@ -61,6 +63,9 @@ func TestAConfigThatIsNotValidIsRefused(t *testing.T) {
 		{Config{Window: -5}, ConfigChange{Window: ptr(int64(-5))}, "window is -5"},
 		{Config{Control: "magic"}, ConfigChange{Control: ptr("magic")}, `control is "magic"`},
 		{Config{Output: Output{Tool: "submit"}}, ConfigChange{Output: &Output{Tool: "submit"}}, "no schema"},
+		{Config{Name: "last"}, ConfigChange{Name: ptr("last")}, "most recent"},
+		{Config{Name: "a\nb"}, ConfigChange{Name: ptr("a\nb")}, "one line"},
+		{Config{Name: strings.Repeat("n", 81)}, ConfigChange{Name: ptr(strings.Repeat("n", 81))}, "80 characters"},
 		{Config{Limits: Limits{Cost: math.NaN()}}, ConfigChange{Limits: Limits{Cost: math.NaN()}}, "not a number"},
 	} {
 		var s State

@@ -98,6 +98,9 @@ func DecisionWords(d run.Decision) string {
 
 // ChangeWords lists the settings that a configuration change changes.
 func ChangeWords(c run.ConfigChange) string {
+	if c.Reason != "" && c.Model != nil {
+		return visible.Escape(fmt.Sprintf("continuing with %s: %s", *c.Model, c.Reason))
+	}
 	var words []string
 	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s %v", name, v)) }
 	if c.Model != nil {
@@ -126,6 +129,12 @@ func ChangeWords(c run.ConfigChange) string {
 	}
 	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil {
 		words = append(words, "other limits")
+	}
+	if c.Fallback != nil {
+		add("fallback model", cmp.Or(c.Fallback.Model, "none"))
+	}
+	if c.Name != nil {
+		add("name", strconv.Quote(*c.Name))
 	}
 	return "configured: " + visible.Escape(strings.Join(words, ", "))
 }
