@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +20,7 @@ type runRequest struct {
 	output string // text, json, stream-json
 	schema string // the JSON Schema of the result, or a file with it; "": words
 	name   string // what the run is called
+	images []string
 	resume string // the run to resume; "" for a new one
 	trust  bool
 }
@@ -32,8 +30,12 @@ func runCommand(inv *invocation) *cobra.Command {
 		Use:   "run",
 		Short: "Work on a task until it is done",
 		Long: `Works on a task until it is done. Standard input, if it is not a terminal, is context
-for the task, or the task itself without -p. Progress is written to standard error, only
-the result to standard output.
+for the task, or the task itself without -p. More than 64 KB of it, or what is not text, is
+stored as an output of the run, and the model asks for what it needs. Progress is written to
+standard error, only the result to standard output.
+
+@file, @folder and @picture.png in the text of -p attach what is in them, as far as the
+agent may read it without a question; @"a name with spaces" too.
 
 --continue resumes a run that ended early or was killed. The text of -p is then the answer
 to its open question, the next prompt, or, after a kill in the middle of a turn, a message
@@ -72,6 +74,7 @@ func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&r.prompt, "prompt", "p", "", "the `task`, or the message to a resumed run")
 	cmd.Flags().StringVar(&r.output, "output", "text", "the `format` of the result: text, json, stream-json")
 	cmd.Flags().StringVar(&r.schema, "output-schema", "", "a JSON Schema, `JSON` or a file with it: the result is JSON that fits it, or the run fails")
+	cmd.Flags().StringArrayVar(&r.images, "image", nil, "attach a picture, a `file`: PNG, JPEG, GIF or WebP; repeatable")
 	cmd.Flags().StringVar(&r.name, "name", "", "what the run is called: `text` by which runs list shows it and --resume finds it")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
@@ -111,7 +114,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}
-	words, err := inv.words(ctx, r.prompt)
+	given, err := inv.taskOf(ctx, ws, r)
 	if err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	switch {
 	case r.resume != "":
 		s, err = ws.Resume(ctx, r.resume, task)
-	case words == "":
+	case given.empty():
 		return usage("no task: give one with -p \"…\" or on standard input, or resume a run with --continue")
 	default:
 		s, err = ws.Start(ctx, task)
@@ -127,12 +130,16 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if err != nil {
 		return err
 	}
-	return inv.drive(ctx, ws, s, r, words)
+	parts, err := given.handIn(ctx, s)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return inv.drive(ctx, ws, s, r, parts)
 }
 
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its
 // result. What the run waits for is asked on the terminal, if there is one.
-func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words string) error {
+func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words []run.Part) error {
 	asks, err := ws.Asks()
 	if err != nil {
 		return err
@@ -166,10 +173,10 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}()
 	var state run.State
 	switch before := s.State(); {
-	case asks && words == "" && !before.Turn.Open() && len(before.Questions()) > 0:
+	case asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
 		state = before // it continues with the answer
-	case words != "":
-		err = s.Prompt(ctx, run.Text(words))
+	case len(words) > 0:
+		err = s.Prompt(ctx, words...)
 	default:
 		err = s.Continue(ctx)
 	}
@@ -215,65 +222,6 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 func (inv *invocation) tidy(ws *app.Workspace) {
 	for _, note := range ws.Tidy(context.Background()) {
 		inv.hint(note)
-	}
-}
-
-// maxStdin bounds standard input. It is more than fits any model's window.
-const maxStdin = 8 << 20 // bytes
-
-// words returns the prompt with standard input as its context, or standard input alone
-// if the prompt is empty.
-func (inv *invocation) words(ctx context.Context, prompt string) (string, error) {
-	text, err := inv.input(ctx)
-	text = strings.TrimSpace(text)
-	switch {
-	case err != nil:
-		return "", err
-	case text == "":
-		return prompt, nil
-	case prompt == "":
-		return text, nil
-	}
-	return prompt + "\n\n<stdin>\n" + text + "\n</stdin>", nil
-}
-
-// stdinPatience is how long pawl reads standard input before it says so: a pipe that was
-// left open looks like a hang.
-const stdinPatience = 2 * time.Second
-
-// input reads standard input, unless it is a terminal or /dev/null.
-func (inv *invocation) input(ctx context.Context) (string, error) {
-	if f, ok := inv.Stdin.(*os.File); ok {
-		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
-			return "", nil // or the descriptor is closed
-		}
-	}
-	type read struct {
-		text []byte
-		err  error
-	}
-	done := make(chan read, 1)
-	go func() { // outlives ctx: a read of a pipe cannot be cancelled
-		text, err := io.ReadAll(io.LimitReader(inv.Stdin, maxStdin+1))
-		done <- read{text, err}
-	}()
-	patience := time.NewTimer(stdinPatience)
-	defer patience.Stop()
-	for {
-		select {
-		case r := <-done:
-			switch {
-			case r.err != nil:
-				return "", fmt.Errorf("read standard input: %w", r.err)
-			case len(r.text) > maxStdin:
-				return "", usage("standard input is larger than %d MB: save it as a file in the workspace and name that", maxStdin>>20)
-			}
-			return strings.ToValidUTF8(string(r.text), "\uFFFD"), nil
-		case <-patience.C:
-			fmt.Fprintln(inv.Stderr, "pawl: reading context from standard input; close it, or redirect it from /dev/null")
-		case <-ctx.Done():
-			return "", exit{code: interruptCode(ctx)}
-		}
 	}
 }
 
