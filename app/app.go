@@ -68,6 +68,8 @@ type Workspace struct {
 	worker   *worker.Worker
 	offered  map[string][]tool.Tool // by source; see [Workspace.Offer]
 
+	confining sync.Mutex // guards settings.withDirs
+
 	logger func() *slog.Logger // for diagnostics
 }
 
@@ -78,7 +80,9 @@ type settings struct {
 	models *provider.Providers
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
-	sockets     string
+	// withDirs are those of runs with further folders, by these; see [Workspace.confineDirs].
+	withDirs map[string]*sandbox.Policy
+	sockets  string
 	// wrong is why nothing can be run or decided with them: a rule or the file of models is
 	// wrong.
 	wrong error
@@ -109,6 +113,9 @@ func (w *Workspace) Close() error {
 	}
 	if w.settings != nil {
 		w.settings.confinement.Close() // nil: there is none
+		for _, p := range w.settings.withDirs {
+			p.Close()
+		}
 	}
 	w.looking, w.store, w.worker = nil, nil, nil
 	return err
@@ -311,6 +318,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)
 		},
 		Sandbox:      s.confinement,
+		Dirs:         func(dirs []string) (*sandbox.Policy, []string, string) { return w.confineDirs(s, dirs) },
 		Own:          w.own(),
 		Outputs:      w.outputs(),
 		OutputLimits: s.OutputLimits(),

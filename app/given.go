@@ -41,8 +41,8 @@ const (
 //
 // What a call of read or list would need approval for (secrets, files outside the
 // workspace) is not attached; a note says so. Of a large file the beginning is attached, and
-// says that the rest can be read.
-func (w *Workspace) Mentions(ctx context.Context, words string) (a Attachments, err error) {
+// says that the rest can be read. dirs are the further folders of the run.
+func (w *Workspace) Mentions(ctx context.Context, words string, dirs ...string) (a Attachments, err error) {
 	if !strings.Contains(words, "@") {
 		return a, nil
 	}
@@ -51,6 +51,7 @@ func (w *Workspace) Mentions(ctx context.Context, words string) (a Attachments, 
 		return a, err
 	}
 	env := w.toolEnv()
+	env.Dirs = dirs
 	var done []string
 	size := 0
 	for _, candidates := range mentioned(words) {

@@ -441,7 +441,7 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 	if len(changes) == 0 {
 		return tool.UndoReport{}, nil
 	}
-	return tool.Undo(tool.Env{Workspace: s.Created.Workspace, StateDir: w.State, Run: id, Session: &tool.Session{}}, changes)
+	return tool.Undo(tool.Env{Workspace: s.Created.Workspace, Dirs: s.Config.Dirs, StateDir: w.State, Run: id, Session: &tool.Session{}}, changes)
 }
 
 // owned adds to an [*store.OwnedError] what the user can do.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,7 @@ type Session struct {
 
 	change *run.ConfigChange // recorded with what is handed in first; nil: none
 	asked  run.Output
+	added  string // of folders that the model is told of with the next words
 
 	stop  context.CancelFunc // ends drive
 	begun chan struct{}      // closed when something was handed in
@@ -80,6 +83,10 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if change.AddDirs, err = w.dirs(s, false); err != nil {
+		return nil, err
+	}
+	appended = dirsPrompt(change.AddDirs) + appended
 	c := run.Created{
 		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text) + appended,
 		Config: change.Apply(run.Config{Output: t.Output, Name: t.Name}), Version: Version(),
@@ -118,8 +125,12 @@ func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session,
 	}
 	s := w.session(d, r)
 	s.change = change
-	if t.Output.Schema != "" && t.Output != r.State().Config.Output {
+	before := r.State().Config
+	if t.Output.Schema != "" && t.Output != before.Output {
 		s.asked = t.Output
+	}
+	if change != nil {
+		s.added = dirsPrompt(slices.DeleteFunc(slices.Clone(change.AddDirs), func(dir string) bool { return slices.Contains(before.Dirs, dir) }))
 	}
 	return s, nil
 }
@@ -157,6 +168,12 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		}
 		c.Name = &t.Name
 	}
+	if c.AddDirs, err = w.dirs(set, true); err != nil {
+		return nil, err
+	}
+	if _, _, note := w.confineDirs(set, s.Config.Dirs); note != "" {
+		w.opt.Notice(note)
+	}
 	if set.Has("append_system_prompt", true) {
 		return nil, config.Errorf("--append-system-prompt: a run keeps the system prompt that it began with; say it with -p")
 	}
@@ -167,7 +184,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		return nil, err
 	}
 	// A wish may be refused: what is equal to one is still a change.
-	if !pending && c.Apply(s.Config) == s.Config {
+	if !pending && reflect.DeepEqual(c.Apply(s.Config), s.Config) {
 		return nil, nil
 	}
 	return &c, nil
@@ -388,6 +405,10 @@ func (s *Session) say(ctx context.Context, id string, delivery run.Delivery, par
 	if s.asked.Schema != "" {
 		parts = append(parts[:len(parts):len(parts)], run.Text(resultPrompt(s.asked)))
 		s.asked = run.Output{}
+	}
+	if s.added != "" {
+		parts = append(parts[:len(parts):len(parts)], run.Text(s.added))
+		s.added = ""
 	}
 	s.mu.Unlock()
 	return s.begin(ctx, true, func(st run.State) ([]run.Payload, error) {

@@ -18,21 +18,30 @@ import (
 // A task is what a command line gives a run to do: words, with what they mention, pictures
 // and standard input.
 type task struct {
-	words string
-	app.Attachments
-	stdin *stdin // to be stored as an output of the run; nil: it is among the words, or empty
+	words    string
+	prompt   string // of the command line: what is mentioned in it is attached
+	pictures []run.Part
+	stdin    *stdin // to be stored as an output of the run; nil: it is among the words, or empty
 }
 
-func (t *task) empty() bool { return t.words == "" && len(t.Parts) == 0 && t.stdin == nil }
+func (t *task) empty() bool { return t.words == "" && len(t.pictures) == 0 && t.stdin == nil }
 
 // handIn returns the parts of the prompt, once there is a run that standard input can be
 // stored for.
-func (t *task) handIn(ctx context.Context, s *app.Session) ([]run.Part, error) {
+func (inv *invocation) handIn(ctx context.Context, ws *app.Workspace, s *app.Session, t *task) ([]run.Part, error) {
 	var parts []run.Part
 	if t.words != "" {
 		parts = append(parts, run.Text(t.words))
 	}
-	parts = append(parts, t.Parts...)
+	parts = append(parts, t.pictures...)
+	mentioned, err := ws.Mentions(ctx, t.prompt, s.State().Config.Dirs...)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range mentioned.Notes {
+		inv.notice(note)
+	}
+	parts = append(parts, mentioned.Parts...)
 	if t.stdin == nil {
 		return parts, nil
 	}
@@ -43,26 +52,18 @@ func (t *task) handIn(ctx context.Context, s *app.Session) ([]run.Part, error) {
 // taskOf reads the task. What is mentioned counts in the words of the command line alone:
 // standard input may be anyone's.
 func (inv *invocation) taskOf(ctx context.Context, ws *app.Workspace, r runRequest) (*task, error) {
-	t := &task{words: r.prompt}
+	t := &task{words: r.prompt, prompt: r.prompt}
 	for _, file := range r.images {
 		parts, err := ws.Picture(ctx, file)
 		if err != nil {
 			return nil, usage("--image: %w", err)
 		}
-		t.Parts = append(t.Parts, parts...)
+		t.pictures = append(t.pictures, parts...)
 	}
 	in, err := inv.input(ctx)
 	if err != nil {
 		return nil, err
 	}
-	mentioned, err := ws.Mentions(ctx, r.prompt)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range mentioned.Notes {
-		inv.notice(note)
-	}
-	t.Parts = append(t.Parts, mentioned.Parts...)
 	text := ""
 	if in != nil && in.small() {
 		text = strings.TrimSpace(strings.ToValidUTF8(string(in.head), "\uFFFD"))

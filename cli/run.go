@@ -130,7 +130,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if err != nil {
 		return err
 	}
-	parts, err := given.handIn(ctx, s)
+	parts, err := inv.handIn(ctx, ws, s, given)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}

@@ -3,6 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -34,6 +36,9 @@ type Config struct {
 	Fallback Fallback `json:"fallback,omitzero"`
 	// Name is what a person calls the run: one line of at most MaxName characters.
 	Name string `json:"name,omitempty"`
+	// Dirs are folders beside the workspace that tools read and change as the workspace:
+	// absolute, with links resolved.
+	Dirs []string `json:"dirs,omitempty"`
 }
 
 // A Fallback is a model with what a configuration has of it; the zero value is none.
@@ -103,6 +108,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("window is %d: must be a number of tokens, or 0 if it is not known", c.Window)
 	case c.Control != "" && c.Control != Native && c.Control != Controller && c.Control != Auto:
 		return fmt.Errorf("control is %q: must be %s, %s or %s", c.Control, Native, Controller, Auto)
+	case slices.ContainsFunc(c.Dirs, func(dir string) bool { return !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" }):
+		return fmt.Errorf("dirs are %q: must be absolute paths without . and .., and not the root", c.Dirs)
 	case CheckName(c.Name) != nil:
 		return CheckName(c.Name)
 	case c.Output.Tool != "" && c.Output.Schema == "":
@@ -130,6 +137,7 @@ type ConfigChange struct {
 	Effort    *string        `json:"effort,omitempty"` // empty: the model's default
 	Fallback  *Fallback      `json:"fallback,omitempty"`
 	Name      *string        `json:"name,omitempty"`
+	AddDirs   []string       `json:"add_dirs,omitempty"`
 	// Reason is why pawl itself made the change; empty: a person did.
 	Reason string `json:"reason,omitempty"`
 }
@@ -148,6 +156,11 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.Effort, d.Effort)
 	set(&c.Fallback, d.Fallback)
 	set(&c.Name, d.Name)
+	for _, dir := range d.AddDirs {
+		if !slices.Contains(c.Dirs, dir) {
+			c.Dirs = append(slices.Clip(c.Dirs), dir)
+		}
+	}
 	l := d.Limits
 	c.Limits = Limits{
 		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),

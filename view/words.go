@@ -133,6 +133,9 @@ func ChangeWords(c run.ConfigChange) string {
 	if c.Fallback != nil {
 		add("fallback model", cmp.Or(c.Fallback.Model, "none"))
 	}
+	if len(c.AddDirs) > 0 {
+		add("folders added:", strings.Join(c.AddDirs, ", "))
+	}
 	if c.Name != nil {
 		add("name", strconv.Quote(*c.Name))
 	}
