@@ -103,6 +103,34 @@ func TestWhatACommandLeavesInAFurtherFolderDoesNotRunLater(t *testing.T) {
 	})
 }
 
+// A further folder that is a worktree is committed to, and its repository is guarded.
+func TestAFurtherFolderCanBeAWorktree(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		main := s.withFolder(t)
+		worktree := filepath.Join(s.home, "lib-wt")
+		s.git(t, "-C", main, "worktree", "add", "-q", worktree)
+		s.folders = []string{worktree}
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		if o := s.sh(t, "cd "+worktree+" && echo 2 > b && git add b && git commit -qm two"); o.status.Code != 0 || len(o.told) != 0 {
+			t.Errorf("%+v", o)
+		}
+		o := s.sh(t, "cd "+worktree+"; git config core.fsmonitor '"+s.evil()+"'; mkdir -p "+main+"/.git/hooks; printf '#!/bin/sh\n"+s.evil()+"' > "+main+"/.git/hooks/post-index-change; chmod +x "+main+"/.git/hooks/*; touch "+main+"/made")
+		for _, dir := range []string{worktree, main} {
+			cmd := exec.Command("git", "status")
+			cmd.Dir, cmd.Env = dir, s.env
+			if out, err := cmd.CombinedOutput(); err != nil || s.flagged() {
+				t.Errorf("%s: %v, %s; %+v", dir, err, out, o)
+			}
+		}
+		if _, err := os.Lstat(main + "/made"); err == nil {
+			t.Error("the other worktree was changed")
+		}
+	})
+}
+
 // The pawl that puts things back after a kill has not got the folder.
 func TestAfterAKillTheNextPawlPutsBackWhatWasChangedInAFurtherFolder(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {

@@ -723,12 +723,13 @@ func (p *Policy) rootAt(path string) (*os.Root, string) {
 }
 
 // guardedFolders are those that commands write and that hold what is guarded: the
-// workspace, the further folders, and the repository that it is a worktree of.
+// workspace, the further folders, and the repositories that these are worktrees of.
 func (p *Policy) guardedFolders() []string {
-	if p.repository == "" {
-		return p.workFolders()
+	folders := p.workFolders()
+	for _, dir := range p.repositories {
+		folders = append(folders, commonFolder(dir))
 	}
-	return append(p.workFolders(), commonFolder(p.repository))
+	return folders
 }
 
 // recover puts back what the commands of a process that was killed have changed.

@@ -77,14 +77,15 @@ type Policy struct {
 	places  places // what holds for every command
 	index   *index // what of the workspace has to be known by name
 	git     gitProgram
-	// repository is the folder of the one the workspace is in, if it is outside it.
-	repository string
-	refused    string // where what commands should not have made is kept
-	overlays   string // where changes to Programs are kept
-	journals   string // where it is written down what stood in the workspace while commands run
-	roots      sync.Map
-	trees      *trees
-	report     *Report // for tests: what there is, instead of what [Probe] says
+	// repositories are the folders of those that the workspace and the further folders are in,
+	// as far as they are outside them.
+	repositories []string
+	refused      string // where what commands should not have made is kept
+	overlays     string // where changes to Programs are kept
+	journals     string // where it is written down what stood in the workspace while commands run
+	roots        sync.Map
+	trees        *trees
+	report       *Report // for tests: what there is, instead of what [Probe] says
 }
 
 // Options are what a policy is made from beside the workspace.
@@ -174,10 +175,13 @@ func For(workspace string, o Options) (*Policy, error) {
 	p.Writable, p.Programs = h.caches()
 	p.Readable = append(p.Readable, toolchains(p.Writable)...)
 	p.git = findGit(p.safePath(getenv("PATH")))
-	if dir := p.git.folder(workspace); dir != "" && !isBelow(dir, workspace) {
-		// A worktree, or a folder of a larger repository: to commit is to write there.
-		p.Writable = append(p.Writable, commonFolder(dir))
-		p.repository = dir
+	for _, folder := range p.workFolders() {
+		dir := p.git.folder(folder)
+		if dir != "" && !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(dir, f) }) {
+			// A worktree, or a folder of a larger repository: to commit is to write there.
+			p.Writable = append(p.Writable, commonFolder(dir))
+			p.repositories = append(p.repositories, dir)
+		}
 	}
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()

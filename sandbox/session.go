@@ -123,7 +123,7 @@ func (p *Policy) guarded() []string {
 		for _, name := range gitNames {
 			paths = append(paths, filepath.Join(dir, name))
 		}
-		if isDotGit(filepath.Base(dir)) || dir == p.repository {
+		if isDotGit(filepath.Base(dir)) || slices.Contains(p.repositories, dir) {
 			paths = append(paths, p.git.elsewhere(dir, p.workOf(dir))...)
 		}
 	}
