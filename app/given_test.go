@@ -170,7 +170,7 @@ func TestAPictureIsAttachedAsItCanBeShown(t *testing.T) {
 	if err != nil || c.Width > 2000 {
 		t.Errorf("it is %d pixels wide, %v", c.Width, err)
 	}
-	for file, want := range map[string]string{"a.go": "no picture", "src": "not a file", "missing": "no such file", "program": "no picture"} {
+	for file, want := range map[string]string{"a.go": "not a picture", "src": "not a file", "missing": "no such file", "program": "not a picture"} {
 		if _, err := w.Picture(t.Context(), filepath.Join(w.Dir, file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		} else if _, ok := err.(*config.Error); !ok {

@@ -206,7 +206,7 @@ func CheckFolder(folder, workspace string, o Options) (string, error) {
 		return "", bad(err.Error())
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return "", bad("it is no folder")
+		return "", bad("it is not a folder")
 	}
 	if slices.ContainsFunc(strings.Split(real, "/"), isDotGit) {
 		return "", bad("it is in a repository's own folder")

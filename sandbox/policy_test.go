@@ -295,7 +295,7 @@ func TestAFurtherFolderIsOneThatBoundsWhatCommandsChange(t *testing.T) {
 	home := dir + "/home"
 	o := Options{StateDir: dir + "/state", ConfigDir: home + "/.config/pawl", RuntimeDir: dir + "/run", Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
 	for folder, want := range map[string]string{
-		"/": "the root", dir: "home folder", home: "home folder", dir + "/nowhere": "not there", dir + "/file": "no folder",
+		"/": "the root", dir: "home folder", home: "home folder", dir + "/nowhere": "not there", dir + "/file": "not a folder",
 		dir + "/state": "pawl's own", dir + "/state/x": "pawl's own", home + "/.config": "pawl's own", home + "/.config/pawl": "pawl's own", dir + "/run": "pawl's own",
 		home + "/.ssh": "keys and passwords", home + "/.ssh/keys": "keys and passwords", dir + "/linked": "keys and passwords",
 		home + "/lib/.git/hooks": "repository's own", "/etc": "the system", "/usr": "the system", "/usr/share": "the system", "/var": "the system", "/proc": "the system", "/dev": "the system",

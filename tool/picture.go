@@ -41,7 +41,7 @@ func Picture(ctx context.Context, name string, content []byte) ([]run.Part, erro
 		if kind == "" {
 			kind = "text"
 		}
-		return nil, tell("%s is %s, and no picture that can be shown: PNG, JPEG, GIF or WebP.", name, kind)
+		return nil, tell("%s is %s, and not a picture that can be shown: PNG, JPEG, GIF or WebP.", name, kind)
 	}
 	img, says, err := picture(ctx, name, media, content)
 	if err != nil {
