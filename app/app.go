@@ -71,6 +71,8 @@ type Workspace struct {
 	worker   *worker.Worker
 	offered  map[string][]tool.Tool // by source; see [Workspace.Offer]
 
+	confining sync.Mutex // guards settings.withDirs
+
 	logger func() *slog.Logger // for diagnostics
 }
 
@@ -81,7 +83,9 @@ type settings struct {
 	models *provider.Providers
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
-	sockets     string
+	// withDirs are those of runs with further folders, by these; see [Workspace.confineDirs].
+	withDirs map[string]*sandbox.Policy
+	sockets  string
 	// wrong is why nothing can be run or decided with them: a rule or the file of models is
 	// wrong.
 	wrong error
@@ -120,6 +124,9 @@ func (w *Workspace) Close() error {
 	}
 	if w.settings != nil {
 		w.settings.confinement.Close() // nil: there is none
+		for _, p := range w.settings.withDirs {
+			p.Close()
+		}
 	}
 	w.looking, w.store, w.worker = nil, nil, nil
 	return err
@@ -325,6 +332,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)
 		},
 		Sandbox:      s.confinement,
+		Dirs:         func(dirs []string) (*sandbox.Policy, []string, string) { return w.confineDirs(s, dirs) },
 		Own:          w.own(),
 		Outputs:      w.outputs(),
 		OutputLimits: s.OutputLimits(),
@@ -332,6 +340,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		OnAsk:        onAsk,
 		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
 		Structured:   s.models.Structured,
+		Effort:       s.models.Effort,
 		StateDir:     w.State,
 		SocketDir:    s.sockets,
 		Log:          w.logger(),
@@ -384,13 +393,30 @@ func (s *settings) shellOptions() tool.ShellOptions {
 
 // initial returns what the settings say of the configuration of a new run with a model.
 func (s *settings) initial(model string) run.ConfigChange {
-	return s.withModel(s.Change(false), model)
+	c := s.withModel(s.Change(false), model)
+	c.Fallback = s.fallback(false)
+	return c
+}
+
+// fallback returns the model to fall back to, with what comes with it; nil: nothing is said
+// of it. With given, only what was given for this process counts.
+func (s *settings) fallback(given bool) *run.Fallback {
+	model := s.Get("fallback_model")
+	switch {
+	case !s.Has("fallback_model", given):
+		return nil
+	case model == "none":
+		return &run.Fallback{}
+	}
+	c := modelChange(model, s.Get("control"), s.models)
+	return &run.Fallback{Model: *c.Model, Window: *c.Window, Control: *c.Control}
 }
 
 // wished returns what was given for this process of the configuration of a run that has
 // the rest, with the model that works in it now, and the model that was given; "": none.
 func (s *settings) wished(model, given string) run.ConfigChange {
 	c := s.Change(true)
+	c.Fallback = s.fallback(true)
 	switch {
 	case given != "":
 		return s.withModel(c, given)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"pawl/config"
 	"pawl/provider"
 	"pawl/run"
 )
@@ -45,6 +46,17 @@ func modelChange(model, control string, ps *provider.Providers) run.ConfigChange
 	window := ps.Window(model)
 	control = controlOf(control, model, ps)
 	return run.ConfigChange{Model: &model, Window: &window, Control: &control}
+}
+
+// checkFallback returns what is missing before the fallback model of a change can be used.
+func (w *Workspace) checkFallback(s *settings, c run.ConfigChange) error {
+	if c.Fallback == nil || c.Fallback.Model == "" {
+		return nil
+	}
+	if err := s.models.Check(c.Fallback.Model, w.Dir); err != nil {
+		return config.Errorf("the fallback model: %w", err)
+	}
+	return nil
 }
 
 // controlOf resolves auto for the models of the table; any other model is first asked by

@@ -76,7 +76,7 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	return runs, nil
 }
 
-// Find returns the run named by which: an id, a unique prefix of one, or last.
+// Find returns the run named by which: an id, a unique prefix of one, its name, or last.
 func (w *Workspace) Find(ctx context.Context, which string) (store.Summary, error) {
 	st, err := w.reading()
 	if err != nil {
@@ -107,13 +107,19 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 	if err != nil {
 		return store.Summary{}, err
 	}
-	var fit []store.Summary
+	var fit, named []store.Summary
 	var ids []string
 	for _, sum := range all {
 		ids = append(ids, string(sum.ID))
+		if which != "" && sum.Name == which {
+			named = append(named, sum)
+		}
 		if which != "" && strings.HasPrefix(string(sum.ID), which) {
 			fit = append(fit, sum)
 		}
+	}
+	if len(named) > 0 {
+		fit = named
 	}
 	const most = 3
 	switch {
@@ -124,7 +130,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		for _, sum := range fit[:min(len(fit), most)] {
 			some = append(some, string(sum.ID))
 		}
-		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id", which, len(fit), strings.Join(some, ", "))
+		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id, or rename one with `pawl runs set ID --name`", which, len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
 		return store.Summary{}, ErrNoRun
 	}
@@ -250,6 +256,10 @@ func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) 
 		return nil, err
 	}
 	more := s.Recover()
+	if s.Config.Name != "" {
+		none := ""
+		more = append(more, run.Configured{Change: run.ConfigChange{Name: &none}}) // a name is of one run
+	}
 	if change != nil {
 		more = append(more, run.Configured{Change: *change})
 	}
@@ -283,6 +293,30 @@ func (w *Workspace) ModelChange(ctx context.Context, model string) (run.ConfigCh
 // it. It returns when the change is durable in the run's inbox.
 func (w *Workspace) Set(ctx context.Context, id run.ID, c run.ConfigChange) error {
 	return w.put(ctx, id, "set-"+rand.Text(), store.Configure, c)
+}
+
+// Rename changes what a person calls a run; "": nothing. If a process drives the run, that
+// one records it; else it is in the log when Rename returns.
+func (w *Workspace) Rename(ctx context.Context, id run.ID, name string) error {
+	change := run.ConfigChange{Name: &name}
+	st, err := w.writing()
+	if err != nil {
+		return err
+	}
+	lease, err := st.Own(ctx, id, "")
+	if _, driven := errors.AsType[*store.OwnedError](err); driven {
+		return w.Set(ctx, id, change)
+	} else if err != nil {
+		return err
+	}
+	_, s, err := w.Load(ctx, id)
+	if err == nil && s.Config.Name != name {
+		e := run.Event{Seq: s.Seq + 1, At: time.Now().UTC(), Payload: run.Configured{Change: change}}
+		if _, err = s.Apply(e); err == nil {
+			err = st.Append(ctx, id, s.Seq, []run.Event{e})
+		}
+	}
+	return errors.Join(err, lease.Release())
 }
 
 // stopPatience is how long Stop waits for the turn to end. The owner abandons operations
@@ -392,7 +426,7 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 	if len(changes) == 0 {
 		return tool.UndoReport{}, nil
 	}
-	return tool.Undo(tool.Env{Workspace: s.Created.Workspace, StateDir: w.State, Run: id, Session: &tool.Session{}}, changes)
+	return tool.Undo(tool.Env{Workspace: s.Created.Workspace, Dirs: s.Config.Dirs, StateDir: w.State, Run: id, Session: &tool.Session{}}, changes)
 }
 
 // owned adds to an [*store.OwnedError] what the user can do.

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
+	"pawl/config"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -30,7 +33,8 @@ type Session struct {
 
 	change *run.ConfigChange // recorded with what is handed in first; nil: none
 	asked  run.Output
-	lines  Lines // of its stream
+	lines  Lines  // of its stream
+	added  string // of folders that the model is told of with the next words
 
 	stop  context.CancelFunc // ends drive
 	begun chan struct{}      // closed when something was handed in
@@ -54,6 +58,8 @@ type Task struct {
 	// Model and Mode are those of a new run; "": those of the settings. Resume does not use
 	// them.
 	Model, Mode string
+	// Name is what the person calls the run; "": nothing, or what it is called already.
+	Name string
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -71,9 +77,24 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := run.CheckName(t.Name); err != nil {
+		return nil, config.Errorf("--name: %w", err)
+	}
+	change := s.initial(model)
+	if err := w.checkFallback(s, change); err != nil {
+		return nil, err
+	}
+	appended, err := s.appended(w.env)
+	if err != nil {
+		return nil, err
+	}
+	if change.AddDirs, err = w.dirs(s, false); err != nil {
+		return nil, err
+	}
+	appended = dirsPrompt(change.AddDirs) + appended
 	c := run.Created{
-		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text),
-		Config: s.initial(model).Apply(run.Config{Output: t.Output}), Version: Version(),
+		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text) + appended,
+		Config: change.Apply(run.Config{Output: t.Output, Name: t.Name}), Version: Version(),
 	}
 	c.Config.Mode = cmp.Or(t.Mode, c.Config.Mode)
 	if t.Output.Schema != "" {
@@ -110,8 +131,12 @@ func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session,
 	}
 	s := w.session(d, r)
 	s.change = change
-	if t.Output.Schema != "" && t.Output != r.State().Config.Output {
+	before := r.State().Config
+	if t.Output.Schema != "" && t.Output != before.Output {
 		s.asked = t.Output
+	}
+	if change != nil {
+		s.added = dirsPrompt(slices.DeleteFunc(slices.Clone(change.AddDirs), func(dir string) bool { return slices.Contains(before.Dirs, dir) }))
 	}
 	return s, nil
 }
@@ -149,11 +174,29 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if t.Output.Schema != "" && t.Output != s.Config.Output {
 		c.Output = &t.Output
 	}
+	if t.Name != "" && t.Name != s.Config.Name {
+		if err := run.CheckName(t.Name); err != nil {
+			return nil, config.Errorf("--name: %w", err)
+		}
+		c.Name = &t.Name
+	}
+	if c.AddDirs, err = w.dirs(set, true); err != nil {
+		return nil, err
+	}
+	if _, _, note := w.confineDirs(set, s.Config.Dirs); note != "" {
+		w.opt.Notice(note)
+	}
+	if set.Has("append_system_prompt", true) {
+		return nil, config.Errorf("--append-system-prompt: a run keeps the system prompt that it began with; say it with -p")
+	}
 	if err := set.models.Check(c.Apply(wished).Model, w.Dir); err != nil {
 		return nil, err
 	}
+	if err := w.checkFallback(set, c); err != nil {
+		return nil, err
+	}
 	// A wish may be refused: what is equal to one is still a change.
-	if !pending && c.Apply(s.Config) == s.Config {
+	if !pending && reflect.DeepEqual(c.Apply(s.Config), s.Config) {
 		return nil, nil
 	}
 	return &c, nil
@@ -375,6 +418,10 @@ func (s *Session) say(ctx context.Context, id string, delivery run.Delivery, par
 	if s.asked.Schema != "" {
 		parts = append(parts[:len(parts):len(parts)], run.Text(resultPrompt(s.asked)))
 		s.asked = run.Output{}
+	}
+	if s.added != "" {
+		parts = append(parts[:len(parts):len(parts)], run.Text(s.added))
+		s.added = ""
 	}
 	s.mu.Unlock()
 	return s.begin(ctx, true, func(st run.State) ([]run.Payload, error) {

@@ -3,10 +3,14 @@ package app
 import (
 	_ "embed"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 
+	"pawl/config"
 	"pawl/instructions"
 	"pawl/permission"
 	"pawl/run"
@@ -26,6 +30,46 @@ func systemPrompt(workspace, instructions string) string {
 		b.WriteString("\n" + instructions)
 	}
 	return b.String()
+}
+
+// maxAppended bounds what a person adds to the system prompt: it goes into every request.
+const maxAppended = 64 << 10 // bytes
+
+// appended returns what the setting append_system_prompt adds to the system prompt; "":
+// nothing. @FILE is the text of a file: of the user's configuration beside it, else from the
+// folder that pawl was started in. @@ stands for an @ that begins a text.
+func (s *settings) appended(env config.Env) (string, error) {
+	values := s.Values("append_system_prompt")
+	if len(values) == 0 {
+		return "", nil
+	}
+	text := values[0].Text
+	if file, ok := strings.CutPrefix(text, "@"); ok && !strings.HasPrefix(file, "@") {
+		if strings.HasPrefix(values[0].Source, config.FromUser) && !filepath.IsAbs(file) {
+			file = filepath.Join(env.UserDir(), file)
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return "", config.Errorf("--append-system-prompt: %w", err)
+		}
+		defer f.Close() // it was only read
+		content, err := io.ReadAll(io.LimitReader(f, maxAppended+1))
+		if err != nil {
+			return "", config.Errorf("--append-system-prompt: %w", err)
+		}
+		text = string(content)
+	} else if ok {
+		text = file
+	}
+	switch {
+	case len(text) > maxAppended:
+		return "", config.Errorf("--append-system-prompt: it has more than %d KB, and goes into every request", maxAppended>>10)
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", config.Errorf("--append-system-prompt: it is not text")
+	case strings.TrimSpace(text) == "":
+		return "", nil
+	}
+	return "\n" + strings.TrimSpace(text) + "\n", nil
 }
 
 // Instructions reads the files with instructions that a run of this workspace would be

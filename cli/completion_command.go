@@ -99,7 +99,7 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 		switch {
 		case done || f.Value.Type() == "bool":
 			return
-		case f.Name == "model":
+		case f.Name == "model" || f.Name == "fallback-model":
 			complete = inv.completeModels
 		case f.Name == "allow" || f.Name == "ask" || f.Name == "deny" || f.Name == "rule":
 			complete = completeRuleText
@@ -107,8 +107,10 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 			complete = cobra.FixedCompletions(app.ToolNames(), cobra.ShellCompDirectiveNoFileComp)
 		case f.Name == "run" || f.Name == "resume":
 			complete = inv.completeRuns
-		case f.Name == "file" || f.Name == "rules" || f.Name == "output-schema":
+		case f.Name == "file" || f.Name == "rules" || f.Name == "output-schema" || f.Name == "image":
 			return // the shell completes names of files
+		case f.Name == "add-dir":
+			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 		case len(own) > 0:
 			complete = cobra.FixedCompletions(own, cobra.ShellCompDirectiveNoFileComp)
 		}

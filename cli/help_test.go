@@ -125,7 +125,7 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 			_, text := flagWords(f)
 			m := listed.FindStringSubmatch(text)
 			if !ok {
-				if m != nil || !slices.Contains([]string{"file", "rules", "output-schema"}, f.Name) {
+				if m != nil || !slices.Contains([]string{"file", "rules", "output-schema", "image"}, f.Name) {
 					t.Errorf("%s --%s is not completed", c.CommandPath(), f.Name)
 				}
 				return

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +25,8 @@ type runRequest struct {
 	quiet  bool
 	output string // text, json, stream-json
 	schema string // the JSON Schema of the result, or a file with it; "": words
+	name   string // what the run is called
+	images []string
 	resume string // the run to resume; "" for a new one
 	trust  bool
 }
@@ -37,7 +37,12 @@ func runCommand(inv *invocation) *cobra.Command {
 		Short: "Work on a task until it is done",
 		Long: `Works on a task until it is done. The task is given as words or with -p. Standard input,
 if it is not a terminal, is context for it, or the task itself if there are no words or - in
-their place. Progress is written to standard error, only the result to standard output.
+their place. More than 64 KB of it, or what is not text, is stored as an output of the run,
+and the model asks for what it needs. Progress is written to standard error, only the
+result to standard output.
+
+@file, @folder and @picture.png in the task attach what is in them, as far as the agent may
+read it without a question; @"a name with spaces" too.
 
 --continue resumes a run that ended early or was killed. The words are then the answer to
 its open question, the next prompt, or, after a kill in the middle of a turn, a message to
@@ -55,7 +60,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	var last bool
 	r.flags(cmd)
 	cmd.Flags().BoolVarP(&last, "continue", "c", false, "resume the most recent run of this folder")
-	cmd.Flags().StringVarP(&r.resume, "resume", "r", "", "resume this `run`: an id, a prefix of one, or last")
+	cmd.Flags().StringVarP(&r.resume, "resume", "r", "", "resume this `run`: an id, a prefix of one, its name, or last")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := r.words(cmd, args); err != nil {
 			return err
@@ -79,6 +84,8 @@ func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&r.quiet, "quiet", "q", false, "print only the result, and errors; ask nothing")
 	cmd.Flags().StringVarP(&r.output, "output", "o", "text", "the `format` of the result: text, json, stream-json")
 	cmd.Flags().StringVar(&r.schema, "output-schema", "", "a JSON Schema, `JSON` or a file with it: the result is JSON that fits it, or the run fails")
+	cmd.Flags().StringArrayVar(&r.images, "image", nil, "attach a picture, a `file`: PNG, JPEG, GIF or WebP; repeatable")
+	cmd.Flags().StringVar(&r.name, "name", "", "what the run is called: `text` by which runs list shows it and --resume finds it")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
@@ -148,11 +155,11 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if _, err := ws.Policy(); err != nil { // before standard input is waited for
 		return err
 	}
-	task := app.Task{}
+	task := app.Task{Name: r.name}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}
-	words, err := inv.words(ctx, r.prompt)
+	given, err := inv.taskOf(ctx, ws, r)
 	if err != nil {
 		return err
 	}
@@ -160,7 +167,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	switch {
 	case r.resume != "":
 		s, err = ws.Resume(ctx, r.resume, task)
-	case words == "":
+	case given.empty():
 		return usage("no task: pawl run \"…\", or give one on standard input, or resume a run with --continue")
 	default:
 		s, err = ws.Start(ctx, task)
@@ -168,7 +175,11 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if err != nil {
 		return err
 	}
-	return inv.drive(ctx, ws, s, r, words)
+	parts, err := inv.handIn(ctx, ws, s, given)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return inv.drive(ctx, ws, s, r, parts)
 }
 
 // checkVariables says which variables of pawl's are not known.
@@ -185,7 +196,7 @@ func (inv *invocation) checkVariables() error {
 
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its
 // result. What the run waits for is asked on the terminal, if there is one.
-func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words string) error {
+func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words []run.Part) error {
 	asks, err := ws.Asks()
 	if err != nil {
 		return err
@@ -219,10 +230,10 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}()
 	var state run.State
 	switch before := s.State(); {
-	case asks && words == "" && !before.Turn.Open() && len(before.Questions()) > 0:
+	case asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
 		state = before // it continues with the answer
-	case words != "":
-		err = s.Prompt(ctx, run.Text(words))
+	case len(words) > 0:
+		err = s.Prompt(ctx, words...)
 	default:
 		err = s.Continue(ctx)
 	}
@@ -285,69 +296,6 @@ func (inv *invocation) tellKey(ws *app.Workspace, model string) {
 func (inv *invocation) tidy(ws *app.Workspace) {
 	for _, note := range ws.Tidy(context.Background()) {
 		inv.hint(note)
-	}
-}
-
-// maxStdin bounds standard input. It is more than fits any model's window.
-const maxStdin = 8 << 20 // bytes
-
-// words returns the prompt with standard input as its context, or standard input alone
-// if the prompt is empty or -.
-func (inv *invocation) words(ctx context.Context, prompt string) (string, error) {
-	text, err := inv.input(ctx)
-	text = strings.TrimSpace(text)
-	switch {
-	case err != nil:
-		return "", err
-	case prompt == "-" && text == "":
-		return "", usage("- is standard input, and there is nothing on it: pawl run - < task.txt")
-	case prompt == "-":
-		return text, nil
-	case text == "":
-		return prompt, nil
-	case prompt == "":
-		return text, nil
-	}
-	return prompt + "\n\n<stdin>\n" + text + "\n</stdin>", nil
-}
-
-// stdinPatience is how long pawl reads standard input before it says so: a pipe that was
-// left open looks like a hang.
-const stdinPatience = 2 * time.Second
-
-// input reads standard input, unless it is a terminal or /dev/null.
-func (inv *invocation) input(ctx context.Context) (string, error) {
-	if f, ok := inv.Stdin.(*os.File); ok {
-		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
-			return "", nil // or the descriptor is closed
-		}
-	}
-	type read struct {
-		text []byte
-		err  error
-	}
-	done := make(chan read, 1)
-	go func() { // outlives ctx: a read of a pipe cannot be cancelled
-		text, err := io.ReadAll(io.LimitReader(inv.Stdin, maxStdin+1))
-		done <- read{text, err}
-	}()
-	patience := time.NewTimer(stdinPatience)
-	defer patience.Stop()
-	for {
-		select {
-		case r := <-done:
-			switch {
-			case r.err != nil:
-				return "", fmt.Errorf("read standard input: %w", r.err)
-			case len(r.text) > maxStdin:
-				return "", usage("standard input is larger than %d MB: save it as a file in the workspace and name that", maxStdin>>20)
-			}
-			return strings.ToValidUTF8(string(r.text), "\uFFFD"), nil
-		case <-patience.C:
-			fmt.Fprintln(inv.Stderr, "pawl: reading context from standard input; close it, or redirect it from /dev/null")
-		case <-ctx.Done():
-			return "", exit{code: interruptCode(ctx)}
-		}
 	}
 }
 

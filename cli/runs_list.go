@@ -17,6 +17,7 @@ import (
 // A runForm is a run in the list as JSON.
 type runForm struct {
 	Run       run.ID        `json:"run"`
+	Name      string        `json:"name,omitempty"`
 	Title     string        `json:"title,omitempty"`
 	Model     string        `json:"model,omitempty"`
 	Workspace string        `json:"workspace,omitempty"`
@@ -34,7 +35,7 @@ type runForm struct {
 }
 
 func formOfRun(r app.Run) runForm {
-	f := runForm{Run: r.ID, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
+	f := runForm{Run: r.ID, Name: r.Name, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
 		Created: r.Created, Updated: r.Updated, Duration: r.Updated.Sub(r.Created).Milliseconds(), Turns: r.Turns, Steps: r.Steps,
 		Usage: app.UsageOf(r.Usage), Damage: r.Damage}
 	if r.Owner != nil {
@@ -99,6 +100,14 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		return nil
 	}
 	return cmd
+}
+
+// nameAndTitle is what a list says that a run is about.
+func nameAndTitle(r app.Run) string {
+	if r.Name == "" {
+		return r.Title
+	}
+	return r.Name + " · " + r.Title
 }
 
 // noRunsHere says that a folder has no runs, and what to do.
@@ -196,5 +205,5 @@ func runRow(r app.Run, now time.Time, short bool) []string {
 		cost = "-"
 	}
 	return []string{string(r.ID), runState(r), shortTime(now.Sub(r.Updated)), shortTime(r.Updated.Sub(r.Created)), strconv.Itoa(r.Steps), cost,
-		visible(model), oneLine(r.Title, 2*maxTitle)}
+		visible(model), oneLine(nameAndTitle(r), 2*maxTitle)}
 }

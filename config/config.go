@@ -228,6 +228,10 @@ func (c *Config) Change(given bool) run.ConfigChange {
 		mode := c.Get("mode")
 		to.Mode = &mode
 	}
+	if set("effort") {
+		effort := c.Get("effort")
+		to.Effort = &effort
+	}
 	if set("max_steps") {
 		to.Limits.Steps = int(c.number("max_steps"))
 	}

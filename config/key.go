@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"pawl/internal/text"
+	"pawl/llm/models"
 	"pawl/llm/wire"
 	"pawl/output"
 	"pawl/permission"
@@ -23,13 +25,14 @@ type Key struct {
 	Arg     string // what the value is, for the help
 	Help    string
 	Values  []string // that it can have; nil: any that pass its check
+	Single  string   // the flag of a list, which is given once for each value; "": the name
 	List    bool     // several values, from all sources together: a rule of one does not undo another's
 	Default string
 	check   func(string) error
 }
 
 // Flag returns the name of the key's flag.
-func (k Key) Flag() string { return strings.ReplaceAll(k.Name, "_", "-") }
+func (k Key) Flag() string { return strings.ReplaceAll(cmp.Or(k.Single, k.Name), "_", "-") }
 
 // Env returns the key's environment variable.
 func (k Key) Env() string { return "PAWL_" + strings.ToUpper(k.Name) }
@@ -41,6 +44,7 @@ func Keys() []Key { return slices.Clone(keys) }
 var (
 	Modes    = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Bypass)}
 	Controls = []string{run.Native, run.Controller, run.Auto}
+	Efforts  = models.Levels()
 	// OnAsk are the values of on_ask; see worker.OnAsk.
 	OnAsk = []string{"deny", "wait", "fail"}
 	onOff = []string{"on", "off"}
@@ -48,6 +52,9 @@ var (
 
 var keys = []Key{
 	{Name: "model", Short: "m", Arg: "provider/name", Help: "the model that works"},
+	{Name: "effort", Arg: "level", Help: "how much the model thinks before it answers: " + list(Efforts) + " (default: as much as the model does by itself)", Values: Efforts},
+	{Name: "fallback_model", Arg: "provider/name", Help: "the model to continue with when the provider is overloaded, limits the rate or cannot be reached and the retries are used up; none: no fallback"},
+	{Name: "append_system_prompt", Arg: "text", Help: "text that the model of a new run is told beside its instructions; @FILE: the text of a file"},
 	{Name: "mode", Arg: "mode", Help: "what runs without a question: " + list(Modes), Values: Modes, Default: string(permission.Default)},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
@@ -67,6 +74,7 @@ var keys = []Key{
 	{Name: "inline_asked", Arg: "characters", Help: "the same where a call asks for it", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},
 	{Name: "compact_at", Arg: "share", Help: "share of the window past which older messages are compacted", check: share, Default: strconv.FormatFloat(run.DefaultCompactAt, 'g', -1, 64)},
 	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", Values: onOff, Default: "on"},
+	{Name: "add_dirs", Single: "add_dir", Arg: "folder", Help: "a further folder that the agent may read and change like the workspace, under the same rules; repeatable", List: true},
 	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
 	{Name: "outputs_max_size", Arg: "size", Help: "how much the stored outputs of a folder may take on disk, such as 10GB; the oldest are removed first; -1: no limit", check: limit(ParseSize), Default: "10GB"},

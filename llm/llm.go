@@ -55,7 +55,20 @@ type Request struct {
 	Messages  []Message         // oldest first; roles may repeat, the wire joins them
 	MaxTokens int               // of the answer; 0: the wire's default
 	Output    json.RawMessage   // from Provider.EncodeOutput: the answer must be JSON that fits; nil: text
+	Effort    Effort            // how much the model thinks; zero: as much as it does by default
 }
+
+// An Effort is how much a model thinks before it answers, in the terms of its provider. At
+// most one of Level and Budget is set; package models has them from the level that a person
+// asked for.
+type Effort struct {
+	Level    string // a level that the model has, as its API names it; [NoThinking]: it does not think
+	Budget   int    // tokens of thinking, of a model without levels
+	Adaptive bool   // Anthropic: the model thinks only if the request says so, beside its Level
+}
+
+// NoThinking is the level at which a model does not think.
+const NoThinking = "none"
 
 // A Message is an encoded message.
 type Message struct {

@@ -162,7 +162,7 @@ func noPath(p string) string {
 
 // finds returns the first deny or ask rule that speaks of a path.
 func finds(rules []Rule, p location) (Rule, bool) {
-	return firstRule(rules, func(r Rule) bool { return r.matchesPath(p.text, true) })
+	return firstRule(rules, func(r Rule) bool { return p.matches(r) })
 }
 
 // deniedBelow returns the first deny rule that may speak of a file below p, unless
@@ -170,7 +170,7 @@ func finds(rules []Rule, p location) (Rule, bool) {
 func deniedBelow(rules []Rule, p location) (Rule, bool) {
 	return firstRule(rules, func(r Rule) bool {
 		pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
-		return r.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && mayMatchBelow(pattern, foldPath(p.text))
+		return r.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && p.mayHold(r.Pattern)
 	})
 }
 

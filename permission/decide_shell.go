@@ -135,7 +135,7 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			for _, where := range p.places(value) {
 				at := t.r.locate("", where)
 				if rule, ok := firstRule(files, func(r Rule) bool {
-					return r.Pattern != "" && (r.matchesPath(at.text, true) || mayMatchBelow(foldPath(strings.TrimPrefix(r.Pattern, "./")), foldPath(at.text)))
+					return r.Pattern != "" && (at.matches(r) || at.mayHold(r.Pattern))
 				}); ok {
 					return rule, quote(w.source), true
 				}
@@ -176,7 +176,7 @@ func (p *simpleCommand) goesThrough() bool {
 func (t *evaluation) harmlessPattern(p *simpleCommand, w word, rules []Rule) bool {
 	return w.kind == pattern && !slices.ContainsFunc(p.places(path.Dir(w.text)), func(dir string) bool {
 		at := t.r.locate("", dir)
-		return slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == "" || mayMatchBelow(foldPath(r.Pattern), foldPath(at.text)) })
+		return slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == "" || at.mayHold(r.Pattern) })
 	})
 }
 
@@ -335,7 +335,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 // findsPattern is finds for rules that name files: that every call of write is
 // denied says nothing of a command which may be no writer.
 func findsPattern(rules []Rule, p location) (Rule, bool) {
-	return firstRule(rules, func(r Rule) bool { return r.Pattern != "" && r.matchesPath(p.text, true) })
+	return firstRule(rules, func(r Rule) bool { return r.Pattern != "" && p.matches(r) })
 }
 
 // speaking returns the first deny or ask rule that speaks of a simple command.

@@ -12,6 +12,21 @@ import (
 type location struct {
 	text    string // relative to the workspace ("." is the workspace), or absolute
 	outside bool   // neither in the workspace nor in a folder that counts as it
+	further string // the path from the folder that counts as the workspace; empty: it is in none
+}
+
+// matches reports whether a deny or ask rule speaks of the path. A pattern that is not
+// absolute holds in a folder that counts as the workspace as in the workspace; for rules
+// that allow it does not.
+func (p location) matches(r Rule) bool {
+	return r.matchesPath(p.text, true) || p.further != "" && r.matchesPath(p.further, true)
+}
+
+// mayHold reports whether a pattern may cover something below the path, which is a
+// directory; see matches.
+func (p location) mayHold(pattern string) bool {
+	pattern = foldPath(strings.TrimPrefix(pattern, "./"))
+	return mayMatchBelow(pattern, foldPath(p.text)) || p.further != "" && mayMatchBelow(pattern, foldPath(p.further))
 }
 
 // locate returns the location of a path. A relative path starts in base, or in the
@@ -35,8 +50,8 @@ func (r *Request) locate(base, p string) location {
 		return location{text: rel}
 	}
 	for _, folder := range r.Folders {
-		if _, ok := below(folder, p); ok {
-			return location{text: p}
+		if rel, ok := below(folder, p); ok {
+			return location{text: p, further: rel}
 		}
 	}
 	return location{text: p, outside: true}

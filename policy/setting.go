@@ -15,7 +15,7 @@ import (
 // allowed and not of what is forbidden, so that a new setting has to be argued for:
 // never in it are base addresses, keys and tokens, listeners, and where rules come from.
 var settable = []string{
-	"model", "mode", "allow", "ask", "deny", "on_ask", "window", "control", "parallel",
+	"model", "fallback_model", "effort", "mode", "allow", "ask", "deny", "on_ask", "window", "control", "parallel",
 	"max_steps", "max_calls", "max_tokens", "max_cost", "timeout", "idle_timeout",
 }
 
@@ -33,7 +33,7 @@ func CheckSetting(name, value string) error {
 		return permission.CheckMode(permission.Mode(value), permission.FromRepository)
 	case "allow", "ask", "deny":
 		return checkRule(name, value)
-	case "model":
+	case "model", "fallback_model":
 		if strings.HasPrefix(value, "script/") {
 			return errors.New("a workspace cannot bring its own model (script/…)")
 		}

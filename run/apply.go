@@ -122,6 +122,7 @@ func (s *State) applyConfigured(p Configured) error {
 	}
 	if c.Model != s.Config.Model {
 		s.malformed = 0 // those calls were of the other model
+		s.Turn.unavailable = ""
 	}
 	s.Config = c
 	s.window.asked = s.window.asked || p.Change.Compact

@@ -3,7 +3,12 @@ package run
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Config is the configuration of a run. It is part of the log, so a replay elsewhere
@@ -23,6 +28,40 @@ type Config struct {
 	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
 	Output   Output        `json:"output,omitzero"`
 	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
+	// Effort is how much the model thinks, as the person asked for it; empty: as much as it
+	// does by default. What it means for a model is decided where the model is known.
+	Effort string `json:"effort,omitempty"`
+	// Fallback is the model that a turn continues with when the retries of a request are used
+	// up because the provider of Model is overloaded, limits the rate or cannot be reached.
+	Fallback Fallback `json:"fallback,omitzero"`
+	// Name is what a person calls the run: one line of at most MaxName characters.
+	Name string `json:"name,omitempty"`
+	// Dirs are folders beside the workspace that tools read and change as the workspace:
+	// absolute, with links resolved.
+	Dirs []string `json:"dirs,omitempty"`
+}
+
+// A Fallback is a model with what a configuration has of it; the zero value is none.
+type Fallback struct {
+	Model   string `json:"model,omitempty"`
+	Window  int64  `json:"window,omitempty"`
+	Control string `json:"control,omitempty"`
+}
+
+// MaxName is the length of a run's name in characters.
+const MaxName = 80
+
+// CheckName returns what is wrong with the name of a run. The empty name is none.
+func CheckName(name string) error {
+	switch {
+	case name == "last":
+		return errors.New(`a run cannot be named "last": that is the most recent one`)
+	case !utf8.ValidString(name) || utf8.RuneCountInString(name) > MaxName:
+		return fmt.Errorf("a name must be text of at most %d characters", MaxName)
+	case strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return errors.New("a name must be one line that can be printed, without spaces around it")
+	}
+	return nil
 }
 
 // PlanMode is the permission mode in which the model is told to end with a plan. The other
@@ -69,6 +108,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("window is %d: must be a number of tokens, or 0 if it is not known", c.Window)
 	case c.Control != "" && c.Control != Native && c.Control != Controller && c.Control != Auto:
 		return fmt.Errorf("control is %q: must be %s, %s or %s", c.Control, Native, Controller, Auto)
+	case slices.ContainsFunc(c.Dirs, func(dir string) bool { return !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" }):
+		return fmt.Errorf("dirs are %q: must be absolute paths without . and .., and not the root", c.Dirs)
+	case CheckName(c.Name) != nil:
+		return CheckName(c.Name)
 	case c.Output.Tool != "" && c.Output.Schema == "":
 		return errors.New("the output has a tool and no schema")
 	case c.Limits.Cost != c.Limits.Cost:
@@ -93,7 +136,13 @@ type ConfigChange struct {
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
 	// Compact changes nothing of the Config: the context is compacted before the next
 	// request, however full it is.
-	Compact bool `json:"compact,omitempty"`
+	Compact  bool      `json:"compact,omitempty"`
+	Effort   *string   `json:"effort,omitempty"` // empty: the model's default
+	Fallback *Fallback `json:"fallback,omitempty"`
+	Name     *string   `json:"name,omitempty"`
+	AddDirs  []string  `json:"add_dirs,omitempty"`
+	// Reason is why pawl itself made the change; empty: a person did.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Apply returns c with the change made.
@@ -107,6 +156,14 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)
 	set(&c.Control, d.Control)
+	set(&c.Effort, d.Effort)
+	set(&c.Fallback, d.Fallback)
+	set(&c.Name, d.Name)
+	for _, dir := range d.AddDirs {
+		if !slices.Contains(c.Dirs, dir) {
+			c.Dirs = append(slices.Clip(c.Dirs), dir)
+		}
+	}
 	l := d.Limits
 	c.Limits = Limits{
 		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),

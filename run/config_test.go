@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,9 +40,11 @@ func TestAChangeKeepsWhatItDoesNotName(t *testing.T) {
 	all := ConfigChange{
 		Model: ptr("m"), Mode: ptr("plan"), Limits: Limits{Steps: 1, Calls: 2, Wall: 3, Tokens: 4, Cost: 5}, Window: ptr(int64(6)),
 		Parallel: ptr(7), NoNudge: ptr(true), Output: &Output{Schema: "{}"}, Control: ptr(Auto), CompactAt: ptr(0.5),
+		Retry: ptr(time.Minute), Effort: ptr("high"), Fallback: &Fallback{Model: "f", Window: 8, Control: Native}, Name: ptr("n"), AddDirs: []string{"/d"},
 	}
 	wantAll := Config{
 		Model: "m", Mode: "plan", Limits: all.Limits, Window: 6, Parallel: 7, NoNudge: true, Output: Output{Schema: "{}"}, Control: Auto, CompactAt: 0.5,
+		Retry: time.Minute, Effort: "high", Fallback: *all.Fallback, Name: "n", Dirs: []string{"/d"},
 	}
 	if diff := cmp.Diff(wantAll, all.Apply(Config{})); diff != "" {
 		t.Errorf("a change of everything: -want +got\n%s", diff)
@@ -61,6 +64,11 @@ func TestAConfigThatIsNotValidIsRefused(t *testing.T) {
 		{Config{Window: -5}, ConfigChange{Window: ptr(int64(-5))}, "window is -5"},
 		{Config{Control: "magic"}, ConfigChange{Control: ptr("magic")}, `control is "magic"`},
 		{Config{Output: Output{Tool: "submit"}}, ConfigChange{Output: &Output{Tool: "submit"}}, "no schema"},
+		{Config{Dirs: []string{"d"}}, ConfigChange{AddDirs: []string{"d"}}, "absolute"},
+		{Config{Dirs: []string{"/"}}, ConfigChange{AddDirs: []string{"/"}}, "not the root"},
+		{Config{Name: "last"}, ConfigChange{Name: ptr("last")}, "most recent"},
+		{Config{Name: "a\nb"}, ConfigChange{Name: ptr("a\nb")}, "one line"},
+		{Config{Name: strings.Repeat("n", 81)}, ConfigChange{Name: ptr(strings.Repeat("n", 81))}, "80 characters"},
 		{Config{Limits: Limits{Cost: math.NaN()}}, ConfigChange{Limits: Limits{Cost: math.NaN()}}, "not a number"},
 	} {
 		var s State
@@ -73,7 +81,7 @@ func TestAConfigThatIsNotValidIsRefused(t *testing.T) {
 		if err := s.apply(Event{Payload: Configured{c.change}}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("configured with %+v: %v", c.change, err)
 		}
-		if s.Config != (Config{}) {
+		if !reflect.DeepEqual(s.Config, Config{}) {
 			t.Errorf("a refused change left %+v", s.Config)
 		}
 	}

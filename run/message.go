@@ -55,6 +55,9 @@ type Part struct {
 	Type PartType `json:"type"`
 	Text string   `json:"text,omitempty"` // text and thinking
 	Cut  bool     `json:"cut,omitempty"`  // text: the stream ended here before the model had finished
+	// Attached is what a person attached and this is the content of, such as the path of a
+	// file; empty: words. Faces show it instead of the content.
+	Attached string `json:"attached,omitempty"`
 
 	// Signature is what the provider wants back with the part as it came: over
 	// thinking, and on some wires on text and calls too.
@@ -107,6 +110,23 @@ type Image struct {
 
 // Text returns a text part.
 func Text(s string) Part { return Part{Type: TextPart, Text: s} }
+
+// ShownText returns the text parts of a person's message, joined by newlines, with the names of
+// what is attached in place of its content: what a face shows of it.
+func ShownText(parts []Part) string {
+	var lines []string
+	attached := ""
+	for _, p := range parts {
+		switch {
+		case p.Attached == "" && p.Type == TextPart:
+			lines = append(lines, p.Text)
+		case p.Attached != "" && p.Attached != attached:
+			lines = append(lines, "[attached: "+p.Attached+"]")
+		}
+		attached = p.Attached
+	}
+	return strings.Join(lines, "\n")
+}
 
 // PlainText returns the text parts of parts joined by newlines; other parts
 // are left out.

@@ -182,6 +182,9 @@ func (s State) nextAtRest() Command {
 	if end := s.stopped(); end.End != "" {
 		return s.finish(end)
 	}
+	if t.unavailable != "" && s.hasFallback() {
+		return Derive{Configured{s.fallback()}}
+	}
 	if s.Config.Control == Auto && s.malformed >= maxMalformed {
 		control := Controller
 		return Derive{Configured{ConfigChange{Control: &control}}}

@@ -36,6 +36,7 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 	t.Request.Purpose, t.Request.Attempt, t.Request.started = p.Purpose, p.Attempt, e.At
 	t.Request.Wait, t.Request.Reason = 0, ""
 	t.Request.observed = false
+	t.unavailable = ""
 	return nil
 }
 
@@ -121,6 +122,10 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	case p.Kind == ErrTooLong:
 		t.fail(Ended{End: LimitReached, Reason: "context_full",
 			Detail: "the conversation does not fit the model's window even after compaction; continue with a model that has a larger one, or start a new run"})
+	case s.falls(p):
+		t.unavailable = s.unavailable(e, p)
+		t.Steps-- // the step begins again
+		t.Phase = Ready
 	case p.Kind == ErrRefused:
 		t.fail(Ended{End: EndRefused, Reason: string(p.Kind), Detail: p.Reason})
 	default:

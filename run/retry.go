@@ -84,6 +84,40 @@ func (s *State) backoff() time.Duration {
 	return max(retryMin, time.Duration(share*float64(bound)).Round(time.Millisecond))
 }
 
+// replaceable reports whether another model may answer when the retries of a request that
+// failed in this way are used up: its provider is not available now.
+func (k ErrorKind) replaceable() bool {
+	return k == ErrOverloaded || k == ErrUnreachable || k == ErrRateLimited
+}
+
+// falls reports whether the step whose request failed for the last time with p begins again
+// with the fallback model, which Next then owes.
+func (s *State) falls(p RequestFailed) bool {
+	return s.Turn.Request.Purpose == ForStep && p.Kind.replaceable() && s.hasFallback()
+}
+
+func (s *State) hasFallback() bool {
+	f := s.Config.Fallback.Model
+	return f != "" && f != s.Config.Model
+}
+
+// unavailable returns why the model whose request failed for the last time with p is
+// replaced.
+func (s *State) unavailable(e Event, p RequestFailed) string {
+	why := s.Config.Model + " is not available: " + p.Reason
+	if n := s.Turn.Request.Failures; n > 1 {
+		why += fmt.Sprintf("; gave up after %d attempts in %v", n, s.retrying(e.At).Round(time.Second))
+	}
+	return why
+}
+
+// fallback returns the change to the fallback model.
+func (s *State) fallback() ConfigChange {
+	f := s.Config.Fallback
+	return ConfigChange{Model: &f.Model, Window: &f.Window, Control: &f.Control,
+		Reason: s.Turn.unavailable}
+}
+
 // retry records that the request that failed with p is sent again.
 func (s *State) retry(e Event, p RequestFailed) {
 	t := &s.Turn

@@ -64,17 +64,20 @@ type Turn struct {
 	// Account has a line per settled call of the turn.
 	Account []Line
 
-	owned     ownership     // of Calls
-	driven    time.Duration // time in which the turn was driven and did not wait for a person
-	prompt    string        // id of the message that began the turn
-	text      string        // the last answer, joined if it came in several pieces
-	reply     reply
-	action    Action // the last, of a turn in controller mode
-	sharePlan bool   // it began with the answer to a question and continues the plan of the turn that asked
-	ending    Ended  // how it will end, once that is decided
-	account   accountState
-	streaks   [streakKinds]int
-	guard     guard
+	owned  ownership     // of Calls
+	driven time.Duration // time in which the turn was driven and did not wait for a person
+	prompt string        // id of the message that began the turn
+	text   string        // the last answer, joined if it came in several pieces
+	reply  reply
+	// unavailable is why the model is to be replaced by the fallback model before the next
+	// request; empty: it is not.
+	unavailable string
+	action      Action // the last, of a turn in controller mode
+	sharePlan   bool   // it began with the answer to a question and continues the plan of the turn that asked
+	ending      Ended  // how it will end, once that is decided
+	account     accountState
+	streaks     [streakKinds]int
+	guard       guard
 
 	counts
 }

@@ -20,7 +20,7 @@ import (
 // itself), "-" (in flight and to be cancelled), "!" (refused) and "=" (what was asked
 // for with show) are written by the test; UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external output native control=C
+//	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external output native control=C model=M fallback=M
 //	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [opaque] [submits=JSON|unfit=WHY] [action=KIND|problem=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
@@ -289,6 +289,9 @@ func describe(p Payload) string {
 	case Compacted:
 		return fmt.Sprintf("compacted stage %d %v%s freed %d", p.Stage, p.Calls, p.Through, p.Freed)
 	case Configured:
+		if p.Change.Model != nil {
+			return fmt.Sprintf("configured model=%s window=%d: %s", *p.Change.Model, *p.Change.Window, p.Change.Reason)
+		}
 		return fmt.Sprintf("configured control=%s", *p.Change.Control)
 	case Submitted:
 		return fmt.Sprintf("submitted %s %s", p.Call, p.Value)
@@ -515,6 +518,10 @@ func (p *player) config(words []string) {
 			c.Control = &v
 		case "output":
 			c.Output = &Output{Tool: "submit", Schema: "{}"}
+		case "model":
+			c.Model = &v
+		case "fallback":
+			c.Fallback = &Fallback{Model: v, Window: 500, Control: Native}
 		case "native":
 			c.Output = &Output{Schema: "{}"} // the answer itself is the result
 		default:

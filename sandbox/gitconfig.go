@@ -137,5 +137,5 @@ func safeFolders(path string, written ...string) []string {
 // safePath returns the folders of a PATH whose programs no command of the policy can
 // have made.
 func (p *Policy) safePath(path string) []string {
-	return safeFolders(path, slices.Concat(p.Writable, []string{p.Workspace, p.Temp, "/tmp", "/var/tmp"})...)
+	return safeFolders(path, slices.Concat(p.Writable, p.workFolders(), []string{p.Temp, "/tmp", "/var/tmp"})...)
 }

@@ -66,18 +66,20 @@ type baseline struct {
 	Repositories map[string]string `json:"repositories"`
 	// Paths are what is guarded, absolute.
 	Paths map[string]*snapshot `json:"paths"`
+	// Folders are the further folders of the policy.
+	Folders []string `json:"folders,omitempty"`
 }
 
 // equals reports whether two baselines are of the same looks at the same paths.
 func (b *baseline) equals(o *baseline) bool {
-	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths)
+	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && slices.Equal(b.Folders, o.Folders)
 }
 
 // guards has one for each workspace of this process: policies share them.
 var guards sync.Map // workspace and state folder -> *guard
 
 func guardOf(p *Policy) *guard {
-	g, _ := guards.LoadOrStore(p.Workspace+"\x00"+p.journals, &guard{running: map[*Session]bool{}, before: &baseline{}, maxNewConfigs: maxNewConfigs})
+	g, _ := guards.LoadOrStore(strings.Join(append(p.workFolders(), p.journals), "\x00"), &guard{running: map[*Session]bool{}, before: &baseline{}, maxNewConfigs: maxNewConfigs})
 	return g.(*guard)
 }
 
@@ -176,7 +178,7 @@ func (g *guard) open(p *Policy) error {
 	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before
-	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}}
+	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Folders: p.Folders}
 	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
@@ -721,16 +723,30 @@ func (p *Policy) rootAt(path string) (*os.Root, string) {
 }
 
 // guardedFolders are those that commands write and that hold what is guarded: the
-// workspace, and the repository that it is a worktree of.
+// workspace, the further folders, and the repositories that these are worktrees of.
 func (p *Policy) guardedFolders() []string {
-	if p.repository == "" {
-		return []string{p.Workspace}
+	folders := p.workFolders()
+	for _, dir := range p.repositories {
+		folders = append(folders, commonFolder(dir))
 	}
-	return []string{p.Workspace, commonFolder(p.repository)}
+	return folders
 }
 
 // recover puts back what the commands of a process that was killed have changed.
 func (p *Policy) recover(dead deadJournal) []string {
+	if slices.ContainsFunc(dead.Folders, func(f string) bool { return !slices.Contains(p.Folders, f) }) {
+		// They ran with further folders that this policy does not have.
+		o := p.options
+		o.Folders = slices.DeleteFunc(slices.Concat(p.Folders, dead.Folders), func(f string) bool {
+			_, err := CheckFolder(f, p.Workspace, p.options)
+			return err != nil // it is gone
+		})
+		if q, err := For(p.Workspace, o); err == nil {
+			defer q.Close()
+			q.index.refresh()
+			p = q
+		}
+	}
 	g := &guard{before: &dead.baseline, undone: map[string]int{}, told: dead.told}
 	g.check(p, nil, dead.until)
 	for i, t := range g.told {

@@ -23,7 +23,7 @@ import (
 // anotherPawl is another process that runs commands in a workspace, one after the
 // other. It prints a line of JSON for each.
 func anotherPawl(home, workspace, mode string, scripts []string) {
-	s := &stage{home: home, workspace: workspace, env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}}
+	s := &stage{home: home, workspace: workspace, env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, folders: filepath.SplitList(os.Getenv("FURTHER_FOLDERS"))}
 	policy, err := sandbox.For(workspace, s.options())
 	if err != nil {
 		panic(err)
@@ -61,6 +61,7 @@ func (s *stage) another(t *testing.T, scripts ...string) *exec.Cmd {
 	}
 	cmd := exec.Command("/proc/self/exe", append([]string{"another-pawl", s.home, s.workspace, mode}, scripts...)...)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), "FURTHER_FOLDERS="+strings.Join(s.folders, string(os.PathListSeparator)))
 	return cmd
 }
 

@@ -21,7 +21,8 @@ import (
 // An index is safe for concurrent use.
 type index struct {
 	roots    []string               // the folders it is about, the workspace first
-	isSecret func(path string) bool // a path relative to the workspace, with slashes
+	works    []string               // of them those that files with secrets are looked for in
+	isSecret func(path string) bool // a path relative to one of these, with slashes
 
 	mu      sync.Mutex
 	begun   bool
@@ -37,11 +38,11 @@ type index struct {
 	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], of hooks, and links
 }
 
-func newIndex(roots []string, isSecret func(string) bool) *index {
+func newIndex(roots, works []string, isSecret func(string) bool) *index {
 	if isSecret == nil {
 		isSecret = func(string) bool { return false }
 	}
-	return &index{roots: roots, isSecret: isSecret}
+	return &index{roots: roots, works: works, isSecret: isSecret}
 }
 
 // refresh brings the index up to date: what was in the workspace when it was called
@@ -129,8 +130,11 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		x.watchFolder(filepath.Dir(path), true) // it is made empty, and written then
 		return
 	}
-	if isBelow(path, x.roots[0]) {
-		rel, _ := filepath.Rel(x.roots[0], path)
+	for _, work := range x.works {
+		if !isBelow(path, work) {
+			continue
+		}
+		rel, _ := filepath.Rel(work, path)
 		// What packages bring along is nobody's secret.
 		if rel = filepath.ToSlash(rel); !strings.Contains("/"+rel, "/node_modules/") && x.isSecret(rel) {
 			x.secrets[path] = kind.IsDir()

@@ -52,6 +52,8 @@ import (
 type Policy struct {
 	// Workspace is the folder that commands work in; they may change it.
 	Workspace string
+	// Folders are further folders that they may change, guarded as the workspace is.
+	Folders []string
 	// Temp is their temporary folder. Where there are namespaces they see it as
 	// /tmp, else TMPDIR names it.
 	Temp string
@@ -71,17 +73,19 @@ type Policy struct {
 	// keys where the person keeps them in a folder that is granted.
 	Hidden []string
 
-	places places // what holds for every command
-	index  *index // what of the workspace has to be known by name
-	git    gitProgram
-	// repository is the folder of the one the workspace is in, if it is outside it.
-	repository string
-	refused    string // where what commands should not have made is kept
-	overlays   string // where changes to Programs are kept
-	journals   string // where it is written down what stood in the workspace while commands run
-	roots      sync.Map
-	trees      *trees
-	report     *Report // for tests: what there is, instead of what [Probe] says
+	options Options
+	places  places // what holds for every command
+	index   *index // what of the workspace has to be known by name
+	git     gitProgram
+	// repositories are the folders of those that the workspace and the further folders are in,
+	// as far as they are outside them.
+	repositories []string
+	refused      string // where what commands should not have made is kept
+	overlays     string // where changes to Programs are kept
+	journals     string // where it is written down what stood in the workspace while commands run
+	roots        sync.Map
+	trees        *trees
+	report       *Report // for tests: what there is, instead of what [Probe] says
 }
 
 // Options are what a policy is made from beside the workspace.
@@ -89,6 +93,8 @@ type Options struct {
 	StateDir   string // pawl's state folder
 	RuntimeDir string // the folder of pawl's sockets; empty: it has none
 	ConfigDir  string // the folder of the person's configuration and rules; empty: it has none
+	// Folders are further folders that commands may change; see [CheckFolder].
+	Folders []string
 	// Getenv is [os.Getenv], or what stands for it.
 	Getenv func(name string) string
 	// IsSecret reports whether a file or folder holds secrets by its name: a path
@@ -110,6 +116,16 @@ func For(workspace string, o Options) (*Policy, error) {
 		return nil, fmt.Errorf("sandbox for the workspace %s: it must be a folder below the root; start pawl in a project's folder", workspace)
 	}
 	h := homeOf(getenv)
+	var folders []string
+	for _, folder := range o.Folders {
+		real, err := CheckFolder(folder, workspace, o)
+		if err != nil {
+			return nil, err
+		}
+		if !isBelow(real, workspace) && !slices.Contains(folders, real) {
+			folders = append(folders, real)
+		}
+	}
 	if h.dir != "" && isBelow(h.dir, workspace) {
 		return nil, fmt.Errorf("sandbox for the workspace %s: your home folder %s is in it, and commands could change what your shell and other programs run; start pawl in a project's folder", workspace, h.dir)
 	}
@@ -143,6 +159,8 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	p := &Policy{
 		Workspace: workspace,
+		Folders:   folders,
+		options:   o,
 		Temp:      temp,
 		refused:   filepath.Join(stateDir, "refused"),
 		journals:  journalsDir(stateDir, workspace),
@@ -151,17 +169,23 @@ func For(workspace string, o Options) (*Policy, error) {
 		ReadOnly:  obeyedOutside(workspace),
 		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
 	}
+	for _, folder := range folders {
+		p.ReadOnly = append(p.ReadOnly, obeyedOutside(folder)...)
+	}
 	p.Writable, p.Programs = h.caches()
 	p.Readable = append(p.Readable, toolchains(p.Writable)...)
 	p.git = findGit(p.safePath(getenv("PATH")))
-	if dir := p.git.folder(workspace); dir != "" && !isBelow(dir, workspace) {
-		// A worktree, or a folder of a larger repository: to commit is to write there.
-		p.Writable = append(p.Writable, commonFolder(dir))
-		p.repository = dir
+	for _, folder := range p.workFolders() {
+		dir := p.git.folder(folder)
+		if dir != "" && !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(dir, f) }) {
+			// A worktree, or a folder of a larger repository: to commit is to write there.
+			p.Writable = append(p.Writable, commonFolder(dir))
+			p.repositories = append(p.repositories, dir)
+		}
 	}
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()
-	p.index = newIndex(p.guardedFolders(), o.IsSecret)
+	p.index = newIndex(p.guardedFolders(), p.workFolders(), o.IsSecret)
 	// A watcher holds a descriptor, and a tree a process; a policy that nobody closed
 	// gives them back when it is no longer used.
 	runtime.AddCleanup(p, (*index).close, p.index)
@@ -169,6 +193,57 @@ func For(workspace string, o Options) (*Policy, error) {
 	runtime.AddCleanup(p, (*trees).close, p.trees)
 	return p, nil
 }
+
+// CheckFolder returns a further folder of a workspace with the links in it resolved, or why
+// commands must not change it: what they could do with it is not bounded by the folder.
+func CheckFolder(folder, workspace string, o Options) (string, error) {
+	bad := func(why string) error { return fmt.Errorf("the folder %s cannot be added: %s", folder, why) }
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return "", bad("it is not there")
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return "", bad(err.Error())
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", bad("it is not a folder")
+	}
+	if slices.ContainsFunc(strings.Split(real, "/"), isDotGit) {
+		return "", bad("it is in a repository's own folder")
+	}
+	h := homeOf(o.Getenv)
+	switch {
+	case filepath.Dir(real) == real:
+		return "", bad("it is the root")
+	case h.dir != "" && isBelow(resolved(h.dir), real):
+		return "", bad("your home folder is in it, and commands could change what your shell and other programs run")
+	case workspace != real && isBelow(workspace, real):
+		return "", bad("the workspace is in it; start pawl there instead")
+	}
+	for _, own := range []string{o.StateDir, o.RuntimeDir, o.ConfigDir} {
+		if own == "" {
+			continue
+		}
+		if dir := resolved(own); isBelow(dir, real) || isBelow(real, dir) {
+			return "", bad("pawl's own files are there")
+		}
+	}
+	for _, system := range slices.Concat(systemFolders, []string{"/dev", "/proc", "/run", "/boot", "/var"}) {
+		// Temporary folders may be below /var, and projects below /opt and /var.
+		if isBelow(system, real) || isBelow(real, system) && system != "/var" && system != "/opt" && system != "/Library" {
+			return "", bad("it is a folder of the system")
+		}
+	}
+	for _, secret := range h.secrets() {
+		if isBelow(real, resolved(secret)) {
+			return "", bad("keys and passwords are there")
+		}
+	}
+	return real, nil
+}
+
+// workFolders are the workspace and the further folders.
+func (p *Policy) workFolders() []string { return append([]string{p.Workspace}, p.Folders...) }
 
 // obeyedOutside returns what of a workspace programs outside obey, beside git: pawl's own
 // configuration, and that of Mercurial and Jujutsu, by which their status runs programs
@@ -308,14 +383,16 @@ func (p *Policy) plan() places {
 	for _, w := range p.Programs {
 		g.put(grant{path: w, source: w, kind: helper.Overlay, pinned: true})
 	}
-	g.show(p.Workspace, helper.Writable, true)
+	for _, folder := range p.workFolders() {
+		g.show(folder, helper.Writable, true)
+	}
 	for _, h := range p.Hidden {
 		g.cover(h)
 	}
 	for path, n := range g {
 		// A toolchain in the workspace (an environment of Python's, node_modules/.bin
 		// in PATH) is part of the work.
-		if n.kind == helper.ReadOnly && isBelow(path, p.Workspace) {
+		if n.kind == helper.ReadOnly && slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(path, f) }) {
 			delete(g, path)
 		}
 	}

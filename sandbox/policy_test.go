@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -285,5 +286,39 @@ func TestTheProfileOfMacOS(t *testing.T) {
 	}
 	if open := profile(g, nil, "/state/tmp", true); !strings.Contains(open, "(allow network*)") {
 		t.Errorf("the network is not open:\n%s", open)
+	}
+}
+
+func TestAFurtherFolderIsOneThatBoundsWhatCommandsChange(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, "home/ws/sub/", "home/lib/.git/hooks/", "home/.ssh/keys/", "home/.config/pawl/", "state/x/", "file", "linked -> home/.ssh", "good -> home/lib", "run/")
+	home := dir + "/home"
+	o := Options{StateDir: dir + "/state", ConfigDir: home + "/.config/pawl", RuntimeDir: dir + "/run", Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
+	for folder, want := range map[string]string{
+		"/": "the root", dir: "home folder", home: "home folder", dir + "/nowhere": "not there", dir + "/file": "not a folder",
+		dir + "/state": "pawl's own", dir + "/state/x": "pawl's own", home + "/.config": "pawl's own", home + "/.config/pawl": "pawl's own", dir + "/run": "pawl's own",
+		home + "/.ssh": "keys and passwords", home + "/.ssh/keys": "keys and passwords", dir + "/linked": "keys and passwords",
+		home + "/lib/.git/hooks": "repository's own", "/etc": "the system", "/usr": "the system", "/usr/share": "the system", "/var": "the system", "/proc": "the system", "/dev": "the system",
+	} {
+		if _, err := CheckFolder(folder, home+"/ws", o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", folder, err, want)
+		}
+	}
+	if _, err := CheckFolder(home, home+"/ws", Options{StateDir: o.StateDir, Getenv: onlyPath}); err == nil || !strings.Contains(err.Error(), "the workspace is in it") {
+		t.Errorf("above the workspace: %v", err)
+	}
+	for folder, want := range map[string]string{home + "/lib": home + "/lib", dir + "/good": home + "/lib", home + "/ws/sub": home + "/ws/sub"} {
+		if got, err := CheckFolder(folder, home+"/ws", o); err != nil || got != want {
+			t.Errorf("%s: %q, %v", folder, got, err)
+		}
+	}
+	o.Folders = []string{home + "/lib", home + "/ws/sub", dir + "/good"}
+	p, err := For(home+"/ws", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if want := []string{home + "/lib"}; !slices.Equal(p.Folders, want) {
+		t.Errorf("%q, want %q: one in the workspace is part of it", p.Folders, want)
 	}
 }

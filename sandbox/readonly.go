@@ -119,14 +119,16 @@ var neutralGit = map[string]string{
 }
 
 // repositorysPrograms returns settings that neutralize the programs which the
-// configuration of the workspace's repository names.
+// configurations of the repositories of the workspace and the further folders name.
 func (p *Policy) repositorysPrograms() []setting {
-	dir := p.git.folder(p.Workspace)
-	if dir == "" {
-		return nil
+	var configs []string
+	for _, folder := range p.workFolders() {
+		if dir := p.git.folder(folder); dir != "" {
+			configs = append(configs, filepath.Join(commonFolder(dir), "config"), filepath.Join(dir, "config.worktree"))
+		}
 	}
 	var neutral []setting
-	for _, path := range []string{filepath.Join(commonFolder(dir), "config"), filepath.Join(dir, "config.worktree")} {
+	for _, path := range configs {
 		settings, _ := p.git.readConfig(path) // what git cannot read it does not obey
 		for _, s := range settings {
 			value, runs := neutralGit[s.key()]

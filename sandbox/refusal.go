@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"pawl/internal/helper"
@@ -102,7 +103,7 @@ func (s *Session) refusedFile(line string, protected []string) string {
 			return fmt.Sprintf("commands may not change %s", path)
 		case missing && err == nil && (!granted || n.source != n.path):
 			return fmt.Sprintf("%s is not there for commands", path)
-		case s.level == run.ReadOnly && !missing && isBelow(path, s.policy.Workspace):
+		case s.level == run.ReadOnly && !missing && slices.ContainsFunc(s.policy.workFolders(), func(f string) bool { return isBelow(path, f) }):
 			return "the command was allowed as one that only reads, so it could change nothing, and files that hold secrets were hidden"
 		case !missing && granted && n.kind != helper.Writable && n.kind != helper.Temporary && n.path != "/dev":
 			return fmt.Sprintf("%s may be read and not changed", n.path)

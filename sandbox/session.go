@@ -123,7 +123,7 @@ func (p *Policy) guarded() []string {
 		for _, name := range gitNames {
 			paths = append(paths, filepath.Join(dir, name))
 		}
-		if isDotGit(filepath.Base(dir)) || dir == p.repository {
+		if isDotGit(filepath.Base(dir)) || slices.Contains(p.repositories, dir) {
 			paths = append(paths, p.git.elsewhere(dir, p.workOf(dir))...)
 		}
 	}
@@ -136,7 +136,7 @@ func (p *Policy) guarded() []string {
 		}
 	}
 	paths = slices.DeleteFunc(append(paths, links...), func(path string) bool {
-		return path == p.Workspace || !slices.ContainsFunc(p.guardedFolders(), func(f string) bool { return isBelow(path, f) && path != f })
+		return slices.Contains(p.workFolders(), path) || !slices.ContainsFunc(p.guardedFolders(), func(f string) bool { return isBelow(path, f) && path != f })
 	})
 	slices.Sort(paths)
 	return slices.Compact(paths)
@@ -144,7 +144,7 @@ func (p *Policy) guarded() []string {
 
 // workOf returns the folder that is worked in with the repository of a folder.
 func (p *Policy) workOf(dir string) string {
-	if isBelow(dir, p.Workspace) {
+	if slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(dir, f) }) {
 		return filepath.Dir(dir)
 	}
 	return p.Workspace

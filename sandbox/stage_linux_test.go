@@ -20,6 +20,7 @@ type stage struct {
 	policy                          *sandbox.Policy
 	env                             []string
 	withoutNamespaces               bool
+	folders                         []string // further ones
 }
 
 // newStage makes one. With namespaces commands see a /tmp of their own, in which
@@ -61,7 +62,7 @@ func (s *stage) plan(t testing.TB) {
 }
 
 func (s *stage) options() sandbox.Options {
-	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret}
+	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret, Folders: s.folders}
 }
 
 // isSecret stands for permission.SecretName.

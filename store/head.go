@@ -36,7 +36,7 @@ func (h *head) damage() error {
 }
 
 const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +
-	`input, cache_read, cache_write, output, cost, priced, hash, writer, used, seal, turns, forked`
+	`input, cache_read, cache_write, output, cost, priced, hash, writer, used, seal, turns, forked, name`
 
 // fields returns where to scan headColumns to.
 func (h *head) fields() []any {
@@ -45,7 +45,7 @@ func (h *head) fields() []any {
 		&h.ID, &h.Parent, &h.Root, &h.Workspace, &h.Model, &h.Title, timeColumn{&h.Created}, timeColumn{&h.Updated},
 		&h.Seq, &h.End, &h.Reason, &h.Steps,
 		&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Cost, &u.Priced, &h.hash, &h.writer, &h.used, &h.seal,
-		&h.Turns, &h.Forked,
+		&h.Turns, &h.Forked, &h.Name,
 	}
 }
 
@@ -92,6 +92,9 @@ func (h *head) sum(version int) []byte {
 		buf = binary.BigEndian.AppendUint64(buf, uint64(h.Turns))
 		buf = appendText(buf, h.Forked)
 	}
+	if version >= namesVersion && h.Name != "" {
+		buf = appendText(buf, h.Name)
+	}
 	sum := sha256.Sum256(buf)
 	return sum[:]
 }
@@ -111,17 +114,17 @@ func (w *writer) head(id run.ID) (head, error) {
 func (w *writer) setHead(h head) error {
 	u := h.Usage
 	_, err := w.exec(`REPLACE INTO runs (`+headColumns+`) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
 		h.Seq, string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(len(migrations)), h.Turns, string(h.Forked))
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(len(migrations)), h.Turns, string(h.Forked), h.Name)
 	return err
 }
 
 // sealHeads seals the rows of a database that was just brought to the version. Rows whose
 // seal of the version before does not hold stay as they are.
 func (w *writer) sealHeads(version int) error {
-	columns := headColumns
+	columns := strings.ReplaceAll(headColumns, ", name", ", ''")
 	if version < turnsVersion {
 		columns = strings.ReplaceAll(columns, "turns, forked", "0, ''")
 	}

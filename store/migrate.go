@@ -89,6 +89,9 @@ const sealedVersion = 2
 // were forked from.
 const turnsVersion = 3
 
+// namesVersion is the first whose runs have a name.
+const namesVersion = 4
+
 // version returns the database's version, or ErrNewer.
 func (w *writer) version() (v int, err error) {
 	err = w.conn.QueryRowContext(background, `PRAGMA user_version`).Scan(&v)

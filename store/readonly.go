@@ -110,7 +110,10 @@ func (s *SQLite) read(params url.Values) (r readDB, err error) {
 // Views are of one connection, so there is only one.
 func (r *readDB) asNew() error {
 	r.db.SetMaxOpenConns(1)
-	added := `(SELECT count(*) FROM main.events WHERE run = id AND type = 'prompted') AS turns, '' AS forked`
+	added := `'' AS name`
+	if r.version < turnsVersion {
+		added += `, (SELECT count(*) FROM main.events WHERE run = id AND type = 'prompted') AS turns, '' AS forked`
+	}
 	if r.version < sealedVersion {
 		added += `, CASE parent WHEN '' THEN id ELSE parent END AS root, updated AS used, x'' AS seal`
 	}

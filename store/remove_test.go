@@ -397,7 +397,7 @@ func TestADatabaseOfTheSecondVersionGetsTurnsAndForks(t *testing.T) {
 		t.Fatalf("%+v, %v", want, err)
 	}
 	// Back to the second version, as a pawl of that time has left it.
-	tamper(t, s, `DROP INDEX runs_forked; ALTER TABLE runs DROP COLUMN turns; ALTER TABLE runs DROP COLUMN forked; PRAGMA user_version = 2`)
+	tamper(t, s, `DROP INDEX runs_forked; ALTER TABLE runs DROP COLUMN name; ALTER TABLE runs DROP COLUMN turns; ALTER TABLE runs DROP COLUMN forked; PRAGMA user_version = 2`)
 	if err := s.writer.sealAs(2); err != nil {
 		t.Fatal(err)
 	}
@@ -426,9 +426,50 @@ func TestADatabaseOfTheSecondVersionGetsTurnsAndForks(t *testing.T) {
 	}
 }
 
+func TestADatabaseOfTheThirdVersionGetsNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	firstDatabase(t, dir)
+	s := openTest(t, dir, Options{})
+	family(t, s, run.Created{Run: "plain"}, testTime, run.Completed)
+	tamper(t, s, `ALTER TABLE runs DROP COLUMN name; PRAGMA user_version = 3`)
+	if err := s.writer.sealAs(3); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := openTest(t, dir, Options{ReadOnly: true})
+	if got, err := r.Run(t.Context(), "plain"); err != nil || got.Turns != 1 || got.Name != "" || got.Damage != "" {
+		t.Errorf("read only: %+v, %v", got, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, dir, Options{})
+	sum, err := s.Run(t.Context(), "plain")
+	if err != nil || sum.Turns != 1 || sum.Damage != "" {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	name := "auth"
+	if err := s.Append(t.Context(), "plain", sum.Seq, []run.Event{{At: testTime, Payload: run.Configured{Change: run.ConfigChange{Name: &name}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Run(t.Context(), "plain"); err != nil || got.Name != name || got.Damage != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	tamper(t, s, `UPDATE runs SET name = 'another' WHERE id = 'plain'`)
+	if got, err := s.Run(t.Context(), "plain"); err != nil || got.Damage != changedSummary {
+		t.Errorf("a name that was changed by hand: %+v, %v", got, err)
+	}
+}
+
 // sealAs seals the rows as a database of the version has them.
 func (w *writer) sealAs(version int) error {
-	columns := strings.ReplaceAll(headColumns, "turns, forked", "0, ''")
+	columns := strings.ReplaceAll(headColumns, ", name", ", ''")
+	if version < turnsVersion {
+		columns = strings.ReplaceAll(columns, "turns, forked", "0, ''")
+	}
 	rows, err := w.conn.QueryContext(background, `SELECT `+columns+` FROM runs`)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ type Summary struct {
 	Workspace string
 	Model     string
 	Title     string // the first line of the first prompt, at most 80 characters
+	Name      string // that a person gave it; empty: none
 	Created   time.Time
 	Updated   time.Time
 	Seq       int64   // of its last event
@@ -42,9 +43,13 @@ func (s *Summary) Add(e run.Event) {
 	switch p := e.Payload.(type) {
 	case run.Created:
 		s.Parent, s.Workspace, s.Model, s.Created, s.Forked = p.Parent, p.Workspace, p.Config.Model, e.At, p.ForkedFrom
+		s.Name = p.Config.Name
 	case run.Configured:
 		if p.Change.Model != nil {
 			s.Model = *p.Change.Model
+		}
+		if p.Change.Name != nil {
+			s.Name = *p.Change.Name
 		}
 	case run.Prompted:
 		s.End, s.Reason = "", ""

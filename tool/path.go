@@ -22,7 +22,7 @@ const (
 
 // Resolve says where a path given by a model leads: rel is relative to the
 // workspace, with slashes, every link on the way followed ("." is the workspace
-// itself). What does not exist yet is taken literally. When the path leads out
+// itself); in one of the further folders of env it is absolute. What does not exist yet is taken literally. When the path leads out
 // of the workspace, outside is true and rel is the absolute path it leads to.
 //
 // The error is a sentence for the model: the path can be no file's, or could
@@ -45,7 +45,31 @@ func Resolve(env Env, path string) (rel string, outside bool, err error) {
 	if rel, ok := below(env.Workspace, full); ok {
 		return rel, false, nil
 	}
-	return full, true, nil
+	return full, env.dirOf(full) == "", nil
+}
+
+// dirOf returns which of the further folders an absolute path is in; empty: none.
+func (e Env) dirOf(full string) string {
+	for _, dir := range e.Dirs {
+		if _, ok := below(dir, full); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+// rootOf returns the folder that a path of [Resolve] is in, how paths in it are called, and
+// the path from there; "." is the folder itself.
+func (e Env) rootOf(rel string) (root, called, rest string, err error) {
+	if !filepath.IsAbs(rel) {
+		return e.Workspace, ".", rel, nil
+	}
+	dir := e.dirOf(rel)
+	if dir == "" {
+		return "", "", "", fmt.Errorf("%s is outside the workspace", rel)
+	}
+	rest, _ = below(dir, rel)
+	return dir, dir, rest, nil
 }
 
 // inside is Resolve for those who can do nothing with a path outside.
@@ -59,7 +83,11 @@ func inside(env Env, path string) (rel string, err error) {
 		if rel != path {
 			leads = fmt.Sprintf(" (it leads to %s)", rel)
 		}
-		return "", fmt.Errorf("%s is outside the workspace%s: give a path inside %s, best relative to it", path, leads, env.Workspace)
+		dirs := ""
+		if len(env.Dirs) > 0 {
+			dirs = ", or inside " + strings.Join(env.Dirs, ", ")
+		}
+		return "", fmt.Errorf("%s is outside the workspace%s: give a path inside %s, best relative to it%s", path, leads, env.Workspace, dirs)
 	}
 	if env.Leads != nil && !slices.Contains(env.Leads, rel) {
 		// Within the workspace, too: what was decided was decided about another file.
@@ -90,8 +118,11 @@ func plausible(path string) error {
 // "rules.json." would there be made in the place of rules.json, and nobody sees the
 // difference. What has such a name already may be read and changed.
 func nameable(env Env, rel string) error {
-	at := env.Workspace
-	for name := range strings.SplitSeq(rel, "/") {
+	at, _, rest, err := env.rootOf(rel)
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(rest, "/") {
 		at = filepath.Join(at, name)
 		if !strings.HasSuffix(name, " ") && !strings.HasSuffix(name, ".") {
 			continue

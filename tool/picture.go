@@ -32,6 +32,27 @@ const (
 	maxDecoded = 32 << 20
 )
 
+// Picture returns a picture that is given by its content as providers take it, made smaller
+// when it has to be: what the tool read makes of it, with what it says of it. name is what
+// errors call it; they are sentences.
+func Picture(ctx context.Context, name string, content []byte) ([]run.Part, error) {
+	kind, media := kindOf(name, content[:min(len(content), sniffed)])
+	if media == "" {
+		if kind == "" {
+			kind = "text"
+		}
+		return nil, tell("%s is %s, and not a picture that can be shown: PNG, JPEG, GIF or WebP.", name, kind)
+	}
+	img, says, err := picture(ctx, name, media, content)
+	if err != nil {
+		return nil, err
+	}
+	return []run.Part{run.Text(fmt.Sprintf("%s is %s:", name, says)), {Type: run.ImagePart, Image: img}}, nil
+}
+
+// MaxPicture is how large the file of a picture may be, in bytes.
+const MaxPicture = maxFile
+
 // picture returns an image of one of kindNames as providers take it, made smaller
 // when it has to be, and says what it is. The error is a sentence about name.
 func picture(ctx context.Context, name, media string, content []byte) (*run.Image, string, error) {

@@ -18,7 +18,7 @@ const maxFile = 32 << 20
 // is in, and its name there. What is done at a place cannot reach anything
 // outside that folder, whatever is moved around it meanwhile.
 type place struct {
-	rel     string   // relative to the workspace, no link in it
+	rel     string   // as [Resolve] has it, no link in it
 	dir     *os.Root // the deepest folder on the way that exists
 	missing []string // folders between dir and the file that do not
 	name    string
@@ -30,11 +30,15 @@ func locate(env Env, path string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.OpenRoot(env.Workspace)
+	root, _, rest, err := env.rootOf(rel)
 	if err != nil {
-		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", env.Workspace, inWords(err))
+		return nil, err
 	}
-	names := strings.Split(rel, "/")
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", root, inWords(err))
+	}
+	names := strings.Split(rest, "/")
 	p := &place{rel: rel, dir: dir, name: names[len(names)-1]}
 	for i, name := range names[:len(names)-1] {
 		next, err := descend(p.dir, name)

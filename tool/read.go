@@ -149,7 +149,7 @@ func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	kind, media := kindOf(r.rel, head)
 	switch {
 	case media != "":
-		return r.image(ctx, in, kind, media)
+		return r.image(ctx, in, kind)
 	case kind == pdfDocument:
 		return r.document(ctx, in)
 	case kind == notebook && !r.asLines:
@@ -290,19 +290,16 @@ func (r *reading) whole(in io.Reader, kind string) ([]byte, error) {
 }
 
 // image returns a picture as a content block.
-func (r *reading) image(ctx context.Context, in io.Reader, kind, media string) Result {
+func (r *reading) image(ctx context.Context, in io.Reader, kind string) Result {
 	content, err := r.whole(in, kind)
 	if err != nil {
 		return failed(err)
 	}
-	img, says, err := picture(ctx, r.rel, media, content)
+	parts, err := Picture(ctx, r.rel, content)
 	if err != nil {
 		return failed(err)
 	}
-	return Result{Content: []run.Part{
-		run.Text(fmt.Sprintf("%s is %s:", r.rel, says)),
-		{Type: run.ImagePart, Image: img},
-	}}
+	return Result{Content: parts}
 }
 
 // document returns the text of a PDF document.

@@ -62,7 +62,7 @@ func (s *shellState) move(env Env, from, to string) (note string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !isIn(env.Workspace, to) {
+	if !isIn(env.Workspace, to) && env.dirOf(to) == "" {
 		s.dir = ""
 		env.movedTo(".")
 		return fmt.Sprintf("[%s is outside the workspace; the next command starts in the workspace again]", to)

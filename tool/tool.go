@@ -112,6 +112,9 @@ func ErrorResult(s string) Result { return Result{Content: []run.Part{run.Text(s
 // An Env is where a run's tools work. The worker makes one for each run.
 type Env struct {
 	Workspace string // absolute, symlinks resolved
+	// Dirs are further folders that count as the workspace, absolute with symlinks resolved.
+	// Paths in them are absolute.
+	Dirs []string
 	// StateDir is the folder of this workspace in the user's state folder, for
 	// the journal of edits: see package journal.
 	StateDir string

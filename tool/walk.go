@@ -26,15 +26,19 @@ type folder struct {
 // folder itself, or one it is in, do not hold in it: whoever names an ignored
 // folder wants to see it.
 func openFolder(env Env, rel string) (*folder, error) {
-	root, err := os.OpenRoot(env.Workspace)
+	at, called, rest, err := env.rootOf(rel)
 	if err != nil {
-		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", env.Workspace, inWords(err))
+		return nil, err
 	}
-	f := newFolder(root, ".", outerRules(env.Workspace).with(root, "."))
-	if rel == "." {
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", at, inWords(err))
+	}
+	f := newFolder(root, called, outerRules(at).with(root, called))
+	if rest == "." {
 		return f, nil
 	}
-	for name := range strings.SplitSeq(rel, "/") {
+	for name := range strings.SplitSeq(rest, "/") {
 		next, err := f.open(name)
 		f.close()
 		if err != nil {

@@ -43,7 +43,6 @@ type desk struct {
 	post func(message) // hands a message to the model, from any goroutine
 
 	terminal terminalUser // nil in tests
-	mentions func(ctx context.Context, text string) ([]run.Part, []string, error)
 
 	mu       sync.Mutex
 	shells   []context.CancelFunc          // commands of the person that run
@@ -215,14 +214,15 @@ func (d *desk) parts(ctx context.Context, text string, before []string) ([]run.P
 		return parts, nil
 	}
 	parts = append(parts, run.Text(text))
-	if d.mentions == nil {
-		return parts, nil
+	var dirs []string
+	if c, _ := d.current(); c != nil {
+		dirs = c.State().Config.Dirs
 	}
-	more, notes, err := d.mentions(ctx, text)
-	for _, n := range notes {
+	m, err := d.ws.Mentions(ctx, text, dirs...)
+	for _, n := range m.Notes {
 		d.post(notice{n})
 	}
-	return append(parts, more...), err
+	return append(parts, m.Parts...), err
 }
 
 // follow returns a context that ends when a child run is not to be followed any more.

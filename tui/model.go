@@ -299,7 +299,7 @@ const maxHistory = 300
 // note remembers the prompts of a run.
 func (m *model) note(e run.Event) {
 	if p, ok := e.Payload.(run.Prompted); ok && !p.Continue && p.Answers == "" {
-		m.prompts = append(m.prompts, prompt{run.PlainText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
+		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
 	}
 }
 

@@ -109,7 +109,7 @@ func (p *Projection) message(id string, m Message, parts []run.Part) {
 		}
 	}
 	e := p.entry(id, KindMessage)
-	e.item.Message, e.item.Text = &m, run.PlainText(parts)
+	e.item.Message, e.item.Text = &m, run.ShownText(parts)
 	if m.State != Pending {
 		p.finish(e)
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -106,6 +107,9 @@ func DecisionWords(d run.Decision) string {
 
 // ChangeWords lists the settings that a configuration change changes.
 func ChangeWords(c run.ConfigChange) string {
+	if c.Reason != "" && c.Model != nil {
+		return visible.Escape(fmt.Sprintf("continuing with %s: %s", *c.Model, c.Reason))
+	}
 	var words []string
 	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s %v", name, v)) }
 	if c.Model != nil {
@@ -113,6 +117,9 @@ func ChangeWords(c run.ConfigChange) string {
 	}
 	if c.Mode != nil {
 		add("mode", *c.Mode)
+	}
+	if c.Effort != nil {
+		add("effort", cmp.Or(*c.Effort, "of the model's default"))
 	}
 	if c.Control != nil {
 		add("control", *c.Control)
@@ -134,6 +141,15 @@ func ChangeWords(c run.ConfigChange) string {
 	}
 	if c.Compact {
 		words = append(words, "the context is compacted before the next request")
+	}
+	if c.Fallback != nil {
+		add("fallback model", cmp.Or(c.Fallback.Model, "none"))
+	}
+	if len(c.AddDirs) > 0 {
+		add("folders added:", strings.Join(c.AddDirs, ", "))
+	}
+	if c.Name != nil {
+		add("name", strconv.Quote(*c.Name))
 	}
 	return "configured: " + visible.Escape(strings.Join(words, ", "))
 }

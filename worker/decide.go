@@ -41,7 +41,7 @@ type Decision struct {
 // [permission.Request.Own].
 func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
 	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, URL: in.URL, Paths: in.Paths,
-		Workspace: env.Workspace, Dir: env.Session.ShellDir(), Own: own,
+		Workspace: env.Workspace, Folders: env.Dirs, Dir: env.Session.ShellDir(), Own: own,
 		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)
@@ -82,7 +82,11 @@ func (d *Runner) digest(r permission.Request, c run.Call) string {
 	files := map[string]string{}
 	if r.Edits {
 		for _, p := range r.Resolved {
-			files[p] = contentHash(filepath.Join(d.env.Workspace, p))
+			at := p
+			if !filepath.IsAbs(at) {
+				at = filepath.Join(d.env.Workspace, p)
+			}
+			files[p] = contentHash(at)
 		}
 	}
 	return permission.Digest(r, d.arguments(c).json, files)

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestAWishFromTheInboxChangesWhatItNamesAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := run.Config{Model: "p/other", Window: 9000, Mode: "plan", Limits: run.Limits{Steps: 7, Cost: 3}}
-		if s.Config != want {
+		if !reflect.DeepEqual(s.Config, want) {
 			t.Errorf("config %+v, want %+v: each wish counts, and what the caller of Run gives counts over all of them", s.Config, want)
 		}
 	})
@@ -62,7 +63,7 @@ func TestAConfigurationThatCannotBeIsRefusedWithANotice(t *testing.T) {
 					put(t, r, "k", store.Configure, payload)
 				}()
 				s, err := d.Run(t.Context(), prompt("go"))
-				if err != nil || s.Turn.End.End != run.Completed || s.Config != (run.Config{}) {
+				if err != nil || s.Turn.End.End != run.Completed || !reflect.DeepEqual(s.Config, run.Config{}) {
 					t.Errorf("ended %+v with %+v, %v", s.Turn.End, s.Config, err)
 				}
 				told := r.noticed()

@@ -84,6 +84,8 @@ type modelSession struct {
 	offered []tool.Spec
 	notices []string // tools that this provider cannot have
 	control string
+	level   string // of effort, as the person asked for it
+	effort  llm.Effort
 	objects bool   // the model answers with one object a step
 	system  string // stands before the run's own system prompt
 }
@@ -91,14 +93,14 @@ type modelSession struct {
 // session returns how requests to the run's model are made.
 func (d *Runner) session(c run.Config) (*modelSession, error) {
 	registry, submission := d.tools(c.Output)
-	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.registry == registry {
+	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.level == c.Effort && m.registry == registry {
 		return m, nil
 	}
 	p, name, err := d.w.Provider(c.Model)
 	if err != nil {
 		return nil, err
 	}
-	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, names: llm.NewNames(registry.Names())}
+	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, level: c.Effort, names: llm.NewNames(registry.Names())}
 	m.encoder = llm.NewEncoder(p, m.names)
 	structured := d.w.Structured != nil && d.w.Structured(c.Model)
 	if submission != nil && structured && !c.Controlled() {
@@ -125,6 +127,12 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 	}
 	if c.Controlled() {
 		m.controlled(structured)
+	}
+	if d.w.Effort != nil && c.Effort != "" {
+		var note string
+		if m.effort, note = d.w.Effort(c.Model, c.Effort); note != "" {
+			m.notices = append(m.notices, note)
+		}
 	}
 	for _, n := range m.notices {
 		d.feed.show(view.Update{Notice: n})
@@ -210,7 +218,7 @@ func (m *modelSession) body(s run.State, purpose run.Purpose, now time.Time) (ll
 	if err != nil {
 		return llm.Request{}, err
 	}
-	req := llm.Request{Model: m.name, System: m.system + s.Created.System, Messages: messages, Tools: m.tools}
+	req := llm.Request{Model: m.name, System: m.system + s.Created.System, Messages: messages, Tools: m.tools, Effort: m.effort}
 	words := ""
 	switch purpose {
 	case run.ForStep:

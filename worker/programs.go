@@ -20,17 +20,17 @@ var builtins = []string{
 func localPrograms(env tool.Env, command string) []string {
 	var local []string
 	for _, name := range permission.Classify(command).Programs {
-		if !strings.Contains(name, "/") && !slices.Contains(builtins, name) && isLocal(env.Workspace, name, os.Getenv("PATH")) {
+		if !strings.Contains(name, "/") && !slices.Contains(builtins, name) && isLocal(append([]string{env.Workspace}, env.Dirs...), name, os.Getenv("PATH")) {
 			local = append(local, name)
 		}
 	}
 	return local
 }
 
-// isLocal reports whether a search in path finds a program in the workspace. A
+// isLocal reports whether a search in path finds a program in one of the folders. A
 // search that finds none counts as one that does if path has an entry that is not
 // absolute.
-func isLocal(workspace, name, path string) bool {
+func isLocal(folders []string, name, path string) bool {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			return true
@@ -40,7 +40,7 @@ func isLocal(workspace, name, path string) bool {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(file)
-		return err != nil || isBelow(workspace, file) || isBelow(workspace, real)
+		return err != nil || slices.ContainsFunc(folders, func(f string) bool { return isBelow(f, file) || isBelow(f, real) })
 	}
 	return false
 }

@@ -44,7 +44,7 @@ func TestAProgramThatPathFindsInTheWorkspaceIsLocal(t *testing.T) {
 		{links + ":" + outside, "pip", true},
 		{outside, "nosuch", false},
 	} {
-		if got := isLocal(workspace, c.name, c.path); got != c.want {
+		if got := isLocal([]string{workspace}, c.name, c.path); got != c.want {
 			t.Errorf("PATH %s: %s is local: %t, want %t", c.path, c.name, got, c.want)
 		}
 	}

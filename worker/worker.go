@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,9 @@ type Config struct {
 	Structured func(model string) bool
 	// Price adds what usage of a model costs, when that is known; nil: unknown.
 	Price func(model string, u run.Usage) run.Usage
+	// Effort returns how a level of effort is asked of a model, and what a person has to
+	// know of it; nil: it is never sent.
+	Effort func(model, level string) (e llm.Effort, note string)
 	// Check returns an error if a configuration cannot be used on this machine (a mode
 	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error
@@ -54,6 +58,9 @@ type Config struct {
 	Own []string
 	// Sandbox confines the commands of runs; nil: they have the user's own authority.
 	Sandbox *sandbox.Policy
+	// Dirs returns what confines the commands of a run with further folders, and which of
+	// them tools may use; note says why not all. nil: no run has any.
+	Dirs func(dirs []string) (confined *sandbox.Policy, usable []string, note string)
 	// Outputs stores results, and OutputLimits bound what is delivered inline (zero: the
 	// defaults). nil: results are not stored, and bounded by their tools.
 	Outputs      *output.Store
@@ -150,6 +157,7 @@ type Runner struct {
 	letters  []*letter                // of the step that is made
 	done     chan run.Completion
 	model    *modelSession
+	dirs     []string        // of the configuration that env is for
 	stuck    *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
 	agent    <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
 
@@ -253,11 +261,24 @@ func (d *Runner) load(ctx context.Context) error {
 // take sets the state from which the run is driven.
 func (d *Runner) take(s run.State) {
 	d.core = run.NewRunner(s)
-	d.publish()
 	d.env = tool.Env{
 		Workspace: s.Created.Workspace, StateDir: d.w.StateDir, Run: d.id, Conversation: s.Created.Conversation(),
 		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: d.w.Sandbox, Outputs: d.w.Outputs,
 		Past: Past(context.Background(), d.w.Store, s.Created, s.Inherited), Spawn: d.spawn,
+	}
+	d.publish()
+}
+
+// useDirs lets the run's tools use the further folders of its configuration.
+func (d *Runner) useDirs() {
+	dirs := d.core.State.Config.Dirs
+	if d.w.Dirs == nil || slices.Equal(dirs, d.dirs) {
+		return
+	}
+	var note string
+	d.env.Sandbox, d.env.Dirs, note = d.w.Dirs(dirs)
+	if d.dirs = dirs; note != "" {
+		d.feed.show(view.Update{Notice: note})
 	}
 }
 
@@ -291,6 +312,7 @@ const maxForks = 100
 func (d *Runner) State() run.State { return *d.snapshot.Load() }
 
 func (d *Runner) publish() {
+	d.useDirs()
 	s := d.core.State.Snapshot()
 	d.snapshot.Store(&s)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -752,4 +753,45 @@ func TestAQuestionWaitsForItsAnswer(t *testing.T) {
 			t.Errorf("answer %q, %v", s.Answer(), err)
 		}
 	})
+}
+
+func TestTheEffortGoesWithEveryRequestAndIsSpokenOfOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"text":"ok","repeat":true}`)
+		p, _, _ := r.w.Provider("")
+		asked := &asksEffort{Provider: p}
+		r.w.Provider = func(string) (llm.Provider, string, error) { return asked, "m", nil }
+		r.w.Effort = func(model, level string) (llm.Effort, string) {
+			return llm.Effort{Level: "its " + level}, model + " has another name for " + level
+		}
+		d := r.createWith(run.Created{Config: run.Config{Model: "p/m", Effort: "high"}})
+		defer d.Close()
+		low := "low"
+		for _, before := range []*run.ConfigChange{nil, nil, {Effort: &low}} {
+			if before != nil {
+				d.Post(d.Configured(*before), false)
+			}
+			if _, err := d.Run(t.Context(), run.Prompted{Parts: []run.Part{run.Text("go")}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"its high", "its high", "its low"}, asked.levels); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"p/m has another name for high", "p/m has another name for low"}, r.noticed()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+// asksEffort records the efforts that are asked of a provider.
+type asksEffort struct {
+	llm.Provider
+	levels []string
+}
+
+func (p *asksEffort) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	p.levels = append(p.levels, r.Effort.Level)
+	return p.Provider.Stream(ctx, r)
 }

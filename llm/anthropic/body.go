@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -59,12 +60,75 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 	return adapted.Schema, err
 }
 
+// deepMaxTokens bounds an answer at the levels above high, where thinking counts too: the
+// documentation of effort advises to begin with 64k, and every model that has these levels
+// accepts it.
+const deepMaxTokens = 64_000
+
+// writeOutputConfig writes the level of effort and the schema of the answer. "Set
+// output_config.effort on the request"; it needs no beta header
+// (platform.claude.com/docs/en/build-with-claude/effort, read 2026-11-22).
+func writeOutputConfig(buf *bytes.Buffer, r llm.Request) {
+	var fields [][]byte
+	if level := r.Effort.Level; level != "" && level != llm.NoThinking {
+		fields = append(fields, fmt.Appendf(nil, `"effort":%s`, wire.Quoted(level)))
+	}
+	if r.Output != nil {
+		fields = append(fields, fmt.Appendf(nil, `"format":{"type":"json_schema","schema":%s}`, r.Output))
+	}
+	if len(fields) > 0 {
+		fmt.Fprintf(buf, `,"output_config":{%s}`, bytes.Join(fields, []byte(",")))
+	}
+}
+
+// minThinking is the smallest budget that the API accepts ("budget_tokens: Input should be
+// greater than or equal to 1024"); it must also be below max_tokens
+// (platform.claude.com/docs/en/build-with-claude/extended-thinking, read 2026-11-22).
+const minThinking = 1024
+
+// writeThinking turns thinking on or off where the effort says so.
+func writeThinking(buf *bytes.Buffer, r llm.Request, maxTokens int) {
+	budget := min(r.Effort.Budget, maxTokens-minThinking)
+	switch {
+	case r.Effort.Level == llm.NoThinking:
+		buf.WriteString(`,"thinking":{"type":"disabled"}`)
+	case r.Effort.Adaptive:
+		buf.WriteString(`,"thinking":{"type":"adaptive"}`)
+	case budget >= minThinking && !unthinkingCalls(r.Messages):
+		fmt.Fprintf(buf, `,"thinking":{"type":"enabled","budget_tokens":%d}`, budget)
+	}
+}
+
+// unthinkingCalls reports whether the last answer has calls and does not begin with
+// thinking: with a budget the API refuses it ("Expected `thinking` or `redacted_thinking`,
+// but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start
+// with a thinking block"). That is so for one step after the effort, or the model, was
+// changed in the middle of a turn. Adaptive thinking has no such rule.
+func unthinkingCalls(messages []llm.Message) bool {
+	var first json.RawMessage // of the last answer, which may be several messages that are joined
+	calls := false
+	for _, m := range slices.Backward(messages) {
+		switch {
+		case len(m.Body) <= len("[]"):
+		case m.Role == run.Assistant:
+			first, calls = m.Body, calls || bytes.Contains(m.Body, []byte(`"type":"tool_use"`))
+		case first != nil:
+			return calls && !bytes.HasPrefix(first, []byte(`[{"type":"thinking"`)) && !bytes.HasPrefix(first, []byte(`[{"type":"redacted_thinking"`))
+		}
+	}
+	return false
+}
+
 // requestBody splices the body of a request from encoded messages, the stable parts
-// first. Thinking is left at the model's default.
+// first.
 func requestBody(r llm.Request) ([]byte, error) {
 	buf := wire.NewBody(r)
 	maxTokens := r.MaxTokens
-	if maxTokens <= 0 {
+	switch level := r.Effort.Level; {
+	case maxTokens > 0:
+	case level == "xhigh" || level == "max":
+		maxTokens = deepMaxTokens
+	default:
 		maxTokens = DefaultMaxTokens
 	}
 	fmt.Fprintf(buf, `{"model":%s,"max_tokens":%d,"stream":true,%s`, wire.Quoted(r.Model), maxTokens, cacheMark)
@@ -78,9 +142,8 @@ func requestBody(r llm.Request) ([]byte, error) {
 	case len(r.Tools) == 0 && lookBack(r.Messages):
 		buf.WriteString(noTools)
 	}
-	if r.Output != nil {
-		fmt.Fprintf(buf, `,"output_config":{"format":{"type":"json_schema","schema":%s}}`, r.Output)
-	}
+	writeOutputConfig(buf, r)
+	writeThinking(buf, r, maxTokens)
 	buf.WriteString(`,"messages":[`)
 	role := run.Role("")
 	for _, m := range r.Messages {

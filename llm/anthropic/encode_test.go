@@ -181,3 +181,49 @@ func BenchmarkEncodeAll(b *testing.B) {
 		}
 	}
 }
+
+func TestTheEffortIsAskedForAsTheAPIHasIt(t *testing.T) {
+	t.Parallel()
+	said := llm.Message{Role: run.User, Body: json.RawMessage(`[{"type":"text","text":"x"}]`)}
+	called := llm.Message{Role: run.Assistant, Body: json.RawMessage(`[{"type":"tool_use","id":"c_1","name":"a","input":{}}]`)}
+	thought := llm.Message{Role: run.Assistant, Body: json.RawMessage(`[{"type":"thinking","thinking":"","signature":"s"},{"type":"tool_use","id":"c_1","name":"a","input":{}}]`)}
+	for name, c := range map[string]struct {
+		effort    llm.Effort
+		maxTokens int
+		output    string
+		answer    llm.Message
+		want      string // between the number of tokens and the messages
+	}{
+		"none is said":                      {want: `32000,S`},
+		"a level":                           {effort: llm.Effort{Level: "high"}, want: `32000,S,"output_config":{"effort":"high"}`},
+		"a level above high has more room":  {effort: llm.Effort{Level: "max"}, want: `64000,S,"output_config":{"effort":"max"}`},
+		"a limit that was asked for stays":  {effort: llm.Effort{Level: "max"}, maxTokens: 9, want: `9,S,"output_config":{"effort":"max"}`},
+		"thinking that has to be turned on": {effort: llm.Effort{Level: "low", Adaptive: true}, want: `32000,S,"output_config":{"effort":"low"},"thinking":{"type":"adaptive"}`},
+		"beside a schema":                   {effort: llm.Effort{Level: "low"}, output: `{}`, want: `32000,S,"output_config":{"effort":"low","format":{"type":"json_schema","schema":{}}}`},
+		"off":                               {effort: llm.Effort{Level: llm.NoThinking}, want: `32000,S,"thinking":{"type":"disabled"}`},
+		"a budget":                          {effort: llm.Effort{Budget: 8192}, want: `32000,S,"thinking":{"type":"enabled","budget_tokens":8192}`},
+		"a budget leaves room to answer":    {effort: llm.Effort{Budget: 8192}, maxTokens: 3000, want: `3000,S,"thinking":{"type":"enabled","budget_tokens":1976}`},
+		"no room for a budget":              {effort: llm.Effort{Budget: 8192}, maxTokens: 1500, want: `1500,S`},
+		"a budget after calls with thinking": {effort: llm.Effort{Budget: 2048}, answer: thought,
+			want: `32000,S,"thinking":{"type":"enabled","budget_tokens":2048}`},
+		"no budget after calls without":             {effort: llm.Effort{Budget: 2048}, answer: called, want: `32000,S`},
+		"adaptive thinking after calls without any": {effort: llm.Effort{Level: "low", Adaptive: true}, answer: called, want: `32000,S,"output_config":{"effort":"low"},"thinking":{"type":"adaptive"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := llm.Request{Model: "m", MaxTokens: c.maxTokens, Effort: c.effort, Messages: []llm.Message{said, c.answer, said}, Tools: []json.RawMessage{encodeTool(t, llm.Tool{Name: "a"})}}
+			if c.output != "" {
+				r.Output = json.RawMessage(c.output)
+			}
+			body, err := requestBody(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, _ := strings.Cut(strings.TrimPrefix(string(body), `{"model":"m","max_tokens":`), `,"messages":`)
+			got = strings.Replace(got, `"stream":true,"cache_control":{"type":"ephemeral"},"tools":[{"name":"a","input_schema":{"type":"object"}}]`, "S", 1)
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

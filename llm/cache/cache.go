@@ -110,6 +110,9 @@ func (p *Provider) key(r llm.Request) string {
 		add(t)
 	}
 	add(r.Output)
+	if r.Effort != (llm.Effort{}) { // without one the key is that of older pawls
+		add(fmt.Append(nil, r.Effort))
+	}
 	for _, m := range r.Messages {
 		add([]byte(m.Role))
 		add(m.Body)

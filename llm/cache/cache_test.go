@@ -56,6 +56,8 @@ func TestWhateverDiffersIsAskedAgain(t *testing.T) {
 		"whether calls":      func(r *llm.Request) { r.NoCalls = true },
 		"the form of output": func(r *llm.Request) { r.Output = json.RawMessage("{}") },
 		"the limit":          func(r *llm.Request) { r.MaxTokens++ },
+		"the effort":         func(r *llm.Request) { r.Effort.Level = "high" },
+		"a budget":           func(r *llm.Request) { r.Effort.Budget = 2048 },
 		"the words":          func(r *llm.Request) { r.Messages = append(r.Messages, r.Messages[0]) },
 		"whose words":        func(r *llm.Request) { r.Messages[0].Role = run.Assistant },
 	} {

@@ -25,6 +25,13 @@ func requestBody(d Dialect, r llm.Request) ([]byte, error) {
 		}
 		fmt.Fprintf(s.buf, `,%q:%d`, field, r.MaxTokens)
 	}
+	if r.Effort.Level != "" {
+		// developers.openai.com/api/docs/api-reference/chat/create, reasoning_effort; the same
+		// field at OpenRouter, xAI and DeepSeek (openrouter.ai/docs/guides/best-practices/reasoning-tokens,
+		// docs.x.ai/developers/model-capabilities/text/reasoning,
+		// api-docs.deepseek.com/guides/thinking_mode); read 2026-11-22.
+		fmt.Fprintf(s.buf, `,"reasoning_effort":%s`, wire.Quoted(r.Effort.Level))
+	}
 	wire.WriteTools(s.buf, r.Tools, `,"tools":[`, "]")
 	if len(r.Tools) > 0 && r.NoCalls {
 		s.buf.WriteString(`,"tool_choice":"none"`)

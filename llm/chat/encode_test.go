@@ -329,3 +329,16 @@ func BenchmarkRequest(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 	}
 }
+
+func TestTheEffortIsOneField(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]string{"": ``, "low": `,"reasoning_effort":"low"`, "none": `,"reasoning_effort":"none"`} {
+		body, err := requestBody(Dialect{NoUsage: true}, llm.Request{Model: "m", Effort: llm.Effort{Level: level}, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{"role":"user","content":"x"}]`)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := `{"model":"m","stream":true` + want + `,"messages":[{"role":"user","content":"x"}]}`; string(body) != want {
+			t.Errorf("got  %s\nwant %s", body, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -50,8 +51,7 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 }
 
 // requestBody splices the body of a request from encoded messages, the stable parts first:
-// the provider caches common prefixes of requests. The amount of thinking is left at the
-// model's default.
+// the provider caches common prefixes of requests.
 //
 // A model that does not accept a schema of the answer together with functions is sent only
 // the functions if calls are wanted, with the schema as text: the caller checks the answer.
@@ -98,13 +98,32 @@ func writeConfig(buf *bytes.Buffer, r llm.Request) {
 	if r.MaxTokens > 0 {
 		field(`"maxOutputTokens":%d`, r.MaxTokens)
 	}
-	if thinks(r.Model) {
-		field(`"thinkingConfig":{"includeThoughts":true}`)
+	if thinking := thinkingOf(r); thinking != "" {
+		field(`"thinkingConfig":{%s}`, thinking)
 	}
 	if r.Output != nil {
 		field(`"responseMimeType":"application/json","responseJsonSchema":%s`, r.Output)
 	}
 	buf.WriteByte('}')
+}
+
+// thinkingOf returns the fields of thinkingConfig. Models since Gemini 3 have levels and
+// those of 2.5 a budget in tokens, where 0 turns thinking off; both in one request are
+// refused (ai.google.dev/gemini-api/docs/thinking, read 2026-11-22).
+func thinkingOf(r llm.Request) string {
+	fields := ""
+	if thinks(r.Model) && r.Effort.Level != llm.NoThinking {
+		fields = `"includeThoughts":true`
+	}
+	switch e := r.Effort; {
+	case e.Level == llm.NoThinking:
+		fields = `"thinkingBudget":0`
+	case e.Level != "":
+		fields += fmt.Sprintf(`,"thinkingLevel":%s`, wire.Quoted(e.Level))
+	case e.Budget > 0:
+		fields += fmt.Sprintf(`,"thinkingBudget":%d`, e.Budget)
+	}
+	return strings.TrimPrefix(fields, ",")
 }
 
 func writeInstructions(buf *bytes.Buffer, instructions []string) {

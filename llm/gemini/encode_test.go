@@ -320,3 +320,27 @@ func BenchmarkEncodeAll(b *testing.B) {
 		}
 	}
 }
+
+func TestTheEffortIsALevelOrABudget(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		model string
+		llm.Effort
+	}{
+		`{}`: {"m", llm.Effort{}},
+		`{"thinkingConfig":{"includeThoughts":true}}`:                       {"gemini-3-pro", llm.Effort{}},
+		`{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"low"}}`: {"gemini-3-pro", llm.Effort{Level: "low"}},
+		`{"thinkingConfig":{"thinkingLevel":"high"}}`:                       {"tuned", llm.Effort{Level: "high"}},
+		`{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":2048}}`: {"gemini-2.5-pro", llm.Effort{Budget: 2048}},
+		`{"thinkingConfig":{"thinkingBudget":0}}`:                           {"gemini-2.5-flash", llm.Effort{Level: llm.NoThinking}},
+	} {
+		body, err := requestBody(llm.Request{Model: c.model, Effort: c.Effort, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{"text":"x"}]`)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := strings.Cut(strings.TrimPrefix(string(body), `{"generationConfig":`), `,"contents":`)
+		if got != want {
+			t.Errorf("%s, %+v: got %s, want %s", c.model, c.Effort, got, want)
+		}
+	}
+}

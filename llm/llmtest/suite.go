@@ -61,6 +61,7 @@ func Run(t *testing.T, w Wire) {
 	t.Run("answers", func(t *testing.T) { t.Parallel(); answers(t, w) })
 	t.Run("failures", func(t *testing.T) { t.Parallel(); failures(t, w) })
 	t.Run("conversation", func(t *testing.T) { t.Parallel(); conversations(t, w) })
+	t.Run("effort", func(t *testing.T) { t.Parallel(); efforts(t, w) })
 	t.Run("leaving", func(t *testing.T) { t.Parallel(); leaving(t, w) })
 }
 

@@ -77,6 +77,13 @@ type (
 		Structured *bool      `toml:"structured"`
 		Images     *bool      `toml:"images"`
 		Reasoning  *bool      `toml:"reasoning"`
+		Effort     []string   `toml:"effort"`
+		Adaptive   *bool      `toml:"adaptive"`
+		Budget     *struct {
+			Min int  `toml:"min"`
+			Max int  `toml:"max"`
+			Off bool `toml:"off"`
+		} `toml:"thinking_budget"`
 	}
 	priceForm struct {
 		Input      *float64 `toml:"input"`
@@ -170,6 +177,13 @@ func (f modelForm) over(m Model) (Model, error) {
 	if f.Reasoning != nil {
 		m.Reasoning = f.Reasoning
 	}
+	set(&m.Adaptive, f.Adaptive)
+	if f.Effort != nil {
+		m.Effort, m.Budget = f.Effort, nil
+	}
+	if f.Budget != nil {
+		m.Budget, m.Effort = (*ThinkingBudget)(f.Budget), nil
+	}
 	if f.Price != nil {
 		p, err := f.Price.price("price")
 		if err != nil {
@@ -196,6 +210,12 @@ func (f modelForm) over(m Model) (Model, error) {
 		return m, errors.New("window and max_output cannot be below 0")
 	case m.Control != "" && m.Control != "native" && m.Control != "controller":
 		return m, errors.New("control must be native or controller")
+	case f.Effort != nil && f.Budget != nil:
+		return m, errors.New("effort and thinking_budget exclude each other")
+	case !slices.IsSortedFunc(m.Effort, func(x, y string) int { return rank(x) - rank(y) }) || slices.ContainsFunc(m.Effort, func(l string) bool { return rank(l) < 0 }):
+		return m, fmt.Errorf("effort must be a list of %s, the least first", strings.Join(levels, ", "))
+	case m.Budget != nil && (m.Budget.Min < 1 || m.Budget.Max < m.Budget.Min):
+		return m, errors.New("thinking_budget requires min and max, in tokens")
 	case m.Price == nil && (m.Long != nil || m.Later != nil):
 		return m, errors.New("long and later require a price")
 	case f.Long != nil && f.Long.Above <= 0:

@@ -49,7 +49,12 @@ type Model struct {
 	Structured *bool  // answers by a JSON Schema; nil: unknown
 	Images     *bool  // sees images; nil: unknown
 	Reasoning  *bool  // thinks before it answers; nil: unknown
-	Source     string // the file of the user's that says something of it; empty: built in
+	// Effort are the levels of its effort as its API names them, the least first; nil: it has
+	// none, or they are unknown.
+	Effort   []string
+	Adaptive bool            // see [llm.Effort]
+	Budget   *ThinkingBudget // instead of Effort; nil: none
+	Source   string          // the file of the user's that says something of it; empty: built in
 }
 
 // Provider returns the first part of the model's name.
@@ -71,6 +76,12 @@ type Long struct {
 type Later struct {
 	From time.Time
 	Price
+}
+
+// A ThinkingBudget bounds the tokens of thinking of a model without levels.
+type ThinkingBudget struct {
+	Min, Max int
+	Off      bool // it can be turned off
 }
 
 // A Table has providers and models. It does not change and is safe for concurrent use.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/llm"
 	"pawl/llm/anthropic"
 	"pawl/llm/chat"
 	"pawl/llm/gemini"
@@ -291,6 +292,52 @@ func BenchmarkParsingTheBuiltInTable(b *testing.B) {
 		t := &Table{providers: map[string]Provider{}, models: map[string]Model{}}
 		if err := t.read(builtIn, ""); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestAnEffortIsWhatTheModelHas(t *testing.T) {
+	t.Parallel()
+	table := mustLoad(t, "[providers.house]\nwire = \"chat\"\nbase_url = \"http://127.0.0.1:1\"\n[models.\"house/big\"]\neffort = [\"high\", \"max\"]\n")
+	for _, c := range []struct {
+		model, level string
+		want         llm.Effort
+		note         string // part of it
+	}{
+		{"anthropic/claude-opus-5-5", "", llm.Effort{}, ""},
+		{"anthropic/claude-opus-5-5", "xhigh", llm.Effort{Level: "xhigh"}, ""},
+		{"anthropic/claude-opus-5-5", "none", llm.Effort{Level: "low"}, "has no effort none: low is used, of low, medium, high, xhigh, max"},
+		{"anthropic/claude-opus-5", "none", llm.Effort{Level: "none"}, ""},
+		{"anthropic/claude-opus-4-6", "xhigh", llm.Effort{Level: "high", Adaptive: true}, "high is used"},
+		{"anthropic/claude-opus-4-8", "none", llm.Effort{Level: "none"}, ""},
+		{"anthropic/claude-haiku-4-5-20251001", "medium", llm.Effort{Budget: 8192}, ""},
+		{"anthropic/claude-haiku-4-5", "none", llm.Effort{Level: "none"}, ""},
+		{"anthropic/claude-haiku-4-5", "max", llm.Effort{Budget: 24_000}, ""},
+		{"anthropic/claude-3-5-haiku", "high", llm.Effort{}, "does not think"},
+		{"anthropic/claude-haiku-5-5", "high", llm.Effort{}, "are not known"},
+		{"openai/gpt-5.5", "max", llm.Effort{Level: "xhigh"}, "xhigh is used"},
+		{"openai/gpt-5.5", "none", llm.Effort{Level: "none"}, ""},
+		{"gemini/gemini-3.8-flash", "xhigh", llm.Effort{Level: "high"}, "high is used"},
+		{"gemini/gemini-3.5-flash", "none", llm.Effort{Level: "minimal"}, "minimal is used"},
+		{"gemini/gemini-2.5-pro", "none", llm.Effort{Budget: 128}, "cannot answer without thinking"},
+		{"gemini/gemini-2.5-flash", "none", llm.Effort{Level: "none"}, ""},
+		{"house/big", "low", llm.Effort{Level: "high"}, "high is used, of high, max"},
+		{"openrouter/somebody/new", "high", llm.Effort{}, "models.toml"},
+		{"openai/gpt-5.5", "ultra", llm.Effort{}, "the levels are none, low"},
+	} {
+		got, note := table.Effort(c.model, c.level)
+		if got != c.want || (note == "") != (c.note == "") || !strings.Contains(note, c.note) {
+			t.Errorf("%s at %q: %+v %q, want %+v %q", c.model, c.level, got, note, c.want, c.note)
+		}
+	}
+	for content, want := range map[string]string{
+		`effort = ["high", "low"]`:                                   "least first",
+		`effort = ["much"]`:                                          "least first",
+		`thinking_budget = { min = 9, max = 3, off = true }`:         "min and max",
+		"effort = [\"low\"]\nthinking_budget = { min = 1, max = 2 }": "exclude",
+	} {
+		if _, err := load(t, "[models.\"openai/x\"]\n"+content); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", content, err, want)
 		}
 	}
 }

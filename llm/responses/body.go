@@ -58,16 +58,14 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 }
 
 // requestBody splices the body of a request from encoded messages, the stable parts first.
-// The amount of thinking and parallel calls are left at the model's defaults.
+// Parallel calls are left at the model's default.
 func requestBody(r llm.Request, f features) ([]byte, error) {
 	buf := wire.NewBody(r)
 	fmt.Fprintf(buf, `{"model":%s,"stream":true,"store":false,"prompt_cache_key":"%s"`, wire.Quoted(r.Model), cacheKey(r))
 	if f.encrypted {
 		buf.WriteString(`,"include":["reasoning.encrypted_content"]`)
 	}
-	if f.summary {
-		buf.WriteString(`,"reasoning":{"summary":"auto"}`)
-	}
+	writeReasoning(buf, r, f)
 	if r.MaxTokens > 0 {
 		fmt.Fprintf(buf, `,"max_output_tokens":%d`, max(r.MaxTokens, minTokens))
 	}
@@ -99,6 +97,24 @@ func requestBody(r llm.Request, f features) ([]byte, error) {
 	}
 	buf.WriteString(`]}`)
 	return buf.Bytes(), nil
+}
+
+// writeReasoning writes how much the model reasons, and whether it tells. Levels: none,
+// minimal, low, medium, high, xhigh, max, of which each model has some
+// (developers.openai.com/api/docs/guides/reasoning, read 2026-11-22).
+func writeReasoning(buf *bytes.Buffer, r llm.Request, f features) {
+	level := ""
+	if r.Effort.Level != "" {
+		level = fmt.Sprintf(`"effort":%s`, wire.Quoted(r.Effort.Level))
+	}
+	switch {
+	case f.summary && level != "":
+		fmt.Fprintf(buf, `,"reasoning":{%s,"summary":"auto"}`, level)
+	case f.summary:
+		buf.WriteString(`,"reasoning":{"summary":"auto"}`)
+	case level != "":
+		fmt.Fprintf(buf, `,"reasoning":{%s}`, level)
+	}
 }
 
 // cacheKey is the same for all requests of a run, and for other runs of the same

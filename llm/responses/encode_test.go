@@ -290,3 +290,26 @@ func BenchmarkRequest(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 	}
 }
+
+func TestTheEffortIsAskedForBesideTheSummary(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		level string
+		features
+	}{
+		`,"reasoning":{"summary":"auto"}`:                  {"", features{summary: true}},
+		`,"reasoning":{"effort":"xhigh","summary":"auto"}`: {"xhigh", features{summary: true}},
+		`,"reasoning":{"effort":"none"}`:                   {"none", features{}},
+		``:                                                 {"", features{}},
+	} {
+		body, err := requestBody(llm.Request{Model: "m", Effort: llm.Effort{Level: c.level}, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{}]`)}}}, c.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(body), `prompt_cache_key":"`)
+		_, rest, _ = strings.Cut(rest, `"`)
+		if got := strings.TrimSuffix(rest, `,"input":[{}]}`); got != want {
+			t.Errorf("level %q: got %s, want %s", c.level, got, want)
+		}
+	}
+}

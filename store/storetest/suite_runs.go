@@ -15,7 +15,7 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	retry.Attempt = 2
 	two := "script/two"
 	events := []run.Event{
-		at(0, run.Created{Run: "r", Workspace: "/work", Config: run.Config{Model: "script/one"}}),
+		at(0, run.Created{Run: "r", Workspace: "/work", Config: run.Config{Model: "script/one", Name: "first"}}),
 		at(1, run.Prompted{Parts: []run.Part{run.Text("\n  fix the build\nand the tests")}}),
 		at(2, step),
 		at(3, run.RequestFailed{Kind: run.ErrOverloaded, RetryAfter: time.Second}),
@@ -25,11 +25,11 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 		at(7, run.Replied{Usage: run.Usage{Input: 1, Cost: 0.25, Priced: true}}),
 		at(8, run.Replied{Usage: run.Usage{Input: 1000, Cost: 9, Priced: true}, Cached: true}),
 		at(9, run.Observed{Parts: []run.Part{run.Text("nothing was spent for this")}}),
-		at(9, run.Configured{Change: run.ConfigChange{Model: &two}}),
+		at(9, run.Configured{Change: run.ConfigChange{Model: &two, Name: &two}}),
 		at(10, run.Ended{End: run.LimitReached, Reason: "max_steps"}),
 	}
 	want := store.Summary{
-		ID: "r", Root: "r", Workspace: "/work", Model: "script/two", Title: "fix the build",
+		ID: "r", Root: "r", Workspace: "/work", Model: "script/two", Title: "fix the build", Name: "script/two",
 		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Turns: 1, Steps: 1,
 		Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true},
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,14 +25,21 @@ type (
 		Tools        []json.RawMessage  `json:"tools"`
 		ToolChoice   toolChoice         `json:"tool_choice"`
 		Messages     []anthropicMessage `json:"messages"`
-		OutputConfig *struct {
-			Format struct {
-				Type   string          `json:"type"`
-				Schema json.RawMessage `json:"schema"`
-			} `json:"format"`
-		} `json:"output_config"`
+		OutputConfig *anthropicOutput   `json:"output_config"`
+		Thinking     *anthropicThinking `json:"thinking"`
 
 		system string
+	}
+	anthropicOutput struct {
+		Effort string `json:"effort"`
+		Format *struct {
+			Type   string          `json:"type"`
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	}
+	anthropicThinking struct {
+		Type   string `json:"type"`
+		Budget *int   `json:"budget_tokens"`
 	}
 	anthropicMessage struct {
 		Role    string            `json:"role"`
@@ -83,10 +91,11 @@ func checkAnthropic(h http.Header, body []byte) (*anthropicRequest, error) {
 		return nil, fmt.Errorf("max_tokens: Input should be greater than or equal to 1")
 	case !r.Stream:
 		return nil, fmt.Errorf("stream: this server only streams")
-	case r.OutputConfig != nil && (r.OutputConfig.Format.Type != "json_schema" || !json.Valid(r.OutputConfig.Format.Schema)):
-		return nil, fmt.Errorf("output_config.format: Input should be a JSON schema of type 'json_schema'")
 	case len(r.Messages) == 0:
 		return nil, fmt.Errorf("messages: at least one message is required")
+	}
+	if err := r.OutputConfig.check(); err != nil {
+		return nil, err
 	}
 	if err := r.checkSystem(); err != nil {
 		return nil, err
@@ -97,7 +106,56 @@ func checkAnthropic(h http.Header, body []byte) (*anthropicRequest, error) {
 	if err := r.checkMessages(); err != nil {
 		return nil, err
 	}
+	if err := r.checkThinking(); err != nil {
+		return nil, err
+	}
 	return &r, nil
+}
+
+func (o *anthropicOutput) check() error {
+	switch {
+	case o == nil:
+		return nil
+	case o.Format != nil && (o.Format.Type != "json_schema" || !json.Valid(o.Format.Schema)):
+		return fmt.Errorf("output_config.format: Input should be a JSON schema of type 'json_schema'")
+	case o.Effort != "" && !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, o.Effort):
+		return fmt.Errorf("output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")
+	case o.Effort == "" && o.Format == nil:
+		return fmt.Errorf("output_config: an empty object says nothing")
+	}
+	return nil
+}
+
+// checkThinking checks how thinking is asked for, and that the conversation fits it.
+func (r *anthropicRequest) checkThinking() error {
+	t := r.Thinking
+	switch {
+	case t == nil:
+		return nil
+	case t.Type == "disabled" || t.Type == "adaptive":
+		if t.Budget != nil {
+			return fmt.Errorf("thinking.%s.budget_tokens: Extra inputs are not permitted", t.Type)
+		}
+		return nil
+	case t.Type != "enabled":
+		return fmt.Errorf("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type)
+	case t.Budget == nil:
+		return fmt.Errorf("thinking.enabled.budget_tokens: Field required")
+	case *t.Budget < 1024:
+		return fmt.Errorf("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+	case *t.Budget >= *r.MaxTokens:
+		return fmt.Errorf("`max_tokens` must be greater than `thinking.budget_tokens`")
+	}
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if m := r.Messages[i]; m.Role == "assistant" {
+			calls := slices.ContainsFunc(m.blocks, func(b anthropicBlock) bool { return b.Type == "tool_use" })
+			if kind := m.blocks[0].Type; calls && kind != "thinking" && kind != "redacted_thinking" {
+				return fmt.Errorf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block", i, kind)
+			}
+			break
+		}
+	}
+	return nil
 }
 
 // strict decodes data and refuses fields that into does not have.

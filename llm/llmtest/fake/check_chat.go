@@ -23,6 +23,7 @@ type (
 		StreamOptions *streamOptions    `json:"stream_options"`
 		MaxTokens     *int              `json:"max_tokens"`
 		MaxCompletion *int              `json:"max_completion_tokens"`
+		Effort        string            `json:"reasoning_effort"`
 		Tools         []json.RawMessage `json:"tools"`
 		ToolChoice    string            `json:"tool_choice"`
 		Format        *responseFormat   `json:"response_format"`
@@ -60,6 +61,9 @@ type (
 // mistralIDs is what Mistral asks of the id of a call; all others take it too.
 var mistralIDs = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
+// openAIEfforts are the levels of reasoning that OpenAI's APIs know; no model has all of them.
+var openAIEfforts = []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
 // checkChat reads a request; an error is what the API would say, or, where the API
 // mends what pawl should not send, what it should.
 func checkChat(h http.Header, body []byte) (*chatRequest, error) {
@@ -81,6 +85,8 @@ func checkChat(h http.Header, body []byte) (*chatRequest, error) {
 		return nil, fmt.Errorf("Invalid 'max_tokens': integer below minimum value. Expected a value >= 1")
 	case r.Tools != nil && len(r.Tools) == 0:
 		return nil, fmt.Errorf("[] is too short - 'tools'")
+	case !slices.Contains(openAIEfforts, r.Effort):
+		return nil, fmt.Errorf("Invalid value: '%s'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', and 'max'.", r.Effort)
 	case r.ToolChoice != "" && len(r.Tools) == 0:
 		return nil, fmt.Errorf("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
 	case r.ToolChoice != "" && !slices.Contains([]string{"none", "auto", "required"}, r.ToolChoice):

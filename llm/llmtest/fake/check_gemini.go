@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +28,9 @@ type (
 	geminiConfig struct {
 		MaxOutputTokens *int `json:"maxOutputTokens"`
 		ThinkingConfig  *struct {
-			IncludeThoughts bool `json:"includeThoughts"`
+			IncludeThoughts bool   `json:"includeThoughts"`
+			Level           string `json:"thinkingLevel"`
+			Budget          *int   `json:"thinkingBudget"`
 		} `json:"thinkingConfig"`
 		ResponseMIMEType   string          `json:"responseMimeType"`
 		ResponseJSONSchema json.RawMessage `json:"responseJsonSchema"`
@@ -167,6 +170,14 @@ func (r *geminiRequest) checkConfig(model string) error {
 		return fmt.Errorf("max_output_tokens must be positive.")
 	case c.ThinkingConfig != nil && !strings.Contains(model, "gemini-"):
 		return fmt.Errorf("Thinking is not enabled for models/%s", model)
+	case c.ThinkingConfig != nil && c.ThinkingConfig.Level != "" && c.ThinkingConfig.Budget != nil:
+		return fmt.Errorf("You can only set only one of thinking budget and thinking level.")
+	case c.ThinkingConfig != nil && !slices.Contains([]string{"", "minimal", "low", "medium", "high"}, c.ThinkingConfig.Level):
+		return fmt.Errorf("Invalid value at 'generation_config.thinking_config.thinking_level', \"%s\"", c.ThinkingConfig.Level)
+	case c.ThinkingConfig != nil && c.ThinkingConfig.Level != "" && strings.Contains(model, "gemini-2"):
+		return fmt.Errorf("Thinking level is not supported for this model.")
+	case c.ThinkingConfig != nil && c.ThinkingConfig.Budget != nil && *c.ThinkingConfig.Budget == 0 && c.ThinkingConfig.IncludeThoughts:
+		return fmt.Errorf("include_thoughts is only enabled when thinking is enabled.")
 	case c.ResponseJSONSchema != nil && c.ResponseMIMEType != "application/json":
 		return fmt.Errorf("response_json_schema: needs the response_mime_type application/json")
 	case c.ResponseMIMEType != "" && !wholeObject(string(c.ResponseJSONSchema)):

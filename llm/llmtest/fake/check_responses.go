@@ -23,6 +23,7 @@ type (
 		Include         []string `json:"include"`
 		MaxOutputTokens *int     `json:"max_output_tokens"`
 		Reasoning       struct {
+			Effort  string `json:"effort"`
 			Summary string `json:"summary"`
 		} `json:"reasoning"`
 		Text struct {
@@ -95,6 +96,8 @@ func checkResponses(h http.Header, body []byte) (*responsesRequest, error) {
 		return nil, fmt.Errorf("Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", r.ToolChoice)
 	case r.ToolChoice != "" && len(r.Tools) == 0:
 		return nil, fmt.Errorf("Tool choice '%s' must be specified with 'tools' parameter.", r.ToolChoice)
+	case !slices.Contains(openAIEfforts, r.Reasoning.Effort):
+		return nil, fmt.Errorf("Invalid value: '%s'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', and 'max'.", r.Reasoning.Effort)
 	case len(r.Input) == 0:
 		return nil, fmt.Errorf("Missing required parameter: 'input'.")
 	}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/config"
+	"pawl/sandbox"
+)
+
+// dirs returns the further folders of the settings, absolute and with links resolved. With
+// given, only those given for this process count. A relative path starts in the folder that
+// pawl was started in; in the user's file, where none is meant, it is an error.
+func (w *Workspace) dirs(s *settings, given bool) ([]string, error) {
+	var dirs []string
+	for _, v := range s.Values("add_dirs") {
+		if given && v.Source != config.FromFlag {
+			continue
+		}
+		dir := v.Text
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			dir = filepath.Join(w.env.Get("HOME"), rest)
+		}
+		if strings.HasPrefix(v.Source, config.FromUser) && !filepath.IsAbs(dir) {
+			return nil, config.Errorf("add_dirs (%s): %s must be absolute, or begin with ~/", v.Source, v.Text)
+		}
+		real, err := sandbox.CheckFolder(dir, w.Dir, w.sandboxOptions(s.sockets))
+		if err != nil {
+			return nil, config.Errorf("--add-dir: %w", err)
+		}
+		if !slices.Contains(dirs, real) && real != w.Dir && !strings.HasPrefix(real, w.Dir+"/") {
+			dirs = append(dirs, real)
+		}
+	}
+	return dirs, nil
+}
+
+// confineDirs returns what confines the commands of a run with further folders, which of
+// them can be used, and why not all. A folder that is now another one, or behind a link, is
+// not the one that was added.
+func (w *Workspace) confineDirs(s *settings, dirs []string) (confined *sandbox.Policy, usable []string, note string) {
+	var notes []string
+	o := w.sandboxOptions(s.sockets)
+	for _, dir := range dirs {
+		switch real, err := sandbox.CheckFolder(dir, w.Dir, o); {
+		case err != nil:
+			notes = append(notes, err.Error())
+		case real != dir:
+			notes = append(notes, "the folder "+dir+" is not used: it leads to "+real+" now")
+		default:
+			usable = append(usable, dir)
+		}
+	}
+	if s.confinement == nil || len(usable) == 0 {
+		return s.confinement, usable, strings.Join(notes, "; ")
+	}
+	w.confining.Lock()
+	defer w.confining.Unlock()
+	key := strings.Join(usable, "\x00")
+	if p := s.withDirs[key]; p != nil {
+		return p, usable, strings.Join(notes, "; ")
+	}
+	o.Folders = usable
+	p, err := sandbox.For(w.Dir, o)
+	if err != nil {
+		return s.confinement, nil, err.Error()
+	}
+	if s.withDirs == nil {
+		s.withDirs = map[string]*sandbox.Policy{}
+	}
+	s.withDirs[key] = p
+	return p, usable, strings.Join(notes, "; ")
+}
+
+// dirsPrompt tells the model of further folders; "": there are none.
+func dirsPrompt(dirs []string) string {
+	if len(dirs) == 0 {
+		return ""
+	}
+	return "\nFurther folders that you read and change as the workspace, by absolute paths: " + strings.Join(dirs, ", ") + "\n"
+}
