@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
@@ -33,6 +34,7 @@ func commands() []command {
 		{"cost", "", "tokens and cost of this run", (*model).showCost},
 		{"diff", "", "what differs from the last commit", (*model).showDiff},
 		{"doctor", "", "what is configured, what is missing", pawl("doctor")},
+		{"effort", "[LEVEL]", "how much the model thinks", (*model).effort},
 		{"export", "[FILE]", "write this run to a file, as Markdown or by the file's ending", (*model).export},
 		{"fork", "", "continue in a copy of this run", (*model).fork},
 		{"help", "", "keys and commands", (*model).help},
@@ -43,6 +45,7 @@ func commands() []command {
 		{"outputs", "[ARGUMENTS]", "list stored outputs, or query them as `pawl outputs` does", (*model).outputs},
 		{"permissions", "[ARGUMENTS]", "list rules, or change them as `pawl permissions` does", (*model).permissions},
 		{"quit", "", "leave", func(m *model, _ string) []effect { return m.leave() }},
+		{"rename", "NAME", "give this run a name", (*model).rename},
 		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
 		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
 		{"undo", "", "put back the files that the last turn changed", (*model).undo},
@@ -260,6 +263,30 @@ func (m *model) setMode(mode string) []effect {
 	}
 	return []effect{with(func(ctx context.Context, c conversation) error {
 		return c.Configure(ctx, run.ConfigChange{Mode: &mode})
+	})}
+}
+
+func (m *model) effort(args string) []effect {
+	if m.id == "" {
+		m.hint = "send a prompt first, or begin with `pawl --effort LEVEL`"
+		return nil
+	}
+	if err := config.OneOf(config.Efforts...)(args); err != nil {
+		m.hint = "choose " + strings.Join(config.Efforts, ", ")
+		return nil
+	}
+	return []effect{with(func(ctx context.Context, c conversation) error {
+		return c.Configure(ctx, run.ConfigChange{Effort: &args})
+	})}
+}
+
+func (m *model) rename(args string) []effect {
+	if err := run.CheckName(args); err != nil || m.id == "" || args == "" {
+		m.hint = "/rename NAME names this run, once it has begun"
+		return nil
+	}
+	return []effect{with(func(ctx context.Context, c conversation) error {
+		return c.Configure(ctx, run.ConfigChange{Name: &args})
 	})}
 }
 
