@@ -67,9 +67,9 @@ type Cursor struct {
 	Hidden   bool
 }
 
-// settle is how long after a resize the cursor stays on the first row: for longer than there is
+// Settle is how long after a resize the cursor stays on the first row: for longer than there is
 // between two resizes when a person drags the edge of a window.
-const settle = 500 * time.Millisecond
+const Settle = 500 * time.Millisecond
 
 // New returns a screen. reflows says that the terminal breaks lines anew when it becomes
 // narrower; where it is not known it must be false.
@@ -141,10 +141,11 @@ func (s *Screen) Draw(f Frame) error {
 	return err
 }
 
-// Unsettled reports whether the size has changed a moment ago: the cursor is not where the last
-// frame wants it before a frame is drawn half a second later.
+// Unsettled reports whether the size has changed less than [Settle] ago: the cursor is not where the
+// last frame wants it before a frame is drawn after that time. A caller that draws only when something
+// has changed has to draw once more then.
 func (s *Screen) Unsettled(now time.Time) bool {
-	return !s.resized.IsZero() && now.Sub(s.resized) < settle
+	return !s.resized.IsZero() && now.Sub(s.resized) < Settle
 }
 
 // Erase removes the live part and shows the cursor. width is that of the terminal now.

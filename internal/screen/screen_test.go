@@ -156,7 +156,7 @@ func (s *story) checkErased() {
 }
 
 // stories is how many random sequences each test goes through, for each kind of terminal.
-const stories = 400
+const stories = 250
 
 // Whatever is printed, drawn and resized: what is finished stands there once, and nothing else,
 // unless a resize made the live part larger than the terminal.
