@@ -58,6 +58,8 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	d := &desk{ws: ws}
 	p := newProgram(m, d, t.draw)
 	d.terminal = t
+	t.settled = time.AfterFunc(time.Hour, func() { d.post(tick{}) })
+	defer t.settled.Stop()
 	if o.History != "" {
 		if m.input.editor.History, err = editor.NewHistory(maxPrompts, editor.HistoryFile(o.History)); err != nil {
 			m.say(err.Error())
@@ -92,6 +94,8 @@ type terminal struct {
 	out    *os.File
 	screen *screen.Screen
 	width  int // of the last frame
+	// settled draws another frame after a resize, for the cursor; see [screen.Screen.Unsettled].
+	settled *time.Timer
 }
 
 // receive turns events of the terminal into messages, until ctx ends or the terminal is gone.
@@ -152,8 +156,13 @@ func (t *terminal) draw(f frame) error {
 	}
 	t.width = f.width
 	t.screen.SetReflows(f.reflows)
-	return t.screen.Draw(screen.Frame{Width: f.width, Height: f.height, Above: f.above, Live: f.live,
-		Cursor: screen.Cursor{Row: f.row, Col: f.col, Hidden: f.row < 0}, Now: time.Now()})
+	now := time.Now()
+	err := t.screen.Draw(screen.Frame{Width: f.width, Height: f.height, Above: f.above, Live: f.live,
+		Cursor: screen.Cursor{Row: f.row, Col: f.col, Hidden: f.row < 0}, Now: now})
+	if t.screen.Unsettled(now) {
+		t.settled.Reset(screen.Settle)
+	}
+	return err
 }
 
 // pause gives the terminal to another program.
