@@ -23,6 +23,7 @@ type Config struct {
 	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
 	Output   Output        `json:"output,omitzero"`
 	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
+	Tools    Grants        `json:"tools,omitempty"`   // the tools that it may call; empty: all
 }
 
 // PlanMode is the permission mode in which the model is told to end with a plan. The other
@@ -34,6 +35,11 @@ const PlanMode = "plan"
 type Output struct {
 	Tool   string `json:"tool,omitempty"`   // the tool that submits it; empty: the model's answer is the result
 	Schema string `json:"schema,omitempty"` // JSON Schema of it
+	// ByTool: only a call of Tool submits the result. Otherwise a provider that can be asked
+	// for an answer by schema is asked for that instead.
+	ByTool bool `json:"by_tool,omitempty"`
+	// Hint is added to reminders: what the model sees the tool as, and an example.
+	Hint string `json:"hint,omitempty"`
 }
 
 // Limits bound a turn. Zero means the default; a negative figure means no limit.
@@ -71,6 +77,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("control is %q: must be %s, %s or %s", c.Control, Native, Controller, Auto)
 	case c.Output.Tool != "" && c.Output.Schema == "":
 		return errors.New("the output has a tool and no schema")
+	case c.Output.ByTool && c.Output.Tool == "":
+		return errors.New("the output has to be submitted by a tool and names none")
 	case c.Limits.Cost != c.Limits.Cost:
 		return errors.New("the limit of cost is not a number")
 	}
@@ -88,6 +96,7 @@ type ConfigChange struct {
 	NoNudge  *bool   `json:"no_nudge,omitempty"`
 	Output   *Output `json:"output,omitempty"`
 	Control  *string `json:"control,omitempty"`
+	Tools    *Grants `json:"tools,omitempty"`
 	// CompactAt and Retry are as in Config.
 	CompactAt *float64       `json:"compact_at,omitempty"`
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
@@ -104,6 +113,7 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)
 	set(&c.Control, d.Control)
+	set(&c.Tools, d.Tools)
 	l := d.Limits
 	c.Limits = Limits{
 		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),
