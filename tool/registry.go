@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pawl/internal/text"
+	"pawl/run"
 	"pawl/schema"
 )
 
@@ -62,6 +63,18 @@ func (r *Registry) With(t Tool) *Registry {
 	return NewRegistry(tools...)
 }
 
+// Granted returns a registry of the tools that are granted, and of those that every run
+// has. r stays as it is.
+func (r *Registry) Granted(g run.Grants) *Registry {
+	var tools []Tool
+	for _, name := range r.names {
+		if t := r.tools[name]; t.spec.Always || g.Has(name) {
+			tools = append(tools, t.tool)
+		}
+	}
+	return NewRegistry(tools...)
+}
+
 // Get returns the tool of that name.
 func (r *Registry) Get(name string) (Tool, bool) {
 	t, ok := r.tools[name]
@@ -92,11 +105,19 @@ func (r *Registry) Validate(name string, args json.RawMessage) error {
 	if !ok {
 		return r.unknown(name)
 	}
+	if own, ok := t.tool.(validator); ok {
+		return own.Validate(args)
+	}
 	compiled, err := t.compile()
 	if err != nil {
 		return tell("the tool %s cannot be called: its schema is wrong: %v", name, err)
 	}
 	return validate(t.spec, compiled, args)
+}
+
+// A validator is a tool that checks its arguments itself.
+type validator interface {
+	Validate(args json.RawMessage) error
 }
 
 // unknown says that there is no such tool, and which may be meant.

@@ -45,6 +45,8 @@ type Spec struct {
 	Schema      json.RawMessage // of the arguments; the worker validates against it before Inspect
 	// Unstored: results are not kept in the store of outputs; they come from it.
 	Unstored bool
+	// Always: every run has it, whatever its grants. It shows only what the run has already.
+	Always bool
 }
 
 // An Intent says what a call would do.
