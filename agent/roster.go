@@ -316,6 +316,9 @@ func (r *Roster) Save(a Agent, to Source) (file string, err error) {
 // SaveFile is Save for the content of a file, as a person wrote it.
 func (r *Roster) SaveFile(name string, content []byte, to Source) (file string, err error) {
 	a, err := Parse(name, content)
+	if err == nil && name != filepath.Base(name) {
+		err = errors.New("the name of a file, not a path")
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
