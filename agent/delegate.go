@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,8 +40,8 @@ func Tools(d Delegation) []tool.Tool {
 		d.Change = Agent.Change
 	}
 	return []tool.Tool{
-		&delegate{d, tool.Spec{Name: "handoff", Description: strings.TrimSpace(handoffText), Schema: delegateSchema(`"agent","prompt"`)}},
-		&delegate{d, tool.Spec{Name: "agent", Description: strings.TrimSpace(agentText), Schema: delegateSchema(`"prompt"`)}},
+		&delegate{d, tool.Spec{Name: "handoff", Description: strings.TrimSpace(handoffText), Schema: delegateSchema(`"agent","prompt"`), ForAgents: true}},
+		&delegate{d, tool.Spec{Name: "agent", Description: strings.TrimSpace(agentText), Schema: delegateSchema(`"prompt"`), ForAgents: true}},
 	}
 }
 
@@ -79,6 +80,9 @@ func (d *delegate) parse(env tool.Env, raw json.RawMessage) (args delegateArgs, 
 		return args, a, fmt.Errorf("agent is empty: name the agent")
 	case args.Agent == "":
 		return args, a, nil
+	}
+	if d.Roster == nil {
+		return args, a, errors.New("no agents are known here")
 	}
 	if a, err = d.Roster.Get(args.Agent); err != nil {
 		return args, a, err

@@ -242,7 +242,7 @@ func (r *Roster) parse(from Source, file string, content []byte, err error) Agen
 	}
 	a.Source, a.Path = from, file
 	for i := range a.Rules {
-		a.Rules[i].Source = "agent " + a.Name
+		a.Rules[i].Why = "agent " + a.Name
 	}
 	return a
 }

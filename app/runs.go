@@ -235,6 +235,13 @@ func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string)
 		return "", err
 	}
 	to := forked[0].Payload.(run.Created).Run
+	p, err := w.openPolicy() // without the settings, which may be broken
+	if err == nil {
+		err = p.Inherit(s.Created.Run, to) // what was forbidden to the run is forbidden to the fork
+	}
+	if err != nil {
+		return "", err
+	}
 	return to, st.Append(ctx, to, 0, forked)
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/agent"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -49,6 +50,9 @@ type Session struct {
 type Task struct {
 	// Output is the result that has to be handed in; zero: words.
 	Output run.Output
+	// Agent is the name of the agent that works; empty: none. Without an Output, the agent's
+	// own, if it declares one, has to be submitted.
+	Agent string
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -58,7 +62,16 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := w.choose(ctx, s)
+	var a agent.Agent
+	if t.Agent != "" {
+		if a, err = w.find(ctx, s, t.Agent); err != nil {
+			return nil, err
+		}
+		if t.Output.Schema == "" {
+			t.Output = a.Declared
+		}
+	}
+	c, err := w.begin(ctx, s, a, t.Output)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +79,9 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := run.Created{
-		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text),
-		Config: s.initial(model).Apply(run.Config{Output: t.Output}), Version: Version(),
-	}
-	if t.Output.Schema != "" {
-		c.System += resultPrompt(t.Output)
+	c.Run = newRun(time.Now())
+	if err := s.keepRules(c.Run, a.Rules); err != nil {
+		return nil, err
 	}
 	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
 	// the interrupt is recorded.

@@ -3,6 +3,7 @@ package submission
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -73,7 +74,8 @@ type property struct {
 type properties struct{ members []named }
 
 type named struct {
-	name string
+	name   string
+	schema json.RawMessage
 	property
 }
 
@@ -93,6 +95,7 @@ func (p *properties) UnmarshalJSON(b []byte) error {
 		if err != nil {
 			return err
 		}
+		n.schema = json.RawMessage(value.Clone())
 		if value.Kind() == '{' { // true and false are schemas too
 			if err := json.Unmarshal(value, &n.property); err != nil {
 				return err
@@ -189,21 +192,37 @@ func (v variant) says() string {
 	return text
 }
 
-// Instructions returns what the system prompt of an agent says of the result that it has to
-// submit.
-func Instructions(o run.Output) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "You MUST call the %s tool to submit your results. ", o.Tool)
-	if w := Wire(o.Tool); w != o.Tool {
-		fmt.Fprintf(&b, "It is the tool %s in your list of tools. ", w)
+// A Property is a field of a schema.
+type Property struct {
+	Schema   json.RawMessage
+	Required bool
+}
+
+// Fields yields the properties of a schema of an object, in the order in which they are
+// authored; none if it has none.
+func Fields(schema json.RawMessage) iter.Seq2[string, Property] {
+	return func(yield func(string, Property) bool) {
+		var o object
+		if json.Unmarshal(schema, &o) != nil {
+			return
+		}
+		for _, p := range o.Properties.members {
+			if !yield(p.name, Property{p.schema, slices.Contains(o.Required, p.name)}) {
+				return
+			}
+		}
 	}
-	b.WriteString("Nothing else counts as your result: not a message, not a file. Call it once, as your last call.\n")
+}
+
+// Examples returns an example call for each variant of a result, a line each.
+func Examples(o run.Output) string {
+	var b strings.Builder
 	for _, v := range variants(o.Schema) {
 		what := v.title
 		if what == "" {
 			what = "the result"
 		}
-		fmt.Fprintf(&b, "\nFor %s: %s", what, v.example(o.Tool))
+		fmt.Fprintf(&b, "For %s: %s", what, v.example(o.Tool))
 		var optional []string
 		for _, f := range v.fields {
 			if !v.needs(f.name) {
@@ -213,6 +232,22 @@ func Instructions(o run.Output) string {
 		if len(optional) > 0 {
 			fmt.Fprintf(&b, " (%s may be left out)", strings.Join(optional, ", "))
 		}
+		b.WriteByte('\n')
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	return b.String()
+}
+
+// Instructions returns what the system prompt of an agent says of the result that it has to
+// submit.
+func Instructions(o run.Output) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "You MUST call the %s tool to submit your results. ", o.Tool)
+	if w := Wire(o.Tool); w != o.Tool {
+		fmt.Fprintf(&b, "It is the tool %s in your list of tools. ", w)
+	}
+	b.WriteString("Nothing else counts as your result: not a message, not a file. Call it once, as your last call.\n")
+	if examples := Examples(o); examples != "" {
+		b.WriteString("\n" + examples)
+	}
+	return b.String()
 }

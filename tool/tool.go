@@ -48,6 +48,9 @@ type Spec struct {
 	Unstored bool
 	// Always: every run has it, whatever its grants. It shows only what the run has already.
 	Always bool
+	// ForAgents: runs of agents have it, and those to which it is granted by name. Every tool
+	// makes each request larger.
+	ForAgents bool
 }
 
 // An Intent says what a call would do.

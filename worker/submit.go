@@ -27,10 +27,7 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 	d.kits.Lock()
 	defer d.kits.Unlock()
 	if k := &d.kit; k.tools == nil || k.output != c.Output || k.grants != c.Tools || k.base != base {
-		*k = kit{output: c.Output, grants: c.Tools, base: base, tools: base}
-		if c.Tools.Limited() {
-			k.tools = base.Granted(c.Tools)
-		}
+		*k = kit{output: c.Output, grants: c.Tools, base: base, tools: base.For(c.Tools, d.State().Created.Agent != "")}
 		if c.Output.Schema != "" {
 			// A schema that is not one was refused when it was given; if a log says
 			// otherwise nothing can be submitted, and the run reports that.

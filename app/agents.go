@@ -1,0 +1,153 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+
+	"pawl/agent"
+	"pawl/config"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/submission"
+	"pawl/tool"
+)
+
+// Agents returns the agents that runs of this workspace can be started with.
+func (w *Workspace) Agents() (*agent.Roster, error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	return w.roster(s), nil
+}
+
+func (w *Workspace) roster(s *settings) *agent.Roster {
+	return agent.New(agent.Options{
+		User:   filepath.Join(w.env.UserDir(), "agents"),
+		Policy: s.policy, Workspace: w.Dir,
+		Tools: w.Tools,
+		Model: func(_ context.Context, model string) error {
+			if model = cmp.Or(model, s.Get("model")); model == "" {
+				return nil // a server on this machine may be found when a run begins
+			}
+			return s.models.Check(model, w.Dir)
+		},
+	})
+}
+
+// delegation returns what the tools need that start child runs.
+func (w *Workspace) delegation(s *settings) agent.Delegation {
+	return agent.Delegation{
+		Roster: w.roster(s),
+		System: func(a agent.Agent, o run.Output) string { return w.systemFor(s, a, o) },
+		Change: s.changeFor,
+	}
+}
+
+// changeFor returns the changes that an agent makes to the configuration of a run.
+func (s *settings) changeFor(a agent.Agent) run.ConfigChange {
+	c := a.Change()
+	if a.Model != "" {
+		to := modelChange(a.Model, s.Get("control"), s.models)
+		c.Model, c.Window, c.Control = to.Model, to.Window, to.Control
+	}
+	return c
+}
+
+// find returns the agent that a run is to be started with. One that cannot run now is a
+// [*config.Error] with the reason.
+func (w *Workspace) find(ctx context.Context, s *settings, name string) (agent.Agent, error) {
+	r := w.roster(s)
+	a, err := r.Get(name)
+	if err != nil {
+		return a, config.Errorf("%w", err)
+	}
+	if ok, why := r.Valid(ctx, a); !ok {
+		return a, config.Errorf("the agent %s cannot run: %s", a.Name, why)
+	}
+	return a, nil
+}
+
+// begin returns how a run of an agent begins, but for its id; with the zero agent, a run
+// without one. What was given for this process is stronger than the agent, and the agent
+// stronger than all other settings.
+func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, o run.Output) (run.Created, error) {
+	var model string
+	var err error
+	if a.Model != "" && !s.Has("model", true) {
+		model, err = a.Model, s.models.Check(a.Model, w.Dir)
+	} else {
+		model, err = w.choose(ctx, s)
+	}
+	if err != nil {
+		return run.Created{}, err
+	}
+	c := s.initial(model).Apply(run.Config{Output: o})
+	if a.Name != "" {
+		of := a.Change()
+		of.Model = nil
+		c = s.Change(true).Apply(of.Apply(c))
+	}
+	return run.Created{Workspace: w.Dir, Agent: a.Name, System: w.systemFor(s, a, o), Config: c, Version: Version()}, nil
+}
+
+// systemFor returns the system prompt of a run of an agent that has to submit a result.
+func (w *Workspace) systemFor(s *settings, a agent.Agent, o run.Output) string {
+	others := ""
+	if a.Name != "" && (a.Tools.Has("agent") || a.Tools.Has("handoff")) {
+		others = w.roster(s).Listing(context.Background(), a.Name)
+	}
+	return systemPrompt(w.Dir, w.Instructions().Text, a, others, o)
+}
+
+// Specs returns the tools of every run, and the two that submit the results of agents.
+func (w *Workspace) Specs() []tool.Spec {
+	specs := registry(nil, tool.ShellOptions{}, agent.Delegation{}).Specs()
+	for _, k := range submission.Kinds {
+		o, _ := k.Output()
+		if t, err := tool.NewSubmission(o.Tool, []byte(o.Schema)); err == nil {
+			specs = append(specs, t.Spec())
+		}
+	}
+	return specs
+}
+
+// Grant changes the tools that a run may call, from its next call on: add are granted, remove
+// are not any more. A run that could call every tool keeps all others that there are.
+func (s *Session) Grant(ctx context.Context, add, remove []string) error {
+	known := s.w.grantable(s.State())
+	for _, name := range append(slices.Clone(add), remove...) {
+		if !slices.Contains(known, name) {
+			return config.Errorf("there is no tool %q to grant", name)
+		}
+	}
+	to := s.State().Config.Tools.With(add...)
+	if len(remove) > 0 {
+		to = to.Without(known, remove...)
+	}
+	return s.Configure(ctx, run.ConfigChange{Tools: &to})
+}
+
+// grantable returns the tools that can be granted to a run.
+func (w *Workspace) grantable(s run.State) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := append(toolNames(), s.Config.Tools.Names()...)
+	for _, tools := range w.offered {
+		for _, t := range tools {
+			names = append(names, t.Spec().Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// keepRules stores the rules of an agent for a run of it.
+func (s *settings) keepRules(id run.ID, rules permission.Rules) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	return s.policy.AddRules(id, rules)
+}
