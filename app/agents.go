@@ -115,7 +115,7 @@ func (w *Workspace) Specs() []tool.Spec {
 }
 
 // Grant changes the tools that a run may call, from its next call on: add are granted, remove
-// are not any more. A run that could call every tool keeps all others that there are.
+// are not any more. A run that could call every tool keeps the others that it has.
 func (s *Session) Grant(ctx context.Context, add, remove []string) error {
 	known := s.w.grantable(s.State())
 	for _, name := range append(slices.Clone(add), remove...) {
@@ -125,7 +125,7 @@ func (s *Session) Grant(ctx context.Context, add, remove []string) error {
 	}
 	to := s.State().Config.Tools.With(add...)
 	if len(remove) > 0 {
-		to = to.Without(known, remove...)
+		to = to.Without(s.runner.Tools(), remove...)
 	}
 	return s.Configure(ctx, run.ConfigChange{Tools: &to})
 }

@@ -65,6 +65,7 @@ var flagValues = map[string][]string{
 	"demo control": {"native", "controller"},
 
 	"effect":   {"allow", "ask", "deny"},
+	"kind":     {"worker", "planner"},
 	"format":   {"json", "markdown", "html", "script"},
 	"output":   {"text", "json", "stream-json"},
 	"provider": strings.Split(adapted, ", "),
@@ -96,6 +97,8 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 			return
 		case f.Name == "model":
 			complete = inv.completeModels
+		case f.Name == "agent":
+			complete = inv.completeAgents
 		case f.Name == "run" || f.Name == "resume":
 			complete = inv.completeRuns
 		case f.Name == "file" || f.Name == "rules" || f.Name == "output-schema":

@@ -23,6 +23,7 @@ type runRequest struct {
 	output string // text, json, stream-json
 	schema string // file with the JSON Schema of the result; "": words
 	resume string // the run to resume; "" for a new one
+	agent  string // name of the agent of a new run; "": none
 	trust  bool
 }
 
@@ -51,9 +52,12 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	var last bool
 	r.flags(cmd)
 	cmd.Flags().BoolVar(&last, "continue", false, "resume the most recent run of this folder")
+	cmd.Flags().StringVar(&r.agent, "agent", "", "start the run as this `agent`; see pawl agents list")
 	cmd.Flags().StringVar(&r.resume, "resume", "", "resume this `run`: an id, a prefix of one, or last")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
+		case r.agent != "" && (last || r.resume != ""):
+			return usage("--agent is for a new run: a run that is resumed keeps its own")
 		case last && r.resume != "":
 			return usage("--continue and --resume cannot be used together")
 		case last:
@@ -105,7 +109,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if _, err := ws.Policy(); err != nil { // before standard input is waited for
 		return err
 	}
-	task := app.Task{}
+	task := app.Task{Agent: r.agent}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}

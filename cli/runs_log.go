@@ -66,7 +66,11 @@ func updates(ctx context.Context, ws *app.Workspace, id run.ID, follow bool) ite
 func eventLine(e run.Event, f app.EventLine) string {
 	switch v := e.Payload.(type) {
 	case run.Created: // its data begins with a long system prompt
-		return oneLine(fmt.Sprintf("%s %s %s", v.Run, v.Config.Model, v.Workspace), maxTitle)
+		as := ""
+		if v.Agent != "" {
+			as = " as " + v.Agent
+		}
+		return oneLine(fmt.Sprintf("%s%s %s %s", v.Run, as, v.Config.Model, v.Workspace), maxTitle)
 	case run.Replied:
 		text := run.PlainText(v.Parts)
 		for _, p := range v.Parts {
