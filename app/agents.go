@@ -8,7 +8,7 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
-	"pawl/permission"
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/tool"
@@ -114,40 +114,37 @@ func (w *Workspace) Specs() []tool.Spec {
 	return specs
 }
 
-// Grant changes the tools that a run may call, from its next call on: add are granted, remove
-// are not any more. A run that could call every tool keeps the others that it has.
+// Grant changes the tools that a run may call, from its next call on; see [Workspace.Grants].
 func (s *Session) Grant(ctx context.Context, add, remove []string) error {
-	known := s.w.grantable(s.State())
-	for _, name := range append(slices.Clone(add), remove...) {
-		if !slices.Contains(known, name) {
-			return config.Errorf("there is no tool %q to grant", name)
-		}
-	}
-	to := s.State().Config.Tools.With(add...)
-	if len(remove) > 0 {
-		to = to.Without(s.runner.Tools(), remove...)
+	to, err := s.w.Grants(s.State(), add, remove)
+	if err != nil {
+		return err
 	}
 	return s.Configure(ctx, run.ConfigChange{Tools: &to})
 }
 
-// grantable returns the tools that can be granted to a run.
-func (w *Workspace) grantable(s run.State) []string {
+// Grants returns the grants of a run with more tools and without some. A run that could call
+// every tool keeps the others that there are for it.
+func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error) {
+	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	names := append(toolNames(), s.Config.Tools.Names()...)
 	for _, tools := range w.offered {
 		for _, t := range tools {
-			names = append(names, t.Spec().Name)
+			r = r.With(t)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// keepRules stores the rules of an agent for a run of it.
-func (s *settings) keepRules(id run.ID, rules permission.Rules) error {
-	if len(rules) == 0 {
-		return nil
+	w.mu.Unlock()
+	have := r.For(s.Config.Tools, s.Created.Agent != "").Names()
+	more := len(remove) > 0
+	for _, name := range append(slices.Clone(add), remove...) {
+		if _, ok := r.Get(name); !ok && !slices.Contains(s.Config.Tools.Names(), name) {
+			return "", config.Errorf("there is no tool %q%s", name, text.DidYouMean(name, r.Names()))
+		}
+		more = more || !slices.Contains(have, name)
 	}
-	return s.policy.AddRules(id, rules)
+	to := s.Config.Tools
+	if more && !to.Limited() {
+		to = run.Grant(have...)
+	}
+	return to.With(add...).Without(have, remove...), nil
 }

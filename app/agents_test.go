@@ -101,11 +101,11 @@ func TestWorkIsHandedToAnAgentWhichReports(t *testing.T) {
 	p := newPlace(t, `
 {"when":{"first":"Count the files."},"text":"There are two."}
 {"when":{"first":"Count the files."},"calls":[{"tool":"completion_report","args":{"tool":"completion-report","status":"blocked","summary":"No folder."}}]}
-{"when":{"first":"Count the files."},"calls":[{"tool":"handoff","args":{"agent":"lead","prompt":"Help."}},{"tool":"write","args":{"path":"a","content":"x"}}]}
+{"when":{"first":"Count the files."},"calls":[{"tool":"handoff","args":{"agent":"lead","prompt":"Help."}},{"tool":"write","args":{"path":"a","content":"x"}},{"tool":"list","args":{}}]}
 {"when":{"first":"Count the files."},"calls":[{"tool":"completion_report","args":{"status":"complete","summary":"Counted.","output":"2"}}]}
 {"calls":[{"tool":"handoff","args":{"agent":"task-validator","prompt":"Plan."}},{"tool":"handoff","args":{"agent":"researchr","prompt":"x"}},{"tool":"handoff","args":{"agent":"counter","prompt":"Count the files."}}]}
 {"text":"{{last_result}}"}`)
-	p.agent("lead.md", "---\npermissions: {mode: plan}\n---\nYou lead.")
+	p.agent("lead.md", "---\npermissions: {mode: plan, deny: [list]}\n---\nYou lead.")
 	p.agent("counter.md", "---\ntools: [list, handoff, write]\npermissions: {mode: accept-edits}\nlimits: {steps: 30}\n---\nYou count.")
 	ws := p.open(nil)
 	s := p.as(ws, app.Task{Agent: "lead"}, "go")
@@ -125,7 +125,7 @@ func TestWorkIsHandedToAnAgentWhichReports(t *testing.T) {
 		t.Errorf("the child is %+v", child.Created)
 	}
 	report := resultsOf(child)
-	for _, want := range []string{"blockedReason: missing", "lead is already at work in this chain of agents (lead → counter)", "plan mode: only reading is allowed"} {
+	for _, want := range []string{"blockedReason: missing", "lead is already at work in this chain of agents (lead → counter)", "plan mode: only reading is allowed", "(agent lead)"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the results of the child have no %q:\n%s", want, report)
 		}
@@ -187,7 +187,11 @@ func TestGrantsChangeWhileARunWorks(t *testing.T) {
 	if state := rest(t, s); state.Answer() != "Done." || strings.Count(resultsOf(state), "403") != 1 {
 		t.Errorf("ended %+v\n%s", state.Turn.End, resultsOf(state))
 	}
-	if err := s.Grant(t.Context(), []string{"lst"}, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "lst"`) {
+	ok(t, s.Grant(t.Context(), []string{"agent"}, nil))
+	if tools := s.State().Config.Tools; !tools.Has("agent") || tools.Has("handoff") {
+		t.Errorf("a tool of agents was granted, and it has %q", tools)
+	}
+	if err := s.Grant(t.Context(), []string{"lst"}, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "lst"; did you mean "list"?`) {
 		t.Errorf("%v", err)
 	}
 }

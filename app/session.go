@@ -80,14 +80,16 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 		return nil, err
 	}
 	c.Run = newRun(time.Now())
-	if err := s.keepRules(c.Run, a.Rules); err != nil {
-		return nil, err
-	}
 	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
 	// the interrupt is recorded.
 	r, err := d.Create(context.WithoutCancel(ctx), c, nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(a.Rules) > 0 { // it is owned now: a sweep leaves its rules alone
+		if err := s.policy.AddRules(c.Run, a.Rules); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
 	}
 	return w.session(d, r), nil
 }

@@ -46,6 +46,9 @@ func (g Grants) With(names ...string) Grants {
 // Without returns g with fewer tools. all are the tools that there are: they are what
 // remains to be granted if g grants every tool.
 func (g Grants) Without(all []string, names ...string) Grants {
+	if len(names) == 0 {
+		return g
+	}
 	have := g.Names()
 	if !g.Limited() {
 		have = slices.Clone(all)

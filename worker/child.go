@@ -75,15 +75,20 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	if child.System != "" {
 		created.System = child.System
 	}
-	// Before it exists: a child never runs without the rules that hold for it.
+	c, err := d.w.Create(ctx, created, watch)
+	if err != nil {
+		return nil, err
+	}
+	// It is owned now, so no sweep removes its rules, and not in the log before it runs: a
+	// child never runs without the rules that hold for it.
 	err = d.w.Authorizer.Inherit(d.id, id)
 	if err == nil && len(child.Rules) > 0 {
 		err = d.w.Authorizer.AddRules(id, child.Rules)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no child run is started: its permission rules cannot be stored: %w", err)
+		return nil, errors.Join(fmt.Errorf("no child run is started: its permission rules cannot be stored: %w", err), c.Close())
 	}
-	return d.w.Create(ctx, created, watch)
+	return c, nil
 }
 
 // agents returns the agents of the ancestors of a run, the root's first, and its own.

@@ -41,13 +41,6 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 	return d.kit.tools, d.kit.submission
 }
 
-// Tools returns the names of the tools that the run has now, but for the one that submits its
-// result.
-func (d *Runner) Tools() []string {
-	s := d.State()
-	return d.w.registry().For(s.Config.Tools, s.Created.Agent != "").Names()
-}
-
 // notGranted returns why a call is refused whose tool there is, but not for this run.
 func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) error {
 	if _, ok := tools.Get(name); ok {
