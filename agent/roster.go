@@ -252,7 +252,7 @@ func (r *Roster) workspaceFiles() ([]Agent, error) {
 	if r.o.Policy == nil {
 		return nil, nil
 	}
-	files, err := r.o.Policy.Files(Folder)
+	files, err := r.o.Policy.ConfigFiles(Folder)
 	var all []Agent
 	for _, f := range files {
 		if !agentFile(path.Base(f.Name)) {

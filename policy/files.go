@@ -13,18 +13,18 @@ import (
 	"syscall"
 )
 
-// A File is one file of the workspace's own configuration.
-type File struct {
+// A ConfigFile is one file of the workspace's own configuration, trusted or not.
+type ConfigFile struct {
 	Name    string // relative to the workspace, with slashes
 	Content []byte // the very bytes that were compared with what a person was shown
 	Trusted bool   // they are what a person has trusted
 	Problem string // why there is no content; such a file does not count
 }
 
-// Files returns the files in a folder of the workspace's configuration, as .pawl/agents, by
+// ConfigFiles returns the files in a folder of the workspace's configuration, as .pawl/agents, by
 // name; not those of folders in it. What a file that is not trusted says may be shown to
 // the model as text, and counts for nothing else.
-func (p *Policy) Files(folder string) ([]File, error) {
+func (p *Policy) ConfigFiles(folder string) ([]ConfigFile, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	root, owner, err := p.enter()
@@ -41,7 +41,7 @@ func (p *Policy) Files(folder string) ([]File, error) {
 		return nil, err
 	}
 	record := p.trust.of(p.o.Workspace, owner)
-	var files []File
+	var files []ConfigFile
 	total := 0
 	for _, name := range names {
 		g := readConfigFile(root, name)
@@ -51,7 +51,7 @@ func (p *Policy) Files(folder string) ([]File, error) {
 		if total += len(g.content); total > maxTotal {
 			return nil, fmt.Errorf("%s has more than %d MB", folder, maxTotal>>20)
 		}
-		files = append(files, File{Name: name, Content: g.content, Problem: g.problem,
+		files = append(files, ConfigFile{Name: name, Content: g.content, Problem: g.problem,
 			Trusted: g.problem == "" && (g.sum == record.sumOf(name) || g.sum == p.repo.trustedHere[name])})
 	}
 	return files, nil

@@ -15,7 +15,7 @@ func TestFilesOfAFolderAreReadWithWhatAPersonThinksOfThem(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.open()
-	if files, err := p.Files(".pawl/agents"); err != nil || files != nil {
+	if files, err := p.ConfigFiles(".pawl/agents"); err != nil || files != nil {
 		t.Errorf("of a folder that is not there: %v, %v", files, err)
 	}
 	r.write(".pawl/agents/a.md", "A.")
@@ -26,7 +26,7 @@ func TestFilesOfAFolderAreReadWithWhatAPersonThinksOfThem(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(r.workspace, ".pawl/agents/link.md")); err != nil {
 		t.Fatal(err)
 	}
-	files, err := p.Files(".pawl/agents")
+	files, err := p.ConfigFiles(".pawl/agents")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAFileThatAPersonWritesIsTrusted(t *testing.T) {
 		if err := p.ReplaceFile(name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		if files, err := r.open().Files(".pawl/agents"); err != nil || len(files) != 1 || !files[0].Trusted || string(files[0].Content) != text {
+		if files, err := r.open().ConfigFiles(".pawl/agents"); err != nil || len(files) != 1 || !files[0].Trusted || string(files[0].Content) != text {
 			t.Errorf("%+v, %v", files, err)
 		}
 	}
