@@ -59,6 +59,8 @@ func Subject(tool, arguments string) string {
 			subject += ", from line " + offset
 		}
 		return OneLine(subject, MaxLine)
+	case (tool == "handoff" || tool == "agent") && arg("agent") != "":
+		return OneLine(arg("agent")+": "+arg("prompt"), MaxLine)
 	case arg("pattern") != "" && arg("path") != "":
 		return OneLine(arg("pattern")+" in "+arg("path"), MaxLine)
 	}
