@@ -76,33 +76,33 @@ func oneAgent(cmd *cobra.Command, args []string) error {
 
 // An agentForm is an agent as JSON.
 type agentForm struct {
-	Name        string           `json:"name"`
-	Description string           `json:"description"`
-	Kind        submission.Kind  `json:"kind"`
-	Source      agent.Source     `json:"source"`
-	File        string           `json:"file,omitempty"`
-	Internal    bool             `json:"internal,omitempty"`
-	Untrusted   bool             `json:"untrusted,omitempty"` // only its text counts
-	Valid       bool             `json:"valid"`
-	Why         string           `json:"why,omitempty"` // it is not valid
-	Model       string           `json:"model,omitempty"`
-	Tools       []string         `json:"tools,omitempty"` // none: all
-	NoTools     bool             `json:"no_tools,omitempty"`
-	Permissions *permissionsForm `json:"permissions,omitempty"`
-	Output      outputForm       `json:"output"`
-	Limits      *run.Limits      `json:"limits,omitempty"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Kind        submission.Kind   `json:"kind"`
+	Source      agent.Source      `json:"source"`
+	File        string            `json:"file,omitempty"`
+	Internal    bool              `json:"internal,omitempty"`
+	Untrusted   bool              `json:"untrusted,omitempty"` // only its text counts
+	Valid       bool              `json:"valid"`
+	Why         string            `json:"why,omitempty"` // it is not valid
+	Model       string            `json:"model,omitempty"`
+	Tools       []string          `json:"tools,omitempty"` // none: all
+	NoTools     bool              `json:"no_tools,omitempty"`
+	Permissions *agentPermissions `json:"permissions,omitempty"`
+	Output      agentOutput       `json:"output"`
+	Limits      *run.Limits       `json:"limits,omitempty"`
 
 	Instructions string `json:"instructions,omitempty"`
 }
 
-type permissionsForm struct {
+type agentPermissions struct {
 	Mode  permission.Mode `json:"mode,omitempty"`
 	Allow []string        `json:"allow,omitempty"`
 	Ask   []string        `json:"ask,omitempty"`
 	Deny  []string        `json:"deny,omitempty"`
 }
 
-type outputForm struct {
+type agentOutput struct {
 	Tool   string          `json:"tool,omitempty"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
@@ -113,13 +113,13 @@ func formOf(ctx context.Context, r *agent.Roster, a agent.Agent) agentForm {
 		Untrusted: a.Untrusted, Model: a.Model, Tools: a.Tools.Names(), NoTools: a.Tools.Limited() && len(a.Tools.Names()) == 0}
 	f.Valid, f.Why = r.Valid(ctx, a)
 	if o := a.Output(); o.Schema != "" {
-		f.Output = outputForm{o.Tool, json.RawMessage(o.Schema)}
+		f.Output = agentOutput{o.Tool, json.RawMessage(o.Schema)}
 	}
 	if a.Limits != (run.Limits{}) {
 		f.Limits = &a.Limits
 	}
 	if a.Mode != "" || len(a.Rules) > 0 {
-		p := &permissionsForm{Mode: a.Mode}
+		p := &agentPermissions{Mode: a.Mode}
 		for _, rule := range a.Rules {
 			to := map[permission.Verdict]*[]string{permission.Allow: &p.Allow, permission.Ask: &p.Ask, permission.Deny: &p.Deny}[rule.Effect]
 			*to = append(*to, rule.String())
