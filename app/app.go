@@ -323,7 +323,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	}
 	return worker.New(worker.Config{
 		Store: st,
-		Tools: registry(rulesOf, s.shellOptions()),
+		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)),
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},

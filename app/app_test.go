@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"pawl/agent"
 	"pawl/instructions"
+	"pawl/run"
 	"pawl/store"
 )
 
@@ -47,7 +49,7 @@ func TestTheSystemPromptIsStableAndHasTheInstructions(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	prompt := func() string {
 		ws := openIn(t, dir, home)
-		return systemPrompt(ws.Dir, ws.Instructions().Text)
+		return systemPrompt(ws.Dir, ws.Instructions().Text, agent.Agent{}, "", run.Output{})
 	}
 	plain := prompt()
 	if plain != prompt() {

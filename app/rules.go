@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"pawl/agent"
 	"pawl/config"
 	"pawl/permission"
 	"pawl/policy"
@@ -118,7 +119,7 @@ func (w *Workspace) requests() (func(name string, class run.Class, arguments str
 			return nil, err
 		}
 	}
-	tools, own := registry(nil, tool.ShellOptions{}), w.own()
+	tools, own := registry(nil, tool.ShellOptions{}, agent.Delegation{}), w.own()
 	return func(name string, class run.Class, arguments string) permission.Request {
 		a := readArgs(arguments)
 		in := tool.Intent{Command: a.Command, URL: a.URL, Sandbox: a.Sandbox}

@@ -240,7 +240,19 @@ func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string)
 		return "", err
 	}
 	to := forked[0].Payload.(run.Created).Run
-	return to, st.Append(ctx, to, 0, forked)
+	p, err := w.openPolicy() // without the settings, which may be broken
+	if err != nil {
+		return "", err
+	}
+	lease, err := st.Own(ctx, to, "") // a sweep leaves the rules of a run alone that is owned
+	if err != nil {
+		return "", err
+	}
+	err = p.Inherit(s.Created.Run, to) // what was forbidden to the run is forbidden to the fork
+	if err == nil {
+		err = st.Append(ctx, to, 0, forked)
+	}
+	return to, errors.Join(err, lease.Release())
 }
 
 // fork returns the events of a new run with the same past, and with change if it is not

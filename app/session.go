@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/agent"
 	"pawl/config"
 	"pawl/run"
 	"pawl/store"
@@ -60,6 +60,9 @@ type Task struct {
 	Model, Mode string
 	// Name is what the person calls the run; "": nothing, or what it is called already.
 	Name string
+	// Agent is the name of the agent that works; empty: none. Without an Output, the agent's
+	// own, if it declares one, has to be submitted.
+	Agent string
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -69,7 +72,16 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := w.choose(ctx, s, t.Model)
+	var a agent.Agent
+	if t.Agent != "" {
+		if a, err = w.find(ctx, s, t.Agent); err != nil {
+			return nil, err
+		}
+		if t.Output.Schema == "" {
+			t.Output = a.Declared
+		}
+	}
+	c, err := w.begin(ctx, s, a, t)
 	if err != nil {
 		return nil, err
 	}
@@ -77,34 +89,17 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := run.CheckName(t.Name); err != nil {
-		return nil, config.Errorf("--name: %w", err)
-	}
-	change := s.initial(model)
-	if err := w.checkFallback(s, change); err != nil {
-		return nil, err
-	}
-	appended, err := s.appended(w.env)
-	if err != nil {
-		return nil, err
-	}
-	if change.AddDirs, err = w.dirs(s, false); err != nil {
-		return nil, err
-	}
-	appended = dirsPrompt(change.AddDirs) + appended
-	c := run.Created{
-		Run: newRun(time.Now()), Workspace: w.Dir, System: systemPrompt(w.Dir, w.Instructions().Text) + appended,
-		Config: change.Apply(run.Config{Output: t.Output, Name: t.Name}), Version: Version(),
-	}
-	c.Config.Mode = cmp.Or(t.Mode, c.Config.Mode)
-	if t.Output.Schema != "" {
-		c.System += resultPrompt(t.Output)
-	}
+	c.Run = newRun(time.Now())
 	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
 	// the interrupt is recorded.
 	r, err := d.Create(context.WithoutCancel(ctx), c, nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(a.Rules) > 0 { // it is owned now: a sweep leaves its rules alone
+		if err := s.policy.AddRules(c.Run, a.Rules); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
 	}
 	return w.session(d, r), nil
 }

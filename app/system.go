@@ -10,10 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/agent"
 	"pawl/config"
 	"pawl/instructions"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/submission"
 )
 
 //go:embed system.md
@@ -22,12 +24,24 @@ var systemText string
 // systemPrompt returns what the model of a run is told first. It holds for the whole run and
 // contains nothing that changes between requests, so that every request begins with the
 // same bytes and the provider's cache serves it.
-func systemPrompt(workspace, instructions string) string {
+//
+// a is the agent that it is, others are those that it can start, and o is its result; each
+// may be empty.
+func systemPrompt(workspace, instructions string, a agent.Agent, others string, o run.Output) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(systemText))
+	if a.Instructions != "" {
+		fmt.Fprintf(&b, "\n\n# Your role: the agent %s\n\n%s", a.Name, a.Instructions)
+	}
+	if others != "" {
+		b.WriteString("\n\nAgents that you can start:\n" + strings.TrimSpace(others))
+	}
 	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\nPlatform: %s/%s\n", workspace, runtime.GOOS, runtime.GOARCH)
 	if instructions != "" {
 		b.WriteString("\n" + instructions)
+	}
+	if o.Schema != "" {
+		b.WriteString(resultPrompt(o))
 	}
 	return b.String()
 }
@@ -93,6 +107,9 @@ func (w *Workspace) Instructions() instructions.Loaded {
 // resultPrompt tells the model of the result that is asked for, however its provider takes
 // it: the model may be another one later in the run.
 func resultPrompt(o run.Output) string {
+	if o.ByTool {
+		return "\n" + submission.Instructions(o)
+	}
 	return fmt.Sprintf("\nThe result of this task is one JSON value that fits the JSON Schema below. If you have the tool %s, hand the result in with it: "+
 		"nothing else counts as the result. If you do not have it, your last message, and only that one, is the JSON value and nothing else.\n\n%s\n", o.Tool, o.Schema)
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/agent"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
@@ -20,8 +21,8 @@ import (
 
 // registry holds the tools of every run. rules are those that hold for a run, for the
 // hosts and addresses that fetch comes to; nil: it reaches public ones alone. shell says
-// what variables commands get.
-func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions) *tool.Registry {
+// what variables commands get, and agents how other agents are started.
+func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions, agents agent.Delegation) *tool.Registry {
 	options := tool.FetchOptions{Granted: func(c tool.Call) bool { return c.Granted }}
 	if rules != nil {
 		options.AllowAddress = reach(func() permission.Rules { return rules("") })
@@ -30,7 +31,8 @@ func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions) *too
 		}
 	}
 	fetch := tool.Fetch(options)
-	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop())
+	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop(), tool.Help())
+	tools = append(tools, agent.Tools(agents)...)
 	return tool.NewRegistry(append(tools, outputs.All()...)...)
 }
 
@@ -87,7 +89,7 @@ func saysLocal(host string) bool {
 }
 
 // ToolNames returns the names of the tools of every run.
-func ToolNames() []string { return registry(nil, tool.ShellOptions{}).Names() }
+func ToolNames() []string { return registry(nil, tool.ShellOptions{}, agent.Delegation{}).Names() }
 
 // rules returns the rules of the settings. Those of all sources count together, so a deny
 // rule of one is not undone by another.

@@ -66,6 +66,7 @@ var flagValues = map[string][]string{
 	"demo control": {"native", "controller"},
 
 	"effect":   {"allow", "ask", "deny"},
+	"kind":     {"worker", "planner"},
 	"format":   {"json", "markdown", "html", "script"},
 	"output":   {"text", "json", "stream-json"},
 	"provider": strings.Split(adapted, ", "),
@@ -105,6 +106,8 @@ func (inv *invocation) completes(cmd *cobra.Command) {
 			complete = completeRuleText
 		case f.Name == "tool":
 			complete = cobra.FixedCompletions(app.ToolNames(), cobra.ShellCompDirectiveNoFileComp)
+		case f.Name == "agent":
+			complete = inv.completeAgents
 		case f.Name == "run" || f.Name == "resume":
 			complete = inv.completeRuns
 		case f.Name == "file" || f.Name == "rules" || f.Name == "output-schema" || f.Name == "image":

@@ -32,6 +32,12 @@ import (
 // jsonForms are what commands print with --json (run and runs resume: with --output json, runs
 // export: with --format json), by command. One that prints several has several.
 var jsonForms = map[string][]any{
+	"agents add":          {agentFileForm{}},
+	"agents check":        {app.List[agentCheckForm]{}},
+	"agents edit":         {agentFileForm{}},
+	"agents list":         {app.List[agentForm]{}},
+	"agents rm":           {agentFileForm{}},
+	"agents show":         {agentForm{}},
 	"config":              {configForm{}},
 	"doctor":              {app.Report{}},
 	"init":                {initForm{}},
@@ -68,6 +74,8 @@ var jsonForms = map[string][]any{
 	"runs verify":         {verifyForm{}},
 	"runs why":            {whyForm{}},
 	"stats":               {app.Stats{}},
+	"tool call":           {toolResultForm{}},
+	"tool help":           {app.List[toolForm]{}},
 	"trust":               {trustForm{}, revokeForm{}, app.List[recordForm]{}},
 	"version":             {app.Build{}},
 }

@@ -203,6 +203,15 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl(0, "models", "--json")
 	pawl(0, "models", "openai", "--json")
 	pawl(0, "version", "--json")
+	pawl(0, "agents", "list", "--json")
+	write("work/auditor.md", "---\ndescription: Looks for risks\n---\nLook for risks.\n")
+	is(pawl(0, "agents", "add", "auditor", "--file", filepath.Join(folder, "auditor.md"), "--json"), "name", "auditor")
+	pawl(0, "agents", "edit", "auditor", "--description", "Looks for all risks", "--json")
+	is(pawl(0, "agents", "show", "auditor", "--json"), "description", "Looks for all risks")
+	pawl(0, "agents", "check", "auditor", "--json")
+	is(pawl(0, "agents", "rm", "auditor", "--json"), "name", "auditor")
+	pawl(0, "tool", "help", "--json")
+	is(pawl(0, "tool", "call", "glob", `{"pattern": "*.json"}`, "--json"), "is_error", false)
 
 	for name := range jsonForms {
 		if !covered[name] {

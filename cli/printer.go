@@ -39,7 +39,11 @@ func newPrinter(inv *invocation, output string, s run.State, resumed bool) *prin
 	if resumed {
 		verb = "resuming run"
 	}
-	fmt.Fprintf(inv.Stderr, "%s %s · %s\n", verb, s.Created.Run, s.Config.Model)
+	as := ""
+	if s.Created.Agent != "" {
+		as = " · " + s.Created.Agent
+	}
+	fmt.Fprintf(inv.Stderr, "%s %s%s · %s\n", verb, s.Created.Run, as, s.Config.Model)
 	p := &printer{output: output, stdout: inv.Stdout, stderr: inv.Stderr, view: view.From(s), moved: make(chan struct{})}
 	p.display = inv.display(output, p.view)
 	if p.display != nil {

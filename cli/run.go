@@ -28,6 +28,7 @@ type runRequest struct {
 	name   string // what the run is called
 	images []string
 	resume string // the run to resume; "" for a new one
+	agent  string // name of the agent of a new run; "": none
 	trust  bool
 }
 
@@ -61,11 +62,14 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 	r.flags(cmd)
 	cmd.Flags().BoolVarP(&last, "continue", "c", false, "resume the most recent run of this folder")
 	cmd.Flags().StringVarP(&r.resume, "resume", "r", "", "resume this `run`: an id, a prefix of one, its name, or last")
+	cmd.Flags().StringVar(&r.agent, "agent", "", "start the run as this `agent`; see pawl agents list")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := r.words(cmd, args); err != nil {
 			return err
 		}
 		switch {
+		case r.agent != "" && (last || r.resume != ""):
+			return usage("--agent is for a new run: a run that is resumed keeps its own")
 		case last && r.resume != "":
 			return usage("--continue and --resume cannot be used together")
 		case last:
@@ -155,7 +159,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	if _, err := ws.Policy(); err != nil { // before standard input is waited for
 		return err
 	}
-	task := app.Task{Name: r.name}
+	task := app.Task{Name: r.name, Agent: r.agent}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
 	}

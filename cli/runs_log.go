@@ -109,6 +109,9 @@ func (w *eventWords) sentence(p run.Payload) string {
 	switch f := p.(type) {
 	case run.Created:
 		words := fmt.Sprintf("run %s with %s in %s", f.Run, f.Config.Model, f.Workspace)
+		if f.Agent != "" {
+			words += ", as the agent " + f.Agent
+		}
 		if f.ForkedFrom != "" {
 			words += fmt.Sprintf(", forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
 		}

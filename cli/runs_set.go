@@ -14,37 +14,49 @@ import (
 
 // A setForm is what was changed as JSON.
 type setForm struct {
-	Run    run.ID `json:"run"`
-	Model  string `json:"model,omitempty"`
-	Mode   string `json:"mode,omitempty"`
-	Effort string `json:"effort,omitempty"`
-	Name   string `json:"name,omitempty"`
+	Run    run.ID     `json:"run"`
+	Model  string     `json:"model,omitempty"`
+	Mode   string     `json:"mode,omitempty"`
+	Effort string     `json:"effort,omitempty"`
+	Name   string     `json:"name,omitempty"`
+	Tools  run.Grants `json:"tools,omitempty"` // that it may call from now on
 }
 
 func runsSetCommand(inv *invocation) *cobra.Command {
 	var model, mode, effort, name string
+	var grant, revoke []string
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Change the model, effort, mode or name of a run",
-		Long: `Changes the name of a run, or from its next step on the model, its effort or the
-permission mode, whichever process drives it. Thinking that one provider produced is not
+		Short: "Change the model, effort, mode, tools or name of a run",
+		Long: `Changes the name of a run, or from its next step on the model, its effort, the permission
+mode or the tools, whichever process drives it. Thinking that one provider produced is not
 sent to another.`,
-		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol",
+		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol\n  pawl runs set last --revoke fetch",
 		Args:    exactlyOne,
 	}
 	cmd.Flags().StringVarP(&model, "model", "m", "", "the `model` to use from now on, as provider/name")
 	cmd.Flags().StringVar(&mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
-	asJSON := jsonFlag(cmd)
 	cmd.Flags().StringVar(&effort, "effort", "", "how much the model thinks, a `level`: "+strings.Join(config.Efforts, ", "))
 	cmd.Flags().StringVar(&name, "name", "", "what the run is called, a `text`; empty: nothing")
+	cmd.Flags().StringSliceVar(&grant, "grant", nil, "`names` of tools that it may call from now on, with commas")
+	cmd.Flags().StringSliceVar(&revoke, "revoke", nil, "`names` of tools that it may not call any more, with commas")
+	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		var c run.ConfigChange
-		renames, changes := cmd.Flags().Changed("name"), model != "" || mode != "" || effort != ""
+		grants := len(grant)+len(revoke) > 0
+		renames, changes := cmd.Flags().Changed("name"), model != "" || mode != "" || effort != "" || grants
 		if !renames && !changes {
-			return usage("nothing to set: give --model, --effort, --mode or --name")
+			return usage("nothing to set: give --model, --effort, --mode, --grant, --revoke or --name")
 		}
 		if err := run.CheckName(name); err != nil {
 			return usage("--name: %w", err)
+		}
+		var c run.ConfigChange
+		if model != "" {
+			to, err := ws.ModelChange(ctx, model)
+			if err != nil {
+				return err
+			}
+			c = to
 		}
 		if effort != "" {
 			if err := config.OneOf(config.Efforts...)(effort); err != nil {
@@ -58,13 +70,16 @@ sent to another.`,
 			}
 			c.Mode = &mode
 		}
-		if model != "" {
-			to, err := ws.ModelChange(ctx, model)
+		form := setForm{Run: id, Model: model, Mode: mode, Effort: effort, Name: name}
+		if grants {
+			_, s, err := ws.Load(ctx, id)
 			if err != nil {
 				return err
 			}
-			to.Mode, to.Effort = c.Mode, c.Effort
-			c = to
+			if form.Tools, err = ws.Grants(s, grant, revoke); err != nil {
+				return err
+			}
+			c.Tools = &form.Tools
 		}
 		if renames {
 			if err := ws.Rename(ctx, id, name); err != nil {
@@ -77,7 +92,7 @@ sent to another.`,
 			}
 		}
 		if *asJSON {
-			return inv.encode(setForm{id, model, mode, effort, name})
+			return inv.encode(form)
 		}
 		if renames {
 			fmt.Fprintf(inv.Stdout, "run %s: named %q\n", id, name)

@@ -81,7 +81,11 @@ func (t *transcript) say(format string, args ...any) { fmt.Fprintf(&t.out, forma
 func (t *transcript) item(i view.Item) {
 	switch i.Kind {
 	case view.KindRun:
-		t.say("run %s · %s · %s · %s", i.Run.ID, stamp(i.At), i.Run.Model, visible(i.Run.Workspace))
+		as := ""
+		if i.Run.Agent != "" {
+			as = i.Run.Agent + " · "
+		}
+		t.say("run %s · %s · %s%s · %s", i.Run.ID, stamp(i.At), as, i.Run.Model, visible(i.Run.Workspace))
 		if i.Run.ForkedFrom != "" {
 			t.say("forked from %s at event %d", i.Run.ForkedFrom, i.Run.ForkedAt)
 		}

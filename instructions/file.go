@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"pawl/internal/owner"
 	"pawl/internal/visible"
 )
 
@@ -122,7 +123,7 @@ func (t *tree) check(info fs.FileInfo) error {
 	case !info.Mode().IsRegular():
 		return errors.New("not a regular file")
 	case !mine(info, t.owner):
-		uid, _ := ownerOf(info)
+		uid, _ := owner.Of(info)
 		return fmt.Errorf("belongs to user %d", uid)
 	}
 	return nil
@@ -131,7 +132,7 @@ func (t *tree) check(info fs.FileInfo) error {
 // mine reports whether a file belongs to this user, to root or to the user other. In
 // a folder that everyone can write to, anyone could leave instructions.
 func mine(info fs.FileInfo, other int) bool {
-	uid, known := ownerOf(info)
+	uid, known := owner.Of(info)
 	return !known || uid == os.Getuid() || uid == 0 || uid == other
 }
 

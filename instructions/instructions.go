@@ -35,6 +35,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pawl/internal/owner"
 )
 
 // MaxBytes bounds the text of [Load]. It is the bound that Codex has by default
@@ -177,18 +179,18 @@ func (l *loader) repository() string {
 		l.skip(File{Path: dir}, reason(err))
 		return dir
 	}
-	owner, known := ownerOf(info)
+	uid, known := owner.Of(info)
 	if !known {
-		owner = 0
+		uid = 0
 	}
-	root := repositoryRoot(dir, l.options.Home, owner)
+	root := repositoryRoot(dir, l.options.Home, uid)
 	t, err := openTree(root, false)
 	if err != nil {
 		l.skip(File{Path: root}, reason(err))
 		return root
 	}
 	defer t.root.Close()
-	t.owner, t.refuse = owner, l.options.Refuse
+	t.owner, t.refuse = uid, l.options.Refuse
 	below := strings.Trim(filepath.ToSlash(strings.TrimPrefix(dir, root)), "/")
 	if given, ok := strings.CutSuffix(l.options.Dir, filepath.FromSlash("/"+below)); ok && below != "" {
 		t.given = given
@@ -208,13 +210,13 @@ func (l *loader) repository() string {
 // a .git of another user does not, nor that of home ("": none) or a folder above it. Without
 // a repository it is dir.
 func Root(dir, home string) string {
-	owner := 0
+	uid := 0
 	if info, err := os.Stat(dir); err == nil {
-		if uid, known := ownerOf(info); known {
-			owner = uid
+		if of, known := owner.Of(info); known {
+			uid = of
 		}
 	}
-	return repositoryRoot(dir, home, owner)
+	return repositoryRoot(dir, home, uid)
 }
 
 // repositoryRoot returns the nearest folder upward that has .git, or dir. As with git's

@@ -10,7 +10,8 @@ import (
 )
 
 // MaxToolName is how many characters of a tool's name every provider accepts:
-// letters, digits, _ and -, and for Gemini no digit or - first. Sources: the API
+// letters, digits, _ and -, and for Gemini no digit or - first. Names on the wire have no -,
+// because external agents change it to _: a tool has one name for all agents. Sources: the API
 // references of OpenAI (function.name), Anthropic (tools.name) and Google
 // (FunctionDeclaration.name), read 2026-11-20.
 const MaxToolName = 64
@@ -83,12 +84,12 @@ func (n Names) calls(parts []run.Part) []run.Part {
 func accepted(name string) string {
 	w := strings.Map(func(r rune) rune {
 		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_':
 			return r
 		}
 		return '_'
 	}, name)
-	if w == "" || w[0] == '-' || '0' <= w[0] && w[0] <= '9' {
+	if w == "" || '0' <= w[0] && w[0] <= '9' {
 		w = "_" + w
 	}
 	return w

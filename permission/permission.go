@@ -20,7 +20,12 @@
 // rules, trust and the sandbox itself are built on this seam.
 package permission
 
-import "pawl/run"
+import (
+	"cmp"
+	"slices"
+
+	"pawl/run"
+)
 
 // A Mode sets what runs without a question.
 type Mode string
@@ -31,6 +36,19 @@ const (
 	Plan        Mode = "plan"         // reads only; anything else is refused
 	Bypass      Mode = "bypass"       // everything but what a deny rule names
 )
+
+// modes are all of them, that in which most asks or is refused first.
+var modes = []Mode{Plan, Default, AcceptEdits, Bypass}
+
+// Stricter returns the one of two modes in which less runs without a question; an empty mode
+// is [Default].
+func Stricter(m, n Mode) Mode {
+	m, n = cmp.Or(m, Default), cmp.Or(n, Default)
+	if slices.Index(modes, n) < slices.Index(modes, m) {
+		return n
+	}
+	return m
+}
 
 // A Request is one call that wants to run.
 type Request struct {

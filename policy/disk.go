@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pawl/internal/owner"
 )
 
 // maxFile bounds a configuration file, in bytes: the bound that package permission has
@@ -123,7 +125,7 @@ func readWhole(f *os.File, name string) ([]byte, fs.FileInfo, error) {
 
 // check refuses a file that somebody else could have written.
 func (o owners) check(path string, info fs.FileInfo, strict bool) error {
-	uid, known := ownerOf(info)
+	uid, known := owner.Of(info)
 	if !known {
 		return nil // a system without owners
 	}

@@ -10,15 +10,6 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user that a file belongs to.
-func ownerOf(info fs.FileInfo) (uid int, known bool) {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(s.Uid), true
-}
-
 func signatureOf(info fs.FileInfo) signature {
 	sig := signature{found: true, size: info.Size(), modified: info.ModTime().UnixNano(), mode: info.Mode()}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -32,6 +32,25 @@ func (p *Policy) AddRules(id run.ID, rules permission.Rules) error {
 	return nil
 }
 
+// Inherit stores the rules of one run that forbid or ask for another run, a child or a fork of
+// it. When it returns nil they are durable and count.
+func (p *Policy) Inherit(from, to run.ID) error {
+	p.mu.Lock()
+	f := p.ofRun(from)
+	f.refresh()
+	rules, err := strict(f.rules), f.err
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		if err := p.Add(r, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Add stores a rule in the file of its scope; id says which run, for
 // [permission.ForRun]. Who and when are filled in where they are empty. A rule that is
 // there is not stored twice. It is durable when Add returns.

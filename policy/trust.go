@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"pawl/internal/owner"
 )
 
 // A Change is a configuration file of this workspace that is not as a person has trusted
@@ -182,7 +184,7 @@ func (p *Policy) Records() ([]Record, error) {
 const noOwner = -1
 
 // enter opens the workspace and says whose it is.
-func (p *Policy) enter() (root *os.Root, owner int, err error) {
+func (p *Policy) enter() (root *os.Root, uid int, err error) {
 	root, err = os.OpenRoot(p.o.Workspace)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the workspace cannot be opened: %w", err)
@@ -191,9 +193,9 @@ func (p *Policy) enter() (root *os.Root, owner int, err error) {
 	if err != nil {
 		return nil, 0, errors.Join(err, root.Close())
 	}
-	owner, known := ownerOf(info)
+	uid, known := owner.Of(info)
 	if !known {
-		owner = noOwner
+		uid = noOwner
 	}
-	return root, owner, nil
+	return root, uid, nil
 }

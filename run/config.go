@@ -28,6 +28,7 @@ type Config struct {
 	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
 	Output   Output        `json:"output,omitzero"`
 	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
+	Tools    Grants        `json:"tools,omitempty"`   // the tools that it may call; empty: all
 	// Effort is how much the model thinks, as the person asked for it; empty: as much as it
 	// does by default. What it means for a model is decided where the model is known.
 	Effort string `json:"effort,omitempty"`
@@ -73,6 +74,11 @@ const PlanMode = "plan"
 type Output struct {
 	Tool   string `json:"tool,omitempty"`   // the tool that submits it; empty: the model's answer is the result
 	Schema string `json:"schema,omitempty"` // JSON Schema of it
+	// ByTool: only a call of Tool submits the result. Otherwise a provider that can be asked
+	// for an answer by schema is asked for that instead.
+	ByTool bool `json:"by_tool,omitempty"`
+	// Hint is added to reminders: what the model sees the tool as, and an example.
+	Hint string `json:"hint,omitempty"`
 }
 
 // Limits bound a turn. Zero means the default; a negative figure means no limit.
@@ -114,6 +120,8 @@ func (c Config) Validate() error {
 		return CheckName(c.Name)
 	case c.Output.Tool != "" && c.Output.Schema == "":
 		return errors.New("the output has a tool and no schema")
+	case c.Output.ByTool && c.Output.Tool == "":
+		return errors.New("the output has to be submitted by a tool and names none")
 	case c.Limits.Cost != c.Limits.Cost:
 		return errors.New("the limit of cost is not a number")
 	}
@@ -131,6 +139,7 @@ type ConfigChange struct {
 	NoNudge  *bool   `json:"no_nudge,omitempty"`
 	Output   *Output `json:"output,omitempty"`
 	Control  *string `json:"control,omitempty"`
+	Tools    *Grants `json:"tools,omitempty"`
 	// CompactAt and Retry are as in Config.
 	CompactAt *float64       `json:"compact_at,omitempty"`
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
@@ -164,6 +173,7 @@ func (d ConfigChange) Apply(c Config) Config {
 			c.Dirs = append(slices.Clip(c.Dirs), dir)
 		}
 	}
+	set(&c.Tools, d.Tools)
 	l := d.Limits
 	c.Limits = Limits{
 		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),

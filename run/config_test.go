@@ -40,11 +40,11 @@ func TestAChangeKeepsWhatItDoesNotName(t *testing.T) {
 	all := ConfigChange{
 		Model: ptr("m"), Mode: ptr("plan"), Limits: Limits{Steps: 1, Calls: 2, Wall: 3, Tokens: 4, Cost: 5}, Window: ptr(int64(6)),
 		Parallel: ptr(7), NoNudge: ptr(true), Output: &Output{Schema: "{}"}, Control: ptr(Auto), CompactAt: ptr(0.5),
-		Retry: ptr(time.Minute), Effort: ptr("high"), Fallback: &Fallback{Model: "f", Window: 8, Control: Native}, Name: ptr("n"), AddDirs: []string{"/d"},
+		Retry: ptr(time.Minute), Effort: ptr("high"), Fallback: &Fallback{Model: "f", Window: 8, Control: Native}, Name: ptr("n"), AddDirs: []string{"/d"}, Tools: ptr(Grant("read")),
 	}
 	wantAll := Config{
 		Model: "m", Mode: "plan", Limits: all.Limits, Window: 6, Parallel: 7, NoNudge: true, Output: Output{Schema: "{}"}, Control: Auto, CompactAt: 0.5,
-		Retry: time.Minute, Effort: "high", Fallback: *all.Fallback, Name: "n", Dirs: []string{"/d"},
+		Retry: time.Minute, Effort: "high", Fallback: *all.Fallback, Name: "n", Dirs: []string{"/d"}, Tools: Grant("read"),
 	}
 	if diff := cmp.Diff(wantAll, all.Apply(Config{})); diff != "" {
 		t.Errorf("a change of everything: -want +got\n%s", diff)

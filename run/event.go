@@ -32,10 +32,12 @@ type Created struct {
 	ForkedFrom ID     `json:"forked_from,omitempty"`
 	ForkedAt   int64  `json:"forked_at,omitempty"`
 	Workspace  string `json:"workspace,omitempty"` // absolute path
-	External   bool   `json:"external,omitempty"`  // the agent is a program with a loop of its own
-	System     string `json:"system,omitempty"`    // system prompt; fixed, so that the prefix of requests is stable
-	Config     Config `json:"config"`
-	Version    string `json:"pawl,omitempty"` // the pawl that wrote it
+	// Agent is the name of the agent whose configuration the run began with; empty: none.
+	Agent    string `json:"agent,omitempty"`
+	External bool   `json:"external,omitempty"` // the agent is a program with a loop of its own
+	System   string `json:"system,omitempty"`   // system prompt; fixed, so that the prefix of requests is stable
+	Config   Config `json:"config"`
+	Version  string `json:"pawl,omitempty"` // the pawl that wrote it
 }
 
 // Conversation returns the run whose outputs this run shares: its root, or itself.

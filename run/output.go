@@ -44,7 +44,7 @@ const maxReminders = 2
 func (s *State) remind() (Ended, Told) {
 	a := &s.assignment
 	if a.reminders < maxReminders {
-		text := fmt.Sprintf("You must call the %s tool before finishing. Please call it now.", s.Config.Output.Tool)
+		text := Reminder(s.Config.Output)
 		if a.problem != "" || s.Config.Output.Tool == "" {
 			text = "Your answer must be JSON that fits the requested schema, and nothing else."
 			for _, more := range []string{a.problem, "Answer again."} {
@@ -66,6 +66,16 @@ func (s *State) remind() (Ended, Told) {
 		detail += fmt.Sprintf(" The agent said last: %q", shorten(said, maxSaid))
 	}
 	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}, Told{}
+}
+
+// Reminder is what an agent is told that has ended its turn without the result that is
+// required of it, which a tool submits.
+func Reminder(o Output) string {
+	text := fmt.Sprintf("You must call the %s tool before finishing. Please call it now.", o.Tool)
+	if o.Hint != "" {
+		text += " " + o.Hint
+	}
+	return text
 }
 
 // maxSaid bounds the part of the last answer that the end of a turn without its result

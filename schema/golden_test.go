@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/agent"
 	"pawl/controller"
 	"pawl/internal/golden"
 	"pawl/schema"
@@ -24,8 +25,10 @@ import (
 // toolsOfRuns are the tools that package app gives to runs, by the name of the function
 // that makes each. [TestEveryToolOfARunIsHere] says when one is missing.
 var toolsOfRuns = map[string]func() []tool.Tool{
+	"agent.Tools":      func() []tool.Tool { return agent.Tools(agent.Delegation{}) },
 	"outputs.All":      outputs.All,
 	"tool.Fetch":       func() []tool.Tool { return []tool.Tool{tool.Fetch(tool.FetchOptions{})} },
+	"tool.Help":        func() []tool.Tool { return []tool.Tool{tool.Help()} },
 	"tool.Shell":       func() []tool.Tool { return []tool.Tool{tool.Shell()} },
 	"tool.ShellOutput": func() []tool.Tool { return []tool.Tool{tool.ShellOutput()} },
 	"tool.ShellStop":   func() []tool.Tool { return []tool.Tool{tool.ShellStop()} },
@@ -71,7 +74,7 @@ func TestEveryToolOfARunIsHere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if imported == "pawl/tool" || strings.HasPrefix(imported, "pawl/tool/") {
+		if imported == "pawl/tool" || imported == "pawl/agent" || strings.HasPrefix(imported, "pawl/tool/") {
 			ours[path.Base(imported)] = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pawl/internal/text"
+	"pawl/run"
 	"pawl/schema"
 )
 
@@ -62,6 +63,24 @@ func (r *Registry) With(t Tool) *Registry {
 	return NewRegistry(tools...)
 }
 
+// For returns a registry of the tools that a run has: those that are granted to it, and those
+// that every run has. It is r itself if that is all. agent says that it is the run of an agent.
+func (r *Registry) For(g run.Grants, agent bool) *Registry {
+	var tools []Tool
+	for _, name := range r.names {
+		t := r.tools[name]
+		switch {
+		case t.spec.ForAgents && !agent && !(g.Limited() && g.Has(name)):
+		case t.spec.Always, g.Has(name):
+			tools = append(tools, t.tool)
+		}
+	}
+	if len(tools) == len(r.names) {
+		return r
+	}
+	return NewRegistry(tools...)
+}
+
 // Get returns the tool of that name.
 func (r *Registry) Get(name string) (Tool, bool) {
 	t, ok := r.tools[name]
@@ -90,7 +109,10 @@ func (r *Registry) Specs() []Spec {
 func (r *Registry) Validate(name string, args json.RawMessage) error {
 	t, ok := r.tools[name]
 	if !ok {
-		return r.unknown(name)
+		return unknown(name, r.names)
+	}
+	if own, ok := t.tool.(validator); ok {
+		return own.Validate(args)
 	}
 	compiled, err := t.compile()
 	if err != nil {
@@ -99,10 +121,15 @@ func (r *Registry) Validate(name string, args json.RawMessage) error {
 	return validate(t.spec, compiled, args)
 }
 
+// A validator is a tool that checks its arguments itself.
+type validator interface {
+	Validate(args json.RawMessage) error
+}
+
 // unknown says that there is no such tool, and which may be meant.
-func (r *Registry) unknown(name string) error {
-	if meant := text.Similar(name, r.names, 3); len(meant) > 0 {
+func unknown(name string, names []string) error {
+	if meant := text.Similar(name, names, 3); len(meant) > 0 {
 		return tell("there is no tool %q; did you mean %s?", clip(name, 64), strings.Join(meant, " or "))
 	}
-	return tell("there is no tool %q; there are %s", clip(name, 64), strings.Join(r.names, ", "))
+	return tell("there is no tool %q; there are %s", clip(name, 64), strings.Join(names, ", "))
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -11,7 +12,7 @@ import (
 	"strings"
 
 	"pawl/run"
-	"pawl/schema"
+	"pawl/submission"
 )
 
 //go:embed submit.md
@@ -23,16 +24,16 @@ const SubmitName = "submit_result"
 // A Submission is the tool with which a run hands in the result that is asked of it.
 // It never runs: that it was called, with what fits, is a fact of the run.
 type Submission struct {
-	spec     Spec
-	compiled *schema.Compiled
-	wrapped  bool
+	spec    Spec
+	checker *submission.Checker
+	wrapped bool
 }
 
 // NewSubmission returns the tool for results that fit a JSON Schema. Arguments are
 // always an object; a schema of something else is put into one, as its field result.
 // An error says what is wrong with the schema, for its author.
 func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
-	s := Submission{spec: Spec{Name: name, Description: strings.TrimSpace(submitText), Schema: authored}}
+	s := Submission{spec: Spec{Name: name, Description: cmp.Or(submission.Description(name), strings.TrimSpace(submitText)), Schema: authored}}
 	var root map[string]json.RawMessage
 	if err := json.Unmarshal(authored, &root); err != nil || root == nil {
 		return s, fmt.Errorf("the schema is no JSON object: give a JSON Schema, as {\"type\": \"object\", \"properties\": {…}}")
@@ -57,7 +58,7 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 		s.wrapped = true
 	}
 	var err error
-	s.compiled, err = schema.Compile(s.spec.Schema)
+	s.checker, err = submission.NewChecker(run.Output{Tool: name, Schema: string(s.spec.Schema)})
 	return s, err
 }
 
@@ -67,14 +68,14 @@ var selfReference = regexp.MustCompile(`"\$(ref|dynamicRef|recursiveRef)"\s*:\s*
 
 // Unchecked returns the patterns of the schema that cannot be checked here and are
 // taken as fitting.
-func (s Submission) Unchecked() []string { return s.compiled.Unchecked() }
+func (s Submission) Unchecked() []string { return s.checker.Unchecked() }
 
 // Spec says what the model is told.
 func (s Submission) Spec() Spec { return s.spec }
 
-// Look returns what handing in would do.
+// Inspect returns what a submission would do.
 func (s Submission) Inspect(Env, json.RawMessage) (Intent, error) {
-	return Intent{Class: run.Resumable, Title: "hand in the result"}, nil
+	return Intent{Class: run.Resumable, Title: "submit the result"}, nil
 }
 
 // Run is never called.
@@ -82,10 +83,19 @@ func (s Submission) Run(context.Context, Env, Call) (Result, error) {
 	return Result{}, errors.New("handing in does not run: it is a fact of the run")
 }
 
-// Value returns the result in arguments that fit the tool's schema, without the nulls
-// that stand for optional fields left out.
+// Validate says what is wrong with arguments, for the model; see [submission.Checker].
+func (s Submission) Validate(args json.RawMessage) error {
+	_, err := s.checker.Check(args)
+	return err
+}
+
+// Value returns the result in arguments that fit the tool's schema, in the form in which it
+// is stored.
 func (s Submission) Value(args json.RawMessage) (string, error) {
-	value := s.compiled.Restore(args)
+	value, err := s.checker.Check(args)
+	if err != nil {
+		return "", err
+	}
 	if s.wrapped {
 		var wrapper struct{ Result json.RawMessage }
 		if err := json.Unmarshal(value, &wrapper); err != nil {

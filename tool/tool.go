@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"pawl/output"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -45,6 +46,11 @@ type Spec struct {
 	Schema      json.RawMessage // of the arguments; the worker validates against it before Inspect
 	// Unstored: results are not kept in the store of outputs; they come from it.
 	Unstored bool
+	// Always: every run has it, whatever its grants. It shows only what the run has already.
+	Always bool
+	// ForAgents: runs of agents have it, and those to which it is granted by name. Every tool
+	// makes each request larger.
+	ForAgents bool
 }
 
 // An Intent says what a call would do.
@@ -135,6 +141,11 @@ type Env struct {
 	// Spawn runs a child run to its end, for tools that delegate; nil: the run may
 	// have none.
 	Spawn Spawn
+	// Agents are the agents of the run's ancestors, the root's first, and its own last; runs
+	// without an agent are left out.
+	Agents []string
+	// Specs returns the tools of the run; nil: they are not known.
+	Specs func() []Spec
 	// Leads is where the paths of the call led when it was allowed, as [Resolve]
 	// says it: nothing else is opened. Nil: nobody has looked.
 	Leads []string
@@ -151,9 +162,15 @@ type Spawn func(ctx context.Context, call run.CallID, child Child) (Result, erro
 // A Child is what a child run is asked.
 type Child struct {
 	Prompt string
+	Agent  string     // name of the agent that it is; empty: none
 	System string     // system prompt; empty: that of the parent
-	Output run.Output // the result that it has to hand in, if any
+	Output run.Output // the result that it has to submit, if any
 	Limits run.Limits // at most; what is zero is a share of what the parent has left
+	// Change is made to the configuration of the parent; its limits and output do not
+	// count. A mode in which more runs without a question than in that of the parent does not either.
+	Change run.ConfigChange
+	// Rules hold for the child, beside those of the parent that forbid or ask.
+	Rules permission.Rules
 }
 
 // ErrParked says that a call waits for a person elsewhere: it is neither settled nor

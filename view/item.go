@@ -64,6 +64,7 @@ type Item struct {
 // A Run is the header of a run.
 type Run struct {
 	ID         run.ID
+	Agent      string // name of the agent that it is; empty: none
 	Model      string
 	Mode       string
 	Workspace  string

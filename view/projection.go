@@ -325,7 +325,7 @@ func (p *Projection) created(f run.Created) {
 	p.run, p.control, p.external, p.forkedAt = f.Run, f.Config.Control, f.External, f.ForkedAt
 	p.nextCall = 1
 	e := p.entry("run", KindRun)
-	e.item.Run = &Run{ID: f.Run, Model: f.Config.Model, Mode: f.Config.Mode, Workspace: f.Workspace, Version: f.Version, External: f.External,
+	e.item.Run = &Run{ID: f.Run, Agent: f.Agent, Model: f.Config.Model, Mode: f.Config.Mode, Workspace: f.Workspace, Version: f.Version, External: f.External,
 		Parent: f.Parent, ParentCall: f.ParentCall, ForkedFrom: f.ForkedFrom, ForkedAt: f.ForkedAt}
 	e.item.Inherited = false
 	p.finish(e)

@@ -48,7 +48,7 @@ func Subject(tool, arguments string) string {
 	switch {
 	case strings.HasPrefix(tool, "tool_outputs"):
 		return oneLineOf(arg("id"), output(args))
-	case tool == "submit_result":
+	case tool == "submit_result", tool == "planner-output", tool == "completion-report":
 		return "" // its value is an item of its own
 	case tool == "read" && arg("path") != "":
 		subject := arg("path")
@@ -59,6 +59,8 @@ func Subject(tool, arguments string) string {
 			subject += ", from line " + offset
 		}
 		return OneLine(subject, MaxLine)
+	case (tool == "handoff" || tool == "agent") && arg("agent") != "":
+		return OneLine(arg("agent")+": "+arg("prompt"), MaxLine)
 	case arg("pattern") != "" && arg("path") != "":
 		return OneLine(arg("pattern")+" in "+arg("path"), MaxLine)
 	}

@@ -31,6 +31,8 @@ func TestATitleSaysWhatACallDoes(t *testing.T) {
 		{"TodoWrite", `{"todos":[{"content":"Look","status":"completed"}]}`, "TodoWrite 1 of 1 done"},
 		{"tool_outputs.count", `{"id":"c_2","counts":[{"path":"$.a[*]"},{"path":"$.b"}]}`, "tool_outputs.count c_2 $.a[*], $.b"},
 		{"tool_outputs.aggregate", `{"id":"c_2","path":"$[*]","op":"sum","value_path":"@.price"}`, "tool_outputs.aggregate c_2 sum $[*] @.price"},
+		{"handoff", `{"agent":"developer","prompt":"Repair the\ncart."}`, "handoff developer: Repair the cart."},
+		{"completion-report", `{"status":"complete","summary":"x"}`, "completion-report"},
 		{"submit_result", `{"done":true}`, "submit_result"},
 		{"shell_stop", `{"id":"job_1"}`, "shell_stop job_1"},
 		{"Edit", `{"file_path":"/w/a.go","old_string":"x","new_string":"y"}`, "Edit /w/a.go"},

@@ -136,6 +136,16 @@ func ChangeWords(c run.ConfigChange) string {
 	if c.Output != nil {
 		words = append(words, "another result")
 	}
+	if c.Tools != nil {
+		tools := strings.Join(c.Tools.Names(), ", ")
+		if tools == "" {
+			tools = "none"
+		}
+		if !c.Tools.Limited() {
+			tools = "all"
+		}
+		add("tools", tools)
+	}
 	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil {
 		words = append(words, "other limits")
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
@@ -65,14 +67,51 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	if err != nil {
 		return nil, err
 	}
-	config := s.Config
+	config := child.Change.Apply(s.Config)
 	config.Limits, config.Output = limits, child.Output
+	config.Mode = string(permission.Stricter(permission.Mode(s.Config.Mode), permission.Mode(config.Mode)))
 	created := run.Created{Run: id, Parent: d.id, ParentCall: call, Root: s.Created.Conversation(), Depth: s.Created.Depth + 1,
-		Workspace: s.Created.Workspace, System: s.Created.System, Config: config, Version: s.Created.Version}
+		Workspace: s.Created.Workspace, Agent: child.Agent, System: s.Created.System, Config: config, Version: s.Created.Version}
 	if child.System != "" {
 		created.System = child.System
 	}
-	return d.w.Create(ctx, created, watch)
+	c, err := d.w.Create(ctx, created, watch)
+	if err != nil {
+		return nil, err
+	}
+	// It is owned now, so no sweep removes its rules, and not in the log before it runs: a
+	// child never runs without the rules that hold for it.
+	err = d.w.Authorizer.Inherit(d.id, id)
+	if err == nil && len(child.Rules) > 0 {
+		err = d.w.Authorizer.AddRules(id, child.Rules)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("no child run is started: its permission rules cannot be stored: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// agents returns the agents of the ancestors of a run, the root's first, and its own.
+func (d *Runner) agents(c run.Created) []string {
+	var chain []string
+	for range run.MaxDepth + 1 {
+		if c.Agent != "" {
+			chain = append(chain, c.Agent)
+		}
+		parent := c.Parent
+		c = run.Created{}
+		if parent == "" {
+			break
+		}
+		for e, err := range d.w.Store.Events(context.Background(), parent, 0) {
+			if err == nil {
+				c, _ = e.Payload.(run.Created)
+			}
+			break
+		}
+	}
+	slices.Reverse(chain)
+	return chain
 }
 
 // interruptChild interrupts the child run that a call left to wait for a person.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pawl/llm"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
@@ -134,7 +135,17 @@ func (d *Runner) received(s run.State, row store.Row) []run.Payload {
 		return nil // received by a previous process
 	}
 	return []run.Payload{run.CallReceived{Key: row.Key, Call: run.Call{
-		ID: run.CallID(fmt.Sprintf("c_%d", s.NextCall())), Tool: c.Tool, Arguments: c.Arguments}}}
+		ID: run.CallID(fmt.Sprintf("c_%d", s.NextCall())), Tool: d.toolNamed(s, c.Tool), Arguments: c.Arguments}}}
+}
+
+// toolNamed returns the tool of the run that an external agent means by a name: its own
+// name, or the one on wires.
+func (d *Runner) toolNamed(s run.State, name string) string {
+	tools, _ := d.tools(s.Config)
+	if _, ok := tools.Get(name); ok {
+		return name
+	}
+	return llm.NewNames(tools.Names()).Tool(name)
 }
 
 // taken returns the inbox rows to be taken with an append of events, with their answers:

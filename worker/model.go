@@ -92,7 +92,7 @@ type modelSession struct {
 
 // session returns how requests to the run's model are made.
 func (d *Runner) session(c run.Config) (*modelSession, error) {
-	registry, submission := d.tools(c.Output)
+	registry, submission := d.tools(c)
 	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.level == c.Effort && m.registry == registry {
 		return m, nil
 	}
@@ -103,7 +103,7 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, level: c.Effort, names: llm.NewNames(registry.Names())}
 	m.encoder = llm.NewEncoder(p, m.names)
 	structured := d.w.Structured != nil && d.w.Structured(c.Model)
-	if submission != nil && structured && !c.Controlled() {
+	if submission != nil && structured && !c.Controlled() && !c.Output.ByTool {
 		m.output, err = p.EncodeOutput(submission.Spec().Schema)
 		if err != nil {
 			d.w.debug("no answer by schema", "run", d.id, "model", c.Model, "error", err)

@@ -2,47 +2,67 @@ package worker
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"pawl/run"
+	"pawl/submission"
 	"pawl/tool"
 )
 
-// A kit is the tools of a run that has to hand in a result: the worker's, and the one
-// that hands it in.
+// A kit is the tools of a run: those of the worker that are granted to it, and the one that
+// submits its result.
 type kit struct {
 	output     run.Output     // that it is for
-	base       *tool.Registry // without that one
+	grants     run.Grants     // that it is for
+	base       *tool.Registry // the worker's
 	tools      *tool.Registry
-	submission *tool.Submission
+	submission *tool.Submission // nil: no result is required
 }
 
-// tools returns the tools of the run, and the one among them that hands in the
-// result; nil if none is required.
-func (d *Runner) tools(c run.Output) (*tool.Registry, *tool.Submission) {
+// tools returns the tools of the run, and the one among them that submits the result; nil
+// if none is required.
+func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 	base := d.w.registry()
-	if c.Schema == "" {
-		return base, nil
-	}
 	d.kits.Lock()
 	defer d.kits.Unlock()
-	if d.kit.submission == nil || d.kit.output != c || d.kit.base != base {
-		// A schema that is not one was refused when it was given; if a log says
-		// otherwise nothing can be submitted, and the run reports that.
-		s, err := tool.NewSubmission(c.Tool, json.RawMessage(c.Schema))
-		if err != nil {
-			d.w.debug("the output's schema", "run", d.id, "error", err)
-			return base, nil
+	if k := &d.kit; k.tools == nil || k.output != c.Output || k.grants != c.Tools || k.base != base {
+		*k = kit{output: c.Output, grants: c.Tools, base: base, tools: base.For(c.Tools, d.State().Created.Agent != "")}
+		if c.Output.Schema != "" {
+			// A schema that is not one was refused when it was given; if a log says
+			// otherwise nothing can be submitted, and the run reports that.
+			if s, err := tool.NewSubmission(c.Output.Tool, json.RawMessage(c.Output.Schema)); err == nil {
+				k.tools, k.submission = k.tools.With(s), &s
+			} else {
+				d.w.debug("the output's schema", "run", d.id, "error", err)
+			}
 		}
-		d.kit = kit{output: c, base: base, tools: base.With(s), submission: &s}
 	}
 	return d.kit.tools, d.kit.submission
 }
 
-// submits reports whether a call hands in the result.
-func (d *Runner) submits(o run.Output, c run.Call) bool {
-	_, submission := d.tools(o)
-	return submission != nil && c.Tool == o.Tool
+// notGranted returns why a call is refused whose tool there is, but not for this run.
+func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) error {
+	if _, ok := tools.Get(name); ok {
+		return nil
+	}
+	if _, ok := d.w.registry().Get(name); !ok {
+		if submission.Reserved(name) {
+			return fmt.Errorf("403 forbidden: the tool %s is not for this agent. An agent of its kind does not submit with it", submission.Wire(name))
+		}
+		return nil
+	}
+	who := "this run"
+	if s.Created.Agent != "" {
+		who = "the agent " + s.Created.Agent
+	}
+	return fmt.Errorf("403 forbidden: the tool %s is not granted to %s. Granted: %s", name, who, strings.Join(tools.Names(), ", "))
+}
+
+// submits reports whether a call submits the result.
+func (d *Runner) submits(c run.Config, call run.Call) bool {
+	_, submission := d.tools(c)
+	return submission != nil && call.Tool == c.Output.Tool
 }
 
 // bySchema interprets an answer that was asked for by the result's schema: it is the
@@ -59,7 +79,7 @@ func (d *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
 		}
 	}
 	text := strings.TrimSpace(s.Unfinished() + run.PlainText(p.Parts))
-	tools, submission := d.tools(s.Config.Output)
+	tools, submission := d.tools(s.Config)
 	if text == "" || submission == nil { // the run's own remedy for an empty answer comes first
 		return "", ""
 	}

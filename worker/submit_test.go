@@ -13,6 +13,7 @@ import (
 	"pawl/llm"
 	"pawl/run"
 	"pawl/store"
+	"pawl/submission"
 	"pawl/tool"
 )
 
@@ -205,4 +206,45 @@ func TestAnotherResultIsAskedForAfresh(t *testing.T) {
 			t.Errorf("%+v, result %+v, %v: the reminders were of another result", s.Turn.End, s.Submission(), err)
 		}
 	})
+}
+
+// report is the result of a worker agent.
+func report(t *testing.T) run.Output {
+	t.Helper()
+	o, ok := submission.Worker.Output()
+	if !ok {
+		t.Fatal("no output")
+	}
+	return o
+}
+
+func TestAResultThatAToolMustSubmitIsNeverAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, structured := range map[string]bool{"a provider that answers by schema": true, "a provider that does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, `
+{"text":"{\"status\":\"complete\",\"summary\":\"Done.\"}"}
+{"calls":[{"tool":"completion_report","args":{"tool":"completion-report","status":"blocked","summary":"Half."}}]}
+{"calls":[{"tool":"planner_output","args":{"type":"error","error":"no"}},{"tool":"completion-report","args":{"tool":"completion-report","status":"complete","summary":"Done."}}]}`)
+				r.w.Structured = func(string) bool { return structured }
+				d := r.createWith(run.Created{Config: run.Config{Model: "m/m", Output: report(t)}})
+				s := r.run(d, prompt("Do it."))
+				if s.Turn.End.End != run.Completed || s.Submission().Value != `{"status":"complete","summary":"Done."}` || s.Submission().Call != "c_3" {
+					t.Errorf("end %+v, result %+v", s.Turn.End, s.Submission())
+				}
+				words := run.PlainText(s.Messages[2].Parts)
+				if want := "You must call the completion-report tool before finishing. Please call it now. It is the tool completion_report in your list of tools. For example: {"; !strings.HasPrefix(words, want) {
+					t.Errorf("the reminder is %q", words)
+				}
+				got := strings.Join(results(s), "\n")
+				for _, want := range []string{"c_1 true wrong arguments for completion-report: blockedReason: missing", "c_2 true 403 forbidden: the tool planner_output is not for this agent", "c_3 false The result was accepted"} {
+					if !strings.Contains(got, want) {
+						t.Errorf("the results are\n%s\nwant %q", got, want)
+					}
+				}
+			})
+		})
+	}
 }

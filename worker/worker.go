@@ -118,6 +118,8 @@ type Authorizer interface {
 	Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal
 	// AddRules stores rules of a person; they are in force when it returns.
 	AddRules(id run.ID, rules permission.Rules) error
+	// Inherit stores, for a child run that begins, the rules of its parent that forbid or ask.
+	Inherit(parent, child run.ID) error
 	// Version identifies the rules in force for a run. A call that needs approval is not
 	// decided on again until the version or the run has changed.
 	Version(id run.ID) string
@@ -264,7 +266,11 @@ func (d *Runner) take(s run.State) {
 	d.env = tool.Env{
 		Workspace: s.Created.Workspace, StateDir: d.w.StateDir, Run: d.id, Conversation: s.Created.Conversation(),
 		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: d.w.Sandbox, Outputs: d.w.Outputs,
-		Past: Past(context.Background(), d.w.Store, s.Created, s.Inherited), Spawn: d.spawn,
+		Past: Past(context.Background(), d.w.Store, s.Created, s.Inherited), Spawn: d.spawn, Agents: d.agents(s.Created),
+		Specs: func() []tool.Spec {
+			tools, _ := d.tools(d.State().Config)
+			return tools.Specs()
+		},
 	}
 	d.publish()
 }

@@ -126,6 +126,8 @@ func (a authorizer) Propose(run.ID, permission.Mode, permission.Request) permiss
 
 func (a authorizer) AddRules(run.ID, permission.Rules) error { return nil }
 
+func (a authorizer) Inherit(_, _ run.ID) error { return nil }
+
 func (a authorizer) Version(run.ID) string { return "" }
 
 func newRig(t *testing.T, replies string) *rig {

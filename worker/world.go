@@ -22,7 +22,7 @@ func (d world) Inspect(s run.State, c run.Call) run.CallInspected {
 		return p
 	}
 	p.Class, p.Priority, p.Polls, p.Question = in.Class, in.Priority, in.Polls, in.Question
-	p.Submits = d.submits(s.Config.Output, c)
+	p.Submits = d.submits(s.Config, c)
 	return p
 }
 
@@ -93,7 +93,7 @@ func (d world) Submit(s run.State, c run.CallState) (value, problem string) {
 	if args.err != nil {
 		return "", args.err.Error()
 	}
-	_, submission := d.tools(s.Config.Output)
+	_, submission := d.tools(s.Config)
 	value, err := submission.Value(args.json)
 	if err != nil { // it fitted when the call was inspected
 		return "", err.Error()
@@ -121,7 +121,10 @@ func (d *Runner) intent(s run.State, c run.Call) (tool.Intent, error) {
 	if args.err != nil {
 		return tool.Intent{}, args.err
 	}
-	tools, _ := d.tools(s.Config.Output)
+	tools, _ := d.tools(s.Config)
+	if err := d.notGranted(s, tools, c.Tool); err != nil {
+		return tool.Intent{}, err
+	}
 	if err := tools.Validate(c.Tool, args.json); err != nil {
 		return tool.Intent{}, err
 	}

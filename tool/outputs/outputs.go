@@ -76,7 +76,7 @@ func spec(name, fields, required string) tool.Spec {
 	if required != "" {
 		required = `,"required":[` + required + `]`
 	}
-	return tool.Spec{Name: Prefix + name, Description: strings.TrimSpace(string(text)), Unstored: true,
+	return tool.Spec{Name: Prefix + name, Description: strings.TrimSpace(string(text)), Unstored: true, Always: true,
 		Schema: json.RawMessage(`{"type":"object","properties":{` + fields + `}` + required + `,"additionalProperties":false}`)}
 }
 

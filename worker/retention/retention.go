@@ -181,9 +181,13 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	rules, err := policy.RunsWithRules(s.Dir)
 	problems = append(problems, err)
 	for _, id := range rules {
-		if !s.exists(ctx)(id) {
-			problems = append(problems, policy.RemoveRun(s.Dir, id))
+		// A run that begins is owned before it has rules, until it is in the log: the order of
+		// these two questions matters.
+		_, owned, err := s.Store.Owner(ctx, id)
+		if err == nil && !owned && !s.exists(ctx)(id) {
+			err = policy.RemoveRun(s.Dir, id)
 		}
+		problems = append(problems, err)
 	}
 	if len(r.Runs) > 0 {
 		problems = append(problems, s.Store.Compact(ctx))

@@ -258,6 +258,33 @@ func TestPruneRemovesOldRunsAndWhatAKilledRemovalLeft(t *testing.T) {
 	}
 }
 
+// A run has rules before it is in the log: those of its agent, or of its parent.
+func TestTheRulesOfARunThatBeginsStay(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	leave(t, s, run.Created{Run: "begins"}, now, run.Completed)
+	if _, err := s.Store.Remove(t.Context(), "begins"); err != nil { // but for its rules
+		t.Fatal(err)
+	}
+	lease, err := s.Store.Own(t.Context(), "begins", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if _, err := s.Prune(t.Context(), 0, now, false); err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := policy.RunsWithRules(s.Dir); err != nil || len(ids) != want {
+			t.Errorf("there are rules of %v, %v", ids, err)
+		}
+		if want == 1 {
+			if err := lease.Release(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestRunsArePrunedBySeveralProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newState(t)

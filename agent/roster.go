@@ -1,0 +1,381 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"pawl/internal/atomicfile"
+	"pawl/internal/owner"
+	"pawl/internal/text"
+	"pawl/policy"
+	"pawl/run"
+)
+
+// Folder is the folder of the workspace's agents, relative to it.
+const Folder = ".pawl/agents"
+
+// maxAgents bounds how many files of one folder are read.
+const maxAgents = 500
+
+// Options say where agents are and what there is for them.
+type Options struct {
+	// User is the folder of the user's agents, an absolute path; it need not exist. Empty:
+	// there is none.
+	User string
+	// Policy reads the files of the workspace and knows which are trusted; nil: the workspace
+	// has none.
+	Policy *policy.Policy
+	// Workspace is the folder of the workspace, for the paths of its files.
+	Workspace string
+	// Tools returns the names of the tools that runs can have; nil: they are not checked.
+	Tools func() []string
+	// Model returns why a model cannot be used now; an empty model is the one that a run has
+	// without an agent. It does not touch the network. nil: models are not checked.
+	Model func(ctx context.Context, model string) error
+}
+
+// A Roster is the agents that there are. It reads the files whenever it is asked, so what
+// it says is what holds now. It is safe for concurrent use.
+type Roster struct{ o Options }
+
+// New returns a roster.
+func New(o Options) *Roster { return &Roster{o} }
+
+// All returns all agents, by name. An error says that a folder cannot be read; then the
+// agents of the others are returned.
+func (r *Roster) All() ([]Agent, error) {
+	found := map[string]Agent{}
+	for _, a := range Seeds() {
+		found[a.Name] = a
+	}
+	user, userErr := r.userFiles()
+	workspace, workspaceErr := r.workspaceFiles()
+	for _, a := range append(workspace, user...) { // the user's replace those before them
+		old, taken := found[a.Name]
+		switch {
+		case taken && a.Untrusted:
+			continue
+		case taken && old.Source == a.Source: // NAME.md and NAME.json
+			old = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: fmt.Sprintf("there are two files for it: %s and %s", filepath.Base(old.Path), filepath.Base(a.Path))}
+		case old.Internal:
+			old = replacement(old, a)
+		default:
+			old = a
+		}
+		found[a.Name] = old
+	}
+	return slices.SortedFunc(maps.Values(found), func(x, y Agent) int { return cmp.Compare(x.Name, y.Name) }), errors.Join(userErr, workspaceErr)
+}
+
+// replacement returns an internal agent with what a file may replace of it.
+func replacement(internal, a Agent) Agent {
+	with := internal
+	with.Source, with.Path = a.Source, a.Path
+	switch {
+	case a.Problem != "":
+		with.Problem = a.Problem
+	case a.Kind != internal.Kind && a.Kind != "", a.Declared.Schema != "", a.Tools.Limited(), a.Mode != "", len(a.Rules) > 0:
+		with.Problem = fmt.Sprintf("%s is internal: a file can replace its description, model, limits and instructions, and must say kind: %s", a.Name, internal.Kind)
+	case a.Instructions == "":
+		with.Problem = "the file has no instructions"
+	default:
+		with.Description, with.Model, with.Limits, with.Instructions = cmp.Or(a.Description, internal.Description), a.Model, a.Limits, a.Instructions
+	}
+	return with
+}
+
+// A NotFoundError says that there is no agent of a name.
+type NotFoundError struct {
+	Name  string
+	There []string // the names that there are
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("there is no agent %q%s; there are %s", text.OneLine(e.Name, 64), text.DidYouMean(e.Name, e.There), strings.Join(e.There, ", "))
+}
+
+// Get returns the agent of a name. The error is a [*NotFoundError] if there is none.
+func (r *Roster) Get(name string) (Agent, error) {
+	all, err := r.All()
+	var names []string
+	for _, a := range all {
+		if a.Name == name {
+			return a, nil
+		}
+		if !a.Internal {
+			names = append(names, a.Name)
+		}
+	}
+	return Agent{}, errors.Join(&NotFoundError{name, names}, err)
+}
+
+// Valid reports whether runs of an agent can be started now and, if not, why.
+func (r *Roster) Valid(ctx context.Context, a Agent) (ok bool, why string) {
+	if a.Problem != "" {
+		return false, a.Problem
+	}
+	if r.o.Tools != nil {
+		there := r.o.Tools()
+		for _, name := range a.Tools.Names() {
+			if !slices.Contains(there, name) {
+				return false, fmt.Sprintf("there is no tool %q%s", name, text.DidYouMean(name, there))
+			}
+		}
+		for _, rule := range a.Rules {
+			if !slices.Contains(there, rule.Tool) && !strings.HasPrefix(rule.Tool, "mcp__") {
+				return false, fmt.Sprintf("permissions: the rule %s is for a tool that there is not%s", rule, text.DidYouMean(rule.Tool, there))
+			}
+		}
+	}
+	if r.o.Model != nil {
+		if err := r.o.Model(ctx, a.Model); err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			return false, strings.TrimSuffix(first, ":")
+		}
+	}
+	return true, ""
+}
+
+// userFiles reads the user's agents.
+func (r *Roster) userFiles() ([]Agent, error) {
+	if r.o.User == "" {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(r.o.User)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(maxAgents + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", r.o.User, err)
+	}
+	if len(entries) > maxAgents {
+		return nil, fmt.Errorf("%s has more than %d files", r.o.User, maxAgents)
+	}
+	slices.SortFunc(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
+	var all []Agent
+	for _, e := range entries {
+		if e.IsDir() || !agentFile(e.Name()) {
+			continue
+		}
+		content, err := readFile(root, e.Name())
+		all = append(all, r.parse(FromUser, filepath.Join(r.o.User, e.Name()), content, err))
+	}
+	return all, nil
+}
+
+// agentFile reports whether a file of that name is one of an agent.
+func agentFile(name string) bool {
+	ext := path.Ext(name)
+	return !strings.HasPrefix(name, ".") && (ext == ".md" || ext == ".json") && !strings.EqualFold(name, "README.md")
+}
+
+// readFile reads one file of the user's folder. Links inside of the folder are followed.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	// Opening a device can have an effect, so its kind is looked at before; opening a pipe
+	// must not wait for its writer if it became one since.
+	info, err := root.Stat(name)
+	if err == nil {
+		err = checkFile(info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil {
+		err = checkFile(info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// checkFile returns why a file is not read as an agent. One that belongs to another user, who
+// could change it, is none of this user's.
+func checkFile(info fs.FileInfo) error {
+	switch uid, known := owner.Of(info); {
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
+	case known && uid != os.Getuid() && uid != 0:
+		return fmt.Errorf("it belongs to user %d", uid)
+	case known && info.Mode().Perm()&0o002 != 0:
+		return errors.New("every user can write it")
+	}
+	return nil
+}
+
+// parse returns the agent of a file.
+func (r *Roster) parse(from Source, file string, content []byte, err error) Agent {
+	a, parseErr := Agent{Name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}, error(nil)
+	if err == nil {
+		a, parseErr = Parse(filepath.ToSlash(file), content)
+	} else if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	if err := errors.Join(err, parseErr); err != nil {
+		a = Agent{Name: a.Name, Problem: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	}
+	a.Source, a.Path = from, file
+	for i := range a.Rules {
+		a.Rules[i].Why = "agent " + a.Name
+	}
+	return a
+}
+
+// workspaceFiles reads the agents of the workspace, as far as they count.
+func (r *Roster) workspaceFiles() ([]Agent, error) {
+	if r.o.Policy == nil {
+		return nil, nil
+	}
+	files, err := r.o.Policy.ConfigFiles(Folder)
+	var all []Agent
+	for _, f := range files {
+		if !agentFile(path.Base(f.Name)) {
+			continue
+		}
+		var problem error
+		if f.Problem != "" {
+			problem = errors.New(f.Problem)
+		}
+		a := r.parse(FromWorkspace, filepath.Join(r.o.Workspace, filepath.FromSlash(f.Name)), f.Content, problem)
+		if !f.Trusted {
+			a = textOnly(a)
+		} else if a.Problem == "" {
+			if err := admit(a); err != nil {
+				a = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: err.Error()}
+			}
+		}
+		all = append(all, a)
+	}
+	return all, err
+}
+
+// readingTools are the tools that an agent has whose file is not trusted.
+var readingTools = run.Grant("read", "list", "glob", "search", "todo", "ask")
+
+// textOnly returns what counts of an agent whose file no one has trusted as it is: its
+// text. What it has is less than what a run has without an agent.
+func textOnly(a Agent) Agent {
+	return Agent{Name: a.Name, Description: a.Description, Kind: a.Kind, Declared: a.Declared, Instructions: a.Instructions,
+		Tools: readingTools, Source: a.Source, Path: a.Path, Untrusted: true, Problem: a.Problem}
+}
+
+// admit says what a workspace cannot have in an agent, trusted or not; see
+// [policy.CheckSetting].
+func admit(a Agent) error {
+	check := func(setting, value string) error {
+		if value == "" {
+			return nil
+		}
+		return policy.CheckSetting(setting, value)
+	}
+	errs := []error{check("model", a.Model), check("mode", string(a.Mode))}
+	for _, rule := range a.Rules {
+		errs = append(errs, check(string(rule.Effect), rule.String()))
+	}
+	return errors.Join(errs...)
+}
+
+// Save writes the file of an agent, whole or not at all, into the user's folder or into that
+// of the workspace, which is trusted then. One that is there is replaced, in the form that
+// it has only if that is Markdown. It fails for an agent that could not be used, and for what
+// cannot be changed of an internal one.
+func (r *Roster) Save(a Agent, to Source) (file string, err error) {
+	content, err := Format(a)
+	if err != nil {
+		return "", err
+	}
+	return r.SaveFile(a.Name+".md", content, to)
+}
+
+// SaveFile is Save for the content of a file, as a person wrote it.
+func (r *Roster) SaveFile(name string, content []byte, to Source) (file string, err error) {
+	a, err := Parse(name, content)
+	if err == nil && name != filepath.Base(name) {
+		err = errors.New("the name of a file, not a path")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	for _, seed := range Seeds() {
+		if seed.Name == a.Name && seed.Internal {
+			if with := replacement(seed, a); with.Problem != "" {
+				return "", errors.New(with.Problem)
+			}
+		}
+	}
+	other := map[string]string{".md": ".json", ".json": ".md"}[path.Ext(name)]
+	twin := strings.TrimSuffix(name, path.Ext(name)) + other
+	switch to {
+	case FromUser:
+		file, twin = filepath.Join(r.o.User, name), filepath.Join(r.o.User, twin)
+		if err := r.free(twin); err != nil {
+			return "", err
+		}
+		return file, atomicfile.Write(file, content, atomicfile.Durable)
+	case FromWorkspace:
+		if r.o.Policy == nil {
+			return "", errors.New("there is no workspace")
+		}
+		if err := admit(a); err != nil {
+			return "", err
+		}
+		file = filepath.Join(r.o.Workspace, filepath.FromSlash(Folder), name)
+		if err := r.free(filepath.Join(filepath.Dir(file), twin)); err != nil {
+			return "", err
+		}
+		return file, r.o.Policy.ReplaceFile(path.Join(Folder, name), content)
+	}
+	return "", fmt.Errorf("agents cannot be written to %q", to)
+}
+
+// free returns an error if there is a file of the same agent in the other form.
+func (r *Roster) free(twin string) error {
+	if _, err := os.Lstat(twin); err == nil {
+		return fmt.Errorf("there is %s: edit or remove that", twin)
+	}
+	return nil
+}
+
+// Remove deletes the file of an agent. A built-in agent has none: it cannot be removed, only
+// replaced by a file of its name.
+func (r *Roster) Remove(name string) (file string, err error) {
+	a, err := r.Get(name)
+	switch {
+	case err != nil:
+		return "", err
+	case a.Path == "":
+		return "", fmt.Errorf("%s is built in and cannot be removed; a file of that name replaces it", name)
+	case a.Source == FromWorkspace:
+		return a.Path, r.o.Policy.ReplaceFile(path.Join(Folder, filepath.Base(a.Path)), nil)
+	}
+	if err := os.Remove(a.Path); err != nil {
+		return "", err
+	}
+	return a.Path, atomicfile.SyncDir(filepath.Dir(a.Path))
+}

@@ -1,0 +1,164 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+
+	"pawl/agent"
+	"pawl/config"
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/submission"
+	"pawl/tool"
+)
+
+// Agents returns the agents that runs of this workspace can be started with.
+func (w *Workspace) Agents() (*agent.Roster, error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	return w.roster(s), nil
+}
+
+func (w *Workspace) roster(s *settings) *agent.Roster {
+	return agent.New(agent.Options{
+		User:   filepath.Join(w.env.UserDir(), "agents"),
+		Policy: s.policy, Workspace: w.Dir,
+		Tools: w.Tools,
+		Model: func(_ context.Context, model string) error {
+			if model = cmp.Or(model, s.Get("model")); model == "" {
+				return nil // a server on this machine may be found when a run begins
+			}
+			return s.models.Check(model, w.Dir)
+		},
+	})
+}
+
+// delegation returns what the tools need that start child runs.
+func (w *Workspace) delegation(s *settings) agent.Delegation {
+	return agent.Delegation{
+		Roster: w.roster(s),
+		System: func(a agent.Agent, o run.Output) string { return w.systemFor(s, a, o) },
+		Change: s.changeFor,
+	}
+}
+
+// changeFor returns the changes that an agent makes to the configuration of a run.
+func (s *settings) changeFor(a agent.Agent) run.ConfigChange {
+	c := a.Change()
+	if a.Model != "" {
+		to := modelChange(a.Model, s.Get("control"), s.models)
+		c.Model, c.Window, c.Control = to.Model, to.Window, to.Control
+	}
+	return c
+}
+
+// find returns the agent that a run is to be started with. One that cannot run now is a
+// [*config.Error] with the reason.
+func (w *Workspace) find(ctx context.Context, s *settings, name string) (agent.Agent, error) {
+	r := w.roster(s)
+	a, err := r.Get(name)
+	if err != nil {
+		return a, config.Errorf("%w", err)
+	}
+	if ok, why := r.Valid(ctx, a); !ok {
+		return a, config.Errorf("the agent %s cannot run: %s", a.Name, why)
+	}
+	return a, nil
+}
+
+// begin returns how a run of an agent begins, but for its id; with the zero agent, a run
+// without one. What was given for this process is stronger than the agent, and the agent
+// stronger than all other settings.
+func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Task) (run.Created, error) {
+	if err := run.CheckName(t.Name); err != nil {
+		return run.Created{}, config.Errorf("--name: %w", err)
+	}
+	model := t.Model
+	if model == "" && !s.Has("model", true) {
+		model = a.Model
+	}
+	model, err := w.choose(ctx, s, model)
+	if err != nil {
+		return run.Created{}, err
+	}
+	change := s.initial(model)
+	if err := w.checkFallback(s, change); err != nil {
+		return run.Created{}, err
+	}
+	appended, err := s.appended(w.env)
+	if err != nil {
+		return run.Created{}, err
+	}
+	if change.AddDirs, err = w.dirs(s, false); err != nil {
+		return run.Created{}, err
+	}
+	appended = dirsPrompt(change.AddDirs) + appended
+	c := change.Apply(run.Config{Output: t.Output, Name: t.Name})
+	if a.Name != "" {
+		of := a.Change()
+		of.Model = nil
+		c = s.Change(true).Apply(of.Apply(c))
+	}
+	c.Mode = cmp.Or(t.Mode, c.Mode)
+	return run.Created{Workspace: w.Dir, Agent: a.Name, System: w.systemFor(s, a, t.Output) + appended, Config: c, Version: Version()}, nil
+}
+
+// systemFor returns the system prompt of a run of an agent that has to submit a result.
+func (w *Workspace) systemFor(s *settings, a agent.Agent, o run.Output) string {
+	others := ""
+	if a.Name != "" && (a.Tools.Has("agent") || a.Tools.Has("handoff")) {
+		others = w.roster(s).Listing(context.Background(), a.Name)
+	}
+	return systemPrompt(w.Dir, w.Instructions().Text, a, others, o)
+}
+
+// Specs returns the tools of every run, and the two that submit the results of agents.
+func (w *Workspace) Specs() []tool.Spec {
+	specs := registry(nil, tool.ShellOptions{}, agent.Delegation{}).Specs()
+	for _, k := range submission.Kinds {
+		o, _ := k.Output()
+		if t, err := tool.NewSubmission(o.Tool, []byte(o.Schema)); err == nil {
+			specs = append(specs, t.Spec())
+		}
+	}
+	return specs
+}
+
+// Grant changes the tools that a run may call, from its next call on; see [Workspace.Grants].
+func (s *Session) Grant(ctx context.Context, add, remove []string) error {
+	to, err := s.w.Grants(s.State(), add, remove)
+	if err != nil {
+		return err
+	}
+	return s.Configure(ctx, run.ConfigChange{Tools: &to})
+}
+
+// Grants returns the grants of a run with more tools and without some. A run that could call
+// every tool keeps the others that there are for it.
+func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error) {
+	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
+	w.mu.Lock()
+	for _, tools := range w.offered {
+		for _, t := range tools {
+			r = r.With(t)
+		}
+	}
+	w.mu.Unlock()
+	have := r.For(s.Config.Tools, s.Created.Agent != "").Names()
+	more := len(remove) > 0
+	for _, name := range append(slices.Clone(add), remove...) {
+		if _, ok := r.Get(name); !ok && !slices.Contains(s.Config.Tools.Names(), name) {
+			return "", config.Errorf("there is no tool %q%s", name, text.DidYouMean(name, r.Names()))
+		}
+		more = more || !slices.Contains(have, name)
+	}
+	to := s.Config.Tools
+	if more && !to.Limited() {
+		to = run.Grant(have...)
+	}
+	return to.With(add...).Without(have, remove...), nil
+}

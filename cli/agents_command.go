@@ -1,0 +1,609 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pawl/agent"
+	"pawl/app"
+	"pawl/config"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/submission"
+)
+
+func agentsCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "agents",
+		Short: "List, show, write and check agents",
+		Long: `Works with agents: configurations of runs with instructions, tools, a model, permissions
+and a required result. Each is a file in your folder agents, beside config.toml, or in
+.pawl/agents of the workspace, which needs trust; some are built in.`,
+		Example: `  pawl agents list
+  pawl agents add auditor --description "Looks for risks" < instructions.md
+  pawl run --agent auditor -p "look at package store"`,
+	})
+	for _, c := range []func(*invocation) *cobra.Command{
+		agentsListCommand, agentsShowCommand, agentsAddCommand, agentsEditCommand, agentsRmCommand, agentsCheckCommand,
+	} {
+		cmd.AddCommand(c(inv))
+	}
+	return cmd
+}
+
+// withRoster gives cmd the form of a subcommand that works on the agents of the workspace.
+func withRoster(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, r *agent.Roster, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		r, err := ws.Agents()
+		if err == nil {
+			err = do(cmd.Context(), r, args)
+		}
+		if errors.As(err, new(*agent.NotFoundError)) {
+			err = usage("%w", err)
+		}
+		return errors.Join(err, ws.Close())
+	}
+	if cmd.ValidArgsFunction == nil && cmd.Args != nil {
+		cmd.ValidArgsFunction = inv.completeAgents
+	}
+	return cmd
+}
+
+// oneAgent refuses anything but the name of one agent.
+func oneAgent(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes the name of one agent", cmd.CommandPath())
+	}
+	return nil
+}
+
+// An agentForm is an agent as JSON.
+type agentForm struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Kind        submission.Kind   `json:"kind,omitempty"`
+	Source      agent.Source      `json:"source"`
+	File        string            `json:"file,omitempty"`
+	Internal    bool              `json:"internal,omitempty"`
+	Untrusted   bool              `json:"untrusted,omitempty"` // only its text counts
+	Valid       bool              `json:"valid"`
+	Why         string            `json:"why,omitempty"` // it is not valid
+	Model       string            `json:"model,omitempty"`
+	Tools       []string          `json:"tools,omitempty"` // none: all
+	NoTools     bool              `json:"no_tools,omitempty"`
+	Permissions *agentPermissions `json:"permissions,omitempty"`
+	Output      *agentOutput      `json:"output,omitempty"`
+	Limits      *agentLimits      `json:"limits,omitempty"`
+
+	Instructions string `json:"instructions,omitempty"`
+}
+
+type agentPermissions struct {
+	Mode  permission.Mode `json:"mode,omitempty"`
+	Allow []string        `json:"allow,omitempty"`
+	Ask   []string        `json:"ask,omitempty"`
+	Deny  []string        `json:"deny,omitempty"`
+}
+
+type agentLimits struct {
+	Steps  int     `json:"steps,omitempty"`
+	Calls  int     `json:"calls,omitempty"`
+	Wall   int64   `json:"wall_ms,omitempty"`
+	Tokens int64   `json:"tokens,omitempty"`
+	Cost   float64 `json:"cost,omitempty"` // US dollars
+}
+
+type agentOutput struct {
+	Tool   string          `json:"tool,omitempty"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// formOf returns an agent as JSON.
+func formOf(ctx context.Context, r *agent.Roster, a agent.Agent) agentForm {
+	f := agentForm{Name: a.Name, Description: a.Description, Kind: a.Kind, Source: a.Source, File: a.Path, Internal: a.Internal,
+		Untrusted: a.Untrusted, Model: a.Model, Tools: a.Tools.Names(), NoTools: a.Tools.Limited() && len(a.Tools.Names()) == 0}
+	f.Valid, f.Why = r.Valid(ctx, a)
+	if o := a.Output(); o.Schema != "" {
+		f.Output = &agentOutput{o.Tool, json.RawMessage(o.Schema)}
+	}
+	if a.Limits != (run.Limits{}) {
+		l := a.Limits
+		f.Limits = &agentLimits{l.Steps, l.Calls, l.Wall.Milliseconds(), l.Tokens, l.Cost}
+	}
+	if a.Mode != "" || len(a.Rules) > 0 {
+		p := &agentPermissions{Mode: a.Mode}
+		for _, rule := range a.Rules {
+			to := map[permission.Verdict]*[]string{permission.Allow: &p.Allow, permission.Ask: &p.Ask, permission.Deny: &p.Deny}[rule.Effect]
+			*to = append(*to, rule.String())
+		}
+		f.Permissions = p
+	}
+	return f
+}
+
+func agentsListCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the agents and whether they can run",
+		Long:    "Lists the agents by name: what each is for, where it comes from, and why it cannot run now.",
+		Example: "  pawl agents list\n  pawl agents list --json",
+		Args:    cobra.NoArgs,
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	asJSON := jsonFlag(cmd)
+	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, _ []string) error {
+		all, err := r.All()
+		if err != nil {
+			inv.notice(err.Error())
+		}
+		if *asJSON {
+			list := app.List[agentForm]{Items: []agentForm{}}
+			for _, a := range all {
+				list.Items = append(list.Items, formOf(ctx, r, a))
+			}
+			return inv.encode(list)
+		}
+		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(out, "NAME\tKIND\tFROM\tFOR")
+		for _, a := range all {
+			what := a.Description
+			if ok, why := r.Valid(ctx, a); !ok {
+				what = "cannot run: " + why
+			}
+			from := string(a.Source)
+			if a.Untrusted {
+				from += ", not trusted"
+			}
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", visible(a.Name), cmp.Or(string(a.Kind), "-"), from, visible(oneLine(what, 100)))
+		}
+		return out.Flush()
+	})
+}
+
+func agentsShowCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show an agent with its instructions",
+		Long: `Prints an agent in the form of its file, after what is known of it. Of an agent of the
+workspace that is not trusted, what counts is printed.`,
+		Example: "  pawl agents show reviewer\n  pawl agents show reviewer --json",
+		Args:    oneAgent,
+	}
+	asJSON := jsonFlag(cmd)
+	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
+		a, err := r.Get(args[0])
+		if err != nil {
+			return err
+		}
+		form := formOf(ctx, r, a)
+		form.Instructions = a.Instructions
+		if *asJSON {
+			return inv.encode(form)
+		}
+		where := string(a.Source)
+		if a.Path != "" {
+			where += ", " + a.Path
+		}
+		can := "yes"
+		if !form.Valid {
+			can = "no: " + form.Why
+		}
+		fmt.Fprintf(inv.Stdout, "from:    %s\nruns:    %s\n", visible(where), visible(can))
+		if a.Untrusted {
+			fmt.Fprintln(inv.Stdout, "trust:   none: only its text counts; see pawl trust")
+		}
+		if form.Output != nil {
+			fmt.Fprintf(inv.Stdout, "submits: %s\n", form.Output.Tool)
+		}
+		if a.Problem != "" {
+			return nil
+		}
+		text, err := agent.Format(a)
+		if err == nil {
+			_, err = fmt.Fprintf(inv.Stdout, "\n%s", visible(string(text)))
+		}
+		return err
+	})
+}
+
+// An agentFileForm is an agent whose file was written or removed, as JSON.
+type agentFileForm struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+}
+
+// agentFlags are what add and edit say of an agent.
+type agentFlags struct {
+	description, kind, model, mode, file string
+	tools, allow, deny                   []string
+	workspace                            bool
+	json                                 *bool
+
+	flags *pflag.FlagSet
+}
+
+func (f *agentFlags) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.flags, f.json = flags, jsonFlag(cmd)
+	flags.StringVar(&f.description, "description", "", "`text`: what the agent is for, in a line")
+	flags.StringVar(&f.kind, "kind", "", "`kind`: worker, planner")
+	flags.StringVar(&f.model, "model", "", "the `model`, as provider/name")
+	flags.StringVar(&f.mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
+	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools that it has, with commas between them; * for all")
+	flags.StringArrayVar(&f.allow, "allow", nil, "`rule` that allows; replaces those that it has")
+	flags.StringArrayVar(&f.deny, "deny", nil, "`rule` that denies; replaces those that it has")
+	flags.StringVar(&f.file, "file", "", "take all of it from this `file` (.md or .json)")
+	flags.BoolVar(&f.workspace, "workspace", false, "write to .pawl/agents of the workspace, and trust it")
+}
+
+// given reports whether something of the agent was given.
+func (f *agentFlags) given() bool {
+	return slices.ContainsFunc([]string{"description", "kind", "model", "mode", "tools", "allow", "deny"}, f.flags.Changed)
+}
+
+// apply changes an agent as the flags say.
+func (f *agentFlags) apply(a *agent.Agent) error {
+	if f.flags.Changed("description") {
+		a.Description = f.description
+	}
+	if f.flags.Changed("kind") {
+		a.Kind = submission.Kind(f.kind)
+	}
+	if f.flags.Changed("model") {
+		a.Model = f.model
+	}
+	if f.flags.Changed("mode") {
+		a.Mode = permission.Mode(f.mode)
+	}
+	if f.flags.Changed("tools") {
+		a.Tools = run.Grant(f.tools...)
+		if slices.Equal(f.tools, []string{"*"}) {
+			a.Tools = ""
+		}
+	}
+	for effect, texts := range map[permission.Verdict][]string{permission.Allow: f.allow, permission.Deny: f.deny} {
+		if !f.flags.Changed(string(effect)) {
+			continue
+		}
+		a.Rules = slices.DeleteFunc(slices.Clone(a.Rules), func(r permission.Rule) bool { return r.Effect == effect })
+		for _, text := range texts {
+			if text == "" {
+				continue
+			}
+			rule, err := permission.ParseRule(text)
+			if err != nil {
+				return usage("--%s: %w", effect, err)
+			}
+			rule.Effect = effect
+			a.Rules = append(a.Rules, rule)
+		}
+	}
+	return nil
+}
+
+// save writes an agent, or the file that was given, and says where.
+func (f *agentFlags) save(inv *invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
+	var written string
+	var err error
+	if f.file != "" {
+		var content []byte
+		if content, err = readBounded(f.file, 1<<20); err == nil {
+			written, err = r.SaveFile(a.Name+filepath.Ext(f.file), content, to)
+		}
+	} else {
+		written, err = r.Save(a, to)
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	if *f.json {
+		err = inv.encode(agentFileForm{a.Name, written})
+	} else {
+		_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", visible(written))
+	}
+	if saved, getErr := r.Get(a.Name); getErr == nil && saved.Path != written {
+		inv.notice(fmt.Sprintf("%s of %s has the same name and is used instead", saved.Name, saved.Path))
+	} else if ok, why := r.Valid(context.Background(), saved); !ok {
+		inv.notice(fmt.Sprintf("the agent %s cannot run now: %s", a.Name, why))
+	}
+	return err
+}
+
+// readBounded reads a file of at most max bytes.
+func readBounded(path string, max int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil && int64(len(content)) > max {
+		err = fmt.Errorf("%s has more than %d bytes", path, max)
+	}
+	return content, err
+}
+
+func agentsAddCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Write a new agent",
+		Long: `Writes the file of a new agent. Its instructions are read from standard input, unless --file
+has all of it.`,
+		Example: `  pawl agents add auditor --tools read,search < instructions.md
+  pawl agents add auditor --file auditor.md --workspace`,
+		Args: oneAgent,
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	var f agentFlags
+	f.define(cmd)
+	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
+		if err := inv.asPerson("write agents"); err != nil {
+			return err
+		}
+		to := agent.FromUser
+		if f.workspace {
+			to = agent.FromWorkspace
+		}
+		if f.file != "" && f.given() {
+			return usage("--file has all of the agent: leave the other flags out")
+		}
+		if old, err := r.Get(args[0]); err == nil && old.Path != "" && old.Source == to {
+			return usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
+		}
+		a := agent.Agent{Name: args[0], Kind: submission.Worker}
+		if err := f.apply(&a); err != nil {
+			return err
+		}
+		if f.file == "" {
+			in, err := inv.input(ctx)
+			if err != nil {
+				return err
+			}
+			if in != nil && !in.small() {
+				return usage("standard input is not text of at most %d KB: give the file with --file", maxWords>>10)
+			}
+			if in != nil {
+				a.Instructions = strings.TrimSpace(string(in.head))
+			}
+			if a.Instructions == "" {
+				return usage("an agent needs instructions: give them on standard input, or all of it with --file")
+			}
+		}
+		return f.save(inv, r, a, to)
+	})
+}
+
+func agentsEditCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Change an agent",
+		Long: `Changes what the flags name, or replaces the file by --file, or, without flags, opens the
+file in $VISUAL or $EDITOR. A built-in agent is not changed: a file of its name, which
+replaces it, is written to your folder.`,
+		Example: `  pawl agents edit reviewer
+  pawl agents edit reviewer --model anthropic/claude-opus-5`,
+		Args: oneAgent,
+	}
+	var f agentFlags
+	f.define(cmd)
+	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
+		if err := inv.asPerson("change agents"); err != nil {
+			return err
+		}
+		a, err := r.Get(args[0])
+		if err != nil {
+			return err
+		}
+		to := a.Source
+		switch {
+		case f.workspace:
+			to = agent.FromWorkspace
+		case to == agent.BuiltIn:
+			to = agent.FromUser
+		}
+		switch {
+		case f.file != "" && f.given():
+			return usage("--file has all of the agent: leave the other flags out")
+		case f.file == "" && !f.given():
+			return inv.editAgent(ctx, r, a, to)
+		case f.file == "" && a.Problem != "":
+			return usage("the agent %s cannot be read, so it cannot be changed by flags: %s; edit %s", a.Name, a.Problem, a.Path)
+		case filepath.Ext(a.Path) == ".json" && f.file == "":
+			return usage("%s is JSON: edit the file, or give --file", a.Path)
+		}
+		if err := f.apply(&a); err != nil {
+			return err
+		}
+		if a.Internal && f.file == "" {
+			a = agent.Agent{Name: a.Name, Description: a.Description, Kind: a.Kind, Model: a.Model, Limits: a.Limits, Instructions: a.Instructions,
+				Mode: permission.Mode(f.mode), Tools: toolsOf(f.tools)}
+		}
+		return f.save(inv, r, a, to)
+	})
+}
+
+// toolsOf returns the grants of --tools; without it all.
+func toolsOf(names []string) run.Grants {
+	if len(names) == 0 {
+		return ""
+	}
+	return run.Grant(names...)
+}
+
+// editAgent opens the file of an agent in the person's editor, and saves what comes of it once
+// it can be read.
+func (inv *invocation) editAgent(ctx context.Context, r *agent.Roster, a agent.Agent, to agent.Source) error {
+	visual, _ := inv.Env("VISUAL")
+	editor, _ := inv.Env("EDITOR")
+	editor = cmp.Or(visual, editor)
+	if editor == "" {
+		return usage("neither VISUAL nor EDITOR is set: give flags, or --file")
+	}
+	name := a.Name + ".md"
+	content, err := agent.Format(a)
+	if a.Path != "" {
+		name = filepath.Base(a.Path)
+		content, err = readBounded(a.Path, 1<<20)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "pawl-agent-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return err
+	}
+	// As git does: the variable is a command with arguments, for a shell.
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inv.Stdin, inv.Stdout, inv.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the editor failed, and nothing was changed: %w", err)
+	}
+	edited, err := readBounded(path, 1<<20)
+	if err != nil {
+		return err
+	}
+	if string(edited) == string(content) {
+		_, err := fmt.Fprintln(inv.Stdout, "nothing was changed")
+		return err
+	}
+	written, err := r.SaveFile(name, edited, to)
+	if err != nil {
+		keep, keepErr := os.CreateTemp("", a.Name+"-*"+filepath.Ext(name))
+		if keepErr == nil {
+			_, keepErr = keep.Write(edited)
+			keepErr = errors.Join(keepErr, keep.Close())
+		}
+		if keepErr != nil {
+			return errors.Join(err, keepErr)
+		}
+		return usage("%w\nthe edited text is in %s; correct it and use --file", err, keep.Name())
+	}
+	_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", visible(written))
+	return err
+}
+
+func agentsRmCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "rm NAME",
+		Short:   "Remove the file of an agent",
+		Long:    "Removes the file of an agent. A built-in agent that it replaced is there again.",
+		Example: "  pawl agents rm auditor",
+		Args:    oneAgent,
+	}
+	asJSON := jsonFlag(cmd)
+	return withRoster(inv, cmd, func(_ context.Context, r *agent.Roster, args []string) error {
+		if err := inv.asPerson("remove agents"); err != nil {
+			return err
+		}
+		file, err := r.Remove(args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return inv.encode(agentFileForm{args[0], file})
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "removed %s\n", visible(file))
+		return err
+	})
+}
+
+func agentsCheckCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check [NAME…]",
+		Short: "Check whether agents can run",
+		Long: `Checks the files of all agents, or of those named: whether they can be read, their tools
+exist, and their models can be used. The network is not used.
+
+Exit codes: 0 all can run, 1 some cannot.`,
+		Example: "  pawl agents check\n  pawl agents check reviewer --json",
+		Args:    cobra.ArbitraryArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
+		all, err := r.All()
+		if err != nil {
+			return err
+		}
+		for _, name := range args {
+			if _, err := r.Get(name); err != nil {
+				return err
+			}
+		}
+		wrong := 0
+		checked := app.List[agentCheckForm]{Items: []agentCheckForm{}}
+		for _, a := range all {
+			if len(args) > 0 && !slices.Contains(args, a.Name) {
+				continue
+			}
+			ok, why := r.Valid(ctx, a)
+			if !ok {
+				wrong++
+			}
+			if *asJSON {
+				checked.Items = append(checked.Items, agentCheckForm{a.Name, ok, why, a.Path})
+			} else if ok {
+				_, err = fmt.Fprintf(inv.Stdout, "%s: can run\n", visible(a.Name))
+			} else {
+				_, err = fmt.Fprintf(inv.Stdout, "%s: cannot run: %s\n", visible(a.Name), visible(why))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if *asJSON {
+			if err := inv.encode(checked); err != nil {
+				return err
+			}
+		}
+		if wrong > 0 {
+			return exit{code: exitFailed}
+		}
+		return nil
+	})
+}
+
+// An agentCheckForm is whether an agent can run, as JSON.
+type agentCheckForm struct {
+	Name  string `json:"name"`
+	Valid bool   `json:"valid"`
+	Why   string `json:"why,omitempty"` // it is not valid
+	File  string `json:"file,omitempty"`
+}
+
+// completeAgents completes the name of an agent, with what it is for.
+func (inv *invocation) completeAgents(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return inv.fromWorkspace(func(ws *app.Workspace) ([]cobra.Completion, error) {
+		r, err := ws.Agents()
+		if err != nil {
+			return nil, err
+		}
+		all, err := r.All()
+		var found []cobra.Completion
+		for _, a := range all {
+			found = append(found, cobra.CompletionWithDesc(a.Name, oneLine(a.Description, 60)))
+		}
+		return startingWith(found, typed), err
+	})
+}

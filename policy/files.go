@@ -1,0 +1,156 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A ConfigFile is one file of the workspace's own configuration, trusted or not.
+type ConfigFile struct {
+	Name    string // relative to the workspace, with slashes
+	Content []byte // the very bytes that were compared with what a person was shown
+	Trusted bool   // they are what a person has trusted
+	Problem string // why there is no content; such a file does not count
+}
+
+// ConfigFiles returns the files in a folder of the workspace's configuration, as .pawl/agents, by
+// name; not those of folders in it. What a file that is not trusted says may be shown to
+// the model as text, and counts for nothing else.
+func (p *Policy) ConfigFiles(folder string) ([]ConfigFile, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	root, owner, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p.trust.refresh()
+	if p.trust.err != nil {
+		return nil, p.trust.err
+	}
+	names, err := namesIn(root, folder)
+	if err != nil {
+		return nil, err
+	}
+	record := p.trust.of(p.o.Workspace, owner)
+	var files []ConfigFile
+	total := 0
+	for _, name := range names {
+		g := readConfigFile(root, name)
+		if g == nil {
+			continue // it was removed meanwhile
+		}
+		if total += len(g.content); total > maxTotal {
+			return nil, fmt.Errorf("%s has more than %d MB", folder, maxTotal>>20)
+		}
+		files = append(files, ConfigFile{Name: name, Content: g.content, Problem: g.problem,
+			Trusted: g.problem == "" && (g.sum == record.sumOf(name) || g.sum == p.repo.trustedHere[name])})
+	}
+	return files, nil
+}
+
+// namesIn returns the paths of the files in a folder below the root, sorted; none if it is
+// not there.
+func namesIn(root *os.Root, folder string) ([]string, error) {
+	dir, err := root.OpenFile(folder, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	defer dir.Close()
+	if info, err := dir.Stat(); err != nil || !info.IsDir() {
+		return nil, err
+	}
+	entries, err := dir.ReadDir(maxFiles + 1)
+	if len(entries) > maxFiles {
+		return nil, fmt.Errorf("%s has more than %d files", folder, maxFiles)
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, path.Join(folder, e.Name()))
+		}
+	}
+	slices.Sort(names)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}
+
+// ReplaceFile writes a file of the workspace's configuration, which a person has made, and
+// trusts it; nil content removes it. One that is there has to be trusted as it is: who
+// replaces it without having seen it does not know what they remove.
+func (p *Policy) ReplaceFile(name string, content []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !strings.HasPrefix(path.Clean(name), folderName+"/") || name == rulesName {
+		return fmt.Errorf("%s is no file that can be replaced here", name)
+	}
+	if notText(content) {
+		return fmt.Errorf("%s: %s", name, notTextProblem)
+	}
+	return locked(p.o.StateDir, func() error {
+		root, owner, err := p.enter()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		p.trust.refresh()
+		if p.trust.err != nil {
+			return p.trust.err
+		}
+		full := filepath.Join(p.o.Workspace, filepath.FromSlash(name))
+		mode := fs.FileMode(0o644) // it is meant for git, not for this user alone
+		switch g := readConfigFile(root, name); {
+		case g == nil && content == nil:
+			return fmt.Errorf("%s: %w", full, fs.ErrNotExist)
+		case g == nil:
+		case g.problem != "":
+			return fmt.Errorf("%s: %s; remove it", p.o.Workspace, g.problem)
+		case g.sum != p.trust.of(p.o.Workspace, owner).sumOf(name):
+			return fmt.Errorf("%s is not trusted as it is, and changing it here would be trusting it: look at it with `pawl trust` first", full)
+		default:
+			if info, err := root.Stat(name); err == nil {
+				mode = info.Mode().Perm()
+			}
+		}
+		if content == nil {
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+			return p.record(owner, []Change{{File: name, Removed: true}})
+		}
+		if err := makeFolders(root, path.Dir(name)); err != nil {
+			return err
+		}
+		if err := replaceIn(root, name, content, mode); err != nil {
+			return fmt.Errorf("%s could not be written: %w", full, err)
+		}
+		return p.record(owner, []Change{{File: name, Now: content}})
+	})
+}
+
+// makeFolders creates a folder below the root, and those it is in.
+func makeFolders(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if err := makeFolders(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
