@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -179,8 +180,40 @@ func (m *model) paste(text string) []effect {
 		s.text += strings.TrimSpace(text)
 		return nil
 	}
+	if path, ok := picturePath(text); ok {
+		return []effect{inOrder(func(ctx context.Context, d *desk) error {
+			parts, err := d.ws.Picture(ctx, path)
+			if err != nil {
+				d.post(pictured{text: text})
+				return nil // it is text like any other
+			}
+			d.post(pictured{text: text, parts: parts})
+			return nil
+		})}
+	}
 	m.input.editor.Paste(text)
-	return nil
+	m.complete()
+	return m.wantFiles()
+}
+
+// picturePath returns the path of a picture that a text consists of, as terminals paste a file
+// that is dropped onto them: plain, in quotes, or with escaped blanks.
+func picturePath(text string) (path string, ok bool) {
+	path = strings.TrimSpace(text)
+	if len(path) > 4096 || strings.Contains(path, "\n") {
+		return "", false
+	}
+	path = strings.TrimPrefix(path, "file://")
+	if unquoted := strings.Trim(path, `'"`); unquoted != path {
+		path = unquoted
+	} else {
+		path = strings.ReplaceAll(path, `\ `, " ")
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp":
+		return path, true
+	}
+	return "", false
 }
 
 // escape interrupts what runs, or goes back to an earlier prompt.
@@ -264,8 +297,8 @@ func (m *model) submit() []effect {
 func images(d editor.Draft) []run.Part {
 	var parts []run.Part
 	for _, i := range d.Images() {
-		if p, ok := i.Payload.(run.Part); ok {
-			parts = append(parts, p)
+		if p, ok := i.Payload.([]run.Part); ok {
+			parts = append(parts, p...)
 		}
 	}
 	return parts

@@ -89,6 +89,12 @@ type (
 	}
 	// inserted is text that is to stand in the input.
 	inserted struct{ text string }
+	// pictured is a pasted text that is the path of a picture, with the picture; without parts
+	// it is text after all.
+	pictured struct {
+		text  string
+		parts []run.Part
+	}
 	// modelKnown says which model a new run would have, or why none.
 	modelKnown struct {
 		name string

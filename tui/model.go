@@ -170,6 +170,12 @@ func (m *model) update(msg message, now time.Time) []effect {
 		}
 	case inserted:
 		m.input.editor.SetText(msg.text)
+	case pictured:
+		if msg.parts == nil {
+			m.input.editor.Paste(msg.text)
+		} else {
+			m.input.editor.InsertImage(msg.parts)
+		}
 	case modelKnown:
 		m.model = msg
 		if msg.err != nil && m.id == "" && m.pane == nil {

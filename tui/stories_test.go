@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -333,5 +336,25 @@ func TestACommandThatThePersonHasWrittenIsSentWithItsArguments(t *testing.T) {
 	p.sees("I was told: Fix issue 12 now.")
 	p.says("/theirs")
 	p.sees("there is no command /theirs")
+	p.leaves()
+}
+
+func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(p.dir, "a picture.png")
+	if err := os.WriteFile(path, picture.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.hand(pasted{text: strings.ReplaceAll(path, " ", `\ `)})
+	p.sees("[Image #1]")
+	p.hand(pasted{text: "/not/there.png"})
+	p.sees("/not/there.png")
+	p.says(" what is this?")
+	p.sees("I was told: [Image #1]/not/there.png what is this?")
 	p.leaves()
 }
