@@ -191,7 +191,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		return nil, err
 	}
 	// A wish may be refused: what is equal to one is still a change.
-	if !pending && reflect.DeepEqual(c.Apply(s.Config), s.Config) {
+	if reflect.DeepEqual(c, run.ConfigChange{}) || !pending && reflect.DeepEqual(c.Apply(s.Config), s.Config) {
 		return nil, nil
 	}
 	return &c, nil
