@@ -176,3 +176,32 @@ func BenchmarkBroadcastWithoutViewers(b *testing.B) {
 		l.Broadcast(line)
 	}
 }
+
+// A page of a list of 10,000 tasks, by status.
+func BenchmarkListOfTenThousandTasks(b *testing.B) {
+	st := open(b, b.TempDir())
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 64) // they share the syncs
+	for i := range 10_000 {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			row := store.TaskRow{Status: []string{"pending", "planned", "active", "completed"}[i%4], Agent: "developer", Priority: i % 3, Labels: []string{fmt.Sprint("l", i%20)}, Summary: strings.Repeat("x", 400)}
+			err := st.AppendTask(b.Context(), store.TaskAppend{Task: fmt.Sprint("t", i), Row: row, Events: []store.TaskEvent{{At: time.Unix(int64(i), 0), Type: "task_created", Version: 1, Data: "{}"}}})
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, q := range []store.TaskQuery{{Limit: 100}, {Status: []string{"active", "planned"}, Limit: 100}, {Label: "l7", Limit: 100}, {Agent: "developer", Limit: 500}, {}} {
+		b.Run(fmt.Sprintf("%v,%s,%s,%d", q.Status, q.Label, q.Agent, q.Limit), func(b *testing.B) {
+			for b.Loop() {
+				rows, _, err := st.Tasks(b.Context(), q)
+				if err != nil || len(rows) == 0 {
+					b.Fatal(len(rows), err)
+				}
+			}
+		})
+	}
+}

@@ -244,7 +244,7 @@ type Summary struct {
 	ID        ID         `json:"id"`
 	Title     string     `json:"title"`
 	Status    StatusName `json:"status"`
-	Agent     string     `json:"agent,omitempty"` // at work, or to be resumed
+	Agent     string     `json:"agent,omitempty"` // at work, to be resumed, or that has asked
 	Run       run.ID     `json:"run,omitempty"`   // of that agent
 	WaitsFor  string     `json:"waits_for,omitempty"`
 	Labels    []string   `json:"labels,omitempty"`
@@ -267,6 +267,9 @@ func (s State) Summary(created time.Time) Summary {
 		sum.Agent, sum.Run = w.Agent, w.Run
 	}
 	switch st := s.Status.(type) {
+	case AwaitingInput:
+		r, _ := s.planner()
+		sum.Agent, sum.Run = r.Agent, r.ID
 	case Waiting:
 		sum.Detail = st.Detail
 	case Failed:
