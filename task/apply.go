@@ -60,11 +60,11 @@ func (s *State) apply(e Event) error {
 	return nil
 }
 
-func (p Created) apply(s *State, _ Event) error {
+func (p Created) apply(s *State, e Event) error {
 	if err := p.check(); err != nil {
 		return refuse("%v", err)
 	}
-	s.Created, s.Description, s.Status = p, p.Description, Pending{}
+	s.Created, s.CreatedAt, s.Description, s.Status = p, e.At, p.Description, Pending{}
 	s.Labels, s.Priority, s.DependsOn, s.Budget = p.Labels, p.Priority, p.DependsOn, p.Budget
 	return nil
 }

@@ -16,6 +16,7 @@ type State struct {
 	Description string
 	Seq         int64     // events applied
 	At          time.Time // of the last one
+	CreatedAt   time.Time // of the first
 	Status      Status    // nil before the first event
 
 	Plan        *Plan
@@ -259,10 +260,10 @@ type Summary struct {
 	Owes bool `json:"owes"`
 }
 
-// Summary returns the summary of the task; created is the time of its first event.
-func (s State) Summary(created time.Time) Summary {
+// Summary returns the summary of the task.
+func (s State) Summary() Summary {
 	sum := Summary{ID: s.Created.Task, Title: s.Title(), Status: s.Status.Name(), WaitsFor: s.WaitsFor(), Labels: s.Labels,
-		Priority: s.Priority, DependsOn: s.DependsOn, Created: created, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes()}
+		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes()}
 	if w, ok := s.Work(); ok {
 		sum.Agent, sum.Run = w.Agent, w.Run
 	}

@@ -72,7 +72,14 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	if child.System != "" {
 		created.System = child.System
 	}
-	return d.w.Create(ctx, created, watch)
+	c, err := d.w.Create(ctx, created, watch)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.joinTask(ctx, d.id); err != nil { // it becomes one of the task's with its first events
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
 // interruptChild interrupts the child run that a call left to wait for a person.
