@@ -22,6 +22,7 @@ import (
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
+	"pawl/task"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -67,6 +68,8 @@ type Workspace struct {
 	store    *store.SQLite
 	worker   *worker.Worker
 	offered  map[string][]tool.Tool // by source; see [Workspace.Offer]
+
+	taskWatchers []func(task.ID) // see [Workspace.OnTaskChange]
 
 	logger func() *slog.Logger // for diagnostics
 }
@@ -318,6 +321,8 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		OnAsk:        onAsk,
 		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
 		Structured:   s.models.Structured,
+		CheckOutput:  w.checkOutput,
+		TaskChanged:  w.taskChanged,
 		StateDir:     w.State,
 		SocketDir:    s.sockets,
 		Log:          w.logger(),

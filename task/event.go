@@ -251,11 +251,12 @@ type AttachmentRemoved struct {
 
 // An Attachment is a file of a task.
 type Attachment struct {
-	ID     string `json:"id"`   // unique in the task; the file's name in the state folder
-	Name   string `json:"name"` // as it was given, made safe
-	Size   int64  `json:"size"` // bytes
-	Type   string `json:"type,omitempty"`
-	SHA256 string `json:"sha256"`
+	ID     string    `json:"id"`   // unique in the task; the file's name in the state folder
+	Name   string    `json:"name"` // as it was given, made safe
+	Size   int64     `json:"size"` // bytes
+	Type   string    `json:"type,omitempty"`
+	SHA256 string    `json:"sha256"`
+	At     time.Time `json:"at"`
 }
 
 // A Plan is what is to be done.

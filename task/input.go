@@ -50,13 +50,10 @@ func writeList(b *strings.Builder, title string, items []string) {
 func (s State) writeFiles(b *strings.Builder) {
 	var files []string
 	for _, a := range s.Attachments {
-		files = append(files, fmt.Sprintf("%s (%s, %d bytes): read it as %s", a.Name, a.Type, a.Size, a.Path()))
+		files = append(files, fmt.Sprintf("%s (%s, %d bytes)", a.Name, a.Type, a.Size))
 	}
 	writeList(b, "Attached files", files)
 }
-
-// Path returns how an agent names the file of an attachment when it reads it.
-func (a Attachment) Path() string { return "task://" + a.ID + "/" + a.Name }
 
 // writeFailure says how the last run of the task came out, for one that begins anew.
 func (s State) writeFailure(b *strings.Builder) {

@@ -21,11 +21,11 @@ type TaskLog struct {
 // LoadTask reads a task; [store.ErrNoTask] if there is no such task.
 func LoadTask(ctx context.Context, st store.Store, id task.ID) (TaskLog, error) {
 	l := TaskLog{store: st}
-	return l, l.read(ctx, id)
+	return l, l.Read(ctx, id)
 }
 
-// read applies what is new in the log.
-func (l *TaskLog) read(ctx context.Context, id task.ID) error {
+// Read applies what is new in the log of the task.
+func (l *TaskLog) Read(ctx context.Context, id task.ID) error {
 	for row, err := range l.store.TaskEvents(ctx, string(id), l.State.Seq) {
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (b *taskBatch) append() (store.TaskAppend, error) {
 func DoTask(ctx context.Context, st store.Store, id task.ID, by string, now func() time.Time, a task.Action) (task.State, error) {
 	l := TaskLog{store: st}
 	for {
-		if err := l.read(ctx, id); err != nil {
+		if err := l.Read(ctx, id); err != nil {
 			if _, create := a.(task.Create); !create || !errors.Is(err, store.ErrNoTask) {
 				return l.State, err
 			}
@@ -321,7 +321,7 @@ func (d *Runner) alongEnd(b *taskBatch, p run.Ended, events []run.Event) error {
 
 // taskTakes returns why the task of the run does not take a result; "" if it does, or there
 // is no task.
-func (d *Runner) taskTakes(c run.CallState, value string) string {
+func (d *Runner) taskTakes(s run.State, c run.CallState, value string) string {
 	if d.taskID == "" {
 		return ""
 	}
@@ -334,7 +334,7 @@ func (d *Runner) taskTakes(c run.CallState, value string) string {
 		err = d.w.CheckOutput(o)
 	}
 	if err == nil {
-		_, err = d.task.State.Do(r.Agent, task.Submit{Run: d.id, Output: o})
+		_, err = d.task.State.Do(r.Agent, task.Submit{Run: d.id, Submission: task.Submission{Assignment: s.Assignment(), Call: c.ID}, Output: o})
 	}
 	if e, ok := errors.AsType[*task.SubmissionError](err); ok {
 		return e.Error() + ". Nothing more is to be done: end your turn."
@@ -378,7 +378,7 @@ func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []st
 			return nil
 		case errors.Is(err, store.ErrTaskConflict), errors.Is(err, store.ErrSubmitted):
 			before := d.task.State.Seq
-			if rerr := d.task.read(ctx, d.taskID); errors.Is(rerr, store.ErrNoTask) {
+			if rerr := d.task.Read(ctx, d.taskID); errors.Is(rerr, store.ErrNoTask) {
 				d.taskID = "" // it was removed: the run goes on without it
 				return d.w.Store.Append(ctx, d.id, after, events, taken...)
 			} else if rerr != nil {

@@ -98,7 +98,7 @@ func (d world) Submit(s run.State, c run.CallState) (value, problem string) {
 	if err != nil { // it fitted when the call was inspected
 		return "", err.Error()
 	}
-	if problem := d.taskTakes(c, value); problem != "" {
+	if problem := d.taskTakes(s, c, value); problem != "" {
 		return "", problem
 	}
 	return value, ""
