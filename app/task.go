@@ -554,3 +554,6 @@ func atMost(l, most run.Limits) run.Limits {
 	}
 	return l
 }
+
+// NewMessageID returns an id for a message to an agent.
+func NewMessageID() string { return "m-" + strings.ToLower(rand.Text()[:12]) }

@@ -90,7 +90,7 @@ and after it happens: a run that was killed continues with pawl run --continue.`
 		return cmd.Help()
 	}
 	root.AddGroup(commandGroups...)
-	grouped(root, inv, "work", runCommand, runsCommand, outputsCommand, initCommand,
+	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, outputsCommand, initCommand,
 		func(*invocation) *cobra.Command { return demoCommand() })
 	grouped(root, inv, "settings", configCommand, modelsCommand, permissionsCommand, trustCommand, doctorCommand)
 	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)

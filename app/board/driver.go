@@ -380,7 +380,11 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 		c.record(ctx, r.ID, state) // it ended when its task could not be told
 		return
 	}
-	err := c.session.Continue(ctx)
+	c.deliver(ctx, s) // what was said meanwhile is told before the agent goes on
+	var err error
+	if len(c.told) == 0 {
+		err = c.session.Continue(ctx)
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, new(*app.QuestionError)):

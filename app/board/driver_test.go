@@ -113,17 +113,17 @@ func wait(t *testing.T, ws *app.Workspace, id task.ID, name task.StatusName) tas
 }
 
 const (
-	plan   = `{"when":{"system":"the planner"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","plan":["count"],"assignedAgent":"developer"}}]}` + "\n"
-	report = `{"when":{"system":"the developer"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"There are three."}}]}` + "\n"
+	plan   = `{"when":{"first":"Plan this task"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","plan":["count"],"assignedAgent":"developer"}}]}` + "\n"
+	report = `{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"There are three."}}]}` + "\n"
 )
 
 func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `
-{"when":{"system":"the planner","contains":"2. Folders too?\nNo."},"calls":[{"tool":"planner-output","args":{"tool":"planner-output","type":"plan","summary":"Count.","plan":["list","count"]}}]}
-{"when":{"system":"the planner"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?","Folders too?"]}}]}
-{"when":{"system":"the developer","contains":"Folders too?"},"text":"I count.","calls":[{"tool":"shell","args":{"command":"touch counted"}}]}
-{"when":{"system":"the developer"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three.","output":"3"}}]}
+{"when":{"first":"Plan this task","contains":"2. Folders too?\nNo."},"calls":[{"tool":"planner-output","args":{"tool":"planner-output","type":"plan","summary":"Count.","plan":["list","count"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?","Folders too?"]}}]}
+{"when":{"first":"Carry out this task","contains":"Folders too?"},"text":"I count.","calls":[{"tool":"shell","args":{"command":"touch counted"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three.","output":"3"}}]}
 `)
 	ws := p.open()
 	var mu sync.Mutex
@@ -180,8 +180,8 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+`
-{"when":{"system":"the developer","contains":"faster"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
-{"when":{"system":"the developer"},"text":"I think about it","hang":true}
+{"when":{"first":"Carry out this task","contains":"faster"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}
 `)
 	ws := p.open()
 	p.drives(ws, board.Options{})
@@ -211,7 +211,7 @@ func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 // that finds what a killed one has left.
 func TestTheNextDriverContinues(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, plan+`{"when":{"system":"the developer"},"text":"I think about it","hang":true}`+"\n")
+	p := newPlace(t, plan+`{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}`+"\n")
 	ws := p.open()
 	stop := p.drives(ws, board.Options{})
 	id := add(t, ws, "Count the files.")
@@ -281,7 +281,7 @@ func TestEveryFailureWritesAState(t *testing.T) {
 
 func TestRunsAtOnceAreBoundedAndTheUrgentComeFirst(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, `{"when":{"system":"the planner"},"repeat":true,"delay_ms":20,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","plan":["p"]}}]}`+"\n")
+	p := newPlace(t, `{"when":{"first":"Plan this task"},"repeat":true,"delay_ms":20,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","plan":["p"]}}]}`+"\n")
 	ws := p.open()
 	var ids []task.ID
 	for i := range 8 {
