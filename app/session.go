@@ -316,10 +316,10 @@ func (s *Session) post(begins bool) func(worker.Want) func(context.Context) erro
 	return func(w worker.Want) func(context.Context) error { return s.runner.Post(w, begins) }
 }
 
-// ForTask hands in what is recorded together with an action on the task that the run belongs
+// ForTask hands in what is recorded together with actions on the task that the run belongs
 // to: both are, or neither; see [worker.Runner.PostForTask]. Without words the run continues.
 // While a turn is open the words are delivered with the next results, as message id.
-func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, note func(turn int) task.Action) error {
+func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, note func(turn int) []task.Action) error {
 	want := func(st run.State) ([]run.Payload, error) {
 		switch {
 		case len(words) > 0:

@@ -24,7 +24,7 @@ type letter struct {
 	err    error
 	// note returns what is done to the run's task together with the events; turn is the
 	// number of a turn that they begin. nil: nothing.
-	note    func(turn int) task.Action
+	note    func(turn int) []task.Action
 	refused error         // the task does not take it
 	done    chan struct{} // closed when it is recorded, or err says why not
 }
@@ -48,10 +48,10 @@ func (d *Runner) Post(w Want, begins bool) (wait func(context.Context) error) {
 	return d.post(&letter{want: w, begins: begins}).wait
 }
 
-// PostForTask is Post of what is recorded together with an action on the task that the run
+// PostForTask is Post of what is recorded together with actions on the task that the run
 // belongs to: both are, or neither. note is given the number of the turn that begins with it,
-// if one does. If the task refuses the action, that is the error of wait.
-func (d *Runner) PostForTask(w Want, note func(turn int) task.Action) (wait func(context.Context) error) {
+// if one does. If the task refuses one, that is the error of wait.
+func (d *Runner) PostForTask(w Want, note func(turn int) []task.Action) (wait func(context.Context) error) {
 	return d.post(&letter{want: w, begins: true, note: note}).wait
 }
 

@@ -178,9 +178,11 @@ func (d *Runner) along(events []run.Event) (*taskBatch, error) {
 		if l.note == nil || l.err != nil {
 			continue
 		}
-		if err := b.do("", l.note(d.core.State.Turn.N+1)); err != nil {
-			l.refused = err
-			return nil, errTaskChanged
+		for _, a := range l.note(d.core.State.Turn.N + 1) {
+			if err := b.do("", a); err != nil {
+				l.refused = err
+				return nil, errTaskChanged
+			}
 		}
 	}
 	tools := map[run.CallID]string{}

@@ -84,7 +84,9 @@ func (r *rig) createPlanner() *Runner {
 // assign says the words of the task's assignment to its run.
 func assign(d *Runner, number int, words string) (wait func(context.Context) error) {
 	return d.PostForTask(func(run.State) ([]run.Payload, error) { return []run.Payload{prompt(words)}, nil },
-		func(turn int) task.Action { return task.Prompt{Run: d.ID(), Number: number, Turn: turn} })
+		func(turn int) []task.Action {
+			return []task.Action{task.Prompt{Run: d.ID(), Number: number, Turn: turn}}
+		})
 }
 
 func TestARunAndItsTaskChangeTogether(t *testing.T) {

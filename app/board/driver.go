@@ -290,19 +290,32 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 
 // say says the words of an assignment.
 func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
-	note := func(turn int) task.Action { return task.Prompt{Run: cmd.Run, Number: cmd.Number, Turn: turn} }
 	words, err := c.ws.TaskInput(s, cmd.Run, cmd.Input)
 	if err != nil {
 		c.end(ctx, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
 		return
 	}
-	err = c.session.ForTask(ctx, fmt.Sprintf("assignment-%d", cmd.Number), words, note)
+	var tell []task.Action // what was said since is told with them
+	for _, m := range s.Messages {
+		if m.State == task.MessageWaits {
+			words = append(words, run.Text(m.Text))
+			tell = append(tell, task.Tell{Run: cmd.Run, ID: m.ID})
+		}
+	}
+	err = c.session.ForTask(ctx, fmt.Sprintf("assignment-%d", cmd.Number), words, func(turn int) []task.Action {
+		return append([]task.Action{task.Prompt{Run: cmd.Run, Number: cmd.Number, Turn: turn}}, tell...)
+	})
 	switch {
 	case err == nil || ctx.Err() != nil:
-	case errors.As(err, new(*task.TransitionError)): // paused or cancelled since
+	case refused(err): // paused, cancelled, or a message withdrawn since
 	default:
 		c.fail(ctx, cmd.Run, err)
 	}
+}
+
+// refused reports whether a task did not take something because it has changed.
+func refused(err error) bool {
+	return errors.As(err, new(*task.TransitionError)) || errors.Is(err, task.ErrOrder)
 }
 
 // fail records that a run cannot be driven any more, because its log cannot be written. The
@@ -452,8 +465,10 @@ func (c *card) deliver(ctx context.Context, s task.State) {
 			continue
 		}
 		c.told[d.Message.ID] = true
-		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.Text(d.Message.Text)}, func(int) task.Action { return task.Tell{Run: d.Run, ID: d.Message.ID} })
-		if err != nil && ctx.Err() == nil && !errors.As(err, new(*task.TransitionError)) {
+		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.Text(d.Message.Text)}, func(int) []task.Action {
+			return []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID}}
+		})
+		if err != nil && ctx.Err() == nil && !refused(err) {
 			delete(c.told, d.Message.ID) // it is said with the next words
 			return
 		}
