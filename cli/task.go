@@ -52,7 +52,7 @@ func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, w
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		opt := inv.options(cmd.Flags())
-		opt.Drives, opt.Asks = cmd.Flags().Lookup("detach") != nil, true
+		opt.Drives, opt.Asks = cmd.Flags().Lookup("on-ask") != nil, true // the settings are flags of commands that let an agent work
 		ws, err := app.Open(opt)
 		if err != nil {
 			return err

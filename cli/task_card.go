@@ -125,7 +125,7 @@ func taskEditCommand(inv *invocation) *cobra.Command {
 summary, requirements, acceptanceCriteria, plan (the steps) and assignedAgent, as
 pawl task show --json prints it; - is standard input. A list of --label or --depends-on
 replaces the one before; an empty value removes all.`,
-		Example: `  pawl task show last --json | jq '.plan | .plan += ["run the benchmarks"]' > plan.json
+		Example: `  pawl task show last --json | jq .plan > plan.json
   pawl task edit last --plan plan.json
   pawl task edit last --agent developer --priority 3 --label bug --label cart`,
 	}
@@ -248,14 +248,14 @@ func taskListCommand(inv *invocation) *cobra.Command {
 		Use:     "list",
 		Short:   "List the tasks of this folder",
 		Long:    "Lists the tasks of this folder, those with a higher priority first, then the newest first.",
-		Example: "  pawl task list\n  pawl task list --status active,waiting --label bug --json",
+		Example: "  pawl task list\n  pawl task list --status active --status waiting --label bug --json",
 		Args:    cobra.NoArgs,
 	}
 	var names []string
 	for _, name := range task.StatusNames() {
 		names = append(names, string(name))
 	}
-	status := cmd.Flags().StringSlice("status", nil, "only these: "+strings.Join(names, ", "))
+	status := cmd.Flags().StringArray("status", nil, "only this, may be repeated: "+strings.Join(names, ", "))
 	label := cmd.Flags().String("label", "", "only those with this `label`")
 	agent := cmd.Flags().String("agent", "", "only those that this `agent` works on")
 	limit := cmd.Flags().Int("limit", 50, "list at most `n`; 0: all")

@@ -26,10 +26,14 @@ type working struct {
 func workFlags(cmd *cobra.Command) working {
 	w := working{
 		detach: cmd.Flags().Bool("detach", false, "return at once: a process that watches all tasks lets the agent work"),
-		json:   cmd.Flags().Bool("json", false, "print the history as it grows, one JSON object a line (docs/stream-json.md)"),
+		json:   jsonFlag(cmd),
 	}
 	addSettings(cmd.Flags())
 	return w
+}
+
+func jsonFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print the history as it grows, one JSON object a line (docs/stream-json.md)")
 }
 
 // works lets the agent of a task work after do has changed the task, unless it is detached.
@@ -117,12 +121,11 @@ are worked on, until pawl is interrupted; the tasks stay as they are then, and t
 pawl task watch continues them.`,
 		Example: "  pawl task watch last\n  pawl task watch",
 	}
-	w := workFlags(cmd)
-	*w.detach = false
-	cmd.Flags().Lookup("detach").Hidden = true
+	asJSON := jsonFlag(cmd)
+	addSettings(cmd.Flags())
 	runs := cmd.Flags().Int("runs", board.DefaultRuns, "without a TASK: work on at most `n` at once")
 	one := oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
-		return inv.attend(ctx, ws, id, 0, *w.json)
+		return inv.attend(ctx, ws, id, 0, *asJSON)
 	})
 	single := one.RunE
 	one.Args = cobra.MaximumNArgs(1)
@@ -130,7 +133,7 @@ pawl task watch continues them.`,
 		if len(args) == 1 {
 			return single(cmd, args)
 		}
-		return inv.watchAll(cmd, *runs, *w.json)
+		return inv.watchAll(cmd, *runs, *asJSON)
 	}
 	return one
 }
