@@ -419,3 +419,67 @@ func TestOfFiftyCallersOneSubmits(t *testing.T) {
 		})
 	}
 }
+
+func TestAChildRunOfATaskIsListedAndEndsOnlyItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := parent(t, `
+{"when":{"first":"Review it."},"calls":[{"tool":"submit_result","args":{"n":3}}]}
+{"calls":[{"tool":"delegate","args":{"prompt":"Review it.","schema":"{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}"}}]}
+{"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}`)
+		r.does("anna", task.Create{Created: task.Created{Task: "t1", Description: "Count the files."}})
+		r.does("anna", task.StartPlanning{Run: "r", Agent: "task-validator"})
+		d := r.createPlanner()
+		assign(d, 1, "Plan it.")
+		r.run(d)
+		r.wantTask(task.PlannedName)
+		k := r.task()
+		if len(k.Chain) != 2 || k.Chain[1].ID != theChild || k.Chain[1].Parent != "r" || k.Chain[1].Call != "c_1" || !k.Chain[1].Ended || k.Chain[1].Output != `{"n":3}` {
+			t.Errorf("the chain is %+v", k.Chain)
+		}
+		if of, err := r.mem.TaskOf(t.Context(), theChild); of != "t1" || err != nil {
+			t.Errorf("the child is of task %q, %v", of, err)
+		}
+		if _, ok, err := r.mem.Submitted(t.Context(), theChild, "submit_result", 0); ok || err != nil {
+			t.Errorf("the result of the child is a submission for the task: %v", err)
+		}
+	})
+}
+
+// A full disk stops the run and changes neither log; what the driver records then, when there
+// is space again, is a state that can be resumed.
+func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := taskRig(t, `
+{"calls":[{"tool":"read","args":{"do":"ok three"}}]}
+{"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}`)
+		full := false
+		r.mem.Fault = func(op storetest.Op) storetest.Fault {
+			if full && op.Name != "own" {
+				return storetest.Fault{Err: store.ErrDiskFull}
+			}
+			return storetest.Fault{}
+		}
+		fills := sync.OnceFunc(func() { full = true })
+		r.read.runs = fills // the call runs again when the run is resumed
+		d := r.createPlanner()
+		assign(d, 1, "Plan it.")
+		if _, err := d.Run(t.Context()); !errors.Is(err, store.ErrDiskFull) {
+			t.Errorf("the run ended with %v", err)
+		}
+		_ = d.Close()
+		r.wantTask(task.PlanningName)
+		full = false
+		r.does("", task.End{Run: "r", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: "storage", Detail: "the disk is full"}})
+		r.wantTask(task.WaitingName)
+		r.does("anna", task.Resume{})
+		d = r.open()
+		wait := d.PostForTask(func(run.State) ([]run.Payload, error) { return nil, nil }, func(int) []task.Action { return []task.Action{task.Prompt{Run: "r", Number: 2}} })
+		r.run(d)
+		if err := wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		r.wantTask(task.PlannedName)
+	})
+}
