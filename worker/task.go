@@ -327,6 +327,9 @@ func (d *Runner) taskTakes(s run.State, c run.CallState, value string) string {
 	if d.taskID == "" {
 		return ""
 	}
+	if err := d.task.Read(context.Background(), d.taskID); err != nil {
+		return err.Error() // the append would fail too
+	}
 	r, ok := d.task.State.Run(d.id)
 	if !ok || r.Kind == "" {
 		return ""
@@ -350,7 +353,15 @@ func (d *Runner) taskTakes(s run.State, c run.CallState, value string) string {
 // appendWithTask makes the events durable together with what they mean for the task.
 func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []store.Taken) error {
 	ctx := context.Background() // not the caller's: its cancellation must still be recorded
+	again := 0
 	for {
+		// What others have done is known first: a refusal on what was true before would be wrong.
+		if err := d.task.Read(ctx, d.taskID); err != nil && !errors.Is(err, store.ErrNoTask) {
+			return err
+		} else if err != nil {
+			d.taskID = "" // it was removed: the run goes on without it
+			return d.w.Store.Append(ctx, d.id, after, events, taken...)
+		}
 		b, err := d.along(all)
 		if err != nil {
 			if errors.Is(err, errTaskChanged) {
@@ -379,14 +390,7 @@ func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []st
 			}
 			return nil
 		case errors.Is(err, store.ErrTaskConflict), errors.Is(err, store.ErrSubmitted):
-			before := d.task.State.Seq
-			if rerr := d.task.Read(ctx, d.taskID); errors.Is(rerr, store.ErrNoTask) {
-				d.taskID = "" // it was removed: the run goes on without it
-				return d.w.Store.Append(ctx, d.id, after, events, taken...)
-			} else if rerr != nil {
-				return rerr
-			}
-			if d.task.State.Seq == before {
+			if again++; again > maxConflicts {
 				return err // unreachable unless the two logs were changed by hand: what conflicts is not there
 			}
 		default:
@@ -394,6 +398,10 @@ func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []st
 		}
 	}
 }
+
+// maxConflicts bounds how often an append is tried again because others write to the task
+// at the same time.
+const maxConflicts = 1000
 
 // noteWaiting records in the task which calls wait for a person.
 func (d *Runner) noteWaiting(waiting []run.CallID) {

@@ -421,13 +421,27 @@ func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 			c.working = true
 			return
 		}
-		if now, err := c.load(ctx); err == nil && len(now.Next()) > 0 {
-			if _, drives := now.Next()[0].(task.DriveRun); !drives {
-				return // paused by another process
-			}
+		if now, err := c.load(ctx); err == nil && c.news(now) {
+			return
 		}
 		c.wait(ctx, changed, pollTasks/4)
 	}
+}
+
+// news reports whether another process has changed what is owed: it has paused the task, or
+// said something.
+func (c *card) news(s task.State) bool {
+	owed := s.Next()
+	if len(owed) == 0 {
+		return true
+	}
+	if _, drives := owed[0].(task.DriveRun); !drives {
+		return true
+	}
+	return slices.ContainsFunc(owed, func(cmd task.Command) bool {
+		m, ok := cmd.(task.Deliver)
+		return ok && !c.told[m.Message.ID]
+	})
 }
 
 // ended waits for the task to show that the turn of its run has ended, which is written

@@ -87,7 +87,7 @@ func add(t *testing.T, ws *app.Workspace, description string) task.ID {
 // until waits until the task is as wanted.
 func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(task.State) bool) task.State {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only what never comes fails
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what never comes fails
 	defer cancel()
 	for _, err := range ws.FollowTask(ctx, id, 0) {
 		ok(t, err)
@@ -113,14 +113,14 @@ func wait(t *testing.T, ws *app.Workspace, id task.ID, name task.StatusName) tas
 }
 
 const (
-	plan   = `{"when":{"first":"Plan this task"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","plan":["count"],"assignedAgent":"developer"}}]}` + "\n"
+	plan   = `{"when":{"first":"Plan this task"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"],"assignedAgent":"developer"}}]}` + "\n"
 	report = `{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"There are three."}}]}` + "\n"
 )
 
 func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `
-{"when":{"first":"Plan this task","contains":"2. Folders too?\nNo."},"calls":[{"tool":"planner-output","args":{"tool":"planner-output","type":"plan","summary":"Count.","plan":["list","count"]}}]}
+{"when":{"first":"Plan this task","contains":"2. Folders too?\nNo."},"calls":[{"tool":"planner-output","args":{"tool":"planner-output","type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["list","count"]}}]}
 {"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?","Folders too?"]}}]}
 {"when":{"first":"Carry out this task","contains":"Folders too?"},"text":"I count.","calls":[{"tool":"shell","args":{"command":"touch counted"}}]}
 {"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three.","output":"3"}}]}
@@ -153,6 +153,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	other := p.open()
 	_, err = other.DoTask(t.Context(), id, "ben", task.Say{ID: "m1", Text: "Be quick."})
 	ok(t, err)
+	until(t, ws, id, "told", func(s task.State) bool { return s.Messages[0].State == task.MessageIsDelivered })
 	_, err = other.Decide(t.Context(), s.Permissions[0].Run, worker.Decision{Call: s.Permissions[0].Call, Answer: run.Allow, By: "ben"})
 	ok(t, err)
 	s = wait(t, ws, id, task.CompletedName)
@@ -252,21 +253,27 @@ func TestEveryFailureWritesAState(t *testing.T) {
 		{name: "the provider filters the answer", replies: `{"text":"I cannot","stop":"refusal"}`, want: task.FailedName, says: "the provider refused"},
 		{name: "a limit is reached", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, env: map[string]string{"PAWL_MAX_STEPS": "2"}, want: task.WaitingName, says: "task-validator reached a limit"},
 		{name: "it goes round in circles", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, want: task.WaitingName, says: "went round in circles"},
-		{name: "it asks", replies: `{"calls":[{"tool":"ask","args":{"question":"Which colour?"}}]}`, want: task.WaitingName, says: "asks a question"},
+		{name: "it asks", replies: plan + `{"when":{"first":"Carry out"},"calls":[{"tool":"ask","args":{"question":"Which colour?"}}]}`, want: task.WaitingName, says: "asks a question"},
 		{name: "the model answers nothing", replies: `{"text":"","repeat":true,"times":9}`, want: task.FailedName, says: "task-validator failed"},
 		{name: "it takes too long", replies: `{"text":"I think","hang":true}`, env: map[string]string{"PAWL_TIMEOUT": "300ms"}, want: task.WaitingName, says: "time limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, c.replies+"\n")
-			for name, value := range c.env {
-				p.env[name] = value
-			}
 			ws := p.open()
 			id := add(t, ws, "Count the files.")
 			_, err := ws.PlanTask(t.Context(), id, "anna")
 			ok(t, err)
+			for name, value := range c.env { // it changes after the task was accepted
+				p.env[name] = value
+			}
+			ws = p.open()
 			ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+			if strings.Contains(c.replies, "Carry out") {
+				_, err := ws.StartTask(t.Context(), id, "anna", "")
+				ok(t, err)
+				ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+			}
 			s := wait(t, ws, id, c.want)
 			detail := s.Summary().Detail
 			if !strings.Contains(detail, c.says) {
@@ -281,7 +288,7 @@ func TestEveryFailureWritesAState(t *testing.T) {
 
 func TestRunsAtOnceAreBoundedAndTheUrgentComeFirst(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, `{"when":{"first":"Plan this task"},"repeat":true,"delay_ms":20,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","plan":["p"]}}]}`+"\n")
+	p := newPlace(t, `{"when":{"first":"Plan this task"},"repeat":true,"delay_ms":20,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","requirements":[],"acceptanceCriteria":[],"plan":["p"]}}]}`+"\n")
 	ws := p.open()
 	var ids []task.ID
 	for i := range 8 {
@@ -346,7 +353,7 @@ func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `{"when":{"contains":"a secret word"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which?"]}}]}
-{"when":{"contains":"a second file"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","plan":["p"]}}]}
+{"when":{"contains":"a second file"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","requirements":[],"acceptanceCriteria":[],"plan":["p"]}}]}
 `)
 	ws := p.open()
 	id := add(t, ws, "Read the file.")
