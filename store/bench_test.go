@@ -205,3 +205,22 @@ func BenchmarkListOfTenThousandTasks(b *testing.B) {
 		})
 	}
 }
+
+// Submissions of many runs at once, each durable in one transaction with its task.
+func BenchmarkSubmissions(b *testing.B) {
+	st := open(b, b.TempDir())
+	var n atomic.Int64
+	b.SetParallelism(25) // times GOMAXPROCS
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			id := n.Add(1)
+			r, k := run.ID(fmt.Sprint("r", id)), fmt.Sprint("t", id)
+			err := st.AppendWithTask(b.Context(), r, 0, step(int(id))[:4], store.TaskAppend{Task: k, Row: store.TaskRow{Status: "planned", Summary: "{}"},
+				Events:     []store.TaskEvent{{At: time.Now(), Type: "planner_output_submitted", Version: 1, Run: r, Data: "{}"}, {At: time.Now(), Type: "status_changed", Version: 1, Data: "{}"}},
+				Submission: &store.Submission{Run: r, Tool: "planner-output", Assignment: 1, Value: "{}", At: time.Now()}})
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -207,7 +207,7 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 		return nil, s.not(OnAnswers, "no planner has asked") // unreachable: the status is reached by a planner's questions
 	}
 	words, messages := s.withMessages(input.String())
-	return s.assignTo(OnAnswers, PlanningName, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers}})
+	return s.assignTo(OnAnswers, PlanningName, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 }
 
 func checkText(field, text string) error {
@@ -344,7 +344,7 @@ func (a Say) do(s State) ([]Event, error) {
 	if err := checkText("text", a.Text); err != nil {
 		return nil, err
 	}
-	return []Event{{Payload: MessageQueued{a.ID, a.Text}}}, nil
+	return []Event{{Payload: MessageQueued(a)}}, nil
 }
 
 func (a Withdraw) do(s State) ([]Event, error) {
