@@ -411,3 +411,30 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 		t.Errorf("its runs are left: %v, %v", runs, err)
 	}
 }
+
+func TestAHundredTasksWorkAtOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	p := newPlace(t, plan+report)
+	ws := p.open()
+	var ids []task.ID
+	for range 100 {
+		id := add(t, ws, "Count.")
+		_, err := ws.PlanTask(t.Context(), id, "anna")
+		ok(t, err)
+		ids = append(ids, id)
+	}
+	p.drives(ws, board.Options{Runs: 100})
+	for _, id := range ids {
+		wait(t, ws, id, task.PlannedName)
+		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		ok(t, err)
+	}
+	for _, id := range ids {
+		if s := wait(t, ws, id, task.CompletedName); len(s.Chain) != 2 {
+			t.Errorf("task %s had the runs %+v", id, s.Chain)
+		}
+	}
+}
