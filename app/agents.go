@@ -103,14 +103,14 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		of.Model = nil
 		c = s.Change(true).Apply(of.Apply(c))
 	}
-	c.Mode = cmp.Or(t.Mode, c.Mode)
+	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
 	return run.Created{Workspace: w.Dir, Agent: a.Name, System: w.systemFor(s, a, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 
 // systemFor returns the system prompt of a run of an agent that has to submit a result.
 func (w *Workspace) systemFor(s *settings, a agent.Agent, o run.Output) string {
 	others := ""
-	if a.Name != "" && (a.Tools.Has("agent") || a.Tools.Has("handoff")) {
+	if a.Name != "" && (a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff")) {
 		others = w.roster(s).Listing(context.Background(), a.Name)
 	}
 	return systemPrompt(w.Dir, w.Instructions().Text, a, others, o)

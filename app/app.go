@@ -22,6 +22,7 @@ import (
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
+	"pawl/task"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -71,7 +72,8 @@ type Workspace struct {
 	worker   *worker.Worker
 	offered  map[string][]tool.Tool // by source; see [Workspace.Offer]
 
-	confining sync.Mutex // guards settings.withDirs
+	confining    sync.Mutex      // guards settings.withDirs
+	taskWatchers []func(task.ID) // see [Workspace.OnTaskChange]
 
 	logger func() *slog.Logger // for diagnostics
 }
@@ -341,6 +343,8 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
 		Structured:   s.models.Structured,
 		Effort:       s.models.Effort,
+		CheckOutput:  w.checkOutput,
+		TaskChanged:  w.taskChanged,
 		StateDir:     w.State,
 		SocketDir:    s.sockets,
 		Log:          w.logger(),

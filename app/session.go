@@ -15,6 +15,7 @@ import (
 	"pawl/config"
 	"pawl/run"
 	"pawl/store"
+	"pawl/task"
 	"pawl/view"
 	"pawl/worker"
 )
@@ -63,6 +64,10 @@ type Task struct {
 	// Agent is the name of the agent that works; empty: none. Without an Output, the agent's
 	// own, if it declares one, has to be submitted.
 	Agent string
+	// Run is the id of the new run; empty: one is made.
+	Run run.ID
+	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
+	Limits run.Limits
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -89,7 +94,9 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Run = newRun(time.Now())
+	if c.Run = t.Run; c.Run == "" {
+		c.Run = newRun(time.Now())
+	}
 	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
 	// the interrupt is recorded.
 	r, err := d.Create(context.WithoutCancel(ctx), c, nil)
@@ -323,7 +330,7 @@ func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
 		}
 		s.cancel(worker.StopOf(ctx))
 	}
-	wait, err := s.hand(begins, w)
+	wait, err := s.hand(s.post(begins), w)
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -342,7 +349,7 @@ func (s *Session) tell(ctx context.Context, w worker.Want) error {
 		return context.Cause(ctx)
 	}
 	s.mu.Lock()
-	wait, err := s.hand(false, w)
+	wait, err := s.hand(s.post(false), w)
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -350,8 +357,35 @@ func (s *Session) tell(ctx context.Context, w worker.Want) error {
 	return wait(ctx)
 }
 
-// hand hands w in. wait waits for the log. s.mu is held.
-func (s *Session) hand(begins bool, w worker.Want) (wait func(context.Context) error, err error) {
+// post returns the way into the runner's mailbox.
+func (s *Session) post(begins bool) func(worker.Want) func(context.Context) error {
+	return func(w worker.Want) func(context.Context) error { return s.runner.Post(w, begins) }
+}
+
+// ForTask hands in what is recorded together with actions on the task that the run belongs
+// to: both are, or neither; see [worker.Runner.PostForTask]. Without words the run continues.
+// While a turn is open the words are delivered with the next results, as message id.
+func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, note func(turn int) []task.Action) error {
+	want := func(st run.State) ([]run.Payload, error) {
+		switch {
+		case len(words) > 0:
+			return []run.Payload{run.Say(st, id, run.Steer, words)}, nil
+		case st.Turn.Open():
+			return nil, nil
+		}
+		return []run.Payload{run.Prompted{Continue: true}}, nil
+	}
+	s.mu.Lock()
+	wait, err := s.hand(func(w worker.Want) func(context.Context) error { return s.runner.PostForTask(w, note) }, want)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return wait(ctx)
+}
+
+// hand hands w in by post. wait waits for the log. s.mu is held.
+func (s *Session) hand(post func(worker.Want) func(context.Context) error, w worker.Want) (wait func(context.Context) error, err error) {
 	if s.over() {
 		return nil, errors.Join(worker.ErrClosed, s.err)
 	}
@@ -361,7 +395,7 @@ func (s *Session) hand(begins bool, w worker.Want) (wait func(context.Context) e
 		s.change = nil
 	}
 	s.busy()
-	recorded := s.runner.Post(w, begins)
+	recorded := post(w)
 	return func(ctx context.Context) error {
 		err := recorded(ctx)
 		s.mu.Lock()

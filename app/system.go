@@ -34,7 +34,11 @@ func systemPrompt(workspace, instructions string, a agent.Agent, others string, 
 		fmt.Fprintf(&b, "\n\n# Your role: the agent %s\n\n%s", a.Name, a.Instructions)
 	}
 	if others != "" {
-		b.WriteString("\n\nAgents that you can start:\n" + strings.TrimSpace(others))
+		heading := "Agents that you can start:"
+		if a.Kind == submission.Planner {
+			heading = "Agents that can carry out a plan:"
+		}
+		b.WriteString("\n\n" + heading + "\n" + strings.TrimSpace(others))
 	}
 	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\nPlatform: %s/%s\n", workspace, runtime.GOOS, runtime.GOARCH)
 	if instructions != "" {

@@ -368,19 +368,13 @@ has all of it.`,
 			return usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
 		}
 		a := agent.Agent{Name: args[0], Kind: submission.Worker}
-		if err := f.apply(&a); err != nil {
+		err := f.apply(&a)
+		if err != nil {
 			return err
 		}
 		if f.file == "" {
-			in, err := inv.input(ctx)
-			if err != nil {
+			if a.Instructions, err = inv.inputText(ctx); err != nil {
 				return err
-			}
-			if in != nil && !in.small() {
-				return usage("standard input is not text of at most %d KB: give the file with --file", maxWords>>10)
-			}
-			if in != nil {
-				a.Instructions = strings.TrimSpace(string(in.head))
 			}
 			if a.Instructions == "" {
 				return usage("an agent needs instructions: give them on standard input, or all of it with --file")

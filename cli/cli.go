@@ -102,7 +102,7 @@ and after it happens: a run that was killed continues with pawl run --continue.`
 		return inv.terminal(cmd, terminal, "")
 	}
 	root.AddGroup(commandGroups...)
-	grouped(root, inv, "work", runCommand, runsCommand, outputsCommand, toolCommand, initCommand,
+	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, outputsCommand, toolCommand, initCommand,
 		func(*invocation) *cobra.Command { return demoCommand() })
 	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
 	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)

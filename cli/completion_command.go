@@ -64,6 +64,7 @@ In zsh completion must be enabled: autoload -U compinit; compinit.`,
 // them too.
 var flagValues = map[string][]string{
 	"demo control": {"native", "controller"},
+	"list status":  {"pending", "planning", "awaiting_input", "planned", "active", "waiting", "completed", "failed"},
 
 	"effect":   {"allow", "ask", "deny"},
 	"kind":     {"worker", "planner"},

@@ -15,20 +15,20 @@ import (
 	"pawl/run"
 )
 
-// A task is what a command line gives a run to do: words, with what they mention, pictures
+// A runInput is what a command line gives a run to do: words, with what they mention, pictures
 // and standard input.
-type task struct {
+type runInput struct {
 	words    string
 	prompt   string // of the command line: what is mentioned in it is attached
 	pictures []run.Part
 	stdin    *stdin // to be stored as an output of the run; nil: it is among the words, or empty
 }
 
-func (t *task) empty() bool { return t.words == "" && len(t.pictures) == 0 && t.stdin == nil }
+func (t *runInput) empty() bool { return t.words == "" && len(t.pictures) == 0 && t.stdin == nil }
 
 // handIn returns the parts of the prompt, once there is a run that standard input can be
 // stored for.
-func (inv *invocation) handIn(ctx context.Context, ws *app.Workspace, s *app.Session, t *task) ([]run.Part, error) {
+func (inv *invocation) handIn(ctx context.Context, ws *app.Workspace, s *app.Session, t *runInput) ([]run.Part, error) {
 	var parts []run.Part
 	if t.words != "" {
 		parts = append(parts, run.Text(t.words))
@@ -51,8 +51,8 @@ func (inv *invocation) handIn(ctx context.Context, ws *app.Workspace, s *app.Ses
 
 // taskOf reads the task. What is mentioned counts in the words of the command line alone:
 // standard input may be anyone's.
-func (inv *invocation) taskOf(ctx context.Context, ws *app.Workspace, r runRequest) (*task, error) {
-	t := &task{words: r.prompt, prompt: r.prompt}
+func (inv *invocation) taskOf(ctx context.Context, ws *app.Workspace, r runRequest) (*runInput, error) {
+	t := &runInput{words: r.prompt, prompt: r.prompt}
 	for _, file := range r.images {
 		parts, err := ws.Picture(ctx, file)
 		if err != nil {
@@ -162,4 +162,16 @@ func (inv *invocation) input(ctx context.Context) (*stdin, error) {
 			return nil, exit{code: interruptCode(ctx)}
 		}
 	}
+}
+
+// inputText returns standard input as text, of at most maxWords; "" if there is none.
+func (inv *invocation) inputText(ctx context.Context) (string, error) {
+	in, err := inv.input(ctx)
+	switch {
+	case err != nil || in == nil:
+		return "", err
+	case !in.small():
+		return "", usage("standard input is not text of at most %d KB: give a file", maxWords>>10)
+	}
+	return strings.TrimSpace(string(in.head)), nil
 }

@@ -21,6 +21,11 @@ var (
 		{ID: "settings", Title: "Settings"},
 		{ID: "other", Title: "Other commands"},
 	}
+	taskGroups = []*cobra.Group{
+		{ID: "look", Title: "Look at tasks"},
+		{ID: "work", Title: "Plan and carry out"},
+		{ID: "change", Title: "Stop, continue and remove"},
+	}
 	runsGroups = []*cobra.Group{
 		{ID: "look", Title: "Look at runs"},
 		{ID: "change", Title: "Continue and change runs"},

@@ -32,6 +32,11 @@ func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) 
 
 // Append implements [Store].
 func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error {
+	return s.append(ctx, id, after, events, nil, taken)
+}
+
+// append is Append, with t in the same transaction unless it is nil.
+func (s *SQLite) append(ctx context.Context, id run.ID, after int64, events []run.Event, t *TaskAppend, taken []Taken) error {
 	if err := s.check(ctx, id); err != nil {
 		return err
 	}
@@ -39,14 +44,14 @@ func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []ru
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(w *writer) error { return w.append(id, after, rows, taken, s.opt.Version) })
+	err = s.write(ctx, func(w *writer) error { return w.append(id, after, rows, t, taken, s.opt.Version) })
 	if err != nil {
 		return fmt.Errorf("append %s #%d: %w", id, after+1, err)
 	}
 	return nil
 }
 
-func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, version string) error {
+func (w *writer) append(id run.ID, after int64, rows []eventRow, t *TaskAppend, taken []Taken, version string) error {
 	head, err := w.head(id)
 	switch {
 	case err != nil:
@@ -63,6 +68,15 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, taken []Taken, 
 		if err == sql.ErrNoRows {
 			return rejection{fmt.Errorf("%w: %d", ErrTaken, t.ID)}
 		} else if err != nil {
+			return err
+		}
+	}
+	if t != nil {
+		task, err := w.taskHead(*t)
+		if err != nil {
+			return err
+		}
+		if err := w.appendTask(*t, task); err != nil {
 			return err
 		}
 	}

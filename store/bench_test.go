@@ -176,3 +176,51 @@ func BenchmarkBroadcastWithoutViewers(b *testing.B) {
 		l.Broadcast(line)
 	}
 }
+
+// A page of a list of 10,000 tasks, by status.
+func BenchmarkListOfTenThousandTasks(b *testing.B) {
+	st := open(b, b.TempDir())
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 64) // they share the syncs
+	for i := range 10_000 {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			row := store.TaskRow{Status: []string{"pending", "planned", "active", "completed"}[i%4], Agent: "developer", Priority: i % 3, Labels: []string{fmt.Sprint("l", i%20)}, Summary: strings.Repeat("x", 400)}
+			err := st.AppendTask(b.Context(), store.TaskAppend{Task: fmt.Sprint("t", i), Row: row, Events: []store.TaskEvent{{At: time.Unix(int64(i), 0), Type: "task_created", Version: 1, Data: "{}"}}})
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, q := range []store.TaskQuery{{Limit: 100}, {Status: []string{"active", "planned"}, Limit: 100}, {Label: "l7", Limit: 100}, {Agent: "developer", Limit: 500}, {}} {
+		b.Run(fmt.Sprintf("%v,%s,%s,%d", q.Status, q.Label, q.Agent, q.Limit), func(b *testing.B) {
+			for b.Loop() {
+				rows, _, err := st.Tasks(b.Context(), q)
+				if err != nil || len(rows) == 0 {
+					b.Fatal(len(rows), err)
+				}
+			}
+		})
+	}
+}
+
+// Submissions of many runs at once, each durable in one transaction with its task.
+func BenchmarkSubmissions(b *testing.B) {
+	st := open(b, b.TempDir())
+	var n atomic.Int64
+	b.SetParallelism(25) // times GOMAXPROCS
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			id := n.Add(1)
+			r, k := run.ID(fmt.Sprint("r", id)), fmt.Sprint("t", id)
+			err := st.AppendWithTask(b.Context(), r, 0, step(int(id))[:4], store.TaskAppend{Task: k, Row: store.TaskRow{Status: "planned", Summary: "{}"},
+				Events:     []store.TaskEvent{{At: time.Now(), Type: "planner_output_submitted", Version: 1, Run: r, Data: "{}"}, {At: time.Now(), Type: "status_changed", Version: 1, Data: "{}"}},
+				Submission: &store.Submission{Run: r, Tool: "planner-output", Assignment: 1, Value: "{}", At: time.Now()}})
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

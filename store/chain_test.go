@@ -233,7 +233,7 @@ func TestAnUnreadableEventEndsTheReadingAndNamesItsWriter(t *testing.T) {
 	}
 	unknown := run.Event{Seq: 2, At: testTime}
 	rows = append(rows, eventRow{unknown, "teleported", 3, []byte("{}")})
-	if err := s.write(t.Context(), func(w *writer) error { return w.append("r", 0, rows, nil, "0.9.0") }); err != nil {
+	if err := s.write(t.Context(), func(w *writer) error { return w.append("r", 0, rows, nil, nil, "0.9.0") }); err != nil {
 		t.Fatal(err)
 	}
 	seen, last := reading(s, "r", 0)

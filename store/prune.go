@@ -139,6 +139,9 @@ func (s *SQLite) prunable(ctx context.Context, root run.ID, since time.Time, gon
 		if used, err := s.inUse(ctx, h.Summary); used || err != nil || h.Updated.After(since) {
 			return nil, err
 		}
+		if task, err := s.neededBy(ctx, id); task != "" || err != nil {
+			return nil, err
+		}
 		forks, err := s.forks(ctx, id)
 		if err != nil {
 			return nil, err

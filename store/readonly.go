@@ -109,6 +109,9 @@ func (s *SQLite) read(params url.Values) (r readDB, err error) {
 // asNew adds views that give a database of an earlier version the columns of this one.
 // Views are of one connection, so there is only one.
 func (r *readDB) asNew() error {
+	if r.version >= namesVersion {
+		return nil // it has no tasks, and says so
+	}
 	r.db.SetMaxOpenConns(1)
 	added := `'' AS name`
 	if r.version < turnsVersion {

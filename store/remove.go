@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -18,11 +19,16 @@ type NeededError struct {
 	Parent run.ID
 	// Forks were forked from it, or from a run below it, and use its outputs.
 	Forks []run.ID
+	// Task is a task whose agent it is; the task is not finished.
+	Task string
 }
 
 func (e *NeededError) Error() string {
 	if e.Parent != "" {
 		return fmt.Sprintf("run %s is a child of run %s and can only be removed with it", e.Run, e.Parent)
+	}
+	if e.Task != "" {
+		return fmt.Sprintf("run %s is needed by task %s, which is not finished", e.Run, e.Task)
 	}
 	return fmt.Sprintf("run %s is needed by its forks: remove these first: %s", e.Run, joinIDs(e.Forks))
 }
@@ -138,12 +144,32 @@ func (s *SQLite) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
 			return nil, err
 		}
 		needed.addForks(forks, all)
+		task, err := s.neededBy(ctx, one)
+		if err != nil {
+			return nil, err
+		} else if task != "" {
+			return nil, &NeededError{Run: one, Task: task}
+		}
 	}
 	if len(needed.Forks) > 0 {
 		needed.Run = id
 		return nil, &needed
 	}
 	return all, nil
+}
+
+const neededByQuery = `SELECT id FROM tasks WHERE run = ? AND run != ''`
+
+// neededBy returns the task that has the run as its agent; "" for none.
+func (s *SQLite) neededBy(ctx context.Context, id run.ID) (task string, err error) {
+	if s.version < tasksVersion {
+		return "", nil
+	}
+	err = s.db().QueryRowContext(ctx, neededByQuery, string(id)).Scan(&task)
+	if err == sql.ErrNoRows {
+		return "", nil
+	}
+	return task, s.fault(err)
 }
 
 // addForks adds the forks that are not removed too.
@@ -177,13 +203,21 @@ func (w *writer) remove(id run.ID, all []run.ID, marked bool) error {
 			return err
 		}
 		needed.addForks(forks, all)
+		switch err := w.row(neededByQuery, []any{string(id)}, &needed.Task); {
+		case err == nil:
+			needed.Run = id
+			return rejection{needed}
+		case err != sql.ErrNoRows:
+			return err
+		}
 	}
 	if len(needed.Forks) > 0 {
 		return rejection{needed}
 	}
 	for _, id := range all {
 		clearMark(w.dir, id)
-		for _, query := range []string{`DELETE FROM events WHERE run = ?`, `DELETE FROM inbox WHERE run = ?`, `DELETE FROM runs WHERE id = ?`} {
+		for _, query := range []string{`DELETE FROM events WHERE run = ?`, `DELETE FROM inbox WHERE run = ?`, `DELETE FROM runs WHERE id = ?`,
+			`DELETE FROM task_runs WHERE run = ?`, `DELETE FROM submissions WHERE run = ?`} {
 			if _, err := w.exec(query, string(id)); err != nil {
 				return err
 			}

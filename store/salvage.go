@@ -81,8 +81,20 @@ func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, err
 		}
 		all = append(all, s)
 	}
+	made.salvageTasks(old)
 	err = made.exec(`DETACH DATABASE old; PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE)`)
 	return all, fileError(out, errors.Join(err, made.Close(), os.Rename(made.path, out)))
+}
+
+// salvageTasks copies what can be read of the old store's tasks, table by table.
+func (s *SQLite) salvageTasks(old *SQLite) {
+	if old.version < tasksVersion {
+		return
+	}
+	for _, table := range []string{"tasks", "task_events", "task_labels", "task_runs", "submissions"} {
+		// Without an index: a damaged page of one does not lose the rows.
+		_ = s.exec(`INSERT OR IGNORE INTO main.` + table + ` SELECT * FROM old.` + table + ` NOT INDEXED`)
+	}
 }
 
 func (s *SQLite) exec(query string, args ...any) error {

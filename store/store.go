@@ -1,4 +1,4 @@
-// Package store keeps runs: their event logs, inboxes and owners.
+// Package store keeps runs and tasks: their event logs, the inboxes and owners of runs.
 //
 // When Append returns, its events are durable: they survive kill -9 and loss of power.
 // Events of a run are numbered without gaps and chained by SHA-256; they never change.
@@ -8,7 +8,7 @@
 //
 // [SQLite] is the store of one machine: a folder with one database file.
 //
-//	pawl.db             events, summaries, inboxes (with its -wal and -shm files)
+//	pawl.db             events, summaries, inboxes, submissions (with its -wal and -shm files)
 //	write.lock          held while a process writes to the database; names that process
 //	locks/<run>.lock    held by the run's owner; names that process, and the last event
 //	                    of the log; removed with the run
@@ -44,6 +44,8 @@ import (
 // Errors about the files themselves are [ErrDiskFull], [ErrReadOnly], [ErrCorrupt],
 // [ErrNewer] and [ErrNetworkFS], with the file and what to do in their text.
 type Store interface {
+	Tasks
+
 	// Append adds events to a run after event number after (0: the run is new). In
 	// the same transaction it takes rows out of the run's inbox and stores their
 	// answers. It numbers the events itself. When it returns nil, all of it is durable.

@@ -144,7 +144,7 @@ func TestAContextThatEndsTooLateIsNoError(t *testing.T) {
 		err := s.write(ctx, func(w *writer) error {
 			cancel() // the caller sees it while the transaction has its job
 			runtime.Gosched()
-			return w.append("r", int64(5+n), mustEncode(t, int64(5+n)), nil, "")
+			return w.append("r", int64(5+n), mustEncode(t, int64(5+n)), nil, nil, "")
 		})
 		if err != nil {
 			t.Fatalf("write %d: %v, although it is durable", n, err)

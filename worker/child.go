@@ -88,6 +88,9 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("no child run is started: its permission rules cannot be stored: %w", err), c.Close())
 	}
+	if err := c.joinTask(ctx, d.id); err != nil { // it becomes one of the task's with its first events
+		return nil, errors.Join(err, c.Close())
+	}
 	return c, nil
 }
 

@@ -150,9 +150,9 @@ func (d *Runner) toolNamed(s run.State, name string) string {
 
 // taken returns the inbox rows to be taken with an append of events, with their answers:
 // those offered to the run since the last append, and calls from outside that are settled
-// or were refused.
-func (d *Runner) taken(events []run.Event) []store.Taken {
-	var taken []store.Taken
+// or were refused. forget must be called when they are taken.
+func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) {
+	var answered []string
 	outside := map[int64]bool{}
 	for _, id := range d.calls {
 		outside[id] = true
@@ -160,7 +160,6 @@ func (d *Runner) taken(events []run.Event) []store.Taken {
 	for id, offered := range d.rows {
 		if offered && !outside[id] {
 			taken = append(taken, store.Taken{ID: id})
-			d.rows[id] = false
 		}
 	}
 	settled := map[run.CallID]OutsideAnswer{}
@@ -199,11 +198,17 @@ func (d *Runner) taken(events []run.Event) []store.Taken {
 			continue // unreachable: it consists of strings
 		}
 		taken = append(taken, store.Taken{ID: id, Answer: string(b)})
-		delete(d.calls, key)
-		d.rows[id] = false
+		answered = append(answered, key)
 	}
 	slices.SortFunc(taken, func(a, b store.Taken) int { return int(a.ID - b.ID) })
-	return taken
+	return taken, func() {
+		for _, t := range taken {
+			d.rows[t.ID] = false
+		}
+		for _, key := range answered {
+			delete(d.calls, key)
+		}
+	}
 }
 
 // Call makes a call for the external agent of a run and waits for the result. The key

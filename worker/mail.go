@@ -10,6 +10,7 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/task"
 )
 
 // A Want is what a face wants of a run: it returns the events that it means in the state
@@ -21,7 +22,11 @@ type letter struct {
 	want   Want
 	begins bool // it may begin a turn
 	err    error
-	done   chan struct{} // closed when it is recorded, or err says why not
+	// note returns what is done to the run's task together with the events; turn is the
+	// number of a turn that they begin. nil: nothing.
+	note    func(turn int) []task.Action
+	refused error         // the task does not take it
+	done    chan struct{} // closed when it is recorded, or err says why not
 }
 
 // A mailbox holds the wants of this process's faces. Those of other processes come as rows
@@ -40,11 +45,18 @@ var ErrClosed = errors.New("the run was closed")
 // it is that of its context, that they still may be. A w that begins says something to the
 // agent: it waits while the turn before is being interrupted.
 func (d *Runner) Post(w Want, begins bool) (wait func(context.Context) error) {
-	return d.post(w, begins).wait
+	return d.post(&letter{want: w, begins: begins}).wait
 }
 
-func (d *Runner) post(w Want, begins bool) *letter {
-	l := &letter{want: w, begins: begins, done: make(chan struct{})}
+// PostForTask is Post of what is recorded together with actions on the task that the run
+// belongs to: both are, or neither. note is given the number of the turn that begins with it,
+// if one does. If the task refuses one, that is the error of wait.
+func (d *Runner) PostForTask(w Want, note func(turn int) []task.Action) (wait func(context.Context) error) {
+	return d.post(&letter{want: w, begins: true, note: note}).wait
+}
+
+func (d *Runner) post(l *letter) *letter {
+	l.done = make(chan struct{})
 	d.mail.mu.Lock()
 	if d.mail.closed {
 		l.err = ErrClosed
@@ -110,6 +122,9 @@ func (d *Runner) openMail() []func(run.State) []run.Payload {
 // read returns the events of a letter that can follow s.
 func (l *letter) read(s run.State) []run.Payload {
 	var payloads []run.Payload
+	if l.err = l.refused; l.err != nil {
+		return nil
+	}
 	if payloads, l.err = l.want(s); l.err != nil {
 		return nil
 	}

@@ -234,19 +234,26 @@ func (d *Runner) step(in run.Input) error {
 	d.mu.Lock()
 	in.Interrupt, in.Closed = d.gate.Interrupt(), d.gate.Closed()
 	d.mu.Unlock()
-	clear(d.leads)
-	b, err := d.core.Step(d.w.now(), world{d}, in)
-	if err != nil {
-		d.delivered(err)
-		return err
+	var b run.Batch
+	var events []run.Event
+	for {
+		clear(d.leads)
+		var err error
+		b, err = d.core.Step(d.w.now(), world{d}, in)
+		if err == nil {
+			events, err = d.append(b.Events)
+		}
+		if errors.Is(err, errTaskChanged) {
+			continue // nothing was written
+		}
+		if err != nil {
+			d.delivered(err)
+			return err
+		}
+		break
 	}
 	for _, r := range b.Refused { // it came too late
 		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
-	}
-	events, err := d.append(b.Events)
-	if err != nil {
-		d.delivered(err)
-		return err
 	}
 	cancel := d.core.Adopt(b, in)
 	d.publish() // before the events are shown: who sees one finds it in State
@@ -262,19 +269,27 @@ func (d *Runner) step(in run.Input) error {
 // append makes events durable and returns them as they are in the log.
 func (d *Runner) append(events []run.Event) ([]run.Event, error) {
 	after := d.core.State.Seq
+	recorded := events // without the first event of a new run, which the state has
 	if d.created != nil && len(events) > 0 {
 		after = 0
 		created := run.Event{At: events[0].At, Payload: *d.created}
 		events = append([]run.Event{created}, events...)
 	}
-	taken := d.taken(events)
+	taken, forget := d.taken(events)
 	if len(events) == 0 && len(taken) == 0 {
 		return nil, nil
 	}
 	// Not the caller's context: its cancellation must still be recorded.
-	if err := d.w.Store.Append(context.Background(), d.id, after, events, taken...); err != nil {
+	record := func() error { return d.w.Store.Append(context.Background(), d.id, after, events, taken...) }
+	if d.taskID != "" {
+		record = func() error { return d.appendWithTask(after, events, recorded, taken) }
+	}
+	if err := record(); errors.Is(err, errTaskChanged) {
+		return nil, err
+	} else if err != nil {
 		return nil, errDisk{fmt.Errorf("the log cannot be written, and the run was stopped: %w", err)}
 	}
+	forget()
 	d.created = nil
 	for i := range events {
 		events[i].Seq = after + int64(i) + 1
@@ -409,6 +424,7 @@ func (d *Runner) showWaiting() {
 	}
 	if !slices.Equal(waiting, d.waiting) {
 		d.waiting = waiting
+		d.noteWaiting(waiting)
 		d.feed.show(view.Update{Waiting: waiting})
 	}
 }

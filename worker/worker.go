@@ -24,6 +24,7 @@ import (
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
+	"pawl/task"
 	"pawl/tool"
 	"pawl/view"
 )
@@ -51,6 +52,12 @@ type Config struct {
 	// Check returns an error if a configuration cannot be used on this machine (a mode
 	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error
+	// CheckOutput returns an error for the agent if what it submits for a task cannot be
+	// used here (an agent that does not exist); nil: all can.
+	CheckOutput func(task.Output) error
+	// TaskChanged is called after a task was changed by a run; it must not block. nil: no
+	// one is told.
+	TaskChanged func(task.ID)
 	// StateDir is the folder of the workspace in the user's state folder.
 	StateDir string
 	// Own are pawl's own folders and files, which no call may write: absolute paths with
@@ -163,6 +170,9 @@ type Runner struct {
 	stuck    *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
 	agent    <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
 
+	taskID task.ID // that the run belongs to; empty: none
+	task   TaskLog // as it was at the last append
+
 	wake chan struct{}
 	mail mailbox
 
@@ -194,6 +204,9 @@ func (w *Worker) Create(ctx context.Context, c run.Created, watch func(view.Upda
 	}
 	d.created = &c
 	d.take(s)
+	if err := d.joinTask(ctx, d.id); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	return d, nil
 }
 
@@ -257,7 +270,7 @@ func (d *Runner) load(ctx context.Context) error {
 	d.fresh = true
 	d.take(s)
 	d.restore()
-	return nil
+	return d.joinTask(ctx, d.id)
 }
 
 // take sets the state from which the run is driven.

@@ -98,6 +98,9 @@ func (d world) Submit(s run.State, c run.CallState) (value, problem string) {
 	if err != nil { // it fitted when the call was inspected
 		return "", err.Error()
 	}
+	if problem := d.taskTakes(s, c, value); problem != "" {
+		return "", problem
+	}
 	return value, ""
 }
 

@@ -39,7 +39,8 @@ var _ store.Store = (*Memory)(nil)
 
 // An Op is an operation about to be performed.
 type Op struct {
-	Name   string // append, put, own
+	Name   string // append, append task, put, own
+	Task   string // append task, and append with one
 	Run    run.ID
 	After  int64       // append: the expected number
 	Events []run.Event // append: not to be changed
@@ -75,6 +76,10 @@ type disk struct {
 	owned map[run.ID]*memoryLease // by whichever process; gone with it
 	rows  int64                   // ids given to inbox rows so far
 	used  int64                   // appends so far
+
+	tasks       map[string]*memoryTask
+	taskOf      map[run.ID]string
+	submissions []store.Submission
 }
 
 type memoryRun struct {
@@ -98,7 +103,10 @@ type memoryLease struct {
 
 // NewMemory returns a store with nothing in it.
 func NewMemory() *Memory {
-	return (&disk{runs: map[run.ID]*memoryRun{}, owned: map[run.ID]*memoryLease{}}).view()
+	return (&disk{
+		runs: map[run.ID]*memoryRun{}, owned: map[run.ID]*memoryLease{},
+		tasks: map[string]*memoryTask{}, taskOf: map[run.ID]string{},
+	}).view()
 }
 
 func (d *disk) view() *Memory { return &Memory{disk: d, leases: map[*memoryLease]struct{}{}} }

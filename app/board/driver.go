@@ -1,0 +1,551 @@
+// Package board drives tasks: it performs what they owe with sessions of package app. It
+// decides nothing: what is owed and what the end of a run means is decided in package task.
+package board
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl/app"
+	"pawl/run"
+	"pawl/store"
+	"pawl/task"
+	"pawl/worker"
+)
+
+// Options configure a [Driver].
+type Options struct {
+	// Runs is how many runs work at once; 0: DefaultRuns. One that waits for a person does not
+	// count.
+	Runs int
+	// Notify is told that a task needs a person or has come to an end, once for each
+	// occasion, from any goroutine; nil: no one is told.
+	Notify func(task.Notify)
+	// Session is called with each session that is opened for a task, so that a face can follow
+	// it and decide; it must not block. nil: no one is told.
+	Session func(task.ID, *app.Session)
+}
+
+// DefaultRuns is how many runs work at once unless Options say otherwise.
+const DefaultRuns = 4
+
+// pollTasks is how often a driver looks for what no one has told it of.
+const pollTasks = 200 * time.Millisecond
+
+// A Driver drives tasks of one workspace. Another process may drive others of it: each task
+// has one driver at a time, which holds its lease.
+type Driver struct {
+	ws    *app.Workspace
+	opt   Options
+	slots slots
+	kicks kicks
+
+	mu       sync.Mutex
+	driven   map[task.ID]bool
+	notified map[string]bool
+}
+
+// New returns a driver. The caller drives with [Driver.Drive].
+func New(ws *app.Workspace, opt Options) *Driver {
+	opt.Runs = cmp.Or(opt.Runs, DefaultRuns)
+	d := &Driver{ws: ws, opt: opt, driven: map[task.ID]bool{}, notified: map[string]bool{}, slots: slots{free: opt.Runs}}
+	ws.OnTaskChange(func(id task.ID) { d.kicks.kick(id) })
+	return d
+}
+
+// Drive drives the tasks of the workspace until ctx is done; with ids these alone, and until
+// none of them owes anything. What was left by a process that was killed is continued. When
+// ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
+// returns when all runs have stopped. Its error says why tasks cannot be read.
+func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
+	listener := d.ws.ListenForTasks()
+	var socket string
+	if listener != nil {
+		defer listener.Close()
+		socket = listener.Addr()
+	}
+	if len(ids) == 0 {
+		lease, err := d.ws.OwnBoard(ctx, socket)
+		if err != nil {
+			return fmt.Errorf("the tasks of this folder are driven by another process: %w", err)
+		}
+		defer lease.Release()
+	}
+	var drivers sync.WaitGroup
+	defer drivers.Wait()
+	for ctx.Err() == nil {
+		changed := d.kicks.any()
+		owing, err := d.owing(ctx, ids)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if len(ids) > 0 && len(owing) == 0 && !d.busy() {
+			return nil
+		}
+		for _, sum := range owing {
+			d.take(ctx, sum, socket, &drivers)
+		}
+		d.sleep(ctx, changed, listener)
+	}
+	return nil
+}
+
+// owing returns the tasks that owe something, those with a higher priority first, then those
+// that have waited longest.
+func (d *Driver) owing(ctx context.Context, ids []task.ID) ([]task.Summary, error) {
+	all, _, err := d.ws.Tasks(ctx, app.TaskQuery{Owes: true})
+	if len(ids) > 0 {
+		all = slices.DeleteFunc(all, func(s task.Summary) bool { return !slices.Contains(ids, s.ID) })
+	}
+	slices.SortStableFunc(all, func(a, b task.Summary) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Updated.Compare(b.Updated))
+	})
+	return all, err
+}
+
+// busy reports whether a task is driven here.
+func (d *Driver) busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.driven) > 0
+}
+
+// take drives a task in a goroutine of its own, unless it is driven.
+func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, drivers *sync.WaitGroup) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.driven[sum.ID] {
+		return
+	}
+	lease, err := d.ws.OwnTask(ctx, sum.ID, socket)
+	if err != nil {
+		return // another process drives it, or the disk is full: it is tried again
+	}
+	d.driven[sum.ID] = true
+	drivers.Go(func() {
+		c := &card{Driver: d, id: sum.ID, priority: sum.Priority}
+		c.drive(ctx)
+		_ = lease.Release() // the next driver finds it free in any case
+		d.mu.Lock()
+		delete(d.driven, sum.ID)
+		d.mu.Unlock()
+		d.kicks.kick(sum.ID)
+	})
+}
+
+// sleep waits until a task may have changed.
+func (d *Driver) sleep(ctx context.Context, changed <-chan struct{}, l *store.Listener) {
+	timer := time.NewTimer(pollTasks)
+	defer timer.Stop()
+	var wakes <-chan struct{}
+	if l != nil {
+		wakes = l.Wake()
+	}
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-wakes:
+		d.kicks.all()
+	case <-timer.C:
+	}
+}
+
+// notify tells the face of what the task needs, once.
+func (d *Driver) notify(s task.State) {
+	for _, c := range s.Next() {
+		n, ok := c.(task.Notify)
+		if !ok || d.opt.Notify == nil {
+			continue
+		}
+		key := fmt.Sprint(n.Key(), "/", len(s.Chain), "/", assignments(s))
+		d.mu.Lock()
+		known := d.notified[key]
+		d.notified[key] = true
+		d.mu.Unlock()
+		if !known {
+			d.opt.Notify(n)
+		}
+	}
+}
+
+func assignments(s task.State) (n int) {
+	for _, r := range s.Chain {
+		n += len(r.Assignments)
+	}
+	return n
+}
+
+// A card is a task that is driven.
+type card struct {
+	*Driver
+	id       task.ID
+	priority int
+
+	log     worker.TaskLog // as far as it was read
+	session *app.Session   // of the run that is driven; nil: none
+	working bool           // it has a slot
+	told    map[string]bool
+}
+
+// drive performs what the task owes until it owes nothing or ctx is done.
+func (c *card) drive(ctx context.Context) {
+	defer c.close()
+	for ctx.Err() == nil {
+		changed := c.kicks.of(c.id)
+		s, err := c.load(ctx)
+		if errors.Is(err, store.ErrNoTask) {
+			return
+		}
+		if err != nil {
+			c.wait(ctx, changed, pollTasks) // a log that cannot be read now
+			continue
+		}
+		c.notify(s)
+		if !s.Owes() {
+			return
+		}
+		c.step(ctx, s, changed)
+	}
+}
+
+// load returns the task as it is now.
+func (c *card) load(ctx context.Context) (task.State, error) {
+	var err error
+	if c.log.State.Status == nil {
+		c.log, err = c.ws.TaskLog(ctx, c.id)
+	} else {
+		err = c.log.Read(ctx, c.id)
+	}
+	return c.log.State, err
+}
+
+// step performs the first command that is owed, and what belongs to it.
+func (c *card) step(ctx context.Context, s task.State, changed <-chan struct{}) {
+	switch cmd := s.Next()[0].(type) {
+	case task.StopRun:
+		c.stop(ctx, s, cmd.Run)
+	case task.StartRun:
+		if c.open(ctx, s, cmd.Run) {
+			c.say(ctx, s, cmd)
+		}
+	case task.DriveRun:
+		c.follow(ctx, s, cmd, changed)
+	}
+}
+
+// open makes the run of the task the one that is driven. What keeps it from being is
+// recorded in the task. It reports whether it is.
+func (c *card) open(ctx context.Context, s task.State, id run.ID) bool {
+	if c.session != nil && c.session.ID() == id {
+		return true
+	}
+	c.close()
+	if !c.slot(ctx, s) {
+		return false
+	}
+	r, _ := s.Run(id)
+	session, err := c.ws.OpenTaskRun(ctx, s, r)
+	switch {
+	case err == nil:
+		c.session = session
+		c.told = map[string]bool{}
+		if c.opt.Session != nil {
+			c.opt.Session(c.id, session)
+		}
+		return true
+	case ctx.Err() != nil:
+	case errors.As(err, new(*store.OwnedError)): // a person drives it by hand: it is waited for
+		c.wait(ctx, c.kicks.of(c.id), pollTasks)
+	default:
+		// The run is there if it has begun before; else it could not be started.
+		c.end(ctx, id, r.Prompted > 0, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
+	}
+	return false
+}
+
+// slot waits for a free slot. It returns false if the task has changed meanwhile.
+func (c *card) slot(ctx context.Context, s task.State) bool {
+	if c.working {
+		return true
+	}
+	for {
+		changed := c.kicks.of(c.id)
+		if now, err := c.load(ctx); err != nil || now.Seq != s.Seq {
+			return false
+		}
+		if c.slots.take(ctx, c.priority, changed) {
+			c.working = true
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+}
+
+// say says the words of an assignment.
+func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
+	words, err := c.ws.TaskInput(s, cmd.Run, cmd.Input)
+	if err != nil {
+		c.end(ctx, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
+		return
+	}
+	var tell []task.Action // what was said since is told with them
+	for _, m := range s.Messages {
+		if m.State == task.MessageWaits {
+			words = append(words, run.Text(m.Text))
+			tell = append(tell, task.Tell{Run: cmd.Run, ID: m.ID})
+		}
+	}
+	err = c.session.ForTask(ctx, fmt.Sprintf("assignment-%d", cmd.Number), words, func(turn int) []task.Action {
+		return append([]task.Action{task.Prompt{Run: cmd.Run, Number: cmd.Number, Turn: turn}}, tell...)
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case refused(err): // paused, cancelled, or a message withdrawn since
+	default:
+		c.fail(ctx, cmd.Run, err)
+	}
+}
+
+// refused reports whether a task did not take something because it has changed.
+func refused(err error) bool {
+	return errors.As(err, new(*task.TransitionError)) || errors.Is(err, task.ErrOrder)
+}
+
+// fail records that a run cannot be driven any more, because its log cannot be written. The
+// task waits; the run continues when it is resumed.
+func (c *card) fail(ctx context.Context, id run.ID, err error) {
+	c.close()
+	c.end(ctx, id, true, run.Ended{End: run.EndInterrupted, Reason: "storage", Detail: err.Error()})
+}
+
+// end records how the turn of a run ended where the run itself could not. If that cannot be
+// written either it is tried again: no task stays as it is.
+func (c *card) end(ctx context.Context, id run.ID, begun bool, end run.Ended) {
+	c.close()
+	for ctx.Err() == nil {
+		_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Begun: begun, End: end})
+		if err == nil || errors.Is(err, store.ErrNoTask) {
+			return
+		}
+		c.wait(ctx, nil, time.Second)
+	}
+}
+
+// follow drives a run whose words are said until its turn has ended, the task has
+// changed, or ctx is done. Messages are delivered meanwhile.
+func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, changed <-chan struct{}) {
+	fresh := c.session == nil
+	if !c.open(ctx, s, cmd.Run) {
+		return
+	}
+	if fresh {
+		c.resume(ctx, s, cmd)
+		return
+	}
+	c.deliver(ctx, s)
+	rested := make(chan struct{})
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var state run.State
+	var err error
+	go func() {
+		defer close(rested)
+		state, err = c.session.Wait(waiting)
+	}()
+	poll := time.NewTimer(pollTasks)
+	defer poll.Stop()
+	select {
+	case <-changed: // a message, a pause, or progress
+		cancel()
+		<-rested
+		return
+	case <-poll.C: // another process may have changed it
+		cancel()
+		<-rested
+		return
+	case <-ctx.Done():
+		<-rested
+		return
+	case <-rested:
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		c.fail(ctx, cmd.Run, err)
+	case state.Turn.Open():
+		c.park(ctx, changed, state.Seq)
+	default:
+		c.ended(ctx, cmd.Run, state, changed)
+	}
+}
+
+// resume lets a run continue that was left by another process or by a shutdown.
+func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
+	state := c.session.State()
+	if r, ok := s.Run(cmd.Run); ok && !state.Turn.Open() && (state.Turn.End.End != run.EndInterrupted || state.Turn.End.Reason != task.DriverGone) {
+		c.record(ctx, r.ID, state) // it ended when its task could not be told
+		return
+	}
+	c.deliver(ctx, s) // what was said meanwhile is told before the agent goes on
+	var err error
+	if len(c.told) == 0 {
+		err = c.session.Continue(ctx)
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.As(err, new(*app.QuestionError)):
+		c.record(ctx, cmd.Run, state)
+	default:
+		c.fail(ctx, cmd.Run, err)
+	}
+}
+
+// park waits while the run waits for a person, without a slot.
+func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
+	c.release()
+	for ctx.Err() == nil {
+		select {
+		case <-changed:
+			return // a message, a pause
+		default:
+		}
+		if c.session.State().Seq != seq { // the person has decided
+			c.slots.force()
+			c.working = true
+			return
+		}
+		if now, err := c.load(ctx); err == nil && c.news(now) {
+			return
+		}
+		c.wait(ctx, changed, pollTasks/4)
+	}
+}
+
+// news reports whether another process has changed what is owed: it has paused the task, or
+// said something.
+func (c *card) news(s task.State) bool {
+	owed := s.Next()
+	if len(owed) == 0 {
+		return true
+	}
+	if _, drives := owed[0].(task.DriveRun); !drives {
+		return true
+	}
+	return slices.ContainsFunc(owed, func(cmd task.Command) bool {
+		m, ok := cmd.(task.Deliver)
+		return ok && !c.told[m.Message.ID]
+	})
+}
+
+// ended waits for the task to show that the turn of its run has ended, which is written
+// together with it. If it does not, another process has interrupted the run by a shutdown, or
+// the task could not take it.
+func (c *card) ended(ctx context.Context, id run.ID, state run.State, changed <-chan struct{}) {
+	s, err := c.load(ctx)
+	if err != nil {
+		return
+	}
+	if r, ok := s.Run(id); !ok || r.Ended {
+		return
+	}
+	if state.Turn.End.End == run.EndInterrupted && state.Turn.End.Reason == task.DriverGone {
+		c.close() // it is continued with the next step
+		return
+	}
+	c.record(ctx, id, state)
+}
+
+// record tells the task how the turn of a run has ended, where the two are not written
+// together.
+func (c *card) record(ctx context.Context, id run.ID, state run.State) {
+	_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Begun: true, End: state.Turn.End, Said: state.Answer(), Usage: state.Usage, Steps: state.Turn.Steps})
+	if err != nil {
+		c.wait(ctx, nil, pollTasks)
+	}
+}
+
+// deliver says the queued messages to the run.
+func (c *card) deliver(ctx context.Context, s task.State) {
+	for _, cmd := range s.Next() {
+		d, ok := cmd.(task.Deliver)
+		if !ok || c.told[d.Message.ID] {
+			continue
+		}
+		c.told[d.Message.ID] = true
+		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.Text(d.Message.Text)}, func(int) []task.Action {
+			return []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID}}
+		})
+		if err != nil && ctx.Err() == nil && !refused(err) {
+			delete(c.told, d.Message.ID) // it is said with the next words
+			return
+		}
+	}
+}
+
+// stop stops a run that the task's status has left, and returns when it has stopped and the
+// task says so.
+func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
+	var state run.State
+	if c.session != nil && c.session.ID() == id {
+		c.session.Interrupt(run.Interrupted{Cause: run.ByPerson})
+		var err error
+		if state, err = c.session.Wait(ctx); ctx.Err() != nil {
+			return
+		}
+		c.close()
+		if err != nil {
+			c.fail(ctx, id, err)
+			return
+		}
+	} else if _, _, err := c.ws.Stop(ctx, id, "the task was changed"); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+		c.wait(ctx, nil, pollTasks) // another process drives it and does not stop, or the disk is full
+		return
+	}
+	now, err := c.load(ctx)
+	if err != nil {
+		return
+	}
+	if r, ok := now.Run(id); !ok || r.Ended {
+		return
+	}
+	end := run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "stopped"}
+	_, err = c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Begun: true, End: end, Said: state.Answer(), Usage: state.Usage})
+	if err != nil {
+		c.wait(ctx, nil, pollTasks)
+	}
+}
+
+// release gives the slot back.
+func (c *card) release() {
+	if c.working {
+		c.working = false
+		c.slots.give()
+	}
+}
+
+// close closes the session, which interrupts what works in it, and gives the slot back.
+func (c *card) close() {
+	if c.session != nil {
+		_ = c.session.Close() // if its log could not be written, what is owed stays owed
+		c.session = nil
+	}
+	c.release()
+}
+
+// wait waits for a while, or until the channel is closed.
+func (c *card) wait(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-timer.C:
+	}
+}

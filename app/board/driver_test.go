@@ -1,0 +1,440 @@
+package board_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pawl/app"
+	"pawl/app/board"
+	"pawl/run"
+	"pawl/task"
+	"pawl/worker"
+)
+
+// A place is a folder with tasks and a scripted model.
+type place struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+func newPlace(t *testing.T, replies string) *place {
+	t.Helper()
+	top := t.TempDir()
+	script := filepath.Join(top, "model.jsonl")
+	if err := os.WriteFile(script, []byte(replies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, "work")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &place{t: t, dir: dir, env: map[string]string{"HOME": top, "PAWL_STATE_DIR": filepath.Join(top, "state"), "PAWL_MODEL": "script/" + script}}
+}
+
+// open opens the place as one more process does.
+func (p *place) open() *app.Workspace {
+	p.t.Helper()
+	ws, err := app.Open(app.Options{
+		Dir: p.dir, Drives: true, OnAsk: worker.AskWait,
+		Env: func(name string) (string, bool) { v, ok := p.env[name]; return v, ok },
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { ws.Close() })
+	return ws
+}
+
+// drives drives all tasks until the returned function is called.
+func (p *place) drives(ws *app.Workspace, opt board.Options) (stop func()) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := board.New(ws, opt).Drive(ctx); err != nil {
+			p.t.Errorf("drive: %v", err)
+		}
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	p.t.Cleanup(stop)
+	return stop
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func add(t *testing.T, ws *app.Workspace, description string) task.ID {
+	t.Helper()
+	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: description})
+	ok(t, err)
+	return s.Created.Task
+}
+
+// until waits until the task is as wanted.
+func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(task.State) bool) task.State {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what never comes fails
+	defer cancel()
+	for _, err := range ws.FollowTask(ctx, id, 0) {
+		ok(t, err)
+		s, err := ws.LoadTask(t.Context(), id)
+		ok(t, err)
+		if is(s) {
+			return s
+		}
+	}
+	s, err := ws.LoadTask(t.Context(), id)
+	t.Fatalf("task %s never was %s: it is %+v, owed %+v, %v", id, what, s.Status, s.Next(), err)
+	return s
+}
+
+func at(name task.StatusName) (string, func(task.State) bool) {
+	return string(name), func(s task.State) bool { return s.Status.Name() == name && !s.Owes() }
+}
+
+func wait(t *testing.T, ws *app.Workspace, id task.ID, name task.StatusName) task.State {
+	t.Helper()
+	what, is := at(name)
+	return until(t, ws, id, what, is)
+}
+
+const (
+	plan   = `{"when":{"first":"Plan this task"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"],"assignedAgent":"developer"}}]}` + "\n"
+	report = `{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"There are three."}}]}` + "\n"
+)
+
+func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `
+{"when":{"first":"Plan this task","contains":"2. Folders too?\nNo."},"calls":[{"tool":"planner-output","args":{"tool":"planner-output","type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["list","count"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?","Folders too?"]}}]}
+{"when":{"first":"Carry out this task","contains":"Folders too?"},"text":"I count.","calls":[{"tool":"shell","args":{"command":"touch counted"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three.","output":"3"}}]}
+`)
+	ws := p.open()
+	var mu sync.Mutex
+	var told []string
+	p.drives(ws, board.Options{Notify: func(n task.Notify) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, n.For)
+	}})
+	id := add(t, ws, "Count the files.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	s := wait(t, ws, id, task.AwaitingInputName)
+	if q := s.OpenQuestions(); !slices.Equal(q, []string{"Hidden ones?", "Folders too?"}) {
+		t.Errorf("it asks %q", q)
+	}
+	_, err = ws.DoTask(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"Yes.", "No."}})
+	ok(t, err)
+	s = wait(t, ws, id, task.PlannedName)
+	if len(s.Chain) != 1 || len(s.Chain[0].Assignments) != 2 || s.Chain[0].Prompted != 2 {
+		t.Errorf("the answers went back as %+v", s.Chain)
+	}
+	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	s = until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
+	// Another process answers, and says something.
+	other := p.open()
+	_, err = other.DoTask(t.Context(), id, "ben", task.Say{ID: "m1", Text: "Be quick."})
+	ok(t, err)
+	until(t, ws, id, "told", func(s task.State) bool { return s.Messages[0].State == task.MessageIsDelivered })
+	_, err = other.Decide(t.Context(), s.Permissions[0].Run, worker.Decision{Call: s.Permissions[0].Call, Answer: run.Allow, By: "ben"})
+	ok(t, err)
+	s = wait(t, ws, id, task.CompletedName)
+	if s.Report.Output != "3" || s.Messages[0].State != task.MessageIsDelivered || len(s.Permissions) != 0 {
+		t.Errorf("the task is %+v", s)
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "counted")); err != nil {
+		t.Error(err)
+	}
+	until(t, ws, id, "told", func(task.State) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Contains(told, "answers") && slices.Contains(told, "permission") && slices.Contains(told, "completed")
+	})
+	if _, err := ws.Submit(t.Context(), worker.SubmitRequest{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
+		t.Errorf("submitted again: %v", err)
+	}
+	events, err := ws.TaskEvents(t.Context(), id, 0)
+	ok(t, err)
+	if events[len(events)-1].Seq != int64(len(events)) {
+		t.Errorf("the history has %d events, the last is number %d", len(events), events[len(events)-1].Seq)
+	}
+}
+
+func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"Carry out this task","contains":"faster"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}
+`)
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	id := add(t, ws, "Count the files.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	wait(t, ws, id, task.PlannedName)
+	_, err = ws.StartTask(t.Context(), id, "anna", "developer")
+	ok(t, err)
+	s := until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
+	_, err = p.open().DoTask(t.Context(), id, "anna", task.Pause{})
+	ok(t, err)
+	s = wait(t, ws, id, task.WaitingName)
+	_, state, err := ws.Load(t.Context(), s.Chain[1].ID)
+	if err != nil || state.Turn.End.End != run.EndInterrupted {
+		t.Errorf("the run ended %+v, %v", state.Turn.End, err)
+	}
+	_, err = ws.DoTask(t.Context(), id, "anna", task.Resume{Words: "Work faster."})
+	ok(t, err)
+	s = wait(t, ws, id, task.CompletedName)
+	if len(s.Chain) != 2 || len(s.Chain[1].Assignments) != 2 {
+		t.Errorf("it was resumed as %+v", s.Chain)
+	}
+}
+
+// A driver that ends leaves its tasks at work, and the next one continues them; so does one
+// that finds what a killed one has left.
+func TestTheNextDriverContinues(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}`+"\n")
+	ws := p.open()
+	stop := p.drives(ws, board.Options{})
+	id := add(t, ws, "Count the files.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	wait(t, ws, id, task.PlannedName)
+	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
+	stop()
+	s, err := ws.LoadTask(t.Context(), id)
+	if err != nil || s.Status.Name() != task.ActiveName || !s.Owes() {
+		t.Fatalf("after the end of its driver the task is %+v, %v", s.Status, err)
+	}
+	ok(t, os.WriteFile(strings.TrimPrefix(p.env["PAWL_MODEL"], "script/"), []byte(report), 0o600))
+	ok(t, board.New(p.open(), board.Options{}).Drive(t.Context(), id))
+	s = wait(t, ws, id, task.CompletedName)
+	if len(s.Chain) != 2 || len(s.Chain[1].Assignments) != 1 {
+		t.Errorf("it was continued as %+v", s.Chain)
+	}
+}
+
+// Every way in which a run can fail writes a state that a person can act on.
+func TestEveryFailureWritesAState(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		replies string
+		env     map[string]string
+		want    task.StatusName
+		says    string
+	}{
+		{name: "the planner says that there can be no plan", replies: `{"calls":[{"tool":"planner-output","args":{"type":"error","error":"there are no files"}}]}`, want: task.FailedName, says: "there are no files"},
+		{name: "the planner never submits", replies: `{"text":"Looks good.","repeat":true}`, want: task.FailedName, says: `task-validator ended without calling planner-output, after 2 reminders; it said last: "Looks good."`},
+		{name: "there is no provider", replies: `{"text":"x"}`, env: map[string]string{"PAWL_MODEL": "anthropic/claude-x"}, want: task.FailedName, says: "could not be started"},
+		{name: "the script is gone", replies: `{"text":"x"}`, env: map[string]string{"PAWL_MODEL": "script/nowhere.jsonl"}, want: task.FailedName, says: "nowhere.jsonl"},
+		{name: "the provider refuses the key", replies: `{"error":{"status":401,"message":"bad key"},"times":99}`, want: task.FailedName, says: "task-validator failed: "},
+		{name: "the provider filters the answer", replies: `{"text":"I cannot","stop":"refusal"}`, want: task.FailedName, says: "the provider refused"},
+		{name: "a limit is reached", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, env: map[string]string{"PAWL_MAX_STEPS": "2"}, want: task.WaitingName, says: "task-validator reached a limit"},
+		{name: "it goes round in circles", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, want: task.WaitingName, says: "went round in circles"},
+		{name: "it asks", replies: plan + `{"when":{"first":"Carry out"},"calls":[{"tool":"ask","args":{"question":"Which colour?"}}]}`, want: task.WaitingName, says: "asks a question"},
+		{name: "the model answers nothing", replies: `{"text":"","repeat":true,"times":9}`, want: task.FailedName, says: "task-validator failed"},
+		{name: "it takes too long", replies: `{"text":"I think","hang":true}`, env: map[string]string{"PAWL_TIMEOUT": "300ms"}, want: task.WaitingName, says: "time limit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, c.replies+"\n")
+			ws := p.open()
+			id := add(t, ws, "Count the files.")
+			_, err := ws.PlanTask(t.Context(), id, "anna")
+			ok(t, err)
+			for name, value := range c.env { // it changes after the task was accepted
+				p.env[name] = value
+			}
+			ws = p.open()
+			ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+			if strings.Contains(c.replies, "Carry out") {
+				_, err := ws.StartTask(t.Context(), id, "anna", "")
+				ok(t, err)
+				ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+			}
+			s := wait(t, ws, id, c.want)
+			detail := s.Summary().Detail
+			if !strings.Contains(detail, c.says) {
+				t.Errorf("it says %q, want %q", detail, c.says)
+			}
+			if may := task.May(c.want); len(may) == 0 {
+				t.Error("a person can do nothing")
+			}
+		})
+	}
+}
+
+func TestRunsAtOnceAreBoundedAndTheUrgentComeFirst(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"when":{"first":"Plan this task"},"repeat":true,"delay_ms":20,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","requirements":[],"acceptanceCriteria":[],"plan":["p"]}}]}`+"\n")
+	ws := p.open()
+	var ids []task.ID
+	for i := range 8 {
+		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: fmt.Sprint("task ", i), Priority: i % 2})
+		ok(t, err)
+		ids = append(ids, s.Created.Task)
+		_, err = ws.PlanTask(t.Context(), s.Created.Task, "anna")
+		ok(t, err)
+	}
+	var mu sync.Mutex
+	var order []int
+	p.drives(ws, board.Options{Runs: 1, Session: func(id task.ID, _ *app.Session) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, slices.Index(ids, id))
+	}})
+	for _, id := range ids {
+		wait(t, ws, id, task.PlannedName)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(order) != 8 {
+		t.Errorf("opened %v", order)
+	}
+	for _, i := range order[1:4] { // the first to come may have been any
+		if i%2 == 0 {
+			t.Errorf("the order was %v: those with priority 1 come first", order)
+		}
+	}
+}
+
+func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+report)
+	ws := p.open()
+	first := add(t, ws, "First.")
+	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Second.", DependsOn: []task.ID{first}})
+	ok(t, err)
+	second := s.Created.Task
+	if _, err := ws.DoTask(t.Context(), first, "anna", task.Edit{Edited: task.Edited{DependsOn: &[]task.ID{second}}}); err == nil || !strings.Contains(err.Error(), "cycle") {
+		t.Errorf("a cycle: %v", err)
+	}
+	if _, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "x", DependsOn: []task.ID{"t-nowhere"}}); err == nil {
+		t.Error("a task depends on one that is not there")
+	}
+	p.drives(ws, board.Options{})
+	for _, id := range []task.ID{first, second} {
+		_, err := ws.PlanTask(t.Context(), id, "anna")
+		ok(t, err)
+		wait(t, ws, id, task.PlannedName)
+	}
+	if _, err := ws.StartTask(t.Context(), second, "anna", ""); !errors.As(err, new(*task.TransitionError)) || !strings.Contains(err.Error(), string(first)) {
+		t.Errorf("started before what it depends on: %v", err)
+	}
+	for _, id := range []task.ID{first, second} {
+		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		ok(t, err)
+		wait(t, ws, id, task.CompletedName)
+	}
+}
+
+func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"when":{"contains":"a secret word"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which?"]}}]}
+{"when":{"contains":"a second file"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"s","requirements":[],"acceptanceCriteria":[],"plan":["p"]}}]}
+`)
+	ws := p.open()
+	id := add(t, ws, "Read the file.")
+	s, err := ws.AttachFile(t.Context(), id, "anna", "../../odd name?.txt", strings.NewReader("a secret word"))
+	ok(t, err)
+	a := s.Attachments[0]
+	if a.Name != "odd_name_.txt" || a.Size != 13 || !strings.HasPrefix(a.Type, "text/plain") {
+		t.Errorf("attached %+v", a)
+	}
+	file := ws.AttachmentFile(id, a)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := ws.AttachFile(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", app.MaxAttachment+1))); !errors.As(err, new(*app.TooLargeError)) {
+		t.Errorf("too large: %v", err)
+	}
+	png := "\x89PNG\r\n\x1a\n and so on"
+	_, err = ws.AttachFile(t.Context(), id, "anna", "..png", strings.NewReader(png))
+	ok(t, err)
+	_, err = ws.AttachFile(t.Context(), id, "anna", "a.bin", strings.NewReader("\x00\xff"))
+	ok(t, err)
+	_, err = ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	wait(t, ws, id, task.AwaitingInputName)
+	_, err = ws.AttachFile(t.Context(), id, "anna", "second.md", strings.NewReader("a second file"))
+	ok(t, err)
+	_, err = ws.DoTask(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"This."}})
+	ok(t, err)
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	s = wait(t, ws, id, task.PlannedName)
+	_, state, err := ws.Load(t.Context(), s.Chain[0].ID)
+	ok(t, err)
+	var told string
+	images := 0
+	for _, m := range state.Messages {
+		told += run.PlainText(m.Parts)
+		for _, part := range m.Parts {
+			if part.Image != nil && string(part.Image.Data) == png {
+				images++
+			}
+		}
+	}
+	if images != 1 || strings.Count(told, "a secret word") != 1 || !strings.Contains(told, "- a.bin (") || !strings.Contains(told, "a.bin is neither a text nor a picture") {
+		t.Errorf("the agent was told %q, with %d pictures", told, images)
+	}
+	ok(t, ws.RemoveTask(t.Context(), id))
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the file is left")
+	}
+	if _, err := ws.LoadTask(t.Context(), id); err == nil {
+		t.Error("the task is left")
+	}
+	if runs, err := ws.Runs(t.Context(), 0); len(runs) > 0 || err != nil {
+		t.Errorf("its runs are left: %v, %v", runs, err)
+	}
+}
+
+func TestAHundredTasksWorkAtOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	p := newPlace(t, plan+report)
+	ws := p.open()
+	var ids []task.ID
+	for range 100 {
+		id := add(t, ws, "Count.")
+		_, err := ws.PlanTask(t.Context(), id, "anna")
+		ok(t, err)
+		ids = append(ids, id)
+	}
+	p.drives(ws, board.Options{Runs: 100})
+	for _, id := range ids {
+		wait(t, ws, id, task.PlannedName)
+		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		ok(t, err)
+	}
+	for _, id := range ids {
+		if s := wait(t, ws, id, task.CompletedName); len(s.Chain) != 2 {
+			t.Errorf("task %s had the runs %+v", id, s.Chain)
+		}
+	}
+}

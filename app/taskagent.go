@@ -1,0 +1,38 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"pawl/agent"
+	"pawl/config"
+	"pawl/task"
+)
+
+// PlannerAgent is the agent that plans tasks.
+const PlannerAgent = "task-validator"
+
+// taskAgent returns the agent of a name if it can run now as one of the kind.
+func (w *Workspace) taskAgent(ctx context.Context, name string, k task.Kind) (agent.Agent, error) {
+	s, err := w.load()
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	a, err := w.find(ctx, s, name)
+	if err == nil && task.Kind(a.Kind) != k {
+		err = config.Errorf("the agent %s is not a %s: it is a %s", name, k, a.Kind)
+	}
+	return a, err
+}
+
+// checkOutput returns an error for a planner that assigns an agent that cannot run as a worker.
+func (w *Workspace) checkOutput(o task.Output) error {
+	p, ok := o.(task.PlannerOutput)
+	if !ok || p.AssignedAgent == "" {
+		return nil
+	}
+	if _, err := w.taskAgent(context.Background(), p.AssignedAgent, task.Worker); err != nil {
+		return &task.InputError{What: fmt.Sprintf("assignedAgent: %v", err)}
+	}
+	return nil
+}

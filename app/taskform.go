@@ -1,0 +1,89 @@
+package app
+
+import (
+	"encoding/json"
+	"time"
+
+	"pawl/run"
+	"pawl/task"
+)
+
+// A TaskForm is a task as JSON.
+type TaskForm struct {
+	ID          task.ID           `json:"id"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+	Status      StatusForm        `json:"status"`
+	May         []task.Trigger    `json:"may"`                 // what a person may do now
+	WaitsFor    string            `json:"waits_for,omitempty"` // what it needs of a person
+	Plan        *task.Plan        `json:"plan"`
+	Questions   []task.Question   `json:"questions"`
+	Report      *task.Report      `json:"report"`
+	Permissions []task.Permission `json:"permissions"` // calls that wait for a person
+	Messages    []task.Message    `json:"messages"`
+	Attachments []task.Attachment `json:"attachments"`
+	Runs        []task.Run        `json:"runs"`
+	Labels      []string          `json:"labels"`
+	Priority    int               `json:"priority"`
+	DependsOn   []task.ID         `json:"depends_on"`
+	Budget      task.Budget       `json:"budget"`
+	Usage       Usage             `json:"usage"`
+	Source      task.Source       `json:"source"`
+	Workspace   string            `json:"workspace"`
+	Created     time.Time         `json:"created"`
+	Updated     time.Time         `json:"updated"`
+	Seq         int64             `json:"seq"` // of its last event
+}
+
+// A StatusForm is a status as JSON.
+type StatusForm struct {
+	Name   task.StatusName `json:"name"`
+	Run    run.ID          `json:"run,omitempty"`
+	Agent  string          `json:"agent,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+	Detail string          `json:"detail,omitempty"`
+}
+
+// TaskFormOf returns a task in that form.
+func TaskFormOf(s task.State) TaskForm {
+	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: task.May(s.Status.Name()),
+		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
+		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Budget: s.Budget,
+		Usage: UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
+	if w, ok := s.Work(); ok {
+		f.Status.Run, f.Status.Agent = w.Run, w.Agent
+	}
+	switch st := s.Status.(type) {
+	case task.Waiting:
+		f.Status.Reason, f.Status.Detail = st.Reason, st.Detail
+	case task.Failed:
+		f.Status.Reason, f.Status.Detail = st.Reason, st.Detail
+	}
+	return f
+}
+
+// list returns a list that is [] in JSON if it is empty.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// A TaskLine is an event of a task as a line of JSON, like [EventLine].
+type TaskLine struct {
+	Seq     int64           `json:"seq"`
+	At      time.Time       `json:"at"`
+	Type    string          `json:"type"`
+	Version int             `json:"version"`
+	Task    task.ID         `json:"task"`
+	Run     run.ID          `json:"run,omitempty"`
+	By      string          `json:"by,omitempty"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// TaskLineOf returns an event of a task in that form.
+func TaskLineOf(id task.ID, e task.Event) (TaskLine, error) {
+	typ, version, data, err := task.Encode(e.Payload)
+	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data}, err
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/task"
+	"pawl/view"
+)
+
+func taskCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "task",
+		Short: "Plan tasks, let agents carry them out, watch and answer them",
+		Long: `Works with the tasks of this folder. A task is planned by a planner agent, which may ask
+questions, and carried out by a worker agent, which submits one report. A TASK may be
+shortened to a unique beginning; last is the one that changed last.
+
+plan, answer, start and resume let the agent work in this process until the task needs
+a person or is done; with --detach they only say what is to be done, for a process that
+watches all tasks (pawl task watch).`,
+		Example: `  pawl task add "The totals of the cart are wrong" --label bug
+  pawl task plan last
+  pawl task start last
+  pawl task show last`,
+	})
+	cmd.AddGroup(taskGroups...)
+	grouped(cmd, inv, "look", taskListCommand, taskShowCommand, taskWatchCommand)
+	grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskSayCommand, taskAttachCommand)
+	grouped(cmd, inv, "change", taskPauseCommand, taskResumeCommand, taskCompleteCommand, taskFailCommand, taskRetryCommand, taskReopenCommand, taskRmCommand)
+	return cmd
+}
+
+// oneTask gives cmd the form of a subcommand whose first argument is a task: it opens the
+// workspace, finds the task and calls do with the other arguments.
+func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) error) *cobra.Command {
+	if cmd.Args == nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes one task: an id, the beginning of one, or last", cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opt := inv.options(cmd.Flags())
+		opt.Drives, opt.Asks = cmd.Flags().Lookup("on-ask") != nil, true // the settings are flags of commands that let an agent work
+		ws, err := app.Open(opt)
+		if err != nil {
+			return err
+		}
+		id, err := ws.FindTask(cmd.Context(), args[0])
+		if err == nil {
+			err = do(cmd.Context(), ws, id, args[1:])
+		}
+		return errors.Join(taskError(err), ws.Close())
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return inv.completeTasks(cmd.Context())
+	}
+	return cmd
+}
+
+// completeTasks returns the tasks of this folder with their titles.
+func (inv *invocation) completeTasks(ctx context.Context) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ws, err := inv.open(nil)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer ws.Close() // nothing was written
+	tasks, _, err := ws.Tasks(ctx, app.TaskQuery{Limit: 100})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all := []cobra.Completion{cobra.CompletionWithDesc("last", "the one that changed last")}
+	for _, s := range tasks {
+		all = append(all, cobra.CompletionWithDesc(string(s.ID), oneLine(fmt.Sprintf("%s: %s", s.Status, s.Title), maxTitle)))
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// taskError gives the errors of usage their exit code.
+func taskError(err error) error {
+	if errors.As(err, new(*task.InputError)) && !errors.As(err, new(exit)) {
+		return exit{exitUsage, err}
+	}
+	return err
+}
+
+// atLeast returns a check of the number of arguments.
+func atLeast(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fmt.Errorf("%s takes %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// statusWords is a status as people read it.
+func statusWords(name task.StatusName) string { return strings.ReplaceAll(string(name), "_", " ") }
+
+// printTask prints one line about a task after it was changed, or the task as JSON.
+func (inv *invocation) printTask(s task.State, asJSON bool) error {
+	if asJSON {
+		return inv.encode(app.TaskFormOf(s))
+	}
+	line := fmt.Sprintf("task %s is %s", s.Created.Task, statusWords(s.Status.Name()))
+	if d := s.Summary().Detail; d != "" {
+		line += ": " + oneLine(d, 3*maxTitle)
+	}
+	_, err := fmt.Fprintln(inv.Stdout, line)
+	return err
+}
+
+// historyLine is what a person is told of an event of a task; empty: nothing.
+func historyLine(e task.Event) string {
+	switch p := e.Payload.(type) {
+	case task.Created:
+		return "added: " + oneLine(p.Description, maxTitle)
+	case task.StatusChanged:
+		line := statusWords(p.From) + " → " + statusWords(p.To)
+		if p.Detail != "" {
+			line += ": " + oneLine(p.Detail, 3*maxTitle)
+		}
+		return line
+	case task.Edited:
+		return "edited by " + e.By
+	case task.PlanningStarted:
+		return fmt.Sprintf("%s plans (run %s)", p.Agent, e.Run)
+	case task.AgentStarted:
+		return fmt.Sprintf("%s works (run %s)", p.Agent, e.Run)
+	case task.PlanningQuestionsReturned:
+		return text.Plural(int64(len(p.Questions)), "question")
+	case task.AnswersSubmitted:
+		return "answered by " + e.By
+	case task.CompletionReportSubmitted:
+		return fmt.Sprintf("report: %s: %s", p.Report.Status, oneLine(p.Report.Summary, 2*maxTitle))
+	case task.AgentCompleted:
+		line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+		if p.Result == task.Submitted && p.End.End != run.Completed {
+			line += ": its result counts, and " + oneLine(p.End.Detail, maxTitle)
+		}
+		return line
+	case task.AgentHandoffStarted:
+		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
+	case task.AgentHandoffCompleted:
+		return fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+	case task.ToolExecuted:
+		return fmt.Sprintf("  %s · %s", p.Tool, p.Outcome)
+	case task.PermissionRequested:
+		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", oneLine(view.Title(p.Tool, p.Arguments), maxTitle), e.Run, p.Call)
+	case task.PermissionDecided:
+		if p.Answer == "" {
+			return ""
+		}
+		return fmt.Sprintf("%s: %s by %s", p.Call, p.Answer, e.By)
+	case task.OutputReminderSent:
+		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
+	case task.Interrupted:
+		return "interrupted: " + string(p.Cause)
+	case task.MessageQueued:
+		return e.By + " says: " + oneLine(p.Text, maxTitle)
+	case task.MessageDelivered:
+		return "the message was delivered"
+	case task.MessageReturned:
+		return "the message was not delivered: send it again"
+	case task.AttachmentAdded:
+		return "attached: " + p.Attachment.Name
+	}
+	return ""
+}

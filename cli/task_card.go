@@ -1,0 +1,414 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/task"
+	"pawl/view"
+)
+
+func taskAddCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add TEXT",
+		Short: "Add a task and print its id",
+		Long:  "Adds a task. With - as TEXT, or without one, the description is read from standard input.",
+		Example: `  pawl task add "The totals of the cart are wrong" --label bug --priority 2
+  gh issue view 12 | pawl task add - --attach screenshot.png`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	labels := cmd.Flags().StringArray("label", nil, "a `label`; may be repeated")
+	priority := cmd.Flags().Int("priority", 0, "`n`: a task with a higher one comes first")
+	depends := cmd.Flags().StringArray("depends-on", nil, "a `task` that has to be completed before; may be repeated")
+	cost := cmd.Flags().Float64("budget", 0, "what all its runs may cost together, in `dollars`")
+	tokens := cmd.Flags().Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`")
+	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // what counts is durable
+		description := strings.Join(args, "")
+		if description == "-" || description == "" {
+			if description, err = inv.inputText(ctx); err != nil {
+				return err
+			}
+		}
+		c := task.Created{Description: description, Source: task.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
+			Budget: task.Budget{Cost: *cost, Tokens: *tokens}}
+		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
+			return err
+		}
+		s, err := ws.AddTask(ctx, app.Person(), c)
+		if err == nil {
+			s, err = attach(ctx, ws, s, *files)
+		}
+		if err != nil {
+			return taskError(err)
+		}
+		if *asJSON {
+			return inv.encode(app.TaskFormOf(s))
+		}
+		_, err = fmt.Fprintln(inv.Stdout, s.Created.Task)
+		return err
+	}
+	return cmd
+}
+
+func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]task.ID, error) {
+	var ids []task.ID
+	for _, name := range names {
+		id, err := ws.FindTask(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// attach adds files to a task.
+func attach(ctx context.Context, ws *app.Workspace, s task.State, files []string) (task.State, error) {
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return s, usage("attach: %w", err)
+		}
+		s, err = ws.AttachFile(ctx, s.Created.Task, app.Person(), filepath.Base(name), f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func taskAttachCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "attach TASK FILE...",
+		Short: "Attach files to a task, of at most 10 MB each",
+		Long: `Attaches files to a task. The agent is given texts and pictures with the next words that it is
+told; it knows the names of other files.`,
+		Example: "  pawl task attach last screenshot.png trace.log",
+		Args:    atLeast(2, "a task and at least one file"),
+	}
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, files []string) error {
+		s, err := ws.LoadTask(ctx, id)
+		if err == nil {
+			s, err = attach(ctx, ws, s, files)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "task %s has %s\n", id, plural(len(s.Attachments), "file"))
+		return err
+	})
+}
+
+func taskEditCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "edit TASK",
+		Short: "Change the plan, the description, labels, priority, budget, dependencies",
+		Long: `Changes a task. The plan can be changed while the task is planned: --plan reads it as JSON with
+summary, requirements, acceptanceCriteria, plan (the steps) and assignedAgent, as
+pawl task show --json prints it; - is standard input. A list of --label or --depends-on
+replaces the one before; an empty value removes all.`,
+		Example: `  pawl task show last --json | jq .plan > plan.json
+  pawl task edit last --plan plan.json
+  pawl task edit last --agent developer --priority 3 --label bug --label cart`,
+	}
+	f := cmd.Flags()
+	description := f.String("description", "", "the new `text`")
+	plan := f.String("plan", "", "`file` with the new plan as JSON; - is standard input")
+	agent := f.String("agent", "", "the `agent` of the plan")
+	labels := f.StringArray("label", nil, "the `label`s; may be repeated")
+	priority := f.Int("priority", 0, "`n`: a task with a higher one comes first")
+	depends := f.StringArray("depends-on", nil, "the `task`s that have to be completed before; may be repeated")
+	cost := f.Float64("budget", 0, "what all its runs may cost together, in `dollars`; 0: no bound")
+	tokens := f.Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`; 0: no bound")
+	asJSON := jsonFlag(cmd)
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+		s, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return err
+		}
+		var e task.Edited
+		if f.Changed("description") {
+			e.Description = description
+		}
+		if f.Changed("plan") || f.Changed("agent") {
+			if e.Plan, err = inv.readPlan(s, *plan); err != nil {
+				return err
+			}
+			if f.Changed("agent") {
+				e.Plan.AssignedAgent = *agent
+			}
+		}
+		if f.Changed("label") {
+			e.Labels = withoutEmpty(*labels)
+		}
+		if f.Changed("priority") {
+			e.Priority = priority
+		}
+		if f.Changed("depends-on") {
+			ids, err := findTasks(ctx, ws, *withoutEmpty(*depends))
+			if err != nil {
+				return err
+			}
+			e.DependsOn = &ids
+		}
+		if f.Changed("budget") || f.Changed("budget-tokens") {
+			b := s.Budget
+			if f.Changed("budget") {
+				b.Cost = *cost
+			}
+			if f.Changed("budget-tokens") {
+				b.Tokens = *tokens
+			}
+			e.Budget = &b
+		}
+		if s, err = ws.DoTask(ctx, id, app.Person(), task.Edit{Edited: e}); err != nil {
+			return err
+		}
+		return inv.printTask(s, *asJSON)
+	})
+}
+
+// withoutEmpty returns the values that are not empty.
+func withoutEmpty(values []string) *[]string {
+	kept := []string{}
+	for _, v := range values {
+		if v != "" {
+			kept = append(kept, v)
+		}
+	}
+	return &kept
+}
+
+// readPlan reads a plan from a file; without one it returns a copy of the task's.
+func (inv *invocation) readPlan(s task.State, file string) (*task.Plan, error) {
+	if file == "" {
+		p := task.Plan{}
+		if s.Plan != nil {
+			p = *s.Plan
+		}
+		return &p, nil
+	}
+	var content []byte
+	var err error
+	if file == "-" {
+		content, err = io.ReadAll(io.LimitReader(inv.Stdin, task.MaxText+1))
+	} else {
+		content, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, usage("--plan: %w", err)
+	}
+	if len(content) > task.MaxText {
+		return nil, usage("--plan: it is larger than %d bytes", task.MaxText)
+	}
+	d := json.NewDecoder(strings.NewReader(string(content)))
+	d.DisallowUnknownFields()
+	var p task.Plan
+	if err := d.Decode(&p); err != nil {
+		return nil, usage("--plan: not a plan: %w", err)
+	}
+	return &p, nil
+}
+
+func taskRmCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "rm TASK",
+		Short:   "Remove a task with its runs and files",
+		Example: "  pawl task rm t-k3f9xy",
+	}
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+		if err := ws.RemoveTask(ctx, id); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(inv.Stdout, "task %s was removed\n", id)
+		return err
+	})
+}
+
+func taskListCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tasks of this folder",
+		Long:    "Lists the tasks of this folder, those with a higher priority first, then the newest first.",
+		Example: "  pawl task list\n  pawl task list --status active --status waiting --label bug --json",
+		Args:    cobra.NoArgs,
+	}
+	var names []string
+	for _, name := range task.StatusNames() {
+		names = append(names, string(name))
+	}
+	status := cmd.Flags().StringArray("status", nil, "only this, may be repeated: "+strings.Join(names, ", "))
+	label := cmd.Flags().String("label", "", "only those with this `label`")
+	agent := cmd.Flags().String("agent", "", "only those that this `agent` works on")
+	limit := cmd.Flags().Int("limit", 50, "list at most `n`; 0: all")
+	from := cmd.Flags().String("from", "", "begin at the `page` that the list before has named")
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // nothing was written
+		for _, s := range *status {
+			if err := oneOf(strings.Join(names, ", "))(s); err != nil {
+				return usage("--status: %w", err)
+			}
+		}
+		all, next, err := ws.Tasks(cmd.Context(), app.TaskQuery{Status: *status, Label: *label, Agent: *agent, Limit: *limit, From: *from})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			for _, s := range all {
+				if err := inv.encode(s); err != nil {
+					return err
+				}
+			}
+		} else if err := inv.listTasks(all); err != nil {
+			return err
+		}
+		if next != "" {
+			inv.hint("there are more: --from " + next)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (inv *invocation) listTasks(all []task.Summary) error {
+	if len(all) == 0 {
+		fmt.Fprintln(inv.Stderr, "no such tasks in this folder: add one with `pawl task add \"…\"`")
+		return nil
+	}
+	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		status := statusWords(s.Status)
+		if s.WaitsFor != "" && s.Status != task.AwaitingInputName {
+			status += " (" + s.WaitsFor + ")"
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Updated), status, s.Agent, view.Money(s.Usage), visible(s.Title))
+	}
+	return out.Flush()
+}
+
+func taskShowCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show TASK",
+		Short:   "Show a task: its plan, questions, runs, report and history",
+		Example: "  pawl task show last\n  pawl task show last --json | jq .status",
+	}
+	asJSON := jsonFlag(cmd)
+	history := cmd.Flags().Bool("history", false, "print every event; with --json one JSON object a line")
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+		if *history {
+			events, err := ws.TaskEvents(ctx, id, 0)
+			for _, e := range events {
+				line, lerr := app.TaskLineOf(id, e)
+				if lerr != nil {
+					return lerr
+				}
+				if *asJSON {
+					lerr = inv.encode(line)
+				} else {
+					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-26s %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(historyLine(e), maxTitle)))
+				}
+				if lerr != nil {
+					return lerr
+				}
+			}
+			return err
+		}
+		s, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return inv.encode(app.TaskFormOf(s))
+		}
+		_, err = fmt.Fprint(inv.Stdout, visible(taskPage(s)))
+		return err
+	})
+}
+
+// taskPage is a task as people read it.
+func taskPage(s task.State) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	status := statusWords(s.Status.Name())
+	if w, ok := s.Work(); ok {
+		status += fmt.Sprintf(" · %s · run %s", w.Agent, w.Run)
+	}
+	line("task %s · %s · %s", s.Created.Task, stamp(s.CreatedAt), status)
+	if d := s.Summary().Detail; d != "" {
+		line("%s", d)
+	}
+	if len(s.Labels) > 0 || s.Priority != 0 {
+		line("labels %s · priority %d", strings.Join(s.Labels, ", "), s.Priority)
+	}
+	for _, d := range s.DependsOn {
+		line("depends on %s", d)
+	}
+	line("\n%s", strings.TrimSpace(s.Description))
+	if s.Plan != nil {
+		line("\n# Plan\n%s", strings.Join(planLines(s.Plan), "\n"))
+	}
+	if len(s.Questions) > 0 {
+		line("\n# Questions")
+		for i, q := range s.Questions {
+			line("%d. %s", i+1, q.Question)
+			if q.Answered {
+				line("   %s", q.Answer)
+			}
+		}
+	}
+	if len(s.Attachments) > 0 {
+		line("\n# Files")
+		for _, a := range s.Attachments {
+			line("- %s (%s, %s)", a.Name, a.Type, plural(int(a.Size), "byte"))
+		}
+	}
+	if len(s.Messages) > 0 {
+		line("\n# Messages")
+		for _, m := range s.Messages {
+			line("- %s (%s): %s", m.By, m.State, m.Text)
+		}
+	}
+	if len(s.Chain) > 0 {
+		line("\n# Runs")
+		for _, r := range s.Chain {
+			end := "at work"
+			if r.Ended {
+				end = view.EndWords(r.End.End)
+			}
+			line("- %s %s · %s · %s", r.ID, r.Agent, end, view.Money(r.Usage))
+		}
+	}
+	for _, p := range s.Permissions {
+		line("\nneeds approval: %s\n  answer with: pawl runs decide %s %s allow", view.Title(p.Tool, p.Arguments), p.Run, p.Call)
+	}
+	if s.Report != nil {
+		line("\n# Report (%s)\n%s", s.Report.Status, s.Report.Summary)
+		if s.Report.Output != "" {
+			line("\n%s", s.Report.Output)
+		}
+	}
+	return b.String()
+}

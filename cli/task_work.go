@@ -1,0 +1,513 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/app/board"
+	"pawl/run"
+	"pawl/task"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// working are the flags of a command that lets an agent work.
+type working struct {
+	detach *bool
+	json   *bool
+}
+
+func workFlags(cmd *cobra.Command) working {
+	w := working{
+		detach: cmd.Flags().Bool("detach", false, "return at once: a process that watches all tasks lets the agent work"),
+		json:   jsonFlag(cmd),
+	}
+	addSettings(cmd.Flags())
+	return w
+}
+
+// works lets the agent of a task work after do has changed the task, unless it is detached.
+func (w working) works(inv *invocation, do func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) (task.State, error)) func(context.Context, *app.Workspace, task.ID, []string) error {
+	return func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) error {
+		before, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return err
+		}
+		s, err := do(ctx, ws, id, args)
+		if err != nil {
+			return err
+		}
+		if *w.detach {
+			return inv.printTask(s, *w.json)
+		}
+		return inv.attend(ctx, ws, id, before.Seq, *w.json)
+	}
+}
+
+func taskPlanCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan TASK",
+		Short: "Let the planner make a plan, or ask",
+		Long: `Lets the planner make a plan for a pending task. It looks at the folder and submits a plan, its
+questions (see pawl task answer), or why there can be no plan.`,
+		Example: "  pawl task plan last\n  pawl task plan t-k3f9xy --detach",
+	}
+	w := workFlags(cmd)
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) (task.State, error) {
+		return ws.PlanTask(ctx, id, app.Person())
+	}))
+}
+
+func taskAnswerCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "answer TASK ANSWER...",
+		Short:   "Answer the questions of the planner, one argument for each",
+		Example: `  pawl task answer last "The stable one" "Yes, tests too"`,
+		Args:    atLeast(2, "a task and an answer for each question"),
+	}
+	w := workFlags(cmd)
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) (task.State, error) {
+		return ws.DoTask(ctx, id, app.Person(), task.SubmitAnswers{Answers: args})
+	}))
+}
+
+func taskStartCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "start TASK",
+		Short: "Let a worker agent carry out the plan",
+		Long: `Lets a worker agent carry out a planned task: the agent of the plan, or --agent. Calls that need
+approval wait for pawl runs decide, unless --on-ask says what happens to them.`,
+		Example: "  pawl task start last\n  pawl task start last --agent developer --mode accept-edits",
+	}
+	agent := cmd.Flags().String("agent", "", "the `agent` that works, instead of that of the plan")
+	w := workFlags(cmd)
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) (task.State, error) {
+		return ws.StartTask(ctx, id, app.Person(), *agent)
+	}))
+}
+
+func taskResumeCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resume TASK",
+		Short: "Let the agent of a waiting task continue, with words if you give some",
+		Long: `Lets the agent of a waiting task continue in the same conversation. The words of -p are the
+answer to its question, what it was blocked by, or what to do differently.`,
+		Example: "  pawl task resume last\n" + `  pawl task resume last -p "You have the rights now"`,
+	}
+	words := cmd.Flags().StringP("prompt", "p", "", "the `words` that the agent is told")
+	w := workFlags(cmd)
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) (task.State, error) {
+		return ws.DoTask(ctx, id, app.Person(), task.Resume{Words: *words})
+	}))
+}
+
+func taskWatchCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch [TASK]",
+		Short: "Watch a task live, or let the agents of all tasks work",
+		Long: `Shows what happens to a task until it needs a person or is done. If no process lets its agent
+work - the one that did was killed - this one does. Without a TASK all tasks of the folder
+are worked on, until pawl is interrupted; the tasks stay as they are then, and the next
+pawl task watch continues them.`,
+		Example: "  pawl task watch last\n  pawl task watch",
+	}
+	asJSON := jsonFlag(cmd)
+	addSettings(cmd.Flags())
+	runs := cmd.Flags().Int("runs", board.DefaultRuns, "without a TASK: work on at most `n` at once")
+	one := oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+		return inv.attend(ctx, ws, id, 0, *asJSON)
+	})
+	single := one.RunE
+	one.Args = cobra.MaximumNArgs(1)
+	one.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return single(cmd, args)
+		}
+		return inv.watchAll(cmd, *runs, *asJSON)
+	}
+	return one
+}
+
+// watchAll lets the agents of all tasks work until it is interrupted.
+func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error {
+	inv.driving.Store(true)
+	opt := inv.options(cmd.Flags())
+	opt.Drives, opt.Asks = true, true
+	ws, err := app.Open(opt)
+	if err != nil {
+		return err
+	}
+	defer ws.Close() // what counts is durable
+	if runs < 1 {
+		return usage("--runs is %d: must be 1 or more", runs)
+	}
+	seen := map[task.ID]int64{}
+	all, _, err := ws.Tasks(cmd.Context(), app.TaskQuery{})
+	if err != nil {
+		return err
+	}
+	for _, sum := range all {
+		seen[sum.ID] = sum.Seq
+	}
+	show := func(id task.ID) {
+		events, err := ws.TaskEvents(context.Background(), id, seen[id])
+		if err != nil {
+			return // it was removed
+		}
+		for _, e := range events {
+			seen[id] = e.Seq
+			inv.showTaskEvent(id, e, asJSON, true)
+		}
+	}
+	changes := make(chan task.ID, 1000)
+	ws.OnTaskChange(func(id task.ID) {
+		select {
+		case changes <- id:
+		default: // shown with its next change
+		}
+	})
+	ctx := cmd.Context()
+	ended, shown := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(shown)
+		for {
+			select {
+			case id := <-changes:
+				show(id)
+				continue
+			default:
+			}
+			select {
+			case id := <-changes:
+				show(id)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C")
+	err = board.New(ws, board.Options{Runs: runs}).Drive(ctx)
+	close(ended)
+	<-shown
+	if err == nil && ctx.Err() != nil {
+		return exit{code: interruptCode(ctx)}
+	}
+	return err
+}
+
+// showTaskEvent prints an event of a task.
+func (inv *invocation) showTaskEvent(id task.ID, e task.Event, asJSON, named bool) {
+	if asJSON {
+		if line, err := app.TaskLineOf(id, e); err == nil {
+			_ = inv.encode(line) // who does not read it needs no more
+		}
+		return
+	}
+	line := historyLine(e)
+	if line == "" {
+		return
+	}
+	if named {
+		line = string(id) + "  " + line
+	}
+	fmt.Fprintln(inv.Stderr, visible(line))
+}
+
+// attend shows what happens to a task after event number after until it is at rest, and
+// lets its agent work unless another process does. An interrupt pauses the task; a
+// termination leaves it to the next process.
+func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id task.ID, after int64, asJSON bool) error {
+	inv.driving.Store(true)
+	_, served, err := ws.BoardOwner(ctx)
+	if err != nil {
+		return err
+	}
+	driving, stopDriving := context.WithCancel(context.Background())
+	defer stopDriving()
+	watching, stopWatching := context.WithCancel(context.Background())
+	defer stopWatching()
+	done := make(chan error, 1)
+	if served {
+		done <- nil
+	} else {
+		opt := board.Options{}
+		if !asJSON {
+			opt.Session = inv.showSession
+		}
+		d := board.New(ws, opt)
+		go func() { done <- d.Drive(driving, id) }()
+	}
+	interrupted := context.AfterFunc(ctx, func() {
+		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served {
+			_, err := ws.DoTask(context.Background(), id, app.Person(), task.Pause{})
+			if err == nil || errors.As(err, new(*task.TransitionError)) {
+				return // it comes to rest
+			}
+		}
+		stopDriving()
+		stopWatching()
+	})
+	defer interrupted()
+
+	var s task.State
+	var driven error
+	ended := served
+	for e, err := range ws.FollowTask(watching, id, after) {
+		if err != nil {
+			return err
+		}
+		if e.Payload != nil {
+			if _, call := e.Payload.(task.ToolExecuted); !call || asJSON || served { // else the session shows it
+				inv.showTaskEvent(id, e, asJSON, false)
+			}
+			continue
+		}
+		if s, err = ws.LoadTask(context.Background(), id); err != nil {
+			return err
+		}
+		select {
+		case driven = <-done:
+			ended = true
+			done <- driven
+		default:
+		}
+		if ended && (!s.Owes() || driven != nil) {
+			break
+		}
+	}
+	stopDriving()
+	if driven == nil {
+		driven = <-done
+	}
+	inv.ended.Store(true)
+	if driven != nil {
+		return driven
+	}
+	if s, err = ws.LoadTask(context.Background(), id); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, statusWords(s.Status.Name()), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
+		return exit{code: interruptCode(ctx)}
+	}
+	return inv.taskResult(s, asJSON)
+}
+
+// showSession prints what the agent does while it works.
+func (inv *invocation) showSession(_ task.ID, s *app.Session) {
+	p := view.From(s.State())
+	go func() {
+		for u, err := range s.Follow(context.Background(), s.State().Seq) {
+			if err != nil {
+				return
+			}
+			for _, item := range p.Update(u) {
+				if item.Kind == view.KindText || item.Kind == view.KindCall {
+					if line := progressLine(item); line != "" && item.Final {
+						fmt.Fprintln(inv.Stderr, line)
+					}
+				}
+			}
+		}
+	}()
+}
+
+// taskResult prints how a task stands, and what a person can do, and returns the exit code.
+func (inv *invocation) taskResult(s task.State, asJSON bool) error {
+	id := s.Created.Task
+	code := exitDone
+	var hint string
+	switch st := s.Status.(type) {
+	case task.AwaitingInput:
+		code, hint = exitPerson, fmt.Sprintf("answer with `pawl task answer %s \"…\"`, one argument for each question", id)
+	case task.Planned:
+		hint = fmt.Sprintf("look at the plan with `pawl task show %s`, and start it with `pawl task start %[1]s`", id)
+	case task.Waiting:
+		code, hint = exitPerson, fmt.Sprintf("continue with `pawl task resume %s -p \"…\"`", id)
+		switch run.End(st.Reason) {
+		case run.LimitReached:
+			code = exitLimit
+		case run.LoopStopped:
+			code = exitLoop
+		}
+	case task.Failed:
+		code, hint = exitFailed, fmt.Sprintf("look at it with `pawl task show %s`, and try again with `pawl task retry %[1]s`", id)
+	}
+	if asJSON {
+		if err := inv.encode(struct {
+			Type string `json:"type"` // result
+			app.TaskForm
+		}{"result", app.TaskFormOf(s)}); err != nil {
+			return err
+		}
+		return exit{code: code}
+	}
+	var lines []string
+	switch s.Status.(type) {
+	case task.AwaitingInput:
+		for i, q := range s.OpenQuestions() {
+			lines = append(lines, fmt.Sprintf("%d. %s", i+1, q))
+		}
+	case task.Planned:
+		lines = planLines(s.Plan)
+	case task.Completed:
+		if s.Report != nil {
+			lines = append(lines, s.Report.Summary)
+			if s.Report.Output != "" {
+				lines = append(lines, "", s.Report.Output)
+			}
+		}
+	}
+	for _, l := range lines {
+		if _, err := fmt.Fprintln(inv.Stdout, visible(l)); err != nil {
+			return err
+		}
+	}
+	if hint != "" {
+		inv.hint(hint)
+	}
+	return exit{code: code}
+}
+
+// planLines is a plan as people read it.
+func planLines(p *task.Plan) []string {
+	if p == nil {
+		return nil
+	}
+	lines := []string{p.Summary}
+	part := func(title string, items []string) {
+		if len(items) > 0 {
+			lines = append(lines, "", title+":")
+		}
+		for _, item := range items {
+			lines = append(lines, "- "+item)
+		}
+	}
+	part("Requirements", p.Requirements)
+	part("Acceptance criteria", p.AcceptanceCriteria)
+	part("Steps", p.Steps)
+	if p.AssignedAgent != "" {
+		lines = append(lines, "", "Agent: "+p.AssignedAgent)
+	}
+	return lines
+}
+
+// change makes a command that does one thing to a task and prints how it stands then.
+func change(inv *invocation, cmd *cobra.Command, action func(s task.State, args []string) (task.Action, error)) *cobra.Command {
+	asJSON := jsonFlag(cmd)
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) error {
+		s, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return err
+		}
+		a, err := action(s, args)
+		if err != nil {
+			return err
+		}
+		if s, err = ws.DoTask(ctx, id, app.Person(), a); err != nil {
+			return err
+		}
+		if s, err = inv.stopped(ctx, ws, s); err != nil {
+			return err
+		}
+		return inv.printTask(s, *asJSON)
+	})
+}
+
+// stopped waits until the runs that a task's status has left have stopped: *stop* means stop.
+func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s task.State) (task.State, error) {
+	stops := func(c task.Command) bool { _, ok := c.(task.StopRun); return ok }
+	if !slices.ContainsFunc(s.Next(), stops) {
+		return s, nil
+	}
+	id := s.Created.Task
+	done, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- board.New(ws, board.Options{}).Drive(done, id) }() // if another process drives it, that one stops it
+	for _, err := range ws.FollowTask(done, id, s.Seq) {
+		if err == nil {
+			s, err = ws.LoadTask(ctx, id)
+		}
+		if err != nil {
+			return s, err
+		}
+		if !slices.ContainsFunc(s.Next(), stops) {
+			break
+		}
+	}
+	cancel()
+	return s, <-ended
+}
+
+func taskSayCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "say TASK TEXT",
+		Short: "Say something to the agent while it works, or before it does",
+		Long: `Says something to the agent of a task. While it works it is told with its next results; else with
+the next words that it is given.`,
+		Example: `  pawl task say last "Leave the public API as it is"`,
+		Args:    atLeast(2, "a task and what to say"),
+	}
+	return change(inv, cmd, func(_ task.State, args []string) (task.Action, error) {
+		return task.Say{ID: app.NewMessageID(), Text: strings.Join(args, " ")}, nil
+	})
+}
+
+func taskPauseCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "pause TASK",
+		Short:   "Stop the agent; the task can be resumed",
+		Example: "  pawl task pause last",
+	}
+	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Pause{}, nil })
+}
+
+func taskCompleteCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "complete TASK",
+		Short:   "Say that the task is done; its agent is stopped",
+		Example: "  pawl task complete last",
+	}
+	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Complete{}, nil })
+}
+
+func taskFailCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "fail TASK",
+		Short:   "Give the task up; its agent is stopped",
+		Long:    "Gives a task up: one that is worked on has failed, any other is cancelled. Its agent is stopped.",
+		Example: `  pawl task fail last --why "not needed any more"`,
+	}
+	why := cmd.Flags().String("why", "", "the `reason`, for the history")
+	return change(inv, cmd, func(s task.State, _ []string) (task.Action, error) {
+		if slices.Contains(task.May(s.Status.Name()), task.OnFail) {
+			return task.Fail{Why: *why}, nil
+		}
+		return task.Cancel{Why: *why}, nil
+	})
+}
+
+func taskRetryCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "retry TASK",
+		Short:   "Make a failed task one that can be planned or started again",
+		Example: "  pawl task retry last && pawl task start last",
+	}
+	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Retry{}, nil })
+}
+
+func taskReopenCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "reopen TASK",
+		Short:   "Make a completed task one that can be started again",
+		Example: "  pawl task reopen last",
+	}
+	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Reopen{}, nil })
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"pawl/run"
+)
+
+// withTask makes a store with a run and a task that has it as its agent.
+func withTask(t *testing.T) *SQLite {
+	t.Helper()
+	s := withRun(t, Options{})
+	events := []TaskEvent{{At: testTime, Type: "task_created", Version: 1, Data: "{}"}, {At: testTime, Type: "agent_started", Version: 1, Run: "r", Data: `{"n":1}`}}
+	err := s.AppendTask(t.Context(), TaskAppend{Task: "t1", Events: events, Row: TaskRow{Status: "waiting", Run: "r", Labels: []string{"l"}}, Runs: []run.ID{"r"},
+		Submission: &Submission{Run: "r", Tool: "x", Assignment: 1, Value: "{}", At: testTime}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTheRunOfAnUnfinishedTaskIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	_, err := s.Remove(t.Context(), "r")
+	if needed, ok := errors.AsType[*NeededError](err); !ok || needed.Task != "t1" {
+		t.Errorf("removed: %v", err)
+	}
+	if err := s.AppendTask(t.Context(), TaskAppend{Task: "t1", After: 2, Events: []TaskEvent{{At: testTime, Type: "done", Version: 1, Data: "{}"}}, Row: TaskRow{Status: "failed"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Remove(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+	if _, ok, err := s.Submitted(t.Context(), "r", "x", 1); ok || err != nil {
+		t.Errorf("its submission is left: %v", err)
+	}
+}
+
+func TestATaskEventThatWasChangedIsNotRead(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	tamper(t, s, `UPDATE task_events SET data = '{"n":2}' WHERE seq = 2`)
+	n := 0
+	for e, err := range s.TaskEvents(t.Context(), "t1", 0) {
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Error(err)
+			}
+			n = -n
+		} else if n++; e.Seq == 2 {
+			t.Error("it is read")
+		}
+	}
+	if n != -1 {
+		t.Errorf("got %d events and an error, want 1", n)
+	}
+}
+
+func TestTasksAreSalvaged(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = salvaged(t, s.dir)
+	rows, _, err := s.Tasks(t.Context(), TaskQuery{Label: "l"})
+	if err != nil || len(rows) != 1 || rows[0].Seq != 2 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if events, err := s.taskEvents(t.Context(), "t1", 0); len(events) != 2 || err != nil {
+		t.Errorf("%+v, %v", events, err)
+	}
+	if _, ok, err := s.Submitted(t.Context(), "r", "x", 1); !ok || err != nil {
+		t.Errorf("its submission: %t, %v", ok, err)
+	}
+	if task, err := s.TaskOf(t.Context(), "r"); task != "t1" || err != nil {
+		t.Errorf("its run is of %q, %v", task, err)
+	}
+}
+
+func TestADatabaseWithoutTasksHasNone(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	tamper(t, s, `DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; `+fmt.Sprintf(`PRAGMA user_version = %d`, tasksVersion-1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := openTest(t, s.dir, Options{ReadOnly: true})
+	rows, _, err := r.Tasks(t.Context(), TaskQuery{})
+	_, noTask := r.Task(t.Context(), "t1")
+	task, ofErr := r.TaskOf(t.Context(), "r")
+	if len(rows) != 0 || err != nil || !errors.Is(noTask, ErrNoTask) || task != "" || ofErr != nil {
+		t.Errorf("%v, %v, %v, %q, %v", rows, err, noTask, task, ofErr)
+	}
+	if sum, err := r.Run(t.Context(), "r"); err != nil || sum.Damage != "" {
+		t.Errorf("its run: %+v, %v", sum, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m := openTest(t, s.dir, Options{})
+	if err := m.AppendTask(t.Context(), TaskAppend{Task: "t1", Events: []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: "{}"}}}); err != nil {
+		t.Errorf("after its migration: %v", err)
+	}
+}
+
+// A process that dies between the commit and its answer leaves one submission; the same
+// process that comes back sees it.
+func TestASubmissionIsThereAfterAKill(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	copied := backup(t, s) // what is on the disk at this moment, as a kill leaves it
+	again := openTest(t, copied, Options{})
+	for i := range 3 {
+		err := again.AppendTask(t.Context(), TaskAppend{Task: "t1", After: 2, Events: []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: fmt.Sprint(i)}},
+			Submission: &Submission{Run: "r", Tool: "x", Assignment: 1, Value: "{}", At: testTime}})
+		if !errors.Is(err, ErrSubmitted) {
+			t.Errorf("submitted again: %v", err)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// ErrOrder means that an event cannot follow. The state is unchanged.
+var ErrOrder = errors.New("task: event out of order")
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrOrder, fmt.Sprintf(format, args...))
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Apply returns the state after e, or s itself and an error that is [ErrOrder] if e cannot
+// follow s.
+func (s State) Apply(e Event) (State, error) {
+	next := s
+	if err := next.apply(e); err != nil {
+		return s, err
+	}
+	return next, nil
+}
+
+// Replay returns the state after events. It stops at the first error, of reading or of an event
+// that cannot follow, and returns the state before it.
+func Replay(events iter.Seq2[Event, error]) (State, error) {
+	var s State
+	for e, err := range events {
+		if err == nil {
+			err = s.apply(e)
+		}
+		if err != nil {
+			return s, fmt.Errorf("task event %d: %w", s.Seq+1, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *State) apply(e Event) error {
+	_, created := e.Payload.(Created)
+	switch {
+	case e.Payload == nil:
+		return refuse("an event without a payload")
+	case e.Seq != 0 && e.Seq != s.Seq+1:
+		return refuse("event %d after %d", e.Seq, s.Seq)
+	case created != (s.Status == nil):
+		return refuse("%T where the task has %d events", e.Payload, s.Seq)
+	}
+	if err := e.Payload.apply(s, e); err != nil {
+		return err
+	}
+	s.Seq++
+	s.At = e.At
+	return nil
+}
+
+func (p Created) apply(s *State, e Event) error {
+	if err := p.check(); err != nil {
+		return refuse("%v", err)
+	}
+	s.Created, s.CreatedAt, s.Description, s.Status = p, e.At, p.Description, Pending{}
+	s.Labels, s.Priority, s.DependsOn, s.Budget = p.Labels, p.Priority, p.DependsOn, p.Budget
+	return nil
+}
+
+func (p Edited) apply(s *State, _ Event) error {
+	set(&s.Description, p.Description)
+	set(&s.Labels, p.Labels)
+	set(&s.Priority, p.Priority)
+	set(&s.DependsOn, p.DependsOn)
+	set(&s.Budget, p.Budget)
+	if p.Plan != nil {
+		s.Plan = p.Plan
+	}
+	return nil
+}
+
+func set[T any](field *T, v *T) {
+	if v != nil {
+		*field = *v
+	}
+}
+
+func (p StatusChanged) apply(s *State, _ Event) error {
+	to, err := p.status()
+	switch {
+	case err != nil:
+		return refuse("%v", err)
+	case p.From != s.Status.Name():
+		return refuse("a change from %s while the task is %s", p.From, s.Status.Name())
+	case !legal(p.From, p.To, p.Trigger):
+		return refuse("%s does not lead from %s to %s", p.Trigger, p.From, p.To)
+	}
+	if work, ok := atWork(to); ok {
+		if r, ok := s.Run(work.Run); !ok || r.Agent != work.Agent || r.Ended {
+			return refuse("status %s with run %s, which has no open assignment", p.To, work.Run)
+		}
+	}
+	s.Status = to
+	return nil
+}
+
+func (p PlanningStarted) apply(s *State, e Event) error { return s.assign(e, Planner, p.Assigned) }
+func (p AgentStarted) apply(s *State, e Event) error    { return s.assign(e, Worker, p.Assigned) }
+
+func (s *State) assign(e Event, k Kind, p Assigned) error {
+	r := s.change(e.Run)
+	switch {
+	case e.Run == "" || p.Agent == "":
+		return refuse("an assignment without a run and its agent")
+	case r == nil && p.Number != 1, r != nil && p.Number != len(r.Assignments)+1:
+		return refuse("assignment %d of run %s is not the next", p.Number, e.Run)
+	case r != nil && (r.Kind != k || r.Agent != p.Agent || !r.Ended):
+		return refuse("an assignment for run %s, which is not at rest or of another agent", e.Run)
+	}
+	if r == nil {
+		s.Chain = append(slices.Clip(s.Chain), Run{ID: e.Run, Agent: p.Agent, Kind: k, Started: e.At})
+		r = &s.Chain[len(s.Chain)-1]
+	}
+	r.Assignments = append(slices.Clip(r.Assignments), Assignment{p.Reason, p.Input, e.At})
+	r.Ended, r.Reminders = false, 0
+	for _, id := range p.Messages {
+		if err := s.message(id, MessageIsDelivered, MessageWaits, MessageIsReturned); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// message moves a message to a state from one of others.
+func (s *State) message(id string, to MessageState, from ...MessageState) error {
+	i := slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == id })
+	if i < 0 || !slices.Contains(from, s.Messages[i].State) {
+		return refuse("message %q is not one that can be %s", id, to)
+	}
+	s.Messages = slices.Clone(s.Messages)
+	s.Messages[i].State = to
+	return nil
+}
+
+func (p AgentPrompted) apply(s *State, e Event) error {
+	r := s.change(e.Run)
+	if r == nil || p.Number != len(r.Assignments) || p.Number <= r.Prompted {
+		return refuse("assignment %d of run %s was said already, or is not asked", p.Number, e.Run)
+	}
+	r.Prompted = p.Number
+	return nil
+}
+
+func (p PlannerOutputSubmitted) apply(s *State, e Event) error {
+	return s.hand(e, Planner, p.Submission)
+}
+
+func (p CompletionReportSubmitted) apply(s *State, e Event) error {
+	if err := s.hand(e, Worker, p.Submission); err != nil {
+		return err
+	}
+	s.Report = &p.Report
+	return nil
+}
+
+func (s *State) hand(e Event, k Kind, p Submission) error {
+	r := s.change(e.Run)
+	work, working := atWork(s.Status)
+	switch {
+	case r == nil || r.Kind != k || !working || work.Run != e.Run:
+		return refuse("run %s hands in and is not at work as a %s", e.Run, k)
+	case r.Submitted != nil && (r.Submitted.In >= len(r.Assignments) || r.Submitted.Assignment >= p.Assignment):
+		return refuse("run %s has handed in already", e.Run)
+	}
+	r.Submitted = &Handed{p, len(r.Assignments), e.At}
+	return nil
+}
+
+func (p PlanningCompleted) apply(s *State, _ Event) error {
+	s.Plan = &p.Plan
+	return nil
+}
+
+func (p PlanningQuestionsReturned) apply(s *State, _ Event) error {
+	questions := slices.DeleteFunc(slices.Clone(s.Questions), func(q Question) bool { return !q.Answered })
+	for _, q := range p.Questions {
+		questions = append(questions, Question{Question: q})
+	}
+	s.Questions = questions
+	return nil
+}
+
+func (p PlanningFailed) apply(*State, Event) error { return nil }
+
+func (p AnswersSubmitted) apply(s *State, _ Event) error {
+	if len(p.Answers) == 0 || len(p.Answers) != len(s.OpenQuestions()) {
+		return refuse("%d answers to %d questions", len(p.Answers), len(s.OpenQuestions()))
+	}
+	s.Questions = slices.Clone(s.Questions)
+	n := 0
+	for i := range s.Questions {
+		if q := &s.Questions[i]; !q.Answered {
+			q.Answer, q.Answered = p.Answers[n], true
+			n++
+		}
+	}
+	return nil
+}
+
+func (p AgentCompleted) apply(s *State, e Event) error {
+	r := s.change(e.Run)
+	if r == nil || r.Parent != "" {
+		return refuse("the end of run %s, which is not one of the task's", e.Run)
+	}
+	r.Ended, r.End, r.Result, r.Output, r.Finished = true, p.End, p.Result, p.Output, e.At
+	r.Usage, r.Steps = p.Usage, p.Steps
+	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run })
+	return nil
+}
+
+func (s *State) dropPermissions(which func(Permission) bool) {
+	s.Permissions = slices.DeleteFunc(slices.Clone(s.Permissions), which)
+}
+
+func (p AgentHandoffStarted) apply(s *State, e Event) error {
+	switch r := s.change(e.Run); {
+	case s.find(p.Parent) < 0:
+		return refuse("run %s was started by run %s, which is not one of the task's", e.Run, p.Parent)
+	case r == nil:
+		s.Chain = append(slices.Clip(s.Chain), Run{ID: e.Run, Agent: p.Agent, Parent: p.Parent, Call: p.Call, Started: e.At})
+	case r.Parent != p.Parent:
+		return refuse("run %s has another parent", e.Run)
+	default:
+		r.Ended = false // it is continued
+	}
+	return nil
+}
+
+func (p AgentHandoffCompleted) apply(s *State, e Event) error {
+	r := s.change(e.Run)
+	if r == nil || r.Parent == "" {
+		return refuse("the end of run %s, which is not a child run of the task", e.Run)
+	}
+	r.Ended, r.End, r.Output, r.Usage, r.Finished = true, p.End, p.Output, p.Usage, e.At
+	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run })
+	return nil
+}
+
+func (p ToolExecuted) apply(s *State, e Event) error {
+	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run && q.Call == p.Call })
+	return nil
+}
+
+func (p PermissionRequested) apply(s *State, e Event) error {
+	q := Permission{e.Run, p.Call, p.Tool, p.Arguments}
+	if slices.ContainsFunc(s.Permissions, func(have Permission) bool { return have.Run == q.Run && have.Call == q.Call }) {
+		return refuse("call %s of run %s waits already", p.Call, e.Run)
+	}
+	s.Permissions = append(slices.Clip(s.Permissions), q)
+	return nil
+}
+
+func (p PermissionDecided) apply(s *State, e Event) error {
+	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run && q.Call == p.Call })
+	return nil
+}
+
+func (p OutputReminderSent) apply(s *State, e Event) error {
+	r := s.change(e.Run)
+	if r == nil {
+		return refuse("a reminder of run %s, which is not one of the task's", e.Run)
+	}
+	r.Reminders = p.Number
+	return nil
+}
+
+func (p Interrupted) apply(*State, Event) error { return nil }
+
+func (p MessageQueued) apply(s *State, e Event) error {
+	if p.ID == "" || p.Text == "" || slices.ContainsFunc(s.Messages, func(m Message) bool { return m.ID == p.ID }) {
+		return refuse("message %q is empty or there already", p.ID)
+	}
+	s.Messages = append(slices.Clip(s.Messages), Message{p.ID, p.Text, e.By, e.At, MessageWaits})
+	return nil
+}
+
+func (p MessageDelivered) apply(s *State, _ Event) error {
+	return s.message(p.ID, MessageIsDelivered, MessageWaits)
+}
+
+func (p MessageReturned) apply(s *State, _ Event) error {
+	return s.message(p.ID, MessageIsReturned, MessageWaits, MessageIsDelivered)
+}
+
+func (p MessageWithdrawn) apply(s *State, _ Event) error {
+	return s.message(p.ID, MessageIsWithdrawn, MessageWaits, MessageIsReturned)
+}
+
+func (p AttachmentAdded) apply(s *State, _ Event) error {
+	a := p.Attachment
+	if a.ID == "" || a.Name == "" || slices.ContainsFunc(s.Attachments, func(have Attachment) bool { return have.ID == a.ID }) {
+		return refuse("attachment %q is there already, or has no name", a.ID)
+	}
+	s.Attachments = append(slices.Clip(s.Attachments), a)
+	return nil
+}
+
+func (p AttachmentRemoved) apply(s *State, _ Event) error {
+	i := slices.IndexFunc(s.Attachments, func(a Attachment) bool { return a.ID == p.ID })
+	if i < 0 {
+		return refuse("there is no attachment %q", p.ID)
+	}
+	s.Attachments = slices.Delete(slices.Clone(s.Attachments), i, i+1)
+	return nil
+}

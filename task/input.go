@@ -1,0 +1,81 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// planInput returns what a planner is told first, and the queued messages in it.
+func (s State) planInput() (string, []string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Plan this task.\n\n<task id=%q>\n%s\n</task>\n", s.Created.Task, strings.TrimSpace(s.Description))
+	s.writeFiles(&b)
+	s.writeFailure(&b)
+	return s.withMessages(b.String())
+}
+
+// workInput returns what a worker is told first, and the queued messages in it.
+func (s State) workInput() (string, []string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Carry out this task.\n\n<task id=%q>\n%s\n</task>\n", s.Created.Task, strings.TrimSpace(s.Description))
+	if p := s.Plan; p != nil {
+		fmt.Fprintf(&b, "\n<plan>\n%s\n", p.Summary)
+		writeList(&b, "Requirements", p.Requirements)
+		writeList(&b, "Acceptance criteria", p.AcceptanceCriteria)
+		writeList(&b, "Steps", p.Steps)
+		b.WriteString("</plan>\n")
+	}
+	var answered []string
+	for _, q := range s.Questions {
+		if q.Answered {
+			answered = append(answered, q.Question+"\n  "+q.Answer)
+		}
+	}
+	writeList(&b, "Questions that were answered", answered)
+	s.writeFiles(&b)
+	s.writeFailure(&b)
+	return s.withMessages(b.String())
+}
+
+func writeList(b *strings.Builder, title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for _, item := range items {
+		fmt.Fprintf(b, "- %s\n", item)
+	}
+}
+
+func (s State) writeFiles(b *strings.Builder) {
+	var files []string
+	for _, a := range s.Attachments {
+		files = append(files, fmt.Sprintf("%s (%s, %d bytes)", a.Name, a.Type, a.Size))
+	}
+	writeList(b, "Attached files", files)
+}
+
+// writeFailure says how the last run of the task came out, for one that begins anew.
+func (s State) writeFailure(b *strings.Builder) {
+	if n := len(s.Chain); n > 0 {
+		if last := s.Chain[n-1]; last.Result == Missing || last.Result == Broken {
+			fmt.Fprintf(b, "\nAn earlier attempt by %s ended %s. Part of the work may be done: look before you repeat anything.\n", last.Agent, last.End.End)
+		}
+	}
+}
+
+// withMessages returns words with the queued messages after them, and the ids of those.
+func (s State) withMessages(words string) (string, []string) {
+	var ids []string
+	for _, m := range s.Messages {
+		if m.State != MessageWaits {
+			continue
+		}
+		if words != "" {
+			words = strings.TrimRight(words, "\n") + "\n\n"
+		}
+		words += m.Text
+		ids = append(ids, m.ID)
+	}
+	return words, ids
+}

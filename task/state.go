@@ -1,0 +1,291 @@
+package task
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pawl/run"
+)
+
+// A State is a task as its events have made it. The zero value is a task before its first
+// event. States are values: Apply changes nothing that another State shares.
+type State struct {
+	Created     Created
+	Description string
+	Seq         int64     // events applied
+	At          time.Time // of the last one
+	CreatedAt   time.Time // of the first
+	Status      Status    // nil before the first event
+
+	Plan        *Plan
+	Questions   []Question // of the planner's last output that asked
+	Attachments []Attachment
+	Labels      []string
+	Priority    int
+	DependsOn   []ID
+	Budget      Budget
+
+	// Chain has every run of the task, the oldest first, child runs after their parents.
+	Chain []Run
+	// Messages are what was said to the agents, the oldest first.
+	Messages []Message
+	// Permissions are the calls that wait for a person.
+	Permissions []Permission
+	// Report is the last completion report; nil: there was none.
+	Report *Report
+}
+
+// A Question is what a planner asks, with its answer once that is given.
+type Question struct {
+	Question string `json:"question"`
+	Answer   string `json:"answer,omitempty"`
+	Answered bool   `json:"answered"`
+}
+
+// A Message is something said to the agents of the task.
+type Message struct {
+	ID    string       `json:"id"`
+	Text  string       `json:"text"`
+	By    string       `json:"by,omitempty"`
+	At    time.Time    `json:"at"`
+	State MessageState `json:"state"`
+}
+
+// A MessageState says what became of a message.
+type MessageState string
+
+const (
+	MessageWaits         MessageState = "queued"
+	MessageIsDelivered   MessageState = "delivered"
+	MessageIsReturned    MessageState = "returned"
+	MessageIsWithdrawn   MessageState = "withdrawn"
+	maxTitle                          = 80 // characters
+	maxQuoted                         = 500
+	missingAfterReminder              = "output_missing"
+)
+
+// A Permission is a call that waits for a person.
+type Permission struct {
+	Run       run.ID     `json:"run"`
+	Call      run.CallID `json:"call"`
+	Tool      string     `json:"tool"`
+	Arguments string     `json:"arguments,omitempty"`
+}
+
+// A Run is a run of the task.
+type Run struct {
+	ID     run.ID     `json:"run"`
+	Agent  string     `json:"agent"`
+	Kind   Kind       `json:"kind,omitempty"` // empty for a child run
+	Parent run.ID     `json:"parent,omitempty"`
+	Call   run.CallID `json:"call,omitempty"` // of the parent, that started it
+
+	// Assignments are what the task has asked of it; a child run has none.
+	Assignments []Assignment `json:"assignments,omitempty"`
+	// Prompted is how many assignments are in the run's log.
+	Prompted  int `json:"prompted"`
+	Reminders int `json:"reminders"` // in the last assignment
+	// Submitted is the last result that was handed in; nil: none.
+	Submitted *Handed `json:"submitted,omitempty"`
+
+	// Ended reports that its last turn has ended; End, Output and Usage are of that turn.
+	// A turn that was cut off by the end of its driver has not ended: it is continued.
+	Ended  bool      `json:"ended"`
+	End    run.Ended `json:"end,omitzero"`
+	Result Result    `json:"result,omitempty"`
+	Output string    `json:"output,omitempty"`
+	Usage  run.Usage `json:"usage,omitzero"`
+	Steps  int       `json:"steps,omitempty"`
+
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished,omitzero"`
+}
+
+// An Assignment is one thing that the task asks of a run.
+type Assignment struct {
+	Reason string    `json:"reason"`
+	Input  string    `json:"input,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// Handed is a result that was handed in.
+type Handed struct {
+	Submission
+	In int       `json:"number"` // the task's assignment, from 1
+	At time.Time `json:"at"`
+}
+
+// Clone returns a copy of s that shares nothing that is written to.
+func (s State) Clone() State {
+	s.Questions = slices.Clone(s.Questions)
+	s.Attachments = slices.Clone(s.Attachments)
+	s.Chain = slices.Clone(s.Chain)
+	s.Messages = slices.Clone(s.Messages)
+	s.Permissions = slices.Clone(s.Permissions)
+	return s
+}
+
+// Title returns the first line of the description that is not blank, cut to 80 characters.
+func (s State) Title() string {
+	for line := range strings.Lines(s.Description) {
+		line = strings.TrimSpace(strings.ToValidUTF8(line, "\uFFFD"))
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) > maxTitle {
+			line = string([]rune(line)[:maxTitle-1]) + "…"
+		}
+		return line
+	}
+	return ""
+}
+
+// Run returns a run of the task.
+func (s State) Run(id run.ID) (Run, bool) {
+	if i := s.find(id); i >= 0 {
+		return s.Chain[i], true
+	}
+	return Run{}, false
+}
+
+func (s *State) find(id run.ID) int {
+	return slices.IndexFunc(s.Chain, func(r Run) bool { return r.ID == id })
+}
+
+// change returns a run for writing; nil if there is none. The slice is copied, so that the
+// state before the event is unchanged.
+func (s *State) change(id run.ID) *Run {
+	i := s.find(id)
+	if i < 0 {
+		return nil
+	}
+	s.Chain = slices.Clone(s.Chain)
+	return &s.Chain[i]
+}
+
+// Work returns the run that is at work, or that can be resumed in waiting.
+func (s State) Work() (Work, bool) {
+	if w, ok := s.Status.(Waiting); ok {
+		return w.Work, true
+	}
+	return atWork(s.Status)
+}
+
+// planner returns the last planner run, whose conversation answers go back into.
+func (s *State) planner() (Run, bool) {
+	for i := len(s.Chain) - 1; i >= 0; i-- {
+		if s.Chain[i].Kind == Planner {
+			return s.Chain[i], true
+		}
+	}
+	return Run{}, false
+}
+
+// Final reports whether no agent works on the task and none will without a person.
+func Final(s StatusName) bool { return s == CompletedName || s == FailedName }
+
+// Usage returns what all runs of the task have used. That of child runs is part of their
+// parents'.
+func (s State) Usage() run.Usage {
+	var u run.Usage
+	for _, r := range s.Chain {
+		if r.Parent == "" {
+			u = u.Add(r.Usage)
+		}
+	}
+	return u
+}
+
+// Left returns what is left of the budget; ok is false if nothing is left of it. A field of
+// the result that is 0 is not bounded.
+func (s State) Left() (b Budget, ok bool) {
+	u := s.Usage()
+	if s.Budget.Cost > 0 {
+		if b.Cost = s.Budget.Cost - u.Cost; b.Cost <= 0 {
+			return b, false
+		}
+	}
+	if s.Budget.Tokens > 0 {
+		if b.Tokens = s.Budget.Tokens - u.Total(); b.Tokens <= 0 {
+			return b, false
+		}
+	}
+	return b, true
+}
+
+// OpenQuestions returns the questions that wait for an answer.
+func (s State) OpenQuestions() []string {
+	var open []string
+	for _, q := range s.Questions {
+		if !q.Answered {
+			open = append(open, q.Question)
+		}
+	}
+	return open
+}
+
+// WaitsFor says what the task needs of a person; empty: nothing now.
+func (s State) WaitsFor() string {
+	switch st := s.Status.(type) {
+	case AwaitingInput:
+		return "answers"
+	case Waiting:
+		return st.Reason
+	}
+	if len(s.Permissions) > 0 {
+		return "permission"
+	}
+	return ""
+}
+
+// A Summary is what a list of tasks shows of a task.
+type Summary struct {
+	ID        ID         `json:"id"`
+	Title     string     `json:"title"`
+	Status    StatusName `json:"status"`
+	Agent     string     `json:"agent,omitempty"` // at work, to be resumed, or that has asked
+	Run       run.ID     `json:"run,omitempty"`   // of that agent
+	WaitsFor  string     `json:"waits_for,omitempty"`
+	Labels    []string   `json:"labels,omitempty"`
+	Priority  int        `json:"priority"`
+	DependsOn []ID       `json:"depends_on,omitempty"`
+	Created   time.Time  `json:"created"`
+	Updated   time.Time  `json:"updated"`
+	Seq       int64      `json:"seq"`
+	Usage     run.Usage  `json:"usage"`
+	Detail    string     `json:"detail,omitempty"` // why it waits or has failed
+	// Owes reports that a driver has something to do for it.
+	Owes bool `json:"owes"`
+}
+
+// Summary returns the summary of the task.
+func (s State) Summary() Summary {
+	sum := Summary{ID: s.Created.Task, Title: s.Title(), Status: s.Status.Name(), WaitsFor: s.WaitsFor(), Labels: s.Labels,
+		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes()}
+	if w, ok := s.Work(); ok {
+		sum.Agent, sum.Run = w.Agent, w.Run
+	}
+	switch st := s.Status.(type) {
+	case AwaitingInput:
+		r, _ := s.planner()
+		sum.Agent, sum.Run = r.Agent, r.ID
+	case Waiting:
+		sum.Detail = st.Detail
+	case Failed:
+		sum.Detail = st.Detail
+	}
+	return sum
+}
+
+// shorten cuts text to n bytes with a mark.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

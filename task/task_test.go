@@ -1,0 +1,591 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/run"
+)
+
+// A card is a task in a test, with its log.
+type card struct {
+	t   testing.TB
+	s   State
+	log []Event
+	n   int // clock, in seconds
+}
+
+func newCard(t testing.TB, c Created) *card {
+	k := &card{t: t}
+	if c.Task == "" {
+		c.Task = "t1"
+	}
+	if c.Description == "" {
+		c.Description = "Count the files.\nAll of them."
+	}
+	k.must("anna", Create{c})
+	return k
+}
+
+// try does an action. On an error nothing has changed.
+func (k *card) try(by string, a Action) error {
+	k.t.Helper()
+	before := k.s.Clone()
+	events, err := k.s.Do(by, a)
+	if err != nil {
+		if !reflect.DeepEqual(before, k.s) {
+			k.t.Errorf("%T was refused and has changed the state:\n%s", a, cmp.Diff(before, k.s))
+		}
+		return err
+	}
+	for _, e := range events {
+		k.n++
+		e.At = time.Date(2026, 11, 22, 12, 0, k.n, 0, time.UTC)
+		next, err := k.s.Apply(e)
+		if err != nil {
+			k.t.Fatalf("%T leads to %T, which cannot follow: %v", a, e.Payload, err)
+		}
+		e.Seq = next.Seq
+		k.s, k.log = next, append(k.log, e)
+	}
+	return nil
+}
+
+func (k *card) must(by string, a Action) {
+	k.t.Helper()
+	if err := k.try(by, a); err != nil {
+		k.t.Fatalf("%T: %v", a, err)
+	}
+}
+
+func (k *card) wantStatus(want StatusName) {
+	k.t.Helper()
+	if got := k.s.Status.Name(); got != want {
+		k.t.Fatalf("the task is %s, want %s", got, want)
+	}
+}
+
+func (k *card) types() []string {
+	var names []string
+	for _, e := range k.log {
+		names = append(names, Type(e.Payload))
+	}
+	return names
+}
+
+func (k *card) keys() []string {
+	var keys []string
+	for _, c := range k.s.Next() {
+		if _, ok := c.(Notify); !ok {
+			keys = append(keys, c.Key())
+		}
+	}
+	return keys
+}
+
+func (k *card) wantOwed(want ...string) {
+	k.t.Helper()
+	if got := k.keys(); !slices.Equal(got, want) {
+		k.t.Errorf("owed is %q, want %q", got, want)
+	}
+}
+
+var (
+	aPlan      = PlannerOutput{Type: OutputPlan, Plan: Plan{Summary: "Count.", Steps: []string{"list", "count"}, AssignedAgent: "developer"}}
+	someAsked  = PlannerOutput{Type: OutputQuestions, Questions: []string{"Hidden ones too?", "Folders too?"}}
+	aRefusal   = PlannerOutput{Type: OutputError, Error: "there are no files"}
+	aReport    = Report{Status: ReportComplete, Summary: "There are three.", Output: "3"}
+	itsBlocked = Report{Status: ReportBlocked, Summary: "Half done.", BlockedReason: "no rights on /x"}
+	itsFailed  = Report{Status: ReportFailed, Summary: "It cannot be done."}
+)
+
+func submit(id run.ID, assignment int, o Output) Submit {
+	return Submit{Run: id, Submission: Submission{Assignment: assignment, Call: "c_1"}, Output: o}
+}
+
+func ended(id run.ID, end run.End) End {
+	return End{Run: id, Begun: true, End: run.Ended{End: end, Detail: "so it was"}, Said: "I am done.", Usage: run.Usage{Input: 10, Cost: 0.5, Priced: true}}
+}
+
+// planned brings a new card to planned, by run p.
+func (k *card) planned() {
+	k.t.Helper()
+	k.must("anna", StartPlanning{"p", "task-validator"})
+	k.must("", Prompt{"p", 1, 1})
+	k.must("task-validator", submit("p", 1, aPlan))
+	k.must("", ended("p", run.Completed))
+	k.wantStatus(PlannedName)
+}
+
+func TestATaskFromItsCreationToItsReport(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.must("anna", StartPlanning{"p", "task-validator"})
+	k.wantOwed("start/p/1")
+	k.must("", Prompt{"p", 1, 1})
+	k.wantOwed("drive/p")
+	k.must("task-validator", submit("p", 1, someAsked))
+	k.wantStatus(AwaitingInputName)
+	k.wantOwed("drive/p") // it may still be ending
+	k.must("", ended("p", run.Completed))
+	k.wantOwed()
+	if got := k.s.WaitsFor(); got != "answers" {
+		t.Errorf("it waits for %q", got)
+	}
+	if err := k.try("anna", SubmitAnswers{[]string{"Yes."}}); err == nil || !strings.Contains(err.Error(), "1 were given, and there are 2 questions") {
+		t.Errorf("one answer to two questions: %v", err)
+	}
+	k.must("anna", SubmitAnswers{[]string{"Yes.", "No."}})
+	k.wantStatus(PlanningName)
+	k.wantOwed("start/p/2")
+	start := k.s.Next()[0].(StartRun)
+	if start.New || !strings.Contains(start.Input, "1. Hidden ones too?\nYes.") || !strings.Contains(start.Input, "2. Folders too?\nNo.") {
+		t.Errorf("the answers go back as %+v", start)
+	}
+	k.must("", Prompt{"p", 2, 2})
+	k.must("task-validator", submit("p", 2, aPlan))
+	k.must("", ended("p", run.Completed))
+	k.wantStatus(PlannedName)
+	edited := aPlan.Plan
+	edited.Steps = []string{"count"}
+	k.must("anna", Edit{Edited{Plan: &edited}})
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.wantOwed("start/w/1")
+	if in := k.s.Next()[0].(StartRun).Input; !strings.Contains(in, "Steps:\n- count\n") || !strings.Contains(in, "Hidden ones too?\n  Yes.") {
+		t.Errorf("the worker is told %s", in)
+	}
+	k.must("", Prompt{"w", 1, 1})
+	k.must("ben", Say{"m1", "Be quick."})
+	k.wantOwed("drive/w", "deliver/m1")
+	k.must("", Tell{"w", "m1"})
+	k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
+	if got := k.s.WaitsFor(); got != "permission" {
+		t.Errorf("it waits for %q", got)
+	}
+	k.must("", Note{"w", PermissionDecided{Call: "c_1", Answer: run.Allow}})
+	k.must("", Note{"w", ToolExecuted{Call: "c_1", Tool: "shell", Outcome: run.OK}})
+	k.must("developer", submit("w", 1, aReport))
+	k.must("", ended("w", run.Completed))
+	k.wantStatus(CompletedName)
+	k.wantOwed()
+	if u := k.s.Usage(); u.Cost != 1 || u.Total() != 20 {
+		t.Errorf("its runs have used %+v", u)
+	}
+	want := []string{"task_created", "planning_started", "status_changed", "agent_prompted", "planner_output_submitted", "planning_questions_returned",
+		"status_changed", "agent_completed", "answers_submitted", "planning_started", "status_changed", "agent_prompted", "planner_output_submitted",
+		"planning_completed", "status_changed", "agent_completed", "task_edited", "agent_started", "status_changed", "agent_prompted", "message_queued",
+		"message_delivered", "permission_requested", "permission_decided", "tool_executed", "completion_report_submitted", "status_changed", "agent_completed"}
+	if diff := cmp.Diff(want, k.types()); diff != "" {
+		t.Errorf("the history (-want +got):\n%s", diff)
+	}
+}
+
+func TestASecondSubmissionChangesNothing(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	var e *SubmissionError
+	if err := k.try("x", submit("p", 1, aPlan)); !errors.As(err, &e) || e.Kind != AlreadySubmitted || e.Error() != "Planner output already submitted" || e.AcceptedAt.IsZero() {
+		t.Errorf("a second plan: %+v", err)
+	}
+	if err := k.try("x", submit("p", 1, aReport)); !errors.As(err, &e) || e.Kind != NotGranted {
+		t.Errorf("a report of a planner: %+v", err)
+	}
+	if err := k.try("x", submit("other", 1, aReport)); !errors.As(err, &e) || e.Kind != NotGranted {
+		t.Errorf("a report of another task's run: %+v", err)
+	}
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("anna", Pause{})
+	if err := k.try("x", submit("w", 1, aReport)); !errors.As(err, &e) || e.Kind != NotAtWork {
+		t.Errorf("a report of a run that was stopped: %+v", err)
+	}
+}
+
+func TestAPersonStopsTheRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a    Action
+		want StatusName
+	}{{Pause{}, WaitingName}, {Complete{}, CompletedName}, {Fail{"no"}, FailedName}, {Cancel{}, FailedName}} {
+		k := newCard(t, Created{})
+		k.planned()
+		k.must("anna", Start{Run: "w", Agent: "developer"})
+		k.must("", Prompt{"w", 1, 1})
+		k.must("anna", c.a)
+		k.wantStatus(c.want)
+		k.wantOwed("stop/w")
+		if c.want == WaitingName {
+			var e *TransitionError
+			if err := k.try("anna", Resume{}); !errors.As(err, &e) || e.Code() != "INVALID_TRANSITION" {
+				t.Errorf("resumed while its run is being stopped: %v", err)
+			}
+		}
+		k.must("", ended("w", run.EndInterrupted))
+		k.wantStatus(c.want)
+		k.wantOwed()
+	}
+}
+
+func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("developer", submit("w", 1, itsBlocked))
+	k.wantStatus(WaitingName)
+	k.must("", ended("w", run.Completed))
+	if d := k.s.Status.(Waiting).Detail; d != "no rights on /x" {
+		t.Errorf("it waits because %q", d)
+	}
+	k.must("anna", Say{"m1", "And be quick."})
+	k.must("anna", Resume{"You have them now."})
+	start := k.s.Next()[0].(StartRun)
+	if start.Run != "w" || start.Number != 2 || start.Input != "You have them now.\n\nAnd be quick." {
+		t.Errorf("it is resumed with %+v", start)
+	}
+	k.must("", Prompt{"w", 2, 2})
+	k.must("", ended("w", run.Asked))
+	k.wantStatus(WaitingName)
+	if err := k.try("anna", Resume{}); err == nil {
+		t.Error("a question was answered with nothing")
+	}
+	k.must("anna", Resume{"Blue."})
+	k.must("", Prompt{"w", 3, 3})
+	k.must("developer", submit("w", 3, aReport))
+	k.must("", ended("w", run.Completed))
+	k.must("anna", Reopen{})
+	k.wantStatus(PlannedName)
+	k.must("anna", Start{Run: "w2", Agent: "developer"})
+	if k.s.Chain[2].Assignments[0].Reason != "retry" {
+		t.Errorf("the chain is %+v", k.s.Chain)
+	}
+}
+
+func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("", End{Run: "w", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}})
+	k.wantStatus(ActiveName)
+	k.wantOwed("drive/w")
+}
+
+func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{Budget: Budget{Cost: 0.6}})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	if left := k.s.Next()[0].(StartRun).Left; left.Cost < 0.09 || left.Cost > 0.11 {
+		t.Errorf("left is %+v", left)
+	}
+	k.must("", Prompt{"w", 1, 1})
+	k.must("", ended("w", run.LimitReached))
+	k.wantStatus(WaitingName)
+	if err := k.try("anna", Resume{}); err == nil || !strings.Contains(err.Error(), "budget is spent") {
+		t.Errorf("resumed with nothing left: %v", err)
+	}
+	k.must("anna", Edit{Edited{Budget: &Budget{Cost: 5}}})
+	k.must("anna", Resume{})
+}
+
+func TestWhatTheEndOfATurnMeans(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		end       run.End
+		reason    string
+		begun     bool
+		submitted bool
+		reminders int
+	}
+	for _, c := range []struct {
+		row
+		want Result
+		to   StatusName // of an active task; empty: it stays
+	}{
+		{row{run.Completed, "", true, true, 0}, Submitted, ""},
+		{row{run.EndFailed, "crash", true, true, 0}, Submitted, ""},
+		{row{run.Completed, "", true, false, 0}, Missing, ""},
+		{row{run.Completed, "", true, false, 2}, Missing, FailedName},
+		{row{run.EndFailed, "output_missing", true, false, 2}, Missing, FailedName},
+		{row{run.EndFailed, "auth", false, false, 0}, NotBegun, FailedName},
+		{row{run.EndFailed, "auth", true, false, 0}, Broken, FailedName},
+		{row{run.EndRefused, "", true, false, 0}, Broken, FailedName},
+		{row{run.GuardrailStopped, "", true, false, 0}, Broken, FailedName},
+		{row{run.Asked, "question", true, false, 0}, Missing, WaitingName},
+		{row{run.EndInterrupted, "person", true, false, 0}, Missing, WaitingName},
+		{row{run.EndInterrupted, "shutdown", true, false, 0}, Missing, ""},
+		{row{run.LimitReached, "max_steps", true, false, 0}, Missing, WaitingName},
+		{row{run.LoopStopped, "same_call", true, false, 0}, Missing, WaitingName},
+		{row{"something new", "", true, false, 0}, Broken, FailedName},
+	} {
+		x := OnExit(Worker, "developer", c.begun, run.Ended{End: c.end, Reason: c.reason, Detail: "why"}, c.submitted, c.reminders, "I did it.")
+		to := StatusName("")
+		for _, row := range transitions {
+			if row.From == ActiveName && row.On == x.Trigger {
+				to = row.To
+			}
+		}
+		if x.Result != c.want || to != c.to || (x.Trigger != "" && (x.Reason == "" || !strings.Contains(x.Detail, "developer"))) {
+			t.Errorf("%+v means %+v", c.row, x)
+		}
+		if x.Remind != (c.row == row{run.Completed, "", true, false, 0}) {
+			t.Errorf("%+v is reminded: %t", c.row, x.Remind)
+		}
+	}
+	x := OnExit(Planner, "task-validator", true, run.Ended{End: run.EndFailed, Reason: "output_missing"}, false, 2, "Looks good.")
+	if want := `task-validator ended without calling planner-output, after 2 reminders; it said last: "Looks good."`; x.Detail != want {
+		t.Errorf("the sentence is %s", x.Detail)
+	}
+}
+
+func TestDependenciesHaveNoCycle(t *testing.T) {
+	t.Parallel()
+	graph := map[ID][]ID{"a": {"b"}, "b": {"c"}, "c": nil, "d": {"a", "c"}}
+	of := func(id ID) []ID { return graph[id] }
+	if got := Cycle("c", []ID{"a"}, of); !slices.Equal(got, []ID{"c", "a", "b", "c"}) {
+		t.Errorf("c on a: %v", got)
+	}
+	if got := Cycle("d", []ID{"a", "c", "gone"}, of); got != nil {
+		t.Errorf("d on a: %v", got)
+	}
+	k := newCard(t, Created{DependsOn: []ID{"t0"}})
+	k.planned()
+	if err := k.try("anna", Start{Run: "w", Agent: "developer", Unfinished: []ID{"t0"}}); err == nil || !strings.Contains(err.Error(), "not completed: t0") {
+		t.Errorf("started: %v", err)
+	}
+	if err := k.try("anna", Edit{Edited{DependsOn: &[]ID{"t1"}}}); err == nil {
+		t.Error("a task depends on itself")
+	}
+}
+
+func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("anna", Say{"m1", "Stop at ten."})
+	k.must("anna", Say{"m1", "Stop at ten."}) // sent twice
+	k.must("", Tell{"w", "m1"})
+	k.must("developer", submit("w", 1, aReport))
+	k.must("", Return{"m1"})
+	k.must("", ended("w", run.Completed))
+	if len(k.s.Messages) != 1 || k.s.Messages[0].State != MessageIsReturned {
+		t.Errorf("the messages are %+v", k.s.Messages)
+	}
+	if err := k.try("anna", Say{"m2", "Hello?"}); err == nil {
+		t.Error("something was said to a completed task")
+	}
+}
+
+func TestHandoffsAreListedAndEndOnlyThemselves(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("developer", HandOff{"w.c_1", AgentHandoffStarted{Parent: "w", Call: "c_1", Agent: "reviewer", Input: "look"}})
+	k.must("", EndHandoff{"w.c_1", AgentHandoffCompleted{End: run.Ended{End: run.EndFailed}, Usage: run.Usage{Input: 99}}})
+	k.wantStatus(ActiveName)
+	k.wantOwed("drive/w")
+	if err := k.try("reviewer", submit("w.c_1", 1, aReport)); err == nil {
+		t.Error("a child run handed in for the task")
+	}
+	if r := k.s.Chain[2]; r.Parent != "w" || !r.Ended || k.s.Usage().Input != 10 {
+		t.Errorf("the chain is %+v", k.s.Chain)
+	}
+}
+
+func TestWrongOutputsNameWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind  Kind
+		value string
+		want  string
+	}{
+		{Planner, `{"type":"plans"}`, `"plans" is not a type: use "plan" (with summary, requirements, acceptanceCriteria, plan, assignedAgent), "questions" (with questions) or "error" (with error)`},
+		{Planner, `{"type":"plan","summary":" "}`, "summary: a plan needs a summary"},
+		{Planner, `{"type":"plan","summary":"x","plan":[]}`, "plan: a plan needs at least one step"},
+		{Planner, `{"type":"questions","questions":[" "]}`, "questions: give at least one question"},
+		{Planner, `{"type":"error"}`, "error: say why"},
+		{Planner, `[]`, "not of the right form"},
+		{Worker, `{"status":"blocked","summary":"x"}`, "blockedReason: "},
+		{Worker, `{"status":"done","summary":"x"}`, `use "complete", "blocked" (with blockedReason) or "failed"`},
+		{Worker, `{"status":"complete","summary":""}`, "summary: "},
+	} {
+		_, err := ParseOutput(c.kind, c.value)
+		if e, ok := errors.AsType[*InputError](err); !ok || !strings.Contains(e.Error(), c.want) {
+			t.Errorf("%s: %v", c.value, err)
+		}
+	}
+	if o, err := ParseOutput(Planner, `{"type":"plan","summary":"s","requirements":["r"],"acceptanceCriteria":["a"],"plan":["p"],"assignedAgent":"d"}`); err != nil ||
+		o.(PlannerOutput).AssignedAgent != "d" || o.(PlannerOutput).AcceptanceCriteria[0] != "a" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestSimulationOfTasks does random actions. No order of them leaves the table or a state
+// that replay does not give, and what is owed leads to rest.
+func TestSimulationOfTasks(t *testing.T) {
+	t.Parallel()
+	reached := map[StatusName]int{}
+	taken := map[Transition]int{}
+	seeds := 2000
+	if testing.Short() {
+		seeds = 1000
+	}
+	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(uint64(seed), 14))
+		k := newCard(t, Created{Task: ID(fmt.Sprint("t", seed))})
+		runs := 0
+		fresh := func() run.ID { runs++; return run.ID(fmt.Sprint("r", runs)) }
+		some := func() run.ID {
+			if len(k.s.Chain) > 0 && rng.IntN(6) > 0 {
+				return k.s.Chain[rng.IntN(len(k.s.Chain))].ID
+			}
+			return "nowhere"
+		}
+		for range 60 {
+			id := some()
+			r, _ := k.s.Run(id)
+			text := []string{"", "words"}[rng.IntN(2)]
+			actions := []Action{
+				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
+				Edit{Edited{Plan: &Plan{Summary: text}}}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{text}, Complete{}, Fail{text}, Cancel{text},
+				Retry{}, Reopen{}, Say{fmt.Sprint("m", rng.IntN(5)), text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{id, fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
+				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
+				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
+				ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
+				End{Run: id, End: run.Ended{End: run.EndFailed, Detail: "no key"}},
+				End{Run: id, Begun: true, End: run.Ended{End: run.EndFailed, Reason: "output_missing"}},
+				HandOff{run.ID(string(id) + ".c"), AgentHandoffStarted{Parent: id, Call: "c_1"}}, EndHandoff{run.ID(string(id) + ".c"), AgentHandoffCompleted{}},
+				Note{id, PermissionRequested{Call: "c_1", Tool: "shell"}}, Note{id, PermissionDecided{Call: "c_1"}}, Note{id, ToolExecuted{Call: "c_1"}}, Note{id, OutputReminderSent{Number: rng.IntN(3)}},
+			}
+			a := actions[rng.IntN(len(actions))]
+			if err := k.try("x", a); err != nil && !isOurs(err) {
+				t.Fatalf("seed %d: %T: %v", seed, a, err)
+			}
+			reached[k.s.Status.Name()]++
+			working := 0
+			for _, c := range k.s.Next() {
+				switch c.(type) {
+				case StartRun, DriveRun:
+					working++
+				}
+			}
+			if working > 1 {
+				t.Fatalf("seed %d: two runs at once: %q", seed, k.keys())
+			}
+		}
+		checkReplay(t, k)
+		settle(t, k)
+		for _, e := range k.log {
+			if c, ok := e.Payload.(StatusChanged); ok {
+				for _, row := range transitions {
+					if row.From == c.From && row.To == c.To && row.On == c.Trigger {
+						taken[row]++
+					}
+				}
+			}
+		}
+	}
+	for _, name := range StatusNames() {
+		if reached[name] == 0 {
+			t.Errorf("status %s was never reached", name)
+		}
+	}
+	for _, row := range transitions {
+		if taken[row] == 0 {
+			t.Errorf("the transition %+v never happened", row)
+		}
+	}
+}
+
+// isOurs reports whether an action was refused with a typed error, or because its run does
+// not wait for it.
+func isOurs(err error) bool {
+	return errors.Is(err, ErrOrder) || errors.As(err, new(*TransitionError)) || errors.As(err, new(*InputError)) || errors.As(err, new(*SubmissionError))
+}
+
+// checkReplay compares the state with that of the log as it is read from a disk.
+func checkReplay(t testing.TB, k *card) {
+	t.Helper()
+	s, err := Replay(func(yield func(Event, error) bool) {
+		for _, e := range k.log {
+			typ, version, data, err := Encode(e.Payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, known, err := Decode(typ, version, data)
+			if err != nil || !known {
+				t.Fatalf("%s: %v", typ, err)
+			}
+			e.Payload = p
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(k.s, s, cmp.Transformer("nil", func(in []string) []string { return append([]string{}, in...) })); diff != "" {
+		t.Fatalf("replay (-live +replayed):\n%s", diff)
+	}
+}
+
+// settle performs what is owed, each run as a failure, until nothing is owed: no task is
+// stuck.
+func settle(t testing.TB, k *card) {
+	t.Helper()
+	for range 20 {
+		owed := k.s.Next()
+		owed = slices.DeleteFunc(owed, func(c Command) bool { _, n := c.(Notify); return n })
+		if len(owed) == 0 {
+			if _, working := atWork(k.s.Status); working {
+				t.Fatalf("task %s is %s and nothing is owed", k.s.Created.Task, k.s.Status.Name())
+			}
+			return
+		}
+		switch c := owed[0].(type) {
+		case StartRun:
+			k.must("", End{Run: c.Run, End: run.Ended{End: run.EndFailed, Detail: "no provider"}})
+		case DriveRun:
+			k.must("", ended(c.Run, run.EndFailed))
+		case StopRun:
+			k.must("", ended(c.Run, run.EndInterrupted))
+		}
+	}
+	t.Fatalf("task %s owes %q for ever", k.s.Created.Task, k.keys())
+}
+
+func TestTheNamesOnDisk(t *testing.T) {
+	t.Parallel()
+	spec := strings.Fields(`task_created status_changed planning_started planning_completed planning_failed planning_questions_returned answers_submitted planner_output_submitted agent_started agent_completed agent_handoff_started
+agent_handoff_completed completion_report_submitted tool_executed permission_requested permission_decided output_reminder_sent interrupted message_queued attachment_added`)
+	for _, name := range spec {
+		if !slices.Contains(Types(), name) {
+			t.Errorf("there is no event %s", name)
+		}
+	}
+	for _, k := range kinds {
+		if k.version != 1 {
+			t.Errorf("%s has version %d", k.name, k.version)
+		}
+	}
+	if _, known, _ := Decode("task_created", 2, nil); known {
+		t.Error("a newer version is known")
+	}
+}

@@ -1,0 +1,120 @@
+package task
+
+import "fmt"
+
+// An Actor is who may trigger a transition.
+type Actor string
+
+const (
+	ByPerson Actor = "person"
+	ByAgent  Actor = "agent"  // by what it hands in
+	BySystem Actor = "system" // because of how a run ended, or could not be started
+)
+
+// A Trigger is why a status changes.
+type Trigger string
+
+const (
+	OnPlan      Trigger = "plan"
+	OnAnswers   Trigger = "answers"
+	OnStart     Trigger = "start"
+	OnPause     Trigger = "pause"
+	OnResume    Trigger = "resume"
+	OnComplete  Trigger = "complete"
+	OnFail      Trigger = "fail"
+	OnCancel    Trigger = "cancel"
+	OnRetry     Trigger = "retry"
+	OnReopen    Trigger = "reopen"
+	OnPlanned   Trigger = "plan_submitted"
+	OnQuestions Trigger = "questions_submitted"
+	OnError     Trigger = "error_submitted"
+	OnDone      Trigger = "report_complete"
+	OnBlocked   Trigger = "report_blocked"
+	OnGivenUp   Trigger = "report_failed"
+	OnRunFailed Trigger = "run_failed"  // it ended failed, without what it has to hand in, or could not start
+	OnRunHalted Trigger = "run_stopped" // interrupted, at a limit, in a loop, or asking the person
+)
+
+// A Transition is a change of status that is legal.
+type Transition struct {
+	From, To StatusName
+	On       Trigger
+	By       Actor
+}
+
+// transitions are all that are legal.
+var transitions = []Transition{
+	{PendingName, PlanningName, OnPlan, ByPerson},
+	{PlanningName, PlannedName, OnPlanned, ByAgent},
+	{PlanningName, AwaitingInputName, OnQuestions, ByAgent},
+	{PlanningName, FailedName, OnError, ByAgent},
+	{PlanningName, FailedName, OnRunFailed, BySystem},
+	{PlanningName, WaitingName, OnRunHalted, BySystem},
+	{PlanningName, WaitingName, OnPause, ByPerson},
+	{AwaitingInputName, PlanningName, OnAnswers, ByPerson},
+	{PlannedName, ActiveName, OnStart, ByPerson},
+	{ActiveName, CompletedName, OnDone, ByAgent},
+	{ActiveName, WaitingName, OnBlocked, ByAgent},
+	{ActiveName, FailedName, OnGivenUp, ByAgent},
+	{ActiveName, FailedName, OnRunFailed, BySystem},
+	{ActiveName, WaitingName, OnRunHalted, BySystem},
+	{ActiveName, WaitingName, OnPause, ByPerson},
+	{ActiveName, CompletedName, OnComplete, ByPerson},
+	{ActiveName, FailedName, OnFail, ByPerson},
+	{WaitingName, PlanningName, OnResume, ByPerson},
+	{WaitingName, ActiveName, OnResume, ByPerson},
+	{WaitingName, CompletedName, OnComplete, ByPerson},
+	{WaitingName, FailedName, OnFail, ByPerson},
+	{FailedName, PendingName, OnRetry, ByPerson},
+	{FailedName, PlannedName, OnRetry, ByPerson},
+	{CompletedName, PlannedName, OnReopen, ByPerson},
+	{PendingName, FailedName, OnCancel, ByPerson},
+	{PlanningName, FailedName, OnCancel, ByPerson},
+	{AwaitingInputName, FailedName, OnCancel, ByPerson},
+	{PlannedName, FailedName, OnCancel, ByPerson},
+	{ActiveName, FailedName, OnCancel, ByPerson},
+	{WaitingName, FailedName, OnCancel, ByPerson},
+}
+
+// Transitions returns all that are legal.
+func Transitions() []Transition { return append([]Transition(nil), transitions...) }
+
+// legal reports whether a row of the table leads from one status to another on a trigger.
+func legal(from, to StatusName, on Trigger) bool {
+	for _, t := range transitions {
+		if t.From == from && t.To == to && t.On == on {
+			return true
+		}
+	}
+	return false
+}
+
+// May returns what a person may do to a task in a status.
+func May(s StatusName) []Trigger {
+	var may []Trigger
+	for _, t := range transitions {
+		if t.From == s && t.By == ByPerson && (len(may) == 0 || may[len(may)-1] != t.On) {
+			may = append(may, t.On)
+		}
+	}
+	return may
+}
+
+// A TransitionError says that what was asked for is not possible in the task's status.
+// Nothing was changed.
+type TransitionError struct {
+	Task ID
+	From StatusName
+	On   Trigger // what was asked for
+	Why  string  // beyond the status; may be empty
+}
+
+// Code is INVALID_TRANSITION.
+func (e *TransitionError) Code() string { return "INVALID_TRANSITION" }
+
+func (e *TransitionError) Error() string {
+	if e.Why != "" {
+		return fmt.Sprintf("task %s is %s: %s is not possible: %s", e.Task, e.From, e.On, e.Why)
+	}
+	return fmt.Sprintf("task %s is %s: %s is not possible", e.Task, e.From, e.On)
+}
