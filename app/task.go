@@ -303,8 +303,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %s, which is the most that can be attached", e.Name, text.Size(MaxAttachment))
 }
 
-// Attach adds a file to a task and returns the task when both are durable.
-func (w *Workspace) Attach(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
+// AttachToTask adds a file to a task and returns the task when both are durable.
+func (w *Workspace) AttachToTask(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
 	b, err := io.ReadAll(io.LimitReader(content, MaxAttachment+1))
 	if err != nil {
 		return task.State{}, err
@@ -364,8 +364,8 @@ func safeName(name string) string {
 	return safe
 }
 
-// Detach removes an attachment.
-func (w *Workspace) Detach(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
+// DetachFromTask removes an attachment.
+func (w *Workspace) DetachFromTask(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
 	s, err := w.DoTask(ctx, id, by, task.Detach{ID: attachment})
 	if err != nil {
 		return s, err
@@ -514,7 +514,7 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 		}
 		kind, _, _ := strings.Cut(a.Type, ";")
 		switch {
-		case picture[kind] && len(content) <= maxInlinePicture:
+		case pictureTypes[kind] && len(content) <= maxInlinePicture:
 			parts = append(parts, run.Text("Attached picture "+a.Name+":"), run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: kind, Data: content}})
 		case utf8.Valid(content) && !slices.Contains(content, 0):
 			text := string(content)
@@ -531,8 +531,8 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 	return parts, nil
 }
 
-// picture are the types of pictures that every provider takes.
-var picture = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
+// pictureTypes are the types of pictures that every provider takes.
+var pictureTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
 // atMost returns limits that are no higher than others; a zero field of these is none.
 func atMost(l, most run.Limits) run.Limits {

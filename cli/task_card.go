@@ -87,7 +87,7 @@ func attach(ctx context.Context, ws *app.Workspace, s task.State, files []string
 		if err != nil {
 			return s, usage("attach: %w", err)
 		}
-		s, err = ws.Attach(ctx, s.Created.Task, app.Person(), filepath.Base(name), f)
+		s, err = ws.AttachToTask(ctx, s.Created.Task, app.Person(), filepath.Base(name), f)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return s, err
 		}
