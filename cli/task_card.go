@@ -106,6 +106,7 @@ told; it knows the names of other files.`,
 		Example: "  pawl task attach last screenshot.png trace.log",
 		Args:    atLeast(2, "a task and at least one file"),
 	}
+	asJSON := cmd.Flags().Bool("json", false, "print the task as JSON")
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, files []string) error {
 		s, err := ws.LoadTask(ctx, id)
 		if err == nil {
@@ -113,6 +114,9 @@ told; it knows the names of other files.`,
 		}
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(app.TaskFormOf(s))
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "task %s has %s\n", id, plural(len(s.Attachments), "file"))
 		return err
@@ -236,9 +240,15 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 		Short:   "Remove a task with its runs and files",
 		Example: "  pawl task rm t-k3f9xy",
 	}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		if err := ws.RemoveTask(ctx, id); err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(struct {
+				Task tasks.ID `json:"task"`
+			}{id})
 		}
 		_, err := fmt.Fprintf(inv.Stdout, "task %s was removed\n", id)
 		return err
@@ -262,7 +272,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 	agent := cmd.Flags().String("agent", "", "only those that this `agent` works on")
 	limit := cmd.Flags().Int("limit", 50, "list at most `n`; 0: all")
 	from := cmd.Flags().String("from", "", "begin at the `page` that the list before has named")
-	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ws, err := inv.open(nil)
 		if err != nil {
@@ -279,11 +289,10 @@ func taskListCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			for _, s := range all {
-				if err := inv.encode(s); err != nil {
-					return err
-				}
-			}
+			return inv.encode(struct {
+				Items []tasks.Summary `json:"items"`
+				Next  string          `json:"next,omitempty"` // for --from
+			}{append([]tasks.Summary{}, all...), next})
 		} else if err := inv.listTasks(all); err != nil {
 			return err
 		}
