@@ -303,8 +303,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %s, which is the most that can be attached", e.Name, text.Size(MaxAttachment))
 }
 
-// AttachFile adds a file to a task and returns the task when both are durable.
-func (w *Workspace) AttachFile(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
+// AttachToTask adds a file to a task and returns the task when both are durable.
+func (w *Workspace) AttachToTask(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
 	b, err := io.ReadAll(io.LimitReader(content, MaxAttachment+1))
 	if err != nil {
 		return task.State{}, err
@@ -364,8 +364,8 @@ func safeName(name string) string {
 	return safe
 }
 
-// Detach removes an attachment.
-func (w *Workspace) Detach(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
+// DetachFromTask removes an attachment.
+func (w *Workspace) DetachFromTask(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
 	s, err := w.DoTask(ctx, id, by, task.Detach{ID: attachment})
 	if err != nil {
 		return s, err

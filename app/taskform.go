@@ -16,9 +16,9 @@ type TaskForm struct {
 	Status      StatusForm        `json:"status"`
 	May         []task.Trigger    `json:"may"`                 // what a person may do now
 	WaitsFor    string            `json:"waits_for,omitempty"` // what it needs of a person
-	Plan        *task.Plan        `json:"plan"`
+	Plan        *task.Plan        `json:"plan,omitempty"`
 	Questions   []task.Question   `json:"questions"`
-	Report      *task.Report      `json:"report"`
+	Report      *task.Report      `json:"report,omitempty"`
 	Permissions []task.Permission `json:"permissions"` // calls that wait for a person
 	Messages    []task.Message    `json:"messages"`
 	Attachments []task.Attachment `json:"attachments"`
@@ -30,8 +30,8 @@ type TaskForm struct {
 	Usage       Usage             `json:"usage"`
 	Source      task.Source       `json:"source"`
 	Workspace   string            `json:"workspace"`
-	Created     time.Time         `json:"created"`
-	Updated     time.Time         `json:"updated"`
+	Created     time.Time         `json:"created_at"`
+	Updated     time.Time         `json:"updated_at"`
 	Seq         int64             `json:"seq"` // of its last event
 }
 

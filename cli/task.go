@@ -11,7 +11,7 @@ import (
 	"pawl/app"
 	"pawl/internal/text"
 	"pawl/run"
-	"pawl/task"
+	tasks "pawl/task"
 	"pawl/view"
 )
 
@@ -40,7 +40,7 @@ watches all tasks (pawl task watch).`,
 
 // oneTask gives cmd the form of a subcommand whose first argument is a task: it opens the
 // workspace, finds the task and calls do with the other arguments.
-func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) error) *cobra.Command {
+func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -78,12 +78,12 @@ func (inv *invocation) completeTasks(ctx context.Context) ([]cobra.Completion, c
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer ws.Close() // nothing was written
-	tasks, _, err := ws.Tasks(ctx, app.TaskQuery{Limit: 100})
+	found, _, err := ws.Tasks(ctx, app.TaskQuery{Limit: 100})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	all := []cobra.Completion{cobra.CompletionWithDesc("last", "the one that changed last")}
-	for _, s := range tasks {
+	for _, s := range found {
 		all = append(all, cobra.CompletionWithDesc(string(s.ID), oneLine(fmt.Sprintf("%s: %s", s.Status, s.Title), maxTitle)))
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
@@ -91,7 +91,7 @@ func (inv *invocation) completeTasks(ctx context.Context) ([]cobra.Completion, c
 
 // taskError gives the errors of usage their exit code.
 func taskError(err error) error {
-	if errors.As(err, new(*task.InputError)) && !errors.As(err, new(exit)) {
+	if errors.As(err, new(*tasks.InputError)) && !errors.As(err, new(exit)) {
 		return exit{exitUsage, err}
 	}
 	return err
@@ -108,10 +108,10 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 }
 
 // statusWords is a status as people read it.
-func statusWords(name task.StatusName) string { return strings.ReplaceAll(string(name), "_", " ") }
+func statusWords(name tasks.StatusName) string { return strings.ReplaceAll(string(name), "_", " ") }
 
 // printTask prints one line about a task after it was changed, or the task as JSON.
-func (inv *invocation) printTask(s task.State, asJSON bool) error {
+func (inv *invocation) printTask(s tasks.State, asJSON bool) error {
 	if asJSON {
 		return inv.encode(app.TaskFormOf(s))
 	}
@@ -124,58 +124,58 @@ func (inv *invocation) printTask(s task.State, asJSON bool) error {
 }
 
 // historyLine is what a person is told of an event of a task; empty: nothing.
-func historyLine(e task.Event) string {
+func historyLine(e tasks.Event) string {
 	switch p := e.Payload.(type) {
-	case task.Created:
+	case tasks.Created:
 		return "added: " + oneLine(p.Description, maxTitle)
-	case task.StatusChanged:
+	case tasks.StatusChanged:
 		line := statusWords(p.From) + " → " + statusWords(p.To)
 		if p.Detail != "" {
 			line += ": " + oneLine(p.Detail, 3*maxTitle)
 		}
 		return line
-	case task.Edited:
+	case tasks.Edited:
 		return "edited by " + e.By
-	case task.PlanningStarted:
+	case tasks.PlanningStarted:
 		return fmt.Sprintf("%s plans (run %s)", p.Agent, e.Run)
-	case task.AgentStarted:
+	case tasks.AgentStarted:
 		return fmt.Sprintf("%s works (run %s)", p.Agent, e.Run)
-	case task.PlanningQuestionsReturned:
+	case tasks.PlanningQuestionsReturned:
 		return text.Plural(int64(len(p.Questions)), "question")
-	case task.AnswersSubmitted:
+	case tasks.AnswersSubmitted:
 		return "answered by " + e.By
-	case task.CompletionReportSubmitted:
+	case tasks.CompletionReportSubmitted:
 		return fmt.Sprintf("report: %s: %s", p.Report.Status, oneLine(p.Report.Summary, 2*maxTitle))
-	case task.AgentCompleted:
+	case tasks.AgentCompleted:
 		line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
-		if p.Result == task.Submitted && p.End.End != run.Completed {
+		if p.Result == tasks.Submitted && p.End.End != run.Completed {
 			line += ": its result counts, and " + oneLine(p.End.Detail, maxTitle)
 		}
 		return line
-	case task.AgentHandoffStarted:
+	case tasks.AgentHandoffStarted:
 		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
-	case task.AgentHandoffCompleted:
+	case tasks.AgentHandoffCompleted:
 		return fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
-	case task.ToolExecuted:
+	case tasks.ToolExecuted:
 		return fmt.Sprintf("  %s · %s", p.Tool, p.Outcome)
-	case task.PermissionRequested:
+	case tasks.PermissionRequested:
 		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", oneLine(view.Title(p.Tool, p.Arguments), maxTitle), e.Run, p.Call)
-	case task.PermissionDecided:
+	case tasks.PermissionDecided:
 		if p.Answer == "" {
 			return ""
 		}
 		return fmt.Sprintf("%s: %s by %s", p.Call, p.Answer, e.By)
-	case task.OutputReminderSent:
+	case tasks.OutputReminderSent:
 		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
-	case task.Interrupted:
+	case tasks.Interrupted:
 		return "interrupted: " + string(p.Cause)
-	case task.MessageQueued:
+	case tasks.MessageQueued:
 		return e.By + " says: " + oneLine(p.Text, maxTitle)
-	case task.MessageDelivered:
+	case tasks.MessageDelivered:
 		return "the message was delivered"
-	case task.MessageReturned:
+	case tasks.MessageReturned:
 		return "the message was not delivered: send it again"
-	case task.AttachmentAdded:
+	case tasks.AttachmentAdded:
 		return "attached: " + p.Attachment.Name
 	}
 	return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
-	"pawl/task"
+	tasks "pawl/task"
 	"pawl/view"
 )
 
@@ -43,12 +43,14 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		defer ws.Close() // what counts is durable
 		description := strings.Join(args, "")
 		if description == "-" || description == "" {
-			if description, err = inv.inputText(ctx); err != nil {
-				return err
+			content, err := io.ReadAll(io.LimitReader(inv.Stdin, tasks.MaxText+1))
+			if err != nil {
+				return fmt.Errorf("read standard input: %w", err)
 			}
+			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
-		c := task.Created{Description: description, Source: task.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
-			Budget: task.Budget{Cost: *cost, Tokens: *tokens}}
+		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
+			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
@@ -68,8 +70,8 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 	return cmd
 }
 
-func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]task.ID, error) {
-	var ids []task.ID
+func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]tasks.ID, error) {
+	var ids []tasks.ID
 	for _, name := range names {
 		id, err := ws.FindTask(ctx, name)
 		if err != nil {
@@ -81,13 +83,13 @@ func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]task.I
 }
 
 // attach adds files to a task.
-func attach(ctx context.Context, ws *app.Workspace, s task.State, files []string) (task.State, error) {
+func attach(ctx context.Context, ws *app.Workspace, s tasks.State, files []string) (tasks.State, error) {
 	for _, name := range files {
 		f, err := os.Open(name)
 		if err != nil {
 			return s, usage("attach: %w", err)
 		}
-		s, err = ws.AttachFile(ctx, s.Created.Task, app.Person(), filepath.Base(name), f)
+		s, err = ws.AttachToTask(ctx, s.Created.Task, app.Person(), filepath.Base(name), f)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return s, err
 		}
@@ -104,13 +106,17 @@ told; it knows the names of other files.`,
 		Example: "  pawl task attach last screenshot.png trace.log",
 		Args:    atLeast(2, "a task and at least one file"),
 	}
-	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, files []string) error {
+	asJSON := jsonFlag(cmd)
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, files []string) error {
 		s, err := ws.LoadTask(ctx, id)
 		if err == nil {
 			s, err = attach(ctx, ws, s, files)
 		}
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(app.TaskFormOf(s))
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "task %s has %s\n", id, plural(len(s.Attachments), "file"))
 		return err
@@ -139,12 +145,12 @@ replaces the one before; an empty value removes all.`,
 	cost := f.Float64("budget", 0, "what all its runs may cost together, in `dollars`; 0: no bound")
 	tokens := f.Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`; 0: no bound")
 	asJSON := jsonFlag(cmd)
-	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		s, err := ws.LoadTask(ctx, id)
 		if err != nil {
 			return err
 		}
-		var e task.Edited
+		var e tasks.Edited
 		if f.Changed("description") {
 			e.Description = description
 		}
@@ -179,7 +185,7 @@ replaces the one before; an empty value removes all.`,
 			}
 			e.Budget = &b
 		}
-		if s, err = ws.DoTask(ctx, id, app.Person(), task.Edit{Edited: e}); err != nil {
+		if s, err = ws.DoTask(ctx, id, app.Person(), tasks.Edit{Edited: e}); err != nil {
 			return err
 		}
 		return inv.printTask(s, *asJSON)
@@ -198,9 +204,9 @@ func withoutEmpty(values []string) *[]string {
 }
 
 // readPlan reads a plan from a file; without one it returns a copy of the task's.
-func (inv *invocation) readPlan(s task.State, file string) (*task.Plan, error) {
+func (inv *invocation) readPlan(s tasks.State, file string) (*tasks.Plan, error) {
 	if file == "" {
-		p := task.Plan{}
+		p := tasks.Plan{}
 		if s.Plan != nil {
 			p = *s.Plan
 		}
@@ -209,19 +215,19 @@ func (inv *invocation) readPlan(s task.State, file string) (*task.Plan, error) {
 	var content []byte
 	var err error
 	if file == "-" {
-		content, err = io.ReadAll(io.LimitReader(inv.Stdin, task.MaxText+1))
+		content, err = io.ReadAll(io.LimitReader(inv.Stdin, tasks.MaxText+1))
 	} else {
 		content, err = os.ReadFile(file)
 	}
 	if err != nil {
 		return nil, usage("--plan: %w", err)
 	}
-	if len(content) > task.MaxText {
-		return nil, usage("--plan: it is larger than %d bytes", task.MaxText)
+	if len(content) > tasks.MaxText {
+		return nil, usage("--plan: it is larger than %d bytes", tasks.MaxText)
 	}
 	d := json.NewDecoder(strings.NewReader(string(content)))
 	d.DisallowUnknownFields()
-	var p task.Plan
+	var p tasks.Plan
 	if err := d.Decode(&p); err != nil {
 		return nil, usage("--plan: not a plan: %w", err)
 	}
@@ -234,9 +240,15 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 		Short:   "Remove a task with its runs and files",
 		Example: "  pawl task rm t-k3f9xy",
 	}
-	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+	asJSON := jsonFlag(cmd)
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		if err := ws.RemoveTask(ctx, id); err != nil {
 			return err
+		}
+		if *asJSON {
+			return inv.encode(struct {
+				Task tasks.ID `json:"task"`
+			}{id})
 		}
 		_, err := fmt.Fprintf(inv.Stdout, "task %s was removed\n", id)
 		return err
@@ -252,7 +264,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	var names []string
-	for _, name := range task.StatusNames() {
+	for _, name := range tasks.StatusNames() {
 		names = append(names, string(name))
 	}
 	status := cmd.Flags().StringArray("status", nil, "only this, may be repeated: "+strings.Join(names, ", "))
@@ -277,11 +289,10 @@ func taskListCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			for _, s := range all {
-				if err := inv.encode(s); err != nil {
-					return err
-				}
-			}
+			return inv.encode(struct {
+				Items []tasks.Summary `json:"items"`
+				Next  string          `json:"next,omitempty"` // for --from
+			}{append([]tasks.Summary{}, all...), next})
 		} else if err := inv.listTasks(all); err != nil {
 			return err
 		}
@@ -293,7 +304,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 	return cmd
 }
 
-func (inv *invocation) listTasks(all []task.Summary) error {
+func (inv *invocation) listTasks(all []tasks.Summary) error {
 	if len(all) == 0 {
 		fmt.Fprintln(inv.Stderr, "no such tasks in this folder: add one with `pawl task add \"…\"`")
 		return nil
@@ -301,7 +312,7 @@ func (inv *invocation) listTasks(all []task.Summary) error {
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range all {
 		status := statusWords(s.Status)
-		if s.WaitsFor != "" && s.Status != task.AwaitingInputName {
+		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
 			status += " (" + s.WaitsFor + ")"
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Updated), status, s.Agent, view.Money(s.Usage), visible(s.Title))
@@ -317,7 +328,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	history := cmd.Flags().Bool("history", false, "print every event; with --json one JSON object a line")
-	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		if *history {
 			events, err := ws.TaskEvents(ctx, id, 0)
 			for _, e := range events {
@@ -349,7 +360,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 }
 
 // taskPage is a task as people read it.
-func taskPage(s task.State) string {
+func taskPage(s tasks.State) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := statusWords(s.Status.Name())

@@ -13,7 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
-	"pawl/task"
+	tasks "pawl/task"
 )
 
 // A task whose process is killed with -9 at random moments is planned once and completed with
@@ -60,7 +60,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 			}
 		}
 		pawl(0, "add", "Count the files")
-		look := func() task.State {
+		look := func() tasks.State {
 			ws, err := app.Open(app.Options{Dir: dir, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 		}
 		for kills := 0; ; {
 			s := look()
-			if s.Status.Name() == task.CompletedName && !s.Owes() {
+			if s.Status.Name() == tasks.CompletedName && !s.Owes() {
 				break
 			}
 			var kill time.Duration
@@ -90,9 +90,9 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 			switch {
 			case s.Owes():
 				pawl(kill, "watch", "last")
-			case s.Status.Name() == task.PendingName:
+			case s.Status.Name() == tasks.PendingName:
 				pawl(kill, "plan", "last")
-			case s.Status.Name() == task.PlannedName:
+			case s.Status.Name() == tasks.PlannedName:
 				pawl(kill, "start", "last")
 			default:
 				t.Fatalf("the task is %+v", s.Status)
@@ -102,7 +102,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 }
 
 // check compares a task with its runs: what the one says is in the log of the other.
-func check(t *testing.T, ws *app.Workspace, s task.State) {
+func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 	t.Helper()
 	events, err := ws.TaskEvents(context.Background(), s.Created.Task, 0)
 	if err != nil {
@@ -110,7 +110,7 @@ func check(t *testing.T, ws *app.Workspace, s task.State) {
 	}
 	count := map[string]int{}
 	for _, e := range events {
-		count[task.Type(e.Payload)]++
+		count[tasks.Type(e.Payload)]++
 	}
 	if count["planner_output_submitted"] > 1 || count["completion_report_submitted"] > 1 || count["planning_started"] > 1 || count["agent_started"] > 1 {
 		t.Fatalf("something happened twice: %v", count)

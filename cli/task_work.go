@@ -12,7 +12,7 @@ import (
 	"pawl/app"
 	"pawl/app/board"
 	"pawl/run"
-	"pawl/task"
+	tasks "pawl/task"
 	"pawl/view"
 	"pawl/worker"
 )
@@ -26,15 +26,19 @@ type working struct {
 func workFlags(cmd *cobra.Command) working {
 	w := working{
 		detach: cmd.Flags().Bool("detach", false, "return at once: a process that watches all tasks lets the agent work"),
-		json:   jsonFlag(cmd),
+		json:   historyFlag(cmd),
 	}
 	addSettings(cmd.Flags())
 	return w
 }
 
+func historyFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print the history as it grows, one JSON object a line (docs/stream-json.md)")
+}
+
 // works lets the agent of a task work after do has changed the task, unless it is detached.
-func (w working) works(inv *invocation, do func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) (task.State, error)) func(context.Context, *app.Workspace, task.ID, []string) error {
-	return func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) error {
+func (w working) works(inv *invocation, do func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error)) func(context.Context, *app.Workspace, tasks.ID, []string) error {
+	return func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error {
 		before, err := ws.LoadTask(ctx, id)
 		if err != nil {
 			return err
@@ -59,7 +63,7 @@ questions (see pawl task answer), or why there can be no plan.`,
 		Example: "  pawl task plan last\n  pawl task plan t-k3f9xy --detach",
 	}
 	w := workFlags(cmd)
-	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) (task.State, error) {
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
 		return ws.PlanTask(ctx, id, app.Person())
 	}))
 }
@@ -72,8 +76,8 @@ func taskAnswerCommand(inv *invocation) *cobra.Command {
 		Args:    atLeast(2, "a task and an answer for each question"),
 	}
 	w := workFlags(cmd)
-	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) (task.State, error) {
-		return ws.DoTask(ctx, id, app.Person(), task.SubmitAnswers{Answers: args})
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error) {
+		return ws.DoTask(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: args})
 	}))
 }
 
@@ -87,7 +91,7 @@ approval wait for pawl runs decide, unless --on-ask says what happens to them.`,
 	}
 	agent := cmd.Flags().String("agent", "", "the `agent` that works, instead of that of the plan")
 	w := workFlags(cmd)
-	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) (task.State, error) {
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
 		return ws.StartTask(ctx, id, app.Person(), *agent)
 	}))
 }
@@ -102,8 +106,8 @@ answer to its question, what it was blocked by, or what to do differently.`,
 	}
 	words := cmd.Flags().StringP("prompt", "p", "", "the `words` that the agent is told")
 	w := workFlags(cmd)
-	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) (task.State, error) {
-		return ws.DoTask(ctx, id, app.Person(), task.Resume{Words: *words})
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
+		return ws.DoTask(ctx, id, app.Person(), tasks.Resume{Words: *words})
 	}))
 }
 
@@ -117,10 +121,10 @@ are worked on, until pawl is interrupted; the tasks stay as they are then, and t
 pawl task watch continues them.`,
 		Example: "  pawl task watch last\n  pawl task watch",
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := historyFlag(cmd)
 	addSettings(cmd.Flags())
 	runs := cmd.Flags().Int("runs", board.DefaultRuns, "without a TASK: work on at most `n` at once")
-	one := oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, _ []string) error {
+	one := oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		return inv.attend(ctx, ws, id, 0, *asJSON)
 	})
 	single := one.RunE
@@ -147,7 +151,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	if runs < 1 {
 		return usage("--runs is %d: must be 1 or more", runs)
 	}
-	seen := map[task.ID]int64{}
+	seen := map[tasks.ID]int64{}
 	all, _, err := ws.Tasks(cmd.Context(), app.TaskQuery{})
 	if err != nil {
 		return err
@@ -155,7 +159,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	for _, sum := range all {
 		seen[sum.ID] = sum.Seq
 	}
-	show := func(id task.ID) {
+	show := func(id tasks.ID) {
 		events, err := ws.TaskEvents(context.Background(), id, seen[id])
 		if err != nil {
 			return // it was removed
@@ -165,8 +169,8 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 			inv.showTaskEvent(id, e, asJSON, true)
 		}
 	}
-	changes := make(chan task.ID, 1000)
-	ws.OnTaskChange(func(id task.ID) {
+	changes := make(chan tasks.ID, 1000)
+	ws.OnTaskChange(func(id tasks.ID) {
 		select {
 		case changes <- id:
 		default: // shown with its next change
@@ -202,7 +206,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 }
 
 // showTaskEvent prints an event of a task.
-func (inv *invocation) showTaskEvent(id task.ID, e task.Event, asJSON, named bool) {
+func (inv *invocation) showTaskEvent(id tasks.ID, e tasks.Event, asJSON, named bool) {
 	if asJSON {
 		if line, err := app.TaskLineOf(id, e); err == nil {
 			_ = inv.encode(line) // who does not read it needs no more
@@ -222,7 +226,7 @@ func (inv *invocation) showTaskEvent(id task.ID, e task.Event, asJSON, named boo
 // attend shows what happens to a task after event number after until it is at rest, and
 // lets its agent work unless another process does. An interrupt pauses the task; a
 // termination leaves it to the next process.
-func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id task.ID, after int64, asJSON bool) error {
+func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool) error {
 	inv.driving.Store(true)
 	_, served, err := ws.BoardOwner(ctx)
 	if err != nil {
@@ -245,8 +249,8 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id task.ID
 	}
 	interrupted := context.AfterFunc(ctx, func() {
 		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served {
-			_, err := ws.DoTask(context.Background(), id, app.Person(), task.Pause{})
-			if err == nil || errors.As(err, new(*task.TransitionError)) {
+			_, err := ws.DoTask(context.Background(), id, app.Person(), tasks.Pause{})
+			if err == nil || errors.As(err, new(*tasks.TransitionError)) {
 				return // it comes to rest
 			}
 		}
@@ -255,7 +259,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id task.ID
 	})
 	defer interrupted()
 
-	var s task.State
+	var s tasks.State
 	var driven error
 	ended := served
 	for e, err := range ws.FollowTask(watching, id, after) {
@@ -263,7 +267,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id task.ID
 			return err
 		}
 		if e.Payload != nil {
-			if _, call := e.Payload.(task.ToolExecuted); !call || asJSON || served { // else the session shows it
+			if _, call := e.Payload.(tasks.ToolExecuted); !call || asJSON || served { // else the session shows it
 				inv.showTaskEvent(id, e, asJSON, false)
 			}
 			continue
@@ -300,7 +304,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id task.ID
 }
 
 // showSession prints what the agent does while it works.
-func (inv *invocation) showSession(_ task.ID, s *app.Session) {
+func (inv *invocation) showSession(_ tasks.ID, s *app.Session) {
 	p := view.From(s.State())
 	go func() {
 		for u, err := range s.Follow(context.Background(), s.State().Seq) {
@@ -319,16 +323,16 @@ func (inv *invocation) showSession(_ task.ID, s *app.Session) {
 }
 
 // taskResult prints how a task stands, and what a person can do, and returns the exit code.
-func (inv *invocation) taskResult(s task.State, asJSON bool) error {
+func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 	id := s.Created.Task
 	code := exitDone
 	var hint string
 	switch st := s.Status.(type) {
-	case task.AwaitingInput:
+	case tasks.AwaitingInput:
 		code, hint = exitPerson, fmt.Sprintf("answer with `pawl task answer %s \"…\"`, one argument for each question", id)
-	case task.Planned:
+	case tasks.Planned:
 		hint = fmt.Sprintf("look at the plan with `pawl task show %s`, and start it with `pawl task start %[1]s`", id)
-	case task.Waiting:
+	case tasks.Waiting:
 		code, hint = exitPerson, fmt.Sprintf("continue with `pawl task resume %s -p \"…\"`", id)
 		switch run.End(st.Reason) {
 		case run.LimitReached:
@@ -336,7 +340,7 @@ func (inv *invocation) taskResult(s task.State, asJSON bool) error {
 		case run.LoopStopped:
 			code = exitLoop
 		}
-	case task.Failed:
+	case tasks.Failed:
 		code, hint = exitFailed, fmt.Sprintf("look at it with `pawl task show %s`, and try again with `pawl task retry %[1]s`", id)
 	}
 	if asJSON {
@@ -350,13 +354,13 @@ func (inv *invocation) taskResult(s task.State, asJSON bool) error {
 	}
 	var lines []string
 	switch s.Status.(type) {
-	case task.AwaitingInput:
+	case tasks.AwaitingInput:
 		for i, q := range s.OpenQuestions() {
 			lines = append(lines, fmt.Sprintf("%d. %s", i+1, q))
 		}
-	case task.Planned:
+	case tasks.Planned:
 		lines = planLines(s.Plan)
-	case task.Completed:
+	case tasks.Completed:
 		if s.Report != nil {
 			lines = append(lines, s.Report.Summary)
 			if s.Report.Output != "" {
@@ -376,7 +380,7 @@ func (inv *invocation) taskResult(s task.State, asJSON bool) error {
 }
 
 // planLines is a plan as people read it.
-func planLines(p *task.Plan) []string {
+func planLines(p *tasks.Plan) []string {
 	if p == nil {
 		return nil
 	}
@@ -399,9 +403,9 @@ func planLines(p *task.Plan) []string {
 }
 
 // change makes a command that does one thing to a task and prints how it stands then.
-func change(inv *invocation, cmd *cobra.Command, action func(s task.State, args []string) (task.Action, error)) *cobra.Command {
+func change(inv *invocation, cmd *cobra.Command, action func(s tasks.State, args []string) (tasks.Action, error)) *cobra.Command {
 	asJSON := jsonFlag(cmd)
-	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id task.ID, args []string) error {
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error {
 		s, err := ws.LoadTask(ctx, id)
 		if err != nil {
 			return err
@@ -421,8 +425,8 @@ func change(inv *invocation, cmd *cobra.Command, action func(s task.State, args 
 }
 
 // stopped waits until the runs that a task's status has left have stopped: *stop* means stop.
-func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s task.State) (task.State, error) {
-	stops := func(c task.Command) bool { _, ok := c.(task.StopRun); return ok }
+func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s tasks.State) (tasks.State, error) {
+	stops := func(c tasks.Command) bool { _, ok := c.(tasks.StopRun); return ok }
 	if !slices.ContainsFunc(s.Next(), stops) {
 		return s, nil
 	}
@@ -455,8 +459,8 @@ the next words that it is given.`,
 		Example: `  pawl task say last "Leave the public API as it is"`,
 		Args:    atLeast(2, "a task and what to say"),
 	}
-	return change(inv, cmd, func(_ task.State, args []string) (task.Action, error) {
-		return task.Say{ID: app.NewMessageID(), Text: strings.Join(args, " ")}, nil
+	return change(inv, cmd, func(_ tasks.State, args []string) (tasks.Action, error) {
+		return tasks.Say{ID: app.NewMessageID(), Text: strings.Join(args, " ")}, nil
 	})
 }
 
@@ -466,7 +470,7 @@ func taskPauseCommand(inv *invocation) *cobra.Command {
 		Short:   "Stop the agent; the task can be resumed",
 		Example: "  pawl task pause last",
 	}
-	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Pause{}, nil })
+	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Pause{}, nil })
 }
 
 func taskCompleteCommand(inv *invocation) *cobra.Command {
@@ -475,7 +479,7 @@ func taskCompleteCommand(inv *invocation) *cobra.Command {
 		Short:   "Say that the task is done; its agent is stopped",
 		Example: "  pawl task complete last",
 	}
-	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Complete{}, nil })
+	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Complete{}, nil })
 }
 
 func taskFailCommand(inv *invocation) *cobra.Command {
@@ -486,11 +490,11 @@ func taskFailCommand(inv *invocation) *cobra.Command {
 		Example: `  pawl task fail last --why "not needed any more"`,
 	}
 	why := cmd.Flags().String("why", "", "the `reason`, for the history")
-	return change(inv, cmd, func(s task.State, _ []string) (task.Action, error) {
-		if slices.Contains(task.May(s.Status.Name()), task.OnFail) {
-			return task.Fail{Why: *why}, nil
+	return change(inv, cmd, func(s tasks.State, _ []string) (tasks.Action, error) {
+		if slices.Contains(tasks.May(s.Status.Name()), tasks.OnFail) {
+			return tasks.Fail{Why: *why}, nil
 		}
-		return task.Cancel{Why: *why}, nil
+		return tasks.Cancel{Why: *why}, nil
 	})
 }
 
@@ -500,7 +504,7 @@ func taskRetryCommand(inv *invocation) *cobra.Command {
 		Short:   "Make a failed task one that can be planned or started again",
 		Example: "  pawl task retry last && pawl task start last",
 	}
-	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Retry{}, nil })
+	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Retry{}, nil })
 }
 
 func taskReopenCommand(inv *invocation) *cobra.Command {
@@ -509,5 +513,5 @@ func taskReopenCommand(inv *invocation) *cobra.Command {
 		Short:   "Make a completed task one that can be started again",
 		Example: "  pawl task reopen last",
 	}
-	return change(inv, cmd, func(task.State, []string) (task.Action, error) { return task.Reopen{}, nil })
+	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Reopen{}, nil })
 }

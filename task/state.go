@@ -99,8 +99,8 @@ type Run struct {
 	Usage  run.Usage `json:"usage,omitzero"`
 	Steps  int       `json:"steps,omitempty"`
 
-	Started  time.Time `json:"started"`
-	Finished time.Time `json:"finished,omitzero"`
+	Started  time.Time `json:"started_at"`
+	Finished time.Time `json:"finished_at,omitzero"`
 }
 
 // An Assignment is one thing that the task asks of a run.
@@ -251,8 +251,8 @@ type Summary struct {
 	Labels    []string   `json:"labels,omitempty"`
 	Priority  int        `json:"priority"`
 	DependsOn []ID       `json:"depends_on,omitempty"`
-	Created   time.Time  `json:"created"`
-	Updated   time.Time  `json:"updated"`
+	Created   time.Time  `json:"created_at"`
+	Updated   time.Time  `json:"updated_at"`
 	Seq       int64      `json:"seq"`
 	Usage     run.Usage  `json:"usage"`
 	Detail    string     `json:"detail,omitempty"` // why it waits or has failed

@@ -357,7 +357,7 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 `)
 	ws := p.open()
 	id := add(t, ws, "Read the file.")
-	s, err := ws.AttachFile(t.Context(), id, "anna", "../../odd name?.txt", strings.NewReader("a secret word"))
+	s, err := ws.AttachToTask(t.Context(), id, "anna", "../../odd name?.txt", strings.NewReader("a secret word"))
 	ok(t, err)
 	a := s.Attachments[0]
 	if a.Name != "odd_name_.txt" || a.Size != 13 || !strings.HasPrefix(a.Type, "text/plain") {
@@ -367,19 +367,19 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := ws.AttachFile(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", app.MaxAttachment+1))); !errors.As(err, new(*app.TooLargeError)) {
+	if _, err := ws.AttachToTask(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", app.MaxAttachment+1))); !errors.As(err, new(*app.TooLargeError)) {
 		t.Errorf("too large: %v", err)
 	}
 	png := "\x89PNG\r\n\x1a\n and so on"
-	_, err = ws.AttachFile(t.Context(), id, "anna", "..png", strings.NewReader(png))
+	_, err = ws.AttachToTask(t.Context(), id, "anna", "..png", strings.NewReader(png))
 	ok(t, err)
-	_, err = ws.AttachFile(t.Context(), id, "anna", "a.bin", strings.NewReader("\x00\xff"))
+	_, err = ws.AttachToTask(t.Context(), id, "anna", "a.bin", strings.NewReader("\x00\xff"))
 	ok(t, err)
 	_, err = ws.PlanTask(t.Context(), id, "anna")
 	ok(t, err)
 	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
 	wait(t, ws, id, task.AwaitingInputName)
-	_, err = ws.AttachFile(t.Context(), id, "anna", "second.md", strings.NewReader("a second file"))
+	_, err = ws.AttachToTask(t.Context(), id, "anna", "second.md", strings.NewReader("a second file"))
 	ok(t, err)
 	_, err = ws.DoTask(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"This."}})
 	ok(t, err)
