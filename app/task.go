@@ -480,7 +480,8 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 		return nil, err
 	}
 	left, _ := s.Left()
-	return w.Start(ctx, Task{Run: r.ID, Agent: a.Name, Output: a.Output(), Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+	o, _ := a.Kind.Output() // not one that the agent declares: the task needs its own
+	return w.Start(ctx, Task{Run: r.ID, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
 }
 
 // How much of attached files an agent is given with its words, in bytes: of texts, all together

@@ -74,6 +74,23 @@ var jsonForms = map[string][]any{
 	"runs verify":         {verifyForm{}},
 	"runs why":            {whyForm{}},
 	"stats":               {app.Stats{}},
+	"task add":            {app.TaskForm{}},
+	"task attach":         {app.TaskForm{}},
+	"task complete":       {app.TaskForm{}},
+	"task edit":           {app.TaskForm{}},
+	"task fail":           {app.TaskForm{}},
+	"task pause":          {app.TaskForm{}},
+	"task reopen":         {app.TaskForm{}},
+	"task retry":          {app.TaskForm{}},
+	"task say":            {app.TaskForm{}},
+	"task show":           {app.TaskForm{}},
+	"task answer":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task plan":           {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task resume":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task start":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task watch":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task list":           {taskListForm{}},
+	"task rm":             {taskRemovedForm{}},
 	"tool call":           {toolResultForm{}},
 	"tool help":           {app.List[toolForm]{}},
 	"trust":               {trustForm{}, revokeForm{}, app.List[recordForm]{}},
@@ -267,6 +284,7 @@ func (s schemas) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	s.members(t, properties, &required)
 	slices.Sort(required)
+	required = slices.Compact(required) // a member can shadow one of an embedded type
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required}
 }
 

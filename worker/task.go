@@ -250,7 +250,7 @@ func (d *Runner) alongChild(b *taskBatch, words string) error {
 	if r, ok := b.state.Run(d.id); ok && !r.Ended {
 		return nil
 	}
-	return b.do("", task.HandOff{Run: d.id, AgentHandoffStarted: task.AgentHandoffStarted{Parent: c.Parent, Call: c.ParentCall, Input: cutText(words)}})
+	return b.do("", task.HandOff{Run: d.id, AgentHandoffStarted: task.AgentHandoffStarted{Parent: c.Parent, Call: c.ParentCall, Agent: c.Agent, Input: cutText(words)}})
 }
 
 // maxInTask bounds what the log of a task keeps of words that the log of the run has, in bytes.
