@@ -228,8 +228,16 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 			out.show(u)
 		}
 	}()
+	finished := false
+	if r.resume != "" && len(words) == 0 {
+		if finished, err = s.Finished(ctx); err != nil {
+			return err
+		}
+	}
 	var state run.State
 	switch before := s.State(); {
+	case finished:
+		state = before
 	case asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
 		state = before // it continues with the answer
 	case len(words) > 0:
@@ -273,6 +281,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		out.stderr = inv.errors // how it ended is said also with --quiet
 	}
 	out.result(state, denials)
+	if finished {
+		fmt.Fprintf(out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
+	}
 	if state.Turn.End.Reason == string(run.ErrAuth) {
 		inv.tellKey(ws, state.Config.Model)
 	}
