@@ -81,7 +81,7 @@ CALL may be omitted if only one call needs approval.`,
 		case q.answer == plainNo:
 			q.answer = string(run.Deny)
 		case q.answer != string(run.Deny) && !slices.Contains(answers, q.answer):
-			return usage("invalid answer %q%s: must be one of %s", q.answer, text.DidYouMean(q.answer, answers), strings.Join(answers, ", "))
+			return usage("invalid answer %q: must be one of %s%s", q.answer, strings.Join(answers, ", "), text.DidYouMean(q.answer, answers))
 		}
 		q.asJSON = *asJSON
 		call, err := d.pick(ctx, args[1:len(args)-1])
