@@ -2,14 +2,12 @@ package app
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"pawl/config"
 	"pawl/instructions"
 	"pawl/store"
 )
@@ -138,17 +136,5 @@ func TestTheLogIsMadeByItsFirstLineAndPutAsideWhenLong(t *testing.T) {
 	old, _ := os.Stat(path + ".old")
 	if string(got) != "a line\n" || old == nil || old.Size() != maxLog+1 {
 		t.Errorf("the log has %d bytes, the old one is %v", len(got), old)
-	}
-}
-
-func TestAStateFolderThatCannotBeWrittenIsAnErrorOfUsage(t *testing.T) {
-	t.Parallel()
-	w := openIn(t, t.TempDir(), t.TempDir())
-	if err := errors.Join(os.MkdirAll(filepath.Dir(w.State), 0o700), os.WriteFile(w.State, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	_, err := w.writing()
-	if !errors.As(err, new(*config.Error)) || !strings.Contains(err.Error(), "make the folder and its files writable") {
-		t.Errorf("got %v, want an error of usage that says what to do", err)
 	}
 }
