@@ -250,6 +250,9 @@ func (w *Workspace) opened() (*store.SQLite, error) {
 	w.store, err = store.Open(w.State, store.Options{Version: Version(), Waiting: func(e *store.LockedError) {
 		w.opt.Notice("waiting: " + e.Error())
 	}})
+	if errors.Is(err, store.ErrReadOnly) {
+		err = config.Errorf("the state folder %s (%s) cannot be used: %w", w.env.StateDir(), w.env.StateSource(), err)
+	}
 	return w.store, err
 }
 

@@ -474,6 +474,28 @@ func (s *Session) Continue(ctx context.Context) error {
 	})
 }
 
+// Finished reports whether the run needs words to continue: its last turn has completed, and
+// nothing has come since, neither a message nor a change of its configuration.
+func (s *Session) Finished(ctx context.Context) (bool, error) {
+	st := s.State()
+	if s.change != nil || st.Turn.Open() || st.Turn.End.End != run.Completed || len(st.Queue)+len(st.Returned) > 0 {
+		return false, nil
+	}
+	log, err := s.w.writing()
+	if err != nil {
+		return false, err
+	}
+	if waiting, err := log.Inbox(ctx, s.id); err != nil || len(waiting) > 0 {
+		return false, err
+	}
+	events, _, err := s.w.Load(ctx, s.id)
+	if err != nil {
+		return false, err
+	}
+	_, ended := events[len(events)-1].Payload.(run.Ended)
+	return ended, nil
+}
+
 // Answer answers an open question of the agent.
 func (s *Session) Answer(ctx context.Context, call run.CallID, parts ...run.Part) error {
 	return s.begin(ctx, true, func(run.State) ([]run.Payload, error) {

@@ -317,7 +317,7 @@ const foldedPrompt = 40
 // be answered; fold bounds the lines of a change, 0: all of it.
 func (a *asker) describe(c app.Approval, n, fold, width int) []string {
 	s := a.style
-	lines := s.ApprovalLines(c, n, fold, width, a.read)
+	lines := s.ApprovalLines(c, n, fold, width, readFrom(a.ws.Dir))
 	for _, o := range [][2]string{
 		{"y", "allow once"}, {"a", "always allow: " + render.StoredWords(c, run.Always)}, {"n", "deny once; words after it are for the agent"},
 		{"v", "never allow: " + render.StoredWords(c, run.Never)}, {"w", "stop the turn and say what to do instead"},
@@ -327,24 +327,27 @@ func (a *asker) describe(c app.Approval, n, fold, width int) []string {
 	return lines
 }
 
-// read reads a file of the workspace; one that does not exist is empty.
-func (a *asker) read(path string) (string, error) {
-	root, err := os.OpenRoot(a.ws.Dir)
-	if err != nil {
-		return "", err
+// readFrom returns a function that reads a file of the workspace dir; one that does not exist
+// is empty.
+func readFrom(dir string) func(path string) (string, error) {
+	return func(path string) (string, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return "", err
+		}
+		defer root.Close()
+		f, err := root.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > render.MaxCompared {
+			return "", errors.Join(err, errors.New("not a file that can be compared"))
+		}
+		content, err := io.ReadAll(io.LimitReader(f, render.MaxCompared))
+		return string(content), err
 	}
-	defer root.Close()
-	f, err := root.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > render.MaxCompared {
-		return "", errors.Join(err, errors.New("not a file that can be compared"))
-	}
-	content, err := io.ReadAll(io.LimitReader(f, render.MaxCompared))
-	return string(content), err
 }

@@ -77,11 +77,11 @@ CALL may be omitted if only one call needs approval.`,
 		if err := oneOf(strings.Join(app.StoredScopes, ", "))(q.scope); err != nil {
 			return usage("--scope: %w", err)
 		}
-		if q.answer = args[len(args)-1]; !slices.Contains(answers, q.answer) {
-			return usage("invalid answer %q%s: must be one of %s", q.answer, text.DidYouMean(q.answer, answers), strings.Join(answers, ", "))
-		}
-		if q.answer == plainNo {
+		switch q.answer = args[len(args)-1]; {
+		case q.answer == plainNo:
 			q.answer = string(run.Deny)
+		case q.answer != string(run.Deny) && !slices.Contains(answers, q.answer):
+			return usage("invalid answer %q: must be one of %s%s", q.answer, strings.Join(answers, ", "), text.DidYouMean(q.answer, answers))
 		}
 		q.asJSON = *asJSON
 		call, err := d.pick(ctx, args[1:len(args)-1])
@@ -134,7 +134,11 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 		return d.sayNext(ctx, d.inv.Stderr)
 	}
 	for _, a := range d.calls {
-		fmt.Fprintf(d.inv.Stdout, "%s  %s\n", a.Call.ID, policy.Visible(render.WholeCall(a.Call)))
+		title, lines := wholeCall(a.Call, readFrom(d.Dir))
+		fmt.Fprintf(d.inv.Stdout, "%s  %s\n", a.Call.ID, policy.Visible(title))
+		for _, l := range lines {
+			fmt.Fprintf(d.inv.Stdout, "      %s\n", policy.Visible(l))
+		}
 		for _, p := range a.Explain.Parts {
 			if p.Verdict != permission.Allow {
 				fmt.Fprintf(d.inv.Stdout, "    %s: %s\n", p.Verdict, policy.Visible(p.Reason))
@@ -144,6 +148,19 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", d.id, a.Call.ID, a.Preview.Digest)
 	}
 	return nil
+}
+
+// wholeCall returns a call uncut, as a line and those below it: the change of a file, or a
+// command as it is written. before reads a file of the workspace.
+func wholeCall(c run.Call, before func(path string) (string, error)) (title string, below []string) {
+	if change, ok := render.ProposedChange(c, before); ok {
+		return c.Tool + " " + view.Subject(c.Tool, c.Arguments), strings.Split(strings.TrimSpace(change), "\n")
+	}
+	title, rest, many := strings.Cut(render.WholeCall(c), "\n")
+	if many {
+		below = strings.Split(rest, "\n")
+	}
+	return title, below
 }
 
 // sayNext says how the run continues, if it does.

@@ -153,7 +153,7 @@ func missingOutput(err error, id run.ID) error {
 	case missing.Several:
 		return usage("several runs have an output %q: say which, as RUN/%s; %s", missing.ID, missing.ID, known)
 	}
-	return usage("run %s has no stored output %q; %s", id, missing.ID, known)
+	return usage("run %s has no stored output %q; stored: %s", id, missing.ID, known)
 }
 
 // completeOutputs returns the ids of a run's outputs, for the shell.

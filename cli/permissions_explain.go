@@ -100,7 +100,7 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		}
 		f, err := os.Open(args[0])
 		if err != nil {
-			return usage("the cases cannot be read: %w", err)
+			return usage("the cases cannot be read: %w; see pawl permissions test --help", err)
 		}
 		defer f.Close()
 		report, err := permission.RunCases(f, func(path string) (string, error) {

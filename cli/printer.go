@@ -29,6 +29,7 @@ type printer struct {
 
 	mu    sync.Mutex
 	seq   int64         // of the last event that was shown
+	made  string        // the account of the turn, if it was made from the log
 	moved chan struct{} // closed when seq changes
 }
 
@@ -72,6 +73,9 @@ func (p *printer) show(u view.Update) {
 		}
 	}
 	if u.Event != nil {
+		if account, ok := u.Event.Payload.(run.Synthesized); ok {
+			p.made = account.Text
+		}
 		p.shown(u.Event.Seq)
 	}
 }
@@ -153,8 +157,36 @@ func (p *printer) out(b []byte) {
 	}
 }
 
+// Bounds of what is printed of a command that has failed.
+const (
+	maxTail     = 10  // lines
+	maxTailLine = 200 // characters of a line
+)
+
+// lastLines returns the last lines that a command which failed has printed, each after a line
+// end; empty for every other call.
+func lastLines(c *view.Call) string {
+	if !c.Exited || c.ExitCode == 0 {
+		return ""
+	}
+	lines := strings.FieldsFunc(strings.TrimSpace(c.Result), func(r rune) bool { return r == '\n' })
+	if len(lines) > 0 {
+		lines = lines[:len(lines)-1] // the exit code
+	}
+	var b strings.Builder
+	if cut := len(lines) - maxTail; cut > 0 {
+		fmt.Fprintf(&b, "\n    … %s before", plural(cut, "line"))
+		lines = lines[cut:]
+	}
+	for _, l := range lines {
+		b.WriteString("\n    " + view.OneLine(l, maxTailLine))
+	}
+	return b.String()
+}
+
 // progressLine is what a person is told of an item on standard error: one line for what
-// happened, none for what stands on standard output or was typed by the person.
+// happened, with the end of what a command has printed that failed; none for what stands on
+// standard output or was typed by the person.
 func progressLine(i view.Item) string {
 	switch {
 	case !i.Final:
@@ -165,7 +197,7 @@ func progressLine(i view.Item) string {
 		if i.Call.IsError && i.Call.Outcome != run.NotRun {
 			line += ": " + i.Call.Reason()
 		}
-		return line
+		return line + lastLines(i.Call)
 	case i.Kind == view.KindNote && i.Note.Kind == view.NoteInterrupted:
 		return i.Text
 	case i.Kind == view.KindNote && i.Note.Kind == view.NoteFailed && i.Note.Wait == 0: // the end says it
@@ -189,6 +221,8 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 			p.out([]byte(v + "\n"))
 		}
 	case p.display != nil && p.display.showed(r.Text, len(s.Turn.End.Jobs) > 0):
+	case p.made != "" && strings.HasPrefix(r.Text, p.made): // it is no result, and the model did not say it
+		fmt.Fprintln(p.stderr, visible(r.Text))
 	case r.Text != "":
 		p.out([]byte(visible(r.Text) + "\n"))
 	}

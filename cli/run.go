@@ -232,8 +232,16 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 			out.show(u)
 		}
 	}()
+	finished := false
+	if r.resume != "" && len(words) == 0 {
+		if finished, err = s.Finished(ctx); err != nil {
+			return err
+		}
+	}
 	var state run.State
 	switch before := s.State(); {
+	case finished:
+		state = before
 	case asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
 		state = before // it continues with the answer
 	case len(words) > 0:
@@ -267,6 +275,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}
 	inv.ended.Store(true) // from here on a signal ends the process: no turn is left to interrupt
 	if unread() {
+		if text := next(state); text != "" {
+			fmt.Fprintln(out.stderr, "standard output was closed, and the run was stopped; "+text)
+		}
 		inv.tidy(ws)
 		return exit{code: exitUnread}
 	}
@@ -274,6 +285,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		out.stderr = inv.errors // how it ended is said also with --quiet
 	}
 	out.result(state, denials)
+	if finished {
+		fmt.Fprintf(out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
+	}
 	if state.Turn.End.Reason == string(run.ErrAuth) {
 		inv.tellKey(ws, state.Config.Model)
 	}

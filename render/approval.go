@@ -30,7 +30,7 @@ func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(pat
 		head += s.Paint(Faint, fmt.Sprintf("  (1 of %d)", n))
 	}
 	lines := []string{head}
-	change, known := proposedChange(a.Call, before)
+	change, known := ProposedChange(a.Call, before)
 	switch {
 	case known:
 		if fold == 0 {
@@ -93,8 +93,9 @@ func StoredWords(a app.Approval, answer run.Answer) string {
 	return strings.Join(words, ", ") + end
 }
 
-// proposedChange returns what a call of edit or write would change, as the lines of a diff.
-func proposedChange(c run.Call, before func(path string) (string, error)) (diff string, ok bool) {
+// ProposedChange returns what a call of edit or write would change, as the lines of a diff. before reads a file
+// of the workspace, see [Style.ApprovalLines].
+func ProposedChange(c run.Call, before func(path string) (string, error)) (diff string, ok bool) {
 	var args struct {
 		Path    string
 		Content *string

@@ -147,6 +147,7 @@ func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 		}
 		if a.Text != "" {
 			text += " They say: " + a.Text
+			decision.Reason += ": " + a.Text
 		}
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision, Content: text}}
 	case run.Wait:
