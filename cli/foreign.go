@@ -342,7 +342,7 @@ const noKeys = "pawl has no log-in: keys are variables such as ANTHROPIC_API_KEY
 var foreignVerbs = map[string]foreignVerb{
 	"import": {remark: "pawl cannot import a conversation"},
 	"agent":  {remark: "pawl has one agent yet"}, "agents": {remark: "pawl has one agent yet"},
-	"ask": {ours: "run "}, "chat": {ours: "run ", remark: "there is no chat in the terminal yet; pawl run --continue says something more"},
+	"ask": {ours: "run "}, "chat": {ours: "run ", remark: "pawl alone is the terminal agent"},
 	"e": {ours: "run ", always: true}, "exec": {ours: "run ", always: true}, "prompt": {ours: "run "}, "task": {ours: "run "},
 	"auth": {ours: "doctor", remark: noKeys}, "login": {ours: "doctor", remark: noKeys}, "setup-token": {ours: "doctor", remark: noKeys},
 	"logout":   {ours: "doctor", remark: noKeys},
