@@ -124,7 +124,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		for _, sum := range fit[:min(len(fit), most)] {
 			some = append(some, string(sum.ID))
 		}
-		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id", which, len(fit), strings.Join(some, ", "))
+		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: use a longer prefix", which, len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
 		return store.Summary{}, ErrNoRun
 	}

@@ -97,7 +97,7 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", shellLine(args), shellWord(joined))
 	}
 	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName.MatchString(setting) {
-		return usage("-c is --continue, and no setting of a value: settings are flags, PAWL_… variables and config.toml; see pawl config")
+		return usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
 	}
 	r.prompt = joined
 	return nil
@@ -300,7 +300,7 @@ func (inv *invocation) words(ctx context.Context, prompt string) (string, error)
 	case err != nil:
 		return "", err
 	case prompt == "-" && text == "":
-		return "", usage("- is standard input, and there is nothing on it: pawl run - < task.txt")
+		return "", usage("- is standard input, which is empty: pawl run - < task.txt")
 	case prompt == "-":
 		return text, nil
 	case text == "":

@@ -137,7 +137,7 @@ func (w *eventWords) sentence(p run.Payload) string {
 		words := "request to " + f.Model
 		switch f.Purpose {
 		case run.ForSynthesis:
-			words += " for an account of the turn"
+			words += " for a summary of the turn"
 		case run.ForSummary:
 			words += " for a summary of the context"
 		case run.ForAgent:

@@ -33,7 +33,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Said{ID: "s", Delivery: run.Queue, Parts: said}, "message for after the turn: use the test database"},
 		{run.Withdrawn{ID: "s"}, "message s withdrawn"},
 		{run.RequestStarted{Purpose: run.ForStep, Model: "p/m", Attempt: 2}, "request to p/m, attempt 2"},
-		{run.RequestStarted{Purpose: run.ForSynthesis, Model: "p/m"}, "request to p/m for an account of the turn"},
+		{run.RequestStarted{Purpose: run.ForSynthesis, Model: "p/m"}, "request to p/m for a summary of the turn"},
 		{run.RequestFailed{Kind: run.ErrOverloaded, Reason: "HTTP 529", RetryAfter: 2 * time.Second}, "request failed (overloaded): HTTP 529; retrying in 2s"},
 		{run.Replied{Parts: []run.Part{run.Text("I test."), {Type: run.CallPart, Call: &call}}, Stop: run.StopToolUse}, "answer: I test. [c_1 shell go test ./...]"},
 		{run.Replied{Parts: []run.Part{run.Text("half")}, Stop: run.StopMaxTokens}, "answer: half (stopped: max_tokens)"},

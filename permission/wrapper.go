@@ -115,7 +115,7 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 		r.unwrapText(p, name)
 	}
 	if h, ok := interpreter(name); ok && !p.speculative && readsProgram(p, h) {
-		r.isUnknown(name + " that reads what to run from its input")
+		r.isUnknown(name + " that reads its program from standard input")
 	}
 	w, ok := wrappers[name]
 	if !ok || name == "command" && asksOnly(p) {
@@ -259,7 +259,7 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 			}
 		}
 	}
-	r.isUnknown("a shell that reads what to run from its input")
+	r.isUnknown("a shell that reads its script from standard input")
 }
 
 // readAlike reports whether another shell reads a text as bash does.

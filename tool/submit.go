@@ -35,7 +35,7 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 	s := Submission{spec: Spec{Name: name, Description: strings.TrimSpace(submitText), Schema: authored}}
 	var root map[string]json.RawMessage
 	if err := json.Unmarshal(authored, &root); err != nil || root == nil {
-		return s, fmt.Errorf("the schema is no JSON object: give a JSON Schema, as {\"type\": \"object\", \"properties\": {…}}")
+		return s, fmt.Errorf("the schema is not a JSON object: give a JSON Schema, such as {\"type\": \"object\", \"properties\": {…}}")
 	}
 	if kind := string(bytes.TrimSpace(root["type"])); kind != `"object"` {
 		// Inside of another, what refers to the root would mean that one.
@@ -74,7 +74,7 @@ func (s Submission) Spec() Spec { return s.spec }
 
 // Look returns what handing in would do.
 func (s Submission) Inspect(Env, json.RawMessage) (Intent, error) {
-	return Intent{Class: run.Resumable, Title: "hand in the result"}, nil
+	return Intent{Class: run.Resumable, Title: "submit the result"}, nil
 }
 
 // Run is never called.

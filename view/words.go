@@ -154,7 +154,7 @@ func WaitWords(s run.State) string {
 			calls = append(calls, Title(d.Call.Tool, d.Call.Arguments))
 		}
 	}
-	return "a person has to allow: " + strings.Join(calls, "; ")
+	return "approval required: " + strings.Join(calls, "; ")
 }
 
 // interruptWords says why a turn was interrupted.
