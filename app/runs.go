@@ -34,7 +34,7 @@ func newRun(now time.Time) run.ID {
 }
 
 // ErrNoRun says that there is no run in the workspace yet.
-var ErrNoRun = config.Errorf("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
+var ErrNoRun = config.Errorf("there is no run in this folder yet: start one with `pawl run \"…\"`")
 
 // noRuns makes the error of a folder without runs one that says what to do.
 func noRuns(err error) error {

@@ -377,7 +377,7 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 		task = "\nAs a task: pawl run " + shellWord(strings.Join(words, " "))
 	}
 	if verb.ours == "" {
-		return usage("there is no command %q: %s. See pawl --help%s", words[0], verb.remark, task)
+		return usage("unknown command %q: %s. See pawl --help%s", words[0], verb.remark, task)
 	}
 	given := words[0]
 	rest := without(args, given)
@@ -410,9 +410,9 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 		said = verb.ours + shellLine(rest)
 	}
 	if verb.remark != "" {
-		return usage("there is no command %q. Use:\n  pawl %s\n(%s)%s", given, said, verb.remark, task)
+		return usage("unknown command %q. Use:\n  pawl %s\n(%s)%s", given, said, verb.remark, task)
 	}
-	return usage("there is no command %q. Use:\n  pawl %s%s", given, said, task)
+	return usage("unknown command %q. Use:\n  pawl %s%s", given, said, task)
 }
 
 // without returns args without the first that is word.

@@ -53,7 +53,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Interrupted{Cause: run.ByPerson, By: "ann"}, "interrupted (person) by ann"},
 		{run.Compacted{Stage: 1, Freed: 8123}, "context compacted, about 8,123 tokens freed"},
 		{run.Synthesized{Text: "I read two files."}, "account: I read two files."},
-		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "a limit was reached: this turn's limit of 3 steps is reached"},
+		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "stopped at a limit: this turn's limit of 3 steps is reached"},
 	} {
 		types = append(types, store.Type(c.event))
 		if got := words.of(run.Event{Payload: c.event}); got != c.want {

@@ -93,7 +93,7 @@ func printStats(w io.Writer, s app.Stats) error {
 		if u.Cost != nil {
 			cost = fmt.Sprintf("$%.4f", *u.Cost)
 		}
-		line(m.Model, "%s, %d tokens read (%d of them cached), %d written, %s",
+		line(m.Model, "%s, %d input tokens (%d cached), %d output tokens, %s",
 			plural(m.Requests, "answer"), u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output, cost)
 	}
 	line("cost", "%s", costWords(s))

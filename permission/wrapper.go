@@ -233,7 +233,7 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 	for i := 1; i < len(p.words); i++ {
 		w := p.words[i]
 		if w.kind != static {
-			r.isUnknown("what the shell is to run is only known when it runs")
+			r.isUnknown("the shell code is only known when it runs")
 			return
 		}
 		if !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+") {
@@ -339,7 +339,7 @@ func (r *scriptReader) textOf(p *simpleCommand, words []word, speculative bool) 
 		texts[i] = w.text
 	}
 	if !known {
-		r.isUnknown("what is to be run as shell is only known when it runs")
+		r.isUnknown("the shell code is only known when it runs")
 		speculative = true // what is known of it may be what a deny rule names
 	}
 	if speculative {

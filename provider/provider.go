@@ -124,7 +124,7 @@ func (s Site) connect(idle time.Duration) (llm.Provider, error) {
 		}
 		return chat.New(chat.Options{BaseURL: s.Address, Key: s.Key, Dialect: d, IdleTimeout: idle}), nil
 	}
-	panic("no package speaks the wire " + s.Wire) // unreachable: package models has looked at it
+	panic("unknown wire format " + s.Wire) // unreachable: package models has looked at it
 }
 
 // scripted returns the provider that plays a script of the workspace.

@@ -122,7 +122,7 @@ func TestUndoTakesAChainBackAndLeavesAPersonsWorkAlone(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(env.Workspace, "d/new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file that was made is still there: %v", err)
 	}
-	want := []tool.Skipped{{Change: changes[1], Reason: "b was changed by another process after this"}}
+	want := []tool.Skipped{{Change: changes[1], Reason: "b was changed after this"}}
 	if diff := cmp.Diff(want, report.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}

@@ -70,7 +70,7 @@ func EndWords(e run.End) string {
 	case run.Asked:
 		return "waits for an answer"
 	case run.LimitReached:
-		return "a limit was reached"
+		return "stopped at a limit"
 	case run.GuardrailStopped:
 		return "stopped by a guardrail"
 	case run.LoopStopped:
