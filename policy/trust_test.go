@@ -48,7 +48,7 @@ func TestAClonedRepositoryGrantsItselfNothing(t *testing.T) {
 		t.Error("it is trusted")
 	}
 	r.expect(p, "untrusted", map[string]permission.Verdict{"make": permission.Ask, "rm x": permission.Deny, "git status": permission.Ask})
-	if content, ok, why := p.WorkspaceConfig(); ok || content != nil || !strings.Contains(why, "nobody has trusted it") {
+	if content, ok, why := p.WorkspaceConfig(); ok || content != nil || !strings.Contains(why, "it is not trusted") {
 		t.Errorf("the configuration counts: %q, %t, %q", content, ok, why)
 	}
 
