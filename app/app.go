@@ -282,7 +282,7 @@ func (w *Workspace) driver() (*worker.Worker, error) {
 		return nil, err
 	}
 	if s.confinement == nil {
-		w.opt.Notice("commands cannot be sandboxed here: they have your own authority, and more of them ask (`pawl doctor` says why)")
+		w.opt.Notice("commands cannot be sandboxed here: they have your own rights, and more of them need approval (`pawl doctor` says why)")
 	} else if err := w.putBack(s.confinement); err != nil {
 		return nil, err
 	}

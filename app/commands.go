@@ -63,7 +63,7 @@ func (w *Workspace) PromptCommands() (all []PromptCommand, notes []string) {
 				}
 			}
 			if len(untrusted) > 0 {
-				notes = append(notes, "the commands in "+folder+" do not count before you have looked at them with `pawl trust`")
+				notes = append(notes, "the commands in "+folder+" are ignored until you review them with `pawl trust`")
 			}
 		}
 	}

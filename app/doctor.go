@@ -80,10 +80,10 @@ func checkFiles(env config.Env) (checks []Check, ok bool) {
 	}{{"configuration", env.UserFile(), env.CheckUserFile()}, {"models", env.ModelsFile(), modelsErr}} {
 		c := Check{Topic: "pawl", Name: f.name, State: Good, Detail: f.path}
 		if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
-			c.State, c.Detail = Absent, f.path+" is not there; it need not be"
+			c.State, c.Detail = Absent, f.path+" does not exist (optional)"
 		}
 		if f.err != nil {
-			c.State, c.Detail, c.Next = Bad, f.err.Error(), "repair the file, or put it aside"
+			c.State, c.Detail, c.Next = Bad, f.err.Error(), "repair the file, or rename it"
 			ok = false
 		}
 		checks = append(checks, c)

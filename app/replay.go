@@ -14,11 +14,11 @@ import (
 type Replay struct {
 	Runs    int            // that were read
 	Calls   int            // that were decided again
-	Changed []Otherwise    // those that would come out otherwise
+	Changed []Otherwise    // those that would be decided differently
 	Ways    map[string]int // "was → now": how many
 }
 
-// An Otherwise is a call that would come out otherwise.
+// An Otherwise is a call that would be decided differently.
 type Otherwise struct {
 	Run       run.ID          `json:"run"`
 	Call      run.CallID      `json:"call"`

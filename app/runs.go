@@ -34,7 +34,7 @@ func newRun(now time.Time) run.ID {
 }
 
 // ErrNoRun says that there is no run in the workspace yet.
-var ErrNoRun = config.Errorf("there is no run in this folder yet: start one with `pawl run -p \"…\"`")
+var ErrNoRun = config.Errorf("there is no run in this folder yet: start one with `pawl run \"…\"`")
 
 // noRuns makes the error of a folder without runs one that says what to do.
 func noRuns(err error) error {
@@ -130,7 +130,7 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		for _, sum := range fit[:min(len(fit), most)] {
 			some = append(some, string(sum.ID))
 		}
-		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: give more of the id, or rename one with `pawl runs set ID --name`", which, len(fit), strings.Join(some, ", "))
+		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: use a longer prefix, or rename one with `pawl runs set ID --name`", which, len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
 		return store.Summary{}, ErrNoRun
 	}

@@ -66,7 +66,7 @@ func mayBypass(mode permission.Mode, root bool, confinement *sandbox.Policy) err
 	if mode != permission.Bypass || !root || confinement != nil {
 		return nil
 	}
-	return config.Errorf("mode bypass as root and without a sandbox: every command would have the whole machine; run as another user, or set PAWL_BYPASS_AS_ROOT=1 if this machine is one to lose")
+	return config.Errorf("mode bypass as root and without a sandbox: every command would have access to the whole machine; run as another user, or set PAWL_BYPASS_AS_ROOT=1 if this machine may be lost")
 }
 
 // asRoot reports whether commands run as root, on a machine that was not said to be one

@@ -249,7 +249,7 @@ func TestCtrlDLeavesItOpen(t *testing.T) {
 	s := sit(t, askingModel, nil, "run", "-p", "make files")
 	s.see("y, a, n, v, w or d: ")
 	s.typed("\x04")
-	s.see("a person has to allow: write one")
+	s.see("approval required: write one")
 	s.see("runs decide")
 	s.exits(exitPerson)
 }

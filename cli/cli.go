@@ -81,8 +81,12 @@ func (inv *invocation) root() *cobra.Command {
 		Use:   "pawl",
 		Short: "An agent that does software work in a folder",
 		Long: `pawl works on a task in a folder with a model and tools. Every step is recorded before
-and after it happens: a run that was killed continues with pawl run --continue.`,
-		Example: `  pawl "make the failing test pass"
+and after it happens: a run that was killed continues with pawl run --continue.
+
+Without a command pawl is the terminal agent, and the flags below are for it. Words
+without a command are a task for pawl run.`,
+		Example: `  pawl
+  pawl "make the failing test pass"
   git diff | pawl run "review this change" --mode plan
   pawl run --continue
   pawl runs show last`,

@@ -42,7 +42,7 @@ the result: the exit code is then 0 too.`,
 			chat.Wire: chat.DecodeRecording, gemini.Wire: gemini.DecodeRecording,
 		}[*format]
 		if decode == nil {
-			return usage("--wire: there is no wire format %q%s; there are %s", *format, text.DidYouMean(*format, streamed), strings.Join(streamed, ", "))
+			return usage("--wire: unknown format %q; formats are %s%s", *format, strings.Join(streamed, ", "), text.DidYouMean(*format, streamed))
 		}
 		return json.NewEncoder(inv.Stdout).Encode(decode(inv.Stdin))
 	}

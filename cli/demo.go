@@ -47,9 +47,9 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Repair a bug with a scripted model; no key, no network",
-		Long: "Makes a throw-away Go project with a failing test and lets pawl repair it: real tools, the real\n" +
-			"log; only the model is scripted. With --chaos the agent is killed with -9 at random moments while it\n" +
-			"works, resumed each time, and the ledger is printed at the end.",
+		Long: "Makes a temporary Go project with a failing test and lets pawl repair it: the tools and the log\n" +
+			"are real, only the model is scripted. With --chaos the agent is killed with -9 at random moments\n" +
+			"and resumed each time; at the end the log is checked for calls that were lost or repeated.",
 		Example: "  pawl demo\n  pawl demo --chaos",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,7 +57,7 @@ func demoCommand() *cobra.Command {
 				return usage("--control: %w", err)
 			}
 			if !chaos && (cmd.Flags().Changed("kills") || cmd.Flags().Changed("keep")) {
-				return usage("--kills and --keep go with --chaos: pawl demo --chaos")
+				return usage("--kills and --keep need --chaos: pawl demo --chaos")
 			}
 			if kills < 1 {
 				return usage("invalid --kills %d: must be a whole number above 0", kills)
@@ -90,7 +90,7 @@ func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n",
 // prepare makes the project.
 func (d *demo) prepare() error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("the demo repairs a Go project and found no go command; install Go, or run pawl in a project of yours")
+		return errors.New("the demo needs the go command: install Go, or run pawl in a project of yours")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -180,27 +180,37 @@ func (d *demo) show(ctx context.Context) error {
 	d.say("A small Go project with a bug, in %s:\n", d.folder)
 	before := d.test(ctx)
 	d.say("%s", indent(before.output))
-	d.say("pawl run -p %q\n", demoPrompt)
+	d.say("$ pawl run %q\n", demoPrompt)
 	cmd := d.pawl(ctx, d.runArgs("-p", demoPrompt)...)
 	cmd.Stdout, cmd.Stderr = d.out, d.out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("the agent did not finish: %w; its log is in %s", err, d.state)
 	}
-	d.say("\nThe tests, run once more by the demo itself:\n")
+	d.say("\n$ go test ./...\n")
 	after := d.test(ctx)
 	d.say("%s", indent(after.output))
 	if !after.passed {
-		return errors.New("the bug is still there; this is a bug of pawl")
+		return errors.New("the test still fails; this is a bug in pawl")
 	}
 	d.say("Repaired. Only the model was scripted: the files, the tests and the log were real.\n")
-	d.say("Where to look next:")
-	d.say("  export PAWL_STATE_DIR=%s; cd %s", d.state, d.folder)
-	d.say("  pawl runs show last      what happened, as you saw it")
-	d.say("  pawl runs log last       every event of it")
-	d.say("  pawl runs undo last      put the files back")
-	d.say("  pawl demo --chaos        the same while it is killed again and again")
-	d.say("With a key, in a project of yours:  export ANTHROPIC_API_KEY=…; pawl run -p \"…\"")
+	d.say("What to try next:")
+	// The state folder is named for one command only: with an exported PAWL_STATE_DIR the runs of
+	// real projects would be stored in a temporary folder too.
+	here := fmt.Sprintf("PAWL_STATE_DIR=%s %s -C %s", d.state, invokedAs(d.self), d.folder)
+	d.say("  # the run, as you saw it\n  %s runs show last", here)
+	d.say("  # restore the files\n  %s runs undo last", here)
+	d.say("  # the same, killed with -9 again and again\n  %s demo --chaos", invokedAs(d.self))
+	d.say("  # remove the project and its state\n  rm -r %s", filepath.Dir(d.folder))
+	d.say("\nIn a project of yours, with a key: export ANTHROPIC_API_KEY=…; pawl run \"…\"")
 	return nil
+}
+
+// invokedAs returns how to invoke this program: a program of go run is removed when it ends.
+func invokedAs(self string) string {
+	if filepath.Base(filepath.Dir(self)) == "exe" && strings.Contains(self, "go-build") {
+		return "go run ./cmd/pawl"
+	}
+	return "pawl"
 }
 
 type testRun struct {
@@ -273,7 +283,7 @@ func (d *demo) life(ctx context.Context, args []string, killAfter time.Duration)
 	case errors.As(err, &exit) && exit.ExitCode() == -1 && killAfter > 0:
 		return false, nil
 	}
-	return false, fmt.Errorf("the agent ended by itself: %w\n%s", err, out.String())
+	return false, fmt.Errorf("the agent exited before it was killed: %w\n%s", err, out.String())
 }
 
 // last returns the events of the newest run that has a turn open, or of the
@@ -344,14 +354,14 @@ func (d *demo) ledger(ctx context.Context, events []run.Event, killed int, took 
 	d.say("  calls      %d asked, each settled once", len(class))
 	d.say("  repeated   %d  (calls that write and were started twice)", repeated)
 	d.say("  lost       %d  (calls without exactly one result)", lost)
-	d.say("  unknown    %s  (started, killed, and nobody can tell: the model was told so)", strings.Join(unknown, ", "))
+	d.say("  unknown    %s  (started, then killed; the model was told that the outcome is unknown)", strings.Join(unknown, ", "))
 	if after := d.test(ctx); !after.passed {
 		d.say("%s", indent(after.output))
-		return errors.New("the bug is still there; the project is " + d.folder)
+		return errors.New("the test still fails; the project is " + d.folder)
 	}
 	d.say("  the bug    repaired, tests pass")
 	if repeated+lost > 0 {
-		return errors.New("the ledger is not clean; this is a bug of pawl: please send it (pawl runs export)")
+		return errors.New("the ledger has errors; this is a bug in pawl: please report it with the output of pawl runs export")
 	}
 	return nil
 }

@@ -58,12 +58,12 @@ func (inv *invocation) printReport(r app.Report) error {
 			fmt.Fprintf(out, "  \t\t→ %s\n", visible(c.Next))
 		}
 	}
-	last := "A run can begin: pawl run -p \"…\""
+	last := "Ready: pawl run \"…\""
 	if slices.ContainsFunc(r.Checks, func(c app.Check) bool { return c.Name == "model" && c.State != app.Good }) {
-		last = "A run can begin when its model is named: --model provider/name"
+		last = "Ready when a model is named: --model PROVIDER/NAME"
 	}
 	if !r.Usable {
-		last = "No run can begin yet: what is wrong or missing says above what to do."
+		last = "Not ready: fix what is marked as wrong or missing above."
 	}
 	fmt.Fprintf(out, "\n%s\n", last)
 	return out.Flush()

@@ -342,7 +342,7 @@ const noKeys = "pawl has no log-in: keys are variables such as ANTHROPIC_API_KEY
 var foreignVerbs = map[string]foreignVerb{
 	"import": {remark: "pawl cannot import a conversation"},
 	"agent":  {remark: "pawl has one agent yet"}, "agents": {remark: "pawl has one agent yet"},
-	"ask": {ours: "run "}, "chat": {ours: "run ", remark: "there is no chat in the terminal yet; pawl run --continue says something more"},
+	"ask": {ours: "run "}, "chat": {ours: "run ", remark: "pawl alone is the terminal agent"},
 	"e": {ours: "run ", always: true}, "exec": {ours: "run ", always: true}, "prompt": {ours: "run "}, "task": {ours: "run "},
 	"auth": {ours: "doctor", remark: noKeys}, "login": {ours: "doctor", remark: noKeys}, "setup-token": {ours: "doctor", remark: noKeys},
 	"logout":   {ours: "doctor", remark: noKeys},
@@ -377,7 +377,7 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 		task = "\nAs a task: pawl run " + shellWord(strings.Join(words, " "))
 	}
 	if verb.ours == "" {
-		return usage("there is no command %q: %s. See pawl --help%s", words[0], verb.remark, task)
+		return usage("unknown command %q: %s. See pawl --help%s", words[0], verb.remark, task)
 	}
 	given := words[0]
 	rest := without(args, given)
@@ -410,9 +410,9 @@ func foreignCommand(root *cobra.Command, args, words []string) error {
 		said = verb.ours + shellLine(rest)
 	}
 	if verb.remark != "" {
-		return usage("there is no command %q. Use:\n  pawl %s\n(%s)%s", given, said, verb.remark, task)
+		return usage("unknown command %q. Use:\n  pawl %s\n(%s)%s", given, said, verb.remark, task)
 	}
-	return usage("there is no command %q. Use:\n  pawl %s%s", given, said, task)
+	return usage("unknown command %q. Use:\n  pawl %s%s", given, said, task)
 }
 
 // without returns args without the first that is word.

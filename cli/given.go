@@ -72,7 +72,7 @@ func (inv *invocation) taskOf(ctx context.Context, ws *app.Workspace, r runReque
 	}
 	switch {
 	case r.prompt == "-" && text == "" && t.stdin == nil:
-		return nil, usage("- is standard input, and there is nothing on it: pawl run - < task.txt")
+		return nil, usage("- is standard input, which is empty: pawl run - < task.txt")
 	case r.prompt == "-" || r.prompt == "":
 		t.words = text
 	case text != "":

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,6 +34,18 @@ var (
 	}
 )
 
+// manyFlags is how many flags help lists without groups.
+const manyFlags = 15
+
+// flagGroups are the groups of the flags of commands with many. A flag in none of them is
+// listed before them.
+var flagGroups = []struct{ title, flags string }{
+	{"Model", "model effort fallback-model control window append-system-prompt idle-timeout retry cache"},
+	{"Permissions", "mode allow ask deny on-ask pass-env add-dir trust"},
+	{"Limits of a turn", "max-steps max-calls max-tokens max-cost timeout parallel"},
+	{"Context and storage", "compact-at inline inline-asked nudge outputs-max-age outputs-max-size runs-max-age"},
+}
+
 // grouped adds subcommands to cmd under the group with that id.
 func grouped(cmd *cobra.Command, inv *invocation, group string, commands ...func(*invocation) *cobra.Command) {
 	for _, command := range commands {
@@ -53,10 +66,7 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 	if cmd.HasAvailableSubCommands() {
 		writeCommands(w, cmd)
 	}
-	if flags := flagsOf(cmd); len(flags) > 0 {
-		fmt.Fprint(w, "\nFlags:\n")
-		writeTerms(w, flags)
-	}
+	writeFlags(w, flagsOf(cmd))
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\n\"%s COMMAND --help\" says more about a command.\n", cmd.CommandPath())
 	}
@@ -129,7 +139,10 @@ func commandNames(cmd *cobra.Command) []string {
 }
 
 // An entry is a line of a list in help: a command or a flag.
-type entry struct{ name, text string }
+type entry struct {
+	name, text string
+	flag       string // the name of the flag alone; "": a command
+}
 
 // writeCommands lists the subcommands of a command by their groups.
 func writeCommands(w io.Writer, cmd *cobra.Command) {
@@ -141,7 +154,7 @@ func writeCommands(w io.Writer, cmd *cobra.Command) {
 		var terms []entry
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() && c.GroupID == g.ID {
-				terms = append(terms, entry{"  " + c.Name(), c.Short})
+				terms = append(terms, entry{name: "  " + c.Name(), text: c.Short})
 			}
 		}
 		fmt.Fprintf(w, "\n%s:\n", g.Title)
@@ -165,9 +178,35 @@ func flagsOf(cmd *cobra.Command) []entry {
 		if value != "" {
 			name += " " + value
 		}
-		terms = append(terms, entry{name, text})
+		terms = append(terms, entry{name, text, f.Name})
 	})
 	return terms
+}
+
+// writeFlags lists flags, those of commands with many by their groups.
+func writeFlags(w io.Writer, flags []entry) {
+	write := func(title string, flags []entry) {
+		if len(flags) > 0 {
+			fmt.Fprintf(w, "\n%s:\n", title)
+			writeTerms(w, flags)
+		}
+	}
+	groups := make([][]entry, len(flagGroups))
+	var others []entry
+	for _, f := range flags {
+		g := slices.IndexFunc(flagGroups, func(g struct{ title, flags string }) bool {
+			return slices.Contains(strings.Fields(g.flags), f.flag)
+		})
+		if g < 0 || len(flags) <= manyFlags {
+			others = append(others, f)
+		} else {
+			groups[g] = append(groups[g], f)
+		}
+	}
+	write("Flags", others)
+	for i, g := range groups {
+		write(flagGroups[i].title, g)
+	}
 }
 
 // flagWords returns the name of a flag's value, empty if it has none, and what the flag is.

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pawl/config"
 )
 
 // everyCommand calls visit with every command that help lists, and the root.
@@ -108,6 +110,39 @@ func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("pages (-want +got)\n%s", diff)
+	}
+}
+
+func TestTheFlagsOfACommandWithManyAreListedInGroups(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	var listed []string
+	everyCommand(t, func(c *cobra.Command) {
+		if c.CommandPath() == "pawl run" {
+			writeHelp(&b, c)
+			for _, f := range flagsOf(c) {
+				listed = append(listed, f.flag)
+			}
+		}
+	})
+	_, flags, _ := strings.Cut(b.String(), "\nFlags:\n")
+	var titles []string
+	for _, m := range regexp.MustCompile(`(?m)^([A-Z][a-z ]+):$`).FindAllStringSubmatch(flags, -1) {
+		titles = append(titles, m[1])
+	}
+	if diff := cmp.Diff([]string{"Model", "Permissions", "Limits of a turn", "Context and storage"}, titles); diff != "" {
+		t.Errorf("groups (-want +got)\n%s", diff)
+	}
+	for _, name := range listed {
+		if n := len(regexp.MustCompile(`(?m)^ +(-., )?--`+name+`( |$)`).FindAllString(flags, -1)); n != 1 {
+			t.Errorf("--%s is listed %d times", name, n)
+		}
+	}
+	ungrouped, _, _ := strings.Cut(flags, "\nModel:\n")
+	for _, k := range config.Keys() {
+		if strings.Contains(ungrouped, "--"+k.Flag()+" ") {
+			t.Errorf("the setting --%s is in no group", k.Flag())
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func manPage(cmd *cobra.Command) string {
 	var subs []entry
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
-			subs = append(subs, entry{strings.ReplaceAll(c.CommandPath(), " ", "-") + "(1)", c.Short})
+			subs = append(subs, entry{name: strings.ReplaceAll(c.CommandPath(), " ", "-") + "(1)", text: c.Short})
 		}
 	}
 	list("COMMANDS", subs)

@@ -76,13 +76,13 @@ func (s *source) flags(inv *invocation, cmd *cobra.Command) {
 func (s *source) read(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
-		return usage("%s wants one output at most, as c_3 or RUN/c_3; a file is named by --file", cmd.CommandPath())
+		return usage("%s takes at most one output, such as c_3 or RUN/c_3; --file names a file", cmd.CommandPath())
 	case len(args) == 1 && s.file != "":
-		return usage("%s and --file: ask one of them", args[0])
+		return usage("%s and --file cannot be used together", args[0])
 	case s.run != "" && s.file != "":
-		return usage("--run and --file: ask one of them")
+		return usage("--run and --file cannot be used together")
 	case len(args) == 1 && args[0] == "":
-		return usage("which output? The id of its call, as c_3")
+		return usage("no output is named: give the id of its call, such as c_3")
 	}
 	if s.id = strings.Join(args, ""); s.run == "" {
 		s.run = "last"
@@ -151,7 +151,7 @@ func missingOutput(err error, id run.ID) error {
 	case missing.Total == 0:
 		return usage("run %s has no stored outputs; `pawl outputs list --all` shows those of all runs", id)
 	case missing.Several:
-		return usage("several runs have an output %q: say which, as RUN/%s; %s", missing.ID, missing.ID, known)
+		return usage("several runs have an output %q: name one as RUN/%s; %s", missing.ID, missing.ID, known)
 	}
 	return usage("run %s has no stored output %q; stored: %s", id, missing.ID, known)
 }

@@ -75,7 +75,7 @@ nothing and there is no --default.`,
 		fallback, _ := cmd.Flags().GetString("default")
 		if cmd.Flags().Changed("default") {
 			if !json.Valid([]byte(fallback)) {
-				return nil, usage("--default: %q is not JSON; a string has quotes, as '\"none\"'", fallback)
+				return nil, usage("--default: %q is not JSON; a string has quotes, such as '\"none\"'", fallback)
 			}
 			args["default_value"] = json.RawMessage(fallback)
 		}
@@ -93,7 +93,7 @@ among them. --type counts something else.`,
   pawl outputs count --file big.json --count 'high=$.users[?@.score>99]'
   pawl outputs count --file big.json --count '$' --type nested_total`,
 	flags: func(f *pflag.FlagSet) {
-		f.StringArray("count", nil, "a `path`, with a name in front as high=$.users[?@.score>99]; repeatable")
+		f.StringArray("count", nil, "a `path`, optionally with a name, such as high=$.users[?@.score>99]; repeatable")
 		f.String("filter", "", "count only what passes this `filter`, such as @.active == true")
 		f.String("type", "", "the `type` of count: array_length, object_keys, matches, nested_total")
 	},
@@ -101,7 +101,7 @@ among them. --type counts something else.`,
 	more: func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error) {
 		counts, _ := cmd.Flags().GetStringArray("count")
 		if len(counts) == 0 {
-			return nil, usage("nothing to count: say what with --count '$.users', or --count 'high=$.users[?@.score>99]'")
+			return nil, usage("nothing to count: give a path with --count '$.users', or --count 'high=$.users[?@.score>99]'")
 		}
 		var all []map[string]string
 		for _, path := range counts {
@@ -149,7 +149,7 @@ matches.`,
 	arguments: map[string]string{"context": "context", "limit": "limit"},
 	more: func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error) {
 		if len(positional) == 0 {
-			return nil, usage("search for what? Give a pattern, as 'FAIL|panic'")
+			return nil, usage("no pattern: give one, such as 'FAIL|panic'")
 		}
 		if cmd.Flags().Changed("limit") && cmd.Flag("limit").Value.String() == "0" {
 			args["limit"] = 1000

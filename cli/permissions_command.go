@@ -132,7 +132,7 @@ func placeOf(l policy.Listed) string {
 // listRules prints rules under the files they stand in.
 func (inv *invocation) listRules(rules []policy.Listed) {
 	if len(rules) == 0 {
-		fmt.Fprintln(inv.Stderr, "there are no rules: what reads in the workspace runs, the rest asks; add one with `pawl permissions add 'shell(go test *)'`")
+		fmt.Fprintln(inv.Stderr, "no rules: reading in the workspace is allowed, the rest needs approval; add a rule with `pawl permissions add 'shell(go test *)'`")
 		return
 	}
 	under := ""
@@ -156,7 +156,7 @@ func ruleWords(l policy.Listed) string {
 		text += "  sandbox: " + string(l.Sandbox)
 	}
 	if l.Idle != "" {
-		text += "  (does not count: " + l.Idle + ")"
+		text += "  (ignored: " + l.Idle + ")"
 	}
 	var made []string
 	for _, s := range []string{l.By, day(l), l.Why} {
@@ -225,7 +225,7 @@ Scopes:
 		}
 		at := slices.IndexFunc(h.policy.List(), func(l policy.Listed) bool { return sameRule(l.Rule, rule) && l.Run == id })
 		if at < 0 {
-			return fmt.Errorf("the rule was stored and is not there: %w", h.policy.Check())
+			return fmt.Errorf("the rule was stored but cannot be found: %w", h.policy.Check())
 		}
 		l := h.policy.List()[at]
 		verb := "stored"
@@ -261,7 +261,7 @@ type ruleChangeForm struct {
 func exactly(what, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s wants %s, in quotes: as %s", cmd.CommandPath(), what, example)
+			return fmt.Errorf("%s takes %s, in quotes, such as %s", cmd.CommandPath(), what, example)
 		}
 		return nil
 	}
@@ -293,12 +293,12 @@ func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permis
 	rule.Sandbox, rule.Matches, rule.Not = run.Confinement(q.sandbox), q.matches, q.not
 	if rule.Scope != permission.ForRun {
 		if q.run != "" {
-			return rule, "", usage("--run goes with --scope run")
+			return rule, "", usage("--run needs --scope run")
 		}
 		return rule, "", nil
 	}
 	if q.run == "" {
-		return rule, "", usage("--scope run: which run? Add --run with an id, the beginning of one, or last")
+		return rule, "", usage("--scope run needs --run: an id, a prefix of one, or last")
 	}
 	sum, err := h.Find(ctx, q.run)
 	return rule, sum.ID, err
@@ -316,7 +316,7 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 	effect := cmd.Flags().String("effect", "", "the `effect`, if several rules have the text: allow, ask, deny")
 	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(_ context.Context, h here, args []string) error {
-		if err := inv.asPerson("take rules back"); err != nil {
+		if err := inv.asPerson("remove rules"); err != nil {
 			return err
 		}
 		l, n, err := pick(h.policy.List(), args[0], permission.Scope(*scope), permission.Verdict(*effect))
@@ -324,7 +324,7 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if l.File == "" {
-			return usage("the rule %s is from %s: take it out there", l.Rule, l.Source)
+			return usage("the rule %s is from %s: remove it there", l.Rule, l.Source)
 		}
 		if err := h.policy.Remove(l.Rule, l.Run); err != nil {
 			return err
@@ -359,5 +359,5 @@ func pick(rules []policy.Listed, which string, scope permission.Scope, effect pe
 	case 1:
 		return l, number, nil
 	}
-	return l, 0, usage("%q is there %d times: say which number, %s", which, len(numbers), strings.Join(numbers, ", "))
+	return l, 0, usage("%q matches %d rules: give a number, %s", which, len(numbers), strings.Join(numbers, ", "))
 }

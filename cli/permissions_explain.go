@@ -69,7 +69,7 @@ each part with the rule that decides it, the order of the decision, and what wou
 		} else {
 			fmt.Fprint(inv.Stdout, visible(e.String()))
 			if changes, terr := h.policy.Pending(); terr == nil && len(changes) > 0 {
-				inv.notice(plural(len(changes), "file") + " of this workspace wait for trust, and what they allow does not count: see `pawl trust`")
+				inv.notice(plural(len(changes), "file") + " of this workspace are not trusted, so their allow rules do not apply: see `pawl trust`")
 			}
 		}
 		return err

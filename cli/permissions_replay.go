@@ -53,7 +53,7 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 				return err
 			}
 		}
-		fmt.Fprintf(inv.Stdout, "%d of %s in %s would come out otherwise", len(r.Changed), plural(r.Calls, "call"), plural(r.Runs, "run"))
+		fmt.Fprintf(inv.Stdout, "%d of %s in %s would be decided differently", len(r.Changed), plural(r.Calls, "call"), plural(r.Runs, "run"))
 		var ways []string
 		for _, way := range slices.SortedFunc(maps.Keys(r.Ways), func(x, y string) int { return cmp.Or(r.Ways[y]-r.Ways[x], strings.Compare(x, y)) }) {
 			ways = append(ways, fmt.Sprintf("%d %s", r.Ways[way], way))
@@ -70,7 +70,7 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 type replayForm struct {
 	Runs  int             `json:"runs"`  // that were read
 	Calls int             `json:"calls"` // that were decided again
-	Items []otherwiseForm `json:"items"` // those that would come out otherwise
+	Items []otherwiseForm `json:"items"` // those that would be decided differently
 	Ways  map[string]int  `json:"ways"`  // "was → now": how many
 }
 

@@ -108,7 +108,7 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", shellLine(args), shellWord(joined))
 	}
 	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName.MatchString(setting) {
-		return usage("-c is --continue, and no setting of a value: settings are flags, PAWL_… variables and config.toml; see pawl config")
+		return usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
 	}
 	r.prompt = joined
 	return nil

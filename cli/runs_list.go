@@ -115,7 +115,7 @@ func noRunsHere(ws *app.Workspace) string {
 	if above := ws.RunsAbove(); above != "" {
 		return "no runs in this folder yet; " + above
 	}
-	return "no runs in this folder yet: start one with `pawl run -p \"…\"`"
+	return "no runs in this folder yet: start one with `pawl run \"…\"`"
 }
 
 // checkPage refuses a --limit or --offset below 0.

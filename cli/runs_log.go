@@ -22,7 +22,7 @@ func runsLogCommand(inv *invocation) *cobra.Command {
 		Short: "Print every event of a run, one a line",
 		Long: `Prints every event of a run. With --follow it then prints new ones as they come, while a process
 drives the run. With --json a line is one JSON object with all of the event, and with --follow
-also what is no event: deltas, progress, notices (docs/stream-json.md).`,
+also lines that are not events: deltas, progress, notices (docs/stream-json.md).`,
 		Example: "  pawl runs log last\n  pawl runs log last --follow --json | jq .type",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line (docs/stream-json.md)")
@@ -140,7 +140,7 @@ func (w *eventWords) sentence(p run.Payload) string {
 		words := "request to " + f.Model
 		switch f.Purpose {
 		case run.ForSynthesis:
-			words += " for an account of the turn"
+			words += " for a summary of the turn"
 		case run.ForSummary:
 			words += " for a summary of the context"
 		case run.ForAgent:

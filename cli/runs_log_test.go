@@ -33,7 +33,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Said{ID: "s", Delivery: run.Queue, Parts: said}, "message for after the turn: use the test database"},
 		{run.Withdrawn{ID: "s"}, "message s withdrawn"},
 		{run.RequestStarted{Purpose: run.ForStep, Model: "p/m", Attempt: 2}, "request to p/m, attempt 2"},
-		{run.RequestStarted{Purpose: run.ForSynthesis, Model: "p/m"}, "request to p/m for an account of the turn"},
+		{run.RequestStarted{Purpose: run.ForSynthesis, Model: "p/m"}, "request to p/m for a summary of the turn"},
 		{run.RequestFailed{Kind: run.ErrOverloaded, Reason: "HTTP 529", RetryAfter: 2 * time.Second}, "request failed (overloaded): HTTP 529; retrying in 2s"},
 		{run.Replied{Parts: []run.Part{run.Text("I test."), {Type: run.CallPart, Call: &call}}, Stop: run.StopToolUse}, "answer: I test. [c_1 shell go test ./...]"},
 		{run.Replied{Parts: []run.Part{run.Text("half")}, Stop: run.StopMaxTokens}, "answer: half (stopped: max_tokens)"},
@@ -53,7 +53,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Interrupted{Cause: run.ByPerson, By: "ann"}, "interrupted (person) by ann"},
 		{run.Compacted{Stage: 1, Freed: 8123}, "context compacted, about 8,123 tokens freed"},
 		{run.Synthesized{Text: "I read two files."}, "account: I read two files."},
-		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "a limit was reached: this turn's limit of 3 steps is reached"},
+		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "stopped at a limit: this turn's limit of 3 steps is reached"},
 	} {
 		types = append(types, store.Type(c.event))
 		if got := words.of(run.Event{Payload: c.event}); got != c.want {

@@ -108,7 +108,7 @@ func (t *transcript) item(i view.Item) {
 			t.say("%s", prefixed(visible(i.Call.Result), "    "))
 		}
 	case view.KindSubmission:
-		t.say("· handed in: %s", oneLine(i.Text, maxTitle))
+		t.say("· result submitted: %s", oneLine(i.Text, maxTitle))
 	case view.KindEnd:
 		t.say("— %s", i.Text)
 	case view.KindNote:

@@ -45,7 +45,7 @@ fork has copied are counted once, in the run where they happened.`,
 			return inv.encode(stats)
 		}
 		if stats.Runs == 0 {
-			fmt.Fprintln(inv.Stderr, "nothing to count: there is no run here in that time; --all counts those of all folders")
+			fmt.Fprintln(inv.Stderr, "no runs in this folder in that time; --all includes all folders")
 			return nil
 		}
 		return printStats(inv.Stdout, stats)
@@ -73,8 +73,8 @@ func printStats(w io.Writer, s app.Stats) error {
 	}
 	line("runs", "%d", s.Runs)
 	line("turns", "%d: %s", s.Turns, counted(s.Ends))
-	line("steps in a turn", "%.1f on average, %d in 95 of 100", s.StepsPerTurn.Mean, s.StepsPerTurn.P95)
-	line("steps in a run", "%.1f on average, %d in 95 of 100", s.StepsPerRun.Mean, s.StepsPerRun.P95)
+	line("steps per turn", "mean %.1f, p95 %d", s.StepsPerTurn.Mean, s.StepsPerTurn.P95)
+	line("steps per run", "mean %.1f, p95 %d", s.StepsPerRun.Mean, s.StepsPerRun.P95)
 	line("calls", "%d: %s", s.Calls, counted(s.Outcomes))
 	line("decisions", "%s", counted(s.Answers))
 	for _, d := range s.Decisions {
@@ -93,7 +93,7 @@ func printStats(w io.Writer, s app.Stats) error {
 		if u.Cost != nil {
 			cost = fmt.Sprintf("$%.4f", *u.Cost)
 		}
-		line(m.Model, "%s, %d tokens read (%d of them cached), %d written, %s",
+		line(m.Model, "%s, %d input tokens (%d cached), %d output tokens, %s",
 			plural(m.Requests, "answer"), u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output, cost)
 	}
 	line("cost", "%s", costWords(s))

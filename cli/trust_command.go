@@ -127,7 +127,7 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 				_, err = fmt.Fprintf(inv.Stdout, "%s was not trusted\n", visible(workspace))
 				return err
 			}
-			_, err = fmt.Fprintf(inv.Stdout, "%s is not trusted any more; what it forbids still counts\n", visible(workspace))
+			_, err = fmt.Fprintf(inv.Stdout, "%s is no longer trusted; its deny and ask rules still apply\n", visible(workspace))
 			return err
 		}
 		changes, err := p.Pending()
@@ -156,7 +156,7 @@ func usable(changes []policy.Change) []policy.Change {
 // askTrust shows what waits for trust, and trusts it if the person says so.
 func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []policy.Change, yes, full bool) error {
 	if len(changes) == 0 {
-		fmt.Fprintf(inv.Stdout, "nothing in %s waits for trust\n", visible(workspace))
+		fmt.Fprintf(inv.Stdout, "nothing to review in %s\n", visible(workspace))
 		return p.Check()
 	}
 	whole, err := inv.showChanges(changes, full)
@@ -173,25 +173,25 @@ func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []po
 		wait.err = fmt.Errorf("not all of it was shown, so nothing was asked: see it with `pawl trust --full`")
 		return wait
 	case !yes && !inv.onTerminal():
-		wait.err = fmt.Errorf("%s wait for trust, and nobody is there to ask: `pawl trust` on a terminal, or `pawl trust --yes` if you have read this", plural(len(some), "file"))
+		wait.err = fmt.Errorf("%s need review, and there is no terminal to ask on: run `pawl trust` on a terminal, or `pawl trust --yes` after reading this", plural(len(some), "file"))
 		return wait
 	case !yes:
 		if err := inv.asPerson("trust its workspace"); err != nil {
 			return err
 		}
-		said, err := inv.confirm(fmt.Sprintf("Let %s of %s count as shown? [y/N] ", plural(len(some), "file"), visible(workspace)))
+		said, err := inv.confirm(fmt.Sprintf("Trust %s of %s as shown? [y/N] ", plural(len(some), "file"), visible(workspace)))
 		if err != nil {
 			return err
 		}
 		if !said {
-			wait.err = errors.New("nothing was trusted; what it forbids counts all the same")
+			wait.err = errors.New("nothing was trusted; its deny and ask rules still apply")
 			return wait
 		}
 	}
 	if err := p.Trust(some); err != nil {
 		return err
 	}
-	fmt.Fprintf(inv.Stdout, "trusted: %s; take it back with `pawl trust --revoke`\n", plural(len(some), "file"))
+	fmt.Fprintf(inv.Stdout, "trusted: %s; revoke with `pawl trust --revoke`\n", plural(len(some), "file"))
 	inv.tellNotes(p)
 	if len(some) < len(changes) {
 		wait.err = fmt.Errorf("%s cannot be trusted as it is: repair or remove it", plural(len(changes)-len(some), "file"))
@@ -251,7 +251,7 @@ func (inv *invocation) listTrust(p *policy.Policy, asJSON bool) error {
 		return inv.encode(app.ListOf(recordForms(records)))
 	}
 	if len(records) == 0 {
-		fmt.Fprintln(inv.Stderr, "you trust nothing yet: see what waits with `pawl trust`")
+		fmt.Fprintln(inv.Stderr, "nothing is trusted yet; review this workspace with `pawl trust`")
 	}
 	for _, r := range records {
 		owner := ""

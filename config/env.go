@@ -84,7 +84,7 @@ func CheckVariables(environ []string) (notes []string, err error) {
 		if near != "" {
 			return notes, Errorf("unknown variable %s in the environment; did you mean %s?", name, near)
 		}
-		notes = append(notes, fmt.Sprintf("the variable %s is not known and has no effect; `pawl config` lists the settings", name))
+		notes = append(notes, fmt.Sprintf("the unknown variable %s has no effect; `pawl config` lists the settings", name))
 	}
 	return notes, nil
 }

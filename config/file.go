@@ -67,9 +67,9 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 		i := slices.Index(names, name)
 		if i < 0 {
 			if ours := foreignKeys[name]; ours != "" {
-				return nil, Errorf("%s: there is no key %q: use %s", path, name, ours)
+				return nil, Errorf("%s: unknown key %q: use %s", path, name, ours)
 			}
-			return nil, Errorf("%s: there is no key %q%s", path, name, text.DidYouMean(name, names))
+			return nil, Errorf("%s: unknown key %q%s", path, name, text.DidYouMean(name, names))
 		}
 		list, isList := raw[name].([]any)
 		switch {

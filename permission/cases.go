@@ -83,7 +83,7 @@ func RunCases(r io.Reader, resolve func(path string) (string, error)) (Report, e
 		err = json.Unmarshal(data, &file)
 	}
 	if err != nil {
-		return Report{}, fmt.Errorf("the cases are no valid JSON of the form {\"cases\": [{\"command\": …}]}: %w", err)
+		return Report{}, fmt.Errorf("the file is not valid JSON of the form {\"cases\": [{\"command\": …}]}: %w", err)
 	}
 	if len(file.Cases) == 0 {
 		return Report{}, errors.New("there are no cases in the file; write {\"cases\": [{\"command\": …, \"rule\": …, \"expected\": …}]}")

@@ -87,7 +87,7 @@ func (t *evaluation) summary() Decision {
 		}
 	}
 	if worst == nil { // unreachable: every kind of call adds a part
-		return byDefault(Ask, "nothing of it could be judged")
+		return byDefault(Ask, "no part of it could be checked")
 	}
 	d := worst.Decision
 	d.Sandbox = t.r.Sandbox

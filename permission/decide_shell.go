@@ -14,7 +14,7 @@ import (
 func (t *evaluation) shell() {
 	s := read(t.r.Command)
 	if len(s.faults) > 0 {
-		t.add(kindForm, t.r.Command, atDeny, builtIn("this is no command: "+s.faults[0]))
+		t.add(kindForm, t.r.Command, atDeny, builtIn("not a command: "+s.faults[0]))
 		return
 	}
 	if rule, ok := bareRule(t.deny); ok {
@@ -22,7 +22,7 @@ func (t *evaluation) shell() {
 	}
 	for _, rule := range t.deny {
 		if words := rule.split(); len(words) == 1 && words[0] == strings.TrimSpace(t.r.Command) {
-			t.add(kindForm, "", atDeny, by(rule, "denied: this very command"))
+			t.add(kindForm, "", atDeny, by(rule, "denied: exactly this command"))
 		}
 	}
 	t.forms(s)
@@ -57,7 +57,7 @@ func (t *evaluation) below(writes bool) {
 func (t *evaluation) forms(s *script) {
 	if t.m == Bypass {
 		if len(s.parts)+len(s.redirects) == 0 {
-			t.add(kindForm, "", atMode, byMode(Allow, t.m, "there is no command in it"))
+			t.add(kindForm, "", atMode, byMode(Allow, t.m, "it contains no command"))
 		}
 		// With rules that deny, what cannot be known might be what they deny.
 		if rule, ok := t.anyDeny(); ok && len(s.unknown) > 0 {
@@ -73,7 +73,7 @@ func (t *evaluation) forms(s *script) {
 		return
 	}
 	for _, what := range s.unknown {
-		t.add(kindForm, "", atDefault, byDefault(Ask, "it cannot be known what runs: "+what))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "cannot check this command: "+what))
 	}
 	for _, what := range s.unsure {
 		t.add(kindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
@@ -84,7 +84,7 @@ func (t *evaluation) forms(s *script) {
 		}
 	}
 	if len(s.parts) == 0 && len(s.redirects) == 0 {
-		t.add(kindForm, "", atDefault, byDefault(Ask, "there is no command in it"))
+		t.add(kindForm, "", atDefault, byDefault(Ask, "it contains no command"))
 	}
 }
 
@@ -298,7 +298,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 		}
 	}
 	if rule, ok := speaking(t.deny, p); ok {
-		return atDeny, by(rule, "it speaks of "+quote(p.text)), true
+		return atDeny, by(rule, "it names "+quote(p.text)), true
 	}
 	if t.m == Plan && !l.reads && !p.speculative && !p.transparent {
 		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(p.text)+" may do more"), true
@@ -316,7 +316,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative
 	}
 	if rule, ok := speaking(t.ask, p); ok {
-		return atAsk, by(rule, "it speaks of "+quote(p.text)), true
+		return atAsk, by(rule, "it names "+quote(p.text)), true
 	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
@@ -432,7 +432,7 @@ type need struct{ word, why string }
 // tool read that covers one of its files which otherwise would be among them.
 func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, readRule *Rule) {
 	for _, h := range l.hazards {
-		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule spells it out", quote(h), quote(p.text))})
+		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule names it", quote(h), quote(p.text))})
 	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {

@@ -28,7 +28,7 @@ func TestAnExplanationShowsEveryPart(t *testing.T) {
 	}
 	text := e.String()
 	for _, want := range []string{
-		"ask: it cannot be known what runs: a shell that reads what to run from its input\n",
+		"ask: cannot check this command: a shell that reads its script from standard input\n",
 		"allow command `git log`\n        it covers `git log`; rule shell(git log *) [test]",
 		"deny rules: decided nothing", "allow rules: command `git log`: allow", "the tool's own default: form: ask, redirect `> out`: ask, command `sh`: ask",
 		"would run: `git log` on its own", "would run: what the rule shell(go test *) covers",

@@ -55,7 +55,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	switch j.Effect {
 	case Allow, Ask, Deny:
 	case "bypass":
-		return errors.New("bypass is a mode and no effect of a rule; write allow, ask or deny")
+		return errors.New("bypass is a mode, not an effect of a rule; write allow, ask or deny")
 	default:
 		return fmt.Errorf("effect %q: write allow, ask or deny", j.Effect)
 	}
@@ -82,9 +82,9 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	outcome := "the rule is set aside"
+	outcome := "the rule is ignored"
 	if e.Counts {
-		outcome = "the rule counts all the same, for it only makes things stricter"
+		outcome = "the rule still applies, because it only makes decisions stricter"
 	}
 	return fmt.Sprintf("%s:%d:%d: rule %q: %v; %s", e.Source, e.Line, e.Column, e.Rule, e.Err, outcome)
 }
@@ -145,7 +145,7 @@ func Load(r io.Reader, scope Scope, source string) (Rules, error) {
 // hold.
 func admit(r *Rule, scope Scope, source string) error {
 	if r.Scope != "" && r.Scope != scope {
-		return fmt.Errorf("it says scope %q and stands where scope is %q; leave scope out", r.Scope, scope)
+		return fmt.Errorf("its scope is %q, but this file is for scope %q: leave scope out", r.Scope, scope)
 	}
 	r.Scope, r.Source = scope, source
 	if scope != FromRepository || r.Effect != Allow {
@@ -154,9 +154,9 @@ func admit(r *Rule, scope Scope, source string) error {
 	// A repository must not switch the questions off for whoever clones it.
 	switch {
 	case r.Sandbox == run.Unconfined:
-		return errors.New("a repository cannot lift the sandbox; a person can, in their own rules")
+		return errors.New("a repository's rules cannot lift the sandbox; your own rules can")
 	case r.Tool == "shell" && r.anything():
-		return errors.New("a repository cannot allow every command, which is bypass by another name; name the programs")
+		return errors.New("a repository cannot allow every command, which has the effect of mode bypass; name the programs")
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func ruleItems(data []byte) ([]ruleItem, *itemError) {
 	fail := func(err error) *itemError {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return &itemError{syntax.Offset, "no valid JSON: " + err.Error()}
+			return &itemError{syntax.Offset, "not valid JSON: " + err.Error()}
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return &itemError{int64(len(data)), "the JSON ends too early"}
@@ -207,7 +207,7 @@ func ruleItems(data []byte) ([]ruleItem, *itemError) {
 			return nil, fail(err)
 		}
 		if key != "rules" || seen {
-			return nil, &itemError{d.InputOffset(), fmt.Sprintf("the field %q is not known here, or is there twice; write {\"rules\": […]}", key)}
+			return nil, &itemError{d.InputOffset(), fmt.Sprintf("unknown or duplicate field %q; write {\"rules\": […]}", key)}
 		}
 		seen = true
 		if err := expect('['); err != nil {
@@ -228,7 +228,7 @@ func ruleItems(data []byte) ([]ruleItem, *itemError) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, &itemError{d.InputOffset(), "there is something behind the end of the object"}
+		return nil, &itemError{d.InputOffset(), "there is text after the end of the object"}
 	}
 	return items, nil
 }
@@ -248,10 +248,10 @@ func checkKeys(data []byte, known map[string]bool) error {
 		}
 		key, _ := token.(string)
 		if !known[key] {
-			return fmt.Errorf("the field %q is not known; a rule has rule, effect, matches, not, why, by, when, sandbox", key)
+			return fmt.Errorf("unknown field %q; a rule has rule, effect, matches, not, why, by, when, sandbox", key)
 		}
 		if seen[key] {
-			return fmt.Errorf("the field %q is there twice", key)
+			return fmt.Errorf("duplicate field %q", key)
 		}
 		seen[key] = true
 		var skip json.RawMessage

@@ -74,7 +74,7 @@ func TestARuleThatFailsItsTestFailsClosed(t *testing.T) {
 	if !errors.As(err, &problem) || problem.Line != 2 || problem.Column != 3 || problem.Counts {
 		t.Errorf("the first problem is %+v", problem)
 	}
-	for _, want := range []string{"p.json:2:3: rule \"shell(make *)\"", "set aside", "p.json:3:3", "counts all the same", "p.json:4:3", "p.json:5:3", `the field "scoop" is not known`} {
+	for _, want := range []string{"p.json:2:3: rule \"shell(make *)\"", "is ignored", "p.json:3:3", "still applies", "p.json:4:3", "p.json:5:3", `unknown field "scoop"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
 		}
@@ -86,10 +86,10 @@ func TestFilesOfRulesThatCannotBeReadSayWhere(t *testing.T) {
 	for file, want := range map[string]string{
 		"":                               "x:1:1: the JSON ends too early",
 		"[]":                             "x:1:2: there is [ where { should be",
-		"{\n\"rulez\": []}":              `x:2:8: the field "rulez" is not known`,
-		"{\"rules\": [],\n\"rules\":[]}": "x:2:8: the field \"rules\" is not known here, or is there twice",
-		"{\"rules\": [{]}":               "no valid JSON",
-		"{\"rules\": []} x":              "behind the end",
+		"{\n\"rulez\": []}":              `x:2:8: unknown or duplicate field "rulez"`,
+		"{\"rules\": [],\n\"rules\":[]}": "x:2:8: unknown or duplicate field \"rules\"",
+		"{\"rules\": [{]}":               "not valid JSON",
+		"{\"rules\": []} x":              "after the end",
 		"{\"rules\": [1":                 "ends too early",
 	} {
 		rs, err := permission.Load(strings.NewReader(file), permission.ForUser, "x")
@@ -103,16 +103,16 @@ func TestFilesOfRulesThatCannotBeReadSayWhere(t *testing.T) {
 		`{"rule": "shell(a 'b)", "effect": "allow"}`:                      "not closed",
 		`{"rule": "shell(a)", "effect": "permit"}`:                        "write allow, ask or deny",
 		`{"rule": "shell(a)", "effect": "bypass"}`:                        "bypass is a mode",
-		`{"rule": "shell(a)", "effect": "deny", "effect": "allow"}`:       "there twice",
-		`{"Rule": "shell(a)", "effect": "deny"}`:                          `the field "Rule" is not known`,
+		`{"rule": "shell(a)", "effect": "deny", "effect": "allow"}`:       "duplicate field",
+		`{"Rule": "shell(a)", "effect": "deny"}`:                          `unknown field "Rule"`,
 		`{"rule": "edit(a)", "effect": "allow", "sandbox": "none"}`:       "only an allow rule for shell",
 		`{"rule": "shell(a)", "effect": "deny", "sandbox": "none"}`:       "only an allow rule for shell",
 		`{"rule": "shell(a)", "effect": "allow", "sandbox": "much"}`:      "write network or none",
-		`{"rule": "shell(a)", "effect": "allow", "scope": "managed"}`:     "stands where scope is",
+		`{"rule": "shell(a)", "effect": "allow", "scope": "managed"}`:     "this file is for scope",
 		`{"rule": "shell(make *)", "effect": "allow", "sandbox": "none"}`: "cannot lift the sandbox",
-		`{"rule": "shell", "effect": "allow"}`:                            "bypass by another name",
-		`{"rule": "shell(* *)", "effect": "allow"}`:                       "bypass by another name",
-		`{"rule": "shell(**)", "effect": "allow"}`:                        "bypass by another name",
+		`{"rule": "shell", "effect": "allow"}`:                            "the effect of mode bypass",
+		`{"rule": "shell(* *)", "effect": "allow"}`:                       "the effect of mode bypass",
+		`{"rule": "shell(**)", "effect": "allow"}`:                        "the effect of mode bypass",
 		`7`: "a rule is an object",
 	} {
 		rs, err := permission.Load(strings.NewReader(`{"rules":[`+rule+`]}`), permission.FromRepository, "x")

@@ -87,7 +87,7 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 		case kindHost:
 			s, err := siteOf(r.URL)
 			if err != nil || s.suspicious != "" {
-				return none("no rule covers an address that may deceive: " + part.Reason)
+				return none("no rule covers a misleading address: " + part.Reason)
 			}
 			p.Rules = append(p.Rules, hostRule(r, s))
 		case kindPath:

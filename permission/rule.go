@@ -86,7 +86,7 @@ func ParseRule(text string) (Rule, error) {
 		}
 	}
 	if tool == "" || strings.ContainsAny(tool, " \t\n()*") {
-		return Rule{}, fmt.Errorf("rule %q: %q is no name of a tool; write Tool or Tool(pattern)", text, tool)
+		return Rule{}, fmt.Errorf("rule %q: %q is not the name of a tool; write Tool or Tool(pattern)", text, tool)
 	}
 	r := Rule{Tool: tool, Pattern: pattern}
 	words, err := splitPattern(pattern)
@@ -159,7 +159,7 @@ func CheckMode(m Mode, s Scope) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no mode %q; there are default, accept-edits, plan, bypass", m)
+	return fmt.Errorf("unknown mode %q: must be default, accept-edits, plan or bypass", m)
 }
 
 // of returns the rules with an effect for a tool.

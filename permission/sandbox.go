@@ -23,7 +23,7 @@ func (t *evaluation) sandbox() {
 	}
 	switch {
 	case t.m == Bypass && t.r.Root && wanted == run.Unconfined:
-		t.add(kindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, for that would have the whole machine"))
+		t.add(kindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, because it would have access to the whole machine"))
 	case t.m == Bypass:
 	case t.m == Plan:
 		t.add(kindSandbox, text, atMode, byMode(Deny, t.m, "only reading is allowed, in the sandbox"))

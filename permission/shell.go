@@ -87,7 +87,7 @@ func read(command string) *script {
 	r := &scriptReader{dirs: []string{"."}}
 	r.source(command, false)
 	if r.exhausted {
-		r.isUnknown("there is too much in it to be looked at")
+		r.isUnknown("it is too complex to be checked")
 	}
 	return &r.script
 }
@@ -119,14 +119,14 @@ func (r *scriptReader) source(text string, speculative bool) {
 		r.faults = append(r.faults, "it is empty")
 		return
 	case len(text) > maxCommand:
-		r.isUnknown("it is too long to be looked at")
+		r.isUnknown("it is too long to be checked")
 		return
 	case r.depth >= maxDepth, r.sources >= maxSources:
 		r.exhausted = true
 		return
 	}
 	if r.depth == 0 && strings.ContainsFunc(text, isTrick) {
-		r.isUnsure("characters that are not seen, or move others")
+		r.isUnsure("invisible characters, or characters that change the text direction")
 	}
 	r.sources++
 	src, was := r.src, r.speculative
@@ -158,7 +158,7 @@ func parse(text string) (stmts []*syntax.Stmt, err error) {
 	// back whatever happens in it.
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the parser broke: %v", r)
+			err = fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))

@@ -29,7 +29,7 @@ func siteOf(address string) (site, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return site{}, errors.New("it is no address: " + errors.Unwrap(err).Error())
+		return site{}, errors.New("it is not a URL: " + errors.Unwrap(err).Error())
 	}
 	switch scheme := strings.ToLower(u.Scheme); {
 	case scheme == "":
@@ -41,7 +41,7 @@ func siteOf(address string) (site, error) {
 	}
 	s := site{host: strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), port: u.Port()}
 	if s.host == "" || strings.HasSuffix(s.host, ".") || strings.Contains(s.host, "..") || strings.HasPrefix(s.host, ".") {
-		return site{}, errors.New("the name of its host is empty in places")
+		return site{}, errors.New("its host name has an empty part")
 	}
 	s.webPort = s.port == "" || s.port == "80" || s.port == "443"
 	if s.port == "" {
@@ -53,18 +53,18 @@ func siteOf(address string) (site, error) {
 	case u.User != nil:
 		s.suspicious = "it has a user's name before its host"
 	case strings.ContainsAny(address, "\\"):
-		s.suspicious = "it has a backslash, which some readers take for a slash"
+		s.suspicious = "it has a backslash, which some parsers take for a slash"
 	case strings.Contains(authority, "@"):
-		s.suspicious = "it has an @ before its first slash, and readers differ about what the host is"
+		s.suspicious = "it has an @ before its first slash, and parsers disagree about the host"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return c >= 0x80 }):
 		s.suspicious = "its host has letters beyond ASCII, which may only look like others"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return !hostCharacter(c) }):
-		s.suspicious = "its host has signs that are in no host's name"
+		s.suspicious = "its host has characters that no host name has"
 	}
 	addr, numeric := looseAddr(s.host)
 	switch {
 	case numeric && !addr.IsValid():
-		return site{}, errors.New("its host looks like a number and is no address")
+		return site{}, errors.New("its host looks like a number but is not an IP address")
 	case numeric:
 		if v, what := AddressVerdict(addr); v != Allow {
 			s.local = what
@@ -127,11 +127,11 @@ func checkHostPattern(pattern string) error {
 	case strings.Contains(name, "*"):
 		return errors.New("* stands for whole names before a domain only: write *.example.com")
 	case name == "" || strings.Contains(name, "..") || !strings.HasPrefix(host, "[") && strings.ContainsFunc(strings.ToLower(name), func(c rune) bool { return !hostCharacter(c) }):
-		return errors.New("that is no host: write example.com, *.example.com or localhost:3000")
+		return errors.New("not a host: write example.com, *.example.com or localhost:3000")
 	case host != name && !strings.Contains(name, ".") && name != "localhost":
 		return fmt.Errorf("*.%s would be every host of a whole domain; name one below it", name)
 	case port != "" && !allDigits(port):
-		return errors.New("the port is no number")
+		return errors.New("the port is not a number")
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (t *evaluation) address() (stage, Decision) {
 	}
 	switch {
 	case s.suspicious != "":
-		return atDefault, byDefault(Ask, "the address deceives: "+s.suspicious)
+		return atDefault, byDefault(Ask, "the address is misleading: "+s.suspicious)
 	case s.local != "":
 		return atDefault, byDefault(Ask, s.host+" is "+s.local+"; a rule has to name it")
 	}

@@ -115,7 +115,7 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 		r.unwrapText(p, name)
 	}
 	if h, ok := interpreter(name); ok && !p.speculative && readsProgram(p, h) {
-		r.isUnknown(name + " that reads what to run from its input")
+		r.isUnknown(name + " that reads its program from standard input")
 	}
 	w, ok := wrappers[name]
 	if !ok || name == "command" && asksOnly(p) {
@@ -233,7 +233,7 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 	for i := 1; i < len(p.words); i++ {
 		w := p.words[i]
 		if w.kind != static {
-			r.isUnknown("what the shell is to run is only known when it runs")
+			r.isUnknown("the shell code is only known when it runs")
 			return
 		}
 		if !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+") {
@@ -259,7 +259,7 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 			}
 		}
 	}
-	r.isUnknown("a shell that reads what to run from its input")
+	r.isUnknown("a shell that reads its script from standard input")
 }
 
 // readAlike reports whether another shell reads a text as bash does.
@@ -339,7 +339,7 @@ func (r *scriptReader) textOf(p *simpleCommand, words []word, speculative bool) 
 		texts[i] = w.text
 	}
 	if !known {
-		r.isUnknown("what is to be run as shell is only known when it runs")
+		r.isUnknown("the shell code is only known when it runs")
 		speculative = true // what is known of it may be what a deny rule names
 	}
 	if speculative {

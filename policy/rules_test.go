@@ -142,7 +142,7 @@ func TestARuleThatFailsItsOwnTestIsNotStored(t *testing.T) {
 	q := rule(t, permission.Allow, "shell(make *)", permission.ForUser)
 	q.Not = []string{"make clean"}
 	r.has(p.Add(q, ""), "should not match and does")
-	r.has(p.Add(rule(t, permission.Allow, "shell", permission.FromRepository), ""), "bypass by another name")
+	r.has(p.Add(rule(t, permission.Allow, "shell", permission.FromRepository), ""), "the effect of mode bypass")
 	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.Managed), ""), "administrator")
 	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.Scope("task")), ""), "scope")
 	r.has(p.Add(rule(t, permission.Allow, "shell(x)", permission.ForRun), "../../x"), "needs the run")
@@ -186,7 +186,7 @@ func TestRulesThatCannotBeReadAreKeptAsTheyAre(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Errorf("an allow rule that fails its test keeps pawl from starting: %v", err)
 	}
-	if notes := p.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "permissions.json:2:3") || !strings.Contains(notes[0], "set aside") {
+	if notes := p.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "permissions.json:2:3") || !strings.Contains(notes[0], "is ignored") {
 		t.Errorf("the notes are %q", notes)
 	}
 	if err := p.Add(rule(t, permission.Deny, "shell(rm *)", permission.ForUser), ""); err != nil {
@@ -207,10 +207,10 @@ func TestAGarbledFileAllowsNothing(t *testing.T) {
 		"cut":               {`{"rules": [`, "ends too early"},
 		"a slip in effect":  {`{"rules": [{"rule": "shell(rm *)", "effect": "dney"}]}`, `effect "dney"`},
 		"a slip in a field": {`{"rules": [{"rule": "shell(rm *)", "effct": "deny"}]}`, `"effct"`},
-		"both effects":      {`{"rules": [{"rule": "shell(rm *)", "effect": "deny", "effect": "allow"}]}`, "twice"},
+		"both effects":      {`{"rules": [{"rule": "shell(rm *)", "effect": "deny", "effect": "allow"}]}`, "duplicate"},
 		"other capitals":    {`{"rules": [{"rule": "shell(rm *)", "Effect": "deny", "effect": "allow"}]}`, `"Effect"`},
 		"another scope":     {`{"rules": [{"rule": "shell(rm *)", "effect": "deny", "scope": "task"}]}`, "scope"},
-		"a rule too many":   {`{"rules": [], "rules": []}`, "twice"},
+		"a rule too many":   {`{"rules": [], "rules": []}`, "duplicate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

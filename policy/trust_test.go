@@ -48,7 +48,7 @@ func TestAClonedRepositoryGrantsItselfNothing(t *testing.T) {
 		t.Error("it is trusted")
 	}
 	r.expect(p, "untrusted", map[string]permission.Verdict{"make": permission.Ask, "rm x": permission.Deny, "git status": permission.Ask})
-	if content, ok, why := p.WorkspaceConfig(); ok || content != nil || !strings.Contains(why, "nobody has trusted it") {
+	if content, ok, why := p.WorkspaceConfig(); ok || content != nil || !strings.Contains(why, "it is not trusted") {
 		t.Errorf("the configuration counts: %q, %t, %q", content, ok, why)
 	}
 
@@ -87,7 +87,7 @@ func TestATrustedRepositoryCannotAllowEverything(t *testing.T) {
 	p := r.open()
 	r.trust(p)
 	r.expect(p, "trusted", map[string]permission.Verdict{"frob": permission.Ask, "curl x": permission.Ask})
-	if notes := strings.Join(p.Notes(), "\n"); !strings.Contains(notes, "bypass by another name") || !strings.Contains(notes, "lift the sandbox") {
+	if notes := strings.Join(p.Notes(), "\n"); !strings.Contains(notes, "the effect of mode bypass") || !strings.Contains(notes, "lift the sandbox") {
 		t.Errorf("the notes are %q", notes)
 	}
 }

@@ -75,7 +75,7 @@ func (t *trustStore) parse(content []byte) ([]Record, error) {
 	err := d.Decode(&file)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is something behind the end of the object")
+			err = errors.New("there is text after the end of the object")
 		}
 	}
 	if err != nil {

@@ -29,7 +29,7 @@ func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
 	if g.sum == p.trust.of(p.o.Workspace, owner).sumOf(configName) || g.sum == p.repo.trustedHere[configName] {
 		return g.content, true, ""
 	}
-	return nil, false, at + " does not count: nobody has trusted it as it is; look at it with `pawl trust`"
+	return nil, false, at + " does not count: it is not trusted as it is; review it with `pawl trust`"
 }
 
 // A File is a configuration file of the workspace that is trusted as it is.

@@ -195,6 +195,6 @@ func (ps *Providers) Unknown(word string) error {
 	for _, m := range ps.Models() {
 		names = append(names, strings.TrimPrefix(m.Name, m.Provider()+"/"))
 	}
-	return config.Errorf("there is no provider %q, and no model with that in its name%s; providers are %s",
-		word, text.DidYouMean(word, names), strings.Join(ps.names(), ", "))
+	return config.Errorf("unknown provider %q, and no model with that in its name; providers are %s%s",
+		word, strings.Join(ps.names(), ", "), text.DidYouMean(word, names))
 }

@@ -83,7 +83,7 @@ func (ps *Providers) noModel() string {
 		}
 	}
 	line("ollama serve", "or LM Studio, or llama.cpp: a server on this machine is found by itself")
-	line("pawl demo", "needs neither key nor network; `pawl doctor` tells what is there")
+	line("pawl demo", "needs neither key nor network; `pawl doctor` shows what is available")
 	return b.String()
 }
 
@@ -167,8 +167,8 @@ func (ps *Providers) Find(model string) (p models.Provider, name string, err err
 	}
 	p, ok = ps.Provider(provider)
 	if !ok {
-		return p, "", config.Errorf("there is no provider %q%s; there are %s. A file models.toml adds others: see docs/models.md",
-			provider, text.DidYouMean(provider, ps.names()), strings.Join(ps.names(), ", "))
+		return p, "", config.Errorf("unknown provider %q; providers are %s (a file models.toml adds others, see docs/models.md)%s",
+			provider, strings.Join(ps.names(), ", "), text.DidYouMean(provider, ps.names()))
 	}
 	return p, name, nil
 }

@@ -111,7 +111,7 @@ func (s Site) get(ctx context.Context, base, path string, header http.Header, to
 		return err
 	}
 	if err := json.Unmarshal(body, to); err != nil {
-		return &llm.Error{Kind: run.ErrInvalid, Err: err, Message: "what it sent is no list of models: is the base URL that of a model's API?"}
+		return &llm.Error{Kind: run.ErrInvalid, Err: err, Message: "the response is not a list of models: is the base URL that of a model's API?"}
 	}
 	return nil
 }

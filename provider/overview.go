@@ -116,7 +116,7 @@ func (ps *Providers) Overview(ctx context.Context) Overview {
 func (ps *Providers) List(ctx context.Context, name string) ([]Model, error) {
 	p, ok := ps.Provider(name)
 	if !ok {
-		return nil, config.Errorf("there is no provider %q%s; there are %s", name, text.DidYouMean(name, ps.names()), strings.Join(ps.names(), ", "))
+		return nil, config.Errorf("unknown provider %q; providers are %s%s", name, strings.Join(ps.names(), ", "), text.DidYouMean(name, ps.names()))
 	}
 	s := ps.Site(p)
 	if err := s.Usable(); err != nil {

@@ -120,11 +120,11 @@ func (s Site) connect(idle time.Duration) (llm.Provider, error) {
 	case chat.Wire:
 		d := s.dialect()
 		if d != nil && d.Name == "" {
-			return nil, config.Errorf("%s: provider %s: there is no dialect %q; without one the address tells what can be told", s.Source, s.Name, s.Dialect)
+			return nil, config.Errorf("%s: provider %s: unknown dialect %q; without one it is derived from the address", s.Source, s.Name, s.Dialect)
 		}
 		return chat.New(chat.Options{BaseURL: s.Address, Key: s.Key, Dialect: d, IdleTimeout: idle}), nil
 	}
-	panic("no package speaks the wire " + s.Wire) // unreachable: package models has looked at it
+	panic("unknown wire format " + s.Wire) // unreachable: package models has looked at it
 }
 
 // scripted returns the provider that plays a script of the workspace.

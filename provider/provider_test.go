@@ -89,7 +89,7 @@ func TestEveryProviderOfTheTableCanBeConnected(t *testing.T) {
 		}
 	}
 	s := Site{Provider: models.Provider{Name: "house", Wire: chat.Wire, Dialect: "Bavarian", Source: "models.toml"}, Address: "http://x"}
-	if _, err := s.connect(0); err == nil || !strings.Contains(err.Error(), `models.toml: provider house: there is no dialect "Bavarian"`) {
+	if _, err := s.connect(0); err == nil || !strings.Contains(err.Error(), `models.toml: provider house: unknown dialect "Bavarian"`) {
 		t.Errorf("a dialect that nobody speaks: %v", err)
 	}
 }

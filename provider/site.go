@@ -117,7 +117,7 @@ func (s Site) checkAddress() error {
 	if example == "" {
 		example = "https://host/v1"
 	}
-	return fmt.Errorf("the address of %s is not a URL: %q (%s); it has to be like %s", s.Name, WithoutSecrets(s.Address), s.AddressFrom, example)
+	return fmt.Errorf("the address of %s is not a URL: %q (%s); it must be like %s", s.Name, WithoutSecrets(s.Address), s.AddressFrom, example)
 }
 
 // WithoutSecrets returns an address without the user and password it may have.

@@ -159,7 +159,7 @@ func (c *change) install() error {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s was made by somebody else just now: read it first", c.at.rel)
+			return fmt.Errorf("%s was made by another process just now: read it first", c.at.rel)
 		}
 	}
 	if err := c.at.dir.Rename(c.entry.Temp, c.at.name); err != nil {
@@ -176,11 +176,11 @@ func (c *change) unchanged() error {
 	case c.old == nil && errors.Is(err, fs.ErrNotExist):
 		return nil
 	case c.old == nil && err == nil:
-		return fmt.Errorf("%s was made by somebody else just now: read it first", c.at.rel)
+		return fmt.Errorf("%s was made by another process just now: read it first", c.at.rel)
 	case err != nil:
 		return fmt.Errorf("%s cannot be looked at: %w", c.at.rel, inWords(err))
 	case !os.SameFile(c.old, now) || now.Size() != c.old.Size() || !now.ModTime().Equal(c.old.ModTime()):
-		return fmt.Errorf("%s was changed by somebody else just now, and was not touched: read it again", c.at.rel)
+		return fmt.Errorf("%s was changed by another process just now, and was not touched: read it again", c.at.rel)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func writable(rel string, old fs.FileInfo) error {
 		return fmt.Errorf("%s is in the repository's own folder .git, which the file tools do not change: use git commands", rel)
 	}
 	if old != nil && old.Mode().Perm()&0o222 == 0 {
-		return fmt.Errorf("%s is read-only (mode %04o): somebody protected it; if it is right to change it, change its mode first", rel, old.Mode().Perm())
+		return fmt.Errorf("%s is read-only (mode %04o): it is protected; if it is right to change it, change its mode first", rel, old.Mode().Perm())
 	}
 	return nil
 }

@@ -376,10 +376,10 @@ func TestAttacksByFetchReachNothing(t *testing.T) {
 		{"digits of another script", "http://１２７.０.０.１:PORT/", "(this machine)"},
 		{"dots of another script", "http://127。0。0。1:PORT/", "(this machine)"},
 		{"a network card", "http://[fe80::1%25eth0]/", "network card"},
-		{"a line break in the host", "http://evil.test%0d%0aHost:x/", "no URL"},
+		{"a line break in the host", "http://evil.test%0d%0aHost:x/", "not a URL"},
 		{"an invisible character", "http://evil\u200b.test/", "invisible"},
 		{"no host", "http:///etc/passwd", "names no host"},
-		{"no scheme", "127.0.0.1:80/x", "no URL"},
+		{"no scheme", "127.0.0.1:80/x", "not a URL"},
 		{"a path alone", "/etc/passwd", "no scheme"},
 	} {
 		r := fetch(t, t.Context(), fetchIt, strings.ReplaceAll(c.url, "PORT", w.port), "")

@@ -143,7 +143,7 @@ func compileGlob(env Env, glob string) (matcher, error) {
 	case glob == "":
 		return nil, tell("the pattern is empty: give one such as *.go or src/**")
 	case len(glob) > maxPath:
-		return nil, tell("the pattern has %d bytes, and none may have more than %d", len(glob), maxPath)
+		return nil, tell("the pattern has %d bytes, and the limit is %d", len(glob), maxPath)
 	case slices.Contains(strings.Split(glob, "/"), ".."):
 		return nil, tell("the pattern %s leads upwards: name the folder in path, and in the pattern what to find in it", given)
 	case !doublestar.ValidatePattern(glob):

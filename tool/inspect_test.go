@@ -102,7 +102,7 @@ func TestSearch(t *testing.T) {
 		tooltest.Case{Name: "a match is within a line", Args: `{"pattern":"a\\sb"}`, Files: map[string]string{"f": "a\nb\n"}, Want: []string{`Nothing matches "a\\sb", in 1 file searched.`}},
 		tooltest.Case{Name: "the text begins at each line", Args: `{"pattern":"\\Ab"}`, Files: map[string]string{"f": "a\nb\n"}, Check: text("f\n  2: b\n")},
 		tooltest.Case{Name: "nothing to search", Args: `{"pattern":"a","glob":"*.rs"}`, Files: tree, Want: []string{"in 0 files searched. Hidden files"}},
-		tooltest.Case{Name: "a wrong expression", Args: `{"pattern":"a("}`, Wrong: true, Want: []string{"no RE2 regular expression: missing closing ): `a(`. For plain text set literal."}},
+		tooltest.Case{Name: "a wrong expression", Args: `{"pattern":"a("}`, Wrong: true, Want: []string{"not a valid RE2 regular expression: missing closing ): `a(`. For plain text set literal."}},
 		tooltest.Case{Name: "an empty expression", Args: `{"pattern":""}`, Wrong: true, Want: []string{"empty"}},
 		tooltest.Case{Name: "a line break", Args: `{"pattern":"a\nb"}`, Wrong: true, Want: []string{"within one line"}},
 		tooltest.Case{Name: "a binary file", Args: `{"pattern":"a","path":"bin"}`, Files: tree, Wrong: true, Want: []string{"bin is a binary file"}},

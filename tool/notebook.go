@@ -234,7 +234,7 @@ func (r *notebookReading) output(o notebookOutput) string {
 	if s := data("text/html", o.HTML); s != "" {
 		return r.bounded("result, HTML", s)
 	}
-	return "[an output that is no text and no picture]\n"
+	return "[an output that is neither text nor a picture]\n"
 }
 
 // picture keeps a picture for the result.

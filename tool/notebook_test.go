@@ -38,7 +38,7 @@ func TestReadShowsTheCellsOfNotebooks(t *testing.T) {
 			Check: func(t *testing.T, env tool.Env, r tool.Result) {
 				text("a.ipynb is a Jupyter notebook (format 4, python) of 4 cells.\n"+
 					"\n[cell 1, markdown]\n# Title\ntext\n"+
-					"\n[cell 2, code, run 3]\nprint(1)\nx\n[stdout]\n1\n[stderr]\ncareful\n[result]\n2\n[picture 1 below: a PNG image of 3×2 pixels]\n[an output that is no text and no picture]\n[error ValueError: bad]\nTraceback\n  line 1\n"+
+					"\n[cell 2, code, run 3]\nprint(1)\nx\n[stdout]\n1\n[stderr]\ncareful\n[result]\n2\n[picture 1 below: a PNG image of 3×2 pixels]\n[an output that is neither text nor a picture]\n[error ValueError: bad]\nTraceback\n  line 1\n"+
 					"\n[cell 3, code]\n\n[cell 4, raw]\nraw\n"+
 					"[to change a cell use edit on the file's JSON; read with an offset shows that]\n")(t, env, r)
 				shown("image/png", 3, 2, nil)(t, env, r)
@@ -58,8 +58,8 @@ func TestReadShowsTheCellsOfNotebooks(t *testing.T) {
 		tooltest.Case{Name: "many cells say how to continue", Files: map[string]string{"a.ipynb": outputs(make([]int, 2000)...)}, Args: `{"path":"a.ipynb"}`, Want: []string{" to 2000 left: continue with pages "}},
 		tooltest.Case{Name: "a cell that is too long is cut", Files: map[string]string{"a.ipynb": `{"nbformat":4,"cells":[{"cell_type":"code","source":"` + strings.Repeat("é", 50_000) + `"}]}`}, Args: `{"path":"a.ipynb"}`, Want: []string{"é\n[this cell is cut here: read with an offset shows the JSON]"}},
 		tooltest.Case{Name: "an empty one says so", Files: map[string]string{"a.ipynb": `{"nbformat":4,"cells":[]}`}, Args: `{"path":"a.ipynb"}`, Want: []string{"of 0 cells"}},
-		tooltest.Case{Name: "what is none is text, with a note", Files: map[string]string{"a.ipynb": "{\"cells\": oops\n"}, Args: `{"path":"a.ipynb"}`, Check: text("     1\t{\"cells\": oops\n[it is no notebook that can be understood (nbformat 3 or 4): these are its lines]\n")},
-		tooltest.Case{Name: "so is one of a format that nobody has", Files: map[string]string{"a.ipynb": "{\"nbformat\":2}\n"}, Args: `{"path":"a.ipynb","pages":"2"}`, Want: []string{"{\"nbformat\":2}", "no notebook that can be understood"}},
+		tooltest.Case{Name: "what is none is text, with a note", Files: map[string]string{"a.ipynb": "{\"cells\": oops\n"}, Args: `{"path":"a.ipynb"}`, Check: text("     1\t{\"cells\": oops\n[it is not a notebook that can be read (nbformat 3 or 4): these are its lines]\n")},
+		tooltest.Case{Name: "so is one of a format that nobody has", Files: map[string]string{"a.ipynb": "{\"nbformat\":2}\n"}, Args: `{"path":"a.ipynb","pages":"2"}`, Want: []string{"{\"nbformat\":2}", "not a notebook that can be read"}},
 		tooltest.Case{Name: "what is not even text is refused", Files: map[string]string{"a.ipynb": "{\x00\x01"}, Args: `{"path":"a.ipynb"}`, Wrong: true, Want: []string{"a.ipynb is a binary file"}},
 		tooltest.Case{Name: "a damaged picture is told", Files: map[string]string{"a.ipynb": `{"nbformat":4,"cells":[{"cell_type":"code","source":"","outputs":[{"output_type":"display_data","data":{"image/png":"????"}},{"output_type":"display_data","data":{"image/png":"aGVsbG8="}}]}]}`}, Args: `{"path":"a.ipynb"}`,
 			Want: []string{"[a picture that is damaged]", "it begins like a PNG image but is damaged"}},

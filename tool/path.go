@@ -104,7 +104,7 @@ func plausible(path string) error {
 	case path == "":
 		return errors.New("the path is empty: give a path relative to the workspace")
 	case len(path) > maxPath:
-		return fmt.Errorf("the path has %d bytes, and none may have more than %d", len(path), maxPath)
+		return fmt.Errorf("the path has %d bytes, and the limit is %d", len(path), maxPath)
 	case !utf8.ValidString(path):
 		return fmt.Errorf("the path %q is not valid UTF-8", path)
 	case strings.ContainsFunc(path, unicode.IsControl):

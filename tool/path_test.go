@@ -62,7 +62,7 @@ func TestResolveSaysWhereAPathLeads(t *testing.T) {
 		{path: "a\nb", err: "control character"},
 		{path: "a\x1b[2Jb", err: "control character"},
 		{path: "a\xffb", err: "not valid UTF-8"},
-		{path: strings.Repeat("a/", 3000), err: "none may have more than 4096"},
+		{path: strings.Repeat("a/", 3000), err: "the limit is 4096"},
 		{path: "/proc/self/environ", err: "the kernel's own files"},
 		{path: "/dev/fd/0", err: "devices"},
 	} {

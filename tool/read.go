@@ -339,7 +339,7 @@ func (r *reading) again(ctx context.Context, env Env, f *os.File) Result {
 	r.asLines, r.asPages = true, false
 	result := r.read(ctx, env, f)
 	if len(result.Content) == 1 && !result.IsError {
-		result.Content[0].Text += "[it is no notebook that can be understood (nbformat 3 or 4): these are its lines]\n"
+		result.Content[0].Text += "[it is not a notebook that can be read (nbformat 3 or 4): these are its lines]\n"
 	}
 	return result
 }

@@ -98,7 +98,7 @@ func newFinder(a searchArgs) (*finder, error) {
 	case a.Pattern == "":
 		return nil, errors.New("the pattern is empty: it would match every line")
 	case len(a.Pattern) > maxPattern:
-		return nil, tell("the pattern has %d bytes, and none may have more than %d", len(a.Pattern), maxPattern)
+		return nil, tell("the pattern has %d bytes, and the limit is %d", len(a.Pattern), maxPattern)
 	case strings.Contains(a.Pattern, "\n"):
 		return nil, tell("the pattern has a line break in it, and a match is within one line: search for one of the lines")
 	}
@@ -115,7 +115,7 @@ func newFinder(a searchArgs) (*finder, error) {
 		if _, e := regexp.Compile(expr); e != nil {
 			err = e // without flags the model did not write
 		}
-		return nil, tell("the pattern is no RE2 regular expression: %s. For plain text set literal.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, tell("the pattern is not a valid RE2 regular expression: %s. For plain text set literal.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	f := &finder{re: re}
 	f.byLine, f.needle = study(flags + expr)

@@ -52,7 +52,7 @@ func TestWrongArgumentsAreToldAllAtOnce(t *testing.T) {
 		{"read", ``, `wrong arguments for read: path: missing. It takes path (string), limit (integer, optional), offset (integer, optional), pages (string, optional)`},
 		{"read", `{"path":"a","offset":1.5}`, `wrong arguments for read: offset: expected integer, got number. It takes path (string), limit (integer, optional), offset (integer, optional), pages (string, optional)`},
 		{"read", `{"Path":"a"}`, `wrong arguments for read: Path: there is no such field; path: missing. It takes path (string), limit (integer, optional), offset (integer, optional), pages (string, optional)`},
-		{"read", `["a"]`, `the arguments of read are no JSON object: give path (string), limit (integer, optional), offset (integer, optional), pages (string, optional)`},
+		{"read", `["a"]`, `the arguments of read are not a JSON object: give path (string), limit (integer, optional), offset (integer, optional), pages (string, optional)`},
 		{"read", `{"path":`, `the arguments of read are not JSON: unexpected end of JSON input`},
 		{"todo", `{"items":[{"text":"a","status":"doing"}]}`, `wrong arguments for todo: items[0].status: "doing" is none of pending, active, done. It takes items (array of objects)`},
 		{"red", `{}`, `there is no tool "red"; did you mean read?`},

@@ -36,7 +36,7 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 	s := Submission{spec: Spec{Name: name, Description: cmp.Or(submission.Description(name), strings.TrimSpace(submitText)), Schema: authored}}
 	var root map[string]json.RawMessage
 	if err := json.Unmarshal(authored, &root); err != nil || root == nil {
-		return s, fmt.Errorf("the schema is no JSON object: give a JSON Schema, as {\"type\": \"object\", \"properties\": {…}}")
+		return s, fmt.Errorf("the schema is not a JSON object: give a JSON Schema, such as {\"type\": \"object\", \"properties\": {…}}")
 	}
 	if kind := string(bytes.TrimSpace(root["type"])); kind != `"object"` {
 		// Inside of another, what refers to the root would mean that one.

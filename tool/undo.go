@@ -149,7 +149,7 @@ func planFile(env Env, path string, changes []run.FileChange) (plan *change, ski
 	goal := now
 	for _, c := range chain {
 		if c.After != goal {
-			skipped = append(skipped, Skipped{c, fmt.Sprintf("%s was changed by somebody else after this", path)})
+			skipped = append(skipped, Skipped{c, fmt.Sprintf("%s was changed after this", path)})
 			continue
 		}
 		goal = c.Before

@@ -122,7 +122,7 @@ func TestUndoTakesAChainBackAndLeavesAPersonsWorkAlone(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(env.Workspace, "d/new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file that was made is still there: %v", err)
 	}
-	want := []tool.Skipped{{Change: changes[1], Reason: "b was changed by somebody else after this"}}
+	want := []tool.Skipped{{Change: changes[1], Reason: "b was changed after this"}}
 	if diff := cmp.Diff(want, report.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
@@ -200,7 +200,7 @@ func TestUndoIsWholeOrNotAtAll(t *testing.T) {
 	made := call(t, env, tool.Write(), map[string]any{"path": "made", "content": "m\n"})
 	changes = append(append(changes[:1:1], made.Files...), changes[1])
 	err = tool.UndoDisturbed(env, changes, func() { tooltest.WriteFile(t, env, "z", "a person's, just now\n") })
-	if err == nil || !strings.Contains(err.Error(), "z was changed by somebody else just now, and was not touched") {
+	if err == nil || !strings.Contains(err.Error(), "z was changed by another process just now, and was not touched") {
 		t.Errorf("%v", err)
 	}
 	holds("a", "a2\n")(t, env, tool.Result{})

@@ -23,7 +23,7 @@ func validate(s Spec, c *schema.Compiled, args json.RawMessage) error {
 	case err != nil && !json.Valid(args):
 		return tell("the arguments of %s are not JSON: %v", s.Name, err)
 	case err != nil || fields == nil:
-		return tell("the arguments of %s are no JSON object: give %s", s.Name, accepted(s))
+		return tell("the arguments of %s are not a JSON object: give %s", s.Name, accepted(s))
 	}
 	var problems []string
 	for _, p := range c.Validate(c.Restore(args)) {

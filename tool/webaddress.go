@@ -18,7 +18,7 @@ import (
 // rules see is this one, so that nobody allows one host and reaches another.
 func parseWebAddress(s string) (*url.URL, error) {
 	if len(s) > 8192 {
-		return nil, tell("The URL has %s bytes, and none may have more than 8,192.", commas(int64(len(s))))
+		return nil, tell("The URL has %s bytes, and the limit is 8,192.", commas(int64(len(s))))
 	}
 	if strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.IsSpace(r) || visible.Useless(r) || r == '\\'
@@ -27,7 +27,7 @@ func parseWebAddress(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, tell("%q is no URL: give one such as https://example.org/page.", clip(s, 200))
+		return nil, tell("%q is not a URL: give one such as https://example.org/page.", clip(s, 200))
 	}
 	switch {
 	case u.Scheme == "":
@@ -51,7 +51,7 @@ func parseWebAddress(s string) (*url.URL, error) {
 	if p := u.Port(); p != "" {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 1 || n > 65535 {
-			return nil, tell("The URL's port %s is none.", clip(p, 20))
+			return nil, tell("The URL's port %s is not valid.", clip(p, 20))
 		}
 		if p = strconv.Itoa(n); p != defaultPort(u) {
 			host += ":" + p
@@ -78,7 +78,7 @@ func webHost(host string) (string, error) {
 	if err != nil || host == "" || len(host) > 253 || strings.ContainsFunc(host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
 	}) || strings.Contains(host, "..") || host[0] == '.' {
-		return "", tell("%q is no host's name.", clip(given, 100))
+		return "", tell("%q is not a host name.", clip(given, 100))
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.String(), nil // written in wide digits

@@ -328,7 +328,7 @@ func TestACommandThatThePersonHasWrittenIsSentWithItsArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home, dir: p.dir})
-	p.sees("the commands in .pawl/commands do not count")
+	p.sees("the commands in .pawl/commands are ignored")
 	p.types("/fi")
 	p.sees("/fix", "Fix an issue")
 	p.presses("tab")

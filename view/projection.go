@@ -309,7 +309,7 @@ func (p *Projection) dispatch(e run.Event) {
 		p.interrupted(f)
 	case run.Compacted:
 		p.turn.tooLong = false
-		text := fmt.Sprintf("the context was compacted: %d tokens less", f.Freed)
+		text := fmt.Sprintf("context compacted, about %d tokens freed", f.Freed)
 		p.note(1, text, Note{Kind: NoteCompacted, Detail: f.Summary, Freed: f.Freed})
 	case run.Synthesized:
 		p.giveBack()
@@ -354,7 +354,7 @@ func (p *Projection) told(f run.Told) {
 		text = "the model is told what the permission mode asks of it"
 	case run.TellOutput:
 		p.turn.reminders++
-		text = fmt.Sprintf("the model is reminded of its result (%d)", p.turn.reminders)
+		text = fmt.Sprintf("no valid result yet; the model is asked again (%d)", p.turn.reminders)
 	}
 	p.note(1, text, Note{Kind: NoteReminder, Detail: f.Text, Call: f.Call, Tell: f.Reason})
 }

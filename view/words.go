@@ -71,7 +71,7 @@ func EndWords(e run.End) string {
 	case run.Asked:
 		return "waits for an answer"
 	case run.LimitReached:
-		return "a limit was reached"
+		return "stopped at a limit"
 	case run.GuardrailStopped:
 		return "stopped by a guardrail"
 	case run.LoopStopped:
@@ -180,7 +180,7 @@ func WaitWords(s run.State) string {
 			calls = append(calls, Title(d.Call.Tool, d.Call.Arguments))
 		}
 	}
-	return "a person has to allow: " + strings.Join(calls, "; ")
+	return "approval required: " + strings.Join(calls, "; ")
 }
 
 // interruptWords says why a turn was interrupted.
