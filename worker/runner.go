@@ -243,20 +243,24 @@ func (d *Runner) step(in run.Input) error {
 	for _, r := range b.Refused { // it came too late
 		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
 	}
-	if err := d.append(b.Events); err != nil {
+	events, err := d.append(b.Events)
+	if err != nil {
 		d.delivered(err)
 		return err
 	}
 	cancel := d.core.Adopt(b, in)
 	d.publish()
+	for i := range events { // whoever sees an event sees the state after it
+		d.feed.show(view.Update{Event: &events[i]})
+	}
 	d.delivered(nil)
 	d.follow(b, in, cancel)
 	d.showWaiting()
 	return nil
 }
 
-// append makes events durable and shows them.
-func (d *Runner) append(events []run.Event) error {
+// append makes events durable, and returns them as they are in the log.
+func (d *Runner) append(events []run.Event) ([]run.Event, error) {
 	after := d.core.State.Seq
 	if d.created != nil && len(events) > 0 {
 		after = 0
@@ -265,18 +269,17 @@ func (d *Runner) append(events []run.Event) error {
 	}
 	taken := d.taken(events)
 	if len(events) == 0 && len(taken) == 0 {
-		return nil
+		return nil, nil
 	}
 	// Not the caller's context: its cancellation must still be recorded.
 	if err := d.w.Store.Append(context.Background(), d.id, after, events, taken...); err != nil {
-		return errDisk{fmt.Errorf("the log cannot be written, and the run was stopped: %w", err)}
+		return nil, errDisk{fmt.Errorf("the log cannot be written, and the run was stopped: %w", err)}
 	}
 	d.created = nil
 	for i := range events {
 		events[i].Seq = after + int64(i) + 1
-		d.feed.show(view.Update{Event: &events[i]})
 	}
-	return nil
+	return events, nil
 }
 
 // follow acts on a batch that is durable: it updates the gate, starts the operations
