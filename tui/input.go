@@ -253,10 +253,6 @@ func (m *model) submit() []effect {
 	if strings.HasPrefix(text, "/") && !strings.ContainsAny(strings.Fields(text)[0][1:], "/") {
 		return m.command(text)
 	}
-	if q, ok := m.pane.(*question); ok {
-		_ = q
-		m.pane = nil
-	}
 	return m.send(text, images(draft)...)
 }
 

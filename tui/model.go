@@ -48,6 +48,7 @@ type model struct {
 	input    input
 	pane     pane // takes keys before the input; nil: none
 	ask      *dialog
+	asked    *app.Question       // of the agent, that waits for an answer
 	sent     map[run.CallID]bool // calls that were answered here
 	showTo   bool                // the list of tasks
 	lastCall *view.Call          // that has ended
@@ -118,7 +119,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case pasted:
 		return m.paste(msg.text)
 	case resized:
-		m.width, m.height, m.resizedAt = max(msg.width, leastWidth), max(msg.height, leastHeight), now
+		m.resizedAt = now
+		m.size(msg.width, msg.height)
 	case replied:
 		switch msg.Kind {
 		case keys.Version:
@@ -189,6 +191,11 @@ func (m *model) update(msg message, now time.Time) []effect {
 	return nil
 }
 
+// size takes in the size of the terminal.
+func (m *model) size(width, height int) {
+	m.width, m.height = max(width, leastWidth), max(height, leastHeight)
+}
+
 // animates reports whether what is shown depends on the time.
 func (m *model) animates() bool {
 	return m.works() || m.awaits || m.running > 0 || m.armed.key != "" || m.ask != nil && !m.ask.ready(m) ||
@@ -237,17 +244,28 @@ func (m *model) begin() []effect {
 // open takes in that a conversation is open.
 func (m *model) open(o opened) []effect {
 	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
-		m.n, m.attached, m.state = o.n, o.attached, o.state
+		m.n, m.attached, m.driven, m.state = o.n, o.attached, o.attached, o.state
+		m.tellUnfinished()
 		return m.waiting(o.n, o.state)
 	}
-	m.n, m.id, m.attached, m.state = o.n, o.id, o.attached, o.state
-	m.driven = o.attached
+	m.n, m.id, m.attached, m.driven, m.state = o.n, o.id, o.attached, o.attached, o.state
 	if o.attached {
 		m.say(fmt.Sprintf("run %s is driven by another process: what you type goes there", o.id))
-	} else if o.state.Turn.Open() && len(app.Undecided(o.state)) == 0 {
-		m.say("the turn was not finished, because its process ended: /continue resumes it")
 	}
+	m.tellUnfinished()
+	m.askQuestion(o.state)
 	return m.waiting(o.n, o.state)
+}
+
+// tellUnfinished says how a turn is resumed whose process has ended.
+func (m *model) tellUnfinished() {
+	switch turn := m.state.Turn; {
+	case m.driven:
+	case turn.Open() && len(app.Undecided(m.state)) == 0:
+		m.say("the turn was not finished, because its process ended: /continue resumes it")
+	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:
+		m.say("the turn was interrupted: /continue resumes it, or say what to do next")
+	}
 }
 
 // waiting returns what finds out what a run in a state waits for.
@@ -262,6 +280,7 @@ func (m *model) waiting(n int, s run.State) []effect {
 func (m *model) tell(h history) {
 	m.transcript = m.newTranscript()
 	m.prompts, m.ask, m.n, m.id = nil, nil, 0, ""
+	m.answered()
 	clear(m.sent)
 	for _, e := range h.events {
 		m.note(e)
@@ -303,6 +322,11 @@ func (m *model) see(items []view.Item) {
 
 // take takes in news of the run.
 func (m *model) take(n news) []effect {
+	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
+		m.flush()
+		m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		m.answered()
+	}
 	m.see(m.transcript.Update(n.Update))
 	if n.Waiting != nil {
 		if len(n.Waiting) == 0 {
@@ -338,6 +362,32 @@ func (m *model) take(n news) []effect {
 	return nil
 }
 
+// answers reports whether an event is the answer to a question of the agent.
+func answers(p run.Payload) bool {
+	prompt, ok := p.(run.Prompted)
+	return ok && prompt.Answers != ""
+}
+
+// askQuestion shows the question that a run in a state waits with, if there is one.
+func (m *model) askQuestion(s run.State) bool {
+	open := s.Questions()
+	if len(open) == 0 {
+		return false
+	}
+	q := app.QuestionOf(open[0].Call)
+	m.asked, m.pane = &q, newQuestion(q)
+	m.notify("answer a question")
+	return true
+}
+
+// answered takes in that no question waits any more.
+func (m *model) answered() {
+	m.asked = nil
+	if _, ok := m.pane.(*question); ok {
+		m.pane = nil
+	}
+}
+
 // ended takes in that a turn has ended.
 func (m *model) ended(n int, e run.Ended) []effect {
 	state := m.state
@@ -359,10 +409,8 @@ func (m *model) ended(n int, e run.Ended) []effect {
 func (m *model) printEnd(f finished) {
 	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[d.Call] }) // the person knows
 	end := render.End{Words: endWords(f.state), Denials: denials, State: f.state, Undo: "put the files back with /undo"}
-	if q := f.state.Questions(); len(q) > 0 {
-		question := app.QuestionOf(q[0].Call)
-		end.Question = &question
-		m.pane = newQuestion(question)
+	if m.askQuestion(f.state) { // the end is told when it has been answered
+		return
 	}
 	end.Next = nextWords(f.state)
 	m.flush()
@@ -375,7 +423,6 @@ func (m *model) printEnd(f finished) {
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
 		m.pane = planPicker()
 	}
-	m.print("")
 }
 
 // flush moves the lines that the transcript has finished to those that are printed, so that
@@ -415,7 +462,7 @@ func (m *model) frame() frame {
 		middle = middle[:min(len(middle), room)]
 	}
 	var live []string
-	if rest := room - len(middle); rest > 1 && (m.state.Turn.Open() || m.awaits) {
+	if rest := room - len(middle); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}

@@ -148,6 +148,92 @@ func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	p.leaves()
 }
 
+func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
+{"text": "So {{last_result}}."}`, setting{})
+	p.says("choose")
+	p.sees("Which one?", "a number answers")
+	p.presses("down", "enter")
+	p.sees("So sqlite.")
+	p.rests()
+	for _, text := range []string{"Which one?", "2  postgres", "completed"} {
+		if n := strings.Count(p.text(), text); n != 1 {
+			t.Errorf("%q is there %d times:\n%s", text, n, p.text())
+		}
+	}
+	p.leaves()
+}
+
+func TestATextThatEndsWithALineEndStandsOnce(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "As follows:\n\n- one\n- two\n", "split": 8, "calls": [{"tool": "glob", "args": {"pattern": "*"}}]}
+{"text": "The end.\n\n"}`, setting{})
+	p.says("go")
+	p.sees("The end.", "completed")
+	for _, text := range []string{"As follows:", "• two", "The end."} {
+		if n := strings.Count(p.text(), text); n != 1 {
+			t.Errorf("%q is there %d times:\n%s", text, n, p.text())
+		}
+	}
+	p.leaves()
+}
+
+func TestALongCommandIsShownToItsEndBeforeItIsAllowed(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch `+strings.Repeat("a-file-with-a-long-name ", 6)+`the-last-one"}}]}
+{"text": "Made."}`, setting{width: 50, height: 24})
+	p.says("go")
+	p.sees("Allow this time")
+	if all := strings.ReplaceAll(strings.ReplaceAll(p.text(), "\n", ""), " ", ""); !strings.Contains(all, "touch"+strings.Repeat("a-file-with-a-long-name", 6)+"the-last-one") {
+		t.Errorf("a part of the command is not shown:\n%s", p.text())
+	}
+	p.answers("x")
+	p.sees("Made.")
+	p.leaves()
+}
+
+func TestACallThatThePersonHasDeniedIsNotCountedAsRefused(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "So be it."}`, setting{})
+	p.says("write it")
+	p.answers("x")
+	p.sees("So be it.", "completed")
+	p.rests()
+	if strings.Contains(p.text(), "1 call refused") {
+		t.Errorf("the person is told what they have done:\n%s", p.text())
+	}
+	p.leaves()
+}
+
+func TestRetriesAreOneLine(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"error": {"status": 529}, "times": 3}
+{"text": "At last."}`, setting{})
+	p.says("go")
+	p.sees("attempt 1 failed", "retrying in")
+	p.sees("requested again 3 times", "At last.")
+	p.rests()
+	if n := strings.Count(p.text(), "Overloaded"); n != 1 {
+		t.Errorf("the failure is there %d times:\n%s", n, p.text())
+	}
+	p.leaves()
+}
+
+func TestARunWhoseProcessWasKilledSaysHowToResumeIt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "Working.", "calls": [{"tool": "shell", "args": {"command": "sleep 1000"}}]}
+{"text": "The command was cut: {{last_result}}"}`, setting{home: home})
+	p.says("go")
+	p.sees("Run sleep 1000")
+	p.leaves() // the turn is interrupted by the shutdown
+	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
+	again.sees("Working.", "/continue")
+	again.leaves()
+}
+
 func TestACallThatFailsShowsWhatItHasPrinted(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "cat nothing-there"}}]}

@@ -55,6 +55,9 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	defer reader.Close()
 	t := &terminal{reader: reader, out: out, screen: screen.New(out, false)}
 	m := newModel(o)
+	if size, ok := (<-reader.Events()).(keys.Resize); ok { // the first event
+		m.size(size.Width, size.Height)
+	}
 	d := &desk{ws: ws}
 	p := newProgram(m, d, t.draw)
 	d.terminal = t
