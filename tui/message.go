@@ -27,8 +27,8 @@ type (
 	replied struct{ keys.Reply }
 	// focused says whether the terminal's window has the focus.
 	focused struct{ yes bool }
-	// signalled is a signal to end the program.
-	signalled struct{}
+	// stopped says that the program is to end.
+	stopped struct{}
 
 	// opened says that a conversation is open.
 	opened struct {
@@ -97,6 +97,9 @@ type (
 		code            int
 		took            time.Duration
 	}
+	// panicked says that an effect has panicked. The model panics with it, where the terminal
+	// is given back.
+	panicked struct{ text string }
 	// leaving says that the program ends.
 	leaving struct{}
 )

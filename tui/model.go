@@ -61,6 +61,8 @@ type model struct {
 	armed armed    // a key that does something if it is pressed again
 	typed time.Time
 	left  bool // the program ends
+
+	terminated bool // not the person has ended it
 }
 
 // A prompt is one of the person, and the event before it.
@@ -130,7 +132,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		}
 	case focused:
 		m.focus = msg.yes
-	case signalled:
+	case stopped:
+		m.terminated = true
 		return m.leave()
 	case opened:
 		return m.open(msg)
@@ -185,6 +188,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		m.complete()
 	case shellEnded:
 		m.shellEnded(msg)
+	case panicked:
+		panic(msg.text)
 	case leaving:
 		m.left = true
 	}

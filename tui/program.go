@@ -124,6 +124,7 @@ func (p *program) exclusive(ctx context.Context, e effect) {
 }
 
 func (p *program) perform(ctx context.Context, e effect) {
+	defer p.desk.guard()
 	if err := e.do(ctx, p.desk); err != nil && ctx.Err() == nil {
 		p.mail.put(failed{err})
 	}
