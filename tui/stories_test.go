@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"pawl/llm/llmtest/fake"
+	"pawl/llm/script"
+	"pawl/run"
 )
 
 func TestATurnWorksOnUntilItIsDone(t *testing.T) {
@@ -394,5 +399,115 @@ func TestWhatIsTypedWhenADialogComesUpIsNoAnswer(t *testing.T) {
 	}
 	p.answers("x")
 	p.sees("Done.")
+	p.leaves()
+}
+
+// The flaws of the agent that this one replaces. Each had its own name.
+
+func TestFlawStopsAfterOneTool(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&script, `{"calls": [{"tool": "glob", "args": {"pattern": "*.%d"}}]}`+"\n", i)
+	}
+	p := sit(t, script.String()+`{"text": "After five tools."}`, setting{})
+	p.says("go")
+	p.sees("Find *.0", "Find *.4", "After five tools.", "completed · 6 steps")
+	p.rests()
+	p.leaves()
+}
+
+func TestFlawWaitDoesNotCancel(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}, {"tool": "write", "args": {"path": "b.txt", "content": "x"}}]}
+{"text": "unused: the account of the interrupt has its place"}
+{"calls": [{"tool": "read", "args": {"path": "c.txt"}}]}
+{"text": "Only c was looked at."}`, setting{files: map[string]string{"c.txt": "c\n"}})
+	p.says("write")
+	p.answers("w")
+	p.rests() // no call of that message waits or runs any more
+	p.until("the dialog gone", func(string) bool { return !p.last.asks })
+	p.says("look at c instead")
+	p.sees("Only c was looked at.", "completed")
+	if p.file("a.txt")+p.file("b.txt") != "" {
+		t.Error("a call ran after Wait")
+	}
+	p.leaves()
+}
+
+func TestFlawResultsInAssistantMessages(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I look.", "calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"text": "Seen."}`, setting{files: map[string]string{"a.txt": "the content of the file\n"}})
+	p.says("look")
+	p.sees("Seen.", "completed")
+	p.rests()
+	p.leaves()
+	last, err := p.ws.Find(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, state, err := p.ws.Load(t.Context(), last.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := 0
+	for _, m := range state.Messages {
+		for _, part := range m.Parts {
+			if part.Result != nil {
+				results++
+				if m.Role != run.User {
+					t.Errorf("a result is in a message of the %s", m.Role)
+				}
+			}
+			if m.Role == run.Assistant && strings.Contains(part.Text, "the content of the file") {
+				t.Errorf("the text of a result is in the agent's words: %q", part.Text)
+			}
+		}
+	}
+	if results != 1 {
+		t.Errorf("%d results, want 1", results)
+	}
+}
+
+func TestFlawNoStreamCancellation(t *testing.T) {
+	t.Parallel()
+	s, err := script.Parse(strings.NewReader(`{"text": "word after word ", "endless": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fake.New(s, true)
+	url, stop, err := server.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	p := sit(t, "", setting{vars: map[string]string{"PAWL_MODEL": "anthropic/m", "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}})
+	p.says("talk")
+	p.sees("word after word word")
+	p.presses("esc")
+	select {
+	case <-server.Left():
+	case <-time.After(patience):
+		t.Fatal("the connection to the model is still open")
+	}
+	p.sees("[Conversation interrupted]")
+	p.rests()
+	p.leaves()
+}
+
+func TestFlawNoSynthesisOrContinuation(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for i := range 3 {
+		fmt.Fprintf(&script, `{"calls": [{"tool": "glob", "args": {"pattern": "*.%d"}}]}`+"\n", i)
+	}
+	p := sit(t, script.String()+`{"text": "Account: three looks were taken."}
+{"text": "Continued and done."}`, setting{vars: map[string]string{"PAWL_MAX_STEPS": "3"}})
+	p.says("go")
+	p.sees("Account: three looks were taken.", "limit", "/continue")
+	p.rests()
+	p.says("/continue")
+	p.sees("Continued and done.", "completed")
 	p.leaves()
 }
