@@ -45,7 +45,6 @@ type desk struct {
 	post func(message) // hands a message to the model, from any goroutine
 
 	terminal terminalUser // nil in tests
-	mentions func(ctx context.Context, text string) ([]run.Part, []string, error)
 
 	mu     sync.Mutex
 	shells []context.CancelFunc // commands of the person that run
@@ -210,23 +209,15 @@ func (d *desk) stopShell() {
 	d.shells = nil
 }
 
-// parts returns what a prompt consists of: what commands of the person have printed, the text,
-// and the files that it names with @.
-func (d *desk) parts(ctx context.Context, text string, before []string) ([]run.Part, error) {
+// parts returns what a prompt consists of: what commands of the person have printed, and the
+// text. Files that it names with @ are for the agent to read.
+func parts(text string, before []string) []run.Part {
 	var parts []run.Part
 	for _, b := range before {
 		parts = append(parts, run.Text(b))
 	}
 	if text == "" {
-		return parts, nil
+		return parts
 	}
-	parts = append(parts, run.Text(text))
-	if d.mentions == nil {
-		return parts, nil
-	}
-	more, notes, err := d.mentions(ctx, text)
-	for _, n := range notes {
-		d.post(notice{n})
-	}
-	return append(parts, more...), err
+	return append(parts, run.Text(text))
 }

@@ -277,20 +277,15 @@ func (m *model) send(text string, more ...run.Part) []effect {
 	context_ := m.context
 	m.context = nil
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		parts, err := d.parts(ctx, text, context_)
-		if err != nil {
-			d.post(inserted{text})
-			return err
-		}
-		parts = append(parts, more...)
 		c, _ := d.current()
 		if c == nil {
+			var err error
 			if c, err = d.start(ctx, wish.Model, wish.Mode); err != nil {
 				d.post(inserted{text})
 				return err
 			}
 		}
-		return c.Prompt(ctx, parts...)
+		return c.Prompt(ctx, append(parts(text, context_), more...)...)
 	})}
 }
 
@@ -303,13 +298,11 @@ func (m *model) queue() []effect {
 	text := strings.TrimSpace(draft.Text())
 	more := images(draft)
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		parts, err := d.parts(ctx, text, nil)
-		if err != nil {
-			return err
+		c, _ := d.current()
+		if c == nil {
+			return nil
 		}
-		if c, _ := d.current(); c != nil {
-			_, err = c.Queue(ctx, append(parts, more...)...)
-		}
+		_, err := c.Queue(ctx, append(parts(text, nil), more...)...)
 		return err
 	})}
 }

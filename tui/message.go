@@ -89,6 +89,8 @@ type (
 	modelChosen struct{ name string }
 	// branchKnown is the branch of the workspace's repository; "": none.
 	branchKnown struct{ name string }
+	// commandsKnown are the commands that people have written.
+	commandsKnown struct{ commands []app.PromptCommand }
 	// filesKnown are the files of the workspace, for completion.
 	filesKnown struct{ names []string }
 	// shellEnded is what a command of the person has printed.

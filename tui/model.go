@@ -183,6 +183,9 @@ func (m *model) update(msg message, now time.Time) []effect {
 		}
 	case branchKnown:
 		m.branch = msg.name
+	case commandsKnown:
+		m.own = msg.commands
+		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
 		m.complete()
@@ -231,6 +234,14 @@ func (m *model) begin() []effect {
 		}),
 		later(func(ctx context.Context, d *desk) error {
 			d.post(branchKnown{branchOf(d.ws.Dir)})
+			return nil
+		}),
+		later(func(ctx context.Context, d *desk) error {
+			own, notes := d.ws.PromptCommands()
+			d.post(commandsKnown{own})
+			for _, n := range notes {
+				d.post(notice{n})
+			}
 			return nil
 		}),
 	}

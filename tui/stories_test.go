@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -355,6 +357,26 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 		t.Errorf("the file has %q", p.file("a.txt"))
 	}
 	p.until("the prompt in the input", func(all string) bool { return strings.HasSuffix(strings.TrimSpace(p.last.input), "two") })
+	p.leaves()
+}
+
+func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude", "commands")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "review.md"), []byte("---\ndescription: looks for mistakes\n---\nReview $1 with care.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home})
+	p.types("/rev")
+	p.sees("looks for mistakes")
+	p.presses("tab")
+	p.types("a.go")
+	p.presses("enter")
+	p.sees("I was told: Review a.go with care.")
 	p.leaves()
 }
 
