@@ -99,6 +99,14 @@ without a command are a task for pawl run.`,
 	version := root.Flags().BoolP("version", "v", false, "print the version, as pawl version does")
 	var terminal terminalRequest
 	terminal.flags(root)
+	noCommand := root.Args
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if terminal.resume == pickRun && len(args) == 1 { // --resume ID
+			terminal.resume = args[0]
+			return nil
+		}
+		return noCommand(cmd, args)
+	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {
 			return inv.printVersion()

@@ -77,6 +77,7 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	o := tui.Options{
 		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Style: render.StyleOf(env.Get),
 		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
+		Restores: func(restore func()) { inv.leaving.Store(&restore) },
 	}
 	if r.resume == pickRun {
 		o.Pick = true
@@ -85,13 +86,17 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	}
 	inv.driving.Store(true) // signals are the terminal's
 	last, err := tui.Run(cmd.Context(), ws, o, in, out, notices)
-	if last != "" && err == nil {
+	terminated := errors.Is(err, tui.ErrTerminated)
+	if last != "" && (err == nil || terminated) {
 		inv.hint("resume with `pawl --resume " + last + "`")
 	}
 	if errors.Is(err, tui.ErrNoTerminal) {
 		return exit{exitUsage, err}
 	}
 	inv.tidy(ws)
+	if terminated {
+		return exit{exitTerminated, nil}
+	}
 	return err
 }
 

@@ -38,13 +38,9 @@ func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(pat
 		}
 		lines = append(lines, s.diff(change, fold, width)...)
 	case a.Preview.Request.Command != "":
-		for line := range strings.SplitSeq(a.Preview.Request.Command, "\n") {
-			lines = append(lines, "    "+s.Paint(Accent, printable(line)))
-		}
+		lines = append(lines, s.whole(a.Preview.Request.Command, width)...)
 	default:
-		for line := range strings.SplitSeq(WholeCall(a.Call), "\n") {
-			lines = append(lines, "    "+s.Paint(Accent, printable(line)))
-		}
+		lines = append(lines, s.whole(WholeCall(a.Call), width)...)
 	}
 	for _, p := range a.Explain.Parts {
 		if p.Verdict != permission.Allow {
@@ -56,6 +52,17 @@ func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(pat
 		lines = append(lines, "  "+s.Paint(Bad, "runs outside the sandbox, with your own authority"))
 	case run.WithNetwork:
 		lines = append(lines, "  "+s.Paint(Warning, "runs with the network open"))
+	}
+	return lines
+}
+
+// whole returns text with all its characters, in lines of at most width columns.
+func (s Style) whole(text string, width int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(visible.Escape(text), "\n") {
+		for _, piece := range broken(strings.ReplaceAll(line, "\t", "    "), max(1, width-4)) {
+			lines = append(lines, "    "+s.Paint(Accent, piece))
+		}
 	}
 	return lines
 }

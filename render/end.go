@@ -53,8 +53,10 @@ func (s Style) endLines(e End, took time.Duration, files []view.File, width int)
 	if took >= time.Second {
 		add(Clock(took))
 	}
-	add(ShortCount(turn.Usage.Total()) + " tokens")
-	add(view.Money(turn.Usage))
+	if turn.Usage.Total() > 0 {
+		add(ShortCount(turn.Usage.Total()) + " tokens")
+		add(view.Money(turn.Usage))
+	}
 	lines = append(lines, s.Wrap(head, width, false)...)
 	lines = append(lines, s.changedFiles(files, width)...)
 	lines = append(lines, s.denied(e.Denials, width)...)

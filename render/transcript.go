@@ -43,11 +43,18 @@ type Transcript struct {
 	texts       map[string]*streamedText   // by item, while they stream
 	thought     map[string]bool            // thinking that was shown before it was final
 	retryAt     time.Time                  // of a failed request
+	retry       retry                      // the failure that is in the live part
 	text        string                     // the last finished text of the agent
 	turns       int                        // prompts
 	interrupted bool                       // the turn was
 	took        time.Duration              // of the turns that have ended
 	files       []view.File                // changed in them
+}
+
+// A retry is a request that has failed and is sent again.
+type retry struct {
+	why      string // it has failed the last time
+	attempts int    // that have failed; 0: none
 }
 
 // A streamedText is a text of which the lines that have ended are finished.
@@ -155,6 +162,13 @@ func (t *Transcript) later(lines func(width int) []string) { t.ready = append(t.
 // take takes in an item.
 func (t *Transcript) take(i view.Item) {
 	t.retryAt = time.Time{}
+	if r := t.retry; r.attempts > 0 && (i.Kind != view.KindNote || i.Note.Kind != view.NoteFailed) {
+		t.retry = retry{}
+		t.later(func(width int) []string {
+			words := fmt.Sprintf("%s; requested again %s", r.why, text.Plural(int64(r.attempts), "time"))
+			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{Text: words, Paint: Warning}}, width-2, false))
+		})
+	}
 	switch {
 	case i.Gone:
 		if s := t.texts[i.ID]; s != nil && s.rows > 0 {
@@ -323,7 +337,10 @@ func (t *Transcript) takeMessage(i view.Item) {
 		return
 	}
 	t.later(func(width int) []string {
-		var lines []string
+		var lines, before []string
+		if t.Present { // what a person says stands apart
+			before = []string{""}
+		}
 		all := strings.Split(strings.TrimSpace(i.Text), "\n")
 		for n, l := range all {
 			if n == foldedPrompt {
@@ -332,7 +349,7 @@ func (t *Transcript) takeMessage(i view.Item) {
 			}
 			lines = append(lines, t.Wrap([]Span{{Text: printable(l), Paint: Bold}}, width-2, false)...)
 		}
-		return Hang(t.Paint(Accent, t.Glyph(GlyphPerson))+" ", lines)
+		return append(before, Hang(t.Paint(Accent, t.Glyph(GlyphPerson))+" ", lines)...)
 	})
 }
 
@@ -340,6 +357,8 @@ func (t *Transcript) takeNote(i view.Item) {
 	n, words := i.Note, printable(strings.ReplaceAll(i.Text, "\n", " "))
 	switch {
 	case n.Kind == view.NoteFailed && n.Wait == 0, n.Tell == run.TellRepeated: // the end, or the call, says it
+	case n.Kind == view.NoteFailed && t.Present: // while it is retried there is a line in the live part
+		t.retryAt, t.retry = i.At.Add(n.Wait), retry{view.OneLine(n.Detail, 2*view.MaxLine), n.Attempt}
 	case n.Kind == view.NoteFailed:
 		t.retryAt = i.At.Add(n.Wait)
 		t.later(func(width int) []string {
@@ -371,13 +390,20 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		case i.Kind == view.KindNote && i.Text != "":
 			lines = append(lines, t.Paint(Warning, t.Clip("  "+view.OneLine(i.Text, 4*view.MaxLine), width-1)))
 		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
-			lines = append(lines, t.Paint(Faint, t.Clip(t.Glyph(GlyphPerson)+" "+view.OneLine(i.Text, 4*view.MaxLine), width-1)))
+			lines = append(lines, t.pendingMessage(i, width-1))
 		case i.Kind == view.KindCall:
 			lines = append(lines, t.openCall(i.Call, width, now)...)
 			if c := t.children[i.Call.Child]; c != nil && i.Call.State == view.Running {
 				lines = append(lines, t.indented(c.Live(width-childIndent, foldedChild+2, now))...)
 			}
 		}
+	}
+	if t.retry.attempts > 0 {
+		words := t.Glyph(GlyphRetry) + " " + t.retry.why + t.Dot() + fmt.Sprintf("attempt %d failed", t.retry.attempts)
+		if wait := t.Waits(now); wait != "" {
+			words += t.Dot() + wait
+		}
+		lines = append(lines, t.Paint(Warning, t.Clip(words, width-1)))
 	}
 	if t.Interrupt != "" {
 		status := Clock(now.Sub(t.Began))
@@ -390,6 +416,19 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		lines = append(lines, t.Paint(Faint, t.Clip("  "+status, width-1)))
 	}
 	return lines[max(0, len(lines)-max(1, height-2)):]
+}
+
+// pendingMessage returns a message of the person that was not delivered yet, with when it will be.
+func (s Style) pendingMessage(i view.Item, width int) string {
+	when := "with the next results"
+	if i.Message.Kind == view.Queued {
+		when = "when the agent is done"
+	}
+	words := view.OneLine(i.Text, 4*view.MaxLine)
+	if room := width - 4 - Cells(when); room >= 12 {
+		words = s.Clip(words, room) + "  " + when
+	}
+	return s.Paint(Faint, s.Clip(s.Glyph(GlyphPerson)+" "+words, width))
 }
 
 // Waits says how long it takes until a failed request is sent again; empty if none is.

@@ -92,7 +92,10 @@ func pawl(words ...string) func(m *model, args string) []effect {
 			out, _ := call(ctx, line...)
 			var lines []string
 			for l := range strings.SplitSeq(strings.TrimRight(out, "\n"), "\n") {
-				lines = append(lines, style.Wrap([]render.Span{{Text: "  " + visible.Escape(strings.ReplaceAll(l, "\t", "    ")), Paint: render.Plain}}, width, false)...)
+				l = visible.Escape(strings.ReplaceAll(l, "\t", "    "))
+				text := strings.TrimLeft(l, " ")
+				indent := "  " + l[:min(len(l)-len(text), width/2)]
+				lines = append(lines, render.Hang(indent, style.Wrap([]render.Span{{Text: text, Paint: render.Plain}}, width-len(indent), false))...)
 			}
 			d.post(printed{lines})
 			return nil
@@ -165,7 +168,7 @@ func (m *model) forget() {
 	m.wish = app.Task{Model: m.state.Config.Model, Mode: m.state.Config.Mode}
 	m.flush()
 	m.n, m.id, m.attached, m.state = -1, "", false, run.State{}
-	m.transcript, m.prompts, m.ask, m.pane = m.newTranscript(), nil, nil, nil
+	m.transcript, m.prompts, m.ask, m.pane, m.asked = m.newTranscript(), nil, nil, nil, nil
 	m.awaits, m.stopping = false, false
 	clear(m.sent)
 	clear(m.children)
@@ -376,11 +379,20 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 	})}
 }
 
+// helpColumn is where what a key or a command does begins.
+const helpColumn = 25
+
 func (m *model) help(string) []effect {
 	width := m.width
 	var lines []string
 	row := func(left, right string) {
-		lines = append(lines, m.Clip("  "+m.Paint(render.Accent, left)+strings.Repeat(" ", max(1, 22-render.Cells(left)))+right, width))
+		mark := "  " + m.Paint(render.Accent, left) + strings.Repeat(" ", max(2, helpColumn-render.Cells(left)))
+		if room := width - 2 - helpColumn; room >= 24 {
+			lines = append(lines, render.Hang(mark, m.Wrap([]render.Span{{Text: right, Paint: render.Plain}}, room, false))...)
+			return
+		}
+		lines = append(lines, mark)
+		lines = append(lines, render.Hang("    ", m.Wrap([]render.Span{{Text: right, Paint: render.Plain}}, width-4, false))...)
 	}
 	lines = append(lines, m.Paint(render.Bold, "Keys"))
 	for _, k := range bindings {

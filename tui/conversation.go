@@ -3,7 +3,9 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 
 	"pawl/app"
@@ -53,6 +55,14 @@ type desk struct {
 	done     chan struct{} // closed when the open conversation is not followed any more
 }
 
+// guard posts a panic of the goroutine that defers it: what ends the process has to give the
+// terminal back first.
+func (d *desk) guard() {
+	if r := recover(); r != nil {
+		d.post(panicked{fmt.Sprintf("%v\n\n%s", r, debug.Stack())})
+	}
+}
+
 // current returns the open conversation and its number; nil if there is none.
 func (d *desk) current() (conversation, int) {
 	d.mu.Lock()
@@ -93,6 +103,7 @@ func (d *desk) enter(c conversation, after int64) {
 	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached})
 	go func() {
 		defer close(done)
+		defer d.guard()
 		for u, err := range c.Follow(ctx, after) {
 			if err != nil {
 				d.post(failed{err})

@@ -275,6 +275,10 @@ func (d *dialog) lines(m *model, width, height int) []string {
 		}
 		choices = append(choices, "    "+m.Paint(render.Faint, m.Clip("enter stores it"+m.Dot()+"esc back", width-4)))
 	}
+	if d.rule == nil && height-len(choices) < leastDescribed { // on a small terminal what is decided on goes first
+		words := strings.Join([]string{"y allow", "a always", "w wait", "n never", "x deny", "d show all"}, m.Dot())
+		choices = render.Hang("  ", m.Wrap([]render.Span{{Text: words, Paint: render.Bold}}, width-2, true))
+	}
 	room := max(2, height-len(choices))
 	lines := d.describe(m, max(3, room-4), width)
 	if len(lines) > room {
@@ -285,6 +289,9 @@ func (d *dialog) lines(m *model, width, height int) []string {
 	}
 	return append(lines, choices...)
 }
+
+// leastDescribed is how many lines of a call are shown before its answers are written out.
+const leastDescribed = 6
 
 // stored says which rules an answer would store.
 func (d *dialog) stored(answer run.Answer) string {

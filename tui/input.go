@@ -286,10 +286,6 @@ func (m *model) submit() []effect {
 	if strings.HasPrefix(text, "/") && !strings.ContainsAny(strings.Fields(text)[0][1:], "/") {
 		return m.command(text)
 	}
-	if q, ok := m.pane.(*question); ok {
-		_ = q
-		m.pane = nil
-	}
 	return m.send(text, images(draft)...)
 }
 
@@ -311,23 +307,23 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		m.began = m.now
 	}
 	wish := m.wish
-	context_ := m.context
+	ran := m.context
 	m.context = nil
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		parts, err := d.parts(ctx, text, context_)
-		if err != nil {
-			d.post(inserted{text})
-			return err
-		}
-		parts = append(parts, more...)
 		c, _ := d.current()
 		if c == nil {
+			var err error
 			if c, err = d.start(ctx, wish.Model, wish.Mode); err != nil {
 				d.post(inserted{text})
 				return err
 			}
 		}
-		return c.Prompt(ctx, parts...)
+		parts, err := d.parts(ctx, text, ran)
+		if err != nil {
+			d.post(inserted{text})
+			return err
+		}
+		return c.Prompt(ctx, append(parts, more...)...)
 	})}
 }
 
@@ -340,11 +336,12 @@ func (m *model) queue() []effect {
 	text := strings.TrimSpace(draft.Text())
 	more := images(draft)
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		parts, err := d.parts(ctx, text, nil)
-		if err != nil {
-			return err
+		c, _ := d.current()
+		if c == nil {
+			return nil
 		}
-		if c, _ := d.current(); c != nil {
+		parts, err := d.parts(ctx, text, nil)
+		if err == nil {
 			_, err = c.Queue(ctx, append(parts, more...)...)
 		}
 		return err

@@ -30,8 +30,8 @@ type (
 	replied struct{ keys.Reply }
 	// focused says whether the terminal's window has the focus.
 	focused struct{ yes bool }
-	// signalled is a signal to end the program.
-	signalled struct{}
+	// stopped says that the program is to end.
+	stopped struct{}
 
 	// opened says that a conversation is open.
 	opened struct {
@@ -102,10 +102,10 @@ type (
 	}
 	// modelChosen is the model that the next run has.
 	modelChosen struct{ name string }
-	// commandsKnown are the commands that people have written.
-	commandsKnown struct{ all []app.PromptCommand }
 	// branchKnown is the branch of the workspace's repository; "": none.
 	branchKnown struct{ name string }
+	// commandsKnown are the commands that people have written.
+	commandsKnown struct{ commands []app.PromptCommand }
 	// filesKnown are the files of the workspace, for completion.
 	filesKnown struct{ names []string }
 	// shellEnded is what a command of the person has printed.
@@ -114,6 +114,9 @@ type (
 		code            int
 		took            time.Duration
 	}
+	// panicked says that an effect has panicked. The model panics with it, where the terminal
+	// is given back.
+	panicked struct{ text string }
 	// leaving says that the program ends.
 	leaving struct{}
 )

@@ -50,6 +50,7 @@ type model struct {
 	input    input
 	pane     pane // takes keys before the input; nil: none
 	ask      *dialog
+	asked    *app.Question       // of the agent, that waits for an answer
 	sent     map[run.CallID]bool // calls that were answered here
 	showTo   bool                // the list of tasks
 	lastCall *view.Item          // a call that has ended
@@ -62,6 +63,8 @@ type model struct {
 	armed armed    // a key that does something if it is pressed again
 	typed time.Time
 	left  bool // the program ends
+
+	terminated bool // not the person has ended it
 }
 
 // A prompt is one of the person, and the event before it.
@@ -124,14 +127,16 @@ func (m *model) update(msg message, now time.Time) []effect {
 		}
 		return effects
 	case resized:
-		m.width, m.height, m.resizedAt = max(msg.width, leastWidth), max(msg.height, leastHeight), now
+		m.resizedAt = now
+		m.size(msg.width, msg.height)
 	case replied:
 		if msg.Kind == keys.Version {
 			m.reflows = screen.ReflowsVersion(msg.Text)
 		}
 	case focused:
 		m.focus = msg.yes
-	case signalled:
+	case stopped:
+		m.terminated = true
 		return m.leave()
 	case opened:
 		return m.open(msg)
@@ -189,19 +194,27 @@ func (m *model) update(msg message, now time.Time) []effect {
 			delete(m.sent, msg.call)
 			return []effect{loadApprovals(m.n)}
 		}
-	case commandsKnown:
-		m.own = msg.all
 	case branchKnown:
 		m.branch = msg.name
+	case commandsKnown:
+		m.own = msg.commands
+		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
 		m.complete()
 	case shellEnded:
 		m.shellEnded(msg)
+	case panicked:
+		panic(msg.text)
 	case leaving:
 		m.left = true
 	}
 	return nil
+}
+
+// size takes in the size of the terminal.
+func (m *model) size(width, height int) {
+	m.width, m.height = max(width, leastWidth), max(height, leastHeight)
 }
 
 // animates reports whether what is shown depends on the time.
@@ -234,11 +247,14 @@ func (m *model) begin() []effect {
 		}),
 		later(func(_ context.Context, d *desk) error {
 			d.post(branchKnown{branchOf(d.ws.Dir)})
-			all, notes := d.ws.PromptCommands()
+			return nil
+		}),
+		later(func(ctx context.Context, d *desk) error {
+			own, notes := d.ws.PromptCommands()
+			d.post(commandsKnown{own})
 			for _, n := range notes {
 				d.post(notice{n})
 			}
-			d.post(commandsKnown{all})
 			return nil
 		}),
 	}
@@ -257,17 +273,28 @@ func (m *model) begin() []effect {
 // open takes in that a conversation is open.
 func (m *model) open(o opened) []effect {
 	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
-		m.n, m.attached, m.state = o.n, o.attached, o.state
+		m.n, m.attached, m.driven, m.state = o.n, o.attached, o.attached, o.state
+		m.tellUnfinished()
 		return m.waiting(o.n, o.state)
 	}
-	m.n, m.id, m.attached, m.state = o.n, o.id, o.attached, o.state
-	m.driven = o.attached
+	m.n, m.id, m.attached, m.driven, m.state = o.n, o.id, o.attached, o.attached, o.state
 	if o.attached {
 		m.say(fmt.Sprintf("run %s is driven by another process: what you type goes there", o.id))
-	} else if o.state.Turn.Open() && len(app.Undecided(o.state)) == 0 {
-		m.say("the turn was not finished, because its process ended: /continue resumes it")
 	}
+	m.tellUnfinished()
+	m.askQuestion(o.state)
 	return m.waiting(o.n, o.state)
+}
+
+// tellUnfinished says how a turn is resumed whose process has ended.
+func (m *model) tellUnfinished() {
+	switch turn := m.state.Turn; {
+	case m.driven:
+	case turn.Open() && len(app.Undecided(m.state)) == 0:
+		m.say("the turn was not finished, because its process ended: /continue resumes it")
+	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:
+		m.say("the turn was interrupted: /continue resumes it, or say what to do next")
+	}
 }
 
 // waiting returns what finds out what a run in a state waits for.
@@ -282,6 +309,7 @@ func (m *model) waiting(n int, s run.State) []effect {
 func (m *model) tell(h history) {
 	m.transcript = m.newTranscript()
 	m.prompts, m.ask, m.n, m.id = nil, nil, 0, ""
+	m.answered()
 	clear(m.sent)
 	clear(m.children)
 	for _, e := range h.events {
@@ -364,6 +392,11 @@ const pollChild = 100 * time.Millisecond
 
 // take takes in news of the run.
 func (m *model) take(n news) []effect {
+	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
+		m.flush()
+		m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		m.answered()
+	}
 	effects := m.see(m.transcript, m.transcript.Update(n.Update))
 	return append(effects, m.react(n)...)
 }
@@ -404,6 +437,32 @@ func (m *model) react(n news) []effect {
 	return nil
 }
 
+// answers reports whether an event is the answer to a question of the agent.
+func answers(p run.Payload) bool {
+	prompt, ok := p.(run.Prompted)
+	return ok && prompt.Answers != ""
+}
+
+// askQuestion shows the question that a run in a state waits with, if there is one.
+func (m *model) askQuestion(s run.State) bool {
+	open := s.Questions()
+	if len(open) == 0 {
+		return false
+	}
+	q := app.QuestionOf(open[0].Call)
+	m.asked, m.pane = &q, newQuestion(q)
+	m.notify("answer a question")
+	return true
+}
+
+// answered takes in that no question waits any more.
+func (m *model) answered() {
+	m.asked = nil
+	if _, ok := m.pane.(*question); ok {
+		m.pane = nil
+	}
+}
+
 // ended takes in that a turn has ended.
 func (m *model) ended(n int, e run.Ended) []effect {
 	state := m.state
@@ -425,10 +484,8 @@ func (m *model) ended(n int, e run.Ended) []effect {
 func (m *model) printEnd(f finished) {
 	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[d.Call] }) // the person knows
 	end := render.End{Words: endWords(f.state), Denials: denials, State: f.state, Undo: "put the files back with /undo"}
-	if q := f.state.Questions(); len(q) > 0 {
-		question := app.QuestionOf(q[0].Call)
-		end.Question = &question
-		m.pane = newQuestion(question)
+	if m.askQuestion(f.state) { // the end is told when it has been answered
+		return
 	}
 	end.Next = nextWords(f.state)
 	m.flush()
@@ -441,7 +498,6 @@ func (m *model) printEnd(f finished) {
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
 		m.pane = planPicker()
 	}
-	m.print("")
 }
 
 // flush moves the lines that the transcript has finished to those that are printed, so that
@@ -481,7 +537,7 @@ func (m *model) frame() frame {
 		middle = middle[:min(len(middle), room)]
 	}
 	var live []string
-	if rest := room - len(middle); rest > 1 && (m.state.Turn.Open() || m.awaits) {
+	if rest := room - len(middle); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}

@@ -21,6 +21,9 @@ type program struct {
 // frameTime is the least time between two frames: what is drawn more often is not seen.
 const frameTime = 16 * time.Millisecond
 
+// keyTime is the same after a key: what a person has typed does not wait for what streams.
+const keyTime = 2 * time.Millisecond
+
 // tickTime is how often clocks and the signs of what runs are drawn again while something
 // runs. At rest nothing is drawn.
 const tickTime = 250 * time.Millisecond
@@ -54,10 +57,11 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 	defer frames.Stop()
 	var drawn time.Time // the last frame
 	p.take(ctx, nil)
+	least := frameTime
 	for owed := true; ; { // a frame
 		var due, ticks <-chan time.Time
 		if owed {
-			frames.Reset(max(0, frameTime-time.Since(drawn)))
+			frames.Reset(max(0, least-time.Since(drawn)))
 			due = frames.C
 		}
 		if p.model.animates() {
@@ -69,7 +73,7 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 				return errors.New("the terminal is gone")
 			}
 			p.take(ctx, m)
-			owed = true
+			owed, least = true, keyTime
 		case <-p.mail.more:
 			for _, m := range p.mail.take() {
 				p.take(ctx, m)
@@ -85,7 +89,7 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 			if p.model.left {
 				return nil
 			}
-			drawn, owed = time.Now(), false
+			drawn, owed, least = time.Now(), false, frameTime
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -124,6 +128,7 @@ func (p *program) exclusive(ctx context.Context, e effect) {
 }
 
 func (p *program) perform(ctx context.Context, e effect) {
+	defer p.desk.guard()
 	if err := e.do(ctx, p.desk); err != nil && ctx.Err() == nil {
 		p.mail.put(failed{err})
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strconv"
 
 	"pawl/app"
@@ -8,7 +9,7 @@ import (
 )
 
 // A question of the agent is answered in the input, or by choosing one of the answers that it
-// offers. It was printed; this is the part that is alive.
+// offers. It is printed above its answer.
 type question struct {
 	app.Question
 	selected int // of Options; -1: none
@@ -22,7 +23,6 @@ func (q *question) key(m *model, name, _ string) ([]effect, bool) {
 	}
 	n := len(q.Options)
 	if i, err := strconv.Atoi(name); err == nil && i >= 1 && i <= n {
-		m.pane = nil
 		return m.send(q.Options[i-1]), true
 	}
 	switch {
@@ -36,24 +36,32 @@ func (q *question) key(m *model, name, _ string) ([]effect, bool) {
 		}
 		return nil, true
 	case name == "enter" && q.selected >= 0:
-		m.pane = nil
 		return m.send(q.Options[q.selected]), true
 	}
 	return nil, false
 }
 
 func (q *question) lines(m *model, width, height int) []string {
-	if len(q.Options) == 0 {
-		return []string{m.Paint(render.Warning, m.Clip(m.Glyph(render.GlyphQuestion)+" type an answer", width))}
-	}
-	var lines []string
+	only := q.Question
+	only.Options = nil
+	lines := m.QuestionLines(only, width)
+	var options []string
 	for i, o := range q.Options {
 		mark, paint := "  ", render.Plain
 		if i == q.selected {
-			mark, paint = m.Glyph(render.GlyphPerson)+" ", render.Bold
+			mark, paint = m.Paint(render.Accent, m.Glyph(render.GlyphPerson))+" ", render.Bold
 		}
-		lines = append(lines, m.Clip(mark+m.Paint(render.Bold, strconv.Itoa(i+1))+"  "+m.Paint(paint, oneLine(o)), width))
+		number := fmt.Sprintf("%d  ", i+1)
+		options = append(options, render.Hang(mark+m.Paint(render.Bold, number), m.Wrap([]render.Span{{Text: oneLine(o), Paint: paint}}, width-5, true))...)
 	}
-	lines = append(lines, m.Paint(render.Faint, m.Clip("  a number answers, or type your own words", width)))
+	hint := "  type an answer"
+	if len(q.Options) > 0 {
+		hint = "  a number answers, or type your own words"
+	}
+	options = append(options, m.Paint(render.Faint, m.Clip(hint, width)))
+	if room := max(1, height-len(options)); len(lines) > room {
+		lines = append(lines[:room-1], "  "+m.Paint(render.Faint, m.Glyph(render.GlyphCut)))
+	}
+	lines = append(lines, options...)
 	return lines[:min(len(lines), height)]
 }

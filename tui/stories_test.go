@@ -9,6 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"pawl/llm/llmtest/fake"
+	"pawl/llm/script"
+	"pawl/run"
 )
 
 func TestATurnWorksOnUntilItIsDone(t *testing.T) {
@@ -153,6 +158,92 @@ func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	p.leaves()
 }
 
+func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
+{"text": "So {{last_result}}."}`, setting{})
+	p.says("choose")
+	p.sees("Which one?", "a number answers")
+	p.presses("down", "enter")
+	p.sees("So sqlite.")
+	p.rests()
+	for _, text := range []string{"Which one?", "2  postgres", "completed"} {
+		if n := strings.Count(p.text(), text); n != 1 {
+			t.Errorf("%q is there %d times:\n%s", text, n, p.text())
+		}
+	}
+	p.leaves()
+}
+
+func TestATextThatEndsWithALineEndStandsOnce(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "As follows:\n\n- one\n- two\n", "split": 8, "calls": [{"tool": "glob", "args": {"pattern": "*"}}]}
+{"text": "The end.\n\n"}`, setting{})
+	p.says("go")
+	p.sees("The end.", "completed")
+	for _, text := range []string{"As follows:", "• two", "The end."} {
+		if n := strings.Count(p.text(), text); n != 1 {
+			t.Errorf("%q is there %d times:\n%s", text, n, p.text())
+		}
+	}
+	p.leaves()
+}
+
+func TestALongCommandIsShownToItsEndBeforeItIsAllowed(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch `+strings.Repeat("a-file-with-a-long-name ", 6)+`the-last-one"}}]}
+{"text": "Made."}`, setting{width: 50, height: 24})
+	p.says("go")
+	p.sees("Allow this time")
+	if all := strings.ReplaceAll(strings.ReplaceAll(p.text(), "\n", ""), " ", ""); !strings.Contains(all, "touch"+strings.Repeat("a-file-with-a-long-name", 6)+"the-last-one") {
+		t.Errorf("a part of the command is not shown:\n%s", p.text())
+	}
+	p.answers("x")
+	p.sees("Made.")
+	p.leaves()
+}
+
+func TestACallThatThePersonHasDeniedIsNotCountedAsRefused(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "So be it."}`, setting{})
+	p.says("write it")
+	p.answers("x")
+	p.sees("So be it.", "completed")
+	p.rests()
+	if strings.Contains(p.text(), "1 call refused") {
+		t.Errorf("the person is told what they have done:\n%s", p.text())
+	}
+	p.leaves()
+}
+
+func TestRetriesAreOneLine(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"error": {"status": 529}, "times": 3}
+{"text": "At last."}`, setting{})
+	p.says("go")
+	p.sees("attempt 1 failed", "retrying in")
+	p.sees("requested again 3 times", "At last.")
+	p.rests()
+	if n := strings.Count(p.text(), "Overloaded"); n != 1 {
+		t.Errorf("the failure is there %d times:\n%s", n, p.text())
+	}
+	p.leaves()
+}
+
+func TestARunWhoseProcessWasKilledSaysHowToResumeIt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "Working.", "calls": [{"tool": "shell", "args": {"command": "sleep 1000"}}]}
+{"text": "The command was cut: {{last_result}}"}`, setting{home: home})
+	p.says("go")
+	p.sees("Run sleep 1000")
+	p.leaves() // the turn is interrupted by the shutdown
+	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
+	again.sees("Working.", "/continue")
+	again.leaves()
+}
+
 func TestACallThatFailsShowsWhatItHasPrinted(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "cat nothing-there"}}]}
@@ -272,6 +363,26 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.leaves()
 }
 
+func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude", "commands")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "review.md"), []byte("---\ndescription: looks for mistakes\n---\nReview $1 with care.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home})
+	p.types("/rev")
+	p.sees("looks for mistakes")
+	p.presses("tab")
+	p.types("a.go")
+	p.presses("enter")
+	p.sees("I was told: Review a.go with care.")
+	p.leaves()
+}
+
 func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
@@ -316,29 +427,6 @@ func TestWhatIsTypedWhenADialogComesUpIsNoAnswer(t *testing.T) {
 	p.leaves()
 }
 
-func TestACommandThatThePersonHasWrittenIsSentWithItsArguments(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home, files: map[string]string{".pawl/commands/theirs.md": "Do what the repository wants."}})
-	p.leaves()
-	if err := os.MkdirAll(filepath.Join(home, ".claude/commands"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, ".claude/commands/fix.md"), []byte("---\ndescription: Fix an issue\n---\nFix issue $1 now."), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p = sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home, dir: p.dir})
-	p.sees("the commands in .pawl/commands are ignored")
-	p.types("/fi")
-	p.sees("/fix", "Fix an issue")
-	p.presses("tab")
-	p.says("12")
-	p.sees("I was told: Fix issue 12 now.")
-	p.says("/theirs")
-	p.sees("there is no command /theirs")
-	p.leaves()
-}
-
 func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
@@ -356,5 +444,115 @@ func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
 	p.sees("/not/there.png")
 	p.says(" what is this?")
 	p.sees("I was told: [Image #1]/not/there.png what is this?")
+	p.leaves()
+}
+
+// The flaws of the agent that this one replaces. Each had its own name.
+
+func TestFlawStopsAfterOneTool(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&script, `{"calls": [{"tool": "glob", "args": {"pattern": "*.%d"}}]}`+"\n", i)
+	}
+	p := sit(t, script.String()+`{"text": "After five tools."}`, setting{})
+	p.says("go")
+	p.sees("Find *.0", "Find *.4", "After five tools.", "completed · 6 steps")
+	p.rests()
+	p.leaves()
+}
+
+func TestFlawWaitDoesNotCancel(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}, {"tool": "write", "args": {"path": "b.txt", "content": "x"}}]}
+{"text": "unused: the account of the interrupt has its place"}
+{"calls": [{"tool": "read", "args": {"path": "c.txt"}}]}
+{"text": "Only c was looked at."}`, setting{files: map[string]string{"c.txt": "c\n"}})
+	p.says("write")
+	p.answers("w")
+	p.rests() // no call of that message waits or runs any more
+	p.until("the dialog gone", func(string) bool { return !p.last.asks })
+	p.says("look at c instead")
+	p.sees("Only c was looked at.", "completed")
+	if p.file("a.txt")+p.file("b.txt") != "" {
+		t.Error("a call ran after Wait")
+	}
+	p.leaves()
+}
+
+func TestFlawResultsInAssistantMessages(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I look.", "calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"text": "Seen."}`, setting{files: map[string]string{"a.txt": "the content of the file\n"}})
+	p.says("look")
+	p.sees("Seen.", "completed")
+	p.rests()
+	p.leaves()
+	last, err := p.ws.Find(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, state, err := p.ws.Load(t.Context(), last.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := 0
+	for _, m := range state.Messages {
+		for _, part := range m.Parts {
+			if part.Result != nil {
+				results++
+				if m.Role != run.User {
+					t.Errorf("a result is in a message of the %s", m.Role)
+				}
+			}
+			if m.Role == run.Assistant && strings.Contains(part.Text, "the content of the file") {
+				t.Errorf("the text of a result is in the agent's words: %q", part.Text)
+			}
+		}
+	}
+	if results != 1 {
+		t.Errorf("%d results, want 1", results)
+	}
+}
+
+func TestFlawNoStreamCancellation(t *testing.T) {
+	t.Parallel()
+	s, err := script.Parse(strings.NewReader(`{"text": "word after word ", "endless": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fake.New(s, true)
+	url, stop, err := server.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	p := sit(t, "", setting{vars: map[string]string{"PAWL_MODEL": "anthropic/m", "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}})
+	p.says("talk")
+	p.sees("word after word word")
+	p.presses("esc")
+	select {
+	case <-server.Left():
+	case <-time.After(patience):
+		t.Fatal("the connection to the model is still open")
+	}
+	p.sees("[Conversation interrupted]")
+	p.rests()
+	p.leaves()
+}
+
+func TestFlawNoSynthesisOrContinuation(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for i := range 3 {
+		fmt.Fprintf(&script, `{"calls": [{"tool": "glob", "args": {"pattern": "*.%d"}}]}`+"\n", i)
+	}
+	p := sit(t, script.String()+`{"text": "Account: three looks were taken."}
+{"text": "Continued and done."}`, setting{vars: map[string]string{"PAWL_MAX_STEPS": "3"}})
+	p.says("go")
+	p.sees("Account: three looks were taken.", "limit", "/continue")
+	p.rests()
+	p.says("/continue")
+	p.sees("Continued and done.", "completed")
 	p.leaves()
 }

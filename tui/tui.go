@@ -13,9 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"pawl/app"
@@ -37,6 +35,8 @@ type Options struct {
 	Pick    bool   // let the person choose the run
 	History string // the file of earlier prompts; "": they are not kept
 	Getenv  func(string) string
+	// Restores is told how the terminal is given back by a process that ends at once. May be nil.
+	Restores func(restore func())
 	// CommandLine runs a command line of pawl and returns what it prints and its exit code.
 	// Nil: commands that need it are not there.
 	CommandLine func(ctx context.Context, args ...string) (output string, code int)
@@ -45,7 +45,10 @@ type Options struct {
 // ErrNoTerminal says that there is no terminal that can be used.
 var ErrNoTerminal = errors.New("the terminal agent needs a terminal; without one use `pawl run -p \"…\"`")
 
-// Run shows the terminal agent until the person leaves. Notices receives what the workspace
+// ErrTerminated says that the end of Run's context has ended the terminal agent, in good order.
+var ErrTerminated = errors.New("terminated")
+
+// Run shows the terminal agent until the person leaves or ctx ends. Notices receives what the workspace
 // says; see [app.Options].
 func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, notices <-chan string) (last string, err error) {
 	reader, err := keys.Start(in, out)
@@ -55,6 +58,9 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	defer reader.Close()
 	t := &terminal{reader: reader, out: out, screen: screen.New(out, false)}
 	m := newModel(o)
+	if size, ok := (<-reader.Events()).(keys.Resize); ok { // the first event
+		m.size(size.Width, size.Height)
+	}
 	d := &desk{ws: ws}
 	p := newProgram(m, d, t.draw)
 	d.terminal = t
@@ -72,16 +78,26 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	if err := reader.Ask(keys.Version, keys.Keyboard); err != nil {
 		return "", err
 	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	if o.Restores != nil {
+		o.Restores(func() { _ = reader.Restore() }) // the process ends anyway
+	}
 	input := make(chan message)
-	ctx, cancel := context.WithCancel(ctx)
+	stop := ctx.Done()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	go t.receive(ctx, input, signals, notices)
+	go t.receive(ctx, input, stop, notices)
+	defer func() {
+		if r := recover(); r != nil { // what it says needs a terminal that is as it was before
+			_ = errors.Join(t.screen.Erase(m.width), reader.Close())
+			panic(r)
+		}
+	}()
 	err = p.run(ctx, input)
 	cancel()
 	err = errors.Join(err, d.leave(), t.screen.Erase(m.width))
+	if m.terminated && err == nil {
+		err = ErrTerminated
+	}
 	return string(m.id), err
 }
 
@@ -99,7 +115,8 @@ type terminal struct {
 }
 
 // receive turns events of the terminal into messages, until ctx ends or the terminal is gone.
-func (t *terminal) receive(ctx context.Context, input chan<- message, signals <-chan os.Signal, notices <-chan string) {
+// When stop is closed the person is taken to leave.
+func (t *terminal) receive(ctx context.Context, input chan<- message, stop <-chan struct{}, notices <-chan string) {
 	defer close(input)
 	for {
 		var m message
@@ -111,8 +128,8 @@ func (t *terminal) receive(ctx context.Context, input chan<- message, signals <-
 			if m = messageOf(e); m == nil {
 				continue
 			}
-		case <-signals:
-			m = signalled{}
+		case <-stop:
+			m, stop = stopped{}, nil
 		case text := <-notices:
 			m = notice{text}
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ type setting struct {
 	width, height int
 	files         map[string]string
 	options       func(*Options)
-	model         string // "": the script
+	vars          map[string]string // of the environment, besides the usual ones
 }
 
 // sit begins the terminal agent with a script of the model.
@@ -72,6 +73,7 @@ func sit(t *testing.T, script string, s setting) *person {
 		}
 		vars["PAWL_MODEL"] = "script/" + path
 	}
+	maps.Copy(vars, s.vars)
 	env := func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
 	p := &person{t: t, input: make(chan message), done: make(chan error, 1), terminal: screentest.New(t, s.width, s.height), drawn: make(chan struct{})}
 	notices := make(chan string, 16)

@@ -250,7 +250,7 @@ func (d *Runner) Follow(ctx context.Context, after int64) iter.Seq2[view.Update,
 		q := d.feed.subscribe()
 		defer d.feed.unsubscribe(q)
 		f := follower{store: d.w.Store, id: d.id, last: after, yield: yield}
-		if !f.read(ctx, 0) {
+		if to := d.State().Seq; to > after && !f.read(ctx, to) { // later events are shown
 			return
 		}
 		for {

@@ -119,14 +119,14 @@ func (m *Menu) View(width, maxRows int) (lines []string, selected int) {
 		mark = "."
 	}
 	var texts, details []string
-	column := 0
+	column, widest := 0, 0 // of the texts and of the details
 	for _, n := range m.order[m.top : m.top+m.rows] {
 		texts, details = append(texts, oneLine(m.items[n].Text)), append(details, oneLine(m.items[n].Detail))
 		if details[len(details)-1] != "" {
-			column = max(column, cells(texts[len(texts)-1]))
+			column, widest = max(column, cells(texts[len(texts)-1])), max(widest, cells(details[len(details)-1]))
 		}
 	}
-	column = min(column, width/2)
+	column = min(column, max(width/2, width-2-max(widest, minDetail))) // short details leave room for the texts
 	room := width - column - 2
 	for i, text := range texts {
 		var line string

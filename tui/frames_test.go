@@ -1,0 +1,268 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/golden"
+	"pawl/internal/screen"
+	"pawl/internal/screen/screentest"
+	"pawl/permission"
+	"pawl/render"
+	"pawl/run"
+	"pawl/tui/keys"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// A scene is a model with a clock that stands still, on a terminal in memory. Nothing performs
+// its effects.
+type scene struct {
+	testing.TB
+	*model
+	terminal *screentest.Terminal
+	screen   *screen.Screen
+	at       time.Time
+	log      run.State
+}
+
+// newScene returns the terminal agent with a run that has begun.
+func newScene(t testing.TB, width, height int, s render.Style) *scene {
+	getenv := func(string) string { return "" }
+	c := &scene{TB: t, terminal: screentest.New(t, width, height), at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC),
+		model: newModel(Options{Version: "0.1", Dir: "/home/ann/shop", Home: "/home/ann", Mode: "default", Style: s, Getenv: getenv})}
+	c.screen = screen.New(c.terminal, true)
+	c.model.size(width, height)
+	c.take(nil, modelKnown{name: "anthropic/claude-sonnet-5-5"}, branchKnown{"main"})
+	return c
+}
+
+// begin opens a run, in which the person says something.
+func (c *scene) begin(words string) {
+	c.take(opened{n: 1, id: "r"})
+	c.events(run.Created{Run: "r", Config: run.Config{Model: "anthropic/claude-sonnet-5-5", Mode: "default", Window: 200_000}},
+		run.Prompted{Parts: []run.Part{run.Text(words)}})
+}
+
+func (c *scene) take(messages ...message) {
+	for _, m := range messages {
+		c.update(m, c.at)
+	}
+	c.draw()
+}
+
+func (c *scene) draw() {
+	c.Helper()
+	f := c.frame()
+	width, height := c.terminal.Size()
+	err := c.screen.Draw(screen.Frame{Width: width, Height: height, Above: f.above, Live: f.live,
+		Cursor: screen.Cursor{Row: f.row, Col: f.col, Hidden: f.row < 0}, Now: c.at})
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// events takes in events of the run, a second apart.
+func (c *scene) events(payloads ...run.Payload) {
+	c.Helper()
+	for _, p := range payloads {
+		e := run.Event{Seq: c.log.Seq + 1, At: c.at, Payload: p}
+		next, err := c.log.Apply(e)
+		if err != nil {
+			c.Fatal(err)
+		}
+		c.log = next
+		c.take(news{n: 1, Update: view.Update{Event: &e}, state: next})
+		c.at = c.at.Add(time.Second)
+	}
+}
+
+func (c *scene) live(u view.Update) { c.take(news{n: 1, Update: u}) }
+
+func (c *scene) presses(name, text string) { c.take(pressed{keys.Key{Name: name, Text: text}}) }
+
+// says is an answer of the model, with calls.
+func (c *scene) says(text string, calls ...run.Call) {
+	c.Helper()
+	reply := run.Replied{Stop: run.StopEndTurn, Usage: run.Usage{Input: 13_000, Output: 1200, Cost: 0.026, Priced: true}}
+	if text != "" {
+		reply.Parts = append(reply.Parts, run.Text(text))
+	}
+	for _, call := range calls {
+		reply.Stop = run.StopToolUse
+		reply.Parts = append(reply.Parts, run.Part{Type: run.CallPart, Call: &call})
+	}
+	c.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1}, reply)
+	for _, call := range calls {
+		c.events(run.CallInspected{Call: call.ID, Tool: call.Tool, Class: run.Writes, Question: call.Tool == "ask"})
+	}
+}
+
+func call(id, tool, arguments string) run.Call {
+	return run.Call{ID: run.CallID(id), Tool: tool, Arguments: arguments}
+}
+
+// runs lets calls run, and settles them with results.
+func (c *scene) runs(id, result string, files ...run.FileChange) {
+	c.Helper()
+	c.starts(id)
+	c.events(run.CallSettled{Call: run.CallID(id), Outcome: run.OK, Content: []run.Part{run.Text(result)}, Files: files})
+}
+
+func (c *scene) starts(id string) {
+	c.Helper()
+	c.events(run.CallDecided{Call: run.CallID(id), Decision: run.Decision{Answer: run.Allow, Source: "mode"}}, run.CallStarted{Call: run.CallID(id), Attempt: 1})
+}
+
+// asks shows the dialog for calls, as the workspace would explain them.
+func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Call) {
+	c.Helper()
+	var all []app.Approval
+	for _, call := range calls {
+		r := requests[call.ID]
+		r.Tool, r.Workspace, r.Dir = call.Tool, c.Dir, c.Dir
+		all = append(all, app.Approval{Call: call, Preview: worker.Preview{Request: r}, Explain: permission.Rules(nil).Explain(r, permission.Default),
+			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)})
+	}
+	ids := []run.CallID{}
+	for _, call := range calls {
+		ids = append(ids, call.ID)
+	}
+	c.live(view.Update{Waiting: ids})
+	c.take(approvals{1, all, nil})
+	c.at = c.at.Add(time.Second)
+	c.take(tick{})
+}
+
+func (c *scene) ends(e run.Ended) {
+	c.Helper()
+	c.events(e)
+	c.take(finished{n: 1, state: c.log})
+}
+
+// work is a turn up to the last call, which runs.
+func (c *scene) work() {
+	c.Helper()
+	c.begin("the tests of package cart fail; find out why and repair it")
+	c.says("I'll look at the tests first.", call("c_1", "read", `{"path":"cart/cart_test.go"}`), call("c_2", "shell", `{"command":"go test ./cart"}`),
+		call("c_3", "todo", `{"items":[{"text":"find the bug","status":"done"},{"text":"repair it","status":"active"},{"text":"test 日本語","status":"pending"}]}`))
+	c.runs("c_1", "package cart")
+	c.runs("c_2", "--- FAIL: TestTotalCountsEveryItem (0.00s)\n    cart_test.go:8: Total = 1200, want 2100\nFAIL\n[exit code 1]")
+	c.runs("c_3", "1 of 3 done")
+	c.says("`Total` starts its loop at 1 and skips the first item.", call("c_4", "edit", `{"path":"cart/cart.go","edits":[{"old":"a","new":"b"}]}`),
+		call("c_5", "shell", `{"command":"go test ./..."}`))
+	c.runs("c_4", "Edited cart/cart.go: 1 line added, 1 line removed.\n@@ -12,1 +12,1 @@\n-\tfor i := 1; i < len(items); i++ {\n+\tfor i := range items {",
+		run.FileChange{Path: "cart/cart.go", Before: "1", After: "2"})
+	c.starts("c_5")
+	c.live(view.Update{Progress: &view.Progress{Call: "c_5", Text: "ok   example.com/shop/order  0.31s\n"}})
+}
+
+var scenes = []struct {
+	name string
+	play func(c *scene)
+}{
+	{"start", func(*scene) {}},
+	{"first_start", func(c *scene) {
+		c.take(modelKnown{err: errors.New("no key")}, picked{newPicker("pawl needs a model. What is here:", []entry{
+			{text: "Paste an API key", more: "Anthropic, OpenAI, Gemini, OpenRouter and others"}, {text: "ollama/qwen3-coder:30b", more: "a server on this machine"},
+			{text: "Just look", more: "a scripted demo, offline, one minute"}}), true})
+	}},
+	{"working", func(c *scene) {
+		c.work()
+		c.take(pasted{text: "also check the discount tests"})
+	}},
+	{"decision", func(c *scene) {
+		c.begin("add a left pad")
+		one, two := call("c_1", "shell", `{"command":"npm install left-pad"}`), call("c_2", "shell", `{"command":"npm test"}`)
+		c.says("I install it.", one, two)
+		c.asks(map[run.CallID]permission.Request{"c_1": {Command: "npm install left-pad", Sandbox: run.WithNetwork}, "c_2": {Command: "npm test"}}, one, two)
+	}},
+	{"compound_decision", func(c *scene) {
+		command := `go vet ./... && go test ./... 2>&1 | tee test.log && curl -fsS https://example.org/hook`
+		c.begin("test it and tell the hook")
+		one := call("c_1", "shell", fmt.Sprintf(`{"command":%q}`, command))
+		c.says("", one)
+		c.asks(map[run.CallID]permission.Request{"c_1": {Command: command}}, one)
+	}},
+	{"edit_decision", func(c *scene) {
+		c.begin("repair it")
+		one := call("c_1", "edit", `{"path":"cart/cart.go","edits":[{"old":"\tfor i := 1; i < len(items); i++ {\n\t\ttotal += items[i]","new":"\tfor _, item := range items {\n\t\ttotal += item"}]}`)
+		c.says("", one)
+		c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"cart/cart.go"}, Edits: true}}, one)
+	}},
+	{"interrupted", func(c *scene) {
+		c.work()
+		f := run.Interrupted{Cause: run.ByPerson, By: "ann"}
+		c.events(f)
+		c.events(run.CallSettled{Call: "c_5", Outcome: run.Cut, IsError: true, Content: []run.Part{run.Text(f.CutText(""))}})
+		c.ends(run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "say what to do next"})
+	}},
+	{"end", func(c *scene) {
+		c.work()
+		c.events(run.CallSettled{Call: "c_5", Outcome: run.OK, Content: []run.Part{run.Text("ok  	example.com/shop/cart")}})
+		c.says("Both tests pass. `Total` now counts **every** item; the discount starts at exactly 100.00 instead of above it.")
+		c.ends(run.Ended{End: run.Completed})
+	}},
+	{"large_result", func(c *scene) {
+		c.begin("how many users are there?")
+		c.says("", call("c_1", "shell", `{"command":"curl -s localhost:3000/users"}`), call("c_2", "shell", `{"command":"sleep 60"}`))
+		c.starts("c_1")
+		c.events(run.CallSettled{Call: "c_1", Outcome: run.OK, Content: []run.Part{run.Text("JSON, 42.3 MB")}, Delivery: "envelope", Size: 42_300_000})
+	}},
+	{"retrying", func(c *scene) {
+		c.begin("go on")
+		for n := range 3 {
+			c.events(run.RequestStarted{Purpose: run.ForStep, Attempt: n + 1},
+				run.RequestFailed{Kind: run.ErrOverloaded, Reason: "overloaded (HTTP 529): Overloaded", RetryAfter: 8 * time.Second})
+		}
+	}},
+	{"question", func(c *scene) {
+		c.begin("set it up")
+		c.says("Before I start:", call("c_1", "ask", `{"question":"Which database should the shop use?","options":["sqlite","postgres: needs a server that somebody has to run, and an account on it","none"]}`))
+		c.ends(run.Ended{End: run.Asked})
+	}},
+	{"resume", func(c *scene) {
+		c.take(picked{picker: newPicker("Resume a run", []entry{
+			{text: fmt.Sprintf("%-12s %-10s %s", "2 min ago", "waiting", "add left-pad"), more: "$0.03"},
+			{text: fmt.Sprintf("%-12s %-10s %s", "1 h ago", "completed", "repair the cart tests"), more: "$0.04"},
+			{text: fmt.Sprintf("%-12s %-10s %s", "3 days ago", "killed", "upgrade to Go 1.26 in all modules and 日本語"), more: "$1.12"}})})
+		c.presses("down", "")
+	}},
+}
+
+// What a person sees, from a small window to a large one.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {40, 12}, {200, 50}} {
+		for _, s := range scenes {
+			name := fmt.Sprintf("%s_%dx%d", s.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := newScene(t, size[0], size[1], render.Style{})
+				s.play(c)
+				golden.Compare(t, name+".frame", []byte(c.terminal.Text()))
+				if c.terminal.Styled {
+					t.Error("styles were sent without colours")
+				}
+			})
+		}
+	}
+}
+
+// Without UTF-8 nothing of pawl's own is outside ASCII.
+func TestFramesInASCII(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenes {
+		c := newScene(t, 80, 24, render.Style{ASCII: true})
+		s.play(c)
+		for _, r := range strings.ReplaceAll(c.terminal.Text(), "日本語", "") {
+			if r >= 0x80 {
+				t.Errorf("%s: %q is not ASCII", s.name, r)
+			}
+		}
+	}
+}
