@@ -170,7 +170,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case printed:
 		m.print(msg.lines...)
 	case picked:
-		if !msg.first || m.id == "" && m.Resume == "" {
+		if !msg.first || m.id == "" && m.Resume == "" && !m.Pick && m.pane == nil {
 			m.pane = msg.picker
 		}
 	case inserted:
