@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type invocation struct {
 	// driving says that a signal is to interrupt the turn, not the process.
 	driving atomic.Bool
 	ended   atomic.Bool // and that its turn has ended
+	helpErr error       // of writing help: cobra's function for it returns none
 	// leaving is called before a signal ends the process at once.
 	leaving atomic.Pointer[func()]
 }
@@ -61,7 +63,11 @@ func Main(args []string, p Process) int {
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	return inv.report(inv.unread(root.ExecuteContext(ctx)))
+	err = root.ExecuteContext(ctx)
+	if err == nil {
+		err = inv.helpErr
+	}
+	return inv.report(inv.unread(err))
 }
 
 // unread ignores that standard output is not read to its end, as in `pawl … | head`: what was
@@ -123,7 +129,12 @@ without a command are a task for pawl run.`,
 	help.GroupID = "other"
 	root.SetHelpCommand(help)
 	root.AddCommand(help)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(inv.Stdout, cmd) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		var help bytes.Buffer
+		writeHelp(&help, cmd)
+		inv.began = true
+		_, inv.helpErr = help.WriteTo(inv.Stdout)
+	})
 	inv.completes(root)
 	checkArguments(root)
 	return root

@@ -20,6 +20,7 @@ import (
 type terminalRequest struct {
 	last   bool   // --continue
 	resume string // --resume; "": a new run
+	agent  string // of a new run; "": none
 	trust  bool
 }
 
@@ -28,6 +29,7 @@ func (r *terminalRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&r.last, "continue", "c", false, "resume the most recent run of this folder")
 	cmd.Flags().StringVarP(&r.resume, "resume", "r", "", "resume this `run`: an id, a prefix of one, or last; without a value a list to choose from")
 	cmd.Flags().Lookup("resume").NoOptDefVal = pickRun
+	cmd.Flags().StringVar(&r.agent, "agent", "", "start new runs as this `agent`; see pawl agents list")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
 	addSettings(cmd.Flags())
 }
@@ -75,7 +77,7 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 		return err
 	}
 	o := tui.Options{
-		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Style: render.StyleOf(env.Get),
+		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: render.StyleOf(env.Get),
 		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
 		Restores: func(restore func()) { inv.leaving.Store(&restore) },
 	}

@@ -27,6 +27,7 @@ type command struct {
 // commands returns the commands of the terminal, by name.
 func commands() []command {
 	return []command{
+		{"agents", "", "the agents that runs can be started with", pawl("agents", "list")},
 		{"clear", "", "begin a new conversation", func(m *model, _ string) []effect { return m.clear() }},
 		{"compact", "", "summarize the conversation before the next request, to save room", (*model).compact},
 		{"context", "", "how full the model's context is", (*model).showContext},
@@ -47,6 +48,7 @@ func commands() []command {
 		{"quit", "", "leave", func(m *model, _ string) []effect { return m.leave() }},
 		{"rename", "NAME", "give this run a name", (*model).rename},
 		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
+		{"tasks", "", "the tasks of this folder", pawl("task", "list")},
 		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
 		{"undo", "", "put back the files that the last turn changed", (*model).undo},
 	}
@@ -165,7 +167,7 @@ func (m *model) clear() []effect {
 
 // forget is the state without a conversation.
 func (m *model) forget() {
-	m.wish = app.Task{Model: m.state.Config.Model, Mode: m.state.Config.Mode}
+	m.wish = app.Task{Model: m.state.Config.Model, Mode: m.state.Config.Mode, Agent: m.state.Created.Agent}
 	m.flush()
 	m.n, m.id, m.attached, m.state = -1, "", false, run.State{}
 	m.transcript, m.prompts, m.ask, m.pane, m.asked = m.newTranscript(), nil, nil, nil, nil
@@ -346,7 +348,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 	id := m.id
 	if conversation {
 		m.forget()
-		m.wish = app.Task{}
+		m.wish = app.Task{Agent: m.wish.Agent}
 	}
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		if err := d.leave(); err != nil {

@@ -150,8 +150,8 @@ func (d *desk) takeOver(ctx context.Context, id run.ID) error {
 }
 
 // start begins a new run. Nothing of it is on disk before its first prompt.
-func (d *desk) start(ctx context.Context, model, mode string) (conversation, error) {
-	s, err := d.ws.Start(ctx, app.Task{Model: model, Mode: mode})
+func (d *desk) start(ctx context.Context, t app.Task) (conversation, error) {
+	s, err := d.ws.Start(ctx, t)
 	if err != nil {
 		return nil, err
 	}

@@ -313,7 +313,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		c, _ := d.current()
 		if c == nil {
 			var err error
-			if c, err = d.start(ctx, wish.Model, wish.Mode); err != nil {
+			if c, err = d.start(ctx, wish); err != nil {
 				d.post(inserted{text})
 				return err
 			}

@@ -103,6 +103,7 @@ type pane interface {
 func newModel(o Options) *model {
 	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv)}
 	m.transcript = m.newTranscript()
+	m.wish.Agent = o.Agent
 	return m
 }
 
