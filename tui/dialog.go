@@ -172,7 +172,8 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 		m.ask = nil
 		m.hint = "say what to do differently"
 	}
-	return []effect{later(func(ctx context.Context, desk *desk) error {
+	// In order: what the person types next comes after it.
+	return []effect{inOrder(func(ctx context.Context, desk *desk) error {
 		c, n := desk.current()
 		if c == nil {
 			return nil
