@@ -165,7 +165,7 @@ func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
 	p.says("choose")
 	p.sees("Which one?", "a number answers")
 	p.presses("down", "enter")
-	p.sees("So sqlite.")
+	p.sees("So sqlite.", "completed")
 	p.rests()
 	for _, text := range []string{"Which one?", "2  postgres", "completed"} {
 		if n := strings.Count(p.text(), text); n != 1 {

@@ -255,7 +255,7 @@ func TestInTmuxFinishedTextStandsOnceWhateverTheSizes(t *testing.T) {
 	w.leaves()
 	var texts []string
 	for i := range 20 {
-		texts = append(texts, fmt.Sprintf("Step %02d is a line", i), fmt.Sprintf("Find *.%02d", i))
+		texts = append(texts, fmt.Sprintf("Step %02d is a line", i), fmt.Sprintf("● Find *.%02d", i)) // without the mark it can be a row of a dead frame
 	}
 	w.once(append(texts, "[Conversation interrupted]")...)
 }

@@ -198,9 +198,19 @@ func (p *person) answers(key string) {
 	p.presses(key)
 }
 
-// rests waits until the agent is at rest.
+// rests waits until the agent is at rest, after all that was handed in.
 func (p *person) rests() {
 	p.t.Helper()
+	p.hand(tick{}) // a frame that is drawn from here on knows of everything before
+	p.mu.Lock()
+	drawn := p.drawn
+	p.mu.Unlock()
+	p.hand(tick{}) // and there is one
+	select {
+	case <-drawn:
+	case <-time.After(patience):
+		p.t.Fatal("no frame is drawn")
+	}
 	p.until("the agent at rest", func(string) bool { return !p.last.works })
 }
 
