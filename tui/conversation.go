@@ -128,25 +128,25 @@ func (d *desk) takeOver(ctx context.Context, id run.ID) error {
 		return nil
 	}
 	state := c.State()
-	s, err := d.ws.Resume(ctx, string(id), app.Task{})
-	if driven := (*store.OwnedError)(nil); errors.As(err, &driven) { // by yet another one
-		a, err := d.ws.Attach(ctx, id)
-		if err == nil {
-			err = d.leave()
-		}
-		if err == nil {
-			d.enter(a, state.Seq)
-		}
-		return err
-	}
-	if err == nil {
-		err = d.leave()
-	}
+	next, err := d.find(ctx, id)
 	if err != nil {
 		return err
 	}
-	d.enter(s, state.Seq)
+	if err := d.leave(); err != nil {
+		return errors.Join(err, next.Close())
+	}
+	d.enter(next, state.Seq)
 	return nil
+}
+
+// find opens a run that exists: to be driven here, or, if another process drives it, as that
+// process does.
+func (d *desk) find(ctx context.Context, id run.ID) (conversation, error) {
+	s, err := d.ws.Resume(ctx, string(id), app.Task{})
+	if errors.As(err, new(*store.OwnedError)) {
+		return d.ws.Attach(ctx, id)
+	}
+	return s, err
 }
 
 // start begins a new run. Nothing of it is on disk before its first prompt.
@@ -159,18 +159,14 @@ func (d *desk) start(ctx context.Context, t app.Task) (conversation, error) {
 	return s, nil
 }
 
-// resume opens a run that exists: to be driven here, or, if another process drives it, as
-// that process does. What it has said so far is shown if tell is set.
+// resume makes a run that exists the open conversation. What it has said so far is shown if
+// tell is set.
 func (d *desk) resume(ctx context.Context, which string, tell bool) error {
 	sum, err := d.ws.Find(ctx, which)
 	if err != nil {
 		return err
 	}
-	var c conversation
-	c, err = d.ws.Resume(ctx, string(sum.ID), app.Task{})
-	if driven := (*store.OwnedError)(nil); errors.As(err, &driven) {
-		c, err = d.ws.Attach(ctx, sum.ID)
-	}
+	c, err := d.find(ctx, sum.ID)
 	if err != nil {
 		return err
 	}
