@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -350,13 +351,18 @@ func (m *model) queue() []effect {
 
 // takeBack takes a message back that waits to be delivered, into the input.
 func (m *model) takeBack(w run.Words) []effect {
-	text := run.PlainText(w.Parts)
+	text := typed(w.Parts)
 	return []effect{with(func(ctx context.Context, c conversation) error {
 		return c.Withdraw(ctx, w.ID)
 	}), later(func(_ context.Context, d *desk) error {
 		d.post(inserted{text})
 		return nil
 	})}
+}
+
+// typed returns what the person has typed of a message, without what was attached to it.
+func typed(parts []run.Part) string {
+	return run.PlainText(slices.DeleteFunc(slices.Clone(parts), func(p run.Part) bool { return p.Attached != "" }))
 }
 
 // details prints the whole result of the last call.

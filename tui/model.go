@@ -493,8 +493,8 @@ func (m *model) printEnd(f finished) {
 	m.transcript.PrintEnd(end)
 	m.flush()
 	for _, w := range f.state.Returned {
-		m.say("not delivered: " + view.OneLine(run.PlainText(w.Parts), view.MaxLine))
-		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+run.PlainText(w.Parts), "\n"))
+		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
+		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
 		m.pane = planPicker()

@@ -556,3 +556,20 @@ func TestFlawNoSynthesisOrContinuation(t *testing.T) {
 	p.sees("Continued and done.", "completed")
 	p.leaves()
 }
+
+func TestAMessageThatIsTakenBackIsWhatWasTypedWithoutTheFilesThatItNames(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "Done."}`, setting{files: map[string]string{"c.txt": "the content of c\n"}})
+	p.says("write it")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.hand(pasted{text: "look at @c.txt too"})
+	p.presses("enter")
+	p.until("the message as one that waits", func(string) bool { return p.last.pending == 1 })
+	p.presses("up")
+	p.until("what was typed in the input", func(string) bool { return p.last.input == "look at @c.txt too" })
+	p.presses("ctrl+u")
+	p.answers("x")
+	p.sees("Done.")
+	p.leaves()
+}
