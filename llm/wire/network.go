@@ -8,10 +8,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"pawl/run"
 )
+
+// serverClosedIdle is the text of an error that net/http does not export: the
+// server closed the connection before the request was written (transport.go of Go 1.26).
+const serverClosedIdle = "http: server closed idle connection"
 
 // networkError returns the kind and the cause of a request that got no response.
 // A failed connection may succeed later; a certificate or a protocol that does not
@@ -42,7 +47,8 @@ func networkError(err error) (kind run.ErrorKind, cause string) {
 		return run.ErrUnreachable, "no route to the host"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return run.ErrUnreachable, "connection timed out"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		strings.HasSuffix(err.Error(), serverClosedIdle):
 		return run.ErrUnreachable, "the connection was closed before a response came"
 	case errors.As(err, &op) && op.Err != nil:
 		return run.ErrUnreachable, op.Err.Error() // without the addresses
