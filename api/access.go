@@ -23,21 +23,3 @@ func (s *Server) accessOperations() {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 }
-
-// atWork returns why the token of a run does not count any more.
-func (s *Server) atWork(ctx context.Context, c caller) *Problem {
-	ended := &Problem{Status: http.StatusUnauthorized, Code: "TOKEN_EXPIRED", Message: "the run of this token has ended, or was given something else to do"}
-	id, err := s.ws.TaskOf(ctx, c.run)
-	if err != nil || id == "" {
-		return ended
-	}
-	state, err := s.ws.LoadTask(ctx, id)
-	if err != nil {
-		return ended
-	}
-	r, ok := state.Run(c.run)
-	if !ok || r.Ended || len(r.Assignments) != c.assignment {
-		return ended
-	}
-	return nil
-}

@@ -84,6 +84,10 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.api = humago.NewWithPrefix(s.mux, Prefix, operations())
 	s.taskOperations()
 	s.taskActions()
+	s.messageOperations()
+	s.attachmentOperations()
+	s.toolOperations()
+	s.decisionOperations()
 	s.streamOperations()
 	s.accessOperations()
 	s.pages()
@@ -176,6 +180,8 @@ type operation struct {
 	// keyed: with the same Idempotency-Key it is safe to be performed again after the server
 	// was killed: see [request].
 	keyed bool
+	// raw: the body is not JSON.
+	raw bool
 	// maxBody bounds the body; 0: DefaultBody.
 	maxBody int64
 }
@@ -209,7 +215,7 @@ func (s *Server) describe(o operation) huma.Operation {
 		d.Parameters = append(d.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 			Description: "Repeats of the request with the same key and body get the first answer and have no second effect."})
 	}
-	s.keyed[o.method+" "+Prefix+o.path] = o.keyed
+	s.keyed[o.method+" "+Prefix+o.path], s.guard.raw[o.method+" "+Prefix+o.path] = o.keyed, o.raw
 	if o.runs {
 		s.runs[o.method+" "+Prefix+o.path] = true
 		d.Security = []map[string][]string{{"token": {}}, {"run": {}}}
