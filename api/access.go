@@ -10,12 +10,11 @@ func (s *Server) accessOperations() {
 	handle(s, operation{method: http.MethodPost, path: "/login-links", id: "create-login-link", tag: "access", status: http.StatusCreated,
 		summary: "Make an address that logs a browser in", more: "It works once, for five minutes; the browser then has a cookie instead of the token."},
 		func(_ context.Context, _ *struct{}) (Link, error) {
-			code, until, err := s.guard.links.add()
-			return Link{URL: s.guard.origins[0] + "/login?once=" + code, Expires: until.UTC()}, err
+			return NewLink(s.ws.State, s.guard.origins[0], s.guard.now())
 		})
 	s.guard.open["GET /login"] = true
 	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
-		if !s.guard.links.take(r.URL.Query().Get("once")) {
+		if !takeLink(s.ws.State, r.URL.Query().Get("once"), s.guard.now()) {
 			s.writeProblem(w, r, &Problem{Status: http.StatusUnauthorized, Code: "LINK_EXPIRED", Message: "the link was used before, or is too old: `pawl serve link` makes a new one"})
 			return
 		}

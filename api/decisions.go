@@ -82,8 +82,10 @@ func (s *Server) decisionOperations() {
 // approvals returns the calls of a run that need approval; none of one that has not begun.
 func (s *Server) approvals(ctx context.Context, id run.ID) ([]app.Approval, error) {
 	calls, err := s.ws.Approvals(ctx, id)
-	if p := problemOf(err); err != nil && p != nil && p.Status == http.StatusNotFound {
-		return nil, nil
+	if err != nil {
+		if p := problemOf(err); p != nil && p.Status == http.StatusNotFound {
+			err = nil
+		}
 	}
 	return calls, err
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -180,8 +181,8 @@ type operation struct {
 	// keyed: with the same Idempotency-Key it is safe to be performed again after the server
 	// was killed: see [request].
 	keyed bool
-	// raw: the body is not JSON.
-	raw bool
+	// raw: the body is not JSON. unchecked: the operation checks the body itself.
+	raw, unchecked bool
 	// maxBody bounds the body; 0: DefaultBody.
 	maxBody int64
 }
@@ -204,7 +205,7 @@ func handle[I, O any](s *Server, o operation, f func(ctx context.Context, in *I)
 func (s *Server) describe(o operation) huma.Operation {
 	d := huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Description: o.more, Tags: []string{o.tag},
-		DefaultStatus: o.status, MaxBodyBytes: o.maxBody, BodyReadTimeout: bodyTimeout,
+		DefaultStatus: o.status, MaxBodyBytes: o.maxBody, BodyReadTimeout: bodyTimeout, SkipValidateBody: o.raw || o.unchecked,
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 	}
 	if d.MaxBodyBytes == 0 {
@@ -245,7 +246,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id, schemas: s.api.OpenAPI().Components.Schemas}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
-			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p))
+			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			if !w.begun {
 				s.writeProblem(w, r, internal(id))
 			}

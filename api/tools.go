@@ -118,7 +118,7 @@ func (s *Server) toolOperations() {
 		ToolRunInput
 		RawBody []byte `contentType:"application/json"`
 	}
-	call := operation{method: http.MethodPost, path: "/tasks/{task}/tools", id: "call-task-tool", tag: tagTasks, runs: true, keyed: true,
+	call := operation{method: http.MethodPost, path: "/tasks/{task}/tools", id: "call-task-tool", tag: tagTasks, runs: true, keyed: true, unchecked: true,
 		summary: "Call a tool as the agent of a run does", more: `The body is an object with tool, the name, and the arguments beside it, as {"tool": "completion-report", "status": "complete", "summary": "…"}, or in a member input. ` +
 			"Results are submitted once for each assignment; a repeat with the same Idempotency-Key gets the first answer. The rules of the run hold: a call may wait for a person's approval."}
 	handle(s, call, func(ctx context.Context, in *callInput) (ToolAnswer, error) {
@@ -223,6 +223,9 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 	ctx, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()
 	if submission.Reserved(name) {
+		if err := s.takes(ctx, t, r.ID, name); err != nil {
+			return ToolAnswer{}, err
+		}
 		receipt, err := s.ws.Submit(ctx, worker.SubmitRequest{Task: in.Task, Run: r.ID, Tool: name, Key: key, Assignment: assignment, Payload: arguments})
 		if err != nil {
 			return ToolAnswer{}, err
@@ -235,16 +238,20 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 	if r.Ended {
 		return ToolAnswer{}, &task.SubmissionError{Kind: task.NotAtWork, Tool: name, Why: "run " + string(r.ID) + " is not at work"}
 	}
-	specs, err := s.specs(ctx, in)
+	state, err := s.stateOf(ctx, in)
 	if err != nil {
 		return ToolAnswer{}, err
 	}
+	specs := s.ws.RunSpecs(state)
 	if !slices.ContainsFunc(specs, func(t tool.Spec) bool { return wire(t.Name) == wire(name) }) {
 		var names []string
 		for _, t := range specs {
 			names = append(names, t.Name)
 		}
 		return ToolAnswer{}, &task.SubmissionError{Kind: task.NotGranted, Tool: name, Why: "the tool " + name + " is not granted to run " + string(r.ID) + text.DidYouMean(name, names)}
+	}
+	if !state.Created.External {
+		return ToolAnswer{}, &task.SubmissionError{Kind: notExternal, Tool: name, Why: "run " + string(r.ID) + " works inside of pawl and calls its tools itself"}
 	}
 	answer, err := s.ws.CallTool(ctx, r.ID, key, worker.OutsideCall{Tool: name, Arguments: string(arguments)})
 	if err != nil {
@@ -253,6 +260,23 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 	words := run.PlainText(answer.Content)
 	return ToolAnswer{Run: r.ID, Tool: name, Text: &words, IsError: &answer.IsError}, nil
 }
+
+// takes returns an error for a result that a run of pawl's own would have to take: such a run
+// calls its tools itself. Whether a result is taken that no run has to is decided where it is
+// submitted.
+func (s *Server) takes(ctx context.Context, t task.State, id run.ID, name string) error {
+	if t.Takes(id, strings.ReplaceAll(name, "_", "-")) != nil {
+		return nil
+	}
+	_, state, err := s.ws.Load(ctx, id)
+	if err != nil || state.Created.External {
+		return err
+	}
+	return &task.SubmissionError{Kind: notExternal, Tool: name, Why: "run " + string(id) + " works inside of pawl and submits its result itself"}
+}
+
+// notExternal is the code of a call for a run that makes its calls itself.
+const notExternal task.Refused = "run_not_external"
 
 // toolCall returns the tool and the arguments of the body of a call.
 func toolCall(body []byte) (name string, arguments json.RawMessage, err error) {
