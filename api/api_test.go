@@ -70,7 +70,10 @@ func (s *served) start() {
 	must(s.t, err)
 	s.api, err = api.New(s.ws, api.Options{Token: token, Hosts: api.HostsOf(l.Addr()), Rate: 1 << 20})
 	must(s.t, err)
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: s.api.Handler()}}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: s.api.Handler(), ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(16 << 10) // so that a client that does not read is noticed
+		return ctx
+	}}}
 	server.Start()
 	s.url = server.URL
 	s.t.Cleanup(func() { s.api.Close(); server.Close() })

@@ -58,6 +58,7 @@ type Server struct {
 	feed     *feed
 	sessions sessions
 
+	slowest time.Duration      // how long a client may take to accept what was sent
 	stop    context.CancelFunc // ends the streams
 	stopped context.Context
 }
@@ -73,7 +74,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}}
+	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}, slowest: slowest}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error
