@@ -81,8 +81,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		return err
 	}
 	defer server.Close()
-	h := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(server.log.Handler(), slog.LevelDebug)}
+	h := newHTTP(server)
 	limited := netutil.LimitListener(listener, maxConnections)
 	if o.CertFile != "" {
 		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
@@ -124,6 +123,12 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		failed = errors.Join(failed, err)
 	}
 	return errors.Join(failed, <-driven)
+}
+
+// newHTTP returns a server with bounds on what a client can make it hold.
+func newHTTP(s *Server) *http.Server {
+	return &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 }
 
 // checkAddress returns an error unless the address may be served as the options say.

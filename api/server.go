@@ -253,9 +253,10 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
-	pattern, p := s.route(r)
+	pattern, nowhere := s.route(r)
+	p := s.guard.check(s, r, pattern)
 	if p == nil {
-		p = s.guard.check(s, r, pattern)
+		p = nowhere // only a caller that is let in is told what there is
 	}
 	if p != nil {
 		s.writeProblem(w, r, p)
