@@ -18,7 +18,7 @@ var tryScript []byte
 var tryStyle []byte
 
 // pagePolicy lets a page load what this server serves, and nothing else.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // pages registers the page to try the operations with. It has nothing of the workspace in
 // it, so it needs no token; the requests that it sends do.

@@ -94,7 +94,14 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	driving, stopDriving := context.WithCancel(context.Background())
 	defer stopDriving()
 	driven, served := make(chan error, 1), make(chan error, 1)
-	go func() { driven <- board.New(ws, board.Options{Runs: o.Runs, Session: server.Follow}).Drive(driving) }()
+	leased := make(chan struct{})
+	driver := board.New(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) }})
+	go func() { driven <- driver.Drive(driving) }()
+	select {
+	case <-leased: // before anyone is told that this process serves
+	case err := <-driven:
+		return err
+	}
 	go func() { served <- h.Serve(limited) }()
 	running := filepath.Join(ws.State, runningFile)
 	if err := writeRunning(running, server.guard.origins[0]); err != nil {
