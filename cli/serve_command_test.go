@@ -212,6 +212,9 @@ func TestAServerEndsInOrder(t *testing.T) {
 	if code, stdout, _ := f.pawl("serve", "link"); code != 0 || !strings.HasPrefix(stdout, f.url+"/login?once=") {
 		t.Errorf("a link: exit code %d, %s", code, stdout)
 	}
+	if _, stdout, _ := f.pawl("serve", "link", "--json"); !strings.HasPrefix(stdout, `{"url":"`+f.url+`/login?once=`) {
+		t.Errorf("a link as JSON: %s", stdout)
+	}
 	id := f.do(201, "POST", "/tasks", `{"description":"Count the files."}`)["id"].(string)
 	f.do(200, "POST", "/tasks/"+id+"/plan", "")
 	f.until(id, "at work", func(v map[string]any) bool {
