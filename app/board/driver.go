@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/internal/stable"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -106,7 +107,7 @@ func (d *Driver) owing(ctx context.Context, ids []task.ID) ([]task.Summary, erro
 	if len(ids) > 0 {
 		all = slices.DeleteFunc(all, func(s task.Summary) bool { return !slices.Contains(ids, s.ID) })
 	}
-	slices.SortStableFunc(all, func(a, b task.Summary) int {
+	stable.Sort(all, func(a, b task.Summary) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Updated.Compare(b.Updated))
 	})
 	return all, err
