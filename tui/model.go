@@ -64,6 +64,8 @@ type model struct {
 	typed time.Time
 	left  bool // the program ends
 
+	composes bool // the person writes with an input method
+
 	terminated bool // not the person has ended it
 }
 
@@ -538,7 +540,9 @@ func (m *model) frame() frame {
 		middle = middle[:min(len(middle), room)]
 	}
 	var live []string
-	if rest := room - len(middle); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
+	// What is drawn of the run by itself takes half of the window: if that becomes half as
+	// wide while a frame is on its way, no row of it scrolls off.
+	if rest := min(room-len(middle), max(3, m.height/2-len(below)-1)); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}
