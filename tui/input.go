@@ -37,8 +37,11 @@ type inputView struct {
 
 func (in *input) lines(m *model) inputView {
 	prompt := m.Paint(render.Accent, m.Glyph(render.GlyphPerson)) + " "
-	rows, row, col := in.editor.View(m.width-3, max(1, m.height/3))
+	rows, row, col := in.editor.View(m.width-1-render.Cells(prompt), max(1, m.height/3))
 	v := inputView{row: row, col: col + 2}
+	if row == 0 {
+		v.col = col + render.Cells(prompt)
+	}
 	for i, l := range rows {
 		mark := "  "
 		if i == 0 {
@@ -72,7 +75,7 @@ func (in *input) lines(m *model) inputView {
 // a hidden cursor leaves nothing of it then; see package screen. Who writes with an input method
 // keeps the cursor, because what is being composed is shown at it.
 func (m *model) parks() bool {
-	return !m.composes && (m.state.Turn.Open() && m.driven || m.awaits || m.running > 0)
+	return !m.composes && !m.Words && (m.state.Turn.Open() && m.driven || m.awaits || m.running > 0)
 }
 
 // caret draws the cursor at a column of a line.

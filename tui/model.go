@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,7 @@ type model struct {
 	left  bool // the program ends
 
 	composes bool // the person writes with an input method
+	spoken   spoken
 
 	terminated bool // not the person has ended it
 }
@@ -397,7 +399,9 @@ const pollChild = 100 * time.Millisecond
 func (m *model) take(n news) []effect {
 	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
 		m.flush()
-		m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		if !m.Words { // there it was written when it was asked
+			m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		}
 		m.answered()
 	}
 	effects := m.see(m.transcript, m.transcript.Update(n.Update))
@@ -480,6 +484,9 @@ func (m *model) ended(n int, e run.Ended) []effect {
 		denials, err := c.Denials(ctx)
 		d.post(finished{n, state, denials})
 		return err
+	}), later(func(context.Context, *desk) error {
+		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
+		return nil
 	})}
 }
 
@@ -529,6 +536,9 @@ func (m *model) frame() frame {
 	m.lines, m.clean = nil, false
 	if m.left {
 		return f
+	}
+	if m.Words {
+		return m.plain(f)
 	}
 	m.transcript.Began = m.began
 	input := m.input.lines(m)

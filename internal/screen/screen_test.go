@@ -411,7 +411,7 @@ func TestResizesWhileFramesAreOnTheirWayLeaveNothing(t *testing.T) {
 					// The screen is full: with blank rows below, tmux scrolls rows off that would have room.
 					s.draw(screen.Frame{Width: 20, Height: 24, Above: strings.Split(strings.Repeat("first\n", 50)+"first", "\n"), Cursor: screen.Cursor{Hidden: true}})
 					s.read()
-					for range 15 {
+					for range 8 {
 						for range 1 + s.r.IntN(3) { // frames that are on their way
 							f := s.frame("hidden")
 							f.Live = f.Live[:min(len(f.Live), 4)] // at most 20 rows at the least width
