@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // quietEnv keeps programs from waiting for a person, drawing, or paging.
@@ -40,17 +42,17 @@ var knownVariables = []string{"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "*_MAX_TOK
 
 // secretValues are what values that are keys look like, whatever the variable is
 // called.
-var secretValues = []*regexp.Regexp{
-	regexp.MustCompile(`^(sk|rk|pk)[-_][A-Za-z0-9_-]{16,}$`),
-	regexp.MustCompile(`^(gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|dop_v1_|shpat_|AIza|ya29\.)[A-Za-z0-9._-]{16,}$`),
-	regexp.MustCompile(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
-	regexp.MustCompile(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`),
-	regexp.MustCompile(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
-	regexp.MustCompile(`(?i)(^|[;\s])\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
-	regexp.MustCompile(`(?i)^(basic|bearer)\s+[a-z0-9+/=._~-]{8,}$`),
-	regexp.MustCompile(`://hooks\.slack\.com/|://[a-z0-9.]*discord(app)?\.com/api/webhooks/`), // whoever has the address may post
-	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`),                       // an address with a password
+var secretValues = []func() *regexp.Regexp{
+	lazy.Regexp(`^(sk|rk|pk)[-_][A-Za-z0-9_-]{16,}$`),
+	lazy.Regexp(`^(gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|dop_v1_|shpat_|AIza|ya29\.)[A-Za-z0-9._-]{16,}$`),
+	lazy.Regexp(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
+	lazy.Regexp(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
+	lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY`),
+	lazy.Regexp(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
+	lazy.Regexp(`(?i)(^|[;\s])\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
+	lazy.Regexp(`(?i)^(basic|bearer)\s+[a-z0-9+/=._~-]{8,}$`),
+	lazy.Regexp(`://hooks\.slack\.com/|://[a-z0-9.]*discord(app)?\.com/api/webhooks/`), // whoever has the address may post
+	lazy.Regexp(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`),                       // an address with a password
 }
 
 // SecretVariables returns the patterns of the names of variables that commands do
@@ -106,7 +108,7 @@ func (o ShellOptions) withholds(name, value string) bool {
 	case matches(secretVariables) && !matches(knownVariables):
 		return true
 	}
-	return slices.ContainsFunc(secretValues, func(r *regexp.Regexp) bool { return r.MatchString(value) })
+	return slices.ContainsFunc(secretValues, func(form func() *regexp.Regexp) bool { return form().MatchString(value) })
 }
 
 // providerKeys are those of the providers that every pawl knows.
