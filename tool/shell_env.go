@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"pawl/internal/lazy"
 )
@@ -88,6 +89,25 @@ func (o ShellOptions) childEnv(environ []string, dir string) []string {
 		env = append(env, v)
 	}
 	return append(append(env, quietEnv...), "PWD="+dir)
+}
+
+// passedEnv remembers the environment that the last command got: to look for secrets in
+// the values of all variables takes longer than to start the command.
+type passedEnv struct {
+	mu            sync.Mutex
+	environ, last []string
+}
+
+// childEnv is [ShellOptions.childEnv] for options that are always the same.
+func (p *passedEnv) childEnv(o ShellOptions, environ []string, dir string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil || !slices.Equal(p.environ, environ) {
+		p.environ, p.last = environ, o.childEnv(environ, dir)
+	}
+	env := slices.Clone(p.last)
+	env[len(env)-1] = "PWD=" + dir
+	return env
 }
 
 // withholds reports whether a variable is kept from commands. The keys of providers
