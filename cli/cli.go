@@ -61,6 +61,9 @@ func Main(args []string, p Process) int {
 		return inv.report(err)
 	}
 	inv.args = args
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // with or without descriptions
+		inv.completes(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -137,7 +140,6 @@ without a command are a task for pawl run.`,
 		inv.began = true
 		_, inv.helpErr = help.WriteTo(inv.Stdout)
 	})
-	inv.completes(root)
 	checkArguments(root)
 	return root
 }

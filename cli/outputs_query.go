@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"unicode/utf16"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/output/jsonpath"
@@ -144,11 +144,11 @@ func (e personsError) Error() string { return e.text }
 func (e personsError) Unwrap() error { return e.err }
 
 // toolName is how errors of questions begin for a model: the tool, and the output.
-var toolName = regexp.MustCompile(`^tool_outputs\.[a-z]+ of .*?: `)
+var toolName = lazy.Regexp(`^tool_outputs\.[a-z]+ of .*?: `)
 
 // forPerson returns what a tool says about an output, with commands instead of tools.
 func forPerson(text string) string {
-	return strings.ReplaceAll(toolName.ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
+	return strings.ReplaceAll(toolName().ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
 }
 
 // printAnswer prints what a tool returns: indented, with exit code 1 for an answer that has
