@@ -304,14 +304,3 @@ func addSettings(flags *pflag.FlagSet) {
 
 // oneOf returns a check that a value is one of names.
 func oneOf(names string) func(string) error { return config.OneOf(strings.Split(names, ", ")...) }
-
-// asPerson refuses what a person alone may do when a run's command does it. The sandbox and
-// the rules keep a run from it; this says why, where neither does.
-func (inv *invocation) asPerson(what string) error {
-	for _, name := range []string{"PAWL_RUN", "PAWL_PROC"} {
-		if v, _ := inv.Env(name); v != "" {
-			return exit{exitPerson, fmt.Errorf("this is a command of a run, and a run cannot %s: a person does, in a terminal of their own", what)}
-		}
-	}
-	return nil
-}
