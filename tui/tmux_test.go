@@ -132,13 +132,19 @@ func (w *window) format(name string) string {
 }
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
-// until looks at the window until a condition holds.
+// until looks at the window until a condition holds. It leaves the processor to others between
+// two looks: each starts a process.
 func (w *window) until(what string, holds func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-deadline:
 			w.Fatalf("there is no %s:\n%s", what, w.text())
 		}
 	}
@@ -201,12 +207,15 @@ func (w *window) drags(width, height int) {
 	w.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 
+var endLines = regexp.MustCompile(`(?s)code (\d+)\.\s.*\bspeed\b.*\bready\b`)
+
 // ended waits until pawl has ended with an exit code.
 func (w *window) ended(code int) {
 	w.Helper()
-	w.sees("code ", "ready")
-	if !strings.Contains(w.text(), fmt.Sprintf("code %d.", code)) {
-		w.Errorf("it has not ended with %d:\n%s", code, w.text())
+	// One after the other: what pawl has written, such as a panic, can have these words too.
+	w.until("end of pawl", func() bool { return endLines.MatchString(w.text()) })
+	if got := endLines.FindStringSubmatch(w.text())[1]; got != strconv.Itoa(code) {
+		w.Errorf("it has ended with %s, want %d:\n%s", got, code, w.text())
 	}
 }
 
