@@ -566,6 +566,49 @@ func TestInTmuxTheTerminalIsAsBeforeHoweverItEnds(t *testing.T) {
 	}
 }
 
+// Ctrl-Z gives the shell a terminal that is as before, and fg the person the terminal agent.
+func TestInTmuxCtrlZGivesTheTerminalToTheShell(t *testing.T) {
+	t.Parallel()
+	w := open(t, `{"text": "I was told: {{prompt}}"}`, 80, 24)
+	w.sees("/ command")
+	script := filepath.Join(w.home, "jobs")
+	lines := "set -m\n" + os.Args[0] + "\nstty -a\necho stopped\nread line\nfg\necho ended\nexec cat\n"
+	if err := os.WriteFile(script, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.tmux("respawn-pane", "-k", "sh", script)
+	w.sees("/ command")
+	w.tmux("send-keys", "-l", "half of")
+	w.sees("half of")
+	w.presses("C-z")
+	w.until("stopped pawl", func() bool { return regexp.MustCompile(`speed(?s:.*)\nstopped`).MatchString(w.text()) })
+	if all := w.text(); strings.Contains(all, "-icanon") || strings.Contains(all, "-echo ") || strings.Contains(all, "-opost") {
+		t.Errorf("the terminal is raw:\n%s", all)
+	}
+	w.presses("Enter")
+	w.until("pawl after fg", func() bool { return strings.Contains(w.tmux("capture-pane", "-p"), "› half of") })
+	w.says(" a sentence")
+	w.sees("I was told: half of a sentence")
+	w.rests()
+	w.presses("C-d")
+	w.sees("ended")
+}
+
+// As git does, pawl runs the editor as a command line of the shell.
+func TestInTmuxTheEditorIsACommandLineOfTheShell(t *testing.T) {
+	t.Parallel()
+	w := open(t, `{"text": "I was told: {{prompt}}"}`, 80, 24, `EDITOR=FROM='the editor' sh -c 'printf "%s and %s" "$(cat "$0")" "$FROM" > "$0.new"; mv "$0.new" "$0"'`)
+	w.sees("/ command")
+	w.tmux("send-keys", "-l", "typed")
+	w.sees("typed")
+	w.presses("C-g")
+	w.sees("› typed and the editor")
+	w.presses("Enter")
+	w.sees("I was told: typed and the editor")
+	w.rests()
+	w.leaves()
+}
+
 // signal sends a signal to pawl, which a shell of the window has started.
 func (w *window) signal(name string) {
 	w.Helper()
