@@ -37,8 +37,10 @@ type invocation struct {
 	began bool
 	// driving says that a signal is to interrupt the turn, not the process.
 	driving atomic.Bool
-	ended   atomic.Bool // and that its turn has ended
-	helpErr error       // of writing help: cobra's function for it returns none
+	// screenReader says that nothing is drawn again on a terminal.
+	screenReader bool
+	ended        atomic.Bool // and that its turn has ended
+	helpErr      error       // of writing help: cobra's function for it returns none
 	// leaving is called before a signal ends the process at once.
 	leaving atomic.Pointer[func()]
 }
@@ -59,6 +61,9 @@ func Main(args []string, p Process) int {
 		return inv.report(err)
 	}
 	inv.args = args
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // with or without descriptions
+		inv.completes(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -135,7 +140,6 @@ without a command are a task for pawl run.`,
 		inv.began = true
 		_, inv.helpErr = help.WriteTo(inv.Stdout)
 	})
-	inv.completes(root)
 	checkArguments(root)
 	return root
 }

@@ -44,6 +44,7 @@ import (
 	"sync"
 
 	"pawl/internal/helper"
+	"pawl/internal/stable"
 )
 
 // A Policy says what the commands of a workspace may reach. All paths are absolute.
@@ -407,7 +408,7 @@ func (g places) mounts() []helper.Mount {
 	for p := range g {
 		paths = append(paths, p)
 	}
-	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	stable.Sort(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
 	var mounts []helper.Mount
 	kept := places{}
 	for _, path := range paths {
