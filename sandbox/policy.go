@@ -35,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -247,11 +248,11 @@ func CheckFolder(folder, workspace string, o Options) (string, error) {
 func (p *Policy) workFolders() []string { return append([]string{p.Workspace}, p.Folders...) }
 
 // obeyedOutside returns what of a workspace programs outside obey, beside git: pawl's own
-// configuration, and that of Mercurial and Jujutsu, by which their status runs programs
-// (hg help config.hooks, jj's documentation of its configuration; read 2026-11-22).
+// configuration, and that of [foreignConfigs].
 func obeyedOutside(workspace string) (paths []string) {
-	for _, name := range []string{".pawl", ".mcp.json", ".hg/hgrc", ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".jj/workspace-config.toml"} {
-		paths = append(paths, filepath.Join(workspace, name))
+	paths = append(paths, filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json"))
+	for _, name := range slices.Sorted(maps.Keys(foreignConfigs)) {
+		paths = append(paths, foreignPaths(filepath.Join(workspace, name))...)
 	}
 	return paths
 }

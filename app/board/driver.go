@@ -38,6 +38,10 @@ const DefaultRuns = 4
 // pollTasks is how often a driver looks for what no one has told it of.
 const pollTasks = 200 * time.Millisecond
 
+// pollParked is how often a task that waits for a person is looked at although no one has said
+// that it has changed.
+const pollParked = time.Second
+
 // A Driver drives tasks of one workspace. Another process may drive others of it: each task
 // has one driver at a time, which holds its lease.
 type Driver struct {
@@ -425,7 +429,7 @@ func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 		if now, err := c.load(ctx); err == nil && c.news(now) {
 			return
 		}
-		c.wait(ctx, changed, pollTasks/4)
+		c.wait(ctx, changed, pollParked)
 	}
 }
 
