@@ -64,7 +64,7 @@ func svg(screen string) string {
 	}
 	width, height := float64(columns+4)*cellWidth, float64(len(lines)+2)*cellHeight
 	out := &strings.Builder{}
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14">
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %.0f %.0f" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14">
 <style>
 rect{fill:#fdfdfc} text{fill:#24292f;white-space:pre} .b{font-weight:bold} .i{font-style:italic} .u{text-decoration:underline} .d{fill:#6e7781}
 .c31{fill:#c02020} .c32{fill:#1a7f37} .c33{fill:#9a6700} .c36{fill:#0b6e8a}
