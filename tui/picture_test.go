@@ -26,7 +26,7 @@ func TestPicture(t *testing.T) {
 	w := open(t, `{"text": "I'll look at the tests first.", "calls": [{"tool": "read", "args": {"path": "cart/cart.go"}}, {"tool": "shell", "args": {"command": "grep -n Total cart/*.go"}}, {"tool": "todo", "args": {"items": [{"text": "find the bug", "status": "done"}, {"text": "repair it", "status": "active"}, {"text": "run all tests", "status": "pending"}]}}]}
 {"text": "`+"`Total`"+` starts its loop at 1 and **skips the first item**.", "calls": [{"tool": "edit", "args": {"path": "cart/cart.go", "edits": [{"old": "for i := 1; i < len(items); i++ {", "new": "for i := range items {"}]}}]}
 {"calls": [{"tool": "shell", "args": {"command": "go test ./... && git commit -am 'cart: count every item'"}}]}
-{"text": "Done."}`, 84, 32, "PAWL_MODE=accept-edits")
+{"text": "Done."}`, 84, 36, "PAWL_MODE=accept-edits")
 	cart := filepath.Join(w.dir, "cart")
 	if err := os.MkdirAll(cart, 0o755); err != nil {
 		t.Fatal(err)
