@@ -68,6 +68,8 @@ type Task struct {
 	Run run.ID
 	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
 	Limits run.Limits
+
+	dir string // where it works; "": in the workspace
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -185,7 +187,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if c.AddDirs, err = w.dirs(set, true); err != nil {
 		return nil, err
 	}
-	if _, _, note := w.confineDirs(set, s.Config.Dirs); note != "" {
+	if _, _, note := w.confineDirs(set, s.Created.Workspace, s.Config.Dirs); note != "" {
 		w.opt.Notice(note)
 	}
 	if set.Has("append_system_prompt", true) {

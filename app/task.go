@@ -276,6 +276,11 @@ func (w *Workspace) StartTask(ctx context.Context, id task.ID, by, agent string)
 		if _, err := w.taskAgent(ctx, agent, task.Worker); err != nil {
 			return s, err
 		}
+		if len(start.Unfinished) == 0 {
+			if s, err = w.isolated(ctx, s, by, agent); err != nil {
+				return s, err
+			}
+		}
 	}
 	return w.DoTask(ctx, id, by, start)
 }
@@ -395,6 +400,9 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
 		return err
 	}
 	problems := []error{os.RemoveAll(w.attachments(id))}
+	if s.Copy != nil {
+		problems = append(problems, w.removeCopy(ctx, id, s.Copy.Dir))
+	}
 	for _, r := range s.Chain {
 		if r.Parent != "" {
 			continue // removed with its parent
@@ -481,7 +489,14 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	}
 	left, _ := s.Left()
 	o, _ := a.Kind.Output() // not one that the agent declares: the task needs its own
-	return w.Start(ctx, Task{Run: r.ID, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+	dir := ""
+	if s.Copy != nil && r.Kind == task.Worker {
+		if _, _, err := w.copyOfTask(ctx, s.Created.Task); err != nil {
+			return nil, err
+		}
+		dir = s.Copy.Dir
+	}
+	return w.Start(ctx, Task{Run: r.ID, dir: dir, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
 }
 
 // How much of attached files an agent is given with its words, in bytes: of texts, all together

@@ -35,6 +35,7 @@ watches all tasks (pawl task watch).`,
 	grouped(cmd, inv, "look", taskListCommand, taskShowCommand, taskWatchCommand)
 	grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskSayCommand, taskAttachCommand)
 	grouped(cmd, inv, "change", taskPauseCommand, taskResumeCommand, taskCompleteCommand, taskFailCommand, taskRetryCommand, taskReopenCommand, taskRmCommand)
+	grouped(cmd, inv, "copy", taskDiffCommand, taskMergeCommand, taskDiscardCommand)
 	return cmd
 }
 
@@ -177,6 +178,16 @@ func historyLine(e tasks.Event) string {
 		return "the message was not delivered: send it again"
 	case tasks.AttachmentAdded:
 		return "attached: " + p.Attachment.Name
+	case tasks.CopyMade:
+		line := fmt.Sprintf("works in a copy of the repository, on branch %s", p.Branch)
+		if p.UncommittedCount > 0 {
+			line += fmt.Sprintf("; not in it, because not committed: %s", someOf(p.Uncommitted, p.UncommittedCount))
+		}
+		return line
+	case tasks.CopyMerged:
+		return fmt.Sprintf("branch %s was merged, at %.12s", p.Branch, p.Commit)
+	case tasks.CopyDiscarded:
+		return "the copy was discarded by " + e.By
 	}
 	return ""
 }

@@ -78,6 +78,12 @@ type (
 	Attach struct{ Attachment }
 	// Detach removes a file.
 	Detach struct{ ID string }
+	// RecordCopy says that the copy of the task was made.
+	RecordCopy struct{ CopyMade }
+	// RecordMerge says that the branch of the copy is in the person's repository.
+	RecordMerge struct{ CopyMerged }
+	// Discard gives the copy up, with what was not merged; it is removed afterwards.
+	Discard struct{}
 )
 
 // What a run does.
@@ -239,6 +245,10 @@ func (a Edit) do(s State) ([]Event, error) {
 		return nil, checkBudget(*p.Budget)
 	case p.DependsOn != nil && checkDepends(s.Created.Task, *p.DependsOn) != nil:
 		return nil, checkDepends(s.Created.Task, *p.DependsOn)
+	case p.Isolation != nil && checkIsolation(*p.Isolation) != nil:
+		return nil, checkIsolation(*p.Isolation)
+	case p.Isolation != nil && s.Copy != nil:
+		return nil, s.not(onEdit, "it has a copy of the repository: merge or discard that first")
 	}
 	return []Event{{Payload: a.Edited}}, nil
 }
@@ -553,4 +563,31 @@ func (a Note) do(s State) ([]Event, error) {
 		return nil, invalid("fact", "%T changes the task", a.Fact) // a mistake in the program
 	}
 	return []Event{{Run: a.Run, Payload: a.Fact}}, nil
+}
+
+func (a RecordCopy) do(s State) ([]Event, error) {
+	if s.Copy != nil {
+		return nil, nil // another process has recorded it
+	}
+	return []Event{{Payload: a.CopyMade}}, nil
+}
+
+func (a RecordMerge) do(s State) ([]Event, error) {
+	if s.Copy == nil {
+		return nil, s.not("merge", "it has no copy")
+	}
+	if s.Copy.Merged == a.Commit {
+		return nil, nil
+	}
+	return []Event{{Payload: a.CopyMerged}}, nil
+}
+
+func (Discard) do(s State) ([]Event, error) {
+	switch {
+	case s.Copy == nil:
+		return nil, s.not("discard", "it has no copy")
+	case s.Owes(), s.Status.Name() == WaitingName:
+		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete, fail or cancel the task first")
+	}
+	return []Event{{Payload: CopyDiscarded{}}}, nil
 }
