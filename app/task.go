@@ -285,6 +285,74 @@ func (w *Workspace) StartTask(ctx context.Context, id task.ID, by, agent string)
 	return w.DoTask(ctx, id, by, start)
 }
 
+// HandOnTask lets another agent carry on with a task: a planned one is started with it, and the
+// worker of one that is active or waits is stopped first. words, if there are any, are told to
+// the agent.
+func (w *Workspace) HandOnTask(ctx context.Context, id task.ID, by, agent, words string) (task.State, error) {
+	s, err := w.LoadTask(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if s.Status.Name() == task.PlannedName {
+		if words = strings.TrimSpace(words); words != "" {
+			if s, err = w.DoTask(ctx, id, by, task.Say{ID: NewMessageID(), Text: words}); err != nil {
+				return s, err
+			}
+		}
+		return w.StartTask(ctx, id, by, agent)
+	}
+	if _, err := w.taskAgent(ctx, agent, task.Worker); err != nil {
+		return s, err
+	}
+	if _, works := s.Work(); works && s.Copy == nil {
+		if s, err = w.isolated(ctx, s, by, agent); err != nil {
+			return s, err
+		}
+	}
+	return w.DoTask(ctx, id, by, task.HandOn{Run: newRun(time.Now()), Agent: agent, Words: words})
+}
+
+// TaskNext returns what a person can do next with a task, as a command; "" if there is nothing.
+func TaskNext(s task.State) string {
+	id := string(s.Created.Task)
+	verb := map[task.StatusName]string{
+		task.PendingName: "plan " + id, task.PlanningName: "watch " + id, task.AwaitingInputName: "answer " + id + " \"…\"",
+		task.PlannedName: "start " + id, task.ActiveName: "watch " + id, task.WaitingName: "resume " + id + " -p \"…\"",
+		task.CompletedName: "reopen " + id, task.FailedName: "retry " + id,
+	}[s.Status.Name()]
+	return "pawl task " + verb
+}
+
+// A TaskRunError says that a run belongs to a task, so that only its task continues it.
+type TaskRunError struct {
+	Run  run.ID
+	Task task.State
+}
+
+func (e *TaskRunError) Error() string {
+	return fmt.Sprintf("run %s belongs to task %s, which is %s: it is continued with its task (`%s`), or apart from it as a copy (`pawl runs fork %[1]s`)",
+		e.Run, e.Task.Created.Task, strings.ReplaceAll(string(e.Task.Status.Name()), "_", " "), TaskNext(e.Task))
+}
+
+// checkNoTask returns a [*TaskRunError] for a run that belongs to a task.
+func (w *Workspace) checkNoTask(ctx context.Context, id run.ID) error {
+	st, err := w.reading()
+	if err != nil {
+		return noRuns(err)
+	}
+	of, err := st.TaskOf(ctx, id)
+	if err != nil || of == "" {
+		return err
+	}
+	s, err := w.LoadTask(ctx, task.ID(of))
+	if errors.Is(err, store.ErrNoTask) {
+		return nil // it was removed since
+	} else if err != nil {
+		return err
+	}
+	return &TaskRunError{id, s}
+}
+
 // Submit submits a result for a task from outside of its run; see [worker.Worker.Submit].
 func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.Receipt, error) {
 	d, err := w.driver()
@@ -479,7 +547,7 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 		return nil, err
 	}
 	if _, err := st.Run(ctx, r.ID); err == nil {
-		return w.Resume(ctx, string(r.ID), Task{})
+		return w.resume(ctx, r.ID, Task{})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}

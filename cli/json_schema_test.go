@@ -93,6 +93,7 @@ var jsonForms = map[string][]any{
 	"task rm":             {taskRemovedForm{}},
 	"task diff":           {taskDiffForm{}},
 	"task discard":        {app.TaskForm{}},
+	"task handoff":        {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task merge":          {taskMergeForm{}},
 	"tool call":           {toolResultForm{}},
 	"tool help":           {app.List[toolForm]{}},

@@ -43,6 +43,9 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		}
 		defer ws.Close() // what counts is durable
 		description := strings.Join(args, "")
+		if _, terminal := terminalFile(inv.Stdin); description == "" && terminal {
+			return usage("say what is to be done: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
+		}
 		if description == "-" || description == "" {
 			content, err := io.ReadAll(io.LimitReader(inv.Stdin, tasks.MaxText+1))
 			if err != nil {

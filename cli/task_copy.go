@@ -20,7 +20,7 @@ type taskDiffForm struct {
 	Base    string         `json:"base"`
 	Commits int            `json:"commits"`
 	Files   []gitcopy.File `json:"files"`
-	Patch   string         `json:"patch"`
+	Patch   string         `json:"patch,omitempty"`
 }
 
 func taskDiffCommand(inv *invocation) *cobra.Command {

@@ -56,6 +56,13 @@ type (
 		Agent      string
 		Unfinished []ID
 	}
+	// HandOn lets another agent carry on with what a worker is at, or was: that one is stopped
+	// first. Run is the id of the run that will be made; Words, if there are any, are for it.
+	HandOn struct {
+		Run   run.ID
+		Agent string
+		Words string
+	}
 	// Pause stops the run; the task can be resumed.
 	Pause struct{}
 	// Resume lets the run of a waiting task continue, with words if there are any.
@@ -276,6 +283,25 @@ func joinIDs(ids []ID) string {
 	return strings.Join(names, ", ")
 }
 
+func (a HandOn) do(s State) ([]Event, error) {
+	work, ok := s.Work()
+	r, _ := s.Run(work.Run)
+	switch {
+	case !ok || r.Kind != Worker:
+		return nil, s.not(OnHandOn, "no worker is at it")
+	case a.Agent == work.Agent:
+		return nil, s.not(OnHandOn, a.Agent+" is at it already")
+	case len(a.Words) > MaxText:
+		return nil, checkText("words", a.Words)
+	}
+	input, messages := s.workInput()
+	input += fmt.Sprintf("\n%s has worked on it until now. Part of the work may be done: look before you repeat anything.\n", work.Agent)
+	if words := strings.TrimSpace(a.Words); words != "" {
+		input += "\n" + words + "\n"
+	}
+	return s.assignTo(OnHandOn, ActiveName, a.Run, a.Agent, Worker, "handoff", input, messages)
+}
+
 func (a Pause) do(s State) ([]Event, error) {
 	work, ok := atWork(s.Status)
 	if !ok {
@@ -458,6 +484,8 @@ func (s State) Takes(id run.ID, called string) error {
 		return &SubmissionError{Kind: NotGranted, Tool: called, Why: fmt.Sprintf("%s, the agent of run %s, does not have the tool %s", r.Agent, id, called)}
 	case r.Submitted != nil && r.Submitted.In == len(r.Assignments):
 		return &SubmissionError{Kind: AlreadySubmitted, Tool: called, AcceptedAt: r.Submitted.At}
+	case working && work.Run == id && r.Prompted < len(r.Assignments):
+		return &SubmissionError{Kind: WrongAssignment, Tool: called, Why: fmt.Sprintf("run %s has not been told yet what it is asked for now: what it submits is of an earlier assignment", id)}
 	case !working || work.Run != id:
 		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name())}
 	}

@@ -116,7 +116,7 @@ type Assigned struct {
 	Agent string `json:"agent"`
 	// Number is that of the assignment in the task's list for the run, from 1.
 	Number int `json:"number"`
-	// Reason is start, answers, resume or retry.
+	// Reason is start, answers, resume, retry or handoff.
 	Reason string `json:"reason"`
 	// Input is what the agent is told; empty: it continues without words.
 	Input string `json:"input,omitempty"`

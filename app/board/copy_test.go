@@ -193,6 +193,38 @@ func TestATaskIsNotStartedWhereThereCanBeNoCopy(t *testing.T) {
 	}
 }
 
+func TestATaskIsHandedOnWhileItsAgentWorks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"carry on","system":"the agent writer"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Written."}}]}
+{"when":{"first":"carry on"},"calls":[{"tool":"shell","args":{"command":"touch waits"}}]}
+`)
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	id := add(t, ws, "carry on")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	wait(t, ws, id, task.PlannedName)
+	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	s := until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
+	if _, err := ws.HandOnTask(t.Context(), id, "anna", "nobody", ""); err == nil || !strings.Contains(err.Error(), "no agent") {
+		t.Errorf("%v", err)
+	}
+	_, err = ws.HandOnTask(t.Context(), id, "anna", "writer", "Only write.")
+	ok(t, err)
+	first := s.Chain[1].ID
+	s = wait(t, ws, id, task.CompletedName)
+	if s.Chain[1].End.End != "interrupted" || s.Chain[2].Agent != "writer" || s.Report.Summary != "Written." || len(s.Permissions) > 0 {
+		t.Errorf("%+v", s)
+	}
+	// The run belongs to the task: no one continues it by hand.
+	_, err = ws.Resume(t.Context(), string(first), app.Task{})
+	if err == nil || !strings.Contains(err.Error(), "belongs to task "+string(id)) || !strings.Contains(err.Error(), "pawl task reopen "+string(id)) {
+		t.Errorf("%v", err)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // TestAnAgentWithIsolationWorksInACopy, and a command that it runs is confined to it and
