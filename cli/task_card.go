@@ -364,7 +364,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 				if *asJSON {
 					lerr = inv.encode(line)
 				} else {
-					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-26s %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(historyLine(e), maxTitle)))
+					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(firstLine(historyLine(e)), maxTitle)))
 				}
 				if lerr != nil {
 					return lerr
@@ -382,6 +382,11 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 		_, err = fmt.Fprint(inv.Stdout, visible(taskPage(s)))
 		return err
 	})
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 // taskPage is a task as people read it.
