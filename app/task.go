@@ -38,6 +38,9 @@ func newTask() task.ID {
 	return task.ID("t-" + id[len(id)-6:])
 }
 
+// NewRunID returns an id for a run.
+func NewRunID() run.ID { return newRun(time.Now()) }
+
 // TaskQuery selects tasks; see [store.TaskQuery].
 type TaskQuery = store.TaskQuery
 
