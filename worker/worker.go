@@ -89,7 +89,9 @@ type Config struct {
 // A Worker drives runs. It is safe for concurrent use, and one may drive many runs.
 type Worker struct {
 	Config
-	tools atomic.Pointer[tool.Registry] // nil: those of Config
+	tools  atomic.Pointer[tool.Registry] // nil: those of Config
+	kits   shared[kitKey, kit]
+	offers shared[offerKey, offer]
 }
 
 // SetTools replaces the tools of all runs from their next request on, as when a server of
@@ -181,8 +183,9 @@ type Runner struct {
 
 	snapshot atomic.Pointer[run.State]
 
-	kits sync.Mutex
-	kit  kit // of kits
+	kitting sync.Mutex
+	kitKey  kitKey
+	kit     kit
 
 	mu     sync.Mutex
 	gate   run.Gate
