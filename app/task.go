@@ -462,7 +462,7 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
 	if s.Owes() {
 		return &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: "an agent is at work: pause or cancel the task first"}
 	}
-	lease, err := st.Own(ctx, store.TaskLease(string(id)), "")
+	lease, err := w.ownAtRest(ctx, id)
 	if err != nil {
 		return fmt.Errorf("task %s is driven by another process: %w", id, err)
 	}
@@ -494,6 +494,26 @@ func (w *Workspace) OwnTask(ctx context.Context, id task.ID, socket string) (sto
 		return nil, err
 	}
 	return st.Own(ctx, store.TaskLease(string(id)), socket)
+}
+
+// restTime is how long the driver of a task that owes nothing may take to let go of it.
+const restTime = 5 * time.Second
+
+// ownAtRest is OwnTask for a task that owes nothing, and waits for its driver to see that.
+func (w *Workspace) ownAtRest(ctx context.Context, id task.ID) (store.Lease, error) {
+	wait, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	for {
+		lease, err := w.OwnTask(ctx, id, "")
+		if err == nil || !errors.As(err, new(*store.OwnedError)) {
+			return lease, err
+		}
+		select {
+		case <-wait.Done():
+			return nil, err
+		case <-time.After(pollInbox):
+		}
+	}
 }
 
 // OwnBoard makes the caller the driver of all tasks of the workspace; see OwnTask.

@@ -106,7 +106,7 @@ func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (gitco
 	if s.Owes() {
 		return gitcopy.Merged{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: "an agent is at work in the copy: pause or complete the task first"}
 	}
-	lease, err := w.OwnTask(ctx, id, "") // none starts meanwhile
+	lease, err := w.ownAtRest(ctx, id) // none starts meanwhile
 	if err != nil {
 		return gitcopy.Merged{}, err
 	}
@@ -121,15 +121,18 @@ func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (gitco
 
 // DiscardTask removes the copy of a task, with what was not merged.
 func (w *Workspace) DiscardTask(ctx context.Context, id task.ID, by string) (task.State, error) {
-	lease, err := w.OwnTask(ctx, id, "")
-	if err != nil {
-		return task.State{}, err
-	}
-	defer lease.Release()
 	before, err := w.LoadTask(ctx, id)
+	if err == nil {
+		_, err = before.Do(by, task.Discard{}) // before it is waited for
+	}
 	if err != nil {
 		return before, err
 	}
+	lease, err := w.ownAtRest(ctx, id)
+	if err != nil {
+		return before, err
+	}
+	defer lease.Release()
 	s, err := w.DoTask(ctx, id, by, task.Discard{})
 	if err != nil {
 		return s, err

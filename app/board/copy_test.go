@@ -154,13 +154,6 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.Copy.Dir, "b.txt")); !os.IsNotExist(err) {
 		t.Errorf("the new copy has what was discarded: %v", err)
 	}
-	until(t, ws, id, "removable", func(task.State) bool {
-		lease, err := ws.OwnTask(t.Context(), id, "")
-		if err == nil {
-			ok(t, lease.Release())
-		}
-		return err == nil
-	})
 	ok(t, ws.RemoveTask(t.Context(), id))
 	gone()
 	if _, err := ws.LoadTask(t.Context(), id); err == nil || !strings.Contains(err.Error(), store.ErrNoTask.Error()) {
