@@ -41,7 +41,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 func (w *Workspace) delegation(s *settings) agent.Delegation {
 	return agent.Delegation{
 		Roster: w.roster(s),
-		System: func(a agent.Agent, o run.Output) string { return w.systemFor(s, a, o) },
+		System: func(dir string, a agent.Agent, o run.Output) string { return w.systemFor(s, dir, a, o) },
 		Change: s.changeFor,
 	}
 }
@@ -104,16 +104,18 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c = s.Change(true).Apply(of.Apply(c))
 	}
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
-	return run.Created{Workspace: w.Dir, Agent: a.Name, System: w.systemFor(s, a, t.Output) + appended, Config: c, Version: Version()}, nil
+	dir := cmp.Or(t.dir, w.Dir)
+	return run.Created{Workspace: dir, Agent: a.Name, System: w.systemFor(s, dir, a, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 
-// systemFor returns the system prompt of a run of an agent that has to submit a result.
-func (w *Workspace) systemFor(s *settings, a agent.Agent, o run.Output) string {
+// systemFor returns the system prompt of a run of an agent that works in dir and has to submit
+// a result.
+func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, o run.Output) string {
 	others := ""
 	if a.Name != "" && (a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff")) {
 		others = w.roster(s).Listing(context.Background(), a.Name)
 	}
-	return systemPrompt(w.Dir, w.Instructions().Text, a, others, o)
+	return systemPrompt(dir, w.Instructions().Text, a, others, o)
 }
 
 // Specs returns the tools of every run, and the two that submit the results of agents.

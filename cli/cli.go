@@ -126,7 +126,7 @@ without a command are a task for pawl run.`,
 	}
 	root.AddGroup(commandGroups...)
 	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, serveCommand, outputsCommand, toolCommand, initCommand,
-		func(*invocation) *cobra.Command { return demoCommand() })
+		demoCommand)
 	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
 	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)
 	root.CompletionOptions.DisableDefaultCmd = true

@@ -36,6 +36,10 @@ func (s State) workInput() (string, []string) {
 	writeList(&b, "Questions that were answered", answered)
 	s.writeFiles(&b)
 	s.writeFailure(&b)
+	if c := s.Copy; c != nil {
+		fmt.Fprintf(&b, "\nYou work in a copy of the repository, on the branch %s. What you change there, committed or not, is merged by the person.\n", c.Branch)
+		writeList(&b, "Different in the copy", c.Notes)
+	}
 	return s.withMessages(b.String())
 }
 
