@@ -1,6 +1,9 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // A Submission is a result that was submitted and accepted.
 type Submission struct {
@@ -36,6 +39,10 @@ func (s *State) submitted() bool { return s.assignment.submission.Value != "" }
 
 // owesOutput reports whether a result is required and not submitted yet.
 func (s *State) owesOutput() bool { return s.Config.Output.Schema != "" && !s.submitted() }
+
+// DefaultReminder is how long an agent has after each reminder unless the configuration says
+// otherwise.
+const DefaultReminder = 2 * time.Minute
 
 // maxReminders is how often the model is reminded of the result in one assignment.
 const maxReminders = 2
