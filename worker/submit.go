@@ -28,6 +28,11 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 	defer d.kits.Unlock()
 	if k := &d.kit; k.tools == nil || k.output != c.Output || k.grants != c.Tools || k.base != base {
 		*k = kit{output: c.Output, grants: c.Tools, base: base, tools: base.For(c.Tools, d.State().Created.Agent != "")}
+		if d.State().Created.External {
+			for _, t := range d.w.AgentTools {
+				k.tools = k.tools.With(t)
+			}
+		}
 		if c.Output.Schema != "" {
 			// A schema that is not one was refused when it was given; if a log says
 			// otherwise nothing can be submitted, and the run reports that.
@@ -39,6 +44,18 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 		}
 	}
 	return d.kit.tools, d.kit.submission
+}
+
+// tool returns a tool of the run by its name, granted or not.
+func (d *Runner) tool(name string) (tool.Tool, bool) {
+	if d.State().Created.External {
+		for _, t := range d.w.AgentTools {
+			if t.Spec().Name == name {
+				return t, true
+			}
+		}
+	}
+	return d.w.registry().Get(name)
 }
 
 // notGranted returns why a call is refused whose tool there is, but not for this run.
