@@ -8,6 +8,7 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
+	"pawl/external"
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/submission"
@@ -32,7 +33,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 			if model = cmp.Or(model, s.Get("model")); model == "" {
 				return nil // a server on this machine may be found when a run begins
 			}
-			return s.models.Check(model, w.Dir)
+			return w.checkModel(s, model)
 		},
 	})
 }
@@ -41,7 +42,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 func (w *Workspace) delegation(s *settings) agent.Delegation {
 	return agent.Delegation{
 		Roster: w.roster(s),
-		System: func(a agent.Agent, o run.Output) string { return w.systemFor(s, a, o) },
+		System: func(a agent.Agent, o run.Output) string { return w.systemFor(s, a, a.Model, o) },
 		Change: s.changeFor,
 	}
 }
@@ -104,14 +105,18 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c = s.Change(true).Apply(of.Apply(c))
 	}
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
-	return run.Created{Workspace: w.Dir, Agent: a.Name, System: w.systemFor(s, a, t.Output) + appended, Config: c, Version: Version()}, nil
+	return run.Created{Workspace: w.Dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 
-// systemFor returns the system prompt of a run of an agent that has to submit a result.
-func (w *Workspace) systemFor(s *settings, a agent.Agent, o run.Output) string {
+// systemFor returns the system prompt of a run of an agent with a model that has to submit a
+// result.
+func (w *Workspace) systemFor(s *settings, a agent.Agent, model string, o run.Output) string {
 	others := ""
 	if a.Name != "" && (a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff")) {
 		others = w.roster(s).Listing(context.Background(), a.Name)
+	}
+	if k, _, ok := external.Split(model); ok {
+		return externalPrompt(w.Dir, w.Instructions().Text, k, a, others, o)
 	}
 	return systemPrompt(w.Dir, w.Instructions().Text, a, others, o)
 }

@@ -123,7 +123,7 @@ without a command are a task for pawl run.`,
 	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, outputsCommand, toolCommand, initCommand,
 		func(*invocation) *cobra.Command { return demoCommand() })
 	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
-	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)
+	grouped(root, inv, "other", statsCommand, controllerCommand, mcpCommand, debugCommand, completionCommand, versionCommand, manCommand)
 	root.CompletionOptions.DisableDefaultCmd = true
 	help := helpCommand(inv)
 	help.GroupID = "other"
@@ -304,7 +304,7 @@ func oneOf(names string) func(string) error { return config.OneOf(strings.Split(
 // asPerson refuses what a person alone may do when a run's command does it. The sandbox and
 // the rules keep a run from it; this says why, where neither does.
 func (inv *invocation) asPerson(what string) error {
-	for _, name := range []string{"PAWL_RUN", "PAWL_PROC"} {
+	for _, name := range []string{"PAWL_RUN", "PAWL_PROC", "PAWL_EXTERNAL_AGENT"} {
 		if v, _ := inv.Env(name); v != "" {
 			return exit{exitPerson, fmt.Errorf("this is a command of a run, and a run cannot %s: a person does, in a terminal of their own", what)}
 		}
