@@ -9,15 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/output/jsonpath"
@@ -34,21 +32,10 @@ type outputQuestion struct {
 	// positional arguments and returns those that name the output.
 	more   func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error)
 	values map[string][]string // of flags, for completion
-	ask    func(context.Context, *output.Document, []byte) (any, error)
+	ask    output.Question
 	// print, if not nil, prints an answer for people, of any size; else the answer is
 	// printed as indented JSON.
 	print func(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subject, args []byte) error
-}
-
-// method returns a question of package output as a function of its arguments as JSON.
-func method[A, R any](ask func(*output.Document, context.Context, A) (R, error)) func(context.Context, *output.Document, []byte) (any, error) {
-	return func(ctx context.Context, d *output.Document, raw []byte) (any, error) {
-		var args A
-		if err := output.Decode(raw, &args); err != nil || d == nil {
-			return nil, err
-		}
-		return ask(d, ctx, args)
-	}
 }
 
 // asUsage makes an error of arguments one of usage, which names flags where it names
@@ -155,11 +142,11 @@ func (e personsError) Error() string { return e.text }
 func (e personsError) Unwrap() error { return e.err }
 
 // toolName is how errors of questions begin for a model: the tool, and the output.
-var toolName = regexp.MustCompile(`^tool_outputs\.[a-z]+ of .*?: `)
+var toolName = lazy.Regexp(`^tool_outputs\.[a-z]+ of .*?: `)
 
 // forPerson returns what a tool says about an output, with commands instead of tools.
 func forPerson(text string) string {
-	return strings.ReplaceAll(toolName.ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
+	return strings.ReplaceAll(toolName().ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
 }
 
 // printAnswer prints what a tool returns: indented, with exit code 1 for an answer that has
@@ -239,26 +226,6 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // unreachable: the flag is defined
 	}
-}
-
-// visibleJSON makes JSON safe to print, as [visible] does for text, and keeps it JSON:
-// what is not to be seen can only be in strings, and is escaped there.
-func visibleJSON(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		r, n := utf8.DecodeRune(raw[i:])
-		switch high, low := utf16.EncodeRune(r); {
-		case visible(string(r)) == string(r):
-			out = utf8.AppendRune(out, r)
-		case r == '\r': // only between values
-		case high != utf8.RuneError:
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		i += n
-	}
-	return out
 }
 
 // maxPrinted is up to which size a value is printed on one line, in bytes; a larger one is

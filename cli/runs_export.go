@@ -221,11 +221,11 @@ func exportScript(w io.Writer, events []run.Event) error {
 		if purpose != run.ForStep { // a synthesis or a summary, which offers no tools
 			reply.When = &script.When{Tools: &noTools}
 		}
-		line, err := json.Marshal(reply)
+		line, err := jsonLine(reply)
 		if err != nil {
 			return err
 		}
-		b.Write(append(line, '\n'))
+		b.Write(line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -234,9 +234,9 @@ func exportScript(w io.Writer, events []run.Event) error {
 // comment writes a line that the script ignores. The text is quoted, so that it is one
 // line.
 func comment(b *strings.Builder, what, text string) {
-	quoted, err := json.Marshal(text)
+	quoted, err := jsonLine(text)
 	if err == nil { // a string can always be encoded
-		fmt.Fprintf(b, "# %s: %s\n", what, quoted)
+		fmt.Fprintf(b, "# %s: %s", what, quoted)
 	}
 }
 

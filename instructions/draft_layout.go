@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"go/parser"
+	"go/ast"
+	"go/scanner"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 )
 
@@ -25,9 +26,9 @@ func (s *survey) about() (title, about string) {
 }
 
 var (
-	image = regexp.MustCompile(`!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])`)
-	link  = regexp.MustCompile(`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
-	tag   = regexp.MustCompile(`<[^>]*>`)
+	image = lazy.Regexp(`!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])`)
+	link  = lazy.Regexp(`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
+	tag   = lazy.Regexp(`<[^>]*>`)
 )
 
 // readme returns the first heading and the first paragraph of a folder's README. Badges,
@@ -41,8 +42,8 @@ func (s *survey) readme(dir string) (title, paragraph string) {
 		if marks {
 			fence = !fence
 		}
-		plain := strings.TrimSpace(tag.ReplaceAllString(link.ReplaceAllString(image.ReplaceAllString(line, ""), "$1"), ""))
-		if !marks && !fence && plain != "" && !notParagraph.MatchString(plain) {
+		plain := strings.TrimSpace(tag().ReplaceAllString(link().ReplaceAllString(image().ReplaceAllString(line, ""), "$1"), ""))
+		if !marks && !fence && plain != "" && !notParagraph().MatchString(plain) {
 			words = append(words, strings.Fields(plain)...)
 			continue
 		}
@@ -61,7 +62,7 @@ func (s *survey) readme(dir string) (title, paragraph string) {
 }
 
 // notParagraph is a heading, a quote, a table, a list item, a line under a heading, a badge.
-var notParagraph = regexp.MustCompile(`^(?:#|>|\||[-*+]\s|\d+[.)]\s|[-=~*_]{3,}$|\[|:)`)
+var notParagraph = lazy.Regexp(`^(?:#|>|\||[-*+]\s|\d+[.)]\s|[-=~*_]{3,}$|\[|:)`)
 
 // layoutLines describes the folders of the root.
 func (s *survey) layoutLines() []string {
@@ -140,12 +141,7 @@ func (s *survey) goFiles(dir string) []string {
 // NAME".
 func (s *survey) goDoc(dir string) string {
 	for _, name := range s.goFiles(dir) {
-		// With an error the file has what was read before it.
-		file, _ := parser.ParseFile(token.NewFileSet(), name, s.read(name), parser.PackageClauseOnly|parser.ParseComments)
-		if file == nil {
-			continue
-		}
-		paragraph, _, _ := strings.Cut(file.Doc.Text(), "\n\n")
+		paragraph, _, _ := strings.Cut(packageComment([]byte(s.read(name))), "\n\n")
 		if fields := strings.Fields(paragraph); len(fields) > 2 && fields[0] == "Package" {
 			if fields[2] == "is" {
 				fields = fields[1:]
@@ -158,7 +154,30 @@ func (s *survey) goDoc(dir string) string {
 	return ""
 }
 
-var description = regexp.MustCompile(`(?m)^description\s*=\s*"([^"\n]*)"`)
+// packageComment returns the comment that ends on the line above the package clause. Only
+// what stands before the clause is read, so what follows may be anything.
+func packageComment(src []byte) string {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, src, nil, scanner.ScanComments)
+	doc, end := &ast.CommentGroup{}, 0 // the group read last, and its last line
+	for {
+		pos, tok, text := s.Scan()
+		line := file.Line(pos)
+		switch {
+		case tok == token.PACKAGE && line == end+1:
+			return doc.Text()
+		case tok != token.COMMENT:
+			return ""
+		case line > end+1:
+			doc.List = nil
+		}
+		doc.List = append(doc.List, &ast.Comment{Text: text})
+		end = line + strings.Count(text, "\n")
+	}
+}
+
+var description = lazy.Regexp(`(?m)^description\s*=\s*"([^"\n]*)"`)
 
 // manifestDescription returns the description in a folder's package.json, Cargo.toml or
 // pyproject.toml.
@@ -170,7 +189,7 @@ func (s *survey) manifestDescription(dir string) string {
 		return manifest.Description
 	}
 	for _, name := range []string{"Cargo.toml", "pyproject.toml"} {
-		if m := description.FindStringSubmatch(s.read(path.Join(dir, name))); m != nil {
+		if m := description().FindStringSubmatch(s.read(path.Join(dir, name))); m != nil {
 			return m[1]
 		}
 	}

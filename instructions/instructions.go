@@ -37,6 +37,7 @@ import (
 	"strings"
 
 	"pawl/internal/owner"
+	"pawl/internal/stable"
 )
 
 // MaxBytes bounds the text of [Load]. It is the bound that Codex has by default
@@ -279,7 +280,7 @@ func (l *loader) read(t *tree, name string, file File, level int) (text string, 
 		l.skip(file, reason(err))
 		return "", false
 	}
-	s.text = likeHeading.ReplaceAllString(s.text, `$1\$2`)
+	s.text = likeHeading().ReplaceAllString(s.text, `$1\$2`)
 	l.seen[resolved] = true
 	l.sections = append(l.sections, s)
 	return s.text, true
@@ -348,7 +349,7 @@ func (l *loader) order() []int {
 		}
 		return 2
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
+	stable.Sort(order, func(i, j int) int {
 		a, b := l.sections[i], l.sections[j]
 		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.level, a.level))
 	})

@@ -363,6 +363,24 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.leaves()
 }
 
+// What a run had changed before it was resumed or copied is not said at the end of the next turn.
+func TestTheEndOfATurnSaysWhatThatTurnHasChanged(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when": {"contains": "write it"}, "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x\n"}}]}
+{"text": "Reply to: {{prompt}}", "repeat": true}`, setting{options: func(o *Options) { o.Mode = "accept-edits" }, vars: map[string]string{"PAWL_MODE": "accept-edits"}})
+	p.says("write it")
+	p.sees("Reply to: write it", "1 file changed")
+	p.rests()
+	p.says("/fork")
+	p.sees("a copy of")
+	p.says("and now")
+	p.sees("Reply to: and now")
+	p.rests()
+	p.count(2, "completed")
+	p.count(1, "1 file changed")
+	p.leaves()
+}
+
 func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -571,5 +589,40 @@ func TestAMessageThatIsTakenBackIsWhatWasTypedWithoutTheFilesThatItNames(t *test
 	p.presses("ctrl+u")
 	p.answers("x")
 	p.sees("Done.")
+	p.leaves()
+}
+
+// A terminal that reads nothing, because ctrl+s has stopped it or its line is slow, does not
+// keep Esc from ending a stream.
+func TestEscEndsAStreamWhileTheTerminalReadsNothing(t *testing.T) {
+	t.Parallel()
+	server := fake.New(script.Script{{Text: "word after word ", Endless: true}}, true)
+	url, stop, err := server.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	p := sit(t, "", setting{vars: map[string]string{"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k", "PAWL_MODEL": "anthropic/m"}})
+	p.says("talk")
+	p.sees("word after word")
+	stuck := make(chan struct{})
+	p.mu.Lock()
+	p.stuck = stuck
+	p.mu.Unlock()
+	for range 3 { // a frame is stuck
+		p.hand(tick{})
+	}
+	p.presses("esc")
+	select {
+	case <-server.Left():
+	case <-time.After(patience):
+		t.Fatal("the connection is open")
+	}
+	p.mu.Lock()
+	p.stuck = nil
+	p.mu.Unlock()
+	close(stuck)
+	p.sees("[Conversation interrupted]")
+	p.rests()
 	p.leaves()
 }
