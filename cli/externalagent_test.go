@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // scriptedAgent is a program in the place of Claude Code, with its flags, its stream and its
@@ -91,7 +92,9 @@ func scriptedAgent() {
 			block("user", map[string]any{"type": "tool_result", "tool_use_id": id, "content": "done", "is_error": !allowed})
 			fmt.Fprintf(log, "permission: %s\n", answer)
 		case s.Wait:
-			select {}
+			for {
+				time.Sleep(time.Hour) // until it is stopped
+			}
 		case s.Fail != "":
 			emit("result", map[string]any{"subtype": "success", "is_error": true, "result": s.Fail})
 			os.Exit(1)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // fakeAgent is a program that speaks the stream of Claude Code and does what
@@ -23,7 +24,7 @@ func fakeAgent() {
 	if do == "child" { // ignores all that can be ignored
 		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		fmt.Println("ready")
-		select {}
+		forever()
 	}
 	session := os.Args[slices.IndexFunc(os.Args, func(a string) bool { return a == "--session-id" || a == "--resume" })+1]
 	switch {
@@ -42,7 +43,7 @@ func fakeAgent() {
 		fmt.Fprintln(os.Stderr, "something broke")
 		os.Exit(3)
 	case "silent":
-		select {}
+		forever()
 	case "polite": // ends at the second signal
 		signals := make(chan os.Signal, 8)
 		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -56,12 +57,12 @@ func fakeAgent() {
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 		text(fmt.Sprint("child ", startChild(os.Environ())))
 		text("waiting")
-		select {}
+		forever()
 	case "bare": // its child has dropped the environment
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 		text(fmt.Sprint("child ", startChild([]string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child"})))
 		text("waiting")
-		select {}
+		forever()
 	case "leave": // ends well and leaves a child
 		text(fmt.Sprint("child ", startChild(os.Environ())))
 	case "error":
@@ -101,4 +102,11 @@ func startChild(env []string) int {
 	}
 	_, _ = bufio.NewReader(out).ReadString('\n')
 	return cmd.Process.Pid
+}
+
+// forever blocks until the process is killed.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }

@@ -82,7 +82,10 @@ func TestAStreamCutAnywhereIsNoSuccess(t *testing.T) {
 		}
 		program, _, _ := strings.Cut(filepath.Base(file), "_")
 		whole := len(bytes.TrimSpace(content))
-		for n := range whole {
+		for n := 0; n < whole; n++ {
+			if n < whole-300 { // every byte of the end, and some of what is before it
+				n += 16
+			}
 			if got := play(kinds[program], content[:n]); strings.Contains(got, "done true") {
 				t.Fatalf("%s cut at byte %d of %d is a success:\n%s", file, n, whole, got)
 			}
