@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"pawl/external"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
@@ -233,6 +234,8 @@ func (r *reader) file(root *yaml.Node) {
 		}
 	})
 	switch {
+	case a.Model == "" && external.Is(provider):
+		a.Model = provider + "/" + external.DefaultModel
 	case provider != "" && a.Model == "":
 		r.wrong(root, "a provider without a model")
 	case provider != "":

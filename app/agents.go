@@ -8,6 +8,7 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
+	"pawl/external"
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/submission"
@@ -32,7 +33,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 			if model = cmp.Or(model, s.Get("model")); model == "" {
 				return nil // a server on this machine may be found when a run begins
 			}
-			return s.models.Check(model, w.Dir)
+			return w.checkModel(s, model)
 		},
 	})
 }
@@ -41,7 +42,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 func (w *Workspace) delegation(s *settings) agent.Delegation {
 	return agent.Delegation{
 		Roster: w.roster(s),
-		System: func(dir string, a agent.Agent, o run.Output) string { return w.systemFor(s, dir, a, o) },
+		System: func(dir string, a agent.Agent, o run.Output) string { return w.systemFor(s, dir, a, a.Model, o) },
 		Change: s.changeFor,
 	}
 }
@@ -105,15 +106,18 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 	}
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
 	dir := cmp.Or(t.dir, w.Dir)
-	return run.Created{Workspace: dir, Agent: a.Name, System: w.systemFor(s, dir, a, t.Output) + appended, Config: c, Version: Version()}, nil
+	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 
-// systemFor returns the system prompt of a run of an agent that works in dir and has to submit
-// a result.
-func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, o run.Output) string {
+// systemFor returns the system prompt of a run of an agent with a model that works in dir and
+// has to submit a result.
+func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, model string, o run.Output) string {
 	others := ""
 	if a.Name != "" && (a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff")) {
 		others = w.roster(s).Listing(context.Background(), a.Name)
+	}
+	if k, _, ok := external.Split(model); ok {
+		return externalPrompt(dir, w.Instructions().Text, k, a, others, o)
 	}
 	return systemPrompt(dir, w.Instructions().Text, a, others, o)
 }

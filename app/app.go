@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pawl/config"
+	"pawl/external"
 	"pawl/llm"
 	"pawl/output"
 	"pawl/permission"
@@ -332,6 +333,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},
+		Agent: externalAgents{w}, External: external.Is, AgentTools: []tool.Tool{permissionTool{}},
 		Authorizer: s.policy,
 		Check: func(c run.Config) error {
 			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)

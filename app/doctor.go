@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl/config"
+	"pawl/external"
 	"pawl/internal/text"
 	"pawl/llm"
 	"pawl/llm/script"
@@ -65,6 +66,7 @@ func Doctor(ctx context.Context, opt Options, offline bool) Report {
 		r.Checks = append(r.Checks, providers...)
 		r.Usable = usable && state.State == Good
 	}
+	r.Checks = append(r.Checks, checkExternals(opt.Env)...)
 	r.Checks = append(r.Checks, checkSandbox()...)
 	r.Checks = append(r.Checks, checkVariables(opt.Env))
 	return r
@@ -248,6 +250,14 @@ func (r *Report) checkChoice(ctx context.Context, opt Options, answers []provide
 		return c
 	}
 	c.Detail = fmt.Sprintf("%s (%s)", r.Model, r.Source)
+	if external.Is(r.Model) {
+		if err := w.checkModel(set, r.Model); err != nil {
+			c.Detail += ": " + err.Error()
+			return c
+		}
+		c.State = Good
+		return c
+	}
 	p, name, err := set.models.Find(r.Model)
 	if err != nil {
 		c.Detail += ": " + err.Error()
@@ -286,6 +296,23 @@ func lists(names []string, model string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return name == model || strings.HasPrefix(name, model+"-") || strings.HasPrefix(name, model+":")
 	})
+}
+
+// checkExternals says which programs of external agents there are. Whether a person is
+// logged in is for each program to say.
+func checkExternals(env config.Env) []Check {
+	var checks []Check
+	for _, x := range Externals(env) {
+		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s %s, %s", x.Title, x.Version, x.Path)}
+		switch {
+		case x.Path == "":
+			c.State, c.Detail, c.Next = Absent, x.Title+": the program "+x.Program+" is not in PATH (optional)", x.Install
+		case x.Err != nil:
+			c.State, c.Detail = Bad, x.Err.Error()
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 // checkSandbox says what of the sandbox is in force.

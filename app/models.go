@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"pawl/config"
+	"pawl/external"
 	"pawl/provider"
 	"pawl/run"
 )
@@ -26,6 +27,9 @@ func (w *Workspace) Model(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if model := s.Get("model"); external.Is(model) {
+		return model, w.checkModel(s, model)
+	}
 	model, _, err := s.models.Choose(ctx, s.Get("model"), w.Dir)
 	return model, err
 }
@@ -33,7 +37,10 @@ func (w *Workspace) Model(ctx context.Context) (string, error) {
 // choose returns the model that works in a new run - the one named, or else that of the
 // settings - or what is missing before anything is recorded.
 func (w *Workspace) choose(ctx context.Context, s *settings, model string) (string, error) {
-	model, note, err := s.models.Choose(ctx, cmp.Or(model, s.Get("model")), w.Dir)
+	if model = cmp.Or(model, s.Get("model")); external.Is(model) {
+		return model, w.checkModel(s, model)
+	}
+	model, note, err := s.models.Choose(ctx, model, w.Dir)
 	if note != "" {
 		w.opt.Notice(note)
 	}
@@ -43,6 +50,10 @@ func (w *Workspace) choose(ctx context.Context, s *settings, model string) (stri
 // modelChange returns the change to another model: with it come the size of its window, and
 // how it is asked for what to do.
 func modelChange(model, control string, ps *provider.Providers) run.ConfigChange {
+	if external.Is(model) { // its window and how it is asked are its own
+		window, control := int64(0), run.Native
+		return run.ConfigChange{Model: &model, Window: &window, Control: &control}
+	}
 	window := ps.Window(model)
 	control = controlOf(control, model, ps)
 	return run.ConfigChange{Model: &model, Window: &window, Control: &control}

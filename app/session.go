@@ -13,6 +13,7 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
+	"pawl/external"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -181,8 +182,13 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	}
 	given := ""
 	if set.Has("model", true) {
-		if given, err = set.models.Resolve(ctx, set.Get("model")); err != nil {
-			return nil, err
+		if given = set.Get("model"); !external.Is(given) {
+			if given, err = set.models.Resolve(ctx, given); err != nil {
+				return nil, err
+			}
+		}
+		if external.Is(given) != s.Created.External {
+			return nil, config.Errorf("--model %s: a run stays one of pawl's own or one of an external agent; start a new run", given)
 		}
 	}
 	c := set.wished(wished.Model, given)
@@ -204,7 +210,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if set.Has("append_system_prompt", true) {
 		return nil, config.Errorf("--append-system-prompt: a run keeps the system prompt that it began with; say it with -p")
 	}
-	if err := set.models.Check(c.Apply(wished).Model, w.Dir); err != nil {
+	if err := w.checkModel(set, c.Apply(wished).Model); err != nil {
 		return nil, err
 	}
 	if err := w.checkFallback(set, c); err != nil {

@@ -178,8 +178,33 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", visible(a.Name), cmp.Or(string(a.Kind), "-"), from, visible(oneLine(what, 100)))
 		}
-		return out.Flush()
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(inv.Stdout, inv.programs())
+		return err
 	})
+}
+
+// programs lists the programs of external agents that are installed; empty if there are none.
+func (inv *invocation) programs() string {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, x := range app.Externals(inv.Env) {
+		if x.Path == "" {
+			continue
+		}
+		if b.Len() == 0 {
+			fmt.Fprint(&b, "\nPrograms that agents can be (provider: NAME in their files):\n")
+		}
+		state := x.Version
+		if x.Err != nil {
+			state = x.Err.Error()
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\n", x.Name, visible(state), visible(x.Path))
+	}
+	_ = out.Flush() // b takes everything
+	return b.String()
 }
 
 func agentsShowCommand(inv *invocation) *cobra.Command {

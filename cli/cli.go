@@ -128,7 +128,7 @@ without a command are a task for pawl run.`,
 	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, serveCommand, outputsCommand, toolCommand, initCommand,
 		demoCommand)
 	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
-	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)
+	grouped(root, inv, "other", statsCommand, controllerCommand, mcpCommand, debugCommand, completionCommand, versionCommand, manCommand)
 	root.CompletionOptions.DisableDefaultCmd = true
 	help := helpCommand(inv)
 	help.GroupID = "other"

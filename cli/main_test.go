@@ -26,7 +26,10 @@ import (
 func TestMain(m *testing.M) {
 	// The tests may be run by a run.
 	runAbove = func(string, int) bool { return false }
-	testscript.Main(m, map[string]func(){"pawl": func() { os.Exit(Main(os.Args[1:], System())) }})
+	testscript.Main(m, map[string]func(){
+		"pawl":           func() { os.Exit(Main(os.Args[1:], System())) },
+		"scripted-agent": scriptedAgent,
+	})
 }
 
 // TestScripts runs the stories in testdata/script on the real program. Each has a
@@ -99,6 +102,9 @@ func setup(env *testscript.Env) error {
 	}
 	env.Defer(stop)
 	env.Defer(s.kill)
+	if pawl, err := exec.LookPath("pawl"); err == nil {
+		env.Setenv("BIN", filepath.Dir(pawl)) // of the programs of this test alone
+	}
 	sockets := filepath.Join(env.WorkDir, ".run")
 	for _, dir := range []string{sockets, filepath.Join(env.WorkDir, "home")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

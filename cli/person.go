@@ -11,8 +11,8 @@ import (
 	"pawl/internal/helper"
 )
 
-// runVariables are the variables of commands of a run.
-var runVariables = []string{"PAWL_RUN", "PAWL_PROC"}
+// runVariables are the variables of commands of a run, and of an external agent.
+var runVariables = []string{"PAWL_RUN", "PAWL_PROC", "PAWL_EXTERNAL_AGENT"}
 
 // asPerson refuses what a person alone may do when a run's command does it. The sandbox and
 // the rules keep a run from it; this says why, where neither does.

@@ -219,6 +219,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}
 	out.shown(after)
 	shown := make(chan struct{})
+	waiting := make(chan struct{}, 1) // a call of an external agent waits for a person
 	go func() {
 		defer close(shown)
 		defer out.shown(math.MaxInt64)
@@ -231,8 +232,22 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 				out.stream(s.Line(u))
 			}
 			out.show(u)
+			if len(u.Waiting) == 0 || !s.State().Created.External {
+				continue
+			}
+			if !asks {
+				inv.notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", s.ID(), u.Waiting[0]))
+			}
+			select {
+			case waiting <- struct{}{}:
+			default:
+			}
 		}
 	}()
+	wait := func() (run.State, error) { return s.Wait(context.Background()) }
+	if asks && s.State().Created.External {
+		wait = func() (run.State, error) { return restOrAsked(s, waiting) }
+	}
 	finished := false
 	if r.resume != "" && len(words) == 0 {
 		if finished, err = s.Finished(ctx); err != nil {
@@ -254,12 +269,12 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	stop := context.AfterFunc(ctx, func() { s.Interrupt(worker.StopOf(ctx).Interrupted) })
 	defer stop()
 	if err == nil && state.Seq == 0 {
-		state, err = s.Wait(context.Background())
+		state, err = wait()
 	}
 	if asks {
 		asker := newAsker(inv, ws, s, out)
-		for err == nil && asker.ask(ctx, state) {
-			state, err = s.Wait(context.Background())
+		for err == nil && (asker.ask(ctx, state) || state.Created.External && state.Turn.Phase == run.Requesting) {
+			state, err = wait()
 		}
 	}
 	var denials []app.Denial
@@ -297,6 +312,28 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())
 	}
 	return exit{code: exitCode(state)}
+}
+
+// restOrAsked waits until the session is at rest, or until a call of an external agent, which
+// keeps working, waits for a person.
+func restOrAsked(s *app.Session, waiting <-chan struct{}) (run.State, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var state run.State
+	var err error
+	rested := make(chan struct{})
+	go func() {
+		defer close(rested)
+		state, err = s.Wait(ctx)
+	}()
+	select {
+	case <-rested:
+	case <-waiting:
+		cancel()
+		<-rested
+		state, err = s.State(), nil
+	}
+	cancel()
+	return state, err
 }
 
 // tellKey says where the key came from that a model's provider did not accept.

@@ -254,6 +254,10 @@ func (c *Config) Change(given bool) run.ConfigChange {
 		}
 		to.Retry = &d
 	}
+	if set("reminder_timeout") {
+		d := c.Duration("reminder_timeout")
+		to.Reminder = &d
+	}
 	if set("parallel") {
 		n := int(c.number("parallel"))
 		to.Parallel = &n

@@ -59,7 +59,7 @@ func (e Env) MakeStateDir() error {
 }
 
 // internalVariables are the variables of pawl's that are no settings.
-var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_STATE_DIR"}
+var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR"}
 
 // CheckVariables looks for variables that begin with PAWL_ and that pawl does not have, in
 // an environment in the form of [os.Environ]. One that is nearly the name of a setting is an

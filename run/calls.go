@@ -84,6 +84,7 @@ func (s *State) applyCallInspected(p CallInspected) error {
 	}
 	c.Class, c.Priority, c.Key, c.Polls, c.Submits = p.Class, p.Priority, p.Key, p.Polls, p.Submits
 	c.Question, c.Problem = p.Question && p.Problem == "", p.Problem
+	c.Late = p.Late && s.Created.External
 	t.advance(c, CallIsInspected)
 	return nil
 }
@@ -103,6 +104,9 @@ func (s *State) applyCallDecided(e Event, p CallDecided) error {
 	}
 	c.Decision = p.Decision
 	if p.Decision.Allows() {
+		if i := slices.Index(s.late, c.Key); i >= 0 {
+			s.late = slices.Delete(slices.Clone(s.late), i, i+1)
+		}
 		t.advance(c, CallAllowed)
 		return nil
 	}
@@ -185,6 +189,9 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 		line.Files = append(line.Files, file.Path)
 	}
 	t.Account = append(t.Account, line)
+	if c.Late && t.Phase == Spoken {
+		s.decidedLate(c)
+	}
 	if t.open > 0 || s.Created.External { // the loop guard does not judge the steps of an external agent
 		return
 	}

@@ -23,7 +23,10 @@ type Config struct {
 	CompactAt float64 `json:"compact_at,omitempty"`
 	// Retry is how long a request that fails transiently is retried: 0 means DefaultRetry,
 	// a negative duration that it is not.
-	Retry    time.Duration `json:"retry_ns,omitempty"`
+	Retry time.Duration `json:"retry_ns,omitempty"`
+	// Reminder is how long an agent has to submit its required result after each reminder: 0
+	// means DefaultReminder, a negative duration that there is no limit.
+	Reminder time.Duration `json:"reminder_ns,omitempty"`
 	Parallel int           `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
 	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
 	Output   Output        `json:"output,omitzero"`
@@ -140,9 +143,10 @@ type ConfigChange struct {
 	Output   *Output `json:"output,omitempty"`
 	Control  *string `json:"control,omitempty"`
 	Tools    *Grants `json:"tools,omitempty"`
-	// CompactAt and Retry are as in Config.
+	// CompactAt, Retry and Reminder are as in Config.
 	CompactAt *float64       `json:"compact_at,omitempty"`
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
+	Reminder  *time.Duration `json:"reminder_ns,omitempty"`
 	// Compact changes nothing of the Config: the context is compacted before the next
 	// request, however full it is.
 	Compact  bool      `json:"compact,omitempty"`
@@ -161,6 +165,7 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.Window, d.Window)
 	set(&c.CompactAt, d.CompactAt)
 	set(&c.Retry, d.Retry)
+	set(&c.Reminder, d.Reminder)
 	set(&c.Parallel, d.Parallel)
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)

@@ -115,6 +115,9 @@ type RequestFailed struct {
 	// [Runner] sets it.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Usage      Usage         `json:"usage,omitzero"` // what the provider had reported until then
+	// Reminder: it was stopped because the time to submit the required result after a reminder
+	// was over. The turn continues with the next reminder, if there is one.
+	Reminder bool `json:"reminder,omitempty"`
 }
 
 // An ErrorKind says what went wrong with a request. It is decided where the wire
@@ -251,6 +254,9 @@ type CallInspected struct {
 	Polls    bool   `json:"polls,omitempty"`    // it spends its time waiting (sleep): repetition around it is polling
 	Question bool   `json:"question,omitempty"` // it asks the person: the turn ends asked while it is open
 	Submits  bool   `json:"submits,omitempty"`  // it hands in the run's result
+	// Late: the call, of an external agent, asks for a decision and stays open when the
+	// agent's turn ends before it is decided. The decision begins another external turn.
+	Late bool `json:"late,omitempty"`
 	// Problem is why the call cannot run, as the model is told; empty for one that can.
 	Problem string `json:"problem,omitempty"`
 }

@@ -22,7 +22,7 @@ func (s State) nextExternal() []Command {
 	case t.open > 0:
 		return s.nextOrphans()
 	case s.submitted() && t.ending.End != EndInterrupted:
-		return []Command{s.finish(Ended{End: Completed})}
+		return []Command{s.finish(s.submittedEnd())}
 	case t.Phase == Ending:
 		return []Command{s.finish(t.ending)}
 	case t.Phase == Spoken && len(t.Words) == 0 && s.owesOutput():
@@ -40,27 +40,78 @@ func (s State) nextExternal() []Command {
 	return []Command{s.externalTurn(t.Request.Attempt + 1)}
 }
 
+// submittedEnd is the end of a turn whose result was submitted, with a warning if the agent
+// failed after that.
+func (s *State) submittedEnd() Ended {
+	end := Ended{End: Completed}
+	if e := s.Turn.ending; s.Turn.Phase == Ending && e.End != Completed && e.Reason != string(ErrAborted) {
+		end.Detail = "the result was submitted; after that the agent failed: " + e.Detail
+	}
+	return end
+}
+
 // nextOrphans settles the calls of an external turn that has ended: the agent no longer
 // waits for their results. Running calls are no longer owed, so the worker cancels and
-// settles them. A question stays open: the next turn delivers its answer.
+// settles them. A question stays open: the next turn delivers its answer. So does a call
+// that is Late: the turn waits for its decision.
 func (s State) nextOrphans() []Command {
 	t := &s.Turn
+	over := t.Phase == Ending || s.submitted()
 	var owed []Command
-	for _, c := range t.Calls {
-		if c.Status != CallDone && c.Status != CallRunning && !c.Question {
+	late := 0
+	for i, c := range t.Calls {
+		switch {
+		case c.Status == CallDone || c.Question:
+		case c.Late && !over && c.Status == CallRunning:
+			owed = append(owed, Perform{*c, c.Attempt})
+			late++
+		case c.Late && !over && c.Status == CallAllowed:
+			if t.mayStart(i) && t.running < s.Config.parallel() {
+				owed = append(owed, Perform{*c, c.Attempt + 1})
+			}
+			late++
+		case c.Late && !over && c.Status == CallIsInspected && c.Problem == "":
+			owed = append(owed, Decide{*c})
+			late++
+		case c.Status == CallRunning:
+		default:
 			owed = append(owed, Derive{settledAs(c.ID, NotRun, "The call was not run: the agent's turn was over before it started.")})
 		}
 	}
-	if len(owed) > 0 || t.running > 0 {
+	if len(owed) > 0 || late > 0 || t.running > 0 {
 		return owed
 	}
-	if t.Phase == Ending || s.submitted() {
+	if over {
 		for _, c := range s.Questions() {
 			owed = append(owed, Derive{settledAs(c.ID, NotRun, "The question was not answered: the agent's turn was over.")})
 		}
 		return owed
 	}
 	return []Command{Derive{Ended{End: Asked, Reason: "question", Detail: "answer the question to continue"}}}
+}
+
+// decidedLate queues the decision on a Late call for the next external turn. If the call was
+// allowed, the agent makes it once more, and that is allowed without another decision.
+func (s *State) decidedLate(c *CallState) {
+	t := &s.Turn
+	request := "\nThe request was: " + shorten(c.Arguments, 2000)
+	if c.Outcome != OK {
+		t.tell("The person has answered your request for permission: no. " + PlainText(c.Result.Content) + request)
+		return
+	}
+	s.late = append(slices.Clip(s.late), c.Key)
+	t.tell("The person has answered your request for permission: yes. Do it now, exactly as you asked, and finish the work." + request)
+}
+
+// AllowedLate reports whether a call with this key was allowed when the agent no longer
+// waited for it, and has not been made since.
+func (s State) AllowedLate(key string) bool { return slices.Contains(s.late, key) }
+
+// Heard returns the messages that an external agent has been given, and its own.
+func (s State) Heard() []Message {
+	return slices.DeleteFunc(slices.Clone(s.Messages), func(m Message) bool {
+		return m.Role == User && number(CallID(m.ID)) > s.heard
+	})
 }
 
 func isEnd(c Command) bool {

@@ -42,6 +42,10 @@ func (s *State) submitted() bool { return s.assignment.submission.Value != "" }
 // owesOutput reports whether a result is required and not submitted yet.
 func (s *State) owesOutput() bool { return s.Config.Output.Schema != "" && !s.submitted() }
 
+// DefaultReminder is how long an agent has after each reminder unless the configuration says
+// otherwise.
+const DefaultReminder = 2 * time.Minute
+
 // maxReminders is how often the model is reminded of the result in one assignment.
 const maxReminders = 2
 

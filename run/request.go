@@ -99,9 +99,17 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	if t.Phase != Requesting {
 		return refuse("a request failed that was not under way")
 	}
+	if p.Reminder && (!s.owesOutput() || s.assignment.reminders == 0 || t.Request.Purpose != ForStep && t.Request.Purpose != ForAgent) {
+		return refuse("the time of a reminder is over where none was given")
+	}
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
 	s.spend(p.Usage)
 	s.stopAgent()
+	if p.Reminder { // it counts as an answer without the result
+		t.Request, t.reply, t.Phase = Operation{}, reply{}, Spoken
+		t.streaks[empty], t.streaks[cut] = 0, 0
+		return nil
+	}
 	if t.Request.Failures == 0 {
 		t.Request.failing = s.driven(e.At)
 	}

@@ -61,6 +61,10 @@ type Runner struct {
 		key   string
 		until time.Time
 	}
+	reminder struct { // the last one, and until when the result has to be submitted
+		key   string
+		until time.Time
+	}
 }
 
 // An Input is what arrived since the last step.
@@ -411,6 +415,9 @@ func (m *maker) perform(c Command) error {
 		}
 		m.start(c)
 	case Request:
+		if over, err := m.reminderOver(c.Purpose, c.Attempt); over || err != nil {
+			return err
+		}
 		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
 			return nil
 		}
@@ -421,6 +428,9 @@ func (m *maker) perform(c Command) error {
 	case ExternalTurn:
 		if m.overstays(c.Key()) {
 			return m.record(RequestFailed{Kind: ErrAborted, Reason: "the agent was stopped: it was still running " + submissionGrace.String() + " after its result was accepted"})
+		}
+		if over, err := m.reminderOver(ForAgent, c.Attempt); over || err != nil {
+			return err
 		}
 		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
 			return nil
@@ -447,6 +457,29 @@ func (m *maker) overstays(key string) bool {
 		m.r.grace.key, m.r.grace.until = key, m.now.Add(submissionGrace)
 	}
 	return !m.now.Before(m.r.grace.until)
+}
+
+// reminderOver records that a request ends because the time to submit the result after the
+// last reminder is over: the one in flight, or the one that is owed, which is then not sent.
+// The time is measured from when this process first saw that a request is owed after it.
+func (m *maker) reminderOver(p Purpose, attempt int) (over bool, err error) {
+	a, limit := m.s.assignment, or(m.s.Config.Reminder, DefaultReminder)
+	if m.in.Closed || a.reminders == 0 || !m.s.owesOutput() || limit < 0 || p != ForStep && p != ForAgent {
+		return false, nil
+	}
+	if key := fmt.Sprintf("%d.%d", a.n, a.reminders); m.r.reminder.key != key {
+		m.r.reminder.key, m.r.reminder.until = key, m.now.Add(limit)
+	}
+	if m.now.Before(m.r.reminder.until) {
+		return false, nil
+	}
+	f := RequestFailed{Kind: ErrTimeout, Reason: fmt.Sprintf("no result was submitted within %v of reminder %d", limit, a.reminders), Reminder: true}
+	if m.s.Turn.Phase == Requesting {
+		_, f.Usage = m.world.Partial(m.s.NextCall())
+	} else if err := m.record(RequestStarted{Purpose: p, Attempt: attempt, Model: m.s.Config.Model}); err != nil {
+		return true, err
+	}
+	return true, m.record(f)
 }
 
 func (m *maker) start(c Command) { m.b.Start = append(m.b.Start, c) }
@@ -479,6 +512,8 @@ func (m *maker) decide(c CallState) error {
 	p := m.world.Decide(m.s, c)
 	switch p := p.(type) {
 	case nil:
+		// A person may take their time: that of a reminded agent begins again after it.
+		m.r.reminder.until = m.now.Add(or(m.s.Config.Reminder, DefaultReminder))
 		return nil
 	case Interrupted:
 		m.in.Closed = true

@@ -42,6 +42,8 @@ type State struct {
 	malformed  int  // malformed calls of the model, under Auto
 	planMode   bool // the model was told that the mode is PlanMode, and nothing else since
 	heard      int  // messages that the external agent has been given: m_1 to m_<heard>
+	// late are the keys of calls that were allowed after the agent's turn: each allows one call.
+	late []string
 }
 
 // A Turn is from something said to the agent until the agent yields.
@@ -168,6 +170,7 @@ type CallState struct {
 	Polls    bool
 	Question bool // open until the person answers
 	Submits  bool
+	Late     bool   // see [CallInspected]
 	Problem  string // why it cannot run
 	Attempt  int
 	Reserved Limits // for its child run, since it was first started
@@ -290,7 +293,8 @@ func (s *State) timeLeft() (left time.Duration, reminded, bounded bool) {
 // waitsForPerson reports whether no call runs and all open calls wait for a decision or
 // an answer.
 func (t *Turn) waitsForPerson() bool {
-	return t.Phase == Calling && t.running == 0 && t.undecided == t.open
+	// A turn of an external agent that has spoken waits if a Late call is open.
+	return (t.Phase == Calling || t.Phase == Spoken && t.open > 0) && t.running == 0 && t.undecided == t.open
 }
 
 // Questions returns the calls that wait for the person's answer.

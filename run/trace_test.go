@@ -245,6 +245,8 @@ func inspectedClass(c Call) CallInspected {
 		f.Class, f.Submits = Resumable, true
 	case "ask":
 		f.Class, f.Question = Resumable, true
+	case "permission":
+		f.Class, f.Late = Reads, true
 	case "nosuch":
 		f.Problem = "There is no tool called nosuch."
 	case "urgent":

@@ -59,6 +59,9 @@ type Intent struct {
 	Priority int
 	Polls    bool // it spends its time waiting (sleep)
 	Question bool // it is a question to the person and does not run: the answer is its result
+	// As is the tool whose rules decide, for a call that asks whether an external agent may use
+	// a tool of its own: what it does is not confined by pawl. Empty: the tool itself.
+	As string
 	// Command is the shell command to be permitted, for shell tools.
 	Command string
 	// Sandbox is how much of the sandbox the call asks to run in, for commands.

@@ -50,6 +50,8 @@ func Subject(tool, arguments string) string {
 		return oneLineOf(arg("id"), output(args))
 	case tool == "submit_result", tool == "planner-output", tool == "completion-report":
 		return "" // its value is an item of its own
+	case tool == "permission" && arg("tool_name") != "":
+		return OneLine(arg("tool_name")+" "+Subject(arg("tool_name"), string(args["input"])), MaxLine)
 	case tool == "read" && arg("path") != "":
 		subject := arg("path")
 		if pages := arg("pages"); pages != "" {

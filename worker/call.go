@@ -61,8 +61,8 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 			res.Change, err = run.MayChange, nil
 		}
 	}()
-	t, ok := d.w.registry().Get(c.Tool) // the submission tool is never started
-	if !ok {                            // it existed when the call was inspected; another release of pawl may have resumed the run
+	t, ok := d.tool(c.Tool) // the submission tool is never started
+	if !ok {                // it existed when the call was inspected; another release of pawl may have resumed the run
 		return tool.ErrorResult("The tool " + c.Tool + " no longer exists."), nil
 	}
 	call := tool.Call{Run: d.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,

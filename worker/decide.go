@@ -87,6 +87,13 @@ func (d *Runner) permissionRequest(s run.State, c run.CallState) (permission.Req
 	if err != nil {
 		return permission.Request{}, in, err
 	}
+	if in.As != "" { // it runs outside of the sandbox
+		env := d.env
+		env.Sandbox = nil
+		r := PermissionRequest(env, in.As, in.Class, in, d.w.Own)
+		r.Root = d.w.Root
+		return r, in, nil
+	}
 	r := PermissionRequest(d.env, c.Tool, c.Class, in, d.w.Own)
 	r.Root = d.w.Root
 	return r, in, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"pawl/run"
@@ -28,6 +29,10 @@ type AgentTurn struct {
 	System       string
 	Conversation string // the agent's own id for it; empty before it is known
 	Message      []run.Part
+	Mode         string // permission mode
+	// Summary says what was said and done before in the run, for an agent that does not know
+	// the conversation any more; empty: nothing was.
+	Summary string
 }
 
 // agentPatience is how long Run waits for a stopped agent to end. An agent is asked to
@@ -99,5 +104,29 @@ func (d *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) it
 		}
 	}
 	return d.w.Agent.Turn(ctx, AgentTurn{Run: d.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
-		System: s.Created.System, Conversation: c.Conversation, Message: c.Message})
+		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: s.Config.Mode, Summary: summary(s.Heard())})
+}
+
+// maxSummary bounds the account of a lost conversation, in bytes: its end counts most.
+const maxSummary = 24 << 10
+
+// summary is what an agent is told of messages that it does not know any more.
+func summary(messages []run.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		text := strings.TrimSpace(run.PlainText(m.Parts))
+		if text == "" {
+			continue
+		}
+		who := "The person"
+		if m.Role == run.Assistant {
+			who = "The agent"
+		}
+		fmt.Fprintf(&b, "%s: %s\n\n", who, text)
+	}
+	text := strings.TrimSpace(b.String())
+	if over := len(text) - maxSummary; over > 0 {
+		return "[the beginning is left out]\n" + strings.ToValidUTF8(text[over:], "")
+	}
+	return text
 }

@@ -676,3 +676,137 @@ func TestACallWhileTheAgentDoesNotWorkIsNotMade(t *testing.T) {
 		waits(t, r)
 	})
 }
+
+// asPermission is a tool with which an external agent asks whether it may edit a file.
+type asPermission struct{}
+
+func (asPermission) Spec() tool.Spec {
+	return tool.Spec{Name: "permission", Schema: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (asPermission) Inspect(tool.Env, json.RawMessage) (tool.Intent, error) {
+	return tool.Intent{As: "edit", Class: run.Writes, Paths: []string{"a.go"}}, nil
+}
+
+func (asPermission) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
+	return tool.TextResult("yes"), nil
+}
+
+// The rules for pawl's own tool decide on the agent's. A decision that comes when the agent's
+// turn is over begins another, in which the same request is decided already.
+func TestADecisionAfterTheAgentsTurnBeginsAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var r *rig
+		r, a := external(t,
+			func(ctx context.Context, yield func(run.Payload) bool) {
+				yield(names("conv-7"))
+				impatient, cancel := context.WithTimeout(ctx, 10*time.Minute)
+				defer cancel()
+				if got, err := r.call(impatient, "k1", "permission", `{"x":1}`); err == nil {
+					t.Errorf("the call was answered %q before a person had decided", got)
+				}
+				yield(replies("I wait for a person."))
+			},
+			func(ctx context.Context, yield func(run.Payload) bool) {
+				r.calls(ctx, "k2", "permission", `{"x":1}`, "false yes")
+				yield(replies("Done."))
+			})
+		r.w.AgentTools = []tool.Tool{asPermission{}}
+		r.w.OnAsk, r.w.Authorizer = AskWait, &ruleSet{}
+		after(time.Hour, func() { put(t, r, "d", store.Decide, `{"call":"c_1","answer":"allow","by":"ann"}`) })
+		d := r.createExternal(run.Config{})
+		s, err := d.Run(t.Context(), prompt("Edit it."))
+		if err != nil || !s.Turn.Open() || len(s.Turn.Calls) != 1 {
+			t.Fatalf("the run did not park: %+v, %v", s.Turn.End, err)
+		}
+		time.Sleep(time.Hour)
+		s, err = d.Run(t.Context())
+		if err != nil || s.Turn.End.End != run.Completed || s.Answer() != "Done." {
+			t.Errorf("ended %+v with %q, %v", s.Turn.End, s.Answer(), err)
+		}
+		got := a.messages()
+		if len(got) != 2 || !strings.Contains(got[1], "conv-7: The person has answered your request for permission: yes.") || !strings.Contains(got[1], `{"x":1}`) {
+			t.Errorf("the agent was given %q", got)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A reminder has two minutes; a submission in that time wins.
+func TestAReminderOfAnAgentHasTwoMinutes(t *testing.T) {
+	t.Parallel()
+	output := run.Output{Tool: tool.SubmitName, Schema: countSchema}
+	forgets := func(_ context.Context, yield func(run.Payload) bool) {
+		yield(names("conv-7"))
+		yield(replies("Three."))
+	}
+	t.Run("in vain", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			r, a := external(t, forgets, func(ctx context.Context, yield func(run.Payload) bool) { <-ctx.Done() })
+			s := r.run(r.createExternal(run.Config{Output: output}), prompt("How many?"))
+			if s.Turn.End.Reason != "output_missing" || len(a.given) != 3 {
+				t.Errorf("ended %+v after %d turns", s.Turn.End, len(a.given))
+			}
+			if took := time.Since(begun).Round(time.Minute); took != 4*time.Minute {
+				t.Errorf("two reminders took %v", took)
+			}
+		})
+	})
+	t.Run("and is answered in the last second", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			var r *rig
+			r, a := external(t, forgets, func(ctx context.Context, yield func(run.Payload) bool) {
+				time.Sleep(119 * time.Second)
+				r.calls(ctx, "k", tool.SubmitName, `{"n":3}`, "false The result was accepted")
+				time.Sleep(10 * time.Second)
+				yield(replies("Handed in."))
+			})
+			s := r.run(r.createExternal(run.Config{Output: output}), prompt("How many?"))
+			if s.Turn.End.End != run.Completed || s.Submission().Value != `{"n":3}` || len(a.given) != 2 {
+				t.Errorf("ended %+v with %+v after %d turns", s.Turn.End, s.Submission(), len(a.given))
+			}
+		})
+	})
+}
+
+// Without a conversation to continue the agent is given a summary, and that is a reminder too.
+func TestAnAgentWithoutAConversationIsRemindedWithASummary(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, a := external(t, func(_ context.Context, yield func(run.Payload) bool) {
+			yield(run.Observed{Parts: []run.Part{run.Text("I look.")}})
+			yield(replies("There are three."))
+		})
+		s := r.run(r.createExternal(run.Config{Output: run.Output{Tool: tool.SubmitName, Schema: countSchema}}), prompt("How many?"))
+		if s.Turn.End.Reason != "output_missing" || len(a.given) != 3 {
+			t.Fatalf("ended %+v after %d turns", s.Turn.End, len(a.given))
+		}
+		if got := a.given[0].Summary; got != "" {
+			t.Errorf("the first turn has the summary %q", got)
+		}
+		if got, want := a.given[1].Summary, "The person: How many?\n\nThe agent: There are three."; got != want || a.given[1].Conversation != "" {
+			t.Errorf("the reminder has the summary %q, want %q", got, want)
+		}
+	})
+}
+
+func TestTheModelOfARunStaysOfItsKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := external(t, func(_ context.Context, yield func(run.Payload) bool) { yield(replies("Done.")) })
+		r.w.External = func(model string) bool { return strings.HasPrefix(model, "agent/") }
+		d := r.createExternal(run.Config{Model: "agent/fast"})
+		r.run(d, prompt("go"))
+		for model, ok := range map[string]bool{"agent/slow": true, "anthropic/x": false} {
+			if err := d.checkChange(d.State(), run.ConfigChange{Model: &model}); (err == nil) != ok {
+				t.Errorf("a change to %s: %v", model, err)
+			}
+		}
+	})
+}

@@ -121,6 +121,9 @@ func (d *Runner) checkChange(s run.State, c run.ConfigChange) error {
 	if err := to.Validate(); err != nil {
 		return err
 	}
+	if c.Model != nil && s.Created.External != d.w.external(to.Model) {
+		return fmt.Errorf("the model cannot become %s: a run stays one of pawl's own or one of an external agent; start a new run", to.Model)
+	}
 	return d.w.check(to)
 }
 

@@ -72,7 +72,7 @@ func (d *Runner) arguments(c run.Call) arguments {
 		return a
 	}
 	a := arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
-	t, ok := d.w.registry().Get(c.Tool)
+	t, ok := d.tool(c.Tool)
 	if ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
 		a.json, a.mode, a.err = takeMode(a.json)
 	}
@@ -140,7 +140,7 @@ func (k *resultWriter) abort() {
 
 // resultWriter returns what stores the result of a call; nil where nothing is stored.
 func (d *Runner) resultWriter(c run.CallState) *resultWriter {
-	t, ok := d.w.registry().Get(c.Tool)
+	t, ok := d.tool(c.Tool)
 	if d.w.Outputs == nil || !ok || t.Spec().Unstored {
 		return nil
 	}

@@ -178,7 +178,7 @@ func (d *Runner) reconcile(p run.Payload) run.Payload {
 	if !ok {
 		return p
 	}
-	t, ok := d.w.registry().Get(c.Tool)
+	t, ok := d.tool(c.Tool)
 	r, can := t.(tool.Reconciler)
 	if !ok || !can {
 		return p

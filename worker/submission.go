@@ -109,16 +109,16 @@ func (w *Worker) again(ctx context.Context, r SubmitRequest, e *task.SubmissionE
 	if !ok {
 		return Receipt{}, fmt.Errorf("task %s: a submission of run %s is in its log and not in the table: %w", r.Task, r.Run, store.ErrCorrupt)
 	}
-	e.AcceptedAt, e.SamePayload = accepted.At, samePayload(r.Tool, string(r.Payload), accepted.Value)
+	e.AcceptedAt, e.SamePayload = accepted.At, SamePayload(r.Tool, string(r.Payload), accepted.Value)
 	if e.SamePayload && (accepted.Key == r.Key || string(accepted.Call) == r.Key) {
 		return Receipt{Run: r.Run, Tool: r.Tool, AcceptedAt: accepted.At, Duplicate: true}, nil
 	}
 	return Receipt{}, e
 }
 
-// samePayload reports whether two payloads of a tool mean the same: a member "tool" that
+// SamePayload reports whether two payloads of a tool mean the same: a member "tool" that
 // repeats its name does not count, and neither do fields that are null.
-func samePayload(tool, a, b string) bool {
+func SamePayload(tool, a, b string) bool {
 	return reflect.DeepEqual(payload(tool, a), payload(tool, b))
 }
 

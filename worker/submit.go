@@ -20,10 +20,11 @@ type kit struct {
 }
 
 type kitKey struct {
-	output run.Output
-	grants run.Grants
-	agent  bool           // of an agent
-	base   *tool.Registry // the worker's
+	output   run.Output
+	grants   run.Grants
+	agent    bool           // of an agent
+	external bool           // that is a program of its own
+	base     *tool.Registry // the worker's
 }
 
 // An offer is the tools of a kit in the form that a model is offered them. Runs with equal
@@ -73,7 +74,8 @@ func (s *shared[K, V]) of(key K, make func() V) V {
 // tools returns the tools of the run, and the one among them that submits the result; nil
 // if none is required.
 func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
-	key := kitKey{c.Output, c.Tools, d.State().Created.Agent != "", d.w.registry()}
+	created := d.State().Created
+	key := kitKey{c.Output, c.Tools, created.Agent != "", created.External, d.w.registry()}
 	d.kitting.Lock()
 	defer d.kitting.Unlock()
 	if d.kitKey == key && d.kit.tools != nil {
@@ -81,6 +83,11 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 	}
 	d.kitKey, d.kit = key, d.w.kits.of(key, func() kit {
 		k := kit{tools: key.base.For(c.Tools, key.agent)}
+		if key.external {
+			for _, t := range d.w.AgentTools {
+				k.tools = k.tools.With(t)
+			}
+		}
 		if c.Output.Schema != "" {
 			// A schema that is not one was refused when it was given; if a log says
 			// otherwise nothing can be submitted, and the run reports that.
@@ -93,6 +100,18 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 		return k
 	})
 	return d.kit.tools, d.kit.submission
+}
+
+// tool returns a tool of the run by its name, granted or not.
+func (d *Runner) tool(name string) (tool.Tool, bool) {
+	if d.State().Created.External {
+		for _, t := range d.w.AgentTools {
+			if t.Spec().Name == name {
+				return t, true
+			}
+		}
+	}
+	return d.w.registry().Get(name)
 }
 
 // notGranted returns why a call is refused whose tool there is, but not for this run.

@@ -38,7 +38,12 @@ type Config struct {
 	Provider func(model string) (llm.Provider, string, error)
 	// Agent runs the turns of external agents; nil: runs of external agents cannot be
 	// driven.
-	Agent      Agent
+	Agent Agent
+	// External reports whether a model is an external agent's; nil: none is.
+	External func(model string) bool
+	// AgentTools are tools that only external agents have: through them they ask what pawl
+	// decides for them.
+	AgentTools []tool.Tool
 	Authorizer Authorizer // required
 	OnAsk      OnAsk
 	// Structured reports whether a model's provider can be asked for an answer that
@@ -381,6 +386,9 @@ func (d *Runner) Close() error {
 }
 
 var errClosed = errors.New("the run was closed")
+
+// external reports whether a model is an external agent's.
+func (w *Worker) external(model string) bool { return w.External != nil && w.External(model) }
 
 // check returns an error if a configuration cannot be used here.
 func (w *Worker) check(c run.Config) error {

@@ -22,6 +22,9 @@ func (d world) Inspect(s run.State, c run.Call) run.CallInspected {
 		return p
 	}
 	p.Class, p.Priority, p.Polls, p.Question = in.Class, in.Priority, in.Polls, in.Question
+	if in.As != "" { // the call itself only asks, and its answer may come later
+		p.Class, p.Late = run.Reads, true
+	}
 	p.Submits = d.submits(s.Config, c)
 	return p
 }
@@ -42,6 +45,10 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 		return refusedBy("inspection", c.ID, err.Error())
 	}
 	v := d.w.Authorizer.Decide(d.id, permission.Mode(s.Config.Mode), r)
+	if v.Verdict == permission.Ask && s.AllowedLate(c.Key) {
+		return run.CallDecided{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: byPerson,
+			Reason: "a person allowed it when the agent's turn had ended", Digest: d.digest(r, c.Call)}}
+	}
 	switch v.Verdict {
 	case permission.Allow:
 		d.leads[c.ID] = r.Resolved

@@ -2,7 +2,7 @@
 // takes, and removes it.
 //
 // What belongs to a run is its log, its stored outputs, the journal of its edits with the
-// contents that only it refers to, and its rules. All of it is removed together: the log
+// contents that only it refers to, its rules, and what its external agent was given. All of it is removed together: the log
 // first, in one transaction, so that a run is there as a whole or not at all, and then the
 // rest, which [State.Prune] removes too if the process is killed in between.
 package retention
@@ -10,8 +10,10 @@ package retention
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
+	"pawl/external"
 	"pawl/output"
 	"pawl/policy"
 	"pawl/run"
@@ -139,7 +141,8 @@ func (s State) roots(ctx context.Context, ids []run.ID) (map[run.ID]run.ID, erro
 func (s State) removeRest(ids []run.ID, roots map[run.ID]run.ID) error {
 	var problems []error
 	for _, id := range ids {
-		problems = append(problems, s.Outputs.Remove(roots[id], id), s.journal().Remove(id), policy.RemoveRun(s.Dir, id))
+		problems = append(problems, s.Outputs.Remove(roots[id], id), s.journal().Remove(id), policy.RemoveRun(s.Dir, id),
+			os.RemoveAll(external.Folder(external.State(s.Dir), id)))
 	}
 	return errors.Join(problems...)
 }
@@ -188,6 +191,13 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 			err = policy.RemoveRun(s.Dir, id)
 		}
 		problems = append(problems, err)
+	}
+	turns, err := external.Folders(external.State(s.Dir))
+	problems = append(problems, err)
+	for _, id := range turns {
+		if !s.exists(ctx)(id) {
+			problems = append(problems, os.RemoveAll(external.Folder(external.State(s.Dir), id)))
+		}
 	}
 	if len(r.Runs) > 0 {
 		problems = append(problems, s.Store.Compact(ctx))

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"pawl/agent"
+	"pawl/config"
+	"pawl/external"
+	"pawl/internal/atomicfile"
+	"pawl/run"
+	"pawl/submission"
+	"pawl/worker"
+)
+
+//go:embed external.md
+var externalText string
+
+// checkModel returns what is missing before a model, or the program of an external agent, can
+// be used. It does not touch the network.
+func (w *Workspace) checkModel(s *settings, model string) error {
+	k, _, ok := external.Split(model)
+	if !ok {
+		return s.models.Check(model, w.Dir)
+	}
+	if _, err := k.Find(w.env.Get("PATH")); err != nil {
+		return config.Errorf("%w", err)
+	}
+	return nil
+}
+
+// externalPrompt returns what an external agent is told at the beginning of its conversation.
+// It has a system prompt of its own, and tools of its own.
+func externalPrompt(workspace, instructions string, k external.Kind, a agent.Agent, others string, o run.Output) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(externalText))
+	if a.Instructions != "" {
+		fmt.Fprintf(&b, "\n\n# Your role: the agent %s\n\n%s", a.Name, a.Instructions)
+	}
+	if others != "" {
+		heading := "Agents that you can start:"
+		if a.Kind == submission.Planner {
+			heading = "Agents that can carry out a plan:"
+		}
+		b.WriteString("\n\n" + heading + "\n" + strings.TrimSpace(others))
+	}
+	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\n", workspace)
+	if instructions != "" {
+		b.WriteString("\n" + instructions)
+	}
+	if o.Schema != "" {
+		b.WriteString(resultPrompt(o))
+		fmt.Fprintf(&b, "\nYou have it as the tool %s of the MCP server %s.\n", k.ToolName(submission.Wire(o.Tool)), external.ServerName)
+	}
+	return b.String()
+}
+
+// externalAgents runs the turns of external agents.
+type externalAgents struct{ w *Workspace }
+
+func (x externalAgents) Turn(ctx context.Context, t worker.AgentTurn) iter.Seq2[run.Payload, error] {
+	return func(yield func(run.Payload, error) bool) {
+		turn, done, err := x.turn(t)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer done()
+		turn.Events(ctx)(yield)
+	}
+}
+
+// turn returns a turn as package external takes it. done is to be called after it: then calls
+// with its token are refused.
+func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(), err error) {
+	w := x.w
+	k, model, ok := external.Split(t.Model)
+	if !ok {
+		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %q is not one: there are %s", t.Model, externalNames())
+	}
+	program, err := k.Find(w.env.Get("PATH"))
+	if err != nil {
+		return turn, nil, err
+	}
+	s, err := w.load()
+	if err != nil {
+		return turn, nil, err
+	}
+	token := rand.Text()
+	if err := atomicfile.Write(w.tokenFile(t.Run), []byte(tokenHash(token)), atomicfile.Durable); err != nil {
+		return turn, nil, err
+	}
+	turn = external.Turn{Kind: k, Program: program, Env: os.Environ(), Keys: s.shellOptions().KeyEnv, Run: t.Run, Workspace: t.Workspace,
+		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
+		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{TokenVariable: token}}}
+	// Not all programs pass their environment on to servers.
+	for _, name := range []string{"HOME", "PATH", "TMPDIR", "USER", "LANG", "PAWL_STATE_DIR", "PAWL_MANAGED_RULES", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
+		if v := w.env.Get(name); v != "" {
+			turn.Server.Env[name] = v
+		}
+	}
+	_, state, err := w.Load(context.Background(), t.Run)
+	if err != nil {
+		return turn, nil, err
+	}
+	for _, tool := range w.agentTools(s, state) {
+		turn.Server.Tools = append(turn.Server.Tools, tool.wire)
+		if tool.spec.Name == permissionName {
+			turn.Server.Permission = tool.wire
+		}
+	}
+	return turn, func() { _ = os.Remove(w.tokenFile(t.Run)) }, nil // the next turn replaces it
+}
+
+// TokenVariable is the variable in which the server of a run's tools gets its token.
+const TokenVariable = "PAWL_RUN_TOKEN"
+
+func (w *Workspace) externalState() string { return external.State(w.State) }
+
+func (w *Workspace) tokenFile(id run.ID) string {
+	return filepath.Join(external.Folder(w.externalState(), id), "token")
+}
+
+func tokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// checkToken returns an error unless the token is that of the run's turn.
+func (w *Workspace) checkToken(id run.ID, token string) error {
+	want, err := os.ReadFile(w.tokenFile(id))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("403 forbidden: no turn of an external agent is at work in run %s", id)
+	case err != nil:
+		return err
+	case subtle.ConstantTimeCompare(want, []byte(tokenHash(token))) != 1:
+		return fmt.Errorf("403 forbidden: the token in %s is not that of run %s", TokenVariable, id)
+	}
+	return nil
+}
+
+// ownProgram returns the path of this program as it was started: a name that is a link to it
+// may mean something.
+func ownProgram() string {
+	self, err := os.Executable()
+	started, lookErr := exec.LookPath(os.Args[0])
+	if lookErr != nil {
+		return cmp.Or(self, os.Args[0])
+	}
+	a, aErr := os.Stat(self)
+	b, bErr := os.Stat(started)
+	if abs, absErr := filepath.Abs(started); absErr == nil && (err != nil || aErr == nil && bErr == nil && os.SameFile(a, b)) {
+		return abs
+	}
+	return self
+}
+
+func externalNames() string {
+	var names []string
+	for _, k := range external.Kinds {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// An External is a program of an external agent on this machine.
+type External struct {
+	external.Kind
+	Path    string // empty: it is not installed
+	Version string
+	Err     error // why it has no path or no version
+}
+
+// Externals returns the programs of external agents that there are on this machine, asking
+// each for its version, all at once. Whether a person is logged in is not looked at.
+func Externals(env config.Env) []External {
+	all := make([]External, len(external.Kinds))
+	done := make(chan struct{})
+	for i, k := range external.Kinds {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			x := External{Kind: k}
+			if x.Path, x.Err = k.Find(env.Get("PATH")); x.Err == nil {
+				x.Version, x.Err = k.Version(x.Path, os.Environ())
+			}
+			all[i] = x
+		}()
+	}
+	for range all {
+		<-done
+	}
+	return all
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/run"
+)
+
+func mcpCommand(inv *invocation) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "mcp",
+		Short: "Serve pawl's tools to an external agent",
+		Long:  "The Model Context Protocol, with which external agents reach the tools of their run.",
+	})
+	cmd.AddCommand(mcpServeCommand(inv))
+	return cmd
+}
+
+func mcpServeCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve --run ID",
+		Short: "Serve the tools of a run over standard input and output",
+		Long: `Serves the tools that are granted to a run of an external agent, over standard input and
+output. External agents start it by themselves, with the token of their turn in
+PAWL_RUN_TOKEN: any other run, and one whose turn is over, is refused.`,
+		Example: "  PAWL_RUN_TOKEN=… pawl mcp serve --run 20261122-1603-efcygd",
+		Args:    cobra.NoArgs,
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	id := cmd.Flags().String("run", "", "`ID` of the run")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *id == "" {
+			return usage("--run is missing: the id of the run whose tools are served")
+		}
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		token, _ := inv.Env(app.TokenVariable)
+		server, err := ws.AgentServer(run.ID(*id), token, app.AgentPatience)
+		if err != nil {
+			return errors.Join(err, ws.Close())
+		}
+		return errors.Join(server.Serve(cmd.Context(), inv.Stdin, inv.Stdout), ws.Close())
+	}
+	return cmd
+}

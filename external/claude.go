@@ -1,0 +1,234 @@
+package external
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/run"
+)
+
+// claude is Claude Code. Flags, variables and events as observed in 2.1.197, 2026-11-22.
+type claude struct{}
+
+func (claude) hasSystem() bool { return true }
+
+func (claude) invoke(t Turn, conversation string, resume bool) (invocation, error) {
+	// --setting-sources: hooks and permissions of the workspace's own .claude would count
+	// without a person's word. Its CLAUDE.md is a part of Turn.System.
+	args := []string{"-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "user", "--permission-mode", "default"}
+	if resume {
+		args = append(args, "--resume", conversation)
+	} else {
+		args = append(args, "--session-id", conversation)
+	}
+	if t.Model != DefaultModel {
+		args = append(args, "--model", t.Model)
+	}
+	if t.System != "" {
+		file, err := t.file("system.txt", []byte(t.System))
+		if err != nil {
+			return invocation{}, err
+		}
+		args = append(args, "--append-system-prompt-file", file)
+	}
+	if len(t.Server.Command) > 0 {
+		config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{ServerName: mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env}}})
+		if err != nil {
+			return invocation{}, err
+		}
+		file, err := t.file("mcp.json", config)
+		if err != nil {
+			return invocation{}, err
+		}
+		var allowed []string
+		for _, name := range t.Server.Tools {
+			if name != t.Server.Permission {
+				allowed = append(allowed, "mcp__"+ServerName+"__"+name)
+			}
+		}
+		args = append(args, "--mcp-config", file, "--allowedTools", strings.Join(allowed, ","))
+		if t.Server.Permission != "" {
+			args = append(args, "--permission-prompt-tool", "mcp__"+ServerName+"__"+t.Server.Permission)
+		}
+	}
+	return invocation{args, []string{
+		"CLAUDE_CODE_MAX_RETRIES=2", // else 10, for minutes, also when the key is wrong
+		"DISABLE_AUTOUPDATER=1",
+		"MCP_TOOL_TIMEOUT=86400000", // ms: a child run takes what it takes
+		"MCP_TIMEOUT=60000",
+	}}, nil
+}
+
+// mcpServer is the form that Claude Code and Gemini CLI have for a server.
+type mcpServer struct {
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env,omitempty"`
+	Trust   bool              `json:"trust,omitempty"`
+	Timeout int               `json:"timeout,omitempty"`
+}
+
+func (claude) stream() stream { return &claudeStream{} }
+
+type claudeStream struct{ retries string }
+
+type claudeUsage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+}
+
+type claudeLine struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	Session string `json:"session_id"`
+	Parent  string `json:"parent_tool_use_id"`
+	Message struct {
+		Role    string          `json:"role"`
+		Model   string          `json:"model"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	Servers []struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"mcp_servers"`
+	Model string `json:"model"`
+	// of a retry
+	Error       string `json:"error"`
+	ErrorStatus int    `json:"error_status"`
+	// of the result
+	IsError  bool        `json:"is_error"`
+	Status   int         `json:"api_error_status"`
+	Result   string      `json:"result"`
+	Stop     string      `json:"stop_reason"`
+	Terminal string      `json:"terminal_reason"`
+	Errors   []string    `json:"errors"`
+	Cost     *float64    `json:"total_cost_usd"`
+	Usage    claudeUsage `json:"usage"`
+}
+
+type claudeBlock struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+	Use      string          `json:"tool_use_id"`
+	Content  json.RawMessage `json:"content"`
+	IsError  bool            `json:"is_error"`
+}
+
+func (s *claudeStream) line(b []byte, r *report) {
+	var l claudeLine
+	if json.Unmarshal(b, &l) != nil {
+		return
+	}
+	if l.Session != "" && l.Parent == "" {
+		r.conversation = l.Session
+	}
+	switch l.Type {
+	case "system":
+		r.lines++
+		switch l.Subtype {
+		case "init":
+			r.model = l.Model
+			for _, server := range l.Servers {
+				if server.Name == ServerName && !slices.Contains([]string{"connected", "pending"}, server.Status) {
+					r.failed(run.ErrInvalid, "the server with pawl's tools could not be used: "+server.Status)
+				}
+			}
+		case "api_retry":
+			s.retries = l.Error
+		}
+	case "assistant", "user":
+		r.lines++
+		var blocks []claudeBlock
+		if json.Unmarshal(l.Message.Content, &blocks) != nil {
+			return // plain text of the user
+		}
+		for _, c := range blocks {
+			switch {
+			case c.Type == "tool_use":
+				r.call(c.ID, c.Name, strings.HasPrefix(c.Name, "mcp__"+ServerName+"__"), c.Input)
+			case c.Type == "tool_result":
+				r.result(c.Use, claudeText(c.Content), c.IsError)
+			case l.Type != "assistant" || l.Parent != "": // what a subagent says is not the answer
+			case c.Type == "text":
+				r.text(c.Text)
+			case c.Type == "thinking":
+				r.thinking(c.Thinking)
+			}
+		}
+	case "result": // also the only line where nothing was done
+		s.result(l, r)
+	}
+}
+
+func (s *claudeStream) result(l claudeLine, r *report) {
+	r.done = true
+	u := run.Usage{Input: l.Usage.Input, Output: l.Usage.Output, CacheRead: l.Usage.CacheRead, CacheWrite: l.Usage.CacheWrite}
+	if l.Cost != nil && u.Total() > 0 {
+		u.Cost, u.Priced = *l.Cost, true
+	}
+	r.usage = r.usage.Add(u)
+	r.stop = run.StopReason(l.Stop)
+	if !l.IsError {
+		r.fail = nil
+		if r.said.Len() == 0 && l.Result != "" {
+			r.said.WriteString(l.Result)
+		}
+		return
+	}
+	reason := l.Result
+	if reason == "" {
+		reason = strings.Join(l.Errors, "; ")
+	}
+	kind := kindOf(l.Status, "")
+	switch {
+	case l.Stop == string(run.StopRefusal):
+		kind = run.ErrRefused
+	case strings.HasPrefix(l.Terminal, "aborted"):
+		kind, reason = run.ErrAborted, "it was interrupted"
+	case kind == "":
+		kind = kindOfText(reason)
+	}
+	if l.Subtype != "success" && l.Subtype != "" {
+		reason = strings.TrimPrefix(fmt.Sprintf("%s: %s", l.Subtype, reason), "error_during_execution: ")
+	}
+	if strings.TrimSpace(r.said.String()) == strings.TrimSpace(l.Result) {
+		r.said.Reset() // it says its own error as if it were an answer
+	}
+	r.failed(kind, reason)
+}
+
+func (s *claudeStream) end(r *report) {
+	if !r.done && s.retries != "" && r.fail == nil {
+		r.failed(kindOfText(s.retries), "the last request to its provider failed: "+s.retries)
+	}
+}
+
+// claudeText returns the text of a result: a string, or a list of blocks.
+func claudeText(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []claudeBlock
+	if json.Unmarshal(content, &blocks) != nil {
+		return string(content)
+	}
+	var all []string
+	for _, b := range blocks {
+		if b.Type == "text" {
+			all = append(all, b.Text)
+		} else {
+			all = append(all, "["+b.Type+"]")
+		}
+	}
+	return strings.Join(all, "\n")
+}

@@ -1,0 +1,194 @@
+package external
+
+import (
+	"encoding/json"
+	"strings"
+
+	"pawl/run"
+)
+
+// codex is Codex. Flags, settings and events as observed in 0.169.0, 2026-11-22.
+type codex struct{}
+
+func (codex) hasSystem() bool { return false }
+
+// codexSandboxes are its sandboxes, by permission mode.
+var codexSandboxes = map[string]string{"accept-edits": "workspace-write", "bypass": "danger-full-access"}
+
+func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error) {
+	args := []string{"exec"}
+	if resume {
+		args = append(args, "resume")
+	}
+	args = append(args, "--json", "--skip-git-repo-check")
+	set := func(key string, v any) { args = append(args, "-c", key+"="+tomlValue(v)) }
+	sandbox := codexSandboxes[t.Mode]
+	if sandbox == "" {
+		sandbox = "read-only"
+	}
+	set("sandbox_mode", sandbox) // resume has no flag for it, and does not inherit it
+	set("approval_policy", "never")
+	set("check_for_update_on_startup", false)
+	if t.Model != DefaultModel {
+		args = append(args, "-m", t.Model)
+	}
+	var env []string
+	if len(t.Server.Command) > 0 {
+		key := "mcp_servers." + ServerName + "."
+		var names []string
+		for _, name := range sortedKeys(t.Server.Env) {
+			names = append(names, name)
+			env = append(env, name+"="+t.Server.Env[name])
+		}
+		set(key+"command", t.Server.Command[0])
+		set(key+"args", t.Server.Command[1:])
+		set(key+"env_vars", names) // from the environment: a command line can be seen by others
+		set(key+"default_tools_approval_mode", "approve")
+		set(key+"tool_timeout_sec", 86400)
+		set(key+"startup_timeout_sec", 60)
+	}
+	if resume {
+		args = append(args, conversation)
+	}
+	return invocation{append(args, "-"), env}, nil
+}
+
+// tomlValue returns a string, bool, int or list of strings as TOML has it.
+func tomlValue(v any) string {
+	b, _ := json.Marshal(v) // JSON of these is TOML, but for escapes that are not made here
+	return string(b)
+}
+
+func (codex) stream() stream { return &codexStream{} }
+
+type codexStream struct{ last string }
+
+type codexLine struct {
+	Type    string `json:"type"`
+	Thread  string `json:"thread_id"`
+	Message string `json:"message"`
+	Error   struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Usage struct {
+		Input     int64 `json:"input_tokens"`
+		Cached    int64 `json:"cached_input_tokens"`
+		Written   int64 `json:"cache_write_input_tokens"`
+		Output    int64 `json:"output_tokens"`
+		Reasoning int64 `json:"reasoning_output_tokens"`
+	} `json:"usage"`
+	Item codexItem `json:"item"`
+}
+
+type codexItem struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Message string `json:"message"`
+	Status  string `json:"status"`
+	// of a command
+	Command string `json:"command"`
+	Output  string `json:"aggregated_output"`
+	Exit    *int   `json:"exit_code"`
+	// of a tool of a server
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Result    *struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"result"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Changes json.RawMessage `json:"changes"`
+	Query   string          `json:"query"`
+}
+
+func (s *codexStream) line(b []byte, r *report) {
+	var l codexLine
+	if json.Unmarshal(b, &l) != nil {
+		return
+	}
+	r.lines++
+	switch l.Type {
+	case "thread.started":
+		r.conversation = l.Thread
+	case "item.started":
+		codexCall(l.Item, r)
+	case "item.completed":
+		s.item(l.Item, r)
+	case "error":
+		s.last = l.Message // it may try again
+	case "turn.failed":
+		r.done = true
+		reason := codexError(l.Error.Message)
+		r.failed(kindOfText(reason), reason)
+	case "turn.completed":
+		r.done, r.fail = true, nil
+		r.stop = run.StopEndTurn
+		u := l.Usage
+		r.usage = r.usage.Add(run.Usage{Input: max(0, u.Input-u.Cached), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output})
+	default:
+		r.lines--
+	}
+}
+
+func (s *codexStream) item(i codexItem, r *report) {
+	switch i.Type {
+	case "agent_message":
+		r.text(i.Text)
+	case "reasoning":
+		r.thinking(i.Text)
+	case "error": // a warning: a failure is said by an event of its own
+	default:
+		codexCall(i, r)
+		text, failed := i.Output, i.Status == "failed" || i.Exit != nil && *i.Exit != 0
+		switch {
+		case i.Error != nil:
+			text, failed = i.Error.Message, true
+		case i.Result != nil:
+			text = claudeText(i.Result.Content)
+		case i.Type == "file_change":
+			text = i.Status
+		}
+		r.result(i.ID, text, failed)
+	}
+}
+
+// codexCall reports the call that an item is.
+func codexCall(i codexItem, r *report) {
+	object := func(v any) json.RawMessage {
+		b, _ := json.Marshal(v) // of strings and of what was JSON
+		return b
+	}
+	switch i.Type {
+	case "command_execution":
+		r.call(i.ID, "shell", false, object(map[string]string{"command": i.Command}))
+	case "mcp_tool_call":
+		r.call(i.ID, i.Server+"."+i.Tool, i.Server == ServerName, i.Arguments)
+	case "file_change":
+		r.call(i.ID, "edit", false, object(map[string]any{"changes": i.Changes}))
+	case "web_search":
+		r.call(i.ID, "web_search", false, object(map[string]string{"query": i.Query}))
+	}
+}
+
+func (s *codexStream) end(r *report) {
+	if !r.done && r.fail == nil && s.last != "" {
+		reason := codexError(s.last)
+		r.failed(kindOfText(reason), reason)
+	}
+}
+
+// codexError returns the message in the provider's JSON, if an error is that.
+func codexError(text string) string {
+	var e struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if i := strings.IndexByte(text, '{'); i >= 0 && json.Unmarshal([]byte(text[i:]), &e) == nil && e.Error.Message != "" {
+		return strings.TrimSpace(text[:i] + e.Error.Message)
+	}
+	return text
+}

@@ -1,0 +1,274 @@
+// Package external runs turns of external agents: command-line programs with an agent loop
+// of their own, in their headless modes. It knows how each is started, what it prints and how
+// it is stopped; what its turn means for the run is decided by package run.
+//
+//	Turn → command line, environment → process → lines → run.Observed …, run.Replied or run.RequestFailed
+//
+// What holds for all of them:
+//
+//   - The exit code is never the success of a turn; the last event of the stream is. An exit
+//     without it is a broken stream.
+//   - The conversation's id is yielded before anything else. Where the agent takes one, pawl
+//     chooses it, so that it is known before the process exists.
+//   - One process works on a conversation at a time: a lock in [Turn.State], held during the
+//     turn, and processes that a killed pawl left are ended before the next one starts.
+//   - A stopped agent gets SIGINT, after 5 s SIGTERM and after 5 s more SIGKILL, with all
+//     processes that it started, whatever session they are in (see tree_linux.go). They carry
+//     a mark in their environment.
+//   - Nothing is written into the agent's own configuration: what it is told comes in flags,
+//     variables and files in Turn.State.
+package external
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/run"
+)
+
+// A Kind is a program that pawl knows how to drive. Its name is that of a provider: a run
+// with the model NAME/MODEL is one of the program's.
+type Kind struct {
+	Name    string // claude-code, codex, opencode, gemini-cli
+	Title   string // for people
+	Program string // the name of the executable
+	Install string // the command that installs it
+	// PermissionTool: the program asks a tool of pawl's before it uses one of its own, so
+	// that pawl's rules hold. Without it the permission mode decides what the program may do.
+	PermissionTool bool
+
+	prefix  string   // of the names of pawl's tools, for its model
+	keys    []string // variables with its own login
+	chooses bool     // it takes the id of a new conversation
+	adapter adapter
+}
+
+// DefaultModel stands for the model that the program uses by itself, as in
+// claude-code/default.
+const DefaultModel = "default"
+
+// Kinds are the programs, by name.
+var Kinds = []Kind{
+	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", PermissionTool: true,
+		keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, chooses: true, prefix: "mcp__pawl__", adapter: claude{}},
+	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex",
+		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, prefix: "mcp__pawl__", adapter: codex{}},
+	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli",
+		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, chooses: true, prefix: "mcp_pawl_", adapter: gemini{}},
+	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
+		keys: []string{"*"}, prefix: "pawl_", adapter: opencode{}},
+}
+
+// Split splits a model of the form KIND/MODEL. ok is false if it is not one of an external
+// agent.
+func Split(model string) (k Kind, name string, ok bool) {
+	kind, name, _ := strings.Cut(model, "/")
+	for _, k := range Kinds {
+		if k.Name == kind {
+			if name == "" {
+				name = DefaultModel
+			}
+			return k, name, true
+		}
+	}
+	return Kind{}, "", false
+}
+
+// Is reports whether a model is one of an external agent.
+func Is(model string) bool {
+	_, _, ok := Split(model)
+	return ok
+}
+
+// A MissingError says that the program of an external agent is not installed.
+type MissingError struct{ Kind Kind }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed: the program %s is not found in PATH; install it with `%s`", e.Kind.Title, e.Kind.Program, e.Kind.Install)
+}
+
+// Find returns the path of the program in a PATH. The error is a [*MissingError].
+func (k Kind) Find(path string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // a program of the workspace is not the person's
+		}
+		file := filepath.Join(dir, k.Program)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", &MissingError{k}
+}
+
+// ToolName returns what the program's model calls a tool of pawl's.
+func (k Kind) ToolName(tool string) string { return k.prefix + tool }
+
+// versionPatience bounds how long a program may take to say its version.
+const versionPatience = 20 * time.Second
+
+// Version asks the program at path for its version.
+func (k Kind) Version(path string, env []string) (string, error) {
+	cmd := exec.Command(path, "--version")
+	cmd.Env, cmd.Dir = k.environment(env), os.TempDir()
+	timer := time.AfterFunc(versionPatience, func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill() // it may have ended
+		}
+	})
+	defer timer.Stop()
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", path, err)
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		if word[0] >= '0' && word[0] <= '9' {
+			return word, nil
+		}
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// A Turn is a turn of an external agent.
+type Turn struct {
+	Kind    Kind
+	Program string   // its path
+	Env     []string // of this process, as os.Environ has it; see [Kind.environment]
+	// Keys are the names of variables with keys of model providers. The program gets those
+	// that are its own login.
+	Keys      []string
+	Run       run.ID
+	Workspace string
+	// State is a folder for what pawl keeps of external agents: locks, and the files that a
+	// turn's flags name. Only the user can read it.
+	State string
+	Model string // as the program names it; DefaultModel: none is given
+	Mode  string // permission mode of the run
+	// System is for the beginning of a conversation, and Message what is said now.
+	System  string
+	Message []run.Part
+	// Conversation is the program's id for the conversation; empty: it is a new one.
+	Conversation string
+	// Summary says what was done in the run before, for a conversation that cannot be
+	// continued.
+	Summary string
+	// Server is the MCP server with pawl's tools; without a command there is none.
+	Server Server
+	// Silence ends a turn in which the program prints nothing for so long; 0: DefaultSilence.
+	Silence time.Duration
+	// Patience is how long a stopped agent has after SIGINT, and again after SIGTERM; 0:
+	// DefaultPatience.
+	Patience time.Duration
+}
+
+// DefaultPatience is between the signals that stop an agent.
+const DefaultPatience = 5 * time.Second
+
+// DefaultSilence is how long an agent may print nothing. A command that it runs prints
+// nothing either, and agents bound these by themselves, mostly to minutes; what it is for is
+// an agent that repeats a request to its provider for ever.
+const DefaultSilence = 30 * time.Minute
+
+// A Server is an MCP server on standard input and output.
+type Server struct {
+	Command []string
+	// Env is what the server needs. Secret variables are in no command line.
+	Env   map[string]string
+	Tools []string // the names of its tools
+	// Permission is the tool among them that is asked before the program uses one of its own;
+	// empty: none.
+	Permission string
+}
+
+// ServerName is what the server is called in the program's configuration.
+const ServerName = "pawl"
+
+// words returns the message as text.
+func (t Turn) words() string {
+	var b strings.Builder
+	for _, p := range t.Message {
+		text := p.Text
+		if p.Type != run.TextPart {
+			text = "[" + string(p.Type) + " that cannot be passed on to this agent]"
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// prompt returns what is written to the program's standard input.
+func (t Turn) prompt(fresh bool) string {
+	var all []string
+	if fresh && t.System != "" && !t.Kind.adapter.hasSystem() {
+		all = append(all, t.System)
+	}
+	if fresh && t.Summary != "" {
+		all = append(all, "This continues work whose conversation is lost. What is known of it:\n\n"+t.Summary)
+	}
+	return strings.Join(append(all, t.words()), "\n\n---\n\n")
+}
+
+// markName is the variable that the processes of a turn carry, with the run's id and folder.
+const markName = "PAWL_EXTERNAL_AGENT"
+
+// mark returns what tells the processes of a run's turns from all others.
+func (t Turn) mark() string { return markName + "=" + t.State + ":" + string(t.Run) }
+
+// environment returns env without variables that are pawl's own or those of another agent
+// that pawl was started by.
+func (k Kind) environment(env []string, remove ...string) []string {
+	var kept []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		switch {
+		case strings.HasPrefix(name, "PAWL_"), name == "PWD", name == "OLDPWD",
+			name == "CLAUDECODE", strings.HasPrefix(name, "CLAUDE_CODE_ENTRYPOINT"), strings.HasPrefix(name, "CLAUDE_CODE_SSE_PORT"):
+			continue
+		case contains(remove, name) && !contains(k.keys, name) && !contains(k.keys, "*"):
+			continue
+		}
+		kept = append(kept, v)
+	}
+	return kept
+}
+
+func contains(all []string, s string) bool {
+	for _, a := range all {
+		if a == s {
+			return true
+		}
+	}
+	return false
+}
+
+// invocation is how a program is started for a turn.
+type invocation struct {
+	args []string
+	env  []string // beside the person's
+}
+
+// An adapter knows one program.
+type adapter interface {
+	// invoke returns the command line of a turn in a conversation: an existing one, or a new
+	// one, whose id is then empty if the program makes it.
+	invoke(t Turn, conversation string, resume bool) (invocation, error)
+	// stream returns what reads the lines that the program prints.
+	stream() stream
+	// hasSystem: invoke passes on Turn.System; else it is a part of the first message.
+	hasSystem() bool
+}
+
+// A stream reads the lines that a program prints in a turn.
+type stream interface {
+	// line reads one line into r. What it does not know it passes over.
+	line(b []byte, r *report)
+	// end is called after the last line.
+	end(r *report)
+}

@@ -1,0 +1,211 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl/run"
+)
+
+// gemini is Gemini CLI. Flags, variables and events as observed in 0.61.0, 2026-11-22.
+type gemini struct{}
+
+func (gemini) hasSystem() bool { return false }
+
+// geminiModes are its approval modes, by permission mode. In its default mode it has no tool
+// that runs commands or edits without a person's word.
+var geminiModes = map[string]string{"accept-edits": "auto_edit", "bypass": "yolo", "plan": "plan"}
+
+func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, error) {
+	mode := geminiModes[t.Mode]
+	if mode == "" {
+		mode = "default"
+	}
+	// The prompt is on standard input. Without --skip-trust it refuses to work in a folder that
+	// the person has not trusted, and with it the folder's own settings would count: commands
+	// that discover tools, servers, hooks. So whether it is trusted stays the person's.
+	args := []string{"-o", "stream-json", "--approval-mode", mode}
+	if resume {
+		args = append(args, "--resume", conversation)
+	} else {
+		args = append(args, "--session-id", conversation)
+	}
+	if t.Model != DefaultModel {
+		args = append(args, "-m", t.Model)
+	}
+	env := []string{"GEMINI_CLI_NO_RELAUNCH=true"} // a relaunched child would outlive the stop of its parent
+	if len(t.Server.Command) > 0 {
+		home, err := t.geminiHome()
+		if err != nil {
+			return invocation{}, err
+		}
+		env = append(env, geminiHome+"="+home)
+	}
+	return invocation{args, env}, nil
+}
+
+const geminiHome = "GEMINI_CLI_HOME"
+
+// geminiHome makes the home that the program gets: links to all that is in the person's own
+// .gemini, and a copy of its settings with the server of pawl's tools. It has no flag for a
+// server, and reads system settings that a variable names only if they are root's. The home
+// stays with the run, because what is new in it, such as conversations, may be there.
+func (t Turn) geminiHome() (string, error) {
+	theirs := lookup(t.Env, geminiHome)
+	if theirs == "" {
+		theirs = lookup(t.Env, "HOME")
+	}
+	theirs = filepath.Join(theirs, ".gemini")
+	home := filepath.Join(t.folder(), "gemini")
+	ours := filepath.Join(home, ".gemini")
+	if err := os.MkdirAll(ours, 0o700); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(theirs)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	settings := map[string]any{}
+	for _, e := range entries {
+		if e.Name() == "settings.json" {
+			b, err := os.ReadFile(filepath.Join(theirs, e.Name()))
+			if err == nil {
+				err = json.Unmarshal(withoutComments(b), &settings)
+			}
+			if err != nil {
+				return "", fmt.Errorf("the settings of Gemini CLI: %w", err)
+			}
+			continue
+		}
+		if err := os.Symlink(filepath.Join(theirs, e.Name()), filepath.Join(ours, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
+	b, err := json.Marshal(merged(settings, map[string]any{"mcpServers": map[string]any{ServerName: server}}))
+	if err != nil {
+		return "", err
+	}
+	return home, os.WriteFile(filepath.Join(ours, "settings.json"), b, 0o600)
+}
+
+// withoutComments returns JSON without the comments that the program allows in its settings.
+func withoutComments(b []byte) []byte {
+	var out []byte
+	for i := 0; i < len(b); i++ {
+		switch rest := b[i:]; {
+		case b[i] == '"':
+			end := i + 1
+			for end < len(b) && b[end] != '"' {
+				if b[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end = min(end, len(b)-1)
+			out = append(out, b[i:end+1]...)
+			i = end
+		case bytes.HasPrefix(rest, []byte("//")):
+			n := bytes.IndexByte(rest, '\n')
+			if n < 0 {
+				return out
+			}
+			i += n - 1
+		case bytes.HasPrefix(rest, []byte("/*")):
+			n := bytes.Index(rest, []byte("*/"))
+			if n < 0 {
+				return out
+			}
+			i += n + 1
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return out
+}
+
+func (gemini) stream() stream { return &geminiStream{} }
+
+type geminiStream struct{}
+
+type geminiLine struct {
+	Type       string          `json:"type"`
+	Session    string          `json:"session_id"`
+	Model      string          `json:"model"`
+	Role       string          `json:"role"`
+	Content    string          `json:"content"`
+	Delta      bool            `json:"delta"`
+	Tool       string          `json:"tool_name"`
+	ID         string          `json:"tool_id"`
+	Parameters json.RawMessage `json:"parameters"`
+	Status     string          `json:"status"`
+	Output     string          `json:"output"`
+	Severity   string          `json:"severity"`
+	Message    string          `json:"message"`
+	Error      *struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+	Stats struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+		Cached int64 `json:"cached"`
+	} `json:"stats"`
+}
+
+func (s *geminiStream) line(b []byte, r *report) {
+	var l geminiLine
+	if json.Unmarshal(b, &l) != nil {
+		return
+	}
+	r.lines++
+	switch l.Type {
+	case "init":
+		r.conversation, r.model = l.Session, l.Model
+	case "message":
+		switch {
+		case l.Role != "assistant":
+		case l.Delta:
+			r.delta(l.Content)
+		default:
+			r.text(l.Content)
+		}
+	case "tool_use":
+		r.call(l.ID, l.Tool, strings.HasPrefix(l.Tool, "mcp_"+ServerName+"_"), l.Parameters)
+	case "tool_result":
+		text := l.Output
+		if text == "" && l.Error != nil {
+			text = l.Error.Message
+		}
+		r.result(l.ID, text, l.Status == "error")
+	case "error":
+		if l.Severity != "warning" && l.Message != "" {
+			r.failed(kindOfText(l.Message), l.Message)
+		}
+	case "result":
+		r.done = true
+		u := l.Stats
+		r.usage = r.usage.Add(run.Usage{Input: max(0, u.Input-u.Cached), CacheRead: u.Cached, Output: u.Output})
+		if l.Status == "success" {
+			r.fail, r.stop = nil, run.StopEndTurn
+			return
+		}
+		reason := "the turn ended " + l.Status
+		if l.Error != nil && l.Error.Message != "" {
+			reason = codexError(l.Error.Message)
+		} else if r.fail != nil {
+			reason = r.fail.Reason
+		}
+		r.failed(kindOfText(reason), reason)
+	default:
+		r.lines--
+	}
+}
+
+func (s *geminiStream) end(*report) {}

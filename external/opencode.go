@@ -1,0 +1,162 @@
+package external
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pawl/run"
+)
+
+// opencode is OpenCode. Flags, variables and events as observed in 1.18.33, 2026-11-22.
+type opencode struct{}
+
+func (opencode) hasSystem() bool { return false }
+
+const opencodeConfig = "OPENCODE_CONFIG_CONTENT"
+
+func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, error) {
+	args := []string{"run", "--format", "json", "--dir", t.Workspace}
+	if resume {
+		args = append(args, "--session", conversation)
+	}
+	if t.Model != DefaultModel {
+		args = append(args, "--model", t.Model)
+	}
+	// What asks stops a headless run, so nothing asks: it is allowed or denied.
+	verdict := func(allowed bool) string {
+		if allowed {
+			return "allow"
+		}
+		return "deny"
+	}
+	config := map[string]any{
+		"autoupdate": false, "share": "disabled",
+		"permission": map[string]any{"edit": verdict(t.Mode == "accept-edits" || t.Mode == "bypass"), "bash": verdict(t.Mode == "bypass")},
+	}
+	if len(t.Server.Command) > 0 {
+		config["mcp"] = map[string]any{ServerName: map[string]any{"type": "local", "enabled": true, "command": t.Server.Command, "environment": t.Server.Env, "timeout": 86400000}}
+	}
+	if theirs := lookup(t.Env, opencodeConfig); theirs != "" {
+		var base map[string]any
+		if err := json.Unmarshal([]byte(theirs), &base); err != nil {
+			return invocation{}, fmt.Errorf("%s: %w", opencodeConfig, err)
+		}
+		config = merged(base, config)
+	}
+	b, err := json.Marshal(config)
+	if err != nil {
+		return invocation{}, err
+	}
+	return invocation{args, []string{
+		opencodeConfig + "=" + string(b),
+		"OPENCODE_DISABLE_PROJECT_CONFIG=1", // plugins of the workspace would run without a person's word
+		"OPENCODE_DISABLE_AUTOUPDATE=1",
+	}}, nil
+}
+
+// merged returns a with the members of b, which are stronger, at every depth.
+func merged(a, b map[string]any) map[string]any {
+	if a == nil {
+		return b
+	}
+	for k, v := range b {
+		x, isMap := a[k].(map[string]any)
+		y, both := v.(map[string]any)
+		if isMap && both {
+			v = merged(x, y)
+		}
+		a[k] = v
+	}
+	return a
+}
+
+func (opencode) stream() stream { return &opencodeStream{} }
+
+// opencodeStream has no event at the end of a turn: its last step says how it ended.
+type opencodeStream struct{ reason string }
+
+type opencodeLine struct {
+	Type    string `json:"type"`
+	Session string `json:"sessionID"`
+	Part    struct {
+		Text   string `json:"text"`
+		Tool   string `json:"tool"`
+		Call   string `json:"callID"`
+		Reason string `json:"reason"`
+		State  struct {
+			Status string          `json:"status"`
+			Input  json.RawMessage `json:"input"`
+			Output string          `json:"output"`
+			Error  string          `json:"error"`
+		} `json:"state"`
+		Tokens struct {
+			Input     int64 `json:"input"`
+			Output    int64 `json:"output"`
+			Reasoning int64 `json:"reasoning"`
+			Cache     struct {
+				Read  int64 `json:"read"`
+				Write int64 `json:"write"`
+			} `json:"cache"`
+		} `json:"tokens"`
+		Cost float64 `json:"cost"`
+	} `json:"part"`
+	Error struct {
+		Name string `json:"name"`
+		Data struct {
+			Message string `json:"message"`
+			Status  int    `json:"statusCode"`
+		} `json:"data"`
+	} `json:"error"`
+}
+
+func (s *opencodeStream) line(b []byte, r *report) {
+	var l opencodeLine
+	if json.Unmarshal(b, &l) != nil || l.Session == "" {
+		return
+	}
+	r.lines++
+	r.conversation = l.Session
+	p := &l.Part
+	switch l.Type {
+	case "step_start":
+		s.reason = ""
+	case "text":
+		r.text(p.Text)
+	case "reasoning":
+		r.thinking(p.Text)
+	case "tool_use":
+		r.call(p.Call, p.Tool, strings.HasPrefix(p.Tool, ServerName+"_"), p.State.Input)
+		if p.State.Status == "error" {
+			r.result(p.Call, p.State.Error, true)
+		} else {
+			r.result(p.Call, p.State.Output, false)
+		}
+	case "step_finish":
+		s.reason = p.Reason
+		u := p.Tokens
+		used := run.Usage{Input: u.Input, Output: u.Output + u.Reasoning, CacheRead: u.Cache.Read, CacheWrite: u.Cache.Write}
+		if p.Cost > 0 {
+			used.Cost, used.Priced = p.Cost, true
+		}
+		r.usage = r.usage.Add(used)
+	case "error":
+		reason := l.Error.Data.Message
+		if reason == "" {
+			reason = l.Error.Name
+		}
+		r.failed(kindOf(l.Error.Data.Status, kindOfText(reason)), reason)
+	default:
+		r.lines--
+	}
+}
+
+func (s *opencodeStream) end(r *report) {
+	switch s.reason {
+	case "", "tool-calls": // it was cut off, or a call that needs approval stopped it
+	case "stop", "end_turn", "unknown":
+		r.done, r.stop = r.fail == nil, run.StopEndTurn
+	default:
+		r.done, r.stop = r.fail == nil, run.StopReason(strings.ReplaceAll(s.reason, "-", "_"))
+	}
+}

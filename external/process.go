@@ -1,0 +1,154 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A process is the program of a turn with all processes that it starts.
+type process struct {
+	cmd      *exec.Cmd
+	mark     string
+	patience time.Duration
+	stdout   io.ReadCloser
+	stderr   *tail
+
+	exited chan struct{} // closed when the program itself has ended
+	err    error         // of its end, once exited is closed
+
+	stopping sync.Once
+	quiet    sync.Once
+	silence  chan struct{} // closed when it was stopped because it printed nothing
+	ended    sync.Once
+}
+
+// start starts the program in a session of its own, with the prompt on standard input.
+func (t Turn) start(inv invocation, prompt string) (*process, error) {
+	stdin, err := promptFile(prompt)
+	if err != nil {
+		return nil, err
+	}
+	defer stdin.Close()
+	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{}, exited: make(chan struct{}), silence: make(chan struct{})}
+	cmd := exec.Command(t.Program, inv.args...)
+	cmd.Dir, cmd.Stdin = t.Workspace, stdin
+	// OpenCode takes its folder from PWD.
+	cmd.Env = append(append(t.Kind.environment(t.Env, t.Keys...), inv.env...), "PWD="+t.Workspace, p.mark)
+	cmd.SysProcAttr = ownSession()
+	// Pipes of our own: a process that outlives the program must not keep Wait waiting.
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	errs, stderr, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, out.Close(), stdout.Close())
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err = cmd.Start()
+	stdout.Close()
+	stderr.Close()
+	if err != nil {
+		out.Close()
+		errs.Close()
+		return nil, fmt.Errorf("%s cannot be started: %w", t.Kind.Title, err)
+	}
+	p.cmd, p.stdout = cmd, out
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(p.stderr, errs) // ends with the last process that has it
+		errs.Close()
+	}()
+	go func() {
+		p.err = cmd.Wait()
+		// What the program left has its pipes; when it has ended they are read to their ends.
+		killTree(p.mark, cmd.Process.Pid)
+		<-read
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// promptFile returns a file with the prompt that has no name, so that neither its length nor
+// its first character matters, and no one sees it in a list of processes.
+func promptFile(prompt string) (*os.File, error) {
+	f, err := os.CreateTemp("", "pawl-prompt-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(prompt)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// stop begins to stop the tree: SIGINT, then SIGTERM, then SIGKILL. It does not wait.
+func (p *process) stop() {
+	p.stopping.Do(func() {
+		go func() {
+			for _, send := range []func(){func() { interrupt(p.cmd.Process.Pid) }, func() { terminateTree(p.mark, p.cmd.Process.Pid) }} {
+				send()
+				timer := time.NewTimer(p.patience)
+				select {
+				case <-p.exited:
+					timer.Stop()
+					return
+				case <-timer.C:
+				}
+			}
+			killTree(p.mark, p.cmd.Process.Pid)
+		}()
+	})
+}
+
+func (p *process) silent()         { p.quiet.Do(func() { close(p.silence) }) }
+func (p *process) wasSilent() bool { return isClosed(p.silence) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for the program to end, and returns its exit code, -1 for a signal, and how it
+// ended in words.
+func (p *process) wait() (int, string) {
+	<-p.exited
+	state := p.cmd.ProcessState
+	if state == nil {
+		return -1, fmt.Sprint(p.err)
+	}
+	how := state.String()
+	if n := state.ExitCode(); n >= 0 {
+		how = strings.Replace(how, "exit status", "exit code", 1)
+		return n, how
+	}
+	return -1, how
+}
+
+// end stops the tree if it has not ended, and waits until it has.
+func (p *process) end() {
+	p.ended.Do(func() {
+		if !isClosed(p.exited) {
+			p.stop()
+			go func() { _, _ = io.Copy(io.Discard, p.stdout) }() // it must not block on a full pipe
+		}
+		<-p.exited
+		p.stdout.Close()
+	})
+}

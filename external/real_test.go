@@ -1,0 +1,202 @@
+//go:build unix
+
+package external_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/external"
+	"pawl/external/externaltest"
+	"pawl/mcp"
+	"pawl/run"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv("EXTERNAL_TEST_ROLE") {
+	case "server":
+		serveTools()
+	case "agent":
+		fakeAgent()
+	case "":
+		os.Exit(m.Run())
+	}
+	os.Exit(0)
+}
+
+// serveTools is an MCP server whose one tool writes its arguments to a file.
+func serveTools() {
+	s := &mcp.Server{Name: "pawl", Version: "1",
+		Tools: func() ([]mcp.Tool, error) {
+			return []mcp.Tool{{Name: "planner_output", Description: "Submits the plan.", Schema: json.RawMessage(`{"type":"object","properties":{"type":{"type":"string"}},"required":["type"]}`)}}, nil
+		},
+		Call: func(_ context.Context, c mcp.Call) (mcp.Result, error) {
+			err := os.WriteFile(os.Getenv("EXTERNAL_TEST_FILE"), []byte(os.Getenv("PAWL_RUN_TOKEN")+" "+string(c.Arguments)), 0o600)
+			return mcp.Result{Text: "The result was accepted."}, err
+		}}
+	_ = s.Serve(context.Background(), os.Stdin, os.Stdout)
+}
+
+// An outcome is what a turn yielded.
+type outcome struct {
+	conversation string
+	parts        []run.Part
+	usage        run.Usage
+	final        run.Payload
+}
+
+func (o outcome) String() string {
+	var b strings.Builder
+	for _, p := range o.parts {
+		switch {
+		case p.Call != nil:
+			fmt.Fprintf(&b, "call %s %s\n", p.Call.Tool, p.Call.Arguments)
+		case p.Result != nil:
+			fmt.Fprintf(&b, "result error=%v %s\n", p.Result.IsError, run.PlainText(p.Result.Content))
+		default:
+			fmt.Fprintf(&b, "%s %s\n", p.Type, p.Text)
+		}
+	}
+	switch f := o.final.(type) {
+	case run.Replied:
+		fmt.Fprintf(&b, "replied %s %s\n", f.Stop, run.PlainText(f.Parts))
+	case run.RequestFailed:
+		fmt.Fprintf(&b, "failed %s %s\n", f.Kind, f.Reason)
+	}
+	return b.String()
+}
+
+func perform(ctx context.Context, t *testing.T, turn external.Turn) outcome {
+	t.Helper()
+	var o outcome
+	for p, err := range turn.Events(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, ok := p.(run.Observed)
+		if !ok {
+			o.final = p
+			break
+		}
+		if seen.Conversation != "" {
+			o.conversation = seen.Conversation
+		}
+		o.parts = append(o.parts, seen.Parts...)
+		o.usage = o.usage.Add(seen.Usage)
+	}
+	switch f := o.final.(type) {
+	case run.Replied:
+		o.usage = o.usage.Add(f.Usage)
+	case run.RequestFailed:
+		o.usage = o.usage.Add(f.Usage)
+	}
+	return o
+}
+
+// real returns a turn of a real program with a scripted model.
+func real(t *testing.T, kind string, answer func(externaltest.Request) externaltest.Reply) (external.Turn, *externaltest.Model) {
+	k, _, _ := external.Split(kind)
+	program := externaltest.Program(t, kind)
+	m := externaltest.NewModel(t, answer)
+	dir := t.TempDir()
+	turn := external.Turn{Kind: k, Program: program, Env: m.Env(t, kind), Run: "r", Workspace: dir, State: t.TempDir(), Model: external.DefaultModel, Mode: "bypass",
+		System: "SYSTEM-WORDS: be brief.", Message: []run.Part{run.Text("- plan the task")}}
+	switch kind {
+	case "claude-code":
+		turn.Model = "claude-sonnet-4-5"
+	case "gemini-cli":
+		turn.Model = "gemini-2.5-flash"
+	}
+	return turn, m
+}
+
+var kinds = []string{"claude-code", "codex", "gemini-cli", "opencode"}
+
+// The real programs, against a model on loopback: a call of pawl's tool over MCP, the
+// conversation continued, a conversation that is not known any more.
+func TestRealProgramsWorkInAConversation(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			submitted := filepath.Join(t.TempDir(), "submitted")
+			k, _, _ := external.Split(kind)
+			tool := k.ToolName("planner_output")
+			turn, m := real(t, kind, func(r externaltest.Request) externaltest.Reply {
+				switch {
+				case strings.Contains(r.Words, "AGAIN"):
+					return externaltest.Reply{Text: "Continued."}
+				case len(r.Results) == 0:
+					return externaltest.Reply{Tool: tool, Args: `{"type":"plan"}`}
+				}
+				return externaltest.Reply{Text: "The plan is submitted."}
+			})
+			turn.Server = external.Server{Command: []string{os.Args[0]}, Tools: []string{"planner_output"},
+				Env: map[string]string{"EXTERNAL_TEST_ROLE": "server", "EXTERNAL_TEST_FILE": submitted, "PAWL_RUN_TOKEN": "secret-1"}}
+			first := perform(t.Context(), t, turn)
+			if got := first.String(); got != "replied end_turn The plan is submitted.\n" {
+				t.Fatalf("got %s; the model saw %d requests, the last: %.3000s", got, len(m.Requests()), last(m))
+			}
+			if b, err := os.ReadFile(submitted); err != nil || !strings.HasPrefix(string(b), `secret-1 {"type":"plan"`) {
+				t.Errorf("submitted %q, %v", b, err)
+			}
+			all := m.Requests()
+			if q := all[len(all)-1]; !strings.Contains(q.Body, "SYSTEM-WORDS") || !strings.Contains(q.Words, "- plan the task") || first.conversation == "" || first.usage.Total() == 0 {
+				t.Errorf("the model was asked %.2000s; conversation %q, usage %+v", q.Body, first.conversation, first.usage)
+			}
+
+			turn.Conversation, turn.Message = first.conversation, []run.Part{run.Text("AGAIN")}
+			second := perform(t.Context(), t, turn)
+			if got := second.String(); got != "replied end_turn Continued.\n" {
+				t.Errorf("got %s", got)
+			}
+			if words := last(m); !strings.Contains(words, "- plan the task") {
+				t.Errorf("the conversation does not have its beginning: %.2000s", words)
+			}
+
+			turn.Conversation, turn.Summary = "6f1d2a34-0000-4000-8000-000000000001", "SUMMARY-WORDS"
+			if kind == "opencode" {
+				turn.Conversation = "ses_e0588c9e3ffeXwIyAfst2qeCiR"
+			}
+			third := perform(t.Context(), t, turn)
+			if got := third.String(); got != "replied end_turn Continued.\n" {
+				t.Errorf("got %s", got)
+			}
+			if third.conversation == "" || third.conversation == turn.Conversation || !strings.Contains(last(m), "SUMMARY-WORDS") {
+				t.Errorf("conversation %q, asked %.2000s", third.conversation, last(m))
+			}
+		})
+	}
+}
+
+func last(m *externaltest.Model) string {
+	all := m.Requests()
+	for i := len(all) - 1; i >= 0; i-- {
+		if len(all[i].Tools) > 0 {
+			return all[i].Words + " " + all[i].Body
+		}
+	}
+	return "nothing"
+}
+
+func TestRealProgramsSayThatARequestWasRefused(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply {
+				return externaltest.Reply{Status: 400, Text: "boom-400"}
+			})
+			o := perform(t.Context(), t, turn)
+			f, ok := o.final.(run.RequestFailed)
+			if !ok || !strings.Contains(f.Reason, "boom-400") || f.Kind != run.ErrInvalid {
+				t.Errorf("got %s", o)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/run"
+)
+
+// maxPart bounds what is kept of one text, result or argument that an agent reports, in
+// bytes. The agent itself has all of it.
+const maxPart = 32 << 10
+
+// A report collects what the stream of a turn says.
+type report struct {
+	conversation string
+	// news is what is to be recorded now.
+	news []run.Observed
+	// said is the agent's last text, which becomes the message at the end of the turn if
+	// nothing follows it.
+	said  strings.Builder
+	usage run.Usage // not yet recorded
+	stop  run.StopReason
+	done  bool               // the event at the end of a turn has come
+	fail  *run.RequestFailed // it, or an error before it, says that the turn has failed
+	model string
+
+	calls map[string]bool // that were reported and are open
+	own   map[string]bool // of them, those of pawl's own tools, which the run's log has
+	lines int             // events of work
+}
+
+func newReport() *report { return &report{calls: map[string]bool{}, own: map[string]bool{}} }
+
+// cutPart bounds a text and marks the cut.
+func cutPart(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= maxPart {
+		return s
+	}
+	n := maxPart
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "\n[cut here by pawl; the agent has all of it]"
+}
+
+// flush makes what was said last a report of its own, because something follows it.
+func (r *report) flush() {
+	text := strings.TrimSpace(r.said.String())
+	r.said.Reset()
+	if text != "" {
+		r.news = append(r.news, run.Observed{Parts: []run.Part{run.Text(cutPart(text))}})
+	}
+}
+
+// text is a whole text of the agent.
+func (r *report) text(s string) {
+	r.flush()
+	r.said.WriteString(s)
+}
+
+// delta is a piece of the text that is being said.
+func (r *report) delta(s string) { r.said.WriteString(s) }
+
+func (r *report) thinking(s string) {
+	if strings.TrimSpace(s) == "" {
+		return
+	}
+	r.flush()
+	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.ThinkingPart, Text: cutPart(s)}}})
+}
+
+// call is a call of a tool of the agent's. Those of pawl's tools are in the run's log.
+func (r *report) call(id, tool string, own bool, args json.RawMessage) {
+	if id == "" || r.calls[id] || r.own[id] {
+		return
+	}
+	r.flush()
+	if own {
+		r.own[id] = true
+		return
+	}
+	r.calls[id] = true
+	var compact bytes.Buffer
+	if json.Compact(&compact, args) != nil || compact.Len() > maxPart || compact.Len() == 0 || compact.Bytes()[0] != '{' {
+		compact.Reset()
+		b, _ := json.Marshal(map[string]string{"arguments": cutPart(string(args))}) // a string
+		compact.Write(b)
+	}
+	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.CallPart, Call: &run.Call{ID: run.CallID(id), ProviderID: id, Tool: tool, Arguments: compact.String()}}}})
+}
+
+// result is the result of a call.
+func (r *report) result(id, text string, isError bool) {
+	if !r.calls[id] {
+		return
+	}
+	r.flush()
+	delete(r.calls, id)
+	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.ResultPart, Result: &run.Result{Call: run.CallID(id), Content: []run.Part{run.Text(cutPart(text))}, IsError: isError}}}})
+}
+
+// failed records that the turn has failed; the first failure that says more than that counts.
+func (r *report) failed(kind run.ErrorKind, reason string) {
+	if reason = strings.TrimSpace(reason); len(reason) > 2000 {
+		reason = strings.ToValidUTF8(reason[:2000], "") + "…"
+	}
+	r.fail = &run.RequestFailed{Kind: kind, Reason: reason}
+}
+
+// take returns what is to be recorded now.
+func (r *report) take() []run.Observed {
+	news := r.news
+	r.news = nil
+	return news
+}
+
+// kindOf returns what a status of HTTP says of a failed request; kind is for those that say
+// nothing.
+func kindOf(status int, kind run.ErrorKind) run.ErrorKind {
+	switch {
+	case status == 401 || status == 403:
+		return run.ErrAuth
+	case status == 429:
+		return run.ErrRateLimited
+	case status == 413:
+		return run.ErrTooLong
+	case status >= 500:
+		return run.ErrOverloaded
+	case status >= 400:
+		return run.ErrInvalid
+	}
+	return kind
+}
+
+// kindOfText guesses the kind of a failure from its message, where no status is given.
+func kindOfText(s string) run.ErrorKind {
+	s = strings.ToLower(s)
+	for _, c := range []struct {
+		kind  run.ErrorKind
+		words []string
+	}{
+		{run.ErrAuth, []string{"401", "403", "unauthorized", "api key", "api_key", "not logged in", "please run /login", "log in", "login", "authentication"}},
+		{run.ErrRateLimited, []string{"429", "rate limit", "rate_limit", "usage limit", "quota"}},
+		{run.ErrTooLong, []string{"context window", "context_length", "prompt is too long"}},
+		{run.ErrUnreachable, []string{"econnrefused", "connection refused", "connectionrefused", "unable to connect", "enotfound", "error sending request"}},
+		{run.ErrOverloaded, []string{"overloaded", "500", "502", "503", "529", "internal server error", "server error", "high demand"}},
+	} {
+		for _, w := range c.words {
+			if strings.Contains(s, w) {
+				return c.kind
+			}
+		}
+	}
+	return run.ErrInvalid
+}

@@ -1,0 +1,118 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/internal/golden"
+	"pawl/run"
+)
+
+// recorded are streams of the real programs.
+const recorded = "../../shared/cases/cli-streams"
+
+// play returns what a stream says.
+func play(kind string, content []byte) string {
+	k, _, _ := Split(kind)
+	s, r := k.adapter.stream(), newReport()
+	for line := range lines(bytes.NewReader(content)) {
+		s.line(line, r)
+	}
+	s.end(r)
+	var b strings.Builder
+	fmt.Fprintf(&b, "conversation %s\n", r.conversation)
+	for _, o := range r.take() {
+		j, _ := json.Marshal(o.Parts) // what goes into the log
+		fmt.Fprintf(&b, "%s\n", j)
+	}
+	fmt.Fprintf(&b, "said %q done %v usage %+v\n", r.said.String(), r.done, r.usage)
+	if r.fail != nil {
+		fmt.Fprintf(&b, "failed %s: %s\n", r.fail.Kind, r.fail.Reason)
+	}
+	return b.String()
+}
+
+func TestRecordedStreams(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(recorded + "/*.stdout")
+	if err != nil || len(files) == 0 {
+		t.Skip("needs the recorded streams in " + recorded)
+	}
+	kinds := map[string]string{"claude": "claude-code", "codex": "codex", "gemini": "gemini-cli", "opencode": "opencode"}
+	var all strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		program, _, _ := strings.Cut(name, "_")
+		fmt.Fprintf(&all, "== %s\n%s", name, play(kinds[program], content))
+	}
+	golden.Compare(t, "streams.golden", []byte(all.String()))
+}
+
+// What is not known, cut or not JSON is passed over, in every stream.
+func TestStreamsPassOverWhatTheyDoNotKnow(t *testing.T) {
+	t.Parallel()
+	for _, k := range Kinds {
+		got := play(k.Name, []byte("\n{\nnull\n[]\n17\n\"x\"\n{\"type\":\"news\",\"x\":[1]}\n{\"type\":5}\n\x00\xff\n{\"type\":\"assistant\",\"message\":{\"content\":7}}\n"+strings.Repeat("x", maxLine+10)+"\n"))
+		if want := fmt.Sprintf("conversation \nsaid \"\" done false usage %+v\n", run.Usage{}); got != want {
+			t.Errorf("%s: got %q", k.Name, got)
+		}
+	}
+}
+
+func TestAStreamCutAnywhereIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	files, _ := filepath.Glob(recorded + "/*_mcp.stdout")
+	if len(files) == 0 {
+		t.Skip("needs the recorded streams in " + recorded)
+	}
+	kinds := map[string]string{"claude": "claude-code", "codex": "codex", "gemini": "gemini-cli", "opencode": "opencode"}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, _, _ := strings.Cut(filepath.Base(file), "_")
+		whole := len(bytes.TrimSpace(content))
+		for n := 0; n < whole; n++ {
+			if n < whole-300 { // every byte of the end, and some of what is before it
+				n += 16
+			}
+			if got := play(kinds[program], content[:n]); strings.Contains(got, "done true") {
+				t.Fatalf("%s cut at byte %d of %d is a success:\n%s", file, n, whole, got)
+			}
+		}
+	}
+}
+
+func FuzzStreams(f *testing.F) {
+	f.Add([]byte(`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"a","name":"Bash","input":{}}]}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, k := range Kinds {
+			play(k.Name, b)
+		}
+	})
+}
+
+func TestCommentsInSettings(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"{\"a\": 1 // x\n}":                  "{\"a\": 1 \n}",
+		`{"a": "// \" no" /* yes */}`:        `{"a": "// \" no" }`,
+		`{"a": "x`:                           `{"a": "x`,
+		`{} // the end`:                      `{} `,
+		`{"u": "https://x/*y*/z"/**/,"b":2}`: `{"u": "https://x/*y*/z","b":2}`,
+	} {
+		if got := string(withoutComments([]byte(in))); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+//go:build !linux && unix
+
+package external
+
+import (
+	"syscall"
+	"time"
+)
+
+// Without /proc a turn is the session of its program: what an agent starts in a session of
+// its own is not found.
+
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func interrupt(pid int) { _ = syscall.Kill(-pid, syscall.SIGINT) }
+
+func terminateTree(_ string, pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
+
+func killTree(_ string, pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+func endTree(string, time.Duration) {}

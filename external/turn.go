@@ -1,0 +1,330 @@
+package external
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/run"
+)
+
+// maxLine bounds a line of an agent's stream, in bytes. A longer one is passed over.
+const maxLine = 16 << 20
+
+// maxStderr is how much of the end of standard error is kept.
+const maxStderr = 8 << 10
+
+// Events runs the turn. It yields what the agent reports as [run.Observed], its id for the
+// conversation first, and finally [run.Replied] or [run.RequestFailed]. When ctx is done the
+// agent is stopped with all processes that it started. Events returns when they have ended.
+func (t Turn) Events(ctx context.Context) iter.Seq2[run.Payload, error] {
+	return func(yield func(run.Payload, error) bool) {
+		final, err := t.run(ctx, func(p run.Payload) bool { return yield(p, nil) })
+		if err != nil {
+			yield(nil, err)
+		} else if final != nil {
+			yield(final, nil)
+		}
+	}
+}
+
+// errGone says that the caller takes no more events.
+var errGone = errors.New("the turn is over")
+
+// run runs the turn: in its conversation, and, if the program does not know that any more, in
+// a new one.
+func (t Turn) run(ctx context.Context, yield func(run.Payload) bool) (run.Payload, error) {
+	t.Patience, t.Silence = cmp.Or(t.Patience, DefaultPatience), cmp.Or(t.Silence, DefaultSilence)
+	if err := os.MkdirAll(t.State, 0o700); err != nil {
+		return nil, err
+	}
+	resume := t.Conversation != ""
+	for attempt := 0; ; attempt++ {
+		conversation := t.Conversation
+		switch {
+		case resume:
+		case t.Kind.chooses && (attempt == 0 || conversation == ""):
+			conversation = newConversation()
+			if !yield(run.Observed{Conversation: conversation}) {
+				return nil, nil
+			}
+		}
+		e, err := t.attempt(ctx, conversation, resume, yield)
+		switch {
+		case errors.Is(err, errGone):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		// Nothing was done in these two cases. Each is met once at most.
+		if attempt < 2 && ctx.Err() == nil && e.report.lines == 0 && e.code != 0 {
+			switch problem := e.problem(); {
+			case resume && says(problem, unknownConversation):
+				t.Conversation, resume = "", false
+				continue
+			case !resume && says(problem, conversationInUse):
+				t.Conversation, resume = conversation, true
+				continue
+			}
+		}
+		return e.final(ctx, t.Kind), nil
+	}
+}
+
+// What the programs say of a conversation that they do not know, or that they know already:
+// as observed, in lower case.
+var (
+	unknownConversation = []string{"no conversation found", "session not found", "no rollout found", "thread not found", "no saved session", "invalid session identifier", "no previous sessions found", "error resuming session"}
+	conversationInUse   = []string{"is already in use", "already exists"}
+)
+
+func says(text string, words []string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// newConversation returns a random UUID, version 4.
+func newConversation() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// An ending is how the process of an attempt ended.
+type ending struct {
+	report  *report
+	code    int
+	how     string // "exit code 1", "signal: killed"
+	stderr  string
+	silence time.Duration // it was stopped because it had printed nothing for so long
+}
+
+// attempt starts the program once and reads it to its end.
+func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yield func(run.Payload) bool) (*ending, error) {
+	inv, err := t.Kind.adapter.invoke(t, conversation, resume)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := t.lock(conversation)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { unlock() }()
+	// What a killed pawl left would write to the same conversation.
+	endTree(t.mark(), t.Patience)
+	p, err := t.start(inv, t.prompt(!resume))
+	if err != nil {
+		return nil, err
+	}
+	// When this returns the tree has ended, also if the caller's yield panics.
+	defer p.end()
+	stopped := context.AfterFunc(ctx, p.stop)
+	defer stopped()
+
+	e := &ending{report: newReport()}
+	r := e.report
+	quiet := time.AfterFunc(t.Silence, func() { p.silent(); p.stop() })
+	defer quiet.Stop()
+	s := t.Kind.adapter.stream()
+	named := conversation
+	for line := range lines(p.stdout) {
+		quiet.Reset(t.Silence)
+		s.line(line, r)
+		if r.conversation != "" && r.conversation != named {
+			named = r.conversation
+			again, err := t.lock(named)
+			if err != nil {
+				return nil, err
+			}
+			unlock = both(unlock, again)
+			if !yield(run.Observed{Conversation: named}) {
+				return nil, errGone
+			}
+		}
+		if !r.done && r.usage != (run.Usage{}) {
+			r.news = append(r.news, run.Observed{Usage: r.usage})
+			r.usage = run.Usage{}
+		}
+		for _, o := range r.take() {
+			if !yield(o) {
+				return nil, errGone
+			}
+		}
+	}
+	e.code, e.how = p.wait()
+	e.stderr = p.stderr.String()
+	if p.wasSilent() {
+		e.silence = t.Silence
+	}
+	s.end(r)
+	for _, o := range r.take() {
+		if !yield(o) {
+			return nil, errGone
+		}
+	}
+	return e, nil
+}
+
+func both(a, b func()) func() { return func() { b(); a() } }
+
+// problem is what the program has printed of what went wrong.
+func (e *ending) problem() string {
+	if e.report.fail != nil && e.report.fail.Reason != "" {
+		return e.report.fail.Reason + "\n" + e.stderr
+	}
+	return e.stderr
+}
+
+// final is what the end of the turn was. The exit code counts for nothing but the words.
+func (e *ending) final(ctx context.Context, k Kind) run.Payload {
+	r := e.report
+	failed := func(kind run.ErrorKind, reason string) run.RequestFailed {
+		return run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return failed(run.ErrAborted, k.Title+" was stopped: "+fmt.Sprint(context.Cause(ctx)))
+	case e.silence > 0:
+		return failed(run.ErrTimeout, fmt.Sprintf("%s was stopped: it had printed nothing for %v", k.Title, e.silence))
+	case r.fail != nil:
+		reason := r.fail.Reason
+		if reason == "" {
+			reason = "it says no more (" + e.how + ")"
+		}
+		return failed(r.fail.Kind, k.Title+": "+reason)
+	case r.done:
+		p := run.Replied{Stop: run.StopEndTurn, Usage: r.usage, Model: r.model}
+		if text := strings.TrimSpace(r.said.String()); text != "" {
+			p.Parts = []run.Part{run.Text(text)}
+		}
+		return p
+	}
+	if says(e.stderr, []string{"not running in a trusted directory"}) {
+		return failed(run.ErrInvalid, fmt.Sprintf("%s does not trust this folder: start `%s` in it once and answer its question, or set GEMINI_CLI_TRUST_WORKSPACE=true", k.Title, k.Program))
+	}
+	reason := fmt.Sprintf("%s ended before its turn was over (%s)", k.Title, e.how)
+	kind := run.ErrBrokenStream
+	if last := lastLines(e.stderr); last != "" {
+		reason += ": " + last
+		if r.lines == 0 {
+			kind = kindOfText(last)
+		}
+	}
+	return failed(kind, reason)
+}
+
+// lastLines returns the end of what a program has printed to standard error, on one line.
+func lastLines(s string) string {
+	fields := strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' })
+	fields = slices.DeleteFunc(fields, func(l string) bool {
+		l = strings.TrimSpace(l)
+		return l == "" || strings.HasPrefix(l, "at ") || strings.HasPrefix(l, "Reading additional input")
+	})
+	return strings.Join(fields[max(0, len(fields)-5):], " · ")
+}
+
+// lines yields the lines of a stream. One that is too long is passed over.
+func lines(r io.Reader) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		b := bufio.NewReaderSize(r, 64<<10)
+		var line []byte
+		long := false
+		for {
+			piece, err := b.ReadSlice('\n')
+			if long = long || len(line)+len(piece) > maxLine; !long {
+				line = append(line, piece...)
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				continue
+			}
+			if !long && len(line) > 0 && !yield(line) {
+				return
+			}
+			line, long = line[:0], false
+			if err != nil {
+				return // the end; what else it may be is seen in how the process ends
+			}
+		}
+	}
+}
+
+// folder is where files of the run are.
+func (t Turn) folder() string { return Folder(t.State, t.Run) }
+
+// State returns the [Turn.State] of a workspace, in the folder for what pawl keeps of it.
+func State(dir string) string { return filepath.Join(dir, "external") }
+
+// Folders returns the runs that have a folder.
+func Folders(state string) ([]run.ID, error) {
+	entries, err := os.ReadDir(filepath.Join(state, "runs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []run.ID
+	for _, e := range entries {
+		ids = append(ids, run.ID(e.Name()))
+	}
+	return ids, err
+}
+
+// Folder returns where, in a [Turn.State], files of a run are kept. They may be removed with
+// the run.
+func Folder(state string, id run.ID) string { return filepath.Join(state, "runs", string(id)) }
+
+// file writes a file of the turn and returns its path.
+func (t Turn) file(name string, content []byte) (string, error) {
+	if err := os.MkdirAll(t.folder(), 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(t.folder(), name)
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// lookup returns the value of a variable.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, v := range env {
+		if rest, ok := strings.CutPrefix(v, name+"="); ok {
+			value = rest
+		}
+	}
+	return value
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if n := len(t.b) - maxStderr; n > 0 {
+		t.b = append(t.b[:0], t.b[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.b), "\uFFFD")
+}
