@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pawl/run"
 )
@@ -46,7 +48,12 @@ func TestATaskIsPlannedAskedEditedStartedAllowedAndCompletedOverHTTP(t *testing.
 	stop()
 	s.start()
 	s.drive()
-	calls := s.do("GET", "/tasks/"+id+"/approvals", "").is(200)
+	var calls value
+	for deadline := time.Now().Add(patience); ; runtime.Gosched() { // the run is being taken up again
+		if calls = s.do("GET", "/tasks/"+id+"/approvals", "").is(200); len(calls.items("items")) > 0 || time.Now().After(deadline) {
+			break
+		}
+	}
 	if len(calls.items("items")) != 1 || !strings.Contains(calls.text("items.0.title"), "touch counted") {
 		t.Fatalf("the approvals are %+v", calls.v)
 	}

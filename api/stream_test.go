@@ -123,17 +123,24 @@ func TestAClientThatIsGoneLeavesNoGoroutine(t *testing.T) {
 func TestAClientThatIsTooSlowContinuesWhereItWas(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
-	api.SetSlowest(s.api, 3*time.Second) // far more than a client takes that reads
 	id := s.add("One.")
+	quick := s.follow("/tasks/"+id+"/events", 0)
+	patient := *s
+	s.start() // another server of the folder, which waits for no client
+	api.SetSlowest(s.api, 50*time.Millisecond)
 	slow, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	must(t, err)
 	defer slow.Close()
 	must(t, slow.(*net.TCPConn).SetReadBuffer(1))
 	_, err = fmt.Fprintf(slow, "GET %s/tasks/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", api.Prefix, id, slow.RemoteAddr(), token)
 	must(t, err)
-	quick := s.follow("/tasks/"+id+"/events", 0)
-	const messages = 15
-	body, err := json.Marshal(map[string]string{"text": strings.Repeat("x", 100<<10)})
+	for deadline := time.Now().Add(patience); s.api.Streams() == 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the stream of the slow client does not begin")
+		}
+	}
+	const messages = 6
+	body, err := json.Marshal(map[string]string{"text": strings.Repeat("x", 64<<10)})
 	must(t, err)
 	read := make(chan error, 1)
 	go func() {
@@ -146,7 +153,7 @@ func TestAClientThatIsTooSlowContinuesWhereItWas(t *testing.T) {
 		read <- nil
 	}()
 	for range messages {
-		s.do("POST", "/tasks/"+id+"/messages", string(body)).is(http.StatusCreated)
+		patient.do("POST", "/tasks/"+id+"/messages", string(body)).is(http.StatusCreated)
 	}
 	must(t, <-read)
 	quick.stop()
@@ -155,7 +162,7 @@ func TestAClientThatIsTooSlowContinuesWhereItWas(t *testing.T) {
 			t.Fatal("the slow client is not closed")
 		}
 	}
-	again := s.follow("/tasks/"+id+"/events", messages)
+	again := patient.follow("/tasks/"+id+"/events", messages)
 	if e, err := again.next(); err != nil || e.id != fmt.Sprint(messages+1) {
 		t.Errorf("it continues with %.100q, %v", e.id, err)
 	}

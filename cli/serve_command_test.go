@@ -182,7 +182,13 @@ func TestAServerThatIsKilledContinuesItsTasks(t *testing.T) {
 	}
 	f.start()
 	f.do(201, "POST", "/tasks/"+id+"/messages", `{"text":"Be quick."}`)
-	calls := f.do(200, "GET", "/tasks/"+id+"/approvals", "")["items"].([]any)
+	var calls []any
+	for deadline := time.Now().Add(patience); len(calls) == 0; { // the run is being taken up again
+		if time.Now().After(deadline) {
+			t.Fatal("no call waits for approval after the restart")
+		}
+		calls = f.do(200, "GET", "/tasks/"+id+"/approvals", "")["items"].([]any)
+	}
 	call := calls[0].(map[string]any)
 	f.do(200, "POST", fmt.Sprintf("/tasks/%s/runs/%s/calls/%s/decision", id, call["run"], call["call"]), fmt.Sprintf(`{"answer":"allow","digest":%q}`, call["digest"]))
 	f.wait(id, "completed")
