@@ -36,7 +36,6 @@ func TestAScreenReaderReadsEachStateOnce(t *testing.T) {
 	p.sees("n  Never allow  shell(touch b) in this run")
 	p.presses("y")
 	p.sees("agent: Done here.", "completed")
-	p.rests()
 	p.count(1, "working, esc interrupts", "done: Read a.txt", "done: Run touch b", "First line.", "question: Run this command?", "y  Allow this time", "agent: Done here.")
 	all := p.text()
 	for _, sign := range "●◐○•›│└✗⊘" {

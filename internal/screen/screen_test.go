@@ -404,7 +404,7 @@ func TestResizesWhileFramesAreOnTheirWayLeaveNothing(t *testing.T) {
 		for _, known := range []bool{true, false} { // the screen knows what the terminal does
 			t.Run(fmt.Sprintf("reflows=%t,known=%t", reflows, known), func(t *testing.T) {
 				t.Parallel()
-				for seed := range uint64(2 * stories) {
+				for seed := range uint64(stories) {
 					s := newStory(t, seed, reflows)
 					s.screen.SetReflows(reflows == known)
 					s.terminal.Resize(20+s.r.IntN(80), 24+s.r.IntN(20))
