@@ -197,6 +197,44 @@ func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64) ([]
 	return worker.TaskEvents(ctx, st, id, after)
 }
 
+// TaskFeed returns the events of all tasks after a position, in the order in which they became
+// durable, at most limit of them.
+func (w *Workspace) TaskFeed(ctx context.Context, after int64, limit int) ([]worker.FeedEntry, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return worker.TaskFeed(ctx, st, after, limit)
+}
+
+// TaskFeedEnd returns the position of the last event of all tasks; 0: there was none.
+func (w *Workspace) TaskFeedEnd(ctx context.Context) (int64, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return st.TaskFeedEnd(ctx)
+}
+
+// TaskSummary returns the summary of a task.
+func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, error) {
+	st, err := w.reading()
+	if err != nil {
+		return task.Summary{}, noRuns(err)
+	}
+	row, err := st.Task(ctx, string(id))
+	if err != nil {
+		return task.Summary{}, err
+	}
+	var sum task.Summary
+	err = json.Unmarshal([]byte(row.Summary), &sum)
+	return sum, err
+}
+
 // FollowTask yields the events of a task after event number after, and then what is new until
 // ctx is done or the caller breaks off. When all there is was yielded, it yields an event
 // without a payload, and so it does each time the caller should look again.
@@ -363,6 +401,15 @@ func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.
 		return worker.Receipt{}, err
 	}
 	return d.Submit(ctx, r)
+}
+
+// CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].
+func (w *Workspace) CallTool(ctx context.Context, id run.ID, key string, c worker.OutsideCall) (worker.OutsideAnswer, error) {
+	d, err := w.driver()
+	if err != nil {
+		return worker.OutsideAnswer{}, err
+	}
+	return d.Call(ctx, id, key, c)
 }
 
 // MaxAttachment bounds an attached file.
@@ -624,13 +671,13 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 		case pictureTypes[kind] && len(content) <= maxInlinePicture:
 			parts = append(parts, run.Text("Attached picture "+a.Name+":"), run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: kind, Data: content}})
 		case utf8.Valid(content) && !slices.Contains(content, 0):
-			text := string(content)
+			shown := string(content)
 			cut := ""
-			if len(text) > room {
-				text, cut = strings.ToValidUTF8(text[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(text))
+			if len(shown) > room {
+				shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(shown))
 			}
-			room -= len(text)
-			parts = append(parts, run.Text(fmt.Sprintf("<attachment name=%q>\n%s%s\n</attachment>", a.Name, text, cut)))
+			room -= len(shown)
+			parts = append(parts, run.Text(text.Tagged("attachment", fmt.Sprintf("name=%q", a.Name), shown+cut)))
 		default:
 			parts = append(parts, run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", a.Name)))
 		}

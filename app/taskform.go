@@ -6,6 +6,7 @@ import (
 
 	"pawl/run"
 	"pawl/task"
+	"pawl/worker"
 )
 
 // A TaskForm is a task as JSON.
@@ -35,6 +36,32 @@ type TaskForm struct {
 	Created     time.Time         `json:"created_at"`
 	Updated     time.Time         `json:"updated_at"`
 	Seq         int64             `json:"seq"` // of its last event
+}
+
+// A TaskSummaryForm is a task in a list as JSON.
+type TaskSummaryForm struct {
+	task.Summary
+	Usage Usage `json:"usage"`
+}
+
+// A TaskListForm is a list of tasks as JSON.
+type TaskListForm struct {
+	Items []TaskSummaryForm `json:"items"`
+	Next  string            `json:"next,omitempty"` // where the next page begins
+}
+
+// TaskListOf returns tasks in that form.
+func TaskListOf(all []task.Summary, next string) TaskListForm {
+	list := TaskListForm{[]TaskSummaryForm{}, next}
+	for _, s := range all {
+		list.Items = append(list.Items, TaskSummaryForm{s, UsageOf(s.Usage)})
+	}
+	return list
+}
+
+// A TaskRemovedForm is a task that was removed, as JSON.
+type TaskRemovedForm struct {
+	Task task.ID `json:"task"`
 }
 
 // A StatusForm is a status as JSON.
@@ -88,4 +115,23 @@ type TaskLine struct {
 func TaskLineOf(id task.ID, e task.Event) (TaskLine, error) {
 	typ, version, data, err := task.Encode(e.Payload)
 	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data}, err
+}
+
+// TaskRemovedType is the type of the line that says that a task was removed.
+const TaskRemovedType = "task_removed"
+
+// A BoardLine is an event of a task in the stream of all tasks.
+type BoardLine struct {
+	TaskLine
+	// Card is how the task stands now; left out where another event of the task follows.
+	Card *TaskSummaryForm `json:"card,omitempty"`
+}
+
+// BoardLineOf returns an entry of the feed of all tasks in that form, without a card.
+func BoardLineOf(e worker.FeedEntry) (BoardLine, error) {
+	if e.Event.Payload == nil {
+		return BoardLine{TaskLine: TaskLine{Type: TaskRemovedType, Task: e.Task, Data: json.RawMessage("{}")}}, nil
+	}
+	line, err := TaskLineOf(e.Task, e.Event)
+	return BoardLine{TaskLine: line}, err
 }
