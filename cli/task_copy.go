@@ -182,9 +182,7 @@ func copyLines(c *tasks.Copy) []string {
 	if n := c.UncommittedCount; n > 0 {
 		lines = append(lines, fmt.Sprintf("not in the copy, because not committed: %s", someOf(c.Uncommitted, n)))
 	}
-	for _, note := range c.Notes {
-		lines = append(lines, note)
-	}
+	lines = append(lines, c.Notes...)
 	if c.Merged != "" {
 		lines = append(lines, fmt.Sprintf("merged at %.12s", c.Merged))
 	}
