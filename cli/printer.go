@@ -250,7 +250,7 @@ func (p *printer) summary(s run.State, r result, denials []app.Denial) {
 		line += " · " + words
 	}
 	fmt.Fprintln(p.stderr, line)
-	if text := next(s); text != "" {
+	if text := app.NextCommand(s); text != "" {
 		fmt.Fprintln(p.stderr, text)
 	}
 }
