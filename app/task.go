@@ -289,6 +289,25 @@ func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.
 	return d.Submit(ctx, r)
 }
 
+// CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].
+func (w *Workspace) CallTool(ctx context.Context, id run.ID, key string, c worker.OutsideCall) (worker.OutsideAnswer, error) {
+	d, err := w.driver()
+	if err != nil {
+		return worker.OutsideAnswer{}, err
+	}
+	return d.Call(ctx, id, key, c)
+}
+
+// TaskOf returns the task that a run belongs to; empty: none.
+func (w *Workspace) TaskOf(ctx context.Context, id run.ID) (task.ID, error) {
+	st, err := w.reading()
+	if err != nil {
+		return "", noRuns(err)
+	}
+	of, err := st.TaskOf(ctx, id)
+	return task.ID(of), err
+}
+
 // MaxAttachment bounds an attached file.
 const MaxAttachment = 10 << 20 // bytes
 

@@ -35,6 +35,32 @@ type TaskForm struct {
 	Seq         int64             `json:"seq"` // of its last event
 }
 
+// A TaskSummaryForm is a task in a list as JSON.
+type TaskSummaryForm struct {
+	task.Summary
+	Usage Usage `json:"usage"`
+}
+
+// A TaskListForm is a list of tasks as JSON.
+type TaskListForm struct {
+	Items []TaskSummaryForm `json:"items"`
+	Next  string            `json:"next,omitempty"` // where the next page begins
+}
+
+// TaskListOf returns tasks in that form.
+func TaskListOf(all []task.Summary, next string) TaskListForm {
+	list := TaskListForm{[]TaskSummaryForm{}, next}
+	for _, s := range all {
+		list.Items = append(list.Items, TaskSummaryForm{s, UsageOf(s.Usage)})
+	}
+	return list
+}
+
+// A TaskRemovedForm is a task that was removed, as JSON.
+type TaskRemovedForm struct {
+	Task task.ID `json:"task"`
+}
+
 // A StatusForm is a status as JSON.
 type StatusForm struct {
 	Name   task.StatusName `json:"name"`

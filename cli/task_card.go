@@ -246,28 +246,11 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(taskRemovedForm{id})
+			return inv.encode(app.TaskRemovedForm{Task: id})
 		}
 		_, err := fmt.Fprintf(inv.Stdout, "task %s was removed\n", id)
 		return err
 	})
-}
-
-// A taskRemovedForm is a task that was removed, as JSON.
-type taskRemovedForm struct {
-	Task tasks.ID `json:"task"`
-}
-
-// A taskSummaryForm is a task in a list as JSON.
-type taskSummaryForm struct {
-	tasks.Summary
-	Usage app.Usage `json:"usage"`
-}
-
-// A taskListForm is a list of tasks as JSON.
-type taskListForm struct {
-	Items []taskSummaryForm `json:"items"`
-	Next  string            `json:"next,omitempty"` // for --from
 }
 
 func taskListCommand(inv *invocation) *cobra.Command {
@@ -304,11 +287,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			list := taskListForm{[]taskSummaryForm{}, next}
-			for _, s := range all {
-				list.Items = append(list.Items, taskSummaryForm{s, app.UsageOf(s.Usage)})
-			}
-			return inv.encode(list)
+			return inv.encode(app.TaskListOf(all, next))
 		} else if err := inv.listTasks(all); err != nil {
 			return err
 		}
