@@ -166,3 +166,20 @@ type DecidedForm struct {
 	Rules  []RuleLine `json:"rules"` // that were stored
 	Taken  bool       `json:"taken"` // false: no process drives the run; it counts when it is resumed
 }
+
+// A StopForm is what became of a turn as JSON.
+type StopForm struct {
+	Run     run.ID  `json:"run"`
+	Stopped bool    `json:"stopped"`       // false: no turn was open
+	End     run.End `json:"end,omitempty"` // of the last turn
+}
+
+// A SetForm is what was changed as JSON.
+type SetForm struct {
+	Run    run.ID     `json:"run"`
+	Model  string     `json:"model,omitempty"`
+	Mode   string     `json:"mode,omitempty"`
+	Effort string     `json:"effort,omitempty"`
+	Name   string     `json:"name,omitempty"`
+	Tools  run.Grants `json:"tools,omitempty"` // that it may call from now on
+}
