@@ -121,7 +121,7 @@ func without(name string) header { return func(r *http.Request) { r.Header.Del(n
 // do sends a request with the token of the person. A body that is not empty is JSON.
 func (s *served) do(method, path, body string, change ...header) answer {
 	s.t.Helper()
-	if !strings.HasPrefix(path, "/login") {
+	if path != "/" && !strings.HasPrefix(path, "/login?") {
 		path = api.Prefix + path
 	}
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))

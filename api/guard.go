@@ -19,7 +19,6 @@ type guard struct {
 	maxBody map[string]int64 // by pattern
 	raw     map[string]bool  // patterns whose body is not JSON
 	open    map[string]bool  // patterns that need no token
-	links   links
 	now     func() time.Time
 
 	requests, failures bucket
@@ -27,7 +26,6 @@ type guard struct {
 
 func newGuard(opt Options) *guard {
 	g := &guard{hosts: opt.Hosts, maxBody: map[string]int64{}, raw: map[string]bool{}, open: map[string]bool{}, now: time.Now}
-	g.links = links{open: map[string]time.Time{}, now: time.Now}
 	scheme := "http://"
 	if opt.TLS {
 		scheme = "https://"
@@ -135,9 +133,6 @@ func (g *guard) authenticate(s *Server, r *http.Request) *Problem {
 			return nil
 		}
 		if c, ok := s.callerOfRun(token); ok {
-			if p := s.atWork(r.Context(), c); p != nil {
-				return p
-			}
 			req.caller = c
 			return nil
 		}

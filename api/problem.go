@@ -194,8 +194,7 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 	case http.StatusBadRequest:
 		p.Code = "INVALID_JSON"
 	case http.StatusRequestEntityTooLarge:
-		p.Code, p.Message = "BODY_TOO_LARGE", "the body of the request is too large"
-		return p
+		return tooLarge(ctx)
 	case http.StatusRequestTimeout:
 		p.Code = "TIMEOUT"
 	case http.StatusUnsupportedMediaType:
@@ -220,7 +219,7 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 			f.Field = field
 		}
 		if strings.Contains(f.Message, "http: request body too large") {
-			return &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
+			return tooLarge(ctx)
 		}
 		p.Errors = append(p.Errors, f)
 	}
@@ -229,6 +228,15 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 		if f := p.Errors[0].Field; f != "" {
 			p.Message = f + ": " + p.Message
 		}
+	}
+	return p
+}
+
+// tooLarge returns the problem of a body that is too large.
+func tooLarge(ctx huma.Context) *Problem {
+	p := &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
+	if ctx != nil && ctx.Operation().OperationID == attachID {
+		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(app.MaxAttachment)+", which is the most that can be attached"
 	}
 	return p
 }

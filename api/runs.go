@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -16,9 +15,7 @@ import (
 	"pawl/agent"
 	"pawl/app"
 	"pawl/config"
-	"pawl/permission"
 	"pawl/run"
-	"pawl/worker"
 )
 
 // RunInput is the path of a run.
@@ -385,18 +382,18 @@ func (s *Server) diffRun(ctx context.Context, in *RunInput) (app.DiffForm, error
 func (s *Server) runActions() {
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/prompt", id: "prompt-run", tag: tagRuns, keyed: true,
 		summary: "Say something to the agent", more: "It begins a turn, or answers the open question. While a turn is open it is delivered with the next results."},
-		func(ctx context.Context, in *SayInput) (SaidForm, error) { return s.say(ctx, in, run.Steer) })
+		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Steer) })
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/steer", id: "steer-run", tag: tagRuns, keyed: true,
 		summary: "Say something to the agent at work", more: "It is delivered with the next results. Without an open turn it is an error."},
-		func(ctx context.Context, in *SayInput) (SaidForm, error) {
+		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) {
 			if err := s.turnOpen(ctx, in.Run); err != nil {
-				return SaidForm{}, err
+				return RunMessage{}, err
 			}
 			return s.say(ctx, in, run.Steer)
 		})
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/queue", id: "queue-message", tag: tagRuns, keyed: true,
 		summary: "Say something that the agent is told when its turn has ended", more: "Without an open turn it begins one."},
-		func(ctx context.Context, in *SayInput) (SaidForm, error) { return s.say(ctx, in, run.Queue) })
+		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Queue) })
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/queue", id: "list-messages", tag: tagRuns,
 		summary: "List the messages that were not delivered yet"}, s.messages)
 	handle(s, operation{method: http.MethodDelete, path: "/runs/{run}/queue/{message}", id: "withdraw-message", tag: tagRuns,
@@ -412,11 +409,11 @@ func (s *Server) runActions() {
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/approvals", id: "list-approvals", tag: tagRuns,
 		summary: "List the calls that wait for a person", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest to decide with."},
 		func(ctx context.Context, in *RunInput) (app.WaitingForm, error) {
-			all, err := s.approvals(ctx, in.Run)
+			all, err := s.ws.Approvals(ctx, in.Run)
 			return app.WaitingFormOf(in.Run, all), err
 		})
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/approvals/{call}", id: "decide-call", tag: tagRuns, keyed: true,
-		summary: "Decide on a call that waits for a person", more: "The first answer counts. always and never store a rule; wait interrupts the turn, and the message says what to do instead; no refuses the call once."}, s.decide)
+		summary: "Decide on a call that waits for a person", more: "The first answer counts. always and never store a rule; wait interrupts the turn, and the message says what to do instead; no refuses the call once."}, s.decideHere)
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/questions", id: "list-questions", tag: tagRuns,
 		summary: "List the questions that the agent has asked"},
 		func(ctx context.Context, in *RunInput) (app.List[app.Question], error) {
@@ -427,25 +424,25 @@ func (s *Server) runActions() {
 		summary: "Answer a question of the agent"}, s.answer)
 }
 
-// SayInput is something said to a run.
-type SayInput struct {
+// RunWordsInput is something said to a run.
+type RunWordsInput struct {
 	RunInput
 	Body struct {
 		Text string `json:"text" minLength:"1"`
 	}
 }
 
-// A SaidForm is a message to a run, as JSON.
-type SaidForm struct {
+// A RunMessage is a message to a run, as JSON.
+type RunMessage struct {
 	Run     run.ID `json:"run"`
 	Message string `json:"message"` // its id, to withdraw it with
 	Taken   bool   `json:"taken"`   // it is in the log; false: it waits in the inbox, which the process that drives the run has not read
 }
 
 // say says something to a run and waits until that is in its log.
-func (s *Server) say(ctx context.Context, in *SayInput, delivery run.Delivery) (SaidForm, error) {
+func (s *Server) say(ctx context.Context, in *RunWordsInput, delivery run.Delivery) (RunMessage, error) {
 	if strings.TrimSpace(in.Body.Text) == "" {
-		return SaidForm{}, invalid("text", "it is empty")
+		return RunMessage{}, invalid("text", "it is empty")
 	}
 	id := ""
 	if key := requestOf(ctx).key; key != "" { // a message is taken once
@@ -453,10 +450,10 @@ func (s *Server) say(ctx context.Context, in *SayInput, delivery run.Delivery) (
 	}
 	id, err := s.ws.Say(ctx, in.Run, delivery, id, in.Body.Text)
 	if err != nil {
-		return SaidForm{}, err
+		return RunMessage{}, err
 	}
 	taken, err := s.driver.deliver(ctx, in.Run, id)
-	return SaidForm{in.Run, id, taken}, err
+	return RunMessage{in.Run, id, taken}, err
 }
 
 // turnOpen returns a problem unless the turn of a run is open.
@@ -468,21 +465,21 @@ func (s *Server) turnOpen(ctx context.Context, id run.ID) error {
 	return err
 }
 
-// A QueuedMessage is a message to a run that was not delivered yet, as JSON.
-type QueuedMessage struct {
+// A RunQueued is a message to a run that was not delivered yet, as JSON.
+type RunQueued struct {
 	Message  string       `json:"message"`
 	Text     string       `json:"text"`
 	Delivery run.Delivery `json:"delivery"` // steer, queue
 }
 
-func (s *Server) messages(ctx context.Context, in *RunInput) (app.List[QueuedMessage], error) {
+func (s *Server) messages(ctx context.Context, in *RunInput) (app.List[RunQueued], error) {
 	_, state, err := s.ws.Load(ctx, in.Run)
-	list := app.List[QueuedMessage]{Items: []QueuedMessage{}}
+	list := app.List[RunQueued]{Items: []RunQueued{}}
 	for _, w := range state.Turn.Pending() {
-		list.Items = append(list.Items, QueuedMessage{w.ID, run.PlainText(w.Parts), run.Steer})
+		list.Items = append(list.Items, RunQueued{w.ID, run.PlainText(w.Parts), run.Steer})
 	}
 	for _, w := range state.Queue {
-		list.Items = append(list.Items, QueuedMessage{w.ID, run.PlainText(w.Parts), run.Queue})
+		list.Items = append(list.Items, RunQueued{w.ID, run.PlainText(w.Parts), run.Queue})
 	}
 	return list, err
 }
@@ -492,17 +489,17 @@ type withdrawInput struct {
 	Message string `path:"message" maxLength:"200"`
 }
 
-func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (SaidForm, error) {
-	is := func(m QueuedMessage) bool { return m.Message == in.Message }
+func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (RunMessage, error) {
+	is := func(m RunQueued) bool { return m.Message == in.Message }
 	list, err := s.messages(ctx, &in.RunInput)
 	if err != nil {
-		return SaidForm{}, err
+		return RunMessage{}, err
 	}
 	if !slices.ContainsFunc(list.Items, is) {
-		return SaidForm{}, notFound("there is no message " + in.Message + " that waits to be delivered")
+		return RunMessage{}, notFound("there is no message " + in.Message + " that waits to be delivered")
 	}
 	if err := s.ws.Withdraw(ctx, in.Run, in.Message); err != nil {
-		return SaidForm{}, err
+		return RunMessage{}, err
 	}
 	taken, err := s.driver.deliver(ctx, in.Run, "withdraw-"+in.Message)
 	if err == nil && taken {
@@ -510,7 +507,7 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (SaidForm, err
 			err = &Problem{Status: http.StatusConflict, Code: "NOT_WITHDRAWN", Message: "the message was not taken back"}
 		}
 	}
-	return SaidForm{in.Run, in.Message, taken}, err
+	return RunMessage{in.Run, in.Message, taken}, err
 }
 
 func (s *Server) continueRun(ctx context.Context, in *RunInput) (app.RunForm, error) {
@@ -523,78 +520,19 @@ func (s *Server) continueRun(ctx context.Context, in *RunInput) (app.RunForm, er
 	return s.getRun(ctx, in)
 }
 
-// approvals returns the calls of a run that wait for a person.
-func (s *Server) approvals(ctx context.Context, id run.ID) ([]app.Approval, error) {
-	return s.ws.Approvals(ctx, id)
-}
-
-// noOnce is the answer that refuses a call and stores no rule.
-const noOnce = "no"
-
 type decideInput struct {
 	RunInput
 	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100"`
-	Body struct {
-		Answer  string `json:"answer" enum:"allow,always,wait,never,no"`
-		Digest  string `json:"digest" minLength:"12" doc:"That of the call as it was shown, or its beginning: the answer is refused if the call has changed since"`
-		Message string `json:"message,omitempty" doc:"For the model, with wait, never and no"`
-		Rule    string `json:"rule,omitempty" doc:"The rule that always or never stores, instead of the one proposed"`
-		Scope   string `json:"scope,omitempty" enum:"user,workspace,repository,run" default:"workspace" doc:"The scope of that rule"`
-	}
+	Body DecisionBody
 }
 
-func (s *Server) decide(ctx context.Context, in *decideInput) (app.DecidedForm, error) {
-	b := in.Body
-	all, err := s.approvals(ctx, in.Run)
-	if err != nil {
-		return app.DecidedForm{}, err
+// decideHere decides on a call of a run; a run that no process drives is driven here then.
+func (s *Server) decideHere(ctx context.Context, in *decideInput) (app.DecidedForm, error) {
+	form, err := s.decide(ctx, in.Run, in.Call, in.Body)
+	if err == nil && !form.Taken {
+		form.Taken, err = true, s.driver.ensure(ctx, in.Run) // it reads the inbox first
 	}
-	at := slices.IndexFunc(all, func(a app.Approval) bool { return a.Call.ID == in.Call })
-	if at < 0 {
-		return app.DecidedForm{}, s.notWaiting(ctx, in.Run, in.Call)
-	}
-	a := all[at]
-	if !a.Is(b.Digest) {
-		return app.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
-	}
-	answer := run.Answer(b.Answer)
-	if b.Answer == noOnce {
-		answer = run.Deny
-	}
-	var rules permission.Rules
-	switch stores := answer == run.Always || answer == run.Never; {
-	case !stores && b.Rule != "":
-		return app.DecidedForm{}, invalid("rule", "only always and never store one")
-	case stores:
-		var given permission.Rules
-		if b.Rule != "" {
-			r, err := permission.ParseTyped(b.Rule, s.ws.Tools())
-			if err != nil {
-				return app.DecidedForm{}, invalid("rule", err.Error())
-			}
-			given = permission.Rules{r}
-		}
-		if rules, err = a.Rules(answer, permission.Scope(cmp.Or(b.Scope, string(permission.ForWorkspace))), given); err != nil {
-			return app.DecidedForm{}, err
-		}
-	}
-	taken, err := s.ws.Decide(ctx, in.Run, worker.Decision{Call: in.Call, Answer: answer, Text: b.Message, Rules: rules, Digest: a.Preview.Digest})
-	if err == nil && !taken {
-		taken, err = true, s.driver.ensure(ctx, in.Run) // it reads the inbox first
-	}
-	return app.DecidedForm{Run: in.Run, Call: in.Call, Answer: b.Answer, Rules: app.RuleLines(rules), Taken: taken}, err
-}
-
-// notWaiting says why a call cannot be decided on.
-func (s *Server) notWaiting(ctx context.Context, id run.ID, call run.CallID) error {
-	events, _, err := s.ws.Load(ctx, id)
-	if err != nil {
-		return err
-	}
-	if was, ok := app.DecisionOn(events, call); ok {
-		return &app.DecidedError{Call: call, Was: was}
-	}
-	return notFound("no call " + string(call) + " of the run waits for a person")
+	return form, err
 }
 
 func questionsOf(s run.State) []app.Question {
@@ -606,21 +544,21 @@ func questionsOf(s run.State) []app.Question {
 }
 
 type answerInput struct {
-	SayInput
+	RunWordsInput
 	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100"`
 }
 
-func (s *Server) answer(ctx context.Context, in *answerInput) (SaidForm, error) {
+func (s *Server) answer(ctx context.Context, in *answerInput) (RunMessage, error) {
 	_, state, err := s.ws.Load(ctx, in.Run)
 	if err != nil {
-		return SaidForm{}, err
+		return RunMessage{}, err
 	}
 	open := questionsOf(state)
 	switch at := slices.IndexFunc(open, func(q app.Question) bool { return q.Call == in.Call }); {
 	case at < 0:
-		return SaidForm{}, notFound("no question " + string(in.Call) + " of the run is open")
+		return RunMessage{}, notFound("no question " + string(in.Call) + " of the run is open")
 	case at > 0:
-		return SaidForm{}, &Problem{Status: http.StatusConflict, Code: "ANSWER_FIRST", Message: "answer question " + string(open[0].Call) + " first"}
+		return RunMessage{}, &Problem{Status: http.StatusConflict, Code: "ANSWER_FIRST", Message: "answer question " + string(open[0].Call) + " first"}
 	}
-	return s.say(ctx, &in.SayInput, run.Steer)
+	return s.say(ctx, &in.RunWordsInput, run.Steer)
 }

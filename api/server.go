@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -86,6 +87,10 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.api = humago.NewWithPrefix(s.mux, Prefix, operations())
 	s.taskOperations()
 	s.taskActions()
+	s.messageOperations()
+	s.attachmentOperations()
+	s.toolOperations()
+	s.decisionOperations()
 	s.streamOperations()
 	s.runOperations()
 	s.runStream()
@@ -187,6 +192,8 @@ type operation struct {
 	// keyed: with the same Idempotency-Key it is safe to be performed again after the server
 	// was killed: see [request].
 	keyed bool
+	// raw: the body is not JSON. unchecked: the operation checks the body itself.
+	raw, unchecked bool
 	// maxBody bounds the body; 0: DefaultBody.
 	maxBody int64
 }
@@ -209,7 +216,7 @@ func handle[I, O any](s *Server, o operation, f func(ctx context.Context, in *I)
 func (s *Server) describe(o operation) huma.Operation {
 	d := huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Description: o.more, Tags: []string{o.tag},
-		DefaultStatus: o.status, MaxBodyBytes: o.maxBody, BodyReadTimeout: bodyTimeout,
+		DefaultStatus: o.status, MaxBodyBytes: o.maxBody, BodyReadTimeout: bodyTimeout, SkipValidateBody: o.raw || o.unchecked,
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 	}
 	if d.MaxBodyBytes == 0 {
@@ -220,7 +227,7 @@ func (s *Server) describe(o operation) huma.Operation {
 		d.Parameters = append(d.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 			Description: "Repeats of the request with the same key and body get the first answer and have no second effect."})
 	}
-	s.keyed[o.method+" "+Prefix+o.path] = o.keyed
+	s.keyed[o.method+" "+Prefix+o.path], s.guard.raw[o.method+" "+Prefix+o.path] = o.keyed, o.raw
 	if o.runs {
 		s.runs[o.method+" "+Prefix+o.path] = true
 		d.Security = []map[string][]string{{"token": {}}, {"run": {}}}
@@ -250,7 +257,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id, schemas: s.api.OpenAPI().Components.Schemas}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
-			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p))
+			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			if !w.begun {
 				s.writeProblem(w, r, internal(id))
 			}

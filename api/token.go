@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"pawl/internal/atomicfile"
@@ -103,43 +102,44 @@ const (
 	maxLinks    = 100 // that are open at once
 )
 
-// links are the codes of links that were not opened yet.
-type links struct {
-	mu   sync.Mutex
-	open map[string]time.Time // by their hashes: until when
-	now  func() time.Time
-}
-
-// add returns a new code.
-func (l *links) add() (code string, until time.Time, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expire()
-	if len(l.open) >= maxLinks {
-		return "", until, &Problem{Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Message: "there are too many login links that were not opened: wait some minutes"}
+// NewLink makes a link to the server at url whose workspace has the state folder. The code
+// is kept there, hashed, so that any process of the person can make one.
+func NewLink(state, url string, now time.Time) (Link, error) {
+	dir := filepath.Join(state, linkDir)
+	if err := atomicfile.MkdirAll(dir, atomicfile.NoSync); err != nil {
+		return Link{}, err
 	}
-	code, until = strings.ToLower(rand.Text()), l.now().Add(linkLife)
-	l.open[hash(code)] = until
-	return code, until, nil
-}
-
-// take reports whether a code is open, and closes it.
-func (l *links) take(code string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expire()
-	h := hash(code)
-	_, ok := l.open[h]
-	delete(l.open, h)
-	return ok
-}
-
-func (l *links) expire() {
-	for h, until := range l.open {
-		if !l.now().Before(until) {
-			delete(l.open, h)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return Link{}, err
+	}
+	open := 0
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && now.Sub(info.ModTime()) >= linkLife {
+			_ = os.Remove(filepath.Join(dir, f.Name())) // it does not count in any case
+		} else {
+			open++
 		}
 	}
+	if open >= maxLinks {
+		return Link{}, tooMany("there are too many login links that were not opened: wait some minutes")
+	}
+	code := strings.ToLower(rand.Text())
+	f, err := os.OpenFile(filepath.Join(dir, hash(code)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return Link{}, err
+	}
+	return Link{url + "/login?once=" + code, now.Add(linkLife).UTC().Round(0)}, f.Close()
+}
+
+const linkDir = "login-links"
+
+// takeLink reports whether a code is that of a link that can be opened, and closes it: of two
+// callers one is told so, the one that removes the file.
+func takeLink(state, code string, now time.Time) bool {
+	file := filepath.Join(state, linkDir, hash(code))
+	info, err := os.Stat(file)
+	return err == nil && os.Remove(file) == nil && now.Sub(info.ModTime()) < linkLife
 }
 
 func hash(text string) string {

@@ -140,14 +140,7 @@ func (s *Session) Grant(ctx context.Context, add, remove []string) error {
 // Grants returns the grants of a run with more tools and without some. A run that could call
 // every tool keeps the others that there are for it.
 func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error) {
-	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
-	w.mu.Lock()
-	for _, tools := range w.offered {
-		for _, t := range tools {
-			r = r.With(t)
-		}
-	}
-	w.mu.Unlock()
+	r := w.allTools()
 	have := r.For(s.Config.Tools, s.Created.Agent != "").Names()
 	more := len(remove) > 0
 	for _, name := range append(slices.Clone(add), remove...) {
@@ -161,4 +154,28 @@ func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error
 		to = run.Grant(have...)
 	}
 	return to.With(add...).Without(have, remove...), nil
+}
+
+// allTools returns the tools that a run can be granted, for reading about them.
+func (w *Workspace) allTools() *tool.Registry {
+	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, tools := range w.offered {
+		for _, t := range tools {
+			r = r.With(t)
+		}
+	}
+	return r
+}
+
+// RunSpecs returns what the tools are that a run has now, with the one that submits its result.
+func (w *Workspace) RunSpecs(s run.State) []tool.Spec {
+	r := w.allTools().For(s.Config.Tools, s.Created.Agent != "")
+	if o := s.Config.Output; o.Schema != "" {
+		if t, err := tool.NewSubmission(o.Tool, []byte(o.Schema)); err == nil {
+			r = r.With(t)
+		}
+	}
+	return r.Specs()
 }

@@ -298,16 +298,6 @@ func (w *Workspace) CallTool(ctx context.Context, id run.ID, key string, c worke
 	return d.Call(ctx, id, key, c)
 }
 
-// TaskOf returns the task that a run belongs to; empty: none.
-func (w *Workspace) TaskOf(ctx context.Context, id run.ID) (task.ID, error) {
-	st, err := w.reading()
-	if err != nil {
-		return "", noRuns(err)
-	}
-	of, err := st.TaskOf(ctx, id)
-	return task.ID(of), err
-}
-
 // MaxAttachment bounds an attached file.
 const MaxAttachment = 10 << 20 // bytes
 

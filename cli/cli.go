@@ -120,7 +120,7 @@ without a command are a task for pawl run.`,
 		return inv.terminal(cmd, terminal, "")
 	}
 	root.AddGroup(commandGroups...)
-	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, outputsCommand, toolCommand, initCommand,
+	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, serveCommand, outputsCommand, toolCommand, initCommand,
 		func(*invocation) *cobra.Command { return demoCommand() })
 	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
 	grouped(root, inv, "other", statsCommand, controllerCommand, debugCommand, completionCommand, versionCommand, manCommand)
