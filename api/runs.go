@@ -87,7 +87,7 @@ type listRunsInput struct {
 }
 
 func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.RunForm], error) {
-	after, err := since(in.Since)
+	after, err := since("since", in.Since)
 	if err != nil {
 		return app.List[app.RunForm]{}, err
 	}
@@ -114,10 +114,10 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.
 }
 
 // since returns a time of a query; zero if it is empty.
-func since(text string) (time.Time, error) {
+func since(field, text string) (time.Time, error) {
 	at, err := config.ParseSince(text, time.Now())
 	if err != nil {
-		return at, invalid("since", err.Error())
+		return at, invalid(field, err.Error())
 	}
 	return at, nil
 }

@@ -94,6 +94,11 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.streamOperations()
 	s.runOperations()
 	s.runStream()
+	s.outputOperations()
+	s.agentOperations()
+	s.ruleOperations()
+	s.workspaceOperations()
+	s.healthPages()
 	s.accessOperations()
 	s.pages()
 	return s, nil

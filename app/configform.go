@@ -32,3 +32,12 @@ func ConfigFormOf(c *config.Config, env config.Env, files []instructions.File) C
 	}
 	return form
 }
+
+// ConfigForm returns the settings of the workspace in that form.
+func (w *Workspace) ConfigForm() (ConfigForm, error) {
+	c, err := w.Config()
+	if err != nil {
+		return ConfigForm{}, err
+	}
+	return ConfigFormOf(c, w.env, w.Instructions().Files), nil
+}

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"pawl/output"
@@ -32,4 +35,16 @@ func ListOutputs(s *output.Store, scope output.Scope, args output.ListArgs) ([]O
 		forms = append(forms, OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), !o.Success, o.Size, o.Summary, o.Preview})
 	}
 	return forms, nil
+}
+
+// AnswerOf returns the answer to a question about an output of a conversation as JSON, with the
+// run in front.
+func AnswerOf(conversation run.ID, answer any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(answer); err != nil {
+		return nil, err
+	}
+	return append(fmt.Appendf(nil, `{"run":%q,`, conversation), bytes.TrimSpace(b.Bytes())[1:]...), nil
 }
