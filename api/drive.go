@@ -101,8 +101,8 @@ func (d *driver) attend(session *app.Session) {
 			_, _ = session.Wait(ctx)
 			cancel()
 		}
-		d.sessions.remove(session)
 		_ = session.Close() // its log says what became of it
+		d.sessions.remove(session)
 	}()
 	for {
 		state, err := session.Wait(d.ctx)

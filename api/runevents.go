@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"pawl/app"
@@ -28,7 +29,7 @@ func (s *Server) runStream() {
 			if _, err := s.ws.Run(ctx, in.Run); err != nil {
 				return source{}, 0, nil, err
 			}
-			f := &runFollower{s: s, id: in.Run, live: make(chan any, maxLive), changed: make(chan struct{}, 1)}
+			f := &runFollower{s: s, id: in.Run, durable: make(chan fact, pageLength), live: make(chan any, maxLive), changed: make(chan struct{}, 1)}
 			ctx, cancel := context.WithCancel(ctx)
 			ended := make(chan struct{})
 			go func() {
@@ -40,67 +41,127 @@ func (s *Server) runStream() {
 		})
 }
 
-// A runFollower is the source of the stream of a run.
+// A runFollower is the source of the stream of a run. The events come from whoever drives
+// the run, in order; they are read from the store once, when the stream begins.
 type runFollower struct {
 	s       *Server
 	id      run.ID
+	durable chan fact // full: the client is slow, and who drives the run keeps what follows
 	live    chan any
 	changed chan struct{}
-
-	lines app.Lines // of facts, which the stream alone reads
-	read  int64     // the last event that lines has had
+	lines   app.Lines
+	failed  atomic.Pointer[error] // why the events cannot be read
 }
 
 // facts returns the next events of the run.
-func (f *runFollower) facts(ctx context.Context, after int64) ([]fact, error) {
+func (f *runFollower) facts(context.Context, int64) ([]fact, error) {
 	var facts []fact
-	for e, err := range f.s.ws.Events(ctx, f.id, f.read) {
-		if err != nil {
-			return facts, err
-		}
-		line := f.lines.Event(e)
-		if f.read = e.Seq; e.Seq <= after {
+	for len(facts) < pageLength {
+		select {
+		case next := <-f.durable:
+			facts = append(facts, next)
 			continue
+		default:
 		}
-		if facts = append(facts, fact{e.Seq, line}); len(facts) == pageLength {
-			break
+		if err := f.failed.Load(); err != nil && len(facts) == 0 {
+			return nil, *err
 		}
+		break
 	}
 	return facts, nil
 }
 
-// follow says what is live, and that there are new events, until ctx is done. A run can be
-// released and driven again, here or by another process, any number of times.
+// follow passes on the events after a number and what is live, until ctx is done. A run can
+// be released and driven again, here or by another process, any number of times.
 func (f *runFollower) follow(ctx context.Context, after int64) {
+	if err := f.remember(ctx, after); err != nil {
+		f.fail(err)
+		return
+	}
 	poll := time.NewTicker(pollRun)
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		session, changed := f.s.sessions.get(f.id)
-		updates := f.s.ws.Follow(ctx, f.id, after)
+		elsewhere, cancel := context.WithCancel(ctx)
+		updates := f.s.ws.Follow(elsewhere, f.id, after)
 		if session != nil {
 			updates = session.Follow(ctx, after)
+		} else {
+			go f.cancelWhenDriven(elsewhere, cancel)
 		}
 		for u, err := range updates {
-			if err != nil {
-				break // the facts have the same error, or the run continues elsewhere
+			if err != nil && elsewhere.Err() != nil {
+				break
 			}
-			if u.Event != nil {
+			if err != nil {
+				cancel()
+				f.fail(err)
+				return
+			}
+			if u.Event == nil {
+				f.show(ctx, u)
+				continue
+			}
+			select {
+			case f.durable <- fact{u.Event.Seq, f.lines.Event(*u.Event)}:
 				after = u.Event.Seq
 				f.wake()
-			} else {
-				f.show(ctx, u)
+			case <-ctx.Done():
+				cancel()
+				return
 			}
 		}
-		if session != nil { // it was closed
+		switch {
+		case session != nil: // it was closed
 			f.s.sessions.remove(session)
+		case elsewhere.Err() != nil: // what is live is shown again from its beginning
+			f.show(ctx, view.Update{Drop: true})
 		}
-		f.wake()
+		cancel()
 		select {
 		case <-ctx.Done():
 		case <-changed:
 		case <-poll.C:
 		}
 	}
+}
+
+// cancelWhenDriven calls cancel when this process drives the run, or ctx is done.
+func (f *runFollower) cancelWhenDriven(ctx context.Context, cancel func()) {
+	for ctx.Err() == nil {
+		session, changed := f.s.sessions.get(f.id)
+		if session != nil {
+			cancel()
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// remember reads the events up to a number: lines about calls need what was before them.
+func (f *runFollower) remember(ctx context.Context, to int64) error {
+	if to == 0 {
+		return nil
+	}
+	for e, err := range f.s.ws.Events(ctx, f.id, 0) {
+		if err != nil {
+			return err
+		}
+		if e.Seq > to {
+			return nil
+		}
+		f.lines.Event(e)
+	}
+	return nil
+}
+
+// fail ends the stream, after what was read.
+func (f *runFollower) fail(err error) {
+	f.failed.Store(&err)
+	f.wake()
 }
 
 func (f *runFollower) wake() {

@@ -116,9 +116,9 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 			continue
 		}
 		if d.w.Outputs != nil && !t.Unstored && !submits { // a submission fits the requested schema only
-			t.Schema = withMode(t.Schema)
+			t.Schema = d.w.withMode(t.Schema)
 		}
-		encoded, err := p.EncodeTool(llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
+		encoded, err := d.w.encodeTool(p, c.Model, llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
 		if err != nil {
 			m.notices = append(m.notices, fmt.Sprintf("the tool %s is not offered to this model: %v", t.Name, err))
 			continue
@@ -139,6 +139,49 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 	}
 	d.model = m
 	return m, nil
+}
+
+// maxEncoded bounds how many encoded tools are kept; at more all are forgotten.
+const maxEncoded = 1000
+
+// An encodedTools has the tools in the form of the wires that they were encoded for, so that
+// runs beside each other have one copy.
+type encodedTools struct {
+	mu  sync.Mutex
+	all map[string]json.RawMessage
+}
+
+// get returns what is kept by a key, or else what is made. What cannot be made is not kept.
+func (e *encodedTools) get(key string, encode func() (json.RawMessage, error)) (json.RawMessage, error) {
+	e.mu.Lock()
+	encoded, ok := e.all[key]
+	e.mu.Unlock()
+	if ok {
+		return encoded, nil
+	}
+	encoded, err := encode()
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.all) >= maxEncoded || e.all == nil {
+		e.all = map[string]json.RawMessage{}
+	}
+	e.all[key] = encoded
+	return encoded, nil
+}
+
+// encodeTool returns a tool as requests to a model have it.
+func (w *Worker) encodeTool(p llm.Provider, model string, t llm.Tool) (json.RawMessage, error) {
+	key := strings.Join([]string{p.Wire(), model, t.Name, t.Description, string(t.Schema)}, "\x00")
+	return w.encoded.get(key, func() (json.RawMessage, error) { return p.EncodeTool(t) })
+}
+
+// withMode is [withMode] with one copy for all runs.
+func (w *Worker) withMode(of json.RawMessage) json.RawMessage {
+	schema, _ := w.encoded.get(string(of), func() (json.RawMessage, error) { return withMode(of), nil })
+	return schema
 }
 
 // request builds the request from the state and sends it on a goroutine of its own.

@@ -90,6 +90,8 @@ type Config struct {
 type Worker struct {
 	Config
 	tools atomic.Pointer[tool.Registry] // nil: those of Config
+
+	encoded encodedTools
 }
 
 // SetTools replaces the tools of all runs from their next request on, as when a server of
