@@ -64,14 +64,20 @@ func (s *served) open() *app.Workspace {
 }
 
 // start starts a server of the folder, as a new process does.
-func (s *served) start() {
+func (s *served) start() { s.t.Helper(); s.startWith(api.Options{Rate: 1 << 20}) }
+
+func (s *served) startWith(o api.Options) {
 	s.t.Helper()
 	s.ws = s.open()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(s.t, err)
-	s.api, err = api.New(s.ws, api.Options{Token: token, Hosts: api.HostsOf(l.Addr()), Rate: 1 << 20})
+	o.Token, o.Hosts = token, api.HostsOf(l.Addr())
+	s.api, err = api.New(s.ws, o)
 	must(s.t, err)
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: s.api.Handler()}}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: s.api.Handler(), ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(16 << 10) // so that a client that does not read is noticed
+		return ctx
+	}}}
 	server.Start()
 	s.url = server.URL
 	s.t.Cleanup(func() { s.api.Close(); server.Close() })

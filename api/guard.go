@@ -40,7 +40,7 @@ func newGuard(opt Options) *guard {
 
 // failureRate is how many requests a second without a token that counts are answered by 401;
 // the others are answered by 429.
-const failureRate = 10
+const failureRate = 50
 
 // HostsOf returns the values of Host that are accepted by a server that listens on an
 // address: the address itself, and localhost if it is a loopback address. names are

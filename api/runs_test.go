@@ -370,3 +370,20 @@ func TestWrongRequestsForRunsAreRefused(t *testing.T) {
 	s.do("GET", "/runs/..%2f..%2fetc", "").problem(404, "NOT_FOUND")
 	s.do("GET", "/runs/A", "").is(422)
 }
+
+// A client that does not read delays neither the run nor the other clients.
+func TestAClientThatDoesNotReadDelaysNobody(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `{"text":"`+strings.Repeat("word ", 20_000)+`","repeat":true}`)
+	id := s.run("Say much.")
+	s.ended(id, "completed")
+	for range 5 {
+		s.follow("/runs/"+id+"/events", 0) // it will have a megabyte, and nobody reads
+	}
+	reader := s.follow("/runs/"+id+"/events", 0)
+	reader.until(t, "turn_ended")
+	for range 10 {
+		s.do("POST", "/runs/"+id+"/prompt", `{"text":"More."}`).is(200)
+		reader.until(t, "turn_ended")
+	}
+}

@@ -81,8 +81,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		return err
 	}
 	defer server.Close()
-	h := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(server.log.Handler(), slog.LevelDebug)}
+	h := newHTTP(server)
 	limited := netutil.LimitListener(listener, maxConnections)
 	if o.CertFile != "" {
 		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
@@ -95,7 +94,14 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	driving, stopDriving := context.WithCancel(context.Background())
 	defer stopDriving()
 	driven, served := make(chan error, 1), make(chan error, 1)
-	go func() { driven <- board.New(ws, board.Options{Runs: o.Runs, Session: server.Follow}).Drive(driving) }()
+	leased := make(chan struct{})
+	driver := board.New(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) }})
+	go func() { driven <- driver.Drive(driving) }()
+	select {
+	case <-leased: // before anyone is told that this process serves
+	case err := <-driven:
+		return err
+	}
 	go func() { served <- h.Serve(limited) }()
 	running := filepath.Join(ws.State, runningFile)
 	if err := writeRunning(running, server.guard.origins[0]); err != nil {
@@ -124,6 +130,12 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		failed = errors.Join(failed, err)
 	}
 	return errors.Join(failed, <-driven)
+}
+
+// newHTTP returns a server with bounds on what a client can make it hold.
+func newHTTP(s *Server) *http.Server {
+	return &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 }
 
 // checkAddress returns an error unless the address may be served as the options say.

@@ -59,6 +59,7 @@ type Server struct {
 	sessions sessions
 	driver   *driver
 
+	slowest time.Duration      // how long a client may take to accept what was sent
 	stop    context.CancelFunc // ends the streams
 	stopped context.Context
 }
@@ -74,7 +75,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}}
+	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}, slowest: slowest}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error
@@ -268,9 +269,10 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
-	pattern, p := s.route(r)
+	pattern, nowhere := s.route(r)
+	p := s.guard.check(s, r, pattern)
 	if p == nil {
-		p = s.guard.check(s, r, pattern)
+		p = nowhere // only a caller that is let in is told what there is
 	}
 	if p != nil {
 		s.writeProblem(w, r, p)

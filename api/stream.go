@@ -95,7 +95,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, src source, 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
-	out := &eventWriter{w: w, rc: http.NewResponseController(w)}
+	out := &eventWriter{w: w, rc: http.NewResponseController(w), slowest: s.slowest}
 	out.text("retry: 1000\n: pawl " + app.Version() + "\n\n")
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
@@ -113,8 +113,8 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, src source, 
 		if err := out.flush(); err != nil {
 			return err
 		}
-		if len(facts) == pageLength {
-			continue
+		if len(facts) > 0 {
+			continue // what came meanwhile may have been told before
 		}
 		select {
 		case <-ctx.Done():
@@ -128,16 +128,17 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, src source, 
 				return err
 			}
 		case <-ping.C:
-			out.text(": ping\n\n")
+			out.text(": ping\n\n") // and it is flushed
 		}
 	}
 }
 
 // An eventWriter writes events to a client.
 type eventWriter struct {
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	err error
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	slowest time.Duration
+	err     error
 }
 
 func (o *eventWriter) text(t string) {
@@ -145,7 +146,7 @@ func (o *eventWriter) text(t string) {
 		return
 	}
 	// A writer without deadlines is that of a test.
-	_ = o.rc.SetWriteDeadline(time.Now().Add(slowest))
+	_ = o.rc.SetWriteDeadline(time.Now().Add(o.slowest))
 	if _, err := o.w.Write([]byte(t)); err != nil {
 		o.err = fmt.Errorf("%w: %w", errClient, err)
 	}
@@ -199,14 +200,29 @@ func newFeed(ctx context.Context, ws *app.Workspace) *feed {
 func (f *feed) poll(ctx context.Context) {
 	tick := time.NewTicker(pollFeed)
 	defer tick.Stop()
+	var last int64
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if !f.followed() {
+			continue
+		}
+		// What cannot be read now is read by the streams, whose clients are told.
+		if end, err := f.ws.TaskFeedEnd(ctx); err != nil || end != last {
+			last = end
 			f.wake()
 		}
 	}
+}
+
+// followed reports whether a stream is open.
+func (f *feed) followed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.subs) > 0
 }
 
 // subscribe returns a channel that has a value when a task may have changed.
@@ -250,10 +266,32 @@ func (f *feed) leave() {
 	f.streams--
 }
 
+// Streams returns how many event streams are open.
+func (s *Server) Streams() int {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	return s.feed.streams
+}
+
 // wait waits until the feed has stopped.
 func (f *feed) wait() { f.done.Wait() }
 
+// BoardInput are the parameters of the stream of all tasks.
+type BoardInput struct {
+	LastEventID int64 `header:"Last-Event-ID" minimum:"0" doc:"The stream begins after this event; browsers send it when they connect again"`
+	After       int64 `query:"after" minimum:"-1" default:"-1" doc:"The stream begins after this event, if there is no Last-Event-ID; 0: with the first event there is, -1: now"`
+}
+
+// A PositionLine is the first line of a stream that begins now.
+type PositionLine struct {
+	Type string `json:"type"` // position
+}
+
 func (s *Server) streamOperations() {
+	handleStream(s, operation{method: http.MethodGet, path: "/events", id: "follow-tasks", tag: "events",
+		summary: "Follow all tasks", more: "A server-sent event for each event of any task, as those of one task, with card, how the task stands then, as list-tasks has it. " +
+			"The ids are positions that hold for all tasks. A stream that begins now has an event of type position first: what is listed after that misses nothing. A task that was removed is an event of type task_removed."},
+		s.followTasks)
 	type input struct {
 		TaskInput
 		StreamInput
@@ -275,4 +313,49 @@ func (s *Server) streamOperations() {
 			}
 			return source{facts: facts, changed: changed}, in.after(), done, nil
 		})
+}
+
+// followTasks opens the stream of all tasks.
+func (s *Server) followTasks(ctx context.Context, in *BoardInput) (source, int64, func(), error) {
+	after, now := in.LastEventID, false
+	if after == 0 {
+		if after, now = in.After, in.After < 0; now {
+			var err error
+			if after, err = s.ws.TaskFeedEnd(ctx); err != nil {
+				return source{}, 0, nil, err
+			}
+		}
+	}
+	changed, done := s.feed.subscribe()
+	facts := func(ctx context.Context, after int64) ([]fact, error) {
+		if now {
+			now = false
+			return []fact{{after, PositionLine{"position"}}}, nil
+		}
+		return s.boardFacts(ctx, after)
+	}
+	return source{facts: facts, changed: changed}, after, done, nil
+}
+
+// boardFacts returns the next events of all tasks.
+func (s *Server) boardFacts(ctx context.Context, after int64) ([]fact, error) {
+	entries, err := s.ws.TaskFeed(ctx, after, pageLength)
+	last := map[task.ID]int{}
+	for i, e := range entries {
+		last[e.Task] = i
+	}
+	facts := make([]fact, len(entries))
+	for i, e := range entries {
+		line, lerr := app.BoardLineOf(e)
+		if lerr != nil {
+			return facts[:i], lerr
+		}
+		if e.Event.Payload != nil && last[e.Task] == i {
+			if sum, err := s.ws.TaskSummary(ctx, e.Task); err == nil { // else it was removed since
+				line.Card = &app.TaskListOf([]task.Summary{sum}, "").Items[0]
+			}
+		}
+		facts[i] = fact{e.Position, line}
+	}
+	return facts, err
 }

@@ -194,6 +194,44 @@ func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64) ([]
 	return worker.TaskEvents(ctx, st, id, after)
 }
 
+// TaskFeed returns the events of all tasks after a position, in the order in which they became
+// durable, at most limit of them.
+func (w *Workspace) TaskFeed(ctx context.Context, after int64, limit int) ([]worker.FeedEntry, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return worker.TaskFeed(ctx, st, after, limit)
+}
+
+// TaskFeedEnd returns the position of the last event of all tasks; 0: there was none.
+func (w *Workspace) TaskFeedEnd(ctx context.Context) (int64, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return st.TaskFeedEnd(ctx)
+}
+
+// TaskSummary returns the summary of a task.
+func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, error) {
+	st, err := w.reading()
+	if err != nil {
+		return task.Summary{}, noRuns(err)
+	}
+	row, err := st.Task(ctx, string(id))
+	if err != nil {
+		return task.Summary{}, err
+	}
+	var sum task.Summary
+	err = json.Unmarshal([]byte(row.Summary), &sum)
+	return sum, err
+}
+
 // FollowTask yields the events of a task after event number after, and then what is new until
 // ctx is done or the caller breaks off. When all there is was yielded, it yields an event
 // without a payload, and so it does each time the caller should look again.

@@ -6,6 +6,7 @@ import (
 
 	"pawl/run"
 	"pawl/task"
+	"pawl/worker"
 )
 
 // A TaskForm is a task as JSON.
@@ -112,4 +113,23 @@ type TaskLine struct {
 func TaskLineOf(id task.ID, e task.Event) (TaskLine, error) {
 	typ, version, data, err := task.Encode(e.Payload)
 	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data}, err
+}
+
+// TaskRemovedType is the type of the line that says that a task was removed.
+const TaskRemovedType = "task_removed"
+
+// A BoardLine is an event of a task in the stream of all tasks.
+type BoardLine struct {
+	TaskLine
+	// Card is how the task stands now; left out where another event of the task follows.
+	Card *TaskSummaryForm `json:"card,omitempty"`
+}
+
+// BoardLineOf returns an entry of the feed of all tasks in that form, without a card.
+func BoardLineOf(e worker.FeedEntry) (BoardLine, error) {
+	if e.Event.Payload == nil {
+		return BoardLine{TaskLine: TaskLine{Type: TaskRemovedType, Task: e.Task, Data: json.RawMessage("{}")}}, nil
+	}
+	line, err := TaskLineOf(e.Task, e.Event)
+	return BoardLine{TaskLine: line}, err
 }

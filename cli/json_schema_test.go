@@ -20,6 +20,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"pawl/api"
 	"pawl/app"
 	"pawl/output"
 	"pawl/permission"
@@ -89,6 +90,8 @@ var jsonForms = map[string][]any{
 	"task resume":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task start":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task watch":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"serve link":          {api.Link{}},
+	"serve token":         {serveTokenForm{}},
 	"task list":           {app.TaskListForm{}},
 	"task rm":             {app.TaskRemovedForm{}},
 	"tool call":           {app.ToolResult{}},

@@ -235,6 +235,8 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	is(pawl(0, "agents", "show", "auditor", "--json"), "description", "Looks for all risks")
 	pawl(0, "agents", "check", "auditor", "--json")
 	is(pawl(0, "agents", "rm", "auditor", "--json"), "name", "auditor")
+	pawl(0, "serve", "token", "--json")
+	covered["serve link"] = true // it needs a server: see TestAServerEndsInOrder
 	pawl(0, "tool", "help", "--json")
 	is(pawl(0, "tool", "call", "glob", `{"pattern": "*.json"}`, "--json"), "is_error", false)
 

@@ -27,7 +27,7 @@ An interrupt or a termination ends it: runs stop as they are, and the next pawl 
 continues them.`,
 		Example: `  pawl serve
   pawl serve --address 127.0.0.1:8080 --runs 8
-  curl -H "Authorization: Bearer $(pawl serve token)" http://127.0.0.1:7295/api/v1/tasks`,
+  pawl serve link`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
@@ -79,8 +79,9 @@ func serveTokenCommand(inv *invocation) *cobra.Command {
 		Short: "Print the token that requests need",
 		Long: `Prints the token of this folder's server, for Authorization: Bearer. It is made by the first
 call and kept in the state folder, where only you can read it.`,
-		Example: `  curl -H "Authorization: Bearer $(pawl serve token)" http://127.0.0.1:7295/api/v1/tasks`,
-		Args:    cobra.NoArgs,
+		Example: `  token=$(pawl serve token)
+  curl -H "Authorization: Bearer $token" http://127.0.0.1:7295/api/v1/tasks`,
+		Args: cobra.NoArgs,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
