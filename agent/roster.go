@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/atomicfile"
 	"pawl/internal/owner"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/policy"
 	"pawl/run"
@@ -75,7 +76,7 @@ func (r *Roster) All() ([]Agent, error) {
 		}
 		found[a.Name] = old
 	}
-	return slices.SortedFunc(maps.Values(found), func(x, y Agent) int { return cmp.Compare(x.Name, y.Name) }), errors.Join(userErr, workspaceErr)
+	return stable.Sorted(maps.Values(found), func(x, y Agent) int { return cmp.Compare(x.Name, y.Name) }), errors.Join(userErr, workspaceErr)
 }
 
 // replacement returns an internal agent with what a file may replace of it.
@@ -172,7 +173,7 @@ func (r *Roster) userFiles() ([]Agent, error) {
 	if len(entries) > maxAgents {
 		return nil, fmt.Errorf("%s has more than %d files", r.o.User, maxAgents)
 	}
-	slices.SortFunc(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
+	stable.Sort(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
 	var all []Agent
 	for _, e := range entries {
 		if e.IsDir() || !agentFile(e.Name()) {

@@ -28,7 +28,7 @@ const token = "pawl_token-of-the-test"
 
 // A served is a folder with a scripted model whose tasks are served over HTTP.
 type served struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	env map[string]string
 
@@ -41,7 +41,7 @@ type served struct {
 const patience = time.Minute
 
 // serve serves a new folder. replies are those of the model; see docs/script.md.
-func serve(t *testing.T, replies string) *served {
+func serve(t testing.TB, replies string) *served {
 	t.Helper()
 	top := t.TempDir()
 	script := filepath.Join(top, "model.jsonl")
@@ -102,7 +102,7 @@ func (s *served) drive() (stop func()) {
 
 // An answer is a response.
 type answer struct {
-	t      *testing.T
+	t      testing.TB
 	Status int
 	Header http.Header
 	Body   string
@@ -175,7 +175,7 @@ func (a answer) problem(status int, code string) value {
 
 // A value is JSON.
 type value struct {
-	t *testing.T
+	t testing.TB
 	v any
 }
 
@@ -204,7 +204,7 @@ func (v value) text(path string) string { v.t.Helper(); s, _ := v.at(path).(stri
 
 func (v value) items(path string) []any { v.t.Helper(); l, _ := v.at(path).([]any); return l }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

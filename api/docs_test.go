@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestEveryOperationIsInTheDocument(t *testing.T) {
@@ -70,13 +72,15 @@ func TestTheExampleOfTheDocumentWorks(t *testing.T) {
 {"when":{"first":"Plan this task","contains":"In the basket"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Sum.","requirements":[],"acceptanceCriteria":[],"plan":["look"]}}]}
 {"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Where are they wrong?"]}}]}
 {"when":{"first":"Carry out this task","contains":"Leave the public API"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"The sum is right."}}],"repeat":true}
-{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch repaired"}}],"times":1}
-{"when":{"first":"Carry out this task"},"calls":[{"tool":"list","args":{}}],"repeat":true}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch repaired"}}]}
 `)
 	s.drive()
 	block = strings.ReplaceAll(block, "http://127.0.0.1:7295", s.url)
 	block = strings.ReplaceAll(block, "$(pawl serve token)", token)
-	cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", block)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", block)
+	cmd.WaitDelay = time.Second // a curl that is left holds the output open
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Where are they wrong?") || !strings.Contains(string(out), `"summary": "The sum is right."`) {
 		t.Errorf("%v\n%s", err, out)

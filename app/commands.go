@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"pawl/instructions"
+	"pawl/internal/stable"
 )
 
 // A PromptCommand is a prompt that is sent by its name; see [instructions.Command].
@@ -70,6 +70,6 @@ func (w *Workspace) PromptCommands() (all []PromptCommand, notes []string) {
 	for _, c := range byName {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b PromptCommand) int { return cmp.Compare(a.Name, b.Name) })
+	stable.Sort(all, func(a, b PromptCommand) int { return cmp.Compare(a.Name, b.Name) })
 	return all, notes
 }

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
-	"pawl/config"
-	"pawl/store"
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/config"
+	"pawl/internal/stable"
+	"pawl/store"
 
 	"pawl/run"
 )
@@ -217,7 +219,7 @@ func (t *tally) stats() Stats {
 		d.Count = n
 		s.Decisions = append(s.Decisions, d)
 	}
-	slices.SortFunc(s.Decisions, func(a, b DecisionCount) int {
+	stable.Sort(s.Decisions, func(a, b DecisionCount) int {
 		return cmp.Or(b.Count-a.Count, strings.Compare(a.Tool, b.Tool), strings.Compare(string(a.Answer), string(b.Answer)), strings.Compare(a.Rule+a.Source, b.Rule+b.Source))
 	})
 	for _, d := range s.Decisions {

@@ -133,6 +133,7 @@ type WaitingCall struct {
 	Parts    []permission.Part `json:"parts,omitempty"`
 	Proposed []RuleLine        `json:"proposed,omitempty"` // the rules that always would store
 	Exact    bool              `json:"exact,omitempty"`    // they allow exactly this call
+	Denying  []RuleLine        `json:"denying,omitempty"`  // the rules that never would store
 	Sandbox  run.Confinement   `json:"sandbox,omitempty"`
 	Digest   string            `json:"digest,omitempty"` // identifies what was shown
 }
@@ -157,7 +158,7 @@ func RuleLines(rules permission.Rules) []RuleLine {
 // Waiting returns an approval as it is part of JSON.
 func (a Approval) Waiting() WaitingCall {
 	return WaitingCall{Call: a.Call.ID, Tool: a.Call.Tool, Input: InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
-		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact,
+		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
 		Sandbox: a.Preview.Request.Sandbox, Digest: a.Preview.Digest}
 }
 

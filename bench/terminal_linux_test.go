@@ -139,13 +139,18 @@ func (t *terminal) cpu() time.Duration {
 }
 
 // rss returns the memory of the process in MB.
-func (t *terminal) rss() float64 {
+func (t *terminal) rss() float64 { return t.memory("VmRSS:") }
+
+// anon returns the same without the pages of its file.
+func (t *terminal) anon() float64 { return t.memory("RssAnon:") }
+
+func (t *terminal) memory(field string) float64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, rest, _ := strings.Cut(string(status), field)
 	kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 	return kb / 1024
 }
@@ -303,10 +308,13 @@ func BenchmarkTerminalMemory(b *testing.B) {
 			if n == 0 {
 				t.sees(0, "Find 50*")
 				b.ReportMetric(t.rss(), "MB/early")
+				b.ReportMetric(t.anon(), "MB/early-own")
 			}
 			t.sees(mark, "say what to do next")
 		}
+		time.Sleep(time.Second) // at rest
 		b.ReportMetric(t.rss(), "MB/late")
+		b.ReportMetric(t.anon(), "MB/late-own")
 		t.stop()
 	}
 }

@@ -37,8 +37,10 @@ type invocation struct {
 	began bool
 	// driving says that a signal is to interrupt the turn, not the process.
 	driving atomic.Bool
-	ended   atomic.Bool // and that its turn has ended
-	helpErr error       // of writing help: cobra's function for it returns none
+	// screenReader says that nothing is drawn again on a terminal.
+	screenReader bool
+	ended        atomic.Bool // and that its turn has ended
+	helpErr      error       // of writing help: cobra's function for it returns none
 	// leaving is called before a signal ends the process at once.
 	leaving atomic.Pointer[func()]
 }

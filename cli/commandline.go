@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/config"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 )
 
@@ -264,7 +265,7 @@ func (inv *invocation) unknownFlag(cmd *cobra.Command, name string) error {
 		}
 	})
 	given := strings.TrimPrefix(name, "--")
-	slices.SortStableFunc(names, func(x, y string) int { // two letters that are swapped are likelier than one too many
+	stable.Sort(names, func(x, y string) int { // two letters that are swapped are likelier than one too many
 		return cmp.Compare(abs(len(x)-len(given)), abs(len(y)-len(given)))
 	})
 	if near := text.Typo(given, names); near != "" && given != name {

@@ -22,6 +22,7 @@ func (inv *invocation) display(output string, p *view.Projection) *display {
 	t := render.NewTranscript(render.StyleOf(getenv), p)
 	t.Answers = stdoutToo && output == "text"
 	switch {
+	case inv.screenReader:
 	case ok && getenv("TERM") != "dumb" && !(stdoutToo && output == "stream-json"): // whose lines would stand in the live part
 		t.Streams = true
 		d := newDisplay(f, sizeOf(f), t)

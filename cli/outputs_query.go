@@ -34,21 +34,10 @@ type outputQuestion struct {
 	// positional arguments and returns those that name the output.
 	more   func(cmd *cobra.Command, positional []string, args map[string]any) ([]string, error)
 	values map[string][]string // of flags, for completion
-	ask    func(context.Context, *output.Document, []byte) (any, error)
+	ask    output.Question
 	// print, if not nil, prints an answer for people, of any size; else the answer is
 	// printed as indented JSON.
 	print func(ctx context.Context, cmd *cobra.Command, w io.Writer, d *subject, args []byte) error
-}
-
-// method returns a question of package output as a function of its arguments as JSON.
-func method[A, R any](ask func(*output.Document, context.Context, A) (R, error)) func(context.Context, *output.Document, []byte) (any, error) {
-	return func(ctx context.Context, d *output.Document, raw []byte) (any, error) {
-		var args A
-		if err := output.Decode(raw, &args); err != nil || d == nil {
-			return nil, err
-		}
-		return ask(d, ctx, args)
-	}
 }
 
 // asUsage makes an error of arguments one of usage, which names flags where it names

@@ -35,7 +35,7 @@ would act on, are escaped; with --raw they are not.`,
 		f.BoolP("raw", "r", false, "as it is, not made safe for a terminal")
 	},
 	arguments: map[string]string{"offset": "offset", "limit": "limit"},
-	ask: method(func(d *output.Document, ctx context.Context, args output.ReadArgs) (readForm, error) {
+	ask: output.QuestionOf(func(d *output.Document, ctx context.Context, args output.ReadArgs) (readForm, error) {
 		r, err := d.Read(ctx, args)
 		return readForm{r.Target, r.Text, r.Unit, r.Offset, r.Returned, r.Total, r.Cut}, err
 	}),
@@ -50,7 +50,7 @@ would act on, are escaped; with --raw they are not.`,
 		f.Bool("schema", false, "a JSON Schema of it too")
 	},
 	arguments: map[string]string{"path": "paths", "depth": "max_depth", "schema": "include_schema"},
-	ask:       method((*output.Document).Stats),
+	ask:       output.QuestionOf((*output.Document).Stats),
 }, {
 	use:   "extract [ID]",
 	short: "Print what paths select, one value a line",
@@ -81,7 +81,7 @@ nothing and there is no --default.`,
 		}
 		return positional, nil
 	},
-	ask:   method((*output.Document).Extract),
+	ask:   output.QuestionOf((*output.Document).Extract),
 	print: printValues,
 }, {
 	use:   "count [ID] --count [NAME=]PATH",
@@ -114,7 +114,7 @@ among them. --type counts something else.`,
 		args["counts"] = all
 		return positional, nil
 	},
-	ask: method((*output.Document).Count),
+	ask: output.QuestionOf((*output.Document).Count),
 }, {
 	use:   "sample [ID]",
 	short: "Print some items of an array",
@@ -132,7 +132,7 @@ chooses the same items on every machine. Without --path the first array is used.
 	},
 	arguments: map[string]string{"path": "path", "size": "size", "strategy": "strategy", "seed": "seed", "stride": "stride", "strata": "strata_path"},
 	values:    map[string][]string{"strategy": {"random", "first", "last", "systematic", "stratified"}},
-	ask:       method((*output.Document).Sample),
+	ask:       output.QuestionOf((*output.Document).Sample),
 }, {
 	use:   "search [ID] PATTERN",
 	short: "Search lines of text, or values and names of JSON",
@@ -158,7 +158,7 @@ matches.`,
 		args["pattern"] = positional[last]
 		return positional[:last], nil
 	},
-	ask: method((*output.Document).Search),
+	ask: output.QuestionOf((*output.Document).Search),
 }, {
 	use:   "aggregate [ID]",
 	short: "Compute a sum, average, minimum, maximum or count, by group",
@@ -174,5 +174,5 @@ it is the first array, without --value the items themselves.`,
 	},
 	arguments: map[string]string{"path": "path", "value": "value_path", "by": "group_by", "op": "op"},
 	values:    map[string][]string{"op": {"sum", "avg", "min", "max", "count", "distinct"}},
-	ask:       method((*output.Document).Aggregate),
+	ask:       output.QuestionOf((*output.Document).Aggregate),
 }}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/internal/stable"
 	"pawl/permission"
 	"pawl/view"
 )
@@ -55,7 +55,7 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 		}
 		fmt.Fprintf(inv.Stdout, "%d of %s in %s would be decided differently", len(r.Changed), plural(r.Calls, "call"), plural(r.Runs, "run"))
 		var ways []string
-		for _, way := range slices.SortedFunc(maps.Keys(r.Ways), func(x, y string) int { return cmp.Or(r.Ways[y]-r.Ways[x], strings.Compare(x, y)) }) {
+		for _, way := range stable.Sorted(maps.Keys(r.Ways), func(x, y string) int { return cmp.Or(r.Ways[y]-r.Ways[x], strings.Compare(x, y)) }) {
 			ways = append(ways, fmt.Sprintf("%d %s", r.Ways[way], way))
 		}
 		if len(ways) > 0 {

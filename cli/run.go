@@ -156,6 +156,7 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	for _, note := range c.Notes {
 		inv.notice(note)
 	}
+	inv.screenReader = c.On("screen_reader")
 	if _, err := ws.Policy(); err != nil { // before standard input is waited for
 		return err
 	}

@@ -170,10 +170,15 @@ func runRow(r app.Run, now time.Time, short bool) []string {
 		model = model[strings.LastIndexByte(model, '/')+1:]
 		model = oneLine(model, 20)
 	}
-	cost := view.Money(r.Usage)
-	if !r.Usage.Priced {
-		cost = "-"
-	}
-	return []string{string(r.ID), runState(r), shortTime(now.Sub(r.Updated)), shortTime(r.Updated.Sub(r.Created)), strconv.Itoa(r.Steps), cost,
+	return []string{string(r.ID), runState(r), shortTime(now.Sub(r.Updated)), shortTime(r.Updated.Sub(r.Created)), strconv.Itoa(r.Steps), costCell(r.Usage),
 		visible(model), oneLine(nameAndTitle(r), 2*maxTitle)}
+}
+
+// costCell returns what usage cost as a cell of a table; "-" where that is unknown or nothing
+// was used yet.
+func costCell(u run.Usage) string {
+	if !u.Priced {
+		return "-"
+	}
+	return view.Money(u)
 }

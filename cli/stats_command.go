@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"pawl/app"
-	"pawl/config"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"pawl/app"
+	"pawl/config"
+	"pawl/internal/stable"
 
 	"github.com/spf13/cobra"
 )
@@ -114,7 +115,7 @@ func counted(counts map[string]int) string {
 		return "none"
 	}
 	var texts []string
-	for _, what := range slices.SortedFunc(maps.Keys(counts), func(x, y string) int { return cmp.Or(counts[y]-counts[x], strings.Compare(x, y)) }) {
+	for _, what := range stable.Sorted(maps.Keys(counts), func(x, y string) int { return cmp.Or(counts[y]-counts[x], strings.Compare(x, y)) }) {
 		texts = append(texts, fmt.Sprintf("%d %s", counts[what], what))
 	}
 	return strings.Join(texts, ", ")

@@ -310,7 +310,7 @@ func (inv *invocation) listTasks(all []tasks.Summary) error {
 		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
 			status += " (" + s.WaitsFor + ")"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Updated), status, s.Agent, view.Money(s.Usage), visible(s.Title))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Updated), status, s.Agent, costCell(s.Usage), visible(s.Title))
 	}
 	return out.Flush()
 }

@@ -76,8 +76,12 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	if _, err := ws.Policy(); err != nil {
 		return err
 	}
+	style := render.StyleOf(env.Get)
+	if c.On("screen_reader") {
+		style = style.Spoken()
+	}
 	o := tui.Options{
-		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: render.StyleOf(env.Get),
+		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: style,
 		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
 		Restores: func(restore func()) { inv.leaving.Store(&restore) },
 	}

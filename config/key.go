@@ -79,6 +79,7 @@ var keys = []Key{
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
 	{Name: "outputs_max_size", Arg: "size", Help: "how much the stored outputs of a folder may take on disk, such as 10GB; the oldest are removed first; -1: no limit", check: limit(ParseSize), Default: "10GB"},
 	{Name: "outputs_max_age", Arg: "age", Help: "how long outputs are stored, such as 90d or 12h; -1: no limit", check: limit(ParseAge), Default: "90d"},
+	{Name: "screen_reader", Arg: "on|off", Help: "on a terminal: plain lines that are written once, with words in place of signs, and nothing that is drawn again", Values: onOff, Default: "off"},
 	{Name: "runs_max_age", Arg: "age", Help: "how long a run that has ended is stored, with all it left, since it was last used; -1: no limit", check: limit(ParseAge), Default: "90d"},
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/stable"
 )
 
 // Prompt is the rules, as the model reads them.
@@ -39,7 +41,7 @@ func System(tools []Tool) string {
 		return b.String()
 	}
 	b.WriteString("There are these and no others. `args` here is the JSON Schema of the tool's arguments.\n\n[\n")
-	sorted := slices.SortedStableFunc(slices.Values(tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	sorted := stable.Sorted(slices.Values(tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	for i, t := range sorted {
 		b.WriteString(t.line())
 		if i < len(sorted)-1 {

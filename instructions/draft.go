@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 )
@@ -192,7 +193,7 @@ func (s *survey) languageLine() string {
 
 // byCount returns the keys, those with the highest counts first.
 func byCount(counts map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+	return stable.Sorted(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/stable"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -127,7 +129,7 @@ func (s *survey) commands() []command {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b command) int { return kindOrder(a) - kindOrder(b) })
+	stable.Sort(all, func(a, b command) int { return kindOrder(a) - kindOrder(b) })
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(c command) bool {
 		twice := seen[c.dir+"\n"+c.line]

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"go/parser"
+	"go/ast"
+	"go/scanner"
 	"go/token"
 	"path"
 	"regexp"
@@ -140,12 +141,7 @@ func (s *survey) goFiles(dir string) []string {
 // NAME".
 func (s *survey) goDoc(dir string) string {
 	for _, name := range s.goFiles(dir) {
-		// With an error the file has what was read before it.
-		file, _ := parser.ParseFile(token.NewFileSet(), name, s.read(name), parser.PackageClauseOnly|parser.ParseComments)
-		if file == nil {
-			continue
-		}
-		paragraph, _, _ := strings.Cut(file.Doc.Text(), "\n\n")
+		paragraph, _, _ := strings.Cut(packageComment([]byte(s.read(name))), "\n\n")
 		if fields := strings.Fields(paragraph); len(fields) > 2 && fields[0] == "Package" {
 			if fields[2] == "is" {
 				fields = fields[1:]
@@ -156,6 +152,29 @@ func (s *survey) goDoc(dir string) string {
 		}
 	}
 	return ""
+}
+
+// packageComment returns the comment that ends on the line above the package clause. Only
+// what stands before the clause is read, so what follows may be anything.
+func packageComment(src []byte) string {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, src, nil, scanner.ScanComments)
+	doc, end := &ast.CommentGroup{}, 0 // the group read last, and its last line
+	for {
+		pos, tok, text := s.Scan()
+		line := file.Line(pos)
+		switch {
+		case tok == token.PACKAGE && line == end+1:
+			return doc.Text()
+		case tok != token.COMMENT:
+			return ""
+		case line > end+1:
+			doc.List = nil
+		}
+		doc.List = append(doc.List, &ast.Comment{Text: text})
+		end = line + strings.Count(text, "\n")
+	}
 }
 
 var description = regexp.MustCompile(`(?m)^description\s*=\s*"([^"\n]*)"`)

@@ -2,6 +2,8 @@ package instructions
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,4 +196,28 @@ func ExampleDraft() {
 	// - Build: `go build ./...`
 	// - Test: `go test ./...` (one test: go test ./PACKAGE -run NAME)
 	// - Lint: `go vet ./...`
+}
+
+func TestThePackageCommentIsReadFromWhateverPrecedesThePackageClause(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"// Package a is one.\npackage a\nfunc {":                                "Package a is one.\n",
+		"// Copyright.\n\n// Package a\n// is two.\npackage a":                   "Package a\nis two.\n",
+		"//go:build linux\n\n/*\nPackage a is three.\n*/\npackage a // not this": "Package a is three.\n",
+		"// Package a is not directly above.\n\npackage a":                       "",
+		"/* beside */ package a":                                                 "",
+		"// no Go at all":                                                        "",
+		"":                                                                       "",
+		"\xef\xbb\xbf// Package a has a mark.\r\npackage a\r\n":                  "Package a has a mark.\n",
+		"// Package a\n//go:generate x\npackage a":                               "Package a\n",
+		"\x00#!? @ // Package a\npackage a":                                      "",
+	} {
+		got := packageComment([]byte(src))
+		if file, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.PackageClauseOnly|parser.ParseComments); file != nil && got != file.Doc.Text() {
+			t.Errorf("%q: %q, and go/parser says %q", src, got, file.Doc.Text())
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", src, got, want)
+		}
+	}
 }

@@ -37,6 +37,7 @@ import (
 	"strings"
 
 	"pawl/internal/owner"
+	"pawl/internal/stable"
 )
 
 // MaxBytes bounds the text of [Load]. It is the bound that Codex has by default
@@ -348,7 +349,7 @@ func (l *loader) order() []int {
 		}
 		return 2
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
+	stable.Sort(order, func(i, j int) int {
 		a, b := l.sections[i], l.sections[j]
 		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.level, a.level))
 	})

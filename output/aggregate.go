@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/big"
-	"slices"
 	"strings"
 
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
@@ -272,7 +272,7 @@ func (g *aggregation) finish(args AggregateArgs) {
 		figures[i] = g.figure(t)
 		figures[i].Group = t.group
 	}
-	slices.SortStableFunc(figures, func(a, b Figure) int {
+	stable.Sort(figures, func(a, b Figure) int {
 		c := compareValues(b.Value, a.Value)
 		if args.Op == least {
 			c = -c

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,21 @@ func Decode(raw json.RawMessage, args any) error {
 		}
 	}
 	return a.check()
+}
+
+// A Question asks a document one of the questions that are the methods of Document: its
+// arguments are JSON, as Decode reads them. Without a document it only checks them.
+type Question func(ctx context.Context, d *Document, args json.RawMessage) (any, error)
+
+// QuestionOf makes a Question of a method of Document.
+func QuestionOf[A, R any](ask func(*Document, context.Context, A) (R, error)) Question {
+	return func(ctx context.Context, d *Document, raw json.RawMessage) (any, error) {
+		args := new(A)
+		if err := Decode(raw, args); err != nil || d == nil {
+			return nil, err
+		}
+		return ask(d, ctx, *args)
+	}
 }
 
 func argumentError(err error, args any) error {

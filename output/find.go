@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -202,7 +203,7 @@ func (s *Store) notFound(scope Scope, id string, several bool) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(a, b Meta) int { return compareAge(b, a) })
+	stable.Sort(all, func(a, b Meta) int { return compareAge(b, a) })
 	e := &NotFoundError{ID: id, Total: len(all), Several: several}
 	for _, m := range all[:min(len(all), 8)] {
 		e.Known = append(e.Known, fmt.Sprintf("%s (%s, %s)", scope.Ref(&m), m.Tool, text.Size(m.Text.Bytes)))

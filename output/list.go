@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pawl/internal/stable"
 	"pawl/run"
 )
 
@@ -77,7 +78,7 @@ func (s *Store) List(scope Scope, args ListArgs) (ListResult, error) {
 		return r, fmt.Errorf("tool_outputs.list: %w", err)
 	}
 	all = slices.DeleteFunc(all, func(m Meta) bool { return !args.pass(m) })
-	slices.SortFunc(all, args.compare)
+	stable.Sort(all, args.compare)
 	r.Total = len(all)
 	from := min(args.Offset, len(all))
 	to := len(all)

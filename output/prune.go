@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/stable"
 )
 
 // Quota says how much a store may keep. Zero is no limit.
@@ -44,7 +44,7 @@ func (s *Store) Prune(quota Quota, live func(Meta) bool, dry bool) (Pruned, erro
 	if err != nil {
 		return p, err
 	}
-	slices.SortFunc(all, compareAge)
+	stable.Sort(all, compareAge)
 	for _, m := range all {
 		p.Kept += m.Stored
 	}

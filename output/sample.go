@@ -11,6 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
@@ -276,7 +277,7 @@ func (d *Document) stratify(ctx context.Context, it items, args SampleArgs, seed
 	if err = errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(order, func(a, b *group) int { return cmp.Compare(b.Items, a.Items) })
+	stable.Sort(order, func(a, b *group) int { return cmp.Compare(b.Items, a.Items) })
 	sizes := make([]int64, len(order))
 	for i, g := range order {
 		sizes[i] = g.Items
@@ -388,7 +389,7 @@ func (r *reservoir) offer(index int64, seed uint64) {
 
 // cut leaves the items with the lowest ranks, in the order of their ranks.
 func (r *reservoir) cut() {
-	slices.SortFunc(r.items, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	stable.Sort(r.items, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
 	if len(r.items) > r.most {
 		r.bound = r.items[r.most].rank
 		r.items = r.items[:r.most]

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"pawl/internal/stable"
 	"pawl/output/jsonpath"
 )
 
@@ -67,7 +68,7 @@ func (s *shape) what() string {
 	if len(all) == 0 {
 		return "nothing"
 	}
-	slices.SortStableFunc(all, func(a, b jsonpath.Kind) int { return cmp.Compare(s.Kinds.of(b), s.Kinds.of(a)) })
+	stable.Sort(all, func(a, b jsonpath.Kind) int { return cmp.Compare(s.Kinds.of(b), s.Kinds.of(a)) })
 	says := all[0].String()
 	for _, k := range all[1:] {
 		says += " or " + k.String()

@@ -1,8 +1,7 @@
 package output
 
 import (
-	"slices"
-
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
@@ -116,10 +115,10 @@ func (s *shape) lines(most int) (lines []string, omitted int) {
 		all = append(all, line{says, depth, len(all)})
 	})
 	if len(all) > most {
-		slices.SortStableFunc(all, func(a, b line) int { return a.depth - b.depth })
+		stable.Sort(all, func(a, b line) int { return a.depth - b.depth })
 		omitted = len(all) - most
 		all = all[:most]
-		slices.SortFunc(all, func(a, b line) int { return a.order - b.order })
+		stable.Sort(all, func(a, b line) int { return a.order - b.order })
 	}
 	for _, l := range all {
 		lines = append(lines, l.says)

@@ -128,6 +128,9 @@ func (t *evaluation) file(given string, p location) (stage, Decision) {
 		return atAsk, by(rule, "a rule asks: "+given)
 	}
 	delicate := delicateName(p.text, r.Class)
+	if delicate == "" && r.Class == run.Writes && r.obeyed(p) {
+		delicate = path.Base(p.text)
+	}
 	if t.m == AcceptEdits && r.Edits && delicate == "" && !p.outside && r.own(p) == "" {
 		return atEdits, byMode(Allow, t.m, "an edit in the workspace")
 	}
@@ -145,6 +148,11 @@ func (t *evaluation) file(given string, p location) (stage, Decision) {
 		return atDefault, byDefault(Ask, delicate+" may hold secrets or decide what runs later; no rule names it")
 	}
 	return atDefault, t.toolDefault(strings.TrimSpace(r.Tool + " " + given))
+}
+
+// obeyed reports whether a program outside obeys what is at a location.
+func (r *Request) obeyed(p location) bool {
+	return slices.ContainsFunc(r.Obeyed, func(o string) bool { return r.locate(r.Workspace, o).text == p.text })
 }
 
 // noPath says why a text can be no file's path; empty if it can.

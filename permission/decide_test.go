@@ -28,6 +28,8 @@ func TestTheOrderOfADecision(t *testing.T) {
 	}
 	outside := edit("link/a")
 	outside.Outside = true
+	obeyed := edit("hooks.d/check")
+	obeyed.Resolved, obeyed.Obeyed = []string{"hooks.d/check"}, []string{"hooks.d/check"}
 	post := permission.Request{Tool: "post", Class: run.Writes}
 	child := permission.Request{Tool: "handoff", Class: run.Resumable}
 
@@ -56,6 +58,9 @@ func TestTheOrderOfADecision(t *testing.T) {
 		{"accept-edits follows links", "", "", "", outside, edits, k, "default"},
 		{"accept-edits asks for .git", "", "", "", edit(".git/hooks/pre-commit"), edits, k, "default"},
 		{"accept-edits asks for CI", "", "", "", edit(".github/workflows/ci.yml"), edits, k, "default"},
+		{"accept-edits asks for what git obeys", "", "", "", obeyed, edits, k, "default"},
+		{"a wildcard does not cover what git obeys", "edit(**)", "", "", obeyed, normal, k, "default"},
+		{"a rule names what git obeys", "edit(hooks.d/check)", "", "", obeyed, normal, a, "test"},
 		{"a wildcard does not cover .git", "edit(**)", "", "", edit(".git/config"), normal, k, "default"},
 		{"accept-edits is nothing to the shell", "", "", "", shell("touch x"), edits, k, "default"},
 		{"an ask rule is before accept-edits", "", "edit(db/**)", "", edit("db/a"), edits, k, "test"},

@@ -152,11 +152,11 @@ func harmlessDevice(p string) bool {
 // secretNames are names of files and folders that usually hold keys or
 // passwords, in lower case; reading them asks. Patterns of path.Match.
 var secretNames = names(
-	".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
+	".env", ".env.*", ".env-*", ".env_*", ".env~", "#.env*", "*.env", ".envrc", ".dev.vars*", ".vault_pass*", ".secrets", ".token", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
 	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", "gcloud", ".kube", "kubeconfig*", ".oci",
 	".netrc", "_netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg", ".docker",
 	"credentials", "credentials.*", "*credentials.json", "secrets", "secrets.*", "secret.*", "*.tfstate", "*.tfstate.backup", "terraform.tfstate*", "*.tfvars", ".vault-token", ".terraformrc",
-	"service-account*.json", "service_account*.json", ".password-store", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
+	"service-account*.json", "service_account*.json", "serviceaccount*.json", "client_secret*.json", "rclone.conf", "*.ovpn", ".password-store", ".psql_history", ".mysql_history", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
 	"shadow", "gshadow", "sudoers", "master.key", "wp-config.php", ".cargo-credentials", "auth.json", ".s3cfg", ".boto", "keyring*", "*.keychain", "*.keychain-db",
 )
 
@@ -169,13 +169,13 @@ var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.d
 // read as text, and a changed one shows in the diff.
 var protectedNames = names(
 	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", "lefthook*.toml", ".lefthook*.toml", "lefthook*.json", ".lefthook*.json", ".overcommit.yml", ".pre-commit-config.yaml",
-	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json", ".continue", ".qwen", ".junie", ".trae", ".augment", ".goose", "mcp.json",
+	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json", ".continue", ".qwen", ".junie", ".trae", ".augment", ".goose", ".amp", ".factory", ".clinerules", "mcp.json",
 	".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".buildkite", ".woodpecker*", "bitbucket-pipelines.yml", ".ci",
 	".cirrus.yml", ".cirrus.star", ".gitea", ".forgejo", "appveyor.yml", ".appveyor.yml", ".semaphore", ".builds", ".build.yml", ".teamcity", "buildspec.yml", "buildspec.yaml", "cloudbuild.yaml", "cloudbuild.yml", "azure-pipelines.yaml", "codefresh.yml", "wercker.yml", ".drone.star",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", "config.fish",
 	".login", ".logout", ".xinitrc", ".xprofile", ".xsession", ".rprofile", ".renviron", ".irbrc", ".pryrc", ".emacs", ".emacs.d", ".tmux.conf",
 	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", "devcontainer.json", ".fleet", ".theia", "*.sublime-project", ".tool-versions", "mise*.toml", ".mise*.toml", ".mise", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
-	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".npmrc", ".bundle", ".rspec", ".pylintrc", ".bazelrc", ".mvn", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
+	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".npmrc", ".bundle", ".rspec", ".pylintrc", ".bazelrc", ".mvn", "gradle-wrapper.properties", ".watchmanconfig", ".direnv", "*.desktop", "autorun.inf", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
 )
 
 // nameList is a list of names, in each at most one *. Those without one are looked

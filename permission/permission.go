@@ -69,6 +69,9 @@ type Request struct {
 	// or it could not be followed. No rule covers such a call.
 	Outside bool
 	Edits   bool // it changes files and does nothing else
+	// Obeyed are those of Resolved that git or another program outside obeys, whatever they are
+	// called: changing them decides what runs later.
+	Obeyed []string
 	// Runs says what makes git, and what asks git, run programs of a repository's
 	// choice where it only looks. Empty: nothing does.
 	Runs string

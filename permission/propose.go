@@ -27,8 +27,9 @@ type Proposal struct {
 	// would let more happen than its text tells: it is over a wrapper, an
 	// interpreter or a deleting command, or the program is not known.
 	Exact bool
-	// Deny are the rules that *Never* stores: those of Rules, or one for exactly this
-	// call. Each of them denies it.
+	// Deny are the rules that *Never* stores: for exactly this command, or these files. For
+	// the web it is the host, and for other tools the tool: a rule cannot say less of
+	// them.
 	Deny Rules
 }
 
@@ -38,39 +39,72 @@ type Proposal struct {
 // before, in any order.
 //
 // The rules have Effect and nothing of who, when and how far; that is the caller's.
-// What Propose returns was tried: added to rs, Rules make r allowed, and Deny make it
-// denied.
+// What Propose returns was tried: added to rs, Rules make r allowed. Deny make it denied.
 func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	p := rs.proposeAllow(r, m, history)
 	if len(p.Rules) == 0 && p.Reason == "" {
 		p.Reason = "no rule can cover all of it"
 	}
-	p.Deny = withEffect(p.Rules, Deny)
-	for i := range p.Deny {
-		p.Deny[i].Sandbox = run.Confined // which only an allow rule can lift
-	}
-	if len(p.Deny) == 0 || p.Deny.Decide(r, m).Verdict != Deny {
-		p.Deny = withEffect(exactRules(r), Deny)
-	}
+	p.Deny = denial(r, m)
 	return p
 }
 
-// exactRules returns rules that, as deny rules, deny exactly this call.
-func exactRules(r Request) (rules Rules) {
+// denial returns rules that deny a call, and of other calls as few as rules can say.
+func denial(r Request, m Mode) Rules {
+	var rules Rules
 	switch {
 	case r.Command != "":
-		return Rules{{Tool: r.Tool, Pattern: quotePattern(strings.TrimSpace(r.Command))}}
+		text := strings.TrimSpace(r.Command)
+		rules = Rules{{Effect: Deny, Tool: r.Tool, Pattern: quotePattern(text)}} // the whole text
+		if words, ok := onlyCommand(text); ok {                                  // reads better
+			plain := Rules{{Effect: Deny, Tool: r.Tool, Pattern: words}}
+			if _, err := ParseRule(plain[0].String()); err == nil && plain.Decide(r, m).Verdict == Deny {
+				rules = plain
+			}
+		}
 	case r.URL != "":
 		if s, err := siteOf(r.URL); err == nil {
-			return Rules{hostRule(r, s)}
+			rules = Rules{hostRule(r, s)}
 		}
-	case len(r.Paths) > 0:
+	default:
 		for _, given := range r.Paths {
 			rules = append(rules, Rule{Tool: r.Tool, Pattern: escapePath(r.locate("", given).text)})
 		}
-		return rules
 	}
-	return Rules{{Tool: r.Tool}}
+	if len(rules) == 0 {
+		rules = Rules{{Tool: r.Tool}}
+	}
+	return withEffect(rules, Deny)
+}
+
+// onlyCommand returns the words of a command as a pattern, if it is one simple command of
+// which all words are known: no redirection, no assignment, no other command.
+func onlyCommand(command string) (pattern string, ok bool) {
+	s := read(command)
+	if len(s.faults)+len(s.unknown)+len(s.unsure)+len(s.grouped)+len(s.redirects) > 0 {
+		return "", false
+	}
+	var only *simpleCommand
+	for _, p := range s.parts {
+		switch {
+		case p.within != nil || p.speculative:
+		case only != nil:
+			return "", false
+		default:
+			only = p
+		}
+	}
+	if only == nil || only.text != command {
+		return "", false
+	}
+	var words []string
+	for _, w := range only.words {
+		if w.kind != static {
+			return "", false
+		}
+		words = append(words, quotePattern(w.text))
+	}
+	return strings.Join(words, " "), true
 }
 
 func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) {

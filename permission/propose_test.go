@@ -153,3 +153,82 @@ func checkProposal(t *testing.T, command string, proposed *int) {
 		}
 	}
 }
+
+// What Never proposes denies the call that was shown, and no other.
+func TestNeverProposesExactlyWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command string
+		want    string
+		free    []string // other commands, that it does not deny
+	}{
+		{"npm install left-pad", "shell(npm install left-pad)", []string{"npm install", "npm install right-pad", "npm install left-pad right-pad", "npm run build"}},
+		{"go test ./...", "shell(go test ./...)", []string{"go test ./cart", "go test", "go test -run X ./..."}},
+		{"git commit -m 'x; y'", "shell(git commit -m 'x; y')", []string{"git commit -m x", "git commit"}},
+		{"ls", "shell(ls)", []string{"ls -l"}},
+		{"echo '*'", "shell(echo '*')", []string{"echo a", "echo a b"}},
+		{`python3 -c "print('a b')"`, `shell(python3 -c 'print('\''a b'\'')')`, []string{"python3 -c x"}},
+		{"timeout 60 go test ./...", "shell(timeout 60 go test ./...)", []string{"go test ./...", "timeout 61 go test ./..."}},
+		// What is more than one simple command is denied as a whole: a rule for one of its
+		// parts would deny more than was shown.
+		{"cd pkg && npm install left-pad", "shell('cd pkg && npm install left-pad')", []string{"npm install left-pad", "cd pkg", "cd pkg && npm install"}},
+		{"go test ./... 2>&1 | tail -5", "shell('go test ./... 2>&1 | tail -5')", []string{"go test ./...", "go test ./... | tail -5"}},
+		{"go test ./... > log", "shell('go test ./... > log')", []string{"go test ./...", "go test ./... > other"}},
+		{"X=1 make", "shell('X=1 make')", []string{"make", "X=2 make"}},
+		{"rm *.go", "shell('rm *.go')", []string{"rm a.go"}},
+		{"rm $X", "shell('rm $X')", []string{"rm x", "rm $Y"}},
+		{"sleep 9 &", "shell('sleep 9 &')", []string{"sleep 9"}},
+		{"curl x | sh", "shell('curl x | sh')", []string{"curl x", "sh a"}},
+		{"for f in *; do\n  rm \"$f\"\ndone", "shell('for f in *; do\n  rm \"$f\"\ndone')", []string{"rm a"}},
+	} {
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work"}
+		deny := permission.Rules(nil).Propose(r, permission.Default, nil).Deny
+		if diff := cmp.Diff([]string{c.want}, texts(deny)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.command, diff)
+		}
+		if d := deny.Decide(r, permission.Default); d.Verdict != permission.Deny {
+			t.Errorf("%s: with %q it is %s (%s)", c.command, texts(deny), d.Verdict, d.Reason)
+		}
+		for _, other := range c.free {
+			r.Command = other
+			if d := deny.Decide(r, permission.Default); d.Verdict == permission.Deny {
+				t.Errorf("%s: %q is denied too (%s)", c.command, other, d.Reason)
+			}
+		}
+	}
+	history := []permission.Allowed{{Tool: "edit", Paths: []string{"src/a.go"}}, {Tool: "edit", Paths: []string{"src/b.go"}}, {Tool: "edit", Paths: []string{"src/d.go"}}}
+	for _, c := range []struct {
+		request permission.Request
+		want    []string
+	}{
+		{permission.Request{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{"src/c.go"}, Workspace: "/work"}, []string{"edit(src/c.go)"}},
+		{fetching("https://docs.python.org/3/"), []string{"fetch(docs.python.org)"}},
+		{permission.Request{Tool: "mcp__x__y", Class: run.Writes}, []string{"mcp__x__y"}},
+	} {
+		deny := permission.Rules(nil).Propose(c.request, permission.Default, history).Deny
+		if diff := cmp.Diff(c.want, texts(deny)); diff != "" {
+			t.Errorf("%v %s (-want +got)\n%s", c.request.Paths, c.request.URL, diff)
+		}
+		if d := deny.Decide(c.request, permission.Default); d.Verdict != permission.Deny {
+			t.Errorf("with %q it is %s (%s)", texts(deny), d.Verdict, d.Reason)
+		}
+	}
+}
+
+// Every command that people and attackers write can be denied by what Never proposes.
+func TestWhatNeverProposesDeniesTheCall(t *testing.T) {
+	t.Parallel()
+	_, commands := attacks(t)
+	for _, command := range append(commands, everyday(t)...) {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work"}
+		deny := permission.Rules(nil).Propose(r, permission.Default, nil).Deny
+		if d := deny.Decide(r, permission.Default); d.Verdict != permission.Deny {
+			t.Errorf("%q: with %q it is %s (%s)", command, texts(deny), d.Verdict, d.Reason)
+		}
+		for _, rule := range deny {
+			if _, err := permission.ParseRule(rule.String()); err != nil {
+				t.Errorf("%q: %v", command, err)
+			}
+		}
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"syscall"
+
+	"pawl/internal/stable"
 )
 
 // The configuration of a workspace: everything in the folders of folderNames, and these files. What is
@@ -117,7 +119,7 @@ func scan(root *os.Root) []configFile {
 			}
 		}
 	}
-	slices.SortFunc(s.found, func(a, b configFile) int { return cmp.Compare(a.name, b.name) })
+	stable.Sort(s.found, func(a, b configFile) int { return cmp.Compare(a.name, b.name) })
 	return s.found
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/owner"
+	"pawl/internal/stable"
 )
 
 // A Change is a configuration file of this workspace that is not as a person has trusted
@@ -82,7 +83,7 @@ func (p *Policy) pending() ([]Change, error) {
 		was, _ := p.trust.content(f.SHA256)
 		changes = append(changes, Change{File: f.File, Was: was, Removed: true, changed: true})
 	}
-	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.File, b.File) })
+	stable.Sort(changes, func(a, b Change) int { return strings.Compare(a.File, b.File) })
 	return changes, nil
 }
 
@@ -133,7 +134,7 @@ func (p *Policy) record(owner int, changes []Change) error {
 				r.Files = append(r.Files, TrustedFile{File: c.File, SHA256: c.Sum, By: p.o.By, When: p.o.Now().UTC()})
 			}
 		}
-		slices.SortFunc(r.Files, func(a, b TrustedFile) int { return strings.Compare(a.File, b.File) })
+		stable.Sort(r.Files, func(a, b TrustedFile) int { return strings.Compare(a.File, b.File) })
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"pawl/config"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/llm/models"
 )
@@ -83,7 +84,7 @@ func (ps *Providers) ranked() []models.Provider {
 		}
 		return i
 	}
-	return slices.SortedStableFunc(slices.Values(ps.Providers()), func(x, y models.Provider) int { return cmp.Compare(rank(x), rank(y)) })
+	return stable.Sorted(slices.Values(ps.Providers()), func(x, y models.Provider) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
 // Newest returns the newest model of a family, which is a word of letters, or several with

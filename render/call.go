@@ -39,6 +39,12 @@ func CallTitle(tool, subject string) string {
 
 // callLine returns the line of a call: what it is at the left, how it came out at the right.
 func (s Style) callLine(g Glyph, p Paint, title, right string, width int) string {
+	if s.Words { // what comes after the title is not read across a gap
+		if right != "" {
+			title += s.Dot() + right
+		}
+		return s.Glyph(g) + " " + title
+	}
 	width = min(width, maxLineWidth)
 	room := width - 3
 	if right != "" {
@@ -85,7 +91,7 @@ func (s Style) CallLines(c *view.Call, width int) []string {
 	case c.Outcome == run.Refused:
 		g, p = GlyphRefused, Warning
 	case c.Outcome == run.Cut || c.Outcome == run.NotRun || c.Outcome == run.Unknown:
-		g, p = GlyphRefused, Faint
+		g, p = GlyphStopped, Faint
 	case c.IsError || c.Exited && c.ExitCode != 0:
 		g, p = GlyphFailed, Bad
 	}

@@ -92,7 +92,7 @@ func (m *Markdown) line(text string, width int, peek bool) []string {
 		return []string{""}
 	}
 	if h := headingLine.FindStringSubmatch(text); h != nil {
-		if !m.Color {
+		if !m.Color && !m.Words {
 			return m.Wrap([]Span{{Text: text, Paint: Plain}}, width, peek)
 		}
 		return m.Wrap([]Span{{Text: h[2], Paint: Heading}}, width, peek)

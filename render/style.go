@@ -14,7 +14,13 @@ type Style struct {
 	// Links says that addresses in Markdown are hyperlinks of the terminal (OSC 8). They are
 	// written out in any case: what a link says must not hide where it leads.
 	Links bool
+	// Words has words in place of signs, as a screen reader reads them aloud.
+	Words bool
 }
+
+// Spoken returns the style that is written for a screen reader: words in place of signs, no
+// colours.
+func (s Style) Spoken() Style { return Style{ASCII: true, Words: true} }
 
 // A Paint is a kind of text. Colour is never the only sign of it: a glyph or a word says
 // the same. The colours are those of terminals with 16, so that a person's theme decides
@@ -116,6 +122,8 @@ const (
 	GlyphPending               // a call that has not started
 	GlyphFailed                // a call that has failed
 	GlyphRefused               // a call that was refused
+	GlyphStopped               // a call that was interrupted or has not run
+	GlyphSelected              // what enter chooses
 	GlyphQuestion              // it waits for the person
 	GlyphRetry                 // a request is sent again
 	GlyphOpen
@@ -129,12 +137,22 @@ const (
 
 var glyphs = map[Glyph][2]string{ // in UTF-8, in ASCII
 	GlyphPerson: {"›", ">"}, GlyphWords: {"•", "*"}, GlyphDone: {"●", "o"}, GlyphRunning: {"◐", "="}, GlyphPending: {"○", "."}, GlyphFailed: {"✗", "x"}, GlyphRefused: {"⊘", "-"},
+	GlyphStopped: {"⊘", "-"}, GlyphSelected: {"›", ">"},
 	GlyphQuestion: {"?", "?"}, GlyphRetry: {"↻", "~"}, GlyphOpen: {"☐", "[ ]"}, GlyphActive: {"▸", "[>]"}, GlyphChecked: {"✓", "[x]"},
 	GlyphGutter: {"│", "|"}, GlyphEnd: {"└", "+"}, GlyphCut: {"…", "..."}, GlyphMinus: {"−", "-"},
 }
 
+var glyphWords = map[Glyph]string{
+	GlyphPerson: "you:", GlyphWords: "agent:", GlyphDone: "done:", GlyphRunning: "running:", GlyphPending: "not started:", GlyphFailed: "failed:", GlyphRefused: "refused:",
+	GlyphStopped: "stopped:", GlyphSelected: "selected:", GlyphQuestion: "question:", GlyphRetry: "retry:", GlyphOpen: "open:", GlyphActive: "in progress:", GlyphChecked: "done:",
+	GlyphGutter: "", GlyphEnd: "", GlyphCut: "...", GlyphMinus: "-",
+}
+
 // Glyph returns the characters of g.
 func (s Style) Glyph(g Glyph) string {
+	if s.Words {
+		return glyphWords[g]
+	}
 	if s.ASCII {
 		return glyphs[g][1]
 	}
@@ -143,6 +161,9 @@ func (s Style) Glyph(g Glyph) string {
 
 // Dot returns what separates the parts of a line.
 func (s Style) Dot() string {
+	if s.Words {
+		return ", "
+	}
 	if s.ASCII {
 		return " - "
 	}

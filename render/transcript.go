@@ -483,3 +483,34 @@ func (t *streamedText) growing(source string, width, n int) []string {
 
 // maxGrowing bounds what is rendered of a text that streams, in bytes: the end of it.
 const maxGrowing = 4096
+
+// States returns what is under way, each state as one line that stays the same as long as it lasts:
+// for a screen reader, in place of the live part.
+func (t *Transcript) States() []string {
+	var lines []string
+	for _, i := range t.view.Open() {
+		switch {
+		case i.Kind == view.KindThinking && !t.thought[i.ID]:
+			lines = append(lines, "thinking")
+		case i.Kind == view.KindNote && i.Text != "":
+			lines = append(lines, view.OneLine(i.Text, 4*view.MaxLine))
+		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
+			when := "with the next results: "
+			if i.Message.Kind == view.Queued {
+				when = "when the agent is done: "
+			}
+			lines = append(lines, "delivered "+when+view.OneLine(i.Text, 4*view.MaxLine))
+		case i.Kind == view.KindCall && i.Call.State == view.Running:
+			lines = append(lines, t.Glyph(GlyphRunning)+" "+CallTitle(i.Call.Tool, i.Call.Subject))
+			if c := t.children[i.Call.Child]; c != nil {
+				for _, l := range c.States() {
+					lines = append(lines, "child run, "+l)
+				}
+			}
+		}
+	}
+	if t.retry.attempts > 0 {
+		lines = append(lines, fmt.Sprintf("%s %s, attempt %d failed", t.Glyph(GlyphRetry), t.retry.why, t.retry.attempts))
+	}
+	return lines
+}

@@ -52,9 +52,9 @@ type Span struct {
 const maxMarkup = 8192
 
 // Spans reads the marks of Markdown inside a line: code, Bold, Italic. Without colours the
-// marks stay.
+// marks stay; with words in place of signs they go.
 func (s Style) Spans(line string, base Paint) []Span {
-	if !s.Color || len(line) > maxMarkup {
+	if !s.Color && !s.Words || len(line) > maxMarkup {
 		return []Span{{Text: line, Paint: base}}
 	}
 	var all []Span

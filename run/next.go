@@ -3,7 +3,8 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"slices"
+
+	"pawl/internal/stable"
 )
 
 // Next returns the commands owed now. They depend on s alone, so a driver that has just
@@ -118,7 +119,7 @@ func (s State) nextCalls() []Command {
 		before.writer = before.writer || c.Class == Writes
 	}
 	if t.urgent > 0 {
-		slices.SortStableFunc(ready, func(a, b *CallState) int { return cmp.Compare(b.Priority, a.Priority) })
+		stable.Sort(ready, func(a, b *CallState) int { return cmp.Compare(b.Priority, a.Priority) })
 	}
 	for _, c := range ready[:min(len(ready), room)] {
 		owed = append(owed, Perform{*c, c.Attempt + 1})

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"pawl/internal/stable"
 )
 
 // SynthesisPrompt asks the model for the account of a turn that ends early. It is sent
@@ -84,7 +86,7 @@ var outcomeWords = map[Outcome]string{
 
 // lines returns the turn's account in the order of the calls.
 func (t *Turn) lines() []Line {
-	return slices.SortedStableFunc(slices.Values(t.Account), func(a, b Line) int {
+	return stable.Sorted(slices.Values(t.Account), func(a, b Line) int {
 		return cmp.Or(cmp.Compare(len(a.Call), len(b.Call)), cmp.Compare(a.Call, b.Call))
 	})
 }

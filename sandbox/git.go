@@ -30,7 +30,7 @@ var (
 // it has none.
 func splitGitName(path string) (dir, name string) {
 	for _, n := range gitNames {
-		if d, ok := strings.CutSuffix(path, "/"+n); ok {
+		if d, ok := strings.CutSuffix(path, "/"+n); ok && foreignConfigs[filepath.Base(d)] == nil {
 			return d, n
 		}
 	}
@@ -176,35 +176,6 @@ func isGit(dir string) bool {
 		}
 	}
 	return true
-}
-
-// elsewhere returns the files and folders outside of a repository that its
-// configuration has git obey: the folder of its hooks, and included files. work is
-// the folder that is worked in.
-func (g gitProgram) elsewhere(dir, work string) []string {
-	config := filepath.Join(commonFolder(dir), "config")
-	settings, _ := g.readConfig(config)
-	var paths []string
-	for _, s := range settings {
-		from := ""
-		switch s.key() {
-		case "core.hookspath":
-			// The hooks of husky in .husky/_ run the files of .husky.
-			if from = work; filepath.Base(s.value) == "_" && !filepath.IsAbs(s.value) {
-				paths = append(paths, filepath.Join(work, filepath.Dir(s.value)))
-			}
-		case "include.path", "includeif.path":
-			from = filepath.Dir(config)
-		}
-		switch {
-		case from == "" || s.value == "" || s.value[0] == '~':
-		case filepath.IsAbs(s.value):
-			paths = append(paths, filepath.Clean(s.value))
-		default:
-			paths = append(paths, filepath.Join(from, s.value))
-		}
-	}
-	return paths
 }
 
 // maxGitFile bounds what is read of a file of git's, in bytes. A repository is

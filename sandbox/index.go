@@ -31,6 +31,8 @@ type index struct {
 	// repositories are folders that git would take for that of a repository, called
 	// .git or not; links are files and symbolic links called .git.
 	repositories, links map[string]bool
+	// foreign are the folders of repositories of other version control; see [foreignConfigs].
+	foreign map[string]bool
 	// closed are folders whose permissions kept something in them from being seen. That
 	// they change is no event, so each refresh tries them again.
 	closed      map[string]bool
@@ -69,7 +71,7 @@ func (x *index) scanClosed() {
 
 // rebuild reads the whole workspace.
 func (x *index) rebuild() {
-	x.secrets, x.repositories, x.links, x.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	x.secrets, x.repositories, x.links, x.foreign, x.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	x.watch.close()
 	if x.watch = nil; !x.unwatchable {
 		x.watch = newWatcher(x)
@@ -129,6 +131,9 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		x.came = append(x.came, path)
 		x.watchFolder(filepath.Dir(path), true) // it is made empty, and written then
 		return
+	}
+	if kind.IsDir() && foreignConfigs[name] != nil {
+		x.foreign[path] = true
 	}
 	for _, work := range x.works {
 		if !isBelow(path, work) {
@@ -204,7 +209,7 @@ func (x *index) isClosed(dir string, err error) {
 
 // gone takes out what was at a path and below it.
 func (x *index) gone(path string) {
-	for _, m := range []map[string]bool{x.secrets, x.repositories, x.links, x.closed} {
+	for _, m := range []map[string]bool{x.secrets, x.repositories, x.links, x.foreign, x.closed} {
 		for p := range m {
 			if isBelow(p, path) {
 				delete(m, p)
@@ -325,6 +330,13 @@ func (x *index) gitPaths() (repositories, links []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return sortedKeys(x.repositories), sortedKeys(x.links)
+}
+
+// foreignRepositories returns the folders of repositories of other version control.
+func (x *index) foreignRepositories() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return sortedKeys(x.foreign)
 }
 
 func sortedKeys(m map[string]bool) []string {

@@ -35,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -43,6 +44,7 @@ import (
 	"sync"
 
 	"pawl/internal/helper"
+	"pawl/internal/stable"
 )
 
 // A Policy says what the commands of a workspace may reach. All paths are absolute.
@@ -246,11 +248,11 @@ func CheckFolder(folder, workspace string, o Options) (string, error) {
 func (p *Policy) workFolders() []string { return append([]string{p.Workspace}, p.Folders...) }
 
 // obeyedOutside returns what of a workspace programs outside obey, beside git: pawl's own
-// configuration, and that of Mercurial and Jujutsu, by which their status runs programs
-// (hg help config.hooks, jj's documentation of its configuration; read 2026-11-22).
+// configuration, and that of [foreignConfigs].
 func obeyedOutside(workspace string) (paths []string) {
-	for _, name := range []string{".pawl", ".mcp.json", ".hg/hgrc", ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".jj/workspace-config.toml"} {
-		paths = append(paths, filepath.Join(workspace, name))
+	paths = append(paths, filepath.Join(workspace, ".pawl"), filepath.Join(workspace, ".mcp.json"))
+	for _, name := range slices.Sorted(maps.Keys(foreignConfigs)) {
+		paths = append(paths, foreignPaths(filepath.Join(workspace, name))...)
 	}
 	return paths
 }
@@ -406,7 +408,7 @@ func (g places) mounts() []helper.Mount {
 	for p := range g {
 		paths = append(paths, p)
 	}
-	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	stable.Sort(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
 	var mounts []helper.Mount
 	kept := places{}
 	for _, path := range paths {

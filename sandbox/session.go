@@ -124,8 +124,11 @@ func (p *Policy) guarded() []string {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 		if isDotGit(filepath.Base(dir)) || slices.Contains(p.repositories, dir) {
-			paths = append(paths, p.git.elsewhere(dir, p.workOf(dir))...)
+			paths = append(paths, p.elsewhere(dir, p.workOf(dir))...)
 		}
+	}
+	for _, dir := range p.index.foreignRepositories() {
+		paths = append(paths, foreignPaths(dir)...)
 	}
 	for _, path := range paths {
 		// What a link leads to is obeyed as well.

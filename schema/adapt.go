@@ -66,7 +66,7 @@ func (a *adapter) schema(n *value, place string) {
 		}
 		n.set("items", newObject())
 	}
-	for c := range children(n, place) {
+	for _, c := range children(n, place) {
 		a.schema(c.value, c.place)
 	}
 	if a.wire.closed && a.err == nil && isObjectSchema(n) {
@@ -269,7 +269,7 @@ func (a *adapter) dropUnused() {
 				visit(a.root.get(part[1]).get(unescape(part[2]))) // #/$defs/name, or below it
 			}
 		}
-		for c := range children(n, "") {
+		for _, c := range children(n, "") {
 			if n != a.root || !c.isDefinition() {
 				visit(c.value)
 			}

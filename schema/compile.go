@@ -216,7 +216,7 @@ func bounded(root *value) error {
 				}
 			}
 		}
-		for c := range children(n, "") {
+		for _, c := range children(n, "") {
 			if !c.isDefinition() {
 				sum += of(c.value)
 			}

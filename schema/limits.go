@@ -55,7 +55,7 @@ func (a *adapter) limits() {
 // depth returns how many properties and items are below each other.
 func depth(n *value) int {
 	deepest := 0
-	for c := range children(n, "") {
+	for _, c := range children(n, "") {
 		d := depth(c.value)
 		if c.keyword == "properties" || c.keyword == "items" {
 			d++

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/stable"
 )
 
 // maxAnswerDepth bounds the nesting of an answer, in levels of JSON.
@@ -122,7 +124,7 @@ func (f findings) problems() []Problem {
 		}
 		problems = append(problems, Problem{p.path, what})
 	}
-	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	stable.Sort(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(problems)
 }
 

@@ -27,32 +27,30 @@ type child struct {
 // isDefinition reports whether the child only counts where it is referred to.
 func (c child) isDefinition() bool { return c.keyword == "$defs" || c.keyword == "definitions" }
 
-// children yields the schemas right below n in the order in which they are written.
-func children(n *value, place string) iter.Seq[child] {
-	return func(yield func(child) bool) {
-		for _, m := range n.members {
-			v := m.value
-			switch {
-			case isSchema(v) && slices.Contains(oneSchema, m.name):
-				if !yield(child{v, below(place, m.name, ""), m.name, ""}) {
-					return
-				}
-			case v.kind == '[' && slices.Contains(listOfSchemas, m.name):
-				for i, item := range v.items {
-					index := strconv.Itoa(i)
-					if isSchema(item) && !yield(child{item, below(place, m.name, index), m.name, index}) {
-						return
-					}
-				}
-			case v.kind == '{' && slices.Contains(mapOfSchemas, m.name):
-				for _, p := range v.members {
-					if isSchema(p.value) && !yield(child{p.value, below(place, m.name, p.name), m.name, p.name}) {
-						return
-					}
-				}
+// children returns the schemas right below n in the order in which they are written.
+func children(n *value, place string) []child {
+	var found []child
+	add := func(v *value, keyword, name string) {
+		if isSchema(v) {
+			found = append(found, child{v, below(place, keyword, name), keyword, name})
+		}
+	}
+	for _, m := range n.members {
+		v := m.value
+		switch {
+		case isSchema(v) && slices.Contains(oneSchema, m.name):
+			add(v, m.name, "")
+		case v.kind == '[' && slices.Contains(listOfSchemas, m.name):
+			for i, item := range v.items {
+				add(item, m.name, strconv.Itoa(i))
+			}
+		case v.kind == '{' && slices.Contains(mapOfSchemas, m.name):
+			for _, p := range v.members {
+				add(p.value, m.name, p.name)
 			}
 		}
 	}
+	return found
 }
 
 // all yields every schema in n that is an object, n first.
@@ -67,7 +65,7 @@ func each(place string, n *value, yield func(string, *value) bool) bool {
 	if !yield(place, n) {
 		return false
 	}
-	for c := range children(n, place) {
+	for _, c := range children(n, place) {
 		if !each(c.place, c.value, yield) {
 			return false
 		}
@@ -198,7 +196,7 @@ func inCycle(root, from *value, mayBeOptional bool) (string, bool) {
 			}
 		}
 		required := setOf(n.get("required").names())
-		for c := range children(n, place) {
+		for _, c := range children(n, place) {
 			if c.isDefinition() || mayBeOptional && c.keyword == "properties" && !required[c.name] {
 				continue
 			}

@@ -48,24 +48,27 @@ type kind struct {
 	name    string
 	version int
 	typ     reflect.Type
-	decode  func(data []byte) (run.Payload, error)
 }
 
 // of describes a type of event whose form is in its first version.
 func of[P run.Payload](name string) kind {
-	return kind{name, 1, reflect.TypeFor[P](), decode[P]}
+	return kind{name, 1, reflect.TypeFor[P]()}
 }
 
-func decode[P run.Payload](data []byte) (run.Payload, error) {
-	var p P
-	if inner, ok := latin1Inner(data); ok {
-		if err := json.Unmarshal(inner, &p); err != nil {
-			return nil, err
-		}
-		return mapStrings(p, fromLatin1), nil
+// decode reads a payload of type t.
+func decode(t reflect.Type, data []byte) (run.Payload, error) {
+	inner, latin1 := latin1Inner(data)
+	if latin1 {
+		data = inner
 	}
-	err := json.Unmarshal(data, &p)
-	return p, err
+	v := reflect.New(t)
+	if err := json.Unmarshal(data, v.Interface()); err != nil {
+		return nil, err
+	}
+	if v = v.Elem(); latin1 {
+		v = mapStrings(v, fromLatin1)
+	}
+	return v.Interface().(run.Payload), nil
 }
 
 var (
@@ -122,7 +125,7 @@ func Decode(seq int64, at time.Time, typ string, version int, data []byte) (run.
 	if k == nil || version != k.version {
 		return run.Event{}, &UnreadableError{Seq: seq, Type: typ, Version: version}
 	}
-	p, err := k.decode(data)
+	p, err := decode(k.typ, data)
 	if err != nil {
 		return run.Event{}, errors.Join(fmt.Errorf("%w: event %d (%s)", ErrCorrupt, seq, typ), err)
 	}
@@ -160,7 +163,7 @@ func marshal(form any) ([]byte, error) {
 	}
 	if replacedBytes(e.buf.Bytes()) {
 		e.buf.Reset()
-		if err := e.json.Encode(latin1{mapValue(reflect.ValueOf(form), toLatin1).Interface()}); err != nil {
+		if err := e.json.Encode(latin1{mapStrings(reflect.ValueOf(form), toLatin1).Interface()}); err != nil {
 			return nil, err
 		}
 	}

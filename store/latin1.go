@@ -50,18 +50,14 @@ func fromLatin1(s string) string {
 
 // mapStrings returns a deep copy of v with f applied to every string. The copy is
 // needed: forms share pointers and slices with the payloads they were made from.
-func mapStrings[T any](v T, f func(string) string) T {
-	return mapValue(reflect.ValueOf(v), f).Interface().(T)
-}
-
-func mapValue(v reflect.Value, f func(string) string) reflect.Value {
+func mapStrings(v reflect.Value, f func(string) string) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {
 	case reflect.String:
 		out.SetString(f(v.String()))
 	case reflect.Pointer:
 		if !v.IsNil() {
-			out.Set(mapValue(v.Elem(), f).Addr())
+			out.Set(mapStrings(v.Elem(), f).Addr())
 		}
 	case reflect.Slice:
 		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
@@ -69,14 +65,14 @@ func mapValue(v reflect.Value, f func(string) string) reflect.Value {
 		}
 		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 		for i := range v.Len() {
-			out.Index(i).Set(mapValue(v.Index(i), f))
+			out.Index(i).Set(mapStrings(v.Index(i), f))
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return v
 		}
 		for i := range v.NumField() {
-			out.Field(i).Set(mapValue(v.Field(i), f))
+			out.Field(i).Set(mapStrings(v.Field(i), f))
 		}
 	default:
 		return v

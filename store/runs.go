@@ -5,9 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"sync"
 
+	"pawl/internal/stable"
 	"pawl/run"
 )
 
@@ -67,7 +67,7 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 		return nil, err
 	}
 	heads = append(heads, lost...)
-	slices.SortFunc(heads, func(a, b *head) int { return cmp.Compare(b.used, a.used) })
+	stable.Sort(heads, func(a, b *head) int { return cmp.Compare(b.used, a.used) })
 	if limit > 0 {
 		heads = heads[:min(limit, len(heads))]
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"pawl/internal/stable"
 	"pawl/run"
 )
 
@@ -168,7 +169,7 @@ func (s *SQLite) findRuns() ([]head, error) {
 		}
 		heads = append(heads, h)
 	}
-	slices.SortStableFunc(heads, func(a, b head) int { return cmp.Compare(a.used, b.used) })
+	stable.Sort(heads, func(a, b head) int { return cmp.Compare(a.used, b.used) })
 	return heads, nil
 }
 

@@ -241,8 +241,7 @@ func (v *viewerConn) send() {
 		out, v.pending = v.pending, out[:0]
 		v.mu.Unlock()
 		if _, err := v.conn.Write(out); err != nil {
-			v.conn.Close() // ends listen, which removes v
-			return
+			return // the viewer has gone; what it has sent before is still read by listen
 		}
 	}
 }

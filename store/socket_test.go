@@ -82,6 +82,22 @@ func TestAWakeUpReachesTheOwner(t *testing.T) {
 	}
 }
 
+func TestAWakeUpOfOneWhoLeavesAtOnceReachesTheOwner(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	l.Greet(func() [][]byte { return [][]byte{[]byte("what waits")} }) // written to one who has gone
+	for range 200 {
+		v, err := Dial(t.Context(), l.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(v.Wake(), v.Close()); err != nil {
+			t.Fatal(err)
+		}
+		<-l.Wake()
+	}
+}
+
 func TestEveryViewerGetsTheLinesInOrder(t *testing.T) {
 	t.Parallel()
 	l := listen(t)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/tool/journal"
 )
 
@@ -193,6 +194,19 @@ func writable(rel string, old fs.FileInfo) error {
 	}
 	if old != nil && old.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%s is read-only (mode %04o): it is protected; if it is right to change it, change its mode first", rel, old.Mode().Perm())
+	}
+	return nil
+}
+
+// makesNoRepository refuses to write a file by which git would take a folder for a
+// repository and run what its configuration or its hooks say.
+func makesNoRepository(env Env, rel string) error {
+	folder, _, rest, err := env.rootOf(rel)
+	if err != nil {
+		return err
+	}
+	if dir, makes := sandbox.MakesRepository(filepath.Join(folder, rest)); makes {
+		return fmt.Errorf("%s makes %s a repository that git obeys, or changes one, which the file tools do not: use git commands", rel, dir)
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ func lookAtWrite(env Env, verb, path string) (Intent, error) {
 	if err := nameable(env, rel); err != nil {
 		return Intent{}, err
 	}
+	if err := makesNoRepository(env, rel); err != nil {
+		return Intent{}, err
+	}
 	return Intent{Class: run.Writes, Paths: []string{path}, Title: clip(verb+" "+rel, 120)}, nil
 }
 
@@ -94,7 +97,7 @@ func (editTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	if err := writable(at.rel, info); err != nil {
+	if err := errors.Join(writable(at.rel, info), makesNoRepository(env, at.rel)); err != nil {
 		return failed(err), nil
 	}
 	if kind, _ := kindOf(at.rel, content[:min(len(content), sniffed)]); kind != "" && kind != notebook {

@@ -81,6 +81,8 @@ func TestEdit(t *testing.T) {
 		tooltest.Case{Name: "a binary file", Files: map[string]string{"f": "a\x00b"}, Args: `{"path":"f","edits":[{"old":"a","new":"b"}]}`, Wrong: true, Want: []string{"edit changes text only"}},
 		tooltest.Case{Name: "the repository's own folder", Files: map[string]string{"x/.GIT/config": "a"}, Args: `{"path":"x/.GIT/config","edits":[{"old":"a","new":"b"}]}`, Wrong: true,
 			Want: []string{"x/.GIT/config is in the repository's own folder .git"}},
+		tooltest.Case{Name: "the configuration of a bare repository", Files: map[string]string{"x/HEAD": "ref: refs/heads/m", "x/objects/a": "", "x/refs/a": "", "x/config": "a"},
+			Args: `{"path":"x/config","edits":[{"old":"a","new":"b"}]}`, Wrong: true, Want: []string{"a repository that git obeys"}},
 		tooltest.Case{Name: "a protected file", Files: map[string]string{"f": "a"}, Args: `{"path":"f","edits":[{"old":"a","new":"b"}]}`, Wrong: true,
 			Setup: func(t *testing.T, env tool.Env) { chmod(t, env, "f", 0o444) },
 			Want:  []string{"f is read-only (mode 0444)"}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"pawl/internal/stable"
 	"pawl/run"
 )
 
@@ -99,7 +100,7 @@ func (t globTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		hits = append(hits, h)
 		return nil
 	})
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.mtime, a.mtime) })
+	stable.Sort(hits, func(a, b hit) int { return cmp.Compare(b.mtime, a.mtime) })
 	var b strings.Builder
 	chars := 0
 	for i, h := range hits {

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/stable"
 	"pawl/run"
 )
 
@@ -115,7 +115,7 @@ func (l *listing) folder(ctx context.Context, f *folder, depth, level int) {
 		return
 	}
 	l.ignored += ignored
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
+	stable.Sort(entries, func(a, b fs.DirEntry) int {
 		switch {
 		case a.IsDir() == b.IsDir():
 			return 0

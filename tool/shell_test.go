@@ -155,7 +155,7 @@ func TestKeysAreNotInACommandsEnvironment(t *testing.T) {
 func TestATimeLimitGivesWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	env := shellEnv(t)
-	text, r := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo begun; touch x; sleep 300", "timeout_seconds": 1})
+	text, r := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "echo begun; touch x; exec sleep 300", "timeout_seconds": 1})
 	want := "begun\n[stopped: its time limit of 1 s was over; all it had started is ended, what it had done by then is done]"
 	if text != want || !r.IsError || r.Change != run.MayChange {
 		t.Errorf("got %q, error %v, change %q; want %q", text, r.IsError, r.Change, want)
@@ -169,7 +169,7 @@ func TestStoppingACallGivesWhatWasPrinted(t *testing.T) {
 	defer cancel(nil)
 	var once sync.Once
 	r, err := tool.Shell().Run(ctx, env, tool.Call{
-		Args: tooltest.Args(map[string]any{"command": "trap '' TERM; echo begun; sleep 300 & sleep 300"}),
+		Args: tooltest.Args(map[string]any{"command": "trap '' TERM; echo begun; sleep 300 & exec sleep 300"}),
 		Progress: func(s string) {
 			if s == "begun" {
 				once.Do(func() { cancel(errors.New("the person pressed Esc")) })

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/stable"
 )
 
 // numbered is how read numbers a line.
@@ -120,7 +122,7 @@ func similarLines(lines [][]byte, old string) []int {
 			best = append(best, scored{i, s})
 		}
 	}
-	slices.SortStableFunc(best, func(a, b scored) int {
+	stable.Sort(best, func(a, b scored) int {
 		switch {
 		case a.score > b.score:
 			return -1

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync/atomic"
+
+	"pawl/internal/stable"
 )
 
 // A folder is an open folder of the workspace and the ignore rules that hold in
@@ -101,7 +102,7 @@ func (f *folder) entries() (shown []fs.DirEntry, ignored int, err error) {
 			shown = append(shown, e)
 		}
 	}
-	slices.SortFunc(shown, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	stable.Sort(shown, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return shown, ignored, nil
 }
 

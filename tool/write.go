@@ -77,6 +77,9 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err := nameable(env, at.rel); err != nil {
 		return failed(err), nil
 	}
+	if err := makesNoRepository(env, at.rel); err != nil {
+		return failed(err), nil
+	}
 	if exists {
 		if bytes.Equal(before, after) {
 			env.saw(at.rel, view(before, info))

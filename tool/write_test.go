@@ -34,6 +34,8 @@ func TestWrite(t *testing.T) {
 		tooltest.Case{Name: "a folder is no file", Files: map[string]string{"d/f": ""}, Args: `{"path":"d","content":""}`, Wrong: true, Want: []string{"it is a folder"}},
 		tooltest.Case{Name: "a path that ends in a slash", Args: `{"path":"d/","content":""}`, Wrong: true, Want: []string{"names a folder"}},
 		tooltest.Case{Name: "a file is no folder", Files: map[string]string{"f": "x"}, Args: `{"path":"f/g","content":""}`, Wrong: true, Want: []string{"f is a file, not a folder"}},
+		tooltest.Case{Name: "what makes a folder a repository", Files: map[string]string{"x/HEAD": "ref: refs/heads/m", "x/objects/a": "", "x/refs/a": ""},
+			Args: `{"path":"x/config","content":"[core]\nfsmonitor = evil"}`, Wrong: true, Want: []string{"x/config makes ", "a repository that git obeys"}},
 		tooltest.Case{Name: "git's hooks", Args: `{"path":".git/hooks/pre-commit","content":"rm -rf /"}`, Wrong: true, Want: []string{"git commands"}},
 		tooltest.Case{Name: "git's hooks through a link", Files: map[string]string{".git/hooks/x": ""}, Args: `{"path":"docs/pre-commit","content":"x"}`, Wrong: true, Want: []string{".git/hooks/pre-commit"},
 			Setup: func(t *testing.T, env tool.Env) { link(t, env, ".git/hooks", "docs") }},

@@ -263,7 +263,7 @@ func (d *dialog) lines(m *model, width, height int) []string {
 		say("a", "Always allow", d.stored(run.Always)+" "+where)
 		say("w", "Wait and tell the agent what to do differently", "")
 		say("n", "Never allow", d.stored(run.Never)+" "+where)
-		choices = append(choices, "     "+m.Paint(render.Faint, m.Clip("x deny once"+m.Dot()+"e edit the rule"+m.Dot()+"s where"+m.Dot()+"d show all", width-6)))
+		choices = append(choices, "     "+m.Paint(render.Faint, m.Clip("x deny once"+m.Dot()+"e edit always"+m.Dot()+"E edit never"+m.Dot()+"s where"+m.Dot()+"d show all", width-6)))
 	} else {
 		label := "Always allow"
 		if d.rule.answer == run.Never {

@@ -1,11 +1,15 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"pawl/app"
 	"pawl/internal/visible"
@@ -33,8 +37,11 @@ type inputView struct {
 
 func (in *input) lines(m *model) inputView {
 	prompt := m.Paint(render.Accent, m.Glyph(render.GlyphPerson)) + " "
-	rows, row, col := in.editor.View(m.width-3, max(1, m.height/3))
+	rows, row, col := in.editor.View(m.width-1-render.Cells(prompt), max(1, m.height/3))
 	v := inputView{row: row, col: col + 2}
+	if row == 0 {
+		v.col = col + render.Cells(prompt)
+	}
 	for i, l := range rows {
 		mark := "  "
 		if i == 0 {
@@ -56,7 +63,32 @@ func (in *input) lines(m *model) inputView {
 	if _, choosing := m.pane.(*picker); choosing {
 		v.row = -1
 	}
+	if v.row >= 0 && m.parks() {
+		v.lines[v.row] = m.caret(v.lines[v.row], v.col)
+		v.row = -1
+	}
 	return v
+}
+
+// parks reports whether the terminal's cursor is hidden, and drawn as a character. While frames are
+// drawn that no key has caused, the window can be resized when one is on its way, and only
+// a hidden cursor leaves nothing of it then; see package screen. Who writes with an input method
+// keeps the cursor, because what is being composed is shown at it.
+func (m *model) parks() bool {
+	return !m.composes && !m.Words && (m.state.Turn.Open() && m.driven || m.awaits || m.running > 0)
+}
+
+// caret draws the cursor at a column of a line.
+func (m *model) caret(line string, col int) string {
+	before, at, after := ansi.Cut(line, 0, col), ansi.Strip(ansi.Cut(line, col, col+1)), ""
+	if !m.Color {
+		return before + "_" + ansi.Cut(line, col, render.Cells(line))
+	}
+	if at == "" && col < render.Cells(line) { // a wide character
+		at = ansi.Strip(ansi.Cut(line, col, col+2))
+	}
+	after = ansi.Cut(line, col+render.Cells(at), max(col+render.Cells(at), render.Cells(line)))
+	return before + ansi.NewStyle().Reverse(true).Styled(cmp.Or(at, " ")) + after
 }
 
 func keyOf(name, text string) keys.Key { return keys.Key{Name: name, Text: text} }
@@ -113,6 +145,7 @@ func (m *model) key(name, text string) []effect {
 		}
 	}
 	m.typed = m.now
+	m.composes = m.composes || strings.ContainsFunc(text, isComposed)
 	if m.input.editor.Searching() {
 		return m.edit(name, text)
 	}
@@ -154,6 +187,11 @@ func (m *model) key(name, text string) []effect {
 		}
 	}
 	return m.edit(name, text)
+}
+
+// isComposed reports whether a character is typed with an input method.
+func isComposed(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
 // edit hands a key to the editor.

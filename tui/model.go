@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,9 @@ type model struct {
 	armed armed    // a key that does something if it is pressed again
 	typed time.Time
 	left  bool // the program ends
+
+	composes bool // the person writes with an input method
+	spoken   spoken
 
 	terminated bool // not the person has ended it
 }
@@ -395,7 +399,9 @@ const pollChild = 100 * time.Millisecond
 func (m *model) take(n news) []effect {
 	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
 		m.flush()
-		m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		if !m.Words { // there it was written when it was asked
+			m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		}
 		m.answered()
 	}
 	effects := m.see(m.transcript, m.transcript.Update(n.Update))
@@ -478,6 +484,9 @@ func (m *model) ended(n int, e run.Ended) []effect {
 		denials, err := c.Denials(ctx)
 		d.post(finished{n, state, denials})
 		return err
+	}), later(func(context.Context, *desk) error {
+		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
+		return nil
 	})}
 }
 
@@ -528,6 +537,9 @@ func (m *model) frame() frame {
 	if m.left {
 		return f
 	}
+	if m.Words {
+		return m.plain(f)
+	}
 	m.transcript.Began = m.began
 	input := m.input.lines(m)
 	below := append(input.lines, m.foot()...)
@@ -538,7 +550,9 @@ func (m *model) frame() frame {
 		middle = middle[:min(len(middle), room)]
 	}
 	var live []string
-	if rest := room - len(middle); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
+	// What is drawn of the run by itself takes half of the window: if that becomes half as
+	// wide while a frame is on its way, no row of it scrolls off.
+	if rest := min(room-len(middle), max(3, m.height/2-len(below)-1)); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}

@@ -72,7 +72,7 @@ func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {
 	lines, selected := menu.View(width-3, rows)
 	for i, l := range lines {
 		if i == selected {
-			lines[i] = " " + m.Paint(render.Accent, m.Glyph(render.GlyphPerson)) + " " + m.Paint(render.Bold, l)
+			lines[i] = " " + m.Paint(render.Accent, m.Glyph(render.GlyphSelected)) + " " + m.Paint(render.Bold, l)
 		} else {
 			lines[i] = "   " + l
 		}

@@ -7,15 +7,20 @@ import (
 	"time"
 )
 
-// A program runs a model: it hands it messages, performs its effects and draws its frames.
+// A program runs a model: it hands it messages, performs its effects and draws its frames. A
+// frame is drawn in a goroutine of its own, one at a time: a key is taken in while the terminal
+// is slow to read, or is stopped with ctrl+s.
 type program struct {
 	model *model
 	desk  *desk
 	draw  func(frame) error // on the terminal
 
-	mail  mailbox
-	tasks chan effect // ordered ones
-	done  sync.WaitGroup
+	mail   mailbox
+	tasks  chan effect // ordered ones
+	frames chan frame  // to be drawn
+	drawn  chan error  // that a frame was; the answer to each of frames
+	draws  bool        // a frame is being drawn
+	done   sync.WaitGroup
 }
 
 // frameTime is the least time between two frames: what is drawn more often is not seen.
@@ -29,7 +34,7 @@ const keyTime = 2 * time.Millisecond
 const tickTime = 250 * time.Millisecond
 
 func newProgram(m *model, d *desk, draw func(frame) error) *program {
-	p := &program{model: m, desk: d, draw: draw, tasks: make(chan effect, 256)}
+	p := &program{model: m, desk: d, draw: draw, tasks: make(chan effect, 256), frames: make(chan frame, 1), drawn: make(chan error, 1)}
 	p.mail.more = make(chan struct{}, 1)
 	d.post = p.mail.put
 	return p
@@ -51,18 +56,25 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 			}
 		}
 	})
+	p.done.Go(func() {
+		for f := range p.frames {
+			p.drawn <- p.drawFrame(f)
+		}
+	})
+	defer close(p.frames)
 	clock := time.NewTicker(tickTime)
 	defer clock.Stop()
-	frames := time.NewTimer(0)
-	defer frames.Stop()
-	var drawn time.Time // the last frame
+	next := time.NewTimer(0)
+	defer next.Stop()
+	var last time.Time // when a frame was drawn
+	leaves := false    // that frame is the last
 	p.take(ctx, nil)
 	least := frameTime
 	for owed := true; ; { // a frame
 		var due, ticks <-chan time.Time
-		if owed {
-			frames.Reset(max(0, least-time.Since(drawn)))
-			due = frames.C
+		if owed && !p.draws {
+			next.Reset(max(0, least-time.Since(last)))
+			due = next.C
 		}
 		if p.model.animates() {
 			ticks = clock.C
@@ -83,17 +95,24 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 			p.take(ctx, tick{})
 			owed = true
 		case <-due:
-			if err := p.draw(p.model.frame()); err != nil {
+			leaves = p.model.left
+			p.draws, owed, least = true, false, frameTime
+			p.frames <- p.model.frame()
+		case err := <-p.drawn:
+			if p.draws = false; err != nil || leaves {
 				return err
 			}
-			if p.model.left {
-				return nil
-			}
-			drawn, owed, least = time.Now(), false, frameTime
+			last = time.Now()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// drawFrame draws a frame. A panic is handed to the model, which panics where the terminal is given back.
+func (p *program) drawFrame(f frame) error {
+	defer p.desk.guard()
+	return p.draw(f)
 }
 
 // take hands a message to the model and begins the effects that it wants.
@@ -113,6 +132,12 @@ func (p *program) take(ctx context.Context, m message) {
 
 // exclusive performs an effect that has the terminal.
 func (p *program) exclusive(ctx context.Context, e effect) {
+	if p.draws {
+		if err := <-p.drawn; err != nil {
+			p.mail.put(failed{err})
+		}
+		p.draws = false
+	}
 	if t := p.desk.terminal; t != nil {
 		if err := t.pause(); err != nil {
 			p.mail.put(failed{err})

@@ -49,7 +49,7 @@ func (q *question) lines(m *model, width, height int) []string {
 	for i, o := range q.Options {
 		mark, paint := "  ", render.Plain
 		if i == q.selected {
-			mark, paint = m.Paint(render.Accent, m.Glyph(render.GlyphPerson))+" ", render.Bold
+			mark, paint = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
 		}
 		number := fmt.Sprintf("%d  ", i+1)
 		options = append(options, render.Hang(mark+m.Paint(render.Bold, number), m.Wrap([]render.Span{{Text: oneLine(o), Paint: paint}}, width-5, true))...)

@@ -573,3 +573,38 @@ func TestAMessageThatIsTakenBackIsWhatWasTypedWithoutTheFilesThatItNames(t *test
 	p.sees("Done.")
 	p.leaves()
 }
+
+// A terminal that reads nothing, because ctrl+s has stopped it or its line is slow, does not
+// keep Esc from ending a stream.
+func TestEscEndsAStreamWhileTheTerminalReadsNothing(t *testing.T) {
+	t.Parallel()
+	server := fake.New(script.Script{{Text: "word after word ", Endless: true}}, true)
+	url, stop, err := server.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	p := sit(t, "", setting{vars: map[string]string{"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k", "PAWL_MODEL": "anthropic/m"}})
+	p.says("talk")
+	p.sees("word after word")
+	stuck := make(chan struct{})
+	p.mu.Lock()
+	p.stuck = stuck
+	p.mu.Unlock()
+	for range 3 { // a frame is stuck
+		p.hand(tick{})
+	}
+	p.presses("esc")
+	select {
+	case <-server.Left():
+	case <-time.After(patience):
+		t.Fatal("the connection is open")
+	}
+	p.mu.Lock()
+	p.stuck = nil
+	p.mu.Unlock()
+	close(stuck)
+	p.sees("[Conversation interrupted]")
+	p.rests()
+	p.leaves()
+}

@@ -33,6 +33,7 @@ type person struct {
 	mu    sync.Mutex
 	drawn chan struct{} // closed when a frame was drawn
 	last  frame
+	stuck chan struct{} // the terminal reads nothing until it is closed; nil: it reads
 }
 
 // A setting changes how a person begins.
@@ -116,6 +117,12 @@ func sit(t *testing.T, script string, s setting) *person {
 
 // draw draws a frame on the terminal in memory.
 func (p *person) draw(f frame) error {
+	p.mu.Lock()
+	stuck := p.stuck
+	p.mu.Unlock()
+	if stuck != nil {
+		<-stuck
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	width, height := p.terminal.Size()
@@ -201,15 +208,17 @@ func (p *person) answers(key string) {
 // rests waits until the agent is at rest, after all that was handed in.
 func (p *person) rests() {
 	p.t.Helper()
-	p.hand(tick{}) // a frame that is drawn from here on knows of everything before
-	p.mu.Lock()
-	drawn := p.drawn
-	p.mu.Unlock()
-	p.hand(tick{}) // and there is one
-	select {
-	case <-drawn:
-	case <-time.After(patience):
-		p.t.Fatal("no frame is drawn")
+	p.hand(tick{}) // a frame that is begun from here on knows of everything before
+	for range 2 {  // the first that is drawn now may have been begun earlier
+		p.mu.Lock()
+		drawn := p.drawn
+		p.mu.Unlock()
+		p.hand(tick{})
+		select {
+		case <-drawn:
+		case <-time.After(patience):
+			p.t.Fatal("no frame is drawn")
+		}
 	}
 	p.until("the agent at rest", func(string) bool { return !p.last.works })
 }

@@ -63,7 +63,22 @@ func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Inten
 		r.Below = append(r.Below, p, resolved)
 	}
 	r.Edits = class == run.Writes && len(in.Paths) > 0 && in.Command == ""
+	if r.Edits {
+		for _, p := range r.Resolved {
+			if at := absolute(env, p); env.Sandbox.Obeys(at) {
+				r.Obeyed = append(r.Obeyed, p)
+			}
+		}
+	}
 	return r
+}
+
+// absolute returns a resolved path of a request as an absolute one.
+func absolute(env tool.Env, resolved string) string {
+	if filepath.IsAbs(resolved) {
+		return resolved
+	}
+	return filepath.Join(env.Workspace, resolved)
 }
 
 // permissionRequest returns a call of the run in the form that rules decide on.
@@ -82,11 +97,7 @@ func (d *Runner) digest(r permission.Request, c run.Call) string {
 	files := map[string]string{}
 	if r.Edits {
 		for _, p := range r.Resolved {
-			at := p
-			if !filepath.IsAbs(at) {
-				at = filepath.Join(d.env.Workspace, p)
-			}
-			files[p] = contentHash(at)
+			files[p] = contentHash(absolute(d.env, p))
 		}
 	}
 	return permission.Digest(r, d.arguments(c).json, files)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pawl/internal/stable"
 	"pawl/llm"
 	"pawl/permission"
 	"pawl/run"
@@ -200,7 +201,7 @@ func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) 
 		taken = append(taken, store.Taken{ID: id, Answer: string(b)})
 		answered = append(answered, key)
 	}
-	slices.SortFunc(taken, func(a, b store.Taken) int { return int(a.ID - b.ID) })
+	stable.Sort(taken, func(a, b store.Taken) int { return int(a.ID - b.ID) })
 	return taken, func() {
 		for _, t := range taken {
 			d.rows[t.ID] = false

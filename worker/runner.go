@@ -51,11 +51,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	defer d.join()
 	d.Attend()
 	defer d.refuse()
-	if ctx.Err() != nil { // AfterFunc would interrupt later, from another goroutine
-		d.Interrupt(StopOf(ctx).Interrupted)
-	}
-	stopped := context.AfterFunc(ctx, func() { d.Interrupt(StopOf(ctx).Interrupted) })
-	defer stopped()
+	defer d.interruptAfter(ctx)()
 	if !d.gateClosed() { // else parked operations find the gate closed
 		d.core.Unpark()
 	}
@@ -89,6 +85,23 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			return d.core.State, nil
 		}
 		d.Attend()
+	}
+}
+
+// interruptAfter interrupts what is driven when ctx is done. Once stop has returned it does so no
+// more: the next turn is not of this ctx.
+func (d *Runner) interruptAfter(ctx context.Context) (stop func()) {
+	interrupt := func() { d.Interrupt(StopOf(ctx).Interrupted) }
+	if ctx.Err() != nil { // AfterFunc would interrupt later, from another goroutine
+		interrupt()
+		return func() {}
+	}
+	interrupted := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() { defer close(interrupted); interrupt() })
+	return func() {
+		if !unwatch() {
+			<-interrupted
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -279,15 +280,10 @@ func (d *Runner) alongChild(b *taskBatch, words string) error {
 	return b.do("", task.HandOff{Run: d.id, AgentHandoffStarted: task.AgentHandoffStarted{Parent: c.Parent, Call: c.ParentCall, Agent: c.Agent, Input: cutText(words)}})
 }
 
-// maxInTask bounds what the log of a task keeps of words that the log of the run has, in bytes.
+// maxInTask bounds what the log of a task keeps of words that the log of the run has, in characters.
 const maxInTask = 8 << 10
 
-func cutText(text string) string {
-	if len(text) <= maxInTask {
-		return text
-	}
-	return text[:maxInTask] + "…"
-}
+func cutText(s string) string { return text.Clip(s, maxInTask) }
 
 // alongSubmission hands in for the task.
 func (d *Runner) alongSubmission(b *taskBatch, p run.Submitted, events []run.Event) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/internal/stable"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -38,6 +39,10 @@ const DefaultRuns = 4
 
 // pollTasks is how often a driver looks for what no one has told it of.
 const pollTasks = 200 * time.Millisecond
+
+// pollParked is how often a task that waits for a person is looked at although no one has said
+// that it has changed.
+const pollParked = time.Second
 
 // A Driver drives tasks of one workspace. Another process may drive others of it: each task
 // has one driver at a time, which holds its lease.
@@ -107,7 +112,7 @@ func (d *Driver) owing(ctx context.Context, ids []task.ID) ([]task.Summary, erro
 	if len(ids) > 0 {
 		all = slices.DeleteFunc(all, func(s task.Summary) bool { return !slices.Contains(ids, s.ID) })
 	}
-	slices.SortStableFunc(all, func(a, b task.Summary) int {
+	stable.Sort(all, func(a, b task.Summary) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Updated.Compare(b.Updated))
 	})
 	return all, err
@@ -429,7 +434,7 @@ func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 		if now, err := c.load(ctx); err == nil && c.news(now) {
 			return
 		}
-		c.wait(ctx, changed, pollTasks/4)
+		c.wait(ctx, changed, pollParked)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"unicode/utf16"
+
+	"pawl/internal/stable"
 )
 
 // A cmap says how the bytes of a string divide into codes, and what characters
@@ -64,7 +66,7 @@ func (d *Document) parseCMap(data []byte) *cmap {
 		case keyword("beginbfrange"):
 			m.parseRanges(l)
 		case ended{}:
-			slices.SortStableFunc(m.ranges, func(a, b codeRange) int { return cmp.Compare(a.lo, b.lo) })
+			stable.Sort(m.ranges, func(a, b codeRange) int { return cmp.Compare(a.lo, b.lo) })
 			return m
 		}
 	}

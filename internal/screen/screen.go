@@ -9,17 +9,18 @@
 //   - A frame is one write, between the marks of synchronized output.
 //   - With a hidden cursor, and for half a second after a resize, the cursor stands on the first row of
 //     the live part, where terminals keep it in every resize. To erase the live part nothing has to
-//     be counted, and it does not matter when a resize happens. (Meanwhile a cursor that belongs into
-//     the live part is hidden; one below it is not, so that a caller with such a cursor changes
-//     nothing that it has to restore.)
+//     be counted, and it does not matter when a resize happens, or how many frames are on their way
+//     then. A caller that draws frames by itself, as while text streams, hides the cursor. (After a
+//     resize a cursor that belongs into the live part is hidden; one below it is not, so that a caller
+//     with such a cursor changes nothing that it has to restore.)
 //   - Otherwise the cursor stands where the caller wants it, and the rows above it in the live part
 //     are counted. Terminals that break lines anew when they become narrower ("reflow") need another
 //     count than those that do not: see [Reflows]. If the terminal becomes narrower while a frame is
 //     on its way, rows of the live part may remain; if it becomes wider again while the first
 //     frame after it became narrower is on its way, rows above the live part are lost. So a caller
 //     should draw after a change of the size only when no other has followed for a moment.
-//   - A live part that has more rows than the terminal after a resize has scrolled off in part. What
-//     has scrolled off remains.
+//   - A live part that has more rows than the terminal after a resize has scrolled off in part, and so
+//     can one with blank rows below it, in tmux. What has scrolled off remains.
 //
 // Characters whose width terminals disagree about are followed, in the live part, by the column
 // that the next character belongs to. Where the cursor is visible, such characters can make the count

@@ -395,3 +395,45 @@ func BenchmarkFrame(b *testing.B) {
 		})
 	}
 }
+
+// With a hidden cursor nothing of a dead frame remains, however many frames are on their way when
+// the size changes and however often it does, as long as the live part has room at every width.
+func TestResizesWhileFramesAreOnTheirWayLeaveNothing(t *testing.T) {
+	t.Parallel()
+	for _, reflows := range []bool{true, false} {
+		for _, known := range []bool{true, false} { // the screen knows what the terminal does
+			t.Run(fmt.Sprintf("reflows=%t,known=%t", reflows, known), func(t *testing.T) {
+				t.Parallel()
+				for seed := range uint64(2 * stories) {
+					s := newStory(t, seed, reflows)
+					s.screen.SetReflows(reflows == known)
+					s.terminal.Resize(20+s.r.IntN(80), 24+s.r.IntN(20))
+					// The screen is full: with blank rows below, tmux scrolls rows off that would have room.
+					s.draw(screen.Frame{Width: 20, Height: 24, Above: strings.Split(strings.Repeat("first\n", 50)+"first", "\n"), Cursor: screen.Cursor{Hidden: true}})
+					s.read()
+					for range 8 {
+						for range 1 + s.r.IntN(3) { // frames that are on their way
+							f := s.frame("hidden")
+							f.Live = f.Live[:min(len(f.Live), 4)] // at most 20 rows at the least width
+							s.draw(f)
+							s.now = s.now.Add(time.Duration(s.r.IntN(40)) * time.Millisecond)
+						}
+						for range s.r.IntN(4) {
+							width := 20 + s.r.IntN(80)
+							height := 24 + s.r.IntN(20)
+							fmt.Fprintf(&s.steps, "resize %dx%d\n", width, height)
+							s.terminal.Resize(width, height)
+						}
+						s.read()
+						if s.stale() || s.terminal.Displaced {
+							t.Fatalf("seed %d: a row of the live part has scrolled off\n%s\n%s", seed, s.terminal.Text(), s.steps.String())
+						}
+						s.check()
+						s.pass()
+					}
+					s.checkErased()
+				}
+			})
+		}
+	}
+}

@@ -3,8 +3,9 @@ package text
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
+
+	"pawl/internal/stable"
 )
 
 // maxName is the length, in bytes, beyond which a name is not compared: no file, tool or
@@ -87,7 +88,7 @@ func similar(name string, candidates []string, n int, score func(low, candidate 
 			found = append(found, scored{c, s})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b scored) int { return a.score - b.score })
+	stable.Sort(found, func(a, b scored) int { return a.score - b.score })
 	var names []string
 	for _, f := range found[:min(n, len(found))] {
 		names = append(names, f.name)

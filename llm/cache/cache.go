@@ -21,8 +21,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 
+	"pawl/internal/stable"
 	"pawl/llm"
 	"pawl/run"
 )
@@ -185,7 +185,7 @@ func (p *Provider) prune() error {
 	if total <= MaxSize {
 		return nil
 	}
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	stable.Sort(infos, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range infos {
 		if total <= MaxSize {
 			break

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/stable"
 	"pawl/run"
 )
 
@@ -98,12 +99,12 @@ func (t *Table) Provider(name string) (Provider, bool) {
 
 // Providers returns all providers by name.
 func (t *Table) Providers() []Provider {
-	return slices.SortedFunc(maps.Values(t.providers), func(x, y Provider) int { return cmp.Compare(x.Name, y.Name) })
+	return stable.Sorted(maps.Values(t.providers), func(x, y Provider) int { return cmp.Compare(x.Name, y.Name) })
 }
 
 // Models returns all models by name.
 func (t *Table) Models() []Model {
-	return slices.SortedFunc(maps.Values(t.models), func(x, y Model) int { return cmp.Compare(x.Name, y.Name) })
+	return stable.Sorted(maps.Values(t.models), func(x, y Model) int { return cmp.Compare(x.Name, y.Name) })
 }
 
 // isEdition reports whether a suffix of a model's name leaves it the same model: a date, a number of a build, latest, preview, Anthropic's -0. Anything else

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/stable"
 	"pawl/llm"
 	"pawl/llm/wire"
 	"pawl/run"
@@ -371,7 +372,7 @@ func (d *decoder) open(w wireItem, i int) *item {
 // Answer returns the message.
 func (d *decoder) Answer() *llm.Answer {
 	items := slices.Clone(d.items)
-	slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.index, b.index) })
+	stable.Sort(items, func(a, b *item) int { return cmp.Compare(a.index, b.index) })
 	a := &llm.Answer{Model: d.model, Usage: d.usage}
 	var last *item
 	calls, refused := false, false

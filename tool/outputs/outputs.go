@@ -32,13 +32,13 @@ var texts embed.FS
 func All() []tool.Tool {
 	return []tool.Tool{
 		listTool{},
-		question[output.StatsArgs, output.StatsResult]{name: "stats", fields: statsFields, ask: (*output.Document).Stats},
-		question[output.ExtractArgs, output.ExtractResult]{name: "extract", fields: extractFields, ask: (*output.Document).Extract},
-		question[output.CountArgs, output.CountResult]{name: "count", fields: countFields, required: `"counts"`, ask: (*output.Document).Count},
-		question[output.SampleArgs, output.SampleResult]{name: "sample", fields: sampleFields, ask: (*output.Document).Sample},
-		question[output.ReadArgs, output.ReadResult]{name: "read", fields: readFields, ask: (*output.Document).Read},
-		question[output.SearchArgs, output.SearchResult]{name: "search", fields: searchFields, required: `"pattern"`, ask: (*output.Document).Search},
-		question[output.AggregateArgs, output.AggregateResult]{name: "aggregate", fields: aggregateFields, required: `"path","op"`, ask: (*output.Document).Aggregate},
+		question{name: "stats", fields: statsFields, ask: output.QuestionOf((*output.Document).Stats)},
+		question{name: "extract", fields: extractFields, ask: output.QuestionOf((*output.Document).Extract)},
+		question{name: "count", fields: countFields, required: `"counts"`, ask: output.QuestionOf((*output.Document).Count)},
+		question{name: "sample", fields: sampleFields, ask: output.QuestionOf((*output.Document).Sample)},
+		question{name: "read", fields: readFields, ask: output.QuestionOf((*output.Document).Read)},
+		question{name: "search", fields: searchFields, required: `"pattern"`, ask: output.QuestionOf((*output.Document).Search)},
+		question{name: "aggregate", fields: aggregateFields, required: `"path","op"`, ask: output.QuestionOf((*output.Document).Aggregate)},
 	}
 }
 
@@ -81,16 +81,23 @@ func spec(name, fields, required string) tool.Spec {
 }
 
 // A question is a tool that asks one output.
-type question[A, R any] struct {
+type question struct {
 	name, fields, required string
-	ask                    func(*output.Document, context.Context, A) (R, error)
+	ask                    output.Question
 }
 
-func (q question[A, R]) Spec() tool.Spec { return spec(q.name, q.fields, q.required) }
+func (q question) Spec() tool.Spec { return spec(q.name, q.fields, q.required) }
 
-func (q question[A, R]) Inspect(_ tool.Env, raw json.RawMessage) (tool.Intent, error) {
-	var args A
-	if err := decode(q.name, raw, &args); err != nil {
+// check returns what is wrong with arguments; the error says of which tool.
+func (q question) check(args json.RawMessage) error {
+	if _, err := q.ask(context.Background(), nil, args); err != nil {
+		return fmt.Errorf("%s%s: %w", Prefix, q.name, err)
+	}
+	return nil
+}
+
+func (q question) Inspect(_ tool.Env, raw json.RawMessage) (tool.Intent, error) {
+	if err := q.check(raw); err != nil {
 		return tool.Intent{}, err
 	}
 	asked := "the newest output"
@@ -100,21 +107,20 @@ func (q question[A, R]) Inspect(_ tool.Env, raw json.RawMessage) (tool.Intent, e
 	return tool.Intent{Class: run.Reads, Title: q.name + " " + asked}, nil
 }
 
-func (q question[A, R]) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
+func (q question) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
 	o, raw, err := open(env, c.Args)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("%s%s: %w", Prefix, q.name, err)
 	}
 	defer o.Close()
-	var args A
-	if err := decode(q.name, raw, &args); err != nil {
+	if err := q.check(raw); err != nil {
 		return tool.Result{}, err
 	}
-	answer, err := q.ask(o.Document, ctx, args)
+	answer, err := q.ask(ctx, o.Document, raw)
 	if err != nil {
 		return tool.Result{}, err // it says of which tool
 	}
-	says, isText := any(answer).(fmt.Stringer)
+	says, isText := answer.(fmt.Stringer)
 	if !isText {
 		return result(answer)
 	}

@@ -104,7 +104,7 @@ func (r *Reader) Events() <-chan Event { return r.events }
 func (r *Reader) Err() error { return r.err }
 
 // Slow says that the terminal is at the end of a line on which sequences arrive in
-// pieces, such as ssh: Esc is reported after 25 ms instead of 4, unless the terminal has
+// pieces, such as ssh: Esc is reported after 25 ms instead of 2, unless the terminal has
 // the kitty protocol. A Reader finds out by itself too, but takes the first sequence that
 // is in pieces for Esc.
 func (r *Reader) Slow() {
