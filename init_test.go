@@ -3,10 +3,15 @@ package pawl_test
 import (
 	"bufio"
 	"bytes"
+	"go/ast"
+	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -115,4 +120,58 @@ func TestTheInitTraceIsRead(t *testing.T) {
 	if len(got) != 2 || got["example.org/slow"] != 7500*time.Microsecond {
 		t.Errorf("got %v", got)
 	}
+}
+
+// Expressions of packages are compiled by their first user, and not while the program
+// starts. One that is not valid would then be noticed by that user.
+func TestExpressionsOfPackagesAreValidAndNotCompiledAtTheStart(t *testing.T) {
+	t.Parallel()
+	valid := 0
+	for _, files := range sources(t) {
+		for _, file := range files {
+			for _, decl := range file.syntax.Decls {
+				d, ok := decl.(*ast.GenDecl)
+				if !ok || strings.Contains(file.path, "llmtest/") { // not in the program
+					continue
+				}
+				ast.Inspect(d, func(n ast.Node) bool {
+					call, ok := n.(*ast.CallExpr)
+					if !ok || len(call.Args) != 1 {
+						return true
+					}
+					switch types.ExprString(call.Fun) {
+					case "regexp.MustCompile":
+						t.Errorf("%s compiles an expression while the program starts: use lazy.Regexp", file.path)
+					case "lazy.Regexp":
+						expr, ok := constantString(call.Args[0])
+						if !ok {
+							break // made by a function; its package's tests use it
+						}
+						if _, err := regexp.Compile(expr); err != nil {
+							t.Errorf("%s: %v", file.path, err)
+						}
+						valid++
+					}
+					return true
+				})
+			}
+		}
+	}
+	if valid < 40 {
+		t.Errorf("only %d expressions were found", valid)
+	}
+}
+
+// constantString returns the value of an expression of string literals.
+func constantString(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		s, err := strconv.Unquote(e.Value)
+		return s, err == nil
+	case *ast.BinaryExpr:
+		x, okX := constantString(e.X)
+		y, okY := constantString(e.Y)
+		return x + y, okX && okY && e.Op == token.ADD
+	}
+	return "", false
 }

@@ -16,8 +16,7 @@
 package agent
 
 import (
-	"regexp"
-
+	"pawl/internal/lazy"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
@@ -62,7 +61,7 @@ type Agent struct {
 }
 
 // NamePattern is what names of agents look like.
-var NamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+var NamePattern = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // Output returns the result that the agent has to submit when it works on a task: the one
 // it declares, else that of its kind.

@@ -42,8 +42,8 @@ func Parse(file string, content []byte) (Agent, error) {
 	ext := path.Ext(base)
 	a := Agent{Name: strings.TrimSuffix(base, ext), Kind: submission.Worker}
 	switch {
-	case !NamePattern.MatchString(a.Name):
-		return a, fmt.Errorf("the name %q must have the form %s", a.Name, NamePattern)
+	case !NamePattern().MatchString(a.Name):
+		return a, fmt.Errorf("the name %q must have the form %s", a.Name, NamePattern())
 	case len(content) > maxFile:
 		return a, fmt.Errorf("it has more than %d KB", maxFile>>10)
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:

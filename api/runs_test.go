@@ -30,7 +30,7 @@ func (s *served) run(prompt string) (id string) {
 }
 
 // line waits for an event of a run for which is reports true.
-func (e *eventStream) line(t *testing.T, what string, is func(value) bool) value {
+func (e *eventStream) line(t testing.TB, what string, is func(value) bool) value {
 	t.Helper()
 	for {
 		ev, err := e.next()
@@ -48,13 +48,13 @@ func (e *eventStream) line(t *testing.T, what string, is func(value) bool) value
 }
 
 // until waits for a line of a type.
-func (e *eventStream) until(t *testing.T, kind string) value {
+func (e *eventStream) until(t testing.TB, kind string) value {
 	t.Helper()
 	return e.line(t, kind, func(v value) bool { return v.text("type") == kind })
 }
 
 // waits waits for calls that wait for a person.
-func (e *eventStream) waits(t *testing.T) value {
+func (e *eventStream) waits(t testing.TB) value {
 	t.Helper()
 	return e.line(t, "call that waits", func(v value) bool { return v.text("type") == "waiting" && len(v.items("calls")) > 0 })
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -196,22 +197,33 @@ func exportScript(w io.Writer, events []run.Event) error {
 		if purpose != run.ForStep { // a synthesis or a summary, which offers no tools
 			reply.When = &script.When{Tools: &noTools}
 		}
-		line, err := json.Marshal(reply)
+		line, err := jsonLine(reply)
 		if err != nil {
 			return err
 		}
-		b.Write(append(line, '\n'))
+		b.Write(line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// jsonLine returns v as JSON on a line that is safe to print.
+func jsonLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return visible.JSON(b.Bytes()), nil
+}
+
 // comment writes a line that the script ignores. The text is quoted, so that it is one
 // line.
 func comment(b *strings.Builder, what, text string) {
-	quoted, err := json.Marshal(text)
+	quoted, err := jsonLine(text)
 	if err == nil { // a string can always be encoded
-		fmt.Fprintf(b, "# %s: %s\n", what, quoted)
+		fmt.Fprintf(b, "# %s: %s", what, quoted)
 	}
 }
 

@@ -17,7 +17,12 @@ import (
 	"pawl/llm/script"
 )
 
+// build returns the binary that is measured: PAWL_BENCH_BINARY, to compare two in one
+// sitting, or that of this tree.
 var build = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("PAWL_BENCH_BINARY"); bin != "" {
+		return bin, nil
+	}
 	dir, err := os.MkdirTemp("", "pawl-bench-")
 	if err != nil {
 		return "", err
@@ -80,6 +85,42 @@ func turns(n int, command string) string {
 	return b.String()
 }
 
+// least returns the smallest, in milliseconds: what it costs when nothing else runs.
+func least(ds []time.Duration) float64 {
+	return float64(slices.Min(ds).Microseconds()) / 1000
+}
+
+// cpu returns the processor time of an ended process and of its children.
+func cpu(cmd *exec.Cmd) time.Duration {
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// BenchmarkVersion: a command that needs nothing (bar: 5 ms), and the size of the binary
+// (22 MB).
+func BenchmarkVersion(b *testing.B) {
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(bin)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var whole, used []time.Duration
+	for b.Loop() {
+		cmd := exec.Command(bin, "version")
+		began := time.Now()
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
+		}
+		whole, used = append(whole, time.Since(began)), append(used, cpu(cmd))
+	}
+	b.ReportMetric(median(whole), "ms/version")
+	b.ReportMetric(least(whole), "ms/version-least")
+	b.ReportMetric(least(used), "ms/cpu-least")
+	b.ReportMetric(float64(info.Size())/1e6, "MB/binary")
+}
+
 // BenchmarkStart: from the start of the process to the first request at the model
 // (bar: 40 ms), the size of that request (16 KB), and to the end of the process.
 func BenchmarkStart(b *testing.B) {
@@ -98,6 +139,7 @@ func BenchmarkStart(b *testing.B) {
 		size = len(q.Body)
 	}
 	b.ReportMetric(median(first), "ms/first-request")
+	b.ReportMetric(least(first), "ms/first-request-least")
 	b.ReportMetric(median(whole), "ms/process")
 	b.ReportMetric(float64(size), "B/first-request")
 }
@@ -105,9 +147,10 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkTurn: twenty turns of one shell call each. A turn is from one request
 // at the model to the next, the tool's process included (bar: 4 ms beyond the
 // model and the tool; the bare process is measured in the same run). Peak memory:
-// 50 MB.
+// 50 MB. Processor time of the twenty, with the start, less that of twenty bare
+// processes: 120 ms.
 func BenchmarkTurn(b *testing.B) {
-	var gaps, bare []time.Duration
+	var gaps, bare, used []time.Duration
 	rss := int64(0)
 	for b.Loop() {
 		r := newRig(b, turns(20, "echo %d"))
@@ -120,17 +163,23 @@ func BenchmarkTurn(b *testing.B) {
 		for i := 1; i < len(q); i++ {
 			gaps = append(gaps, q[i].At.Sub(q[i-1].At))
 		}
+		all := cpu(cmd)
 		for range 20 {
 			began := time.Now()
-			if err := exec.Command("bash", "-c", "echo 1").Run(); err != nil {
+			bash := exec.Command("bash", "-c", "echo 1")
+			if err := bash.Run(); err != nil {
 				b.Fatal(err)
 			}
 			bare = append(bare, time.Since(began))
+			all -= cpu(bash)
 		}
+		used = append(used, all)
 	}
 	b.ReportMetric(median(gaps), "ms/turn")
 	b.ReportMetric(median(bare), "ms/bare-tool")
 	b.ReportMetric(median(gaps)-median(bare), "ms/overhead")
+	b.ReportMetric(least(gaps)-least(bare), "ms/overhead-least")
+	b.ReportMetric(least(used), "ms/cpu-of-20-least")
 	b.ReportMetric(float64(rss)/1024, "MB/peak")
 }
 
@@ -148,6 +197,7 @@ func BenchmarkParallel(b *testing.B) {
 		gaps = append(gaps, q[1].At.Sub(q[0].At))
 	}
 	b.ReportMetric(median(gaps), "ms/turn")
+	b.ReportMetric(least(gaps), "ms/turn-least")
 }
 
 // BenchmarkInterruptStreaming: from SIGINT to the closed connection at the model

@@ -61,6 +61,9 @@ func Main(args []string, p Process) int {
 		return inv.report(err)
 	}
 	inv.args = args
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // with or without descriptions
+		inv.completes(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -137,7 +140,6 @@ without a command are a task for pawl run.`,
 		inv.began = true
 		_, inv.helpErr = help.WriteTo(inv.Stdout)
 	})
-	inv.completes(root)
 	checkArguments(root)
 	return root
 }
@@ -302,14 +304,3 @@ func addSettings(flags *pflag.FlagSet) {
 
 // oneOf returns a check that a value is one of names.
 func oneOf(names string) func(string) error { return config.OneOf(strings.Split(names, ", ")...) }
-
-// asPerson refuses what a person alone may do when a run's command does it. The sandbox and
-// the rules keep a run from it; this says why, where neither does.
-func (inv *invocation) asPerson(what string) error {
-	for _, name := range []string{"PAWL_RUN", "PAWL_PROC"} {
-		if v, _ := inv.Env(name); v != "" {
-			return exit{exitPerson, fmt.Errorf("this is a command of a run, and a run cannot %s: a person does, in a terminal of their own", what)}
-		}
-	}
-	return nil
-}

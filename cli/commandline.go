@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/config"
+	"pawl/internal/lazy"
 	"pawl/internal/stable"
 	"pawl/internal/text"
 )
@@ -65,7 +65,7 @@ func commandLine(root *cobra.Command, args []string) ([]string, error) {
 // one too, and then lets the person choose.
 func withResumed(args []string) []string {
 	for i, a := range args[:max(0, flagsEnd(args)-1)] {
-		if (a == "--resume" || a == "-r") && !flagForm.MatchString(args[i+1]) {
+		if (a == "--resume" || a == "-r") && !flagForm().MatchString(args[i+1]) {
 			joined := append(slices.Clone(args[:i]), "--resume="+args[i+1])
 			return append(joined, args[i+2:]...)
 		}
@@ -93,7 +93,7 @@ func wordsOf(args []string, flags *pflag.FlagSet) []string {
 		case a[1] < 0x80 && len(a) == 2: // -Cdir has its value
 			f = flags.ShorthandLookup(a[1:])
 		}
-		if f != nil && f.NoOptDefVal == "" && !(isPrint(a) && i+1 < end && flagForm.MatchString(args[i+1])) {
+		if f != nil && f.NoOptDefVal == "" && !(isPrint(a) && i+1 < end && flagForm().MatchString(args[i+1])) {
 			i++
 		}
 	}
@@ -113,7 +113,7 @@ func flagsEnd(args []string) int {
 
 // flagForm is the form of a flag. A task that begins with a hyphen has a blank, or is given
 // with -p=….
-var flagForm = regexp.MustCompile(`^--?[A-Za-z][A-Za-z0-9-]*(=.*)?$`)
+var flagForm = lazy.Regexp(`^--?[A-Za-z][A-Za-z0-9-]*(=.*)?$`)
 
 // isPrint reports whether a is a flag by which another agent's command line, or this one,
 // says that it is to work without a terminal.
@@ -126,7 +126,7 @@ func withoutPrint(args []string) []string {
 	var kept []string
 	end := flagsEnd(args)
 	for i, a := range args[:end] {
-		if a == "--print" || (a == "-p" || a == "--prompt") && (i+1 == len(args) || i+1 == end || flagForm.MatchString(args[i+1])) {
+		if a == "--print" || (a == "-p" || a == "--prompt") && (i+1 == len(args) || i+1 == end || flagForm().MatchString(args[i+1])) {
 			continue
 		}
 		kept = append(kept, a)

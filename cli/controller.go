@@ -112,9 +112,7 @@ code 1.`,
 			if err != nil {
 				return err
 			}
-			enc := json.NewEncoder(inv.Stdout)
-			enc.SetEscapeHTML(false)
-			return enc.Encode(parsedForm(action, report))
+			return inv.encode(parsedForm(action, report))
 		},
 	}
 }

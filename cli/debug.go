@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"io"
 	"strings"
 
@@ -44,7 +43,7 @@ the result: the exit code is then 0 too.`,
 		if decode == nil {
 			return usage("--wire: unknown format %q; formats are %s%s", *format, strings.Join(streamed, ", "), text.DidYouMean(*format, streamed))
 		}
-		return json.NewEncoder(inv.Stdout).Encode(decode(inv.Stdin))
+		return inv.encode(decode(inv.Stdin))
 	}
 	return cmd
 }

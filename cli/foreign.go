@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/internal/lazy"
 	"pawl/permission"
 )
 
@@ -20,9 +21,9 @@ import (
 // code.claude.com/docs/en/cli-reference, developers.openai.com/codex/cli/reference,
 // opencode.ai/docs/cli, geminicli.com/docs/cli/cli-reference, aider.chat/docs/config/options.html.
 type foreignFlag struct {
-	value  bool           // it has one
-	values *regexp.Regexp // that it can have, where it also stands alone; nil: any
-	more   bool           // and takes the rules that follow as well
+	value  bool                  // it has one
+	values func() *regexp.Regexp // that it can have, where it also stands alone; nil: any
+	more   bool                  // and takes the rules that follow as well
 	// ours are the arguments that say it here; nil: nothing does, and the flag is left out.
 	ours func(value string) []string
 	// remark says what is different here, or why the flag is left out.
@@ -110,10 +111,10 @@ const (
 )
 
 var (
-	sandboxPolicy    = regexp.MustCompile(`^(read-only|workspace-write|danger-full-access)$`)
-	approvalPolicy   = regexp.MustCompile(`^(untrusted|on-request|on-failure|never)$`)
-	worktreeName     = regexp.MustCompile(`^[A-Za-z0-9._-]+$`) // a name, and no task
-	sandboxOrSession = regexp.MustCompile(`^(read-only|workspace-write|danger-full-access|ses_.*)$`)
+	sandboxPolicy    = lazy.Regexp(`^(read-only|workspace-write|danger-full-access)$`)
+	approvalPolicy   = lazy.Regexp(`^(untrusted|on-request|on-failure|never)$`)
+	worktreeName     = lazy.Regexp(`^[A-Za-z0-9._-]+$`) // a name, and no task
+	sandboxOrSession = lazy.Regexp(`^(read-only|workspace-write|danger-full-access|ses_.*)$`)
 )
 
 func fixed(args ...string) func(string) []string { return func(string) []string { return args } }
@@ -215,7 +216,7 @@ func foreignValues(cmd *cobra.Command, r runRequest) error {
 }
 
 // foreignRule is the form of a rule of Claude Code.
-var foreignRule = regexp.MustCompile(`^[A-Z][A-Za-z]+(\(.*\))?$|^mcp__`)
+var foreignRule = lazy.Regexp(`^[A-Z][A-Za-z]+(\(.*\))?$|^mcp__`)
 
 // translate returns a command line of pawl that says what args say with the flags of other
 // agents, and remarks on what is different. cmd has the flags that are pawl's own.
@@ -235,11 +236,11 @@ func translate(cmd *cobra.Command, args []string) (ours, remarks []string) {
 			continue
 		}
 		values := []string{value}
-		if f.value && !joined && i+1 < end && !flagForm.MatchString(args[i+1]) && (f.values == nil || f.values.MatchString(args[i+1])) {
+		if f.value && !joined && i+1 < end && !flagForm().MatchString(args[i+1]) && (f.values == nil || f.values().MatchString(args[i+1])) {
 			i++
 			values = []string{args[i]}
 		}
-		for f.more && i+1 < end && foreignRule.MatchString(args[i+1]) {
+		for f.more && i+1 < end && foreignRule().MatchString(args[i+1]) {
 			i++
 			values = append(values, args[i])
 		}

@@ -32,7 +32,9 @@ func everyCommand(t *testing.T, visit func(*cobra.Command)) {
 			}
 		}
 	}
-	walk(inv.root())
+	root := inv.root()
+	inv.completes(root)
+	walk(root)
 	if n < 40 {
 		t.Fatalf("only %d commands", n)
 	}

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+
+	visibility "pawl/internal/visible"
 
 	"github.com/spf13/cobra"
 )
@@ -14,7 +17,21 @@ func jsonFlag(cmd *cobra.Command) *bool {
 
 // encode prints v as JSON on a line.
 func (inv *invocation) encode(v any) error {
-	out := json.NewEncoder(inv.Stdout)
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
+	line, err := jsonLine(v)
+	if err != nil {
+		return err
+	}
+	_, err = inv.Stdout.Write(line)
+	return err
+}
+
+// jsonLine returns v as JSON on a line that is safe to print.
+func jsonLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return visibility.JSON(b.Bytes()), nil
 }

@@ -24,6 +24,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// The tests may be run by a run.
+	runAbove = func(string, int) bool { return false }
 	testscript.Main(m, map[string]func(){"pawl": func() { os.Exit(Main(os.Args[1:], System())) }})
 }
 

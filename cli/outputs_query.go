@@ -9,15 +9,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	visibility "pawl/internal/visible"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/output/jsonpath"
@@ -144,11 +144,11 @@ func (e personsError) Error() string { return e.text }
 func (e personsError) Unwrap() error { return e.err }
 
 // toolName is how errors of questions begin for a model: the tool, and the output.
-var toolName = regexp.MustCompile(`^tool_outputs\.[a-z]+ of .*?: `)
+var toolName = lazy.Regexp(`^tool_outputs\.[a-z]+ of .*?: `)
 
 // forPerson returns what a tool says about an output, with commands instead of tools.
 func forPerson(text string) string {
-	return strings.ReplaceAll(toolName.ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
+	return strings.ReplaceAll(toolName().ReplaceAllString(text, ""), "use read or search", "use `pawl outputs show` or `pawl outputs search`")
 }
 
 // printAnswer prints what a tool returns: indented, with exit code 1 for an answer that has
@@ -168,7 +168,7 @@ func printAnswer(w io.Writer, answer any, d *subject, oneLine bool) error {
 	if err := enc.Encode(answer); err != nil {
 		return err
 	}
-	raw := visibleJSON(b.Bytes())
+	raw := visibility.JSON(b.Bytes())
 	if oneLine && d.stored != nil { // with the run, as every object of pawl about one has it
 		raw = append(fmt.Appendf(nil, `{"run":%q,`, d.stored.Conversation), raw[1:]...)
 	}
@@ -230,26 +230,6 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// visibleJSON makes JSON safe to print, as [visible] does for text, and keeps it JSON:
-// what is not to be seen can only be in strings, and is escaped there.
-func visibleJSON(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		r, n := utf8.DecodeRune(raw[i:])
-		switch high, low := utf16.EncodeRune(r); {
-		case visible(string(r)) == string(r):
-			out = utf8.AppendRune(out, r)
-		case r == '\r': // only between values
-		case high != utf8.RuneError:
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		i += n
-	}
-	return out
-}
-
 // maxPrinted is up to which size a value is printed on one line, in bytes; a larger one is
 // printed as it is written.
 const maxPrinted = 64 << 20
@@ -281,7 +261,7 @@ func printValue(w io.Writer, path string, size int64, value io.Reader, raw bool)
 		line.Write(written)
 	}
 	if !raw {
-		written = visibleJSON(line.Bytes())
+		written = visibility.JSON(line.Bytes())
 	} else {
 		written = line.Bytes()
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	visibility "pawl/internal/visible"
 
 	"pawl/app"
 	"pawl/run"
@@ -136,12 +137,12 @@ func (p *printer) stream(line any, err error) {
 
 // line prints one JSON object on a line of standard output.
 func (p *printer) line(v any) {
-	b, err := json.Marshal(v)
+	b, err := jsonLine(v)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "pawl: %v\n", err) // unreachable: everything here can be encoded
 		return
 	}
-	p.out(append(b, '\n'))
+	p.out(b)
 }
 
 // out writes to standard output and keeps the first error: a result that could not be
@@ -218,7 +219,7 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 		p.line(r)
 	case s.Config.Output.Schema != "":
 		if v := s.Submission().Value; v != "" {
-			p.out([]byte(v + "\n"))
+			p.out(append(visibility.JSON([]byte(v)), '\n'))
 		}
 	case p.display != nil && p.display.showed(r.Text, len(s.Turn.End.Jobs) > 0):
 	case p.made != "" && strings.HasPrefix(r.Text, p.made): // it is no result, and the model did not say it

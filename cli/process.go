@@ -5,7 +5,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 )
 
@@ -27,11 +26,8 @@ func System() Process {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// SIGPIPE is received and not ignored: commands would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// pawl waits most of the time and shares the machine with what it starts: memory
-	// counts more than the little that collecting it more often costs. (5,000 turns in
-	// a window of 200,000 tokens: 41 MB instead of 46.)
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
+		paceCollections()
 	}
 	// net/http writes to the standard logger what a server sends unasked, with its
 	// content; pawl itself does not use that logger.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/internal/lazy"
 	"pawl/provider"
 	"pawl/run"
 	"pawl/worker"
@@ -104,10 +104,10 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 		return usage("the task is given with -p and as words: quote it as one, pawl run %s", shellWord(strings.TrimSpace(r.prompt+" "+joined)))
 	}
 	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && slices.Contains(commandNames(runs), args[0]) &&
-		(len(args) == 1 || len(args) == 2 && (args[1] == "last" || runID.MatchString(args[1]))) {
+		(len(args) == 1 || len(args) == 2 && (args[1] == "last" || runID().MatchString(args[1]))) {
 		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", shellLine(args), shellWord(joined))
 	}
-	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName.MatchString(setting) {
+	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName().MatchString(setting) {
 		return usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
 	}
 	r.prompt = joined
@@ -115,8 +115,8 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 }
 
 var (
-	runID       = regexp.MustCompile(`^20[0-9]{6}(-[0-9a-z-]*)?$`)
-	settingName = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)*$`)
+	runID       = lazy.Regexp(`^20[0-9]{6}(-[0-9a-z-]*)?$`)
+	settingName = lazy.Regexp(`^[a-z_]+(\.[a-z_]+)*$`)
 )
 
 // run starts or resumes a run, shows what it does, and prints its result.

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // A Command is a prompt that a person has written to a file, to be sent by its name. The
@@ -30,7 +31,7 @@ func ParseCommand(name string, content []byte) (Command, error) {
 	if len(content) > maxCommand {
 		return c, fmt.Errorf("%s is larger than %d KiB", name, maxCommand>>10)
 	}
-	if !commandName.MatchString(c.Name) {
+	if !commandName().MatchString(c.Name) {
 		return c, fmt.Errorf("%s: a command's name has letters, digits, - and _", name)
 	}
 	content = bytes.ReplaceAll(bytes.TrimPrefix(content, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
@@ -61,11 +62,11 @@ func ParseCommand(name string, content []byte) (Command, error) {
 }
 
 var (
-	commandName  = regexp.MustCompile(`^[\p{L}\p{N}_-]+(:[\p{L}\p{N}_-]+)*$`)
-	argumentMark = regexp.MustCompile(`\$ARGUMENTS\b|\$[1-9]`)
+	commandName  = lazy.Regexp(`^[\p{L}\p{N}_-]+(:[\p{L}\p{N}_-]+)*$`)
+	argumentMark = lazy.Regexp(`\$ARGUMENTS\b|\$[1-9]`)
 	// Claude Code runs !`command` before the prompt is sent. Here the model runs it, so that
 	// the permissions hold.
-	commandMark = regexp.MustCompile("!`([^`\n]+)`")
+	commandMark = lazy.Regexp("!`([^`\n]+)`")
 )
 
 // Prompt returns the prompt with arguments in place: $ARGUMENTS is all of them, $1 to $9 are
@@ -73,7 +74,7 @@ var (
 func (c Command) Prompt(arguments string) string {
 	arguments = strings.TrimSpace(arguments)
 	words, used := split(arguments), false
-	text := argumentMark.ReplaceAllStringFunc(c.body, func(mark string) string {
+	text := argumentMark().ReplaceAllStringFunc(c.body, func(mark string) string {
 		used = true
 		if mark == "$ARGUMENTS" {
 			return arguments
@@ -83,7 +84,7 @@ func (c Command) Prompt(arguments string) string {
 		}
 		return ""
 	})
-	text = commandMark.ReplaceAllString(text, "(run `$1` and use what it prints)")
+	text = commandMark().ReplaceAllString(text, "(run `$1` and use what it prints)")
 	if !used && arguments != "" {
 		text += "\n\n" + arguments
 	}

@@ -2,10 +2,10 @@ package instructions
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 )
@@ -61,7 +61,7 @@ func (s section) heading() string {
 }
 
 // likeHeading matches the beginning of lines that could be taken for a heading of ours.
-var likeHeading = regexp.MustCompile(`(?mi)^([ \t]*)(#+[ \t]*Instructions[ \t]+from\b)`)
+var likeHeading = lazy.Regexp(`(?mi)^([ \t]*)(#+[ \t]*Instructions[ \t]+from\b)`)
 
 // note is the line after a text that was cut.
 func (s section) note() string {

@@ -3,9 +3,10 @@ package instructions
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazy"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -38,14 +39,14 @@ func (s *survey) ciFiles() []string {
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
 		ext := path.Ext(name)
 		workflow := path.Base(path.Dir(name)) == "workflows" && ciFolders[path.Dir(name)] && (ext == ".yml" || ext == ".yaml")
-		if workflow && !publishes.MatchString(path.Base(name)) || name == ".gitlab-ci.yml" || name == ".circleci/config.yml" {
+		if workflow && !publishes().MatchString(path.Base(name)) || name == ".gitlab-ci.yml" || name == ".circleci/config.yml" {
 			files = append(files, name)
 		}
 	}
 	return files
 }
 
-var publishes = regexp.MustCompile(`(?i)release|publish|deploy|stale|label|pages`)
+var publishes = lazy.Regexp(`(?i)release|publish|deploy|stale|label|pages`)
 
 // ciCommands returns the commands in a file that configures CI, in order: the values of
 // certain keys, wherever they are. Only lines that are a whole command on their own and depend
@@ -94,5 +95,5 @@ func isCICommand(line string) bool {
 		return false
 	}
 	first := words[0]
-	return slices.Contains(ciTools, first) || plainName.MatchString(strings.TrimPrefix(strings.TrimPrefix(first, "./"), ".")) && strings.Contains(first, "/") && !strings.HasPrefix(first, "/")
+	return slices.Contains(ciTools, first) || plainName().MatchString(strings.TrimPrefix(strings.TrimPrefix(first, "./"), ".")) && strings.Contains(first, "/") && !strings.HasPrefix(first, "/")
 }

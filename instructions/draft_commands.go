@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/internal/stable"
 
 	"go.yaml.in/yaml/v3"
@@ -166,7 +166,7 @@ func goCommands(_ *survey, dir string) []command {
 }
 
 // plainName is a name that needs no quoting in a shell.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]*$`)
+var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.:/-]*$`)
 
 // A target is one of a Makefile, a justfile or a Taskfile.
 type target struct{ name, note string }
@@ -174,7 +174,7 @@ type target struct{ name, note string }
 func targetCommands(tool, dir string, targets []target) []command {
 	var all []command
 	for _, t := range targets {
-		if plainName.MatchString(t.name) && t.name != "help" && t.name != "default" {
+		if plainName().MatchString(t.name) && t.name != "help" && t.name != "default" {
 			all = append(all, command{kind: kindOf(t.name), line: tool + " " + t.name, dir: dir, note: t.note})
 		}
 	}
@@ -182,8 +182,8 @@ func targetCommands(tool, dir string, targets []target) []command {
 }
 
 var (
-	makeTarget = regexp.MustCompile(`^([A-Za-z0-9][\w./ -]*?)\s*::?(?:[^=:]|$)`)
-	justRecipe = regexp.MustCompile(`^@?([A-Za-z][\w-]*)(?:\s+[^:]*)?:(?:[^=]|$)`)
+	makeTarget = lazy.Regexp(`^([A-Za-z0-9][\w./ -]*?)\s*::?(?:[^=:]|$)`)
+	justRecipe = lazy.Regexp(`^@?([A-Za-z][\w-]*)(?:\s+[^:]*)?:(?:[^=]|$)`)
 )
 
 // makeCommands returns the targets of a Makefile: those that it calls phony, because the
@@ -204,7 +204,7 @@ func makeCommands(s *survey, dir string) []command {
 	}
 	var targets []target
 	for i, line := range lines {
-		m := makeTarget.FindStringSubmatch(line)
+		m := makeTarget().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
@@ -238,7 +238,7 @@ func justCommands(s *survey, dir string) []command {
 	lines := s.lines(s.first(dir, "justfile", "Justfile", ".justfile"))
 	var targets []target
 	for i, line := range lines {
-		if m := justRecipe.FindStringSubmatch(line); m != nil {
+		if m := justRecipe().FindStringSubmatch(line); m != nil {
 			targets = append(targets, target{m[1], commentAbove(lines, i)})
 		}
 	}
@@ -303,7 +303,7 @@ func nodeCommands(s *survey, dir string) []command {
 	all := []command{{kind: "Install", line: install, dir: dir}}
 	for _, name := range slices.Sorted(maps.Keys(manifest.Scripts)) {
 		script := manifest.Scripts[name]
-		if !plainName.MatchString(name) || strings.Contains(script, "no test specified") { // what npm init writes
+		if !plainName().MatchString(name) || strings.Contains(script, "no test specified") { // what npm init writes
 			continue
 		}
 		all = append(all, command{kind: kindOf(name), line: manager + " run " + name, dir: dir, note: script})

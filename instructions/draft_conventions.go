@@ -75,7 +75,7 @@ func (s *survey) editorConfig() []string {
 		}
 		key, value, _ := strings.Cut(line, "=")
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
-		if section != "" && len(values) < maxClip && slices.Contains(strings.Fields(keys), key) && plainName.MatchString(value) {
+		if section != "" && len(values) < maxClip && slices.Contains(strings.Fields(keys), key) && plainName().MatchString(value) {
 			if values != "" {
 				values += ", "
 			}

@@ -8,10 +8,10 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 )
 
@@ -26,9 +26,9 @@ func (s *survey) about() (title, about string) {
 }
 
 var (
-	image = regexp.MustCompile(`!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])`)
-	link  = regexp.MustCompile(`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
-	tag   = regexp.MustCompile(`<[^>]*>`)
+	image = lazy.Regexp(`!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])`)
+	link  = lazy.Regexp(`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
+	tag   = lazy.Regexp(`<[^>]*>`)
 )
 
 // readme returns the first heading and the first paragraph of a folder's README. Badges,
@@ -42,8 +42,8 @@ func (s *survey) readme(dir string) (title, paragraph string) {
 		if marks {
 			fence = !fence
 		}
-		plain := strings.TrimSpace(tag.ReplaceAllString(link.ReplaceAllString(image.ReplaceAllString(line, ""), "$1"), ""))
-		if !marks && !fence && plain != "" && !notParagraph.MatchString(plain) {
+		plain := strings.TrimSpace(tag().ReplaceAllString(link().ReplaceAllString(image().ReplaceAllString(line, ""), "$1"), ""))
+		if !marks && !fence && plain != "" && !notParagraph().MatchString(plain) {
 			words = append(words, strings.Fields(plain)...)
 			continue
 		}
@@ -62,7 +62,7 @@ func (s *survey) readme(dir string) (title, paragraph string) {
 }
 
 // notParagraph is a heading, a quote, a table, a list item, a line under a heading, a badge.
-var notParagraph = regexp.MustCompile(`^(?:#|>|\||[-*+]\s|\d+[.)]\s|[-=~*_]{3,}$|\[|:)`)
+var notParagraph = lazy.Regexp(`^(?:#|>|\||[-*+]\s|\d+[.)]\s|[-=~*_]{3,}$|\[|:)`)
 
 // layoutLines describes the folders of the root.
 func (s *survey) layoutLines() []string {
@@ -177,7 +177,7 @@ func packageComment(src []byte) string {
 	}
 }
 
-var description = regexp.MustCompile(`(?m)^description\s*=\s*"([^"\n]*)"`)
+var description = lazy.Regexp(`(?m)^description\s*=\s*"([^"\n]*)"`)
 
 // manifestDescription returns the description in a folder's package.json, Cargo.toml or
 // pyproject.toml.
@@ -189,7 +189,7 @@ func (s *survey) manifestDescription(dir string) string {
 		return manifest.Description
 	}
 	for _, name := range []string{"Cargo.toml", "pyproject.toml"} {
-		if m := description.FindStringSubmatch(s.read(path.Join(dir, name))); m != nil {
+		if m := description().FindStringSubmatch(s.read(path.Join(dir, name))); m != nil {
 			return m[1]
 		}
 	}

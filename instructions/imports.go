@@ -2,10 +2,11 @@ package instructions
 
 import (
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pawl/internal/lazy"
 )
 
 // findImports returns the paths that a Markdown text imports with @path, in order and each
@@ -40,18 +41,18 @@ type importParser struct {
 
 var (
 	// fenced is a line that opens or closes a fenced code block, also in quotes and lists.
-	fenced = regexp.MustCompile("^([\\s>]*(?:(?:[-*+]|\\d{1,9}[.)])\\s+)*)(`{3,}|~{3,})(.*)$")
+	fenced = lazy.Regexp("^([\\s>]*(?:(?:[-*+]|\\d{1,9}[.)])\\s+)*)(`{3,}|~{3,})(.*)$")
 	// item is the beginning of a list item, a heading or a quote, none of which
 	// continues the text before.
-	item = regexp.MustCompile(`^\s*(?:(?:[-*+]|\d{1,9}[.)])(?:\s|$)|#{1,6}(?:\s|$)|>)`)
+	item = lazy.Regexp(`^\s*(?:(?:[-*+]|\d{1,9}[.)])(?:\s|$)|#{1,6}(?:\s|$)|>)`)
 	// listItem is the first of these.
-	listItem = regexp.MustCompile(`^\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)`)
+	listItem = lazy.Regexp(`^\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)`)
 )
 
 func (p *importParser) line(line string) {
 	before := p.blank || !p.started
 	p.started, p.blank = true, strings.TrimSpace(line) == ""
-	if m := fenced.FindStringSubmatch(line); m != nil {
+	if m := fenced().FindStringSubmatch(line); m != nil {
 		if p.fence == "" {
 			p.endBlock() // which may open a comment
 		}
@@ -75,7 +76,7 @@ func (p *importParser) line(line string) {
 		return
 	}
 	indented := strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
-	isItem := listItem.MatchString(line)
+	isItem := listItem().MatchString(line)
 	switch {
 	case indented && !p.list && !p.comment && (before || p.code):
 		p.code = true
@@ -86,7 +87,7 @@ func (p *importParser) line(line string) {
 		p.list = false
 	}
 	p.code = false
-	if isItem || item.MatchString(line) {
+	if isItem || item().MatchString(line) {
 		p.endBlock()
 	}
 	p.block.WriteString(line + "\n")

@@ -280,7 +280,7 @@ func (l *loader) read(t *tree, name string, file File, level int) (text string, 
 		l.skip(file, reason(err))
 		return "", false
 	}
-	s.text = likeHeading.ReplaceAllString(s.text, `$1\$2`)
+	s.text = likeHeading().ReplaceAllString(s.text, `$1\$2`)
 	l.seen[resolved] = true
 	l.sections = append(l.sections, s)
 	return s.text, true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/lazy"
 	"pawl/output/jsonpath"
 )
 
@@ -73,13 +74,13 @@ func detect(head []byte, complete bool) Format {
 		return Diff
 	case isTestOutput(lines):
 		return TestOutput
-	case share(lines, logLine) >= 0.5:
+	case share(lines, logLine()) >= 0.5:
 		return Log
 	case opensJSON(head):
 		return Text // until it has been read
 	case csvComma(lines) != 0:
 		return CSV
-	case len(lines) >= 3 && share(lines, yamlLine) >= 0.9 && yamlKey.MatchString(strings.Join(lines, "\n")):
+	case len(lines) >= 3 && share(lines, yamlLine()) >= 0.9 && yamlKey().MatchString(strings.Join(lines, "\n")):
 		return YAML
 	}
 	return Text
@@ -130,13 +131,13 @@ func mediaType(head []byte) string {
 }
 
 var (
-	hunk    = regexp.MustCompile(`^@@ -\d+(,\d+)? \+\d+(,\d+)? @@`)
-	logLine = regexp.MustCompile(`^\W{0,3}(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|` +
+	hunk    = lazy.Regexp(`^@@ -\d+(,\d+)? \+\d+(,\d+)? @@`)
+	logLine = lazy.Regexp(`^\W{0,3}(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|` +
 		`(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b|(trace|debug|info|warn|warning|error|fatal)\b[\]:|]|` +
 		`time="?\d{4}|level=|ts=)|^[\d.]+ \S+ \S+ \[\d+/[A-Z][a-z]{2}/\d{4}`)
-	yamlLine = regexp.MustCompile(`^\s*$|^\s*#|^---|^\s*(- +)*("[^"]*"|'[^']*'|[\w./$-][\w./$ -]*):( |$)|^\s*- +\S|^\s*-$`)
-	yamlKey  = regexp.MustCompile(`(?m)^(- +)?("[^"]*"|'[^']*'|[\w./$-]+):( |$)`)
-	testLine = regexp.MustCompile(`^(=== RUN |\s*--- (PASS|FAIL|SKIP): |ok\s+\S+\s+([\d.]+s|\(cached\))|FAIL\s+\S+\s+[\d.]+s|PASS$|FAIL$|` +
+	yamlLine = lazy.Regexp(`^\s*$|^\s*#|^---|^\s*(- +)*("[^"]*"|'[^']*'|[\w./$-][\w./$ -]*):( |$)|^\s*- +\S|^\s*-$`)
+	yamlKey  = lazy.Regexp(`(?m)^(- +)?("[^"]*"|'[^']*'|[\w./$-]+):( |$)`)
+	testLine = lazy.Regexp(`^(=== RUN |\s*--- (PASS|FAIL|SKIP): |ok\s+\S+\s+([\d.]+s|\(cached\))|FAIL\s+\S+\s+[\d.]+s|PASS$|FAIL$|` +
 		`={3,} (test session starts|FAILURES|short test summary|\d+ (passed|failed))|\S+::\S+ (PASSED|FAILED)|Tests?: +\d+|Test Suites: |` +
 		`test \S+ \.\.\. (ok|FAILED|ignored)|test result: |\s*(✓|✔|✗|✘|×) |not ok \d+|ok \d+ |TAP version|Ran \d+ tests? in )`)
 )
@@ -149,7 +150,7 @@ func isDiff(lines []string) bool {
 			files += 2
 		case strings.HasPrefix(l, "--- ") && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "+++ "):
 			files++
-		case hunk.MatchString(l):
+		case hunk().MatchString(l):
 			hunks++
 		}
 	}
@@ -159,7 +160,7 @@ func isDiff(lines []string) bool {
 func isTestOutput(lines []string) bool {
 	n := 0
 	for _, l := range lines {
-		if testLine.MatchString(l) {
+		if testLine().MatchString(l) {
 			n++
 		}
 	}

@@ -55,6 +55,9 @@ func TestOutputsOfRunsThatAreNoMoreAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Abort()
+	if err := w.create(); err != nil {
+		t.Fatal(err)
+	}
 	for _, dry := range []bool{true, false} {
 		removed, err := s.PruneRuns(exists, dry)
 		if err != nil {

@@ -2,12 +2,10 @@ package output
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"pawl/internal/atomicfile"
 	"pawl/run"
 )
 
@@ -39,15 +37,7 @@ func (s *Store) Create(key Key, tool, message string) (*Writer, error) {
 	if key.Conversation == "" || key.Run == "" || key.Call == "" {
 		return nil, fmt.Errorf("output: a key needs conversation, run and call, got %+v", key)
 	}
-	folder := filepath.Join(s.dir, tmpFolder)
-	if err := atomicfile.MkdirAll(folder, atomicfile.Durable); err != nil {
-		return nil, fmt.Errorf("make a folder for outputs: %w", err)
-	}
-	tmp, err := os.CreateTemp(folder, "*"+fileEnding)
-	if err != nil {
-		return nil, fmt.Errorf("store the output of call %s: %w", key.Call, err)
-	}
-	return &Writer{store: s, tmp: tmp, meta: Meta{ID: key.Call, Run: key.Run, Conversation: key.Conversation, Tool: tool, Message: message,
+	return &Writer{store: s, meta: Meta{ID: key.Call, Run: key.Run, Conversation: key.Conversation, Tool: tool, Message: message,
 		Created: s.now().UTC()}}, nil
 }
 

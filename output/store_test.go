@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -320,6 +321,9 @@ func TestPruneSweepsWhatDeadWritersLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Abort()
+	if err := w.create(); err != nil {
+		t.Fatal(err)
+	}
 	dead := filepath.Join(s.dir, tmpFolder, "dead.zst")
 	if err := os.WriteFile(dead, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
@@ -337,11 +341,61 @@ func TestPruneSweepsWhatDeadWritersLeft(t *testing.T) {
 	}
 }
 
+// A call whose output is small waits for no file: that is made when the output is committed.
+func TestAnOutputOfLessThanAFrameIsNoFileUntilItIsCommitted(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	begin := func(call run.CallID, size int) *Writer {
+		t.Helper()
+		w, err := s.Create(Key{"root", "root", call}, "shell", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	files := func() int {
+		t.Helper()
+		found := 0
+		if err := filepath.WalkDir(s.dir, func(_ string, f fs.DirEntry, err error) error {
+			if err == nil && !f.IsDir() {
+				found++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	small, aborted, large := begin("c_1", frameSize-1), begin("c_2", 1), begin("c_3", frameSize)
+	if n := files(); n != 1 {
+		t.Errorf("%d files before anything is committed, want that of the large one", n)
+	}
+	aborted.Abort()
+	large.Abort()
+	if n := files(); n != 0 {
+		t.Errorf("%d files after both were aborted", n)
+	}
+	o, err := small.Commit(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if o.Bytes() != frameSize-1 {
+		t.Errorf("%d bytes are stored", o.Bytes())
+	}
+}
+
 func TestAWriterThatCannotWriteSaysSo(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	w, err := s.Create(Key{"root", "root", "c_1"}, "shell", "")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.create(); err != nil {
 		t.Fatal(err)
 	}
 	w.tmp.Close() // as good as a full disk

@@ -29,7 +29,7 @@ type Writer struct {
 
 	store *Store
 	meta  Meta
-	tmp   *os.File
+	tmp   *os.File // nil until something is written to it
 	done  bool
 	err   error // of writing; Commit returns it
 
@@ -120,8 +120,24 @@ func (w *Writer) compress(p []byte) (err error) {
 }
 
 func (w *Writer) write(p []byte) error {
+	if w.tmp == nil {
+		if err := w.create(); err != nil {
+			return err
+		}
+	}
 	n, err := w.tmp.Write(p)
 	w.at += int64(n)
+	return err
+}
+
+// create makes the file. Of an output of less than a frame that is part of Commit, which
+// the call that wrote it need not wait for.
+func (w *Writer) create() (err error) {
+	folder := filepath.Join(w.store.dir, tmpFolder)
+	if err = atomicfile.MkdirAll(folder, atomicfile.Durable); err != nil {
+		return fmt.Errorf("make a folder for outputs: %w", err)
+	}
+	w.tmp, err = os.CreateTemp(folder, "*"+fileEnding)
 	return err
 }
 
@@ -264,6 +280,8 @@ func (w *Writer) Abort() {
 	}
 	w.done = true
 	w.stop()
-	_ = w.tmp.Close()
-	_ = os.Remove(w.tmp.Name())
+	if w.tmp != nil {
+		_ = w.tmp.Close()
+		_ = os.Remove(w.tmp.Name())
+	}
 }

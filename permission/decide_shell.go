@@ -158,7 +158,7 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			}
 		}
 	}
-	return Rule{}, "", false
+	return t.embedded(p, l, slices.Concat(t.fileRules(Deny, false), t.fileRules(Deny, true)))
 }
 
 // goesThrough reports whether p changes or copies what is below the directories among its
@@ -168,7 +168,7 @@ func (p *simpleCommand) goesThrough() bool {
 	if name == "git" {
 		return len(p.words) > 1 && has("checkout restore rm mv clean stash", p.words[1].text)
 	}
-	return has("rm cp mv tar zip rsync find chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name)
+	return has("rm cp mv tar zip rsync find ln pax 7z 7za ag ack ugrep zgrep chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name)
 }
 
 // harmlessPattern reports whether a word is a pattern of file names in a directory that
@@ -197,11 +197,11 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 		if folder := r.own(p); folder != "" && rd.writes {
 			return atDeny, builtIn(quote(rd.text) + " writes into what belongs to pawl itself (" + folder + ")")
 		}
-		if rule, ok := finds(t.fileRules(Deny, rd.writes), p); ok {
+		if rule, ok := finds(t.redirectRules(rd), p); ok {
 			return atDeny, by(rule, "denied: "+quote(rd.text))
 		}
 	}
-	rules := t.fileRules(Deny, rd.writes)
+	rules := t.redirectRules(rd)
 	switch {
 	case t.m == Plan && rd.writes:
 		return atMode, byMode(Deny, t.m, "only reading is allowed, and "+quote(rd.text)+" writes")
@@ -247,6 +247,15 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 		}
 	}
 	return at, last
+}
+
+// redirectRules returns the deny rules that may speak of a redirection.
+func (t *evaluation) redirectRules(rd redirect) []Rule {
+	rules := t.fileRules(Deny, rd.writes)
+	if rd.reads && rd.writes {
+		rules = append(rules, t.fileRules(Deny, false)...)
+	}
+	return rules
 }
 
 // command judges one simple command.

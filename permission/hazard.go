@@ -23,7 +23,7 @@ var hazards = map[string]hazard{
 	"ssh":    {short: "oFSEILRDWwJi"},
 	"scp":    {short: "oFSDJi"},
 	"sftp":   {short: "oFSDJbi"},
-	"make":   {short: "fCI", long: "--eval --file --makefile --directory --include-dir", prefixes: "SHELL= MAKEFLAGS= CC= LD= AR="},
+	"make":   {short: "fCIE", long: "--eval --file --makefile --directory --include-dir", prefixes: "SHELL= MAKEFLAGS= CC= LD= AR= .SHELLFLAGS MAKE= CXX= GNUMAKEFLAGS=", within: "$( ${ !="},
 	"curl":   {short: "oOJKDcTEx", within: "file: scp: sftp: smb: smbs: dict: gopher: gophers: tftp: telnet: ldap: ldaps: ftp: ftps: imap: pop3: smtp: rtsp: mqtt:", long: "--output --output-dir --remote-name --remote-name-all --remote-header-name --config --dump-header --cookie-jar --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save --upload-file --unix-socket --abstract-unix-socket --engine --proxy --preproxy --resolve --connect-to --write-out --create-file-mode --netrc --netrc-file --key --cert"},
 	"wget":   {short: "OPaoie", long: "--output-document --directory-prefix --output-file --append-output --input-file --execute --use-askpass --config --post-file --body-file --hsts-file --save-cookies --rejected-log --warc-file"},
 	"man":    {short: "PHlC", long: "--pager --html --local-file --config-file --preprocessor"},
@@ -37,7 +37,7 @@ var hazards = map[string]hazard{
 	"yarn":      {commands: "exec dlx publish config create plugin npm node", long: "--use-yarnrc --cwd"},
 	"pip":       {long: "--target --root --prefix --src --log --editable --config-settings --global-option --python", short: "te"}, "pip3": {long: "--target --root --prefix --src --log --editable --config-settings --global-option --python", short: "te"},
 	"pytest":   {short: "cp", long: "--basetemp --rootdir --confcutdir --override-ini --junitxml --junit-xml --log-file --debug --pdbcls --pastebin --report-log --resultlog"},
-	"cargo":    {commands: "run r install uninstall publish login owner yank clean fix", long: "--config --target-dir --artifact-dir --out-dir --manifest-path", prefixes: "+"},
+	"cargo":    {commands: "run r install uninstall publish login owner yank clean fix", short: "C", long: "--config --target-dir --artifact-dir --out-dir --manifest-path", prefixes: "+"},
 	"rustc":    {short: "oCL", long: "--out-dir"},
 	"eslint":   {short: "co", long: "--config --rulesdir --plugin --resolve-plugins-relative-to --output-file --parser --format --cache-location"},
 	"prettier": {long: "--config --plugin --plugin-search-dir --find-config-path"},
@@ -156,6 +156,9 @@ func hazardsOf(name string, words []word) []string {
 		}
 	}
 	var found []string
+	if len(words) > 2 && words[0].text == "-m" && words[1].text == "pytest" {
+		found = hazardsOf("pytest", words[2:])
+	}
 	operand, options := 0, false
 	for _, w := range words {
 		t := w.text

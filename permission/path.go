@@ -12,6 +12,7 @@ import (
 type location struct {
 	text    string // relative to the workspace ("." is the workspace), or absolute
 	outside bool   // neither in the workspace nor in a folder that counts as it
+	above   bool   // the workspace is below it
 	further string // the path from the folder that counts as the workspace; empty: it is in none
 }
 
@@ -26,7 +27,7 @@ func (p location) matches(r Rule) bool {
 // directory; see matches.
 func (p location) mayHold(pattern string) bool {
 	pattern = foldPath(strings.TrimPrefix(pattern, "./"))
-	return mayMatchBelow(pattern, foldPath(p.text)) || p.further != "" && mayMatchBelow(pattern, foldPath(p.further))
+	return p.above && !path.IsAbs(pattern) || mayMatchBelow(pattern, foldPath(p.text)) || p.further != "" && mayMatchBelow(pattern, foldPath(p.further))
 }
 
 // locate returns the location of a path. A relative path starts in base, or in the
@@ -54,7 +55,8 @@ func (r *Request) locate(base, p string) location {
 			return location{text: p, further: rel}
 		}
 	}
-	return location{text: p, outside: true}
+	_, above := below(p, workspace)
+	return location{text: p, outside: true, above: above}
 }
 
 // absolute returns a place as an absolute path.

@@ -2,9 +2,10 @@ package permission
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // A commandInfo is what is known of a simple command by its program and options.
@@ -178,9 +179,9 @@ func lists(name string, words []word) bool {
 }
 
 var (
-	assigning = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjzt]*n`)            // printf %n sets a variable
-	importing = regexp.MustCompile(`(import|include)([^a-zA-Z0-9_]|$)`) // jq reads another file
-	jqEnv     = regexp.MustCompile(`(^|[^a-zA-Z0-9_."])env($|[^a-zA-Z0-9_])|\$ENV|\$__prog`)
+	assigning = lazy.Regexp(`%[^%a-zA-Z]*[hlLjzt]*n`)            // printf %n sets a variable
+	importing = lazy.Regexp(`(import|include)([^a-zA-Z0-9_]|$)`) // jq reads another file
+	jqEnv     = lazy.Regexp(`(^|[^a-zA-Z0-9_."])env($|[^a-zA-Z0-9_])|\$ENV|\$__prog`)
 )
 
 // moreHazards returns the words of some readers that their options do not tell.
@@ -191,10 +192,10 @@ func moreHazards(name string, words []word) (found []string) {
 		switch name {
 		case "jq":
 			// Filters that show the environment or read other files than the operands.
-			hazardous = importing.MatchString(t) || jqEnv.MatchString(t) || strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.ContainsAny(t, "fL") ||
+			hazardous = importing().MatchString(t) || jqEnv().MatchString(t) || strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.ContainsAny(t, "fL") ||
 				strings.HasPrefix(t, "--from-file") || strings.HasPrefix(t, "--library-path")
 		case "printf":
-			hazardous = i == 0 && (w.kind != static || assigning.MatchString(strings.ReplaceAll(t, "%%", "")))
+			hazardous = i == 0 && (w.kind != static || assigning().MatchString(strings.ReplaceAll(t, "%%", "")))
 		case "test", "[":
 			// Bash evaluates these as arithmetic, in which substitutions run.
 			hazardous = t != "[" && t != "]" && (strings.ContainsAny(t, "`[") || strings.Contains(t, "$("))

@@ -30,7 +30,13 @@ var gitHazards = []string{
 // together, and a value right after the letter, so a letter counts wherever it is.
 var gitLetters = map[string]string{
 	"grep": "O", "rebase": "xisS", "clone": "uc", "fetch": "u", "pull": "usS", "archive": "o", "format-patch": "o", "help": "wim",
-	"merge": "sS", "commit": "S", "cherry-pick": "S", "revert": "S", "tag": "su", "add": "fi", "am": "S",
+	"merge": "sS", "commit": "S", "cherry-pick": "S", "revert": "S", "tag": "su", "add": "fi", "am": "S", "stash": "a",
+}
+
+// gitLong are further long options, by command: they write a file, or take in what is
+// ignored or named by the input.
+var gitLong = map[string]string{
+	"add": "--force", "stash": "--all", "hash-object": "--stdin-paths", "read-tree": "--index-output", "interpret-trailers": "--in-place",
 }
 
 // inspectGit looks at the words after "git".
@@ -72,7 +78,7 @@ func gitHazard(command, t string) bool {
 	case t == "--text", t == "--info" && command != "help": // whole options, not the beginnings of others
 		return false
 	case strings.HasPrefix(t, "--"):
-		return hasAny(t, gitHazards...) || command == "add" && hasAny(t, "--force")
+		return hasAny(t, gitHazards...) || gitLong[command] != "" && hasAny(t, gitLong[command])
 	case strings.HasPrefix(t, "-"):
 		return strings.ContainsAny(t, gitLetters[command]) || strings.Contains(t, "ext::")
 	}

@@ -1,8 +1,9 @@
 package permission
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // goHazards are options of the go command by which it runs a program of one's
@@ -83,7 +84,7 @@ func inspectSed(words []word) commandInfo {
 	given := false
 	var operands []word
 	script := func(w word, text string) {
-		if w.kind != static || !sedReads.MatchString(text) {
+		if w.kind != static || !sedReads().MatchString(text) {
 			c.hazards = append(c.hazards, text)
 		}
 	}
@@ -117,7 +118,9 @@ func inspectSed(words []word) commandInfo {
 // sedReads matches a sed script that does no more than print, delete and replace: e,
 // w, r and what is not known could run, write or read anything. Of brackets only
 // those are in it in which GNU and BSD find the same end.
-var sedReads = func() *regexp.Regexp {
+var sedReads = lazy.Regexp(sedScript())
+
+func sedScript() string {
 	// text is what may stand before a delimiter.
 	text := func(delimiter string) string {
 		return `(?:\[\^?[^\]\[\\\n^` + delimiter + `][^\]\[\\\n` + delimiter + `]*\]|\\[^\n]|[^\[\\\n` + delimiter + `])*`
@@ -129,8 +132,8 @@ var sedReads = func() *regexp.Regexp {
 	address := `(?:\d+(?:~\d+)?|\$|/` + text("/") + `/[IM]*)`
 	addresses := `(?:` + address + ` *(?:, *(?:` + address + `|[+~]\d+))?)? *!? *`
 	command := `(?:[pPdDqQ=nNgGhHxl]\d*|[sy](?:` + strings.Join(replace, "|") + `)[gpiIM0-9]*)`
-	return regexp.MustCompile(`^[ \t\n;]*(?:` + addresses + `(?:\{[ \t\n]*)*(?:` + addresses + command + `)[ \t]*(?:[ \t\n]*[;}\n][ \t\n;}]*|$))*$`)
-}()
+	return `^[ \t\n;]*(?:` + addresses + `(?:\{[ \t\n]*)*(?:` + addresses + command + `)[ \t]*(?:[ \t\n]*[;}\n][ \t\n;}]*|$))*$`
+}
 
 // inspectAwk looks at the words after "awk".
 func inspectAwk(words []word) commandInfo {
@@ -144,7 +147,7 @@ func inspectAwk(words []word) commandInfo {
 		case strings.HasPrefix(t, "-"):
 			c.hazards = append(c.hazards, t)
 		default:
-			if words[i].kind != static || awkActs.MatchString(t) || strings.Contains(strings.ReplaceAll(t, "||", ""), "|") || strings.Contains(t, ">") && !awkCompares(t) {
+			if words[i].kind != static || awkActs().MatchString(t) || strings.Contains(strings.ReplaceAll(t, "||", ""), "|") || strings.Contains(t, ">") && !awkCompares(t) {
 				c.hazards = append(c.hazards, t)
 			}
 			c.paths = append(c.paths, words[i+1:]...)
@@ -156,7 +159,7 @@ func inspectAwk(words []word) commandInfo {
 
 // awkActs matches what in an awk program could run, write or read other files, or
 // show the environment.
-var awkActs = regexp.MustCompile(`@|system|getline|close|ARGV|ENVIRON|PROCINFO|SYMTAB|FUNCTAB`)
+var awkActs = lazy.Regexp(`@|system|getline|close|ARGV|ENVIRON|PROCINFO|SYMTAB|FUNCTAB`)
 
 // awkCompares reports whether every > in an awk program compares: it stands outside
 // of actions or inside of parentheses, where the grammar has no output (POSIX awk,

@@ -44,6 +44,7 @@ type script struct {
 type redirect struct {
 	text   string
 	writes bool
+	reads  bool // also: <>
 	// places is where the file may be, relative to where the command starts.
 	// Empty: not known.
 	places []string
@@ -56,6 +57,8 @@ type simpleCommand struct {
 	// dirs are the folders it may run in, relative to where the command starts.
 	// Empty: not known.
 	dirs []string
+	// changesDir: it, or what runs it, is told to run in another directory.
+	changesDir bool
 	// speculative marks what may be a command inside a wrapper whose options we do not
 	// know. It counts for deny and ask rules only.
 	speculative bool
@@ -418,6 +421,7 @@ func (r *scriptReader) part(p *simpleCommand) {
 	if !p.speculative && evaluates(p) {
 		r.isUnknown(name + " evaluates one of its words as shell")
 	}
+	p.changesDir = p.changesDir || changesDir(path.Base(name), p.words[1:])
 	r.parts = append(r.parts, p)
 	switch name {
 	case "cd":

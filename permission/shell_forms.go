@@ -141,7 +141,7 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 	if isConnection(w.text) {
 		r.isUnknown("a network connection")
 	}
-	to := redirect{text: text, writes: true}
+	to := redirect{text: text, writes: true, reads: rd.Op == syntax.RdrInOut}
 	if w.kind == static && len(r.dirs) > 0 {
 		to.places = joinAll(r.dirs, w.text)
 	}

@@ -2,10 +2,10 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/lazy"
 	"pawl/internal/visible"
 )
 
@@ -15,7 +15,7 @@ import (
 // \x{ff}; and long runs of blanks and of empty lines, which push text off the screen,
 // are counted. Other line ends and tabs stay.
 func Visible(text string) string {
-	text = emptyLines.ReplaceAllStringFunc(text, func(lines string) string {
+	text = emptyLines().ReplaceAllStringFunc(text, func(lines string) string {
 		return fmt.Sprintf("\n[%d empty lines]\n", strings.Count(lines, "\n")-1)
 	})
 	var b strings.Builder
@@ -44,4 +44,4 @@ func Visible(text string) string {
 const maxBlanks = 40
 
 // emptyLines matches more empty lines in a row than maxEmpty.
-var emptyLines = regexp.MustCompile(`\n(?:[ \t]*\n){4,}`)
+var emptyLines = lazy.Regexp(`\n(?:[ \t]*\n){4,}`)

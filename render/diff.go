@@ -3,15 +3,15 @@ package render
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/view"
 )
 
 // hunkLine is the head of a part of a unified diff.
-var hunkLine = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+var hunkLine = lazy.Regexp(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
 
 // numbersFrom is the width from which on the lines of a diff have numbers.
 const numbersFrom = 36
@@ -26,7 +26,7 @@ func (s Style) diff(diff string, n, width int) []string {
 	var parts []part
 	before, after, digits := 0, 0, 0
 	for line := range strings.SplitSeq(diff, "\n") {
-		if m := hunkLine.FindStringSubmatch(line); m != nil {
+		if m := hunkLine().FindStringSubmatch(line); m != nil {
 			if len(parts) > 0 {
 				parts = append(parts, part{}) // lines that are the same are left out here
 			}

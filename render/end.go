@@ -24,12 +24,19 @@ type End struct {
 	State    run.State
 }
 
+// Tally returns how long the turns took that have ended since it was called last, and the files that
+// were changed in them.
+func (t *Transcript) Tally() (took time.Duration, files []view.File) {
+	took, files = t.took, t.files
+	t.took, t.files = 0, nil
+	return took, files
+}
+
 // PrintEnd finishes the lines of the end of a turn: how it ended, what it took, the files that were
 // changed and the calls that were refused. Time and files are those of all turns that have
 // ended since it was called last.
 func (t *Transcript) PrintEnd(e End) {
-	took, files := t.took, t.files
-	t.took, t.files = 0, nil
+	took, files := t.Tally()
 	t.later(func(width int) []string { return t.endLines(e, took, files, width) })
 }
 

@@ -303,3 +303,45 @@ func BenchmarkASecondOfFastStreaming(b *testing.B) {
 		}
 	}
 }
+
+// What two child runs do at the same time stands together for each, and meanwhile in the live part.
+func TestEachOfSeveralChildRunsIsABlock(t *testing.T) {
+	t.Parallel()
+	p := play(render.Style{})
+	p.events(run.Created{Run: "r", Config: run.Config{Model: "p/m"}}, run.Prompted{Parts: []run.Part{run.Text("look")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1},
+		run.Replied{Stop: run.StopToolUse, Parts: []run.Part{asked("c_1", "agent", `{"prompt":"part one"}`), asked("c_2", "agent", `{"prompt":"part two"}`)}})
+	p.call("c_1", run.Resumable)
+	p.call("c_2", run.Resumable)
+	var children []*player
+	for _, id := range []run.CallID{"c_1", "c_2"} {
+		c := &player{Transcript: p.Child(&view.Call{ID: id, Tool: "agent", Subject: "part " + string(id), Child: run.ChildID("r", id)}), at: p.at}
+		c.events(run.Created{Run: "child", Config: run.Config{Model: "p/m"}}, run.Prompted{Parts: []run.Part{run.Text("look")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+		children = append(children, c)
+	}
+	var above []string
+	for n := range 3 {
+		for i, c := range children {
+			call := run.CallID(fmt.Sprintf("c_%d", n+1))
+			c.events(run.Replied{Stop: run.StopToolUse, Parts: []run.Part{run.Text(fmt.Sprintf("child %d says %d", i+1, n)), asked(call, "list", "{}")}})
+			c.call(call, run.Reads)
+			c.events(result(call, "a.go"), run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+			above = append(above, p.Above(80)...)
+			if live := strings.Join(p.Live(80, 24, p.at), "\n"); !strings.Contains(live, fmt.Sprintf("child %d says %d", i+1, n)) {
+				t.Errorf("the live part has not what child %d has said:\n%s", i+1, live)
+			}
+		}
+	}
+	p.events(result("c_2", "two"))
+	above = append(above, p.Above(80)...)
+	p.events(result("c_1", "one"))
+	above = append(above, p.Above(80)...)
+	var said []string
+	for _, l := range above {
+		if _, words, ok := strings.Cut(l, "child "); ok {
+			said = append(said, words)
+		}
+	}
+	if got, want := strings.Join(said, ", "), "2 says 0, 2 says 1, 2 says 2, 1 says 0, 1 says 1, 1 says 2"; got != want {
+		t.Errorf("%s\nwant\n%s\nof\n%s", got, want, strings.Join(above, "\n"))
+	}
+}

@@ -1,8 +1,9 @@
 package render
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazy"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -20,10 +21,10 @@ type Markdown struct {
 }
 
 var (
-	headingLine = regexp.MustCompile(`^ {0,3}(#{1,6}) +(.*?)(?: +#+)? *$`)
-	listLine    = regexp.MustCompile(`^( *)([-*+]|\d{1,9}[.)]) +(.*)$`)
-	quoteLine   = regexp.MustCompile(`^ {0,3}> ?(.*)$`)
-	ruleLine    = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
+	headingLine = lazy.Regexp(`^ {0,3}(#{1,6}) +(.*?)(?: +#+)? *$`)
+	listLine    = lazy.Regexp(`^( *)([-*+]|\d{1,9}[.)]) +(.*)$`)
+	quoteLine   = lazy.Regexp(`^ {0,3}> ?(.*)$`)
+	ruleLine    = lazy.Regexp(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 )
 
 // fenceOf returns the fence that a line consists of, with at most the name of a language.
@@ -91,16 +92,16 @@ func (m *Markdown) line(text string, width int, peek bool) []string {
 		}
 		return []string{""}
 	}
-	if h := headingLine.FindStringSubmatch(text); h != nil {
+	if h := headingLine().FindStringSubmatch(text); h != nil {
 		if !m.Color && !m.Words {
 			return m.Wrap([]Span{{Text: text, Paint: Plain}}, width, peek)
 		}
 		return m.Wrap([]Span{{Text: h[2], Paint: Heading}}, width, peek)
 	}
-	if ruleLine.MatchString(text) {
+	if ruleLine().MatchString(text) {
 		return []string{m.Paint(Faint, strings.Repeat("-", min(width, 24)))}
 	}
-	if l := listLine.FindStringSubmatch(text); l != nil {
+	if l := listLine().FindStringSubmatch(text); l != nil {
 		mark := l[2]
 		if !m.ASCII && strings.ContainsAny(mark, "-*+") {
 			mark = "•"
@@ -111,7 +112,7 @@ func (m *Markdown) line(text string, width int, peek bool) []string {
 		}
 		return Hang(mark, m.Wrap(m.Spans(l[3], Plain), width-Cells(mark), peek))
 	}
-	if q := quoteLine.FindStringSubmatch(text); q != nil {
+	if q := quoteLine().FindStringSubmatch(text); q != nil {
 		lines := m.Wrap(m.Spans(q[1], Italic), width-2, peek)
 		for i := range lines {
 			lines[i] = m.Paint(Faint, m.Glyph(GlyphGutter)) + " " + lines[i]

@@ -73,7 +73,15 @@ func NewTranscript(s Style, p *view.Projection) *Transcript {
 // A child is a run that a call has started.
 type child struct {
 	*Transcript
-	title string // of the call
+	title string   // of the call
+	held  []string // finished lines that are not printed yet, because another child run works too
+}
+
+// finished returns the lines of the child run that are finished.
+func (c *child) finished(width int) []string {
+	lines := append(c.held, c.Above(width-childIndent)...)
+	c.held = nil
+	return lines
 }
 
 // Child returns the transcript of the child run that a call has started, whose updates come from the
@@ -88,16 +96,27 @@ func (t *Transcript) Child(c *view.Call) *Transcript {
 	}
 	sub := NewTranscript(t.Style, &view.Projection{})
 	sub.Streams = t.Streams
-	t.children[c.Child] = &child{sub, CallTitle(c.Tool, c.Subject)}
+	t.children[c.Child] = &child{Transcript: sub, title: CallTitle(c.Tool, c.Subject)}
 	return sub
 }
 
-// fromChildren returns the lines that have finished in child runs.
+// fromChildren returns the lines that have finished in the child run that works. Of several that work at
+// the same time they are held until they end, so that the lines of each stand together.
 func (t *Transcript) fromChildren(width int) []string {
+	several := len(t.children) > 1
+	for _, c := range t.children {
+		several = several || len(c.held) > 0
+	}
+	if several {
+		for _, c := range t.children {
+			c.held = c.finished(width)
+		}
+		return nil
+	}
 	var lines []string
 	for _, id := range slices.Sorted(maps.Keys(t.children)) {
 		c := t.children[id]
-		finished := c.Above(width - childIndent)
+		finished := c.finished(width)
 		if len(finished) == 0 {
 			continue
 		}
@@ -196,7 +215,7 @@ func (t *Transcript) take(i view.Item) {
 		t.later(func(width int) []string {
 			var lines []string
 			if c != nil { // nothing follows in it
-				if lines = t.indented(c.Above(width - childIndent)); len(lines) > 0 && t.last != i.Call.Child {
+				if lines = t.indented(c.finished(width)); len(lines) > 0 && t.last != i.Call.Child {
 					lines = append([]string{t.callLine(GlyphActive, Faint, c.title, "", width)}, lines...)
 				}
 			}
@@ -394,7 +413,10 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		case i.Kind == view.KindCall:
 			lines = append(lines, t.openCall(i.Call, width, now)...)
 			if c := t.children[i.Call.Child]; c != nil && i.Call.State == view.Running {
-				lines = append(lines, t.indented(c.Live(width-childIndent, foldedChild+2, now))...)
+				live := append(slices.Clone(c.held), c.Live(width-childIndent, foldedChild+2, now)...)
+				for _, l := range t.indented(live[max(0, len(live)-foldedChild):]) {
+					lines = append(lines, t.Clip(l, width-1))
+				}
 			}
 		}
 	}

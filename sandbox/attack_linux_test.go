@@ -391,3 +391,18 @@ func TestNoCommandReachesANetworkOrTheSocketsOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// A command of root's reads nothing of /etc that root alone may, and nothing of the kernel's
+// that shows what other programs do.
+func TestACommandOfRootsReadsNothingThatRootAloneMay(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	s := newStage(t)
+	s.needsSandbox(t)
+	s.needsTree(t)
+	o := s.sh(t, "find /etc -type f ! -perm -o=r -size +0; find /etc -mindepth 1 -type d ! -perm -o=x -exec find {} -mindepth 1 ';'; ls /sys/kernel/tracing /sys/kernel/debug 2>/dev/null | grep -v : ; test -s /etc/passwd && echo rest")
+	if strings.TrimSpace(o.printed) != "rest" {
+		t.Errorf("it sees %q", o.printed)
+	}
+}

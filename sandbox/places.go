@@ -173,12 +173,34 @@ func (h home) secrets() []string {
 	)
 }
 
-// rootsSecrets are the files of /etc that root alone may read: a command of root's
-// must not.
+// rootsSecrets are the files of /etc that root alone may read, and what of the kernel shows
+// what other programs do: a command of root's must not read them.
 func rootsSecrets() []string {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key")
-	return append(keys, "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/krb5.keytab")
+	return append(closedToOthers("/etc", 4), "/sys/kernel/tracing", "/sys/kernel/debug", "/sys/kernel/security", "/sys/firmware", "/sys/fs/pstore", "/sys/fs/bpf")
+}
+
+// maxClosed bounds how many such files are hidden, each by a mount; a folder counts as one.
+const maxClosed = 200
+
+// closedToOthers returns the files and folders below a folder that other users cannot read.
+func closedToOthers(dir string, deep int) (closed []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || deep == 0 {
+		return nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := e.Info()
+		switch {
+		case err != nil || len(closed) >= maxClosed:
+		case e.IsDir() && info.Mode()&0o005 == 0o005:
+			closed = append(closed, closedToOthers(path, deep-1)...)
+		case e.IsDir() && info.Mode()&0o005 == 0, info.Mode().IsRegular() && info.Mode()&0o004 == 0:
+			closed = append(closed, path)
+		}
+	}
+	return closed
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/helper"
+	"pawl/internal/lazy"
 	"pawl/internal/proc"
 	"pawl/run"
 )
@@ -37,7 +37,7 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 		if len(line) > maxLine {
 			continue
 		}
-		if s.level != run.WithNetwork && networkWords.MatchString(line) {
+		if s.level != run.WithNetwork && networkWords().MatchString(line) {
 			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + fmt.Sprintf(ask, run.WithNetwork)
 		}
 		if why := s.refusedFile(line, protected); why != "" {
@@ -65,24 +65,24 @@ func excerpt(line string) string {
 // The words are those of the C library (strerror(3), gai_strerror(3)), of Node.js,
 // Go, curl and git; read 2026-11-20.
 var (
-	networkWords = regexp.MustCompile(`(?i)network is unreachable|ENETUNREACH|temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|could not resolve host|name or service not known|nodename nor servname|no such host|connection refused|ECONNREFUSED`)
-	refusalWords = regexp.MustCompile(`(?i)read-only file system|EROFS|permission denied|EACCES|operation not permitted|EPERM|no such file or directory|ENOENT|device or resource busy|EBUSY|address family not supported`)
-	kernelWords  = regexp.MustCompile(`(?i)ptrace|unshare|setns|namespace|io_uring|perf_event|\bbpf\b|keyctl|no new privileges|\bmount`)
-	pathWords    = regexp.MustCompile(`(?:^|[\s:;,'"` + "`" + `(=<>])((?:/|\.git\b|\.pawl\b|\.mcp\.json\b)[^\s:;,'"` + "`" + `()<>|]*)`)
+	networkWords = lazy.Regexp(`(?i)network is unreachable|ENETUNREACH|temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|could not resolve host|name or service not known|nodename nor servname|no such host|connection refused|ECONNREFUSED`)
+	refusalWords = lazy.Regexp(`(?i)read-only file system|EROFS|permission denied|EACCES|operation not permitted|EPERM|no such file or directory|ENOENT|device or resource busy|EBUSY|address family not supported`)
+	kernelWords  = lazy.Regexp(`(?i)ptrace|unshare|setns|namespace|io_uring|perf_event|\bbpf\b|keyctl|no new privileges|\bmount`)
+	pathWords    = lazy.Regexp(`(?:^|[\s:;,'"` + "`" + `(=<>])((?:/|\.git\b|\.pawl\b|\.mcp\.json\b)[^\s:;,'"` + "`" + `()<>|]*)`)
 )
 
 // refusedFile says why the policy would refuse what a line of output complains of;
 // empty if it would not. protected is [Policy.guarded].
 func (s *Session) refusedFile(line string, protected []string) string {
 	privileges := strings.Contains(line, "no new privileges")
-	if !privileges && !refusalWords.MatchString(line) {
+	if !privileges && !refusalWords().MatchString(line) {
 		return ""
 	}
-	if privileges || kernelWords.MatchString(line) && strings.Contains(strings.ToLower(line), "not permitted") {
+	if privileges || kernelWords().MatchString(line) && strings.Contains(strings.ToLower(line), "not permitted") {
 		return "it keeps commands from gaining privileges and from tracing, mounting and making namespaces"
 	}
 	missing := strings.Contains(strings.ToLower(line), "no such file") || strings.Contains(line, "ENOENT")
-	for _, found := range pathWords.FindAllStringSubmatch(line, -1) {
+	for _, found := range pathWords().FindAllStringSubmatch(line, -1) {
 		path := found[1]
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(s.policy.Workspace, path)

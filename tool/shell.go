@@ -64,7 +64,7 @@ type ShellOptions struct {
 
 // Shell returns the tool that runs shell commands; of options at most one is given.
 func Shell(options ...ShellOptions) Tool {
-	t := shellTool{kept: maxKept}
+	t := shellTool{kept: maxKept, passed: &passedEnv{}}
 	for _, o := range options {
 		t.options = o
 	}
@@ -74,6 +74,7 @@ func Shell(options ...ShellOptions) Tool {
 type shellTool struct {
 	options ShellOptions
 	kept    int64 // how many bytes of what a command prints are written to [Call.Output]
+	passed  *passedEnv
 }
 
 type shellArgs struct {
@@ -261,7 +262,7 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		Argv: []string{"bash", "-c", wrapper, "bash", a.Command},
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
-		Env: append(t.options.childEnv(os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
+		Env: append(t.passed.childEnv(t.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
 	change := run.MayChange
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {

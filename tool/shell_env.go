@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"pawl/internal/lazy"
 )
 
 // quietEnv keeps programs from waiting for a person, drawing, or paging.
@@ -40,17 +43,17 @@ var knownVariables = []string{"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "*_MAX_TOK
 
 // secretValues are what values that are keys look like, whatever the variable is
 // called.
-var secretValues = []*regexp.Regexp{
-	regexp.MustCompile(`^(sk|rk|pk)[-_][A-Za-z0-9_-]{16,}$`),
-	regexp.MustCompile(`^(gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|dop_v1_|shpat_|AIza|ya29\.)[A-Za-z0-9._-]{16,}$`),
-	regexp.MustCompile(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
-	regexp.MustCompile(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`),
-	regexp.MustCompile(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
-	regexp.MustCompile(`(?i)(^|[;\s])\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
-	regexp.MustCompile(`(?i)^(basic|bearer)\s+[a-z0-9+/=._~-]{8,}$`),
-	regexp.MustCompile(`://hooks\.slack\.com/|://[a-z0-9.]*discord(app)?\.com/api/webhooks/`), // whoever has the address may post
-	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`),                       // an address with a password
+var secretValues = []func() *regexp.Regexp{
+	lazy.Regexp(`^(sk|rk|pk)[-_][A-Za-z0-9_-]{16,}$`),
+	lazy.Regexp(`^(gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|dop_v1_|shpat_|AIza|ya29\.)[A-Za-z0-9._-]{16,}$`),
+	lazy.Regexp(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
+	lazy.Regexp(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
+	lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY`),
+	lazy.Regexp(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
+	lazy.Regexp(`(?i)(^|[;\s])\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
+	lazy.Regexp(`(?i)^(basic|bearer)\s+[a-z0-9+/=._~-]{8,}$`),
+	lazy.Regexp(`://hooks\.slack\.com/|://[a-z0-9.]*discord(app)?\.com/api/webhooks/`), // whoever has the address may post
+	lazy.Regexp(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`),                       // an address with a password
 }
 
 // SecretVariables returns the patterns of the names of variables that commands do
@@ -88,6 +91,25 @@ func (o ShellOptions) childEnv(environ []string, dir string) []string {
 	return append(append(env, quietEnv...), "PWD="+dir)
 }
 
+// passedEnv remembers the environment that the last command got: to look for secrets in
+// the values of all variables takes longer than to start the command.
+type passedEnv struct {
+	mu            sync.Mutex
+	environ, last []string
+}
+
+// childEnv is [ShellOptions.childEnv] for options that are always the same.
+func (p *passedEnv) childEnv(o ShellOptions, environ []string, dir string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil || !slices.Equal(p.environ, environ) {
+		p.environ, p.last = environ, o.childEnv(environ, dir)
+	}
+	env := slices.Clone(p.last)
+	env[len(env)-1] = "PWD=" + dir
+	return env
+}
+
 // withholds reports whether a variable is kept from commands. The keys of providers
 // always are, and what is pawl's own: they are no business of a command's.
 func (o ShellOptions) withholds(name, value string) bool {
@@ -106,7 +128,7 @@ func (o ShellOptions) withholds(name, value string) bool {
 	case matches(secretVariables) && !matches(knownVariables):
 		return true
 	}
-	return slices.ContainsFunc(secretValues, func(r *regexp.Regexp) bool { return r.MatchString(value) })
+	return slices.ContainsFunc(secretValues, func(form func() *regexp.Regexp) bool { return form().MatchString(value) })
 }
 
 // providerKeys are those of the providers that every pawl knows.

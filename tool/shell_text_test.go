@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -135,5 +136,26 @@ func TestChildrenGetNoKeysAndNothingThatAsks(t *testing.T) {
 		append(quietEnv, "PWD=/work")...)
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestARememberedEnvironmentIsTheOneOfNow(t *testing.T) {
+	t.Parallel()
+	p := &passedEnv{}
+	o := ShellOptions{PassEnv: []string{"KEPT_TOKEN"}}
+	for _, c := range []struct {
+		environ []string
+		dir     string
+	}{
+		{[]string{"A=1", "KEPT_TOKEN=k"}, "/a"}, {[]string{"A=1", "KEPT_TOKEN=k"}, "/b"},
+		{[]string{"A=2", "KEPT_TOKEN=k"}, "/b"}, {[]string{"A=2", "MY_TOKEN=k"}, "/b"}, {nil, "/c"}, {[]string{"A=2", "B=https://u:p@host"}, "/c"},
+	} {
+		got, want := p.childEnv(o, c.environ, c.dir), o.childEnv(c.environ, c.dir)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q in %s: got %q, want %q", c.environ, c.dir, got, want)
+		}
+		for i := range got { // what a caller does with it is not remembered
+			got[i] = "CHANGED=1"
+		}
 	}
 }

@@ -3,21 +3,21 @@ package tool
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/internal/stable"
 )
 
 // numbered is how read numbers a line.
-var numbered = regexp.MustCompile(`(?m)^ *\d+\t`)
+var numbered = lazy.Regexp(`(?m)^ *\d+\t`)
 
 // notFound says why old is not in text, as far as that can be seen: the usual
 // reasons are copied line numbers, other blanks, doubled escapes, and a file
 // that is not what the model remembers.
 func notFound(text []byte, old string) error {
-	if stripped := numbered.ReplaceAllString(old, ""); stripped != old && bytes.Contains(text, []byte(stripped)) {
+	if stripped := numbered().ReplaceAllString(old, ""); stripped != old && bytes.Contains(text, []byte(stripped)) {
 		return tell("old was not found as given. It has the line numbers of read in it: leave them out.")
 	}
 	if plain := unescape(old); plain != old && bytes.Contains(text, []byte(plain)) {

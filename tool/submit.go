@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/run"
 	"pawl/submission"
 )
@@ -40,7 +40,7 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 	}
 	if kind := string(bytes.TrimSpace(root["type"])); kind != `"object"` {
 		// Inside of another, what refers to the root would mean that one.
-		if _, named := root["$id"]; named || selfReference.Match(authored) {
+		if _, named := root["$id"]; named || selfReference().Match(authored) {
 			return s, fmt.Errorf("the schema is not of an object and refers to itself: make it one of an object, with a field for the result")
 		}
 		wrapper := map[string]any{
@@ -64,7 +64,7 @@ func NewSubmission(name string, authored json.RawMessage) (Submission, error) {
 
 // selfReference finds references to a schema itself, or into it but for its
 // definitions, which come along.
-var selfReference = regexp.MustCompile(`"\$(ref|dynamicRef|recursiveRef)"\s*:\s*"#("|/[^$d"]|/\$[^d"]|/d[^e"])`)
+var selfReference = lazy.Regexp(`"\$(ref|dynamicRef|recursiveRef)"\s*:\s*"#("|/[^$d"]|/\$[^d"]|/d[^e"])`)
 
 // Unchecked returns the patterns of the schema that cannot be checked here and are
 // taken as fitting.

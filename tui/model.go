@@ -322,6 +322,7 @@ func (m *model) tell(h history) {
 		m.see(m.transcript, m.transcript.Update(view.Update{Event: &e})) // what it has started has ended, or is followed with the next news of it
 	}
 	lines := m.transcript.Above(m.width)
+	m.transcript.Tally() // of turns that have ended: their lines are not those of the next one
 	if !h.tell {
 		return
 	}

@@ -234,9 +234,9 @@ func writeNew(dir, name, content string) (string, error) {
 	return name, err
 }
 
-// editorCommand returns the person's editor with its arguments, for a file.
-func editorCommand(env func(string) string, file string) *exec.Cmd {
-	line := cmp.Or(env("VISUAL"), env("EDITOR"), "vi")
-	words := append(strings.Fields(line), file)
-	return exec.Command(words[0], words[1:]...)
+// editorCommand returns the person's editor for a file. As with git, VISUAL and EDITOR are command
+// lines of the shell, to which the file is added.
+func editorCommand(env func(string) string, file string) (name string, cmd *exec.Cmd) {
+	name = cmp.Or(env("VISUAL"), env("EDITOR"), "vi")
+	return name, exec.Command("sh", "-c", name+` "$@"`, name, file)
 }

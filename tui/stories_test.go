@@ -363,6 +363,24 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.leaves()
 }
 
+// What a run had changed before it was resumed or copied is not said at the end of the next turn.
+func TestTheEndOfATurnSaysWhatThatTurnHasChanged(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when": {"contains": "write it"}, "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x\n"}}]}
+{"text": "Reply to: {{prompt}}", "repeat": true}`, setting{options: func(o *Options) { o.Mode = "accept-edits" }, vars: map[string]string{"PAWL_MODE": "accept-edits"}})
+	p.says("write it")
+	p.sees("Reply to: write it", "1 file changed")
+	p.rests()
+	p.says("/fork")
+	p.sees("a copy of")
+	p.says("and now")
+	p.sees("Reply to: and now")
+	p.rests()
+	p.count(2, "completed")
+	p.count(1, "1 file changed")
+	p.leaves()
+}
+
 func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -132,13 +132,19 @@ func (w *window) format(name string) string {
 }
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
-// until looks at the window until a condition holds.
+// until looks at the window until a condition holds. It leaves the processor to others between
+// two looks: each starts a process.
 func (w *window) until(what string, holds func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-deadline:
 			w.Fatalf("there is no %s:\n%s", what, w.text())
 		}
 	}
@@ -201,12 +207,15 @@ func (w *window) drags(width, height int) {
 	w.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 
+var endLines = regexp.MustCompile(`(?s)code (\d+)\.\s.*\bspeed\b.*\bready\b`)
+
 // ended waits until pawl has ended with an exit code.
 func (w *window) ended(code int) {
 	w.Helper()
-	w.sees("code ", "ready")
-	if !strings.Contains(w.text(), fmt.Sprintf("code %d.", code)) {
-		w.Errorf("it has not ended with %d:\n%s", code, w.text())
+	// One after the other: what pawl has written, such as a panic, can have these words too.
+	w.until("end of pawl", func() bool { return endLines.MatchString(w.text()) })
+	if got := endLines.FindStringSubmatch(w.text())[1]; got != strconv.Itoa(code) {
+		w.Errorf("it has ended with %s, want %d:\n%s", got, code, w.text())
 	}
 }
 
@@ -555,6 +564,49 @@ func TestInTmuxTheTerminalIsAsBeforeHoweverItEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ctrl-Z gives the shell a terminal that is as before, and fg the person the terminal agent.
+func TestInTmuxCtrlZGivesTheTerminalToTheShell(t *testing.T) {
+	t.Parallel()
+	w := open(t, `{"text": "I was told: {{prompt}}"}`, 80, 24)
+	w.sees("/ command")
+	script := filepath.Join(w.home, "jobs")
+	lines := "set -m\n" + os.Args[0] + "\nstty -a\necho stopped\nread line\nfg\necho ended\nexec cat\n"
+	if err := os.WriteFile(script, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.tmux("respawn-pane", "-k", "sh", script)
+	w.sees("/ command")
+	w.tmux("send-keys", "-l", "half of")
+	w.sees("half of")
+	w.presses("C-z")
+	w.until("stopped pawl", func() bool { return regexp.MustCompile(`speed(?s:.*)\nstopped`).MatchString(w.text()) })
+	if all := w.text(); strings.Contains(all, "-icanon") || strings.Contains(all, "-echo ") || strings.Contains(all, "-opost") {
+		t.Errorf("the terminal is raw:\n%s", all)
+	}
+	w.presses("Enter")
+	w.until("pawl after fg", func() bool { return strings.Contains(w.tmux("capture-pane", "-p"), "› half of") })
+	w.says(" a sentence")
+	w.sees("I was told: half of a sentence")
+	w.rests()
+	w.presses("C-d")
+	w.sees("ended")
+}
+
+// As git does, pawl runs the editor as a command line of the shell.
+func TestInTmuxTheEditorIsACommandLineOfTheShell(t *testing.T) {
+	t.Parallel()
+	w := open(t, `{"text": "I was told: {{prompt}}"}`, 80, 24, `EDITOR=FROM='the editor' sh -c 'printf "%s and %s" "$(cat "$0")" "$FROM" > "$0.new"; mv "$0.new" "$0"'`)
+	w.sees("/ command")
+	w.tmux("send-keys", "-l", "typed")
+	w.sees("typed")
+	w.presses("C-g")
+	w.sees("› typed and the editor")
+	w.presses("Enter")
+	w.sees("I was told: typed and the editor")
+	w.rests()
+	w.leaves()
 }
 
 // signal sends a signal to pawl, which a shell of the window has started.

@@ -207,10 +207,10 @@ func (m *model) externalEditor() []effect {
 		if err := f.Close(); err != nil {
 			return err
 		}
-		cmd := editorCommand(getenv, f.Name())
+		name, cmd := editorCommand(getenv, f.Name())
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("the editor %s failed: %w; VISUAL or EDITOR names another", cmd.Path, err)
+			return fmt.Errorf("the editor %s failed: %w; VISUAL or EDITOR names another", name, err)
 		}
 		content, err := os.ReadFile(f.Name())
 		if err == nil {

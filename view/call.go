@@ -3,12 +3,12 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/lazy"
 	"pawl/run"
 )
 
@@ -147,12 +147,12 @@ func (c *Call) Reason() string {
 
 // lineCounts are the counts in the first line of the results of edit and write. The log has
 // them nowhere else: a [run.FileChange] has hashes only.
-var lineCounts = regexp.MustCompile(`^(?:Edited|Replaced) .*: (\d+) lines? added, (\d+) lines? removed[.;]|^Made .*: (\d+) lines?,`)
+var lineCounts = lazy.Regexp(`^(?:Edited|Replaced) .*: (\d+) lines? added, (\d+) lines? removed[.;]|^Made .*: (\d+) lines?,`)
 
 // changedLines returns how many lines a call has added and removed, from its result.
 func changedLines(result string) (added, removed int, ok bool) {
 	first, _, _ := strings.Cut(result, "\n")
-	m := lineCounts.FindStringSubmatch(first)
+	m := lineCounts().FindStringSubmatch(first)
 	if m == nil {
 		return 0, 0, false
 	}

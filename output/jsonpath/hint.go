@@ -2,8 +2,9 @@ package jsonpath
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // Hints turn what people and models write out of habit - JavaScript, jq, JSON Pointer,
@@ -58,7 +59,7 @@ func hintAfterPath(p *parser) string {
 	case trimmed == "":
 		return "leave out the blanks at the end"
 	case rest[0] == '-' && name != "":
-		word := wordAtStart.FindString(rest)
+		word := wordAtStart().FindString(rest)
 		return fmt.Sprintf("a name with - needs brackets and quotes: %s['%s']", strings.TrimSuffix(before, dotted(before, name)), name+word)
 	case rest[0] == '(' && (name == "length" || name == "size" || name == "count"):
 		return "functions stand only in filters, as in $[?length(@.items) > 0]; to know how many there are, count the matches of " + strings.TrimSuffix(before, dotted(before, name)) + "[*]"
@@ -91,7 +92,7 @@ func hintAfterPath(p *parser) string {
 }
 
 // wordAtStart is the rest of a name that cannot be written without quotes.
-var wordAtStart = regexp.MustCompile(`^[^\s.\[\]()'"=<>!&|,]+`)
+var wordAtStart = lazy.Regexp(`^[^\s.\[\]()'"=<>!&|,]+`)
 
 // wordChars are what several words may be made of.
 const wordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. "
@@ -120,7 +121,7 @@ func hintAfterDot(p *parser, dots string) string {
 	if dots == "." {
 		before = strings.TrimSuffix(before, dots)
 	}
-	switch word := wordAtStart.FindString(rest); {
+	switch word := wordAtStart().FindString(rest); {
 	case rest == "" && dots == "..":
 		return "$..* selects everything below, $..name each member of that name"
 	case rest == "":
@@ -146,7 +147,7 @@ func hintAfterDot(p *parser, dots string) string {
 // hintSelector is for what cannot begin a selector.
 func hintSelector(p *parser, open int) string {
 	rest := p.rest()
-	word := wordAtStart.FindString(rest)
+	word := wordAtStart().FindString(rest)
 	before := p.in[:open]
 	switch {
 	case rest == "":
@@ -242,7 +243,7 @@ func orKnown(name string) string {
 // hintTerm is for what cannot begin a comparison or test.
 func hintTerm(p *parser) string {
 	rest := p.rest()
-	word := wordAtStart.FindString(rest)
+	word := wordAtStart().FindString(rest)
 	first := ""
 	if rest != "" {
 		first = string([]rune(rest)[0])
@@ -255,9 +256,9 @@ func hintTerm(p *parser) string {
 	case first == "=":
 		return "equality is =="
 	case first == "." && word == "" && len(rest) > 1 && isDigit(rune(rest[1])):
-		return "write 0." + wordAtStart.FindString(rest[1:])
+		return "write 0." + wordAtStart().FindString(rest[1:])
 	case first == ".":
-		return "write @" + first + wordAtStart.FindString(rest[1:])
+		return "write @" + first + wordAtStart().FindString(rest[1:])
 	case first == "[" || first == "{":
 		return "an array or object cannot be written in a filter"
 	case first == "]" || first == ")":

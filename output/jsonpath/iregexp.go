@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/internal/lazy"
 )
 
 const (
@@ -20,15 +22,17 @@ const (
 // iregexpToken is what an I-Regexp is made of (RFC 9485 section 4), by group: a quantifier,
 // an escape or category, a class of characters with what is within its brackets, and any
 // other character that stands for itself or has a meaning alone.
-var iregexpToken = func() *regexp.Regexp {
+var iregexpToken = lazy.Regexp(iregexpTokens())
+
+func iregexpTokens() string {
 	const (
 		escape   = `\\[nrt()*+.?\[\\\]^{|}\-]`
 		category = `\\[pP]\{(?:L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|Z[lps]?|S[ckmo]?|C[cfno]?)\}`
 		char     = `(?:[^\\\[\]\-]|` + escape + `)`
 		class    = `(?:` + char + `(?:-` + char + `)?|` + category + `)`
 	)
-	return regexp.MustCompile(`^(?s:([*+?]|\{[0-9]+(?:,[0-9]*)?\})|(` + escape + `|` + category + `)|\[(\^?)(-?)(` + class + `*)(-?)\]|([^\\*+?{}\[\]]))`)
-}()
+	return `^(?s:([*+?]|\{[0-9]+(?:,[0-9]*)?\})|(` + escape + `|` + category + `)|\[(\^?)(-?)(` + class + `*)(-?)\]|([^\\*+?{}\[\]]))`
+}
 
 // compileIRegexp compiles an I-Regexp (RFC 9485) for Go's regexp package; whole says
 // that all of the text has to match. It is an error if the pattern is not an I-Regexp:
@@ -47,7 +51,7 @@ func compileIRegexp(pattern string, whole bool) (*regexp.Regexp, error) {
 	var out strings.Builder
 	open, first, atom, repeats := 0, true, false, false // groups; an alternative begins; something to repeat, a repetition is before
 	for rest := pattern; rest != ""; {
-		t := iregexpToken.FindStringSubmatch(rest)
+		t := iregexpToken().FindStringSubmatch(rest)
 		if t == nil {
 			return nil, notIRegexp(rest)
 		}
@@ -125,7 +129,7 @@ func notIRegexp(rest string) error {
 	case r == '[':
 		for i := 1; i < len(rest) && rest[i] != ']'; i++ {
 			if rest[i] == '\\' {
-				if !iregexpToken.MatchString(rest[i:]) {
+				if !iregexpToken().MatchString(rest[i:]) {
 					return notIRegexp(rest[i:])
 				}
 				i++

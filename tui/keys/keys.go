@@ -9,10 +9,10 @@
 package keys
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/lazy"
 	"pawl/internal/visible"
 )
 
@@ -74,7 +74,7 @@ func (Resize) event() {}
 func (Reply) event()  {}
 
 // styles are the sequences that colour text: a copy of a terminal's output can have them.
-var styles = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]")
+var styles = lazy.Regexp("\x1b\\[[0-?]*[ -/]*[@-~]")
 
 // Clean returns text as it can be edited and shown: valid UTF-8, lines ended by "\n",
 // without control characters but tabs and newlines, and without characters that are
@@ -83,7 +83,7 @@ func Clean(text string) string {
 	if isClean(text) {
 		return text
 	}
-	text = styles.ReplaceAllString(text, "")
+	text = styles().ReplaceAllString(text, "")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
 	return strings.Map(func(r rune) rune {
 		if unsafe(r) {

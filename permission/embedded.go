@@ -1,0 +1,127 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// embedded returns a deny rule for files that may speak of what a word of a command holds
+// and is not: the file in the program of sed or awk, the value of an option written together
+// with it (-ofile, of=file), a pattern of names that git itself expands; of what a command
+// reads or changes with the whole workspace; or of a name in a directory that is not known.
+func (t *evaluation) embedded(p *simpleCommand, l *commandInfo, rules []Rule) (rule Rule, what string, ok bool) {
+	if len(rules) == 0 || l.textOnly {
+		return Rule{}, "", false
+	}
+	unknown := len(p.dirs) == 0 || p.changesDir
+	name := path.Base(p.program())
+	for i, w := range p.words[1:] {
+		if w.kind != static || name == "git" && has("-m --message -am", p.words[i].text) {
+			continue
+		}
+		for _, candidate := range namesIn(w.text, l.reads && !unknown) {
+			if rule, ok := firstRule(rules, func(r Rule) bool { return t.mayName(p, r, candidate, unknown) }); ok {
+				return rule, quote(w.source), true
+			}
+		}
+	}
+	if name == "git" && takesAll(p) {
+		reads := t.fileRules(Deny, false)
+		if rule, ok := firstRule(reads, func(r Rule) bool { return !path.IsAbs(r.Pattern) }); ok {
+			return rule, "every changed file", true
+		}
+	}
+	return Rule{}, "", false
+}
+
+// mayName reports whether a rule may speak of a name; unknown: of the directory that it is in
+// nothing is known, so its last part counts.
+func (t *evaluation) mayName(p *simpleCommand, r Rule, name string, unknown bool) bool {
+	if r.Pattern == "" {
+		return false
+	}
+	pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
+	folded := foldPath(name)
+	if unknown && !path.IsAbs(name) {
+		last := path.Base(pattern)
+		same, _ := path.Match(last, path.Base(folded))
+		return same || strings.Contains(last, "**") || has(". ..", path.Base(name))
+	}
+	if path.Base(p.program()) == "git" && strings.ContainsAny(name, "*?[") {
+		whole, _ := path.Match(folded, pattern) // as git: a * of its patterns stands for slashes too
+		last, _ := path.Match(folded, path.Base(pattern))
+		return whole || last || strings.Contains(name, "**")
+	}
+	return slices.ContainsFunc(p.places(name), func(where string) bool { return t.r.locate("", where).matches(r) })
+}
+
+// maxEmbedded bounds how many names are looked for in one word.
+const maxEmbedded = 200
+
+// namesIn returns what in a word may be the name of a file, the word itself apart from what
+// stands before a name in it; with optionsOnly only values of options.
+func namesIn(word string, optionsOnly bool) (names []string) {
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		for i := 2; i < len(word) && i < maxEmbedded; i++ {
+			names = append(names, word[i:])
+		}
+	}
+	if optionsOnly {
+		return names
+	}
+	for name := range strings.FieldsFuncSeq(word, func(c rune) bool { return strings.ContainsRune(" \t\n'\"`=:,;@#(){}<>|&!$\\^", c) }) {
+		names = append(names, name)
+		if strings.ContainsRune("rRwW", rune(name[0])) { // of sed: "rFILE"
+			names = append(names, name[1:])
+		}
+		if len(names) > maxEmbedded {
+			break
+		}
+	}
+	return names
+}
+
+// takesAll reports whether a git command reads files into the repository that it does not
+// name: all that were changed.
+func takesAll(p *simpleCommand) bool {
+	words := p.words[1:]
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return false
+	}
+	option := func(letters string, long ...string) bool {
+		return slices.ContainsFunc(words[1:], func(w word) bool {
+			short := len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, letters)
+			return short || hasAny(w.text, long...)
+		})
+	}
+	switch words[0].text {
+	case "add", "stage":
+		return option("Au", "--all", "--update") || slices.ContainsFunc(words[1:], func(w word) bool {
+			return has(". ./ :/ * :", w.text) || strings.HasPrefix(w.text, ":(")
+		})
+	case "commit":
+		return option("a", "--all")
+	case "stash":
+		return len(words) == 1 || !has("list show drop clear branch create store apply pop", words[1].text)
+	}
+	return false
+}
+
+// changesDir reports whether words before a command, or a command's own, make it run
+// in another directory.
+func changesDir(name string, words []word) bool {
+	switch name {
+	case "env", "sudo", "doas", "unshare", "nsenter", "find", "fd", "fdfind", "tar", "bsdtar", "make", "gmake", "ninja", "go", "cargo", "npm", "pnpm", "yarn", "bundle", "systemd-run":
+	default:
+		return false
+	}
+	return slices.ContainsFunc(words, func(w word) bool {
+		text := w.text
+		return has("-C -D -execdir -okdir --execdir", text) || hasAny(text, "--chdir", "--wd", "--directory", "--cwd", "--prefix", "--working-directory") ||
+			len(text) > 2 && (strings.HasPrefix(text, "-C") || strings.HasPrefix(text, "-D"))
+	})
+}
