@@ -565,13 +565,13 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 		case pictureTypes[kind] && len(content) <= maxInlinePicture:
 			parts = append(parts, run.Text("Attached picture "+a.Name+":"), run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: kind, Data: content}})
 		case utf8.Valid(content) && !slices.Contains(content, 0):
-			text := string(content)
+			shown := string(content)
 			cut := ""
-			if len(text) > room {
-				text, cut = strings.ToValidUTF8(text[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(text))
+			if len(shown) > room {
+				shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(shown))
 			}
-			room -= len(text)
-			parts = append(parts, run.Text(fmt.Sprintf("<attachment name=%q>\n%s%s\n</attachment>", a.Name, text, cut)))
+			room -= len(shown)
+			parts = append(parts, run.Text(text.Tagged("attachment", fmt.Sprintf("name=%q", a.Name), shown+cut)))
 		default:
 			parts = append(parts, run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", a.Name)))
 		}
