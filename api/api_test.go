@@ -20,6 +20,7 @@ import (
 	"pawl/api"
 	"pawl/app"
 	"pawl/app/board"
+	"pawl/metrics"
 	"pawl/worker"
 )
 
@@ -55,7 +56,7 @@ func serve(t testing.TB, replies string) *served {
 // open opens the folder as one more process does.
 func (s *served) open() *app.Workspace {
 	s.t.Helper()
-	ws, err := app.Open(app.Options{Dir: s.dir, Drives: true, OnAsk: worker.AskWait,
+	ws, err := app.Open(app.Options{Dir: s.dir, Drives: true, OnAsk: worker.AskWait, Metrics: metrics.New(),
 		Env: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok }})
 	must(s.t, err)
 	s.t.Cleanup(func() { ws.Close() })

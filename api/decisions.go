@@ -11,19 +11,10 @@ import (
 	"pawl/worker"
 )
 
-// A WaitingForm is a call of a run of a task that needs a person's approval, as JSON.
-type WaitingForm struct {
+// A TaskWaitingForm is a call of a run of a task that needs a person's approval, as JSON.
+type TaskWaitingForm struct {
 	Run run.ID `json:"run"`
 	app.WaitingCall
-}
-
-// A DecidedForm is an answer that was handed in, as JSON.
-type DecidedForm struct {
-	Run    run.ID         `json:"run"`
-	Call   run.CallID     `json:"call"`
-	Answer string         `json:"answer"`
-	Rules  []app.RuleLine `json:"rules"` // that were stored
-	Taken  bool           `json:"taken"` // false: no process drives the run; it counts when it is resumed
 }
 
 // A DecisionBody is a person's answer to a call.
@@ -39,8 +30,8 @@ type DecisionBody struct {
 func (s *Server) decisionOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/approvals", id: "list-task-approvals", tag: tagTasks,
 		summary: "List the calls of a task that need approval", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest that an answer is bound to."},
-		func(ctx context.Context, in *TaskInput) (app.List[WaitingForm], error) {
-			list := app.ListOf[WaitingForm](nil)
+		func(ctx context.Context, in *TaskInput) (app.List[TaskWaitingForm], error) {
+			list := app.ListOf[TaskWaitingForm](nil)
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
 				return list, err
@@ -54,7 +45,7 @@ func (s *Server) decisionOperations() {
 					return list, err
 				}
 				for _, a := range calls {
-					list.Items = append(list.Items, WaitingForm{r.ID, a.Waiting()})
+					list.Items = append(list.Items, TaskWaitingForm{r.ID, a.Waiting()})
 				}
 			}
 			return list, nil
@@ -67,13 +58,13 @@ func (s *Server) decisionOperations() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/runs/{run}/calls/{call}/decision", id: "decide-task-call", tag: tagTasks,
 		summary: "Answer a call of a task that needs approval", more: "The first answer counts."},
-		func(ctx context.Context, in *decideInput) (DecidedForm, error) {
+		func(ctx context.Context, in *decideInput) (app.DecidedForm, error) {
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
-				return DecidedForm{}, err
+				return app.DecidedForm{}, err
 			}
 			if _, ok := state.Run(in.Run); !ok {
-				return DecidedForm{}, notFound("the task has no run " + string(in.Run))
+				return app.DecidedForm{}, notFound("the task has no run " + string(in.Run))
 			}
 			return s.decide(ctx, in.Run, in.Call, in.Body)
 		})
@@ -91,35 +82,35 @@ func (s *Server) approvals(ctx context.Context, id run.ID) ([]app.Approval, erro
 }
 
 // decide hands in a person's answer to a call.
-func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b DecisionBody) (DecidedForm, error) {
+func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b DecisionBody) (app.DecidedForm, error) {
 	events, _, err := s.ws.Load(ctx, id)
 	if err != nil {
-		return DecidedForm{}, err
+		return app.DecidedForm{}, err
 	}
 	calls, err := s.ws.Approvals(ctx, id)
 	if err != nil {
-		return DecidedForm{}, err
+		return app.DecidedForm{}, err
 	}
 	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Call.ID == call })
 	if i < 0 {
 		if was, ok := app.DecisionOn(events, call); ok {
-			return DecidedForm{}, &app.DecidedError{Call: call, Was: was}
+			return app.DecidedForm{}, &app.DecidedError{Call: call, Was: was}
 		}
-		return DecidedForm{}, notFound("no call " + string(call) + " of run " + string(id) + " needs approval")
+		return app.DecidedForm{}, notFound("no call " + string(call) + " of run " + string(id) + " needs approval")
 	}
 	a := calls[i]
 	if !a.Is(b.Digest) {
-		return DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
+		return app.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
 	}
 	d := worker.Decision{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Preview.Digest}
 	if b.Answer == "no" {
 		d.Answer = run.Deny
 	}
 	if d.Rules, err = s.rulesOf(a, b); err != nil {
-		return DecidedForm{}, err
+		return app.DecidedForm{}, err
 	}
 	taken, err := s.ws.Decide(ctx, id, d)
-	return DecidedForm{id, call, b.Answer, app.RuleLines(d.Rules), taken}, err
+	return app.DecidedForm{Run: id, Call: call, Answer: b.Answer, Rules: app.RuleLines(d.Rules), Taken: taken}, err
 }
 
 // rulesOf returns the rules that an answer stores.

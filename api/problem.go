@@ -13,11 +13,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"pawl/agent"
 	"pawl/app"
 	"pawl/config"
 	"pawl/internal/text"
 	"pawl/store"
 	"pawl/task"
+	"pawl/worker"
 )
 
 // A Problem is an error as a response: application/problem+json.
@@ -118,8 +120,18 @@ func problemOf(err error) *Problem {
 		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*store.OwnedError)):
 		return of(http.StatusConflict, "DRIVEN_ELSEWHERE")
-	case errors.As(err, new(*app.DecidedError)):
+	case errors.As(err, new(*app.DecidedError)), errors.As(err, new(*app.AnsweredError)):
 		return of(http.StatusConflict, "ALREADY_DECIDED")
+	case errors.As(err, new(*store.NeededError)):
+		return of(http.StatusConflict, "NEEDED")
+	case errors.Is(err, worker.ErrClosed):
+		return of(http.StatusServiceUnavailable, "STOPPED")
+	case errors.As(err, new(*app.NotTakenError)):
+		return of(http.StatusGatewayTimeout, "NOT_TAKEN")
+	case errors.As(err, new(*store.ChainError)), errors.As(err, new(*store.UnreadableError)):
+		return of(http.StatusConflict, "DAMAGED")
+	case errors.As(err, new(*agent.NotFoundError)):
+		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*config.Error)):
 		return of(http.StatusUnprocessableEntity, codeInput)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

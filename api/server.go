@@ -57,6 +57,7 @@ type Server struct {
 	keys     *keyStore
 	feed     *feed
 	sessions sessions
+	driver   *driver
 
 	slowest time.Duration      // how long a client may take to accept what was sent
 	stop    context.CancelFunc // ends the streams
@@ -82,6 +83,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 		return nil, err
 	}
 	s.feed = newFeed(s.stopped, ws)
+	s.driver = newDriver(s.stopped, ws, &s.sessions)
 	setErrors()
 	s.api = humago.NewWithPrefix(s.mux, Prefix, operations())
 	s.taskOperations()
@@ -91,14 +93,23 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.toolOperations()
 	s.decisionOperations()
 	s.streamOperations()
+	s.runOperations()
+	s.runStream()
+	s.outputOperations()
+	s.agentOperations()
+	s.ruleOperations()
+	s.workspaceOperations()
+	s.healthPages()
 	s.accessOperations()
 	s.pages()
 	return s, nil
 }
 
-// Close ends all event streams, whose clients are told to connect again.
+// Close ends all event streams, whose clients are told to connect again, and interrupts the
+// runs that it drives as by a shutdown.
 func (s *Server) Close() error {
 	s.stop()
+	s.driver.close()
 	s.feed.wait()
 	return nil
 }
@@ -109,8 +120,9 @@ func (s *Server) Follow(_ task.ID, session *app.Session) { s.sessions.add(sessio
 
 // sessions are the runs that this process drives.
 type sessions struct {
-	mu  sync.Mutex
-	all map[run.ID]*app.Session
+	mu      sync.Mutex
+	all     map[run.ID]*app.Session
+	changed chan struct{} // closed when a session is added; nil: nothing waits for that
 }
 
 func (s *sessions) add(session *app.Session) {
@@ -120,6 +132,10 @@ func (s *sessions) add(session *app.Session) {
 		s.all = map[run.ID]*app.Session{}
 	}
 	s.all[session.ID()] = session
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // operations returns the configuration of the OpenAPI document and of its operations.

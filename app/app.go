@@ -16,6 +16,7 @@ import (
 	"pawl/config"
 	"pawl/external"
 	"pawl/llm"
+	"pawl/metrics"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/policy"
@@ -50,6 +51,8 @@ type Options struct {
 	// Nearest says that runs are wanted that are there already: if the folder has none, Open
 	// opens the nearest folder above it in the same repository that has some.
 	Nearest bool
+	// Metrics counts what the runs do that are driven here; nil: nothing is counted.
+	Metrics *metrics.Metrics
 	// Notice is told what a person should know and what keeps nothing from working, a
 	// sentence at a time, from any goroutine; nil: no one is told.
 	Notice func(string)
@@ -356,6 +359,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		StateDir:     w.State,
 		SocketDir:    s.sockets,
 		Log:          w.logger(),
+		Metrics:      w.opt.Metrics,
 	})
 }
 

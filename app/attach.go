@@ -100,11 +100,42 @@ func (a *Attached) say(ctx context.Context, kind store.Kind, parts []run.Part) (
 	return id, a.w.send(ctx, a.id, store.Row{Key: id, Kind: kind, Payload: run.PlainText(parts)})
 }
 
+// Say says something to the agent of a run, whichever process drives it, as message id; empty:
+// an id is made. It returns when that is durable in the run's inbox, where it waits until a
+// process drives the run. A message with the id of one before has no effect.
+func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, id, text string) (string, error) {
+	if id == "" {
+		id = string(newRun(time.Now()))
+	}
+	kind := store.Steer
+	if delivery == run.Queue {
+		kind = store.Queue
+	}
+	return id, w.send(ctx, of, store.Row{Key: id, Kind: kind, Payload: text})
+}
+
+// Withdraw takes back a message to a run that was not delivered yet, as [Session.Withdraw]
+// does, whichever process drives it.
+func (w *Workspace) Withdraw(ctx context.Context, of run.ID, id string) error {
+	return w.send(ctx, of, store.Row{Key: "withdraw-" + id, Kind: store.Withdraw, Payload: id})
+}
+
+// Waits reports whether what was put into the inbox of a run, with the id of a message, still
+// waits for a process that drives the run.
+func (w *Workspace) Waits(ctx context.Context, of run.ID, id string) (bool, error) {
+	st, err := w.reading()
+	if err != nil {
+		return false, noRuns(err)
+	}
+	_, taken, err := st.Answer(ctx, of, id)
+	return !taken, err
+}
+
 var errTextOnly = config.Errorf("an image cannot be sent to a run that another process drives: stop that process and resume the run here")
 
 // Withdraw takes back a message that was not delivered yet.
 func (a *Attached) Withdraw(ctx context.Context, id string) error {
-	return a.w.send(ctx, a.id, store.Row{Key: "withdraw-" + id, Kind: store.Withdraw, Payload: id})
+	return a.w.Withdraw(ctx, a.id, id)
 }
 
 // Configure changes the run's configuration from the next step on.

@@ -113,13 +113,13 @@ func (w *Workspace) Decide(ctx context.Context, id run.ID, d worker.Decision) (t
 		case err != nil:
 			return false, err
 		case other != nil:
-			return false, fmt.Errorf("too late: call %s was answered %s by %s a moment ago", d.Call, other.Answer, other.By)
+			return false, &AnsweredError{d.Call, *other}
 		case !waits:
 			return true, w.hadEffect(ctx, id, d)
 		case !owned:
 			return false, nil
 		case time.Now().After(deadline):
-			return false, fmt.Errorf("process %d has not taken the answer for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, decidePatience, id)
+			return false, &NotTakenError{fmt.Sprintf("process %d has not taken the answer for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, decidePatience, id)}
 		}
 		select {
 		case <-time.After(pollInbox):
@@ -184,6 +184,16 @@ func (e *DecidedError) Error() string {
 		by = e.Was.Source
 	}
 	return fmt.Sprintf("too late: call %s was %s by %s", e.Call, verb, by)
+}
+
+// An AnsweredError says that a call has another answer already, which no process has taken yet.
+type AnsweredError struct {
+	Call run.CallID
+	Was  worker.Decision
+}
+
+func (e *AnsweredError) Error() string {
+	return fmt.Sprintf("too late: call %s was answered %s by %s a moment ago", e.Call, e.Was.Answer, e.Was.By)
 }
 
 // DecisionOn returns the last decision on a call.

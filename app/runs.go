@@ -76,6 +76,20 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	return runs, nil
 }
 
+// Run returns the run with an id; the error is [store.ErrNotFound] if there is none.
+func (w *Workspace) Run(ctx context.Context, id run.ID) (Run, error) {
+	st, err := w.reading()
+	if err != nil {
+		return Run{}, noRuns(err)
+	}
+	r := Run{}
+	if r.Summary, err = st.Run(ctx, id); err != nil || r.Damage != "" {
+		return r, err
+	}
+	r.Condition, r.Owner, err = condition(ctx, st, r.Summary)
+	return r, err
+}
+
 // Find returns the run named by which: an id, a unique prefix of one, its name, or last.
 func (w *Workspace) Find(ctx context.Context, which string) (store.Summary, error) {
 	st, err := w.reading()
@@ -380,11 +394,16 @@ func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End
 		case <-ctx.Done():
 			return "", stopped, context.Cause(ctx)
 		case <-deadline.C:
-			return "", stopped, fmt.Errorf("run %s has not stopped: process %d was told to and has not answered for %s; the request stays in the inbox: see `pawl runs why %s`",
-				id, owner.PID, stopPatience, id)
+			return "", stopped, &NotTakenError{fmt.Sprintf("run %s has not stopped: process %d was told to and has not answered for %s; the request stays in the inbox: see `pawl runs why %s`",
+				id, owner.PID, stopPatience, id)}
 		}
 	}
 }
+
+// A NotTakenError says that the process which drives a run has not taken a request in time.
+type NotTakenError struct{ What string }
+
+func (e *NotTakenError) Error() string { return e.What }
 
 // stopHere ends the open turn of a run that no process drives, by driving it with a
 // context that is cancelled already.

@@ -493,6 +493,13 @@ func (s *Session) Continue(ctx context.Context) error {
 	})
 }
 
+// Begin lets the run be driven without words: an open turn continues, and what others have put
+// into the inbox of the run is read.
+func (s *Session) Begin(ctx context.Context) error {
+	begins := s.State().Turn.Phase != run.Interrupting
+	return s.begin(ctx, begins, func(run.State) ([]run.Payload, error) { return nil, nil })
+}
+
 // Finished reports whether the run needs words to continue: its last turn has completed, and
 // nothing has come since, neither a message nor a change of its configuration.
 func (s *Session) Finished(ctx context.Context) (bool, error) {

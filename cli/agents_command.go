@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,6 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
-	tasks "pawl/task"
 )
 
 func agentsCommand(inv *invocation) *cobra.Command {
@@ -75,74 +73,6 @@ func oneAgent(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// An agentForm is an agent as JSON.
-type agentForm struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description,omitempty"`
-	Kind        submission.Kind   `json:"kind,omitempty"`
-	Source      agent.Source      `json:"source"`
-	File        string            `json:"file,omitempty"`
-	Internal    bool              `json:"internal,omitempty"`
-	Untrusted   bool              `json:"untrusted,omitempty"` // only its text counts
-	Valid       bool              `json:"valid"`
-	Why         string            `json:"why,omitempty"` // it is not valid
-	Model       string            `json:"model,omitempty"`
-	Tools       []string          `json:"tools,omitempty"` // none: all
-	NoTools     bool              `json:"no_tools,omitempty"`
-	Permissions *agentPermissions `json:"permissions,omitempty"`
-	Output      *agentOutput      `json:"output,omitempty"`
-	Limits      *agentLimits      `json:"limits,omitempty"`
-	Isolation   string            `json:"isolation,omitempty"` // clone
-
-	Instructions string `json:"instructions,omitempty"`
-}
-
-type agentPermissions struct {
-	Mode  permission.Mode `json:"mode,omitempty"`
-	Allow []string        `json:"allow,omitempty"`
-	Ask   []string        `json:"ask,omitempty"`
-	Deny  []string        `json:"deny,omitempty"`
-}
-
-type agentLimits struct {
-	Steps  int     `json:"steps,omitempty"`
-	Calls  int     `json:"calls,omitempty"`
-	Wall   int64   `json:"wall_ms,omitempty"`
-	Tokens int64   `json:"tokens,omitempty"`
-	Cost   float64 `json:"cost,omitempty"` // US dollars
-}
-
-type agentOutput struct {
-	Tool   string          `json:"tool,omitempty"`
-	Schema json.RawMessage `json:"schema,omitempty"`
-}
-
-// formOf returns an agent as JSON.
-func formOf(ctx context.Context, r *agent.Roster, a agent.Agent) agentForm {
-	f := agentForm{Name: a.Name, Description: a.Description, Kind: a.Kind, Source: a.Source, File: a.Path, Internal: a.Internal,
-		Untrusted: a.Untrusted, Model: a.Model, Tools: a.Tools.Names(), NoTools: a.Tools.Limited() && len(a.Tools.Names()) == 0}
-	f.Valid, f.Why = r.Valid(ctx, a)
-	if o := a.Output(); o.Schema != "" {
-		f.Output = &agentOutput{o.Tool, json.RawMessage(o.Schema)}
-	}
-	if a.Clone {
-		f.Isolation = string(tasks.Clone)
-	}
-	if a.Limits != (run.Limits{}) {
-		l := a.Limits
-		f.Limits = &agentLimits{l.Steps, l.Calls, l.Wall.Milliseconds(), l.Tokens, l.Cost}
-	}
-	if a.Mode != "" || len(a.Rules) > 0 {
-		p := &agentPermissions{Mode: a.Mode}
-		for _, rule := range a.Rules {
-			to := map[permission.Verdict]*[]string{permission.Allow: &p.Allow, permission.Ask: &p.Ask, permission.Deny: &p.Deny}[rule.Effect]
-			*to = append(*to, rule.String())
-		}
-		f.Permissions = p
-	}
-	return f
-}
-
 func agentsListCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -159,9 +89,9 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			inv.notice(err.Error())
 		}
 		if *asJSON {
-			list := app.List[agentForm]{Items: []agentForm{}}
+			list := app.List[app.AgentForm]{Items: []app.AgentForm{}}
 			for _, a := range all {
-				list.Items = append(list.Items, formOf(ctx, r, a))
+				list.Items = append(list.Items, app.AgentFormOf(ctx, r, a))
 			}
 			return inv.encode(list)
 		}
@@ -222,7 +152,7 @@ workspace that is not trusted, what counts is printed.`,
 		if err != nil {
 			return err
 		}
-		form := formOf(ctx, r, a)
+		form := app.AgentFormOf(ctx, r, a)
 		form.Instructions = a.Instructions
 		if *asJSON {
 			return inv.encode(form)
@@ -251,12 +181,6 @@ workspace that is not trusted, what counts is printed.`,
 		}
 		return err
 	})
-}
-
-// An agentFileForm is an agent whose file was written or removed, as JSON.
-type agentFileForm struct {
-	Name string `json:"name"`
-	File string `json:"file"`
 }
 
 // agentFlags are what add and edit say of an agent.
@@ -344,7 +268,7 @@ func (f *agentFlags) save(inv *invocation, r *agent.Roster, a agent.Agent, to ag
 		return usage("%w", err)
 	}
 	if *f.json {
-		err = inv.encode(agentFileForm{a.Name, written})
+		err = inv.encode(app.AgentFileForm{Name: a.Name, File: written})
 	} else {
 		_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", visible(written))
 	}
@@ -546,7 +470,7 @@ func agentsRmCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(agentFileForm{args[0], file})
+			return inv.encode(app.AgentFileForm{Name: args[0], File: file})
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "removed %s\n", visible(file))
 		return err

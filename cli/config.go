@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/config"
 	"pawl/instructions"
 	"pawl/provider"
@@ -47,7 +48,7 @@ Rules of all sources count together.`,
 		files := ws.Instructions().Files
 		env := config.Env(inv.Env)
 		if *asJSON {
-			return inv.encode(configOf(c, env, files))
+			return inv.encode(app.ConfigFormOf(c, env, files))
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 		c.All(func(k config.Key, values []config.Value) {
@@ -124,32 +125,4 @@ func useOf(f instructions.File) string {
 		use += ", imported by " + f.ImportedBy
 	}
 	return use
-}
-
-// An instructionsForm is a file with instructions as JSON.
-type instructionsForm struct {
-	Path       string `json:"path"`
-	ImportedBy string `json:"imported_by,omitempty"`
-	User       bool   `json:"user,omitempty"`
-	Bytes      int    `json:"bytes"`
-	Cut        bool   `json:"cut,omitempty"`
-	Hidden     int    `json:"hidden,omitempty"`
-	Skipped    string `json:"skipped,omitempty"`
-}
-
-// A configForm is the settings as JSON.
-type configForm struct {
-	Values       map[string][]config.Value `json:"values"` // by the name of the setting, the strongest first
-	StateDir     string                    `json:"state_dir"`
-	Notes        []string                  `json:"notes"`
-	Instructions []instructionsForm        `json:"instructions"`
-}
-
-func configOf(c *config.Config, env config.Env, files []instructions.File) configForm {
-	form := configForm{map[string][]config.Value{}, env.StateDir(), append([]string{}, c.Notes...), []instructionsForm{}}
-	c.All(func(k config.Key, found []config.Value) { form.Values[k.Name] = append([]config.Value{}, found...) })
-	for _, f := range files {
-		form.Instructions = append(form.Instructions, instructionsForm(f))
-	}
-	return form
 }

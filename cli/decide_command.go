@@ -106,28 +106,9 @@ type decider struct {
 	calls []app.Approval // that wait for a person
 }
 
-// A waitingForm is the calls of a run that need approval, as JSON.
-type waitingForm struct {
-	Run   run.ID            `json:"run"`
-	Items []app.WaitingCall `json:"items"`
-}
-
-// A decidedForm is an answer that was handed in, as JSON.
-type decidedForm struct {
-	Run    run.ID         `json:"run"`
-	Call   run.CallID     `json:"call"`
-	Answer string         `json:"answer"`
-	Rules  []app.RuleLine `json:"rules"` // that were stored
-	Taken  bool           `json:"taken"` // false: no process drives the run; it counts when it is resumed
-}
-
 func (d decider) show(ctx context.Context, asJSON bool) error {
 	if asJSON {
-		form := waitingForm{d.id, []app.WaitingCall{}}
-		for _, a := range d.calls {
-			form.Items = append(form.Items, a.Waiting())
-		}
-		return d.inv.encode(form)
+		return d.inv.encode(app.WaitingFormOf(d.id, d.calls))
 	}
 	if len(d.calls) == 0 {
 		fmt.Fprintf(d.inv.Stderr, "no call of run %s needs approval\n", d.id)
@@ -170,7 +151,7 @@ func (d decider) sayNext(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if y := whyOf(y); y.Next != "" {
+	if y := app.WhyFormOf(y); y.Next != "" {
 		fmt.Fprintf(w, "the run is %s; %s\n", visible(y.Text), y.Next)
 	}
 	return nil
@@ -273,7 +254,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		return err
 	}
 	if q.asJSON {
-		return d.inv.encode(decidedForm{d.id, a.Call.ID, q.answer, app.RuleLines(rules), taken})
+		return d.inv.encode(app.DecidedForm{Run: d.id, Call: a.Call.ID, Answer: q.answer, Rules: app.RuleLines(rules), Taken: taken})
 	}
 	for _, r := range rules {
 		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(r.String()), r.Scope)

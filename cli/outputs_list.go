@@ -9,7 +9,6 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/output"
-	"pawl/run"
 )
 
 func outputsListCommand(inv *invocation) *cobra.Command {
@@ -68,20 +67,8 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 // listArguments are the arguments of tool_outputs.list that flags give as they are.
 var listArguments = map[string]string{"tool": "tool_name", "success": "success", "sort": "sort_by", "order": "sort_order"}
 
-// An outputForm is a stored output as JSON.
-type outputForm struct {
-	ID      string    `json:"id"`  // as outputs show takes it
-	Run     run.ID    `json:"run"` // the root run
-	Tool    string    `json:"tool"`
-	Created time.Time `json:"created_at"`
-	IsError bool      `json:"is_error"` // the call failed
-	Bytes   int64     `json:"bytes"`
-	Summary string    `json:"summary"`
-	Preview string    `json:"preview,omitempty"`
-}
-
 // listedOutputs returns the outputs of one run, or of all; with full ids if it is all.
-func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args map[string]any) ([]outputForm, error) {
+func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args map[string]any) ([]app.OutputForm, error) {
 	ws, err := inv.openRuns(nil)
 	if err != nil {
 		return nil, err
@@ -101,7 +88,7 @@ func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool,
 	if err != nil {
 		return nil, err
 	}
-	var outputs []outputForm
+	var outputs []app.OutputForm
 	for _, sum := range runs {
 		some, err := listOutputs(ws.Outputs(), output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
 		if err != nil {
@@ -119,26 +106,18 @@ func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool,
 
 // listOutputs lists all outputs of a scope; args are those of tool_outputs.list, but for its
 // page.
-func listOutputs(s *output.Store, scope output.Scope, args map[string]any) ([]outputForm, error) {
+func listOutputs(s *output.Store, scope output.Scope, args map[string]any) ([]app.OutputForm, error) {
 	decoded := output.ListArgs{}
 	if err := output.Decode(encoded(args), &decoded); err != nil {
 		return nil, asUsage(err, listArguments)
 	}
 	decoded.Limit = 0 // all
-	list, err := s.List(scope, decoded)
-	if err != nil {
-		return nil, err
-	}
-	var forms []outputForm
-	for _, o := range list.Outputs {
-		forms = append(forms, outputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), !o.Success, o.Size, o.Summary, o.Preview})
-	}
-	return forms, nil
+	return app.ListOutputs(s, scope, decoded)
 }
 
 // printOutputs prints a page of a list of outputs as a table. total is how many there are on
 // all pages.
-func (inv *invocation) printOutputs(list app.List[outputForm], total int, all bool) error {
+func (inv *invocation) printOutputs(list app.List[app.OutputForm], total int, all bool) error {
 	rows := [][]string{{"ID", "STORED", "TOOL", "STATE", "WHAT"}}
 	for _, o := range list.Items {
 		state := "ok"

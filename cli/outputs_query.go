@@ -12,6 +12,8 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	visibility "pawl/internal/visible"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -166,7 +168,7 @@ func printAnswer(w io.Writer, answer any, d *subject, oneLine bool) error {
 	if err := enc.Encode(answer); err != nil {
 		return err
 	}
-	raw := visibleJSON(b.Bytes())
+	raw := visibility.JSON(b.Bytes())
 	if oneLine && d.stored != nil { // with the run, as every object of pawl about one has it
 		raw = append(fmt.Appendf(nil, `{"run":%q,`, d.stored.Conversation), raw[1:]...)
 	}
@@ -259,7 +261,7 @@ func printValue(w io.Writer, path string, size int64, value io.Reader, raw bool)
 		line.Write(written)
 	}
 	if !raw {
-		written = visibleJSON(line.Bytes())
+		written = visibility.JSON(line.Bytes())
 	} else {
 		written = line.Bytes()
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,22 +71,6 @@ func ruledIn(open func(*pflag.FlagSet) (*app.Workspace, error), cmd *cobra.Comma
 	return cmd
 }
 
-// A ruleForm is a rule in the list as JSON. N is its number in the list as it is now.
-type ruleForm struct {
-	N       int                `json:"n,omitempty"`
-	Effect  permission.Verdict `json:"effect"`
-	Rule    string             `json:"rule"`
-	Scope   permission.Scope   `json:"scope,omitempty"`
-	Source  string             `json:"source,omitempty"`
-	Run     run.ID             `json:"run,omitempty"`
-	By      string             `json:"by,omitempty"`
-	At      time.Time          `json:"at,omitzero"` // when it was made
-	Why     string             `json:"why,omitempty"`
-	Sandbox run.Confinement    `json:"sandbox,omitempty"`
-	Counts  bool               `json:"counts"`
-	Idle    string             `json:"idle,omitempty"` // why it does not count
-}
-
 func permissionsListCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -101,9 +84,9 @@ Deny rules win over all others, whatever their scope.`,
 	return ruled(inv, cmd, func(_ context.Context, h here, _ []string) error {
 		rules := h.policy.List()
 		if *asJSON {
-			list := app.ListOf[ruleForm](nil)
+			list := app.ListOf[app.RuleForm](nil)
 			for i, l := range rules {
-				list.Items = append(list.Items, formOfRule(i+1, l))
+				list.Items = append(list.Items, app.RuleFormOf(i+1, l))
 			}
 			if err := inv.encode(list); err != nil {
 				return err
@@ -116,19 +99,6 @@ Deny rules win over all others, whatever their scope.`,
 	})
 }
 
-func formOfRule(n int, l policy.Listed) ruleForm {
-	return ruleForm{N: n, Effect: l.Effect, Rule: l.Rule.String(), Scope: l.Scope, Source: placeOf(l), Run: l.Run,
-		By: l.By, At: l.When, Why: l.Why, Sandbox: l.Sandbox, Counts: l.Idle == "", Idle: l.Idle}
-}
-
-// placeOf says where a rule stands.
-func placeOf(l policy.Listed) string {
-	if l.File != "" {
-		return l.File
-	}
-	return l.Source
-}
-
 // listRules prints rules under the files they stand in.
 func (inv *invocation) listRules(rules []policy.Listed) {
 	if len(rules) == 0 {
@@ -137,9 +107,9 @@ func (inv *invocation) listRules(rules []policy.Listed) {
 	}
 	under := ""
 	for i, l := range rules {
-		heading := strings.TrimSpace(string(l.Scope) + " · " + placeOf(l))
+		heading := strings.TrimSpace(string(l.Scope) + " · " + app.PlaceOf(l))
 		if l.Scope == "" {
-			heading = "given · " + placeOf(l)
+			heading = "given · " + app.PlaceOf(l)
 		}
 		if heading != under {
 			fmt.Fprintln(inv.Stdout, visible(heading))
@@ -234,7 +204,7 @@ Scopes:
 			verb = "there already"
 		}
 		if *asJSON {
-			err = inv.encode(ruleChangeForm{formOfRule(at+1, l), !known})
+			err = inv.encode(app.RuleChange{Rule: app.RuleFormOf(at+1, l), Changed: !known})
 		} else {
 			_, err = fmt.Fprintf(inv.Stdout, "%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
 		}
@@ -243,18 +213,11 @@ Scopes:
 		}
 		for _, other := range before {
 			if other.Effect == permission.Deny && rule.Effect != permission.Deny && other.Rule.String() == rule.String() {
-				inv.notice("a deny rule says the same of these calls and wins (" + placeOf(other) + ")")
+				inv.notice("a deny rule says the same of these calls and wins (" + app.PlaceOf(other) + ")")
 			}
 		}
 		return h.policy.Check()
 	})
-}
-
-// A ruleChangeForm is a rule that was stored or removed, as JSON. The number is the one in the
-// list after it was stored, or before it was removed.
-type ruleChangeForm struct {
-	Rule    ruleForm `json:"rule"`
-	Changed bool     `json:"changed"` // false: the rule was there already
 }
 
 // exactly is an argument check that says what the one argument is.
@@ -330,7 +293,7 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(ruleChangeForm{formOfRule(n, l), true})
+			return inv.encode(app.RuleChange{Rule: app.RuleFormOf(n, l), Changed: true})
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
 		return err

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	visibility "pawl/internal/visible"
+
 	"pawl/app"
 	"pawl/run"
 	"pawl/view"
@@ -217,7 +219,7 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 		p.line(r)
 	case s.Config.Output.Schema != "":
 		if v := s.Submission().Value; v != "" {
-			p.out(append(visibleJSON([]byte(v)), '\n'))
+			p.out(append(visibility.JSON([]byte(v)), '\n'))
 		}
 	case p.display != nil && p.display.showed(r.Text, len(s.Turn.End.Jobs) > 0):
 	case p.made != "" && strings.HasPrefix(r.Text, p.made): // it is no result, and the model did not say it
@@ -249,7 +251,7 @@ func (p *printer) summary(s run.State, r result, denials []app.Denial) {
 		line += " · " + words
 	}
 	fmt.Fprintln(p.stderr, line)
-	if text := next(s); text != "" {
+	if text := app.NextCommand(s); text != "" {
 		fmt.Fprintln(p.stderr, text)
 	}
 }

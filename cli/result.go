@@ -2,8 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"pawl/app"
@@ -31,7 +29,7 @@ type result struct {
 	Steps    int             `json:"steps"`       // of the turn
 	Turns    int             `json:"turns"`       // of the run
 	Model    string          `json:"model"`
-	Files    []fileForm      `json:"files"`   // that calls have changed in the turn
+	Files    []app.FileForm  `json:"files"`   // that calls have changed in the turn
 	Denials  []app.Denial    `json:"denials"` // the calls that were refused in the turn
 }
 
@@ -41,7 +39,7 @@ func resultOf(s run.State, denials []app.Denial, took time.Duration, files []vie
 	r := result{Type: "result", Run: s.Created.Run, State: app.ConditionOf(s, false), End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
 		ExitCode: exitCode(s), IsError: !t.Open() && t.End.End != run.Completed && t.End.End != run.Asked,
 		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Duration: took.Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
-		Files: fileForms(files), Denials: append([]app.Denial{}, denials...)}
+		Files: app.FileForms(files), Denials: append([]app.Denial{}, denials...)}
 	if v := s.Submission().Value; s.Config.Output.Schema != "" && v != "" {
 		r.Result = json.RawMessage(v)
 	}
@@ -53,34 +51,4 @@ func resultOf(s run.State, denials []app.Denial, took time.Duration, files []vie
 		r.Question = &asked
 	}
 	return r
-}
-
-// next returns the command that continues a run, in a sentence; empty if nothing is left to
-// continue.
-func next(s run.State) string {
-	id := s.Created.Run
-	switch end := s.Turn.End; {
-	case app.NeedsApproval(s):
-		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
-	case s.Turn.Open():
-		return fmt.Sprintf("continue with `pawl run --resume %s`", id)
-	case end.End == run.Completed:
-		return ""
-	case end.Reason == string(run.ErrAuth):
-		return fmt.Sprintf("see what is missing with `pawl doctor`, then continue with `pawl run --resume %s`", id)
-	case end.Reason == string(run.ErrInvalid) && strings.Contains(end.Detail, "HTTP 404"):
-		provider, _, _ := strings.Cut(s.Config.Model, "/")
-		return fmt.Sprintf("see which models there are with `pawl models %s`, then continue with `pawl run --resume %s --model …`", provider, id)
-	case end.End == run.Asked:
-		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
-	case end.Reason == "permission_required":
-		return fmt.Sprintf("continue with `pawl run --resume %s --allow '…'`", id)
-	case end.End == run.EndRefused, end.End == run.GuardrailStopped:
-		return fmt.Sprintf("say it differently with `pawl run --resume %s -p \"…\"`", id)
-	case end.End == run.LoopStopped:
-		return fmt.Sprintf("give it a hint with `pawl run --resume %s -p \"…\"`", id)
-	case end.Reason == "max_cost":
-		return fmt.Sprintf("continue with `pawl run --resume %s --max-cost …`", id)
-	}
-	return fmt.Sprintf("continue with `pawl run --resume %s`", id)
 }

@@ -291,7 +291,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}
 	inv.ended.Store(true) // from here on a signal ends the process: no turn is left to interrupt
 	if unread() {
-		if text := next(state); text != "" {
+		if text := app.NextCommand(state); text != "" {
 			fmt.Fprintln(out.stderr, "standard output was closed, and the run was stopped; "+text)
 		}
 		inv.tidy(ws)

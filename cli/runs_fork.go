@@ -10,13 +10,6 @@ import (
 	"pawl/run"
 )
 
-// A forkForm is a new run as JSON.
-type forkForm struct {
-	Run        run.ID `json:"run"`
-	ForkedFrom run.ID `json:"forked_from"`
-	ForkedAt   int64  `json:"forked_at"` // the last event that was copied
-}
-
 func runsForkCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork ID",
@@ -34,11 +27,11 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 			return err
 		}
 		if *asJSON {
-			_, s, err := ws.Load(ctx, to)
+			form, err := ws.ForkForm(ctx, to)
 			if err != nil {
 				return err
 			}
-			return inv.encode(forkForm{to, id, s.Created.ForkedAt})
+			return inv.encode(form)
 		}
 		_, err = fmt.Fprintln(inv.Stdout, to)
 		return err

@@ -14,36 +14,6 @@ import (
 	"pawl/view"
 )
 
-// A runForm is a run in the list as JSON.
-type runForm struct {
-	Run       run.ID        `json:"run"`
-	Name      string        `json:"name,omitempty"`
-	Title     string        `json:"title,omitempty"`
-	Model     string        `json:"model,omitempty"`
-	Workspace string        `json:"workspace,omitempty"`
-	State     app.Condition `json:"state,omitempty"`
-	End       run.End       `json:"end,omitempty"` // of the last turn
-	Reason    string        `json:"reason,omitempty"`
-	Created   time.Time     `json:"created_at,omitzero"`
-	Updated   time.Time     `json:"updated_at,omitzero"`
-	Duration  int64         `json:"duration_ms"` // from the first event to the last
-	Turns     int           `json:"turns"`
-	Steps     int           `json:"steps"`
-	Usage     app.Usage     `json:"usage"`
-	PID       int           `json:"pid,omitempty"`    // of the process that drives it
-	Damage    string        `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
-}
-
-func formOfRun(r app.Run) runForm {
-	f := runForm{Run: r.ID, Name: r.Name, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
-		Created: r.Created, Updated: r.Updated, Duration: r.Updated.Sub(r.Created).Milliseconds(), Turns: r.Turns, Steps: r.Steps,
-		Usage: app.UsageOf(r.Usage), Damage: r.Damage}
-	if r.Owner != nil {
-		f.PID = r.Owner.PID
-	}
-	return f
-}
-
 func runsListCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -79,9 +49,9 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		}
 		list := page(all, *limit, *offset)
 		if *asJSON {
-			forms := app.List[runForm]{Items: []runForm{}, Next: list.Next}
+			forms := app.List[app.RunForm]{Items: []app.RunForm{}, Next: list.Next}
 			for _, r := range list.Items {
-				forms.Items = append(forms.Items, formOfRun(r))
+				forms.Items = append(forms.Items, app.RunFormOf(r))
 			}
 			return inv.encode(forms)
 		}

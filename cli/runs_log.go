@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
-	"pawl/internal/text"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -29,7 +26,7 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 	follow := cmd.Flags().BoolP("follow", "f", false, "print new events while a process drives the run")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var lines app.Lines
-		var words eventWords
+		var words app.EventWords
 		for u, err := range updates(ctx, ws, id, *follow) {
 			switch {
 			case err != nil:
@@ -38,7 +35,7 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 				err = inv.encode(lines.Line(u))
 			case u.Event != nil:
 				e := *u.Event
-				_, err = fmt.Fprintf(inv.Stdout, "%5d  %s  %-16s %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), store.Type(e.Payload), words.of(e))
+				_, err = fmt.Fprintf(inv.Stdout, "%5d  %s  %-16s %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), store.Type(e.Payload), words.Of(e))
 			}
 			if err != nil {
 				return err
@@ -64,177 +61,4 @@ func updates(ctx context.Context, ws *app.Workspace, id run.ID, follow bool) ite
 			}
 		}
 	}
-}
-
-// eventWords says of events, in the order of the log, what each is, on one line. It
-// remembers the titles and the tools of calls.
-type eventWords struct{ titles, tools map[run.CallID]string }
-
-// classWords say what a call of a class does.
-var classWords = map[run.Class]string{run.Reads: "only reads", run.Writes: "may write", run.Resumable: "can be resumed"}
-
-// call returns the id of a call and what it does.
-func (w *eventWords) call(id run.CallID) string {
-	if title := w.titles[id]; title != "" {
-		return string(id) + " " + title
-	}
-	return string(id)
-}
-
-func (w *eventWords) named(c run.Call) string {
-	if w.titles == nil {
-		w.titles, w.tools = map[run.CallID]string{}, map[run.CallID]string{}
-	}
-	w.titles[c.ID], w.tools[c.ID] = view.Title(c.Tool, c.Arguments), c.Tool
-	return w.call(c.ID)
-}
-
-// message returns the text of a message and the calls in it.
-func (w *eventWords) message(parts []run.Part) string {
-	words := []string{run.PlainText(parts)}
-	for _, p := range parts {
-		if p.Type == run.CallPart && p.Call != nil {
-			words = append(words, "["+w.named(*p.Call)+"]")
-		}
-	}
-	return strings.TrimSpace(strings.Join(words, " "))
-}
-
-func (w *eventWords) of(e run.Event) string { return oneLine(w.sentence(e.Payload), 2*maxTitle) }
-
-// maxShownResult is how many characters of a result are in the line of its event.
-const maxShownResult = 80
-
-func (w *eventWords) sentence(p run.Payload) string {
-	switch f := p.(type) {
-	case run.Created:
-		words := fmt.Sprintf("run %s with %s in %s", f.Run, f.Config.Model, f.Workspace)
-		if f.Agent != "" {
-			words += ", as the agent " + f.Agent
-		}
-		if f.ForkedFrom != "" {
-			words += fmt.Sprintf(", forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
-		}
-		if f.Parent != "" {
-			words += ", for call " + string(f.ParentCall) + " of run " + string(f.Parent)
-		}
-		return words
-	case run.Configured:
-		return view.ChangeWords(f.Change)
-	case run.Prompted:
-		switch {
-		case f.Answers != "":
-			return "answer to " + w.call(f.Answers) + ": " + run.PlainText(f.Parts)
-		case len(f.Parts) == 0:
-			return "continue, without a new prompt"
-		}
-		return "prompt: " + run.PlainText(f.Parts)
-	case run.Said:
-		if f.Delivery == run.Queue {
-			return "message for after the turn: " + run.PlainText(f.Parts)
-		}
-		return "message to the agent at work: " + run.PlainText(f.Parts)
-	case run.Withdrawn:
-		return "message " + f.ID + " withdrawn"
-	case run.RequestStarted:
-		words := "request to " + f.Model
-		switch f.Purpose {
-		case run.ForSynthesis:
-			words += " for a summary of the turn"
-		case run.ForSummary:
-			words += " for a summary of the context"
-		case run.ForAgent:
-			words = "turn of the external agent"
-		}
-		if f.Attempt > 1 {
-			words += fmt.Sprintf(", attempt %d", f.Attempt)
-		}
-		return words
-	case run.RequestFailed:
-		words := "request failed (" + string(f.Kind) + "): " + f.Reason
-		if f.RetryAfter > 0 {
-			words += fmt.Sprintf("; retrying in %s", f.RetryAfter.Round(100*time.Millisecond))
-		}
-		return words
-	case run.Replied:
-		words := w.message(f.Parts)
-		switch {
-		case f.Unfit != "":
-			words += " (not the result: " + f.Unfit + ")"
-		case f.Action != nil && f.Action.Problem != "":
-			words += " (cannot be used: " + f.Action.Problem + ")"
-		case f.Stop != run.StopToolUse && f.Stop != run.StopEndTurn && f.Stop != run.StopNone:
-			words += " (stopped: " + string(f.Stop) + ")"
-		}
-		return "answer: " + words
-	case run.Observed:
-		if len(f.Parts) == 0 {
-			return "part of an answer has arrived"
-		}
-		return "reported: " + w.message(f.Parts)
-	case run.CallReceived:
-		return w.named(f.Call) + ": received from the external agent"
-	case run.CallInspected:
-		if f.Problem != "" {
-			return w.call(f.Call) + ": cannot run: " + f.Problem
-		}
-		return w.call(f.Call) + ": inspected, it " + classWords[f.Class]
-	case run.CallDecided:
-		words := w.call(f.Call) + ": " + view.DecisionWords(f.Decision)
-		if !f.Decision.Allows() && f.Decision.Reason != "" {
-			words += ": " + f.Decision.Reason
-		}
-		return words
-	case run.ApprovalInvalidated:
-		return w.call(f.Call) + ": needs approval again: " + f.Reason
-	case run.CallStarted:
-		if f.Attempt > 1 {
-			return fmt.Sprintf("%s: started, attempt %d", w.call(f.Call), f.Attempt)
-		}
-		return w.call(f.Call) + ": started"
-	case run.CallSettled:
-		result := run.PlainText(f.Content)
-		words := w.call(f.Call) + ": " + view.OutcomeWords(f.Outcome)
-		if code, ok := view.ExitCode(w.tools[f.Call], result); ok {
-			words = fmt.Sprintf("%s: exit code %d", w.call(f.Call), code)
-			result = result[:strings.LastIndexByte(result, '[')]
-		}
-		if result = oneLine(strings.TrimSpace(result), maxShownResult); result != "" {
-			words += ": " + result
-		}
-		return words
-	case run.Resumed:
-		words := "resumed by another process"
-		if f.Request {
-			words += "; the request is sent again"
-		}
-		if n := len(f.Calls); n > 0 {
-			words += "; " + plural(n, "call") + " may run again"
-		}
-		return words
-	case run.Told:
-		return "pawl to the model: " + f.Text
-	case run.Submitted:
-		return "result submitted: " + f.Value
-	case run.Interrupted:
-		words := "interrupted (" + string(f.Cause) + ")"
-		if f.By != "" {
-			words += " by " + f.By
-		}
-		if len(f.Then) > 0 {
-			words += ": " + run.PlainText(f.Then)
-		}
-		return words
-	case run.Compacted:
-		words := "context compacted"
-		if f.Freed > 0 {
-			words += ", about " + text.Count(f.Freed, "token", "tokens") + " freed"
-		}
-		return words
-	case run.Synthesized:
-		return "account: " + f.Text
-	case run.Ended:
-		return view.EndLine(f)
-	}
-	return store.Type(p)
 }

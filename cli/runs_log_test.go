@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/app"
 	"pawl/run"
 	"pawl/store"
 )
@@ -18,7 +19,7 @@ func TestEachEventIsASentence(t *testing.T) {
 	call := run.Call{ID: "c_1", Tool: "shell", Arguments: `{"command":"go test ./..."}`}
 	said := []run.Part{run.Text("use the\ntest database")}
 	plan := "plan"
-	var words eventWords
+	var words app.EventWords
 	var types []string
 	for _, c := range []struct {
 		event run.Payload
@@ -56,7 +57,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "stopped at a limit: this turn's limit of 3 steps is reached"},
 	} {
 		types = append(types, store.Type(c.event))
-		if got := words.of(run.Event{Payload: c.event}); got != c.want {
+		if got := words.Of(run.Event{Payload: c.event}); got != c.want {
 			t.Errorf("%s:\n  got  %s\n  want %s", store.Type(c.event), got, c.want)
 		}
 	}

@@ -81,17 +81,9 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 	return cmd
 }
 
-// A removedForm is what was removed as JSON.
-type removedForm struct {
-	Runs   []run.ID        `json:"runs"`
-	Freed  int64           `json:"freed_bytes"`
-	Parts  retention.Usage `json:"freed_parts"` // bytes of each part
-	DryRun bool            `json:"dry_run"`     // nothing was removed
-}
-
 func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error {
 	if asJSON {
-		return inv.encode(removedForm{append([]run.ID{}, r.Runs...), r.Freed.Total(), r.Freed, dry})
+		return inv.encode(app.RemovedFormOf(r, dry))
 	}
 	verb := "removed"
 	if dry {

@@ -12,16 +12,6 @@ import (
 	"pawl/run"
 )
 
-// A setForm is what was changed as JSON.
-type setForm struct {
-	Run    run.ID     `json:"run"`
-	Model  string     `json:"model,omitempty"`
-	Mode   string     `json:"mode,omitempty"`
-	Effort string     `json:"effort,omitempty"`
-	Name   string     `json:"name,omitempty"`
-	Tools  run.Grants `json:"tools,omitempty"` // that it may call from now on
-}
-
 func runsSetCommand(inv *invocation) *cobra.Command {
 	var model, mode, effort, name string
 	var grant, revoke []string
@@ -70,7 +60,7 @@ sent to another.`,
 			}
 			c.Mode = &mode
 		}
-		form := setForm{Run: id, Model: model, Mode: mode, Effort: effort, Name: name}
+		form := app.SetForm{Run: id, Model: model, Mode: mode, Effort: effort, Name: name}
 		if grants {
 			_, s, err := ws.Load(ctx, id)
 			if err != nil {

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
-	"pawl/internal/text"
-	"pawl/output"
 	"pawl/run"
 	"pawl/view"
 )
@@ -90,7 +88,7 @@ func (t *transcript) item(i view.Item) {
 			t.say("forked from %s at event %d", i.Run.ForkedFrom, i.Run.ForkedAt)
 		}
 	case view.KindMessage:
-		how := messageWords(*i.Message)
+		how := app.MessageWords(*i.Message)
 		if how != "" {
 			how = "(" + how + ") "
 		}
@@ -100,7 +98,7 @@ func (t *transcript) item(i view.Item) {
 	case view.KindThinking:
 		t.say("  · thinking: %s", oneLine(i.Text, maxTitle))
 	case view.KindCall:
-		t.say("  %s", callLine(i.Call))
+		t.say("  %s", app.CallLine(i.Call))
 		if whole := wholeQuestion(i.Call); whole != "" {
 			t.say("%s", prefixed(visible(whole), "    "))
 		}
@@ -114,47 +112,6 @@ func (t *transcript) item(i view.Item) {
 	case view.KindNote:
 		t.say("· %s", noteLine(i))
 	}
-}
-
-// messageWords says what kind of message it is and what became of it; empty for a prompt.
-func messageWords(m view.Message) string {
-	switch {
-	case m.State == view.Withdrawn:
-		return "withdrawn"
-	case m.State == view.Returned:
-		return "not delivered"
-	case m.Kind == view.Steering:
-		return "while it works"
-	case m.Kind == view.Queued, m.Words != "":
-		return "for later"
-	case m.Kind == view.Prompt:
-		return ""
-	}
-	return string(m.Kind) // continue, answer
-}
-
-// callLine is a call in a line: its title, outcome, stored output, decision and error.
-func callLine(c *view.Call) string {
-	line := c.Title() + " · " + string(c.State)
-	if c.State == view.Settled {
-		line = c.Title() + " · " + c.OutcomeWords()
-	}
-	if stored(c) {
-		line += " · " + text.Size(c.Size) + " stored"
-	}
-	if c.Decision.Answer != "" {
-		line += " · " + view.DecisionWords(c.Decision)
-	}
-	if c.IsError && c.Outcome != run.NotRun {
-		line += ": " + c.Reason()
-	}
-	return line
-}
-
-// stored reports whether the model has the output of a call by reference.
-func stored(c *view.Call) bool {
-	d := output.Delivery(c.Delivery)
-	return d == output.Stored || d == output.Forced
 }
 
 // wholeQuestion is the question of a call and the answers that it offers; empty for any other

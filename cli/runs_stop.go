@@ -11,13 +11,6 @@ import (
 	"pawl/view"
 )
 
-// A stopForm is what became of a turn as JSON.
-type stopForm struct {
-	Run     run.ID  `json:"run"`
-	Stopped bool    `json:"stopped"`       // false: no turn was open
-	End     run.End `json:"end,omitempty"` // of the last turn
-}
-
 func runsStopCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
@@ -33,7 +26,7 @@ a process that was killed, the turn is ended here. The run can be continued afte
 		case err != nil:
 			return err
 		case *asJSON:
-			return inv.encode(stopForm{id, stopped, end})
+			return inv.encode(app.StopForm{Run: id, Stopped: stopped, End: end})
 		case end == "":
 			_, err = fmt.Fprintf(inv.Stdout, "run %s has no turn to stop\n", id)
 		case stopped:

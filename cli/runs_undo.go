@@ -3,13 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
 	"pawl/run"
-	"pawl/tool"
 )
 
 func runsUndoCommand(inv *invocation) *cobra.Command {
@@ -29,7 +27,7 @@ What shell commands did is not undone. The log does not change.`,
 			return err
 		}
 		if *asJSON {
-			if err := inv.encode(undoFormOf(id, report)); err != nil {
+			if err := inv.encode(app.UndoFormOf(id, report)); err != nil {
 				return err
 			}
 			if len(report.Skipped) > 0 {
@@ -42,7 +40,7 @@ What shell commands did is not undone. The log does not change.`,
 			return err
 		}
 		for _, c := range report.Changes {
-			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), undone(c))
+			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), app.UndoneWords(c))
 		}
 		for _, sk := range report.Skipped {
 			fmt.Fprintf(inv.Stderr, "skipped: %s\n", visible(sk.Reason))
@@ -52,43 +50,4 @@ What shell commands did is not undone. The log does not change.`,
 		}
 		return nil
 	})
-}
-
-// undone says what undo did to a file.
-func undone(c run.FileChange) string {
-	switch {
-	case c.After == "":
-		return "removed"
-	case c.Before == "":
-		return "created again"
-	}
-	return "restored"
-}
-
-// An undoForm is what was undone as JSON.
-type undoForm struct {
-	Run     run.ID        `json:"run"`
-	Files   []undoneForm  `json:"files"`
-	Skipped []skippedForm `json:"skipped"`
-}
-
-type undoneForm struct {
-	Path   string `json:"path"`
-	Action string `json:"action"` // restored, removed, created_again
-}
-
-type skippedForm struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-func undoFormOf(id run.ID, r tool.UndoReport) undoForm {
-	f := undoForm{id, []undoneForm{}, []skippedForm{}}
-	for _, c := range r.Changes {
-		f.Files = append(f.Files, undoneForm{c.Path, strings.ReplaceAll(undone(c), " ", "_")})
-	}
-	for _, s := range r.Skipped {
-		f.Skipped = append(f.Skipped, skippedForm{s.Change.Path, s.Reason})
-	}
-	return f
 }

@@ -10,12 +10,6 @@ import (
 	"pawl/run"
 )
 
-// A verifyForm says that a log is complete and unchanged, as JSON; one that is not is an error.
-type verifyForm struct {
-	Run    run.ID `json:"run"`
-	Events int64  `json:"events"`
-}
-
 func runsVerifyCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify ID",
@@ -31,7 +25,7 @@ before it. It detects accidental changes and edits by hand.`,
 			return err
 		}
 		if *asJSON {
-			return inv.encode(verifyForm{id, n})
+			return inv.encode(app.VerifyForm{Run: id, Events: n})
 		}
 		_, err = fmt.Fprintf(inv.Stdout, "run %s: %d events, the hash chain is intact\n", id, n)
 		return err

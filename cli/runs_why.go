@@ -3,35 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
 	"pawl/run"
-	"pawl/store"
 )
-
-// A whyForm is the answer of runs why as JSON.
-type whyForm struct {
-	Run    run.ID        `json:"run"`
-	State  app.Condition `json:"state"`
-	End    run.End       `json:"end,omitempty"` // of the last turn
-	Reason string        `json:"reason,omitempty"`
-	Text   string        `json:"text"` // the state in a sentence
-	Last   lastForm      `json:"last"`
-	Owed   []string      `json:"owed"`
-	PID    int           `json:"pid,omitempty"` // of the process that drives the run
-	Next   string        `json:"next,omitempty"`
-}
-
-// A lastForm is the last event of a run.
-type lastForm struct {
-	Seq  int64     `json:"seq"`
-	At   time.Time `json:"at"`
-	Type string    `json:"type"`
-	Text string    `json:"text"` // what it is, in a line
-}
 
 func runsWhyCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -45,7 +22,7 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		w := whyOf(y)
+		w := app.WhyFormOf(y)
 		if *asJSON {
 			return inv.encode(w)
 		}
@@ -61,24 +38,4 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 		}
 		return nil
 	})
-}
-
-func whyOf(y app.Why) whyForm {
-	s := y.State
-	var words eventWords
-	for _, c := range s.Turn.Calls {
-		words.named(c.Call)
-	}
-	w := whyForm{Run: y.Run, State: app.ConditionOf(s, y.Owner != nil), Text: app.ConditionWords(s, y.Owner), Owed: y.Owed, Next: next(s),
-		Last: lastForm{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), words.of(y.Last)}}
-	if !s.Turn.Open() {
-		w.End, w.Reason = s.Turn.End.End, s.Turn.End.Reason
-	}
-	if y.Owner != nil {
-		w.PID = y.Owner.PID
-	}
-	if w.State == app.Working {
-		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
-	}
-	return w
 }

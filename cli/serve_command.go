@@ -9,6 +9,7 @@ import (
 	"pawl/api"
 	"pawl/app"
 	"pawl/app/board"
+	"pawl/metrics"
 )
 
 func serveCommand(inv *invocation) *cobra.Command {
@@ -47,7 +48,7 @@ continues them.`,
 		}
 		inv.driving.Store(true)
 		opt := inv.options(f)
-		opt.Drives, opt.Asks = true, true
+		opt.Drives, opt.Asks, opt.Metrics = true, true, metrics.New()
 		ws, err := app.Open(opt)
 		if err != nil {
 			return err

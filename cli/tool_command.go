@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,33 +53,15 @@ name it lists the tools.`,
 			}
 		}
 		if *asJSON {
-			list := app.List[toolForm]{Items: []toolForm{}}
-			for _, s := range specs {
-				if len(args) == 0 || s.Name == args[0] {
-					list.Items = append(list.Items, toolForm{s.Name, s.Description, s.Schema})
-				}
+			if len(args) == 1 {
+				specs = slices.DeleteFunc(specs, func(s tool.Spec) bool { return s.Name != args[0] })
 			}
-			return inv.encode(list)
+			return inv.encode(app.ToolForms(specs))
 		}
 		_, err = fmt.Fprint(inv.Stdout, text)
 		return err
 	}
 	return cmd
-}
-
-// A toolForm is a tool as JSON.
-type toolForm struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Schema      json.RawMessage `json:"schema"` // of the arguments
-}
-
-// A toolResultForm is the result of a call as JSON.
-type toolResultForm struct {
-	Run     run.ID `json:"run"`
-	Tool    string `json:"tool"`
-	Text    string `json:"text"`
-	IsError bool   `json:"is_error"`
 }
 
 // completeTools completes the name of a tool.
@@ -176,7 +159,7 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 			}
 			text := strings.TrimSuffix(run.PlainText(part.Result.Content), "\n")
 			if asJSON {
-				err := inv.encode(toolResultForm{s.ID(), name, text, part.Result.IsError})
+				err := inv.encode(app.ToolResult{Run: s.ID(), Tool: name, Text: text, IsError: part.Result.IsError})
 				if err == nil && part.Result.IsError {
 					err = exit{code: exitFailed}
 				}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,56 +17,6 @@ import (
 // maxShown is how many lines of a file are shown before --full is needed: a few
 // screens, so that what matters is not scrolled past.
 const maxShown = 200
-
-// A changeForm is a change that waits for trust as JSON.
-type changeForm struct {
-	File    string `json:"file"`
-	Kind    string `json:"kind"` // new, changed, removed, unusable
-	SHA256  string `json:"sha256,omitempty"`
-	Problem string `json:"problem,omitempty"`
-	Shown   string `json:"shown,omitempty"` // the content or the difference, with everything made visible
-}
-
-// A trustForm is what waits for trust, as JSON.
-type trustForm struct {
-	Trusted bool         `json:"trusted"` // nothing waits
-	Items   []changeForm `json:"items"`
-}
-
-// A revokeForm says that a workspace is not trusted any more, as JSON.
-type revokeForm struct {
-	Workspace string `json:"workspace"`
-	Changed   bool   `json:"changed"` // false: it was not trusted
-}
-
-// A recordForm is what is trusted of one workspace, as JSON.
-type recordForm struct {
-	Workspace string        `json:"workspace"`
-	Owner     *int          `json:"owner,omitempty"` // the user that the folder belonged to
-	Files     []trustedForm `json:"files"`
-}
-
-type trustedForm struct {
-	File   string    `json:"file"`
-	SHA256 string    `json:"sha256"`
-	By     string    `json:"by,omitempty"`
-	At     time.Time `json:"at"`
-}
-
-func recordForms(records []policy.Record) []recordForm {
-	var forms []recordForm
-	for _, r := range records {
-		f := recordForm{Workspace: r.Workspace, Files: []trustedForm{}}
-		if r.Owner >= 0 {
-			f.Owner = &r.Owner
-		}
-		for _, t := range r.Files {
-			f.Files = append(f.Files, trustedForm{t.File, t.SHA256, t.By, t.When})
-		}
-		forms = append(forms, f)
-	}
-	return forms
-}
 
 func trustCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -121,7 +70,7 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 				return err
 			}
 			if *asJSON {
-				return inv.encode(revokeForm{workspace, was})
+				return inv.encode(app.RevokeForm{Workspace: workspace, Changed: was})
 			}
 			if !was {
 				_, err = fmt.Fprintf(inv.Stdout, "%s was not trusted\n", visible(workspace))
@@ -142,17 +91,6 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 	return cmd
 }
 
-// usable returns the changes that can be trusted.
-func usable(changes []policy.Change) []policy.Change {
-	var some []policy.Change
-	for _, c := range changes {
-		if c.Problem == "" {
-			some = append(some, c)
-		}
-	}
-	return some
-}
-
 // askTrust shows what waits for trust, and trusts it if the person says so.
 func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []policy.Change, yes, full bool) error {
 	if len(changes) == 0 {
@@ -163,7 +101,7 @@ func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []po
 	if err != nil {
 		return err
 	}
-	some := usable(changes)
+	some := app.Trustable(changes)
 	wait := exit{code: exitPerson}
 	switch {
 	case len(some) == 0:
@@ -218,9 +156,8 @@ func (inv *invocation) showChanges(changes []policy.Change, full bool) (whole bo
 }
 
 func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes bool) error {
-	form := trustForm{Items: []changeForm{}}
 	if yes {
-		if err := p.Trust(usable(changes)); err != nil {
+		if err := p.Trust(app.Trustable(changes)); err != nil {
 			return err
 		}
 		var err error
@@ -228,11 +165,7 @@ func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes 
 			return err
 		}
 	}
-	for _, c := range changes {
-		text, _ := c.Show(0)
-		form.Items = append(form.Items, changeForm{c.File, c.Kind(), c.Sum, c.Problem, text})
-	}
-	form.Trusted = len(changes) == 0
+	form := app.TrustFormOf(changes)
 	if err := inv.encode(form); err != nil {
 		return err
 	}
@@ -248,7 +181,7 @@ func (inv *invocation) listTrust(p *policy.Policy, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return inv.encode(app.ListOf(recordForms(records)))
+		return inv.encode(app.ListOf(app.TrustRecords(records)))
 	}
 	if len(records) == 0 {
 		fmt.Fprintln(inv.Stderr, "nothing is trusted yet; review this workspace with `pawl trust`")

@@ -71,6 +71,10 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// FileFault returns an error about the file or folder at path as a [*FileError], if it is one
+// of its kinds; nil stays nil.
+func FileFault(path string, err error) error { return fileError(path, err) }
+
 // operations names what SQLite was doing, for the result codes that tell.
 var operations = map[int]string{
 	sqlite3.SQLITE_IOERR_READ:       "reading",

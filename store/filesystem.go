@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"os"
+	"path/filepath"
 )
 
 // checkFileSystem refuses a folder on a network file system.
@@ -46,3 +47,7 @@ func atSizeLimit(path string) bool {
 	}
 	return false
 }
+
+// FreeSpace returns the bytes that this user may still write in a folder;
+// [errors.ErrUnsupported] where that is not known.
+func FreeSpace(dir string) (uint64, error) { return freeSpace(filepath.Join(dir, "x")) }

@@ -431,6 +431,31 @@ func (s *SQLite) Tasks(ctx context.Context, q TaskQuery) (found []TaskRow, next 
 	return found, next, nil
 }
 
+// TaskCounts returns how many tasks have each status.
+func (s *SQLite) TaskCounts(ctx context.Context) (map[string]int, error) {
+	if err := s.check(ctx, anyRun); err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	if s.version < tasksVersion {
+		return counts, nil
+	}
+	rows, err := s.db().QueryContext(ctx, `SELECT status, count(*) FROM tasks GROUP BY status`)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var status string
+		var n int
+		if err := rows.Scan(&status, &n); err != nil {
+			return nil, s.fault(err)
+		}
+		counts[status] = n
+	}
+	return counts, s.fault(rows.Err())
+}
+
 // page names the place after a row in the order of [Tasks.Tasks].
 func (r TaskRow) page() string {
 	return fmt.Sprintf("%d.%d.%s", r.Priority, toNano(r.Created), r.ID)

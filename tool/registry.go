@@ -54,31 +54,33 @@ func NewRegistry(tools ...Tool) *Registry {
 // With returns a registry that has t too, instead of a tool of its name if there is
 // one. r stays as it is.
 func (r *Registry) With(t Tool) *Registry {
-	tools := []Tool{t}
-	for _, name := range r.names {
-		if name != t.Spec().Name {
-			tools = append(tools, r.tools[name].tool)
+	more := NewRegistry(t)
+	for name, have := range r.tools {
+		if more.tools[name] == nil {
+			more.tools[name] = have
 		}
 	}
-	return NewRegistry(tools...)
+	more.names = slices.Sorted(maps.Keys(more.tools))
+	return more
 }
 
 // For returns a registry of the tools that a run has: those that are granted to it, and those
 // that every run has. It is r itself if that is all. agent says that it is the run of an agent.
 func (r *Registry) For(g run.Grants, agent bool) *Registry {
-	var tools []Tool
+	some := &Registry{tools: map[string]*registered{}}
 	for _, name := range r.names {
 		t := r.tools[name]
 		switch {
 		case t.spec.ForAgents && !agent && !(g.Limited() && g.Has(name)):
 		case t.spec.Always, g.Has(name):
-			tools = append(tools, t.tool)
+			some.tools[name] = t // with what was compiled of it: a thousand runs have it once
+			some.names = append(some.names, name)
 		}
 	}
-	if len(tools) == len(r.names) {
+	if len(some.names) == len(r.names) {
 		return r
 	}
-	return NewRegistry(tools...)
+	return some
 }
 
 // Get returns the tool of that name.

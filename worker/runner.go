@@ -216,6 +216,9 @@ func (d *Runner) Interrupt(f run.Interrupted) bool {
 	counts := d.gate.Close(f)
 	if counts {
 		d.cancel(Stop{f})
+		if d.metrics != nil {
+			d.metrics.Stopping(d.w.now())
+		}
 	}
 	d.mu.Unlock()
 	if counts {
@@ -267,6 +270,9 @@ func (d *Runner) step(in run.Input) error {
 	}
 	for _, r := range b.Refused { // it came too late
 		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
+	}
+	if d.metrics != nil {
+		d.metrics.Recorded(d.State(), events)
 	}
 	cancel := d.core.Adopt(b, in)
 	d.publish() // before the events are shown: who sees one finds it in State

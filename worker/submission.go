@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/metrics"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -50,6 +51,7 @@ func (w *Worker) Submit(ctx context.Context, r SubmitRequest) (Receipt, error) {
 		r.Key = "submit-" + rand.Text()
 	}
 	if done, err := w.submitted(ctx, r); done.Run != "" || err != nil {
+		w.countSubmission(err)
 		return done, err
 	}
 	answer, err := w.Call(ctx, r.Run, r.Key, OutsideCall{Tool: r.Tool, Arguments: string(r.Payload)})
@@ -66,6 +68,20 @@ func (w *Worker) Submit(ctx context.Context, r SubmitRequest) (Receipt, error) {
 		return done, nil
 	}
 	return done, &task.InputError{What: run.PlainText(answer.Content)}
+}
+
+// countSubmission counts a submission that was answered without the run: one that was
+// accepted before, or is refused with err.
+func (w *Worker) countSubmission(err error) {
+	switch {
+	case w.Metrics == nil:
+	case err == nil:
+		w.Metrics.Submission(metrics.Duplicate)
+	case errors.As(err, new(*task.SubmissionError)):
+		w.Metrics.Submission(metrics.Refused)
+	case errors.As(err, new(*task.InputError)):
+		w.Metrics.Submission(metrics.Invalid)
+	}
 }
 
 // submitted returns the receipt of a request whose result was accepted, or why it is not

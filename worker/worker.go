@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pawl/llm"
+	"pawl/metrics"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/run"
@@ -89,6 +90,8 @@ type Config struct {
 	Now func() time.Time
 	// Log is for diagnostics, never file contents or keys; nil: none.
 	Log *slog.Logger
+	// Metrics counts what runs do in this process; nil: nothing is counted.
+	Metrics *metrics.Metrics
 }
 
 // A Worker drives runs. It is safe for concurrent use, and one may drive many runs.
@@ -187,6 +190,7 @@ type Runner struct {
 	mail mailbox
 
 	snapshot atomic.Pointer[run.State]
+	metrics  *metrics.Run // nil: nothing is counted
 
 	kitting sync.Mutex
 	kitKey  kitKey
@@ -243,6 +247,9 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*
 		ops: map[string]*operation{}, rows: map[int64]bool{}, calls: map[string]int64{},
 		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, resolved: map[run.CallID]arguments{},
 		done: make(chan run.Completion, 64), wake: make(chan struct{}, 1),
+	}
+	if w.Metrics != nil {
+		d.metrics = w.Metrics.Run()
 	}
 	d.turn, d.cancel = context.WithCancelCause(context.Background())
 	socket := ""

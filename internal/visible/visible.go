@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -75,4 +76,29 @@ func Useless(r rune) bool {
 // by a program.
 func RightToLeft(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
+}
+
+// JSON makes JSON safe to print, as [Escape] does for text, and keeps it JSON:
+// what is not to be seen can only be in strings, and is escaped there.
+func JSON(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if c := raw[i]; c >= ' ' && c < 0x7f || c == '\n' {
+			out = append(out, c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(raw[i:])
+		switch high, low := utf16.EncodeRune(r); {
+		case Escape(string(r)) == string(r):
+			out = utf8.AppendRune(out, r)
+		case r == '\r': // only between values
+		case high != utf8.RuneError:
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
 }

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"pawl/app"
+	"pawl/run"
+	"pawl/view"
+)
+
+// pollRun is how often a stream looks whether another process drives its run.
+const pollRun = 250 * time.Millisecond
+
+// maxLive is how many live lines may wait for a slow client before more are dropped.
+const maxLive = 1000
+
+// runStream registers the events of a run.
+func (s *Server) runStream() {
+	type input struct {
+		RunInput
+		StreamInput
+	}
+	handleStream(s, operation{method: http.MethodGet, path: "/runs/{run}/events", id: "follow-run", tag: "events",
+		summary: "Follow a run", more: "A server-sent event for each line of docs/stream-json.md. Events of the log have their seq as id; deltas, progress, notices and what waits have none, and a slow client may miss some."},
+		func(ctx context.Context, in *input) (source, int64, func(), error) {
+			if _, err := s.ws.Run(ctx, in.Run); err != nil {
+				return source{}, 0, nil, err
+			}
+			f := &runFollower{s: s, id: in.Run, durable: make(chan fact, pageLength), live: make(chan any, maxLive), changed: make(chan struct{}, 1)}
+			ctx, cancel := context.WithCancel(ctx)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				f.follow(ctx, in.after())
+			}()
+			done := func() { cancel(); <-ended }
+			return source{facts: f.facts, changed: f.changed, live: f.live}, in.after(), done, nil
+		})
+}
+
+// A runFollower is the source of the stream of a run. The events come from whoever drives
+// the run, in order; they are read from the store once, when the stream begins.
+type runFollower struct {
+	s       *Server
+	id      run.ID
+	durable chan fact // full: the client is slow, and who drives the run keeps what follows
+	live    chan any
+	changed chan struct{}
+	lines   app.Lines
+	failed  atomic.Pointer[error] // why the events cannot be read
+}
+
+// facts returns the next events of the run.
+func (f *runFollower) facts(context.Context, int64) ([]fact, error) {
+	var facts []fact
+	for len(facts) < pageLength {
+		select {
+		case next := <-f.durable:
+			facts = append(facts, next)
+			continue
+		default:
+		}
+		if err := f.failed.Load(); err != nil && len(facts) == 0 {
+			return nil, *err
+		}
+		break
+	}
+	return facts, nil
+}
+
+// follow passes on the events after a number and what is live, until ctx is done. A run can
+// be released and driven again, here or by another process, any number of times.
+func (f *runFollower) follow(ctx context.Context, after int64) {
+	if err := f.remember(ctx, after); err != nil {
+		f.fail(err)
+		return
+	}
+	poll := time.NewTicker(pollRun)
+	defer poll.Stop()
+	for ctx.Err() == nil {
+		session, changed := f.s.sessions.get(f.id)
+		elsewhere, cancel := context.WithCancel(ctx)
+		updates := f.s.ws.Follow(elsewhere, f.id, after)
+		if session != nil {
+			updates = session.Follow(ctx, after)
+		} else {
+			go f.cancelWhenDriven(elsewhere, cancel)
+		}
+		for u, err := range updates {
+			if err != nil && elsewhere.Err() != nil {
+				break
+			}
+			if err != nil {
+				cancel()
+				f.fail(err)
+				return
+			}
+			if u.Event == nil {
+				f.show(ctx, u)
+				continue
+			}
+			select {
+			case f.durable <- fact{u.Event.Seq, f.lines.Event(*u.Event)}:
+				after = u.Event.Seq
+				f.wake()
+			case <-ctx.Done():
+				cancel()
+				return
+			}
+		}
+		switch {
+		case session != nil: // it was closed
+			f.s.sessions.remove(session)
+		case elsewhere.Err() != nil: // what is live is shown again from its beginning
+			f.show(ctx, view.Update{Drop: true})
+		}
+		cancel()
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-poll.C:
+		}
+	}
+}
+
+// cancelWhenDriven calls cancel when this process drives the run, or ctx is done.
+func (f *runFollower) cancelWhenDriven(ctx context.Context, cancel func()) {
+	for ctx.Err() == nil {
+		session, changed := f.s.sessions.get(f.id)
+		if session != nil {
+			cancel()
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// remember reads the events up to a number: lines about calls need what was before them.
+func (f *runFollower) remember(ctx context.Context, to int64) error {
+	if to == 0 {
+		return nil
+	}
+	for e, err := range f.s.ws.Events(ctx, f.id, 0) {
+		if err != nil {
+			return err
+		}
+		if e.Seq > to {
+			return nil
+		}
+		f.lines.Event(e)
+	}
+	return nil
+}
+
+// fail ends the stream, after what was read.
+func (f *runFollower) fail(err error) {
+	f.failed.Store(&err)
+	f.wake()
+}
+
+func (f *runFollower) wake() {
+	select {
+	case f.changed <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// show passes on what is live, unless the client is too slow.
+func (f *runFollower) show(ctx context.Context, u view.Update) {
+	var none app.Lines
+	line := none.Line(u)
+	if len(u.Waiting) > 0 {
+		all, err := f.s.ws.Approvals(ctx, f.id)
+		if err != nil {
+			return // it is decided meanwhile
+		}
+		waiting := app.WaitingLine{Type: "waiting"}
+		for _, a := range all {
+			waiting.Calls = append(waiting.Calls, a.Waiting())
+		}
+		line = waiting
+	}
+	select {
+	case f.live <- line:
+	default:
+	}
+}

@@ -1,0 +1,564 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"pawl/agent"
+	"pawl/app"
+	"pawl/config"
+	"pawl/run"
+)
+
+// RunInput is the path of a run.
+type RunInput struct {
+	Run run.ID `path:"run" maxLength:"80" pattern:"^[a-z0-9_-]+$" doc:"The id of the run"`
+}
+
+// OffsetInput selects a page of a list that is counted.
+type OffsetInput struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many items at most"`
+	Offset int `query:"offset" minimum:"0" doc:"How many items to skip: next of the page before"`
+}
+
+// page returns the part of a list that is asked for.
+func page[T any](all []T, in OffsetInput) app.List[T] {
+	list := app.ListOf(all[min(in.Offset, len(all)):])
+	if len(list.Items) > in.Limit {
+		list.Items, list.Next = list.Items[:in.Limit], in.Offset+in.Limit
+	}
+	return list
+}
+
+const tagRuns = "runs"
+
+// runOperations registers what reads, starts, changes and removes runs.
+func (s *Server) runOperations() {
+	// The data of an event is an object that keeps the order of its members.
+	data, _ := reflect.TypeFor[app.EventLine]().FieldByName("Data")
+	s.api.OpenAPI().Components.Schemas.RegisterTypeAlias(data.Type, reflect.TypeFor[map[string]any]())
+
+	handle(s, operation{method: http.MethodGet, path: "/runs", id: "list-runs", tag: tagRuns,
+		summary: "List runs", more: "The one used last first, without those that other runs have started."}, s.listRuns)
+	handle(s, operation{method: http.MethodPost, path: "/runs", id: "start-run", tag: tagRuns, status: http.StatusCreated, keyed: true,
+		summary: "Start a run with a prompt", more: "The answer comes when the prompt is in its log. The server drives the run; its events say how it goes on."}, s.startRun)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}", id: "get-run", tag: tagRuns, summary: "Get a run"}, s.getRun)
+	handle(s, operation{method: http.MethodPatch, path: "/runs/{run}", id: "set-run", tag: tagRuns,
+		summary: "Change the name, model, effort, mode or tools of a run", more: "The name changes at once, the rest from its next step on, whichever process drives it."}, s.setRun)
+	handle(s, operation{method: http.MethodDelete, path: "/runs/{run}", id: "remove-run", tag: tagRuns,
+		summary: "Remove a run with everything that it left", more: "A run that a process drives, or that another run needs, is not removed."}, s.removeRun)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/items", id: "get-run-items", tag: tagRuns,
+		summary: "Get a run as a person saw it", more: "Messages, calls with their state, notices and ends, as pawl runs show --json prints them."}, s.runItems)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/log", id: "get-run-log", tag: tagRuns,
+		summary: "Get the events of a run", more: "Events with the numbers 1, 2, 3 … without gaps, as pawl runs log --json prints them."}, s.runLog)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/why", id: "explain-run", tag: tagRuns,
+		summary: "Say what a run waits for and what to do next"}, s.whyRun)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/verify", id: "verify-run", tag: tagRuns,
+		summary: "Check that the log of a run is complete and unchanged", more: "A log that is not is an error with the first event that is wrong."},
+		func(ctx context.Context, in *RunInput) (app.VerifyForm, error) {
+			n, err := s.ws.Verify(ctx, in.Run)
+			return app.VerifyForm{Run: in.Run, Events: n}, err
+		})
+	s.exportOperation()
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/fork", id: "fork-run", tag: tagRuns, status: http.StatusCreated,
+		summary: "Copy a run up to an event into a new run", more: "Files are not copied: the new run works in the same folder as it is now."}, s.forkRun)
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/undo", id: "undo-run", tag: tagRuns,
+		summary: "Restore the files that a run changed", more: "A file that was changed since is skipped and named. The run must not be driven."}, s.undoRun)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/diff", id: "diff-run", tag: tagRuns,
+		summary: "Get what the edits of a run have changed", more: "Each file as it was before the first edit and after the last one, as a unified difference."}, s.diffRun)
+	s.runActions()
+}
+
+type listRunsInput struct {
+	OffsetInput
+	State []app.Condition `query:"state,explode" enum:"new,working,waiting,killed,ended" doc:"Only these"`
+	End   []run.End       `query:"end,explode" enum:"completed,asked,interrupted,limit_reached,guardrail_stopped,loop_stopped,refused,failed" doc:"Only those whose last turn ended so"`
+	Model string          `query:"model" doc:"Only those with this model"`
+	Text  string          `query:"text" doc:"Only those that have this text in their name, title or id"`
+	Since string          `query:"since" doc:"Only those that were used after this time: 36h or 7d (ago), or a day such as 2026-11-20"`
+}
+
+func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.RunForm], error) {
+	after, err := since("since", in.Since)
+	if err != nil {
+		return app.List[app.RunForm]{}, err
+	}
+	most := in.Offset + in.Limit + 1
+	if len(in.State)+len(in.End) > 0 || in.Model+in.Text != "" {
+		most = 0 // what fits may be anywhere
+	}
+	all, err := s.ws.Runs(ctx, most)
+	if err != nil {
+		return app.List[app.RunForm]{}, err
+	}
+	text := strings.ToLower(in.Text)
+	all = slices.DeleteFunc(all, func(r app.Run) bool {
+		return len(in.State) > 0 && !slices.Contains(in.State, r.Condition) || len(in.End) > 0 && !slices.Contains(in.End, r.End) ||
+			in.Model != "" && r.Model != in.Model || r.Updated.Before(after) ||
+			!strings.Contains(strings.ToLower(r.Name+"\n"+r.Title+"\n"+string(r.ID)), text)
+	})
+	some := page(all, in.OffsetInput)
+	list := app.List[app.RunForm]{Items: []app.RunForm{}, Next: some.Next}
+	for _, r := range some.Items {
+		list.Items = append(list.Items, app.RunFormOf(r))
+	}
+	return list, nil
+}
+
+// since returns a time of a query; zero if it is empty.
+func since(field, text string) (time.Time, error) {
+	at, err := config.ParseSince(text, time.Now())
+	if err != nil {
+		return at, invalid(field, err.Error())
+	}
+	return at, nil
+}
+
+// LimitsInput are those of each turn; a limit that is left out is that of the settings.
+type LimitsInput struct {
+	Steps  int     `json:"steps,omitempty" minimum:"1"`
+	Calls  int     `json:"calls,omitempty" minimum:"1"`
+	Wall   int64   `json:"wall_ms,omitempty" minimum:"1"`
+	Tokens int64   `json:"tokens,omitempty" minimum:"1"`
+	Cost   float64 `json:"cost,omitempty" exclusiveMinimum:"0" doc:"US dollars"`
+}
+
+type startRunInput struct {
+	Body struct {
+		Prompt string       `json:"prompt" minLength:"1" doc:"What is said to the agent"`
+		Agent  string       `json:"agent,omitempty" doc:"The agent that works; none: the tools and instructions of the settings"`
+		Model  string       `json:"model,omitempty" doc:"As provider/name; none: that of the agent, or of the settings"`
+		Mode   string       `json:"mode,omitempty" enum:"default,accept-edits,plan,bypass" doc:"The permission mode"`
+		Name   string       `json:"name,omitempty" doc:"What the run is called"`
+		Limits *LimitsInput `json:"limits,omitempty"`
+	}
+}
+
+func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, error) {
+	b := in.Body
+	if strings.TrimSpace(b.Prompt) == "" {
+		return app.RunForm{}, invalid("prompt", "it is empty")
+	}
+	t := app.Task{Agent: b.Agent, Model: b.Model, Mode: b.Mode, Name: b.Name}
+	if l := b.Limits; l != nil {
+		t.Limits = run.Limits{Steps: l.Steps, Calls: l.Calls, Wall: time.Duration(l.Wall) * time.Millisecond, Tokens: l.Tokens, Cost: l.Cost}
+	}
+	if key := requestOf(ctx).key; key != "" { // the same key is the same run, even after a kill
+		t.Run = run.ID("api-" + key[:20])
+		if r, err := s.ws.Run(ctx, t.Run); err == nil {
+			return app.RunFormOf(r), nil
+		}
+	}
+	id, err := s.driver.start(ctx, t, b.Prompt)
+	if errors.As(err, new(*agent.NotFoundError)) {
+		return app.RunForm{}, invalid("agent", err.Error())
+	}
+	if err != nil {
+		return app.RunForm{}, err
+	}
+	return s.getRun(ctx, &RunInput{id})
+}
+
+func (s *Server) getRun(ctx context.Context, in *RunInput) (app.RunForm, error) {
+	r, err := s.ws.Run(ctx, in.Run)
+	if err != nil {
+		return app.RunForm{}, err
+	}
+	return app.RunFormOf(r), nil
+}
+
+type setRunInput struct {
+	RunInput
+	Body struct {
+		Name   *string  `json:"name,omitempty" doc:"Empty: it has no name any more"`
+		Model  string   `json:"model,omitempty"`
+		Effort string   `json:"effort,omitempty" doc:"How much the model thinks"`
+		Mode   string   `json:"mode,omitempty" enum:"default,accept-edits,plan,bypass"`
+		Grant  []string `json:"grant,omitempty" doc:"Tools that it may call from now on"`
+		Revoke []string `json:"revoke,omitempty" doc:"Tools that it may not call any more"`
+	}
+}
+
+func (s *Server) setRun(ctx context.Context, in *setRunInput) (app.SetForm, error) {
+	b := in.Body
+	form := app.SetForm{Run: in.Run, Model: b.Model, Mode: b.Mode, Effort: b.Effort}
+	_, state, err := s.ws.Load(ctx, in.Run)
+	if err != nil {
+		return form, err
+	}
+	var c run.ConfigChange
+	if b.Model != "" {
+		if c, err = s.ws.ModelChange(ctx, b.Model); err != nil {
+			return form, err
+		}
+	}
+	if b.Effort != "" {
+		if err := config.OneOf(config.Efforts...)(b.Effort); err != nil {
+			return form, invalid("effort", err.Error())
+		}
+		c.Effort = &b.Effort
+	}
+	if b.Mode != "" {
+		c.Mode = &b.Mode
+	}
+	if len(b.Grant)+len(b.Revoke) > 0 {
+		if form.Tools, err = s.ws.Grants(state, b.Grant, b.Revoke); err != nil {
+			return form, err
+		}
+		c.Tools = &form.Tools
+	}
+	if !reflect.DeepEqual(c, run.ConfigChange{}) {
+		if err := s.ws.Set(ctx, in.Run, c); err != nil {
+			return form, err
+		}
+	}
+	if b.Name != nil {
+		form.Name = *b.Name
+		if err := run.CheckName(form.Name); err != nil {
+			return form, invalid("name", err.Error())
+		}
+		return form, s.ws.Rename(ctx, in.Run, form.Name)
+	}
+	return form, nil
+}
+
+type removeRunInput struct {
+	RunInput
+	DryRun bool `query:"dry_run" doc:"Say what would be removed, and remove nothing"`
+}
+
+func (s *Server) removeRun(ctx context.Context, in *removeRunInput) (app.RemovedForm, error) {
+	removed, err := s.ws.Remove(ctx, in.Run, in.DryRun)
+	return app.RemovedFormOf(removed, in.DryRun), err
+}
+
+type itemsInput struct {
+	RunInput
+	Results bool `query:"results" doc:"With the results of calls"`
+}
+
+func (s *Server) runItems(ctx context.Context, in *itemsInput) (app.ShownRun, error) {
+	events, state, err := s.ws.Load(ctx, in.Run)
+	if len(events) == 0 {
+		return app.ShownRun{}, err
+	}
+	return s.ws.ShowRun(ctx, events, state, in.Results) // as far as a damaged log can be read
+}
+
+type logInput struct {
+	RunInput
+	PageInput
+	From int64 `query:"from" minimum:"0" doc:"The events after this number: next of the page before"`
+}
+
+// A LogForm is events of a run as JSON.
+type LogForm struct {
+	Items []app.EventLine `json:"items"`
+	Next  int64           `json:"next,omitempty"` // for from
+}
+
+func (s *Server) runLog(ctx context.Context, in *logInput) (LogForm, error) {
+	f := LogForm{Items: []app.EventLine{}}
+	var lines app.Lines
+	for e, err := range s.ws.Events(ctx, in.Run, 0) { // lines need what was before them
+		if err != nil {
+			return f, err
+		}
+		line := lines.Event(e)
+		if e.Seq <= in.From {
+			continue
+		}
+		if len(f.Items) == in.Limit {
+			f.Next = f.Items[in.Limit-1].Seq
+			break
+		}
+		f.Items = append(f.Items, line)
+	}
+	return f, nil
+}
+
+func (s *Server) whyRun(ctx context.Context, in *RunInput) (app.WhyForm, error) {
+	y, err := s.ws.Why(ctx, in.Run)
+	if err != nil {
+		return app.WhyForm{}, err
+	}
+	return app.WhyFormOf(y), nil
+}
+
+type exportInput struct {
+	RunInput
+	Format string `query:"format" enum:"json,markdown,html,script" default:"json"`
+}
+
+// exportTypes are the content types of exports. A page of HTML is not shown by a browser, but
+// saved: it has what models and tools wrote.
+var exportTypes = map[string]string{"markdown": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "script": "text/plain; charset=utf-8"}
+
+// exportOperation registers the export of a run, whose type depends on the format.
+func (s *Server) exportOperation() {
+	d := s.describe(operation{method: http.MethodGet, path: "/runs/{run}/export", id: "export-run", tag: tagRuns, summary: "Export a whole run",
+		more: "As JSON, Markdown, HTML, or a script that replays the answers of its model."})
+	content := map[string]*huma.MediaType{"application/json": {Schema: s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[app.ExportForm](), true, "")}}
+	for _, t := range exportTypes {
+		kind, _, _ := strings.Cut(t, ";")
+		content[kind] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	d.Responses = map[string]*huma.Response{"200": {Description: "The run", Content: content}}
+	type exported struct {
+		Type        string `header:"Content-Type"`
+		Disposition string `header:"Content-Disposition"`
+		Body        []byte
+	}
+	huma.Register(s.api, d, func(ctx context.Context, in *exportInput) (*exported, error) {
+		events, _, err := s.ws.Load(ctx, in.Run)
+		if len(events) == 0 || err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		var b bytes.Buffer
+		out := &exported{Type: "application/json", Disposition: "attachment"}
+		if in.Format == "json" {
+			err = strictJSON.Marshal(&b, app.ExportFormOf(in.Run, events))
+		} else {
+			out.Type = exportTypes[in.Format]
+			err = app.Export(&b, in.Format, events)
+		}
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		out.Body = b.Bytes()
+		return out, nil
+	})
+}
+
+type forkInput struct {
+	RunInput
+	Body *struct {
+		At    int64  `json:"at,omitempty" minimum:"0" doc:"Copy up to this event; 0: all"`
+		Model string `json:"model,omitempty" doc:"The model of the new run; none: the same"`
+	}
+}
+
+func (s *Server) forkRun(ctx context.Context, in *forkInput) (app.ForkForm, error) {
+	at, model := int64(0), ""
+	if in.Body != nil {
+		at, model = in.Body.At, in.Body.Model
+	}
+	to, err := s.ws.Fork(ctx, in.Run, at, model)
+	if err != nil {
+		return app.ForkForm{}, err
+	}
+	return s.ws.ForkForm(ctx, to)
+}
+
+type undoInput struct {
+	RunInput
+	Body *struct {
+		To int64 `json:"to,omitempty" minimum:"0" doc:"Undo what was done after this event; 0: all"`
+	}
+}
+
+func (s *Server) undoRun(ctx context.Context, in *undoInput) (app.UndoForm, error) {
+	to := int64(0)
+	if in.Body != nil {
+		to = in.Body.To
+	}
+	report, err := s.ws.Undo(ctx, in.Run, to)
+	return app.UndoFormOf(in.Run, report), err
+}
+
+func (s *Server) diffRun(ctx context.Context, in *RunInput) (app.DiffForm, error) {
+	return s.ws.Diff(ctx, in.Run)
+}
+
+// runActions registers what a person says to a run and decides in it.
+func (s *Server) runActions() {
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/prompt", id: "prompt-run", tag: tagRuns, keyed: true,
+		summary: "Say something to the agent", more: "It begins a turn, or answers the open question. While a turn is open it is delivered with the next results."},
+		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Steer) })
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/steer", id: "steer-run", tag: tagRuns, keyed: true,
+		summary: "Say something to the agent at work", more: "It is delivered with the next results. Without an open turn it is an error."},
+		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) {
+			if err := s.turnOpen(ctx, in.Run); err != nil {
+				return RunMessage{}, err
+			}
+			return s.say(ctx, in, run.Steer)
+		})
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/queue", id: "queue-message", tag: tagRuns, keyed: true,
+		summary: "Say something that the agent is told when its turn has ended", more: "Without an open turn it begins one."},
+		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Queue) })
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/queue", id: "list-messages", tag: tagRuns,
+		summary: "List the messages that were not delivered yet"}, s.messages)
+	handle(s, operation{method: http.MethodDelete, path: "/runs/{run}/queue/{message}", id: "withdraw-message", tag: tagRuns,
+		summary: "Take back a message that was not delivered yet"}, s.withdraw)
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/continue", id: "continue-run", tag: tagRuns,
+		summary: "Let an open turn that no process drives continue"}, s.continueRun)
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/interrupt", id: "interrupt-run", tag: tagRuns,
+		summary: "Interrupt a run and wait until its turn has ended", more: "A turn that was left open by a process that was killed is ended too. The run can be continued afterwards."},
+		func(ctx context.Context, in *RunInput) (app.StopForm, error) {
+			end, stopped, err := s.ws.Stop(ctx, in.Run, app.Person())
+			return app.StopForm{Run: in.Run, Stopped: stopped, End: end}, err
+		})
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/approvals", id: "list-approvals", tag: tagRuns,
+		summary: "List the calls that wait for a person", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest to decide with."},
+		func(ctx context.Context, in *RunInput) (app.WaitingForm, error) {
+			all, err := s.ws.Approvals(ctx, in.Run)
+			return app.WaitingFormOf(in.Run, all), err
+		})
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/approvals/{call}", id: "decide-call", tag: tagRuns, keyed: true,
+		summary: "Decide on a call that waits for a person", more: "The first answer counts. always and never store a rule; wait interrupts the turn, and the message says what to do instead; no refuses the call once."}, s.decideHere)
+	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/questions", id: "list-questions", tag: tagRuns,
+		summary: "List the questions that the agent has asked"},
+		func(ctx context.Context, in *RunInput) (app.List[app.Question], error) {
+			_, state, err := s.ws.Load(ctx, in.Run)
+			return app.ListOf(questionsOf(state)), err
+		})
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/questions/{call}", id: "answer-question", tag: tagRuns, keyed: true,
+		summary: "Answer a question of the agent"}, s.answer)
+}
+
+// RunWordsInput is something said to a run.
+type RunWordsInput struct {
+	RunInput
+	Body struct {
+		Text string `json:"text" minLength:"1"`
+	}
+}
+
+// A RunMessage is a message to a run, as JSON.
+type RunMessage struct {
+	Run     run.ID `json:"run"`
+	Message string `json:"message"` // its id, to withdraw it with
+	Taken   bool   `json:"taken"`   // it is in the log; false: it waits in the inbox, which the process that drives the run has not read
+}
+
+// say says something to a run and waits until that is in its log.
+func (s *Server) say(ctx context.Context, in *RunWordsInput, delivery run.Delivery) (RunMessage, error) {
+	if strings.TrimSpace(in.Body.Text) == "" {
+		return RunMessage{}, invalid("text", "it is empty")
+	}
+	id := ""
+	if key := requestOf(ctx).key; key != "" { // a message is taken once
+		id = "api-" + key[:20]
+	}
+	id, err := s.ws.Say(ctx, in.Run, delivery, id, in.Body.Text)
+	if err != nil {
+		return RunMessage{}, err
+	}
+	taken, err := s.driver.deliver(ctx, in.Run, id)
+	return RunMessage{in.Run, id, taken}, err
+}
+
+// turnOpen returns a problem unless the turn of a run is open.
+func (s *Server) turnOpen(ctx context.Context, id run.ID) error {
+	r, err := s.ws.Run(ctx, id)
+	if err == nil && (r.Turns == 0 || r.End != "") {
+		err = &Problem{Status: http.StatusConflict, Code: "NO_OPEN_TURN", Message: "the run has no open turn: a prompt begins one"}
+	}
+	return err
+}
+
+// A RunQueued is a message to a run that was not delivered yet, as JSON.
+type RunQueued struct {
+	Message  string       `json:"message"`
+	Text     string       `json:"text"`
+	Delivery run.Delivery `json:"delivery"` // steer, queue
+}
+
+func (s *Server) messages(ctx context.Context, in *RunInput) (app.List[RunQueued], error) {
+	_, state, err := s.ws.Load(ctx, in.Run)
+	list := app.List[RunQueued]{Items: []RunQueued{}}
+	for _, w := range state.Turn.Pending() {
+		list.Items = append(list.Items, RunQueued{w.ID, run.PlainText(w.Parts), run.Steer})
+	}
+	for _, w := range state.Queue {
+		list.Items = append(list.Items, RunQueued{w.ID, run.PlainText(w.Parts), run.Queue})
+	}
+	return list, err
+}
+
+type withdrawInput struct {
+	RunInput
+	Message string `path:"message" maxLength:"200"`
+}
+
+func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (RunMessage, error) {
+	is := func(m RunQueued) bool { return m.Message == in.Message }
+	list, err := s.messages(ctx, &in.RunInput)
+	if err != nil {
+		return RunMessage{}, err
+	}
+	if !slices.ContainsFunc(list.Items, is) {
+		return RunMessage{}, notFound("there is no message " + in.Message + " that waits to be delivered")
+	}
+	if err := s.ws.Withdraw(ctx, in.Run, in.Message); err != nil {
+		return RunMessage{}, err
+	}
+	taken, err := s.driver.deliver(ctx, in.Run, "withdraw-"+in.Message)
+	if err == nil && taken {
+		if list, err = s.messages(ctx, &in.RunInput); err == nil && slices.ContainsFunc(list.Items, is) {
+			err = &Problem{Status: http.StatusConflict, Code: "NOT_WITHDRAWN", Message: "the message was not taken back"}
+		}
+	}
+	return RunMessage{in.Run, in.Message, taken}, err
+}
+
+func (s *Server) continueRun(ctx context.Context, in *RunInput) (app.RunForm, error) {
+	if err := s.turnOpen(ctx, in.Run); err != nil {
+		return app.RunForm{}, err
+	}
+	if err := s.driver.ensure(ctx, in.Run); err != nil {
+		return app.RunForm{}, err
+	}
+	return s.getRun(ctx, in)
+}
+
+type decideInput struct {
+	RunInput
+	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100"`
+	Body DecisionBody
+}
+
+// decideHere decides on a call of a run; a run that no process drives is driven here then.
+func (s *Server) decideHere(ctx context.Context, in *decideInput) (app.DecidedForm, error) {
+	form, err := s.decide(ctx, in.Run, in.Call, in.Body)
+	if err == nil && !form.Taken {
+		form.Taken, err = true, s.driver.ensure(ctx, in.Run) // it reads the inbox first
+	}
+	return form, err
+}
+
+func questionsOf(s run.State) []app.Question {
+	var all []app.Question
+	for _, q := range s.Questions() {
+		all = append(all, app.QuestionOf(q.Call))
+	}
+	return all
+}
+
+type answerInput struct {
+	RunWordsInput
+	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100"`
+}
+
+func (s *Server) answer(ctx context.Context, in *answerInput) (RunMessage, error) {
+	_, state, err := s.ws.Load(ctx, in.Run)
+	if err != nil {
+		return RunMessage{}, err
+	}
+	open := questionsOf(state)
+	switch at := slices.IndexFunc(open, func(q app.Question) bool { return q.Call == in.Call }); {
+	case at < 0:
+		return RunMessage{}, notFound("no question " + string(in.Call) + " of the run is open")
+	case at > 0:
+		return RunMessage{}, &Problem{Status: http.StatusConflict, Code: "ANSWER_FIRST", Message: "answer question " + string(open[0].Call) + " first"}
+	}
+	return s.say(ctx, &in.RunWordsInput, run.Steer)
+}

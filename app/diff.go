@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/tool/journal"
+)
+
+// maxDiff bounds the difference of one file, in bytes.
+const maxDiff = 256 << 10
+
+// A DiffForm is what the edits of a run have changed, as JSON.
+type DiffForm struct {
+	Run   run.ID     `json:"run"`
+	Files []DiffFile `json:"files"`
+}
+
+// A DiffFile is a file before the first edit of a run and after its last one.
+type DiffFile struct {
+	FileForm
+	Diff    string `json:"diff,omitempty"`
+	Problem string `json:"problem,omitempty"` // why there is no difference
+}
+
+// Diff returns how each file was before the first edit of a run and is after its last one. What
+// commands did is not part of it.
+func (w *Workspace) Diff(ctx context.Context, id run.ID) (DiffForm, error) {
+	events, s, err := w.Load(ctx, id)
+	if err != nil {
+		return DiffForm{}, err
+	}
+	var changes []run.FileChange // one a file, in the order of their first edits
+	at := map[string]int{}
+	for _, e := range events {
+		settled, ok := e.Payload.(run.CallSettled)
+		if !ok || e.Seq <= s.Created.ForkedAt { // edits that a fork has copied are the other run's
+			continue
+		}
+		for _, c := range settled.Files {
+			i, known := at[c.Path]
+			if !known {
+				at[c.Path] = len(changes)
+				changes = append(changes, c)
+				continue
+			}
+			changes[i].After = c.After
+		}
+	}
+	form := DiffForm{id, []DiffFile{}}
+	for _, c := range changes {
+		if c.Before != c.After {
+			form.Files = append(form.Files, w.diffFile(c))
+		}
+	}
+	return form, nil
+}
+
+func (w *Workspace) diffFile(c run.FileChange) DiffFile {
+	f := DiffFile{FileForm: FileForm{Path: c.Path, Action: "edited"}}
+	switch {
+	case c.After == "":
+		f.Action = "deleted"
+	case c.Before == "":
+		f.Action = "created"
+	}
+	kept := journal.In(w.State)
+	before, err := contentOf(c.Before, kept.Content)
+	if err == nil {
+		var after []byte
+		after, err = contentOf(c.After, func(hash string) ([]byte, error) {
+			// What the last edit has written is the file, unless it was changed since.
+			if now, err := w.readFile(c.Path); err == nil && journal.Hash(now) == hash {
+				return now, nil
+			}
+			return kept.Content(hash)
+		})
+		switch {
+		case err != nil:
+		case !utf8.Valid(before) || !utf8.Valid(after):
+			f.Problem = "it is not text"
+		default:
+			diff, added, removed := text.Diff(string(before), string(after), maxDiff)
+			f.Diff, f.Added, f.Removed = diff, &added, &removed
+		}
+	}
+	if err != nil {
+		f.Problem = err.Error()
+	}
+	return f
+}
+
+// contentOf returns the content with a hash; nothing of a file that is not there.
+func contentOf(hash string, read func(hash string) ([]byte, error)) ([]byte, error) {
+	if hash == "" {
+		return nil, nil
+	}
+	return read(hash)
+}
+
+// maxDiffed bounds the files that are compared, in bytes.
+const maxDiffed = 10 << 20
+
+// readFile reads a file of the workspace by its path in it.
+func (w *Workspace) readFile(path string) ([]byte, error) {
+	f, err := os.OpenInRoot(w.Dir, filepath.FromSlash(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, maxDiffed+1))
+	if err == nil && len(b) > maxDiffed {
+		err = fmt.Errorf("%s has more than %s", path, text.Size(maxDiffed))
+	}
+	return b, err
+}

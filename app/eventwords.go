@@ -1,0 +1,189 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/store"
+	"pawl/view"
+)
+
+// EventWords says of events, in the order of the log, what each is, on one line. It
+// remembers the titles and the tools of calls.
+type EventWords struct{ titles, tools map[run.CallID]string }
+
+// classWords say what a call of a class does.
+var classWords = map[run.Class]string{run.Reads: "only reads", run.Writes: "may write", run.Resumable: "can be resumed"}
+
+// call returns the id of a call and what it does.
+func (w *EventWords) call(id run.CallID) string {
+	if title := w.titles[id]; title != "" {
+		return string(id) + " " + title
+	}
+	return string(id)
+}
+
+// Named says that the log has had a call, and returns it in words.
+func (w *EventWords) Named(c run.Call) string {
+	if w.titles == nil {
+		w.titles, w.tools = map[run.CallID]string{}, map[run.CallID]string{}
+	}
+	w.titles[c.ID], w.tools[c.ID] = view.Title(c.Tool, c.Arguments), c.Tool
+	return w.call(c.ID)
+}
+
+// message returns the text of a message and the calls in it.
+func (w *EventWords) message(parts []run.Part) string {
+	words := []string{run.PlainText(parts)}
+	for _, p := range parts {
+		if p.Type == run.CallPart && p.Call != nil {
+			words = append(words, "["+w.Named(*p.Call)+"]")
+		}
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
+}
+
+// Of returns what an event is, on one line.
+func (w *EventWords) Of(e run.Event) string {
+	return view.OneLine(w.sentence(e.Payload), 2*view.MaxLine)
+}
+
+// maxShownResult is how many characters of a result are in the line of its event.
+const maxShownResult = 80
+
+func (w *EventWords) sentence(p run.Payload) string {
+	switch f := p.(type) {
+	case run.Created:
+		words := fmt.Sprintf("run %s with %s in %s", f.Run, f.Config.Model, f.Workspace)
+		if f.Agent != "" {
+			words += ", as the agent " + f.Agent
+		}
+		if f.ForkedFrom != "" {
+			words += fmt.Sprintf(", forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
+		}
+		if f.Parent != "" {
+			words += ", for call " + string(f.ParentCall) + " of run " + string(f.Parent)
+		}
+		return words
+	case run.Configured:
+		return view.ChangeWords(f.Change)
+	case run.Prompted:
+		switch {
+		case f.Answers != "":
+			return "answer to " + w.call(f.Answers) + ": " + run.PlainText(f.Parts)
+		case len(f.Parts) == 0:
+			return "continue, without a new prompt"
+		}
+		return "prompt: " + run.PlainText(f.Parts)
+	case run.Said:
+		if f.Delivery == run.Queue {
+			return "message for after the turn: " + run.PlainText(f.Parts)
+		}
+		return "message to the agent at work: " + run.PlainText(f.Parts)
+	case run.Withdrawn:
+		return "message " + f.ID + " withdrawn"
+	case run.RequestStarted:
+		words := "request to " + f.Model
+		switch f.Purpose {
+		case run.ForSynthesis:
+			words += " for a summary of the turn"
+		case run.ForSummary:
+			words += " for a summary of the context"
+		case run.ForAgent:
+			words = "turn of the external agent"
+		}
+		if f.Attempt > 1 {
+			words += fmt.Sprintf(", attempt %d", f.Attempt)
+		}
+		return words
+	case run.RequestFailed:
+		words := "request failed (" + string(f.Kind) + "): " + f.Reason
+		if f.RetryAfter > 0 {
+			words += fmt.Sprintf("; retrying in %s", f.RetryAfter.Round(100*time.Millisecond))
+		}
+		return words
+	case run.Replied:
+		words := w.message(f.Parts)
+		switch {
+		case f.Unfit != "":
+			words += " (not the result: " + f.Unfit + ")"
+		case f.Action != nil && f.Action.Problem != "":
+			words += " (cannot be used: " + f.Action.Problem + ")"
+		case f.Stop != run.StopToolUse && f.Stop != run.StopEndTurn && f.Stop != run.StopNone:
+			words += " (stopped: " + string(f.Stop) + ")"
+		}
+		return "answer: " + words
+	case run.Observed:
+		if len(f.Parts) == 0 {
+			return "part of an answer has arrived"
+		}
+		return "reported: " + w.message(f.Parts)
+	case run.CallReceived:
+		return w.Named(f.Call) + ": received from the external agent"
+	case run.CallInspected:
+		if f.Problem != "" {
+			return w.call(f.Call) + ": cannot run: " + f.Problem
+		}
+		return w.call(f.Call) + ": inspected, it " + classWords[f.Class]
+	case run.CallDecided:
+		words := w.call(f.Call) + ": " + view.DecisionWords(f.Decision)
+		if !f.Decision.Allows() && f.Decision.Reason != "" {
+			words += ": " + f.Decision.Reason
+		}
+		return words
+	case run.ApprovalInvalidated:
+		return w.call(f.Call) + ": needs approval again: " + f.Reason
+	case run.CallStarted:
+		if f.Attempt > 1 {
+			return fmt.Sprintf("%s: started, attempt %d", w.call(f.Call), f.Attempt)
+		}
+		return w.call(f.Call) + ": started"
+	case run.CallSettled:
+		result := run.PlainText(f.Content)
+		words := w.call(f.Call) + ": " + view.OutcomeWords(f.Outcome)
+		if code, ok := view.ExitCode(w.tools[f.Call], result); ok {
+			words = fmt.Sprintf("%s: exit code %d", w.call(f.Call), code)
+			result = result[:strings.LastIndexByte(result, '[')]
+		}
+		if result = view.OneLine(strings.TrimSpace(result), maxShownResult); result != "" {
+			words += ": " + result
+		}
+		return words
+	case run.Resumed:
+		words := "resumed by another process"
+		if f.Request {
+			words += "; the request is sent again"
+		}
+		if n := len(f.Calls); n > 0 {
+			words += "; " + text.Plural(int64(n), "call") + " may run again"
+		}
+		return words
+	case run.Told:
+		return "pawl to the model: " + f.Text
+	case run.Submitted:
+		return "result submitted: " + f.Value
+	case run.Interrupted:
+		words := "interrupted (" + string(f.Cause) + ")"
+		if f.By != "" {
+			words += " by " + f.By
+		}
+		if len(f.Then) > 0 {
+			words += ": " + run.PlainText(f.Then)
+		}
+		return words
+	case run.Compacted:
+		words := "context compacted"
+		if f.Freed > 0 {
+			words += ", about " + text.Count(f.Freed, "token", "tokens") + " freed"
+		}
+		return words
+	case run.Synthesized:
+		return "account: " + f.Text
+	case run.Ended:
+		return view.EndLine(f)
+	}
+	return store.Type(p)
+}

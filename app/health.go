@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"pawl/metrics"
+	"pawl/store"
+)
+
+// A Health says whether runs can be driven in a workspace, as JSON.
+type Health struct {
+	OK bool `json:"ok"`
+	// Problem is why not: the log cannot be written.
+	Problem string `json:"problem,omitempty"`
+	// DiskFull: it is because there is no room on the disk.
+	DiskFull bool `json:"disk_full"`
+	// Free is how many bytes this user may still write where the log is; left out: unknown.
+	Free *uint64 `json:"free_bytes,omitempty"`
+	// Board is the process that drives the tasks; left out: none.
+	Board int `json:"board_pid,omitempty"`
+}
+
+// Health writes to the folder of the log as a run would, and takes it away.
+func (w *Workspace) Health(ctx context.Context) Health {
+	h := Health{OK: true}
+	if free, err := store.FreeSpace(w.State); err == nil {
+		h.Free = &free
+	}
+	if err := w.probeLog(); err != nil {
+		h.OK, h.Problem, h.DiskFull = false, err.Error(), errors.Is(err, store.ErrDiskFull)
+	}
+	if owner, owned, err := w.BoardOwner(ctx); err == nil && owned {
+		h.Board = owner.PID
+	}
+	return h
+}
+
+// probeLog opens the log for writing, and writes a page beside it.
+func (w *Workspace) probeLog() error {
+	if _, err := w.writing(); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(w.State, "health-")
+	if err != nil {
+		return store.FileFault(w.State, err)
+	}
+	_, err = f.Write(make([]byte, 4096))
+	if err == nil {
+		err = f.Sync()
+	}
+	return store.FileFault(w.State, errors.Join(err, f.Close(), os.Remove(f.Name())))
+}
+
+// Gauges returns how many runs and tasks are in each state.
+func (w *Workspace) Gauges(ctx context.Context) ([]metrics.Gauge, error) {
+	runs := metrics.Gauge{Name: "pawl_runs", Help: "Runs by state.", Label: "state", Values: map[string]float64{}}
+	for _, c := range []Condition{New, Working, Waiting, Killed, Ended} {
+		runs.Values[string(c)] = 0
+	}
+	all, err := w.Runs(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if r.Damage != "" {
+			r.Condition = "damaged"
+		}
+		runs.Values[string(r.Condition)]++
+	}
+	tasks := metrics.Gauge{Name: "pawl_tasks", Help: "Tasks by status.", Label: "status", Values: map[string]float64{}}
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return []metrics.Gauge{runs, tasks}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	counts, err := st.TaskCounts(ctx)
+	for status, n := range counts {
+		tasks.Values[status] = float64(n)
+	}
+	return []metrics.Gauge{runs, tasks}, err
+}
+
+// Metrics returns what counts the runs that are driven here; nil: nothing is counted.
+func (w *Workspace) Metrics() *metrics.Metrics { return w.opt.Metrics }

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"pawl/run"
+	"pawl/tool"
+	"pawl/view"
+	"pawl/worker/retention"
+)
+
+// A RunForm is a run in the list as JSON.
+type RunForm struct {
+	Run       run.ID    `json:"run"`
+	Name      string    `json:"name,omitempty"`
+	Title     string    `json:"title,omitempty"`
+	Model     string    `json:"model,omitempty"`
+	Workspace string    `json:"workspace,omitempty"`
+	State     Condition `json:"state,omitempty"`
+	End       run.End   `json:"end,omitempty"` // of the last turn
+	Reason    string    `json:"reason,omitempty"`
+	Created   time.Time `json:"created_at,omitzero"`
+	Updated   time.Time `json:"updated_at,omitzero"`
+	Duration  int64     `json:"duration_ms"` // from the first event to the last
+	Turns     int       `json:"turns"`
+	Steps     int       `json:"steps"`
+	Usage     Usage     `json:"usage"`
+	PID       int       `json:"pid,omitempty"`    // of the process that drives it
+	Damage    string    `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
+}
+
+// RunFormOf returns a run in that form.
+func RunFormOf(r Run) RunForm {
+	f := RunForm{Run: r.ID, Name: r.Name, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
+		Created: r.Created, Updated: r.Updated, Duration: r.Updated.Sub(r.Created).Milliseconds(), Turns: r.Turns, Steps: r.Steps,
+		Usage: UsageOf(r.Usage), Damage: r.Damage}
+	if r.Owner != nil {
+		f.PID = r.Owner.PID
+	}
+	return f
+}
+
+// A FileForm is a file that a call or a turn has changed, as JSON.
+type FileForm struct {
+	Path    string `json:"path"`
+	Action  string `json:"action,omitempty"`  // created, edited, deleted; left out: not known, the turn began in another process
+	Added   *int   `json:"added,omitempty"`   // lines; left out: not counted
+	Removed *int   `json:"removed,omitempty"` // lines
+}
+
+// FileForms returns files in that form.
+func FileForms(files []view.File) []FileForm {
+	forms := []FileForm{}
+	for _, f := range files {
+		form := FileForm{Path: f.Path, Action: "edited"}
+		switch {
+		case f.Partial:
+			form.Action = ""
+		case f.After == "":
+			form.Action = "deleted"
+		case f.Before == "":
+			form.Action = "created"
+		}
+		if f.Counted {
+			form.Added, form.Removed = &f.Added, &f.Removed
+		}
+		forms = append(forms, form)
+	}
+	return forms
+}
+
+// A ForkForm is a new run as JSON.
+type ForkForm struct {
+	Run        run.ID `json:"run"`
+	ForkedFrom run.ID `json:"forked_from"`
+	ForkedAt   int64  `json:"forked_at"` // the last event that was copied
+}
+
+// ForkForm returns a run that was forked from another in that form.
+func (w *Workspace) ForkForm(ctx context.Context, id run.ID) (ForkForm, error) {
+	_, s, err := w.Load(ctx, id)
+	return ForkForm{id, s.Created.ForkedFrom, s.Created.ForkedAt}, err
+}
+
+// UndoneWords says what undo did to a file.
+func UndoneWords(c run.FileChange) string {
+	switch {
+	case c.After == "":
+		return "removed"
+	case c.Before == "":
+		return "created again"
+	}
+	return "restored"
+}
+
+// An UndoForm is what was undone as JSON.
+type UndoForm struct {
+	Run     run.ID        `json:"run"`
+	Files   []UndoneForm  `json:"files"`
+	Skipped []SkippedForm `json:"skipped"`
+}
+
+type UndoneForm struct {
+	Path   string `json:"path"`
+	Action string `json:"action"` // restored, removed, created_again
+}
+
+type SkippedForm struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// UndoFormOf returns what was undone in that form.
+func UndoFormOf(id run.ID, r tool.UndoReport) UndoForm {
+	f := UndoForm{id, []UndoneForm{}, []SkippedForm{}}
+	for _, c := range r.Changes {
+		f.Files = append(f.Files, UndoneForm{c.Path, strings.ReplaceAll(UndoneWords(c), " ", "_")})
+	}
+	for _, s := range r.Skipped {
+		f.Skipped = append(f.Skipped, SkippedForm{s.Change.Path, s.Reason})
+	}
+	return f
+}
+
+// A VerifyForm says that a log is complete and unchanged, as JSON; one that is not is an error.
+type VerifyForm struct {
+	Run    run.ID `json:"run"`
+	Events int64  `json:"events"`
+}
+
+// A RemovedForm is what was removed as JSON.
+type RemovedForm struct {
+	Runs   []run.ID        `json:"runs"`
+	Freed  int64           `json:"freed_bytes"`
+	Parts  retention.Usage `json:"freed_parts"` // bytes of each part
+	DryRun bool            `json:"dry_run"`     // nothing was removed
+}
+
+// RemovedFormOf returns what was removed in that form.
+func RemovedFormOf(r retention.Removed, dry bool) RemovedForm {
+	return RemovedForm{append([]run.ID{}, r.Runs...), r.Freed.Total(), r.Freed, dry}
+}
+
+// A WaitingForm is the calls of a run that need approval, as JSON.
+type WaitingForm struct {
+	Run   run.ID        `json:"run"`
+	Items []WaitingCall `json:"items"`
+}
+
+// WaitingFormOf returns the calls of a run that need approval in that form.
+func WaitingFormOf(id run.ID, all []Approval) WaitingForm {
+	f := WaitingForm{id, []WaitingCall{}}
+	for _, a := range all {
+		f.Items = append(f.Items, a.Waiting())
+	}
+	return f
+}
+
+// A DecidedForm is an answer that was handed in, as JSON.
+type DecidedForm struct {
+	Run    run.ID     `json:"run"`
+	Call   run.CallID `json:"call"`
+	Answer string     `json:"answer"`
+	Rules  []RuleLine `json:"rules"` // that were stored
+	Taken  bool       `json:"taken"` // false: no process drives the run; it counts when it is resumed
+}
+
+// A StopForm is what became of a turn as JSON.
+type StopForm struct {
+	Run     run.ID  `json:"run"`
+	Stopped bool    `json:"stopped"`       // false: no turn was open
+	End     run.End `json:"end,omitempty"` // of the last turn
+}
+
+// A SetForm is what was changed as JSON.
+type SetForm struct {
+	Run    run.ID     `json:"run"`
+	Model  string     `json:"model,omitempty"`
+	Mode   string     `json:"mode,omitempty"`
+	Effort string     `json:"effort,omitempty"`
+	Name   string     `json:"name,omitempty"`
+	Tools  run.Grants `json:"tools,omitempty"` // that it may call from now on
+}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl/run"
+	"pawl/store"
+)
+
+// A WhyForm is the answer of runs why as JSON.
+type WhyForm struct {
+	Run    run.ID    `json:"run"`
+	State  Condition `json:"state"`
+	End    run.End   `json:"end,omitempty"` // of the last turn
+	Reason string    `json:"reason,omitempty"`
+	Text   string    `json:"text"` // the state in a sentence
+	Last   LastEvent `json:"last"`
+	Owed   []string  `json:"owed"`
+	PID    int       `json:"pid,omitempty"` // of the process that drives the run
+	Next   string    `json:"next,omitempty"`
+}
+
+// A LastEvent is the last event of a run.
+type LastEvent struct {
+	Seq  int64     `json:"seq"`
+	At   time.Time `json:"at"`
+	Type string    `json:"type"`
+	Text string    `json:"text"` // what it is, in a line
+}
+
+// WhyFormOf returns y as JSON.
+func WhyFormOf(y Why) WhyForm {
+	s := y.State
+	var words EventWords
+	for _, c := range s.Turn.Calls {
+		words.Named(c.Call)
+	}
+	w := WhyForm{Run: y.Run, State: ConditionOf(s, y.Owner != nil), Text: ConditionWords(s, y.Owner), Owed: y.Owed, Next: NextCommand(s),
+		Last: LastEvent{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), words.Of(y.Last)}}
+	if !s.Turn.Open() {
+		w.End, w.Reason = s.Turn.End.End, s.Turn.End.Reason
+	}
+	if y.Owner != nil {
+		w.PID = y.Owner.PID
+	}
+	if w.State == Working {
+		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
+	}
+	return w
+}
+
+// NextCommand returns the command that continues a run, in a sentence; empty if nothing is left to
+// continue.
+func NextCommand(s run.State) string {
+	id := s.Created.Run
+	switch end := s.Turn.End; {
+	case NeedsApproval(s):
+		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
+	case s.Turn.Open():
+		return fmt.Sprintf("continue with `pawl run --resume %s`", id)
+	case end.End == run.Completed:
+		return ""
+	case end.Reason == string(run.ErrAuth):
+		return fmt.Sprintf("see what is missing with `pawl doctor`, then continue with `pawl run --resume %s`", id)
+	case end.Reason == string(run.ErrInvalid) && strings.Contains(end.Detail, "HTTP 404"):
+		provider, _, _ := strings.Cut(s.Config.Model, "/")
+		return fmt.Sprintf("see which models there are with `pawl models %s`, then continue with `pawl run --resume %s --model …`", provider, id)
+	case end.End == run.Asked:
+		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
+	case end.Reason == "permission_required":
+		return fmt.Sprintf("continue with `pawl run --resume %s --allow '…'`", id)
+	case end.End == run.EndRefused, end.End == run.GuardrailStopped:
+		return fmt.Sprintf("say it differently with `pawl run --resume %s -p \"…\"`", id)
+	case end.End == run.LoopStopped:
+		return fmt.Sprintf("give it a hint with `pawl run --resume %s -p \"…\"`", id)
+	case end.Reason == "max_cost":
+		return fmt.Sprintf("continue with `pawl run --resume %s --max-cost …`", id)
+	}
+	return fmt.Sprintf("continue with `pawl run --resume %s`", id)
+}
