@@ -18,7 +18,6 @@ const securityCases = "../shared/cases/security/cases.json"
 // pawl comes.
 var (
 	areasToCome = map[string]string{
-		"http": "pawl serves no HTTP yet",
 		"mcp":  "pawl speaks to no MCP servers yet",
 	}
 	casesToCome = map[string]string{

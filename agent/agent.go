@@ -44,9 +44,11 @@ type Agent struct {
 	Rules permission.Rules
 	// Declared is a required result of its own; the zero value: that of its kind. See
 	// [Agent.Output].
-	Declared     run.Output
-	Limits       run.Limits // of a turn; zero fields: those of the workspace
-	Instructions string     // Markdown; a part of the system prompt
+	Declared run.Output
+	Limits   run.Limits // of a turn; zero fields: those of the workspace
+	// Clone lets it work on tasks in a copy of the repository, as a task with isolation clone.
+	Clone        bool
+	Instructions string // Markdown; a part of the system prompt
 
 	Source Source
 	Path   string // of its file; empty: it is built in

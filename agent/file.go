@@ -31,7 +31,7 @@ const (
 )
 
 // keys are those of a file.
-var keys = []string{"name", "description", "kind", "provider", "model", "tools", "permissions", "output", "limits", "instructions"}
+var keys = []string{"name", "description", "kind", "provider", "model", "tools", "permissions", "output", "limits", "isolation", "instructions"}
 
 // Parse reads the file of an agent: Markdown with YAML front matter (.md), or one JSON object
 // with the same keys and the instructions under "instructions" (.json). The base of the
@@ -220,6 +220,11 @@ func (r *reader) file(root *yaml.Node) {
 			r.output(n)
 		case "limits":
 			r.limits(n)
+		case "isolation":
+			if v := r.word(n, key); v != "clone" {
+				r.wrong(n, "isolation must be clone, not %q", v)
+			}
+			a.Clone = true
 		case "instructions":
 			if r.markdown {
 				r.wrong(n, "the instructions of a Markdown file are the text after the front matter")
@@ -406,6 +411,7 @@ func Format(a Agent) ([]byte, error) {
 	if len(limits.Content) > 0 {
 		put(&front, "limits", limits, true)
 	}
+	put(&front, "isolation", "clone", a.Clone)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

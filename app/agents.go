@@ -42,7 +42,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 func (w *Workspace) delegation(s *settings) agent.Delegation {
 	return agent.Delegation{
 		Roster: w.roster(s),
-		System: func(a agent.Agent, o run.Output) string { return w.systemFor(s, a, a.Model, o) },
+		System: func(dir string, a agent.Agent, o run.Output) string { return w.systemFor(s, dir, a, a.Model, o) },
 		Change: s.changeFor,
 	}
 }
@@ -105,20 +105,21 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c = s.Change(true).Apply(of.Apply(c))
 	}
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
-	return run.Created{Workspace: w.Dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
+	dir := cmp.Or(t.dir, w.Dir)
+	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 
-// systemFor returns the system prompt of a run of an agent with a model that has to submit a
-// result.
-func (w *Workspace) systemFor(s *settings, a agent.Agent, model string, o run.Output) string {
+// systemFor returns the system prompt of a run of an agent with a model that works in dir and
+// has to submit a result.
+func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, model string, o run.Output) string {
 	others := ""
 	if a.Name != "" && (a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff")) {
 		others = w.roster(s).Listing(context.Background(), a.Name)
 	}
 	if k, _, ok := external.Split(model); ok {
-		return externalPrompt(w.Dir, w.Instructions().Text, k, a, others, o)
+		return externalPrompt(dir, w.Instructions().Text, k, a, others, o)
 	}
-	return systemPrompt(w.Dir, w.Instructions().Text, a, others, o)
+	return systemPrompt(dir, w.Instructions().Text, a, others, o)
 }
 
 // Specs returns the tools of every run, and the two that submit the results of agents.
@@ -145,14 +146,7 @@ func (s *Session) Grant(ctx context.Context, add, remove []string) error {
 // Grants returns the grants of a run with more tools and without some. A run that could call
 // every tool keeps the others that there are for it.
 func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error) {
-	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
-	w.mu.Lock()
-	for _, tools := range w.offered {
-		for _, t := range tools {
-			r = r.With(t)
-		}
-	}
-	w.mu.Unlock()
+	r := w.allTools()
 	have := r.For(s.Config.Tools, s.Created.Agent != "").Names()
 	more := len(remove) > 0
 	for _, name := range append(slices.Clone(add), remove...) {
@@ -166,4 +160,28 @@ func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error
 		to = run.Grant(have...)
 	}
 	return to.With(add...).Without(have, remove...), nil
+}
+
+// allTools returns the tools that a run can be granted, for reading about them.
+func (w *Workspace) allTools() *tool.Registry {
+	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, tools := range w.offered {
+		for _, t := range tools {
+			r = r.With(t)
+		}
+	}
+	return r
+}
+
+// RunSpecs returns what the tools are that a run has now, with the one that submits its result.
+func (w *Workspace) RunSpecs(s run.State) []tool.Spec {
+	r := w.allTools().For(s.Config.Tools, s.Created.Agent != "")
+	if o := s.Config.Output; o.Schema != "" {
+		if t, err := tool.NewSubmission(o.Tool, []byte(o.Schema)); err == nil {
+			r = r.With(t)
+		}
+	}
+	return r.Specs()
 }

@@ -86,7 +86,7 @@ type settings struct {
 	models *provider.Providers
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
-	// withDirs are those of runs with further folders, by these; see [Workspace.confineDirs].
+	// withDirs are those of runs in copies and with further folders; see [Workspace.confineDirs].
 	withDirs map[string]*sandbox.Policy
 	sockets  string
 	// wrong is why nothing can be run or decided with them: a rule or the file of models is
@@ -338,8 +338,11 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Check: func(c run.Config) error {
 			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)
 		},
-		Sandbox:      s.confinement,
-		Dirs:         func(dirs []string) (*sandbox.Policy, []string, string) { return w.confineDirs(s, dirs) },
+		Sandbox:   s.confinement,
+		SandboxOf: func(dir string) (*sandbox.Policy, error) { return w.confineIn(s, dir) },
+		Dirs: func(dir string, dirs []string) (*sandbox.Policy, []string, string) {
+			return w.confineDirs(s, dir, dirs)
+		},
 		Own:          w.own(),
 		Outputs:      w.outputs(),
 		OutputLimits: s.OutputLimits(),

@@ -36,10 +36,10 @@ func (w *Workspace) dirs(s *settings, given bool) ([]string, error) {
 	return dirs, nil
 }
 
-// confineDirs returns what confines the commands of a run with further folders, which of
-// them can be used, and why not all. A folder that is now another one, or behind a link, is
-// not the one that was added.
-func (w *Workspace) confineDirs(s *settings, dirs []string) (confined *sandbox.Policy, usable []string, note string) {
+// confineDirs returns what confines the commands of a run that works in dir with further
+// folders, which of them can be used, and why not all. A folder that is now another one, or
+// behind a link, is not the one that was added.
+func (w *Workspace) confineDirs(s *settings, dir string, dirs []string) (confined *sandbox.Policy, usable []string, note string) {
 	var notes []string
 	o := w.sandboxOptions(s.sockets)
 	for _, dir := range dirs {
@@ -52,25 +52,57 @@ func (w *Workspace) confineDirs(s *settings, dirs []string) (confined *sandbox.P
 			usable = append(usable, dir)
 		}
 	}
-	if s.confinement == nil || len(usable) == 0 {
-		return s.confinement, usable, strings.Join(notes, "; ")
+	alone, err := w.confineIn(s, dir)
+	if err != nil {
+		return s.confinement, nil, err.Error() // unreachable unless the copy was removed: it does not let commands into it
 	}
+	if alone == nil || len(usable) == 0 {
+		return alone, usable, strings.Join(notes, "; ")
+	}
+	p, err := w.confined(s, dir, usable)
+	if err != nil {
+		return alone, nil, err.Error()
+	}
+	return p, usable, strings.Join(notes, "; ")
+}
+
+// confineIn returns what confines the commands of a run that works in dir: in the workspace,
+// or in the copy of a task.
+func (w *Workspace) confineIn(s *settings, dir string) (*sandbox.Policy, error) {
+	if _, ok := w.copyAt(dir); !ok || s.confinement == nil {
+		return s.confinement, nil
+	}
+	return w.confined(s, dir, nil)
+}
+
+// confined returns the sandbox for dir and further folders. There is one for each.
+func (w *Workspace) confined(s *settings, dir string, dirs []string) (*sandbox.Policy, error) {
 	w.confining.Lock()
 	defer w.confining.Unlock()
-	key := strings.Join(usable, "\x00")
+	key := strings.Join(append([]string{dir}, dirs...), "\x00")
 	if p := s.withDirs[key]; p != nil {
-		return p, usable, strings.Join(notes, "; ")
+		return p, nil
 	}
-	o.Folders = usable
-	p, err := sandbox.For(w.Dir, o)
+	o := w.sandboxOptions(s.sockets)
+	o.Folders = dirs
+	if c, ok := w.copyAt(dir); ok {
+		o.Copy, o.Objects = true, c.Objects()
+	}
+	p, err := sandbox.For(dir, o)
 	if err != nil {
-		return s.confinement, nil, err.Error()
+		return nil, err
+	}
+	if o.Copy {
+		if err := w.putBack(p); err != nil {
+			p.Close()
+			return nil, err
+		}
 	}
 	if s.withDirs == nil {
 		s.withDirs = map[string]*sandbox.Policy{}
 	}
 	s.withDirs[key] = p
-	return p, usable, strings.Join(notes, "; ")
+	return p, nil
 }
 
 // dirsPrompt tells the model of further folders; "": there are none.

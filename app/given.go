@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"pawl/config"
+	"pawl/internal/text"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/run"
@@ -129,7 +130,7 @@ func attached(kind, name string, content []run.Part) []run.Part {
 	var parts []run.Part
 	for _, p := range content {
 		if p.Type == run.TextPart {
-			p.Text = fmt.Sprintf("<%s path=%q>\n%s\n</%s>", kind, name, strings.TrimSuffix(p.Text, "\n"), kind)
+			p.Text = text.Tagged(kind, fmt.Sprintf("path=%q", name), strings.TrimSuffix(p.Text, "\n"))
 		}
 		p.Attached = name
 		parts = append(parts, p)

@@ -20,6 +20,9 @@ func newLogger(env config.Env) *slog.Logger {
 	return slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: level}))
 }
 
+// Log returns the log for diagnostics.
+func (w *Workspace) Log() *slog.Logger { return w.logger() }
+
 // maxLog is the size at which a log file is put aside; one old one is kept.
 const maxLog = 5 << 20 // bytes
 

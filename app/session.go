@@ -69,6 +69,8 @@ type Task struct {
 	Run run.ID
 	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
 	Limits run.Limits
+
+	dir string // where it works; "": in the workspace
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -114,17 +116,28 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 
 // Resume opens an existing run to be driven here; which is as for [Workspace.Find]. What
 // was given for this process changes its configuration; the rest of the run's own stays. If
-// another process drives it, the error is a [*store.OwnedError]: it can be followed then.
+// another process drives it, the error is a [*store.OwnedError]: it can be followed then. A
+// run of a task is driven for the task alone; the error is a [*TaskRunError].
 func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session, error) {
-	d, err := w.driver()
-	if err != nil {
+	if _, err := w.driver(); err != nil {
 		return nil, err
 	}
 	sum, err := w.Find(ctx, which)
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.Open(context.WithoutCancel(ctx), sum.ID, nil)
+	if err := w.checkNoTask(ctx, sum.ID); err != nil {
+		return nil, err
+	}
+	return w.resume(ctx, sum.ID, t)
+}
+
+func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, error) {
+	d, err := w.driver()
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.Open(context.WithoutCancel(ctx), id, nil)
 	if err != nil {
 		return nil, owned(err)
 	}
@@ -191,7 +204,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if c.AddDirs, err = w.dirs(set, true); err != nil {
 		return nil, err
 	}
-	if _, _, note := w.confineDirs(set, s.Config.Dirs); note != "" {
+	if _, _, note := w.confineDirs(set, s.Created.Workspace, s.Config.Dirs); note != "" {
 		w.opt.Notice(note)
 	}
 	if set.Has("append_system_prompt", true) {

@@ -38,6 +38,9 @@ func newTask() task.ID {
 	return task.ID("t-" + id[len(id)-6:])
 }
 
+// NewRunID returns an id for a run.
+func NewRunID() run.ID { return newRun(time.Now()) }
+
 // TaskQuery selects tasks; see [store.TaskQuery].
 type TaskQuery = store.TaskQuery
 
@@ -194,6 +197,44 @@ func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64) ([]
 	return worker.TaskEvents(ctx, st, id, after)
 }
 
+// TaskFeed returns the events of all tasks after a position, in the order in which they became
+// durable, at most limit of them.
+func (w *Workspace) TaskFeed(ctx context.Context, after int64, limit int) ([]worker.FeedEntry, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return worker.TaskFeed(ctx, st, after, limit)
+}
+
+// TaskFeedEnd returns the position of the last event of all tasks; 0: there was none.
+func (w *Workspace) TaskFeedEnd(ctx context.Context) (int64, error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return st.TaskFeedEnd(ctx)
+}
+
+// TaskSummary returns the summary of a task.
+func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, error) {
+	st, err := w.reading()
+	if err != nil {
+		return task.Summary{}, noRuns(err)
+	}
+	row, err := st.Task(ctx, string(id))
+	if err != nil {
+		return task.Summary{}, err
+	}
+	var sum task.Summary
+	err = json.Unmarshal([]byte(row.Summary), &sum)
+	return sum, err
+}
+
 // FollowTask yields the events of a task after event number after, and then what is new until
 // ctx is done or the caller breaks off. When all there is was yielded, it yields an event
 // without a payload, and so it does each time the caller should look again.
@@ -276,8 +317,81 @@ func (w *Workspace) StartTask(ctx context.Context, id task.ID, by, agent string)
 		if _, err := w.taskAgent(ctx, agent, task.Worker); err != nil {
 			return s, err
 		}
+		if len(start.Unfinished) == 0 {
+			if s, err = w.isolated(ctx, s, by, agent); err != nil {
+				return s, err
+			}
+		}
 	}
 	return w.DoTask(ctx, id, by, start)
+}
+
+// HandOnTask lets another agent carry on with a task: a planned one is started with it, and the
+// worker of one that is active or waits is stopped first. words, if there are any, are told to
+// the agent.
+func (w *Workspace) HandOnTask(ctx context.Context, id task.ID, by, agent, words string) (task.State, error) {
+	s, err := w.LoadTask(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if s.Status.Name() == task.PlannedName {
+		if words = strings.TrimSpace(words); words != "" {
+			if s, err = w.DoTask(ctx, id, by, task.Say{ID: NewMessageID(), Text: words}); err != nil {
+				return s, err
+			}
+		}
+		return w.StartTask(ctx, id, by, agent)
+	}
+	if _, err := w.taskAgent(ctx, agent, task.Worker); err != nil {
+		return s, err
+	}
+	if _, works := s.Work(); works && s.Copy == nil {
+		if s, err = w.isolated(ctx, s, by, agent); err != nil {
+			return s, err
+		}
+	}
+	return w.DoTask(ctx, id, by, task.HandOn{Run: newRun(time.Now()), Agent: agent, Words: words})
+}
+
+// TaskNext returns what a person can do next with a task, as a command; "" if there is nothing.
+func TaskNext(s task.State) string {
+	id := string(s.Created.Task)
+	verb := map[task.StatusName]string{
+		task.PendingName: "plan " + id, task.PlanningName: "watch " + id, task.AwaitingInputName: "answer " + id + " \"…\"",
+		task.PlannedName: "start " + id, task.ActiveName: "watch " + id, task.WaitingName: "resume " + id + " -p \"…\"",
+		task.CompletedName: "reopen " + id, task.FailedName: "retry " + id,
+	}[s.Status.Name()]
+	return "pawl task " + verb
+}
+
+// A TaskRunError says that a run belongs to a task, so that only its task continues it.
+type TaskRunError struct {
+	Run  run.ID
+	Task task.State
+}
+
+func (e *TaskRunError) Error() string {
+	return fmt.Sprintf("run %s belongs to task %s, which is %s: it is continued with its task (`%s`), or apart from it as a copy (`pawl runs fork %[1]s`)",
+		e.Run, e.Task.Created.Task, strings.ReplaceAll(string(e.Task.Status.Name()), "_", " "), TaskNext(e.Task))
+}
+
+// checkNoTask returns a [*TaskRunError] for a run that belongs to a task.
+func (w *Workspace) checkNoTask(ctx context.Context, id run.ID) error {
+	st, err := w.reading()
+	if err != nil {
+		return noRuns(err)
+	}
+	of, err := st.TaskOf(ctx, id)
+	if err != nil || of == "" {
+		return err
+	}
+	s, err := w.LoadTask(ctx, task.ID(of))
+	if errors.Is(err, store.ErrNoTask) {
+		return nil // it was removed since
+	} else if err != nil {
+		return err
+	}
+	return &TaskRunError{id, s}
 }
 
 // Submit submits a result for a task from outside of its run; see [worker.Worker.Submit].
@@ -287,6 +401,15 @@ func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.
 		return worker.Receipt{}, err
 	}
 	return d.Submit(ctx, r)
+}
+
+// CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].
+func (w *Workspace) CallTool(ctx context.Context, id run.ID, key string, c worker.OutsideCall) (worker.OutsideAnswer, error) {
+	d, err := w.driver()
+	if err != nil {
+		return worker.OutsideAnswer{}, err
+	}
+	return d.Call(ctx, id, key, c)
 }
 
 // MaxAttachment bounds an attached file.
@@ -386,7 +509,7 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
 	if s.Owes() {
 		return &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: "an agent is at work: pause or cancel the task first"}
 	}
-	lease, err := st.Own(ctx, store.TaskLease(string(id)), "")
+	lease, err := w.ownAtRest(ctx, id)
 	if err != nil {
 		return fmt.Errorf("task %s is driven by another process: %w", id, err)
 	}
@@ -395,6 +518,9 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
 		return err
 	}
 	problems := []error{os.RemoveAll(w.attachments(id))}
+	if s.Copy != nil {
+		problems = append(problems, w.removeCopy(ctx, id, s.Copy.Dir))
+	}
 	for _, r := range s.Chain {
 		if r.Parent != "" {
 			continue // removed with its parent
@@ -415,6 +541,26 @@ func (w *Workspace) OwnTask(ctx context.Context, id task.ID, socket string) (sto
 		return nil, err
 	}
 	return st.Own(ctx, store.TaskLease(string(id)), socket)
+}
+
+// restTime is how long the driver of a task that owes nothing may take to let go of it.
+const restTime = 5 * time.Second
+
+// ownAtRest is OwnTask for a task that owes nothing, and waits for its driver to see that.
+func (w *Workspace) ownAtRest(ctx context.Context, id task.ID) (store.Lease, error) {
+	wait, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	for {
+		lease, err := w.OwnTask(ctx, id, "")
+		if err == nil || !errors.As(err, new(*store.OwnedError)) {
+			return lease, err
+		}
+		select {
+		case <-wait.Done():
+			return nil, err
+		case <-time.After(pollInbox):
+		}
+	}
 }
 
 // OwnBoard makes the caller the driver of all tasks of the workspace; see OwnTask.
@@ -471,7 +617,7 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 		return nil, err
 	}
 	if _, err := st.Run(ctx, r.ID); err == nil {
-		return w.Resume(ctx, string(r.ID), Task{})
+		return w.resume(ctx, r.ID, Task{})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -481,7 +627,14 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	}
 	left, _ := s.Left()
 	o, _ := a.Kind.Output() // not one that the agent declares: the task needs its own
-	return w.Start(ctx, Task{Run: r.ID, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+	dir := ""
+	if s.Copy != nil && r.Kind == task.Worker {
+		if _, _, err := w.copyOfTask(ctx, s.Created.Task); err != nil {
+			return nil, err
+		}
+		dir = s.Copy.Dir
+	}
+	return w.Start(ctx, Task{Run: r.ID, dir: dir, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
 }
 
 // How much of attached files an agent is given with its words, in bytes: of texts, all together
@@ -518,13 +671,13 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 		case pictureTypes[kind] && len(content) <= maxInlinePicture:
 			parts = append(parts, run.Text("Attached picture "+a.Name+":"), run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: kind, Data: content}})
 		case utf8.Valid(content) && !slices.Contains(content, 0):
-			text := string(content)
+			shown := string(content)
 			cut := ""
-			if len(text) > room {
-				text, cut = strings.ToValidUTF8(text[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(text))
+			if len(shown) > room {
+				shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(shown))
 			}
-			room -= len(text)
-			parts = append(parts, run.Text(fmt.Sprintf("<attachment name=%q>\n%s%s\n</attachment>", a.Name, text, cut)))
+			room -= len(shown)
+			parts = append(parts, run.Text(text.Tagged("attachment", fmt.Sprintf("name=%q", a.Name), shown+cut)))
 		default:
 			parts = append(parts, run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", a.Name)))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"pawl/run"
 	"pawl/task"
+	"pawl/worker"
 )
 
 // A TaskForm is a task as JSON.
@@ -27,12 +28,40 @@ type TaskForm struct {
 	Priority    int               `json:"priority"`
 	DependsOn   []task.ID         `json:"depends_on"`
 	Budget      task.Budget       `json:"budget"`
+	Isolation   task.Isolation    `json:"isolation,omitempty"`
+	Copy        *task.Copy        `json:"copy,omitempty"` // of the repository, where its workers work
 	Usage       Usage             `json:"usage"`
 	Source      task.Source       `json:"source"`
 	Workspace   string            `json:"workspace"`
 	Created     time.Time         `json:"created_at"`
 	Updated     time.Time         `json:"updated_at"`
 	Seq         int64             `json:"seq"` // of its last event
+}
+
+// A TaskSummaryForm is a task in a list as JSON.
+type TaskSummaryForm struct {
+	task.Summary
+	Usage Usage `json:"usage"`
+}
+
+// A TaskListForm is a list of tasks as JSON.
+type TaskListForm struct {
+	Items []TaskSummaryForm `json:"items"`
+	Next  string            `json:"next,omitempty"` // where the next page begins
+}
+
+// TaskListOf returns tasks in that form.
+func TaskListOf(all []task.Summary, next string) TaskListForm {
+	list := TaskListForm{[]TaskSummaryForm{}, next}
+	for _, s := range all {
+		list.Items = append(list.Items, TaskSummaryForm{s, UsageOf(s.Usage)})
+	}
+	return list
+}
+
+// A TaskRemovedForm is a task that was removed, as JSON.
+type TaskRemovedForm struct {
+	Task task.ID `json:"task"`
 }
 
 // A StatusForm is a status as JSON.
@@ -48,7 +77,7 @@ type StatusForm struct {
 func TaskFormOf(s task.State) TaskForm {
 	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: task.May(s.Status.Name()),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
-		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Budget: s.Budget,
+		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
 		Usage: UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
 	if w, ok := s.Work(); ok {
 		f.Status.Run, f.Status.Agent = w.Run, w.Agent
@@ -86,4 +115,23 @@ type TaskLine struct {
 func TaskLineOf(id task.ID, e task.Event) (TaskLine, error) {
 	typ, version, data, err := task.Encode(e.Payload)
 	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data}, err
+}
+
+// TaskRemovedType is the type of the line that says that a task was removed.
+const TaskRemovedType = "task_removed"
+
+// A BoardLine is an event of a task in the stream of all tasks.
+type BoardLine struct {
+	TaskLine
+	// Card is how the task stands now; left out where another event of the task follows.
+	Card *TaskSummaryForm `json:"card,omitempty"`
+}
+
+// BoardLineOf returns an entry of the feed of all tasks in that form, without a card.
+func BoardLineOf(e worker.FeedEntry) (BoardLine, error) {
+	if e.Event.Payload == nil {
+		return BoardLine{TaskLine: TaskLine{Type: TaskRemovedType, Task: e.Task, Data: json.RawMessage("{}")}}, nil
+	}
+	line, err := TaskLineOf(e.Task, e.Event)
+	return BoardLine{TaskLine: line}, err
 }

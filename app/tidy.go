@@ -74,7 +74,11 @@ func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (ret
 	} else if err != nil {
 		return retention.Removed{}, err
 	}
-	return k.Prune(ctx, age, time.Now(), dry)
+	removed, err := k.Prune(ctx, age, time.Now(), dry)
+	if err == nil && !dry {
+		err = w.tidyCopies(ctx)
+	}
+	return removed, err
 }
 
 // PruneOutputs removes stored outputs until what is left is within quota, the oldest
@@ -124,6 +128,9 @@ func (w *Workspace) Tidy(ctx context.Context) []string {
 	}
 	if n := len(pruned.Runs); n > 0 {
 		removed = append(removed, fmt.Sprintf("%s removed, %s: runs_max_age is %s", text.Plural(int64(n), "old run"), text.Size(pruned.Freed.Total()), c.Get("runs_max_age")))
+	}
+	if err := w.tidyCopies(ctx); err != nil {
+		w.logger().Warn("copies of tasks were not removed", "error", err)
 	}
 	if k, err := w.kept(); err == nil {
 		if _, err := k.Tidy(ctx, tempAge, time.Now()); err != nil {

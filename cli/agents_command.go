@@ -23,6 +23,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
+	tasks "pawl/task"
 )
 
 func agentsCommand(inv *invocation) *cobra.Command {
@@ -91,6 +92,7 @@ type agentForm struct {
 	Permissions *agentPermissions `json:"permissions,omitempty"`
 	Output      *agentOutput      `json:"output,omitempty"`
 	Limits      *agentLimits      `json:"limits,omitempty"`
+	Isolation   string            `json:"isolation,omitempty"` // clone
 
 	Instructions string `json:"instructions,omitempty"`
 }
@@ -122,6 +124,9 @@ func formOf(ctx context.Context, r *agent.Roster, a agent.Agent) agentForm {
 	f.Valid, f.Why = r.Valid(ctx, a)
 	if o := a.Output(); o.Schema != "" {
 		f.Output = &agentOutput{o.Tool, json.RawMessage(o.Schema)}
+	}
+	if a.Clone {
+		f.Isolation = string(tasks.Clone)
 	}
 	if a.Limits != (run.Limits{}) {
 		l := a.Limits

@@ -163,28 +163,23 @@ const answerLetters = "y (allow once), a (always allow), n (deny once), v (never
 // question asks a question of the agent.
 func (a *asker) question(ctx context.Context, q app.Question) bool {
 	width, _ := a.width()
-	hint := "  answer: "
-	if len(q.Options) > 0 {
-		hint = "  answer (a number, or your own words): "
+	line, ok := a.words(ctx, a.style.QuestionLines(q, width), q.Options, questionPrompt(q))
+	if !ok {
+		return false
 	}
-	for lines := a.style.QuestionLines(q, width); ; {
-		line, ok := a.prompt(lines, hint, ctx.Done())
-		if !ok {
-			return false
-		}
-		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Options) {
-			line = q.Options[n-1]
-		}
-		if line == "" {
-			lines = []string{"  type an answer; Ctrl-D leaves the question open"}
-			continue
-		}
-		if err := a.session.Answer(ctx, q.Call, run.Text(line)); err != nil {
-			a.say("%s", visible(err.Error()))
-			return false
-		}
-		return true
+	if err := a.session.Answer(ctx, q.Call, run.Text(line)); err != nil {
+		a.say("%s", visible(err.Error()))
+		return false
 	}
+	return true
+}
+
+// choice returns the option that a line is the number of, or the line.
+func choice(line string, options []string) string {
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
+		return options[n-1]
+	}
+	return line
 }
 
 // An elsewhereWatch watches for what makes an answer to a call pointless: another process
@@ -317,7 +312,7 @@ const foldedPrompt = 40
 // be answered; fold bounds the lines of a change, 0: all of it.
 func (a *asker) describe(c app.Approval, n, fold, width int) []string {
 	s := a.style
-	lines := s.ApprovalLines(c, n, fold, width, readFrom(a.ws.Dir))
+	lines := s.ApprovalLines(c, n, fold, width, readFrom(a.session.State().Created.Workspace))
 	for _, o := range [][2]string{
 		{"y", "allow once"}, {"a", "always allow: " + render.StoredWords(c, run.Always)}, {"n", "deny once; words after it are for the agent"},
 		{"v", "never allow: " + render.StoredWords(c, run.Never)}, {"w", "stop the turn and say what to do instead"},

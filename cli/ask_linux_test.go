@@ -43,9 +43,17 @@ func sit(t *testing.T, replies string, env []string, args ...string) *sitting {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := &sitting{t: t, dir: dir, ended: make(chan struct{}), more: make(chan struct{}, 1),
+	s := &sitting{t: t, dir: dir, more: make(chan struct{}, 1),
 		env: append([]string{"HOME=" + top, "PATH=" + os.Getenv("PATH"), "PAWL_STATE_DIR=" + filepath.Join(top, "state"), "PAWL_MODEL=script/" + script,
 			"XDG_RUNTIME_DIR=" + top, "LANG=C.UTF-8", "TERM=xterm", "NO_COLOR=1"}, env...)}
+	s.starts(args...)
+	return s
+}
+
+// starts starts pawl in a new terminal.
+func (s *sitting) starts(args ...string) {
+	t := s.t
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("this test needs a pseudo-terminal: %v", err)
@@ -74,16 +82,17 @@ func sit(t *testing.T, replies string, env []string, args ...string) *sitting {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go s.watch()
+	cmd, ended := s.cmd, make(chan struct{})
+	s.ended = ended
+	go s.watch(master)
 	go func() {
-		s.cmd.Wait()
-		close(s.ended)
+		cmd.Wait()
+		close(ended)
 	}()
 	t.Cleanup(func() {
-		s.cmd.Process.Kill()
-		<-s.ended
+		cmd.Process.Kill()
+		<-ended
 	})
-	return s
 }
 
 func (s *sitting) command(args ...string) *exec.Cmd {
@@ -92,10 +101,10 @@ func (s *sitting) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (s *sitting) watch() {
+func (s *sitting) watch(master *os.File) {
 	b := make([]byte, 4096)
 	for {
-		n, err := s.master.Read(b)
+		n, err := master.Read(b)
 		s.mu.Lock()
 		s.shown.Write(b[:n])
 		s.mu.Unlock()
@@ -323,4 +332,53 @@ func TestASecondCtrlCLeavesNoLivePart(t *testing.T) {
 	if text := m.Text(); strings.Contains(text, "ctrl+c interrupts") {
 		t.Errorf("the terminal has\n%s", text)
 	}
+}
+
+// TestATaskAsksAtTheTerminal: the planner's questions, a call that needs approval, and a
+// question of the worker, each where the person sits.
+func TestATaskAsksAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task","contains":"Hidden ones?\nYes"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"],"assignedAgent":"developer"}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?"]}}]}
+{"when":{"first":"Carry out this task"},"text":"I count.","calls":[{"tool":"shell","args":{"command":"touch counted"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"ask","args":{"question":"Links too?","options":["No links","All of them"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+`, nil, "task", "add", "Count the files")
+	s.see("t-")
+	s.exits(0)
+	s.starts("task", "plan", "last")
+	s.see("1 of 1: Hidden ones?")
+	s.see("answer: ")
+	s.typed("\n")
+	s.see("type an answer")
+	s.typed("Yes\n")
+	s.see("answered by")
+	s.see("Count.")
+	s.exits(0)
+	s.starts("task", "start", "last")
+	s.see("I count.")
+	s.see("touch counted")
+	s.see("allow once")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("y\n")
+	s.see("Links too?")
+	s.see("All of them")
+	s.typed("2\n")
+	s.see("Three.")
+	s.exits(0)
+	if !s.exists("counted") {
+		t.Error("the call that was allowed did not run")
+	}
+	s.starts("task", "show", "last", "--history")
+	s.see("permission_decided")
+	s.see("completion_report_submitted")
+	s.exits(0)
+}
+
+func TestATaskWithoutWordsSaysWhatToType(t *testing.T) {
+	t.Parallel()
+	s := sit(t, "", nil, "task", "add")
+	s.see("say what is to be done: pawl task add")
+	s.exits(2)
 }

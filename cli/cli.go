@@ -125,8 +125,8 @@ without a command are a task for pawl run.`,
 		return inv.terminal(cmd, terminal, "")
 	}
 	root.AddGroup(commandGroups...)
-	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, outputsCommand, toolCommand, initCommand,
-		func(*invocation) *cobra.Command { return demoCommand() })
+	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, serveCommand, outputsCommand, toolCommand, initCommand,
+		demoCommand)
 	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
 	grouped(root, inv, "other", statsCommand, controllerCommand, mcpCommand, debugCommand, completionCommand, versionCommand, manCommand)
 	root.CompletionOptions.DisableDefaultCmd = true

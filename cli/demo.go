@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"embed"
@@ -13,14 +14,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 	"pawl/store"
+	"pawl/view"
 )
 
 //go:embed demo
@@ -28,28 +32,30 @@ var demoFiles embed.FS
 
 const demoPrompt = "A test of this package fails. Find out why, repair the code, and tell me what was wrong."
 
-// demo shows pawl at work with no key and no network: this same program, as a
-// process of its own, repairs a real bug in a throw-away project. Only the model is
-// scripted.
+// demo shows pawl at work with no key and no network: this same program, as processes of its
+// own, repairs a real bug in a throw-away project. Only the model is scripted.
 type demo struct {
 	out     io.Writer
-	control string   // native or controller
-	folder  string   // the project
-	state   string   // PAWL_STATE_DIR of the process that repairs it
-	model   []string // variables that say which model that is
-	self    string   // this program
+	in      *bufio.Reader // of the terminal; nil: no one can be asked
+	control string        // native or controller
+	folder  string        // the project
+	state   string        // PAWL_STATE_DIR of the process that repairs it
+	model   []string      // variables that say which model that is
+	self    string        // this program
 }
 
-func demoCommand() *cobra.Command {
+func demoCommand(inv *invocation) *cobra.Command {
 	var chaos, keep bool
 	var kills int
 	var control string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Repair a bug with a scripted model; no key, no network",
-		Long: "Makes a temporary Go project with a failing test and lets pawl repair it: the tools and the log\n" +
-			"are real, only the model is scripted. With --chaos the agent is killed with -9 at random moments\n" +
-			"and resumed each time; at the end the log is checked for calls that were lost or repeated.",
+		Short: "Plan a task and carry it out with a scripted model; no key, no network",
+		Long: "Makes a temporary Go project with failing tests and lets a planner and a worker repair it, as a\n" +
+			"task: a question, a plan, a call to be approved, a report, the history. The tools and the log are\n" +
+			"real, only the model is scripted. Without a terminal its questions are answered with what is usual.\n" +
+			"With --chaos one agent repairs it that is killed with -9 at random moments and resumed each time;\n" +
+			"at the end the log is checked for calls that were lost or repeated.",
 		Example: "  pawl demo\n  pawl demo --chaos",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,6 +69,9 @@ func demoCommand() *cobra.Command {
 				return usage("invalid --kills %d: must be a whole number above 0", kills)
 			}
 			d := &demo{out: cmd.OutOrStdout(), control: control}
+			if inv.canAsk() {
+				d.in = bufio.NewReader(inv.Stdin)
+			}
 			err := d.prepare()
 			if err != nil {
 				return err
@@ -113,7 +122,7 @@ func (d *demo) prepare() error {
 			return err
 		}
 	}
-	replies, err := demoScript(d.control)
+	replies, err := demoScript("script", d.control)
 	if err != nil {
 		return err
 	}
@@ -129,9 +138,9 @@ func (d *demo) prepare() error {
 	return os.WriteFile(name, lines.Bytes(), 0o600)
 }
 
-// demoScript returns what the scripted model answers.
-func demoScript(control string) (script.Script, error) {
-	b, err := demoFiles.ReadFile("demo/script.jsonl")
+// demoScript returns what the scripted model answers: task, or script for a repair in one run.
+func demoScript(name, control string) (script.Script, error) {
+	b, err := demoFiles.ReadFile("demo/" + name + ".jsonl")
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +177,7 @@ func asObjects(s script.Script) script.Script {
 func (d *demo) pawl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.self, args...)
 	cmd.Dir = d.folder
-	cmd.Env = append(append(os.Environ(), "PAWL_STATE_DIR="+d.state, "GOFLAGS=-mod=mod", "GOWORK=off"), d.model...)
+	cmd.Env = append(append(os.Environ(), "PAWL_STATE_DIR="+d.state, "XDG_CONFIG_HOME="+filepath.Join(filepath.Dir(d.state), "config"), "GOFLAGS=-mod=mod", "GOWORK=off"), d.model...)
 	return cmd
 }
 
@@ -176,33 +185,155 @@ func (d *demo) runArgs(more ...string) []string {
 	return append([]string{"run", "--mode", "accept-edits", "--allow", "shell(go test *)", "--control", d.control}, more...)
 }
 
+// show lets a task be planned, carried out and reported, by processes of pawl's that a scripted
+// model answers over HTTP.
 func (d *demo) show(ctx context.Context) error {
-	d.say("A small Go project with a bug, in %s:\n", d.folder)
-	before := d.test(ctx)
-	d.say("%s", indent(before.output))
-	d.say("$ pawl run %q\n", demoPrompt)
-	cmd := d.pawl(ctx, d.runArgs("-p", demoPrompt)...)
-	cmd.Stdout, cmd.Stderr = d.out, d.out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the agent did not finish: %w; its log is in %s", err, d.state)
+	replies, err := demoScript("task", d.control)
+	if err != nil {
+		return err
 	}
-	d.say("\n$ go test ./...\n")
+	address, stop, err := fake.New(replies, false).Listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	d.model = []string{"PAWL_MODEL=anthropic/scripted", "ANTHROPIC_API_KEY=demo", "ANTHROPIC_BASE_URL=" + address}
+
+	d.say("A small Go project with failing tests, in")
+	d.say("%s\n", d.folder)
+	d.say("A planner plans the repair and a worker carries it out. What they say is a")
+	d.say("script, served over HTTP on this machine; the tools, the files, the tests and")
+	d.say("the log are real.\n")
+	const words = "The tests of this package fail. Find out why, and repair it."
+	d.typed("task add", strconv.Quote(words))
+	id, err := d.output(ctx, "task", "add", words)
+	if err != nil {
+		return err
+	}
+	d.say("%s\n", id)
+
+	d.typed("task plan", id)
+	if err := d.watch(ctx, exitPerson, "task", "plan", id); err != nil {
+		return err
+	}
+	answer := d.asks("  answer (Enter: only the code): ", "Only the code.")
+	d.say("")
+	d.typed("task answer", id, strconv.Quote(answer))
+	if err := d.watch(ctx, exitDone, "task", "answer", id, answer); err != nil {
+		return err
+	}
+	d.say("")
+	d.typed("task start", id, "--mode accept-edits")
+	if err := d.watch(ctx, exitDone, "task", "start", id, "--mode", "accept-edits"); err != nil {
+		return err
+	}
+	d.say("")
+	d.typed("task show", id, "--history")
+	history, err := d.output(ctx, "task", "show", id, "--history")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(history) {
+		d.say("%s", view.OneLine(line, usualWidth-1))
+	}
+	d.say("")
+	d.say("$ go test ./...")
 	after := d.test(ctx)
 	d.say("%s", indent(after.output))
 	if !after.passed {
-		return errors.New("the test still fails; this is a bug in pawl")
+		return errors.New("the tests still fail; this is a bug in pawl")
 	}
-	d.say("Repaired. Only the model was scripted: the files, the tests and the log were real.\n")
 	d.say("What to try next:")
 	// The state folder is named for one command only: with an exported PAWL_STATE_DIR the runs of
 	// real projects would be stored in a temporary folder too.
 	here := fmt.Sprintf("PAWL_STATE_DIR=%s %s -C %s", d.state, invokedAs(d.self), d.folder)
-	d.say("  # the run, as you saw it\n  %s runs show last", here)
+	d.say("  # the task: its plan, question, runs and report\n  %s task show last", here)
 	d.say("  # restore the files\n  %s runs undo last", here)
-	d.say("  # the same, killed with -9 again and again\n  %s demo --chaos", invokedAs(d.self))
+	d.say("  # a repair that is killed with -9 again and again\n  %s demo --chaos", invokedAs(d.self))
 	d.say("  # remove the project and its state\n  rm -r %s", filepath.Dir(d.folder))
 	d.say("\nIn a project of yours, with a key: export ANTHROPIC_API_KEY=…; pawl run \"…\"")
 	return nil
+}
+
+// typed prints a command as a person would type it.
+func (d *demo) typed(words ...string) { d.say("$ pawl %s", strings.Join(words, " ")) }
+
+// asks asks the person at the terminal; what they type is the answer, or def if that is nothing
+// or there is no terminal.
+func (d *demo) asks(prompt, def string) string {
+	fmt.Fprint(d.out, prompt)
+	if d.in == nil {
+		d.say("%s", def)
+		return def
+	}
+	line, err := d.in.ReadString('\n')
+	if err != nil {
+		d.say("")
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return def
+	}
+	return line
+}
+
+// output returns what a command prints.
+func (d *demo) output(ctx context.Context, args ...string) (string, error) {
+	cmd := d.pawl(ctx, args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("pawl %s: %w\n%s", strings.Join(args, " "), err, said.String())
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// watch prints what a command prints that lets an agent work, and decides the calls that need
+// approval, by a command as another terminal would. The command must exit with a code.
+func (d *demo) watch(ctx context.Context, code int, args ...string) error {
+	cmd := d.pawl(ctx, append(args, "--control", d.control)...)
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout // one pipe, so that the lines stay in order
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(said)
+	var failed error
+	for lines.Scan() {
+		line := lines.Text()
+		_, decides, asks := strings.Cut(line, "answer with: pawl ")
+		switch {
+		case asks && failed == nil:
+			failed = d.decide(ctx, strings.Fields(decides))
+		case strings.HasPrefix(line, "note: answer with"), strings.HasPrefix(line, "note: look at the plan"): // the demo does it
+		default:
+			d.say("%s", line)
+		}
+	}
+	err = cmd.Wait()
+	var exited *exec.ExitError
+	switch {
+	case failed != nil:
+		return failed
+	case err == nil && code == exitDone, errors.As(err, &exited) && exited.ExitCode() == code:
+		return nil
+	}
+	return fmt.Errorf("pawl %s did not end as expected: %w; its log is in %s", strings.Join(args, " "), err, d.state)
+}
+
+// decide answers a call that needs approval; args are those of runs decide, which allow it.
+func (d *demo) decide(ctx context.Context, args []string) error {
+	answer := strings.ToLower(d.asks("  may it run? (Y: always, n: no) ", "y"))
+	how := "always"
+	if strings.HasPrefix(answer, "n") {
+		how = "deny"
+	}
+	args[len(args)-1] = how
+	d.typed(args...)
+	_, err := d.output(ctx, args...)
+	return err
 }
 
 // invokedAs returns how to invoke this program: a program of go run is removed when it ends.

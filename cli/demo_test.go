@@ -67,7 +67,7 @@ func TestTheDemosBugIsRepairedOverEveryWire(t *testing.T) {
 		for _, control := range []string{"native", "controller"} {
 			t.Run(wire+", "+control, func(t *testing.T) {
 				t.Parallel()
-				replies, err := demoScript(control)
+				replies, err := demoScript("script", control)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +98,7 @@ func TestAServerThatOffersNeitherToolsNorSchemasIsEnough(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command: the demo repairs a Go project")
 	}
-	replies, err := demoScript("controller")
+	replies, err := demoScript("script", "controller")
 	if err != nil {
 		t.Fatal(err)
 	}

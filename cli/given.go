@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
 )
@@ -64,19 +65,19 @@ func (inv *invocation) taskOf(ctx context.Context, ws *app.Workspace, r runReque
 	if err != nil {
 		return nil, err
 	}
-	text := ""
+	words := ""
 	if in != nil && in.small() {
-		text = strings.TrimSpace(strings.ToValidUTF8(string(in.head), "\uFFFD"))
+		words = strings.TrimSpace(strings.ToValidUTF8(string(in.head), "\uFFFD"))
 	} else {
 		t.stdin = in
 	}
 	switch {
-	case r.prompt == "-" && text == "" && t.stdin == nil:
+	case r.prompt == "-" && words == "" && t.stdin == nil:
 		return nil, usage("- is standard input, which is empty: pawl run - < task.txt")
 	case r.prompt == "-" || r.prompt == "":
-		t.words = text
-	case text != "":
-		t.words += "\n\n<stdin>\n" + text + "\n</stdin>"
+		t.words = words
+	case words != "":
+		t.words += "\n\n" + text.Tagged("stdin", "", words)
 	}
 	return t, nil
 }

@@ -26,6 +26,7 @@ var (
 		{ID: "look", Title: "Look at tasks"},
 		{ID: "work", Title: "Plan and carry out"},
 		{ID: "change", Title: "Stop, continue and remove"},
+		{ID: "copy", Title: "Copies of the repository"},
 	}
 	runsGroups = []*cobra.Group{
 		{ID: "look", Title: "Look at runs"},

@@ -20,6 +20,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"pawl/api"
 	"pawl/app"
 	"pawl/output"
 	"pawl/permission"
@@ -89,8 +90,14 @@ var jsonForms = map[string][]any{
 	"task resume":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task start":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task watch":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
-	"task list":           {taskListForm{}},
-	"task rm":             {taskRemovedForm{}},
+	"serve link":          {api.Link{}},
+	"serve token":         {serveTokenForm{}},
+	"task list":           {app.TaskListForm{}},
+	"task rm":             {app.TaskRemovedForm{}},
+	"task diff":           {taskDiffForm{}},
+	"task discard":        {app.TaskForm{}},
+	"task handoff":        {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task merge":          {taskMergeForm{}},
 	"tool call":           {toolResultForm{}},
 	"tool help":           {app.List[toolForm]{}},
 	"trust":               {trustForm{}, revokeForm{}, app.List[recordForm]{}},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -228,6 +229,27 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl(0, "task", "show", "last", "--json")
 	pawl(0, "task", "list", "--json")
 	pawl(0, "task", "rm", "last", "--json")
+	if git, err := exec.LookPath("git"); err == nil {
+		for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "--allow-empty", "-m", "first"}} {
+			cmd := exec.Command(git, args...)
+			if cmd.Dir = folder; cmd.Run() != nil {
+				t.Fatal("git", args)
+			}
+		}
+		pawl(0, "task", "add", "Count the files", "--isolation", "clone", "--json")
+		pawl(3, "task", "plan", "last", "--json")
+		pawl(0, "task", "answer", "last", "Yes.", "--json")
+		pawl(3, "task", "start", "last", "--json")
+		pawl(3, "task", "handoff", "last", "writer", "--json")
+		pawl(0, "task", "diff", "last", "--json")
+		pawl(0, "task", "complete", "last", "--json")
+		is(pawl(0, "task", "merge", "last", "--json"), "contained", false)
+		pawl(0, "task", "discard", "last", "--json")
+	} else {
+		for _, name := range []string{"diff", "discard", "handoff", "merge"} {
+			covered["task "+name] = true // they need git
+		}
+	}
 	pawl(0, "agents", "list", "--json")
 	write("work/auditor.md", "---\ndescription: Looks for risks\n---\nLook for risks.\n")
 	is(pawl(0, "agents", "add", "auditor", "--file", filepath.Join(folder, "auditor.md"), "--json"), "name", "auditor")
@@ -235,6 +257,8 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	is(pawl(0, "agents", "show", "auditor", "--json"), "description", "Looks for all risks")
 	pawl(0, "agents", "check", "auditor", "--json")
 	is(pawl(0, "agents", "rm", "auditor", "--json"), "name", "auditor")
+	pawl(0, "serve", "token", "--json")
+	covered["serve link"] = true // it needs a server: see TestAServerEndsInOrder
 	pawl(0, "tool", "help", "--json")
 	is(pawl(0, "tool", "call", "glob", `{"pattern": "*.json"}`, "--json"), "is_error", false)
 

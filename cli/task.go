@@ -33,8 +33,9 @@ watches all tasks (pawl task watch).`,
 	})
 	cmd.AddGroup(taskGroups...)
 	grouped(cmd, inv, "look", taskListCommand, taskShowCommand, taskWatchCommand)
-	grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskSayCommand, taskAttachCommand)
+	grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskHandoffCommand, taskSayCommand, taskAttachCommand)
 	grouped(cmd, inv, "change", taskPauseCommand, taskResumeCommand, taskCompleteCommand, taskFailCommand, taskRetryCommand, taskReopenCommand, taskRmCommand)
+	grouped(cmd, inv, "copy", taskDiffCommand, taskMergeCommand, taskDiscardCommand)
 	return cmd
 }
 
@@ -58,7 +59,7 @@ func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, w
 		}
 		id, err := ws.FindTask(cmd.Context(), args[0])
 		if err == nil {
-			err = do(cmd.Context(), ws, id, args[1:])
+			err = withNext(cmd.Context(), ws, id, do(cmd.Context(), ws, id, args[1:]))
 		}
 		return errors.Join(taskError(err), ws.Close())
 	}
@@ -87,6 +88,17 @@ func (inv *invocation) completeTasks(ctx context.Context) ([]cobra.Completion, c
 		all = append(all, cobra.CompletionWithDesc(string(s.ID), oneLine(fmt.Sprintf("%s: %s", s.Status, s.Title), maxTitle)))
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// withNext adds to the error of what is not possible in a task's status what is, unless that
+// is said.
+func withNext(ctx context.Context, ws *app.Workspace, id tasks.ID, err error) error {
+	if e, ok := errors.AsType[*tasks.TransitionError](err); ok && e.Why == "" {
+		if s, lerr := ws.LoadTask(ctx, id); lerr == nil {
+			return fmt.Errorf("%w; next: `%s`", err, app.TaskNext(s))
+		}
+	}
+	return err
 }
 
 // taskError gives the errors of usage their exit code.
@@ -129,6 +141,9 @@ func historyLine(e tasks.Event) string {
 	case tasks.Created:
 		return "added: " + oneLine(p.Description, maxTitle)
 	case tasks.StatusChanged:
+		if p.Trigger == tasks.OnHandOn {
+			return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
+		}
 		line := statusWords(p.From) + " → " + statusWords(p.To)
 		if p.Detail != "" {
 			line += ": " + oneLine(p.Detail, 3*maxTitle)
@@ -177,6 +192,16 @@ func historyLine(e tasks.Event) string {
 		return "the message was not delivered: send it again"
 	case tasks.AttachmentAdded:
 		return "attached: " + p.Attachment.Name
+	case tasks.CopyMade:
+		line := fmt.Sprintf("works in a copy of the repository, on branch %s", p.Branch)
+		if p.UncommittedCount > 0 {
+			line += fmt.Sprintf("; not in it, because not committed: %s", someOf(p.Uncommitted, p.UncommittedCount))
+		}
+		return line
+	case tasks.CopyMerged:
+		return fmt.Sprintf("branch %s was merged, at %.12s", p.Branch, p.Commit)
+	case tasks.CopyDiscarded:
+		return "the copy was discarded by " + e.By
 	}
 	return ""
 }

@@ -32,6 +32,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 	depends := cmd.Flags().StringArray("depends-on", nil, "a `task` that has to be completed before; may be repeated")
 	cost := cmd.Flags().Float64("budget", 0, "what all its runs may cost together, in `dollars`")
 	tokens := cmd.Flags().Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`")
+	isolation := cmd.Flags().String("isolation", "", "`clone`: let its workers work in a copy of the repository")
 	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -42,6 +43,9 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		}
 		defer ws.Close() // what counts is durable
 		description := strings.Join(args, "")
+		if _, terminal := terminalFile(inv.Stdin); description == "" && terminal {
+			return usage("say what is to be done: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
+		}
 		if description == "-" || description == "" {
 			content, err := io.ReadAll(io.LimitReader(inv.Stdin, tasks.MaxText+1))
 			if err != nil {
@@ -50,7 +54,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
-			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}}
+			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation)}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
@@ -144,6 +148,7 @@ replaces the one before; an empty value removes all.`,
 	depends := f.StringArray("depends-on", nil, "the `task`s that have to be completed before; may be repeated")
 	cost := f.Float64("budget", 0, "what all its runs may cost together, in `dollars`; 0: no bound")
 	tokens := f.Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`; 0: no bound")
+	isolation := f.String("isolation", "", "`clone`: let its workers work in a copy of the repository; empty: in this folder")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		s, err := ws.LoadTask(ctx, id)
@@ -184,6 +189,10 @@ replaces the one before; an empty value removes all.`,
 				b.Tokens = *tokens
 			}
 			e.Budget = &b
+		}
+		if f.Changed("isolation") {
+			i := tasks.Isolation(*isolation)
+			e.Isolation = &i
 		}
 		if s, err = ws.DoTask(ctx, id, app.Person(), tasks.Edit{Edited: e}); err != nil {
 			return err
@@ -246,28 +255,11 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(taskRemovedForm{id})
+			return inv.encode(app.TaskRemovedForm{Task: id})
 		}
 		_, err := fmt.Fprintf(inv.Stdout, "task %s was removed\n", id)
 		return err
 	})
-}
-
-// A taskRemovedForm is a task that was removed, as JSON.
-type taskRemovedForm struct {
-	Task tasks.ID `json:"task"`
-}
-
-// A taskSummaryForm is a task in a list as JSON.
-type taskSummaryForm struct {
-	tasks.Summary
-	Usage app.Usage `json:"usage"`
-}
-
-// A taskListForm is a list of tasks as JSON.
-type taskListForm struct {
-	Items []taskSummaryForm `json:"items"`
-	Next  string            `json:"next,omitempty"` // for --from
 }
 
 func taskListCommand(inv *invocation) *cobra.Command {
@@ -304,11 +296,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			list := taskListForm{[]taskSummaryForm{}, next}
-			for _, s := range all {
-				list.Items = append(list.Items, taskSummaryForm{s, app.UsageOf(s.Usage)})
-			}
-			return inv.encode(list)
+			return inv.encode(app.TaskListOf(all, next))
 		} else if err := inv.listTasks(all); err != nil {
 			return err
 		}
@@ -355,7 +343,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 				if *asJSON {
 					lerr = inv.encode(line)
 				} else {
-					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-26s %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(historyLine(e), maxTitle)))
+					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(firstLine(historyLine(e)), maxTitle)))
 				}
 				if lerr != nil {
 					return lerr
@@ -373,6 +361,11 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 		_, err = fmt.Fprint(inv.Stdout, visible(taskPage(s)))
 		return err
 	})
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 // taskPage is a task as people read it.
@@ -393,6 +386,9 @@ func taskPage(s tasks.State) string {
 	for _, d := range s.DependsOn {
 		line("depends on %s", d)
 	}
+	if s.Isolation != "" && s.Copy == nil {
+		line("isolation %s: its workers will work in a copy of the repository", s.Isolation)
+	}
 	line("\n%s", strings.TrimSpace(s.Description))
 	if s.Plan != nil {
 		line("\n# Plan\n%s", strings.Join(planLines(s.Plan), "\n"))
@@ -405,6 +401,9 @@ func taskPage(s tasks.State) string {
 				line("   %s", q.Answer)
 			}
 		}
+	}
+	for _, l := range copyLines(s.Copy) {
+		line("%s", l)
 	}
 	if len(s.Attachments) > 0 {
 		line("\n# Files")

@@ -13,7 +13,6 @@ import (
 	"pawl/app/board"
 	"pawl/run"
 	tasks "pawl/task"
-	"pawl/view"
 	"pawl/worker"
 )
 
@@ -96,6 +95,28 @@ approval wait for pawl runs decide, unless --on-ask says what happens to them.`,
 	}))
 }
 
+func taskHandoffCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "handoff TASK AGENT",
+		Short: "Let another agent carry on with a task",
+		Long: `Lets another agent carry on with a task. The worker of a task that is active or waits is stopped
+first; a planned task is started with the agent. The agent is told the task and its plan, that
+another one has worked on it, and the words of -p.`,
+		Example: `  pawl task handoff last reviewer -p "Look at what was changed"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s takes a task and an agent; `pawl agents list` lists them", cmd.CommandPath())
+			}
+			return nil
+		},
+	}
+	words := cmd.Flags().StringP("prompt", "p", "", "the `words` that the agent is told")
+	w := workFlags(cmd)
+	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error) {
+		return ws.HandOnTask(ctx, id, app.Person(), args[0], *words)
+	}))
+}
+
 func taskResumeCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume TASK",
@@ -151,6 +172,10 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	if runs < 1 {
 		return usage("--runs is %d: must be 1 or more", runs)
 	}
+	asks, err := inv.newTaskAsker(ws, asJSON)
+	if err != nil {
+		return err
+	}
 	seen := map[tasks.ID]int64{}
 	all, _, err := ws.Tasks(cmd.Context(), app.TaskQuery{})
 	if err != nil {
@@ -196,7 +221,11 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 		}
 	}()
 	fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C")
-	err = board.New(ws, board.Options{Runs: runs}).Drive(ctx)
+	drive := board.Options{Runs: runs}
+	if asks != nil {
+		drive.Session = inv.showSession(ctx, asks)
+	}
+	err = board.New(ws, drive).Drive(ctx)
 	close(ended)
 	<-shown
 	if err == nil && ctx.Err() != nil {
@@ -224,13 +253,44 @@ func (inv *invocation) showTaskEvent(id tasks.ID, e tasks.Event, asJSON, named b
 }
 
 // attend shows what happens to a task after event number after until it is at rest, and
-// lets its agent work unless another process does. An interrupt pauses the task; a
-// termination leaves it to the next process.
+// lets its agent work unless another process does. What it waits for is asked at the
+// terminal, if there is one; then it continues. An interrupt pauses the task; a termination
+// leaves it to the next process.
 func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool) error {
-	inv.driving.Store(true)
-	_, served, err := ws.BoardOwner(ctx)
+	asks, err := inv.newTaskAsker(ws, asJSON)
 	if err != nil {
 		return err
+	}
+	for {
+		s, err := inv.attendOnce(ctx, ws, id, after, asJSON, asks)
+		if err != nil {
+			return err
+		}
+		if asks == nil {
+			return inv.taskResult(s, asJSON)
+		}
+		answer, err := asks.answers(ctx, s)
+		if err != nil {
+			return err
+		}
+		if answer == nil {
+			return inv.taskResult(s, asJSON)
+		}
+		after = s.Seq
+		if _, err := ws.DoTask(ctx, id, app.Person(), answer); err != nil {
+			return err
+		}
+	}
+}
+
+// attendOnce is attend until the task is at rest. It returns the task then; after an interrupt
+// it returns an exit code.
+func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool, asks *taskAsker) (tasks.State, error) {
+	inv.driving.Store(true)
+	inv.ended.Store(false)
+	_, served, err := ws.BoardOwner(ctx)
+	if err != nil {
+		return tasks.State{}, err
 	}
 	driving, stopDriving := context.WithCancel(context.Background())
 	defer stopDriving()
@@ -242,7 +302,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 	} else {
 		opt := board.Options{}
 		if !asJSON {
-			opt.Session = inv.showSession
+			opt.Session = inv.showSession(watching, asks)
 		}
 		d := board.New(ws, opt)
 		go func() { done <- d.Drive(driving, id) }()
@@ -264,16 +324,19 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 	ended := served
 	for e, err := range ws.FollowTask(watching, id, after) {
 		if err != nil {
-			return err
+			return s, err
 		}
 		if e.Payload != nil {
-			if _, call := e.Payload.(tasks.ToolExecuted); !call || asJSON || served { // else the session shows it
+			_, call := e.Payload.(tasks.ToolExecuted)
+			_, needs := e.Payload.(tasks.PermissionRequested)
+			session := call || needs && asks != nil && isAsked(s, e.Run) // shows it
+			if !session || asJSON || served {
 				inv.showTaskEvent(id, e, asJSON, false)
 			}
 			continue
 		}
 		if s, err = ws.LoadTask(context.Background(), id); err != nil {
-			return err
+			return s, err
 		}
 		select {
 		case driven = <-done:
@@ -291,35 +354,16 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 	}
 	inv.ended.Store(true)
 	if driven != nil {
-		return driven
+		return s, driven
 	}
 	if s, err = ws.LoadTask(context.Background(), id); err != nil {
-		return err
+		return s, err
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, statusWords(s.Status.Name()), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
-		return exit{code: interruptCode(ctx)}
+		return s, exit{code: interruptCode(ctx)}
 	}
-	return inv.taskResult(s, asJSON)
-}
-
-// showSession prints what the agent does while it works.
-func (inv *invocation) showSession(_ tasks.ID, s *app.Session) {
-	p := view.From(s.State())
-	go func() {
-		for u, err := range s.Follow(context.Background(), s.State().Seq) {
-			if err != nil {
-				return
-			}
-			for _, item := range p.Update(u) {
-				if item.Kind == view.KindText || item.Kind == view.KindCall {
-					if line := progressLine(item); line != "" && item.Final {
-						fmt.Fprintln(inv.Stderr, line)
-					}
-				}
-			}
-		}
-	}()
+	return s, nil
 }
 
 // A taskResultForm is the last line of the history of a task as JSON: how the task stands.

@@ -119,6 +119,9 @@ func changesDir(name string, words []word) bool {
 	default:
 		return false
 	}
+	if len(words) > maxEmbedded {
+		return true // not worth looking for; it counts beside deny rules alone
+	}
 	return slices.ContainsFunc(words, func(w word) bool {
 		text := w.text
 		return has("-C -D -execdir -okdir --execdir", text) || hasAny(text, "--chdir", "--wd", "--directory", "--cwd", "--prefix", "--working-directory") ||

@@ -76,15 +76,21 @@ func below(folder, p string) (string, bool) {
 	return strings.CutPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// own returns the folder of pawl itself that p lies in; empty if none. Deny
-// rules are strict about spelling, and so is this.
+// own returns the folder of pawl itself that p lies in; empty if none. A workspace that is in
+// such a folder, because it is a copy that pawl has made, is not pawl's. Deny rules are
+// strict about spelling, and so is this.
 func (r *Request) own(p location) string {
 	if len(r.Own) == 0 {
 		return ""
 	}
-	folded := foldPath(r.absolute(p))
+	folded, workspace := foldPath(r.absolute(p)), foldPath(path.Clean("/"+r.Workspace))
+	_, works := below(workspace, folded)
 	for _, folder := range r.Own {
-		if _, ok := below(foldPath(path.Clean(folder)), folded); ok {
+		own := foldPath(path.Clean(folder))
+		if works && own != workspace && strings.HasPrefix(workspace, own+"/") {
+			continue
+		}
+		if _, ok := below(own, folded); ok {
 			return folder
 		}
 	}

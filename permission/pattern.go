@@ -67,7 +67,10 @@ func quotePattern(word string) string {
 	}) {
 		return word
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	if !strings.Contains(word, "'") {
+		return "'" + word + "'"
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
 // matchWords compares a pattern with words, the first of each given apart.

@@ -163,6 +163,7 @@ func (s *State) applyTold(p Told) error {
 		t.streaks[promised]++
 	case TellOutput:
 		s.assignment.reminders++
+		s.assignment.reminded, s.assignment.from = s.Turn.N, s.Turn.driven
 		s.assignment.problem = ""
 	}
 	t.tell(p.Text)

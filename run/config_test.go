@@ -294,3 +294,51 @@ func TestEveryRequestIsPaidFor(t *testing.T) {
 type costly struct{ allowing }
 
 func (costly) Partial(int) ([]Part, Usage) { return nil, Usage{Input: 10, Cost: 4, Priced: true} }
+
+// TestAReminderHasATimeLimitOfItsOwn: what an agent does after it was reminded is bounded, and the
+// end of it is that of a result that is missing, not of the turn's time.
+func TestAReminderHasATimeLimitOfItsOwn(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	var s State
+	after := func(d time.Duration, payloads ...Payload) {
+		t.Helper()
+		at = at.Add(d)
+		for _, p := range payloads {
+			if err := s.apply(Event{At: at, Payload: p}); err != nil {
+				t.Fatalf("%T: %v", p, err)
+			}
+		}
+	}
+	deadline := func(want time.Duration) {
+		t.Helper()
+		if got := s.Deadline().Sub(at); got != want {
+			t.Errorf("the deadline is in %s, want %s", got, want)
+		}
+	}
+	owed := func() Payload {
+		t.Helper()
+		d, ok := s.Next()[0].(Derive)
+		if !ok {
+			t.Fatalf("owed: %+v", s.Next())
+		}
+		return d.Payload
+	}
+	after(0, Created{Run: "r", Config: Config{Limits: Limits{Wall: time.Hour}, Output: Output{Tool: "report", Schema: `{"type":"object"}`, ByTool: true}}}, Prompted{Parts: []Part{Text("go")}},
+		RequestStarted{Purpose: ForStep, Attempt: 1})
+	after(30*time.Minute, answer("Done."))
+	deadline(30 * time.Minute)
+	after(0, owed(), RequestStarted{Purpose: ForStep, Attempt: 1})
+	deadline(2 * time.Minute)
+	after(time.Minute, answer("Really done."))
+	after(0, owed(), RequestStarted{Purpose: ForStep, Attempt: 1})
+	deadline(2 * time.Minute) // each has its own
+	after(2*time.Minute, Interrupted{Cause: ByTimeout})
+	for s.Turn.Open() {
+		after(0, owed())
+	}
+	end := s.Turn.End
+	if end.End != EndFailed || end.Reason != "output_missing" || !strings.Contains(end.Detail, "with report after 2 reminders, the last of them 2m0s ago") || !strings.Contains(end.Detail, "Really done.") {
+		t.Errorf("it ended %+v", end)
+	}
+}

@@ -83,6 +83,9 @@ func (f Interrupted) Shown() string {
 func (f Interrupted) end(s State) Ended {
 	switch f.Cause {
 	case ByTimeout:
+		if _, reminded, _ := s.timeLeft(); reminded {
+			return s.missing(", the last of them " + ReminderTime.String() + " ago")
+		}
 		return Ended{End: LimitReached, Reason: "wall_clock", Detail: "this turn's time limit of " + s.Config.Limits.InForce().Wall.String() + " is reached"}
 	case ByPolicy:
 		return Ended{End: EndFailed, Reason: "permission_required", Detail: f.because() + "; allow it with a rule, or run where someone can answer"}

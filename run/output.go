@@ -17,7 +17,9 @@ type assignment struct {
 	n          int // 1, 2, …
 	submission Submission
 	reminders  int
-	problem    string // why the last answer is not the result; empty: it was not meant to be
+	reminded   int           // the turn of the last reminder
+	from       time.Duration // for how long that turn had been driven then
+	problem    string        // why the last answer is not the result; empty: it was not meant to be
 }
 
 // Assignment returns the number of the last assignment.
@@ -47,6 +49,38 @@ const DefaultReminder = 2 * time.Minute
 // maxReminders is how often the model is reminded of the result in one assignment.
 const maxReminders = 2
 
+// ReminderTime is how long an agent has after a reminder to submit its result, in time that
+// the run is driven.
+const ReminderTime = 2 * time.Minute
+
+// reminderLeft returns how long the agent has after the last reminder of this turn; ok is
+// false if it has had none, or has submitted.
+func (s *State) reminderLeft() (left time.Duration, ok bool) {
+	a := &s.assignment
+	if a.reminders == 0 || a.reminded != s.Turn.N || !s.owesOutput() {
+		return 0, false
+	}
+	return ReminderTime - (s.Turn.driven - a.from), true
+}
+
+// missing returns how a turn ends whose result was not submitted in spite of reminders. why is
+// what has happened since the last one.
+func (s *State) missing(why string) Ended {
+	a := &s.assignment
+	detail := "no result was submitted"
+	if tool := s.Config.Output.Tool; tool != "" {
+		detail += " with " + tool
+	}
+	detail += fmt.Sprintf(" after %d reminders%s.", a.reminders, why)
+	if a.problem != "" {
+		detail += " " + a.problem
+	}
+	if said := s.Answer(); said != "" {
+		detail += fmt.Sprintf(" The agent said last: %q", shorten(said, maxSaid))
+	}
+	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}
+}
+
 // remind returns the next reminder, or the end of the turn if there were enough.
 func (s *State) remind() (Ended, Told) {
 	a := &s.assignment
@@ -62,17 +96,7 @@ func (s *State) remind() (Ended, Told) {
 		}
 		return Ended{}, Told{Reason: TellOutput, Text: text}
 	}
-	detail := fmt.Sprintf("no result was submitted after %d reminders.", a.reminders)
-	if tool := s.Config.Output.Tool; tool != "" {
-		detail = fmt.Sprintf("no result was submitted with %s after %d reminders.", tool, a.reminders)
-	}
-	if a.problem != "" {
-		detail += " " + a.problem
-	}
-	if said := s.Answer(); said != "" {
-		detail += fmt.Sprintf(" The agent said last: %q", shorten(said, maxSaid))
-	}
-	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}, Told{}
+	return s.missing(""), Told{}
 }
 
 // Reminder is what an agent is told that has ended its turn without the result that is

@@ -268,15 +268,26 @@ func (s State) MessageOf(id CallID) string {
 	return ""
 }
 
-// Deadline returns when the open turn reaches its time limit if it is driven from now on
-// without a pause; zero if no turn is open, there is no limit, or the turn waits for a
-// person.
+// Deadline returns when the open turn reaches its time limit, or that of a reminder (see
+// [ReminderTime]), if it is driven from now on without a pause; zero if no turn is open, there
+// is no limit, or the turn waits for a person.
 func (s State) Deadline() time.Time {
-	wall := s.Config.Limits.InForce().Wall
-	if !s.Turn.Open() || wall < 0 || s.Turn.waitsForPerson() {
+	left, _, bounded := s.timeLeft()
+	if !s.Turn.Open() || !bounded || s.Turn.waitsForPerson() {
 		return time.Time{}
 	}
-	return s.At.Add(max(0, wall-s.Turn.driven))
+	return s.At.Add(max(0, left))
+}
+
+// timeLeft returns how long the turn may still be driven, and whether that is the time after a
+// reminder; bounded is false if there is no limit.
+func (s *State) timeLeft() (left time.Duration, reminded, bounded bool) {
+	wall := s.Config.Limits.InForce().Wall
+	left, bounded = wall-s.Turn.driven, wall >= 0
+	if after, ok := s.reminderLeft(); ok && (!bounded || after < left) {
+		return after, true, true
+	}
+	return left, false, bounded
 }
 
 // waitsForPerson reports whether no call runs and all open calls wait for a decision or

@@ -30,8 +30,6 @@
 package sandbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -97,6 +95,10 @@ type Options struct {
 	ConfigDir  string // the folder of the person's configuration and rules; empty: it has none
 	// Folders are further folders that commands may change; see [CheckFolder].
 	Folders []string
+	// Copy says that the workspace is a copy of a repository that pawl has made in StateDir, and
+	// Objects are the folders of the objects that it shares: commands read them.
+	Copy    bool
+	Objects []string
 	// Getenv is [os.Getenv], or what stands for it.
 	Getenv func(name string) string
 	// IsSecret reports whether a file or folder holds secrets by its name: a path
@@ -137,11 +139,10 @@ func For(workspace string, o Options) (*Policy, error) {
 		if own.dir == "" {
 			continue
 		}
-		if dir := resolved(own.dir); isBelow(dir, workspace) || isBelow(workspace, dir) {
+		if dir := resolved(own.dir); isBelow(dir, workspace) || isBelow(workspace, dir) && !(o.Copy && own.dir == stateDir) {
 			return nil, fmt.Errorf("sandbox for the workspace %s: pawl's %s folder %s is where commands write, so they could change what pawl may do; name another with %s, or start pawl in another folder", workspace, own.name, dir, own.set)
 		}
 	}
-	sum := sha256.Sum256([]byte(workspace))
 	temp := tempDir(stateDir, workspace)
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
@@ -166,7 +167,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		Temp:      temp,
 		refused:   filepath.Join(stateDir, "refused"),
 		journals:  journalsDir(stateDir, workspace),
-		overlays:  filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16])),
+		overlays:  overlaysDir(stateDir, workspace),
 		Readable:  slices.Concat(systemFolders, h.readable()),
 		ReadOnly:  obeyedOutside(workspace),
 		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
@@ -176,6 +177,7 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	p.Writable, p.Programs = h.caches()
 	p.Readable = append(p.Readable, toolchains(p.Writable)...)
+	p.Readable = append(p.Readable, o.Objects...)
 	p.git = findGit(p.safePath(getenv("PATH")))
 	for _, folder := range p.workFolders() {
 		dir := p.git.folder(folder)

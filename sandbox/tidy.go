@@ -28,6 +28,12 @@ func journalsDir(stateDir, workspace string) string {
 	return filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16]))
 }
 
+// overlaysDir returns the folder of the changes to caches of a workspace.
+func overlaysDir(stateDir, workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return filepath.Join(stateDir, "overlays", hex.EncodeToString(sum[:16]))
+}
+
 // TempUsage returns how many bytes on the disk the temporary files of a workspace's commands
 // occupy. stateDir is as in [Options].
 func TempUsage(stateDir, workspace string) int64 {
@@ -74,6 +80,16 @@ func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration
 		freed += size
 	}
 	return freed, errors.Join(problems...)
+}
+
+// Forget removes what is kept for the commands of a workspace that is not there any more:
+// their temporary files, their changes to caches, and the journals.
+func Forget(stateDir, workspace string) error {
+	var problems []error
+	for _, dir := range []string{tempDir(stateDir, workspace), overlaysDir(stateDir, workspace), journalsDir(stateDir, workspace)} {
+		problems = append(problems, removeTree(dir))
+	}
+	return errors.Join(problems...)
 }
 
 // commandsMayRun reports whether a process that has run commands in the workspace lives.

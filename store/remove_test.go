@@ -398,7 +398,7 @@ func TestADatabaseOfTheSecondVersionGetsTurnsAndForks(t *testing.T) {
 	}
 	// Back to the second version, as a pawl of that time has left it.
 	tamper(t, s, `DROP INDEX runs_forked; ALTER TABLE runs DROP COLUMN name; ALTER TABLE runs DROP COLUMN turns; ALTER TABLE runs DROP COLUMN forked; `+
-		`DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; PRAGMA user_version = 2`)
+		`DROP TABLE task_feed; DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; PRAGMA user_version = 2`)
 	if err := s.writer.sealAs(2); err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func TestADatabaseOfTheThirdVersionGetsNames(t *testing.T) {
 	firstDatabase(t, dir)
 	s := openTest(t, dir, Options{})
 	family(t, s, run.Created{Run: "plain"}, testTime, run.Completed)
-	tamper(t, s, `ALTER TABLE runs DROP COLUMN name; DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; PRAGMA user_version = 3`)
+	tamper(t, s, `ALTER TABLE runs DROP COLUMN name; DROP TABLE task_feed; DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; PRAGMA user_version = 3`)
 	if err := s.writer.sealAs(3); err != nil {
 		t.Fatal(err)
 	}

@@ -96,6 +96,7 @@ func (s *SQLite) salvageTasks(old *SQLite) {
 		// Without an index: a damaged page of one does not lose the rows.
 		_ = s.exec(`INSERT OR IGNORE INTO main.` + table + ` SELECT * FROM old.` + table + ` NOT INDEXED`)
 	}
+	_ = s.exec(`INSERT INTO main.task_feed (task, seq) SELECT task, seq FROM main.task_events ORDER BY at, task, seq`)
 }
 
 func (s *SQLite) exec(query string, args ...any) error {

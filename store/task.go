@@ -36,6 +36,13 @@ type Tasks interface {
 	// Tasks returns the tasks that the query selects, those with a higher priority first,
 	// then the newest first; and where the next page begins, "" at the end.
 	Tasks(ctx context.Context, q TaskQuery) (rows []TaskRow, next string, err error)
+	// TaskFeed returns the events of all tasks that were appended after position after, in
+	// the order in which they became durable, at most limit of them. Positions grow and are
+	// never used again; that a task was removed is in the feed too, and then its events are
+	// not in it any more.
+	TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEntry, error)
+	// TaskFeedEnd returns the position of the last entry of the feed; 0: there was none.
+	TaskFeedEnd(ctx context.Context) (int64, error)
 	// TaskOf returns the task that a run belongs to; "" for none.
 	TaskOf(ctx context.Context, id run.ID) (string, error)
 	// Submitted returns the result that a run has handed in with a tool in an assignment;
@@ -87,6 +94,13 @@ type TaskRow struct {
 	Summary  string // JSON
 }
 
+// A FeedEntry is an event of a task among those of all tasks.
+type FeedEntry struct {
+	Position int64
+	Task     string
+	Event    TaskEvent // Seq 0: the task was removed
+}
+
 // A TaskQuery selects tasks. A field that is empty selects all.
 type TaskQuery struct {
 	Status []string
@@ -120,6 +134,9 @@ var (
 
 // tasksVersion is the first version of the database that has tasks.
 const tasksVersion = 5
+
+// feedVersion is the first that has the feed of all tasks.
+const feedVersion = 6
 
 // MaxTaskID bounds a task's id: with a prefix it names a lock, as a run's does.
 const maxTaskID = 60
@@ -212,6 +229,9 @@ func (w *writer) appendTask(t TaskAppend, h taskHead) error {
 		_, err := w.exec(`INSERT INTO task_events (task, seq, at, type, version, run, by, data, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			t.Task, e.Seq, toNano(e.At), e.Type, e.Version, string(e.Run), e.By, e.Data, h.hash)
 		if err != nil {
+			return err
+		}
+		if _, err := w.exec(`INSERT INTO task_feed (task, seq) VALUES (?, ?)`, t.Task, e.Seq); err != nil {
 			return err
 		}
 		if e.Seq == 1 {
@@ -471,6 +491,38 @@ func (q TaskQuery) sql() (string, []any, error) {
 	return query, args, nil
 }
 
+// TaskFeed implements [Tasks].
+func (s *SQLite) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
+	if err := s.check(ctx, anyRun); err != nil || s.version < feedVersion {
+		return nil, err
+	}
+	rows, err := s.db().QueryContext(ctx, `SELECT f.id, f.task, f.seq, coalesce(e.at, 0), coalesce(e.type, ''), coalesce(e.version, 0), coalesce(e.run, ''), coalesce(e.by, ''), coalesce(e.data, '') `+
+		`FROM task_feed f LEFT JOIN task_events e ON e.task = f.task AND e.seq = f.seq WHERE f.id > ? ORDER BY f.id LIMIT ?`, after, limit)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	var feed []FeedEntry
+	for rows.Next() {
+		var f FeedEntry
+		e := &f.Event
+		if err := rows.Scan(&f.Position, &f.Task, &e.Seq, timeColumn{&e.At}, &e.Type, &e.Version, &e.Run, &e.By, &e.Data); err != nil {
+			return feed, s.fault(err)
+		}
+		feed = append(feed, f)
+	}
+	return feed, s.fault(rows.Err())
+}
+
+// TaskFeedEnd implements [Tasks].
+func (s *SQLite) TaskFeedEnd(ctx context.Context) (end int64, err error) {
+	if err := s.check(ctx, anyRun); err != nil || s.version < feedVersion {
+		return 0, err
+	}
+	err = s.db().QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM task_feed`).Scan(&end)
+	return end, s.fault(err)
+}
+
 // TaskOf implements [Tasks].
 func (s *SQLite) TaskOf(ctx context.Context, id run.ID) (task string, err error) {
 	if err := s.check(ctx, id); err != nil || s.version < tasksVersion {
@@ -510,7 +562,7 @@ func (s *SQLite) RemoveTask(ctx context.Context, id string) error {
 		} else if err != nil {
 			return err
 		}
-		for _, query := range []string{`DELETE FROM task_events WHERE task = ?`, `DELETE FROM task_labels WHERE task = ?`, `DELETE FROM task_runs WHERE task = ?`,
+		for _, query := range []string{`DELETE FROM task_feed WHERE task = ?`, `INSERT INTO task_feed (task, seq) VALUES (?, 0)`, `DELETE FROM task_events WHERE task = ?`, `DELETE FROM task_labels WHERE task = ?`, `DELETE FROM task_runs WHERE task = ?`,
 			`DELETE FROM submissions WHERE task = ?`, `DELETE FROM tasks WHERE id = ?`} {
 			if _, err := w.exec(query, id); err != nil {
 				return err

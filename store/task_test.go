@@ -84,7 +84,7 @@ func TestTasksAreSalvaged(t *testing.T) {
 func TestADatabaseWithoutTasksHasNone(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})
-	tamper(t, s, `DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; `+fmt.Sprintf(`PRAGMA user_version = %d`, tasksVersion-1))
+	tamper(t, s, `DROP TABLE task_feed; DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; `+fmt.Sprintf(`PRAGMA user_version = %d`, tasksVersion-1))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

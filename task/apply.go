@@ -66,6 +66,7 @@ func (p Created) apply(s *State, e Event) error {
 	}
 	s.Created, s.CreatedAt, s.Description, s.Status = p, e.At, p.Description, Pending{}
 	s.Labels, s.Priority, s.DependsOn, s.Budget = p.Labels, p.Priority, p.DependsOn, p.Budget
+	s.Isolation = p.Isolation
 	return nil
 }
 
@@ -75,6 +76,7 @@ func (p Edited) apply(s *State, _ Event) error {
 	set(&s.Priority, p.Priority)
 	set(&s.DependsOn, p.DependsOn)
 	set(&s.Budget, p.Budget)
+	set(&s.Isolation, p.Isolation)
 	if p.Plan != nil {
 		s.Plan = p.Plan
 	}
@@ -313,5 +315,31 @@ func (p AttachmentRemoved) apply(s *State, _ Event) error {
 		return refuse("there is no attachment %q", p.ID)
 	}
 	s.Attachments = slices.Delete(slices.Clone(s.Attachments), i, i+1)
+	return nil
+}
+
+func (p CopyMade) apply(s *State, _ Event) error {
+	if s.Copy != nil || p.Dir == "" || p.Branch == "" || p.Base == "" {
+		return refuse("a copy without a folder, a branch or a commit, or a second one")
+	}
+	s.Copy = &Copy{CopyMade: p}
+	return nil
+}
+
+func (p CopyMerged) apply(s *State, _ Event) error {
+	if s.Copy == nil {
+		return refuse("a merge without a copy")
+	}
+	c := *s.Copy
+	c.Merged = p.Commit
+	s.Copy = &c
+	return nil
+}
+
+func (CopyDiscarded) apply(s *State, _ Event) error {
+	if s.Copy == nil {
+		return refuse("a copy is discarded and there is none")
+	}
+	s.Copy = nil
 	return nil
 }

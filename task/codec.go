@@ -34,6 +34,9 @@ var kinds = []kind{
 	of[MessageWithdrawn]("message_withdrawn"),
 	of[AttachmentAdded]("attachment_added"),
 	of[AttachmentRemoved]("attachment_removed"),
+	of[CopyMade]("copy_made"),
+	of[CopyMerged]("copy_merged"),
+	of[CopyDiscarded]("copy_discarded"),
 }
 
 type kind struct {

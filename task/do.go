@@ -56,6 +56,13 @@ type (
 		Agent      string
 		Unfinished []ID
 	}
+	// HandOn lets another agent carry on with what a worker is at, or was: that one is stopped
+	// first. Run is the id of the run that will be made; Words, if there are any, are for it.
+	HandOn struct {
+		Run   run.ID
+		Agent string
+		Words string
+	}
 	// Pause stops the run; the task can be resumed.
 	Pause struct{}
 	// Resume lets the run of a waiting task continue, with words if there are any.
@@ -78,6 +85,12 @@ type (
 	Attach struct{ Attachment }
 	// Detach removes a file.
 	Detach struct{ ID string }
+	// RecordCopy says that the copy of the task was made.
+	RecordCopy struct{ CopyMade }
+	// RecordMerge says that the branch of the copy is in the person's repository.
+	RecordMerge struct{ CopyMerged }
+	// Discard gives the copy up, with what was not merged; it is removed afterwards.
+	Discard struct{}
 )
 
 // What a run does.
@@ -239,6 +252,10 @@ func (a Edit) do(s State) ([]Event, error) {
 		return nil, checkBudget(*p.Budget)
 	case p.DependsOn != nil && checkDepends(s.Created.Task, *p.DependsOn) != nil:
 		return nil, checkDepends(s.Created.Task, *p.DependsOn)
+	case p.Isolation != nil && checkIsolation(*p.Isolation) != nil:
+		return nil, checkIsolation(*p.Isolation)
+	case p.Isolation != nil && s.Copy != nil:
+		return nil, s.not(onEdit, "it has a copy of the repository: merge or discard that first")
 	}
 	return []Event{{Payload: a.Edited}}, nil
 }
@@ -264,6 +281,25 @@ func joinIDs(ids []ID) string {
 		names = append(names, string(id))
 	}
 	return strings.Join(names, ", ")
+}
+
+func (a HandOn) do(s State) ([]Event, error) {
+	work, ok := s.Work()
+	r, _ := s.Run(work.Run)
+	switch {
+	case !ok || r.Kind != Worker:
+		return nil, s.not(OnHandOn, "no worker is at it")
+	case a.Agent == work.Agent:
+		return nil, s.not(OnHandOn, a.Agent+" is at it already")
+	case len(a.Words) > MaxText:
+		return nil, checkText("words", a.Words)
+	}
+	input, messages := s.workInput()
+	input += fmt.Sprintf("\n%s has worked on it until now. Part of the work may be done: look before you repeat anything.\n", work.Agent)
+	if words := strings.TrimSpace(a.Words); words != "" {
+		input += "\n" + words + "\n"
+	}
+	return s.assignTo(OnHandOn, ActiveName, a.Run, a.Agent, Worker, "handoff", input, messages)
 }
 
 func (a Pause) do(s State) ([]Event, error) {
@@ -448,6 +484,8 @@ func (s State) Takes(id run.ID, called string) error {
 		return &SubmissionError{Kind: NotGranted, Tool: called, Why: fmt.Sprintf("%s, the agent of run %s, does not have the tool %s", r.Agent, id, called)}
 	case r.Submitted != nil && r.Submitted.In == len(r.Assignments):
 		return &SubmissionError{Kind: AlreadySubmitted, Tool: called, AcceptedAt: r.Submitted.At}
+	case working && work.Run == id && r.Prompted < len(r.Assignments):
+		return &SubmissionError{Kind: WrongAssignment, Tool: called, Why: fmt.Sprintf("run %s has not been told yet what it is asked for now: what it submits is of an earlier assignment", id)}
 	case !working || work.Run != id:
 		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name())}
 	}
@@ -553,4 +591,31 @@ func (a Note) do(s State) ([]Event, error) {
 		return nil, invalid("fact", "%T changes the task", a.Fact) // a mistake in the program
 	}
 	return []Event{{Run: a.Run, Payload: a.Fact}}, nil
+}
+
+func (a RecordCopy) do(s State) ([]Event, error) {
+	if s.Copy != nil {
+		return nil, nil // another process has recorded it
+	}
+	return []Event{{Payload: a.CopyMade}}, nil
+}
+
+func (a RecordMerge) do(s State) ([]Event, error) {
+	if s.Copy == nil {
+		return nil, s.not("merge", "it has no copy")
+	}
+	if s.Copy.Merged == a.Commit {
+		return nil, nil
+	}
+	return []Event{{Payload: a.CopyMerged}}, nil
+}
+
+func (Discard) do(s State) ([]Event, error) {
+	switch {
+	case s.Copy == nil:
+		return nil, s.not("discard", "it has no copy")
+	case s.Owes(), s.Status.Name() == WaitingName:
+		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete, fail or cancel the task first")
+	}
+	return []Event{{Payload: CopyDiscarded{}}}, nil
 }

@@ -55,8 +55,10 @@ type Created struct {
 	Priority    int      `json:"priority,omitempty"` // higher first; the default is 0
 	DependsOn   []ID     `json:"depends_on,omitempty"`
 	Budget      Budget   `json:"budget,omitzero"`
-	Workspace   string   `json:"workspace,omitempty"` // absolute path
-	Version     string   `json:"pawl,omitempty"`      // the pawl that wrote it
+	// Isolation says where workers work: empty: in the workspace, or as their agent says.
+	Isolation Isolation `json:"isolation,omitempty"`
+	Workspace string    `json:"workspace,omitempty"` // absolute path
+	Version   string    `json:"pawl,omitempty"`      // the pawl that wrote it
 }
 
 // A Source says where a task came from.
@@ -79,7 +81,15 @@ type Edited struct {
 	Priority    *int      `json:"priority,omitempty"`
 	DependsOn   *[]ID     `json:"depends_on,omitempty"`
 	Budget      *Budget   `json:"budget,omitempty"`
+	// Isolation can be changed while the task has no copy.
+	Isolation *Isolation `json:"isolation,omitempty"`
 }
+
+// Isolation is how far the runs of a task are apart from the person's own files.
+type Isolation string
+
+// Clone is a copy of the repository that the workspace is in, for the workers of a task.
+const Clone Isolation = "clone"
 
 // StatusChanged changes the status. It is the only event that does.
 type StatusChanged struct {
@@ -106,7 +116,7 @@ type Assigned struct {
 	Agent string `json:"agent"`
 	// Number is that of the assignment in the task's list for the run, from 1.
 	Number int `json:"number"`
-	// Reason is start, answers, resume or retry.
+	// Reason is start, answers, resume, retry or handoff.
 	Reason string `json:"reason"`
 	// Input is what the agent is told; empty: it continues without words.
 	Input string `json:"input,omitempty"`
@@ -248,6 +258,30 @@ type AttachmentAdded struct {
 type AttachmentRemoved struct {
 	ID string `json:"id"`
 }
+
+// CopyMade says that the task has a copy of the repository, where its workers work.
+type CopyMade struct {
+	// Dir is the folder that workers work in, absolute: what the workspace is in the repository.
+	Dir    string `json:"dir"`
+	Branch string `json:"branch"`
+	Base   string `json:"base"`           // the commit that it was made from
+	From   string `json:"from,omitempty"` // the branch that was checked out then
+	// Uncommitted are the first files of the person's that are not in the copy because they were
+	// not committed, and UncommittedCount is how many there are.
+	Uncommitted      []string `json:"uncommitted,omitempty"`
+	UncommittedCount int      `json:"uncommitted_count,omitempty"`
+	// Notes are sentences on what else is different in the copy.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// CopyMerged says that the branch of the copy is in the person's repository.
+type CopyMerged struct {
+	Branch string `json:"branch"`
+	Commit string `json:"commit"`
+}
+
+// CopyDiscarded says that the copy was removed, with what was not merged.
+type CopyDiscarded struct{}
 
 // An Attachment is a file of a task.
 type Attachment struct {

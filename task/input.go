@@ -3,12 +3,14 @@ package task
 import (
 	"fmt"
 	"strings"
+
+	"pawl/internal/text"
 )
 
 // planInput returns what a planner is told first, and the queued messages in it.
 func (s State) planInput() (string, []string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Plan this task.\n\n<task id=%q>\n%s\n</task>\n", s.Created.Task, strings.TrimSpace(s.Description))
+	b.WriteString("Plan this task.\n\n" + s.words() + "\n")
 	s.writeFiles(&b)
 	s.writeFailure(&b)
 	return s.withMessages(b.String())
@@ -17,7 +19,7 @@ func (s State) planInput() (string, []string) {
 // workInput returns what a worker is told first, and the queued messages in it.
 func (s State) workInput() (string, []string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Carry out this task.\n\n<task id=%q>\n%s\n</task>\n", s.Created.Task, strings.TrimSpace(s.Description))
+	b.WriteString("Carry out this task.\n\n" + s.words() + "\n")
 	if p := s.Plan; p != nil {
 		fmt.Fprintf(&b, "\n<plan>\n%s\n", p.Summary)
 		writeList(&b, "Requirements", p.Requirements)
@@ -34,7 +36,16 @@ func (s State) workInput() (string, []string) {
 	writeList(&b, "Questions that were answered", answered)
 	s.writeFiles(&b)
 	s.writeFailure(&b)
+	if c := s.Copy; c != nil {
+		fmt.Fprintf(&b, "\nYou work in a copy of the repository, on the branch %s. What you change there, committed or not, is merged by the person.\n", c.Branch)
+		writeList(&b, "Different in the copy", c.Notes)
+	}
 	return s.withMessages(b.String())
+}
+
+// words returns the task's description, with its id.
+func (s State) words() string {
+	return text.Tagged("task", fmt.Sprintf("id=%q", s.Created.Task), strings.TrimSpace(s.Description))
 }
 
 func writeList(b *strings.Builder, title string, items []string) {

@@ -130,7 +130,7 @@ func (c Created) check() error {
 	case len(c.Description) > MaxText:
 		return invalid("description", "it has %d bytes, more than %d: attach a file instead", len(c.Description), MaxText)
 	}
-	for _, err := range []error{checkLabels(c.Labels), checkBudget(c.Budget), checkDepends(c.Task, c.DependsOn)} {
+	for _, err := range []error{checkLabels(c.Labels), checkBudget(c.Budget), checkDepends(c.Task, c.DependsOn), checkIsolation(c.Isolation)} {
 		if err != nil {
 			return err
 		}
@@ -156,6 +156,13 @@ func CheckID(id ID) error {
 	}
 	if !ok {
 		return invalid("task", "%.100q is not a task id: 1 to %d of a-z, 0-9, _ and -", string(id), maxID)
+	}
+	return nil
+}
+
+func checkIsolation(i Isolation) error {
+	if i != "" && i != Clone {
+		return invalid("isolation", "%q is not a kind of isolation: use clone, or leave it out", i)
 	}
 	return nil
 }

@@ -26,6 +26,8 @@ type State struct {
 	Priority    int
 	DependsOn   []ID
 	Budget      Budget
+	Isolation   Isolation
+	Copy        *Copy // nil: it has none
 
 	// Chain has every run of the task, the oldest first, child runs after their parents.
 	Chain []Run
@@ -35,6 +37,12 @@ type State struct {
 	Permissions []Permission
 	// Report is the last completion report; nil: there was none.
 	Report *Report
+}
+
+// A Copy is the copy of the repository that a task has.
+type Copy struct {
+	CopyMade
+	Merged string `json:"merged,omitempty"` // the commit that was merged last
 }
 
 // A Question is what a planner asks, with its answer once that is given.

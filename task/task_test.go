@@ -370,6 +370,76 @@ func TestDependenciesHaveNoCycle(t *testing.T) {
 	}
 }
 
+func TestAnotherAgentCarriesOn(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	if err := k.try("anna", HandOn{Run: "w", Agent: "reviewer"}); err == nil {
+		t.Error("a pending task was handed on")
+	}
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	if err := k.try("anna", HandOn{Run: "w2", Agent: "developer"}); err == nil || !strings.Contains(err.Error(), "is at it already") {
+		t.Errorf("handed on to itself: %v", err)
+	}
+	k.must("anna", HandOn{Run: "w2", Agent: "reviewer", Words: "Only look."})
+	k.wantStatus(ActiveName)
+	k.wantOwed("stop/w") // before the other begins
+	if err := k.try("developer", submit("w", 1, aReport)); err == nil {
+		t.Error("a run that was left has handed in")
+	}
+	k.must("", ended("w", run.EndInterrupted))
+	k.wantOwed("start/w2/1")
+	if start := k.s.Next()[0].(StartRun); start.Agent != "reviewer" || !strings.Contains(start.Input, "developer has worked on it until now") || !strings.Contains(start.Input, "Only look.") {
+		t.Errorf("it is started with %+v", start)
+	}
+	var early *SubmissionError
+	if err := k.try("reviewer", submit("w2", 1, aReport)); !errors.As(err, &early) || early.Kind != WrongAssignment {
+		t.Errorf("a result before the words of its assignment were said: %v", err)
+	}
+	k.must("", Prompt{"w2", 1, 1})
+	k.must("reviewer", submit("w2", 1, itsBlocked))
+	k.must("", ended("w2", run.Completed))
+	k.must("anna", HandOn{Run: "w3", Agent: "developer"})
+	k.wantOwed("start/w3/1")
+}
+
+func TestATaskHasOneCopyAtATime(t *testing.T) {
+	t.Parallel()
+	made := RecordCopy{CopyMade{Dir: "/copies/t/work", Branch: "pawl/t", Base: "abc"}}
+	k := newCard(t, Created{Isolation: Clone})
+	if err := k.try("anna", Discard{}); err == nil {
+		t.Error("a copy that is not there was discarded")
+	}
+	k.planned()
+	k.must("anna", made)
+	if err := k.try("anna", Edit{Edited{Isolation: new(Isolation)}}); err == nil {
+		t.Error("the isolation was changed while there is a copy")
+	}
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	if in := k.s.Next()[0].(StartRun).Input; !strings.Contains(in, "on the branch pawl/t") {
+		t.Errorf("the agent is not told of the copy: %s", in)
+	}
+	k.must("", Prompt{"w", 1, 1})
+	k.must("", ended("w", run.LimitReached))
+	if err := k.try("anna", Discard{}); err == nil || !strings.Contains(err.Error(), "when it is resumed") {
+		t.Errorf("discarded while a run waits in it: %v", err)
+	}
+	k.must("anna", Complete{})
+	k.must("anna", RecordMerge{CopyMerged{"pawl/t", "def"}})
+	if k.s.Copy.Merged != "def" {
+		t.Errorf("%+v", k.s.Copy)
+	}
+	k.must("anna", Discard{})
+	k.must("anna", made)
+	if k.s.Copy == nil || k.s.Copy.Merged != "" {
+		t.Errorf("%+v", k.s.Copy)
+	}
+	if err := k.try("anna", Create{Created{Task: "t", Description: "x", Isolation: "container"}}); err == nil || !strings.Contains(err.Error(), "use clone") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
@@ -452,10 +522,12 @@ func TestSimulationOfTasks(t *testing.T) {
 		runs := 0
 		fresh := func() run.ID { runs++; return run.ID(fmt.Sprint("r", runs)) }
 		some := func() run.ID {
-			if len(k.s.Chain) > 0 && rng.IntN(6) > 0 {
-				return k.s.Chain[rng.IntN(len(k.s.Chain))].ID
+			switch n := len(k.s.Chain); {
+			case n == 0 || rng.IntN(6) == 0:
+				return "nowhere"
+			default:
+				return k.s.Chain[rng.IntN(n)].ID
 			}
-			return "nowhere"
 		}
 		for range 60 {
 			id := some()
@@ -464,8 +536,11 @@ func TestSimulationOfTasks(t *testing.T) {
 			actions := []Action{
 				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
 				Edit{Edited{Plan: &Plan{Summary: text}}}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{text}, Complete{}, Fail{text}, Cancel{text},
+				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
+				[]Action{RecordCopy{CopyMade{Dir: "/c", Branch: "b", Base: "1"}}, RecordMerge{CopyMerged{"b", text}}, Discard{}}[rng.IntN(3)],
 				Retry{}, Reopen{}, Say{fmt.Sprint("m", rng.IntN(5)), text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{id, fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
-				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
+				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
+				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
 				ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
 				End{Run: id, End: run.Ended{End: run.EndFailed, Detail: "no key"}},
@@ -474,6 +549,20 @@ func TestSimulationOfTasks(t *testing.T) {
 				Note{id, PermissionRequested{Call: "c_1", Tool: "shell"}}, Note{id, PermissionDecided{Call: "c_1"}}, Note{id, ToolExecuted{Call: "c_1"}}, Note{id, OutputReminderSent{Number: rng.IntN(3)}},
 			}
 			a := actions[rng.IntN(len(actions))]
+			if owed := k.s.Next(); rng.IntN(3) == 0 && len(owed) > 0 { // what is owed is done now and then
+				switch c := owed[0].(type) {
+				case StartRun:
+					a = Prompt{c.Run, c.Number, 1}
+				case DriveRun:
+					r, _ := k.s.Run(c.Run)
+					a = submit(c.Run, len(r.Assignments), []Output{aPlan, someAsked, aReport, itsBlocked, itsFailed}[rng.IntN(5)])
+					if r.Submitted != nil && rng.IntN(2) == 0 {
+						a = ended(c.Run, run.Completed)
+					}
+				case StopRun:
+					a = ended(c.Run, run.EndInterrupted)
+				}
+			}
 			if err := k.try("x", a); err != nil && !isOurs(err) {
 				t.Fatalf("seed %d: %T: %v", seed, a, err)
 			}

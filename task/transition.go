@@ -25,6 +25,7 @@ const (
 	OnCancel    Trigger = "cancel"
 	OnRetry     Trigger = "retry"
 	OnReopen    Trigger = "reopen"
+	OnHandOn    Trigger = "handoff" // to another agent, by a person
 	OnPlanned   Trigger = "plan_submitted"
 	OnQuestions Trigger = "questions_submitted"
 	OnError     Trigger = "error_submitted"
@@ -59,10 +60,12 @@ var transitions = []Transition{
 	{ActiveName, FailedName, OnRunFailed, BySystem},
 	{ActiveName, WaitingName, OnRunHalted, BySystem},
 	{ActiveName, WaitingName, OnPause, ByPerson},
+	{ActiveName, ActiveName, OnHandOn, ByPerson},
 	{ActiveName, CompletedName, OnComplete, ByPerson},
 	{ActiveName, FailedName, OnFail, ByPerson},
 	{WaitingName, PlanningName, OnResume, ByPerson},
 	{WaitingName, ActiveName, OnResume, ByPerson},
+	{WaitingName, ActiveName, OnHandOn, ByPerson},
 	{WaitingName, CompletedName, OnComplete, ByPerson},
 	{WaitingName, FailedName, OnFail, ByPerson},
 	{FailedName, PendingName, OnRetry, ByPerson},

@@ -288,8 +288,14 @@ func (d *dialog) lines(m *model, width, height int) []string {
 	for i := range lines {
 		lines[i] = m.Clip(lines[i], width)
 	}
+	if len(lines)+len(choices)+2 <= height-roomAround { // what is asked stands apart from what was done, and the answers from it
+		lines = append(append([]string{""}, lines...), "")
+	}
 	return append(lines, choices...)
 }
+
+// roomAround is how many lines of a window a dialog leaves free before it is drawn with blank lines.
+const roomAround = 3
 
 // leastDescribed is how many lines of a call are shown before its answers are written out.
 const leastDescribed = 6

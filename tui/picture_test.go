@@ -26,7 +26,7 @@ func TestPicture(t *testing.T) {
 	w := open(t, `{"text": "I'll look at the tests first.", "calls": [{"tool": "read", "args": {"path": "cart/cart.go"}}, {"tool": "shell", "args": {"command": "grep -n Total cart/*.go"}}, {"tool": "todo", "args": {"items": [{"text": "find the bug", "status": "done"}, {"text": "repair it", "status": "active"}, {"text": "run all tests", "status": "pending"}]}}]}
 {"text": "`+"`Total`"+` starts its loop at 1 and **skips the first item**.", "calls": [{"tool": "edit", "args": {"path": "cart/cart.go", "edits": [{"old": "for i := 1; i < len(items); i++ {", "new": "for i := range items {"}]}}]}
 {"calls": [{"tool": "shell", "args": {"command": "go test ./... && git commit -am 'cart: count every item'"}}]}
-{"text": "Done."}`, 84, 32, "PAWL_MODE=accept-edits")
+{"text": "Done."}`, 84, 36, "PAWL_MODE=accept-edits")
 	cart := filepath.Join(w.dir, "cart")
 	if err := os.MkdirAll(cart, 0o755); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func svg(screen string) string {
 	}
 	width, height := float64(columns+4)*cellWidth, float64(len(lines)+2)*cellHeight
 	out := &strings.Builder{}
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14">
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %.0f %.0f" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14">
 <style>
 rect{fill:#fdfdfc} text{fill:#24292f;white-space:pre} .b{font-weight:bold} .i{font-style:italic} .u{text-decoration:underline} .d{fill:#6e7781}
 .c31{fill:#c02020} .c32{fill:#1a7f37} .c33{fill:#9a6700} .c36{fill:#0b6e8a}

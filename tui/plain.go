@@ -109,7 +109,7 @@ func (m *model) newPaneLines() []string {
 		now[line] = true
 		selected := strings.Contains(line, m.Glyph(render.GlyphSelected))
 		switch _, asks := p.(*dialog); {
-		case s.lines[line], m.typesInPane() && known && !selected:
+		case line == "", s.lines[line], m.typesInPane() && known && !selected:
 		case completes && !selected, known && !asks && !selected:
 		default:
 			lines = append(lines, strings.TrimSpace(line))

@@ -189,7 +189,9 @@ type Preview struct {
 // An error is the one that the model would receive.
 func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
 	d := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}}
-	d.take(s)
+	if err := d.take(s); err != nil {
+		return Preview{}, err
+	}
 	r, in, err := d.permissionRequest(s, c)
 	if err != nil {
 		return Preview{}, err

@@ -100,12 +100,34 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, level: c.Effort, names: llm.NewNames(registry.Names())}
-	m.encoder = llm.NewEncoder(p, m.names)
 	structured := d.w.Structured != nil && d.w.Structured(c.Model)
+	of := d.w.offers.of(offerKey{registry, c.Model, c.Output, c.Controlled()}, func() offer {
+		return d.offer(c, p, registry, submission, structured)
+	})
+	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, level: c.Effort,
+		names: of.names, encoder: llm.NewEncoder(p, of.names), tools: of.tools, output: of.output, offered: of.offered, notices: slices.Clip(of.notices)}
+	if c.Controlled() {
+		m.controlled(structured)
+	}
+	if d.w.Effort != nil && c.Effort != "" {
+		var note string
+		if m.effort, note = d.w.Effort(c.Model, c.Effort); note != "" {
+			m.notices = append(m.notices, note)
+		}
+	}
+	for _, n := range m.notices {
+		d.feed.show(view.Update{Notice: n})
+	}
+	d.model = m
+	return m, nil
+}
+
+// offer returns the tools of a run in the form that its model is offered them.
+func (d *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, submission *tool.Submission, structured bool) offer {
+	m := offer{names: llm.NewNames(registry.Names())}
 	if submission != nil && structured && !c.Controlled() && !c.Output.ByTool {
-		m.output, err = p.EncodeOutput(submission.Spec().Schema)
-		if err != nil {
+		var err error
+		if m.output, err = p.EncodeOutput(submission.Spec().Schema); err != nil {
 			d.w.debug("no answer by schema", "run", d.id, "model", c.Model, "error", err)
 			m.output = nil
 		}
@@ -125,20 +147,7 @@ func (d *Runner) session(c run.Config) (*modelSession, error) {
 		}
 		m.tools, m.offered = append(m.tools, encoded), append(m.offered, t)
 	}
-	if c.Controlled() {
-		m.controlled(structured)
-	}
-	if d.w.Effort != nil && c.Effort != "" {
-		var note string
-		if m.effort, note = d.w.Effort(c.Model, c.Effort); note != "" {
-			m.notices = append(m.notices, note)
-		}
-	}
-	for _, n := range m.notices {
-		d.feed.show(view.Update{Notice: n})
-	}
-	d.model = m
-	return m, nil
+	return m
 }
 
 // request builds the request from the state and sends it on a goroutine of its own.

@@ -4,31 +4,85 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
+	"pawl/llm"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/tool"
 )
 
-// A kit is the tools of a run: those of the worker that are granted to it, and the one that
-// submits its result.
+// A kit is the tools of runs: those of the worker that are granted to them, and the one that
+// submits their result. Runs with equal keys share one, which does not change.
 type kit struct {
-	output     run.Output     // that it is for
-	grants     run.Grants     // that it is for
-	base       *tool.Registry // the worker's
 	tools      *tool.Registry
 	submission *tool.Submission // nil: no result is required
+}
+
+type kitKey struct {
+	output   run.Output
+	grants   run.Grants
+	agent    bool // of an agent
+	external bool
+	base     *tool.Registry // the worker's
+}
+
+// An offer is the tools of a kit in the form that a model is offered them. Runs with equal
+// keys share one, which does not change.
+type offer struct {
+	names   llm.Names
+	tools   []json.RawMessage
+	output  json.RawMessage // see modelSession
+	offered []tool.Spec
+	notices []string
+}
+
+type offerKey struct {
+	tools      *tool.Registry
+	model      string
+	result     run.Output
+	controlled bool
+}
+
+// A shared keeps what runs share. The zero value is ready to be used, from any goroutine.
+type shared[K comparable, V any] struct {
+	mu   sync.Mutex
+	kept map[K]V
+}
+
+// maxShared bounds what is kept: schemas of results may be different in each run.
+const maxShared = 100
+
+// of returns the value for a key; make makes it if it is not kept.
+func (s *shared[K, V]) of(key K, make func() V) V {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.kept[key]; ok {
+		return v
+	}
+	v := make()
+	if len(s.kept) >= maxShared {
+		clear(s.kept)
+	}
+	if s.kept == nil {
+		s.kept = map[K]V{}
+	}
+	s.kept[key] = v
+	return v
 }
 
 // tools returns the tools of the run, and the one among them that submits the result; nil
 // if none is required.
 func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
-	base := d.w.registry()
-	d.kits.Lock()
-	defer d.kits.Unlock()
-	if k := &d.kit; k.tools == nil || k.output != c.Output || k.grants != c.Tools || k.base != base {
-		*k = kit{output: c.Output, grants: c.Tools, base: base, tools: base.For(c.Tools, d.State().Created.Agent != "")}
-		if d.State().Created.External {
+	key := kitKey{c.Output, c.Tools, d.State().Created.Agent != "", d.State().Created.External, d.w.registry()}
+	d.kitting.Lock()
+	defer d.kitting.Unlock()
+	if d.kitKey == key && d.kit.tools != nil {
+		return d.kit.tools, d.kit.submission
+	}
+	d.kitKey, d.kit = key, d.w.kits.of(key, func() kit {
+		k := kit{tools: key.base.For(c.Tools, key.agent)}
+		if key.external {
 			for _, t := range d.w.AgentTools {
 				k.tools = k.tools.With(t)
 			}
@@ -42,7 +96,8 @@ func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
 				d.w.debug("the output's schema", "run", d.id, "error", err)
 			}
 		}
-	}
+		return k
+	})
 	return d.kit.tools, d.kit.submission
 }
 

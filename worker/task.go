@@ -69,6 +69,32 @@ func TaskEvents(ctx context.Context, st store.Store, id task.ID, after int64) ([
 	return events, nil
 }
 
+// A FeedEntry is an event of a task among those of all tasks; see [store.Tasks].
+type FeedEntry struct {
+	Position int64
+	Task     task.ID
+	Event    task.Event // without a payload: the task was removed
+}
+
+// TaskFeed returns the events of all tasks after a position, at most limit of them.
+func TaskFeed(ctx context.Context, st store.Store, after int64, limit int) ([]FeedEntry, error) {
+	rows, err := st.TaskFeed(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	feed := make([]FeedEntry, len(rows))
+	for i, row := range rows {
+		feed[i] = FeedEntry{Position: row.Position, Task: task.ID(row.Task)}
+		if row.Event.Seq == 0 {
+			continue
+		}
+		if feed[i].Event, err = decodeTask(feed[i].Task, row.Event); err != nil {
+			return feed[:i], err
+		}
+	}
+	return feed, nil
+}
+
 // A taskBatch is what is about to be appended to the log of a task.
 type taskBatch struct {
 	id     task.ID

@@ -70,9 +70,12 @@ type Config struct {
 	Own []string
 	// Sandbox confines the commands of runs; nil: they have the user's own authority.
 	Sandbox *sandbox.Policy
+	// SandboxOf returns what confines the commands of a run that works in a folder; nil: that
+	// is Sandbox, for all runs. With an error the run is neither made nor opened.
+	SandboxOf func(workspace string) (*sandbox.Policy, error)
 	// Dirs returns what confines the commands of a run with further folders, and which of
 	// them tools may use; note says why not all. nil: no run has any.
-	Dirs func(dirs []string) (confined *sandbox.Policy, usable []string, note string)
+	Dirs func(workspace string, dirs []string) (confined *sandbox.Policy, usable []string, note string)
 	// Outputs stores results, and OutputLimits bound what is delivered inline (zero: the
 	// defaults). nil: results are not stored, and bounded by their tools.
 	Outputs      *output.Store
@@ -91,7 +94,9 @@ type Config struct {
 // A Worker drives runs. It is safe for concurrent use, and one may drive many runs.
 type Worker struct {
 	Config
-	tools atomic.Pointer[tool.Registry] // nil: those of Config
+	tools  atomic.Pointer[tool.Registry] // nil: those of Config
+	kits   shared[kitKey, kit]
+	offers shared[offerKey, offer]
 }
 
 // SetTools replaces the tools of all runs from their next request on, as when a server of
@@ -183,8 +188,9 @@ type Runner struct {
 
 	snapshot atomic.Pointer[run.State]
 
-	kits sync.Mutex
-	kit  kit // of kits
+	kitting sync.Mutex
+	kitKey  kitKey
+	kit     kit
 
 	mu     sync.Mutex
 	gate   run.Gate
@@ -208,8 +214,11 @@ func (w *Worker) Create(ctx context.Context, c run.Created, watch func(view.Upda
 		return nil, errors.Join(err, d.Close())
 	}
 	d.created = &c
-	d.take(s)
-	if err := d.joinTask(ctx, d.id); err != nil {
+	err = d.take(s)
+	if err == nil {
+		err = d.joinTask(ctx, d.id)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
@@ -273,17 +282,26 @@ func (d *Runner) load(ctx context.Context) error {
 		return err
 	}
 	d.fresh = true
-	d.take(s)
+	if err := d.take(s); err != nil {
+		return err
+	}
 	d.restore()
 	return d.joinTask(ctx, d.id)
 }
 
 // take sets the state from which the run is driven.
-func (d *Runner) take(s run.State) {
+func (d *Runner) take(s run.State) error {
+	confined := d.w.Sandbox
+	if d.w.SandboxOf != nil {
+		var err error
+		if confined, err = d.w.SandboxOf(s.Created.Workspace); err != nil {
+			return err
+		}
+	}
 	d.core = run.NewRunner(s)
 	d.env = tool.Env{
 		Workspace: s.Created.Workspace, StateDir: d.w.StateDir, Run: d.id, Conversation: s.Created.Conversation(),
-		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: d.w.Sandbox, Outputs: d.w.Outputs,
+		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: confined, Outputs: d.w.Outputs,
 		Past: Past(context.Background(), d.w.Store, s.Created, s.Inherited), Spawn: d.spawn, Agents: d.agents(s.Created),
 		Specs: func() []tool.Spec {
 			tools, _ := d.tools(d.State().Config)
@@ -291,6 +309,7 @@ func (d *Runner) take(s run.State) {
 		},
 	}
 	d.publish()
+	return nil
 }
 
 // useDirs lets the run's tools use the further folders of its configuration.
@@ -300,7 +319,7 @@ func (d *Runner) useDirs() {
 		return
 	}
 	var note string
-	d.env.Sandbox, d.env.Dirs, note = d.w.Dirs(dirs)
+	d.env.Sandbox, d.env.Dirs, note = d.w.Dirs(d.env.Workspace, dirs)
 	if d.dirs = dirs; note != "" {
 		d.feed.show(view.Update{Notice: note})
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	// Session is called with each session that is opened for a task, so that a face can follow
 	// it and decide; it must not block. nil: no one is told.
 	Session func(task.ID, *app.Session)
+	// Driving is called when the driver has the lease of all tasks; nil: no one is told.
+	Driving func()
 }
 
 // DefaultRuns is how many runs work at once unless Options say otherwise.
@@ -80,6 +82,9 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 			return fmt.Errorf("the tasks of this folder are driven by another process: %w", err)
 		}
 		defer lease.Release()
+		if d.opt.Driving != nil {
+			d.opt.Driving()
+		}
 	}
 	var drivers sync.WaitGroup
 	defer drivers.Wait()

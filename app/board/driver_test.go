@@ -412,6 +412,34 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	}
 }
 
+// TestAPlanCanOnlyBeForAnAgentThatThereIs: what a planner assigns is checked, and it can submit
+// again.
+func TestAPlanCanOnlyBeForAnAgentThatThereIs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `
+{"when":{"first":"Plan this task","contains":"assignedAgent"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"],"assignedAgent":"reviewer"}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"],"assignedAgent":"plumber"}}]}
+`)
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	id := add(t, ws, "Count.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	s := wait(t, ws, id, task.PlannedName)
+	if s.Plan.AssignedAgent != "reviewer" {
+		t.Errorf("%+v", s.Plan)
+	}
+	events, _, err := ws.Load(t.Context(), s.Chain[0].ID)
+	ok(t, err)
+	refused := slices.ContainsFunc(events, func(e run.Event) bool {
+		c, ok := e.Payload.(run.CallSettled)
+		return ok && c.IsError && strings.Contains(fmt.Sprint(c.Content), `there is no agent "plumber"`)
+	})
+	if !refused {
+		t.Errorf("the first plan was not refused: %+v", events)
+	}
+}
+
 func TestAHundredTasksWorkAtOnce(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -92,6 +92,19 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %cB", v, units[unit])
 }
 
+// Tagged returns content between a tag with attributes and its end, each on a line. The tag is
+// numbered if something in the content would end it: a file does not say where it ends.
+func Tagged(tag, attributes, content string) string {
+	name, low := tag, strings.ToLower(content)
+	for n := 2; strings.Contains(low, "</"+name); n++ {
+		name = tag + "-" + strconv.Itoa(n)
+	}
+	if attributes != "" {
+		attributes = " " + attributes
+	}
+	return "<" + name + attributes + ">\n" + content + "\n</" + name + ">"
+}
+
 // ShellWord quotes s for a command line that is shown to be copied.
 func ShellWord(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {

@@ -79,6 +79,7 @@ type disk struct {
 
 	tasks       map[string]*memoryTask
 	taskOf      map[run.ID]string
+	feed        []store.FeedEntry
 	submissions []store.Submission
 }
 

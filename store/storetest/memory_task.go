@@ -95,6 +95,7 @@ func (d *disk) appendTask(t store.TaskAppend) {
 		seq++
 		e.Seq, e.At = seq, e.At.Round(0).UTC()
 		k.events = append(k.events, e)
+		d.feed = append(d.feed, store.FeedEntry{Position: int64(len(d.feed)) + 1, Task: t.Task, Event: e})
 		if updated = e.At; seq == 1 {
 			created = e.At
 		}
@@ -178,6 +179,28 @@ func (m *Memory) Tasks(ctx context.Context, q store.TaskQuery) (rows []store.Tas
 	return rows, next, nil
 }
 
+// TaskFeed implements [store.Tasks].
+func (m *Memory) TaskFeed(ctx context.Context, after int64, limit int) (feed []store.FeedEntry, err error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if err := m.begin(ctx, "any"); err != nil {
+		return nil, err
+	}
+	for _, f := range m.disk.feed {
+		if f.Position > after && f.Task != "" && len(feed) < limit {
+			feed = append(feed, f)
+		}
+	}
+	return feed, nil
+}
+
+// TaskFeedEnd implements [store.Tasks].
+func (m *Memory) TaskFeedEnd(ctx context.Context) (int64, error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	return int64(len(m.disk.feed)), m.begin(ctx, "any")
+}
+
 // TaskOf implements [store.Tasks].
 func (m *Memory) TaskOf(ctx context.Context, id run.ID) (string, error) {
 	m.disk.mu.Lock()
@@ -211,6 +234,12 @@ func (m *Memory) RemoveTask(ctx context.Context, id string) error {
 		return fmt.Errorf("remove task %s: %w", id, store.ErrNoTask)
 	}
 	delete(m.disk.tasks, id)
+	for i, f := range m.disk.feed {
+		if f.Task == id {
+			m.disk.feed[i].Task = "" // the position stays taken
+		}
+	}
+	m.disk.feed = append(m.disk.feed, store.FeedEntry{Position: int64(len(m.disk.feed)) + 1, Task: id})
 	for r, task := range m.disk.taskOf {
 		if task == id {
 			delete(m.disk.taskOf, r)

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"RunsListsTheRunThatWasUsedLastFirst", testRuns},
 		{"ARunKnowsItsChildrenAndItsConversation", testChildren},
 		{"ATasksEventsComeBackInOrder", testTask},
+		{"TheFeedHasTheEventsOfAllTasks", testTaskFeed},
 		{"ARunAndItsTaskAreOneTransaction", testWithTask},
 		{"OfFiftySubmissionsOneIsAccepted", testOneSubmission},
 		{"TasksAreListedByStatusLabelAndAgent", testTaskList},

@@ -217,3 +217,37 @@ func testTaskList(t *testing.T, st store.Store, reopen func() store.Store) {
 		t.Errorf("a label that was put on selects %q", got)
 	}
 }
+
+func testTaskFeed(t *testing.T, st store.Store, reopen func() store.Store) {
+	ctx := t.Context()
+	addTask(t, st, "t1", 0, store.TaskRow{Status: "pending"})
+	addTask(t, st, "t2", 1, store.TaskRow{Status: "pending"})
+	wantErr(t, "more", reopen().AppendTask(ctx, store.TaskAppend{Task: "t1", After: 1, Events: taskEvents(2, 2), Row: store.TaskRow{Status: "pending"}}), nil)
+	read := func(after int64, limit int) (feed []store.FeedEntry) {
+		t.Helper()
+		feed, err := st.TaskFeed(ctx, after, limit)
+		wantErr(t, "the feed", err, nil)
+		return feed
+	}
+	short := func(feed []store.FeedEntry) (all []string) {
+		for _, f := range feed {
+			all = append(all, fmt.Sprint(f.Task, " ", f.Event.Seq))
+		}
+		return all
+	}
+	all := read(0, 100)
+	if end, err := st.TaskFeedEnd(ctx); end != all[3].Position || err != nil {
+		t.Errorf("the feed ends at %d, %v; its last entry is %d", end, err, all[3].Position)
+	}
+	diff(t, "the feed", short(all), []string{"t1 1", "t2 1", "t1 2", "t1 3"})
+	diff(t, "an event", all[3].Event, loadTask(t, st, "t1", 2)[0])
+	diff(t, "a page", short(read(all[0].Position, 2)), []string{"t2 1", "t1 2"})
+	last := all[3].Position
+	wantErr(t, "removed", st.RemoveTask(ctx, "t1"), nil)
+	diff(t, "after a removal", short(read(last, 100)), []string{"t1 0"})
+	diff(t, "all after a removal", short(read(0, 100)), []string{"t2 1", "t1 0"})
+	removed := read(last, 1)[0].Position
+	wantErr(t, "removed", reopen().RemoveTask(ctx, "t2"), nil)
+	addTask(t, st, "t3", 3, store.TaskRow{Status: "pending"})
+	diff(t, "positions are not used again", short(read(removed, 100)), []string{"t2 0", "t3 1"})
+}

@@ -1,6 +1,6 @@
-// Package fake is a model provider on this machine for tests: it plays a script
-// ([script.Script]) over HTTP in every wire format, and checks each request as strictly
-// as the real servers do. It is no part of the program.
+// Package fake is a model provider on this machine, for tests and for `pawl demo`: it plays a
+// script ([script.Script]) over HTTP in every wire format, and checks each request as
+// strictly as the real servers do.
 package fake
 
 import (

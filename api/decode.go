@@ -1,0 +1,54 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// strictJSON is the only format of bodies. A name that an object has twice is an error, so
+// that no two readers of a body take it for different things; names are compared with case
+// by the schema of the operation, which also knows all of them.
+var strictJSON = huma.Format{
+	Marshal: func(w io.Writer, v any) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(v)
+	},
+	Unmarshal: func(data []byte, v any) error {
+		if _, first := v.(*any); first { // it is decoded twice: for the schema, then into its type
+			if err := checkJSON(data); err != nil {
+				return err
+			}
+		}
+		return json.Unmarshal(data, v)
+	},
+}
+
+// maxDepth bounds how deep objects and arrays are nested.
+const maxDepth = 100
+
+// checkJSON returns an error unless data is one JSON value in UTF-8 without duplicate names.
+func checkJSON(data []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		_, err := d.ReadToken()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, jsontext.ErrDuplicateName):
+			return fmt.Errorf("the name of a member occurs twice in an object, at %s", d.StackPointer())
+		case err != nil:
+			return fmt.Errorf("it is not valid JSON: %w", err)
+		case d.StackDepth() > maxDepth:
+			return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+		case d.StackDepth() == 0 && d.InputOffset() < int64(len(bytes.TrimRight(data, " \t\r\n"))):
+			return errors.New("there is something after the JSON value")
+		}
+	}
+}

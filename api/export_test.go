@@ -1,0 +1,18 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// SetSlowest sets how long a client may take to accept what was sent.
+func SetSlowest(s *Server, d time.Duration) { s.slowest = d }
+
+// SetNow sets the clock of links and cookies.
+func SetNow(s *Server, now func() time.Time) { s.guard.now = now }
+
+// NewHTTP returns the server with its bounds on what clients do.
+func NewHTTP(s *Server) *http.Server { return newHTTP(s) }
+
+// CheckAddress returns an error unless the address may be served.
+func CheckAddress(o ServeOptions) error { return checkAddress(o) }

@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"pawl/llm"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/store"
+	"pawl/submission"
+	"pawl/task"
+	"pawl/tool"
+	"pawl/worker"
+)
+
+// An outsideAgent is an external agent that works until it is told to finish.
+type outsideAgent struct{ began, finish chan struct{} }
+
+func (a *outsideAgent) Turn(ctx context.Context, _ worker.AgentTurn) iter.Seq2[run.Payload, error] {
+	return func(yield func(run.Payload, error) bool) {
+		if !yield(run.Observed{Conversation: "conv-1"}, nil) {
+			return
+		}
+		close(a.began)
+		select {
+		case <-a.finish:
+		case <-ctx.Done():
+		}
+		yield(run.Replied{Parts: []run.Part{run.Text("Done.")}, Stop: run.StopEndTurn}, nil)
+	}
+}
+
+// noRules asks a person about every call.
+type noRules struct{}
+
+func (noRules) Decide(run.ID, permission.Mode, permission.Request) permission.Decision {
+	return permission.Decision{Verdict: permission.Ask}
+}
+func (noRules) Propose(run.ID, permission.Mode, permission.Request) permission.Proposal {
+	return permission.Proposal{}
+}
+func (noRules) AddRules(run.ID, permission.Rules) error { return nil }
+func (noRules) Inherit(run.ID, run.ID) error            { return nil }
+func (noRules) Version(run.ID) string                   { return "" }
+
+// worksOutside drives a run of a task, which was assigned and has not begun, as the run of an
+// external agent, in a process of its own. It returns when the agent is at work; finish lets it
+// end its turn, and waits for that.
+func (s *served) worksOutside(id run.ID) (finish func()) {
+	s.t.Helper()
+	st, err := store.Open(s.ws.State, store.Options{})
+	must(s.t, err)
+	a := &outsideAgent{began: make(chan struct{}), finish: make(chan struct{})}
+	w, err := worker.New(worker.Config{Store: st, Tools: tool.NewRegistry(), Authorizer: noRules{}, Agent: a, OnAsk: worker.AskDeny, StateDir: s.ws.State,
+		Provider: func(string) (llm.Provider, string, error) { return nil, "", errors.New("no model is asked") }})
+	must(s.t, err)
+	output, _ := submission.Worker.Output()
+	r, err := w.Create(context.Background(), run.Created{Run: id, Workspace: s.dir, Agent: "developer", External: true, Config: run.Config{Output: output, Tools: run.Grant()}}, nil)
+	must(s.t, err)
+	assigned := r.PostForTask(func(run.State) ([]run.Payload, error) {
+		return []run.Payload{run.Prompted{Parts: []run.Part{run.Text("Carry it out.")}}}, nil
+	},
+		func(turn int) []task.Action { return []task.Action{task.Prompt{Run: id, Number: 1, Turn: turn}} })
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Run(context.Background())
+		ended <- errors.Join(err, r.Close(), st.Close())
+	}()
+	must(s.t, assigned(s.t.Context()))
+	<-a.began
+	finish = func() {
+		s.t.Helper()
+		close(a.finish)
+		if err := <-ended; err != nil {
+			s.t.Errorf("the external run: %v", err)
+		}
+	}
+	return finish
+}
+
+var _ worker.Authorizer = noRules{}

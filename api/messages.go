@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"pawl/app"
+	"pawl/task"
+)
+
+// messageOperations registers what a person says to the agent of a task.
+func (s *Server) messageOperations() {
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/messages", id: "list-task-messages", tag: tagTasks,
+		summary: "List what was said to the agent of a task"},
+		func(ctx context.Context, in *TaskInput) (app.List[task.Message], error) {
+			state, err := s.ws.LoadTask(ctx, in.Task)
+			return app.ListOf(state.Messages), err
+		})
+	type sayInput struct {
+		TaskInput
+		Body struct {
+			Text string `json:"text" doc:"What the agent is told"`
+		}
+	}
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/messages", id: "say-to-task", tag: tagTasks, status: http.StatusCreated, keyed: true,
+		summary: "Say something to the agent of a task", more: "While it works it is told with its next results, else with the next words that it is given. Until then the message can be withdrawn."},
+		func(ctx context.Context, in *sayInput) (app.TaskForm, error) {
+			id := app.NewMessageID()
+			if key := requestOf(ctx).key; key != "" {
+				id = "m-" + key[:12] // it is said once, even after a kill
+			}
+			return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Say{ID: id, Text: in.Body.Text}))
+		})
+	type withdrawInput struct {
+		TaskInput
+		Message string `path:"message" maxLength:"200"`
+	}
+	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/messages/{message}", id: "withdraw-from-task", tag: tagTasks,
+		summary: "Take back a message that was not delivered"},
+		func(ctx context.Context, in *withdrawInput) (app.TaskForm, error) {
+			return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Withdraw{ID: in.Message}))
+		})
+}

@@ -1,0 +1,270 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"pawl/app"
+	"pawl/config"
+	"pawl/internal/text"
+	"pawl/store"
+	"pawl/task"
+)
+
+// A Problem is an error as a response: application/problem+json.
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"` // of the status
+	Status int    `json:"status"`
+	// Code is for a program to switch on.
+	Code string `json:"code"`
+	// Message is a sentence for a person.
+	Message string         `json:"error"`
+	Errors  []FieldProblem `json:"errors,omitempty"`
+	Request string         `json:"request_id"`
+
+	// AcceptedAt and SamePayload are of code output_already_submitted: when the result that
+	// counts was accepted, and whether this one is equal to it.
+	AcceptedAt  *time.Time `json:"accepted_at,omitempty"`
+	SamePayload *bool      `json:"same_payload,omitempty"`
+
+	header http.Header
+}
+
+// A FieldProblem says what is wrong with one field of a request.
+type FieldProblem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+func (p *Problem) Error() string { return p.Message }
+
+// GetStatus implements [huma.StatusError].
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders implements [huma.HeadersError].
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType implements [huma.ContentTypeFilter].
+func (p *Problem) ContentType(string) string { return problemType }
+
+const problemType = "application/problem+json"
+
+// Codes of problems that no package below gives.
+const (
+	codeNotFound = "NOT_FOUND"
+	codeInput    = "INVALID_INPUT"
+)
+
+func notFound(message string) *Problem {
+	return &Problem{Status: http.StatusNotFound, Code: codeNotFound, Message: message}
+}
+
+// invalid returns the problem of a field.
+func invalid(field, message string) *Problem {
+	return &Problem{Status: http.StatusUnprocessableEntity, Code: codeInput, Message: field + ": " + message, Errors: []FieldProblem{{field, message}}}
+}
+
+// problemOf returns an error of package app as a response. One that it does not know is nil.
+func problemOf(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	code, message := "", err.Error()
+	if c, ok := errors.AsType[interface {
+		error
+		Code() string
+	}](err); ok {
+		code = c.Code()
+	}
+	of := func(status int, otherwise string) *Problem {
+		return &Problem{Status: status, Code: cmp.Or(code, otherwise), Message: message}
+	}
+	if e, ok := errors.AsType[*task.SubmissionError](err); ok {
+		p := of(http.StatusConflict, "")
+		if e.Kind == task.NotGranted {
+			p.Status = http.StatusForbidden
+		}
+		if e.Kind == task.AlreadySubmitted {
+			p.AcceptedAt, p.SamePayload = &e.AcceptedAt, &e.SamePayload
+		}
+		return p
+	}
+	if e, ok := errors.AsType[*task.InputError](err); ok {
+		p := of(http.StatusUnprocessableEntity, "")
+		for field, what := range e.Fields {
+			p.Errors = append(p.Errors, FieldProblem{field, what})
+		}
+		slices.SortFunc(p.Errors, func(a, b FieldProblem) int { return cmp.Compare(a.Field, b.Field) })
+		return p
+	}
+	switch {
+	case errors.As(err, new(*task.TransitionError)):
+		return of(http.StatusConflict, "")
+	case errors.As(err, new(*app.TooLargeError)):
+		return of(http.StatusRequestEntityTooLarge, "")
+	case errors.As(err, new(*http.MaxBytesError)):
+		return &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
+	case errors.Is(err, store.ErrNoTask), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrNoRuns), errors.Is(err, app.ErrNoRun), errors.Is(err, app.ErrNoTasks):
+		return of(http.StatusNotFound, codeNotFound)
+	case errors.As(err, new(*store.OwnedError)):
+		return of(http.StatusConflict, "DRIVEN_ELSEWHERE")
+	case errors.As(err, new(*app.DecidedError)):
+		return of(http.StatusConflict, "ALREADY_DECIDED")
+	case errors.As(err, new(*config.Error)):
+		return of(http.StatusUnprocessableEntity, codeInput)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return of(http.StatusServiceUnavailable, "STOPPED")
+	}
+	if e, ok := errors.AsType[*store.FileError](err); ok {
+		return &Problem{Status: http.StatusServiceUnavailable, Code: "STORAGE", Message: e.Error()}
+	}
+	return nil
+}
+
+// problem returns an error as the response of the request. What is not an error of the
+// caller is logged with the request's id, and the caller is told that id alone.
+func (s *Server) problem(ctx context.Context, err error) *Problem {
+	id := requestOf(ctx).id
+	p := problemOf(err)
+	if p == nil {
+		s.log.Error("a request failed", "request", id, "error", err)
+		p = internal(id)
+	}
+	return p.of(id)
+}
+
+func internal(request string) *Problem {
+	return &Problem{Status: http.StatusInternalServerError, Code: "INTERNAL", Message: "internal error: see the log for request " + request}
+}
+
+// of returns the problem with all its fields.
+func (p *Problem) of(request string) *Problem {
+	q := *p
+	q.Type, q.Title, q.Request = "about:blank", http.StatusText(p.Status), request
+	return &q
+}
+
+// writeProblem writes a response outside of an operation.
+func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p.of(requestOf(r.Context()).id)) // a client that is gone needs no answer
+}
+
+// setErrors makes the errors that huma finds in requests problems.
+var setErrors = sync.OnceFunc(func() {
+	huma.ValidateStrictCasing = true
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		return requestProblem(ctx, status, msg, errs).of(requestOf(ctx.Context()).id)
+	}
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return requestProblem(nil, status, msg, errs).of("")
+	}
+})
+
+// requestProblem returns what is wrong with a request.
+func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Problem {
+	p := &Problem{Status: status, Code: codeInput, Message: msg}
+	switch status {
+	case http.StatusBadRequest:
+		p.Code = "INVALID_JSON"
+	case http.StatusRequestEntityTooLarge:
+		return tooLarge(ctx)
+	case http.StatusRequestTimeout:
+		p.Code = "TIMEOUT"
+	case http.StatusUnsupportedMediaType:
+		p.Code = "UNSUPPORTED_MEDIA_TYPE"
+	case http.StatusInternalServerError:
+		p.Code = "INTERNAL"
+	}
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		f := FieldProblem{Message: err.Error()}
+		if d, ok := err.(huma.ErrorDetailer); ok {
+			detail := d.ErrorDetail()
+			f = FieldProblem{detail.Location, detail.Message}
+			if strings.Contains(f.Message, "unexpected property") || strings.Contains(f.Message, "unknown query parameter") {
+				f.Message = unknownField(ctx, f.Field)
+			}
+		}
+		_, field, ok := strings.Cut(f.Field, ".")
+		if ok && f.Field != "" {
+			f.Field = field
+		}
+		if strings.Contains(f.Message, "http: request body too large") {
+			return tooLarge(ctx)
+		}
+		p.Errors = append(p.Errors, f)
+	}
+	if len(p.Errors) > 0 {
+		p.Message = p.Errors[0].Message
+		if f := p.Errors[0].Field; f != "" {
+			p.Message = f + ": " + p.Message
+		}
+	}
+	return p
+}
+
+// tooLarge returns the problem of a body that is too large.
+func tooLarge(ctx huma.Context) *Problem {
+	p := &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
+	if ctx != nil && ctx.Operation().OperationID == attachID {
+		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(app.MaxAttachment)+", which is the most that can be attached"
+	}
+	return p
+}
+
+// unknownField says that a field is not known, with the one that is probably meant.
+func unknownField(ctx huma.Context, location string) string {
+	name := location[strings.LastIndexByte(location, '.')+1:]
+	if ctx == nil {
+		return "there is no such field"
+	}
+	var known []string
+	op := ctx.Operation()
+	if strings.HasPrefix(location, "query.") {
+		for _, p := range op.Parameters {
+			if p.In == "query" {
+				known = append(known, p.Name)
+			}
+		}
+		return "there is no such parameter" + text.DidYouMean(name, known)
+	}
+	if op.RequestBody != nil && requestOf(ctx.Context()).schemas != nil {
+		for _, m := range op.RequestBody.Content {
+			known = append(known, fields(requestOf(ctx.Context()).schemas, m.Schema, 0)...)
+		}
+	}
+	return "there is no such field" + text.DidYouMean(name, known)
+}
+
+// fields returns the names of the fields of an object and of those in it.
+func fields(r huma.Registry, s *huma.Schema, depth int) []string {
+	const deepest = 4
+	if s != nil && s.Ref != "" {
+		s = r.SchemaFromRef(s.Ref)
+	}
+	if s == nil || depth > deepest {
+		return nil
+	}
+	var names []string
+	for name, p := range s.Properties {
+		names = append(append(names, name), fields(r, p, depth+1)...)
+	}
+	return append(names, fields(r, s.Items, depth+1)...)
+}

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"pawl/app"
+	"pawl/app/board"
+	"pawl/config"
+	"pawl/internal/atomicfile"
+	"pawl/store"
+)
+
+// DefaultAddress is where a server listens unless it is told otherwise.
+const DefaultAddress = "127.0.0.1:7295"
+
+// ServeOptions say where and how a workspace is served.
+type ServeOptions struct {
+	// Address is a host and a port; 0: any free port.
+	Address string
+	// Names are further names by which clients call the machine.
+	Names []string
+	// CertFile and KeyFile are a certificate for TLS and its key; empty: no TLS.
+	CertFile, KeyFile string
+	// InsecureAddress lets an address that is not loopback be served without TLS.
+	InsecureAddress bool
+	// Runs is how many runs work at once; see [board.Options].
+	Runs int
+	// Ready is called with the address of the server when it accepts requests.
+	Ready func(url string)
+	Log   *slog.Logger
+}
+
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeader      = 32 << 10 // bytes
+	maxConnections = 1000
+	// shutdownPatience is how long requests may take to end when the server is stopped.
+	shutdownPatience = 5 * time.Second
+)
+
+// Serve serves a workspace and drives its tasks until ctx is done. Then streams are told,
+// runs are interrupted as by a shutdown and stay as they are, and Serve returns nil when all
+// have stopped. The next server continues them. Another error says why the workspace cannot
+// be served: a [*config.Error] that the person can change.
+func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
+	if err := checkAddress(o); err != nil {
+		return err
+	}
+	if err := servedElsewhere(ctx, ws); err != nil {
+		return err
+	}
+	token, err := LoadToken(ws.State)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", o.Address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return config.Errorf("the address %s is in use by another program: choose another with --address, as 127.0.0.1:0 for any free port", o.Address)
+	case err != nil:
+		return config.Errorf("listen: %w", err)
+	}
+	defer listener.Close()
+	server, err := New(ws, Options{Token: token, Hosts: HostsOf(listener.Addr(), o.Names...), TLS: o.CertFile != "", Log: o.Log})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	h := newHTTP(server)
+	limited := netutil.LimitListener(listener, maxConnections)
+	if o.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return config.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		limited = tls.NewListener(limited, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
+	}
+
+	driving, stopDriving := context.WithCancel(context.Background())
+	defer stopDriving()
+	driven, served := make(chan error, 1), make(chan error, 1)
+	leased := make(chan struct{})
+	driver := board.New(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) }})
+	go func() { driven <- driver.Drive(driving) }()
+	select {
+	case <-leased: // before anyone is told that this process serves
+	case err := <-driven:
+		return err
+	}
+	go func() { served <- h.Serve(limited) }()
+	running := filepath.Join(ws.State, runningFile)
+	if err := writeRunning(running, server.guard.origins[0]); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	defer os.Remove(running) // one that stays names a process that has ended
+	if o.Ready != nil {
+		o.Ready(server.guard.origins[0])
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-served:
+		served <- nil
+	case failed = <-driven:
+		driven <- nil
+	}
+	stopDriving()
+	server.stop()
+	stopping, cancel := context.WithTimeout(context.Background(), shutdownPatience)
+	defer cancel()
+	if err := h.Shutdown(stopping); err != nil {
+		_ = h.Close() // requests that have not ended are cut off
+	}
+	if err := <-served; err != nil && !errors.Is(err, http.ErrServerClosed) {
+		failed = errors.Join(failed, err)
+	}
+	return errors.Join(failed, <-driven)
+}
+
+// newHTTP returns a server with bounds on what a client can make it hold.
+func newHTTP(s *Server) *http.Server {
+	return &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+}
+
+// checkAddress returns an error unless the address may be served as the options say.
+func checkAddress(o ServeOptions) error {
+	host, _, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return config.Errorf("--address %s: give a host and a port, as %s", o.Address, DefaultAddress)
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return config.Errorf("--tls-cert and --tls-key are given together")
+	}
+	ip := net.ParseIP(host)
+	if host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	if o.CertFile == "" && !o.InsecureAddress {
+		return config.Errorf("--address %s can be reached from other machines, and the token would cross the network as plain text: give --tls-cert and --tls-key, or --insecure-address if something else encrypts the connection", o.Address)
+	}
+	if len(o.Names) == 0 && (ip == nil || ip.IsUnspecified()) {
+		return config.Errorf("--address %s: say with --host by which name clients call this machine; requests with any other are refused", o.Address)
+	}
+	return nil
+}
+
+// servedElsewhere returns an error if another process drives the tasks of the workspace.
+func servedElsewhere(ctx context.Context, ws *app.Workspace) error {
+	owner, owned, err := ws.BoardOwner(ctx)
+	if err != nil && !errors.Is(err, app.ErrNoRun) && !errors.Is(err, store.ErrNoRuns) {
+		return err
+	}
+	if !owned {
+		return nil
+	}
+	if r, ok := Running(ws.State); ok && r.PID == owner.PID {
+		return fmt.Errorf("this folder is served already, by process %d at %s", r.PID, r.URL)
+	}
+	return fmt.Errorf("the tasks of this folder are driven by process %d: stop that one first", owner.PID)
+}
+
+// runningFile has the address of the server while it serves.
+const runningFile = "serve.json"
+
+// A RunningServer is a server as it has written down.
+type RunningServer struct {
+	PID     int       `json:"pid"`
+	URL     string    `json:"url"`
+	Started time.Time `json:"started_at"`
+}
+
+func writeRunning(file, url string) error {
+	b, err := json.Marshal(RunningServer{os.Getpid(), url, time.Now().UTC().Round(0)})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(file, b, atomicfile.NoSync)
+}
+
+// Running returns the server of a workspace, from its state folder. A process that was
+// killed may have left it: the owner of the board says whether it lives.
+func Running(state string) (r RunningServer, ok bool) {
+	b, err := os.ReadFile(filepath.Join(state, runningFile))
+	if errors.Is(err, fs.ErrNotExist) || err != nil {
+		return r, false
+	}
+	return r, json.Unmarshal(b, &r) == nil
+}

@@ -1,0 +1,349 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"pawl/app"
+	"pawl/run"
+	"pawl/task"
+)
+
+// Prefix is the path under which all operations are.
+const Prefix = "/api/v1"
+
+// Options configure a [Server].
+type Options struct {
+	// Token is what a person authenticates with; see [LoadToken]. It must not be empty.
+	Token string
+	// Hosts are the values of Host that are accepted, each with its port, as
+	// 127.0.0.1:7433; see [HostsOf].
+	Hosts []string
+	// TLS says that clients connect with https.
+	TLS bool
+	// Rate bounds requests a second, of all callers together; 0: DefaultRate.
+	Rate int
+	// Log is for diagnostics; nil: none.
+	Log *slog.Logger
+}
+
+// DefaultRate is how many requests a second are accepted, of all callers together. Twice as
+// many may come at once.
+const DefaultRate = 1000
+
+// A Server serves one workspace. It is safe for concurrent use.
+type Server struct {
+	ws  *app.Workspace
+	opt Options
+	log *slog.Logger
+
+	api   huma.API
+	mux   *http.ServeMux
+	runs  map[string]bool // patterns that the token of a run reaches
+	keyed map[string]bool // patterns that are safe to be repeated with the same key
+
+	guard    *guard
+	keys     *keyStore
+	feed     *feed
+	sessions sessions
+
+	slowest time.Duration      // how long a client may take to accept what was sent
+	stop    context.CancelFunc // ends the streams
+	stopped context.Context
+}
+
+// New returns a server of a workspace. The caller must call Close.
+func New(ws *app.Workspace, opt Options) (*Server, error) {
+	if opt.Token == "" || len(opt.Hosts) == 0 {
+		return nil, fmt.Errorf("api: a server needs a token and the hosts that it is called by")
+	}
+	if opt.Rate == 0 {
+		opt.Rate = DefaultRate
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}, slowest: slowest}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.guard = newGuard(opt)
+	var err error
+	if s.keys, err = openKeys(ws.State); err != nil {
+		return nil, err
+	}
+	s.feed = newFeed(s.stopped, ws)
+	setErrors()
+	s.api = humago.NewWithPrefix(s.mux, Prefix, operations())
+	s.taskOperations()
+	s.taskActions()
+	s.messageOperations()
+	s.attachmentOperations()
+	s.toolOperations()
+	s.decisionOperations()
+	s.streamOperations()
+	s.accessOperations()
+	s.pages()
+	return s, nil
+}
+
+// Close ends all event streams, whose clients are told to connect again.
+func (s *Server) Close() error {
+	s.stop()
+	s.feed.wait()
+	return nil
+}
+
+// Follow makes the events of a session that this process drives reach the streams of its
+// run. It is for the option Session of a board's driver.
+func (s *Server) Follow(_ task.ID, session *app.Session) { s.sessions.add(session) }
+
+// sessions are the runs that this process drives.
+type sessions struct {
+	mu  sync.Mutex
+	all map[run.ID]*app.Session
+}
+
+func (s *sessions) add(session *app.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[run.ID]*app.Session{}
+	}
+	s.all[session.ID()] = session
+}
+
+// operations returns the configuration of the OpenAPI document and of its operations.
+func operations() huma.Config {
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:       "pawl",
+				Version:     app.Version(),
+				Description: "Tasks, runs and agents of one workspace. Errors are application/problem+json with a code; a POST may have an Idempotency-Key.",
+			},
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"token": {Type: "http", Scheme: "bearer", Description: "What `pawl serve token` prints."},
+					"run":   {Type: "http", Scheme: "bearer", Description: "The token of a run, for its agent."},
+				},
+			},
+			Security: []map[string][]string{{"token": {}}},
+		},
+		OpenAPIPath:                  "/openapi",
+		Formats:                      map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+	}
+}
+
+// schemaName names a type in the OpenAPI document: by its name, with the name of its package
+// in front unless it is one of the forms of package app or of this one.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	name := huma.DefaultSchemaNamer(t, hint)
+	path := t.PkgPath()
+	pkg := path[strings.LastIndexByte(path, '/')+1:]
+	if t.Name() == "" || pkg == "" || pkg == "app" || pkg == "api" {
+		return name
+	}
+	return strings.ToUpper(pkg[:1]) + pkg[1:] + name
+}
+
+// A reply is the response of an operation.
+type reply[T any] struct{ Body T }
+
+// An operation is a path with a method, and what it is for.
+type operation struct {
+	method, path string
+	// id is the operation's name in the OpenAPI document, as list-tasks.
+	id string
+	// tag groups operations in the document.
+	tag string
+	// summary is a sentence without a full stop; more, if not empty, follows it.
+	summary, more string
+	// status is that of success; 0: 200.
+	status int
+	// runs: the token of a run reaches it. The operation checks that the run is the caller's.
+	runs bool
+	// keyed: with the same Idempotency-Key it is safe to be performed again after the server
+	// was killed: see [request].
+	keyed bool
+	// raw: the body is not JSON. unchecked: the operation checks the body itself.
+	raw, unchecked bool
+	// maxBody bounds the body; 0: DefaultBody.
+	maxBody int64
+}
+
+// DefaultBody bounds the body of a request, in bytes, unless the operation says otherwise.
+const DefaultBody = 4 << 20
+
+// handle registers an operation. Its errors are those of package app, or a [*Problem].
+func handle[I, O any](s *Server, o operation, f func(ctx context.Context, in *I) (O, error)) {
+	huma.Register(s.api, s.describe(o), func(ctx context.Context, in *I) (*reply[O], error) {
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return &reply[O]{out}, nil
+	})
+}
+
+// describe returns the OpenAPI operation.
+func (s *Server) describe(o operation) huma.Operation {
+	d := huma.Operation{
+		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Description: o.more, Tags: []string{o.tag},
+		DefaultStatus: o.status, MaxBodyBytes: o.maxBody, BodyReadTimeout: bodyTimeout, SkipValidateBody: o.raw || o.unchecked,
+		Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
+	}
+	if d.MaxBodyBytes == 0 {
+		d.MaxBodyBytes = DefaultBody
+	}
+	s.guard.maxBody[o.method+" "+Prefix+o.path] = d.MaxBodyBytes
+	if o.method == http.MethodPost {
+		d.Parameters = append(d.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "Repeats of the request with the same key and body get the first answer and have no second effect."})
+	}
+	s.keyed[o.method+" "+Prefix+o.path], s.guard.raw[o.method+" "+Prefix+o.path] = o.keyed, o.raw
+	if o.runs {
+		s.runs[o.method+" "+Prefix+o.path] = true
+		d.Security = []map[string][]string{{"token": {}}, {"run": {}}}
+	}
+	return d
+}
+
+// bodyTimeout bounds how long the body of a request may take to arrive.
+const bodyTimeout = time.Minute
+
+// newRequestID returns an id by which a request is found in the log.
+func newRequestID() string { return "q-" + strings.ToLower(rand.Text()[:10]) }
+
+// Handler returns the handler of everything that the server serves.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
+	id := newRequestID()
+	w := &response{ResponseWriter: writer}
+	h := w.Header()
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id, schemas: s.api.OpenAPI().Components.Schemas}))
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			if !w.begun {
+				s.writeProblem(w, r, internal(id))
+			}
+		}
+	}()
+	pattern, nowhere := s.route(r)
+	p := s.guard.check(s, r, pattern)
+	if p == nil {
+		p = nowhere // only a caller that is let in is told what there is
+	}
+	if p != nil {
+		s.writeProblem(w, r, p)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, s.guard.bodyLimit(pattern)+1)
+	if r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" {
+		s.serveOnce(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// A response knows whether it has begun.
+type response struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (r *response) WriteHeader(status int) {
+	r.begun = true
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *response) Write(b []byte) (int, error) {
+	r.begun = true
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap is for [http.ResponseController].
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// methods are all that operations have.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// route returns the pattern of the operation that a request is for.
+func (s *Server) route(r *http.Request) (string, *Problem) {
+	if !cleanPath(r.URL.Path) {
+		return "", notFound("there is nothing at this path")
+	}
+	probe := *r
+	var allowed []string
+	for _, m := range methods {
+		probe.Method = m
+		_, pattern := s.mux.Handler(&probe)
+		if pattern == "" {
+			continue
+		}
+		if m == r.Method {
+			return pattern, nil
+		}
+		allowed = append(allowed, m)
+	}
+	if len(allowed) == 0 {
+		return "", notFound("there is nothing at this path: see " + Prefix + "/openapi.json")
+	}
+	return "", &Problem{Status: http.StatusMethodNotAllowed, Code: "METHOD_NOT_ALLOWED", Message: r.Method + " is not possible here: use " + strings.Join(allowed, ", "),
+		header: http.Header{"Allow": {strings.Join(allowed, ", ")}}}
+}
+
+// cleanPath reports whether a path has no empty, . or .. element. The mux would redirect
+// others.
+func cleanPath(path string) bool {
+	if !strings.HasPrefix(path, "/") {
+		return false
+	}
+	for i, part := range strings.Split(path[1:], "/") {
+		if part == "." || part == ".." || part == "" && (i > 0 || path != "/") {
+			return false
+		}
+	}
+	return true
+}
+
+// A request is what is known of one while it is served.
+type request struct {
+	id      string
+	caller  caller
+	schemas huma.Registry // of the operations
+	key     string        // a hash of its Idempotency-Key and its caller; empty: it has none
+}
+
+type requestKey struct{}
+
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}

@@ -1,0 +1,254 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"pawl/run"
+)
+
+const storyReplies = `
+{"when":{"first":"Plan this task","contains":"2. Folders too?\nNo."},"calls":[{"tool":"planner-output","args":{"tool":"planner-output","type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["list","count"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?","Folders too?"]}}]}
+{"when":{"first":"Carry out this task","contains":"Be quick."},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three.","output":"3"}}]}
+{"when":{"first":"Carry out this task"},"text":"I count.","calls":[{"tool":"shell","args":{"command":"touch counted"}}]}
+`
+
+// The whole life of a task, with a server that is stopped in the middle and another that
+// continues.
+func TestATaskIsPlannedAskedEditedStartedAllowedAndCompletedOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := serve(t, storyReplies)
+	stop := s.drive()
+	id := s.add("Count the files.")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	asked := s.wait(id, "awaiting_input")
+	if asked.text("questions.1.question") != "Folders too?" {
+		t.Errorf("the questions are %+v", asked.at("questions"))
+	}
+	s.do("POST", "/tasks/"+id+"/answers", `{"answers":["Yes."]}`).problem(422, "INVALID_INPUT")
+	s.do("POST", "/tasks/"+id+"/answers", `{"answers":["Yes.","No."]}`).is(200)
+	s.wait(id, "planned")
+	s.do("PATCH", "/tasks/"+id, `{"plan":{"summary":"Count well.","plan":["count"],"steps":[]}}`).problem(422, "INVALID_INPUT")
+	if v := s.do("PATCH", "/tasks/"+id, `{"plan":{"summary":"Count well.","plan":["count"],"assignedAgent":"developer"}}`).is(200); v.text("plan.summary") != "Count well." {
+		t.Errorf("the plan is %+v", v.at("plan"))
+	}
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	s.do("PATCH", "/tasks/"+id, `{"plan":{"summary":"x","plan":["y"]}}`).problem(409, "INVALID_TRANSITION")
+	s.until(id, "waiting for approval", func(v value) bool { return len(v.items("permissions")) == 1 })
+	stop()
+	s.start()
+	s.drive()
+	calls := s.do("GET", "/tasks/"+id+"/approvals", "").is(200)
+	if len(calls.items("items")) != 1 || !strings.Contains(calls.text("items.0.title"), "touch counted") {
+		t.Fatalf("the approvals are %+v", calls.v)
+	}
+	call := fmt.Sprintf("/tasks/%s/runs/%s/calls/%s/decision", id, calls.text("items.0.run"), calls.text("items.0.call"))
+	digest := calls.text("items.0.digest")
+	s.do("POST", call, `{"answer":"allow"}`).problem(422, "INVALID_INPUT")
+	s.do("POST", call, `{"answer":"allow","digest":"`+strings.Repeat("0", 64)+`"}`).problem(409, "CALL_CHANGED")
+	s.do("POST", call, `{"answer":"allow","digest":"`+digest+`","rule":"shell(touch *)"}`).problem(422, "INVALID_INPUT")
+	s.do("POST", "/tasks/"+id+"/messages", `{"text":"Be quick."}`).is(201)
+	s.until(id, "told", func(v value) bool { return v.text("messages.0.state") == "delivered" })
+	s.do("DELETE", "/tasks/"+id+"/messages/"+s.do("GET", "/tasks/"+id+"/messages", "").is(200).text("items.0.id"), "").problem(422, "INVALID_INPUT")
+	if d := s.do("POST", call, `{"answer":"allow","digest":"`+digest+`"}`).is(200); d.at("taken") != true {
+		t.Errorf("the decision is %+v", d.v)
+	}
+	s.do("POST", call, `{"answer":"no","digest":"`+digest+`"}`).problem(409, "ALREADY_DECIDED")
+	done := s.wait(id, "completed")
+	if done.text("report.output") != "3" {
+		t.Errorf("the report is %+v", done.at("report"))
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "counted")); err != nil {
+		t.Error(err)
+	}
+	before := s.do("GET", "/tasks/"+id, "").Body
+	again := s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion_report","status":"complete","summary":"Three.","output":"3"}`).problem(409, "output_already_submitted")
+	if again.text("error") != "Completion report already submitted" || again.at("same_payload") != true || again.text("accepted_at") == "" {
+		t.Errorf("submitted again: %+v", again.v)
+	}
+	if after := s.do("GET", "/tasks/"+id, "").Body; after != before {
+		t.Errorf("a second submission has changed the task from %s to %s", before, after)
+	}
+	reports := 0
+	for _, item := range s.do("GET", "/tasks/"+id+"/history?limit=500", "").is(200).items("items") {
+		if (value{t, item}).text("type") == "completion_report_submitted" {
+			reports++
+		}
+	}
+	if reports != 1 {
+		t.Errorf("there are %d reports in the history", reports)
+	}
+	s.do("POST", "/tasks/"+id+"/reopen", "").is(200)
+}
+
+func TestAWorkerThatNeverReportsIsRemindedTwiceAndFailed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, planReply+`{"when":{"first":"Carry out this task"},"text":"All is well.","repeat":true}`+"\n")
+	s.drive()
+	id := s.add("Count the files.")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	failed := s.wait(id, "failed")
+	if says := failed.text("status.detail"); !strings.Contains(says, "developer ended without calling completion-report, after 2 reminders") {
+		t.Errorf("it says %q", says)
+	}
+	if failed.at("runs.1.reminders") != 2. {
+		t.Errorf("the run is %+v", failed.at("runs.1"))
+	}
+	s.do("POST", "/tasks/"+id+"/retry", "").is(200)
+}
+
+// An agent without MCP hands in with the token of its run. That reaches nothing else, and of
+// fifty callers at once one is accepted.
+func TestTheTokenOfARunReachesTheToolsOfThatRunAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, planReply)
+	stop := s.drive()
+	id, other := s.add("Count the files."), s.add("Something else.")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	stop()
+	started := s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	planner := started.text("runs.0.run")
+	finish := s.worksOutside(run.ID(started.text("runs.1.run")))
+	minted := s.do("POST", "/tasks/"+id+"/run-token", "").is(201)
+	as := with("Authorization", "Bearer "+minted.text("token"))
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/tasks", ""}, {"POST", "/tasks", `{"description":"x"}`}, {"GET", "/tasks/" + id, ""}, {"GET", "/tasks/" + id + "/events", ""},
+		{"POST", "/tasks/" + id + "/complete", ""}, {"POST", "/tasks/" + id + "/answers", `{"answers":[]}`}, {"POST", "/tasks/" + id + "/grants", `{"add":["shell"]}`},
+		{"POST", "/tasks/" + id + "/run-token", ""}, {"POST", "/login-links", ""}, {"GET", "/openapi.json", ""},
+		{"POST", "/tasks/" + id + "/runs/" + minted.text("run") + "/calls/c_1/decision", `{"answer":"allow","digest":"000000000000"}`},
+		{"GET", "/tasks/" + other + "/tools", ""}, {"GET", "/tasks/" + id + "/tools?run=" + planner, ""},
+		{"POST", "/tasks/" + other + "/tools", `{"tool":"completion-report","status":"complete","summary":"x"}`},
+		{"POST", "/tasks/" + id + "/tools?run=" + planner, `{"tool":"planner-output","type":"error","error":"x"}`},
+	} {
+		if a := s.do(c.method, c.path, c.body, as); a.Status != 403 {
+			t.Errorf("%s %s: %s", c.method, c.path, a.Body)
+		}
+	}
+	last := minted.text("token")
+	flipped := last[:len(last)-1] + string("01"[strings.IndexByte("10", last[len(last)-1])&1])
+	if flipped == last {
+		flipped = last[:len(last)-1] + "2"
+	}
+	s.do("GET", "/tasks/"+id+"/tools", "", with("Authorization", "Bearer "+flipped)).problem(401, "UNAUTHORIZED")
+
+	if help := s.do("GET", "/tasks/"+id+"/tools/completion_report", "", as).is(200); help.text("name") != "completion-report" || !strings.Contains(help.text("help"), "blockedReason") {
+		t.Errorf("the help is %+v", help.v)
+	}
+	s.do("GET", "/tasks/"+id+"/tools/planner-output", "", as).problem(404, "NOT_FOUND")
+	s.do("POST", "/tasks/"+id+"/tools", `{"tool":"planner-output","type":"error","error":"x"}`, as).problem(403, "tool_not_granted")
+	s.do("POST", "/tasks/"+id+"/tools", `{"tool":"fly"}`, as).problem(403, "tool_not_granted")
+	s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion-report","tool":"x"}`, as).problem(400, "INVALID_JSON")
+	s.do("POST", "/tasks/"+id+"/tools", `[]`, as).problem(422, "INVALID_INPUT")
+	s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion-report","status":"blocked","summary":"x"}`, as).problem(422, "INVALID_INPUT")
+
+	const report = `{"tool":"completion_report","status":"complete","summary":"Three."}`
+	var callers sync.WaitGroup
+	var mu sync.Mutex
+	count := map[int]int{}
+	var key string
+	for i := range 50 {
+		callers.Go(func() {
+			k := fmt.Sprintf("caller-%d", i)
+			a := s.do("POST", "/tasks/"+id+"/tools", report, as, with("Idempotency-Key", k))
+			mu.Lock()
+			defer mu.Unlock()
+			if count[a.Status]++; a.Status == 200 {
+				key = k
+			}
+		})
+	}
+	callers.Wait()
+	if count[200] != 1 || count[409] != 49 {
+		t.Errorf("the callers got %v", count)
+	}
+	s.wait(id, "completed")
+	finish()
+	if v := s.do("POST", "/tasks/"+id+"/tools", report, as, with("Idempotency-Key", key)).is(200); v.text("accepted_at") == "" {
+		t.Errorf("a lost answer: %+v", v.v)
+	}
+	s.do("POST", "/tasks/"+id+"/tools", report, as).problem(409, "output_already_submitted")
+	s.do("GET", "/tasks/"+id+"/tools", "", as).problem(401, "TOKEN_EXPIRED")
+}
+
+func TestFilesAreAttachedAndDownloaded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	id := s.add("Look at the file.")
+	raw := with("Content-Type", "application/octet-stream")
+	v := s.do("POST", "/tasks/"+id+"/attachments?name=..%2F..%2Fodd+name.html", "<script>alert(1)</script>", raw).is(201)
+	if v.text("attachments.0.name") != "odd_name.html" {
+		t.Errorf("attached %+v", v.at("attachments"))
+	}
+	got := s.do("GET", "/tasks/"+id+"/attachments/"+v.text("attachments.0.id"), "")
+	if got.Status != 200 || got.Body != "<script>alert(1)</script>" || got.Header.Get("Content-Type") != "application/octet-stream" ||
+		got.Header.Get("Content-Disposition") != "attachment; filename=odd_name.html" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("downloaded %+v", got)
+	}
+	var body strings.Builder
+	f := multipart.NewWriter(&body)
+	must(t, f.WriteField("note", "x"))
+	part, err := f.CreateFormFile("file", "a b.txt")
+	must(t, err)
+	_, err = io.WriteString(part, "words")
+	must(t, err)
+	must(t, f.Close())
+	if v := s.do("POST", "/tasks/"+id+"/attachments", body.String(), with("Content-Type", f.FormDataContentType())).is(201); v.text("attachments.1.name") != "a_b.txt" || v.at("attachments.1.size") != 5. {
+		t.Errorf("attached %+v", v.at("attachments"))
+	}
+	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", 10<<20), raw).is(201)
+	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", 10<<20+1), raw).problem(413, "FILE_TOO_LARGE")
+	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", 11<<20), raw).problem(413, "FILE_TOO_LARGE")
+	s.do("POST", "/tasks/"+id+"/attachments", "x", raw).problem(422, "INVALID_INPUT")
+	s.do("POST", "/tasks/"+id+"/attachments", "x", with("Content-Type", "multipart/form-data; boundary=b")).problem(422, "INVALID_INPUT")
+	for _, path := range []string{"f-nowhere", "..%2F..%2Fserve-token", "..%2f", "%2e%2e"} { // sec042
+		if a := s.do("GET", "/tasks/"+id+"/attachments/"+path, ""); a.Status != http.StatusNotFound {
+			t.Errorf("sec042: %s: status %d: %s", path, a.Status, a.Body)
+		}
+	}
+	if v := s.do("DELETE", "/tasks/"+id+"/attachments/"+v.text("attachments.0.id"), "").is(200); len(v.items("attachments")) != 2 {
+		t.Errorf("left are %+v", v.at("attachments"))
+	}
+}
+
+func TestGrantsChangeWhileARunWorks(t *testing.T) {
+	t.Parallel()
+	s := serve(t, planReply+`{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch counted"}}]}`+"\n")
+	s.drive()
+	id := s.add("Count the files.")
+	s.do("POST", "/tasks/"+id+"/grants", `{"add":["list"]}`).problem(404, "NOT_FOUND")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	s.until(id, "waiting for approval", func(v value) bool { return len(v.items("permissions")) == 1 })
+	names := func(v value) (names []string) {
+		for _, item := range v.items("items") {
+			names = append(names, (value{t, item}).text("name"))
+		}
+		return names
+	}
+	before := names(s.do("GET", "/tasks/"+id+"/tools", "").is(200))
+	after := names(s.do("POST", "/tasks/"+id+"/grants", `{"remove":["shell"]}`).is(200))
+	if len(after) != len(before)-1 || strings.Contains(strings.Join(after, " "), "shell ") {
+		t.Errorf("the tools were %v and are %v", before, after)
+	}
+	s.do("POST", "/tasks/"+id+"/grants", `{"add":["fly"]}`).problem(422, "INVALID_INPUT")
+	calls := s.do("GET", "/tasks/"+id+"/approvals", "").is(200)
+	if len(calls.items("items")) > 0 { // else the run has refused the call already
+		s.do("POST", fmt.Sprintf("/tasks/%s/runs/%s/calls/%s/decision", id, calls.text("items.0.run"), calls.text("items.0.call")), `{"answer":"allow","digest":"`+calls.text("items.0.digest")+`"}`)
+	}
+	s.wait(id, "failed") // the model has nothing more to say
+	if _, err := os.Stat(filepath.Join(s.dir, "counted")); err == nil {
+		t.Error("a call has run whose tool is not granted any more")
+	}
+}

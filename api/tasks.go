@@ -1,0 +1,244 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"pawl/app"
+	"pawl/store"
+	"pawl/task"
+)
+
+// TaskInput is the path of a task. Like the other parts of inputs it is exported because huma
+// sets fields of exported types alone.
+type TaskInput struct {
+	Task task.ID `path:"task" maxLength:"60" doc:"The id of the task"`
+}
+
+// PageInput selects a page of a list.
+type PageInput struct {
+	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many items at most"`
+}
+
+// tag of the operations of tasks.
+const tagTasks = "tasks"
+
+// taskOperations registers what reads, makes, changes and removes tasks.
+func (s *Server) taskOperations() {
+	handle(s, operation{method: http.MethodGet, path: "/tasks", id: "list-tasks", tag: tagTasks,
+		summary: "List tasks", more: "Those with a higher priority first, then the newest first."}, s.listTasks)
+	handle(s, operation{method: http.MethodPost, path: "/tasks", id: "create-task", tag: tagTasks, status: http.StatusCreated, keyed: true,
+		summary: "Add a task"}, s.createTask)
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}", id: "get-task", tag: tagTasks,
+		summary: "Get a task"}, s.getTask)
+	handle(s, operation{method: http.MethodPatch, path: "/tasks/{task}", id: "edit-task", tag: tagTasks,
+		summary: "Change a task", more: "The members that are given are changed. The plan can be changed while the task is planned, the description before it is started. A list replaces the one before."}, s.editTask)
+	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}", id: "remove-task", tag: tagTasks,
+		summary: "Remove a task with its runs and files"}, s.removeTask)
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/status", id: "get-task-status", tag: tagTasks,
+		summary: "Get the status of a task"}, s.taskStatus)
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/history", id: "get-task-history", tag: tagTasks,
+		summary: "Get the history of a task", more: "Events with the numbers 1, 2, 3 … without gaps."}, s.taskHistory)
+}
+
+type listTasksInput struct {
+	PageInput
+	From   string   `query:"from" pattern:"^-?[0-9]+\\.-?[0-9]+\\.[a-z0-9_-]+$" doc:"Where the page begins: next of the page before"`
+	Status []string `query:"status,explode" enum:"pending,planning,awaiting_input,planned,active,waiting,completed,failed" doc:"Only these"`
+	Label  string   `query:"label" doc:"Only those with this label"`
+	Agent  string   `query:"agent" doc:"Only those that this agent works on"`
+}
+
+func (s *Server) listTasks(ctx context.Context, in *listTasksInput) (app.TaskListForm, error) {
+	all, next, err := s.ws.Tasks(ctx, app.TaskQuery{Status: in.Status, Label: in.Label, Agent: in.Agent, Limit: in.Limit, From: in.From})
+	return app.TaskListOf(all, next), err
+}
+
+type createTaskInput struct {
+	Body struct {
+		Description string       `json:"description" doc:"What has to be done. The first line is the title"`
+		Labels      []string     `json:"labels,omitempty"`
+		Priority    int          `json:"priority,omitempty" doc:"Tasks with a higher one come first"`
+		DependsOn   []task.ID    `json:"depends_on,omitempty" doc:"Tasks that have to be completed before it can be started"`
+		Budget      *task.Budget `json:"budget,omitempty" doc:"What all its runs may use together"`
+		Source      string       `json:"source,omitempty" enum:"api,web,cli,test" doc:"Where it comes from; api unless it is given"`
+	}
+}
+
+func (s *Server) createTask(ctx context.Context, in *createTaskInput) (app.TaskForm, error) {
+	b := in.Body
+	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Source: task.Source{Kind: "api", User: app.Person()}}
+	if b.Budget != nil {
+		c.Budget = *b.Budget
+	}
+	if b.Source != "" {
+		c.Source.Kind = b.Source
+	}
+	if key := requestOf(ctx).key; key != "" { // the same key is the same task, even after a kill
+		c.Task = task.ID("t-" + key[:12])
+		if state, err := s.ws.LoadTask(ctx, c.Task); err == nil {
+			return app.TaskFormOf(state), nil
+		} else if !errors.Is(err, store.ErrNoTask) && !errors.Is(err, app.ErrNoRun) {
+			return app.TaskForm{}, err
+		}
+	}
+	return form(s.ws.AddTask(ctx, app.Person(), c))
+}
+
+// form returns a task as JSON.
+func form(s task.State, err error) (app.TaskForm, error) {
+	if err != nil {
+		return app.TaskForm{}, err
+	}
+	return app.TaskFormOf(s), nil
+}
+
+func (s *Server) getTask(ctx context.Context, in *TaskInput) (app.TaskForm, error) {
+	return form(s.ws.LoadTask(ctx, in.Task))
+}
+
+type editTaskInput struct {
+	TaskInput
+	Body task.Edited
+}
+
+func (s *Server) editTask(ctx context.Context, in *editTaskInput) (app.TaskForm, error) {
+	return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Edit{Edited: in.Body}))
+}
+
+func (s *Server) removeTask(ctx context.Context, in *TaskInput) (app.TaskRemovedForm, error) {
+	return app.TaskRemovedForm{Task: in.Task}, s.ws.RemoveTask(ctx, in.Task)
+}
+
+// A TaskStatusForm is what a task is doing, as JSON.
+type TaskStatusForm struct {
+	ID       task.ID        `json:"id"`
+	Status   app.StatusForm `json:"status"`
+	May      []task.Trigger `json:"may"`
+	WaitsFor string         `json:"waits_for,omitempty"`
+	Seq      int64          `json:"seq"`
+}
+
+func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm, error) {
+	state, err := s.ws.LoadTask(ctx, in.Task)
+	if err != nil {
+		return TaskStatusForm{}, err
+	}
+	f := app.TaskFormOf(state)
+	return TaskStatusForm{f.ID, f.Status, f.May, f.WaitsFor, f.Seq}, nil
+}
+
+type historyInput struct {
+	TaskInput
+	PageInput
+	From int64 `query:"from" minimum:"0" doc:"The events after this number: next of the page before"`
+}
+
+// A HistoryForm is events of a task as JSON.
+type HistoryForm struct {
+	Items []app.TaskLine `json:"items"`
+	Next  int64          `json:"next,omitempty"` // for from
+}
+
+func (s *Server) taskHistory(ctx context.Context, in *historyInput) (HistoryForm, error) {
+	lines, err := s.history(ctx, in.Task, in.From, in.Limit+1)
+	f := HistoryForm{Items: lines}
+	if len(lines) > in.Limit {
+		f.Items = lines[:in.Limit]
+		f.Next = f.Items[in.Limit-1].Seq
+	}
+	return f, err
+}
+
+// history returns at most n events of a task after a number.
+func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([]app.TaskLine, error) {
+	lines := []app.TaskLine{}
+	events, err := s.ws.TaskEvents(ctx, id, after)
+	for _, e := range events {
+		if len(lines) == n {
+			return lines, nil
+		}
+		line, lerr := app.TaskLineOf(id, e)
+		if lerr != nil {
+			return lines, lerr
+		}
+		lines = append(lines, line)
+	}
+	return lines, err
+}
+
+// taskActions registers what a person does to a task.
+func (s *Server) taskActions() {
+	act := func(verb, id, summary, more string, do func(ctx context.Context, id task.ID) (task.State, error)) {
+		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: id, tag: tagTasks, summary: summary, more: more},
+			func(ctx context.Context, in *TaskInput) (app.TaskForm, error) { return form(do(ctx, in.Task)) })
+	}
+	by := app.Person()
+	do := func(a task.Action) func(context.Context, task.ID) (task.State, error) {
+		return func(ctx context.Context, id task.ID) (task.State, error) { return s.ws.DoTask(ctx, id, by, a) }
+	}
+	act("plan", "plan-task", "Let the planner make a plan, or ask", "", func(ctx context.Context, id task.ID) (task.State, error) { return s.ws.PlanTask(ctx, id, by) })
+	act("pause", "pause-task", "Stop the agent", "The task can be resumed.", do(task.Pause{}))
+	act("complete", "complete-task", "Say that a task is done", "Its agent is stopped.", do(task.Complete{}))
+	act("retry", "retry-task", "Make a failed task one that can be planned or started again", "", do(task.Retry{}))
+	act("reopen", "reopen-task", "Make a completed task one that can be started again", "", do(task.Reopen{}))
+
+	type startInput struct {
+		TaskInput
+		Body *struct {
+			Agent string `json:"agent,omitempty" doc:"The agent that works, instead of that of the plan"`
+		}
+	}
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/start", id: "start-task", tag: tagTasks, summary: "Let a worker agent carry out the plan"},
+		func(ctx context.Context, in *startInput) (app.TaskForm, error) {
+			agent := ""
+			if in.Body != nil {
+				agent = in.Body.Agent
+			}
+			return form(s.ws.StartTask(ctx, in.Task, by, agent))
+		})
+	type answersInput struct {
+		TaskInput
+		Body struct {
+			Answers []string `json:"answers" doc:"One for each open question, in order"`
+		}
+	}
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of the planner"},
+		func(ctx context.Context, in *answersInput) (app.TaskForm, error) {
+			return form(s.ws.DoTask(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers}))
+		})
+	type wordsInput struct {
+		TaskInput
+		Body *struct {
+			Words string `json:"words,omitempty" doc:"What the agent is told: the answer to its question, or what to do differently"`
+		}
+	}
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/resume", id: "resume-task", tag: tagTasks, summary: "Let the agent of a waiting task continue"},
+		func(ctx context.Context, in *wordsInput) (app.TaskForm, error) {
+			words := ""
+			if in.Body != nil {
+				words = in.Body.Words
+			}
+			return form(s.ws.DoTask(ctx, in.Task, by, task.Resume{Words: words}))
+		})
+	type whyInput struct {
+		TaskInput
+		Body *struct {
+			Why string `json:"why,omitempty" doc:"The reason, for the history"`
+		}
+	}
+	ends := func(verb, summary string, a func(why string) task.Action) {
+		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: verb + "-task", tag: tagTasks, summary: summary, more: "Its agent is stopped."},
+			func(ctx context.Context, in *whyInput) (app.TaskForm, error) {
+				why := ""
+				if in.Body != nil {
+					why = strings.TrimSpace(in.Body.Why)
+				}
+				return form(s.ws.DoTask(ctx, in.Task, by, a(why)))
+			})
+	}
+	ends("fail", "Say that a task has failed", func(why string) task.Action { return task.Fail{Why: why} })
+	ends("cancel", "Give a task up", func(why string) task.Action { return task.Cancel{Why: why} })
+}

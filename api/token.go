@@ -1,0 +1,178 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/internal/atomicfile"
+	"pawl/run"
+)
+
+// LoadToken returns the token that a person authenticates with, from the state folder of
+// the workspace. The first call makes it. The file can be read by its owner alone; one that
+// others can read is an error.
+func LoadToken(state string) (string, error) {
+	file := filepath.Join(state, "serve-token")
+	for {
+		info, err := os.Stat(file)
+		if err == nil {
+			if info.Mode().Perm()&0o077 != 0 {
+				return "", fmt.Errorf("%s can be read by others (mode %04o): remove it, and a new one is made", file, info.Mode().Perm())
+			}
+			b, err := os.ReadFile(file)
+			token := strings.TrimSpace(string(b))
+			if err == nil && len(token) < minToken {
+				err = fmt.Errorf("%s has no token: remove it, and a new one is made", file)
+			}
+			return token, err
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		// Two processes may do it at once; both read what the later one wrote.
+		if err := atomicfile.Write(file, []byte("pawl_"+strings.ToLower(rand.Text())+"\n"), atomicfile.Durable); err != nil {
+			return "", err
+		}
+	}
+}
+
+const minToken = 20 // bytes
+
+// equal compares two secrets in a time that does not depend on where they differ.
+func equal(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// sign returns a signature of parts by the server's token.
+func (s *Server) sign(parts ...string) string {
+	m := hmac.New(sha256.New, []byte(s.opt.Token))
+	for _, p := range parts {
+		fmt.Fprintf(m, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// runPrefix begins the token of a run.
+const runPrefix = "pawlrun_"
+
+// RunToken returns the token of a run for one of its assignments. It reaches the tools of
+// that run and nothing else, and ends with the assignment. It is the same after a restart
+// of the server.
+func (s *Server) RunToken(id run.ID, assignment int) string {
+	n := strconv.Itoa(assignment)
+	return runPrefix + string(id) + "." + n + "." + s.sign("run", string(id), n)
+}
+
+// callerOfRun returns the caller whose token it is.
+func (s *Server) callerOfRun(token string) (caller, bool) {
+	id, rest, ok := strings.Cut(strings.TrimPrefix(token, runPrefix), ".")
+	number, _, ok2 := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	if !ok || !ok2 || err != nil || n < 1 || !equal(token, s.RunToken(run.ID(id), n)) {
+		return caller{}, false
+	}
+	return caller{run: run.ID(id), assignment: n}, true
+}
+
+// A Link is an address that makes the browser that opens it one of the person's. It works
+// once.
+type Link struct {
+	URL     string    `json:"url"`
+	Expires time.Time `json:"expires_at"`
+}
+
+// linkLife is how long a link can be opened, and sessionLife how long the browser stays one
+// of the person's.
+const (
+	linkLife    = 5 * time.Minute
+	sessionLife = 7 * 24 * time.Hour
+	maxLinks    = 100 // that are open at once
+)
+
+// NewLink makes a link to the server at url whose workspace has the state folder. The code
+// is kept there, hashed, so that any process of the person can make one.
+func NewLink(state, url string, now time.Time) (Link, error) {
+	dir := filepath.Join(state, linkDir)
+	if err := atomicfile.MkdirAll(dir, atomicfile.NoSync); err != nil {
+		return Link{}, err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return Link{}, err
+	}
+	open := 0
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && now.Sub(info.ModTime()) >= linkLife {
+			_ = os.Remove(filepath.Join(dir, f.Name())) // it does not count in any case
+		} else {
+			open++
+		}
+	}
+	if open >= maxLinks {
+		return Link{}, tooMany("there are too many login links that were not opened: wait some minutes")
+	}
+	code := strings.ToLower(rand.Text())
+	f, err := os.OpenFile(filepath.Join(dir, hash(code)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return Link{}, err
+	}
+	return Link{url + "/login?once=" + code, now.Add(linkLife).UTC().Round(0)}, f.Close()
+}
+
+const linkDir = "login-links"
+
+// takeLink reports whether a code is that of a link that can be opened, and closes it: of two
+// callers one is told so, the one that removes the file.
+func takeLink(state, code string, now time.Time) bool {
+	file := filepath.Join(state, linkDir, hash(code))
+	info, err := os.Stat(file)
+	return err == nil && os.Remove(file) == nil && now.Sub(info.ModTime()) < linkLife
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// cookieName returns the name of the session cookie. Browsers send cookies to all ports of a
+// host, so it has the port in it.
+func (g *guard) cookieName() string {
+	_, port, _ := strings.Cut(g.hosts[0], ":")
+	return "pawl_session_" + port[strings.LastIndexByte(port, ':')+1:]
+}
+
+// newCookie returns a session cookie.
+func (s *Server) newCookie(now time.Time) *http.Cookie {
+	until := strconv.FormatInt(now.Add(sessionLife).Unix(), 10)
+	nonce := strings.ToLower(rand.Text())
+	return &http.Cookie{Name: s.guard.cookieName(), Value: until + "." + nonce + "." + s.sign("session", until, nonce), Path: "/",
+		MaxAge: int(sessionLife.Seconds()), HttpOnly: true, Secure: s.opt.TLS, SameSite: http.SameSiteStrictMode}
+}
+
+// hasCookie reports whether the request has a session cookie that was made here and has not
+// expired.
+func (s *Server) hasCookie(r *http.Request, now time.Time) bool {
+	c, err := r.Cookie(s.guard.cookieName())
+	if err != nil {
+		return false
+	}
+	parts := strings.Split(c.Value, ".")
+	if len(parts) != 3 || !equal(parts[2], s.sign("session", parts[0], parts[1])) {
+		return false
+	}
+	until, err := strconv.ParseInt(parts[0], 10, 64)
+	return err == nil && now.Unix() < until
+}

@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/config"
+	"pawl/gitcopy"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/task"
+)
+
+// maxUncommitted bounds how many files a task names that are not in its copy.
+const maxUncommitted = 20
+
+func (w *Workspace) copies() string { return filepath.Join(w.State, "copies") }
+
+// copyOf returns the copy of a task, which need not exist.
+func (w *Workspace) copyOf(id task.ID) gitcopy.Copy {
+	return gitcopy.Copy{Dir: filepath.Join(w.copies(), string(id)), Repository: w.Dir}
+}
+
+// copyAt returns the copy of a task that a folder is in.
+func (w *Workspace) copyAt(dir string) (gitcopy.Copy, bool) {
+	for _, copies := range []string{w.copies(), resolve(w.copies())} {
+		if rest, ok := strings.CutPrefix(dir, copies+string(filepath.Separator)); ok {
+			name, _, _ := strings.Cut(rest, string(filepath.Separator))
+			return w.copyOf(task.ID(name)), true
+		}
+	}
+	return gitcopy.Copy{}, false
+}
+
+// resolve returns a path with its links followed, if it is there.
+func resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// isolated returns the task with its copy made, if an agent is to work on it in one. A task
+// keeps the copy that it has: a retry, a resume and a start after reopen continue in it.
+func (w *Workspace) isolated(ctx context.Context, s task.State, by, agent string) (task.State, error) {
+	if s.Copy == nil && s.Isolation != task.Clone {
+		if a, err := w.taskAgent(ctx, agent, task.Worker); err != nil || !a.Clone {
+			return s, err
+		}
+	}
+	id := s.Created.Task
+	c := w.copyOf(id)
+	if s.Copy != nil && c.Exists() {
+		return s, nil
+	}
+	if s.Copy != nil {
+		return s, config.Errorf("the copy of task %s is gone from %s, and what was not merged with it: `pawl task discard %[1]s` gives it up, and the next start makes another", id, s.Copy.Dir)
+	}
+	m, err := c.Make(ctx)
+	if errors.As(err, new(*gitcopy.UnsuitableError)) {
+		return s, &task.InputError{What: "isolation: " + err.Error(), Fields: map[string]string{"isolation": err.Error()}}
+	} else if err != nil {
+		return s, err
+	}
+	made := task.CopyMade{Dir: resolve(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
+		Uncommitted: m.Changed[:min(len(m.Changed), maxUncommitted)], UncommittedCount: len(m.Changed)}
+	return w.DoTask(ctx, id, by, task.RecordCopy{CopyMade: made})
+}
+
+// copyOfTask returns a task that has a copy, and the copy.
+func (w *Workspace) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.Copy, error) {
+	s, err := w.LoadTask(ctx, id)
+	if err != nil {
+		return s, gitcopy.Copy{}, err
+	}
+	c := w.copyOf(id)
+	switch {
+	case s.Copy == nil:
+		return s, c, config.Errorf("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", id, s.Created.Workspace)
+	case !c.Exists():
+		return s, c, config.Errorf("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", id, s.Copy.Dir)
+	}
+	return s, c, nil
+}
+
+// TaskDiff returns what was changed in the copy of a task since it was made.
+func (w *Workspace) TaskDiff(ctx context.Context, id task.ID) (gitcopy.Diff, error) {
+	_, c, err := w.copyOfTask(ctx, id)
+	if err != nil {
+		return gitcopy.Diff{}, err
+	}
+	return c.Diff(ctx)
+}
+
+// MergeTask commits what is left in the copy of a task and fetches its branch into the
+// person's repository, whose files are not changed. The task must not be at work.
+func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (gitcopy.Merged, error) {
+	s, c, err := w.copyOfTask(ctx, id)
+	if err != nil {
+		return gitcopy.Merged{}, err
+	}
+	if s.Owes() {
+		return gitcopy.Merged{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: "an agent is at work in the copy: pause or complete the task first"}
+	}
+	lease, err := w.ownAtRest(ctx, id) // none starts meanwhile
+	if err != nil {
+		return gitcopy.Merged{}, err
+	}
+	defer lease.Release()
+	m, err := c.Merge(ctx, s.Title())
+	if err != nil {
+		return m, err
+	}
+	_, err = w.DoTask(ctx, id, by, task.RecordMerge{CopyMerged: task.CopyMerged{Branch: m.Branch, Commit: m.Commit}})
+	return m, err
+}
+
+// DiscardTask removes the copy of a task, with what was not merged.
+func (w *Workspace) DiscardTask(ctx context.Context, id task.ID, by string) (task.State, error) {
+	before, err := w.LoadTask(ctx, id)
+	if err == nil {
+		_, err = before.Do(by, task.Discard{}) // before it is waited for
+	}
+	if err != nil {
+		return before, err
+	}
+	lease, err := w.ownAtRest(ctx, id)
+	if err != nil {
+		return before, err
+	}
+	defer lease.Release()
+	s, err := w.DoTask(ctx, id, by, task.Discard{})
+	if err != nil {
+		return s, err
+	}
+	return s, w.removeCopy(ctx, id, before.Copy.Dir)
+}
+
+// removeCopy removes the copy of a task, in which runs worked in dir.
+func (w *Workspace) removeCopy(ctx context.Context, id task.ID, dir string) error {
+	return errors.Join(w.copyOf(id).Discard(ctx), sandbox.Forget(w.env.StateDir(), dir))
+}
+
+// tidyCopies removes the copies of tasks that are not there any more.
+func (w *Workspace) tidyCopies(ctx context.Context) error {
+	if _, err := os.Stat(w.copies()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return gitcopy.Tidy(ctx, w.copies(), w.Dir, time.Hour, time.Now(), func(name string) bool {
+		s, err := w.LoadTask(ctx, task.ID(name))
+		return !errors.Is(err, store.ErrNoTask) && (err != nil || s.Copy != nil || s.Owes())
+	})
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/api"
+	"pawl/app"
+	"pawl/app/board"
+)
+
+func serveCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve this folder over HTTP and let the agents of its tasks work",
+		Long: `Serves the tasks and runs of this folder over HTTP (docs/api.md) and lets the agents of its
+tasks work, as pawl task watch does. Other commands work beside it.
+
+It listens on this machine alone. Another address needs --tls-cert and --tls-key, or
+--insecure-address, and --host with the name that clients call it by. Every request needs
+the token, which pawl serve token prints; pawl serve link logs a browser in.
+
+An interrupt or a termination ends it: runs stop as they are, and the next pawl serve
+continues them.`,
+		Example: `  pawl serve
+  pawl serve --address 127.0.0.1:8080 --runs 8
+  pawl serve link`,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	o := api.ServeOptions{}
+	f.StringVar(&o.Address, "address", api.DefaultAddress, "listen on this `host:port`; port 0: any free one")
+	f.StringArrayVar(&o.Names, "host", nil, "a further `name` by which clients call this machine; may be repeated")
+	f.StringVar(&o.CertFile, "tls-cert", "", "`file` with the certificate for TLS, as PEM")
+	f.StringVar(&o.KeyFile, "tls-key", "", "`file` with its key, as PEM")
+	f.BoolVar(&o.InsecureAddress, "insecure-address", false, "allow an address of other machines without TLS")
+	f.IntVar(&o.Runs, "runs", board.DefaultRuns, "work on at most `n` tasks at once")
+	addSettings(f)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := inv.asPerson("serve the folder"); err != nil {
+			return err
+		}
+		if o.Runs < 1 {
+			return usage("--runs is %d: must be 1 or more", o.Runs)
+		}
+		inv.driving.Store(true)
+		opt := inv.options(f)
+		opt.Drives, opt.Asks = true, true
+		ws, err := app.Open(opt)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // what counts is durable
+		o.Log = ws.Log()
+		o.Ready = func(url string) {
+			fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", visible(ws.Dir), url)
+		}
+		ctx := cmd.Context()
+		if err := api.Serve(ctx, ws, o); err != nil {
+			return err
+		}
+		return exit{code: interruptCode(ctx)}
+	}
+	cmd.AddCommand(serveTokenCommand(inv), serveLinkCommand(inv))
+	return cmd
+}
+
+// A serveTokenForm is the token of a server as JSON.
+type serveTokenForm struct {
+	Token string `json:"token"`
+}
+
+func serveTokenCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Print the token that requests need",
+		Long: `Prints the token of this folder's server, for Authorization: Bearer. It is made by the first
+call and kept in the state folder, where only you can read it.`,
+		Example: `  token=$(pawl serve token)
+  curl -H "Authorization: Bearer $token" http://127.0.0.1:7295/api/v1/tasks`,
+		Args: cobra.NoArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := inv.asPerson("see the token"); err != nil {
+			return err
+		}
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // nothing was opened for writing
+		token, err := api.LoadToken(ws.State)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return inv.encode(serveTokenForm{token})
+		}
+		_, err = fmt.Fprintln(inv.Stdout, token)
+		return err
+	}
+	return cmd
+}
+
+func serveLinkCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "link",
+		Short:   "Print an address that logs a browser in, once",
+		Long:    "Prints an address of the running server that logs the browser in that opens it. It works once, for five minutes.",
+		Example: "  xdg-open \"$(pawl serve link)\"",
+		Args:    cobra.NoArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := inv.asPerson("log a browser in"); err != nil {
+			return err
+		}
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		defer ws.Close() // nothing was opened for writing
+		r, ok := api.Running(ws.State)
+		if owner, owned, err := ws.BoardOwner(cmd.Context()); !ok || err != nil || !owned || owner.PID != r.PID {
+			return exit{exitFailed, fmt.Errorf("no server of this folder is running: start one with `pawl serve`")}
+		}
+		link, err := api.NewLink(ws.State, r.URL, time.Now())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return inv.encode(link)
+		}
+		_, err = fmt.Fprintln(inv.Stdout, link.URL)
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"pawl/app"
+	"pawl/config"
+	"pawl/render"
+	"pawl/run"
+	tasks "pawl/task"
+	"pawl/view"
+)
+
+// A taskAsker asks a person at the terminal what the agents of tasks wait for, one thing at a
+// time: whether a call may run, and the answers to their questions.
+type taskAsker struct {
+	inv   *invocation
+	ws    *app.Workspace
+	input *lineReader
+
+	asking sync.Mutex // held while a prompt is open
+}
+
+// newTaskAsker returns an asker, or nil if no person can be asked, or the settings say what
+// happens to calls that need approval.
+func (inv *invocation) newTaskAsker(ws *app.Workspace, asJSON bool) (*taskAsker, error) {
+	asks, err := ws.Asks()
+	if err != nil || !asks || asJSON || !inv.canAsk() {
+		return nil, err
+	}
+	return &taskAsker{inv: inv, ws: ws, input: &lineReader{r: inv.Stdin, lines: make(chan string, 16)}}, nil
+}
+
+// of returns the part of the asker for one run.
+func (a *taskAsker) of(s *app.Session, out *printer) *asker {
+	one := newAsker(a.inv, a.ws, s, out)
+	one.input = a.input
+	if f, ok := terminalFile(a.inv.Stderr); ok {
+		one.style, one.width = render.StyleOf(config.Env(a.inv.Env).Get), sizeOf(f)
+	}
+	return one
+}
+
+// calls asks whether the calls of a run may run, each time that it waits for that, until
+// changed is closed. A value in changed says that the run may have come to wait.
+func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *printer, changed <-chan struct{}) {
+	one := a.of(s, out)
+	for range changed {
+		for {
+			state, err := s.Wait(ctx)
+			if err != nil || !app.NeedsApproval(state) {
+				break
+			}
+			a.asking.Lock()
+			again := app.NeedsApproval(s.State()) && one.ask(ctx, s.State())
+			a.asking.Unlock()
+			if !again {
+				break
+			}
+		}
+	}
+}
+
+// answers asks the questions that a task at rest waits for, and returns what the answers do to
+// the task; nil: it does not wait for answers, or input has ended.
+func (a *taskAsker) answers(ctx context.Context, s tasks.State) (tasks.Action, error) {
+	out := &printer{output: "text", stdout: a.inv.Stdout, stderr: a.inv.Stderr}
+	one := a.of(nil, out)
+	switch st := s.Status.(type) {
+	case tasks.AwaitingInput:
+		open := s.OpenQuestions()
+		answers := make([]string, len(open))
+		for i, q := range open {
+			heading := []string{"", fmt.Sprintf("%d of %d: %s", i+1, len(open), visible(q))}
+			answer, ok := one.words(ctx, heading, nil, "  answer: ")
+			if !ok {
+				return nil, nil
+			}
+			answers[i] = answer
+		}
+		return tasks.SubmitAnswers{Answers: answers}, nil
+	case tasks.Waiting:
+		if st.Reason != string(run.Asked) {
+			return nil, nil
+		}
+		_, state, err := a.ws.Load(ctx, st.Run)
+		if err != nil || len(state.Questions()) == 0 {
+			return nil, err
+		}
+		q := app.QuestionOf(state.Questions()[0].Call)
+		width, _ := one.width()
+		answer, ok := one.words(ctx, one.style.QuestionLines(q, width), q.Options, questionPrompt(q))
+		if !ok {
+			return nil, nil
+		}
+		return tasks.Resume{Words: answer}, nil
+	}
+	return nil, nil
+}
+
+// showSession prints what the agent of a task does while it works, and asks what it waits
+// for if asks is not nil.
+func (inv *invocation) showSession(ctx context.Context, asks *taskAsker) func(tasks.ID, *app.Session) {
+	return func(_ tasks.ID, s *app.Session) {
+		out := &printer{output: "text", stdout: inv.Stdout, stderr: inv.Stderr, view: view.From(s.State()), moved: make(chan struct{})}
+		changed := make(chan struct{}, 1)
+		if asks != nil {
+			go asks.calls(ctx, s, out, changed)
+		}
+		go func() {
+			defer close(changed)
+			after := s.State().Seq
+			out.shown(after)
+			for u, err := range s.Follow(context.Background(), after) {
+				if err != nil {
+					return
+				}
+				for _, item := range out.view.Update(u) {
+					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
+						if line := progressLine(item); line != "" {
+							fmt.Fprintln(inv.Stderr, line)
+						}
+					}
+				}
+				if u.Event != nil {
+					out.shown(u.Event.Seq)
+				}
+				select {
+				case changed <- struct{}{}:
+				default: // it looks when it has asked
+				}
+			}
+		}()
+	}
+}
+
+// isAsked reports whether a call that needs approval is asked about at this terminal: that of
+// a run which this process drives. What child runs wait for is decided from elsewhere.
+func isAsked(s tasks.State, id run.ID) bool {
+	r, ok := s.Run(id)
+	return !ok || r.Parent == ""
+}
+
+// words asks for a line that is not empty.
+func (a *asker) words(ctx context.Context, lines, options []string, ask string) (string, bool) {
+	for {
+		line, ok := a.prompt(lines, ask, ctx.Done())
+		if line = choice(line, options); !ok || line != "" {
+			return line, ok
+		}
+		lines = []string{"  type an answer; Ctrl-D leaves the question open"}
+	}
+}
+
+// questionPrompt is what stands before the answer to a question.
+func questionPrompt(q app.Question) string {
+	if len(q.Options) > 0 {
+		return "  answer (a number, or your own words): "
+	}
+	return "  answer: "
+}

@@ -1,0 +1,123 @@
+package gitcopy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// safe are the options of every git call: no hook, no monitor of the file system, no program
+// that a configuration names, no maintenance in the background.
+var safe = []string{
+	"--no-pager", "--no-optional-locks",
+	"-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "-c", "core.alternateRefsCommand=:",
+	"-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "diff.external=", "-c", "commit.gpgSign=false",
+	"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "fetch.recurseSubmodules=false", "-c", "protocol.allow=never", "-c", "protocol.file.allow=always",
+}
+
+// A git calls git in a folder.
+type git struct {
+	dir string
+	// own: the repository is pawl's. The configuration of the user and of the system, which may
+	// name filters and other programs, is not read.
+	own bool
+	env []string // further variables
+}
+
+// An Error says that git has failed.
+type Error struct {
+	Command string // of git
+	Said    string // on standard error
+	Err     error
+}
+
+func (e *Error) Error() string {
+	if e.Said == "" {
+		return fmt.Sprintf("git %s: %v", e.Command, e.Err)
+	}
+	return fmt.Sprintf("git %s: %s", e.Command, e.Said)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// run returns what git prints, without the last line break.
+func (g git) run(ctx context.Context, args ...string) (string, error) {
+	return g.input(ctx, "", args...)
+}
+
+func (g git) input(ctx context.Context, input string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, safe...), args...)...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.dir, strings.NewReader(input), 5*time.Second
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GIT_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ATTR_NOSYSTEM=1")
+	if g.own {
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	}
+	cmd.Env = append(cmd.Env, g.env...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errors.New("a copy of the repository needs git, which is not installed")
+	}
+	if err != nil {
+		for args[0] == "-c" {
+			args = args[2:]
+		}
+		return out.String(), &Error{args[0], firstLine(said.String()), err}
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// withoutFilters returns g with every filter that the configuration names switched off.
+func (g git) withoutFilters(ctx context.Context) (git, error) {
+	out, err := g.run(ctx, "config", "--name-only", "--null", "--get-regexp", `^filter\.`)
+	if exited(err, 1) {
+		return g, nil // there are none
+	} else if err != nil {
+		return g, err
+	}
+	filters := lines(out)
+	env := append(slices.Clip(g.env), fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(filters)))
+	for i, key := range filters {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=", i))
+	}
+	g.env = env
+	return g, nil
+}
+
+// firstLine returns the first line of what git said, without its prefix.
+func firstLine(said string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+	for _, prefix := range []string{"fatal: ", "error: "} {
+		line = strings.TrimPrefix(line, prefix)
+	}
+	return line
+}
+
+// exited reports whether git ran and ended with a code.
+func exited(err error, code int) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == code
+}
+
+// lines returns what git printed with -z.
+func lines(out string) []string {
+	var all []string
+	for name := range strings.SplitSeq(out, "\x00") {
+		if name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
