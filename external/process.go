@@ -22,6 +22,8 @@ type process struct {
 	exited chan struct{} // closed when the program itself has ended
 	err    error         // of its end, once exited is closed
 
+	killing  sync.Mutex // held while the tree is killed: the program may end before the rest has
+	seen     members    // of the tree, when it was last looked at; guarded by killing
 	stopping sync.Once
 	quiet    sync.Once
 	silence  chan struct{} // closed when it was stopped because it printed nothing
@@ -69,7 +71,7 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 	go func() {
 		p.err = cmd.Wait()
 		// What the program left has its pipes; when it has ended they are read to their ends.
-		killTree(p.mark, cmd.Process.Pid)
+		p.kill()
 		<-read
 		close(p.exited)
 	}()
@@ -98,6 +100,7 @@ func promptFile(prompt string) (*os.File, error) {
 func (p *process) stop() {
 	p.stopping.Do(func() {
 		go func() {
+			p.look() // what the program has started is not found any more when it ends first
 			for _, send := range []func(){func() { interrupt(p.cmd.Process.Pid) }, func() { terminateTree(p.mark, p.cmd.Process.Pid) }} {
 				send()
 				timer := time.NewTimer(p.patience)
@@ -108,9 +111,23 @@ func (p *process) stop() {
 				case <-timer.C:
 				}
 			}
-			killTree(p.mark, p.cmd.Process.Pid)
+			p.kill()
 		}()
 	})
+}
+
+// look notes what belongs to the tree now.
+func (p *process) look() {
+	p.killing.Lock()
+	defer p.killing.Unlock()
+	p.seen = tree(p.mark, p.cmd.Process.Pid)
+}
+
+// kill kills the tree, and what was noted of it.
+func (p *process) kill() {
+	p.killing.Lock()
+	defer p.killing.Unlock()
+	killTree(p.mark, p.cmd.Process.Pid, p.seen)
 }
 
 func (p *process) silent()         { p.quiet.Do(func() { close(p.silence) }) }

@@ -25,11 +25,12 @@ func interrupt(pid int) { _ = syscall.Kill(-pid, syscall.SIGINT) }
 // terminateTree sends SIGTERM to the tree.
 func terminateTree(mark string, pid int) { tree(mark, pid).signal(syscall.SIGTERM) }
 
-// killTree kills the tree until none of it is left. A process that cannot be killed, because
+// killTree kills the tree, and what was seen of it before, until none is left. A process that cannot be killed, because
 // the kernel holds it, is waited for at most killPatience.
-func killTree(mark string, pid int) {
+func killTree(mark string, pid int, seen members) {
 	// Stopped first, so that none of them starts another that is not seen.
 	known := members{}
+	maps.Copy(known, seen)
 	for range 10 {
 		added := tree(mark, pid).without(known)
 		if len(added) == 0 {
@@ -58,7 +59,7 @@ func endTree(mark string, patience time.Duration) {
 			}
 		}
 	}
-	killTree(mark, 0)
+	killTree(mark, 0, nil)
 }
 
 // members are processes with the time of their start, in ticks since the boot: the two

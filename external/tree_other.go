@@ -16,6 +16,10 @@ func interrupt(pid int) { _ = syscall.Kill(-pid, syscall.SIGINT) }
 
 func terminateTree(_ string, pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
 
-func killTree(_ string, pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+type members struct{}
+
+func tree(string, int) members { return members{} }
+
+func killTree(_ string, pid int, _ members) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 func endTree(string, time.Duration) {}

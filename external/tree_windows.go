@@ -8,11 +8,15 @@ import (
 
 func ownSession() *syscall.SysProcAttr { return nil }
 
-func interrupt(pid int) { killTree("", pid) }
+type members struct{}
 
-func terminateTree(_ string, pid int) { killTree("", pid) }
+func tree(string, int) members { return members{} }
 
-func killTree(_ string, pid int) {
+func interrupt(pid int) { killTree("", pid, members{}) }
+
+func terminateTree(_ string, pid int) { killTree("", pid, members{}) }
+
+func killTree(_ string, pid int, _ members) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill() // it may have ended
 	}

@@ -26,10 +26,11 @@ func fake(t *testing.T, do string) external.Turn {
 		Workspace: t.TempDir(), State: filepath.Join(t.TempDir(), "external"), Model: external.DefaultModel, Message: []run.Part{run.Text("Repair it.")}}
 }
 
-// alive reports whether a process has not ended.
+// alive reports whether a process has not ended: one that waits to be collected, or is being
+// collected, has.
 func alive(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err == nil && !bytes.Contains(b, []byte(") Z "))
+	return err == nil && !bytes.Contains(b, []byte(") Z ")) && !bytes.Contains(b, []byte(") X "))
 }
 
 // said is what the fake agent has been given.
