@@ -45,6 +45,7 @@ var flagGroups = []struct{ title, flags string }{
 	{"Permissions", "mode allow ask deny on-ask pass-env add-dir trust"},
 	{"Limits of a turn", "max-steps max-calls max-tokens max-cost timeout parallel"},
 	{"Context and storage", "compact-at inline inline-asked nudge outputs-max-age outputs-max-size runs-max-age"},
+	{"Display", "screen-reader"},
 }
 
 // grouped adds subcommands to cmd under the group with that id.

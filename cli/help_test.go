@@ -132,7 +132,7 @@ func TestTheFlagsOfACommandWithManyAreListedInGroups(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z][a-z ]+):$`).FindAllStringSubmatch(flags, -1) {
 		titles = append(titles, m[1])
 	}
-	if diff := cmp.Diff([]string{"Model", "Permissions", "Limits of a turn", "Context and storage"}, titles); diff != "" {
+	if diff := cmp.Diff([]string{"Model", "Permissions", "Limits of a turn", "Context and storage", "Display"}, titles); diff != "" {
 		t.Errorf("groups (-want +got)\n%s", diff)
 	}
 	for _, name := range listed {
