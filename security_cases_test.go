@@ -18,7 +18,7 @@ const securityCases = "../shared/cases/security/cases.json"
 // pawl comes.
 var (
 	areasToCome = map[string]string{
-		"mcp":  "pawl speaks to no MCP servers yet",
+		"mcp": "pawl speaks to no MCP servers yet",
 	}
 	casesToCome = map[string]string{
 		"sec026": "pawl registers no URL handler and takes no deep links",
