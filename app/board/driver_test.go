@@ -134,9 +134,18 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 		told = append(told, n.For)
 	}})
 	id := add(t, ws, "Count the files.")
+	isTold := func(what string) { // else it may be over before the driver has seen it
+		t.Helper()
+		until(t, ws, id, "told: "+what, func(task.State) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Contains(told, what)
+		})
+	}
 	_, err := ws.PlanTask(t.Context(), id, "anna")
 	ok(t, err)
 	s := wait(t, ws, id, task.AwaitingInputName)
+	isTold("answers")
 	if q := s.OpenQuestions(); !slices.Equal(q, []string{"Hidden ones?", "Folders too?"}) {
 		t.Errorf("it asks %q", q)
 	}
@@ -149,6 +158,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	_, err = ws.StartTask(t.Context(), id, "anna", "")
 	ok(t, err)
 	s = until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
+	isTold("permission")
 	// Another process answers, and says something.
 	other := p.open()
 	_, err = other.DoTask(t.Context(), id, "ben", task.Say{ID: "m1", Text: "Be quick."})
@@ -163,11 +173,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.dir, "counted")); err != nil {
 		t.Error(err)
 	}
-	until(t, ws, id, "told", func(task.State) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Contains(told, "answers") && slices.Contains(told, "permission") && slices.Contains(told, "completed")
-	})
+	isTold("completed")
 	if _, err := ws.Submit(t.Context(), worker.SubmitRequest{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
 		t.Errorf("submitted again: %v", err)
 	}
