@@ -386,6 +386,7 @@ func TestARequestIsToldWhatIsWrongWithIt(t *testing.T) {
 		{`{"description":"` + "\xff" + `"}`, "INVALID_JSON", "", "UTF-8", 400},
 		{strings.Repeat("[", 200), "INVALID_JSON", "", "deeper", 400},
 		{`{"description":3}`, "INVALID_INPUT", "description", "string", 422},
+		{`{"description":"x","priority":99999999999999999999}`, "INVALID_INPUT", "priority", "too large", 422},
 		{`{}`, "INVALID_INPUT", "", "description", 422},
 		{`{"description":" "}`, "INVALID_INPUT", "description", "say what", 422},
 		{`{"description":"x","labels":["a,b"]}`, "INVALID_INPUT", "labels", "not a label", 422},

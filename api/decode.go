@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,8 +27,19 @@ var strictJSON = huma.Format{
 				return err
 			}
 		}
-		return json.Unmarshal(data, v)
+		return inRange(json.Unmarshal(data, v))
 	},
+}
+
+const outOfRange = ": the number is too large or too small"
+
+// inRange says in words that a number does not fit into its field, which the schema of an
+// operation cannot say. It returns other errors as they are.
+func inRange(err error) error {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(e.Value, "number ") {
+		return errors.New(strings.TrimPrefix(e.Field, ".") + outOfRange)
+	}
+	return err
 }
 
 // maxDepth bounds how deep objects and arrays are nested.

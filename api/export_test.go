@@ -16,3 +16,6 @@ func NewHTTP(s *Server) *http.Server { return newHTTP(s) }
 
 // CheckAddress returns an error unless the address may be served.
 func CheckAddress(o ServeOptions) error { return checkAddress(o) }
+
+// NotWritten is the error of a token that cannot be stored.
+func NotWritten(file string, err error) error { return notWritten(file, err) }

@@ -214,6 +214,9 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 				f.Message = unknownField(ctx, f.Field)
 			}
 		}
+		if field, ok := strings.CutSuffix(f.Message, outOfRange); ok && f.Field == "body" {
+			f = FieldProblem{field, strings.TrimPrefix(outOfRange, ": ")}
+		}
 		_, field, ok := strings.Cut(f.Field, ".")
 		if ok && f.Field != "" {
 			f.Field = field

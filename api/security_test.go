@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	gotoken "go/token"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,6 +166,12 @@ var httpCases = map[string]func(*testing.T){
 		must(t, os.Chmod(file, 0o644))
 		if _, err := api.LoadToken(state); err == nil || !strings.Contains(err.Error(), "can be read by others") {
 			t.Errorf("a file that others can read: %v", err)
+		}
+		for errno, next := range map[syscall.Errno]string{syscall.ENOSPC: "free some space", syscall.EROFS: "PAWL_STATE_DIR", syscall.EIO: "input/output"} {
+			err := api.NotWritten(file, &fs.PathError{Op: "open", Path: "/s/.new-1", Err: errno})
+			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), next) || strings.Contains(err.Error(), ".new-1") {
+				t.Errorf("the token cannot be stored: %v", err)
+			}
 		}
 	},
 	"sec040": func(t *testing.T) {

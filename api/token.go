@@ -14,8 +14,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"pawl/config"
 	"pawl/internal/atomicfile"
 	"pawl/run"
 )
@@ -43,9 +45,28 @@ func LoadToken(state string) (string, error) {
 		}
 		// Two processes may do it at once; both read what the later one wrote.
 		if err := atomicfile.Write(file, []byte("pawl_"+strings.ToLower(rand.Text())+"\n"), atomicfile.Durable); err != nil {
-			return "", err
+			return "", notWritten(file, err)
 		}
 	}
+}
+
+// notWritten says that the token cannot be stored, and what to do.
+func notWritten(file string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return config.Errorf("the token cannot be written to %s: the disk is full: free some space there and start again", file)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return config.Errorf("the token cannot be written to %s (%w): make the folder writable for this user, or name another state folder with PAWL_STATE_DIR", file, rootCause(err))
+	}
+	return fmt.Errorf("the token cannot be written to %s: %w", file, rootCause(err))
+}
+
+// rootCause returns what the system refused, without the name of the temporary file.
+func rootCause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 const minToken = 20 // bytes

@@ -241,6 +241,9 @@ func writeTerms(w io.Writer, terms []entry) {
 			column = max(column, n)
 		}
 	}
+	if column == 0 { // all names are longer
+		column = widest
+	}
 	for _, t := range terms {
 		indent := strings.Repeat(" ", column)
 		entry := fill(t.text, indent, helpWidth)

@@ -45,10 +45,15 @@ func TestHelpFitsEightyColumnsAndSaysEachThingOnce(t *testing.T) {
 	everyCommand(t, func(c *cobra.Command) {
 		var b strings.Builder
 		writeHelp(&b, c)
+		flags := false // the list of flags has begun
 		for line := range strings.Lines(b.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
 				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), n, line)
 			}
+			if flags && strings.TrimSpace(line) != "" && line[0] != ' ' && !strings.HasSuffix(line, ":\n") && line[0] != '"' {
+				t.Errorf("%s --help has a text outside of its column: %s", c.CommandPath(), line)
+			}
+			flags = flags || strings.HasSuffix(line, "lags:\n")
 		}
 		if got, want := strings.Count(b.String(), "--dir"), map[bool]int{true: 0, false: 1}[c.HasParent()]; got != want {
 			t.Errorf("%s --help has the flag of all commands %d times, want %d", c.CommandPath(), got, want)

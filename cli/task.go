@@ -179,7 +179,11 @@ func historyLine(e tasks.Event) string {
 		if p.Answer == "" {
 			return ""
 		}
-		return fmt.Sprintf("%s: %s by %s", p.Call, p.Answer, e.By)
+		line := fmt.Sprintf("%s: %s", p.Call, p.Answer)
+		if e.By != "" { // else the mode or a rule decided
+			line += " by " + e.By
+		}
+		return line
 	case tasks.OutputReminderSent:
 		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
 	case tasks.Interrupted:

@@ -152,8 +152,17 @@ func taskDiscardCommand(inv *invocation) *cobra.Command {
 stay. The next start of the task makes another copy.`,
 		Example: "  pawl task discard t-k3f9xy",
 	}
-	return changed(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID) (tasks.State, error) {
-		return ws.DiscardTask(ctx, id, app.Person())
+	asJSON := jsonFlag(cmd)
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
+		s, err := ws.DiscardTask(ctx, id, app.Person())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return inv.printTask(s, true)
+		}
+		_, err = fmt.Fprintf(inv.Stdout, "the copy of task %s is removed\n", id)
+		return err
 	})
 }
 

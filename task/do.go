@@ -207,7 +207,7 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	}
 	open := s.OpenQuestions()
 	if len(a.Answers) != len(open) {
-		return nil, invalid("answers", "%d were given, and there are %d questions", len(a.Answers), len(open))
+		return nil, invalid("answers", "%d given, %d needed: one for each open question", len(a.Answers), len(open))
 	}
 	var input strings.Builder
 	input.WriteString("The answers to your questions:\n")

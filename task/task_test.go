@@ -140,7 +140,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	if got := k.s.WaitsFor(); got != "answers" {
 		t.Errorf("it waits for %q", got)
 	}
-	if err := k.try("anna", SubmitAnswers{[]string{"Yes."}}); err == nil || !strings.Contains(err.Error(), "1 were given, and there are 2 questions") {
+	if err := k.try("anna", SubmitAnswers{[]string{"Yes."}}); err == nil || !strings.Contains(err.Error(), "1 given, 2 needed: one for each open question") {
 		t.Errorf("one answer to two questions: %v", err)
 	}
 	k.must("anna", SubmitAnswers{[]string{"Yes.", "No."}})

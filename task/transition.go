@@ -116,8 +116,12 @@ type TransitionError struct {
 func (e *TransitionError) Code() string { return "INVALID_TRANSITION" }
 
 func (e *TransitionError) Error() string {
-	if e.Why != "" {
-		return fmt.Sprintf("task %s is %s: %s is not possible: %s", e.Task, e.From, e.On, e.Why)
+	on := string(e.On)
+	if e.On == OnAnswers {
+		on = "answer" // as the command is called
 	}
-	return fmt.Sprintf("task %s is %s: %s is not possible", e.Task, e.From, e.On)
+	if e.Why != "" {
+		return fmt.Sprintf("task %s is %s: %s is not possible: %s", e.Task, e.From, on, e.Why)
+	}
+	return fmt.Sprintf("task %s is %s: %s is not possible", e.Task, e.From, on)
 }

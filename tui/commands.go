@@ -389,7 +389,7 @@ func (m *model) help(string) []effect {
 	var lines []string
 	row := func(left, right string) {
 		mark := "  " + m.Paint(render.Accent, left) + strings.Repeat(" ", max(2, helpColumn-render.Cells(left)))
-		if room := width - 2 - helpColumn; room >= 24 {
+		if room := width - 2 - max(helpColumn, render.Cells(left)+2); room >= 24 {
 			lines = append(lines, render.Hang(mark, m.Wrap([]render.Span{{Text: right, Paint: render.Plain}}, room, false))...)
 			return
 		}

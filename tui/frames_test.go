@@ -266,3 +266,20 @@ func TestFramesInASCII(t *testing.T) {
 		}
 	}
 }
+
+func TestTheHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 60, 80, 120} {
+		c := newScene(t, width, 24, render.Style{})
+		c.lines = nil
+		c.help("")
+		if len(c.lines) < 20 {
+			t.Fatalf("%d lines of help", len(c.lines))
+		}
+		for _, line := range c.lines {
+			if n := render.Cells(line); n > width {
+				t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
+			}
+		}
+	}
+}
