@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"pawl/agent"
 	"pawl/app"
 	"pawl/config"
 	"pawl/run"
@@ -158,11 +156,8 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, 
 		}
 	}
 	id, err := s.driver.start(ctx, t, b.Prompt)
-	if errors.As(err, new(*agent.NotFoundError)) {
-		return app.RunForm{}, invalid("agent", err.Error())
-	}
 	if err != nil {
-		return app.RunForm{}, err
+		return app.RunForm{}, agentInput(err)
 	}
 	return s.getRun(ctx, &RunInput{id})
 }
