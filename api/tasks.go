@@ -18,11 +18,6 @@ type TaskInput struct {
 	Task task.ID `path:"task" maxLength:"60" doc:"The id of the task"`
 }
 
-// PageInput selects a page of a list.
-type PageInput struct {
-	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many items at most"`
-}
-
 // tag of the operations of tasks.
 const tagTasks = "tasks"
 
@@ -134,24 +129,12 @@ func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm,
 
 type historyInput struct {
 	TaskInput
-	PageInput
-	From int64 `query:"from" minimum:"0" doc:"The events after this number: next of the page before"`
+	FromInput
 }
 
-// A HistoryForm is events of a task as JSON.
-type HistoryForm struct {
-	Items []app.TaskLine `json:"items"`
-	Next  int64          `json:"next,omitempty"` // for from
-}
-
-func (s *Server) taskHistory(ctx context.Context, in *historyInput) (HistoryForm, error) {
-	lines, err := s.history(ctx, in.Task, in.From, in.Limit+1)
-	f := HistoryForm{Items: lines}
-	if len(lines) > in.Limit {
-		f.Items = lines[:in.Limit]
-		f.Next = f.Items[in.Limit-1].Seq
-	}
-	return f, err
+func (s *Server) taskHistory(ctx context.Context, in *historyInput) (Events[app.TaskLine], error) {
+	some, err := s.history(ctx, in.Task, in.From, in.Limit+1)
+	return eventPage(some, in.FromInput), err
 }
 
 // history returns at most n events of a task after a number.
