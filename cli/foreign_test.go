@@ -20,6 +20,9 @@ func TestForeignFlagsAreTranslatedToFlagsThatExist(t *testing.T) {
 	}
 	runs.InheritedFlags()
 	for name, f := range foreignFlags {
+		if isOwnFlag(runs, name) {
+			t.Errorf("pawl run has %s", name)
+		}
 		if f.ours == nil {
 			if f.remark == "" {
 				t.Errorf("%s is left out and nothing says why", name)
@@ -39,6 +42,9 @@ func TestForeignFlagsAreTranslatedToFlagsThatExist(t *testing.T) {
 		}
 	}
 	for name, verb := range foreignVerbs {
+		if cmd, _, err := root.Find([]string{name}); err == nil && cmd != root {
+			t.Errorf("%s is a command of pawl's", name)
+		}
 		if verb.ours == "" && verb.remark == "" {
 			t.Errorf("nothing is said of %s", name)
 		}

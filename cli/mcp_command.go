@@ -16,6 +16,12 @@ func mcpCommand(inv *invocation) *cobra.Command {
 		Long:  "The Model Context Protocol, with which external agents reach the tools of their run.",
 	})
 	cmd.AddCommand(mcpServeCommand(inv))
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 { // other agents have `mcp add` and the like
+			return usage("unknown command %q of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", args[0])
+		}
+		return nil
+	}
 	return cmd
 }
 

@@ -114,14 +114,16 @@ type (
 		Submission
 		Output Output
 	}
-	// End ends the turn of a run.
+	// End ends the turn of a run. It does nothing if the run has a later assignment than
+	// Number: 0 is the last one.
 	End struct {
-		Run   run.ID
-		Begun bool // false: the run could not be started
-		End   run.Ended
-		Said  string // last
-		Usage run.Usage
-		Steps int
+		Run    run.ID
+		Number int
+		Begun  bool // false: the run could not be started
+		End    run.Ended
+		Said   string // last
+		Usage  run.Usage
+		Steps  int
 	}
 	// HandOff starts a child run.
 	HandOff struct {
@@ -540,8 +542,8 @@ func (a End) do(s State) ([]Event, error) {
 	if !ok || r.Parent != "" {
 		return nil, invalid("run", "run %s is not one of task %s", a.Run, s.Created.Task)
 	}
-	if r.Ended {
-		return nil, nil // it is known
+	if r.Ended || a.Number != 0 && a.Number != len(r.Assignments) {
+		return nil, nil // it is known, or was before a person has resumed the task
 	}
 	submitted := r.Submitted != nil && r.Submitted.In == len(r.Assignments)
 	x := OnExit(r.Kind, r.Agent, a.Begun, a.End, submitted, r.Reminders, a.Said)

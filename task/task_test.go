@@ -271,6 +271,29 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	}
 }
 
+// A driver that has stopped a run tells so late: the person has resumed the task meanwhile.
+func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("anna", Pause{})
+	stopped := ended("w", run.EndInterrupted)
+	stopped.Number = 1
+	k.must("", stopped) // as the run says it
+	k.must("anna", Resume{"Go on."})
+	k.must("", stopped) // as the driver does
+	k.wantStatus(ActiveName)
+	if start, ok := k.s.Next()[0].(StartRun); !ok || start.Number != 2 {
+		t.Errorf("owed is %+v", k.s.Next())
+	}
+	k.must("", Prompt{"w", 2, 2})
+	stopped.Number = 2
+	k.must("", stopped)
+	k.wantStatus(WaitingName)
+}
+
 func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})

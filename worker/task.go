@@ -332,15 +332,17 @@ func (d *Runner) alongEnd(b *taskBatch, p run.Ended, events []run.Event) error {
 		}
 	}
 	said := s.Answer()
-	if r, ok := b.state.Run(d.id); ok && r.Kind == "" {
+	r, ok := b.state.Run(d.id)
+	switch {
+	case !ok:
+		return nil
+	case r.Kind == "":
 		if v := s.Submission().Value; v != "" {
 			said = v
 		}
 		return b.do("", task.EndHandoff{Run: d.id, AgentHandoffCompleted: task.AgentHandoffCompleted{End: p, Submitted: s.Submission().Value != "", Output: cutText(said), Usage: s.Usage}})
-	} else if !ok {
-		return nil
 	}
-	return b.do("", task.End{Run: d.id, Begun: true, End: p, Said: said, Usage: s.Usage, Steps: s.Turn.Steps})
+	return b.do("", task.End{Run: d.id, Number: r.Prompted, Begun: true, End: p, Said: said, Usage: s.Usage, Steps: s.Turn.Steps})
 }
 
 // taskTakes returns why the task of the run does not take a result; "" if it does, or there

@@ -292,7 +292,7 @@ func (c *card) open(ctx context.Context, s task.State, id run.ID) bool {
 		c.wait(ctx, c.kicks.of(c.id), pollTasks)
 	default:
 		// The run is there if it has begun before; else it could not be started.
-		c.end(ctx, id, r.Prompted > 0, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
+		c.end(ctx, s, id, r.Prompted > 0, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
 	}
 	return false
 }
@@ -321,7 +321,7 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
 	words, err := c.ws.TaskInput(s, cmd.Run, cmd.Input)
 	if err != nil {
-		c.end(ctx, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
+		c.end(ctx, s, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
 		return
 	}
 	var tell []task.Action // what was said since is told with them
@@ -338,7 +338,7 @@ func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
 	case err == nil || ctx.Err() != nil:
 	case refused(err): // paused, cancelled, or a message withdrawn since
 	default:
-		c.fail(ctx, cmd.Run, err)
+		c.fail(ctx, s, cmd.Run, err)
 	}
 }
 
@@ -349,17 +349,17 @@ func refused(err error) bool {
 
 // fail records that a run cannot be driven any more, because its log cannot be written. The
 // task waits; the run continues when it is resumed.
-func (c *card) fail(ctx context.Context, id run.ID, err error) {
+func (c *card) fail(ctx context.Context, s task.State, id run.ID, err error) {
 	c.close()
-	c.end(ctx, id, true, run.Ended{End: run.EndInterrupted, Reason: "storage", Detail: err.Error()})
+	c.end(ctx, s, id, true, run.Ended{End: run.EndInterrupted, Reason: "storage", Detail: err.Error()})
 }
 
 // end records how the turn of a run ended where the run itself could not. If that cannot be
 // written either it is tried again: no task stays as it is.
-func (c *card) end(ctx context.Context, id run.ID, begun bool, end run.Ended) {
+func (c *card) end(ctx context.Context, s task.State, id run.ID, begun bool, end run.Ended) {
 	c.close()
 	for ctx.Err() == nil {
-		_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Begun: begun, End: end})
+		_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: begun, End: end})
 		if err == nil || errors.Is(err, store.ErrNoTask) {
 			return
 		}
@@ -411,13 +411,13 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		c.fail(ctx, cmd.Run, err)
+		c.fail(ctx, s, cmd.Run, err)
 	case state.Turn.Open() && !delivered:
 		c.wait(ctx, changed, pollTasks)
 	case state.Turn.Open():
 		c.park(ctx, changed, state.Seq)
 	default:
-		c.ended(ctx, cmd.Run, state, changed)
+		c.ended(ctx, s, cmd.Run, state)
 	}
 }
 
@@ -425,7 +425,7 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	state := c.session.State()
 	if r, ok := s.Run(cmd.Run); ok && !state.Turn.Open() && (state.Turn.End.End != run.EndInterrupted || state.Turn.End.Reason != task.DriverGone) {
-		c.record(ctx, r.ID, state) // it ended when its task could not be told
+		c.record(ctx, s, r.ID, state) // it ended when its task could not be told
 		return
 	}
 	c.deliver(ctx, s) // what was said meanwhile is told before the agent goes on
@@ -436,9 +436,9 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, new(*app.QuestionError)):
-		c.record(ctx, cmd.Run, state)
+		c.record(ctx, s, cmd.Run, state)
 	default:
-		c.fail(ctx, cmd.Run, err)
+		c.fail(ctx, s, cmd.Run, err)
 	}
 }
 
@@ -464,25 +464,25 @@ func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 // ended waits for the task to show that the turn of its run has ended, which is written
 // together with it. If it does not, another process has interrupted the run by a shutdown, or
 // the task could not take it.
-func (c *card) ended(ctx context.Context, id run.ID, state run.State, changed <-chan struct{}) {
-	s, err := c.load(ctx)
+func (c *card) ended(ctx context.Context, s task.State, id run.ID, state run.State) {
+	now, err := c.load(ctx)
 	if err != nil {
 		return
 	}
-	if r, ok := s.Run(id); !ok || r.Ended {
+	if r, ok := now.Run(id); !ok || r.Ended {
 		return
 	}
 	if state.Turn.End.End == run.EndInterrupted && state.Turn.End.Reason == task.DriverGone {
 		c.close() // it is continued with the next step
 		return
 	}
-	c.record(ctx, id, state)
+	c.record(ctx, s, id, state)
 }
 
 // record tells the task how the turn of a run has ended, where the two are not written
 // together.
-func (c *card) record(ctx context.Context, id run.ID, state run.State) {
-	_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Begun: true, End: state.Turn.End, Said: state.Answer(), Usage: state.Usage, Steps: state.Turn.Steps})
+func (c *card) record(ctx context.Context, s task.State, id run.ID, state run.State) {
+	_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: state.Turn.End, Said: state.Answer(), Usage: state.Usage, Steps: state.Turn.Steps})
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}
@@ -519,7 +519,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 		}
 		c.close()
 		if err != nil {
-			c.fail(ctx, id, err)
+			c.fail(ctx, s, id, err)
 			return
 		}
 	} else if _, _, err := c.ws.Stop(ctx, id, "the task was changed"); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
@@ -534,10 +534,17 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 		return
 	}
 	end := run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "stopped"}
-	_, err = c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Begun: true, End: end, Said: state.Answer(), Usage: state.Usage})
+	_, err = c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Answer(), Usage: state.Usage})
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}
+}
+
+// assigned returns the number of the last assignment of a run, as far as s knows: what is
+// found out of the run is about that one, also if a person has resumed the task since.
+func assigned(s task.State, id run.ID) int {
+	r, _ := s.Run(id)
+	return len(r.Assignments)
 }
 
 // release gives the slot back.
