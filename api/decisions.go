@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -26,6 +27,13 @@ type DecisionBody struct {
 	Scope   string `json:"scope,omitempty" enum:"user,workspace,repository,run" doc:"Of the rule; workspace unless it is given"`
 }
 
+// DecideInput is a person's answer to a call of a run.
+type DecideInput struct {
+	RunInput
+	CallInput
+	Body DecisionBody
+}
+
 // decisionOperations registers the calls of a task that wait for a person.
 func (s *Server) decisionOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/approvals", id: "list-task-approvals", tag: tagTasks,
@@ -44,21 +52,19 @@ func (s *Server) decisionOperations() {
 				if err != nil {
 					return list, err
 				}
-				for _, a := range calls {
-					list.Items = append(list.Items, TaskWaitingForm{r.ID, a.Waiting()})
+				for _, c := range app.WaitingFormOf(r.ID, calls).Items {
+					list.Items = append(list.Items, TaskWaitingForm{r.ID, c})
 				}
 			}
 			return list, nil
 		})
-	type decideInput struct {
+	type decideInTaskInput struct {
 		TaskInput
-		Run  run.ID     `path:"run" maxLength:"100"`
-		Call run.CallID `path:"call" maxLength:"100"`
-		Body DecisionBody
+		DecideInput
 	}
-	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/runs/{run}/calls/{call}/decision", id: "decide-task-call", tag: tagTasks,
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/runs/{run}/calls/{call}/decision", id: "decide-task-call", tag: tagTasks, keyed: true,
 		summary: "Answer a call of a task that needs approval", more: "The first answer counts."},
-		func(ctx context.Context, in *decideInput) (app.DecidedForm, error) {
+		func(ctx context.Context, in *decideInTaskInput) (app.DecidedForm, error) {
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
 				return app.DecidedForm{}, err
@@ -81,7 +87,8 @@ func (s *Server) approvals(ctx context.Context, id run.ID) ([]app.Approval, erro
 	return calls, err
 }
 
-// decide hands in a person's answer to a call.
+// decide hands in a person's answer to a call. A run that no process drives is driven here
+// then; that of a task when its task is.
 func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b DecisionBody) (app.DecidedForm, error) {
 	events, _, err := s.ws.Load(ctx, id)
 	if err != nil {
@@ -109,8 +116,15 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	if d.Rules, err = s.rulesOf(a, b); err != nil {
 		return app.DecidedForm{}, err
 	}
-	taken, err := s.ws.Decide(ctx, id, d)
-	return app.DecidedForm{Run: id, Call: call, Answer: b.Answer, Rules: app.RuleLines(d.Rules), Taken: taken}, err
+	form := app.DecidedForm{Run: id, Call: call, Answer: b.Answer, Rules: app.RuleLines(d.Rules)}
+	if form.Taken, err = s.ws.Decide(ctx, id, d); err != nil || form.Taken {
+		return form, err
+	}
+	if err = s.driver.ensure(ctx, id); errors.As(err, new(*app.TaskRunError)) {
+		return form, nil
+	}
+	form.Taken = err == nil // the inbox is read first
+	return form, err
 }
 
 // rulesOf returns the rules that an answer stores.

@@ -16,6 +16,7 @@ import (
 	"pawl/agent"
 	"pawl/app"
 	"pawl/config"
+	"pawl/gitcopy"
 	"pawl/internal/text"
 	"pawl/store"
 	"pawl/task"
@@ -130,6 +131,12 @@ func problemOf(err error) *Problem {
 		return of(http.StatusGatewayTimeout, "NOT_TAKEN")
 	case errors.As(err, new(*store.ChainError)), errors.As(err, new(*store.UnreadableError)):
 		return of(http.StatusConflict, "DAMAGED")
+	case errors.As(err, new(*app.TaskRunError)):
+		return of(http.StatusConflict, "TASK_RUN")
+	case errors.As(err, new(*app.NoCopyError)):
+		return of(http.StatusConflict, "NO_COPY")
+	case errors.As(err, new(*gitcopy.StateError)), errors.As(err, new(*gitcopy.Error)):
+		return of(http.StatusConflict, "GIT")
 	case errors.As(err, new(*agent.NotFoundError)):
 		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*config.Error)):

@@ -180,11 +180,7 @@ func (f *runFollower) show(ctx context.Context, u view.Update) {
 		if err != nil {
 			return // it is decided meanwhile
 		}
-		waiting := app.WaitingLine{Type: "waiting"}
-		for _, a := range all {
-			waiting.Calls = append(waiting.Calls, a.Waiting())
-		}
-		line = waiting
+		line = app.WaitingLine{Type: "waiting", Calls: app.WaitingFormOf(f.id, all).Items}
 	}
 	select {
 	case f.live <- line:

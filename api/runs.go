@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"pawl/agent"
 	"pawl/app"
 	"pawl/config"
 	"pawl/run"
@@ -23,19 +21,9 @@ type RunInput struct {
 	Run run.ID `path:"run" maxLength:"80" pattern:"^[a-z0-9_-]+$" doc:"The id of the run"`
 }
 
-// OffsetInput selects a page of a list that is counted.
-type OffsetInput struct {
-	Limit  int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many items at most"`
-	Offset int `query:"offset" minimum:"0" doc:"How many items to skip: next of the page before"`
-}
-
-// page returns the part of a list that is asked for.
-func page[T any](all []T, in OffsetInput) app.List[T] {
-	list := app.ListOf(all[min(in.Offset, len(all)):])
-	if len(list.Items) > in.Limit {
-		list.Items, list.Next = list.Items[:in.Limit], in.Offset+in.Limit
-	}
-	return list
+// CallInput is the path of a call of a run.
+type CallInput struct {
+	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100" doc:"The id of the call"`
 }
 
 const tagRuns = "runs"
@@ -158,11 +146,8 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, 
 		}
 	}
 	id, err := s.driver.start(ctx, t, b.Prompt)
-	if errors.As(err, new(*agent.NotFoundError)) {
-		return app.RunForm{}, invalid("agent", err.Error())
-	}
 	if err != nil {
-		return app.RunForm{}, err
+		return app.RunForm{}, agentInput(err)
 	}
 	return s.getRun(ctx, &RunInput{id})
 }
@@ -255,34 +240,25 @@ func (s *Server) runItems(ctx context.Context, in *itemsInput) (app.ShownRun, er
 
 type logInput struct {
 	RunInput
-	PageInput
-	From int64 `query:"from" minimum:"0" doc:"The events after this number: next of the page before"`
+	FromInput
 }
 
-// A LogForm is events of a run as JSON.
-type LogForm struct {
-	Items []app.EventLine `json:"items"`
-	Next  int64           `json:"next,omitempty"` // for from
-}
-
-func (s *Server) runLog(ctx context.Context, in *logInput) (LogForm, error) {
-	f := LogForm{Items: []app.EventLine{}}
+func (s *Server) runLog(ctx context.Context, in *logInput) (Events[app.EventLine], error) {
+	var some []app.EventLine
 	var lines app.Lines
 	for e, err := range s.ws.Events(ctx, in.Run, 0) { // lines need what was before them
 		if err != nil {
-			return f, err
+			return eventPage(some, in.FromInput), err
 		}
 		line := lines.Event(e)
-		if e.Seq <= in.From {
-			continue
+		if e.Seq > in.From {
+			some = append(some, line)
 		}
-		if len(f.Items) == in.Limit {
-			f.Next = f.Items[in.Limit-1].Seq
+		if len(some) > in.Limit {
 			break
 		}
-		f.Items = append(f.Items, line)
 	}
-	return f, nil
+	return eventPage(some, in.FromInput), nil
 }
 
 func (s *Server) whyRun(ctx context.Context, in *RunInput) (app.WhyForm, error) {
@@ -413,7 +389,10 @@ func (s *Server) runActions() {
 			return app.WaitingFormOf(in.Run, all), err
 		})
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/approvals/{call}", id: "decide-call", tag: tagRuns, keyed: true,
-		summary: "Decide on a call that waits for a person", more: "The first answer counts. always and never store a rule; wait interrupts the turn, and the message says what to do instead; no refuses the call once."}, s.decideHere)
+		summary: "Decide on a call that waits for a person", more: "The first answer counts. always and never store a rule; wait interrupts the turn, and the message says what to do instead; no refuses the call once."},
+		func(ctx context.Context, in *DecideInput) (app.DecidedForm, error) {
+			return s.decide(ctx, in.Run, in.Call, in.Body)
+		})
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/questions", id: "list-questions", tag: tagRuns,
 		summary: "List the questions that the agent has asked"},
 		func(ctx context.Context, in *RunInput) (app.List[app.Question], error) {
@@ -520,21 +499,6 @@ func (s *Server) continueRun(ctx context.Context, in *RunInput) (app.RunForm, er
 	return s.getRun(ctx, in)
 }
 
-type decideInput struct {
-	RunInput
-	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100"`
-	Body DecisionBody
-}
-
-// decideHere decides on a call of a run; a run that no process drives is driven here then.
-func (s *Server) decideHere(ctx context.Context, in *decideInput) (app.DecidedForm, error) {
-	form, err := s.decide(ctx, in.Run, in.Call, in.Body)
-	if err == nil && !form.Taken {
-		form.Taken, err = true, s.driver.ensure(ctx, in.Run) // it reads the inbox first
-	}
-	return form, err
-}
-
 func questionsOf(s run.State) []app.Question {
 	var all []app.Question
 	for _, q := range s.Questions() {
@@ -545,7 +509,7 @@ func questionsOf(s run.State) []app.Question {
 
 type answerInput struct {
 	RunWordsInput
-	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100"`
+	CallInput
 }
 
 func (s *Server) answer(ctx context.Context, in *answerInput) (RunMessage, error) {

@@ -88,6 +88,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.api = humago.NewWithPrefix(s.mux, Prefix, operations())
 	s.taskOperations()
 	s.taskActions()
+	s.copyOperations()
 	s.messageOperations()
 	s.attachmentOperations()
 	s.toolOperations()

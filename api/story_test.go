@@ -259,3 +259,56 @@ func TestGrantsChangeWhileARunWorks(t *testing.T) {
 		t.Error("a call has run whose tool is not granted any more")
 	}
 }
+
+// A call of a task that no process drives is answered in the same way through its task and
+// through its run: the answer counts when the task is driven again, which the run alone is not.
+func TestAnAnswerToATaskThatIsNotDrivenCountsWhenItIs(t *testing.T) {
+	t.Parallel()
+	for _, through := range []string{"/tasks/%s/runs/%s/calls/%s/decision", "/runs/%[2]s/approvals/%[3]s"} {
+		t.Run(strings.SplitN(through, "/", 3)[1], func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, planReply+`
+{"when":{"first":"Carry out this task","contains":"made-2"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"shell","args":{"command":"touch counted && echo made-$((1+1))"}}]}
+`)
+			stop := s.drive()
+			id := s.add("Count the files.")
+			s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+			s.wait(id, "planned")
+			s.do("POST", "/tasks/"+id+"/start", "").is(200)
+			var call value
+			asked := func() bool {
+				call = s.do("GET", "/tasks/"+id+"/approvals", "").is(200)
+				return len(call.items("items")) == 1
+			}
+			deadline := time.Now().Add(patience) // only what never comes fails
+			for {
+				for !asked() && time.Now().Before(deadline) {
+					runtime.Gosched()
+				}
+				stop()
+				if asked() || time.Now().After(deadline) {
+					break
+				}
+				stop = s.drive() // it was stopped before it had come to rest, so its turn was ended: it asks again
+			}
+			if !asked() {
+				t.Fatal("the call never waited for a person")
+			}
+			ofRun := s.do("GET", "/runs/"+call.text("items.0.run")+"/approvals", "").is(200)
+			if call.text("items.0.digest") == "" || ofRun.text("items.0.digest") != call.text("items.0.digest") || ofRun.text("items.0.title") != call.text("items.0.title") {
+				t.Errorf("of the task %+v, of the run %+v", call.v, ofRun.v)
+			}
+			s.do("POST", "/runs/"+call.text("items.0.run")+"/continue", "").problem(409, "TASK_RUN")
+			path := fmt.Sprintf(through, id, call.text("items.0.run"), call.text("items.0.call"))
+			if d := s.do("POST", path, `{"answer":"allow","digest":`+quoted(call.text("items.0.digest"))+`}`).is(200); d.at("taken") != false {
+				t.Errorf("the decision is %+v", d.v)
+			}
+			s.drive()
+			s.wait(id, "completed")
+			if _, err := os.Stat(filepath.Join(s.dir, "counted")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"pawl/agent"
 	"pawl/app"
 	"pawl/store"
 	"pawl/task"
@@ -15,11 +16,6 @@ import (
 // sets fields of exported types alone.
 type TaskInput struct {
 	Task task.ID `path:"task" maxLength:"60" doc:"The id of the task"`
-}
-
-// PageInput selects a page of a list.
-type PageInput struct {
-	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many items at most"`
 }
 
 // tag of the operations of tasks.
@@ -63,13 +59,14 @@ type createTaskInput struct {
 		Priority    int          `json:"priority,omitempty" doc:"Tasks with a higher one come first"`
 		DependsOn   []task.ID    `json:"depends_on,omitempty" doc:"Tasks that have to be completed before it can be started"`
 		Budget      *task.Budget `json:"budget,omitempty" doc:"What all its runs may use together"`
+		Isolation   string       `json:"isolation,omitempty" enum:"clone" doc:"clone: its workers work in a copy of the repository"`
 		Source      string       `json:"source,omitempty" enum:"api,web,cli,test" doc:"Where it comes from; api unless it is given"`
 	}
 }
 
 func (s *Server) createTask(ctx context.Context, in *createTaskInput) (app.TaskForm, error) {
 	b := in.Body
-	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Source: task.Source{Kind: "api", User: app.Person()}}
+	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Isolation: task.Isolation(b.Isolation), Source: task.Source{Kind: "api", User: app.Person()}}
 	if b.Budget != nil {
 		c.Budget = *b.Budget
 	}
@@ -132,24 +129,12 @@ func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm,
 
 type historyInput struct {
 	TaskInput
-	PageInput
-	From int64 `query:"from" minimum:"0" doc:"The events after this number: next of the page before"`
+	FromInput
 }
 
-// A HistoryForm is events of a task as JSON.
-type HistoryForm struct {
-	Items []app.TaskLine `json:"items"`
-	Next  int64          `json:"next,omitempty"` // for from
-}
-
-func (s *Server) taskHistory(ctx context.Context, in *historyInput) (HistoryForm, error) {
-	lines, err := s.history(ctx, in.Task, in.From, in.Limit+1)
-	f := HistoryForm{Items: lines}
-	if len(lines) > in.Limit {
-		f.Items = lines[:in.Limit]
-		f.Next = f.Items[in.Limit-1].Seq
-	}
-	return f, err
+func (s *Server) taskHistory(ctx context.Context, in *historyInput) (Events[app.TaskLine], error) {
+	some, err := s.history(ctx, in.Task, in.From, in.Limit+1)
+	return eventPage(some, in.FromInput), err
 }
 
 // history returns at most n events of a task after a number.
@@ -167,6 +152,15 @@ func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([
 		lines = append(lines, line)
 	}
 	return lines, err
+}
+
+// agentInput returns an error with an agent that a request names as what is wrong with the
+// request.
+func agentInput(err error) error {
+	if errors.As(err, new(*agent.NotFoundError)) {
+		return invalid("agent", err.Error())
+	}
+	return err
 }
 
 // taskActions registers what a person does to a task.
@@ -193,11 +187,25 @@ func (s *Server) taskActions() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/start", id: "start-task", tag: tagTasks, summary: "Let a worker agent carry out the plan"},
 		func(ctx context.Context, in *startInput) (app.TaskForm, error) {
-			agent := ""
+			name := ""
 			if in.Body != nil {
-				agent = in.Body.Agent
+				name = in.Body.Agent
 			}
-			return form(s.ws.StartTask(ctx, in.Task, by, agent))
+			state, err := s.ws.StartTask(ctx, in.Task, by, name)
+			return form(state, agentInput(err))
+		})
+	type handoffInput struct {
+		TaskInput
+		Body struct {
+			Agent  string `json:"agent" minLength:"1" doc:"The agent that works from now on"`
+			Prompt string `json:"prompt,omitempty" doc:"What it is told"`
+		}
+	}
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/handoff", id: "hand-off-task", tag: tagTasks, summary: "Let another agent carry on",
+		more: "The worker of a task that is active or waits is stopped first; a planned task is started with the agent."},
+		func(ctx context.Context, in *handoffInput) (app.TaskForm, error) {
+			state, err := s.ws.HandOnTask(ctx, in.Task, by, in.Body.Agent, in.Body.Prompt)
+			return form(state, agentInput(err))
 		})
 	type answersInput struct {
 		TaskInput

@@ -220,6 +220,34 @@ func (w *Workspace) TaskFeedEnd(ctx context.Context) (int64, error) {
 	return st.TaskFeedEnd(ctx)
 }
 
+// ChangedTasks returns the tasks that have changed after a position of the feed of all tasks,
+// each once, also those that were removed; and the position up to which that is.
+func (w *Workspace) ChangedTasks(ctx context.Context, after int64) (changed []task.ID, position int64, err error) {
+	st, err := w.reading()
+	if errors.Is(err, store.ErrNoRuns) {
+		return nil, after, nil
+	} else if err != nil {
+		return nil, after, err
+	}
+	const most = 500 // entries that are read at once
+	seen := map[string]bool{}
+	for {
+		entries, err := st.TaskFeed(ctx, after, most)
+		if err != nil {
+			return nil, after, err
+		}
+		for _, e := range entries {
+			if after = e.Position; !seen[e.Task] {
+				seen[e.Task] = true
+				changed = append(changed, task.ID(e.Task))
+			}
+		}
+		if len(entries) < most {
+			return changed, after, nil
+		}
+	}
+}
+
 // TaskSummary returns the summary of a task.
 func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, error) {
 	st, err := w.reading()

@@ -58,7 +58,7 @@ func (w *Workspace) isolated(ctx context.Context, s task.State, by, agent string
 		return s, nil
 	}
 	if s.Copy != nil {
-		return s, config.Errorf("the copy of task %s is gone from %s, and what was not merged with it: `pawl task discard %[1]s` gives it up, and the next start makes another", id, s.Copy.Dir)
+		return s, noCopy("the copy of task %s is gone from %s, and what was not merged with it: `pawl task discard %[1]s` gives it up, and the next start makes another", id, s.Copy.Dir)
 	}
 	m, err := c.Make(ctx)
 	if errors.As(err, new(*gitcopy.UnsuitableError)) {
@@ -71,6 +71,17 @@ func (w *Workspace) isolated(ctx context.Context, s task.State, by, agent string
 	return w.DoTask(ctx, id, by, task.RecordCopy{CopyMade: made})
 }
 
+// A NoCopyError says that a task has no copy of the repository, or has lost it. It is a
+// [*config.Error]. Its code is NO_COPY.
+type NoCopyError struct{ error }
+
+// Code is NO_COPY.
+func (e *NoCopyError) Code() string { return "NO_COPY" }
+
+func (e *NoCopyError) Unwrap() error { return e.error }
+
+func noCopy(format string, args ...any) error { return &NoCopyError{config.Errorf(format, args...)} }
+
 // copyOfTask returns a task that has a copy, and the copy.
 func (w *Workspace) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.Copy, error) {
 	s, err := w.LoadTask(ctx, id)
@@ -80,43 +91,48 @@ func (w *Workspace) copyOfTask(ctx context.Context, id task.ID) (task.State, git
 	c := w.copyOf(id)
 	switch {
 	case s.Copy == nil:
-		return s, c, config.Errorf("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", id, s.Created.Workspace)
+		return s, c, noCopy("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", id, s.Created.Workspace)
 	case !c.Exists():
-		return s, c, config.Errorf("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", id, s.Copy.Dir)
+		return s, c, noCopy("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", id, s.Copy.Dir)
 	}
 	return s, c, nil
 }
 
-// TaskDiff returns what was changed in the copy of a task since it was made.
-func (w *Workspace) TaskDiff(ctx context.Context, id task.ID) (gitcopy.Diff, error) {
-	_, c, err := w.copyOfTask(ctx, id)
+// TaskDiff returns what was changed in the copy of a task since it was made, committed or not.
+func (w *Workspace) TaskDiff(ctx context.Context, id task.ID) (TaskDiffForm, error) {
+	s, c, err := w.copyOfTask(ctx, id)
 	if err != nil {
-		return gitcopy.Diff{}, err
+		return TaskDiffForm{}, err
 	}
-	return c.Diff(ctx)
+	d, err := c.Diff(ctx)
+	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, list(d.Files), d.Patch}, err
 }
 
 // MergeTask commits what is left in the copy of a task and fetches its branch into the
 // person's repository, whose files are not changed. The task must not be at work.
-func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (gitcopy.Merged, error) {
+func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (TaskMergeForm, error) {
 	s, c, err := w.copyOfTask(ctx, id)
 	if err != nil {
-		return gitcopy.Merged{}, err
+		return TaskMergeForm{}, err
 	}
 	if s.Owes() {
-		return gitcopy.Merged{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: "an agent is at work in the copy: pause or complete the task first"}
+		return TaskMergeForm{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: "an agent is at work in the copy: pause or complete the task first"}
 	}
 	lease, err := w.ownAtRest(ctx, id) // none starts meanwhile
 	if err != nil {
-		return gitcopy.Merged{}, err
+		return TaskMergeForm{}, err
 	}
 	defer lease.Release()
 	m, err := c.Merge(ctx, s.Title())
+	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, errors.Is(err, gitcopy.ErrNothing), m.Contained, list(m.Changed), list(m.Conflicts)}
 	if err != nil {
-		return m, err
+		if f.Unchanged {
+			err = nil
+		}
+		return f, err
 	}
 	_, err = w.DoTask(ctx, id, by, task.RecordMerge{CopyMerged: task.CopyMerged{Branch: m.Branch, Commit: m.Commit}})
-	return m, err
+	return f, err
 }
 
 // DiscardTask removes the copy of a task, with what was not merged.

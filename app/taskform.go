@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"pawl/gitcopy"
 	"pawl/run"
 	"pawl/task"
 	"pawl/worker"
@@ -62,6 +63,28 @@ func TaskListOf(all []task.Summary, next string) TaskListForm {
 // A TaskRemovedForm is a task that was removed, as JSON.
 type TaskRemovedForm struct {
 	Task task.ID `json:"task"`
+}
+
+// A TaskDiffForm is what was changed in the copy of a task since it was made, as JSON.
+type TaskDiffForm struct {
+	Task    task.ID        `json:"task"`
+	Branch  string         `json:"branch"`
+	Base    string         `json:"base"` // the commit that the copy was made from
+	Commits int            `json:"commits"`
+	Files   []gitcopy.File `json:"files"`
+	Patch   string         `json:"patch,omitempty"` // as git diff prints it
+}
+
+// A TaskMergeForm is what came of the merge of a copy, as JSON.
+type TaskMergeForm struct {
+	Task        task.ID  `json:"task"`
+	Branch      string   `json:"branch"` // in the person's repository now, unless the copy is unchanged
+	Commit      string   `json:"commit"`
+	Into        string   `json:"into,omitempty"` // the branch that is checked out there; left out: none
+	Unchanged   bool     `json:"unchanged"`      // nothing was changed in the copy, so there is nothing to merge
+	Contained   bool     `json:"contained"`      // what is checked out has all of it already
+	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed
+	Conflicts   []string `json:"conflicts"`      // files in which the branch conflicts with what is checked out
 }
 
 // A StatusForm is a status as JSON.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,16 +11,6 @@ import (
 	"pawl/gitcopy"
 	tasks "pawl/task"
 )
-
-// A taskDiffForm is what was changed in the copy of a task, as JSON.
-type taskDiffForm struct {
-	Task    tasks.ID       `json:"task"`
-	Branch  string         `json:"branch"`
-	Base    string         `json:"base"`
-	Commits int            `json:"commits"`
-	Files   []gitcopy.File `json:"files"`
-	Patch   string         `json:"patch,omitempty"`
-}
 
 func taskDiffCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,16 +24,12 @@ agent has isolation: clone.`,
 	stat := cmd.Flags().Bool("stat", false, "print only the names of the files and how many lines have changed")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
-		s, err := ws.LoadTask(ctx, id)
-		if err != nil {
-			return err
-		}
 		d, err := ws.TaskDiff(ctx, id)
 		switch {
 		case err != nil:
 			return err
 		case *asJSON:
-			return inv.encode(taskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, append([]gitcopy.File{}, d.Files...), d.Patch})
+			return inv.encode(d)
 		case len(d.Files) == 0:
 			fmt.Fprintln(inv.Stderr, gitcopy.ErrNothing)
 			return nil
@@ -73,17 +58,6 @@ func changedLines(files []gitcopy.File) (lines []string) {
 	return lines
 }
 
-// A taskMergeForm is what came of a merge, as JSON.
-type taskMergeForm struct {
-	Task        tasks.ID `json:"task"`
-	Branch      string   `json:"branch"`
-	Commit      string   `json:"commit"`
-	Into        string   `json:"into,omitempty"`
-	Contained   bool     `json:"contained"`
-	Uncommitted []string `json:"uncommitted"`
-	Conflicts   []string `json:"conflicts"`
-}
-
 func taskMergeCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge TASK",
@@ -97,14 +71,14 @@ it conflicts with what is checked out.`,
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		m, err := ws.MergeTask(ctx, id, app.Person())
-		if errors.Is(err, gitcopy.ErrNothing) && !*asJSON {
-			_, err = fmt.Fprintf(inv.Stdout, "nothing was changed in the copy of task %s\n", id)
+		switch {
+		case err != nil:
 			return err
-		} else if err != nil && !errors.Is(err, gitcopy.ErrNothing) {
+		case *asJSON:
+			return inv.encode(m)
+		case m.Unchanged:
+			_, err := fmt.Fprintf(inv.Stdout, "nothing was changed in the copy of task %s\n", id)
 			return err
-		}
-		if *asJSON {
-			return inv.encode(taskMergeForm{id, m.Branch, m.Commit, m.Into, m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...)})
 		}
 		if _, err := fmt.Fprintln(inv.Stdout, visible(strings.Join(mergeLines(m), "\n"))); err != nil {
 			return err
@@ -117,7 +91,7 @@ it conflicts with what is checked out.`,
 }
 
 // mergeLines says what came of a merge.
-func mergeLines(m gitcopy.Merged) []string {
+func mergeLines(m app.TaskMergeForm) []string {
 	into := m.Into
 	if into == "" {
 		into = "the commit that is checked out"
@@ -129,8 +103,8 @@ func mergeLines(m gitcopy.Merged) []string {
 	if len(m.Conflicts) > 0 {
 		lines = append(lines, fmt.Sprintf("it conflicts with %s in %s: git merge stops there for you to resolve them", into, someNames(m.Conflicts)))
 	}
-	if len(m.Changed) > 0 {
-		lines = append(lines, fmt.Sprintf("you have uncommitted changes in %s: commit or stash them first", someNames(m.Changed)))
+	if len(m.Uncommitted) > 0 {
+		lines = append(lines, fmt.Sprintf("you have uncommitted changes in %s: commit or stash them first", someNames(m.Uncommitted)))
 	}
 	return lines
 }

@@ -46,6 +46,23 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// A StateError says what about the copy, the person's repository or the machine keeps
+// something from being done, and what to do about it.
+type StateError struct {
+	What string
+	Err  error // the cause, which What has; nil: none
+}
+
+func (e *StateError) Error() string { return e.What }
+
+func (e *StateError) Unwrap() error { return e.Err }
+
+// stateError returns a [*StateError]; its cause is the argument for %w, if there is one.
+func stateError(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &StateError{err.Error(), errors.Unwrap(err)}
+}
+
 // run returns what git prints, without the last line break.
 func (g git) run(ctx context.Context, args ...string) (string, error) {
 	return g.input(ctx, "", args...)
@@ -68,7 +85,7 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("a copy of the repository needs git, which is not installed")
+		return "", stateError("a copy of the repository needs git, which is not installed")
 	}
 	if err != nil {
 		for args[0] == "-c" {

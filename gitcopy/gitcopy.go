@@ -349,11 +349,11 @@ func alternates(objects string) []string {
 // with what is not committed.
 func (c Copy) left(ctx context.Context) (head, tree string, err error) {
 	if info, err := os.Lstat(filepath.Join(c.work(), ".git")); err != nil || !info.IsDir() {
-		return "", "", fmt.Errorf("the copy %s is not a repository any more: look at it, or discard it", c.work())
+		return "", "", stateError("the copy %s is not a repository any more: look at it, or discard it", c.work())
 	}
 	own := c.own()
 	if _, err := own.run(ctx, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.work(), "+HEAD:refs/pawl/head"); err != nil {
-		return "", "", fmt.Errorf("the commits of the copy %s cannot be read: %w", c.work(), err)
+		return "", "", stateError("the commits of the copy %s cannot be read: %w", c.work(), err)
 	}
 	if head, err = own.run(ctx, "rev-parse", "refs/pawl/head"); err != nil {
 		return "", "", err
@@ -504,7 +504,7 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	ref := heads(m.Branch)
 	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil && there != m.Commit {
 		if _, err := own.run(ctx, "cat-file", "-e", there); err != nil || !own.isAncestor(ctx, there, m.Commit) {
-			return m, fmt.Errorf("the branch %s of your repository has commits that the copy does not have: rename it with `git branch -m %[1]s NEW`, and merge again", m.Branch)
+			return m, stateError("the branch %s of your repository has commits that the copy does not have: rename it with `git branch -m %[1]s NEW`, and merge again", m.Branch)
 		}
 	}
 	// The configuration of the user may name a program for the other end. Whether the
@@ -513,7 +513,7 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
 		var failed *Error
 		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
-			return m, fmt.Errorf("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", m.Branch)
+			return m, stateError("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", m.Branch)
 		}
 		return m, err
 	}

@@ -49,7 +49,9 @@ type Listener struct {
 // Listen creates a socket in dir, which must be private to this user (see [RuntimeDir]),
 // and removes the sockets of dead processes there.
 func Listen(dir string) (*Listener, error) {
-	TidySockets(dir, staleAfter)
+	if tidied.due(dir, time.Now()) {
+		TidySockets(dir, staleAfter)
+	}
 	addr := filepath.Join(dir, fmt.Sprintf("%d-%.6s.sock", os.Getpid(), rand.Text()))
 	if len(addr) > maxAddr {
 		return nil, fmt.Errorf("listen: the path %s is longer than the %d bytes a socket may have; choose a shorter folder", addr, maxAddr)
@@ -64,6 +66,29 @@ func Listen(dir string) (*Listener, error) {
 	l := &Listener{addr: addr, ln: ln, wake: make(chan struct{}, 1), viewers: map[*viewerConn]struct{}{}}
 	l.wait.Go(l.accept)
 	return l, nil
+}
+
+// sweeps say when this process has looked for the sockets of dead processes in each folder: that
+// takes as long as there are sockets, and a process that drives a thousand runs has as many.
+type sweeps struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+var tidied sweeps
+
+// due reports whether a folder is to be swept now: once in staleAfter.
+func (s *sweeps) due(dir string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, ok := s.last[dir]; ok && now.Sub(last) < staleAfter {
+		return false
+	}
+	if s.last == nil {
+		s.last = map[string]time.Time{}
+	}
+	s.last[dir] = now
+	return true
 }
 
 // TidySockets removes the sockets in dir, as of [RuntimeDir], of processes that were killed:

@@ -323,3 +323,18 @@ func TestTheRuntimeFolderIsOursAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestAFolderOfSocketsIsSweptOnceAMinute(t *testing.T) {
+	t.Parallel()
+	var s sweeps
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		dir  string
+		at   time.Duration
+		want bool
+	}{{"a", 0, true}, {"a", time.Second, false}, {"b", time.Second, true}, {"a", staleAfter, true}, {"a", staleAfter + 1, false}} {
+		if got := s.due(c.dir, now.Add(c.at)); got != c.want {
+			t.Errorf("the folder %s after %s: %t, want %t", c.dir, c.at, got, c.want)
+		}
+	}
+}

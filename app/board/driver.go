@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"pawl/app"
-	"pawl/internal/stable"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -37,11 +35,11 @@ type Options struct {
 // DefaultRuns is how many runs work at once unless Options say otherwise.
 const DefaultRuns = 4
 
-// pollTasks is how often a driver looks for what no one has told it of.
+// pollTasks is how often a driver reads which tasks have changed although no one has told it.
 const pollTasks = 200 * time.Millisecond
 
-// pollParked is how often a task that waits for a person is looked at although no one has said
-// that it has changed.
+// pollParked is how often the session of a run that waits for a person is asked whether it has
+// gone on. What happens to its task is told at once.
 const pollParked = time.Second
 
 // A Driver drives tasks of one workspace. Another process may drive others of it: each task
@@ -51,18 +49,28 @@ type Driver struct {
 	opt   Options
 	slots slots
 	kicks kicks
+	wake  chan struct{} // has a value when a task was changed in this process, or is not driven any more
 
 	mu       sync.Mutex
 	driven   map[task.ID]bool
+	ended    []task.ID // that are not driven any more and may owe something again
 	notified map[string]bool
 }
 
 // New returns a driver. The caller drives with [Driver.Drive].
 func New(ws *app.Workspace, opt Options) *Driver {
 	opt.Runs = cmp.Or(opt.Runs, DefaultRuns)
-	d := &Driver{ws: ws, opt: opt, driven: map[task.ID]bool{}, notified: map[string]bool{}, slots: slots{free: opt.Runs}}
-	ws.OnTaskChange(func(id task.ID) { d.kicks.kick(id) })
+	d := &Driver{ws: ws, opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, notified: map[string]bool{}, slots: slots{free: opt.Runs}}
+	ws.OnTaskChange(func(task.ID) { d.wakeUp() })
 	return d
+}
+
+// wakeUp makes Drive read which tasks have changed.
+func (d *Driver) wakeUp() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // it is about to
+	}
 }
 
 // Drive drives the tasks of the workspace until ctx is done; with ids these alone, and until
@@ -88,53 +96,63 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	}
 	var drivers sync.WaitGroup
 	defer drivers.Wait()
+	b := &backlog{ws: d.ws, only: ids}
 	for ctx.Err() == nil {
-		changed := d.kicks.any()
-		owing, err := d.owing(ctx, ids)
+		ended := d.takeEnded()
+		changed, err := b.read(ctx, ended, d.drives)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if len(ids) > 0 && len(owing) == 0 && !d.busy() {
+		for _, id := range append(changed, ended...) {
+			d.kicks.kick(id)
+		}
+		for _, sum := range b.sorted() {
+			if d.take(ctx, sum, socket, &drivers) {
+				delete(b.owing, sum.ID)
+			}
+		}
+		if len(ids) > 0 && len(b.owing) == 0 && d.idle() {
 			return nil
 		}
-		for _, sum := range owing {
-			d.take(ctx, sum, socket, &drivers)
-		}
-		d.sleep(ctx, changed, listener)
+		d.sleep(ctx, listener)
 	}
 	return nil
 }
 
-// owing returns the tasks that owe something, those with a higher priority first, then those
-// that have waited longest.
-func (d *Driver) owing(ctx context.Context, ids []task.ID) ([]task.Summary, error) {
-	all, _, err := d.ws.Tasks(ctx, app.TaskQuery{Owes: true})
-	if len(ids) > 0 {
-		all = slices.DeleteFunc(all, func(s task.Summary) bool { return !slices.Contains(ids, s.ID) })
-	}
-	stable.Sort(all, func(a, b task.Summary) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Updated.Compare(b.Updated))
-	})
-	return all, err
-}
-
-// busy reports whether a task is driven here.
-func (d *Driver) busy() bool {
+// takeEnded returns the tasks that are not driven any more since it was called last.
+func (d *Driver) takeEnded() []task.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.driven) > 0
+	ended := d.ended
+	d.ended = nil
+	return ended
 }
 
-// take drives a task in a goroutine of its own, unless it is driven.
-func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, drivers *sync.WaitGroup) {
+// drives reports whether a task is driven here.
+func (d *Driver) drives(id task.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.driven[id]
+}
+
+// idle reports whether no task is driven here, and takeEnded would return none.
+func (d *Driver) idle() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.driven)+len(d.ended) == 0
+}
+
+// take drives a task in a goroutine of its own, unless it is driven here. It returns false if
+// the task has to be taken later.
+func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, drivers *sync.WaitGroup) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.driven[sum.ID] {
-		return
+		return true // what it owes is read again when it is not
 	}
 	lease, err := d.ws.OwnTask(ctx, sum.ID, socket)
 	if err != nil {
-		return // another process drives it, or the disk is full: it is tried again
+		return false // another process drives it, or the disk is full
 	}
 	d.driven[sum.ID] = true
 	drivers.Go(func() {
@@ -143,13 +161,15 @@ func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, driv
 		_ = lease.Release() // the next driver finds it free in any case
 		d.mu.Lock()
 		delete(d.driven, sum.ID)
+		d.ended = append(d.ended, sum.ID)
 		d.mu.Unlock()
-		d.kicks.kick(sum.ID)
+		d.wakeUp()
 	})
+	return true
 }
 
 // sleep waits until a task may have changed.
-func (d *Driver) sleep(ctx context.Context, changed <-chan struct{}, l *store.Listener) {
+func (d *Driver) sleep(ctx context.Context, l *store.Listener) {
 	timer := time.NewTimer(pollTasks)
 	defer timer.Stop()
 	var wakes <-chan struct{}
@@ -158,9 +178,8 @@ func (d *Driver) sleep(ctx context.Context, changed <-chan struct{}, l *store.Li
 	}
 	select {
 	case <-ctx.Done():
-	case <-changed:
+	case <-d.wake:
 	case <-wakes:
-		d.kicks.all()
 	case <-timer.C:
 	}
 }
@@ -359,7 +378,13 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 		c.resume(ctx, s, cmd)
 		return
 	}
-	c.deliver(ctx, s)
+	var again <-chan time.Time
+	delivered := c.deliver(ctx, s)
+	if !delivered {
+		retry := time.NewTimer(pollTasks)
+		defer retry.Stop()
+		again = retry.C
+	}
 	rested := make(chan struct{})
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -369,14 +394,12 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 		defer close(rested)
 		state, err = c.session.Wait(waiting)
 	}()
-	poll := time.NewTimer(pollTasks)
-	defer poll.Stop()
 	select {
 	case <-changed: // a message, a pause, or progress
 		cancel()
 		<-rested
 		return
-	case <-poll.C: // another process may have changed it
+	case <-again:
 		cancel()
 		<-rested
 		return
@@ -389,6 +412,8 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 	case ctx.Err() != nil:
 	case err != nil:
 		c.fail(ctx, s, cmd.Run, err)
+	case state.Turn.Open() && !delivered:
+		c.wait(ctx, changed, pollTasks)
 	case state.Turn.Open():
 		c.park(ctx, changed, state.Seq)
 	default:
@@ -417,41 +442,23 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	}
 }
 
-// park waits while the run waits for a person, without a slot.
+// park waits while the run waits for a person, without a slot. seq is the number of the event
+// after which it waits.
 func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 	c.release()
 	for ctx.Err() == nil {
-		select {
-		case <-changed:
-			return // a message, a pause
-		default:
-		}
 		if c.session.State().Seq != seq { // the person has decided
 			c.slots.force()
 			c.working = true
 			return
 		}
-		if now, err := c.load(ctx); err == nil && c.news(now) {
-			return
+		select {
+		case <-changed:
+			return // a message, a pause
+		default:
 		}
 		c.wait(ctx, changed, pollParked)
 	}
-}
-
-// news reports whether another process has changed what is owed: it has paused the task, or
-// said something.
-func (c *card) news(s task.State) bool {
-	owed := s.Next()
-	if len(owed) == 0 {
-		return true
-	}
-	if _, drives := owed[0].(task.DriveRun); !drives {
-		return true
-	}
-	return slices.ContainsFunc(owed, func(cmd task.Command) bool {
-		m, ok := cmd.(task.Deliver)
-		return ok && !c.told[m.Message.ID]
-	})
 }
 
 // ended waits for the task to show that the turn of its run has ended, which is written
@@ -481,8 +488,8 @@ func (c *card) record(ctx context.Context, s task.State, id run.ID, state run.St
 	}
 }
 
-// deliver says the queued messages to the run.
-func (c *card) deliver(ctx context.Context, s task.State) {
+// deliver says the queued messages to the run. It reports false if that has to be tried again.
+func (c *card) deliver(ctx context.Context, s task.State) bool {
 	for _, cmd := range s.Next() {
 		d, ok := cmd.(task.Deliver)
 		if !ok || c.told[d.Message.ID] {
@@ -493,10 +500,11 @@ func (c *card) deliver(ctx context.Context, s task.State) {
 			return []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID}}
 		})
 		if err != nil && ctx.Err() == nil && !refused(err) {
-			delete(c.told, d.Message.ID) // it is said with the next words
-			return
+			delete(c.told, d.Message.ID)
+			return false
 		}
 	}
+	return true
 }
 
 // stop stops a run that the task's status has left, and returns when it has stopped and the

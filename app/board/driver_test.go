@@ -216,6 +216,47 @@ func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 
 // A driver that ends leaves its tasks at work, and the next one continues them; so does one
 // that finds what a killed one has left.
+// What another process does to tasks whose runs wait for a person reaches their driver: one is
+// told something, another is paused, a third goes on because its call is allowed.
+func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"Carry out this task","contains":"waited.txt"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}
+{"when":{"first":"Carry out this task","contains":"be quick"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Quick."}}]}
+{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"shell","args":{"command":"touch waited.txt && ls waited.txt"}}]}
+`)
+	ws, other := p.open(), p.open()
+	p.drives(ws, board.Options{Runs: 1})
+	var ids []task.ID
+	for range 3 {
+		id := add(t, other, "wait for a person")
+		_, err := other.PlanTask(t.Context(), id, "anna")
+		ok(t, err)
+		wait(t, other, id, task.PlannedName)
+		_, err = other.StartTask(t.Context(), id, "anna", "")
+		ok(t, err)
+		until(t, other, id, "waiting for approval", func(s task.State) bool { return len(s.Permissions) == 1 })
+		ids = append(ids, id)
+	}
+	told, paused, allowed := ids[0], ids[1], ids[2]
+
+	_, err := other.DoTask(t.Context(), told, "anna", task.Say{ID: "m-1", Text: "be quick"})
+	ok(t, err)
+	until(t, other, told, "told", func(s task.State) bool { return s.Messages[0].State != task.MessageWaits })
+	_, err = other.DoTask(t.Context(), paused, "anna", task.Pause{})
+	ok(t, err)
+	wait(t, other, paused, task.WaitingName)
+
+	s, err := other.LoadTask(t.Context(), allowed)
+	ok(t, err)
+	w, _ := s.Work()
+	calls, err := other.Approvals(t.Context(), w.Run)
+	ok(t, err)
+	_, err = other.Decide(t.Context(), w.Run, worker.Decision{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Preview.Digest, By: "anna"})
+	ok(t, err)
+	wait(t, other, allowed, task.CompletedName)
+}
+
 func TestTheNextDriverContinues(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+`{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}`+"\n")

@@ -73,19 +73,8 @@ func (s *slots) grant() {
 
 // kicks say that tasks have changed. The zero value is ready to be used.
 type kicks struct {
-	mu    sync.Mutex
-	every chan struct{}
-	one   map[task.ID]chan struct{}
-}
-
-// any returns a channel that is closed when any task changes.
-func (k *kicks) any() <-chan struct{} {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.every == nil {
-		k.every = make(chan struct{})
-	}
-	return k.every
+	mu  sync.Mutex
+	one map[task.ID]chan struct{}
 }
 
 // of returns a channel that is closed when the task changes.
@@ -101,30 +90,12 @@ func (k *kicks) of(id task.ID) <-chan struct{} {
 	return k.one[id]
 }
 
+// kick says that a task has changed.
 func (k *kicks) kick(id task.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := k.one[id]; c != nil {
 		close(c)
 		delete(k.one, id)
-	}
-	k.wakeEvery()
-}
-
-// all says that any task may have changed.
-func (k *kicks) all() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for id, c := range k.one {
-		close(c)
-		delete(k.one, id)
-	}
-	k.wakeEvery()
-}
-
-func (k *kicks) wakeEvery() {
-	if k.every != nil {
-		close(k.every)
-		k.every = nil
 	}
 }

@@ -1,0 +1,28 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"pawl/app"
+)
+
+// copyOperations registers what is done with the copy of the repository in which the workers
+// of a task work.
+func (s *Server) copyOperations() {
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/diff", id: "diff-task", tag: tagTasks,
+		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, committed or not."},
+		func(ctx context.Context, in *TaskInput) (app.TaskDiffForm, error) { return s.ws.TaskDiff(ctx, in.Task) })
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/merge", id: "merge-task", tag: tagTasks, keyed: true,
+		summary: "Fetch the branch of a task's copy into the repository",
+		more: "What is left uncommitted in the copy is committed first. No file and no other branch of the repository is changed; " +
+			"the response says whether the branch conflicts with what is checked out."},
+		func(ctx context.Context, in *TaskInput) (app.TaskMergeForm, error) {
+			return s.ws.MergeTask(context.WithoutCancel(ctx), in.Task, app.Person()) // it is not left half done
+		})
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/discard", id: "discard-task", tag: tagTasks,
+		summary: "Remove the copy of a task, with what was not merged", more: "The next start of the task makes another."},
+		func(ctx context.Context, in *TaskInput) (app.TaskForm, error) {
+			return form(s.ws.DiscardTask(context.WithoutCancel(ctx), in.Task, app.Person()))
+		})
+}

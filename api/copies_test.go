@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// git runs git in the folder.
+func (s *served) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "git", args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// repository makes the folder a repository with a commit.
+func (s *served) repository() {
+	s.t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		s.t.Skip("needs git")
+	}
+	must(s.t, os.WriteFile(filepath.Join(s.dir, "a.txt"), []byte("one\n"), 0o600))
+	s.git("init", "--quiet", "--initial-branch=main")
+	s.git("config", "user.name", "Anna")
+	s.git("config", "user.email", "anna@example.org")
+	s.git("add", ".")
+	s.git("commit", "--quiet", "-m", "first")
+}
+
+const copyReplies = planReply + `
+{"when":{"first":"Carry out this task","system":"the agent writer"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Both lines are there."}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"write","args":{"path":"b.txt","content":"two\n"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"blocked","summary":"Started.","blockedReason":"Someone else has to look."}}]}
+`
+
+// A task works in a copy, another agent carries on in it, and a person looks at what was
+// changed, merges it and removes the copy.
+func TestWhatATaskChangedInItsCopyIsShownMergedAndDiscarded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, copyReplies)
+	s.repository()
+	s.env["PAWL_MODE"] = "accept-edits"
+	s.start()
+	s.drive()
+	created := s.do("POST", "/tasks", `{"description":"Write the second line.","isolation":"clone"}`).is(201)
+	id := created.text("id")
+	path := "/tasks/" + id
+	if created.text("isolation") != "clone" {
+		t.Errorf("created %+v", created.v)
+	}
+	s.do("GET", path+"/diff", "").problem(409, "NO_COPY")
+	s.do("POST", path+"/merge", "").problem(409, "NO_COPY")
+	s.do("POST", path+"/discard", "").problem(409, "INVALID_TRANSITION")
+	s.do("POST", path+"/handoff", `{"agent":"writer"}`).problem(409, "INVALID_TRANSITION")
+	s.do("POST", path+"/plan", "").is(200)
+	s.wait(id, "planned")
+	s.do("POST", path+"/start", "").is(200)
+	if waits := s.wait(id, "waiting"); waits.text("copy.branch") != "pawl/"+id {
+		t.Fatalf("the copy is %+v", waits.at("copy"))
+	}
+
+	diff := s.do("GET", path+"/diff", "").is(200)
+	if diff.text("files.0.name") != "b.txt" || diff.at("files.0.added") != 1. || diff.at("commits") != 0. || !strings.Contains(diff.text("patch"), "+two") || diff.text("base") != s.git("rev-parse", "HEAD") {
+		t.Errorf("the diff is %+v", diff.v)
+	}
+	s.do("PATCH", path, `{"isolation":""}`).problem(409, "INVALID_TRANSITION")
+	s.do("POST", path+"/discard", "").problem(409, "INVALID_TRANSITION")
+	for body, field := range map[string]string{`{"agent":"nowhere"}`: "agent", `{}`: "", `{"agent":"writer","promt":"x"}`: "promt"} {
+		if p := s.do("POST", path+"/handoff", body).problem(422, "INVALID_INPUT"); field != "" && p.text("errors.0.field") != field {
+			t.Errorf("a handoff %s: %+v", body, p.v)
+		}
+	}
+	s.do("POST", path+"/handoff", `{"agent":"task-validator"}`).problem(422, "INVALID_INPUT")
+	s.do("POST", path+"/handoff", `{"agent":"writer","prompt":"Look at b.txt."}`).is(200)
+	done := s.until(id, "completed", func(v value) bool {
+		return v.text("status.name") == "completed" && v.text("report.summary") == "Both lines are there."
+	})
+	if done.text("runs.2.agent") != "writer" || !strings.Contains(done.text("runs.2.assignments.0.input"), "Look at b.txt.") {
+		t.Errorf("the runs are %+v", done.at("runs"))
+	}
+
+	s.git("branch", "pawl/"+id)
+	s.git("commit", "--quiet", "--allow-empty", "-m", "mine")
+	s.git("branch", "--force", "pawl/"+id)
+	if p := s.do("POST", path+"/merge", "").problem(409, "GIT"); !strings.Contains(p.text("error"), "git branch -m pawl/"+id) {
+		t.Errorf("a branch with other commits: %+v", p.v)
+	}
+	s.git("branch", "--delete", "--force", "pawl/"+id)
+	merged := s.do("POST", path+"/merge", "").is(200)
+	if merged.text("branch") != "pawl/"+id || merged.text("into") != "main" || merged.at("unchanged") != false || merged.at("contained") != false ||
+		len(merged.items("conflicts")) != 0 || merged.text("commit") != s.git("rev-parse", "pawl/"+id) {
+		t.Errorf("merged %+v", merged.v)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "b.txt")); err == nil {
+		t.Error("merge has changed the files of the repository")
+	}
+	s.git("merge", "--quiet", "-m", "both", "pawl/"+id)
+	if again := s.do("POST", path+"/merge", "").is(200); again.at("contained") != true {
+		t.Errorf("merged again: %+v", again.v)
+	}
+	if discarded := s.do("POST", path+"/discard", "").is(200); discarded.at("copy") != nil {
+		t.Errorf("discarded: %+v", discarded.v)
+	}
+	s.do("GET", path+"/diff", "").problem(409, "NO_COPY")
+	if edited := s.do("PATCH", path, `{"isolation":""}`).is(200); edited.at("isolation") != nil {
+		t.Errorf("edited: %+v", edited.v)
+	}
+}
+
+func TestACopyThatCannotBeMadeIsARefusalOfTheStart(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	s := serve(t, planReply)
+	s.drive()
+	id := s.add("Write the second line.")
+	s.do("PATCH", "/tasks/"+id, `{"isolation":"container"}`).problem(422, "INVALID_INPUT")
+	s.do("POST", "/tasks", `{"description":"x","isolation":"container"}`).problem(422, "INVALID_INPUT")
+	s.do("PATCH", "/tasks/"+id, `{"isolation":"clone"}`).is(200)
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	if p := s.do("POST", "/tasks/"+id+"/start", "").problem(422, "INVALID_INPUT"); p.text("errors.0.field") != "isolation" || !strings.Contains(p.text("error"), "not in a git repository") {
+		t.Errorf("%+v", p.v)
+	}
+	s.do("POST", "/tasks/"+id+"/start", `{"agent":"nowhere"}`).problem(422, "INVALID_INPUT")
+	if state := s.wait(id, "planned"); state.at("copy") != nil {
+		t.Errorf("the copy is %+v", state.at("copy"))
+	}
+}
