@@ -140,18 +140,6 @@ stay. The next start of the task makes another copy.`,
 	})
 }
 
-// changed makes a command that calls do and prints how the task stands then.
-func changed(inv *invocation, cmd *cobra.Command, do func(context.Context, *app.Workspace, tasks.ID) (tasks.State, error)) *cobra.Command {
-	asJSON := jsonFlag(cmd)
-	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
-		s, err := do(ctx, ws, id)
-		if err != nil {
-			return err
-		}
-		return inv.printTask(s, *asJSON)
-	})
-}
-
 // copyLines is the copy of a task as people read it.
 func copyLines(c *tasks.Copy) []string {
 	if c == nil {
