@@ -47,6 +47,9 @@ const maxDepth = 100
 
 // checkJSON returns an error unless data is one JSON value in UTF-8 without duplicate names.
 func checkJSON(data []byte) error {
+	if len(data) > 0 && len(bytes.TrimSpace(data)) == 0 {
+		return errors.New("it is not valid JSON: there is white space alone")
+	}
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
 		_, err := d.ReadToken()
