@@ -45,27 +45,11 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 // externalPrompt returns what an external agent is told at the beginning of its conversation.
 // It has a system prompt of its own, and tools of its own.
 func externalPrompt(workspace, instructions string, k external.Kind, a agent.Agent, others string, o run.Output) string {
-	var b strings.Builder
-	b.WriteString(strings.TrimSpace(externalText))
-	if a.Instructions != "" {
-		fmt.Fprintf(&b, "\n\n# Your role: the agent %s\n\n%s", a.Name, a.Instructions)
-	}
-	if others != "" {
-		heading := "Agents that you can start:"
-		if a.Kind == submission.Planner {
-			heading = "Agents that can carry out a plan:"
-		}
-		b.WriteString("\n\n" + heading + "\n" + strings.TrimSpace(others))
-	}
-	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\n", workspace)
-	if instructions != "" {
-		b.WriteString("\n" + instructions)
-	}
+	prompt := promptOf(externalText, workspace, instructions, a, others, o)
 	if o.Schema != "" {
-		b.WriteString(resultPrompt(o))
-		fmt.Fprintf(&b, "\nYou have it as the tool %s of the MCP server %s.\n", k.ToolName(submission.Wire(o.Tool)), external.ServerName)
+		prompt += fmt.Sprintf("\nYou have it as the tool %s of the MCP server %s.\n", k.ToolName(submission.Wire(o.Tool)), external.ServerName)
 	}
-	return b.String()
+	return prompt
 }
 
 // externalAgents runs the turns of external agents.

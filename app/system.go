@@ -28,8 +28,15 @@ var systemText string
 // a is the agent that it is, others are those that it can start, and o is its result; each
 // may be empty.
 func systemPrompt(workspace, instructions string, a agent.Agent, others string, o run.Output) string {
+	about := fmt.Sprintf("%s\nPlatform: %s/%s", workspace, runtime.GOOS, runtime.GOARCH)
+	return promptOf(systemText, about, instructions, a, others, o)
+}
+
+// promptOf returns a prompt that begins with text, and says after the role of the agent what
+// about tells of the workspace.
+func promptOf(text, about, instructions string, a agent.Agent, others string, o run.Output) string {
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(systemText))
+	b.WriteString(strings.TrimSpace(text))
 	if a.Instructions != "" {
 		fmt.Fprintf(&b, "\n\n# Your role: the agent %s\n\n%s", a.Name, a.Instructions)
 	}
@@ -40,7 +47,7 @@ func systemPrompt(workspace, instructions string, a agent.Agent, others string, 
 		}
 		b.WriteString("\n\n" + heading + "\n" + strings.TrimSpace(others))
 	}
-	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\nPlatform: %s/%s\n", workspace, runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(&b, "\n\nThe workspace, where relative paths start: %s\n", about)
 	if instructions != "" {
 		b.WriteString("\n" + instructions)
 	}
