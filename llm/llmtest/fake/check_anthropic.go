@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
+	"pawl/internal/lazy"
 	"slices"
 	"strings"
 )
@@ -65,8 +65,8 @@ type (
 )
 
 var (
-	toolNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	callIDs   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	toolNames = lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`)
+	callIDs   = lazy.Regexp(`^[a-zA-Z0-9_-]+$`)
 )
 
 // checkAnthropic reads a request; an error is what the API would say, or, where
@@ -199,8 +199,8 @@ func (r *anthropicRequest) checkTools() error {
 		if err := strict(raw, &t); err != nil {
 			return fmt.Errorf("tools.%d: %w", i, err)
 		}
-		if !toolNames.MatchString(t.Name) {
-			return fmt.Errorf("tools.%d.custom.name: String should match pattern '%s'", i, toolNames)
+		if !toolNames().MatchString(t.Name) {
+			return fmt.Errorf("tools.%d.custom.name: String should match pattern '%s'", i, toolNames())
 		}
 		if names[t.Name] {
 			return fmt.Errorf("tools: Tool names must be unique: %s", t.Name)
@@ -370,10 +370,10 @@ func checkBlock(role string, raw json.RawMessage) (anthropicBlock, error) {
 			return b, err
 		case role != "assistant":
 			return b, wrongRole
-		case !callIDs.MatchString(f.ID):
-			return b, fmt.Errorf("tool_use.id: String should match pattern '%s'", callIDs)
-		case !toolNames.MatchString(f.Name):
-			return b, fmt.Errorf("tool_use.name: String should match pattern '%s'", toolNames)
+		case !callIDs().MatchString(f.ID):
+			return b, fmt.Errorf("tool_use.id: String should match pattern '%s'", callIDs())
+		case !toolNames().MatchString(f.Name):
+			return b, fmt.Errorf("tool_use.name: String should match pattern '%s'", toolNames())
 		case len(f.Input) == 0 || f.Input[0] != '{':
 			return b, fmt.Errorf("tool_use.input: Input should be a valid dictionary")
 		}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
+	"pawl/internal/lazy"
 	"slices"
 	"strings"
 )
@@ -59,7 +59,7 @@ type (
 )
 
 // mistralIDs is what Mistral asks of the id of a call; all others take it too.
-var mistralIDs = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+var mistralIDs = lazy.Regexp(`^[a-zA-Z0-9]{9}$`)
 
 // openAIEfforts are the levels of reasoning that OpenAI's APIs know; no model has all of them.
 var openAIEfforts = []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}
@@ -118,8 +118,8 @@ func (r *chatRequest) checkFormat() error {
 	switch {
 	case r.Format.Type != "json_schema":
 		return fmt.Errorf("Invalid value: '%s'. Supported values are: 'json_schema'.", r.Format.Type)
-	case !toolNames.MatchString(f.Name):
-		return fmt.Errorf("Invalid 'response_format.json_schema.name': string does not match pattern '%s'", toolNames)
+	case !toolNames().MatchString(f.Name):
+		return fmt.Errorf("Invalid 'response_format.json_schema.name': string does not match pattern '%s'", toolNames())
 	case json.Unmarshal(f.Schema, &schema) != nil || schema.Type != "object":
 		return fmt.Errorf("Invalid schema for response_format '%s': schema must be a JSON Schema of 'type: \"object\"'", f.Name)
 	case f.Strict == nil || !*f.Strict:
@@ -146,8 +146,8 @@ func (r *chatRequest) checkTools() error {
 		switch name := t.Function.Name; {
 		case t.Type != "function":
 			return fmt.Errorf("Invalid value: '%s'. Supported values are: 'function'.", t.Type)
-		case !toolNames.MatchString(name):
-			return fmt.Errorf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '%s'.", i, toolNames)
+		case !toolNames().MatchString(name):
+			return fmt.Errorf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '%s'.", i, toolNames())
 		case names[name]:
 			return fmt.Errorf("Tool names must be unique: %s", name)
 		case json.Unmarshal(t.Function.Parameters, &schema) != nil || schema.Type != "object":
@@ -280,12 +280,12 @@ func checkAssistant(raw json.RawMessage) (chatMessage, error) {
 	}
 	for i, c := range f.Calls {
 		switch {
-		case !mistralIDs.MatchString(c.ID):
+		case !mistralIDs().MatchString(c.ID):
 			return m, fmt.Errorf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", c.ID)
 		case c.Type != "function":
 			return m, fmt.Errorf("tool_calls[%d].type: Invalid value: '%s'", i, c.Type)
-		case !toolNames.MatchString(c.Function.Name):
-			return m, fmt.Errorf("Invalid 'tool_calls[%d].function.name': string does not match pattern '%s'", i, toolNames)
+		case !toolNames().MatchString(c.Function.Name):
+			return m, fmt.Errorf("Invalid 'tool_calls[%d].function.name': string does not match pattern '%s'", i, toolNames())
 		case !strings.HasPrefix(c.Function.Arguments, "{") || !json.Valid([]byte(c.Function.Arguments)):
 			return m, fmt.Errorf("tool_calls[%d].function.arguments: Input should be a valid JSON object as a string", i)
 		}

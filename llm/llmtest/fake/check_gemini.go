@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
+	"pawl/internal/lazy"
 	"slices"
 	"strings"
 )
@@ -85,7 +85,7 @@ type (
 const uncheckedSignature = "skip_thought_signature_validator"
 
 // functionNames: FunctionDeclaration.name.
-var functionNames = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
+var functionNames = lazy.Regexp(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
 
 // checkGemini reads a request; an error is what the API would say, or, where the
 // API mends what pawl should not send, what it should.
@@ -139,7 +139,7 @@ func (r *geminiRequest) checkTools() error {
 			}
 			var schema struct{ Type string }
 			switch {
-			case !functionNames.MatchString(f.Name):
+			case !functionNames().MatchString(f.Name):
 				return fmt.Errorf("%s.name: Invalid function name. Must start with a letter or an underscore.", at)
 			case names[f.Name]:
 				return fmt.Errorf("Duplicate function declaration found: %s", f.Name)
@@ -249,7 +249,7 @@ func (p geminiPart) check(role string) error {
 		switch {
 		case role != "user":
 			return fmt.Errorf("function_response: only the user has one")
-		case !functionNames.MatchString(r.Name):
+		case !functionNames().MatchString(r.Name):
 			return fmt.Errorf("* GenerateContentRequest.contents.parts.function_response.name: Name cannot be empty.")
 		case r.Response == nil || (r.Response.Output == nil) == (r.Response.Error == nil):
 			return fmt.Errorf("function_response.response: must be an object with output or error")
@@ -274,7 +274,7 @@ func (p geminiPart) checkCall(role string) error {
 	switch {
 	case role != "model":
 		return fmt.Errorf("function_call: only the model has one")
-	case !functionNames.MatchString(c.Name):
+	case !functionNames().MatchString(c.Name):
 		return fmt.Errorf("function_call.name: Name cannot be empty, and starts with a letter or an underscore")
 	case !wholeObject(string(c.Args)):
 		return fmt.Errorf("function_call.args: must be an object")

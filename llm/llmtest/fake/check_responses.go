@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
+	"pawl/internal/lazy"
 	"slices"
 	"strings"
 )
@@ -65,8 +65,8 @@ type (
 )
 
 var (
-	responsesCallIDs = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	dataURLs         = regexp.MustCompile(`^data:image/(?:jpeg|png|gif|webp);base64,(.+)$`)
+	responsesCallIDs = lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`)
+	dataURLs         = lazy.Regexp(`^data:image/(?:jpeg|png|gif|webp);base64,(.+)$`)
 )
 
 // checkResponses reads a request; an error is what the API would say, or, where the
@@ -129,8 +129,8 @@ func (r *responsesRequest) checkFormat() error {
 		return nil
 	case f.Type != "json_schema":
 		return fmt.Errorf("text.format.type: pawl asks for json_schema")
-	case !toolNames.MatchString(f.Name):
-		return fmt.Errorf("Invalid 'text.format.name': string does not match pattern. Expected a string that matches the pattern '%s'.", toolNames)
+	case !toolNames().MatchString(f.Name):
+		return fmt.Errorf("Invalid 'text.format.name': string does not match pattern. Expected a string that matches the pattern '%s'.", toolNames())
 	case f.Strict:
 		if err := checkStrict(f.Schema); err != nil {
 			return fmt.Errorf("Invalid schema for response_format '%s': %w", f.Name, err)
@@ -195,8 +195,8 @@ func (r *responsesRequest) checkTools() error {
 		switch {
 		case t.Type != "function":
 			return fmt.Errorf("Invalid value: '%s' in tools[%d].type.", t.Type, i)
-		case !toolNames.MatchString(t.Name):
-			return fmt.Errorf("Invalid 'tools[%d].name': string does not match pattern. Expected a string that matches the pattern '%s'.", i, toolNames)
+		case !toolNames().MatchString(t.Name):
+			return fmt.Errorf("Invalid 'tools[%d].name': string does not match pattern. Expected a string that matches the pattern '%s'.", i, toolNames())
 		case names[t.Name]:
 			return fmt.Errorf("tools[%d].name: pawl's tools have each their own: %s", i, t.Name)
 		case t.Strict == nil || *t.Strict:
@@ -280,7 +280,7 @@ func checkContents(raw json.RawMessage) (texts []string, err error) {
 			}
 			texts = append(texts, c.Text)
 		case "input_image":
-			data := dataURLs.FindStringSubmatch(c.ImageURL)
+			data := dataURLs().FindStringSubmatch(c.ImageURL)
 			if data == nil || c.Text != "" {
 				return nil, fmt.Errorf("Invalid 'content[%d].image_url'. Expected a base64-encoded data URL with an image MIME type, but got an invalid value.", i)
 			}
@@ -335,10 +335,10 @@ func checkFunctionCall(raw json.RawMessage) (responsesItem, error) {
 	switch err := strict(raw, &f); {
 	case err != nil:
 		return responsesItem{}, err
-	case !responsesCallIDs.MatchString(f.CallID):
-		return responsesItem{}, fmt.Errorf("Invalid 'call_id': expected a string that matches '%s'.", responsesCallIDs)
-	case !toolNames.MatchString(f.Name):
-		return responsesItem{}, fmt.Errorf("Invalid 'name': string does not match pattern. Expected a string that matches the pattern '%s'.", toolNames)
+	case !responsesCallIDs().MatchString(f.CallID):
+		return responsesItem{}, fmt.Errorf("Invalid 'call_id': expected a string that matches '%s'.", responsesCallIDs())
+	case !toolNames().MatchString(f.Name):
+		return responsesItem{}, fmt.Errorf("Invalid 'name': string does not match pattern. Expected a string that matches the pattern '%s'.", toolNames())
 	case f.Arguments == nil || !wholeArguments(*f.Arguments):
 		return responsesItem{}, fmt.Errorf("arguments: the API takes any text, but pawl sends an object")
 	}
