@@ -3,6 +3,9 @@ package sandbox
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -51,7 +54,7 @@ func openJournal(dir string) (*journal, error) {
 		return nil, err
 	}
 	defer unlock()
-	if j.file, err = os.OpenFile(filepath.Join(dir, rand.Text()+".json"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if j.file, err = os.OpenFile(filepath.Join(dir, rand.Text()+journalSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return nil, err
 	}
 	return j, lockFile(j.file)
@@ -94,6 +97,21 @@ func (j *journal) begin(b *baseline) error {
 	j.active = true
 	j.beat = time.AfterFunc(beatEvery, j.setTime)
 	return j.mark(journalRunning)
+}
+
+const journalSuffix = ".json"
+
+// isIdle reports whether the journal at a path says that no command runs, or ran when its
+// process ended. An empty one was not begun yet.
+func isIdle(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	var state [1]byte
+	n, err := f.Read(state[:])
+	return n == 1 && state[0] == journalIdle || err == io.EOF
 }
 
 func (j *journal) mark(state byte) error {
@@ -142,7 +160,7 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 	entries, _ := os.ReadDir(j.dir)
 	for _, e := range entries {
 		path := filepath.Join(j.dir, e.Name())
-		if !strings.HasSuffix(path, ".json") || path == j.file.Name() {
+		if !strings.HasSuffix(path, journalSuffix) || path == j.file.Name() {
 			continue
 		}
 		f, err := os.Open(path)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,23 @@ func tempDir(stateDir, workspace string) string {
 func journalsDir(stateDir, workspace string) string {
 	sum := sha256.Sum256([]byte(workspace))
 	return filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16]))
+}
+
+// MayHaveLeft reports whether a process that ran commands in a workspace may have been killed
+// meanwhile, so that there may be something for [Policy.Recover] to undo. It costs less than to
+// make a policy. stateDir is as in [Options].
+func MayHaveLeft(stateDir, workspace string) bool {
+	if resolved, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = resolved
+	}
+	dir := journalsDir(stateDir, workspace)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), journalSuffix) && !isIdle(filepath.Join(dir, e.Name()))
+	})
 }
 
 // overlaysDir returns the folder of the changes to caches of a workspace.
@@ -110,7 +128,7 @@ func commandsMayRun(journals string) (bool, error) {
 		return true, err
 	}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".json") {
+		if !strings.HasSuffix(e.Name(), journalSuffix) {
 			continue
 		}
 		f, err := os.Open(filepath.Join(journals, e.Name()))
