@@ -421,6 +421,7 @@ const maxDetails = 400
 type completion struct {
 	menu *editor.Menu // its values are the text that stands for an item
 	word editor.Word
+	sure string // the value that can alone be meant and needs nothing more; may be empty
 }
 
 // complete finds out what the word at the cursor could be.
@@ -454,22 +455,32 @@ func (m *model) complete() {
 const maxCompletions = 50
 
 func (m *model) completeCommand(w editor.Word) {
-	var names, helps []string
+	var names, helps, args []string
 	for _, c := range commands() {
-		names, helps = append(names, c.name), append(helps, c.help)
+		names, helps, args = append(names, c.name), append(helps, c.help), append(args, c.args)
 	}
 	for _, c := range m.own {
-		names, helps = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine))
+		names, helps, args = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine)), append(args, c.Takes())
 	}
 	found := editor.Match(w.Text[1:], names)
 	if len(found) == 0 {
 		return
 	}
 	var items []editor.Item
+	var begin []int // of found, those whose names begin so
 	for _, i := range found {
 		items = append(items, editor.Item{Text: "/" + visible.Escape(names[i]), Detail: helps[i], Value: "/" + names[i] + " "})
+		if strings.HasPrefix(names[i], w.Text[1:]) {
+			begin = append(begin, i)
+		}
 	}
 	m.input.menu = &completion{menu: editor.NewMenu(items), word: w}
+	if len(begin) == 0 && len(found) == 1 {
+		begin = found
+	}
+	if len(begin) == 1 && args[begin[0]] == "" {
+		m.input.menu.sure = "/" + names[begin[0]] + " "
+	}
 }
 
 func (c *completion) key(m *model, name, text string) ([]effect, bool) {
@@ -484,8 +495,8 @@ func (c *completion) key(m *model, name, text string) ([]effect, bool) {
 		}
 		word, whole := item.Value.(string), m.input.editor.Text()
 		m.input.editor.Complete(c.word, word)
-		// A command that was typed to its end is carried out at once.
-		if name == "enter" && strings.HasPrefix(word, "/") && strings.TrimSpace(whole) == strings.TrimSpace(word) {
+		// A command that was typed to its end, or that can alone be meant, is carried out at once.
+		if whole = strings.TrimSpace(whole); name == "enter" && strings.HasPrefix(word, "/") && (whole == strings.TrimSpace(word) || word == c.sure && whole == c.word.Text) {
 			return m.submit(), true
 		}
 	default:
