@@ -93,7 +93,7 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 			panic(r)
 		}
 	}()
-	err = p.run(ctx, input)
+	err = p.run(ctx, nil, input)
 	cancel()
 	err = errors.Join(err, d.leave(), t.screen.Erase(m.width))
 	if m.terminated && err == nil {
