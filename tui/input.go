@@ -57,23 +57,16 @@ func (in *input) lines(m *model) inputView {
 		v.lines = append(v.lines, "  "+m.Paint(render.Faint, line))
 		v.row, v.col = len(v.lines)-1, at+2
 	}
-	if m.ask != nil && m.ask.ready(m) || m.ask != nil && m.ask.rule != nil {
-		v.row = -1 // the keys go to the dialog
-	}
-	if _, choosing := m.pane.(*picker); choosing {
-		v.row = -1
-	}
-	if v.row >= 0 && m.parks() {
-		v.lines[v.row] = m.caret(v.lines[v.row], v.col)
-		v.row = -1
+	if m.ask != nil && m.ask.ready(m) || m.typesInPane() {
+		v.row = -1 // the keys go there
 	}
 	return v
 }
 
 // parks reports whether the terminal's cursor is hidden, and drawn as a character. While frames are
 // drawn that no key has caused, the window can be resized when one is on its way, and only
-// a hidden cursor leaves nothing of it then; see package screen. Who writes with an input method
-// keeps the cursor, because what is being composed is shown at it.
+// a hidden cursor leaves nothing of it then; see package screen. For input methods the cursor is
+// the terminal's own, because what is being composed is shown at it.
 func (m *model) parks() bool {
 	return !m.composes && !m.Words && (m.state.Turn.Open() && m.driven || m.awaits || m.running > 0)
 }
@@ -139,13 +132,13 @@ func (m *model) key(name, text string) []effect {
 	if m.armed.key != name {
 		m.armed = armed{}
 	}
+	m.composes = m.composes || strings.ContainsFunc(text, isComposed)
 	if p := m.front(); p != nil {
 		if effects, taken := p.key(m, name, text); taken {
 			return effects
 		}
 	}
 	m.typed = m.now
-	m.composes = m.composes || strings.ContainsFunc(text, isComposed)
 	if m.input.editor.Searching() {
 		return m.edit(name, text)
 	}
@@ -187,6 +180,13 @@ func (m *model) key(name, text string) []effect {
 		}
 	}
 	return m.edit(name, text)
+}
+
+// composesIn reports whether people write the language of a locale with an input method.
+func composesIn(getenv func(name string) string) bool {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+	language, _, _ := strings.Cut(strings.ReplaceAll(locale, ".", "_"), "_")
+	return slices.Contains([]string{"ja", "ko", "vi", "yue", "zh"}, language)
 }
 
 // isComposed reports whether a character is typed with an input method.
