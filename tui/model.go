@@ -104,8 +104,14 @@ type pane interface {
 	lines(m *model, width, height int) []string
 }
 
+// A typist is a pane that text is typed in.
+type typist interface {
+	// editing returns the place of the cursor in the lines that were drawn last; row -1: there is none.
+	editing() (row, col int)
+}
+
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -339,6 +345,7 @@ const maxHistory = 300
 // note remembers the prompts of a run.
 func (m *model) note(e run.Event) {
 	if p, ok := e.Payload.(run.Prompted); ok && !p.Continue && p.Answers == "" {
+		m.composes = m.composes || strings.ContainsFunc(typed(p.Parts), isComposed)
 		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
 	}
 }
@@ -561,6 +568,7 @@ func (m *model) frame() frame {
 		middle, _, _ = m.TodoLines(m.todo, m.width-1)
 		middle = middle[:min(len(middle), max(0, room-len(live)))]
 	}
+	above := len(live)
 	live = append(live, middle...)
 	if rest := room - len(live); rest > 0 {
 		live = append(live, "")
@@ -569,6 +577,15 @@ func (m *model) frame() frame {
 		f.row, f.col = len(live)+input.row, input.col
 	}
 	f.live = append(live, below...)
+	if p, ok := m.front().(typist); ok {
+		if row, col := p.editing(); row >= 0 && row < len(middle) {
+			f.row, f.col = above+row, min(col, m.width-1)
+		}
+	}
+	if f.row >= 0 && m.parks() {
+		f.live[f.row] = m.caret(f.live[f.row], f.col)
+		f.row = -1
+	}
 	f.bell = m.takeBell()
 	return f
 }

@@ -514,13 +514,15 @@ func TestWithoutATerminalPawlNamesTheCommandThatNeedsNone(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
-	t.Run("on a dumb terminal", func(t *testing.T) {
-		t.Parallel()
-		w := open(t, "", 80, 24)
-		w.tmux(append([]string{"respawn-pane", "-k", "env", "TERM=dumb"}, w.shell()...)...)
-		w.sees("pawl run -p")
-		w.ended(2)
-	})
+	for name, term := range map[string]string{"on a dumb terminal": "dumb", "on a terminal without a name": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := open(t, "", 80, 24)
+			w.tmux(append([]string{"respawn-pane", "-k", "env", "TERM=" + term}, w.shell()...)...)
+			w.sees("pawl run -p", fmt.Sprintf("TERM is %q", term))
+			w.ended(2)
+		})
+	}
 }
 
 // However the terminal agent ends, the terminal is as it was: it reads lines and shows what is
