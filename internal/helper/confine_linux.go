@@ -39,6 +39,7 @@ type enclosure struct {
 	inNamespace       bool
 	landlock          int // its ABI; 0: there is none
 	read, list, write []string
+	covered           []string // of what is read, the paths that something is laid over
 	closeTCP          bool
 	filter            []bpf // of system calls
 	listens           []bpf // the same where the helper can be asked about connections; empty: it need not be
@@ -57,6 +58,10 @@ func enclosureOf(c *Confinement, inNamespace bool) (e *enclosure, what string, e
 			switch m.Kind {
 			case Writable, Memory, Devices, Temporary, Overlay:
 				e.write = append(e.write, m.Target)
+			case Empty, NoFile:
+				if m.Source != "" {
+					e.covered = append(e.covered, m.Target)
+				}
 			}
 		}
 	}
@@ -97,7 +102,7 @@ func (e *enclosure) enter(noRoute *atomic.Bool) (what string, err syscall.Errno)
 	if e.landlock > 0 {
 		// The paths are opened by this thread: what a command gets anew is a file system of
 		// its own, which rules for another do not allow.
-		if err := landlock(e.landlock, e.read, e.list, e.write, e.closeTCP); err != 0 {
+		if err := landlock(e.landlock, e.read, e.list, e.write, e.covered, e.closeTCP); err != 0 {
 			return "Landlock", err
 		}
 	}
