@@ -170,6 +170,28 @@ func limitProcesses() {
 	}
 }
 
+// limitWatches leaves at least half of what a user may have of the kernel's means to watch
+// files to the programs outside. The settings are those of the helper's user namespace, in
+// which all of its commands are (user_namespaces(7), read 2026-11-22); root has none of its
+// own, and the settings of the machine are left alone.
+func limitWatches() {
+	if syscall.Geteuid() == 0 {
+		return
+	}
+	for _, l := range [][2]string{
+		{"fs/inotify/max_user_instances", "user/max_inotify_instances"},
+		{"fs/inotify/max_user_watches", "user/max_inotify_watches"},
+		{"fs/fanotify/max_user_groups", "user/max_fanotify_groups"},
+		{"fs/fanotify/max_user_marks", "user/max_fanotify_marks"},
+	} {
+		if fields := pieces(string(readFile("/proc/sys/"+l[0], 32)), " \t\n"); len(fields) == 1 {
+			if n, ok := number(fields[0]); ok {
+				writeFile("/proc/sys/"+l[1], decimal(n/2))
+			}
+		}
+	}
+}
+
 // kernelAtLeast reports whether the running kernel is of that version or newer.
 func kernelAtLeast(major, minor int) bool {
 	release := readFile("/proc/sys/kernel/osrelease", 64)

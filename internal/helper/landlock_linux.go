@@ -134,7 +134,7 @@ func landlock(abi int, read, list, write, covered []string, closeTCP bool) sysca
 
 // maxAround bounds how many rules stand for a folder in which paths are covered: each
 // costs some microseconds before every command.
-const maxAround = 2000
+const maxAround = 500
 
 // around returns what of folders is not covered, so that a file that is given the name of
 // a covered one, which takes its cover away, has no rule. It reports false if that are too
