@@ -72,8 +72,7 @@ const base = "refs/pawl/base" // of the repository of pawl's own
 
 // Exists reports whether the copy exists.
 func (c Copy) Exists() bool {
-	_, err := os.Stat(c.work())
-	return err == nil
+	return isThere(c.Dir, "work")
 }
 
 // Make makes the copy, of the commit that is checked out in c.Repository. The error is an
@@ -322,10 +321,21 @@ func (c Copy) Objects() []string {
 	for len(pending) > 0 && len(all) < 10 {
 		dir := pending[0]
 		if pending = pending[1:]; !slices.Contains(all, dir) {
-			all, pending = append(all, dir), append(pending, alternates(dir)...)
+			all, pending = append(all, dir), append(pending, slices.DeleteFunc(alternates(dir), isNoStore)...)
 		}
 	}
 	return all
+}
+
+// isNoStore reports whether a folder is not that of a repository's objects. Alternates may
+// have come with the repository, and agents are to read nothing else by them.
+func isNoStore(dir string) bool {
+	return filepath.Base(dir) != "objects" || !isThere(filepath.Dir(dir), "HEAD") || !isThere(filepath.Dir(dir), "refs")
+}
+
+func isThere(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
 }
 
 func alternates(objects string) []string {

@@ -3,6 +3,7 @@ package gitcopy
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -104,6 +105,22 @@ func TestACopyLeadsToNoOtherRepository(t *testing.T) {
 				t.Errorf("the %s of another repository is in this one", out)
 			}
 		})
+	}
+}
+
+// TestACopyReadsNoFolderButObjects: commands in a copy read the folders that the alternates of
+// the repository name, and these may have come with it.
+func TestACopyReadsNoFolderButObjects(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	c, _ := p.copy("t-x")
+	want := c.Objects()
+	private, other := p.TempDir(), p.TempDir()
+	p.in(other, "init", "-q")
+	p.write(p.dir, ".git/objects/info/alternates", private+"\n"+filepath.Dir(private)+"\n"+filepath.Join(other, ".git", "objects")+"\n")
+	want = append(want, filepath.Join(other, ".git", "objects"))
+	if got := c.Objects(); !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
 	}
 }
 
