@@ -44,6 +44,21 @@ func TestACallIsAllowedAtTheDialogAndTheTurnContinues(t *testing.T) {
 	p.leaves()
 }
 
+// An edit is judged by the lines around it.
+func TestAnEditThatWaitsIsShownAtItsPlaceInTheFile(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "edit", "args": {"path": "a.txt", "edits": [{"old": "three", "new": "3"}]}}]}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "one\ntwo\n   3\nfive\n"}}]}
+{"text": "Edited."}`, setting{files: map[string]string{"a.txt": "one\ntwo\n   three\nfour\n"}})
+	p.says("edit it")
+	p.sees("2 │  two", "3 │ -   three", "3 │ +   3", "4 │  four", "Allow this time")
+	p.answers("y")
+	p.sees("? Write a.txt", "4 │ -four", "4 │ +five")
+	p.answers("y")
+	p.sees("Edited.")
+	p.leaves()
+}
+
 func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch one"}}]}
