@@ -328,6 +328,6 @@ func (m *model) printDecision(a app.Approval, answer run.Answer, rules permissio
 	}
 	if len(rules) > 0 {
 		words += m.Dot() + "take it back with /permissions"
-		m.print("  " + m.Paint(render.Faint, words))
+		m.print(render.Hang("  ", m.Wrap([]render.Span{{Text: words, Paint: render.Faint}}, m.width-2, false))...)
 	}
 }
