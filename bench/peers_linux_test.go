@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,36 +30,44 @@ type peer struct {
 	setup  func(b *testing.B, home, dir, url string) (args, env []string)
 	ready  string // is seen when it takes keys
 	dialog string // is seen when it asks; "": it does not ask
-	chrome string // is on the screen once; more often in the scrollback, it is left of a dead frame
-	escs   int    // how often Esc is pressed to interrupt
+	chrome string // is drawn below what is finished; what has scrolled off of it is left of a dead frame
+	again  string // is seen after the first Esc, where it needs two
 	full   bool   // it draws on the alternate screen, which has no scrollback
 }
 
 var peers = []peer{
-	{name: "pawl", ready: "enter: send", dialog: "Allow this time", chrome: "esc: interrupt", escs: 1,
+	{name: "pawl", ready: "enter: send", dialog: "Allow this time", chrome: "esc: interrupt",
 		setup: func(b *testing.B, home, dir, url string) (args, env []string) {
 			return nil, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "PAWL_STATE_DIR=" + filepath.Join(home, "state"),
 				"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=k", "PAWL_MODEL=anthropic/m"}
 		}},
-	{name: "claude-code", program: "claude", install: "npm install @anthropic-ai/claude-code", ready: "shortcuts", dialog: "Do you want to proceed", chrome: "esc to interrupt", escs: 1,
+	{name: "claude-code", program: "claude", install: "npm install @anthropic-ai/claude-code", ready: "shortcuts", dialog: "Do you want to proceed", chrome: "esc to interrupt",
 		setup: func(b *testing.B, home, dir, url string) (args, env []string) {
 			env = known(b, "claude-code", &home, url)
 			writeJSON(b, filepath.Join(home, ".claude.json"), object{"hasCompletedOnboarding": true, "theme": "dark", "customApiKeyResponses": object{"approved": []string{"dummy"}},
 				"projects": object{dir: object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}})
 			return []string{"--model", "claude-sonnet-4-5"}, append(env, "DISABLE_AUTOUPDATER=1")
 		}},
-	{name: "codex", program: "codex", install: "npm install @openai/codex", ready: "context left", dialog: "Would you like to run", chrome: "esc to interrupt", escs: 1,
+	{name: "codex", program: "codex", install: "npm install @openai/codex", ready: "for shortcuts", dialog: "Would you like to run", chrome: "mock-model default",
 		setup: func(b *testing.B, home, dir, url string) (args, env []string) {
 			env = known(b, "codex", &home, url)
-			return []string{"-c", `approval_policy="untrusted"`, "-c", fmt.Sprintf(`projects={%q={trust_level="trusted"}}`, dir), "-c", "check_for_update_on_startup=false"}, env
+			config := filepath.Join(home, ".codex/config.toml")
+			content, err := os.ReadFile(config)
+			if err == nil {
+				err = os.WriteFile(config, fmt.Appendf([]byte("approval_policy=\"on-request\"\nsandbox_mode=\"read-only\"\ncheck_for_update_on_startup=false\n"), "%s\n[projects.%q]\ntrust_level=\"trusted\"\n", content, dir), 0o600)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			return nil, env
 		}},
-	{name: "opencode", program: "opencode", install: "npm install opencode-ai", ready: "Ask anything", dialog: "Permission required", chrome: "esc interrupt", escs: 2, full: true,
+	{name: "opencode", program: "opencode", install: "npm install opencode-ai", ready: "Ask anything", dialog: "Permission required", chrome: "esc interrupt", again: "again to interrupt", full: true,
 		setup: func(b *testing.B, home, dir, url string) (args, env []string) {
 			env = known(b, "opencode", &home, url)
 			writeJSON(b, filepath.Join(dir, "opencode.json"), object{"permission": object{"bash": "ask"}, "autoupdate": false, "share": "disabled"})
 			return nil, append(env, "OPENCODE_DISABLE_AUTOUPDATE=1")
 		}},
-	{name: "pi", program: "pi", install: "npm install @mariozechner/pi-coding-agent", ready: "(auto)", chrome: "Working", escs: 1,
+	{name: "pi", program: "pi", install: "npm install @mariozechner/pi-coding-agent", ready: "(auto)", chrome: "Working",
 		setup: func(b *testing.B, home, dir, url string) (args, env []string) {
 			writeJSON(b, filepath.Join(home, ".pi/agent/models.json"), object{"providers": object{"mock": object{"baseUrl": url, "api": "anthropic-messages", "apiKey": "x",
 				"models": []object{{"id": "m"}}}}})
@@ -130,6 +139,11 @@ type wire struct {
 	call             func(tool, args string) string
 }
 
+// say returns the event of a piece of text.
+func (w wire) say(text string) string {
+	return strings.Replace(w.text, `"WORD"`, strconv.Quote(text), 1)
+}
+
 func sse(events ...string) string {
 	var out strings.Builder
 	for _, e := range events {
@@ -147,7 +161,7 @@ var wires = map[string]wire{
 	"/messages": {
 		begin: sse(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
-		text: sse(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`),
+		text: sse(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"WORD"}}`),
 		end:  sse(`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`),
 		call: func(tool, args string) string {
 			return sse(`{"type":"content_block_stop","index":0}`, fmt.Sprintf(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":%q,"input":{}}}`, tool),
@@ -156,7 +170,7 @@ var wires = map[string]wire{
 		}},
 	"/chat/completions": {
 		begin: sse(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`),
-		text:  sse(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":null}]}`),
+		text:  sse(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"WORD"},"finish_reason":null}]}`),
 		end:   sse(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`, `[DONE]`),
 		call: func(tool, args string) string {
 			return sse(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":%q,"arguments":%q}}]},"finish_reason":null}]}`, tool, args),
@@ -166,7 +180,7 @@ var wires = map[string]wire{
 		begin: sse(`{"type":"response.created","response":{"id":"r","object":"response","status":"in_progress","model":"m","output":[]}}`,
 			`{"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","status":"in_progress","content":[]}}`,
 			`{"type":"response.content_part.added","item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}}`),
-		text: sse(`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":%q}`),
+		text: sse(`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"WORD"}`),
 		end: sse(`{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"done","annotations":[]}]}}`,
 			`{"type":"response.completed","response":{"id":"r","object":"response","status":"completed","model":"m","output":[],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}}`),
 		call: func(tool, args string) string {
@@ -178,7 +192,7 @@ var wires = map[string]wire{
 // commandTools are the tools of the peers that run a command, with arguments for one that has to be approved.
 var commandTools = [][2]string{
 	{"shell", `{"command":"touch a"}`}, {"Bash", `{"command":"touch a","description":"makes a file"}`}, {"bash", `{"command":"touch a","description":"makes a file"}`},
-	{"exec_command", `{"cmd":"touch a"}`}, {"shell_command", `{"command":"touch a"}`},
+	{"exec_command", `{"cmd":"touch a","sandbox_permissions":"require_escalated","justification":"May I?"}`}, {"shell_command", `{"command":"touch a","sandbox_permissions":"require_escalated","justification":"May I?"}`},
 }
 
 func (m *peerModel) ServeHTTP(out http.ResponseWriter, r *http.Request) {
@@ -208,7 +222,7 @@ func (m *peerModel) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 	out.Header().Set("Content-Type", "text/event-stream")
 	if len(q.Tools) == 0 {
-		send(w.begin + fmt.Sprintf(w.text, "title") + w.end)
+		send(w.begin + w.say("title") + w.end)
 		return
 	}
 	m.mu.Lock()
@@ -226,7 +240,7 @@ func (m *peerModel) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 				}
 			}
 		}
-		send(w.begin + fmt.Sprintf(w.text, "no tool runs a command") + w.end)
+		send(w.begin + w.say("no tool runs a command") + w.end)
 		return
 	}
 	send(w.begin)
@@ -246,7 +260,7 @@ func (m *peerModel) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		if i%50 == 49 {
 			word = fmt.Sprintf("n%03d%06d.\n\n", answer, i)
 		}
-		send(fmt.Sprintf(w.text, word))
+		send(w.say(word))
 	}
 }
 
@@ -254,12 +268,15 @@ func (m *peerModel) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 type pane struct {
 	*testing.B
 	peer
-	model *peerModel
-	began time.Time
-	id    string
-	in    io.Writer
-	reply chan []string // of a command of tmux
-	wrote chan struct{} // the peer has written
+	model   *peerModel
+	began   time.Time
+	id      string
+	pid     int
+	socket  string
+	control *exec.Cmd
+	in      io.Writer
+	reply   chan []string // of a command of tmux
+	wrote   chan struct{} // the peer has written
 }
 
 // openPane starts a peer in a tmux of its own, that is talked to through one connection: a process
@@ -298,7 +315,7 @@ func openPane(b *testing.B, p peer) *pane {
 	b.Cleanup(server.CloseClientConnections)
 	args, env := p.setup(b, home, dir, server.URL)
 	config := filepath.Join(top, "tmux.conf")
-	options := "set -g status off\nset -g history-limit 100000\nset -s escape-time 0\nset -g default-terminal tmux-256color\n"
+	options := "set -g status off\nset -g history-limit 100000\nset -s escape-time 0\nset -g remain-on-exit on\nset -g default-terminal tmux-256color\n"
 	if err := os.WriteFile(config, []byte(options), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -315,10 +332,8 @@ func openPane(b *testing.B, p peer) *pane {
 	if err := tmux.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
-		_ = exec.Command("tmux", "-S", filepath.Join(top, "s"), "kill-server").Run()
-		_ = tmux.Wait()
-	})
+	t.socket, t.control = filepath.Join(top, "s"), tmux
+	b.Cleanup(t.close)
 	go t.read(out)
 	<-t.reply // of new-session
 	t.id = t.tmux("display-message -p '#{pane_id}'")[0]
@@ -333,6 +348,9 @@ func openPane(b *testing.B, p peer) *pane {
 	}
 	t.began = time.Now()
 	t.tmux("respawn-pane -k -t " + t.id + " 'exec sh " + script + "'")
+	if t.pid, err = strconv.Atoi(t.tmux("display-message -p -t " + t.id + " '#{pane_pid}'")[0]); err != nil {
+		b.Fatal(err)
+	}
 	return t
 }
 
@@ -427,9 +445,9 @@ func (t *pane) streams(rate int) {
 // stops interrupts the answer and returns how long it took until the connection was closed.
 func (t *pane) stops() time.Duration {
 	t.Helper()
-	for range t.escs - 1 {
+	if t.again != "" {
 		t.types("Escape")
-		time.Sleep(100 * time.Millisecond)
+		t.sees(t.again)
 	}
 	began := time.Now()
 	t.types("Escape")
@@ -458,12 +476,15 @@ func (t *pane) rests() {
 }
 
 // cpu returns the processor time of the peer with all its processes.
-func (t *pane) cpu() time.Duration {
-	t.Helper()
-	top, err := strconv.Atoi(t.tmux("display-message -p -t " + t.id + " '#{pane_pid}'")[0])
-	if err != nil {
-		t.Fatal(err)
+func (t *pane) cpu() (sum time.Duration) {
+	for _, used := range t.processes() {
+		sum += used
 	}
+	return sum
+}
+
+// processes returns the processes of the peer, with the processor time of each.
+func (t *pane) processes() map[int]time.Duration {
 	parents, used := map[int]int{}, map[int]time.Duration{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is one
 	for _, name := range stats {
@@ -478,16 +499,38 @@ func (t *pane) cpu() time.Duration {
 		system, _ := strconv.Atoi(fields[12])
 		used[pid] = time.Duration(user+system) * 10 * time.Millisecond
 	}
-	var sum time.Duration
 	for pid := range used {
-		for p := pid; p > 1; p = parents[p] {
-			if p == top {
-				sum += used[pid]
-				break
-			}
+		p := pid
+		for p > 1 && p != t.pid {
+			p = parents[p]
+		}
+		if p != t.pid {
+			delete(used, pid)
 		}
 	}
-	return sum
+	return used
+}
+
+// close ends tmux and all processes of the peer.
+func (t *pane) close() {
+	all := t.processes()
+	_ = exec.Command("tmux", "-S", t.socket, "kill-server").Run() // it may have ended
+	_ = t.control.Wait()
+	for pid := range all {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	}
+	for range 100 {
+		alive := 0
+		for pid := range all {
+			if syscall.Kill(pid, 0) == nil {
+				alive++
+			}
+		}
+		if alive == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func (t *pane) share() float64 {
@@ -519,10 +562,14 @@ func measurePeer(b *testing.B, p peer) {
 	var starts []time.Duration
 	var t *pane
 	for range 5 {
+		if t != nil {
+			t.close()
+		}
 		t = openPane(b, p)
 		starts = append(starts, t.sees(p.ready).Sub(t.began))
 	}
 	b.ReportMetric(median(starts), "ms/ready")
+	time.Sleep(5 * time.Second) // some go on with their start
 	t.rests()
 	b.ReportMetric(t.share(), "%cpu-idle")
 
@@ -558,6 +605,7 @@ func measurePeer(b *testing.B, p peer) {
 	b.ReportMetric(percentile(closed, 99), "ms/closed-p99")
 
 	if !p.full {
+		t.close()
 		t = openPane(b, p)
 		t.sees(p.ready)
 		t.rests()
@@ -591,7 +639,7 @@ func measurePeer(b *testing.B, p peer) {
 		b.ReportMetric(float64(most+1), "words")
 		b.ReportMetric(float64(most+1-len(count)), "words-lost")
 		b.ReportMetric(float64(twice), "words-repeated")
-		b.ReportMetric(float64(strings.Count(all, p.chrome)), "rows-left")
+		b.ReportMetric(float64(strings.Count(all, p.chrome)-strings.Count(t.text(), p.chrome)), "rows-left")
 		if name := os.Getenv("PAWL_BENCH_SCREENS"); name != "" {
 			if err := os.WriteFile(filepath.Join(name, p.name), []byte(all), 0o600); err != nil {
 				b.Fatal(err)
@@ -602,6 +650,7 @@ func measurePeer(b *testing.B, p peer) {
 	if p.dialog != "" {
 		var dialogs []time.Duration
 		for range 5 {
+			t.close()
 			t = openPane(b, p)
 			t.sees(p.ready)
 			t.rests()
