@@ -21,12 +21,12 @@ package external
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"pawl/internal/proc"
 	"pawl/run"
 )
 
@@ -91,18 +91,14 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: the program %s is not found in PATH; install it with `%s`", e.Kind.Title, e.Kind.Program, e.Kind.Install)
 }
 
-// Find returns the path of the program in a PATH. The error is a [*MissingError].
-func (k Kind) Find(path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue // a program of the workspace is not the person's
-		}
-		file := filepath.Join(dir, k.Program)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
-		}
+// Find returns the path of the program in a PATH. One in the folders not, in which agents
+// write, is not the person's. The error is a [*MissingError].
+func (k Kind) Find(path string, not ...string) (string, error) {
+	file, err := proc.Find(k.Program, path, not...)
+	if err != nil {
+		return "", &MissingError{k}
 	}
-	return "", &MissingError{k}
+	return file, nil
 }
 
 // ToolName returns what the program's model calls a tool of pawl's.
@@ -114,7 +110,7 @@ const versionPatience = 20 * time.Second
 // Version asks the program at path for its version.
 func (k Kind) Version(path string, env []string) (string, error) {
 	cmd := exec.Command(path, "--version")
-	cmd.Env, cmd.Dir = k.environment(env), os.TempDir()
+	cmd.Env, cmd.Dir = k.environment(env), string(filepath.Separator) // some read files of the folder that they are started in
 	timer := time.AfterFunc(versionPatience, func() {
 		if cmd.Process != nil {
 			_ = cmd.Process.Kill() // it may have ended

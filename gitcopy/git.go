@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/proc"
 )
 
 // safe are the options of every git call: no hook, no monitor of the file system, no program
@@ -28,6 +30,7 @@ type git struct {
 	// name filters and other programs, is not read.
 	own bool
 	env []string // further variables
+	not []string // folders in which agents write: a git there is not run
 }
 
 // An Error says that git has failed.
@@ -69,7 +72,11 @@ func (g git) run(ctx context.Context, args ...string) (string, error) {
 }
 
 func (g git) input(ctx context.Context, input string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, safe...), args...)...)
+	program, err := proc.Find("git", os.Getenv("PATH"), g.not...)
+	if err != nil {
+		return "", stateError("a copy of the repository needs git, which is not installed")
+	}
+	cmd := exec.CommandContext(ctx, program, append(append([]string{}, safe...), args...)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.dir, strings.NewReader(input), 5*time.Second
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GIT_") {
@@ -83,11 +90,7 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	cmd.Env = append(cmd.Env, g.env...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", stateError("a copy of the repository needs git, which is not installed")
-	}
-	if err != nil {
+	if err := cmd.Run(); err != nil {
 		for args[0] == "-c" {
 			args = args[2:]
 		}

@@ -62,11 +62,18 @@ func (e *UnsuitableError) Error() string {
 
 func (c Copy) name() string      { return filepath.Base(c.Dir) }
 func (c Copy) work() string      { return filepath.Join(c.Dir, "work") }
-func (c Copy) own() git          { return git{dir: filepath.Join(c.Dir, "git"), own: true} }
-func (c Copy) person() git       { return git{dir: c.Repository} }
+func (c Copy) own() git          { return c.at(filepath.Join(c.Dir, "git")) }
+func (c Copy) person() git       { return git{dir: c.Repository, not: []string{c.Repository, c.Dir}} }
 func (c Copy) keep() string      { return "refs/pawl/copies/" + c.name() }
 func (c Copy) branch() string    { return "pawl/" + c.name() }
 func heads(branch string) string { return "refs/heads/" + branch }
+
+// at returns what calls git in a repository of pawl's.
+func (c Copy) at(dir string) git {
+	g := c.person()
+	g.dir, g.own = dir, true
+	return g
+}
 
 const base = "refs/pawl/base" // of the repository of pawl's own
 
@@ -237,7 +244,7 @@ func (c Copy) build(ctx context.Context, branch string, s source) error {
 			return err
 		}
 	}
-	work := git{dir: c.work(), own: true}
+	work := c.at(c.work())
 	if err := shared(ctx, work, filepath.Join(c.work(), ".git"), s); err != nil {
 		return err
 	}
@@ -375,8 +382,9 @@ func (c Copy) left(ctx context.Context) (head, tree string, err error) {
 	if head, err = own.run(ctx, "rev-parse", "refs/pawl/head"); err != nil {
 		return "", "", err
 	}
-	adding := git{dir: c.work(), own: true, env: []string{"GIT_DIR=" + own.dir, "GIT_WORK_TREE=" + c.work(), "GIT_INDEX_FILE=" + filepath.Join(own.dir, "index"),
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.bare", "GIT_CONFIG_VALUE_0=false"}}
+	adding := c.at(c.work())
+	adding.env = []string{"GIT_DIR=" + own.dir, "GIT_WORK_TREE=" + c.work(), "GIT_INDEX_FILE=" + filepath.Join(own.dir, "index"),
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.bare", "GIT_CONFIG_VALUE_0=false"}
 	if _, err := adding.run(ctx, "read-tree", "--reset", head); err != nil {
 		return "", "", err
 	}
@@ -439,7 +447,7 @@ func (c Copy) committed(ctx context.Context) (dir string, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return dir, err
 	}
-	if err := shared(ctx, git{dir: dir, own: true}, dir, s, "--bare"); err != nil {
+	if err := shared(ctx, c.at(dir), dir, s, "--bare"); err != nil {
 		return dir, err
 	}
 	root, err := os.OpenRoot(c.Dir)
@@ -620,7 +628,7 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	}
 	// The configuration of the user may name a program for the other end. Whether the
 	// repository may be used was checked with it above.
-	fetch := git{dir: c.Repository, own: true}
+	fetch := c.at(c.Repository)
 	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
 		var failed *Error
 		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
