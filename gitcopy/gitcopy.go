@@ -30,6 +30,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pawl/internal/visible"
 )
 
 // A Copy is a copy of a repository.
@@ -587,7 +589,7 @@ func (c Copy) Diff(ctx context.Context) (d Diff, err error) {
 }
 
 func leftMessage(name, title string) string {
-	return title + "\n\nWhat task " + name + " left uncommitted in its copy.\n"
+	return visible.Escape(title) + "\n\nWhat task " + name + " left uncommitted in its copy.\n"
 }
 
 // Merged says what came of a merge.
