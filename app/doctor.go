@@ -239,6 +239,9 @@ func (r *Report) checkChoice(ctx context.Context, opt Options, answers []provide
 			r.Model, r.Source = name+"/"+answers[i].Models[0], "the server at "+provider.WithoutSecrets(answers[i].Address)
 		}
 	}
+	if k, ok := external.LoggedIn(opt.Env.Get); ok && r.Model == "" {
+		r.Model, r.Source = k.Name+"/"+external.DefaultModel, k.Title+" is installed and logged in"
+	}
 	if r.Model == "" {
 		c.Detail, c.Next = "none: no key is set, and no server on this machine answers", "pawl demo needs neither"
 		if offline {

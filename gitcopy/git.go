@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"pawl/internal/proc"
@@ -88,15 +89,48 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
 	}
 	cmd.Env = append(cmd.Env, g.env...)
-	var out, said bytes.Buffer
+	cmd.Cancel = func() error { // git removes its lock files then, which after a kill nothing removes
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			return cmd.Process.Kill()
+		}
+		return nil
+	}
+	var said bytes.Buffer
+	out := head{room: maxOutput}
 	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
+	err = cmd.Run()
+	if err == nil && out.cut {
+		err = errTooMuch
+	}
+	if err != nil {
 		for args[0] == "-c" {
 			args = args[2:]
 		}
 		return out.String(), &Error{args[0], firstLine(said.String()), err}
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// maxOutput bounds what is kept of what git prints, in bytes. The lists of files of very large
+// repositories are below it.
+const maxOutput = 32 << 20
+
+// errTooMuch says that git has printed more than maxOutput; what is returned with it is the
+// beginning.
+var errTooMuch = fmt.Errorf("it printed more than %d MB", maxOutput>>20)
+
+// A head keeps the beginning of what is written to it.
+type head struct {
+	bytes.Buffer
+	room int
+	cut  bool
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	kept := b[:min(len(b), h.room)]
+	h.room, h.cut = h.room-len(kept), h.cut || len(kept) < len(b)
+	h.Buffer.Write(kept)
+	return len(b), nil
 }
 
 // withoutFilters returns g with every filter that the configuration names switched off.

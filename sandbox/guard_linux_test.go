@@ -349,6 +349,9 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		if !tree {
 			s.policy.WithoutNamespaces()
 		}
+		if !sandbox.MayHaveLeft(s.state, s.workspace) {
+			t.Error("nothing says that commands ran when the process was killed")
+		}
 		told, err := s.policy.Recover()
 		if err != nil || len(told) < 4 || !strings.Contains(strings.Join(told, "\n"), "sub/.git/config") {
 			t.Errorf("told %q, %v", told, err)
@@ -363,6 +366,9 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		}
 		if told, err := s.policy.Recover(); err != nil || len(told) != 0 {
 			t.Errorf("the second time: %q, %v", told, err)
+		}
+		if sandbox.MayHaveLeft(s.state, s.workspace) {
+			t.Error("after it was undone there is something to undo")
 		}
 	})
 }

@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pawl/permission"
 	"pawl/run"
+	"pawl/store"
 )
 
 // An ancestor is a run above a child run, as far as its log was read.
@@ -28,7 +30,9 @@ func (d *Runner) mode(s run.State) (permission.Mode, error) {
 		}
 		a := &d.ancestors[i]
 		for e, err := range d.w.Store.Events(context.Background(), a.id, a.seq) {
-			if err != nil {
+			if errors.Is(err, store.ErrNotFound) {
+				return mode, nil // it is gone, and nothing of it can change any more
+			} else if err != nil {
 				return mode, fmt.Errorf("the mode of run %s, which started this one, cannot be read: %w", a.id, err)
 			}
 			switch p := e.Payload.(type) {
@@ -39,7 +43,7 @@ func (d *Runner) mode(s run.State) (permission.Mode, error) {
 			}
 			a.seq = e.Seq
 		}
-		if v := d.w.Authorizer.Version(a.id); v != a.rules {
+		if v := d.w.Authorizer.Versions(a.id)[0]; v != a.rules {
 			if err := d.w.Authorizer.Inherit(a.id, d.id); err != nil {
 				return mode, fmt.Errorf("the rules of run %s, which started this one, cannot be stored: %w", a.id, err)
 			}
