@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 // A dialog asks the person whether calls may run, one after the other.
 type dialog struct {
 	calls []app.Approval
-	files map[string]string // that calls would write, as they are now
+	files map[string]string // that calls would change, as they are now
 	shown time.Time         // when the first of calls was first shown
 	scope int               // of rules, in scopes
 	rule  *ruleEdit         // the rule that is being edited; nil: none
@@ -65,11 +66,17 @@ func loadApprovals(n int) effect {
 		}
 		files := map[string]string{}
 		for _, a := range calls {
-			for i, path := range a.Preview.Request.Paths {
-				if i < len(a.Preview.Request.Resolved) && a.Call.Tool == "write" {
-					if content, err := readBounded(a.Preview.Request.Resolved[i]); err == nil {
-						files[path] = content
-					}
+			r := a.Preview.Request
+			if a.Call.Tool != "write" && a.Call.Tool != "edit" || len(r.Resolved) != len(r.Paths) {
+				continue
+			}
+			for i, path := range r.Paths {
+				at := r.Resolved[i]
+				if !filepath.IsAbs(at) {
+					at = filepath.Join(r.Workspace, at)
+				}
+				if content, err := readBounded(at); err == nil {
+					files[path] = content
 				}
 			}
 		}
@@ -333,6 +340,6 @@ func (m *model) printDecision(a app.Approval, answer run.Answer, rules permissio
 	}
 	if len(rules) > 0 {
 		words += m.Dot() + "take it back with /permissions"
-		m.print("  " + m.Paint(render.Faint, words))
+		m.print(render.Hang("  ", m.Wrap([]render.Span{{Text: words, Paint: render.Faint}}, m.width-2, false))...)
 	}
 }

@@ -341,6 +341,10 @@ func images(d editor.Draft) []run.Part {
 
 // send says something to the agent: it begins a turn, or is delivered with the next results.
 func (m *model) send(text string, more ...run.Part) []effect {
+	if m.id == "" && m.model.err != nil && m.wish.Model == "" { // the person chooses one first
+		m.input.editor.SetText(text)
+		return m.welcome()
+	}
 	m.awaits = true
 	if !m.state.Turn.Open() {
 		m.began = m.now

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"pawl/app"
@@ -45,8 +46,8 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 	case name == "esc" || name == "ctrl+c":
 		m.pane = nil
 	case name == "enter":
-		m.pane = nil
 		if item, ok := p.menu.Selected(); ok {
+			m.pane = nil
 			return item.Value.(func(*model) []effect)(m), true
 		}
 	case p.menu.Key(k):
@@ -105,7 +106,7 @@ func pickRun() effect {
 		now := time.Now()
 		var entries []entry
 		for _, r := range runs {
-			words := fmt.Sprintf("%-12s %-10s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
+			words := fmt.Sprintf("%-12s %-13s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
 			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
 				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), true) })}
 			}})
@@ -124,7 +125,7 @@ func runState(r app.Run) string {
 	case r.Damage != "":
 		return "damaged"
 	case r.Condition == app.Ended:
-		return string(r.End)
+		return strings.ReplaceAll(string(r.End), "_", " ")
 	}
 	return string(r.Condition)
 }
