@@ -617,12 +617,14 @@ func measurePeer(b *testing.B, p peer) {
 		t.rests()
 		t.streams(500)
 		word := t.model.word()
-		last := func() int {
-			all := word.FindAllStringSubmatch(t.text(), -1)
+		t.until("a full window", func(screen string) bool {
+			all := word.FindAllStringSubmatch(screen, -1)
+			if len(all) == 0 {
+				return false
+			}
 			n, _ := strconv.Atoi(all[len(all)-1][1])
-			return n
-		}
-		t.until("a full window", func(string) bool { return last() > 600 })
+			return n > 600
+		})
 		for i := range 30 {
 			t.tmux(fmt.Sprintf("resize-window -t %s -x %d -y %d", t.id, 60+(i*37)%50, 20+(i*13)%16))
 			time.Sleep(300 * time.Millisecond)
