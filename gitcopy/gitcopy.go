@@ -59,11 +59,18 @@ func (e *UnsuitableError) Error() string {
 
 func (c Copy) name() string      { return filepath.Base(c.Dir) }
 func (c Copy) work() string      { return filepath.Join(c.Dir, "work") }
-func (c Copy) own() git          { return git{dir: filepath.Join(c.Dir, "git"), own: true} }
-func (c Copy) person() git       { return git{dir: c.Repository} }
+func (c Copy) own() git          { return c.at(filepath.Join(c.Dir, "git")) }
+func (c Copy) person() git       { return git{dir: c.Repository, not: []string{c.Repository, c.Dir}} }
 func (c Copy) keep() string      { return "refs/pawl/copies/" + c.name() }
 func (c Copy) branch() string    { return "pawl/" + c.name() }
 func heads(branch string) string { return "refs/heads/" + branch }
+
+// at returns what calls git in a repository of pawl's.
+func (c Copy) at(dir string) git {
+	g := c.person()
+	g.dir, g.own = dir, true
+	return g
+}
 
 const base = "refs/pawl/base" // of the repository of pawl's own
 

@@ -124,6 +124,25 @@ func TestACopyReadsNoFolderButObjects(t *testing.T) {
 	}
 }
 
+// TestAGitOfTheWorkspaceIsNotRun: PATH may lead to where agents write.
+func TestAGitOfTheWorkspaceIsNotRun(t *testing.T) {
+	p := newPerson(t)
+	program, ran := p.program()
+	p.write(p.dir, "bin/git", p.read(filepath.Dir(program), "program"))
+	if err := os.Chmod(filepath.Join(p.dir, "bin", "git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Join(p.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	c := Copy{Dir: filepath.Join(t.TempDir(), "t-x"), Repository: p.dir}
+	if _, err := c.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Diff(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.notThere(ran, "a git of the workspace ran")
+}
+
 // TestWhatWasDoneToFilesIsSeen: whatever kind of change it is that was not committed.
 func TestWhatWasDoneToFilesIsSeen(t *testing.T) {
 	t.Parallel()

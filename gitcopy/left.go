@@ -35,8 +35,9 @@ func (c Copy) left(ctx context.Context) (head, tree string, err error) {
 	if head, err = own.run(ctx, "rev-parse", "refs/pawl/head"); err != nil {
 		return "", "", err
 	}
-	adding := git{dir: c.work(), own: true, env: []string{"GIT_DIR=" + own.dir, "GIT_WORK_TREE=" + c.work(), "GIT_INDEX_FILE=" + index,
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.bare", "GIT_CONFIG_VALUE_0=false"}}
+	adding := c.at(c.work())
+	adding.env = []string{"GIT_DIR=" + own.dir, "GIT_WORK_TREE=" + c.work(), "GIT_INDEX_FILE=" + index,
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.bare", "GIT_CONFIG_VALUE_0=false"}
 	if _, err := adding.run(ctx, "read-tree", "--reset", head); err != nil {
 		return "", "", err
 	}
@@ -127,7 +128,7 @@ func (c Copy) committed(ctx context.Context) (dir string, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return dir, err
 	}
-	if err := shared(ctx, git{dir: dir, own: true}, dir, s, "--bare"); err != nil {
+	if err := shared(ctx, c.at(dir), dir, s, "--bare"); err != nil {
 		return dir, err
 	}
 	root, err := os.OpenRoot(c.Dir)

@@ -150,7 +150,7 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	}
 	// The configuration of the user may name a program for the other end. Whether the
 	// repository may be used was checked with it above.
-	fetch := git{dir: c.Repository, own: true}
+	fetch := c.at(c.Repository)
 	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
 		var failed *Error
 		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
