@@ -232,3 +232,39 @@ func read(t *testing.T, name string) string {
 	}
 	return string(b)
 }
+
+// Each entry of the lists of SECURITY.md promises something: it names a test of that, and
+// stories that are there. What is not promised stands outside of the lists.
+func TestEveryPromiseOfSecurityNamesItsTest(t *testing.T) {
+	t.Parallel()
+	promises := regexp.MustCompile(`(?m)^- (?:.+\n)(?:  .+\n)*`).FindAllString(read(t, "SECURITY.md"), -1)
+	if len(promises) < 35 {
+		t.Errorf("SECURITY.md has %d entries", len(promises))
+	}
+	test := regexp.MustCompile("`(Test|Fuzz)\\w+`")
+	stories := regexp.MustCompile("`TestScripts` \\(`(\\w+)`\\)|`TestScripts`, `(\\w+)`")
+	for _, p := range promises {
+		if !test.MatchString(p) {
+			t.Errorf("SECURITY.md names no test for: %s", p)
+		}
+		for _, m := range stories.FindAllStringSubmatch(p, -1) {
+			if name := m[1] + m[2]; !exists("cli/testdata/script/" + name + ".txtar") {
+				t.Errorf("SECURITY.md names the story %s, which is not there", name)
+			}
+		}
+	}
+	for _, heading := range []string{"## Decisions", "## Commands", "## Agents", "## The server", "## Configuration"} {
+		_, section, found := strings.Cut(read(t, "SECURITY.md"), heading)
+		section, _, _ = strings.Cut(section, "\n## ")
+		section, _, _ = strings.Cut(section, "\n**")
+		_, section, _ = strings.Cut(section, "\n")
+		for line := range strings.Lines(section) {
+			if line != "\n" && !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "  ") {
+				t.Errorf("SECURITY.md, %s: a promise outside of a list: %s", heading, line)
+			}
+		}
+		if !found {
+			t.Errorf("SECURITY.md has no %s", heading)
+		}
+	}
+}

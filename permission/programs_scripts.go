@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"pawl/internal/lazy"
@@ -15,11 +16,8 @@ var (
 	goCommands = set("run generate tool install get fix clean work bug telemetry")
 )
 
-// goReads are go's commands that read, with the options that keep them to it.
-var goReads = map[string]string{
-	"version": "m v json", "env": "json changed", "list": "m json f deps test e find versions retracted tags", "doc": "all c cmd short src u",
-	"mod graph": "m", "mod why": "m", "mod verify": "m", "help": "",
-}
+// goReads are go's commands that read, if no option is a hazard.
+var goReads = set("version env list doc help graph why verify")
 
 // inspectGo looks at the words after "go". Options after -args count too: whether
 // that is an option, or the value of one before it, only go knows.
@@ -37,7 +35,7 @@ func inspectGo(words []word) commandInfo {
 			c.hazards = append(c.hazards, "edit")
 		}
 	}
-	harmless, reads := goReads[command]
+	reads := goReads[strings.TrimPrefix(command, "mod ")]
 	for _, w := range words[1:] {
 		option, isOption := strings.CutPrefix(w.text, "-")
 		name, value, _ := strings.Cut(strings.TrimPrefix(option, "-"), "=")
@@ -45,33 +43,30 @@ func inspectGo(words []word) commandInfo {
 		if isOption && (goHazards[strings.TrimPrefix(name, "test.")] || strings.Contains(value, "-toolexec")) || strings.Contains(w.text, "-extld") || strings.Contains(w.text, "-fplugin") {
 			c.hazards = append(c.hazards, w.text)
 		}
-		reads = reads && (!isOption || has(harmless, name)) && (command != "env" || !strings.Contains(w.text, "="))
+		reads = reads && (command != "env" || !strings.Contains(w.text, "=")) && !(isOption && has("export compiled mod u", name))
 	}
 	c.reads = reads
 	return c
 }
 
-// What find may be asked; everything else runs, deletes or writes. From the
-// manual of findutils 4.10, read 2026-11-20.
-const (
-	findAlone = "-print -print0 -empty -prune -not ! -o -or -a -and ( ) , -depth -xdev -mount -follow -L -P -H -ls -readable " +
-		"-writable -executable -true -false -noleaf -daystart -nouser -nogroup -quit -d -E -X -x -s"
-	findText = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin -atime -amin " +
-		"-ctime -cmin -maxdepth -mindepth -perm -user -group -links -inum -printf -lname -ilname -regextype -uid -gid " +
-		"-newermt -fstype -used"
-)
+// findActs are what makes find run, delete or write. From the manual of findutils 4.10,
+// read 2026-11-20; the options that no manual has are hazards by their beginning.
+var findActs = []string{"-exec", "-ok", "-delete", "-fprint", "-fls", "-files0"}
+
+// findText are the tests of find whose next word is a text and no file.
+const findText = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin -atime -amin -ctime -cmin -maxdepth -mindepth -perm " +
+	"-user -group -links -inum -printf -lname -ilname -regextype -uid -gid -newermt -fstype -used"
 
 // inspectFind looks at the words after "find".
 func inspectFind(words []word) commandInfo {
 	c := commandInfo{reads: true}
 	for i := 0; i < len(words); i++ {
 		switch t := words[i].text; {
-		case has(findAlone+" -newer -anewer -cnewer -samefile", t): // the file of the last ones is an operand here
 		case has(findText, t):
 			i++
-		case strings.HasPrefix(t, "-"):
+		case slices.ContainsFunc(findActs, func(act string) bool { return strings.HasPrefix(t, act) }):
 			c.hazards = append(c.hazards, t)
-		default:
+		case !strings.HasPrefix(t, "-") && !has("! ( ) ,", t):
 			c.paths = append(c.paths, words[i])
 		}
 	}

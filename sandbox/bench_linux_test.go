@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"pawl/run"
 )
@@ -49,4 +50,22 @@ func BenchmarkCommandReadingBesideASecret(b *testing.B) {
 	for b.Loop() {
 		s.run(b, run.ReadOnly, "/bin/true")
 	}
+}
+
+// The bar is that a command that only reads takes no more time than one that may write:
+// the metric is how many times as long it takes, measured by turns.
+func BenchmarkCommandReadingAgainstConfined(b *testing.B) {
+	s := newStage(b)
+	s.needsReadOnly(b)
+	var took [2]time.Duration
+	s.run(b, run.Confined, "/bin/true")
+	s.run(b, run.ReadOnly, "/bin/true")
+	for b.Loop() {
+		for i, level := range []run.Confinement{run.Confined, run.ReadOnly} {
+			began := time.Now()
+			s.run(b, level, "/bin/true")
+			took[i] += time.Since(began)
+		}
+	}
+	b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
 }
