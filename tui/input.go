@@ -394,6 +394,7 @@ func (m *model) queue() []effect {
 // takeBack takes a message back that waits to be delivered, into the input.
 func (m *model) takeBack(w run.Words) []effect {
 	text := typed(w.Parts)
+	m.restore(w.Parts)
 	return []effect{with(func(ctx context.Context, c conversation) error {
 		return c.Withdraw(ctx, w.ID)
 	}), later(func(_ context.Context, d *desk) error {
@@ -414,6 +415,7 @@ func (m *model) details() []effect {
 		return nil
 	}
 	m.flush()
+	m.print("")
 	m.print(m.Details(*m.lastCall, m.width, maxDetails)...)
 	return nil
 }
@@ -458,12 +460,12 @@ func (m *model) complete() {
 const maxCompletions = 50
 
 func (m *model) completeCommand(w editor.Word) {
-	var names, helps []string
+	var names, args, helps []string
 	for _, c := range commands() {
-		names, helps = append(names, c.name), append(helps, c.help)
+		names, args, helps = append(names, c.name), append(args, c.args), append(helps, c.help)
 	}
 	for _, c := range m.own {
-		names, helps = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine))
+		names, args, helps = append(names, c.Name), append(args, oneLine(c.Arguments)), append(helps, view.OneLine(c.Description, view.MaxLine))
 	}
 	found := editor.Match(w.Text[1:], names)
 	if len(found) == 0 {
@@ -471,7 +473,7 @@ func (m *model) completeCommand(w editor.Word) {
 	}
 	var items []editor.Item
 	for _, i := range found {
-		items = append(items, editor.Item{Text: "/" + visible.Escape(names[i]), Detail: helps[i], Value: "/" + names[i] + " "})
+		items = append(items, editor.Item{Text: strings.TrimSpace("/" + visible.Escape(names[i]) + " " + args[i]), Detail: helps[i], Value: "/" + names[i] + " "})
 	}
 	m.input.menu = &completion{menu: editor.NewMenu(items), word: w}
 }

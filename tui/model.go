@@ -48,6 +48,7 @@ type model struct {
 	branch     string
 
 	own      []app.PromptCommand // commands that people have written
+	ignored  []string            // says which of these are not known, and why
 	input    input
 	pane     pane // takes keys before the input; nil: none
 	ask      *dialog
@@ -56,7 +57,7 @@ type model struct {
 	showTo   bool                // the list of tasks
 	lastCall *view.Item          // a call that has ended
 	todo     *view.Call          // that has set the list of tasks
-	context  []string            // what commands of the person have printed, for the next prompt
+	context  []run.Part          // what commands of the person have printed, for the next prompt
 	running  int                 // commands of the person
 
 	lines []string // finished lines that were not drawn yet
@@ -202,7 +203,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
-		m.own = msg.commands
+		m.own, m.ignored = msg.commands, msg.ignored
 		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
@@ -256,7 +257,7 @@ func (m *model) begin() []effect {
 		}),
 		later(func(ctx context.Context, d *desk) error {
 			own, notes := d.ws.PromptCommands()
-			d.post(commandsKnown{own})
+			d.post(commandsKnown{own, notes})
 			for _, n := range notes {
 				d.post(notice{n})
 			}
@@ -516,6 +517,7 @@ func (m *model) printEnd(f finished) {
 	m.transcript.PrintEnd(end)
 	m.flush()
 	for _, w := range f.state.Returned {
+		m.restore(w.Parts)
 		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
 		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
 	}
@@ -567,6 +569,9 @@ func (m *model) frame() frame {
 	if p := m.front(); p != nil {
 		middle = p.lines(m, m.width-1, room)
 		middle = middle[:min(len(middle), room)]
+		if m.ask == nil && len(middle)+roomAround <= room { // it stands apart from what was done; a dialog does so itself
+			middle = append([]string{""}, middle...)
+		}
 	}
 	var live []string
 	// What is drawn of the run by itself takes half of the window: if that becomes half as
