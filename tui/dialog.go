@@ -29,9 +29,17 @@ type dialog struct {
 
 // A ruleEdit is a rule as the person edits it before it is stored.
 type ruleEdit struct {
-	answer run.Answer // always or never
-	text   editor.Editor
-	wrong  string
+	answer   run.Answer // always or never
+	text     editor.Editor
+	wrong    string
+	row, col int // of the cursor, in the lines of the dialog
+}
+
+func (d *dialog) editing() (row, col int) {
+	if d.rule == nil {
+		return -1, 0
+	}
+	return d.rule.row, d.rule.col
 }
 
 // calmBefore is how long the person must not have typed before a key answers a dialog: what
@@ -279,8 +287,9 @@ func (d *dialog) lines(m *model, width, height int) []string {
 		if d.rule.answer == run.Never {
 			label = "Never allow"
 		}
-		text, _, _ := d.rule.text.View(width-8, 1)
-		choices = append(choices, "  "+m.Paint(render.Bold, label)+" "+where+":", "    "+m.Paint(render.Accent, strings.Join(text, " "))+m.Paint(render.Accent, "_"))
+		text, _, col := d.rule.text.View(width-8, 1)
+		d.rule.col = 4 + col
+		choices = append(choices, "  "+m.Paint(render.Bold, label)+" "+where+":", "    "+m.Paint(render.Accent, text[0]))
 		if d.rule.wrong != "" {
 			choices = append(choices, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(d.rule.wrong), Paint: render.Bad}}, width-4, true))...)
 		}
@@ -300,6 +309,9 @@ func (d *dialog) lines(m *model, width, height int) []string {
 	}
 	if len(lines)+len(choices)+2 <= height-roomAround { // what is asked stands apart from what was done, and the answers from it
 		lines = append(append([]string{""}, lines...), "")
+	}
+	if d.rule != nil {
+		d.rule.row = len(lines) + 1 // below its label
 	}
 	return append(lines, choices...)
 }

@@ -105,8 +105,14 @@ type pane interface {
 	lines(m *model, width, height int) []string
 }
 
+// A typist is a pane that text is typed in.
+type typist interface {
+	// editing returns the place of the cursor in the lines that were drawn last; row -1: there is none.
+	editing() (row, col int)
+}
+
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -353,6 +359,7 @@ func (m *model) note(e run.Event) {
 		m.began = e.At
 	}
 	if ok && !p.Continue && p.Answers == "" {
+		m.composes = m.composes || strings.ContainsFunc(typed(p.Parts), isComposed)
 		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
 	}
 }
@@ -566,10 +573,12 @@ func (m *model) frame() frame {
 	below := len(input.lines) + footLines
 	room := max(1, m.height-1-below)
 	var middle []string
+	gap := 0 // before the pane
 	if p := m.front(); p != nil {
 		middle = p.lines(m, m.width-1, room)
 		middle = middle[:min(len(middle), room)]
 		if m.ask == nil && len(middle)+roomAround <= room { // it stands apart from what was done; a dialog does so itself
+			gap = 1
 			middle = append([]string{""}, middle...)
 		}
 	}
@@ -584,7 +593,7 @@ func (m *model) frame() frame {
 		middle, _, _ = m.TodoLines(m.todo, m.width-1)
 		middle = middle[:min(len(middle), max(0, room-len(live)))]
 	}
-	quiet := len(live) == 0
+	above := len(live)
 	live = append(live, middle...)
 	if rest := room - len(live); rest > 0 {
 		live = append(live, "")
@@ -592,7 +601,16 @@ func (m *model) frame() frame {
 	if input.row >= 0 {
 		f.row, f.col = len(live)+input.row, input.col
 	}
-	f.live = slices.Concat(live, input.lines, m.foot(quiet))
+	f.live = slices.Concat(live, input.lines, m.foot(above == 0))
+	if p, ok := m.front().(typist); ok {
+		if row, col := p.editing(); row >= 0 && gap+row < len(middle) {
+			f.row, f.col = above+gap+row, min(col, m.width-1)
+		}
+	}
+	if f.row >= 0 && m.parks() {
+		f.live[f.row] = m.caret(f.live[f.row], f.col)
+		f.row = -1
+	}
 	f.bell = m.takeBell()
 	return f
 }

@@ -20,6 +20,7 @@ type picker struct {
 	title string
 	menu  *editor.Menu // its values are func(*model) []effect
 	query editor.Editor
+	col   int // of the cursor in the first line
 }
 
 // An entry is one thing to choose.
@@ -58,14 +59,22 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 }
 
 func (p *picker) lines(m *model, width, height int) []string {
-	head := " " + m.Paint(render.Bold, p.title)
-	if q := p.query.Text(); q != "" {
-		head += m.Paint(render.Faint, m.Dot()+"search: ") + visible.Escape(q)
+	head, query := m.Clip(" "+m.Paint(render.Bold, p.title), width), ""
+	p.col = render.Cells(head) + 1
+	if p.query.Text() != "" {
+		head = m.Clip(" "+m.Paint(render.Bold, p.title)+m.Paint(render.Faint, m.Dot()+"search: "), max(1, width-leastQuery))
+		rows, _, col := p.query.View(width-render.Cells(head), 1)
+		query, p.col = rows[0], render.Cells(head)+col
 	}
-	lines := []string{m.Clip(head, width)}
+	lines := []string{head + query}
 	lines = append(lines, m.menuLines(p.menu, width, max(1, height-2))...)
 	return append(lines, m.Paint(render.Faint, m.Clip(" type to search"+m.Dot()+"enter chooses"+m.Dot()+"esc leaves", width)))
 }
+
+// leastQuery is how many columns of what is searched for are seen at least.
+const leastQuery = 10
+
+func (p *picker) editing() (row, col int) { return 0, p.col }
 
 // menuLines draws a menu. The selected entry is marked, not coloured alone.
 func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {

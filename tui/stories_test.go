@@ -414,6 +414,44 @@ func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 	p.leaves()
 }
 
+// Enter carries out the command that alone can be meant, unless it takes arguments.
+func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude", "commands")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"greet": "Say hello.", "verify": "Verify $ARGUMENTS."} {
+		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := sit(t, `{"text": "I was told: {{prompt}}"}
+{"text": "I was told: {{prompt}}"}`, setting{home: home})
+	p.types("/gre")
+	p.sees("Say hello.")
+	p.presses("enter")
+	p.sees("I was told: Say hello.", "completed")
+	p.rests()
+
+	for typed, completed := range map[string]string{"/verif": "/verify ", "/effo": "/effort ", "/co": "/cost "} { // takes arguments; takes some; not alone
+		p.types(typed)
+		p.until("the menu", func(string) bool { return p.last.input == typed })
+		p.presses("enter")
+		p.until("the completed command "+completed, func(string) bool { return p.last.input == completed })
+		p.presses("ctrl+u")
+	}
+	p.types("/hel")
+	p.presses("enter")
+	p.sees("Commands", "what runs without a question")
+	p.types("/qui")
+	p.presses("enter")
+	if err := <-p.done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
