@@ -265,13 +265,6 @@ func (f *feed) leave() {
 	f.streams--
 }
 
-// Streams returns how many event streams are open.
-func (s *Server) Streams() int {
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	return s.feed.streams
-}
-
 // wait waits until the feed has stopped.
 func (f *feed) wait() { f.done.Wait() }
 

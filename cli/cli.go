@@ -55,7 +55,11 @@ func Main(args []string, p Process) int {
 	done := make(chan struct{})
 	defer close(done)
 	go inv.listen(done, cancel)
+	return inv.execute(ctx, args)
+}
 
+// execute runs a command line and returns the exit code.
+func (inv *invocation) execute(ctx context.Context, args []string) int {
 	root := inv.root(args)
 	args, err := commandLine(root, args)
 	if err != nil {
@@ -66,9 +70,9 @@ func Main(args []string, p Process) int {
 		inv.completes(root)
 	}
 	root.SetArgs(args)
-	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
+	root.SetIn(inv.Stdin)
+	root.SetOut(inv.Stdout)
+	root.SetErr(inv.Stderr)
 	err = root.ExecuteContext(ctx)
 	if err == nil {
 		err = inv.helpErr
@@ -95,28 +99,31 @@ type topCommand struct {
 	needs       string // the command that it looks at besides itself; "*": all
 }
 
-// topCommands are listed in the order of the groups.
-var topCommands = []topCommand{
-	{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", taskCommand, "run"}, {"work", "serve", serveCommand, ""},
-	{"work", "outputs", outputsCommand, ""}, {"work", "tool", toolCommand, ""}, {"work", "init", initCommand, ""}, {"work", "demo", demoCommand, ""},
-	{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""},
-	{"settings", "permissions", permissionsCommand, ""}, {"settings", "trust", trustCommand, ""}, {"settings", "doctor", doctorCommand, ""},
-	{"other", "stats", statsCommand, ""}, {"other", "controller", controllerCommand, ""}, {"other", "mcp", mcpCommand, ""}, {"other", "debug", debugCommand, ""},
-	{"other", "completion", completionCommand, "*"}, {"other", "version", versionCommand, ""}, {"other", "man", manCommand, "*"},
+// topCommands returns the commands in the order of the groups.
+func topCommands() []topCommand {
+	return []topCommand{
+		{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", taskCommand, "run"}, {"work", "serve", serveCommand, ""},
+		{"work", "outputs", outputsCommand, ""}, {"work", "tool", toolCommand, ""}, {"work", "init", initCommand, ""}, {"work", "demo", demoCommand, ""},
+		{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""},
+		{"settings", "permissions", permissionsCommand, ""}, {"settings", "trust", trustCommand, ""}, {"settings", "doctor", doctorCommand, ""},
+		{"other", "stats", statsCommand, ""}, {"other", "controller", controllerCommand, ""}, {"other", "mcp", mcpCommand, ""}, {"other", "debug", debugCommand, ""},
+		{"other", "completion", completionCommand, "*"}, {"other", "version", versionCommand, ""}, {"other", "man", manCommand, "*"},
+	}
 }
 
 // commandsFor returns the commands that a command line needs: the one that it names, or all.
 // To build all with their flags takes a tenth of the start of a small command.
 func commandsFor(args []string) []topCommand {
+	all := topCommands()
 	if len(args) == 0 {
-		return topCommands
+		return all
 	}
-	i := slices.IndexFunc(topCommands, func(c topCommand) bool { return c.name == args[0] })
-	if i < 0 || topCommands[i].needs == "*" {
-		return topCommands
+	i := slices.IndexFunc(all, func(c topCommand) bool { return c.name == args[0] })
+	if i < 0 || all[i].needs == "*" {
+		return all
 	}
-	named := topCommands[i]
-	return slices.DeleteFunc(slices.Clone(topCommands), func(c topCommand) bool { return c.name != named.name && c.name != named.needs })
+	named := all[i]
+	return slices.DeleteFunc(all, func(c topCommand) bool { return c.name != named.name && c.name != named.needs })
 }
 
 // root returns pawl's command with those below it that args need.

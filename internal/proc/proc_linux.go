@@ -199,8 +199,8 @@ func helperCommand(mode string, flags uintptr) *exec.Cmd {
 	env := []string{} // not nil, which would mean ours
 	if mode == helper.Resident {
 		// Most of its goroutines wait in system calls, and the scheduler is slow to see
-		// that one does.
-		env = append(env, "GOMAXPROCS=16")
+		// that one does. And what control groups allow is not looked for then.
+		env = append(env, "GOMAXPROCS=16", "GODEBUG=containermaxprocs=0")
 	}
 	return &exec.Cmd{
 		Path: "/proc/self/exe",
