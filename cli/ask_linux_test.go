@@ -184,7 +184,7 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := sit(t, askingModel, nil, "run", "-p", "make files")
 	s.see("I make three files.")
-	s.see("? Write one  (1 of 3)")
+	s.see("? Write one  (2 more)")
 	s.see("+first line")
 	s.see("no rule covers write one")
 	s.see("always allow: write(one), in this workspace")

@@ -44,6 +44,9 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 	return cmd
 }
 
+// longestCheck is the longest name of a check that what is said of it stands beside, in columns.
+const longestCheck = 24
+
 func (inv *invocation) printReport(r app.Report) error {
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "pawl %s, %s, %s/%s\n", r.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -53,7 +56,12 @@ func (inv *invocation) printReport(r app.Report) error {
 			topic = c.Topic
 			fmt.Fprintf(out, "\n%s\n", topic)
 		}
-		fmt.Fprintf(out, "  %s\t%s\t%s\n", c.State, visible(c.Name), visible(strings.ReplaceAll(c.Detail, "\n", " ")))
+		name, detail := visible(c.Name), visible(strings.ReplaceAll(c.Detail, "\n", " "))
+		if columnsOf(name) > longestCheck { // not a cell: it makes no column wider
+			fmt.Fprintf(out, "  %s\t%s\n  \t  %s\n", c.State, name, detail)
+		} else {
+			fmt.Fprintf(out, "  %s\t%s\t%s\n", c.State, name, detail)
+		}
 		if c.Next != "" {
 			fmt.Fprintf(out, "  \t\t→ %s\n", visible(c.Next))
 		}

@@ -27,7 +27,7 @@ func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(pat
 	}
 	head := s.Paint(Warning, s.Glyph(GlyphQuestion)) + " " + s.Paint(Bold, title)
 	if n > 1 {
-		head += s.Paint(Faint, fmt.Sprintf("  (1 of %d)", n))
+		head += s.Paint(Faint, fmt.Sprintf("  (%d more)", n-1))
 	}
 	lines := []string{head}
 	change, known := ProposedChange(a.Call, before)

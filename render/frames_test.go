@@ -267,7 +267,7 @@ func TestAnEditIsShownAtItsPlace(t *testing.T) {
 	t.Parallel()
 	file := func(string) (string, error) { return "one\ntwo\nthree\nfour\nfive\n", nil }
 	a := app.Approval{Call: run.Call{Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"four","new":"4"}]}`}}
-	want := []string{"? Edit a  (1 of 2)", "    2 │  two", "    3 │  three", "    4 │ -four", "    4 │ +4", "    5 │  five"}
+	want := []string{"? Edit a  (1 more)", "    2 │  two", "    3 │  three", "    4 │ -four", "    4 │ +4", "    5 │  five"}
 	if diff := cmp.Diff(want, render.Style{}.ApprovalLines(a, 2, 0, 80, file)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

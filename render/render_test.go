@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,22 @@ func TestColoursAreWantedAsOthersDo(t *testing.T) {
 		}
 		if got := ForcesColor(env); got != c.forced {
 			t.Errorf("%s: forced %t, want %t", c.env, got, c.forced)
+		}
+	}
+}
+
+// Blanks that do not fit at the end of a line end it: what they stand between stays apart.
+func TestColumnsStayApartWhenALineIsBroken(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"the network          a network": {"the network", "a network"},
+		"one two":                        {"one two"},
+		"twelve chars and a half":        {"twelve chars and a", "half"},
+		"exactly twenty chars   ":        {"exactly twenty chars"},
+		"exactly twenty chars x":         {"exactly twenty chars", "x"},
+	} {
+		if got := (Style{}).Wrap([]Span{{Text: text}}, 20, false); !slices.Equal(got, want) {
+			t.Errorf("%q is broken into %q, want %q", text, got, want)
 		}
 	}
 }

@@ -206,8 +206,12 @@ func (s Style) Wrap(spans []Span, width int, hard bool) []string {
 		for text := sp.Text; text != ""; {
 			blanks := leading(text, ' ')
 			if blanks > 0 {
-				if (used > 0 || len(lines) == 0) && used+blanks <= width {
+				switch {
+				case used == 0 && len(lines) > 0: // a line does not begin with them
+				case used+blanks <= width:
 					add(text[:blanks], sp)
+				case used > 0:
+					end()
 				}
 				text = text[blanks:]
 				continue

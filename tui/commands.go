@@ -77,6 +77,9 @@ func (m *model) command(line string) []effect {
 	if near := text.Typo(name, names); near != "" {
 		m.hint += "; did you mean /" + near + "?"
 	}
+	if len(m.ignored) > 0 {
+		m.hint += m.Dot() + m.ignored[0]
+	}
 	m.input.editor.SetText(line)
 	return nil
 }
@@ -399,7 +402,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 }
 
 // helpColumn is where what a key or a command does begins.
-const helpColumn = 25
+const helpColumn = 26
 
 func (m *model) help(string) []effect {
 	width := m.width
@@ -413,16 +416,16 @@ func (m *model) help(string) []effect {
 		lines = append(lines, mark)
 		lines = append(lines, render.Hang("    ", m.Wrap([]render.Span{{Text: right, Paint: render.Plain}}, width-4, false))...)
 	}
-	lines = append(lines, m.Paint(render.Bold, "Keys"))
+	lines = append(lines, "", m.Paint(render.Bold, "Keys"))
 	for _, k := range bindings {
 		row(k[0], k[1])
 	}
-	lines = append(lines, m.Paint(render.Bold, "Commands"))
+	lines = append(lines, "", m.Paint(render.Bold, "Commands"))
 	for _, c := range commands() {
 		row("/"+strings.TrimSpace(c.name+" "+c.args), c.help)
 	}
 	for _, c := range m.own {
-		row("/"+visible.Escape(c.Name), view.OneLine(c.Description, view.MaxLine))
+		row("/"+strings.TrimSpace(visible.Escape(c.Name)+" "+oneLine(c.Arguments)), view.OneLine(c.Description, view.MaxLine))
 	}
 	m.print(lines...)
 	return nil

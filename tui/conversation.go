@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"pawl/app"
@@ -212,11 +213,8 @@ func (d *desk) stopShell() {
 
 // parts returns what a prompt consists of: what commands of the person have printed, the text,
 // and the files that it names with @.
-func (d *desk) parts(ctx context.Context, text string, before []string) ([]run.Part, error) {
-	var parts []run.Part
-	for _, b := range before {
-		parts = append(parts, run.Text(b))
-	}
+func (d *desk) parts(ctx context.Context, text string, before []run.Part) ([]run.Part, error) {
+	parts := slices.Clone(before)
 	if text == "" {
 		return parts, nil
 	}

@@ -261,23 +261,26 @@ func (d *dialog) describe(m *model, fold, width int) []string {
 
 func (d *dialog) lines(m *model, width, height int) []string {
 	var choices []string
-	say := func(key, label, more string) {
+	say := func(key, label, rule, where string) {
 		p := render.Bold
 		if !d.ready(m) {
 			p = render.Faint
 		}
 		line := []render.Span{{Text: label, Paint: render.Plain}}
-		if more != "" {
-			line = append(line, render.Span{Text: "  " + more, Paint: render.Accent})
+		if rule != "" {
+			if !m.Words { // the rules stand below each other
+				line[0].Text += strings.Repeat(" ", len("Always allow")-len(label))
+			}
+			line = append(line, render.Span{Text: "  " + rule, Paint: render.Accent}, render.Span{Text: " " + where, Paint: render.Faint})
 		}
 		choices = append(choices, render.Hang("  "+m.Paint(p, key)+"  ", m.Wrap(line, width-5, true))...)
 	}
 	where := scopeWords[scopes[d.scope]]
 	if d.rule == nil {
-		say("y", "Allow this time", "")
-		say("a", "Always allow", d.stored(run.Always)+" "+where)
-		say("w", "Wait and tell the agent what to do differently", "")
-		say("n", "Never allow", d.stored(run.Never)+" "+where)
+		say("y", "Allow this time", "", "")
+		say("a", "Always allow", d.stored(run.Always), where)
+		say("w", "Wait and tell the agent what to do differently", "", "")
+		say("n", "Never allow", d.stored(run.Never), where)
 		choices = append(choices, "     "+m.Paint(render.Faint, m.Clip("x deny once"+m.Dot()+"e edit always"+m.Dot()+"E edit never"+m.Dot()+"s where"+m.Dot()+"d show all", width-6)))
 	} else {
 		label := "Always allow"

@@ -360,3 +360,27 @@ func TestARunThatThisProcessOpensAgainHasNotLostItsProcess(t *testing.T) {
 		t.Error(c.terminal.Text())
 	}
 }
+
+// A command that is not trusted is not a command that there is not.
+func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 120, 24, render.Style{})
+	c.take(commandsKnown{ignored: []string{"the commands in .pawl/commands are ignored until you review them with `pawl trust`"}})
+	c.take(pasted{text: "/hello"})
+	c.presses("enter", "")
+	c.shows("there is no command /hello; did you mean /help? · the commands in .pawl/commands are ignored")
+}
+
+func TestTheArgumentsOfACommandAreShown(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 120, 24, render.Style{})
+	c.take(commandsKnown{commands: []app.PromptCommand{{Name: "git:review", Arguments: "[package]", Description: "Review a package"}}})
+	for _, r := range "/git" {
+		c.presses(string(r), string(r))
+	}
+	c.shows("› /git:review [package]  Review a package")
+	c.update(pressed{keys.Key{Name: "ctrl+u"}}, c.at)
+	c.help("")
+	c.draw()
+	c.shows("/git:review [package]")
+}

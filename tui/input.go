@@ -394,6 +394,7 @@ func (m *model) queue() []effect {
 // takeBack takes a message back that waits to be delivered, into the input.
 func (m *model) takeBack(w run.Words) []effect {
 	text := typed(w.Parts)
+	m.restore(w.Parts)
 	return []effect{with(func(ctx context.Context, c conversation) error {
 		return c.Withdraw(ctx, w.ID)
 	}), later(func(_ context.Context, d *desk) error {
@@ -414,6 +415,7 @@ func (m *model) details() []effect {
 		return nil
 	}
 	m.flush()
+	m.print("")
 	m.print(m.Details(*m.lastCall, m.width, maxDetails)...)
 	return nil
 }
@@ -459,12 +461,13 @@ func (m *model) complete() {
 const maxCompletions = 50
 
 func (m *model) completeCommand(w editor.Word) {
-	var names, helps, args []string
+	var names, helps, args, shown []string
 	for _, c := range commands() {
-		names, helps, args = append(names, c.name), append(helps, c.help), append(args, c.args)
+		names, helps, args, shown = append(names, c.name), append(helps, c.help), append(args, c.args), append(shown, c.args)
 	}
 	for _, c := range m.own {
-		names, helps, args = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine)), append(args, c.Takes())
+		names, helps = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine))
+		args, shown = append(args, c.Takes()), append(shown, oneLine(c.Arguments))
 	}
 	found := editor.Match(w.Text[1:], names)
 	if len(found) == 0 {
@@ -473,7 +476,7 @@ func (m *model) completeCommand(w editor.Word) {
 	var items []editor.Item
 	var begin []int // of found, those whose names begin so
 	for _, i := range found {
-		items = append(items, editor.Item{Text: "/" + visible.Escape(names[i]), Detail: helps[i], Value: "/" + names[i] + " "})
+		items = append(items, editor.Item{Text: strings.TrimSpace("/" + visible.Escape(names[i]) + " " + shown[i]), Detail: helps[i], Value: "/" + names[i] + " "})
 		if strings.HasPrefix(names[i], w.Text[1:]) {
 			begin = append(begin, i)
 		}

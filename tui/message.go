@@ -105,7 +105,10 @@ type (
 	// branchKnown is the branch of the workspace's repository; "": none.
 	branchKnown struct{ name string }
 	// commandsKnown are the commands that people have written.
-	commandsKnown struct{ commands []app.PromptCommand }
+	commandsKnown struct {
+		commands []app.PromptCommand
+		ignored  []string // says which are not, and why
+	}
 	// filesKnown are the files of the workspace, for completion.
 	filesKnown struct{ names []string }
 	// shellEnded is what a command of the person has printed.

@@ -48,6 +48,7 @@ type model struct {
 	branch     string
 
 	own      []app.PromptCommand // commands that people have written
+	ignored  []string            // says which of these are not known, and why
 	input    input
 	pane     pane // takes keys before the input; nil: none
 	ask      *dialog
@@ -56,7 +57,7 @@ type model struct {
 	showTo   bool                // the list of tasks
 	lastCall *view.Item          // a call that has ended
 	todo     *view.Call          // that has set the list of tasks
-	context  []string            // what commands of the person have printed, for the next prompt
+	context  []run.Part          // what commands of the person have printed, for the next prompt
 	running  int                 // commands of the person
 
 	lines []string // finished lines that were not drawn yet
@@ -208,7 +209,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
-		m.own = msg.commands
+		m.own, m.ignored = msg.commands, msg.ignored
 		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
@@ -262,7 +263,7 @@ func (m *model) begin() []effect {
 		}),
 		later(func(ctx context.Context, d *desk) error {
 			own, notes := d.ws.PromptCommands()
-			d.post(commandsKnown{own})
+			d.post(commandsKnown{own, notes})
 			for _, n := range notes {
 				d.post(notice{n})
 			}
@@ -523,6 +524,7 @@ func (m *model) printEnd(f finished) {
 	m.transcript.PrintEnd(end)
 	m.flush()
 	for _, w := range f.state.Returned {
+		m.restore(w.Parts)
 		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
 		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
 	}
@@ -571,9 +573,14 @@ func (m *model) frame() frame {
 	below := len(input.lines) + footLines
 	room := max(1, m.height-1-below)
 	var middle []string
+	gap := 0 // before the pane
 	if p := m.front(); p != nil {
 		middle = p.lines(m, m.width-1, room)
 		middle = middle[:min(len(middle), room)]
+		if m.ask == nil && len(middle)+roomAround <= room { // it stands apart from what was done; a dialog does so itself
+			gap = 1
+			middle = append([]string{""}, middle...)
+		}
 	}
 	var live []string
 	// What is drawn of the run by itself takes half of the window: if that becomes half as
@@ -596,8 +603,8 @@ func (m *model) frame() frame {
 	}
 	f.live = slices.Concat(live, input.lines, m.foot(above == 0))
 	if p, ok := m.front().(typist); ok {
-		if row, col := p.editing(); row >= 0 && row < len(middle) {
-			f.row, f.col = above+row, min(col, m.width-1)
+		if row, col := p.editing(); row >= 0 && gap+row < len(middle) {
+			f.row, f.col = above+gap+row, min(col, m.width-1)
 		}
 	}
 	if f.row >= 0 && m.parks() {

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/render"
+	"pawl/run"
 )
 
 // maxShellOutput bounds what is kept of a command of the person, in bytes: its end.
@@ -23,7 +24,7 @@ const maxShellOutput = 30_000
 // typed it.
 func (m *model) shell(command string) []effect {
 	m.running++
-	m.print(m.Paint(render.Accent, "!") + " " + m.Paint(render.Bold, visible.Escape(command)))
+	m.print("", m.Paint(render.Accent, "!")+" "+m.Paint(render.Bold, visible.Escape(command)))
 	dir := m.Dir
 	return []effect{later(func(ctx context.Context, d *desk) error {
 		ctx, stop := context.WithCancel(ctx)
@@ -69,7 +70,22 @@ func (m *model) shellEnded(s shellEnded) {
 		end = fmt.Sprintf("exit %d%s%s", s.code, m.Dot(), end)
 	}
 	m.print("  " + m.Paint(render.Faint, end))
-	m.context = append(m.context, fmt.Sprintf("I ran `%s` in a shell of my own (exit code %d). It printed:\n%s", s.command, s.code, out))
+	p := run.Text(fmt.Sprintf("I ran `%s` in a shell of my own (exit code %d). It printed:\n%s", s.command, s.code, out))
+	p.Attached = ranBefore + oneLine(s.command) // it was shown when it ran
+	m.context = append(m.context, p)
+}
+
+// ranBefore begins the name under which what a command of the person has printed is attached.
+const ranBefore = "output of "
+
+// restore keeps what commands of the person have printed for the next prompt, if it was part of a
+// message that was not delivered.
+func (m *model) restore(parts []run.Part) {
+	for _, p := range parts {
+		if strings.HasPrefix(p.Attached, ranBefore) {
+			m.context = append(m.context, p)
+		}
+	}
 }
 
 // maxShellLines is how many lines of a command's output are printed.

@@ -49,7 +49,7 @@ func (m *model) foot(quiet bool) []string {
 			if quiet {
 				words += m.Dot() + "waiting for the model"
 			}
-			hint = words + m.Dot() + hint
+			hint = strings.TrimSuffix(words+m.Dot()+hint, m.Dot()) // a pane says what keys do
 		}
 	}
 	return []string{

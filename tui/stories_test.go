@@ -458,7 +458,10 @@ func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {
 	p.says("!echo out; echo err >&2; exit 4")
 	p.sees("! echo out", "  out", "  err", "exit 4")
 	p.says("what was that?")
-	p.sees("I was told: I ran `echo out; echo err >&2; exit 4`", "exit code 4")
+	p.sees("› [attached: output of echo out; echo err >&2; exit 4]", "  what was that?", "I was told: I ran `echo out; echo err >&2; exit 4`", "code 4). It printed:")
+	if strings.Contains(p.text(), "› I ran") {
+		t.Error("what it printed is shown again")
+	}
 	p.leaves()
 }
 

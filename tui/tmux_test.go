@@ -437,17 +437,17 @@ func TestInTmuxTheCursorOfAnInputMethodIsWhereTextIsEdited(t *testing.T) {
 func TestInTmuxEscEndsAStreamAndTheAgentGoesOn(t *testing.T) {
 	t.Parallel()
 	w := open(t, `{"text": "word after word ", "endless": true}
-{"text": "I was told: {{prompt}}"}`, 80, 24)
+{"text": "Then briefly."}`, 80, 24)
 	w.sees("enter: send")
 	w.says("talk")
 	w.sees("word after word word")
 	w.presses("Escape")
 	w.sees("[Conversation interrupted]", "say what to do next")
 	w.says("be brief")
-	w.sees("I was told: be brief")
+	w.sees("› be brief", "Then briefly.")
 	w.rests()
 	w.leaves()
-	w.once("[Conversation interrupted]", "I was told: be brief")
+	w.once("[Conversation interrupted]", "Then briefly.")
 }
 
 func TestInTmuxEscEndsATreeOfCommands(t *testing.T) {

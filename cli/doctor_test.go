@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/app"
+)
+
+// What is said of a check stands beside its name unless that is long: one long name does not push
+// all others off an ordinary terminal.
+func TestALongNameOfACheckWidensNoColumn(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	inv := &invocation{Process: Process{Stdout: &out}}
+	err := inv.printReport(app.Report{Version: "1", Usable: true, Checks: []app.Check{
+		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: app.Good, Detail: "a read-only file tree"},
+		{Topic: "sandbox", Name: "the network", State: app.Good, Detail: "one of its own"},
+		{Topic: "sandbox", Name: "disk", State: app.Good, Detail: "no limit", Next: "set quotas"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `
+sandbox
+  ok  a command that only reads changes nothing
+        a read-only file tree
+  ok  the network  one of its own
+  ok  disk         no limit
+                   → set quotas
+
+Ready: pawl run "…"
+`
+	_, got, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
