@@ -19,3 +19,10 @@ func CheckAddress(o ServeOptions) error { return checkAddress(o) }
 
 // NotWritten is the error of a token that cannot be stored.
 func NotWritten(file string, err error) error { return notWritten(file, err) }
+
+// Streams returns how many event streams are open.
+func (s *Server) Streams() int {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	return s.feed.streams
+}

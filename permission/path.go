@@ -3,9 +3,9 @@ package permission
 import (
 	"path"
 	"strings"
-	"sync"
 	"unicode"
 
+	"pawl/internal/lazy"
 	"pawl/internal/visible"
 )
 
@@ -198,7 +198,7 @@ type preparedNames struct {
 }
 
 func names(list ...string) nameList {
-	return sync.OnceValue(func() preparedNames {
+	return lazy.Value(func() preparedNames {
 		l := preparedNames{plain: make(map[string]bool, len(list))}
 		for _, n := range list {
 			if before, after, ok := strings.Cut(n, "*"); ok {

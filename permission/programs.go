@@ -4,7 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"pawl/internal/lazy"
 )
@@ -49,7 +48,7 @@ const (
 // inspect function of their own. The hazards are those that the manuals of GNU
 // coreutils 9.7, grep 3.12, ripgrep 15, fd 10, and the BSD programs of macOS 15 have;
 // read 2026-11-20.
-var readers = sync.OnceValue(func() map[string]reader {
+var readers = lazy.Value(func() map[string]reader {
 	all := map[string]reader{
 		"head": {values: "nc"}, "tail": {values: "nc"}, "cut": {values: "bcdf"}, "paste": {values: "d"}, "join": {values: "t"}, "column": {values: "s"},
 		"stat": {values: "c"}, "du": {values: "dB"}, "shasum": {values: "a"}, "fmt": {values: "w"},

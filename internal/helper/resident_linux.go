@@ -80,6 +80,7 @@ func serve() {
 // build makes the sandbox.
 func (r *resident) build() {
 	offerToEnd()
+	limitWatches()
 	if r.confine.Network == OwnNetwork {
 		if err := loopbackUp(); err != 0 {
 			r.broken = "cannot give the command a network of its own: " + err.Error()
