@@ -251,6 +251,10 @@ func TestAResidentHelperSeesThatAMountIsLost(t *testing.T) {
 			t.Error("the file is no longer mounted, and the tree is called intact")
 		}
 	}
+	// Nor does a thread that was prepared before the change start anything.
+	if status, printed := inside(t, guarded, "echo ran"); status.Code != 126 || !strings.Contains(printed, "file tree has changed") {
+		t.Errorf("in the changed tree: %+v, %q", status, printed)
+	}
 	if !r.Intact(always) {
 		t.Error("the other tree is called changed")
 	}
