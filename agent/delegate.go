@@ -24,9 +24,9 @@ var (
 // A Delegation is what the tools need with which an agent starts another.
 type Delegation struct {
 	Roster *Roster
-	// System returns the system prompt of a run of an agent that works in a folder and has to
-	// submit a result. The zero agent is a helper without a configuration of its own.
-	System func(workspace string, a Agent, o run.Output) string
+	// System returns the system prompt of a run of an agent with a model that works in a folder
+	// and has to submit a result. The zero agent is a helper without a configuration of its own.
+	System func(workspace string, a Agent, model string, o run.Output) string
 	// Change returns what an agent changes of the configuration of the run that starts it;
 	// nil: [Agent.Change].
 	Change func(Agent) run.ConfigChange
@@ -129,7 +129,7 @@ func (d *delegate) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Res
 	if a.Name != "" {
 		child.Change = d.Change(a)
 	}
-	child.System = d.System(env.Workspace, a, child.Output)
+	child.System = func(model string) string { return d.System(env.Workspace, a, model, child.Output) }
 	return env.Spawn(ctx, c.ID, child)
 }
 

@@ -43,7 +43,7 @@ func (noRules) Propose(run.ID, permission.Mode, permission.Request) permission.P
 }
 func (noRules) AddRules(run.ID, permission.Rules) error { return nil }
 func (noRules) Inherit(run.ID, run.ID) error            { return nil }
-func (noRules) Version(run.ID) string                   { return "" }
+func (noRules) Versions(ids ...run.ID) []string         { return make([]string, len(ids)) }
 
 // worksOutside drives a run of a task, which was assigned and has not begun, as the run of an
 // external agent, in a process of its own. It returns when the agent is at work; finish lets it

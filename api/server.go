@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"reflect"
@@ -133,6 +134,8 @@ func (s *sessions) add(session *app.Session) {
 	if s.all == nil {
 		s.all = map[run.ID]*app.Session{}
 	}
+	// The driver of tasks does not say when it closes one.
+	maps.DeleteFunc(s.all, func(_ run.ID, old *app.Session) bool { return old.Over() })
 	s.all[session.ID()] = session
 	if s.changed != nil {
 		close(s.changed)

@@ -42,7 +42,9 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 func (w *Workspace) delegation(s *settings) agent.Delegation {
 	return agent.Delegation{
 		Roster: w.roster(s),
-		System: func(dir string, a agent.Agent, o run.Output) string { return w.systemFor(s, dir, a, a.Model, o) },
+		System: func(dir string, a agent.Agent, model string, o run.Output) string {
+			return w.systemFor(s, dir, a, model, o)
+		},
 		Change: s.changeFor,
 	}
 }
@@ -78,11 +80,7 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 	if err := run.CheckName(t.Name); err != nil {
 		return run.Created{}, config.Errorf("--name: %w", err)
 	}
-	model := t.Model
-	if model == "" && !s.Has("model", true) {
-		model = a.Model
-	}
-	model, err := w.choose(ctx, s, model)
+	model, err := w.choose(ctx, s, s.modelOf(a, t.Model))
 	if err != nil {
 		return run.Created{}, err
 	}
@@ -107,6 +105,14 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
 	dir := cmp.Or(t.dir, w.Dir)
 	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
+}
+
+// modelOf returns the model that is named for a run of an agent; empty: that of the settings.
+func (s *settings) modelOf(a agent.Agent, given string) string {
+	if given == "" && !s.Has("model", true) {
+		return a.Model
+	}
+	return given
 }
 
 // systemFor returns the system prompt of a run of an agent with a model that works in dir and

@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
 	"pawl/config"
 	"pawl/external"
@@ -27,24 +29,33 @@ func (w *Workspace) Model(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if model := s.Get("model"); external.Is(model) {
-		return model, w.checkModel(s, model)
-	}
-	model, _, err := s.models.Choose(ctx, s.Get("model"), w.Dir)
+	model, _, err := w.findModel(ctx, s, "")
 	return model, err
 }
 
 // choose returns the model that works in a new run - the one named, or else that of the
-// settings - or what is missing before anything is recorded.
+// settings, or else what is found on this machine - or what is missing before anything is
+// recorded.
 func (w *Workspace) choose(ctx context.Context, s *settings, model string) (string, error) {
-	if model = cmp.Or(model, s.Get("model")); external.Is(model) {
-		return model, w.checkModel(s, model)
-	}
-	model, note, err := s.models.Choose(ctx, model, w.Dir)
+	model, note, err := w.findModel(ctx, s, model)
 	if note != "" {
 		w.opt.Notice(note)
 	}
 	return model, err
+}
+
+// findModel returns the model of choose, and what a person should know of the choice.
+func (w *Workspace) findModel(ctx context.Context, s *settings, model string) (chosen, note string, err error) {
+	if model = cmp.Or(model, s.Get("model")); external.Is(model) {
+		return model, "", w.checkModel(s, model)
+	}
+	chosen, note, err = s.models.Choose(ctx, model, w.Dir)
+	if errors.Is(err, provider.ErrNoModel) {
+		if k, ok := external.LoggedIn(w.env.Get); ok {
+			return k.Name + "/" + external.DefaultModel, fmt.Sprintf("works with %s, which is installed and logged in, because no key is set and no server on this machine answers; --model names another model", k.Title), nil
+		}
+	}
+	return chosen, note, err
 }
 
 // modelChange returns the change to another model: with it come the size of its window, and

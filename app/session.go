@@ -48,6 +48,7 @@ type Session struct {
 	driving bool
 	closing bool          // Close was called: nothing more is taken
 	rest    chan struct{} // closed while the session is at rest
+	work    chan struct{} // closed while it is not
 	err     error         // why it cannot be driven any more
 
 	close func() error // closes once
@@ -227,7 +228,7 @@ func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Session{w: w, id: r.ID(), worker: d, runner: r, stop: stop,
 		begun: make(chan struct{}), done: make(chan struct{}), rest: make(chan struct{})}
-	close(s.rest)
+	s.restNow()
 	s.lines.From(r.State())
 	s.turn, s.cancel = context.WithCancelCause(context.Background())
 	s.close = sync.OnceValue(s.closeOnce)
@@ -278,7 +279,7 @@ func (s *Session) drive(ctx context.Context) {
 			s.turn, s.cancel = context.WithCancelCause(context.Background())
 		}
 		if err != nil || !s.runner.HasMail() {
-			close(s.rest)
+			s.restNow()
 		}
 		s.mu.Unlock()
 		if err != nil {
@@ -293,9 +294,25 @@ func (s *Session) driven() {
 	defer s.mu.Unlock()
 	close(s.done)
 	if !isClosed(s.rest) {
-		close(s.rest)
+		s.restNow()
 	}
 }
+
+// restNow says that the session is at rest. s.mu is held.
+func (s *Session) restNow() {
+	close(s.rest)
+	s.work = make(chan struct{})
+}
+
+// Busy returns a channel that is closed when the session is not at rest: at once if it works.
+func (s *Session) Busy() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.work
+}
+
+// Over reports whether the run is not driven any more.
+func (s *Session) Over() bool { return isClosed(s.done) }
 
 // over reports whether the run is not driven any more, or will not be. s.mu is held.
 func (s *Session) over() bool { return s.closing || s.err != nil || isClosed(s.done) }
@@ -304,6 +321,7 @@ func (s *Session) over() bool { return s.closing || s.err != nil || isClosed(s.d
 func (s *Session) busy() {
 	if isClosed(s.rest) {
 		s.rest = make(chan struct{})
+		close(s.work)
 	}
 	if !isClosed(s.begun) {
 		close(s.begun)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"pawl/agent"
 	"pawl/config"
@@ -23,6 +24,24 @@ func (w *Workspace) taskAgent(ctx context.Context, name string, k task.Kind) (ag
 		err = config.Errorf("the agent %s is not a %s: it is a %s", name, k, a.Kind)
 	}
 	return a, err
+}
+
+// checkStart returns what is missing before an agent of a kind can begin to work on a task: with
+// the settings of this process, unless another one drives all tasks, which has its own.
+func (w *Workspace) checkStart(ctx context.Context, name string, k task.Kind) error {
+	a, err := w.taskAgent(ctx, name, k)
+	if err != nil {
+		return err
+	}
+	if owner, owned, err := w.BoardOwner(ctx); err == nil && owned && owner.PID != os.Getpid() {
+		return nil
+	}
+	s, err := w.load()
+	if err != nil {
+		return err
+	}
+	_, _, err = w.findModel(ctx, s, s.modelOf(a, ""))
+	return err
 }
 
 // checkOutput returns an error for a planner that assigns an agent that cannot run as a worker.

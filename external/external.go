@@ -20,13 +20,16 @@
 package external
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"pawl/internal/proc"
 	"pawl/run"
 )
 
@@ -41,9 +44,12 @@ type Kind struct {
 	// that pawl's rules hold. Without it the permission mode decides what the program may do.
 	PermissionTool bool
 
-	prefix  string   // of the names of pawl's tools, for its model
-	keys    []string // variables with its own login
-	chooses bool     // it takes the id of a new conversation
+	prefix string   // of the names of pawl's tools, for its model
+	keys   []string // variables with its own login
+	// login are files that it has when a person is logged in: $VARIABLE/FILE, or below the
+	// person's home.
+	login   []string
+	chooses bool // it takes the id of a new conversation
 	adapter adapter
 }
 
@@ -54,13 +60,14 @@ const DefaultModel = "default"
 // Kinds are the programs, by name.
 var Kinds = []Kind{
 	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", PermissionTool: true,
-		keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, chooses: true, prefix: "mcp__pawl__", adapter: claude{}},
+		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
+		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__", adapter: claude{}},
 	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex",
-		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, prefix: "mcp__pawl__", adapter: codex{}},
+		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__", adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli",
-		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, chooses: true, prefix: "mcp_pawl_", adapter: gemini{}},
+		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_", adapter: gemini{}},
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
-		keys: []string{"*"}, prefix: "pawl_", adapter: opencode{}},
+		keys: []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_", adapter: opencode{}},
 }
 
 // Split splits a model of the form KIND/MODEL. ok is false if it is not one of an external
@@ -91,18 +98,42 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: the program %s is not found in PATH; install it with `%s`", e.Kind.Title, e.Kind.Program, e.Kind.Install)
 }
 
-// Find returns the path of the program in a PATH. The error is a [*MissingError].
-func (k Kind) Find(path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue // a program of the workspace is not the person's
-		}
-		file := filepath.Join(dir, k.Program)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
+// Find returns the path of the program in a PATH. One in the folders not, in which agents
+// write, is not the person's. The error is a [*MissingError].
+func (k Kind) Find(path string, not ...string) (string, error) {
+	file, err := proc.Find(k.Program, path, not...)
+	if err != nil {
+		return "", &MissingError{k}
+	}
+	return file, nil
+}
+
+// LoggedIn returns the first program that is installed and in which a person is logged in, as
+// far as files and variables say that; env returns variables. No program is started.
+func LoggedIn(env func(name string) string) (Kind, bool) {
+	for _, k := range Kinds {
+		if _, err := k.Find(env("PATH")); err == nil && k.loggedIn(env) {
+			return k, true
 		}
 	}
-	return "", &MissingError{k}
+	return Kind{}, false
+}
+
+func (k Kind) loggedIn(env func(name string) string) bool {
+	if slices.ContainsFunc(k.keys, func(name string) bool { return env(name) != "" }) {
+		return true
+	}
+	return slices.ContainsFunc(k.login, func(file string) bool {
+		dir := env("HOME")
+		if name, rest, ok := strings.Cut(file, "/"); ok && name[0] == '$' {
+			dir, file = env(name[1:]), rest
+		}
+		if !filepath.IsAbs(dir) {
+			return false
+		}
+		info, err := os.Stat(filepath.Join(dir, file))
+		return err == nil && info.Mode().IsRegular() && info.Size() > 0
+	})
 }
 
 // ToolName returns what the program's model calls a tool of pawl's.
@@ -113,14 +144,10 @@ const versionPatience = 20 * time.Second
 
 // Version asks the program at path for its version.
 func (k Kind) Version(path string, env []string) (string, error) {
-	cmd := exec.Command(path, "--version")
-	cmd.Env, cmd.Dir = k.environment(env), os.TempDir()
-	timer := time.AfterFunc(versionPatience, func() {
-		if cmd.Process != nil {
-			_ = cmd.Process.Kill() // it may have ended
-		}
-	})
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), versionPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), string(filepath.Separator), time.Second // some read files of the folder that they are started in
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", path, err)
@@ -231,21 +258,12 @@ func (k Kind) environment(env []string, remove ...string) []string {
 		case strings.HasPrefix(name, "PAWL_"), name == "PWD", name == "OLDPWD",
 			name == "CLAUDECODE", strings.HasPrefix(name, "CLAUDE_CODE_ENTRYPOINT"), strings.HasPrefix(name, "CLAUDE_CODE_SSE_PORT"):
 			continue
-		case contains(remove, name) && !contains(k.keys, name) && !contains(k.keys, "*"):
+		case slices.Contains(remove, name) && !slices.Contains(k.keys, name) && !slices.Contains(k.keys, "*"):
 			continue
 		}
 		kept = append(kept, v)
 	}
 	return kept
-}
-
-func contains(all []string, s string) bool {
-	for _, a := range all {
-		if a == s {
-			return true
-		}
-	}
-	return false
 }
 
 // invocation is how a program is started for a turn.

@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"pawl/internal/proc"
 )
 
 // safe are the options of every git call: no hook, no monitor of the file system, no program
@@ -28,6 +31,7 @@ type git struct {
 	// name filters and other programs, is not read.
 	own bool
 	env []string // further variables
+	not []string // folders in which agents write: a git there is not run
 }
 
 // An Error says that git has failed.
@@ -69,7 +73,11 @@ func (g git) run(ctx context.Context, args ...string) (string, error) {
 }
 
 func (g git) input(ctx context.Context, input string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, safe...), args...)...)
+	program, err := proc.Find("git", os.Getenv("PATH"), g.not...)
+	if err != nil {
+		return "", stateError("a copy of the repository needs git, which is not installed")
+	}
+	cmd := exec.CommandContext(ctx, program, append(append([]string{}, safe...), args...)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.dir, strings.NewReader(input), 5*time.Second
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GIT_") {
@@ -81,11 +89,18 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
 	}
 	cmd.Env = append(cmd.Env, g.env...)
-	var out, said bytes.Buffer
+	cmd.Cancel = func() error { // git removes its lock files then, which after a kill nothing removes
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			return cmd.Process.Kill()
+		}
+		return nil
+	}
+	var said bytes.Buffer
+	out := head{room: maxOutput}
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", stateError("a copy of the repository needs git, which is not installed")
+	err = cmd.Run()
+	if err == nil && out.cut {
+		err = errTooMuch
 	}
 	if err != nil {
 		for args[0] == "-c" {
@@ -94,6 +109,28 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		return out.String(), &Error{args[0], firstLine(said.String()), err}
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// maxOutput bounds what is kept of what git prints, in bytes. The lists of files of very large
+// repositories are below it.
+const maxOutput = 32 << 20
+
+// errTooMuch says that git has printed more than maxOutput; what is returned with it is the
+// beginning.
+var errTooMuch = fmt.Errorf("it printed more than %d MB", maxOutput>>20)
+
+// A head keeps the beginning of what is written to it.
+type head struct {
+	bytes.Buffer
+	room int
+	cut  bool
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	kept := b[:min(len(b), h.room)]
+	h.room, h.cut = h.room-len(kept), h.cut || len(kept) < len(b)
+	h.Buffer.Write(kept)
+	return len(b), nil
 }
 
 // withoutFilters returns g with every filter that the configuration names switched off.

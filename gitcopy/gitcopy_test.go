@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -56,6 +57,13 @@ func (p person) write(dir, name, content string) {
 		p.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p person) link(to, file string) {
+	p.Helper()
+	if err := os.Symlink(to, file); err != nil {
 		p.Fatal(err)
 	}
 }
@@ -545,5 +553,28 @@ func TestAKillAtAnyMomentLeavesNoCopyOrAWholeOne(t *testing.T) {
 	}
 	if refs := p.git("for-each-ref", "refs/pawl"); refs != "" {
 		t.Errorf("left: %s", refs)
+	}
+}
+
+// TestDiffsAtOnce: callers that ask for the diff of a copy at the same time each get it.
+func TestDiffsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	c := Copy{filepath.Join(t.TempDir(), "t-1"), p.dir}
+	if _, err := c.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.write(c.work(), "b.txt", "two\n")
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			if d, err := c.Diff(t.Context()); err != nil || len(d.Files) != 1 || d.Files[0].Name != "b.txt" {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+	}
+	callers.Wait()
+	if left, err := filepath.Glob(filepath.Join(c.own().dir, "index?*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

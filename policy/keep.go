@@ -189,9 +189,21 @@ func (p *Policy) runsWithRules() []run.ID {
 	return ids
 }
 
-// Version identifies the rules that count for a run: as long as it is the same, a call
-// is decided the same way.
-func (p *Policy) Version(id run.ID) string {
-	rules, err := p.Rules(id)
-	return fmt.Sprint(rules, err)
+// Versions identifies, for each of the runs, the rules that count for it: as long as that is
+// the same, its calls are decided the same way. The files of all runs are read once.
+func (p *Policy) Versions(ids ...run.ID) []string {
+	rules, err := p.Rules("")
+	all := sumOf(fmt.Append(nil, rules, err))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	versions := make([]string, len(ids))
+	for i, id := range ids {
+		versions[i] = all
+		if plainName(string(id)) {
+			f := p.ofRun(id)
+			f.refresh()
+			versions[i] += fmt.Sprint(f.rules, f.err)
+		}
+	}
+	return versions
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,8 +52,18 @@ func (ps *Providers) Choose(ctx context.Context, model, workspace string) (chose
 		model, at := found.Name+"/"+found.Models[0], WithoutSecrets(found.Address)
 		return model, fmt.Sprintf("works with %s, the first model of the server at %s, because no key is set; --model names another", model, at), nil
 	}
-	return "", "", config.Errorf("%s", ps.noModel())
+	return "", "", config.Errorf("%w", noModelError{ps.noModel()})
 }
+
+// ErrNoModel is the error of [Providers.Choose] when nothing names a model and there is no
+// server on this machine.
+var ErrNoModel = errors.New("no model")
+
+// A noModelError is ErrNoModel with what a person is told.
+type noModelError struct{ text string }
+
+func (e noModelError) Error() string        { return e.text }
+func (e noModelError) Is(target error) bool { return target == ErrNoModel }
 
 // Around returns the servers of Nearby on this machine that answer and have models.
 func (ps *Providers) Around(ctx context.Context) []Server {
@@ -83,6 +94,7 @@ func (ps *Providers) noModel() string {
 		}
 	}
 	line("ollama serve", "or LM Studio, or llama.cpp: a server on this machine is found by itself")
+	line("codex login", "or Claude Code, Gemini CLI, OpenCode: one that is installed and logged in is found too")
 	line("pawl demo", "needs neither key nor network; `pawl doctor` shows what is available")
 	return b.String()
 }

@@ -66,6 +66,27 @@ func (s *SQLite) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
 	return waiting, s.fault(rows.Err())
 }
 
+// Inboxes implements [Store].
+func (s *SQLite) Inboxes(ctx context.Context) ([]run.ID, error) {
+	if err := s.check(ctx, anyRun); err != nil {
+		return nil, err
+	}
+	rows, err := s.db().Query(`SELECT DISTINCT run FROM inbox WHERE taken IS NULL ORDER BY run`)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	var ids []run.ID
+	for rows.Next() {
+		var id run.ID
+		if err := rows.Scan(&id); err != nil {
+			return nil, s.fault(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, s.fault(rows.Err())
+}
+
 // Answer implements [Store].
 func (s *SQLite) Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error) {
 	if err := s.check(ctx, id); err != nil {

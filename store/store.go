@@ -96,6 +96,8 @@ type Store interface {
 	Put(ctx context.Context, id run.ID, row Row) error
 	// Inbox returns the rows that were not taken yet, oldest first, whatever their kind.
 	Inbox(ctx context.Context, id run.ID) ([]Row, error)
+	// Inboxes returns the runs whose inbox has rows that were not taken yet.
+	Inboxes(ctx context.Context) ([]run.ID, error)
 	// Answer reports whether the row with the key was taken, and the answer stored
 	// with it. A caller that repeats a Put thus gets the answer of the first.
 	// ErrNoRow if the inbox never had such a row.

@@ -165,8 +165,10 @@ type Spawn func(ctx context.Context, call run.CallID, child Child) (Result, erro
 // A Child is what a child run is asked.
 type Child struct {
 	Prompt string
-	Agent  string     // name of the agent that it is; empty: none
-	System string     // system prompt; empty: that of the parent
+	Agent  string // name of the agent that it is; empty: none
+	// System returns the system prompt for the model that the child has; nil: it is that of the
+	// parent.
+	System func(model string) string
 	Output run.Output // the result that it has to submit, if any
 	Limits run.Limits // at most; what is zero is a share of what the parent has left
 	// Change is made to the configuration of the parent; its limits and output do not

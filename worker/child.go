@@ -73,8 +73,8 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	created := run.Created{Run: id, Parent: d.id, ParentCall: call, Root: s.Created.Conversation(), Depth: s.Created.Depth + 1,
 		External:  d.w.external(config.Model),
 		Workspace: s.Created.Workspace, Agent: child.Agent, System: s.Created.System, Config: config, Version: s.Created.Version}
-	if child.System != "" {
-		created.System = child.System
+	if child.System != nil {
+		created.System = child.System(config.Model)
 	}
 	c, err := d.w.Create(ctx, created, watch)
 	if err != nil {

@@ -40,7 +40,10 @@ func (delegate) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result
 	if err := json.Unmarshal(c.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
-	child := tool.Child{Prompt: a.Prompt, System: a.System, Limits: run.Limits{Steps: a.Steps}}
+	child := tool.Child{Prompt: a.Prompt, Limits: run.Limits{Steps: a.Steps}}
+	if a.System != "" {
+		child.System = func(model string) string { return a.System + " With " + model + "." }
+	}
 	if a.Schema != "" {
 		child.Output = run.Output{Tool: tool.SubmitName, Schema: a.Schema}
 	}
@@ -83,7 +86,7 @@ func TestAChildRunIsARunOfItsOwn(t *testing.T) {
 		}
 		child := stateOf(t, r, theChild)
 		if child.Turn.End.End != run.Completed || child.Created.Parent != "r" || child.Created.ParentCall != "c_1" || child.Created.Root != "r" ||
-			child.Created.Depth != 1 || child.Created.Workspace != "/w" || child.Created.System != "You count." {
+			child.Created.Depth != 1 || child.Created.Workspace != "/w" || child.Created.System != "You count. With m/m." {
 			t.Errorf("the child ended %+v and is %+v", child.Turn.End, child.Created)
 		}
 		if got := child.Config; got.Model != "m/m" || got.Mode != "accept-edits" || got.Limits.Steps != 10 {

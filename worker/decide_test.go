@@ -52,10 +52,10 @@ func (c *ruleSet) AddRules(_ run.ID, rules permission.Rules) error {
 
 func (c *ruleSet) Inherit(_, _ run.ID) error { return nil }
 
-func (c *ruleSet) Version(run.ID) string {
+func (c *ruleSet) Versions(ids ...run.ID) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Sprint(len(c.rules))
+	return slices.Repeat([]string{fmt.Sprint(len(c.rules))}, len(ids))
 }
 
 func rule(t *testing.T, effect permission.Verdict, text string) permission.Rule {

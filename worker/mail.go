@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"pawl/run"
 	"pawl/store"
@@ -175,15 +174,26 @@ func (d *Runner) HasMail() bool {
 // posted, another process wants something, or the rules have changed on which a call
 // waits. Its error is that of ctx.
 func (d *Runner) Await(ctx context.Context) error {
-	version := d.w.Authorizer.Version(d.id)
-	for {
-		if d.HasMail() || d.hasRows() || d.core.State.Turn.Open() && d.w.Authorizer.Version(d.id) != version {
-			return nil
-		}
-		if err := d.sleep(ctx); err != nil {
-			return err
+	waiter := &waiter{told: make(chan struct{}, 1)}
+	if d.core.State.Turn.Open() {
+		waiter.version = d.w.Authorizer.Versions(d.id)[0]
+	}
+	d.w.enter(d.id, waiter)
+	defer d.w.leave(d.id)
+	var wakes <-chan struct{}
+	if d.listen != nil {
+		wakes = d.listen.Wake()
+	}
+	for !d.HasMail() && !d.hasRows() && !waiter.rules.Load() {
+		select {
+		case <-d.wake:
+		case <-wakes:
+		case <-waiter.told:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
+	return nil
 }
 
 // hasRows reports whether there are rows in the inbox that Run would offer to the run.
@@ -196,25 +206,4 @@ func (d *Runner) hasRows() bool {
 		d.w.debug("inbox", "run", d.id, "error", err)
 	}
 	return slices.ContainsFunc(rows, func(r store.Row) bool { return !d.rows[r.ID] && d.want(r) != nil })
-}
-
-// pollIdle is how often Await looks for what nobody told it of.
-const pollIdle = time.Second
-
-// sleep waits for a wake-up, at most pollIdle.
-func (d *Runner) sleep(ctx context.Context) error {
-	timer := time.NewTimer(pollIdle)
-	defer timer.Stop()
-	var wakes <-chan struct{}
-	if d.listen != nil {
-		wakes = d.listen.Wake()
-	}
-	select {
-	case <-d.wake:
-	case <-wakes:
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
 }

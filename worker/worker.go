@@ -100,6 +100,7 @@ type Worker struct {
 	tools  atomic.Pointer[tool.Registry] // nil: those of Config
 	kits   shared[kitKey, kit]
 	offers shared[offerKey, offer]
+	idle   idle
 }
 
 // SetTools replaces the tools of all runs from their next request on, as when a server of
@@ -140,9 +141,9 @@ type Authorizer interface {
 	AddRules(id run.ID, rules permission.Rules) error
 	// Inherit stores, for a child run that begins, the rules of its parent that forbid or ask.
 	Inherit(parent, child run.ID) error
-	// Version identifies the rules in force for a run. A call that needs approval is not
-	// decided on again until the version or the run has changed.
-	Version(id run.ID) string
+	// Versions identifies the rules in force for each of some runs. A call that needs approval
+	// is not decided on again until the version or the run has changed.
+	Versions(ids ...run.ID) []string
 }
 
 // OnAsk says what happens to a call that needs a person's approval.

@@ -128,7 +128,7 @@ func (a authorizer) AddRules(run.ID, permission.Rules) error { return nil }
 
 func (a authorizer) Inherit(_, _ run.ID) error { return nil }
 
-func (a authorizer) Version(run.ID) string { return "" }
+func (a authorizer) Versions(ids ...run.ID) []string { return make([]string, len(ids)) }
 
 func newRig(t *testing.T, replies string) *rig {
 	t.Helper()

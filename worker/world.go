@@ -32,7 +32,7 @@ func (d world) Inspect(s run.State, c run.Call) run.CallInspected {
 // Decide asks the permission rules. A call that needs a person's approval is not
 // decided on again until the run or the rules have changed.
 func (d world) Decide(s run.State, c run.CallState) run.Payload {
-	version := fmt.Sprint(s.Seq, d.w.Authorizer.Version(d.id))
+	version := fmt.Sprint(s.Seq, d.w.Authorizer.Versions(d.id)[0])
 	if d.asked[c.ID] == version {
 		return nil
 	}

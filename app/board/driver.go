@@ -38,10 +38,6 @@ const DefaultRuns = 4
 // pollTasks is how often a driver reads which tasks have changed although no one has told it.
 const pollTasks = 200 * time.Millisecond
 
-// pollParked is how often the session of a run that waits for a person is asked whether it has
-// gone on. What happens to its task is told at once.
-const pollParked = time.Second
-
 // A Driver drives tasks of one workspace. Another process may drive others of it: each task
 // has one driver at a time, which holds its lease.
 type Driver struct {
@@ -442,23 +438,22 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	}
 }
 
-// park waits while the run waits for a person, without a slot. seq is the number of the event
-// after which it waits.
+// park waits while the run waits for a person, without a slot, until it goes on or the task has
+// changed. seq is the number of the event after which it waits.
 func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 	c.release()
-	for ctx.Err() == nil {
-		if c.session.State().Seq != seq { // the person has decided
-			c.slots.force()
-			c.working = true
-			return
-		}
+	busy := c.session.Busy()
+	if c.session.State().Seq == seq { // else it went on before
 		select {
-		case <-changed:
-			return // a message, a pause
-		default:
+		case <-changed: // a message, a pause
+			return
+		case <-ctx.Done():
+			return
+		case <-busy: // the person has decided
 		}
-		c.wait(ctx, changed, pollParked)
 	}
+	c.slots.force()
+	c.working = true
 }
 
 // ended waits for the task to show that the turn of its run has ended, which is written

@@ -408,6 +408,23 @@ func (m *Memory) Inbox(ctx context.Context, id run.ID) ([]store.Row, error) {
 	return slices.Clone(r.inbox), nil
 }
 
+// Inboxes implements [store.Store].
+func (m *Memory) Inboxes(ctx context.Context) ([]run.ID, error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if err := m.begin(ctx, "any"); err != nil {
+		return nil, err
+	}
+	var ids []run.ID
+	for id, r := range m.disk.runs {
+		if len(r.inbox) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
 // Answer implements [store.Store].
 func (m *Memory) Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error) {
 	m.disk.mu.Lock()

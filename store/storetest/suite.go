@@ -106,6 +106,15 @@ func inbox(t *testing.T, st store.Store, id run.ID) []store.Row {
 	return rows
 }
 
+func inboxes(t *testing.T, st store.Store) []run.ID {
+	t.Helper()
+	ids, err := st.Inboxes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
 // taking takes rows without an answer.
 func taking(ids ...int64) (taken []store.Taken) {
 	for _, id := range ids {

@@ -32,6 +32,8 @@ func testInbox(t *testing.T, st store.Store, reopen func() store.Store) {
 	})
 	diff(t, "rows of the other run", len(inbox(t, st, "another")), 1)
 
+	diff(t, "runs with rows", inboxes(t, other), []run.ID{"another", "r"})
+
 	before := time.Now()
 	put(t, st, "r", store.Row{Key: "now", Kind: store.Interrupt})
 	if got := inbox(t, st, "r")[2].At; got.Before(before.Round(0)) || got.After(time.Now()) {
@@ -51,6 +53,7 @@ func testTake(t *testing.T, st store.Store, reopen func() store.Store) {
 		t.Fatal(err)
 	}
 	diff(t, "rows that wait", inbox(t, st, "r"), rows[1:])
+	diff(t, "runs with rows that wait", inboxes(t, st), []run.ID{"r"})
 	wantErr(t, "taking a row twice", st.Append(t.Context(), "r", 2, []run.Event{noted(2)}, taking(rows[0].ID)...), store.ErrTaken)
 	put(t, reopen(), "r", row)
 	diff(t, "rows after a repeat of one that was taken", inbox(t, st, "r"), rows[1:])

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/task"
+	"pawl/worker"
+)
+
+// Board is the lease of the process that drives all tasks of a workspace, such as a server.
+const Board run.ID = "board"
+
+// changed wakes the processes that drive a task after it was changed.
+func (w *Workspace) changed(ctx context.Context, st store.Store, id task.ID) func(task.State, error) (task.State, error) {
+	return func(s task.State, err error) (task.State, error) {
+		if err == nil {
+			w.taskChanged(id)
+			worker.Wake(ctx, st, store.TaskLease(string(id)))
+			worker.Wake(ctx, st, Board)
+		}
+		return s, err
+	}
+}
+
+// OwnTask makes the caller the driver of a task until the lease is released. The error is
+// a [*store.OwnedError] if another process drives it. socket is the address that the driver
+// listens on; it may be empty.
+func (w *Workspace) OwnTask(ctx context.Context, id task.ID, socket string) (store.Lease, error) {
+	st, err := w.writing()
+	if err != nil {
+		return nil, err
+	}
+	return st.Own(ctx, store.TaskLease(string(id)), socket)
+}
+
+// restTime is how long the driver of a task that owes nothing may take to let go of it.
+const restTime = 5 * time.Second
+
+// ownAtRest is OwnTask for a task that owes nothing, and waits for its driver to see that.
+func (w *Workspace) ownAtRest(ctx context.Context, id task.ID) (store.Lease, error) {
+	wait, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	for {
+		lease, err := w.OwnTask(ctx, id, "")
+		if err == nil || !errors.As(err, new(*store.OwnedError)) {
+			return lease, err
+		}
+		select {
+		case <-wait.Done():
+			return nil, err
+		case <-time.After(pollInbox):
+		}
+	}
+}
+
+// OwnBoard makes the caller the driver of all tasks of the workspace; see OwnTask.
+func (w *Workspace) OwnBoard(ctx context.Context, socket string) (store.Lease, error) {
+	st, err := w.writing()
+	if err != nil {
+		return nil, err
+	}
+	return st.Own(ctx, Board, socket)
+}
+
+// BoardOwner returns the process that drives all tasks of the workspace, if there is one.
+func (w *Workspace) BoardOwner(ctx context.Context) (store.Owner, bool, error) {
+	return w.Owner(ctx, Board)
+}
+
+// ListenForTasks returns a socket through which other processes say that a task has changed;
+// nil if there can be none.
+func (w *Workspace) ListenForTasks() *store.Listener {
+	if _, err := w.driver(); err != nil {
+		return nil
+	}
+	s, err := w.load()
+	if err != nil || s.sockets == "" {
+		return nil
+	}
+	l, err := store.Listen(s.sockets)
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// OnTaskChange calls f after a task was changed in this process; f must not block.
+func (w *Workspace) OnTaskChange(f func(task.ID)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.taskWatchers = append(w.taskWatchers, f)
+}
+
+func (w *Workspace) taskChanged(id task.ID) {
+	w.mu.Lock()
+	watchers := w.taskWatchers
+	w.mu.Unlock()
+	for _, f := range watchers {
+		f(id)
+	}
+}

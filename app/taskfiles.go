@@ -1,0 +1,160 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pawl/internal/atomicfile"
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/task"
+)
+
+// MaxAttachment bounds an attached file.
+const MaxAttachment = 10 << 20 // bytes
+
+// A TooLargeError says that a file is larger than MaxAttachment. Its code is
+// FILE_TOO_LARGE.
+type TooLargeError struct{ Name string }
+
+// Code is FILE_TOO_LARGE.
+func (e *TooLargeError) Code() string { return "FILE_TOO_LARGE" }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s is larger than %s, which is the most that can be attached", e.Name, text.Size(MaxAttachment))
+}
+
+// AttachToTask adds a file to a task and returns the task when both are durable.
+func (w *Workspace) AttachToTask(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
+	b, err := io.ReadAll(io.LimitReader(content, MaxAttachment+1))
+	if err != nil {
+		return task.State{}, err
+	}
+	safe := safeName(name)
+	if len(b) > MaxAttachment {
+		return task.State{}, &TooLargeError{safe}
+	}
+	kind := mime.TypeByExtension(filepath.Ext(safe))
+	if kind == "" {
+		kind = http.DetectContentType(b)
+	}
+	sum := sha256.Sum256(b)
+	a := task.Attachment{ID: "f-" + strings.ToLower(rand.Text()[:8]), Name: safe, Size: int64(len(b)), Type: kind, SHA256: hex.EncodeToString(sum[:]), At: time.Now().UTC().Round(0)}
+	if _, err := w.LoadTask(ctx, id); err != nil {
+		return task.State{}, err
+	}
+	file := w.AttachmentFile(id, a)
+	if err := atomicfile.Write(file, b, atomicfile.Durable); err != nil {
+		return task.State{}, err
+	}
+	s, err := w.DoTask(ctx, id, by, task.Attach{Attachment: a})
+	if err != nil {
+		return s, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+	}
+	return s, nil
+}
+
+// AttachmentFile returns where the content of an attachment is.
+func (w *Workspace) AttachmentFile(id task.ID, a task.Attachment) string {
+	return filepath.Join(w.attachments(id), a.ID, a.Name)
+}
+
+func (w *Workspace) attachments(id task.ID) string {
+	return filepath.Join(w.State, "attachments", string(id))
+}
+
+// maxName bounds the name of an attachment, in bytes.
+const maxName = 120
+
+// safeName returns the last element of a name with letters, digits and .-_ alone, not hidden.
+func safeName(name string) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	safe := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '_'
+	}, strings.ToValidUTF8(name, "_"))
+	if safe = strings.TrimLeft(safe, "."); safe == "" {
+		safe = "file"
+	}
+	for len(safe) > maxName {
+		_, size := utf8.DecodeLastRuneInString(safe)
+		safe = safe[:len(safe)-size]
+	}
+	return safe
+}
+
+// DetachFromTask removes an attachment.
+func (w *Workspace) DetachFromTask(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
+	s, err := w.DoTask(ctx, id, by, task.Detach{ID: attachment})
+	if err != nil {
+		return s, err
+	}
+	return s, os.RemoveAll(filepath.Join(w.attachments(id), filepath.Base(attachment)))
+}
+
+// How much of attached files an agent is given with its words, in bytes: of texts, all together
+// and with a mark where they are cut, and of a picture.
+const (
+	maxInlineText    = 128 << 10
+	maxInlinePicture = 4 << 20
+)
+
+// TaskInput returns what a run is told at an assignment: the words, and the files that were
+// attached since the one before. Texts and pictures are part of it; of other files the agent
+// knows the name.
+func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part, error) {
+	var parts []run.Part
+	if words != "" {
+		parts = append(parts, run.Text(words))
+	}
+	r, _ := s.Run(id)
+	var since time.Time
+	if n := len(r.Assignments); n > 1 {
+		since = r.Assignments[n-2].At
+	}
+	room := maxInlineText
+	for _, a := range s.Attachments {
+		if a.At.Before(since) {
+			continue
+		}
+		content, err := os.ReadFile(w.AttachmentFile(s.Created.Task, a))
+		if err != nil {
+			return nil, err
+		}
+		kind, _, _ := strings.Cut(a.Type, ";")
+		switch {
+		case pictureTypes[kind] && len(content) <= maxInlinePicture:
+			parts = append(parts, run.Text("Attached picture "+a.Name+":"), run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: kind, Data: content}})
+		case utf8.Valid(content) && !slices.Contains(content, 0):
+			shown := string(content)
+			cut := ""
+			if len(shown) > room {
+				shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(shown))
+			}
+			room -= len(shown)
+			parts = append(parts, run.Text(text.Tagged("attachment", fmt.Sprintf("name=%q", a.Name), shown+cut)))
+		default:
+			parts = append(parts, run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", a.Name)))
+		}
+	}
+	return parts, nil
+}
+
+// pictureTypes are the types of pictures that every provider takes.
+var pictureTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}

@@ -1,0 +1,109 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pawl/run"
+	"pawl/store"
+	"pawl/task"
+	"pawl/worker"
+)
+
+// A TaskRunError says that a run belongs to a task, so that only its task continues it.
+type TaskRunError struct {
+	Run  run.ID
+	Task task.State
+}
+
+func (e *TaskRunError) Error() string {
+	return fmt.Sprintf("run %s belongs to task %s, which is %s: it is continued with its task (`%s`), or apart from it as a copy (`pawl runs fork %[1]s`)",
+		e.Run, e.Task.Created.Task, strings.ReplaceAll(string(e.Task.Status.Name()), "_", " "), TaskNext(e.Task))
+}
+
+// checkNoTask returns a [*TaskRunError] for a run that belongs to a task.
+func (w *Workspace) checkNoTask(ctx context.Context, id run.ID) error {
+	st, err := w.reading()
+	if err != nil {
+		return noRuns(err)
+	}
+	of, err := st.TaskOf(ctx, id)
+	if err != nil || of == "" {
+		return err
+	}
+	s, err := w.LoadTask(ctx, task.ID(of))
+	if errors.Is(err, store.ErrNoTask) {
+		return nil // it was removed since
+	} else if err != nil {
+		return err
+	}
+	return &TaskRunError{id, s}
+}
+
+// Submit submits a result for a task from outside of its run; see [worker.Worker.Submit].
+func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.Receipt, error) {
+	d, err := w.driver()
+	if err != nil {
+		return worker.Receipt{}, err
+	}
+	return d.Submit(ctx, r)
+}
+
+// CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].
+func (w *Workspace) CallTool(ctx context.Context, id run.ID, key string, c worker.OutsideCall) (worker.OutsideAnswer, error) {
+	d, err := w.driver()
+	if err != nil {
+		return worker.OutsideAnswer{}, err
+	}
+	return d.Call(ctx, id, key, c)
+}
+
+// OpenTaskRun opens the run of an assignment: the existing one, or a new one of its agent.
+func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (*Session, error) {
+	st, err := w.writing()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := st.Run(ctx, r.ID); err == nil {
+		return w.resume(ctx, r.ID, Task{})
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	a, err := w.taskAgent(ctx, r.Agent, r.Kind)
+	if err != nil {
+		return nil, err
+	}
+	left, _ := s.Left()
+	o, _ := a.Kind.Output() // not one that the agent declares: the task needs its own
+	dir := ""
+	if s.Copy != nil && r.Kind == task.Worker {
+		if _, _, err := w.copyOfTask(ctx, s.Created.Task); err != nil {
+			return nil, err
+		}
+		dir = s.Copy.Dir
+	}
+	return w.Start(ctx, Task{Run: r.ID, dir: dir, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+}
+
+// atMost returns limits that are no higher than others; a zero field of these is none.
+func atMost(l, most run.Limits) run.Limits {
+	force := l.InForce()
+	if most.Cost > 0 && (force.Cost < 0 || force.Cost > most.Cost) {
+		l.Cost = most.Cost
+	}
+	if most.Tokens > 0 && (force.Tokens < 0 || force.Tokens > most.Tokens) {
+		l.Tokens = most.Tokens
+	}
+	if most.Steps > 0 && (force.Steps < 0 || force.Steps > most.Steps) {
+		l.Steps = most.Steps
+	}
+	if most.Calls > 0 && (force.Calls < 0 || force.Calls > most.Calls) {
+		l.Calls = most.Calls
+	}
+	if most.Wall > 0 && (force.Wall < 0 || force.Wall > most.Wall) {
+		l.Wall = most.Wall
+	}
+	return l
+}

@@ -1,0 +1,183 @@
+package gitcopy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// collect brings the branch in the repository of pawl's own up to what is in the copy: its
+// commits, and one more with what is not committed. It returns the branch's commit.
+func (c Copy) collect(ctx context.Context, message string) (string, error) {
+	head, tree, err := c.left(ctx)
+	if err != nil {
+		return "", err
+	}
+	own := c.own()
+	tip, err := own.run(ctx, "rev-parse", heads(c.branch()))
+	if err != nil {
+		return "", err
+	}
+	parents := []string{tip, head}
+	switch { // the branch only ever moves forward
+	case own.isAncestor(ctx, tip, head):
+		parents = []string{head}
+	case own.isAncestor(ctx, head, tip):
+		parents = []string{tip}
+	}
+	next := parents[0]
+	if same, err := own.run(ctx, "rev-parse", next+"^{tree}"); err != nil {
+		return "", err
+	} else if same != tree || len(parents) > 1 {
+		args := []string{"commit-tree", tree}
+		for _, p := range parents {
+			args = append(args, "-p", p)
+		}
+		if next, err = own.withIdentity(ctx).input(ctx, message, args...); err != nil {
+			return "", err
+		}
+	}
+	_, err = own.run(ctx, "update-ref", heads(c.branch()), next, tip)
+	return next, err
+}
+
+// withIdentity returns g with an author, if its configuration has none.
+func (g git) withIdentity(ctx context.Context) git {
+	for key, v := range map[string]string{"user.name": "NAME=pawl", "user.email": "EMAIL=pawl@localhost"} {
+		if got, err := g.run(ctx, "config", key); err != nil || got == "" {
+			g.env = append(slices.Clip(g.env), "GIT_AUTHOR_"+v, "GIT_COMMITTER_"+v)
+		}
+	}
+	return g
+}
+
+func (g git) isAncestor(ctx context.Context, a, b string) bool {
+	_, err := g.run(ctx, "merge-base", "--is-ancestor", a, b)
+	return err == nil
+}
+
+// A Diff is what was changed in a copy since it was made.
+type Diff struct {
+	Commits int // since then
+	Files   []File
+	Patch   string // as git diff prints it; of a very large one the beginning, with a mark
+}
+
+// A File is a file that was changed.
+type File struct {
+	Name    string `json:"name"`
+	Added   int    `json:"added"`   // lines; -1: it is not a text
+	Removed int    `json:"removed"` // lines
+}
+
+// Diff returns what was changed in the copy. What is not committed counts too.
+func (c Copy) Diff(ctx context.Context) (d Diff, err error) {
+	head, tree, err := c.left(ctx)
+	if err != nil {
+		return d, err
+	}
+	own := c.own()
+	stat, err := own.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", base, tree)
+	if err != nil {
+		return d, err
+	}
+	for _, line := range lines(stat) {
+		fields := strings.SplitN(line, "\t", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		f := File{Name: fields[2], Added: -1, Removed: -1}
+		if n, err := strconv.Atoi(fields[0]); err == nil {
+			f.Added = n
+			f.Removed, _ = strconv.Atoi(fields[1])
+		}
+		d.Files = append(d.Files, f)
+	}
+	count, err := own.run(ctx, "rev-list", "--count", base+".."+head)
+	if err != nil {
+		return d, err
+	}
+	d.Commits, _ = strconv.Atoi(count)
+	d.Patch, err = own.run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", base, tree)
+	if errors.Is(err, errTooMuch) {
+		d.Patch, err = fmt.Sprintf("%s\n[cut: the first %d MB are shown]", d.Patch, maxOutput>>20), nil
+	}
+	return d, err
+}
+
+func leftMessage(name, title string) string {
+	return title + "\n\nWhat task " + name + " left uncommitted in its copy.\n"
+}
+
+// Merged says what came of a merge.
+type Merged struct {
+	Branch string // in the person's repository now
+	Commit string
+	Into   string // the branch that is checked out there; empty: none
+	// Contained: all of it is in what is checked out already.
+	Contained bool
+	// Changed are files of the person's that are not committed.
+	Changed []string
+	// Conflicts are files in which the branch conflicts with what is checked out.
+	Conflicts []string
+}
+
+// ErrNothing says that nothing was changed in the copy.
+var ErrNothing = errors.New("nothing was changed in the copy")
+
+// Merge commits what is left in the copy, with title as the first line of the message, and
+// fetches the branch into the person's repository, where nothing else is changed. If the
+// branch there has other commits, it is an error.
+func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
+	m.Branch = c.branch()
+	if m.Commit, err = c.collect(ctx, leftMessage(c.name(), title)); err != nil {
+		return m, err
+	}
+	own, person := c.own(), c.person()
+	if from, err := own.run(ctx, "rev-parse", base); err != nil {
+		return m, err
+	} else if from == m.Commit {
+		return m, ErrNothing
+	}
+	ref := heads(m.Branch)
+	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil && there != m.Commit {
+		if _, err := own.run(ctx, "cat-file", "-e", there); err != nil || !own.isAncestor(ctx, there, m.Commit) {
+			return m, stateError("the branch %s of your repository has commits that the copy does not have: rename it with `git branch -m %[1]s NEW`, and merge again", m.Branch)
+		}
+	}
+	// The configuration of the user may name a program for the other end. Whether the
+	// repository may be used was checked with it above.
+	fetch := c.at(c.Repository)
+	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
+		var failed *Error
+		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
+			return m, stateError("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", m.Branch)
+		}
+		return m, err
+	}
+	if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
+		m.Into = ""
+	}
+	if m.Changed, err = c.changed(ctx, false); err != nil {
+		return m, err
+	}
+	head, err := person.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil {
+		return m, nil // it is an unborn branch: there is nothing to conflict with
+	}
+	if m.Contained = own.isAncestor(ctx, m.Commit, head); m.Contained {
+		return m, nil
+	}
+	// In the repository of pawl's own, because a merge runs the drivers that a configuration
+	// names. Before git 2.38 there is no merge-tree that says it; git merge does then.
+	out, err := own.run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, m.Commit)
+	if exited(err, 1) {
+		if names := lines(out); len(names) > 1 {
+			m.Conflicts = names[1:]
+		}
+	}
+	return m, nil
+}
