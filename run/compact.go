@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func (s *State) compaction() Command {
 	if t.Phase == Summarized {
 		return s.stage2(t.reply.summary)
 	}
-	over := w.tooLong || limit > 0 && float64(w.fill()) >= or(s.Config.CompactAt, DefaultCompactAt)*float64(limit)
+	over := w.tooLong || limit > 0 && float64(w.fill()) >= cmp.Or(s.Config.CompactAt, DefaultCompactAt)*float64(limit)
 	if w.asked && !over {
 		return s.compactionAsked()
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -181,8 +182,8 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.Tools, d.Tools)
 	l := d.Limits
 	c.Limits = Limits{
-		Steps: or(l.Steps, c.Limits.Steps), Calls: or(l.Calls, c.Limits.Calls), Wall: or(l.Wall, c.Limits.Wall),
-		Tokens: or(l.Tokens, c.Limits.Tokens), Cost: or(l.Cost, c.Limits.Cost),
+		Steps: cmp.Or(l.Steps, c.Limits.Steps), Calls: cmp.Or(l.Calls, c.Limits.Calls), Wall: cmp.Or(l.Wall, c.Limits.Wall),
+		Tokens: cmp.Or(l.Tokens, c.Limits.Tokens), Cost: cmp.Or(l.Cost, c.Limits.Cost),
 	}
 	return c
 }
@@ -193,18 +194,11 @@ func set[T any](field *T, v *T) {
 	}
 }
 
-func or[T int | int64 | float64 | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
-}
-
 // InForce returns the limits with the defaults filled in; negative means none.
 func (l Limits) InForce() Limits {
 	return Limits{
-		Steps: or(l.Steps, DefaultSteps), Calls: or(l.Calls, DefaultCalls), Wall: or(l.Wall, DefaultWall),
-		Tokens: or(l.Tokens, DefaultTokens), Cost: or(l.Cost, DefaultCost),
+		Steps: cmp.Or(l.Steps, DefaultSteps), Calls: cmp.Or(l.Calls, DefaultCalls), Wall: cmp.Or(l.Wall, DefaultWall),
+		Tokens: cmp.Or(l.Tokens, DefaultTokens), Cost: cmp.Or(l.Cost, DefaultCost),
 	}
 }
 
@@ -302,4 +296,4 @@ func atMost[T int | int64 | float64 | time.Duration](reserved, wanted T) T {
 	return min(wanted, reserved)
 }
 
-func (c Config) parallel() int { return or(c.Parallel, DefaultParallel) }
+func (c Config) parallel() int { return cmp.Or(c.Parallel, DefaultParallel) }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"time"
@@ -40,7 +41,7 @@ func (k ErrorKind) broken() bool { return k == ErrBrokenStream || k == ErrTimeou
 
 // patience returns how long the request in flight is retried.
 func (s *State) patience() time.Duration {
-	d := or(s.Config.Retry, DefaultRetry)
+	d := cmp.Or(s.Config.Retry, DefaultRetry)
 	if s.Turn.Request.Purpose == ForSynthesis {
 		d = min(d, accountPatience)
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -463,7 +464,7 @@ func (m *maker) overstays(key string) bool {
 // last reminder is over: the one in flight, or the one that is owed, which is then not sent.
 // The time is measured from when this process first saw that a request is owed after it.
 func (m *maker) reminderOver(p Purpose, attempt int) (over bool, err error) {
-	a, limit := m.s.assignment, or(m.s.Config.Reminder, DefaultReminder)
+	a, limit := m.s.assignment, cmp.Or(m.s.Config.Reminder, DefaultReminder)
 	if m.in.Closed || a.reminders == 0 || !m.s.owesOutput() || limit < 0 || p != ForStep && p != ForAgent {
 		return false, nil
 	}
@@ -513,7 +514,7 @@ func (m *maker) decide(c CallState) error {
 	switch p := p.(type) {
 	case nil:
 		// A person may take their time: that of a reminded agent begins again after it.
-		m.r.reminder.until = m.now.Add(or(m.s.Config.Reminder, DefaultReminder))
+		m.r.reminder.until = m.now.Add(cmp.Or(m.s.Config.Reminder, DefaultReminder))
 		return nil
 	case Interrupted:
 		m.in.Closed = true
