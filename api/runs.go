@@ -37,7 +37,7 @@ func (s *Server) runOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/runs", id: "list-runs", tag: tagRuns,
 		summary: "List runs", more: "The one used last first, without those that other runs have started."}, s.listRuns)
 	handle(s, operation{method: http.MethodPost, path: "/runs", id: "start-run", tag: tagRuns, status: http.StatusCreated, keyed: true,
-		summary: "Start a run with a prompt", more: "The answer comes when the prompt is in its log. The server drives the run; its events say how it goes on."}, s.startRun)
+		summary: "Start a run with a prompt", more: "The response is sent when the prompt is in its log. The server drives the run; follow its events."}, s.startRun)
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}", id: "get-run", tag: tagRuns, summary: "Get a run"}, s.getRun)
 	handle(s, operation{method: http.MethodPatch, path: "/runs/{run}", id: "set-run", tag: tagRuns,
 		summary: "Change the name, model, effort, mode or tools of a run", more: "The name changes at once, the rest from its next step on, whichever process drives it."}, s.setRun)

@@ -25,7 +25,7 @@ import (
 )
 
 // MaxAttachment bounds an attached file.
-const MaxAttachment = 10 << 20 // bytes
+const MaxAttachment = 10_000_000 // bytes: 10 MB
 
 // A TooLargeError says that a file is larger than MaxAttachment. Its code is
 // FILE_TOO_LARGE.

@@ -360,7 +360,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		return s, err
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, statusWords(s.Status.Name()), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
+		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, s.Status.Name().Words(), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
 		return s, exit{code: interruptCode(ctx)}
 	}
 	return s, nil

@@ -489,7 +489,7 @@ func (s State) Takes(id run.ID, called string) error {
 	case working && work.Run == id && r.Prompted < len(r.Assignments):
 		return &SubmissionError{Kind: WrongAssignment, Tool: called, Why: fmt.Sprintf("run %s has not been told yet what it is asked for now: what it submits is of an earlier assignment", id)}
 	case !working || work.Run != id:
-		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name())}
+		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name().Words())}
 	}
 	return nil
 }
