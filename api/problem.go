@@ -224,6 +224,9 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 		if field, ok := strings.CutSuffix(f.Message, outOfRange); ok && f.Field == "body" {
 			f = FieldProblem{field, strings.TrimPrefix(outOfRange, ": ")}
 		}
+		if name, ok := strings.CutPrefix(f.Message, "expected required property "); ok {
+			f.Field, f.Message = f.Field+"."+strings.TrimSuffix(name, " to be present"), "it is required"
+		}
 		_, field, ok := strings.Cut(f.Field, ".")
 		if ok && f.Field != "" {
 			f.Field = field
@@ -233,6 +236,10 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 		}
 		p.Errors = append(p.Errors, f)
 	}
+	// One that is not known is mostly one that is missing, misspelt: it is said first.
+	slices.SortStableFunc(p.Errors, func(a, b FieldProblem) int {
+		return cmp.Compare(rank(a), rank(b))
+	})
 	if len(p.Errors) > 0 {
 		p.Message = p.Errors[0].Message
 		if f := p.Errors[0].Field; f != "" {
@@ -240,6 +247,16 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 		}
 	}
 	return p
+}
+
+const noField = "there is no such field"
+
+// rank orders what is wrong with fields.
+func rank(f FieldProblem) int {
+	if strings.HasPrefix(f.Message, noField) {
+		return 0
+	}
+	return 1
 }
 
 // tooLarge returns the problem of a body that is too large.
@@ -255,7 +272,7 @@ func tooLarge(ctx huma.Context) *Problem {
 func unknownField(ctx huma.Context, location string) string {
 	name := location[strings.LastIndexByte(location, '.')+1:]
 	if ctx == nil {
-		return "there is no such field"
+		return noField
 	}
 	var known []string
 	op := ctx.Operation()
@@ -272,7 +289,7 @@ func unknownField(ctx huma.Context, location string) string {
 			known = append(known, fields(requestOf(ctx.Context()).schemas, m.Schema, 0)...)
 		}
 	}
-	return "there is no such field" + text.DidYouMean(name, known)
+	return noField + text.DidYouMean(name, known)
 }
 
 // fields returns the names of the fields of an object and of those in it.

@@ -65,4 +65,3 @@ func TestATaskIsNotPlannedWithoutAModel(t *testing.T) {
 		t.Errorf("with a script that is not there: %v", err)
 	}
 }
-

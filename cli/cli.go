@@ -302,5 +302,13 @@ func addSettings(flags *pflag.FlagSet) {
 	}
 }
 
+// addWaitingSettings is addSettings for a command whose runs wait for a person who decides in
+// another process, unless --on-ask says otherwise.
+func addWaitingSettings(flags *pflag.FlagSet) {
+	addSettings(flags)
+	f := flags.Lookup("on-ask")
+	f.Usage = strings.Replace(f.Usage, "(default deny)", "(default wait)", 1)
+}
+
 // oneOf returns a check that a value is one of names.
 func oneOf(names string) func(string) error { return config.OneOf(strings.Split(names, ", ")...) }
