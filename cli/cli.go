@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -286,9 +287,12 @@ func settingsOf(flags *pflag.FlagSet) map[string][]string {
 	return values
 }
 
-// addSettings gives a command the flags of all settings.
-func addSettings(flags *pflag.FlagSet) {
+// addSettings gives a command the flags of settings: of those named, or else of all.
+func addSettings(flags *pflag.FlagSet, names ...string) {
 	for _, k := range config.Keys() {
+		if len(names) > 0 && !slices.Contains(names, k.Name) {
+			continue
+		}
 		help := k.Help
 		if k.Default != "" {
 			help += " (default " + k.Default + ")"
