@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"pawl/app"
 	"pawl/task"
 )
@@ -55,29 +53,29 @@ func (s *Server) attachmentOperations() {
 		TaskInput
 		Attachment string `path:"attachment" maxLength:"200"`
 	}
-	huma.Register(s.api, s.describe(operation{method: http.MethodGet, path: "/tasks/{task}/attachments/{attachment}", id: "get-task-attachment", tag: tagTasks,
-		summary: "Download a file of a task"}),
-		func(ctx context.Context, in *attachmentInput) (*huma.StreamResponse, error) {
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/attachments/{attachment}", id: "get-task-attachment", tag: tagTasks,
+		summary: "Download a file of a task"},
+		func(ctx context.Context, in *attachmentInput) (sender, error) {
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
-				return nil, s.problem(ctx, err)
+				return nil, err
 			}
 			i := slices.IndexFunc(state.Attachments, func(a task.Attachment) bool { return a.ID == in.Attachment })
 			if i < 0 {
-				return nil, s.problem(ctx, notFound("the task has no file "+strconv.Quote(in.Attachment)))
+				return nil, notFound("the task has no file " + strconv.Quote(in.Attachment))
 			}
 			a := state.Attachments[i]
 			f, err := os.Open(s.ws.AttachmentFile(in.Task, a))
 			if err != nil {
-				return nil, s.problem(ctx, err)
+				return nil, err
 			}
-			return &huma.StreamResponse{Body: func(ctx huma.Context) {
+			return func(w http.ResponseWriter, _ *http.Request) {
 				defer f.Close() // it is only read
-				ctx.SetHeader("Content-Type", downloadType(a.Type))
-				ctx.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
-				ctx.SetHeader("Content-Security-Policy", "default-src 'none'; sandbox")
-				_, _ = io.Copy(ctx.BodyWriter(), f) // a client that is gone needs no more
-			}}, nil
+				w.Header().Set("Content-Type", downloadType(a.Type))
+				w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
+				w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+				_, _ = io.Copy(w, f) // a client that is gone needs no more
+			}, nil
 		})
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/attachments/{attachment}", id: "detach-from-task", tag: tagTasks,
 		summary: "Remove a file from a task"},

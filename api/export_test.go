@@ -26,3 +26,10 @@ func (s *Server) Knows(id run.ID) bool {
 	session, _ := s.sessions.get(id)
 	return session != nil
 }
+
+// Streams returns how many event streams are open.
+func (s *Server) Streams() int {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	return s.feed.streams
+}

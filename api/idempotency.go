@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
 )
 
 // keyHeader names the key of a request, so that repeats of it have no second effect.
@@ -73,11 +74,11 @@ func (k *keyStore) sweep() error {
 	if !due {
 		return nil
 	}
-	files, err := os.ReadDir(k.dir)
+	files, err := inside.ReadDir(filepath.Dir(k.dir), k.dir)
 	for _, f := range files {
 		info, ierr := f.Info()
 		if ierr == nil && now.Sub(info.ModTime()) > keyLife {
-			err = errors.Join(err, os.Remove(filepath.Join(k.dir, f.Name())))
+			err = errors.Join(err, inside.Remove(filepath.Dir(k.dir), filepath.Join(k.dir, f.Name())))
 		}
 	}
 	return err
@@ -195,7 +196,7 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request) {
 		err = k.write(req.key, a)
 	}
 	if err == nil {
-		err = os.Remove(filepath.Join(k.dir, req.key+intentSuffix))
+		err = inside.Remove(filepath.Dir(k.dir), filepath.Join(k.dir, req.key+intentSuffix))
 	}
 	if err != nil {
 		s.log.Error("the answer to a request was not kept", "request", req.id, "error", err)

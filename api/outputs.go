@@ -118,9 +118,9 @@ func question[A, R any](s *Server, name, summary string, ask func(*output.Docume
 		}
 		return app.AnswerOf(stored.Conversation, answer)
 	})
-	op := s.api.OpenAPI().Paths[o.path].Post
+	op := s.document.Paths[o.path].Post
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: argumentSchema(name)}}}
-	op.Responses["200"].Content = map[string]*huma.MediaType{"application/json": {Schema: s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[R](), true, "")}}
+	op.Responses["200"].Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(reflect.TypeFor[R](), "")}}
 }
 
 // arguments reads the arguments of a question. They name no output: the path does.

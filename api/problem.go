@@ -51,15 +51,6 @@ type FieldProblem struct {
 
 func (p *Problem) Error() string { return p.Message }
 
-// GetStatus implements [huma.StatusError].
-func (p *Problem) GetStatus() int { return p.Status }
-
-// GetHeaders implements [huma.HeadersError].
-func (p *Problem) GetHeaders() http.Header { return p.header }
-
-// ContentType implements [huma.ContentTypeFilter].
-func (p *Problem) ContentType(string) string { return problemType }
-
 const problemType = "application/problem+json"
 
 // Codes of problems that no package below gives.
@@ -183,25 +174,17 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem
 	_ = json.NewEncoder(w).Encode(p.of(requestOf(r.Context()).id)) // a client that is gone needs no answer
 }
 
-// setErrors makes the errors that huma finds in requests problems.
-var setErrors = sync.OnceFunc(func() {
-	huma.ValidateStrictCasing = true
-	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return requestProblem(ctx, status, msg, errs).of(requestOf(ctx.Context()).id)
-	}
-	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return requestProblem(nil, status, msg, errs).of("")
-	}
-})
+// strictNames makes huma compare the names of fields with case.
+var strictNames = sync.OnceFunc(func() { huma.ValidateStrictCasing = true })
 
-// requestProblem returns what is wrong with a request.
-func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Problem {
+const unknownParameter = "unknown query parameter"
+
+// wrong returns what is wrong with a request.
+func (e *endpoint) wrong(status int, msg string, errs []error) *Problem {
 	p := &Problem{Status: status, Code: codeInput, Message: msg}
 	switch status {
 	case http.StatusBadRequest:
 		p.Code = "INVALID_JSON"
-	case http.StatusRequestEntityTooLarge:
-		return tooLarge(ctx)
 	case http.StatusRequestTimeout:
 		p.Code = "TIMEOUT"
 	case http.StatusUnsupportedMediaType:
@@ -210,15 +193,12 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 		p.Code = "INTERNAL"
 	}
 	for _, err := range errs {
-		if err == nil {
-			continue
-		}
 		f := FieldProblem{Message: err.Error()}
 		if d, ok := err.(huma.ErrorDetailer); ok {
 			detail := d.ErrorDetail()
 			f = FieldProblem{detail.Location, detail.Message}
-			if strings.Contains(f.Message, "unexpected property") || strings.Contains(f.Message, "unknown query parameter") {
-				f.Message = unknownField(ctx, f.Field)
+			if strings.Contains(f.Message, "unexpected property") || f.Message == unknownParameter {
+				f.Message = e.unknownField(f.Field)
 			}
 		}
 		if field, ok := strings.CutSuffix(f.Message, outOfRange); ok && f.Field == "body" {
@@ -232,7 +212,7 @@ func requestProblem(ctx huma.Context, status int, msg string, errs []error) *Pro
 			f.Field = field
 		}
 		if strings.Contains(f.Message, "http: request body too large") {
-			return tooLarge(ctx)
+			return e.tooLarge()
 		}
 		p.Errors = append(p.Errors, f)
 	}
@@ -260,36 +240,27 @@ func rank(f FieldProblem) int {
 }
 
 // tooLarge returns the problem of a body that is too large.
-func tooLarge(ctx huma.Context) *Problem {
+func (e *endpoint) tooLarge() *Problem {
 	p := &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
-	if ctx != nil && ctx.Operation().OperationID == attachID {
+	if e.op.OperationID == attachID {
 		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(app.MaxAttachment)+", which is the most that can be attached"
 	}
 	return p
 }
 
 // unknownField says that a field is not known, with the one that is probably meant.
-func unknownField(ctx huma.Context, location string) string {
+func (e *endpoint) unknownField(location string) string {
 	name := location[strings.LastIndexByte(location, '.')+1:]
-	if ctx == nil {
-		return noField
-	}
 	var known []string
-	op := ctx.Operation()
 	if strings.HasPrefix(location, "query.") {
-		for _, p := range op.Parameters {
+		for _, p := range e.op.Parameters {
 			if p.In == "query" {
 				known = append(known, p.Name)
 			}
 		}
 		return "there is no such parameter" + text.DidYouMean(name, known)
 	}
-	if op.RequestBody != nil && requestOf(ctx.Context()).schemas != nil {
-		for _, m := range op.RequestBody.Content {
-			known = append(known, fields(requestOf(ctx.Context()).schemas, m.Schema, 0)...)
-		}
-	}
-	return noField + text.DidYouMean(name, known)
+	return noField + text.DidYouMean(name, fields(e.s.document.Components.Schemas, e.schema, 0))
 }
 
 // fields returns the names of the fields of an object and of those in it.

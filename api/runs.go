@@ -33,7 +33,7 @@ const tagRuns = "runs"
 func (s *Server) runOperations() {
 	// The data of an event is an object that keeps the order of its members.
 	data, _ := reflect.TypeFor[app.EventLine]().FieldByName("Data")
-	s.api.OpenAPI().Components.Schemas.RegisterTypeAlias(data.Type, reflect.TypeFor[map[string]any]())
+	s.document.Components.Schemas.RegisterTypeAlias(data.Type, reflect.TypeFor[map[string]any]())
 
 	handle(s, operation{method: http.MethodGet, path: "/runs", id: "list-runs", tag: tagRuns,
 		summary: "List runs", more: "The one used last first, without those that other runs have started."}, s.listRuns)
@@ -330,35 +330,33 @@ var exportTypes = map[string]string{"markdown": "text/markdown; charset=utf-8", 
 func (s *Server) exportOperation() {
 	d := s.describe(operation{method: http.MethodGet, path: "/runs/{run}/export", id: "export-run", tag: tagRuns, summary: "Export a whole run",
 		more: "As JSON, Markdown, HTML, or a script that replays the answers of its model."})
-	content := map[string]*huma.MediaType{"application/json": {Schema: s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[app.ExportForm](), true, "")}}
+	content := map[string]*huma.MediaType{"application/json": {Schema: s.schema(reflect.TypeFor[app.ExportForm](), "")}}
 	for _, t := range exportTypes {
 		kind, _, _ := strings.Cut(t, ";")
 		content[kind] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	}
-	d.Responses = map[string]*huma.Response{"200": {Description: "The run", Content: content}}
-	type exported struct {
-		Type        string `header:"Content-Type"`
-		Disposition string `header:"Content-Disposition"`
-		Body        []byte
-	}
-	huma.Register(s.api, d, func(ctx context.Context, in *exportInput) (*exported, error) {
+	header := func() *huma.Header { return &huma.Header{Schema: &huma.Schema{Type: huma.TypeString}} }
+	d.Responses = map[string]*huma.Response{"200": {Description: "The run", Content: content,
+		Headers: map[string]*huma.Header{"Content-Type": header(), "Content-Disposition": header()}}}
+	s.register(d, reflect.TypeFor[exportInput](), reflect.TypeFor[sender](), func(ctx context.Context, input any) (any, error) {
+		in := input.(*exportInput)
 		events, _, err := s.ws.Load(ctx, in.Run)
-		if len(events) == 0 || err != nil {
-			return nil, s.problem(ctx, err)
+		if err != nil {
+			return nil, err
 		}
 		var b bytes.Buffer
-		out := &exported{Type: "application/json", Disposition: "attachment"}
+		kind := "application/json"
 		if in.Format == "json" {
 			err = strictJSON.Marshal(&b, app.ExportFormOf(in.Run, events))
 		} else {
-			out.Type = exportTypes[in.Format]
+			kind = exportTypes[in.Format]
 			err = app.Export(&b, in.Format, events)
 		}
-		if err != nil {
-			return nil, s.problem(ctx, err)
-		}
-		out.Body = b.Bytes()
-		return out, nil
+		return sender(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.Header().Set("Content-Disposition", "attachment")
+			_, _ = w.Write(b.Bytes()) // a client that is gone needs no more
+		}), err
 	})
 }
 

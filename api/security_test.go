@@ -201,28 +201,29 @@ var httpCases = map[string]func(*testing.T){
 	},
 	"sec041": func(t *testing.T) {
 		s := serve(t, "")
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		connect := func(h *http.Server) net.Conn {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			must(t, err)
+			go func() { _ = h.Serve(l) }()
+			t.Cleanup(func() { h.Close() })
+			c, err := net.Dial("tcp", l.Addr().String())
+			must(t, err)
+			t.Cleanup(func() { c.Close() })
+			must(t, c.SetDeadline(time.Now().Add(patience)))
+			return c
+		}
 		h := api.NewHTTP(s.api)
 		if h.ReadHeaderTimeout <= 0 || h.ReadHeaderTimeout > time.Minute || h.IdleTimeout <= 0 {
 			t.Errorf("the timeouts are %s, %s", h.ReadHeaderTimeout, h.IdleTimeout)
 		}
 		h.ReadHeaderTimeout = 50 * time.Millisecond
-		go func() { _ = h.Serve(l) }()
-		t.Cleanup(func() { h.Close() })
-		slow, err := net.Dial("tcp", l.Addr().String())
-		must(t, err)
-		defer slow.Close()
-		must(t, slow.SetReadDeadline(time.Now().Add(patience)))
-		_, err = io.WriteString(slow, "GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\n")
+		slow := connect(h)
+		_, err := io.WriteString(slow, "GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\n")
 		must(t, err)
 		if _, err := io.ReadAll(slow); err != nil {
 			t.Errorf("a client that never ends its headers is not closed: %v", err)
 		}
-		many, err := net.Dial("tcp", l.Addr().String())
-		must(t, err)
-		defer many.Close()
-		must(t, many.SetDeadline(time.Now().Add(patience)))
+		many := connect(api.NewHTTP(s.api))
 		go func() {
 			w := bufio.NewWriter(many)
 			fmt.Fprint(w, "GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\n")

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"reflect"
 	"runtime/debug"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"pawl/app"
 	"pawl/run"
@@ -49,10 +49,10 @@ type Server struct {
 	opt Options
 	log *slog.Logger
 
-	api   huma.API
-	mux   *http.ServeMux
-	runs  map[string]bool // patterns that the token of a run reaches
-	keyed map[string]bool // patterns that are safe to be repeated with the same key
+	document *huma.OpenAPI
+	mux      *http.ServeMux
+	runs     map[string]bool // patterns that the token of a run reaches
+	keyed    map[string]bool // patterns that are safe to be repeated with the same key
 
 	guard    *guard
 	keys     *keyStore
@@ -85,8 +85,8 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	}
 	s.feed = newFeed(s.stopped, ws)
 	s.driver = newDriver(s.stopped, ws, &s.sessions)
-	setErrors()
-	s.api = humago.NewWithPrefix(s.mux, Prefix, operations())
+	strictNames()
+	s.document = document()
 	s.taskOperations()
 	s.taskActions()
 	s.copyOperations()
@@ -103,6 +103,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.workspaceOperations()
 	s.healthPages()
 	s.accessOperations()
+	s.documents()
 	s.pages()
 	return s, nil
 }
@@ -142,29 +143,40 @@ func (s *sessions) add(session *app.Session) {
 	}
 }
 
-// operations returns the configuration of the OpenAPI document and of its operations.
-func operations() huma.Config {
-	return huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title:       "pawl",
-				Version:     app.Version(),
-				Description: "Tasks, runs and agents of one workspace. Errors are application/problem+json with a code; a POST may have an Idempotency-Key.",
-			},
-			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
-				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token": {Type: "http", Scheme: "bearer", Description: "What `pawl serve token` prints."},
-					"run":   {Type: "http", Scheme: "bearer", Description: "The token of a run, for its agent."},
-				},
-			},
-			Security: []map[string][]string{{"token": {}}},
+// document returns the OpenAPI document without its operations.
+func document() *huma.OpenAPI {
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Servers: []*huma.Server{{URL: Prefix}},
+		Info: &huma.Info{
+			Title:       "pawl",
+			Version:     app.Version(),
+			Description: "Tasks, runs and agents of one workspace. Errors are application/problem+json with a code; a POST may have an Idempotency-Key.",
 		},
-		OpenAPIPath:                  "/openapi",
-		Formats:                      map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
-		DefaultFormat:                "application/json",
-		RejectUnknownQueryParameters: true,
+		Components: &huma.Components{
+			Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"token": {Type: "http", Scheme: "bearer", Description: "What `pawl serve token` prints."},
+				"run":   {Type: "http", Scheme: "bearer", Description: "The token of a run, for its agent."},
+			},
+		},
+		Security: []map[string][]string{{"token": {}}},
+	}
+}
+
+// documents serves the OpenAPI document: JSON and YAML, of versions 3.1 and 3.0.
+func (s *Server) documents() {
+	for name, marshal := range map[string]func() ([]byte, error){"openapi.json": s.document.MarshalJSON, "openapi-3.0.json": s.document.Downgrade,
+		"openapi.yaml": s.document.YAML, "openapi-3.0.yaml": s.document.DowngradeYAML} {
+		content := sync.OnceValues(marshal)
+		s.mux.HandleFunc("GET "+Prefix+"/"+name, func(w http.ResponseWriter, _ *http.Request) {
+			text, err := content()
+			if err != nil {
+				panic(err) // it is a part of the program
+			}
+			w.Header().Set("Content-Type", "application/openapi+"+strings.TrimPrefix(filepath.Ext(name), "."))
+			_, _ = w.Write(text) // a client that is gone needs no document
+		})
 	}
 }
 
@@ -182,9 +194,6 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	return strings.ToUpper(pkg[:1]) + pkg[1:] + name
 }
-
-// A reply is the response of an operation.
-type reply[T any] struct{ Body T }
 
 // An operation is a path with a method, and what it is for.
 type operation struct {
@@ -213,20 +222,14 @@ const DefaultBody = 4 << 20
 
 // handle registers an operation. Its errors are those of package app, or a [*Problem].
 func handle[I, O any](s *Server, o operation, f func(ctx context.Context, in *I) (O, error)) {
-	huma.Register(s.api, s.describe(o), func(ctx context.Context, in *I) (*reply[O], error) {
-		out, err := f(ctx, in)
-		if err != nil {
-			return nil, s.problem(ctx, err)
-		}
-		return &reply[O]{out}, nil
-	})
+	s.register(s.describe(o), reflect.TypeFor[I](), reflect.TypeFor[O](), func(ctx context.Context, in any) (any, error) { return f(ctx, in.(*I)) })
 }
 
 // describe returns the OpenAPI operation.
-func (s *Server) describe(o operation) huma.Operation {
-	d := huma.Operation{
+func (s *Server) describe(o operation) *huma.Operation {
+	d := &huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Description: o.more, Tags: []string{o.tag},
-		DefaultStatus: o.status, MaxBodyBytes: o.maxBody, BodyReadTimeout: bodyTimeout, SkipValidateBody: o.raw || o.unchecked,
+		DefaultStatus: o.status, MaxBodyBytes: o.maxBody,
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 	}
 	if d.MaxBodyBytes == 0 {
@@ -264,7 +267,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id, schemas: s.api.OpenAPI().Components.Schemas}))
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -353,10 +356,9 @@ func cleanPath(path string) bool {
 
 // A request is what is known of one while it is served.
 type request struct {
-	id      string
-	caller  caller
-	schemas huma.Registry // of the operations
-	key     string        // a hash of its Idempotency-Key and its caller; empty: it has none
+	id     string
+	caller caller
+	key    string // a hash of its Idempotency-Key and its caller; empty: it has none
 }
 
 type requestKey struct{}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"pawl/app"
 	"pawl/task"
@@ -67,23 +67,22 @@ func (in StreamInput) after() int64 {
 func handleStream[I any](s *Server, o operation, open func(ctx context.Context, in *I) (src source, after int64, done func(), err error)) {
 	d := s.describe(o)
 	d.Responses = map[string]*huma.Response{"200": {Description: "Server-sent events", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
-	huma.Register(s.api, d, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+	s.register(d, reflect.TypeFor[I](), reflect.TypeFor[sender](), func(ctx context.Context, in any) (any, error) {
 		if !s.feed.enter() {
-			return nil, s.problem(ctx, tooMany("too many event streams are open"))
+			return nil, tooMany("too many event streams are open")
 		}
-		src, after, done, err := open(ctx, in)
+		src, after, done, err := open(ctx, in.(*I))
 		if err != nil {
 			s.feed.leave()
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
-		return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		return sender(func(w http.ResponseWriter, r *http.Request) {
 			defer s.feed.leave()
 			defer done()
-			r, w := humago.Unwrap(ctx)
 			if err := s.stream(r.Context(), w, src, after); err != nil && r.Context().Err() == nil && !errors.Is(err, errClient) {
 				s.log.Warn("an event stream ended", "request", requestOf(r.Context()).id, "error", err)
 			}
-		}}, nil
+		}), nil
 	})
 }
 
@@ -264,13 +263,6 @@ func (f *feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.streams--
-}
-
-// Streams returns how many event streams are open.
-func (s *Server) Streams() int {
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	return s.feed.streams
 }
 
 // wait waits until the feed has stopped.

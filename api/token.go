@@ -19,6 +19,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
@@ -130,14 +131,14 @@ func NewLink(state, url string, now time.Time) (Link, error) {
 	if err := atomicfile.MkdirAll(dir, atomicfile.NoSync); err != nil {
 		return Link{}, err
 	}
-	files, err := os.ReadDir(dir)
+	files, err := inside.ReadDir(state, dir)
 	if err != nil {
 		return Link{}, err
 	}
 	open := 0
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && now.Sub(info.ModTime()) >= linkLife {
-			_ = os.Remove(filepath.Join(dir, f.Name())) // it does not count in any case
+			_ = inside.Remove(state, filepath.Join(dir, f.Name())) // it does not count in any case
 		} else {
 			open++
 		}
@@ -146,7 +147,7 @@ func NewLink(state, url string, now time.Time) (Link, error) {
 		return Link{}, tooMany("there are too many login links that were not opened: wait some minutes")
 	}
 	code := strings.ToLower(rand.Text())
-	f, err := os.OpenFile(filepath.Join(dir, hash(code)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := inside.OpenFile(state, filepath.Join(dir, hash(code)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return Link{}, err
 	}
@@ -160,7 +161,7 @@ const linkDir = "login-links"
 func takeLink(state, code string, now time.Time) bool {
 	file := filepath.Join(state, linkDir, hash(code))
 	info, err := os.Stat(file)
-	return err == nil && os.Remove(file) == nil && now.Sub(info.ModTime()) < linkLife
+	return err == nil && inside.Remove(state, file) == nil && now.Sub(info.ModTime()) < linkLife
 }
 
 func hash(text string) string {

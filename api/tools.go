@@ -124,7 +124,7 @@ func (s *Server) toolOperations() {
 	handle(s, call, func(ctx context.Context, in *callInput) (ToolAnswer, error) {
 		return s.callTool(ctx, in.ToolRunInput, in.RawBody)
 	})
-	if op := s.api.OpenAPI().Paths[call.path].Post; op.RequestBody != nil {
+	if op := s.document.Paths[call.path].Post; op.RequestBody != nil {
 		yes := any(true)
 		op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Required: []string{"tool"},
 			Properties: map[string]*huma.Schema{"tool": {Type: huma.TypeString}, "input": {Type: huma.TypeObject, AdditionalProperties: yes}}, AdditionalProperties: yes}}}

@@ -13,6 +13,7 @@ import (
 	"pawl/config"
 	"pawl/run"
 	"pawl/submission"
+	"pawl/task"
 )
 
 // agent writes an agent's file into the user's folder.
@@ -159,8 +160,8 @@ func TestAPlannerOwesItsPlanWhoeverItsProviderIs(t *testing.T) {
 	ws := p.open(nil)
 	o, _ := submission.Planner.Output()
 	s := p.as(ws, app.Task{Agent: agent.Validator, Output: o}, "Plan it.")
-	out, err := submission.DecodePlanner([]byte(s.Submission().Value))
-	if err != nil || len(out.Questions) != 1 || s.Turn.End.End != run.Completed {
+	out, err := task.ParseOutput(task.Planner, s.Submission().Value)
+	if o, ok := out.(task.PlannerOutput); err != nil || !ok || len(o.Questions) != 1 || s.Turn.End.End != run.Completed {
 		t.Errorf("ended %+v with %q, %v", s.Turn.End, s.Submission().Value, err)
 	}
 }

@@ -66,7 +66,7 @@ func Doctor(ctx context.Context, opt Options, offline bool) Report {
 		r.Checks = append(r.Checks, providers...)
 		r.Usable = usable && state.State == Good
 	}
-	r.Checks = append(r.Checks, checkExternals(opt.Env)...)
+	r.Checks = append(r.Checks, checkExternals(opt)...)
 	r.Checks = append(r.Checks, checkSandbox()...)
 	r.Checks = append(r.Checks, checkVariables(opt.Env))
 	return r
@@ -303,9 +303,9 @@ func lists(names []string, model string) bool {
 
 // checkExternals says which programs of external agents there are. Whether a person is
 // logged in is for each program to say.
-func checkExternals(env config.Env) []Check {
+func checkExternals(opt Options) []Check {
 	var checks []Check
-	for _, x := range Externals(env) {
+	for _, x := range Externals(opt.Env, opt.Dir) {
 		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s %s, %s", x.Title, x.Version, x.Path)}
 		switch {
 		case x.Path == "":

@@ -36,7 +36,7 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 	if !ok {
 		return s.models.Check(model, w.Dir)
 	}
-	if _, err := k.Find(w.env.Get("PATH")); err != nil {
+	if _, err := k.Find(w.env.Get("PATH"), w.Dir); err != nil {
 		return config.Errorf("%w", err)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	if !ok {
 		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %q is not one: there are %s", t.Model, externalNames())
 	}
-	program, err := k.Find(w.env.Get("PATH"))
+	program, err := k.Find(w.env.Get("PATH"), w.Dir, w.copies(), t.Workspace)
 	if err != nil {
 		return turn, nil, err
 	}
@@ -170,15 +170,19 @@ type External struct {
 }
 
 // Externals returns the programs of external agents that there are on this machine, asking
-// each for its version, all at once. Whether a person is logged in is not looked at.
-func Externals(env config.Env) []External {
+// each for its version, all at once; none that is in dir, the folder that agents work in ("":
+// the current one). Whether a person is logged in is not looked at.
+func Externals(env config.Env, dir string) []External {
 	all := make([]External, len(external.Kinds))
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	done := make(chan struct{})
 	for i, k := range external.Kinds {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			x := External{Kind: k}
-			if x.Path, x.Err = k.Find(env.Get("PATH")); x.Err == nil {
+			if x.Path, x.Err = k.Find(env.Get("PATH"), dir); x.Err == nil {
 				x.Version, x.Err = k.Version(x.Path, os.Environ())
 			}
 			all[i] = x

@@ -1,10 +1,15 @@
 package app
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pawl/internal/text"
 	"pawl/run"
@@ -37,17 +42,9 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return tool.Intent{}, err
 	}
-	var in struct {
-		Command  string `json:"command"`
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-		Path     string `json:"path"`
-		URL      string `json:"url"`
-	}
-	if len(args.Input) > 0 {
-		if err := json.Unmarshal(args.Input, &in); err != nil {
-			return tool.Intent{}, fmt.Errorf("the input of %s: %v", args.Tool, err)
-		}
+	in, err := inputOf(args)
+	if err != nil {
+		return tool.Intent{}, err
 	}
 	paths := func(ps ...string) (given []string) {
 		for _, p := range ps {
@@ -59,6 +56,13 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 	}
 	title := func(what string) string { return text.OneLine(strings.TrimSpace(args.Tool+" "+what), 120) }
 	env.Sandbox = nil
+	files := paths(in.File, in.Notebook)
+	switch args.Tool {
+	case "Edit", "MultiEdit", "NotebookEdit", "Write", "Read":
+		if len(files) == 0 {
+			return tool.Intent{}, fmt.Errorf("the input of %s names no file", args.Tool)
+		}
+	}
 	switch args.Tool {
 	case "Bash":
 		b, err := json.Marshal(map[string]string{"command": in.Command})
@@ -69,13 +73,17 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 		intent.As, intent.Title, intent.Polls = "shell", title(in.Command), false
 		return intent, err
 	case "Edit", "MultiEdit", "NotebookEdit":
-		return tool.Intent{As: "edit", Class: run.Writes, Paths: paths(in.File, in.Notebook), Title: title(in.File + in.Notebook)}, nil
+		return tool.Intent{As: "edit", Class: run.Writes, Paths: files, Title: title(in.File + in.Notebook)}, nil
 	case "Write":
-		return tool.Intent{As: "write", Class: run.Writes, Paths: paths(in.File), Title: title(in.File)}, nil
+		return tool.Intent{As: "write", Class: run.Writes, Paths: files, Title: title(in.File)}, nil
 	case "Read":
-		return tool.Intent{As: "read", Class: run.Reads, Paths: paths(in.File), Title: title(in.File)}, nil
+		return tool.Intent{As: "read", Class: run.Reads, Paths: files, Title: title(in.File)}, nil
 	case "Glob", "Grep", "LS":
-		return tool.Intent{As: "search", Class: run.Reads, Paths: paths(in.Path), Title: title(in.Path)}, nil
+		where := []string{cmp.Or(in.Path, ".")}
+		if args.Tool == "Glob" {
+			where = append(where, leadsTo(in.Pattern)...)
+		}
+		return tool.Intent{As: "search", Class: run.Reads, Paths: where, Title: title(in.Path + " " + in.Pattern)}, nil
 	case "WebFetch":
 		return tool.Intent{As: "fetch", Class: run.Reads, URL: in.URL, Title: title(in.URL)}, nil
 	}
@@ -84,6 +92,59 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 		as = args.Tool
 	}
 	return tool.Intent{As: as, Class: run.Writes, Title: title("")}, nil
+}
+
+// permissionInput is what the input of a tool says that rules decide on.
+type permissionInput struct {
+	Command  string `json:"command"`
+	File     string `json:"file_path"`
+	Notebook string `json:"notebook_path"`
+	Path     string `json:"path"`
+	Pattern  string `json:"pattern"`
+	URL      string `json:"url"`
+}
+
+// inputOf returns what the input of a tool says. The program gets the input back as it is and
+// takes its members by their exact names, so one of another spelling, or one that occurs
+// twice, is refused: it must not be read differently here.
+func inputOf(args permissionArgs) (in permissionInput, err error) {
+	if len(args.Input) == 0 {
+		return in, nil
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(args.Input))
+	if _, err := d.ReadValue(); err != nil {
+		return in, fmt.Errorf("the input of %s: %w", args.Tool, err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(args.Input, &members); err != nil {
+		return in, fmt.Errorf("the input of %s: %w", args.Tool, err)
+	}
+	for name := range members {
+		for _, known := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "dangerouslyDisableSandbox"} {
+			if name != known && strings.EqualFold(name, known) {
+				return in, fmt.Errorf("the input of %s has %q: leave it out, the name is %s", args.Tool, name, known)
+			}
+		}
+	}
+	return in, json.Unmarshal(args.Input, &in)
+}
+
+// leadsTo returns the folder that a pattern of files begins in, if it leads out of the folder
+// that is searched: of an absolute one what stands before its first special character, of one
+// with .. or with alternatives that are absolute the root.
+func leadsTo(pattern string) []string {
+	for _, out := range []string{"..", "{/", ",/"} {
+		if strings.Contains(pattern, out) {
+			return []string{"/"}
+		}
+	}
+	if !path.IsAbs(pattern) {
+		return nil
+	}
+	if i := strings.IndexAny(pattern, "*?[{"); i >= 0 {
+		pattern = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
+	}
+	return []string{path.Clean(pattern)}
 }
 
 // Run is called when the use is allowed.

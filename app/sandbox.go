@@ -42,7 +42,7 @@ func (w *Workspace) putBack(p *sandbox.Policy) error {
 // comes before the workspace's own settings and rules are read: those that such a command
 // has left must neither count, nor be trusted, nor keep a run from starting.
 func (w *Workspace) Recover() error {
-	if !sandbox.Probe().Confines() {
+	if !sandbox.MayHaveLeft(w.env.StateDir(), w.Dir) || !sandbox.Probe().Confines() {
 		return nil
 	}
 	sockets, _ := store.RuntimeDir() // without one there is nothing to keep from commands

@@ -120,7 +120,7 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 func (inv *invocation) programs() string {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, x := range app.Externals(inv.Env) {
+	for _, x := range app.Externals(inv.Env, "") {
 		if x.Path == "" {
 			continue
 		}

@@ -302,18 +302,23 @@ func TestNoOneIsAskedWhereOnAskIsSet(t *testing.T) {
 	}
 }
 
-// A terminal that can only print gets plain lines, and is asked all the same.
+// A terminal that can only print, or that TERM does not name, gets plain lines, and is asked all the same.
 func TestADumbTerminalGetsPlainLines(t *testing.T) {
 	t.Parallel()
-	s := sit(t, askingModel, []string{"TERM=dumb"}, "run", "-p", "make files")
-	s.see("y, a, n, v, w or d: ")
-	s.typed("y\n")
-	s.see("write one · ok")
-	s.see("y, a, n, v, w or d: ")
-	s.typed("\x03")
-	s.exits(exitInterrupted)
-	if strings.Contains(s.all(), "\x1b") {
-		t.Errorf("a control sequence was sent:\n%q", s.all())
+	for _, term := range []string{"TERM=dumb", "TERM="} {
+		t.Run(term, func(t *testing.T) {
+			t.Parallel()
+			s := sit(t, askingModel, []string{term}, "run", "-p", "make files")
+			s.see("y, a, n, v, w or d: ")
+			s.typed("y\n")
+			s.see("write one · ok")
+			s.see("y, a, n, v, w or d: ")
+			s.typed("\x03")
+			s.exits(exitInterrupted)
+			if strings.Contains(s.all(), "\x1b") {
+				t.Errorf("a control sequence was sent:\n%q", s.all())
+			}
+		})
 	}
 }
 

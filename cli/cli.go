@@ -55,8 +55,12 @@ func Main(args []string, p Process) int {
 	done := make(chan struct{})
 	defer close(done)
 	go inv.listen(done, cancel)
+	return inv.execute(ctx, args)
+}
 
-	root := inv.root()
+// execute runs a command line and returns the exit code.
+func (inv *invocation) execute(ctx context.Context, args []string) int {
+	root := inv.root(args)
 	args, err := commandLine(root, args)
 	if err != nil {
 		return inv.report(err)
@@ -66,9 +70,9 @@ func Main(args []string, p Process) int {
 		inv.completes(root)
 	}
 	root.SetArgs(args)
-	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
+	root.SetIn(inv.Stdin)
+	root.SetOut(inv.Stdout)
+	root.SetErr(inv.Stderr)
 	err = root.ExecuteContext(ctx)
 	if err == nil {
 		err = inv.helpErr
@@ -88,7 +92,42 @@ func (inv *invocation) unread(err error) error {
 	return err
 }
 
-func (inv *invocation) root() *cobra.Command {
+// A topCommand is a command below pawl itself.
+type topCommand struct {
+	group, name string
+	build       func(*invocation) *cobra.Command
+	needs       string // the command that it looks at besides itself; "*": all
+}
+
+// topCommands returns the commands in the order of the groups.
+func topCommands() []topCommand {
+	return []topCommand{
+		{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", taskCommand, "run"}, {"work", "serve", serveCommand, ""},
+		{"work", "outputs", outputsCommand, ""}, {"work", "tool", toolCommand, ""}, {"work", "init", initCommand, ""}, {"work", "demo", demoCommand, ""},
+		{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""},
+		{"settings", "permissions", permissionsCommand, ""}, {"settings", "trust", trustCommand, ""}, {"settings", "doctor", doctorCommand, ""},
+		{"other", "stats", statsCommand, ""}, {"other", "controller", controllerCommand, ""}, {"other", "mcp", mcpCommand, ""}, {"other", "debug", debugCommand, ""},
+		{"other", "completion", completionCommand, "*"}, {"other", "version", versionCommand, ""}, {"other", "man", manCommand, "*"},
+	}
+}
+
+// commandsFor returns the commands that a command line needs: the one that it names, or all.
+// To build all with their flags takes a tenth of the start of a small command.
+func commandsFor(args []string) []topCommand {
+	all := topCommands()
+	if len(args) == 0 {
+		return all
+	}
+	i := slices.IndexFunc(all, func(c topCommand) bool { return c.name == args[0] })
+	if i < 0 || all[i].needs == "*" {
+		return all
+	}
+	named := all[i]
+	return slices.DeleteFunc(all, func(c topCommand) bool { return c.name != named.name && c.name != named.needs })
+}
+
+// root returns pawl's command with those below it that args need.
+func (inv *invocation) root(args []string) *cobra.Command {
 	root := group(&cobra.Command{
 		Use:   "pawl",
 		Short: "An agent that does software work in a folder",
@@ -126,10 +165,9 @@ without a command are a task for pawl run.`,
 		return inv.terminal(cmd, terminal, "")
 	}
 	root.AddGroup(commandGroups...)
-	grouped(root, inv, "work", runCommand, runsCommand, taskCommand, serveCommand, outputsCommand, toolCommand, initCommand,
-		demoCommand)
-	grouped(root, inv, "settings", configCommand, modelsCommand, agentsCommand, permissionsCommand, trustCommand, doctorCommand)
-	grouped(root, inv, "other", statsCommand, controllerCommand, mcpCommand, debugCommand, completionCommand, versionCommand, manCommand)
+	for _, c := range commandsFor(args) {
+		grouped(root, inv, c.group, c.build)
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	help := helpCommand(inv)
 	help.GroupID = "other"

@@ -27,7 +27,8 @@ import (
 // What cannot be told from a mistyped command is an error with both readings.
 func commandLine(root *cobra.Command, args []string) ([]string, error) {
 	runs, _, err := root.Find([]string{"run"})
-	if err != nil || len(args) == 0 || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+	// Without run, root was made for a command that does not need it: args name that.
+	if err != nil || runs == root || len(args) == 0 || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args, nil
 	}
 	runs.InheritedFlags() // cobra adds the flags of the root to those of run

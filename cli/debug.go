@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"os"
+	"runtime/pprof"
+	"runtime/trace"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,8 +25,62 @@ func debugCommand(inv *invocation) *cobra.Command {
 		Short:   "Tools for bug reports",
 		Example: "  pawl debug stream --wire anthropic < recording.txt",
 	})
-	cmd.AddCommand(debugStreamCommand(inv))
+	cmd.AddCommand(debugStreamCommand(inv), debugProfileCommand(inv))
 	return cmd
+}
+
+func debugProfileCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "profile [FLAGS] -- COMMAND [ARGUMENT…]",
+		Short: "Run a pawl command and record where its time goes",
+		Long: `Runs another command of pawl in this process, and ends with its exit code. The files are
+for go tool pprof and go tool trace. Commands that the tools run are not in them.`,
+		Example: "  pawl debug profile --cpu cpu.pprof -- run -p \"fix the bug\"\n  pawl debug profile --trace trace.out -- runs list",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	cpu := cmd.Flags().String("cpu", "", "write a profile of the processor's time to this `file`")
+	events := cmd.Flags().String("trace", "", "write a trace of goroutines, collections and system calls to this `file`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		recordings := []recording{
+			{*cpu, pprof.StartCPUProfile, func(io.Writer) error { pprof.StopCPUProfile(); return nil }},
+			{*events, trace.Start, func(io.Writer) error { trace.Stop(); return nil }},
+		}
+		recordings = slices.DeleteFunc(recordings, func(r recording) bool { return r.path == "" })
+		if len(recordings) == 0 {
+			return usage("give --cpu or --trace, each with a file")
+		}
+		code := exitDone
+		err := record(recordings, func() { code = inv.execute(cmd.Context(), args) })
+		if err == nil && code != exitDone {
+			return exit{code: code} // the command has said why
+		}
+		return err
+	}
+	return cmd
+}
+
+// A recording is written to a file while a command runs.
+type recording struct {
+	path        string
+	start, stop func(io.Writer) error
+}
+
+// record calls run while all recordings are made.
+func record(recordings []recording, run func()) error {
+	if len(recordings) == 0 {
+		run()
+		return nil
+	}
+	r := recordings[0]
+	f, err := os.Create(r.path)
+	if err != nil {
+		return err
+	}
+	if err := r.start(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err = record(recordings[1:], run)
+	return errors.Join(err, r.stop(f), f.Close())
 }
 
 func debugStreamCommand(inv *invocation) *cobra.Command {

@@ -20,7 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/run"
 	"pawl/store"
@@ -78,7 +77,7 @@ func demoCommand(inv *invocation) *cobra.Command {
 			}
 			if chaos {
 				err = d.chaos(cmd.Context(), kills)
-			} else {
+			} else if err = d.play("task"); err == nil {
 				err = d.show(cmd.Context())
 			}
 			if err == nil && !keep && chaos {
@@ -122,7 +121,12 @@ func (d *demo) prepare() error {
 			return err
 		}
 	}
-	replies, err := demoScript("script", d.control)
+	return d.play("script")
+}
+
+// play makes a script the model of the processes that follow.
+func (d *demo) play(script string) error {
+	replies, err := demoScript(script, d.control)
 	if err != nil {
 		return err
 	}
@@ -133,7 +137,7 @@ func (d *demo) prepare() error {
 			return err
 		}
 	}
-	name := filepath.Join(top, "script.jsonl")
+	name := filepath.Join(filepath.Dir(d.folder), script+".jsonl")
 	d.model = []string{"PAWL_MODEL=script/" + name}
 	return os.WriteFile(name, lines.Bytes(), 0o600)
 }
@@ -185,25 +189,13 @@ func (d *demo) runArgs(more ...string) []string {
 	return append([]string{"run", "--mode", "accept-edits", "--allow", "shell(go test *)", "--control", d.control}, more...)
 }
 
-// show lets a task be planned, carried out and reported, by processes of pawl's that a scripted
-// model answers over HTTP.
+// show lets a task be planned, carried out and reported, by processes of pawl's whose model is
+// a script.
 func (d *demo) show(ctx context.Context) error {
-	replies, err := demoScript("task", d.control)
-	if err != nil {
-		return err
-	}
-	address, stop, err := fake.New(replies, false).Listen()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	d.model = []string{"PAWL_MODEL=anthropic/scripted", "ANTHROPIC_API_KEY=demo", "ANTHROPIC_BASE_URL=" + address}
-
 	d.say("A small Go project with failing tests, in")
 	d.say("%s\n", d.folder)
 	d.say("A planner plans the repair and a worker carries it out. What they say is a")
-	d.say("script, served over HTTP on this machine; the tools, the files, the tests and")
-	d.say("the log are real.\n")
+	d.say("script; the tools, the files, the tests and the log are real.\n")
 	const words = "The tests of this package fail. Find out why, and repair it."
 	d.typed("task add", strconv.Quote(words))
 	id, err := d.output(ctx, "task", "add", words)

@@ -23,7 +23,7 @@ func (inv *invocation) display(output string, p *view.Projection) *display {
 	t.Answers = stdoutToo && output == "text"
 	switch {
 	case inv.screenReader:
-	case ok && getenv("TERM") != "dumb" && !(stdoutToo && output == "stream-json"): // whose lines would stand in the live part
+	case ok && !render.Dumb(getenv) && !(stdoutToo && output == "stream-json"): // whose lines would stand in the live part
 		t.Streams = true
 		d := newDisplay(f, sizeOf(f), t)
 		d.screen = screen.New(f, screen.Reflows(getenv))

@@ -25,7 +25,9 @@ type watching struct {
 	*display
 	terminal *screentest.Terminal
 	seq      int64
-	at       time.Time
+
+	clock sync.Mutex // of at: a display that was started reads the clock beside the test
+	at    time.Time
 }
 
 func watch(t *testing.T, width int, s render.Style) *watching {
@@ -34,16 +36,23 @@ func watch(t *testing.T, width int, s render.Style) *watching {
 	w.display = newDisplay(m, m.Size, render.NewTranscript(s, &view.Projection{}))
 	w.screen = screen.New(m, true)
 	w.shown.Streams, w.shown.Answers = true, true
-	w.shown.Began, w.now = w.at, func() time.Time { return w.at }
+	w.shown.Began, w.now = w.at, func() time.Time { return w.after(0) }
 	return w
+}
+
+// after moves the clock by d and returns what it then shows.
+func (w *watching) after(d time.Duration) time.Time {
+	w.clock.Lock()
+	defer w.clock.Unlock()
+	w.at = w.at.Add(d)
+	return w.at
 }
 
 // events shows events, a second apart.
 func (w *watching) events(payloads ...run.Payload) {
 	for _, p := range payloads {
 		w.seq++
-		w.at = w.at.Add(time.Second)
-		w.update(view.Update{Event: &run.Event{Seq: w.seq, At: w.at, Payload: p}})
+		w.update(view.Update{Event: &run.Event{Seq: w.seq, At: w.after(time.Second), Payload: p}})
 	}
 	w.draw()
 }

@@ -13,7 +13,7 @@ import (
 // What a foreign flag is translated to is a command line that pawl understands.
 func TestForeignFlagsAreTranslatedToFlagsThatExist(t *testing.T) {
 	t.Parallel()
-	root := (&invocation{Process: Process{Env: func(string) (string, bool) { return "", false }}}).root()
+	root := (&invocation{Process: Process{Env: func(string) (string, bool) { return "", false }}}).root(nil)
 	runs, _, err := root.Find([]string{"run"})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func everyCommand(t *testing.T, visit func(*cobra.Command)) {
 			}
 		}
 	}
-	root := inv.root()
+	root := inv.root(nil)
 	inv.completes(root)
 	walk(root)
 	if n < 40 {
@@ -195,5 +195,52 @@ func TestTextIsFilledAndExamplesStay(t *testing.T) {
 	got := fill("one two three\nfour\n\n  as it is,  however long\nfive", "> ", 9)
 	if want := "> one two\n> three\n> four\n\n  as it is,  however long\n> five\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A command line that names a command builds that one, and not the flags of all others.
+func TestOnlyTheCommandsThatACommandLineNeedsAreBuilt(t *testing.T) {
+	t.Parallel()
+	built := func(args ...string) string {
+		inv := &invocation{Process: Process{Env: func(string) (string, bool) { return "", false }}}
+		var names []string
+		for _, c := range inv.root(args).Commands() {
+			names = append(names, c.Name())
+		}
+		return strings.Join(names, " ")
+	}
+	all := built()
+	for _, c := range topCommands() {
+		if got := c.build(&invocation{}).Name(); got != c.name {
+			t.Errorf("%s is listed as %s", got, c.name)
+		}
+		if !slices.Contains(strings.Fields(all), c.name) {
+			t.Errorf("pawl alone does not build %s", c.name)
+		}
+	}
+	for line, want := range map[string]string{
+		"version": "help version", "doctor --json": "doctor help", "run -p x": "help run runs", "runs show last": "help run runs", "task list": "help run task",
+		"-C / version": all, "help version": all, "man dir": all, "completion bash": all, "__complete ver": all, "repair the test": all, "-p x": all, "versoin": all,
+	} {
+		if got := built(strings.Fields(line)...); got != want {
+			t.Errorf("pawl %s builds %s, want %s", line, got, want)
+		}
+	}
+}
+
+// What a command says about itself does not depend on what else was built.
+func TestHelpOfACommandIsTheSameWhenItWasBuiltAlone(t *testing.T) {
+	t.Parallel()
+	for _, c := range topCommands() {
+		var alone, beside bytes.Buffer
+		for args, out := range map[string]*bytes.Buffer{c.name + " --help": &alone, "--dir=. " + c.name + " --help": &beside} {
+			p := Process{Stdout: out, Stderr: out, Env: func(string) (string, bool) { return "", false }}
+			if code := Main(strings.Fields(args), p); code != 0 {
+				t.Errorf("pawl %s: exit code %d", args, code)
+			}
+		}
+		if diff := cmp.Diff(beside.String(), alone.String()); diff != "" {
+			t.Errorf("help of %s when all commands were built, and alone (+):\n%s", c.name, diff)
+		}
 	}
 }

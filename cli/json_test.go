@@ -69,7 +69,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Exit: func(int) {},
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		})
-		command, _, err := (&invocation{}).root().Find(args)
+		command, _, err := (&invocation{}).root(nil).Find(args)
 		if err != nil {
 			t.Fatal(err)
 		}

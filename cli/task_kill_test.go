@@ -110,7 +110,11 @@ func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 	}
 	count := map[string]int{}
 	for _, e := range events {
-		count[tasks.Type(e.Payload)]++
+		typ, _, _, err := tasks.Encode(e.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count[typ]++
 	}
 	if count["planner_output_submitted"] > 1 || count["completion_report_submitted"] > 1 || count["planning_started"] > 1 || count["agent_started"] > 1 {
 		t.Fatalf("something happened twice: %v", count)

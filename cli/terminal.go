@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -42,8 +43,11 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	env := config.Env(inv.Env)
 	in, isIn := terminalFile(inv.Stdin)
 	out, isOut := terminalFile(inv.Stdout)
-	if !isIn || !isOut || env.Get("TERM") == "dumb" {
+	switch {
+	case !isIn || !isOut:
 		return exit{exitUsage, tui.ErrNoTerminal}
+	case render.Dumb(env.Get):
+		return exit{exitUsage, fmt.Errorf("%w (TERM is %q, a terminal that can only print)", tui.ErrNoTerminal, env.Get("TERM"))}
 	}
 	if r.last {
 		if r.resume != "" {

@@ -29,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/proc"
 	"pawl/run"
 )
 
@@ -97,18 +98,14 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: the program %s is not found in PATH; install it with `%s`", e.Kind.Title, e.Kind.Program, e.Kind.Install)
 }
 
-// Find returns the path of the program in a PATH. The error is a [*MissingError].
-func (k Kind) Find(path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue // a program of the workspace is not the person's
-		}
-		file := filepath.Join(dir, k.Program)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
-		}
+// Find returns the path of the program in a PATH. One in the folders not, in which agents
+// write, is not the person's. The error is a [*MissingError].
+func (k Kind) Find(path string, not ...string) (string, error) {
+	file, err := proc.Find(k.Program, path, not...)
+	if err != nil {
+		return "", &MissingError{k}
 	}
-	return "", &MissingError{k}
+	return file, nil
 }
 
 // LoggedIn returns the first program that is installed and in which a person is logged in, as
@@ -150,7 +147,7 @@ func (k Kind) Version(path string, env []string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), versionPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), os.TempDir(), time.Second
+	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), string(filepath.Separator), time.Second // some read files of the folder that they are started in
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", path, err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pawl/internal/proc"
 )
 
 // safe are the options of every git call: no hook, no monitor of the file system, no program
@@ -29,6 +31,7 @@ type git struct {
 	// name filters and other programs, is not read.
 	own bool
 	env []string // further variables
+	not []string // folders in which agents write: a git there is not run
 }
 
 // An Error says that git has failed.
@@ -70,7 +73,11 @@ func (g git) run(ctx context.Context, args ...string) (string, error) {
 }
 
 func (g git) input(ctx context.Context, input string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, safe...), args...)...)
+	program, err := proc.Find("git", os.Getenv("PATH"), g.not...)
+	if err != nil {
+		return "", stateError("a copy of the repository needs git, which is not installed")
+	}
+	cmd := exec.CommandContext(ctx, program, append(append([]string{}, safe...), args...)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.dir, strings.NewReader(input), 5*time.Second
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GIT_") {
@@ -91,10 +98,7 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	var said bytes.Buffer
 	out := head{room: maxOutput}
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", stateError("a copy of the repository needs git, which is not installed")
-	}
+	err = cmd.Run()
 	if err == nil && out.cut {
 		err = errTooMuch
 	}

@@ -59,18 +59,24 @@ func (e *UnsuitableError) Error() string {
 
 func (c Copy) name() string      { return filepath.Base(c.Dir) }
 func (c Copy) work() string      { return filepath.Join(c.Dir, "work") }
-func (c Copy) own() git          { return git{dir: filepath.Join(c.Dir, "git"), own: true} }
-func (c Copy) person() git       { return git{dir: c.Repository} }
+func (c Copy) own() git          { return c.at(filepath.Join(c.Dir, "git")) }
+func (c Copy) person() git       { return git{dir: c.Repository, not: []string{c.Repository, c.Dir}} }
 func (c Copy) keep() string      { return "refs/pawl/copies/" + c.name() }
 func (c Copy) branch() string    { return "pawl/" + c.name() }
 func heads(branch string) string { return "refs/heads/" + branch }
+
+// at returns what calls git in a repository of pawl's.
+func (c Copy) at(dir string) git {
+	g := c.person()
+	g.dir, g.own = dir, true
+	return g
+}
 
 const base = "refs/pawl/base" // of the repository of pawl's own
 
 // Exists reports whether the copy exists.
 func (c Copy) Exists() bool {
-	_, err := os.Stat(c.work())
-	return err == nil
+	return isThere(c.Dir, "work")
 }
 
 // Make makes the copy, of the commit that is checked out in c.Repository. The error is an
@@ -133,10 +139,21 @@ func (c Copy) Objects() []string {
 	for len(pending) > 0 && len(all) < 10 {
 		dir := pending[0]
 		if pending = pending[1:]; !slices.Contains(all, dir) {
-			all, pending = append(all, dir), append(pending, alternates(dir)...)
+			all, pending = append(all, dir), append(pending, slices.DeleteFunc(alternates(dir), isNoStore)...)
 		}
 	}
 	return all
+}
+
+// isNoStore reports whether a folder is not that of a repository's objects. Alternates may
+// have come with the repository, and agents are to read nothing else by them.
+func isNoStore(dir string) bool {
+	return filepath.Base(dir) != "objects" || !isThere(filepath.Dir(dir), "HEAD") || !isThere(filepath.Dir(dir), "refs")
+}
+
+func isThere(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
 }
 
 func alternates(objects string) []string {

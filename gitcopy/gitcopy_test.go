@@ -61,6 +61,13 @@ func (p person) write(dir, name, content string) {
 	}
 }
 
+func (p person) link(to, file string) {
+	p.Helper()
+	if err := os.Symlink(to, file); err != nil {
+		p.Fatal(err)
+	}
+}
+
 func (p person) read(dir, name string) string {
 	p.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))

@@ -135,7 +135,7 @@ func (c Copy) build(ctx context.Context, branch string, s source) error {
 			return err
 		}
 	}
-	work := git{dir: c.work(), own: true}
+	work := c.at(c.work())
 	if err := shared(ctx, work, filepath.Join(c.work(), ".git"), s); err != nil {
 		return err
 	}

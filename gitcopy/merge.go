@@ -4,71 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// left returns the commit that is checked out in the copy, and the tree of what is there,
-// with what is not committed.
-func (c Copy) left(ctx context.Context) (head, tree string, err error) {
-	if info, err := os.Lstat(filepath.Join(c.work(), ".git")); err != nil || !info.IsDir() {
-		return "", "", stateError("the copy %s is not a repository any more: look at it, or discard it", c.work())
-	}
-	own := c.own()
-	index, done, err := c.index()
-	if err != nil {
-		return "", "", err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	if _, err := own.run(ctx, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.work(), "+HEAD:refs/pawl/head"); err != nil {
-		return "", "", stateError("the commits of the copy %s cannot be read: %w", c.work(), err)
-	}
-	if head, err = own.run(ctx, "rev-parse", "refs/pawl/head"); err != nil {
-		return "", "", err
-	}
-	adding := git{dir: c.work(), own: true, env: []string{"GIT_DIR=" + own.dir, "GIT_WORK_TREE=" + c.work(), "GIT_INDEX_FILE=" + index}}
-	for _, args := range [][]string{
-		{"read-tree", "--reset", head},
-		{"-c", "core.bare=false", "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."},
-	} {
-		if _, err := adding.run(ctx, args...); err != nil {
-			return "", "", err
-		}
-	}
-	tree, err = adding.run(ctx, "write-tree")
-	return head, tree, err
-}
-
-// index returns a copy of the index of the repository of pawl's own, so that two calls at once
-// are not in each other's way and one that is killed leaves no lock. done makes it the index:
-// what it knows of files need not be looked at again.
-func (c Copy) index() (file string, done func() error, err error) {
-	index := filepath.Join(c.own().dir, "index")
-	content, err := os.ReadFile(index)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", nil, err
-	}
-	dir, err := os.MkdirTemp(c.own().dir, "index-")
-	if err != nil {
-		return "", nil, err
-	}
-	file = filepath.Join(dir, "index")
-	if content != nil {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			return "", nil, errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	return file, func() error {
-		err := os.Rename(file, index)
-		if errors.Is(err, os.ErrNotExist) {
-			err = nil // git did not come so far
-		}
-		return errors.Join(err, os.RemoveAll(dir))
-	}, nil
-}
 
 // collect brings the branch in the repository of pawl's own up to what is in the copy: its
 // commits, and one more with what is not committed. It returns the branch's commit.
@@ -211,7 +150,7 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	}
 	// The configuration of the user may name a program for the other end. Whether the
 	// repository may be used was checked with it above.
-	fetch := git{dir: c.Repository, own: true}
+	fetch := c.at(c.Repository)
 	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
 		var failed *Error
 		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {

@@ -91,6 +91,14 @@ func (c Command) Prompt(arguments string) string {
 	return text
 }
 
+// Takes returns what the command takes, as its front matter or else its text says; empty: nothing.
+func (c Command) Takes() string {
+	if c.Arguments == "" {
+		return argumentMark().FindString(c.body)
+	}
+	return c.Arguments
+}
+
 // split cuts a line into words; quotes keep blanks.
 func split(line string) []string {
 	var words []string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
 	"pawl/internal/stable"
 )
 
@@ -84,11 +85,11 @@ func (s *Store) Prune(quota Quota, live func(Meta) bool, dry bool) (Pruned, erro
 // remove removes an output and the folders that have become empty.
 func (s *Store) remove(m Meta) error {
 	name := s.file(m.Conversation, m.Run, m.ID)
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := inside.Remove(s.above(), name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.Remove(filepath.Dir(name)) // fails unless it is empty
-	_ = os.Remove(filepath.Dir(filepath.Dir(name)))
+	_ = inside.Remove(s.above(), filepath.Dir(name)) // fails unless it is empty
+	_ = inside.Remove(s.above(), filepath.Dir(filepath.Dir(name)))
 	return nil
 }
 
@@ -100,18 +101,18 @@ func (s *Store) accountFile() string { return filepath.Join(s.dir, ".account") }
 
 // account adds an output. An error only means that the next Prune looks at everything.
 func (s *Store) account(bytes int64, created time.Time) {
-	f, err := os.OpenFile(s.accountFile(), os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := inside.OpenFile(s.above(), s.accountFile(), os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return // no Prune yet
 	}
 	if _, err = fmt.Fprintf(f, "%d %d\n", bytes, created.Unix()); errors.Join(err, f.Close()) != nil {
-		_ = os.Remove(s.accountFile())
+		_ = inside.Remove(s.above(), s.accountFile())
 	}
 }
 
 func (s *Store) resetAccount(bytes int64, oldest time.Time) {
 	if err := atomicfile.Write(s.accountFile(), fmt.Appendf(nil, "%d %d\n", bytes, oldest.Unix()), atomicfile.NoSync); err != nil {
-		_ = os.Remove(s.accountFile()) // a full disk
+		_ = inside.Remove(s.above(), s.accountFile()) // a full disk
 	}
 }
 
@@ -123,7 +124,7 @@ const reserveSize = 256 << 10 // what SQLite needs to open a database, and some 
 
 // ReleaseReserve frees the room of the reserve, which the next Prune takes again. It
 // reports whether there was one.
-func (s *Store) ReleaseReserve() bool { return os.Remove(s.reserveFile()) == nil }
+func (s *Store) ReleaseReserve() bool { return inside.Remove(s.above(), s.reserveFile()) == nil }
 
 // TakeReserve makes the reserve unless it is there, if there is room for it.
 func (s *Store) TakeReserve() {
@@ -159,7 +160,7 @@ func (s *Store) Exceeds(quota Quota) bool {
 
 // everything returns what is known of all outputs.
 func (s *Store) everything() ([]Meta, error) {
-	folders, err := os.ReadDir(s.dir)
+	folders, err := inside.ReadDir(s.above(), s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -187,7 +188,7 @@ const abandonedAfter = 24 * time.Hour
 // sweep removes what writers that died have left.
 func (s *Store) sweep() error {
 	folder := filepath.Join(s.dir, tmpFolder)
-	files, err := os.ReadDir(folder)
+	files, err := inside.ReadDir(s.above(), folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -197,7 +198,7 @@ func (s *Store) sweep() error {
 			continue // gone
 		}
 		if s.now().Sub(info.ModTime()) > abandonedAfter {
-			err = errors.Join(err, os.Remove(filepath.Join(folder, f.Name())))
+			err = errors.Join(err, inside.Remove(s.above(), filepath.Join(folder, f.Name())))
 		}
 	}
 	return err

@@ -4,23 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pawl/internal/diskuse"
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
 // Remove removes the outputs of a run, whatever their age. No process may be storing one.
 func (s *Store) Remove(conversation, owner run.ID) error {
 	dir := s.RunDir(conversation, owner)
-	if err := os.RemoveAll(dir); err != nil {
+	if err := inside.RemoveAll(s.above(), dir); err != nil {
 		return fmt.Errorf("remove the outputs of run %s: %w", owner, err)
 	}
-	_ = os.Remove(filepath.Dir(dir)) // fails unless it is empty
+	_ = inside.Remove(s.above(), filepath.Dir(dir)) // fails unless it is empty
 	return nil
 }
+
+// above is the workspace's state folder, out of which nothing is followed.
+func (s *Store) above() string { return filepath.Dir(s.dir) }
 
 // Usage returns how many bytes on the disk the store occupies.
 func (s *Store) Usage() int64 { return diskuse.Tree(s.dir) }
@@ -67,7 +70,7 @@ func (s *Store) PruneRuns(exists func(run.ID) bool, dry bool) (removed []Removed
 
 // runFolders returns the folders with the outputs of runs.
 func (s *Store) runFolders() (folders []string, err error) {
-	conversations, err := os.ReadDir(s.dir)
+	conversations, err := inside.ReadDir(s.above(), s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -75,7 +78,7 @@ func (s *Store) runFolders() (folders []string, err error) {
 		if strings.HasPrefix(c.Name(), ".") || !c.IsDir() {
 			continue
 		}
-		runs, rerr := os.ReadDir(filepath.Join(s.dir, c.Name()))
+		runs, rerr := inside.ReadDir(s.above(), filepath.Join(s.dir, c.Name()))
 		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"pawl/internal/lazy"
 	"pawl/internal/visible"
 )
 
@@ -187,28 +188,34 @@ var protectedNames = names(
 )
 
 // nameList is a list of names, in each at most one *. Those without one are looked
-// up at once: this is asked of every word of every command.
-type nameList struct {
+// up at once: this is asked of every word of every command. The list is prepared by its
+// first user and not while the program starts.
+type nameList func() preparedNames
+
+type preparedNames struct {
 	plain    map[string]bool
-	patterns [][2]string // what stands before and behind the *
+	patterns [][2]string // what stands before and after the *
 }
 
 func names(list ...string) nameList {
-	l := nameList{plain: map[string]bool{}}
-	for _, n := range list {
-		if before, behind, ok := strings.Cut(n, "*"); ok {
-			l.patterns = append(l.patterns, [2]string{before, behind})
-		} else {
-			l.plain[n] = true
+	return lazy.Value(func() preparedNames {
+		l := preparedNames{plain: make(map[string]bool, len(list))}
+		for _, n := range list {
+			if before, after, ok := strings.Cut(n, "*"); ok {
+				l.patterns = append(l.patterns, [2]string{before, after})
+			} else {
+				l.plain[n] = true
+			}
 		}
-	}
-	return l
+		return l
+	})
 }
 
-func (l nameList) has(lower string) bool {
+func (list nameList) has(lower string) bool {
 	if lower == "" {
 		return false
 	}
+	l := list()
 	if l.plain[lower] {
 		return true
 	}

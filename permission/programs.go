@@ -48,7 +48,7 @@ const (
 // inspect function of their own. The hazards are those that the manuals of GNU
 // coreutils 9.7, grep 3.12, ripgrep 15, fd 10, and the BSD programs of macOS 15 have;
 // read 2026-11-20.
-var readers = func() map[string]reader {
+var readers = lazy.Value(func() map[string]reader {
 	all := map[string]reader{
 		"head": {values: "nc"}, "tail": {values: "nc"}, "cut": {values: "bcdf"}, "paste": {values: "d"}, "join": {values: "t"}, "column": {values: "s"},
 		"stat": {values: "c"}, "du": {values: "dB"}, "shasum": {values: "a"}, "fmt": {values: "w"},
@@ -79,7 +79,7 @@ var readers = func() map[string]reader {
 		all[name] = reader{operands: noOperands}
 	}
 	return all
-}()
+})
 
 var (
 	grep = reader{operands: scriptThen, values: "ABDdem"}
@@ -129,7 +129,7 @@ func inspect(p *simpleCommand) commandInfo {
 			}
 		}
 	default:
-		k, ok := readers[name]
+		k, ok := readers()[name]
 		if !ok {
 			c = commandInfo{paths: possiblePaths(words), hazards: hazardsOf(name, words)}
 			if c.reads = lists(name, words); c.reads && len(c.hazards) > 0 && c.hazards[0] == words[0].text {

@@ -354,8 +354,9 @@ func (r *scriptReader) textOf(p *simpleCommand, words []word, speculative bool) 
 
 // set makes a set of the words of list.
 func set(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, s := range strings.Fields(list) {
+	words := strings.Fields(list)
+	m := make(map[string]bool, len(words))
+	for _, s := range words {
 		m[s] = true
 	}
 	return m

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"pawl/internal/inside"
 )
 
 func signatureOf(info fs.FileInfo) signature {
@@ -25,7 +27,7 @@ func locked(dir string, do func() error) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "permissions.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := inside.OpenFile(dir, filepath.Join(dir, "permissions.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

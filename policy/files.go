@@ -27,20 +27,15 @@ type ConfigFile struct {
 func (p *Policy) ConfigFiles(folder string) ([]ConfigFile, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	root, owner, err := p.enter()
+	root, record, err := p.trusted()
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	p.trust.refresh()
-	if p.trust.err != nil {
-		return nil, p.trust.err
-	}
 	names, err := namesIn(root, folder)
 	if err != nil {
 		return nil, err
 	}
-	record := p.trust.of(p.o.Workspace, owner)
 	var files []ConfigFile
 	total := 0
 	for _, name := range names {
@@ -100,57 +95,56 @@ func (p *Policy) ReplaceFile(name string, content []byte) error {
 	if notText(content) {
 		return fmt.Errorf("%s: %s", name, notTextProblem)
 	}
+	return p.changeFile(name, func(full string, there bool, _ []byte) ([]byte, error) {
+		if content == nil && !there {
+			return nil, fmt.Errorf("%s: %w", full, fs.ErrNotExist)
+		}
+		return content, nil
+	})
+}
+
+// changeFile replaces a file of the workspace's configuration by what do makes of it, and
+// trusts what it wrote; nil removes the file. One that is there has to be trusted as it is. The
+// caller holds the lock.
+func (p *Policy) changeFile(name string, do func(full string, there bool, content []byte) ([]byte, error)) error {
 	return locked(p.o.StateDir, func() error {
-		root, owner, err := p.enter()
+		root, record, err := p.trusted()
 		if err != nil {
 			return err
 		}
 		defer root.Close()
-		p.trust.refresh()
-		if p.trust.err != nil {
-			return p.trust.err
-		}
 		full := filepath.Join(p.o.Workspace, filepath.FromSlash(name))
+		var content []byte
 		mode := fs.FileMode(0o644) // it is meant for git, not for this user alone
-		switch g := readConfigFile(root, name); {
-		case g == nil && content == nil:
-			return fmt.Errorf("%s: %w", full, fs.ErrNotExist)
+		g := readConfigFile(root, name)
+		switch {
 		case g == nil:
 		case g.problem != "":
 			return fmt.Errorf("%s: %s; remove it", p.o.Workspace, g.problem)
-		case g.sum != p.trust.of(p.o.Workspace, owner).sumOf(name):
+		case g.sum != record.sumOf(name):
 			return fmt.Errorf("%s is not trusted as it is, and changing it here would be trusting it: look at it with `pawl trust` first", full)
 		default:
+			content = g.content
 			if info, err := root.Stat(name); err == nil {
 				mode = info.Mode().Perm()
 			}
 		}
-		if content == nil {
+		now, err := do(full, g != nil, content)
+		if err != nil {
+			return err
+		}
+		if now == nil {
 			if err := root.Remove(name); err != nil {
 				return err
 			}
-			return p.record(owner, []Change{{File: name, Removed: true}})
+			return p.record(record.Owner, []Change{{File: name, Removed: true}})
 		}
-		if err := makeFolders(root, path.Dir(name)); err != nil {
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := replaceIn(root, name, content, mode); err != nil {
+		if err := replaceIn(root, name, now, mode); err != nil {
 			return fmt.Errorf("%s could not be written: %w", full, err)
 		}
-		return p.record(owner, []Change{{File: name, Now: content}})
+		return p.record(record.Owner, []Change{{File: name, Now: now}})
 	})
-}
-
-// makeFolders creates a folder below the root, and those it is in.
-func makeFolders(root *os.Root, dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if err := makeFolders(root, path.Dir(dir)); err != nil {
-		return err
-	}
-	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return nil
 }

@@ -3,10 +3,10 @@ package policy
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
@@ -18,7 +18,7 @@ func runRules(stateDir string, id run.ID) string {
 
 // RemoveRun removes the rules that were stored for a run.
 func RemoveRun(stateDir string, id run.ID) error {
-	if err := os.Remove(runRules(stateDir, id)); !errors.Is(err, fs.ErrNotExist) {
+	if err := inside.Remove(stateDir, runRules(stateDir, id)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -26,7 +26,7 @@ func RemoveRun(stateDir string, id run.ID) error {
 
 // RunsWithRules returns the runs for which rules were stored, by name.
 func RunsWithRules(stateDir string) (ids []run.ID, err error) {
-	names, err := os.ReadDir(filepath.Join(stateDir, "rules"))
+	names, err := inside.ReadDir(stateDir, filepath.Join(stateDir, "rules"))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -3,9 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"pawl/permission"
@@ -72,17 +70,13 @@ func (r *repository) trustHere(c Change) {
 // what was trusted. The caller holds the lock.
 func (p *Policy) repositoryRules() (permission.Rules, error) {
 	p.repo.all, p.repo.notes = nil, nil
-	root, owner, err := p.enter()
+	root, record, err := p.trusted()
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	p.trust.refresh()
-	if p.trust.err != nil {
-		return nil, p.trust.err
-	}
 	path := filepath.Join(p.o.Workspace, rulesName)
-	trusted := p.trust.of(p.o.Workspace, owner).sumOf(rulesName)
+	trusted := record.sumOf(rulesName)
 	counts := func(content []byte) bool {
 		return content != nil && (sumOf(content) == trusted || sumOf(content) == p.repo.trustedHere[rulesName])
 	}
@@ -123,45 +117,14 @@ func (p *Policy) repositoryRules() (permission.Rules, error) {
 // changeRepository replaces the rules of the repository's file by what do makes of
 // them, and trusts what it wrote. The caller holds the lock.
 func (p *Policy) changeRepository(do func(path string, all []entry) ([]entry, error)) error {
-	return locked(p.o.StateDir, func() error {
-		root, owner, err := p.enter()
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		p.trust.refresh()
-		if p.trust.err != nil {
-			return p.trust.err
-		}
-		path := filepath.Join(p.o.Workspace, rulesName)
-		var content []byte
-		mode := fs.FileMode(0o644) // it is meant for git, not for this user alone
-		if g := readConfigFile(root, rulesName); g != nil {
-			if g.problem != "" {
-				return fmt.Errorf("%s: %s; remove it", p.o.Workspace, g.problem)
-			}
-			if g.sum != p.trust.of(p.o.Workspace, owner).sumOf(rulesName) {
-				return fmt.Errorf("%s is not trusted as it is, and changing it here would be trusting it: look at it with `pawl trust` first", path)
-			}
-			content = g.content
-			if info, err := root.Stat(rulesName); err == nil {
-				mode = info.Mode().Perm()
-			}
-		}
+	return p.changeFile(rulesName, func(path string, _ bool, content []byte) ([]byte, error) {
 		all, err := entries(content, path)
+		if err == nil {
+			all, err = do(path, all)
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if all, err = do(path, all); err != nil {
-			return err
-		}
-		if err := root.Mkdir(folderName, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-		text := format(all)
-		if err := replaceIn(root, rulesName, text, mode); err != nil {
-			return fmt.Errorf("the rule could not be stored: %w", err)
-		}
-		return p.record(owner, []Change{{File: rulesName, Now: text}})
+		return format(all), nil
 	})
 }

@@ -49,16 +49,11 @@ func (p *Policy) Pending() ([]Change, error) {
 }
 
 func (p *Policy) pending() ([]Change, error) {
-	root, owner, err := p.enter()
+	root, record, err := p.trusted()
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	p.trust.refresh()
-	if p.trust.err != nil {
-		return nil, p.trust.err
-	}
-	record := p.trust.of(p.o.Workspace, owner)
 	var changes []Change
 	there := map[string]bool{}
 	for _, g := range scan(root) {
@@ -107,12 +102,12 @@ func (p *Policy) Trust(changes []Change) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	root, owner, err := p.enter()
+	root, record, err := p.trusted()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return p.record(owner, slices.Clone(changes))
+	return p.record(record.Owner, slices.Clone(changes))
 }
 
 // notTextProblem is the [Change.Problem] of a file that cannot be shown.
@@ -199,4 +194,16 @@ func (p *Policy) enter() (root *os.Root, uid int, err error) {
 		uid = noOwner
 	}
 	return root, uid, nil
+}
+
+// trusted opens the workspace and returns what is trusted of it, for the user whose it is.
+func (p *Policy) trusted() (*os.Root, Record, error) {
+	root, owner, err := p.enter()
+	if err != nil {
+		return nil, Record{}, err
+	}
+	if p.trust.refresh(); p.trust.err != nil {
+		return nil, Record{}, errors.Join(p.trust.err, root.Close())
+	}
+	return root, p.trust.of(p.o.Workspace, owner), nil
 }

@@ -8,10 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"pawl/internal/inside"
 )
 
 // A Record is what a user trusts of one workspace.
@@ -158,13 +159,13 @@ func (t *trustStore) sweep() error {
 		}
 	}
 	dir := filepath.Join(t.dir, "trust")
-	names, err := os.ReadDir(dir)
+	names, err := inside.ReadDir(t.dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range names {
 		if !used[e.Name()] {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, inside.Remove(t.dir, filepath.Join(dir, e.Name())))
 		}
 	}
 	return err

@@ -69,6 +69,7 @@ func TestColoursAreWantedAsOthersDo(t *testing.T) {
 	}{
 		{"TERM=xterm", true, false},
 		{"TERM=dumb", false, false},
+		{"TERM=", false, false},
 		{"TERM=xterm NO_COLOR=1", false, false},
 		{"TERM=xterm CLICOLOR=0", false, false},
 		{"TERM=xterm CLICOLOR=0 CLICOLOR_FORCE=1", true, true},

@@ -91,10 +91,16 @@ func hyperlinks(getenv func(name string) string) bool {
 	return false
 }
 
+// Dumb reports whether the terminal can only print: TERM says so, or names none.
+func Dumb(getenv func(name string) string) bool {
+	term := getenv("TERM")
+	return term == "" || term == "dumb"
+}
+
 // WantsColor reports whether colours are wanted on a terminal; see no-color.org and
 // bixense.com/clicolors.
 func WantsColor(getenv func(name string) string) bool {
-	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && (getenv("CLICOLOR") != "0" || ForcesColor(getenv))
+	return getenv("NO_COLOR") == "" && !Dumb(getenv) && (getenv("CLICOLOR") != "0" || ForcesColor(getenv))
 }
 
 // ForcesColor reports whether colours are wanted where no terminal is.

@@ -363,7 +363,7 @@ func (t *Transcript) takeMessage(i view.Item) {
 		all := strings.Split(strings.TrimSpace(i.Text), "\n")
 		for n, l := range all {
 			if n == foldedPrompt {
-				lines = append(lines, t.Paint(Faint, fmt.Sprintf("%s %d more lines", t.Glyph(GlyphCut), len(all)-n)))
+				lines = append(lines, t.Paint(Faint, fmt.Sprintf("%s %s more lines", t.Glyph(GlyphCut), text.Commas(int64(len(all)-n)))))
 				break
 			}
 			lines = append(lines, t.Wrap([]Span{{Text: printable(l), Paint: Bold}}, width-2, false)...)
@@ -385,7 +385,7 @@ func (t *Transcript) takeNote(i view.Item) {
 		})
 	case n.Kind == view.NoteInterrupted:
 		t.interrupted = true
-		t.Print(t.Paint(Warning, words))
+		t.later(func(width int) []string { return t.Wrap([]Span{{Text: words, Paint: Warning}}, width, false) })
 	default:
 		t.later(func(width int) []string {
 			return Hang("  ", t.Wrap([]Span{{Text: words, Paint: Faint}}, width-2, false))
@@ -421,10 +421,11 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		}
 	}
 	if t.retry.attempts > 0 {
-		words := t.Glyph(GlyphRetry) + " " + t.retry.why + t.Dot() + fmt.Sprintf("attempt %d failed", t.retry.attempts)
+		words := t.Glyph(GlyphRetry) + " " + fmt.Sprintf("attempt %d failed", t.retry.attempts)
 		if wait := t.Waits(now); wait != "" {
 			words += t.Dot() + wait
 		}
+		words += t.Dot() + t.retry.why
 		lines = append(lines, t.Paint(Warning, t.Clip(words, width-1)))
 	}
 	if t.Interrupt != "" {

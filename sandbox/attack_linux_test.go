@@ -56,7 +56,8 @@ func failed(e syscall.Errno) error {
 }
 
 var attacks = map[string]func(args []string) error{
-	"ptrace": func(args []string) error { return unix.PtraceAttach(number(args)) },
+	"wait-for-connections": waitForConnections,
+	"ptrace":               func(args []string) error { return unix.PtraceAttach(number(args)) },
 	"ptrace-self-made": func([]string) error {
 		return failed(errno(syscall.RawSyscall(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0)))
 	},

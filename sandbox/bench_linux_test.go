@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"strconv"
 	"testing"
 
 	"pawl/run"
@@ -29,6 +30,21 @@ func BenchmarkCommandSandboxed(b *testing.B) {
 func BenchmarkCommandReading(b *testing.B) {
 	s := newStage(b)
 	s.needsReadOnly(b)
+	b.ResetTimer()
+	for b.Loop() {
+		s.run(b, run.ReadOnly, "/bin/true")
+	}
+}
+
+// Of a folder with a secret in it each entry is allowed by itself.
+func BenchmarkCommandReadingBesideASecret(b *testing.B) {
+	s := newStage(b)
+	s.needsReadOnly(b)
+	s.write(b, "project/.env", "secret")
+	for i := range 50 {
+		s.write(b, "project/file"+strconv.Itoa(i), "text")
+	}
+	s.plan(b)
 	b.ResetTimer()
 	for b.Loop() {
 		s.run(b, run.ReadOnly, "/bin/true")

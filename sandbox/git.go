@@ -13,16 +13,20 @@ import (
 // gitNames are what of a repository's folder makes a git outside run programs or
 // obey another: its configuration (core.fsmonitor, filters, aliases), its hooks, the
 // files that say that both are elsewhere, what a rebase or a cherry-pick that continues
-// would run, and the folders with further repositories, which must not be links;
+// would run, the folders with further repositories, which must not be links, and where objects are read from;
 // gitrepository-layout(5), git-rebase(1) and git-merge(1), read 2026-11-22. A gitlink in the index
 // matters by the repository that it leads to, which is looked at wherever it is.
 var gitNames = []string{"config", "hooks", "config.worktree", "commondir", "gitdir", "rebase-merge", "rebase-merge/git-rebase-todo", "rebase-merge/strategy",
-	"rebase-apply", "sequencer", "sequencer/opts", "modules", "worktrees"}
+	"rebase-apply", "sequencer", "sequencer/opts", "modules", "worktrees", alternates}
+
+// alternates names folders whose objects count as those of the repository: git outside reads
+// these, and so do the commands of a task in a copy of it.
+const alternates = "objects/info/alternates"
 
 // fixedNames are those that git does not change as it works, shallowNames those of
 // which only what they are counts, and not what is in them.
 var (
-	fixedNames   = map[string]bool{"config": true, "hooks": true, "config.worktree": true, "commondir": true, "gitdir": true}
+	fixedNames   = map[string]bool{"config": true, "hooks": true, "config.worktree": true, "commondir": true, "gitdir": true, alternates: true}
 	shallowNames = map[string]bool{"rebase-merge": true, "rebase-apply": true, "sequencer": true, "modules": true, "worktrees": true}
 )
 

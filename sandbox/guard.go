@@ -601,12 +601,30 @@ func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
 		}
 		settings, err := p.git.parseConfig(now.Content)
 		return err == nil && harmful(settings, dir, p.Workspace) == ""
+	case name == alternates:
+		return now.Mode.IsRegular() && now.Stamp == "" && p.staysInside(now.Content, filepath.Join(dir, "objects"))
 	case name == "commondir" || name == "gitdir":
 		// That of a worktree names the repository it is in.
 		return now.Mode.IsRegular() && filepath.Base(filepath.Dir(dir)) == "worktrees" &&
 			(name == "gitdir" || filepath.Join(dir, strings.TrimSpace(string(now.Content))) == filepath.Dir(filepath.Dir(dir)))
 	}
 	return false
+}
+
+// staysInside reports whether the folders that alternates of a folder of objects name are
+// where commands work.
+func (p *Policy) staysInside(content []byte, objects string) bool {
+	for line := range strings.Lines(string(content)) {
+		at := strings.TrimSuffix(line, "\n")
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(objects, at)
+		}
+		real, err := filepath.EvalSymlinks(at) // of one in quotes there is none
+		if err != nil || !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(real, f) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // onlySamples reports whether a folder of hooks has none that git would run.

@@ -113,6 +113,9 @@ func TestWhatACommandLeavesBehindDoesNotRunLater(t *testing.T) {
 			"a hook of a collection":       {harmless + "; git -C sub config gc.recentObjectsHook '@'", "git -C sub config gc.recentObjectsHook && touch \"$HOME/FLAG\""},
 			"a worktree with its own":      {"git worktree add -q wt; printf '[core]\nfsmonitor=\"@\"\n' > .git/worktrees/wt/config.worktree; cp -r .git store; git --git-dir=store config core.fsmonitor '@'; echo ../../../store > .git/worktrees/wt/commondir", "git -C wt status"},
 			"commondir":                    {"cp -r .git store; git --git-dir=store config core.fsmonitor '@'; echo ../store > .git/commondir", "git status"},
+			"objects of elsewhere":         {"mkdir -p .git/objects/info; echo /etc > .git/objects/info/alternates", "test -e .git/objects/info/alternates && touch \"$HOME/FLAG\""},
+			"objects of elsewhere, nested": {harmless + "; echo ../../../../.. > sub/.git/objects/info/alternates", "test -e sub/.git/objects/info/alternates && touch \"$HOME/FLAG\""},
+			"objects of elsewhere, a link": {"mkdir i; echo /etc > i/alternates; rm -rf .git/objects/info; ln -s ../../i .git/objects/info", "test -e .git/objects/info/alternates && touch \"$HOME/FLAG\""},
 			"modules as a link":            {"cp -r .git store; git --git-dir=store config core.fsmonitor '@'; mkdir mods m; mv store mods/m; ln -s ../mods .git/modules; echo 'gitdir: ../.git/modules/m' > m/.git", "git -C m status"},
 			"an include":                   {harmless + "; printf '[core]\nfsmonitor=\"@\"\n' > inc; git -C sub config include.path ../../inc", "git -C sub status"},
 			"an alias for what is none":    {harmless + "; git -C sub config alias.lfs '!@'", "git -C sub lfs"},
@@ -154,7 +157,7 @@ func TestRepositoriesThatRunNothingMayBeMade(t *testing.T) {
 		s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org")
 		for _, script := range []string{
 			"git init -q sub && (cd sub && echo 1 > f && git add f && git commit -qm x) && git add sub && git commit -qm sub",
-			"git -C sub log --oneline && git -C sub config user.name y && git -C sub remote add o https://example.org/x.git", "git clone -q . clone && git -C clone log --oneline", "git clone -q --bare . bare.git && git -C bare.git config gc.auto 0 && git push -q bare.git main", "git -C bare.git config gc.autodetach false && git -C bare.git log --oneline main",
+			"git -C sub log --oneline && git -C sub config user.name y && git -C sub remote add o https://example.org/x.git", "git clone -q . clone && git -C clone log --oneline", "git clone -q --shared . shared && git -C shared log --oneline && rm -rf shared", "git clone -q --bare . bare.git && git -C bare.git config gc.auto 0 && git push -q bare.git main", "git -C bare.git config gc.autodetach false && git -C bare.git log --oneline main",
 			"git worktree add -q wt -b wt && echo 1 > wt/b && git -C wt add b && git -C wt commit -qm b", "git -C wt status --porcelain && git worktree list | grep -q wt", "git worktree remove wt", "mv clone moved && git -C moved status", "rm -rf sub moved bare.git",
 			"git checkout -qb side && echo side > a && git commit -qam side && git checkout -q main && echo main > a && git commit -qam main; git rebase side; test -d .git/rebase-merge && echo both > a && git add a", "GIT_EDITOR=true git rebase --continue", "git log --oneline | grep -c .",
 		} {
@@ -346,6 +349,9 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		if !tree {
 			s.policy.WithoutNamespaces()
 		}
+		if !sandbox.MayHaveLeft(s.state, s.workspace) {
+			t.Error("nothing says that commands ran when the process was killed")
+		}
 		told, err := s.policy.Recover()
 		if err != nil || len(told) < 4 || !strings.Contains(strings.Join(told, "\n"), "sub/.git/config") {
 			t.Errorf("told %q, %v", told, err)
@@ -360,6 +366,9 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		}
 		if told, err := s.policy.Recover(); err != nil || len(told) != 0 {
 			t.Errorf("the second time: %q, %v", told, err)
+		}
+		if sandbox.MayHaveLeft(s.state, s.workspace) {
+			t.Error("after it was undone there is something to undo")
 		}
 	})
 }

@@ -3,12 +3,17 @@ package sandbox
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"pawl/internal/inside"
 )
 
 // A journal is a file in pawl's state folder, one for each process that runs commands
@@ -41,21 +46,25 @@ func openJournal(dir string) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	locking, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	j := &journal{dir: dir}
+	locking, err := inside.OpenFile(j.above(), filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{dir: dir, locking: locking}
+	j.locking = locking
 	unlock, err := j.lock() // else another process could take it for a dead one's
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if j.file, err = os.OpenFile(filepath.Join(dir, rand.Text()+".json"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if j.file, err = inside.OpenFile(j.above(), filepath.Join(dir, rand.Text()+journalSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return nil, err
 	}
 	return j, lockFile(j.file)
 }
+
+// above is pawl's state folder, out of which nothing is followed.
+func (j *journal) above() string { return filepath.Dir(filepath.Dir(j.dir)) }
 
 // lock keeps other processes from looking at the workspace at the same time.
 func (j *journal) lock() (unlock func(), err error) {
@@ -96,6 +105,21 @@ func (j *journal) begin(b *baseline) error {
 	return j.mark(journalRunning)
 }
 
+const journalSuffix = ".json"
+
+// isIdle reports whether the journal at a path says that no command runs, or ran when its
+// process ended. An empty one was not begun yet.
+func isIdle(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	var state [1]byte
+	n, err := f.Read(state[:])
+	return n == 1 && state[0] == journalIdle || err == io.EOF
+}
+
 func (j *journal) mark(state byte) error {
 	_, err := j.file.WriteAt([]byte{state}, 0)
 	return err
@@ -132,20 +156,20 @@ func (j *journal) end() {
 		j.active = false
 		j.beat.Stop()
 		j.mark(journalIdle)
-		os.Remove(j.file.Name() + toldSuffix)
+		inside.Remove(j.above(), j.file.Name()+toldSuffix)
 	}
 }
 
 // others returns the journals of other processes in which commands run, or ran when
 // they were killed; those of the dead are removed. The journals must be locked.
 func (j *journal) others() (dead []deadJournal, running []baseline) {
-	entries, _ := os.ReadDir(j.dir)
+	entries, _ := inside.ReadDir(j.above(), j.dir)
 	for _, e := range entries {
 		path := filepath.Join(j.dir, e.Name())
-		if !strings.HasSuffix(path, ".json") || path == j.file.Name() {
+		if !strings.HasSuffix(path, journalSuffix) || path == j.file.Name() {
 			continue
 		}
-		f, err := os.Open(path)
+		f, err := inside.OpenFile(j.above(), path, os.O_RDONLY, 0)
 		if err != nil {
 			continue
 		}
@@ -161,8 +185,8 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 				}
 				dead = append(dead, d)
 			}
-			os.Remove(path)
-			os.Remove(path + toldSuffix)
+			inside.Remove(j.above(), path)
+			inside.Remove(j.above(), path+toldSuffix)
 		case active:
 			running = append(running, b)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"pawl/internal/helper"
+	"pawl/internal/inside"
 )
 
 // maxOverlays is how many commands of a workspace can have overlays at the same time:
@@ -38,10 +39,10 @@ func (p *Policy) overlay(g places) (release func()) {
 		}
 		for i := 0; slot == nil && i < maxOverlays; i++ {
 			dir = filepath.Join(p.overlays, strconv.Itoa(i))
-			slot = lockSlot(dir)
+			slot = p.lockSlot(dir)
 		}
 		n.upper = filepath.Join(dir, name)
-		if slot == nil || makeIn(n.upper, "upper") != nil || newWork(n.upper+"/work") != nil {
+		if slot == nil || makeIn(n.upper, "upper") != nil || p.newWork(n.upper+"/work") != nil {
 			n.kind, n.upper = helper.ReadOnly, ""
 		}
 		g[path] = n
@@ -77,20 +78,22 @@ func makeIn(parent, name string) error {
 // newWork makes the work folder of an overlay. What the last one left in it says that
 // its changes may not be whole after a crash of the machine, and would not be mounted
 // again.
-func newWork(dir string) error {
-	os.Chmod(dir+"/work", 0o700) // the kernel gives it no rights
-	if err := os.RemoveAll(dir); err != nil {
+func (p *Policy) newWork(dir string) error {
+	if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+		os.Chmod(dir+"/work", 0o700) // the kernel gives it no rights
+	}
+	if err := inside.RemoveAll(p.options.StateDir, dir); err != nil {
 		return err
 	}
 	return os.MkdirAll(dir, 0o700)
 }
 
 // lockSlot returns a folder's lock; nil if another has it.
-func lockSlot(dir string) *os.File {
+func (p *Policy) lockSlot(dir string) *os.File {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return nil
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := inside.OpenFile(p.options.StateDir, filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil
 	}

@@ -192,6 +192,9 @@ func closedToOthers(dir string, deep int) (closed []string) {
 		return nil
 	}
 	for _, e := range entries {
+		if !e.IsDir() && !e.Type().IsRegular() {
+			continue // half of /etc are links
+		}
 		path := filepath.Join(dir, e.Name())
 		info, err := e.Info()
 		switch {

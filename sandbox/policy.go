@@ -147,8 +147,10 @@ func For(workspace string, o Options) (*Policy, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)
 	}
-	if info, err := os.Lstat(temp); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("sandbox for %s: its temporary folder %s is a link to another; remove the link", workspace, temp)
+	for _, dir := range []string{filepath.Dir(temp), temp} {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("sandbox for %s: its temporary folder %s is a link to another; remove the link", workspace, dir)
+		}
 	}
 	if temp, err = filepath.EvalSymlinks(temp); err != nil {
 		return nil, fmt.Errorf("sandbox for %s: its temporary folder: %w", workspace, err)

@@ -61,6 +61,10 @@ func (p *Policy) readOnly(g places) {
 	p.index.refresh()
 	for _, path := range p.index.secretPaths() {
 		g.cover(path)
+		if n, ok := g[path]; ok && (n.kind == helper.NoFile || n.kind == helper.Empty) {
+			n.source = path // its cover goes when another file is given its name
+			g[path] = n
+		}
 	}
 }
 

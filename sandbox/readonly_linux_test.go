@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"pawl/run"
+	"pawl/sandbox"
 )
 
 // read runs a script at the level of commands that only read.
@@ -129,6 +131,67 @@ func TestACommandThatOnlyReadsChangesNothingAndSeesNoSecret(t *testing.T) {
 		for _, a := range [][]string{{"dial", "tcp", l.Addr().String()}, {"dial", "unix", "s.sock"}, {"kill", me}, {"kill-by-pidfd", me}, {"prlimit", me}, {"serve-and-dial"}} {
 			if o := s.run(t, run.ReadOnly, append([]string{attacker, "attack"}, a...)...); o.status.Code != 1 {
 				t.Errorf("%v: code %d, printed %q", a, o.status.Code, o.printed)
+			}
+		}
+	})
+}
+
+// What is laid over a file goes when another is given its name, in the file trees of all
+// commands. Landlock then keeps the one that runs from what came.
+func TestASecretThatIsReplacedWhileACommandReadsIsNotSeen(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.needsReadOnly(t)
+		needs(t, "bash")
+		if sandbox.Probe().Abilities.Landlock == 0 {
+			t.Skip("needs Landlock")
+		}
+		for _, name := range []string{"project/.env", "project/sub/deep/server.pem", "project/secrets/token", "project/sub/file"} {
+			s.write(t, name, "text of "+name+"\n")
+		}
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		for _, replaced := range []string{".env", "sub/deep/server.pem", "secrets"} {
+			path := filepath.Join(s.workspace, replaced)
+			wait := filepath.Join(s.workspace, "wait")
+			if err := syscall.Mkfifo(wait, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan outcome)
+			go func() {
+				done <- s.read(t, "read x < wait; cat "+replaced+" "+replaced+"/*; grep -rh 99 .; cat sub/file; ls sub")
+			}()
+			f, err := os.OpenFile(wait, os.O_WRONLY, 0) // when the command has it open
+			if err != nil {
+				t.Fatal(err)
+			}
+			if replaced == "secrets" {
+				s.write(t, "new/token", "999\n")
+				if err := os.Rename(path, filepath.Join(s.home, "old")); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(filepath.Join(s.home, "new"), path); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := os.Rename(s.write(t, "project/x", "999\n"), path); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			o := <-done
+			if strings.Contains(o.printed, "999") {
+				t.Errorf("%s: printed %q", replaced, o.printed)
+			}
+			if !strings.Contains(o.printed, "text of project/sub/file\n") || !strings.Contains(o.printed, "deep\n") {
+				t.Errorf("%s: what is no secret cannot be read: %q", replaced, o.printed)
+			}
+			if err := os.Remove(wait); err != nil {
+				t.Fatal(err)
+			}
+			// What came is to be hidden as what was there; and what came beside it can be read.
+			s.write(t, "project/beside", "came beside\n")
+			if o := s.read(t, "cat beside; cat "+replaced+" "+replaced+"/*"); strings.Contains(o.printed, "999") || !strings.Contains(o.printed, "came beside") {
+				t.Errorf("%s, the next command: %q", replaced, o.printed)
 			}
 		}
 	})

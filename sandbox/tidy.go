@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/diskuse"
+	"pawl/internal/inside"
 )
 
 // tempDir returns the temporary folder of the commands of a workspace, whose links are
@@ -26,6 +28,23 @@ func tempDir(stateDir, workspace string) string {
 func journalsDir(stateDir, workspace string) string {
 	sum := sha256.Sum256([]byte(workspace))
 	return filepath.Join(stateDir, "sandbox", hex.EncodeToString(sum[:16]))
+}
+
+// MayHaveLeft reports whether a process that ran commands in a workspace may have been killed
+// meanwhile, so that there may be something for [Policy.Recover] to undo. It costs less than to
+// make a policy. stateDir is as in [Options].
+func MayHaveLeft(stateDir, workspace string) bool {
+	if resolved, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = resolved
+	}
+	dir := journalsDir(stateDir, workspace)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), journalSuffix) && !isIdle(filepath.Join(dir, e.Name()))
+	})
 }
 
 // overlaysDir returns the folder of the changes to caches of a workspace.
@@ -51,7 +70,7 @@ func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration
 	if resolved, err := filepath.EvalSymlinks(workspace); err == nil {
 		workspace = resolved
 	}
-	inUse, err := commandsMayRun(journalsDir(stateDir, workspace))
+	inUse, err := commandsMayRun(stateDir, journalsDir(stateDir, workspace))
 	if inUse || err != nil {
 		return 0, err
 	}
@@ -59,7 +78,7 @@ func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration
 	if info, err := os.Lstat(temp); err == nil && !info.IsDir() {
 		return 0, nil // a link leads to somebody else's files
 	}
-	entries, err := os.ReadDir(temp)
+	entries, err := inside.ReadDir(stateDir, temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -73,7 +92,7 @@ func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration
 			continue
 		}
 		size := diskuse.Tree(path)
-		if err := removeTree(path); err != nil {
+		if err := removeTree(stateDir, path); err != nil {
 			problems = append(problems, fmt.Errorf("remove temporary files: %w", err))
 			continue
 		}
@@ -87,15 +106,15 @@ func TidyTemp(ctx context.Context, stateDir, workspace string, age time.Duration
 func Forget(stateDir, workspace string) error {
 	var problems []error
 	for _, dir := range []string{tempDir(stateDir, workspace), overlaysDir(stateDir, workspace), journalsDir(stateDir, workspace)} {
-		problems = append(problems, removeTree(dir))
+		problems = append(problems, removeTree(stateDir, dir))
 	}
 	return errors.Join(problems...)
 }
 
 // commandsMayRun reports whether a process that has run commands in the workspace lives.
 // It does not wait for one that holds the lock of the journals.
-func commandsMayRun(journals string) (bool, error) {
-	locking, err := os.Open(filepath.Join(journals, "lock"))
+func commandsMayRun(stateDir, journals string) (bool, error) {
+	locking, err := inside.OpenFile(stateDir, filepath.Join(journals, "lock"), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // none ever has
 	} else if err != nil {
@@ -105,15 +124,15 @@ func commandsMayRun(journals string) (bool, error) {
 	if tryLockFile(locking) != nil {
 		return true, nil
 	}
-	entries, err := os.ReadDir(journals)
+	entries, err := inside.ReadDir(stateDir, journals)
 	if err != nil {
 		return true, err
 	}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".json") {
+		if !strings.HasSuffix(e.Name(), journalSuffix) {
 			continue
 		}
-		f, err := os.Open(filepath.Join(journals, e.Name()))
+		f, err := inside.OpenFile(stateDir, filepath.Join(journals, e.Name()), os.O_RDONLY, 0)
 		if err != nil {
 			continue // it was removed
 		}
@@ -142,16 +161,25 @@ func lastWritten(path string) (last time.Time) {
 
 // removeTree removes path and everything below it, read-only folders too, as those of
 // Go's module cache are.
-func removeTree(path string) error {
-	err := os.RemoveAll(path)
+func removeTree(stateDir, path string) error {
+	err := inside.RemoveAll(stateDir, path)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(stateDir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name, err := filepath.Rel(stateDir, path)
+	if err != nil {
+		return err
+	}
+	_ = fs.WalkDir(root.FS(), filepath.ToSlash(name), func(name string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // before it is read
+			_ = root.Chmod(name, 0o700) // before it is read
 		}
 		return nil
 	})
-	return os.RemoveAll(path)
+	return root.RemoveAll(name)
 }

@@ -19,7 +19,8 @@ import (
 // as long as they are to have the same mounts, and what those are made of is what it
 // was.
 type tree struct {
-	mounts   []helper.Mount // as planned, before overlays were given their places
+	places   places         // as planned, before overlays were given their places
+	mounts   []helper.Mount // of places
 	resident *proc.Resident
 	seen     map[string]sight // what the tree is made of, by path
 	users    int              // commands that run in it
@@ -35,11 +36,10 @@ type trees struct {
 
 // enter returns a tree with the mounts of places, to be left when the command has ended.
 func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper.Confinement) (*tree, error) {
-	mounts := places.mounts()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.current[level]; old != nil {
-		if slices.Equal(old.mounts, mounts) && old.resident.Intact(old.holds) {
+		if old.resident.Intact(func() bool { return old.serves(places) && old.holds() }) {
 			old.users++
 			return old, nil
 		}
@@ -47,7 +47,7 @@ func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper
 		old.replace()
 	}
 	built := maps.Clone(places)
-	n := &tree{mounts: mounts, users: 1, release: p.overlay(built)}
+	n := &tree{places: places, mounts: places.mounts(), users: 1, release: p.overlay(built)}
 	confine := *c
 	confine.Mounts = built.mounts()
 	// What is replaced while the tree is built is seen to be another the next time.
@@ -65,6 +65,11 @@ func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper
 	}
 	t.current[level] = n
 	return n, nil
+}
+
+// serves reports whether the tree has the mounts of places.
+func (n *tree) serves(places places) bool {
+	return maps.Equal(n.places, places) || slices.Equal(n.mounts, places.mounts())
 }
 
 // leave says that a command in the tree has ended.

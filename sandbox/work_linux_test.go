@@ -4,7 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"pawl/run"
@@ -184,6 +187,120 @@ func TestTheNumberOfProcessesIsBoundedInsideAndNotOutside(t *testing.T) {
 	if inside != "4096" && inside != strings.TrimSpace(string(before)) || core != "0\n" {
 		t.Errorf("inside: %q", o.printed)
 	}
+}
+
+// Of what the kernel lets a user watch files with, commands take at most half. Root has no
+// user namespace in which that could be said, and the machine's settings stay.
+func TestCommandsLeaveHalfOfTheWatchesToOthers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsTree(t)
+	number := func(text string) int {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for of, inside := range map[string]string{"fs/inotify/max_user_instances": "user/max_inotify_instances", "fs/inotify/max_user_watches": "user/max_inotify_watches"} {
+		machine, err := os.ReadFile("/proc/sys/" + of)
+		if err != nil {
+			t.Skip("needs inotify")
+		}
+		before, err := os.ReadFile("/proc/sys/" + inside)
+		if err != nil {
+			t.Skip("needs limits of user namespaces")
+		}
+		want := number(string(machine)) / 2
+		if os.Geteuid() == 0 {
+			want = number(string(before))
+		}
+		if o := s.sh(t, "cat /proc/sys/"+inside); number(o.printed) != want {
+			t.Errorf("%s: %q inside, want %d", inside, o.printed, want)
+		}
+		if after, _ := os.ReadFile("/proc/sys/" + inside); string(after) != string(before) {
+			t.Errorf("%s outside was %s, is %s", inside, before, after)
+		}
+	}
+}
+
+// Each connection that a command waits for takes a thread of its helper, which may have
+// 10,000 before it ends with all commands of the workspace.
+func TestConnectionsThatACommandWaitsForAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsTree(t)
+	attacker := s.attacker(t)
+	for _, name := range []string{"begun", "end"} {
+		if err := syscall.Mkfifo(filepath.Join(s.workspace, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan outcome)
+	go func() { done <- s.run(t, run.Confined, attacker, "attack", "wait-for-connections") }()
+	if _, err := os.ReadFile(filepath.Join(s.workspace, "begun")); err != nil { // when the command has begun them
+		t.Fatal(err)
+	}
+	most := 0
+	children, err := filepath.Glob("/proc/[0-9]*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range children {
+		text, err := os.ReadFile(status)
+		if err != nil || !strings.Contains(string(text), "\nPPid:\t"+strconv.Itoa(os.Getpid())+"\n") {
+			continue // it has ended
+		}
+		_, threads, _ := strings.Cut(string(text), "\nThreads:\t")
+		n, err := strconv.Atoi(strings.SplitN(threads, "\n", 2)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, n)
+	}
+	if most == 0 || most > 150 {
+		t.Errorf("a helper has %d threads for %d connections", most, waitedFor)
+	}
+	if err := os.WriteFile(filepath.Join(s.workspace, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-done; o.status.Code != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+const waitedFor = 1500
+
+// waitForConnections begins connections that no listener accepts.
+func waitForConnections([]string) error {
+	listener, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Bind(listener, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
+	}
+	if err := syscall.Listen(listener, 0); err != nil {
+		return err
+	}
+	var begun sync.WaitGroup
+	begun.Add(waitedFor)
+	for range waitedFor {
+		go func() {
+			at, _ := syscall.Getsockname(listener)
+			socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+			begun.Done()
+			if err == nil {
+				syscall.Connect(socket, at)
+			}
+		}()
+	}
+	begun.Wait()
+	if err := os.WriteFile("begun", nil, 0o600); err != nil {
+		return err
+	}
+	_, err = os.ReadFile("end")
+	return err
 }
 
 func TestACommandRunsWithoutASandboxOnlyIfThatWasDecided(t *testing.T) {

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
+
+	"pawl/internal/inside"
 )
 
 // A fileLock is an exclusive lock on a file, released by the kernel when the process
@@ -21,11 +24,25 @@ type fileLock struct{ file *os.File }
 
 // openLock opens the lock file at path, and creates it if it does not exist.
 func openLock(path string) (*fileLock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openLockFile(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	return &fileLock{f}, nil
+}
+
+// openLockFile opens a lock file of the store, and nothing outside of the store's folder.
+func openLockFile(path string, flag int) (*os.File, error) {
+	return inside.OpenFile(folderOf(path), path, flag, 0o600)
+}
+
+// folderOf returns the store's folder, in which the lock file at path is, or in its locks.
+func folderOf(path string) string {
+	dir := filepath.Dir(path)
+	if filepath.Base(dir) == "locks" {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // Acquire takes the lock, writes this process's id to the file, and returns a function

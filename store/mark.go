@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
@@ -64,7 +65,7 @@ func readMark(file *os.File, store uint32) (m mark, ok bool) {
 
 // markAt reads the mark of the store in the file at path.
 func markAt(path string, store uint32) (mark, bool) {
-	file, err := os.Open(path)
+	file, err := openLockFile(path, os.O_RDONLY)
 	if err != nil {
 		return mark{}, false
 	}
@@ -109,7 +110,7 @@ func (w *writer) setMarks() {
 }
 
 func setMark(dir string, m mark) {
-	if file, err := os.OpenFile(lockPath(dir, m.run), os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+	if file, err := openLockFile(lockPath(dir, m.run), os.O_RDWR|os.O_CREATE); err == nil {
 		m.write(file)
 		file.Close()
 	}
@@ -118,7 +119,7 @@ func setMark(dir string, m mark) {
 // clearMark removes the mark of a run, before the run is removed. Errors are ignored, as in
 // setMarks.
 func clearMark(dir string, id run.ID) {
-	if file, err := os.OpenFile(lockPath(dir, id), os.O_RDWR, 0o600); err == nil {
+	if file, err := openLockFile(lockPath(dir, id), os.O_RDWR); err == nil {
 		file.WriteAt(make([]byte, markSize), 0)
 		file.Close()
 	}
@@ -127,7 +128,7 @@ func clearMark(dir string, id run.ID) {
 // marked returns the runs that have a lock file.
 func (s *SQLite) marked() (ids []run.ID, err error) {
 	path := filepath.Join(s.dir, "locks")
-	dir, err := os.Open(path)
+	dir, err := inside.OpenFile(s.dir, path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

@@ -85,7 +85,7 @@ func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
 		return Owner{}, false, err
 	}
 	path := lockPath(s.dir, id)
-	f, err := os.Open(path)
+	f, err := openLockFile(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil
 	} else if err != nil {

@@ -157,7 +157,7 @@ func (s *SQLite) db() *sql.DB {
 // lockedError returns who has the database for itself, as far as it is known.
 func (s *SQLite) lockedError() error {
 	locked := &LockedError{Path: s.path}
-	f, err := os.Open(filepath.Join(s.dir, "write.lock"))
+	f, err := openLockFile(filepath.Join(s.dir, "write.lock"), os.O_RDONLY)
 	if err != nil {
 		return locked
 	}

@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
@@ -92,7 +92,7 @@ func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 	err = s.write(ctx, func(w *writer) error { return w.remove(id, removed, len(marks) > 0) })
 	if errors.Is(err, ErrNotFound) { // the lock files are those that were just made
 		for _, id := range removed {
-			err = errors.Join(err, os.Remove(lockPath(s.dir, id)))
+			err = errors.Join(err, inside.Remove(s.dir, lockPath(s.dir, id)))
 		}
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 		return nil, err
 	}
 	for _, id := range removed {
-		if rerr := os.Remove(lockPath(s.dir, id)); rerr != nil {
+		if rerr := inside.Remove(s.dir, lockPath(s.dir, id)); rerr != nil {
 			err = errors.Join(err, fileError(lockPath(s.dir, id), rerr)) // Tidy tries again
 		}
 	}

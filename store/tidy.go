@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl/internal/diskuse"
+	"pawl/internal/inside"
 )
 
 // Tidy removes what killed processes have left and no run needs: lock files without a run,
@@ -39,11 +40,11 @@ func (s *SQLite) Tidy(ctx context.Context, age time.Duration, now time.Time) (fr
 	left, err := filepath.Glob(filepath.Join(s.dir, recoverPattern))
 	problems = append(problems, err)
 	for _, dir := range left {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() || now.Sub(info.ModTime()) <= age {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || now.Sub(info.ModTime()) <= age {
 			continue
 		}
 		size := diskuse.Tree(dir)
-		if err := os.RemoveAll(dir); err != nil {
+		if err := inside.RemoveAll(s.dir, dir); err != nil {
 			problems = append(problems, fileError(dir, err))
 			continue
 		}
@@ -55,7 +56,7 @@ func (s *SQLite) Tidy(ctx context.Context, age time.Duration, now time.Time) (fr
 // removeLock removes a lock file that is older than age and that no process has locked. It
 // is removed while it is locked: see [SQLite.own].
 func removeLock(path string, age time.Duration, now time.Time) (freed int64, err error) {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil || now.Sub(info.ModTime()) <= age {
 		return 0, nil // it was removed, or is new
 	}
@@ -65,7 +66,7 @@ func removeLock(path string, age time.Duration, now time.Time) (freed int64, err
 	}
 	got, err := lock.TryLock()
 	if got && isAt(lock.file, path) {
-		if err = os.Remove(path); err == nil {
+		if err = inside.Remove(folderOf(path), path); err == nil {
 			freed = diskuse.Of(info)
 		}
 	}

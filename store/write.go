@@ -49,9 +49,13 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 			<-s.turn
 			return j.err
 		}
-		// The leader is a goroutine of its own: it works for all jobs of the queue,
-		// and this caller's context may end while it waits for the file lock.
+		// The leader works for all jobs of the queue. It is a goroutine of its own if this
+		// caller's context may end while it waits for the file lock.
 		// Close waits for the turn, hence for the leader.
+		if ctx.Done() == nil {
+			s.writeQueue()
+			return j.err
+		}
 		go s.writeQueue()
 		select {
 		case <-j.done:

@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 )
@@ -25,21 +24,6 @@ func (s State) Apply(e Event) (State, error) {
 		return s, err
 	}
 	return next, nil
-}
-
-// Replay returns the state after events. It stops at the first error, of reading or of an event
-// that cannot follow, and returns the state before it.
-func Replay(events iter.Seq2[Event, error]) (State, error) {
-	var s State
-	for e, err := range events {
-		if err == nil {
-			err = s.apply(e)
-		}
-		if err != nil {
-			return s, fmt.Errorf("task event %d: %w", s.Seq+1, err)
-		}
-	}
-	return s, nil
 }
 
 func (s *State) apply(e Event) error {

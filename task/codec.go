@@ -58,25 +58,6 @@ func of[P Payload](name string) kind {
 	}
 }
 
-// Type returns the name of a payload's type.
-func Type(p Payload) string {
-	for i := range kinds {
-		if kinds[i].is(p) {
-			return kinds[i].name
-		}
-	}
-	return ""
-}
-
-// Types returns the names of all types.
-func Types() []string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.name
-	}
-	return names
-}
-
 // Encode returns the form on disk of a payload.
 func Encode(p Payload) (typ string, version int, data []byte, err error) {
 	for i := range kinds {

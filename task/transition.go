@@ -79,9 +79,6 @@ var transitions = []Transition{
 	{WaitingName, FailedName, OnCancel, ByPerson},
 }
 
-// Transitions returns all that are legal.
-func Transitions() []Transition { return append([]Transition(nil), transitions...) }
-
 // legal reports whether a row of the table leads from one status to another on a trigger.
 func legal(from, to StatusName, on Trigger) bool {
 	for _, t := range transitions {

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"image/png"
-
-	"golang.org/x/image/draw"
 
 	"pawl/run"
 )
@@ -90,22 +89,34 @@ func picture(ctx context.Context, name, media string, content []byte) (*run.Imag
 	return small, says, nil
 }
 
-// shrink returns an image of at most maxPixels a side. Halves are made first, each
-// pixel the mean of four: one step over a larger factor would leave most of the
-// pixels out, and fine lines with them.
+// shrink returns an image of at most maxPixels a side. Each of its pixels is the mean of those
+// that it stands for, so that fine lines stay.
 func shrink(img image.Image) image.Image {
-	size := img.Bounds().Size()
-	for longer := max(size.X, size.Y); longer > maxPixels; longer = max(size.X, size.Y) {
-		if longer >= 2*maxPixels {
-			size = image.Pt(max(1, (size.X+1)/2), max(1, (size.Y+1)/2))
-		} else {
-			size = image.Pt(max(1, size.X*maxPixels/longer), max(1, size.Y*maxPixels/longer))
-		}
-		smaller := image.NewNRGBA(image.Rectangle{Max: size})
-		draw.ApproxBiLinear.Scale(smaller, smaller.Bounds(), img, img.Bounds(), draw.Src, nil)
-		img = smaller
+	from := img.Bounds()
+	longer := max(from.Dx(), from.Dy())
+	if longer <= maxPixels {
+		return img
 	}
-	return img
+	w, h := max(1, from.Dx()*maxPixels/longer), max(1, from.Dy()*maxPixels/longer)
+	smaller := image.NewRGBA(image.Rect(0, 0, w, h))
+	row, sums := image.NewRGBA(image.Rect(0, 0, from.Dx(), 1)), make([]int, 4*w)
+	for y := range h {
+		clear(sums)
+		top, bottom := y*from.Dy()/h, (y+1)*from.Dy()/h
+		for line := top; line < bottom; line++ {
+			draw.Draw(row, row.Bounds(), img, image.Pt(from.Min.X, from.Min.Y+line), draw.Src)
+			for x := range w {
+				for i := 4 * (x * from.Dx() / w); i < 4*((x+1)*from.Dx()/w); i++ {
+					sums[4*x+i%4] += int(row.Pix[i])
+				}
+			}
+		}
+		for i, sum := range sums {
+			x := i / 4
+			smaller.Pix[y*smaller.Stride+i] = uint8(sum / ((bottom - top) * ((x+1)*from.Dx()/w - x*from.Dx()/w)))
+		}
+	}
+	return smaller
 }
 
 // encodePicture writes an image: as JPEG when it was one, else as PNG, and as JPEG

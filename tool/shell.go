@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,12 +113,17 @@ func (shellTool) parse(args json.RawMessage) (a shellArgs, limit time.Duration, 
 	return a, time.Duration(seconds) * time.Second, err
 }
 
+// bash returns the path of bash. One that a command has left in the workspace is not it.
+func bash(env Env) (string, error) {
+	return proc.Find("bash", os.Getenv("PATH"), append([]string{env.Workspace}, env.Dirs...)...)
+}
+
 func (t shellTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	a, _, err := t.parse(args)
 	if err != nil {
 		return Intent{}, err
 	}
-	if _, err := exec.LookPath("bash"); err != nil {
+	if _, err := bash(env); err != nil {
 		// Another shell reads some commands differently from how they are judged.
 		return Intent{}, tell("there is no bash on this machine, and no other shell is used: a person has to install it.")
 	}
@@ -258,8 +262,12 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	}
 	state := &env.Session.shell
 	dir, note := state.folder(env)
+	program, err := bash(env)
+	if err != nil {
+		return failed(err), nil
+	}
 	command := proc.Command{
-		Argv: []string{"bash", "-c", wrapper, "bash", a.Command},
+		Argv: []string{program, "-c", wrapper, "bash", a.Command},
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
 		Env: append(t.passed.childEnv(t.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),

@@ -165,7 +165,7 @@ type Spawn func(ctx context.Context, call run.CallID, child Child) (Result, erro
 // A Child is what a child run is asked.
 type Child struct {
 	Prompt string
-	Agent  string     // name of the agent that it is; empty: none
+	Agent  string // name of the agent that it is; empty: none
 	// System returns the system prompt for the model that the child has; nil: it is that of the
 	// parent.
 	System func(model string) string

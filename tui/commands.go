@@ -14,6 +14,7 @@ import (
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
+	"pawl/tool"
 	"pawl/view"
 )
 
@@ -50,7 +51,7 @@ func commands() []command {
 		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
 		{"tasks", "", "the tasks of this folder", pawl("task", "list")},
 		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
-		{"undo", "", "put back the files that the last turn changed", (*model).undo},
+		{"undo", "", "put back the files that were changed last", (*model).undo},
 	}
 }
 
@@ -330,7 +331,7 @@ func (m *model) resumeCommand(args string) []effect {
 	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, args, true) })}
 }
 
-// undo puts back the files that the last turn changed.
+// undo puts back the files that were changed last, in the last turn that has changed any.
 func (m *model) undo(string) []effect {
 	if len(m.prompts) == 0 || m.attached || m.state.Turn.Open() {
 		m.hint = "there is nothing to undo"
@@ -339,7 +340,23 @@ func (m *model) undo(string) []effect {
 		}
 		return nil
 	}
-	return m.rewind(m.prompts[len(m.prompts)-1], false, true)
+	id, prompts := m.id, slices.Clone(m.prompts)
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		if err := d.leave(); err != nil {
+			return err
+		}
+		var report tool.UndoReport
+		var problem error
+		for i := len(prompts) - 1; i >= 0 && problem == nil && len(report.Changes)+len(report.Skipped) == 0; i-- {
+			if report, problem = d.ws.Undo(ctx, id, prompts[i].after); i < len(prompts)-1 && len(report.Changes) > 0 {
+				d.post(notice{"changed after the prompt: " + view.OneLine(prompts[i].text, view.MaxLine)})
+			}
+		}
+		for _, line := range undoWords(report) {
+			d.post(notice{line})
+		}
+		return errors.Join(problem, d.resume(ctx, string(id), false))
+	})}
 }
 
 // rewind goes back to before a prompt: the conversation, in a copy of the run, or the files that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 // A dialog asks the person whether calls may run, one after the other.
 type dialog struct {
 	calls []app.Approval
-	files map[string]string // that calls would write, as they are now
+	files map[string]string // that calls would change, as they are now
 	shown time.Time         // when the first of calls was first shown
 	scope int               // of rules, in scopes
 	rule  *ruleEdit         // the rule that is being edited; nil: none
@@ -28,9 +29,17 @@ type dialog struct {
 
 // A ruleEdit is a rule as the person edits it before it is stored.
 type ruleEdit struct {
-	answer run.Answer // always or never
-	text   editor.Editor
-	wrong  string
+	answer   run.Answer // always or never
+	text     editor.Editor
+	wrong    string
+	row, col int // of the cursor, in the lines of the dialog
+}
+
+func (d *dialog) editing() (row, col int) {
+	if d.rule == nil {
+		return -1, 0
+	}
+	return d.rule.row, d.rule.col
 }
 
 // calmBefore is how long the person must not have typed before a key answers a dialog: what
@@ -57,11 +66,17 @@ func loadApprovals(n int) effect {
 		}
 		files := map[string]string{}
 		for _, a := range calls {
-			for i, path := range a.Preview.Request.Paths {
-				if i < len(a.Preview.Request.Resolved) && a.Call.Tool == "write" {
-					if content, err := readBounded(a.Preview.Request.Resolved[i]); err == nil {
-						files[path] = content
-					}
+			r := a.Preview.Request
+			if a.Call.Tool != "write" && a.Call.Tool != "edit" || len(r.Resolved) != len(r.Paths) {
+				continue
+			}
+			for i, path := range r.Paths {
+				at := r.Resolved[i]
+				if !filepath.IsAbs(at) {
+					at = filepath.Join(r.Workspace, at)
+				}
+				if content, err := readBounded(at); err == nil {
+					files[path] = content
 				}
 			}
 		}
@@ -269,8 +284,9 @@ func (d *dialog) lines(m *model, width, height int) []string {
 		if d.rule.answer == run.Never {
 			label = "Never allow"
 		}
-		text, _, _ := d.rule.text.View(width-8, 1)
-		choices = append(choices, "  "+m.Paint(render.Bold, label)+" "+where+":", "    "+m.Paint(render.Accent, strings.Join(text, " "))+m.Paint(render.Accent, "_"))
+		text, _, col := d.rule.text.View(width-8, 1)
+		d.rule.col = 4 + col
+		choices = append(choices, "  "+m.Paint(render.Bold, label)+" "+where+":", "    "+m.Paint(render.Accent, text[0]))
 		if d.rule.wrong != "" {
 			choices = append(choices, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(d.rule.wrong), Paint: render.Bad}}, width-4, true))...)
 		}
@@ -290,6 +306,9 @@ func (d *dialog) lines(m *model, width, height int) []string {
 	}
 	if len(lines)+len(choices)+2 <= height-roomAround { // what is asked stands apart from what was done, and the answers from it
 		lines = append(append([]string{""}, lines...), "")
+	}
+	if d.rule != nil {
+		d.rule.row = len(lines) + 1 // below its label
 	}
 	return append(lines, choices...)
 }
@@ -321,6 +340,6 @@ func (m *model) printDecision(a app.Approval, answer run.Answer, rules permissio
 	}
 	if len(rules) > 0 {
 		words += m.Dot() + "take it back with /permissions"
-		m.print("  " + m.Paint(render.Faint, words))
+		m.print(render.Hang("  ", m.Wrap([]render.Span{{Text: words, Paint: render.Faint}}, m.width-2, false))...)
 	}
 }

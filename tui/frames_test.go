@@ -227,9 +227,9 @@ var scenes = []struct {
 	}},
 	{"resume", func(c *scene) {
 		c.take(picked{picker: newPicker("Resume a run", []entry{
-			{text: fmt.Sprintf("%-12s %-10s %s", "2 min ago", "waiting", "add left-pad"), more: "$0.03"},
-			{text: fmt.Sprintf("%-12s %-10s %s", "1 h ago", "completed", "repair the cart tests"), more: "$0.04"},
-			{text: fmt.Sprintf("%-12s %-10s %s", "3 days ago", "killed", "upgrade to Go 1.26 in all modules and 日本語"), more: "$1.12"}})})
+			{text: fmt.Sprintf("%-12s %-13s %s", "2 min ago", "waiting", "add left-pad"), more: "$0.03"},
+			{text: fmt.Sprintf("%-12s %-13s %s", "1 h ago", "completed", "repair the cart tests"), more: "$0.04"},
+			{text: fmt.Sprintf("%-12s %-13s %s", "3 days ago", "killed", "upgrade to Go 1.26 in all modules and 日本語"), more: "$1.12"}})})
 		c.presses("down", "")
 	}},
 }
@@ -281,5 +281,82 @@ func TestTheHelpFitsTheTerminal(t *testing.T) {
 				t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
 			}
 		}
+	}
+}
+
+// A model that has not answered yet is not a terminal that hangs: the time runs.
+func TestTheTimeRunsWhileTheModelIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 80, 24, render.Style{})
+	c.begin("go on")
+	c.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	c.at = c.at.Add(7 * time.Second)
+	c.take(tick{})
+	c.shows("◐ 9s · waiting for the model · esc: interrupt")
+	c.live(view.Update{Delta: &view.Delta{Text: "I look"}})
+	c.shows("I look", "◐ 9s · esc: interrupt")
+}
+
+// shows checks that texts are on the terminal.
+func (c *scene) shows(texts ...string) {
+	c.Helper()
+	for _, text := range texts {
+		if !strings.Contains(c.terminal.Text(), text) {
+			c.Errorf("there is no %q:\n%s", text, c.terminal.Text())
+		}
+	}
+}
+
+// The lines of an error stay lines: what to do next is often a list of commands.
+func TestAnErrorOfSeveralLinesKeepsThem(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 60, 24, render.Style{})
+	c.take(failed{errors.New("nothing was done. Do one of these:\n  export KEY=…   get one\n  pawl demo      needs none")})
+	c.shows("✗ nothing was done. Do one of these:\n    export KEY=…   get one\n    pawl demo      needs none\n")
+}
+
+// Notes are broken between words.
+func TestNotesAreBrokenBetweenWords(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 60, 24, render.Style{})
+	c.begin("write it")
+	one := call("c_1", "write", `{"path":"cart/doc.md","content":"x"}`)
+	c.says("", one)
+	c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"cart/doc.md"}, Edits: true}}, one)
+	c.presses("n", "n")
+	c.shows("never allowed · stored: deny write(cart/doc.md) in this\n  folder · take it back with /permissions")
+}
+
+// Enter chooses what is shown. When nothing is, it does nothing.
+func TestEnterWithNothingThatFitsKeepsTheList(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 80, 24, render.Style{})
+	c.take(picked{picker: newPicker("Resume a run", []entry{{text: "add left-pad"}})})
+	c.presses("z", "z")
+	c.presses("enter", "")
+	c.shows("Resume a run · search: z", "nothing fits")
+}
+
+// A run whose process was killed says what ran then.
+func TestAResumedRunNamesTheCallThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	first := newScene(t, 80, 24, render.Style{})
+	first.begin("test it")
+	first.says("I test.", call("c_1", "shell", `{"command":"go test ./..."}`))
+	first.starts("c_1")
+	c := newScene(t, 80, 24, render.Style{})
+	c.take(opened{n: 1, id: "r", state: first.log})
+	c.shows("running when its process ended · Run go test ./...", "/continue resumes it")
+}
+
+// A session that was opened again, because the log could not be written, has not lost its process.
+func TestARunThatThisProcessOpensAgainHasNotLostItsProcess(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 80, 24, render.Style{})
+	c.begin("test it")
+	c.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	c.take(opened{n: 2, id: "r", state: c.log})
+	if strings.Contains(c.terminal.Text(), "process ended") {
+		t.Error(c.terminal.Text())
 	}
 }

@@ -57,23 +57,16 @@ func (in *input) lines(m *model) inputView {
 		v.lines = append(v.lines, "  "+m.Paint(render.Faint, line))
 		v.row, v.col = len(v.lines)-1, at+2
 	}
-	if m.ask != nil && m.ask.ready(m) || m.ask != nil && m.ask.rule != nil {
-		v.row = -1 // the keys go to the dialog
-	}
-	if _, choosing := m.pane.(*picker); choosing {
-		v.row = -1
-	}
-	if v.row >= 0 && m.parks() {
-		v.lines[v.row] = m.caret(v.lines[v.row], v.col)
-		v.row = -1
+	if m.ask != nil && m.ask.ready(m) || m.typesInPane() {
+		v.row = -1 // the keys go there
 	}
 	return v
 }
 
 // parks reports whether the terminal's cursor is hidden, and drawn as a character. While frames are
 // drawn that no key has caused, the window can be resized when one is on its way, and only
-// a hidden cursor leaves nothing of it then; see package screen. Who writes with an input method
-// keeps the cursor, because what is being composed is shown at it.
+// a hidden cursor leaves nothing of it then; see package screen. For input methods the cursor is
+// the terminal's own, because what is being composed is shown at it.
 func (m *model) parks() bool {
 	return !m.composes && !m.Words && (m.state.Turn.Open() && m.driven || m.awaits || m.running > 0)
 }
@@ -139,13 +132,13 @@ func (m *model) key(name, text string) []effect {
 	if m.armed.key != name {
 		m.armed = armed{}
 	}
+	m.composes = m.composes || strings.ContainsFunc(text, isComposed)
 	if p := m.front(); p != nil {
 		if effects, taken := p.key(m, name, text); taken {
 			return effects
 		}
 	}
 	m.typed = m.now
-	m.composes = m.composes || strings.ContainsFunc(text, isComposed)
 	if m.input.editor.Searching() {
 		return m.edit(name, text)
 	}
@@ -187,6 +180,13 @@ func (m *model) key(name, text string) []effect {
 		}
 	}
 	return m.edit(name, text)
+}
+
+// composesIn reports whether people write the language of a locale with an input method.
+func composesIn(getenv func(name string) string) bool {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+	language, _, _ := strings.Cut(strings.ReplaceAll(locale, ".", "_"), "_")
+	return slices.Contains([]string{"ja", "ko", "vi", "yue", "zh"}, language)
 }
 
 // isComposed reports whether a character is typed with an input method.
@@ -341,6 +341,10 @@ func images(d editor.Draft) []run.Part {
 
 // send says something to the agent: it begins a turn, or is delivered with the next results.
 func (m *model) send(text string, more ...run.Part) []effect {
+	if m.id == "" && m.model.err != nil && m.wish.Model == "" { // the person chooses one first
+		m.input.editor.SetText(text)
+		return m.welcome()
+	}
 	m.awaits = true
 	if !m.state.Turn.Open() {
 		m.began = m.now
@@ -421,6 +425,7 @@ const maxDetails = 400
 type completion struct {
 	menu *editor.Menu // its values are the text that stands for an item
 	word editor.Word
+	sure string // the value that can alone be meant and needs nothing more; may be empty
 }
 
 // complete finds out what the word at the cursor could be.
@@ -454,22 +459,32 @@ func (m *model) complete() {
 const maxCompletions = 50
 
 func (m *model) completeCommand(w editor.Word) {
-	var names, helps []string
+	var names, helps, args []string
 	for _, c := range commands() {
-		names, helps = append(names, c.name), append(helps, c.help)
+		names, helps, args = append(names, c.name), append(helps, c.help), append(args, c.args)
 	}
 	for _, c := range m.own {
-		names, helps = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine))
+		names, helps, args = append(names, c.Name), append(helps, view.OneLine(c.Description, view.MaxLine)), append(args, c.Takes())
 	}
 	found := editor.Match(w.Text[1:], names)
 	if len(found) == 0 {
 		return
 	}
 	var items []editor.Item
+	var begin []int // of found, those whose names begin so
 	for _, i := range found {
 		items = append(items, editor.Item{Text: "/" + visible.Escape(names[i]), Detail: helps[i], Value: "/" + names[i] + " "})
+		if strings.HasPrefix(names[i], w.Text[1:]) {
+			begin = append(begin, i)
+		}
 	}
 	m.input.menu = &completion{menu: editor.NewMenu(items), word: w}
+	if len(begin) == 0 && len(found) == 1 {
+		begin = found
+	}
+	if len(begin) == 1 && args[begin[0]] == "" {
+		m.input.menu.sure = "/" + names[begin[0]] + " "
+	}
 }
 
 func (c *completion) key(m *model, name, text string) ([]effect, bool) {
@@ -484,8 +499,8 @@ func (c *completion) key(m *model, name, text string) ([]effect, bool) {
 		}
 		word, whole := item.Value.(string), m.input.editor.Text()
 		m.input.editor.Complete(c.word, word)
-		// A command that was typed to its end is carried out at once.
-		if name == "enter" && strings.HasPrefix(word, "/") && strings.TrimSpace(whole) == strings.TrimSpace(word) {
+		// A command that was typed to its end, or that can alone be meant, is carried out at once.
+		if whole = strings.TrimSpace(whole); name == "enter" && strings.HasPrefix(word, "/") && (whole == strings.TrimSpace(word) || word == c.sure && whole == c.word.Text) {
 			return m.submit(), true
 		}
 	default:

@@ -63,7 +63,7 @@ type (
 	approvals struct {
 		n     int
 		calls []app.Approval
-		files map[string]string // that calls would write, as they are now
+		files map[string]string // that calls would change, as they are now
 	}
 	// undecided says that an answer to a call was not taken.
 	undecided struct {

@@ -104,8 +104,14 @@ type pane interface {
 	lines(m *model, width, height int) []string
 }
 
+// A typist is a pane that text is typed in.
+type typist interface {
+	// editing returns the place of the cursor in the lines that were drawn last; row -1: there is none.
+	editing() (row, col int)
+}
+
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -278,8 +284,11 @@ func (m *model) begin() []effect {
 // open takes in that a conversation is open.
 func (m *model) open(o opened) []effect {
 	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
+		ours := !m.attached // and it has stopped for an error, which is told
 		m.n, m.attached, m.driven, m.state = o.n, o.attached, o.attached, o.state
-		m.tellUnfinished()
+		if !ours {
+			m.tellUnfinished()
+		}
 		return m.waiting(o.n, o.state)
 	}
 	m.n, m.id, m.attached, m.driven, m.state = o.n, o.id, o.attached, o.attached, o.state
@@ -296,6 +305,12 @@ func (m *model) tellUnfinished() {
 	switch turn := m.state.Turn; {
 	case m.driven:
 	case turn.Open() && len(app.Undecided(m.state)) == 0:
+		m.flush()
+		for _, c := range turn.Calls {
+			if c.Status == run.CallRunning {
+				m.say("running when its process ended" + m.Dot() + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+			}
+		}
 		m.say("the turn was not finished, because its process ended: /continue resumes it")
 	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:
 		m.say("the turn was interrupted: /continue resumes it, or say what to do next")
@@ -338,7 +353,12 @@ const maxHistory = 300
 
 // note remembers the prompts of a run.
 func (m *model) note(e run.Event) {
-	if p, ok := e.Payload.(run.Prompted); ok && !p.Continue && p.Answers == "" {
+	p, ok := e.Payload.(run.Prompted)
+	if ok {
+		m.began = e.At
+	}
+	if ok && !p.Continue && p.Answers == "" {
+		m.composes = m.composes || strings.ContainsFunc(typed(p.Parts), isComposed)
 		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
 	}
 }
@@ -431,7 +451,7 @@ func (m *model) react(n news) []effect {
 	m.note(*n.Event)
 	switch f := n.Event.Payload.(type) {
 	case run.Prompted:
-		m.awaits, m.began = false, m.now
+		m.awaits = false
 	case run.Said:
 		m.awaits = false
 	case run.CallDecided:
@@ -524,8 +544,13 @@ func (m *model) takeOver() []effect {
 // fail tells of an error.
 func (m *model) fail(err error) []effect {
 	m.flush()
-	m.print(render.Hang(m.Paint(render.Bad, m.Glyph(render.GlyphFailed))+" ",
-		m.Wrap([]render.Span{{Text: visible.Escape(strings.TrimSpace(err.Error())), Paint: render.Plain}}, m.width-2, false))...)
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		words := strings.TrimLeft(line, " ")
+		indent := strings.Repeat(" ", min(len(line)-len(words), m.width/2))
+		lines = append(lines, render.Hang(indent, m.Wrap([]render.Span{{Text: visible.Escape(words), Paint: render.Plain}}, m.width-2-len(indent), false))...)
+	}
+	m.print(render.Hang(m.Paint(render.Bad, m.Glyph(render.GlyphFailed))+" ", lines)...)
 	return nil
 }
 
@@ -543,8 +568,8 @@ func (m *model) frame() frame {
 	}
 	m.transcript.Began = m.began
 	input := m.input.lines(m)
-	below := append(input.lines, m.foot()...)
-	room := max(1, m.height-1-len(below))
+	below := len(input.lines) + footLines
+	room := max(1, m.height-1-below)
 	var middle []string
 	if p := m.front(); p != nil {
 		middle = p.lines(m, m.width-1, room)
@@ -553,7 +578,7 @@ func (m *model) frame() frame {
 	var live []string
 	// What is drawn of the run by itself takes half of the window: if that becomes half as
 	// wide while a frame is on its way, no row of it scrolls off.
-	if rest := min(room-len(middle), max(3, m.height/2-len(below)-1)); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
+	if rest := min(room-len(middle), max(3, m.height/2-below-1)); rest > 1 && (m.works() || m.ask != nil || m.awaits) {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}
@@ -561,6 +586,7 @@ func (m *model) frame() frame {
 		middle, _, _ = m.TodoLines(m.todo, m.width-1)
 		middle = middle[:min(len(middle), max(0, room-len(live)))]
 	}
+	above := len(live)
 	live = append(live, middle...)
 	if rest := room - len(live); rest > 0 {
 		live = append(live, "")
@@ -568,7 +594,16 @@ func (m *model) frame() frame {
 	if input.row >= 0 {
 		f.row, f.col = len(live)+input.row, input.col
 	}
-	f.live = append(live, below...)
+	f.live = slices.Concat(live, input.lines, m.foot(above == 0))
+	if p, ok := m.front().(typist); ok {
+		if row, col := p.editing(); row >= 0 && row < len(middle) {
+			f.row, f.col = above+row, min(col, m.width-1)
+		}
+	}
+	if f.row >= 0 && m.parks() {
+		f.live[f.row] = m.caret(f.live[f.row], f.col)
+		f.row = -1
+	}
 	f.bell = m.takeBell()
 	return f
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"pawl/app"
@@ -19,6 +20,7 @@ type picker struct {
 	title string
 	menu  *editor.Menu // its values are func(*model) []effect
 	query editor.Editor
+	col   int // of the cursor in the first line
 }
 
 // An entry is one thing to choose.
@@ -44,8 +46,8 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 	case name == "esc" || name == "ctrl+c":
 		m.pane = nil
 	case name == "enter":
-		m.pane = nil
 		if item, ok := p.menu.Selected(); ok {
+			m.pane = nil
 			return item.Value.(func(*model) []effect)(m), true
 		}
 	case p.menu.Key(k):
@@ -57,14 +59,22 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 }
 
 func (p *picker) lines(m *model, width, height int) []string {
-	head := " " + m.Paint(render.Bold, p.title)
-	if q := p.query.Text(); q != "" {
-		head += m.Paint(render.Faint, m.Dot()+"search: ") + visible.Escape(q)
+	head, query := m.Clip(" "+m.Paint(render.Bold, p.title), width), ""
+	p.col = render.Cells(head) + 1
+	if p.query.Text() != "" {
+		head = m.Clip(" "+m.Paint(render.Bold, p.title)+m.Paint(render.Faint, m.Dot()+"search: "), max(1, width-leastQuery))
+		rows, _, col := p.query.View(width-render.Cells(head), 1)
+		query, p.col = rows[0], render.Cells(head)+col
 	}
-	lines := []string{m.Clip(head, width)}
+	lines := []string{head + query}
 	lines = append(lines, m.menuLines(p.menu, width, max(1, height-2))...)
 	return append(lines, m.Paint(render.Faint, m.Clip(" type to search"+m.Dot()+"enter chooses"+m.Dot()+"esc leaves", width)))
 }
+
+// leastQuery is how many columns of what is searched for are seen at least.
+const leastQuery = 10
+
+func (p *picker) editing() (row, col int) { return 0, p.col }
 
 // menuLines draws a menu. The selected entry is marked, not coloured alone.
 func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {
@@ -96,7 +106,7 @@ func pickRun() effect {
 		now := time.Now()
 		var entries []entry
 		for _, r := range runs {
-			words := fmt.Sprintf("%-12s %-10s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
+			words := fmt.Sprintf("%-12s %-13s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
 			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
 				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), true) })}
 			}})
@@ -115,7 +125,7 @@ func runState(r app.Run) string {
 	case r.Damage != "":
 		return "damaged"
 	case r.Condition == app.Ended:
-		return string(r.End)
+		return strings.ReplaceAll(string(r.End), "_", " ")
 	}
 	return string(r.Condition)
 }

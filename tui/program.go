@@ -40,9 +40,9 @@ func newProgram(m *model, d *desk, draw func(frame) error) *program {
 	return p
 }
 
-// run takes messages from the terminal and from effects until the model has left. It then
-// waits for the effects that are under way.
-func (p *program) run(ctx context.Context, input <-chan message) error {
+// run hands the first message to the model, and takes others from the terminal and from effects
+// until the model has left. It then waits for the effects that are under way.
+func (p *program) run(ctx context.Context, first message, input <-chan message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.done.Wait()
 	defer cancel()
@@ -68,7 +68,7 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 	defer next.Stop()
 	var last time.Time // when a frame was drawn
 	leaves := false    // that frame is the last
-	p.take(ctx, nil)
+	p.take(ctx, first)
 	least := frameTime
 	for owed := true; ; { // a frame
 		var due, ticks <-chan time.Time
@@ -87,10 +87,14 @@ func (p *program) run(ctx context.Context, input <-chan message) error {
 			p.take(ctx, m)
 			owed, least = true, keyTime
 		case <-p.mail.more:
+			front := p.model.front()
 			for _, m := range p.mail.take() {
 				p.take(ctx, m)
 			}
 			owed = true
+			if now := p.model.front(); now != nil && now != front { // the person is asked, and does not wait for it
+				least = 0
+			}
 		case <-ticks:
 			p.take(ctx, tick{})
 			owed = true

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
 
+	"pawl/internal/proc"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/render"
@@ -96,7 +98,11 @@ func (t *tail) String() string {
 func (m *model) showDiff(string) []effect {
 	style, width, dir := m.Style, m.width, m.Dir
 	return []effect{later(func(ctx context.Context, d *desk) error {
-		cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "--no-optional-locks", "--no-pager",
+		git, err := proc.Find("git", os.Getenv("PATH"), dir)
+		if err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, git, "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "--no-optional-locks", "--no-pager",
 			"diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()

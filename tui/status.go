@@ -35,11 +35,22 @@ func (m *model) folder() string {
 	return dir
 }
 
-// foot returns the lines below the input: what keys do now, and the status.
-func (m *model) foot() []string {
+// footLines is how many lines foot returns.
+const footLines = 2
+
+// foot returns the lines below the input: what keys do now, and the status. While the agent works they
+// say how long it has; quiet says that nothing else shows that it does.
+func (m *model) foot(quiet bool) []string {
 	hint := m.hint
 	if hint == "" {
 		hint = m.keysNow()
+		if (m.works() || m.awaits) && m.armed.key == "" && !m.stopping {
+			words := m.Glyph(render.GlyphRunning) + " " + render.Clock(m.now.Sub(m.began))
+			if quiet {
+				words += m.Dot() + "waiting for the model"
+			}
+			hint = words + m.Dot() + hint
+		}
 	}
 	return []string{
 		m.Paint(render.Faint, m.Clip("  "+view.OneLine(hint, 4*view.MaxLine), m.width-1)),
@@ -60,7 +71,7 @@ func (m *model) keysNow() string {
 	case m.stopping:
 		return "stopping"
 	case m.works() && !m.input.editor.Empty():
-		return join("enter: send with the next results", "tab: queue for later", "esc: interrupt")
+		return join("enter: send with the next results", "tab: queue", "esc: interrupt")
 	case m.works() && len(m.pendingWords()) > 0:
 		return join("esc: interrupt", "up: take the last message back")
 	case m.works():

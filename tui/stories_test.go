@@ -44,6 +44,21 @@ func TestACallIsAllowedAtTheDialogAndTheTurnContinues(t *testing.T) {
 	p.leaves()
 }
 
+// An edit is judged by the lines around it.
+func TestAnEditThatWaitsIsShownAtItsPlaceInTheFile(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "edit", "args": {"path": "a.txt", "edits": [{"old": "three", "new": "3"}]}}]}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "one\ntwo\n   3\nfive\n"}}]}
+{"text": "Edited."}`, setting{files: map[string]string{"a.txt": "one\ntwo\n   three\nfour\n"}})
+	p.says("edit it")
+	p.sees("2 │  two", "3 │ -   three", "3 │ +   3", "4 │  four", "Allow this time")
+	p.answers("y")
+	p.sees("? Write a.txt", "4 │ -four", "4 │ +five")
+	p.answers("y")
+	p.sees("Edited.")
+	p.leaves()
+}
+
 func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch one"}}]}
@@ -399,6 +414,44 @@ func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 	p.leaves()
 }
 
+// Enter carries out the command that alone can be meant, unless it takes arguments.
+func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude", "commands")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"greet": "Say hello.", "verify": "Verify $ARGUMENTS."} {
+		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := sit(t, `{"text": "I was told: {{prompt}}"}
+{"text": "I was told: {{prompt}}"}`, setting{home: home})
+	p.types("/gre")
+	p.sees("Say hello.")
+	p.presses("enter")
+	p.sees("I was told: Say hello.", "completed")
+	p.rests()
+
+	for typed, completed := range map[string]string{"/verif": "/verify ", "/effo": "/effort ", "/co": "/cost "} { // takes arguments; takes some; not alone
+		p.types(typed)
+		p.until("the menu", func(string) bool { return p.last.input == typed })
+		p.presses("enter")
+		p.until("the completed command "+completed, func(string) bool { return p.last.input == completed })
+		p.presses("ctrl+u")
+	}
+	p.types("/hel")
+	p.presses("enter")
+	p.sees("Commands", "what runs without a question")
+	p.types("/qui")
+	p.presses("enter")
+	if err := <-p.done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
@@ -622,5 +675,38 @@ func TestEscEndsAStreamWhileTheTerminalReadsNothing(t *testing.T) {
 	close(stuck)
 	p.sees("[Conversation interrupted]")
 	p.rests()
+	p.leaves()
+}
+
+// After a turn without edits, the files of the one before can still be put back.
+func TestUndoPutsBackTheFilesThatWereChangedLast(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "new.txt", "content": "x"}}]}
+{"text": "Written."}
+{"text": "You are welcome."}`, setting{})
+	p.says("write it")
+	p.answers("y")
+	p.sees("Written.", "put the files back with /undo")
+	p.says("thank you")
+	p.sees("You are welcome.")
+	p.rests()
+	p.says("/undo")
+	p.sees("changed after the prompt: write it", "new.txt: removed")
+	if p.file("new.txt") != "" {
+		t.Error("the file is still there")
+	}
+	p.leaves()
+}
+
+// A prompt without a model is not lost: the person chooses a model, and sends it.
+func TestAPromptWithoutAModelWaitsForTheChoiceOfOne(t *testing.T) {
+	t.Parallel()
+	p := sit(t, "", setting{})
+	p.sees("pawl needs a model")
+	p.presses("esc")
+	p.until("input without the choice", func(all string) bool { return !strings.Contains(all, "Paste an API key") })
+	p.says("fix it")
+	p.sees("Paste an API key", "› fix it")
+	p.presses("esc")
 	p.leaves()
 }

@@ -406,6 +406,34 @@ func TestInTmuxWideCharactersAreTypedAndShown(t *testing.T) {
 	w.leaves()
 }
 
+// In a locale whose language is written with an input method the terminal's cursor is where text is edited,
+// from the first character on and while text streams.
+func TestInTmuxTheCursorOfAnInputMethodIsWhereTextIsEdited(t *testing.T) {
+	t.Parallel()
+	w := open(t, "", 100, 30, "LC_ALL=ja_JP.UTF-8", "PAWL_MODEL=anthropic/m", "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+numbers(t))
+	w.sees("enter: send")
+	w.says("count")
+	w.sees("n000100")
+	at := func(before string, col int) {
+		t.Helper()
+		w.until(fmt.Sprintf("cursor that is seen after %q", before), func() bool {
+			row, err := strconv.Atoi(w.format("cursor_y"))
+			lines := strings.Split(w.tmux("capture-pane", "-p"), "\n")
+			return err == nil && row < len(lines) && strings.HasPrefix(lines[row], before) &&
+				w.format("cursor_x") == fmt.Sprint(col) && w.format("cursor_flag") == "1"
+		})
+	}
+	at("›", 2)
+	w.tmux("send-keys", "-l", "日本")
+	at("› 日本", 6)
+	w.sees("n001000")
+	at("› 日本", 6)
+	w.presses("Escape")
+	w.sees("[Conversation interrupted]")
+	w.rests()
+	w.leaves()
+}
+
 func TestInTmuxEscEndsAStreamAndTheAgentGoesOn(t *testing.T) {
 	t.Parallel()
 	w := open(t, `{"text": "word after word ", "endless": true}
@@ -514,13 +542,15 @@ func TestWithoutATerminalPawlNamesTheCommandThatNeedsNone(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
-	t.Run("on a dumb terminal", func(t *testing.T) {
-		t.Parallel()
-		w := open(t, "", 80, 24)
-		w.tmux(append([]string{"respawn-pane", "-k", "env", "TERM=dumb"}, w.shell()...)...)
-		w.sees("pawl run -p")
-		w.ended(2)
-	})
+	for name, term := range map[string]string{"on a dumb terminal": "dumb", "on a terminal without a name": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := open(t, "", 80, 24)
+			w.tmux(append([]string{"respawn-pane", "-k", "env", "TERM=" + term}, w.shell()...)...)
+			w.sees("pawl run -p", fmt.Sprintf("TERM is %q", term))
+			w.ended(2)
+		})
+	}
 }
 
 // However the terminal agent ends, the terminal is as it was: it reads lines and shows what is

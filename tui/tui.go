@@ -71,6 +71,7 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 		if m.input.editor.History, err = editor.NewHistory(maxPrompts, editor.HistoryFile(o.History)); err != nil {
 			m.say(err.Error())
 		}
+		m.composes = m.composes || m.input.editor.History.Typed(isComposed)
 	}
 	m.input.editor.ASCII = o.Style.ASCII
 	if o.Getenv("SSH_TTY") != "" || o.Getenv("SSH_CONNECTION") != "" {
@@ -93,7 +94,7 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 			panic(r)
 		}
 	}()
-	err = p.run(ctx, input)
+	err = p.run(ctx, nil, input)
 	cancel()
 	err = errors.Join(err, d.leave(), t.screen.Erase(m.width))
 	if m.terminated && err == nil {

@@ -99,7 +99,7 @@ func sit(t *testing.T, script string, s setting) *person {
 	program := newProgram(m, d, p.draw)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		err := program.run(ctx, p.input)
+		err := program.run(ctx, nil, p.input)
 		if e := d.leave(); err == nil {
 			err = e
 		}

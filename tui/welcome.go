@@ -105,6 +105,8 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 	return nil, true
 }
 
+func (s *secret) editing() (row, col int) { return 1, 3 + min(len(s.text), 40) }
+
 func (s *secret) lines(m *model, width, _ int) []string {
 	dots := strings.Repeat("*", min(len(s.text), 40))
 	return []string{

@@ -72,7 +72,11 @@ func (r *rig) history() []string {
 	}
 	var names []string
 	for _, e := range events {
-		names = append(names, task.Type(e.Payload))
+		name, _, _, err := task.Encode(e.Payload)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		names = append(names, name)
 	}
 	return names
 }

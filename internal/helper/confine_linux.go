@@ -39,6 +39,7 @@ type enclosure struct {
 	inNamespace       bool
 	landlock          int // its ABI; 0: there is none
 	read, list, write []string
+	covered           []string // of what is read, the paths that something is laid over
 	closeTCP          bool
 	filter            []bpf // of system calls
 	listens           []bpf // the same where the helper can be asked about connections; empty: it need not be
@@ -57,6 +58,10 @@ func enclosureOf(c *Confinement, inNamespace bool) (e *enclosure, what string, e
 			switch m.Kind {
 			case Writable, Memory, Devices, Temporary, Overlay:
 				e.write = append(e.write, m.Target)
+			case Empty, NoFile:
+				if m.Source != "" {
+					e.covered = append(e.covered, m.Target)
+				}
 			}
 		}
 	}
@@ -97,7 +102,7 @@ func (e *enclosure) enter(noRoute *atomic.Bool) (what string, err syscall.Errno)
 	if e.landlock > 0 {
 		// The paths are opened by this thread: what a command gets anew is a file system of
 		// its own, which rules for another do not allow.
-		if err := landlock(e.landlock, e.read, e.list, e.write, e.closeTCP); err != 0 {
+		if err := landlock(e.landlock, e.read, e.list, e.write, e.covered, e.closeTCP); err != 0 {
 			return "Landlock", err
 		}
 	}
@@ -162,6 +167,28 @@ func limit(resource int, most uint64) {
 func limitProcesses() {
 	if kernelAtLeast(6, 14) {
 		writeFile("/proc/sys/kernel/pid_max", maxProcessesText)
+	}
+}
+
+// limitWatches leaves at least half of what a user may have of the kernel's means to watch
+// files to the programs outside. The settings are those of the helper's user namespace, in
+// which all of its commands are (user_namespaces(7), read 2026-11-22); root has none of its
+// own, and the settings of the machine are left alone.
+func limitWatches() {
+	if syscall.Geteuid() == 0 {
+		return
+	}
+	for _, l := range [][2]string{
+		{"fs/inotify/max_user_instances", "user/max_inotify_instances"},
+		{"fs/inotify/max_user_watches", "user/max_inotify_watches"},
+		{"fs/fanotify/max_user_groups", "user/max_fanotify_groups"},
+		{"fs/fanotify/max_user_marks", "user/max_fanotify_marks"},
+	} {
+		if fields := pieces(string(readFile("/proc/sys/"+l[0], 32)), " \t\n"); len(fields) == 1 {
+			if n, ok := number(fields[0]); ok {
+				writeFile("/proc/sys/"+l[1], decimal(n/2))
+			}
+		}
 	}
 }
 

@@ -55,11 +55,16 @@ type notification struct {
 	}
 }
 
+// maxConnects bounds the connections that a command waits for at the same time: each takes
+// a thread of the helper, which all commands of a workspace share.
+const maxConnects = 64
+
 // answerConnects answers the calls of connect that come from a listener, until there is
-// nobody who could ask. It sets noRoute, if that is not nil, when there is no route for
+// no process that could ask. It sets noRoute, if that is not nil, when there is no route for
 // one.
 func answerConnects(listener int, noRoute *atomic.Bool) {
 	var asked sync.WaitGroup
+	slots := make(chan struct{}, maxConnects)
 	defer func() {
 		asked.Wait() // it still uses the listener
 		syscall.Close(listener)
@@ -72,7 +77,9 @@ func answerConnects(listener int, noRoute *atomic.Bool) {
 		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), notifyReceive, uintptr(unsafe.Pointer(&n)))
 		switch errno {
 		case 0:
+			slots <- struct{}{}
 			asked.Go(func() { // a connect may last
+				defer func() { <-slots }()
 				err := connectFor(listener, &n)
 				if noRoute != nil && err == syscall.ENETUNREACH {
 					noRoute.Store(true)

@@ -100,8 +100,11 @@ const (
 
 // A Mount is one place in a command's file tree.
 type Mount struct {
-	Kind   string
-	Source string // what is shown there; for a Link, where it leads
+	Kind string
+	// Source is what is shown there; for a Link, where it leads. For Empty and NoFile it is
+	// not empty if nothing that comes to be there while a command runs may be read either,
+	// as far as Landlock can keep it from that.
+	Source string
 	Target string // where
 	Upper  string // of an Overlay, a folder with folders upper and work for what is changed
 }

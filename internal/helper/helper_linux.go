@@ -91,6 +91,7 @@ func help(mode string) {
 		offerToEnd()
 		if inNamespace {
 			limitProcesses()
+			limitWatches()
 		}
 		if o.Confine.Network == OwnNetwork {
 			if err := loopbackUp(); err != 0 {

@@ -75,10 +75,11 @@ func landlockABI() int {
 
 // landlock confines the calling thread, and what it starts, to reading what is
 // below the paths read, to the names below the paths list, and changing what is
-// below the paths write. It asks for all
+// below the paths write. Of what is read, nothing comes to be below the paths
+// covered. It asks for all
 // that the kernel can; what that is depends on abi. Whatever the paths, the thread
 // can no longer signal, trace or (by abstract sockets) reach processes outside.
-func landlock(abi int, read, list, write []string, closeTCP bool) syscall.Errno {
+func landlock(abi int, read, list, write, covered []string, closeTCP bool) syscall.Errno {
 	handled := uint64(1<<13 - 1)
 	if abi >= 2 {
 		handled |= mayRefer
@@ -106,6 +107,12 @@ func landlock(abi int, read, list, write []string, closeTCP bool) syscall.Errno 
 		return errno
 	}
 	defer syscall.Close(int(set))
+	if len(covered) > 0 {
+		if parts, ok := around(read, covered); ok {
+			// What lies over the covered paths can be read, and what they are in listed.
+			read, list = append(parts, emptyFolder, emptyFile), append(list[:len(list):len(list)], read...)
+		}
+	}
 	for _, path := range read {
 		if errno := landlockAdd(int(set), path, handled&rightsToRead); errno != 0 {
 			return errno
@@ -123,6 +130,48 @@ func landlock(abi int, read, list, write []string, closeTCP bool) syscall.Errno 
 	}
 	_, _, errno = syscall.Syscall(sysLandlockRestrict, set, 0, 0)
 	return errno
+}
+
+// maxAround bounds how many rules stand for a folder in which paths are covered: each
+// costs some microseconds before every command.
+const maxAround = 500
+
+// around returns what of folders is not covered, so that a file that is given the name of
+// a covered one, which takes its cover away, has no rule. It reports false if that are too
+// many paths.
+func around(folders, covered []string) (parts []string, ok bool) {
+	above := map[string]bool{} // folders that a covered path is in; false: a covered path
+	for _, path := range covered {
+		above[path] = false
+		for up, _ := cutLast(path); up != ""; up, _ = cutLast(up) {
+			above[up] = true
+		}
+	}
+	var walk func(dir string) bool
+	walk = func(dir string) bool {
+		for _, name := range names(dir) {
+			path := dir + "/" + name
+			if dir == "/" {
+				path = dir + name
+			}
+			switch in, known := above[path]; {
+			case !known:
+				parts = append(parts, path)
+			case in && !walk(path):
+				return false
+			}
+			if len(parts) > maxAround {
+				return false
+			}
+		}
+		return true
+	}
+	for _, dir := range folders {
+		if !walk(dir) {
+			return nil, false
+		}
+	}
+	return parts, true
 }
 
 // landlockAdd allows rights at a path and below. A path that is not there needs no

@@ -21,12 +21,13 @@ type resident struct {
 	confine   *Confinement
 	sandbox   *enclosure
 	fresh     []freshMount
-	mountinfo int    // reports changes of the helper's mount namespace
-	broken    string // why there is no sandbox; empty: there is one
+	mountinfo int // reports changes of the helper's mount namespace
 
 	mu       sync.Mutex
+	broken   string // why there is no sandbox; empty: there is one
 	running  map[*residentCommand]bool
-	unrouted noRoutes // as counted when the last command ended
+	unrouted noRoutes        // as counted when the last command ended
+	next     *preparedThread // for the next command; nil: none
 }
 
 // A residentCommand is one of the commands of a resident helper.
@@ -79,6 +80,7 @@ func serve() {
 // build makes the sandbox.
 func (r *resident) build() {
 	offerToEnd()
+	limitWatches()
 	if r.confine.Network == OwnNetwork {
 		if err := loopbackUp(); err != 0 {
 			r.broken = "cannot give the command a network of its own: " + err.Error()
@@ -103,9 +105,18 @@ func (r *resident) build() {
 	r.unrouted = countNoRoutes()
 }
 
+// isBroken returns why there is no sandbox; empty: there is one.
+func (r *resident) isBroken() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.broken
+}
+
 // state answers a [Check]. A mount that was put over one of the file tree, or removed
 // because a file was replaced in another namespace, makes it [Changed] for good.
 func (r *resident) state() byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.broken != "" || polled(r.mountinfo, pollPriority)&(pollPriority|pollError) != 0 {
 		if r.broken == "" {
 			r.broken = "the command's file tree has changed"
@@ -122,14 +133,19 @@ func (r *resident) run(control int) {
 		syscall.Close(control)
 		return
 	}
-	c := &residentCommand{control: control, mounts: -1, ended: make(chan struct{})}
+	thread := r.take()
+	c := thread.command
+	c.control = control
 	r.begin(c)
-	pid, what, err := r.launch(c, order, files)
+	pid, what, err := r.launch(thread, order, files)
 	if what != "" {
 		syscall.Write(files[0], []byte("pawl: "+what+": "+err.Error()+"\n"))
 	}
 	for _, fd := range files {
 		syscall.Close(fd)
+	}
+	if pid != 0 {
+		r.prepareNext()
 	}
 	obeyed := make(chan struct{})
 	go func() {
@@ -274,56 +290,137 @@ func (r *resident) end(c *residentCommand) (noRoute bool) {
 	return c.noRoute.Load() || c.alone && counted
 }
 
-// launch starts the first process of a command's namespaces, and the command.
+// A preparedThread is a thread in the namespaces of one command, confined for good, that waits
+// for the command to start. It is made while the command before it runs: then the helper
+// and its owner have nothing else to do.
 //
-// As in the helper of a single command, it is done from a thread that ends with it: it
-// moves to the namespaces and confines itself for good, and the others do not.
-func (r *resident) launch(c *residentCommand, o Order, files []int) (pid int, what string, errno syscall.Errno) {
-	if r.broken != "" {
-		return 0, r.broken, syscall.EPERM
+// As in the helper of a single command, the thread ends with what it was made for: it
+// moves to the namespaces and confines itself, and the others do not.
+type preparedThread struct {
+	command *residentCommand // without its socket
+	start   chan start       // closed when it is not needed
+	ready   chan struct{}    // closed when it waits, or what says why it does not
+	what    string
+	errno   syscall.Errno
+}
+
+// A start is what a prepared thread is told to start, and what came of it.
+type start struct {
+	order Order
+	files []int
+	done  chan<- started
+}
+
+type started struct {
+	pid   int
+	errno syscall.Errno
+}
+
+// prepare makes a thread for one command.
+func (r *resident) prepare() *preparedThread {
+	t := &preparedThread{
+		command: &residentCommand{control: -1, mounts: -1, ended: make(chan struct{})},
+		start:   make(chan start), ready: make(chan struct{}),
 	}
-	done := make(chan struct{})
 	go func() {
-		defer close(done)
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if errno = unshareForCommand(); errno != 0 {
-			what = "cannot give the command namespaces of its own"
+		t.what, t.errno = r.confineThread(t.command)
+		close(t.ready)
+		if t.what != "" {
 			return
 		}
-		// To take the mounts apart takes until every processor has seen that they are gone:
-		// the last process of the command is not to wait for that.
-		c.mounts, _ = syscall.Open("/proc/thread-self/ns/mnt", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if what, errno = mountFresh(r.fresh); errno != 0 {
-			what = "cannot give the command its own file tree: " + what
-			return
-		}
-		var init *initProcess
-		if init, errno = startInit(); errno != 0 {
-			what = "cannot give the command a /proc of its own"
-			return
-		}
-		c.mu.Lock()
-		c.init = init
-		c.mu.Unlock()
-		if what, errno = r.sandbox.enter(&c.noRoute); errno != 0 {
-			what = "cannot confine the command: " + what
+		s, ok := <-t.start
+		if !ok {
 			return
 		}
 		prctl(prSetTimerSlack, usualTimerSlack)
-		if pid, errno = forkExec(o, files, &syscall.SysProcAttr{Setsid: true}); errno != 0 {
-			what = "cannot start " + o.Argv[0] + " in " + o.Dir
-			return
-		}
-		c.mu.Lock()
-		c.pid = pid
-		c.mu.Unlock()
+		var done started
+		done.pid, done.errno = forkExec(s.order, s.files, &syscall.SysProcAttr{Setsid: true})
+		s.done <- done
 	}()
-	<-done
+	return t
+}
+
+// confineThread gives the calling thread the namespaces of a command, starts their first
+// process, and takes from the thread what the sandbox does not give. With an error it returns
+// the part that failed.
+func (r *resident) confineThread(c *residentCommand) (what string, errno syscall.Errno) {
+	if broken := r.isBroken(); broken != "" {
+		return broken, syscall.EPERM
+	}
+	if errno := unshareForCommand(); errno != 0 {
+		return "cannot give the command namespaces of its own", errno
+	}
+	// To take the mounts apart takes until every processor has seen that they are gone:
+	// the last process of the command is not to wait for that.
+	c.mounts, _ = syscall.Open("/proc/thread-self/ns/mnt", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if what, errno := mountFresh(r.fresh); errno != 0 {
+		return "cannot give the command its own file tree: " + what, errno
+	}
+	init, errno := startInit()
+	if errno != 0 {
+		return "cannot give the command a /proc of its own", errno
+	}
+	c.mu.Lock()
+	c.init = init
+	c.mu.Unlock()
+	if what, errno := r.sandbox.enter(&c.noRoute); errno != 0 {
+		return "cannot confine the command: " + what, errno
+	}
+	return "", 0
+}
+
+// take returns a thread for one command: the one that is prepared, or another.
+func (r *resident) take() *preparedThread {
+	r.mu.Lock()
+	t := r.next
+	r.next = nil
+	r.mu.Unlock()
+	if t == nil {
+		t = r.prepare()
+	}
+	return t
+}
+
+// prepareNext makes a thread for the next command, if there is none.
+func (r *resident) prepareNext() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil && r.broken == "" {
+		r.next = r.prepare()
+	}
+}
+
+// launch starts a command in a thread's namespaces. What is prepared is what it would be if
+// it were made now: a [Check] came before, and what changes the helper's mounts changes those
+// of the thread too.
+func (r *resident) launch(t *preparedThread, o Order, files []int) (pid int, what string, errno syscall.Errno) {
+	<-t.ready
+	broken := r.isBroken()
+	switch {
+	case t.what != "":
+		what, errno = t.what, t.errno
+	case broken != "":
+		close(t.start)
+		what, errno = broken, syscall.EPERM
+	default:
+		done := make(chan started)
+		t.start <- start{o, files, done}
+		s := <-done
+		if pid, errno = s.pid, s.errno; errno != 0 {
+			what = "cannot start " + o.Argv[0] + " in " + o.Dir
+		}
+	}
+	c := t.command
 	if what != "" {
 		c.kill(false)
 		c.collect()
+		return 0, what, errno
 	}
-	return pid, what, errno
+	c.mu.Lock()
+	c.pid = pid
+	c.mu.Unlock()
+	return pid, "", 0
 }
 
 // unshareForCommand gives the calling thread the namespaces of one command. Of process

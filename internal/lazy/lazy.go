@@ -1,5 +1,5 @@
-// Package lazy compiles regular expressions when they are first used. Compiling those of
-// all packages took a tenth of the start of every command.
+// Package lazy makes values when they are first used, such as regular expressions. Compiling
+// those of all packages took a tenth of the start of every command.
 package lazy
 
 import (
@@ -24,3 +24,7 @@ func (e *expression) compiled() *regexp.Regexp {
 	e.once.Do(func() { e.re = regexp.MustCompile(e.expr) })
 	return e.re
 }
+
+// Value returns a function that returns what build returned when it was first needed. The
+// function may be called concurrently.
+func Value[T any](build func() T) func() T { return sync.OnceValue(build) }

@@ -199,8 +199,8 @@ func helperCommand(mode string, flags uintptr) *exec.Cmd {
 	env := []string{} // not nil, which would mean ours
 	if mode == helper.Resident {
 		// Most of its goroutines wait in system calls, and the scheduler is slow to see
-		// that one does.
-		env = append(env, "GOMAXPROCS=16")
+		// that one does. And what control groups allow is not looked for then.
+		env = append(env, "GOMAXPROCS=16", "GODEBUG=containermaxprocs=0")
 	}
 	return &exec.Cmd{
 		Path: "/proc/self/exe",
@@ -215,8 +215,9 @@ func helperCommand(mode string, flags uintptr) *exec.Cmd {
 // Bits of capabilities(7), linux/capability.h, read 2026-11-20: an unprivileged
 // user's helper mounts, and switches its loopback on, in its own user namespace.
 const (
-	capNetAdmin = 12
-	capSysAdmin = 21
+	capNetAdmin    = 12
+	capSysAdmin    = 21
+	capSysResource = 24
 )
 
 // flags are the namespaces of a kind of helper: for all one of process ids, and one
@@ -243,7 +244,7 @@ func namespaces(flags uintptr) *syscall.SysProcAttr {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{capNetAdmin, capSysAdmin}
+		attr.AmbientCaps = []uintptr{capNetAdmin, capSysAdmin, capSysResource}
 	}
 	return attr
 }

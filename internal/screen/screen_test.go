@@ -437,3 +437,64 @@ func TestResizesWhileFramesAreOnTheirWayLeaveNothing(t *testing.T) {
 		}
 	}
 }
+
+// A live part that no longer fits after a resize has scrolled off in part before a program can know of
+// the resize, and no program can take back what has scrolled off. Nothing else of it remains: what the screen
+// draws afterwards adds no row, and a live part that fits leaves none.
+func TestOfALivePartThatNoLongerFitsRemainsOnlyWhatTheTerminalHasScrolledOff(t *testing.T) {
+	t.Parallel()
+	for _, reflows := range []bool{true, false} {
+		t.Run(fmt.Sprintf("reflows=%t", reflows), func(t *testing.T) {
+			t.Parallel()
+			left, whole := 0, 0 // stories in which something remained, and those in which nothing did
+			for seed := range uint64(stories) {
+				s := newStory(t, seed, reflows)
+				width, height := 40+s.r.IntN(80), 12+s.r.IntN(40)
+				s.terminal.Resize(width, height)
+				s.draw(screen.Frame{Width: width, Height: height, Above: strings.Split(strings.Repeat("first\n", 60)+"first", "\n"), Cursor: screen.Cursor{Hidden: true}, Now: s.now})
+				f := screen.Frame{Width: width, Height: height, Cursor: screen.Cursor{Hidden: true}, Now: s.now}
+				for range 1 + s.r.IntN(height/2) { // what the terminal agent draws by itself
+					f.Live = append(f.Live, strings.Repeat("~", 1+s.r.IntN(width)))
+				}
+				s.draw(f)
+				s.read()
+
+				width, height = 10+s.r.IntN(width-10), 4+s.r.IntN(height-4)
+				fmt.Fprintf(&s.steps, "resize %dx%d\n", width, height)
+				s.terminal.Resize(width, height)
+				rows := 0
+				for _, l := range f.Live {
+					if reflows {
+						rows += (len(l) + width - 1) / width
+					} else {
+						rows++
+					}
+				}
+				scrolled := strings.Count(s.terminal.Scrollback(), "~")
+				if rows <= height && scrolled > 0 {
+					t.Fatalf("seed %d: %d rows fit into %d, and some have scrolled off\n%s\n%s", seed, rows, height, s.terminal.Text(), s.steps.String())
+				}
+				if scrolled > 0 {
+					left++
+				} else {
+					whole++
+				}
+				for range 4 {
+					f = screen.Frame{Width: width, Height: height, Live: []string{"-", "-"}, Cursor: screen.Cursor{Hidden: true}, Now: s.now}
+					if s.r.IntN(2) == 0 {
+						f.Above = []string{s.text(finishedPieces, 1+s.r.IntN(width))}
+					}
+					s.draw(f)
+					s.read()
+					s.pass()
+				}
+				if got := strings.Count(s.terminal.Text(), "~"); got != scrolled || strings.Contains(s.terminal.Scrollback(), "-") {
+					t.Fatalf("seed %d: %d characters of the live part had scrolled off, and %d remain\n%s\n%s", seed, scrolled, got, s.terminal.Text(), s.steps.String())
+				}
+			}
+			if left < 10 || whole < 10 {
+				t.Errorf("in %d stories something remained, in %d nothing: one of these is not tried", left, whole)
+			}
+		})
+	}
+}

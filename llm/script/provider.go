@@ -97,6 +97,12 @@ func (p *Provider) reply(r llm.Request) (Reply, error) {
 		if err := json.Unmarshal(m.Body, &seen); err != nil {
 			return Reply{}, &llm.Error{Kind: run.ErrInvalid, Err: err, Message: "a message was not encoded for the scripted model"}
 		}
+		// Servers take user messages in a row for one, as do the wires that send them.
+		if n := len(c.Messages); n > 0 && seen.Role == run.User && c.Messages[n-1].Role == run.User {
+			last := &c.Messages[n-1]
+			last.Words, last.Results, last.Blocks = joined(last.Words, seen.Words), append(last.Results, seen.Results...), last.Blocks+seen.Blocks
+			continue
+		}
 		c.Messages = append(c.Messages, seen)
 	}
 	reply, _, err := p.player.Next(c)

@@ -29,6 +29,7 @@ import (
 	"strings"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
@@ -125,12 +126,12 @@ func readEntry(file string) (e Entry, err error) {
 }
 
 // Discard removes the entry of a change that failed before it was made.
-func (j Journal) Discard(id run.ID, call string) { _ = os.Remove(j.entry(id, call)) }
+func (j Journal) Discard(id run.ID, call string) { _ = inside.Remove(j.dir, j.entry(id, call)) }
 
 // Remove removes the entries of a run. Contents that only they refer to are removed by the
 // next [Journal.Sweep]. The run must not be running.
 func (j Journal) Remove(id run.ID) error {
-	if err := os.RemoveAll(j.RunDir(id)); err != nil {
+	if err := inside.RemoveAll(j.dir, j.RunDir(id)); err != nil {
 		return fmt.Errorf("remove the journal of run %s: %w", id, err)
 	}
 	return nil
@@ -138,7 +139,7 @@ func (j Journal) Remove(id run.ID) error {
 
 // runs returns the names of the folders of runs.
 func (j Journal) runs() ([]string, error) {
-	entries, err := readDir(j.entries())
+	entries, err := j.readDir(j.entries())
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
@@ -149,8 +150,8 @@ func (j Journal) runs() ([]string, error) {
 }
 
 // readDir is os.ReadDir; a folder that does not exist is empty.
-func readDir(dir string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(dir)
+func (j Journal) readDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := inside.ReadDir(j.dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

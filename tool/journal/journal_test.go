@@ -47,7 +47,7 @@ func wantContent(t *testing.T, j Journal, want []byte) {
 // names returns the names of the files in the blobs folder, without the names of bases.
 func names(t *testing.T, j Journal) (all []string) {
 	t.Helper()
-	files, err := readDir(j.blobs())
+	files, err := j.readDir(j.blobs())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/internal/diskuse"
+	"pawl/internal/inside"
 	"pawl/run"
 )
 
@@ -39,7 +40,7 @@ func (j Journal) sweep(ctx context.Context, now time.Time, aside func()) (freed 
 	if err != nil {
 		return 0, err
 	}
-	files, err := readDir(j.blobs())
+	files, err := j.readDir(j.blobs())
 	if err != nil {
 		return 0, err
 	}
@@ -48,7 +49,7 @@ func (j Journal) sweep(ctx context.Context, now time.Time, aside func()) (freed 
 		hash, file := hashOf(f.Name()), filepath.Join(j.blobs(), f.Name())
 		switch {
 		case hash == "" && isTemp(f.Name()):
-			size, err := removeAbandoned(file, now)
+			size, err := j.removeAbandoned(file, now)
 			freed += size
 			problems = append(problems, err)
 		case hash == "" && strings.HasPrefix(f.Name(), basePrefix):
@@ -57,14 +58,14 @@ func (j Journal) sweep(ctx context.Context, now time.Time, aside func()) (freed 
 		default:
 			err := os.Mkdir(j.trash(), 0o700)
 			if err == nil || errors.Is(err, fs.ErrExist) {
-				err = os.Rename(file, filepath.Join(j.trash(), f.Name()))
+				err = inside.Rename(j.dir, file, filepath.Join(j.trash(), f.Name()))
 			}
 			problems = append(problems, ignoreMissing(err))
 		}
 	}
 	// Only what is in the trash before the entries are read again is decided on by them:
 	// another sweep may add to it.
-	inTrash, err := readDir(j.trash())
+	inTrash, err := j.readDir(j.trash())
 	if err != nil {
 		return freed, err
 	}
@@ -75,17 +76,17 @@ func (j Journal) sweep(ctx context.Context, now time.Time, aside func()) (freed 
 	for _, f := range inTrash {
 		file := filepath.Join(j.trash(), f.Name())
 		if referred[hashOf(f.Name())] {
-			problems = append(problems, ignoreMissing(os.Rename(file, filepath.Join(j.blobs(), f.Name()))))
+			problems = append(problems, ignoreMissing(inside.Rename(j.dir, file, filepath.Join(j.blobs(), f.Name()))))
 			continue
 		}
 		size := diskuse.File(file)
-		err := os.Remove(file)
+		err := inside.Remove(j.dir, file)
 		if err == nil {
 			freed += size
 		}
 		problems = append(problems, ignoreMissing(err))
 	}
-	_ = os.Remove(j.trash()) // fails unless it is empty
+	_ = inside.Remove(j.dir, j.trash()) // fails unless it is empty
 	return freed, errors.Join(problems...)
 }
 
@@ -101,12 +102,12 @@ func ignoreMissing(err error) error {
 func isTemp(name string) bool { return strings.HasPrefix(name, ".new-") }
 
 // removeAbandoned removes a temporary file whose writer was killed.
-func removeAbandoned(file string, now time.Time) (freed int64, err error) {
+func (j Journal) removeAbandoned(file string, now time.Time) (freed int64, err error) {
 	info, err := os.Lstat(file)
 	if err != nil || now.Sub(info.ModTime()) < abandonedAfter {
 		return 0, ignoreMissing(err)
 	}
-	if err := os.Remove(file); err != nil {
+	if err := inside.Remove(j.dir, file); err != nil {
 		return 0, ignoreMissing(err)
 	}
 	return diskuse.Of(info), nil
@@ -117,7 +118,7 @@ func (j Journal) removeBase(file string) error {
 	hash, err := os.ReadFile(file)
 	if err == nil {
 		if _, err = os.Lstat(filepath.Join(j.blobs(), fileName(string(hash))+wholeEnding)); errors.Is(err, fs.ErrNotExist) {
-			err = os.Remove(file)
+			err = inside.Remove(j.dir, file)
 		}
 	}
 	return ignoreMissing(err)
@@ -164,7 +165,7 @@ func (j Journal) addBases(contents map[string]bool) error {
 // eachEntry calls do with every entry of a run's folder. A folder or an entry that is
 // removed meanwhile is not there.
 func (j Journal) eachEntry(dir string, do func(Entry, fs.FileInfo)) error {
-	files, err := readDir(dir)
+	files, err := j.readDir(dir)
 	if err != nil {
 		return err
 	}
@@ -307,7 +308,7 @@ func (j Journal) Prune(ctx context.Context, olderThan time.Duration, now time.Ti
 
 // lastChange returns when the last entry of a run was written.
 func (j Journal) lastChange(name string) (last time.Time) {
-	files, _ := readDir(filepath.Join(j.entries(), name))
+	files, _ := j.readDir(filepath.Join(j.entries(), name))
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()

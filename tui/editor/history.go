@@ -83,6 +83,11 @@ func (h *History) put(d Draft) {
 	h.entries = slices.Delete(h.entries, 0, first)
 }
 
+// Typed reports whether a character for which f holds was typed in an entry. What was pasted does not count.
+func (h *History) Typed(f func(rune) bool) bool {
+	return slices.ContainsFunc(h.entries, func(d Draft) bool { return strings.ContainsFunc(d.text, f) })
+}
+
 // size returns how large a draft is, in bytes. Images are not counted.
 func (d Draft) size() int {
 	n := len(d.text)

@@ -16,7 +16,7 @@ import (
 // the kernel and ssh pass it on at once, so what follows an ESC is usually there with
 // it. It is not on a serial line, and rarely over ssh.
 const (
-	escapeWait   = 2 * time.Millisecond   // after an ESC alone, which may be the Esc key
+	escapeWait   = time.Millisecond       // after an ESC alone, which may be the Esc key
 	slowWait     = 25 * time.Millisecond  // after an ESC alone on a slow line, and after ESC and one of altOrSequence
 	sequenceWait = 250 * time.Millisecond // after bytes that no key sends
 )

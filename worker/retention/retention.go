@@ -10,10 +10,10 @@ package retention
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"pawl/external"
+	"pawl/internal/inside"
 	"pawl/output"
 	"pawl/policy"
 	"pawl/run"
@@ -142,7 +142,7 @@ func (s State) removeRest(ids []run.ID, roots map[run.ID]run.ID) error {
 	var problems []error
 	for _, id := range ids {
 		problems = append(problems, s.Outputs.Remove(roots[id], id), s.journal().Remove(id), policy.RemoveRun(s.Dir, id),
-			os.RemoveAll(external.Folder(external.State(s.Dir), id)))
+			inside.RemoveAll(s.Dir, external.Folder(external.State(s.Dir), id)))
 	}
 	return errors.Join(problems...)
 }
@@ -196,7 +196,7 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	problems = append(problems, err)
 	for _, id := range turns {
 		if !s.exists(ctx)(id) {
-			problems = append(problems, os.RemoveAll(external.Folder(external.State(s.Dir), id)))
+			problems = append(problems, inside.RemoveAll(s.Dir, external.Folder(external.State(s.Dir), id)))
 		}
 	}
 	if len(r.Runs) > 0 {

@@ -1,4 +1,4 @@
-// Package fake is a model provider on this machine, for tests and for `pawl demo`: it plays a
+// Package fake is a model provider on this machine, for tests: it plays a
 // script ([script.Script]) over HTTP in every wire format, and checks each request as
 // strictly as the real servers do.
 package fake
@@ -113,7 +113,7 @@ func (s *Server) keep(r Request) {
 func (s *Server) cache(pieces [][]byte) (read, written int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const most = 10_000 // beginnings to keep; the demo may run for days
+	const most = 10_000 // beginnings to keep
 	if len(s.cached) > most {
 		clear(s.cached)
 	}

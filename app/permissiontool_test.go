@@ -1,0 +1,51 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl/tool"
+)
+
+// TestTheInputOfAToolIsJudgedAsItIsUsed: the program of an external agent gets the input back as
+// it was and takes its members by their exact names.
+func TestTheInputOfAToolIsJudgedAsItIsUsed(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{ // as, and what is judged, or a part of the error
+		`Bash {"command":"echo hi"}`:                                           "shell echo hi",
+		`Bash {"command":"rm -rf x","Command":"echo hi"}`:                      "the name is command",
+		`Bash {"command":"rm -rf x","COMMAND":"echo hi"}`:                      "the name is command",
+		`Bash {"command":"rm -rf x","command":"echo hi"}`:                      "duplicate",
+		`Bash {"command":"rm -rf x","\u0063ommand":"echo hi"}`:                 "duplicate",
+		`Bash {"command":"echo hi","description":"x","timeout":5}`:             "shell echo hi",
+		`WebFetch {"url":"http://a.example","uRL":"http://b.example"}`:         "the name is url",
+		"WebFetch {\"url\":\"http://a.example\",\"path\":\"x\",\"\u017fo\":1}": "fetch http://a.example",
+		"Glob {\"pattern\":\"*\",\"path\":\".\",\"\u0050ath\":\"/etc\"}":       "the name is path",
+		`Edit {"file_path":"a.go","File_Path":"b.go","old_string":"x"}`:        "the name is file_path",
+		`Edit {"file_path":"a.go","old_string":"x","new_string":"y"}`:          "edit a.go",
+		`NotebookEdit {"notebook_path":"a.ipynb"}`:                             "edit a.ipynb",
+		`Edit {"old_string":"x"}`:                                              "names no file",
+		`Read {}`:                                                              "names no file",
+		`Glob {"pattern":"**/*.{ts,tsx}"}`:                                     "search .",
+		`Glob {"pattern":"*.go","path":"src"}`:                                 "search src",
+		`Glob {"pattern":"/etc/ssl/*/x"}`:                                      "search . /etc/ssl",
+		`Glob {"pattern":"/etc/passwd"}`:                                       "search . /etc/passwd",
+		`Glob {"pattern":"../*"}`:                                              "search . /",
+		`Glob {"pattern":"a/*/../../../x"}`:                                    "search . /",
+		`Glob {"pattern":"{/etc/*,a}"}`:                                        "search . /",
+		`Grep {"pattern":"password"}`:                                          "search .",
+		`mcp__other__tool {"command":"x"}`:                                     "mcp__other__tool",
+	} {
+		name, raw, _ := strings.Cut(input, " ")
+		args := []byte(`{"tool_name":"` + name + `","input":` + raw + `}`)
+		in, err := permissionTool{}.Inspect(tool.Env{Workspace: t.TempDir(), Session: &tool.Session{}}, args)
+		got := strings.Join(slices.DeleteFunc(slices.Concat([]string{in.As, in.Command, in.URL}, in.Paths), func(s string) bool { return s == "" }), " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.Contains(got, want)) {
+			t.Errorf("%s: %s, not %s", input, got, want)
+		}
+	}
+}

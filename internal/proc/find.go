@@ -1,0 +1,44 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Find returns the path of a program, as a search in the folders of path finds it. Folders
+// that are not absolute do not count, and neither do programs in one of the folders not, or
+// that lead into one: an agent writes there. The error is an [*exec.Error] with
+// [exec.ErrNotFound].
+func Find(name, path string, not ...string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		file, err := exec.LookPath(filepath.Join(dir, name)) // on Windows with its suffix
+		if err != nil {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(file)
+		if err == nil && !slices.ContainsFunc(not, func(folder string) bool { return isIn(file, folder) || isIn(real, folder) }) {
+			return file, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// isIn reports whether a path lies in a folder, whose links are resolved too.
+func isIn(path, folder string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	for _, f := range []string{folder, real} {
+		if rel, relErr := filepath.Rel(f, path); f != "" && relErr == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(os.PathSeparator)) {
+			return true
+		}
+		if err != nil {
+			break
+		}
+	}
+	return false
+}
