@@ -171,8 +171,11 @@ func TestWhatWasDoneToFilesIsSeen(t *testing.T) {
 	if err := os.Chmod(filepath.Join(w, "program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Merge(t.Context(), "x"); err != nil {
+	if _, err := c.Merge(t.Context(), "a \x1b[31mtitle\u202e"); err != nil {
 		t.Fatal(err)
+	}
+	if got := p.git("log", "-1", "--format=%s", "pawl/t-x"); got != `a \u001b[31mtitle\u202e` {
+		t.Errorf("the title of the commit is %q", got)
 	}
 	p.in(w, "add", "--all")
 	if want, got := p.in(w, "write-tree"), p.git("rev-parse", "pawl/t-x^{tree}"); got != want {

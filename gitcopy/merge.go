@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/visible"
 )
 
 // collect brings the branch in the repository of pawl's own up to what is in the copy: its
@@ -109,7 +111,7 @@ func (c Copy) Diff(ctx context.Context) (d Diff, err error) {
 }
 
 func leftMessage(name, title string) string {
-	return title + "\n\nWhat task " + name + " left uncommitted in its copy.\n"
+	return visible.Escape(title) + "\n\nWhat task " + name + " left uncommitted in its copy.\n"
 }
 
 // Merged says what came of a merge.

@@ -604,9 +604,10 @@ func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
 	case name == alternates:
 		return now.Mode.IsRegular() && now.Stamp == "" && p.staysInside(now.Content, filepath.Join(dir, "objects"))
 	case name == "commondir" || name == "gitdir":
-		// That of a worktree names the repository it is in.
+		// That of a worktree names the repository it is in. An empty one is about to be written
+		// by git, and read by no git: it is an error.
 		return now.Mode.IsRegular() && filepath.Base(filepath.Dir(dir)) == "worktrees" &&
-			(name == "gitdir" || filepath.Join(dir, strings.TrimSpace(string(now.Content))) == filepath.Dir(filepath.Dir(dir)))
+			(name == "gitdir" || now.Stamp == "" && len(now.Content) == 0 || filepath.Join(dir, strings.TrimSpace(string(now.Content))) == filepath.Dir(filepath.Dir(dir)))
 	}
 	return false
 }

@@ -174,6 +174,21 @@ func TestNothingIsTakenFromARepositoryWhileItIsMade(t *testing.T) {
 	})
 }
 
+// Git makes a worktree's commondir before it writes to it. What names no folder is obeyed by
+// no git; an empty line names the worktree's own folder, whose configuration then counts.
+func TestACommondirThatIsBeingWrittenStays(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		const made = "git worktree add -q wt && "
+		if o := s.sh(t, made+"true > .git/worktrees/wt/commondir"); o.status.Code != 0 || len(o.told) > 0 {
+			t.Errorf("an empty one: %+v", o)
+		}
+		if o := s.sh(t, "echo > .git/worktrees/wt/commondir"); len(o.told) == 0 {
+			t.Errorf("one with an empty line: %+v", o)
+		}
+	})
+}
+
 // A process that has a file mapped goes on writing to it while the time of its last
 // change stays as it is. What was judged once is compared again.
 func TestAConfigurationThatIsWrittenThroughAMappingIsJudgedAgain(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -477,4 +478,82 @@ func TestAChildsNoticesAreShownWithItsName(t *testing.T) {
 			t.Errorf("notices %q", got)
 		}
 	})
+}
+
+// TestAChildRunIsNeverInAWiderModeThanItsParent: also when the parent's is changed, and something
+// is forbidden there, while the child is at work.
+func TestAChildRunIsNeverInAWiderModeThanItsParent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stricter := newFake("stricter", run.Reads)
+		r := parent(t, `
+{"calls":[{"tool":"delegate","args":{"prompt":"Change it."}}]}
+{"when":{"first":"Change it."},"calls":[{"tool":"edit","args":{"do":"ok first"}}]}
+{"when":{"first":"Change it."},"calls":[{"tool":"stricter","args":{"do":"ok"}}]}
+{"when":{"first":"Change it."},"calls":[{"tool":"edit","args":{"do":"ok second"}}]}
+{"when":{"first":"Change it."},"text":"Done."}
+{"text":"Done."}`)
+		rules := &modeRules{authorizer: allowAll, version: "1"}
+		r.w.Authorizer = rules
+		d := r.createWith(run.Created{Config: run.Config{Model: "m/m", Mode: "bypass"}})
+		r.w.Tools = r.w.Tools.With(during{stricter, func() {
+			rules.change("2")
+			if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}})
+		r.run(d, prompt("How many?"))
+		got := results(stateOf(t, r, theChild))
+		if want := []string{"c_1 false first", "c_2 false ", "c_3 true Not allowed: edit was not run: in mode plan."}; !slices.Equal(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+		if want := []string{"r r-c1", "r r-c1", "r r-c1"}; !slices.Equal(rules.inherited, want) { // at its begin, at its first call, after the change
+			t.Errorf("inherited %q, not %q", rules.inherited, want)
+		}
+	})
+}
+
+// modeRules refuse what writes in mode plan.
+type modeRules struct {
+	authorizer
+	mu        sync.Mutex
+	version   string
+	inherited []string
+}
+
+func (*modeRules) Decide(_ run.ID, m permission.Mode, r permission.Request) permission.Decision {
+	if m == permission.Plan && r.Class == run.Writes {
+		return permission.Decision{Verdict: permission.Deny, Reason: "in mode plan"}
+	}
+	return permission.Decision{Verdict: permission.Allow}
+}
+
+func (a *modeRules) Inherit(from, to run.ID) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.inherited = append(a.inherited, string(from+" "+to))
+	return nil
+}
+
+func (a *modeRules) Versions(ids ...run.ID) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Repeat([]string{a.version}, len(ids))
+}
+
+func (a *modeRules) change(version string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version = version
+}
+
+// during is a tool that does something more when it runs.
+type during struct {
+	tool.Tool
+	do func()
+}
+
+func (w during) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
+	w.do()
+	return w.Tool.Run(ctx, env, c)
 }

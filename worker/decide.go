@@ -204,7 +204,12 @@ func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
 func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect permission.Verdict) string {
 	rules := a.Rules
 	if len(rules) == 0 {
-		proposal := d.w.Authorizer.Propose(d.id, permission.Mode(s.Config.Mode), r)
+		mode, err := d.mode(s)
+		if err != nil {
+			d.feed.show(view.Update{Notice: fmt.Sprintf("no rule is stored: %v; the answer applies to this call only", err)})
+			return ""
+		}
+		proposal := d.w.Authorizer.Propose(d.id, mode, r)
 		if rules = proposal.Rules; effect == permission.Deny {
 			rules = proposal.Deny
 		}

@@ -103,8 +103,12 @@ func (d *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) it
 			yield(nil, fmt.Errorf("not started: %w", context.Cause(ctx)))
 		}
 	}
+	mode, err := d.mode(s)
+	if err != nil {
+		return func(yield func(run.Payload, error) bool) { yield(nil, err) }
+	}
 	return d.w.Agent.Turn(ctx, AgentTurn{Run: d.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
-		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: s.Config.Mode, Summary: summary(s.Heard())})
+		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: string(mode), Summary: summary(s.Heard())})
 }
 
 // maxSummary bounds the account of a lost conversation, in bytes: its end counts most.

@@ -165,6 +165,9 @@ type Runner struct {
 	feed   feed
 	env    tool.Env
 
+	above     sync.Mutex
+	ancestors []ancestor // the parent first; guarded by above
+
 	// The fields below belong to the goroutine in Run.
 	core     *run.Runner
 	created  *run.Created // not on disk yet: appended with the first turn; nil once it is

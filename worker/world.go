@@ -44,7 +44,11 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 		// It could be inspected before, and something has changed since.
 		return refusedBy("inspection", c.ID, err.Error())
 	}
-	v := d.w.Authorizer.Decide(d.id, permission.Mode(s.Config.Mode), r)
+	mode, err := d.mode(s)
+	if err != nil {
+		return refusedBy("configuration", c.ID, err.Error())
+	}
+	v := d.w.Authorizer.Decide(d.id, mode, r)
 	if v.Verdict == permission.Ask && s.AllowedLate(c.Key) {
 		return run.CallDecided{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: byPerson,
 			Reason: "a person allowed it when the agent's turn had ended", Digest: d.digest(r, c.Call)}}
@@ -71,7 +75,11 @@ func (d world) Recheck(s run.State, c run.CallState) run.Payload {
 	if err != nil {
 		return refusedBy("inspection", c.ID, err.Error())
 	}
-	v := d.w.Authorizer.Decide(d.id, permission.Mode(s.Config.Mode), r)
+	mode, err := d.mode(s)
+	if err != nil {
+		return refusedBy("configuration", c.ID, err.Error())
+	}
+	v := d.w.Authorizer.Decide(d.id, mode, r)
 	switch {
 	case v.Verdict == permission.Deny:
 		return run.CallDecided{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}

@@ -382,11 +382,13 @@ func (r *resident) take() *preparedThread {
 	return t
 }
 
-// prepareNext makes a thread for the next command, if there is none.
+// prepareNext makes a thread for the next command, if there is none. Where Landlock's rules
+// name what is in a folder, as beside secrets, they are made when the command starts: what is
+// made before then can be read by it.
 func (r *resident) prepareNext() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next == nil && r.broken == "" {
+	if r.next == nil && r.broken == "" && len(r.sandbox.covered) == 0 {
 		r.next = r.prepare()
 	}
 }
