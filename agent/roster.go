@@ -126,18 +126,8 @@ func (r *Roster) Valid(ctx context.Context, a Agent) (ok bool, why string) {
 	if a.Problem != "" {
 		return false, a.Problem
 	}
-	if r.o.Tools != nil {
-		there := r.o.Tools()
-		for _, name := range a.Tools.Names() {
-			if !slices.Contains(there, name) {
-				return false, fmt.Sprintf("there is no tool %q%s", name, text.DidYouMean(name, there))
-			}
-		}
-		for _, rule := range a.Rules {
-			if !slices.Contains(there, rule.Tool) && !strings.HasPrefix(rule.Tool, "mcp__") {
-				return false, fmt.Sprintf("permissions: the rule %s is for a tool that there is not%s", rule, text.DidYouMean(rule.Tool, there))
-			}
-		}
+	if err := r.checkTools(a, false); err != nil {
+		return false, err.Error()
 	}
 	if r.o.Model != nil {
 		if err := r.o.Model(ctx, a.Model); err != nil {
@@ -146,6 +136,31 @@ func (r *Roster) Valid(ctx context.Context, a Agent) (ok bool, why string) {
 		}
 	}
 	return true, ""
+}
+
+// CheckTools returns an error for a tool of an agent, or of its rules, that does not exist. Tools
+// of MCP servers, which come and go, are not looked at.
+func (r *Roster) CheckTools(a Agent) error { return r.checkTools(a, true) }
+
+func (r *Roster) checkTools(a Agent, coming bool) error {
+	if r.o.Tools == nil {
+		return nil
+	}
+	there := r.o.Tools()
+	unknown := func(name string, coming bool) bool {
+		return !slices.Contains(there, name) && !(coming && strings.HasPrefix(name, "mcp__"))
+	}
+	for _, name := range a.Tools.Names() {
+		if unknown(name, coming) {
+			return fmt.Errorf("there is no tool %q%s", name, text.DidYouMean(name, there))
+		}
+	}
+	for _, rule := range a.Rules {
+		if unknown(rule.Tool, true) {
+			return fmt.Errorf("permissions: the rule %s is for a tool that does not exist%s", rule, text.DidYouMean(rule.Tool, there))
+		}
+	}
+	return nil
 }
 
 // userFiles reads the user's agents.

@@ -200,7 +200,7 @@ func TestAnAgentThatCannotRunSaysWhy(t *testing.T) {
 	r.own("d.md", "---\nmodel: good/model\npermissions: {allow: [mcp__x__y]}\n---\n")
 	for name, want := range map[string]string{
 		"a": `there is no tool "serch"; did you mean "search"?`, "b": "no key for bad/model",
-		"c": `permissions: the rule shel is for a tool that there is not; did you mean "shell"?`, "d": "", "developer": "", "task-validator": "",
+		"c": `permissions: the rule shel is for a tool that does not exist; did you mean "shell"?`, "d": "", "developer": "", "task-validator": "",
 	} {
 		if ok, why := r.Valid(t.Context(), r.get(name)); ok != (want == "") || why != want {
 			t.Errorf("%s: %t, %s", name, ok, why)

@@ -16,7 +16,7 @@ const tagAgents = "agents"
 
 // AgentInput is the path of an agent.
 type AgentInput struct {
-	Agent string `path:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9-]*$" doc:"The name of the agent"`
+	Agent string `path:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9-]*$" patternDescription:"the name of an agent, of a-z, 0-9 and -" doc:"The name of the agent"`
 }
 
 // agentOperations registers the agents. Those of the workspace are trusted when they are
@@ -141,7 +141,7 @@ func (b AgentBody) apply(a *agent.Agent) error {
 
 type createAgentInput struct {
 	Body struct {
-		Name      string `json:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9-]*$"`
+		Name      string `json:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9-]*$" patternDescription:"a name of a-z, 0-9 and -"`
 		Workspace bool   `json:"workspace,omitempty" doc:"Write it to .pawl/agents of the workspace, and trust it; else to your own folder"`
 		AgentBody
 	}
@@ -210,6 +210,9 @@ func (s *Server) editAgent(ctx context.Context, in *editAgentInput) (app.AgentFo
 
 // saveAgent writes the file of an agent.
 func (s *Server) saveAgent(ctx context.Context, r *agent.Roster, a agent.Agent, to agent.Source) (app.AgentForm, error) {
+	if err := r.CheckTools(a); err != nil {
+		return app.AgentForm{}, invalid("tools", err.Error())
+	}
 	if _, err := r.Save(a, to); err != nil {
 		return app.AgentForm{}, invalid("agent", err.Error())
 	}

@@ -58,7 +58,7 @@ func TestWhatATaskChangedInItsCopyIsShownMergedAndDiscarded(t *testing.T) {
 	}
 	s.do("GET", path+"/diff", "").problem(409, "NO_COPY")
 	s.do("POST", path+"/merge", "").problem(409, "NO_COPY")
-	s.do("POST", path+"/discard", "").problem(409, "INVALID_TRANSITION")
+	s.do("POST", path+"/discard", "").problem(409, "NO_COPY")
 	s.do("POST", path+"/handoff", `{"agent":"writer"}`).problem(409, "INVALID_TRANSITION")
 	s.do("POST", path+"/plan", "").is(200)
 	s.wait(id, "planned")

@@ -50,12 +50,12 @@ func (d *driver) enter() bool {
 }
 
 // start starts a run with a prompt.
-func (d *driver) start(ctx context.Context, t app.Task, prompt string) (run.ID, error) {
+func (d *driver) start(ctx context.Context, t app.Task, prompt []run.Part) (run.ID, error) {
 	session, err := d.ws.Start(ctx, t)
 	if err != nil {
 		return "", err
 	}
-	return session.ID(), d.begin(session, func() error { return session.Prompt(context.WithoutCancel(ctx), run.Text(prompt)) })
+	return session.ID(), d.begin(session, func() error { return session.Prompt(context.WithoutCancel(ctx), prompt...) })
 }
 
 // ensure lets a run be driven here, unless a process drives it: an open turn continues, and

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"pawl/run"
 	"time"
 )
 
@@ -19,6 +20,12 @@ func CheckAddress(o ServeOptions) error { return checkAddress(o) }
 
 // NotWritten is the error of a token that cannot be stored.
 func NotWritten(file string, err error) error { return notWritten(file, err) }
+
+// Knows reports whether a session of a run is known to be driven here.
+func (s *Server) Knows(id run.ID) bool {
+	session, _ := s.sessions.get(id)
+	return session != nil
+}
 
 // Streams returns how many event streams are open.
 func (s *Server) Streams() int {

@@ -204,6 +204,9 @@ func (e *endpoint) wrong(status int, msg string, errs []error) *Problem {
 		if field, ok := strings.CutSuffix(f.Message, outOfRange); ok && f.Field == "body" {
 			f = FieldProblem{field, strings.TrimPrefix(outOfRange, ": ")}
 		}
+		if name, ok := strings.CutPrefix(f.Message, "expected required property "); ok {
+			f.Field, f.Message = f.Field+"."+strings.TrimSuffix(name, " to be present"), "it is required"
+		}
 		_, field, ok := strings.Cut(f.Field, ".")
 		if ok && f.Field != "" {
 			f.Field = field
@@ -213,6 +216,10 @@ func (e *endpoint) wrong(status int, msg string, errs []error) *Problem {
 		}
 		p.Errors = append(p.Errors, f)
 	}
+	// One that is not known is mostly one that is missing, misspelt: it is said first.
+	slices.SortStableFunc(p.Errors, func(a, b FieldProblem) int {
+		return cmp.Compare(rank(a), rank(b))
+	})
 	if len(p.Errors) > 0 {
 		p.Message = p.Errors[0].Message
 		if f := p.Errors[0].Field; f != "" {
@@ -220,6 +227,16 @@ func (e *endpoint) wrong(status int, msg string, errs []error) *Problem {
 		}
 	}
 	return p
+}
+
+const noField = "there is no such field"
+
+// rank orders what is wrong with fields.
+func rank(f FieldProblem) int {
+	if strings.HasPrefix(f.Message, noField) {
+		return 0
+	}
+	return 1
 }
 
 // tooLarge returns the problem of a body that is too large.
@@ -243,7 +260,7 @@ func (e *endpoint) unknownField(location string) string {
 		}
 		return "there is no such parameter" + text.DidYouMean(name, known)
 	}
-	return "there is no such field" + text.DidYouMean(name, fields(e.s.document.Components.Schemas, e.schema, 0))
+	return noField + text.DidYouMean(name, fields(e.s.document.Components.Schemas, e.schema, 0))
 }
 
 // fields returns the names of the fields of an object and of those in it.

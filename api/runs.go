@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"slices"
@@ -18,12 +19,12 @@ import (
 
 // RunInput is the path of a run.
 type RunInput struct {
-	Run run.ID `path:"run" maxLength:"80" pattern:"^[a-z0-9_-]+$" doc:"The id of the run"`
+	Run run.ID `path:"run" maxLength:"80" pattern:"^[a-z0-9_-]+$" patternDescription:"the id of a run, of a-z, 0-9, _ and -" doc:"The id of the run"`
 }
 
 // CallInput is the path of a call of a run.
 type CallInput struct {
-	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" maxLength:"100" doc:"The id of the call"`
+	Call run.CallID `path:"call" pattern:"^c_[0-9]+$" patternDescription:"the id of a call, as c_1" maxLength:"100" doc:"The id of the call"`
 }
 
 const tagRuns = "runs"
@@ -36,8 +37,8 @@ func (s *Server) runOperations() {
 
 	handle(s, operation{method: http.MethodGet, path: "/runs", id: "list-runs", tag: tagRuns,
 		summary: "List runs", more: "The one used last first, without those that other runs have started."}, s.listRuns)
-	handle(s, operation{method: http.MethodPost, path: "/runs", id: "start-run", tag: tagRuns, status: http.StatusCreated, keyed: true,
-		summary: "Start a run with a prompt", more: "The answer comes when the prompt is in its log. The server drives the run; its events say how it goes on."}, s.startRun)
+	handle(s, operation{method: http.MethodPost, path: "/runs", id: "start-run", tag: tagRuns, status: http.StatusCreated, keyed: true, maxBody: maxPrompt,
+		summary: "Start a run with a prompt", more: "The response is sent when the prompt is in its log. The server drives the run; follow its events."}, s.startRun)
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}", id: "get-run", tag: tagRuns, summary: "Get a run"}, s.getRun)
 	handle(s, operation{method: http.MethodPatch, path: "/runs/{run}", id: "set-run", tag: tagRuns,
 		summary: "Change the name, model, effort, mode or tools of a run", more: "The name changes at once, the rest from its next step on, whichever process drives it."}, s.setRun)
@@ -121,13 +122,50 @@ type LimitsInput struct {
 
 type startRunInput struct {
 	Body struct {
-		Prompt string       `json:"prompt" minLength:"1" doc:"What is said to the agent"`
+		Prompt string       `json:"prompt" minLength:"1" maxLength:"1000000" doc:"What is said to the agent"`
 		Agent  string       `json:"agent,omitempty" doc:"The agent that works; none: the tools and instructions of the settings"`
 		Model  string       `json:"model,omitempty" doc:"As provider/name; none: that of the agent, or of the settings"`
 		Mode   string       `json:"mode,omitempty" enum:"default,accept-edits,plan,bypass" doc:"The permission mode"`
 		Name   string       `json:"name,omitempty" doc:"What the run is called"`
 		Limits *LimitsInput `json:"limits,omitempty"`
+		// Output is kept as it was written: the order of its members is part of what the model reads.
+		Output *SchemaInput `json:"output_schema,omitempty" doc:"The result is JSON that fits this JSON Schema, or the run fails"`
+		FilesInput
 	}
+}
+
+// A SchemaInput is a JSON Schema as it was written.
+type SchemaInput struct{ json.RawMessage }
+
+// Schema implements [huma.SchemaProvider].
+func (SchemaInput) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// FilesInput are files that are attached to words.
+type FilesInput struct {
+	Attachments []FileInput `json:"attachments,omitempty" maxItems:"20" doc:"Texts and pictures are part of the prompt, within bounds; of other files the agent is told the name"`
+}
+
+// A FileInput is a file.
+type FileInput struct {
+	Name    string `json:"name" minLength:"1" maxLength:"1000"`
+	Content []byte `json:"content" doc:"Base64"`
+}
+
+// maxPrompt bounds the body of a request with files, in bytes: Base64 makes them longer by a third.
+const maxPrompt = DefaultBody + app.MaxAttachment/3*4
+
+// parts returns what is said with files attached.
+func (in FilesInput) parts(ctx context.Context, words string) ([]run.Part, error) {
+	var files []app.File
+	for _, f := range in.Attachments {
+		if len(f.Content) > app.MaxAttachment {
+			return nil, &app.TooLargeError{Name: f.Name}
+		}
+		files = append(files, app.File{Name: f.Name, Content: f.Content})
+	}
+	return app.Words(ctx, words, files), nil
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, error) {
@@ -139,13 +177,23 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, 
 	if l := b.Limits; l != nil {
 		t.Limits = run.Limits{Steps: l.Steps, Calls: l.Calls, Wall: time.Duration(l.Wall) * time.Millisecond, Tokens: l.Tokens, Cost: l.Cost}
 	}
+	if b.Output != nil {
+		var err error
+		if t.Output, _, err = app.OutputOf(b.Output.RawMessage); err != nil {
+			return app.RunForm{}, invalid("output_schema", err.Error())
+		}
+	}
+	parts, err := b.parts(ctx, b.Prompt)
+	if err != nil {
+		return app.RunForm{}, err
+	}
 	if key := requestOf(ctx).key; key != "" { // the same key is the same run, even after a kill
 		t.Run = run.ID("api-" + key[:20])
 		if r, err := s.ws.Run(ctx, t.Run); err == nil {
 			return app.RunFormOf(r), nil
 		}
 	}
-	id, err := s.driver.start(ctx, t, b.Prompt)
+	id, err := s.driver.start(ctx, t, parts)
 	if err != nil {
 		return app.RunForm{}, agentInput(err)
 	}
@@ -354,10 +402,10 @@ func (s *Server) diffRun(ctx context.Context, in *RunInput) (app.DiffForm, error
 
 // runActions registers what a person says to a run and decides in it.
 func (s *Server) runActions() {
-	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/prompt", id: "prompt-run", tag: tagRuns, keyed: true,
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/prompt", id: "prompt-run", tag: tagRuns, keyed: true, maxBody: maxPrompt,
 		summary: "Say something to the agent", more: "It begins a turn, or answers the open question. While a turn is open it is delivered with the next results."},
 		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Steer) })
-	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/steer", id: "steer-run", tag: tagRuns, keyed: true,
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/steer", id: "steer-run", tag: tagRuns, keyed: true, maxBody: maxPrompt,
 		summary: "Say something to the agent at work", more: "It is delivered with the next results. Without an open turn it is an error."},
 		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) {
 			if err := s.turnOpen(ctx, in.Run); err != nil {
@@ -365,7 +413,7 @@ func (s *Server) runActions() {
 			}
 			return s.say(ctx, in, run.Steer)
 		})
-	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/queue", id: "queue-message", tag: tagRuns, keyed: true,
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/queue", id: "queue-message", tag: tagRuns, keyed: true, maxBody: maxPrompt,
 		summary: "Say something that the agent is told when its turn has ended", more: "Without an open turn it begins one."},
 		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Queue) })
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/queue", id: "list-messages", tag: tagRuns,
@@ -397,7 +445,7 @@ func (s *Server) runActions() {
 			_, state, err := s.ws.Load(ctx, in.Run)
 			return app.ListOf(questionsOf(state)), err
 		})
-	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/questions/{call}", id: "answer-question", tag: tagRuns, keyed: true,
+	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/questions/{call}", id: "answer-question", tag: tagRuns, keyed: true, maxBody: maxPrompt,
 		summary: "Answer a question of the agent"}, s.answer)
 }
 
@@ -405,7 +453,8 @@ func (s *Server) runActions() {
 type RunWordsInput struct {
 	RunInput
 	Body struct {
-		Text string `json:"text" minLength:"1"`
+		Text string `json:"text" minLength:"1" maxLength:"1000000"`
+		FilesInput
 	}
 }
 
@@ -425,7 +474,11 @@ func (s *Server) say(ctx context.Context, in *RunWordsInput, delivery run.Delive
 	if key := requestOf(ctx).key; key != "" { // a message is taken once
 		id = "api-" + key[:20]
 	}
-	id, err := s.ws.Say(ctx, in.Run, delivery, id, in.Body.Text)
+	parts, err := in.Body.parts(ctx, in.Body.Text)
+	if err != nil {
+		return RunMessage{}, err
+	}
+	id, err = s.ws.Say(ctx, in.Run, delivery, id, parts...)
 	if err != nil {
 		return RunMessage{}, err
 	}

@@ -41,7 +41,7 @@ func (s *Server) taskOperations() {
 
 type listTasksInput struct {
 	PageInput
-	From   string   `query:"from" pattern:"^-?[0-9]+\\.-?[0-9]+\\.[a-z0-9_-]+$" doc:"Where the page begins: next of the page before"`
+	From   string   `query:"from" pattern:"^-?[0-9]+\\.-?[0-9]+\\.[a-z0-9_-]+$" patternDescription:"next of the page before" doc:"Where the page begins: next of the page before"`
 	Status []string `query:"status,explode" enum:"pending,planning,awaiting_input,planned,active,waiting,completed,failed" doc:"Only these"`
 	Label  string   `query:"label" doc:"Only those with this label"`
 	Agent  string   `query:"agent" doc:"Only those that this agent works on"`

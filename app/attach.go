@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"pawl/config"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -82,36 +81,37 @@ func (a *Attached) Prompt(ctx context.Context, parts ...run.Part) error {
 
 // Steer says something to the agent that is delivered with the next results.
 func (a *Attached) Steer(ctx context.Context, parts ...run.Part) (id string, err error) {
-	return a.say(ctx, store.Steer, parts)
+	return a.w.Say(ctx, a.id, run.Steer, "", parts...)
 }
 
 // Queue says something to the agent that is delivered when the turn has ended.
 func (a *Attached) Queue(ctx context.Context, parts ...run.Part) (id string, err error) {
-	return a.say(ctx, store.Queue, parts)
-}
-
-func (a *Attached) say(ctx context.Context, kind store.Kind, parts []run.Part) (id string, err error) {
-	for _, p := range parts {
-		if p.Type != run.TextPart {
-			return "", errTextOnly
-		}
-	}
-	id = string(newRun(time.Now()))
-	return id, a.w.send(ctx, a.id, store.Row{Key: id, Kind: kind, Payload: run.PlainText(parts)})
+	return a.w.Say(ctx, a.id, run.Queue, "", parts...)
 }
 
 // Say says something to the agent of a run, whichever process drives it, as message id; empty:
 // an id is made. It returns when that is durable in the run's inbox, where it waits until a
-// process drives the run. A message with the id of one before has no effect.
-func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, id, text string) (string, error) {
+// process drives the run. A message with the id of one before has no effect. To a run of a task
+// nothing is said that no process drives: the error is a [*TaskRunError].
+func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, id string, parts ...run.Part) (string, error) {
+	if _, driven, err := w.Owner(ctx, of); err != nil {
+		return "", err
+	} else if !driven {
+		if err := w.checkNoTask(ctx, of); err != nil {
+			return "", err
+		}
+	}
 	if id == "" {
 		id = string(newRun(time.Now()))
+	}
+	if len(parts) != 1 || parts[0].Type != run.TextPart || parts[0].Attached != "" {
+		return id, w.put(ctx, of, id, store.Message, worker.Message{Delivery: delivery, Parts: parts})
 	}
 	kind := store.Steer
 	if delivery == run.Queue {
 		kind = store.Queue
 	}
-	return id, w.send(ctx, of, store.Row{Key: id, Kind: kind, Payload: text})
+	return id, w.send(ctx, of, store.Row{Key: id, Kind: kind, Payload: parts[0].Text})
 }
 
 // Withdraw takes back a message to a run that was not delivered yet, as [Session.Withdraw]
@@ -130,8 +130,6 @@ func (w *Workspace) Waits(ctx context.Context, of run.ID, id string) (bool, erro
 	_, taken, err := st.Answer(ctx, of, id)
 	return !taken, err
 }
-
-var errTextOnly = config.Errorf("an image cannot be sent to a run that another process drives: stop that process and resume the run here")
 
 // Withdraw takes back a message that was not delivered yet.
 func (a *Attached) Withdraw(ctx context.Context, id string) error {

@@ -164,7 +164,7 @@ func (r *Report) checkModels(ctx context.Context, opt Options, offline bool) (ch
 	} else {
 		answers = provider.Ask(ctx, sites)
 	}
-	// Nobody has said that there is a server on this machine.
+	// No one has said that there is a server on this machine.
 	answers = slices.DeleteFunc(answers, func(s provider.Server) bool { return s.Err != nil && s.Local && s.Key == "" && s.Source == "" })
 	can := map[string]bool{}
 	for _, s := range answers {

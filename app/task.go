@@ -145,7 +145,7 @@ func (w *Workspace) FindTask(ctx context.Context, which string) (task.ID, error)
 	case len(fit) > 1:
 		return "", config.Errorf("%q matches %d tasks, among them %s: give more of the id", which, len(fit), strings.Join(fit[:min(len(fit), 3)], ", "))
 	}
-	return "", config.Errorf("there is no task %q%s", which, text.DidYouMean(which, ids))
+	return "", config.Errorf("there is no task %q%s: `pawl task list` lists them", which, text.DidYouMean(which, ids))
 }
 
 // LoadTask returns a task.

@@ -89,13 +89,17 @@ func (w *Workspace) copyOfTask(ctx context.Context, id task.ID) (task.State, git
 		return s, gitcopy.Copy{}, err
 	}
 	c := w.copyOf(id)
-	switch {
-	case s.Copy == nil:
-		return s, c, noCopy("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", id, s.Created.Workspace)
-	case !c.Exists():
+	if s.Copy == nil {
+		return s, c, noCopyOf(s)
+	}
+	if !c.Exists() {
 		return s, c, noCopy("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", id, s.Copy.Dir)
 	}
 	return s, c, nil
+}
+
+func noCopyOf(s task.State) error {
+	return noCopy("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", s.Created.Task, s.Created.Workspace)
 }
 
 // TaskDiff returns what was changed in the copy of a task since it was made, committed or not.
@@ -138,6 +142,9 @@ func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (TaskM
 // DiscardTask removes the copy of a task, with what was not merged.
 func (w *Workspace) DiscardTask(ctx context.Context, id task.ID, by string) (task.State, error) {
 	before, err := w.LoadTask(ctx, id)
+	if err == nil && before.Copy == nil {
+		err = noCopyOf(before)
+	}
 	if err == nil {
 		_, err = before.Do(by, task.Discard{}) // before it is waited for
 	}

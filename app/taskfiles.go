@@ -22,10 +22,11 @@ import (
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/task"
+	"pawl/tool"
 )
 
 // MaxAttachment bounds an attached file.
-const MaxAttachment = 10 << 20 // bytes
+const MaxAttachment = 10_000_000 // bytes: 10 MB
 
 // A TooLargeError says that a file is larger than MaxAttachment. Its code is
 // FILE_TOO_LARGE.
@@ -108,17 +109,55 @@ func (w *Workspace) DetachFromTask(ctx context.Context, id task.ID, by, attachme
 	return s, os.RemoveAll(filepath.Join(w.attachments(id), filepath.Base(attachment)))
 }
 
-// How much of attached files an agent is given with its words, in bytes: of texts, all together
-// and with a mark where they are cut, and of a picture.
+// How much of attached files an agent is given with its words: bytes of texts, all together and
+// with a mark where they are cut, and pictures.
 const (
-	maxInlineText    = 128 << 10
-	maxInlinePicture = 4 << 20
+	maxInlineText     = 128 << 10
+	maxInlinePictures = 20
 )
 
+// inline makes parts of a prompt out of attached files, within the bounds.
+type inline struct{ text, pictures int }
+
+// parts returns what the agent is told of a file. Texts and pictures are part of it; of other
+// files the agent knows the name.
+func (in *inline) parts(ctx context.Context, name string, content []byte) []run.Part {
+	if utf8.Valid(content) && !slices.Contains(content, 0) {
+		shown, cut := string(content), ""
+		if room := maxInlineText - in.text; len(shown) > room {
+			shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(content))
+		}
+		in.text += len(shown)
+		return []run.Part{run.Text(text.Tagged("attachment", fmt.Sprintf("name=%q", name), shown+cut))}
+	}
+	if in.pictures < maxInlinePictures && len(content) <= tool.MaxPicture {
+		if parts, err := tool.Picture(ctx, name, content); err == nil {
+			in.pictures++
+			return parts
+		}
+	}
+	return []run.Part{run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", name))}
+}
+
+// A File is a file that is attached to words.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Words returns what is said to an agent with files attached.
+func Words(ctx context.Context, words string, files []File) []run.Part {
+	parts := []run.Part{run.Text(words)}
+	var in inline
+	for _, f := range files {
+		parts = append(parts, in.parts(ctx, safeName(f.Name), f.Content)...)
+	}
+	return parts
+}
+
 // TaskInput returns what a run is told at an assignment: the words, and the files that were
-// attached since the one before. Texts and pictures are part of it; of other files the agent
-// knows the name.
-func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part, error) {
+// attached since the one before.
+func (w *Workspace) TaskInput(ctx context.Context, s task.State, id run.ID, words string) ([]run.Part, error) {
 	var parts []run.Part
 	if words != "" {
 		parts = append(parts, run.Text(words))
@@ -128,7 +167,7 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 	if n := len(r.Assignments); n > 1 {
 		since = r.Assignments[n-2].At
 	}
-	room := maxInlineText
+	var in inline
 	for _, a := range s.Attachments {
 		if a.At.Before(since) {
 			continue
@@ -137,24 +176,7 @@ func (w *Workspace) TaskInput(s task.State, id run.ID, words string) ([]run.Part
 		if err != nil {
 			return nil, err
 		}
-		kind, _, _ := strings.Cut(a.Type, ";")
-		switch {
-		case pictureTypes[kind] && len(content) <= maxInlinePicture:
-			parts = append(parts, run.Text("Attached picture "+a.Name+":"), run.Part{Type: run.ImagePart, Image: &run.Image{MediaType: kind, Data: content}})
-		case utf8.Valid(content) && !slices.Contains(content, 0):
-			shown := string(content)
-			cut := ""
-			if len(shown) > room {
-				shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(shown))
-			}
-			room -= len(shown)
-			parts = append(parts, run.Text(text.Tagged("attachment", fmt.Sprintf("name=%q", a.Name), shown+cut)))
-		default:
-			parts = append(parts, run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", a.Name)))
-		}
+		parts = append(parts, in.parts(ctx, a.Name, content)...)
 	}
 	return parts, nil
 }
-
-// pictureTypes are the types of pictures that every provider takes.
-var pictureTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"pawl/run"
 	"pawl/store"
@@ -20,7 +19,7 @@ type TaskRunError struct {
 
 func (e *TaskRunError) Error() string {
 	return fmt.Sprintf("run %s belongs to task %s, which is %s: it is continued with its task (`%s`), or apart from it as a copy (`pawl runs fork %[1]s`)",
-		e.Run, e.Task.Created.Task, strings.ReplaceAll(string(e.Task.Status.Name()), "_", " "), TaskNext(e.Task))
+		e.Run, e.Task.Created.Task, e.Task.Status.Name().Words(), TaskNext(e.Task))
 }
 
 // checkNoTask returns a [*TaskRunError] for a run that belongs to a task.

@@ -13,6 +13,7 @@ import (
 	"pawl/output"
 	"pawl/run"
 	"pawl/store"
+	"pawl/task"
 	"pawl/worker/retention"
 )
 
@@ -60,6 +61,9 @@ func (w *Workspace) Remove(ctx context.Context, id run.ID, dry bool) (retention.
 		return retention.Removed{}, err
 	}
 	removed, err := k.Remove(ctx, id, dry)
+	if errors.Is(err, store.ErrDiskFull) && w.outputs().ReleaseReserve() {
+		removed, err = k.Remove(ctx, id, dry)
+	}
 	return removed, owned(err)
 }
 
@@ -75,10 +79,28 @@ func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (ret
 		return retention.Removed{}, err
 	}
 	removed, err := k.Prune(ctx, age, time.Now(), dry)
+	if errors.Is(err, store.ErrDiskFull) && w.outputs().ReleaseReserve() {
+		removed, err = k.Prune(ctx, age, time.Now(), dry)
+	}
 	if err == nil && !dry {
-		err = w.tidyCopies(ctx)
+		err = errors.Join(w.tidyCopies(ctx), w.tidyAttachments(ctx))
 	}
 	return removed, err
+}
+
+// tidyAttachments removes the files of tasks that are not there any more: of those whose removal
+// was cut short.
+func (w *Workspace) tidyAttachments(ctx context.Context) error {
+	folders, err := os.ReadDir(filepath.Dir(w.attachments("any")))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, f := range folders {
+		if _, terr := w.LoadTask(ctx, task.ID(f.Name())); errors.Is(terr, store.ErrNoTask) {
+			err = errors.Join(err, os.RemoveAll(w.attachments(task.ID(f.Name()))))
+		}
+	}
+	return err
 }
 
 // PruneOutputs removes stored outputs until what is left is within quota, the oldest
@@ -121,6 +143,7 @@ func (w *Workspace) Tidy(ctx context.Context) []string {
 	if !w.due(time.Now()) {
 		return removed
 	}
+	w.outputs().TakeReserve()
 	age, _ := config.ParseLimit(c.Get("runs_max_age"), config.ParseAge) // checked by Load
 	pruned, err := w.Prune(ctx, age, false)
 	if err != nil {
@@ -128,9 +151,6 @@ func (w *Workspace) Tidy(ctx context.Context) []string {
 	}
 	if n := len(pruned.Runs); n > 0 {
 		removed = append(removed, fmt.Sprintf("%s removed, %s: runs_max_age is %s", text.Plural(int64(n), "old run"), text.Size(pruned.Freed.Total()), c.Get("runs_max_age")))
-	}
-	if err := w.tidyCopies(ctx); err != nil {
-		w.logger().Warn("copies of tasks were not removed", "error", err)
 	}
 	if k, err := w.kept(); err == nil {
 		if _, err := k.Tidy(ctx, tempAge, time.Now()); err != nil {

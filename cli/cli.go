@@ -325,9 +325,12 @@ func settingsOf(flags *pflag.FlagSet) map[string][]string {
 	return values
 }
 
-// addSettings gives a command the flags of all settings.
-func addSettings(flags *pflag.FlagSet) {
+// addSettings gives a command the flags of settings: of those named, or else of all.
+func addSettings(flags *pflag.FlagSet, names ...string) {
 	for _, k := range config.Keys() {
+		if len(names) > 0 && !slices.Contains(names, k.Name) {
+			continue
+		}
 		help := k.Help
 		if k.Default != "" {
 			help += " (default " + k.Default + ")"
@@ -339,6 +342,14 @@ func addSettings(flags *pflag.FlagSet) {
 			flags.StringP(k.Flag(), k.Short, "", help)
 		}
 	}
+}
+
+// addWaitingSettings is addSettings for a command whose runs wait for a person who decides in
+// another process, unless --on-ask says otherwise.
+func addWaitingSettings(flags *pflag.FlagSet) {
+	addSettings(flags)
+	f := flags.Lookup("on-ask")
+	f.Usage = strings.Replace(f.Usage, "(default deny)", "(default wait)", 1)
 }
 
 // oneOf returns a check that a value is one of names.

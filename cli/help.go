@@ -87,7 +87,10 @@ func synopsis(cmd *cobra.Command) string {
 	_, rest, _ := strings.Cut(cmd.Use, " ")
 	path := strings.TrimPrefix(cmd.CommandPath(), "pawl")
 	line := "pawl [-C DIR]" + path
-	if cmd.HasAvailableSubCommands() {
+	switch {
+	case cmd.HasAvailableSubCommands() && cmd.Runnable():
+		line += " [COMMAND]"
+	case cmd.HasAvailableSubCommands():
 		line += " COMMAND"
 	}
 	if rest != "" {

@@ -1,19 +1,14 @@
 package cli
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"pawl/app"
 	"pawl/run"
-	"pawl/tool"
 )
-
-// maxSchema bounds an output's schema: it goes into every request.
-const maxSchema = 64 << 10 // bytes
 
 // readOutputSchema reads the JSON Schema that the result of a run has to fit: given is the
 // schema itself, which begins with a brace, or a file.
@@ -31,27 +26,17 @@ func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 		defer f.Close() // it was only read
 		from, at = f, " "+shellWord(given)
 	}
-	content, err := io.ReadAll(io.LimitReader(from, maxSchema+1))
-	if err == nil && len(content) > maxSchema {
-		err = fmt.Errorf("it has more than %d KB: it goes into every request", maxSchema>>10)
-	}
-	var syntax *json.SyntaxError
+	content, err := io.ReadAll(io.LimitReader(from, app.MaxSchema+1))
+	var o run.Output
+	var unchecked []string
 	if err == nil {
-		var schema json.RawMessage
-		if err = json.Unmarshal(content, &schema); errors.As(err, &syntax) {
-			err = fmt.Errorf("it is not JSON: %w, at byte %d", err, syntax.Offset)
-		}
-		if err == nil {
-			var s tool.Submission
-			if s, err = tool.NewSubmission(tool.SubmitName, schema); err == nil {
-				for _, pattern := range s.Unchecked() {
-					inv.notice(fmt.Sprintf("--output-schema: the pattern %q cannot be checked here and counts as fitting", pattern))
-				}
-			}
-		}
+		o, unchecked, err = app.OutputOf(content)
 	}
 	if err != nil {
 		return run.Output{}, usage("--output-schema%s: %w", at, err)
 	}
-	return run.Output{Tool: tool.SubmitName, Schema: string(content)}, nil
+	for _, pattern := range unchecked {
+		inv.notice(fmt.Sprintf("--output-schema: the pattern %q cannot be checked here and counts as fitting", pattern))
+	}
+	return o, nil
 }

@@ -25,7 +25,8 @@ func permissionsExplainCommand(inv *invocation) *cobra.Command {
 each part with the rule that decides it, the order of the decision, and what would run.`,
 		Example: `  pawl permissions explain 'git log | sh'
   pawl permissions explain --tool write src/main.go --mode accept-edits
-  pawl permissions explain --tool fetch https://example.com/`,
+  pawl permissions explain --tool fetch https://example.com/
+  pawl permissions explain 'go test ./...' --allow 'shell(go test *)'`,
 		Args: exactly("one call", "'git log | sh'"),
 	}
 	flags := cmd.Flags()
@@ -33,6 +34,7 @@ each part with the rule that decides it, the order of the decision, and what wou
 	mode := flags.String("mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	sandbox := flags.String("sandbox", "", "the weaker `sandbox` that the command asks for: network, none")
 	which := flags.String("run", "", "include the rules of this `run`")
+	addSettings(flags, "allow", "ask", "deny")
 	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {

@@ -38,7 +38,7 @@ continues them.`,
 	f.StringVar(&o.KeyFile, "tls-key", "", "`file` with its key, as PEM")
 	f.BoolVar(&o.InsecureAddress, "insecure-address", false, "allow an address of other machines without TLS")
 	f.IntVar(&o.Runs, "runs", board.DefaultRuns, "work on at most `n` tasks at once")
-	addSettings(f)
+	addWaitingSettings(f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := inv.asPerson("serve the folder"); err != nil {
 			return err

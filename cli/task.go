@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,15 +119,12 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// statusWords is a status as people read it.
-func statusWords(name tasks.StatusName) string { return strings.ReplaceAll(string(name), "_", " ") }
-
 // printTask prints one line about a task after it was changed, or the task as JSON.
 func (inv *invocation) printTask(s tasks.State, asJSON bool) error {
 	if asJSON {
 		return inv.encode(app.TaskFormOf(s))
 	}
-	line := fmt.Sprintf("task %s is %s", s.Created.Task, statusWords(s.Status.Name()))
+	line := fmt.Sprintf("task %s is %s", s.Created.Task, s.Status.Name().Words())
 	if d := s.Summary().Detail; d != "" {
 		line += ": " + oneLine(d, 3*maxTitle)
 	}
@@ -144,7 +141,7 @@ func historyLine(e tasks.Event) string {
 		if p.Trigger == tasks.OnHandOn {
 			return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
 		}
-		line := statusWords(p.From) + " → " + statusWords(p.To)
+		line := p.From.Words() + " → " + p.To.Words()
 		if p.Detail != "" {
 			line += ": " + oneLine(p.Detail, 3*maxTitle)
 		}
@@ -206,6 +203,27 @@ func historyLine(e tasks.Event) string {
 		return fmt.Sprintf("branch %s was merged, at %.12s", p.Branch, p.Commit)
 	case tasks.CopyDiscarded:
 		return "the copy was discarded by " + e.By
+	}
+	return ""
+}
+
+// quietLine says what an event is that a person who watches a task is not told of.
+func quietLine(e tasks.Event) string {
+	switch p := e.Payload.(type) {
+	case tasks.AgentPrompted:
+		return fmt.Sprintf("run %s was told assignment %d", e.Run, p.Number)
+	case tasks.PlannerOutputSubmitted:
+		return "submitted: " + p.Output.Type
+	case tasks.PlanningCompleted:
+		return oneLine(p.Plan.Summary, 2*maxTitle)
+	case tasks.PlanningFailed:
+		return oneLine(cmp.Or(p.Detail, p.Reason), 2*maxTitle)
+	case tasks.PermissionDecided:
+		return string(p.Call) + " needs no approval any more"
+	case tasks.MessageWithdrawn:
+		return "the message was withdrawn"
+	case tasks.AttachmentRemoved:
+		return "the file " + p.ID + " was removed"
 	}
 	return ""
 }

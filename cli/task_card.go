@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 	depends := cmd.Flags().StringArray("depends-on", nil, "a `task` that has to be completed before; may be repeated")
 	cost := cmd.Flags().Float64("budget", 0, "what all its runs may cost together, in `dollars`")
 	tokens := cmd.Flags().Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`")
-	isolation := cmd.Flags().String("isolation", "", "`clone`: let its workers work in a copy of the repository")
+	isolation := cmd.Flags().String("isolation", "", "`how`: clone lets its workers work in a copy of the repository")
 	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -148,7 +149,7 @@ replaces the one before; an empty value removes all.`,
 	depends := f.StringArray("depends-on", nil, "the `task`s that have to be completed before; may be repeated")
 	cost := f.Float64("budget", 0, "what all its runs may cost together, in `dollars`; 0: no bound")
 	tokens := f.Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`; 0: no bound")
-	isolation := f.String("isolation", "", "`clone`: let its workers work in a copy of the repository; empty: in this folder")
+	isolation := f.String("isolation", "", "`how`: clone lets its workers work in a copy of the repository, empty in this folder")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		s, err := ws.LoadTask(ctx, id)
@@ -315,7 +316,7 @@ func (inv *invocation) listTasks(all []tasks.Summary) error {
 	}
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range all {
-		status := statusWords(s.Status)
+		status := s.Status.Words()
 		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
 			status += " (" + s.WaitsFor + ")"
 		}
@@ -343,7 +344,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 				if *asJSON {
 					lerr = inv.encode(line)
 				} else {
-					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(firstLine(historyLine(e)), maxTitle)))
+					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, visible(oneLine(firstLine(cmp.Or(historyLine(e), quietLine(e))), maxTitle)))
 				}
 				if lerr != nil {
 					return lerr
@@ -372,7 +373,7 @@ func firstLine(s string) string {
 func taskPage(s tasks.State) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	status := statusWords(s.Status.Name())
+	status := s.Status.Name().Words()
 	if w, ok := s.Work(); ok {
 		status += fmt.Sprintf(" · %s · run %s", w.Agent, w.Run)
 	}

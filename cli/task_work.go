@@ -27,7 +27,7 @@ func workFlags(cmd *cobra.Command) working {
 		detach: cmd.Flags().Bool("detach", false, "return at once: a process that watches all tasks lets the agent work"),
 		json:   historyFlag(cmd),
 	}
-	addSettings(cmd.Flags())
+	addWaitingSettings(cmd.Flags())
 	return w
 }
 
@@ -143,7 +143,7 @@ pawl task watch continues them.`,
 		Example: "  pawl task watch last\n  pawl task watch",
 	}
 	asJSON := historyFlag(cmd)
-	addSettings(cmd.Flags())
+	addWaitingSettings(cmd.Flags())
 	runs := cmd.Flags().Int("runs", board.DefaultRuns, "without a TASK: work on at most `n` at once")
 	one := oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		return inv.attend(ctx, ws, id, 0, *asJSON)
@@ -360,7 +360,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		return s, err
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, statusWords(s.Status.Name()), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
+		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, s.Status.Name().Words(), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
 		return s, exit{code: interruptCode(ctx)}
 	}
 	return s, nil

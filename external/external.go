@@ -46,7 +46,7 @@ type Kind struct {
 
 	prefix string   // of the names of pawl's tools, for its model
 	keys   []string // variables with its own login
-	// login are files that it has when a person is logged in: $VARIABLE/FILE, or below the
+	// login are files that exist when a person is logged in: $VARIABLE/FILE, or below the
 	// person's home.
 	login   []string
 	chooses bool // it takes the id of a new conversation

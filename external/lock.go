@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // lock keeps other turns off a conversation and ends what the last one has left. It keeps out
-// other runs, also of other processes: a fork of a run has the conversation of its original. It lasts until unlock is called or this process
-// ends. A conversation without an id needs none.
+// other runs, also of other processes: a fork of a run has the conversation of its original. It
+// lasts until unlock is called or this process ends. A conversation without an id needs none.
 func (t Turn) lock(conversation string) (unlock func(), err error) {
 	if conversation == "" {
 		return func() {}, nil
@@ -26,8 +27,10 @@ func (t Turn) lock(conversation string) (unlock func(), err error) {
 		return nil, err
 	}
 	if err := lockFile(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("the conversation %s of %s is in use by another run: wait for it, or stop it", conversation, t.Kind.Title)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("the conversation %s of %s is in use by another run: wait for it, or stop it", conversation, t.Kind.Title)
+		}
+		return nil, errors.Join(err, f.Close())
 	}
 	// The run that had it last may have left processes, if its pawl was killed.
 	last := make([]byte, 4<<10)
@@ -38,7 +41,9 @@ func (t Turn) lock(conversation string) (unlock func(), err error) {
 	if err := errors.Join(f.Truncate(0), writeAt(f, t.mark())); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return func() { f.Close() }, nil
+	// By hand, not by closing alone: a child process that is just being started may still share
+	// the descriptor.
+	return func() { _ = errors.Join(unlockFile(f), f.Close()) }, nil
 }
 
 func writeAt(f *os.File, s string) error {

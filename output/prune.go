@@ -77,7 +77,7 @@ func (s *Store) Prune(quota Quota, live func(Meta) bool, dry bool) (Pruned, erro
 	if !dry {
 		problems = append(problems, s.sweep())
 		s.resetAccount(p.Kept, oldest)
-		s.takeReserve()
+		s.TakeReserve()
 	}
 	return p, errors.Join(problems...)
 }
@@ -126,8 +126,8 @@ const reserveSize = 256 << 10 // what SQLite needs to open a database, and some 
 // reports whether there was one.
 func (s *Store) ReleaseReserve() bool { return inside.Remove(s.above(), s.reserveFile()) == nil }
 
-// takeReserve makes the reserve if there is room for it.
-func (s *Store) takeReserve() {
+// TakeReserve makes the reserve unless it is there, if there is room for it.
+func (s *Store) TakeReserve() {
 	if _, err := os.Stat(s.reserveFile()); err == nil {
 		return
 	}

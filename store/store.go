@@ -133,6 +133,7 @@ const (
 	Prompt    Kind = "prompt"    // words: a new turn, or the answer to an open question
 	Steer     Kind = "steer"     // words, delivered with the next results
 	Queue     Kind = "queue"     // words, delivered when the turn has ended
+	Message   Kind = "message"   // JSON: a worker.Message, words with what is attached to them
 	Withdraw  Kind = "withdraw"  // the id of a steering or queued message
 	Interrupt Kind = "interrupt" // JSON: a worker.Stopping
 	Decide    Kind = "decide"    // JSON: a worker.Decision

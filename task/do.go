@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,7 +169,7 @@ func (s State) not(on Trigger, why string) error {
 }
 
 func (a Create) do(State) ([]Event, error) {
-	if err := a.check(); err != nil {
+	if err := cmp.Or(a.check(), checkWords("description", a.Description)); err != nil {
 		return nil, err
 	}
 	return []Event{{Payload: a.Created}}, nil
@@ -225,12 +226,24 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	return s.assignTo(OnAnswers, PlanningName, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 }
 
+// checkText returns what is wrong with a text that must not be empty.
 func checkText(field, text string) error {
-	switch {
-	case strings.TrimSpace(text) == "":
+	if strings.TrimSpace(text) == "" {
 		return invalid(field, "it is empty")
-	case len(text) > MaxText:
-		return invalid(field, "it has %d bytes, more than %d", len(text), MaxText)
+	}
+	return checkWords(field, text)
+}
+
+// checkWords returns what is wrong with words that may be left out. Logs of earlier versions may
+// have such: it is not for events.
+func checkWords(field string, words ...string) error {
+	for _, text := range words {
+		if len(text) > MaxText {
+			return invalid(field, "it has %d bytes, more than %d: attach a file instead", len(text), MaxText)
+		}
+		if strings.ContainsRune(text, 0) {
+			return invalid(field, "it has a NUL character, so it is not a text")
+		}
 	}
 	return nil
 }
@@ -244,22 +257,37 @@ func (a Edit) do(s State) ([]Event, error) {
 		return nil, s.not(onEdit, "the plan can be edited while the task is planned")
 	case p.Description != nil && s.Status.Name() != PendingName && s.Status.Name() != PlannedName && s.Status.Name() != FailedName:
 		return nil, s.not(onEdit, "the description can be edited before the task is started")
-	case p.Description != nil && checkText("description", *p.Description) != nil:
-		return nil, checkText("description", *p.Description)
-	case p.Plan != nil && p.Plan.check() != nil:
-		return nil, p.Plan.check()
-	case p.Labels != nil && checkLabels(*p.Labels) != nil:
-		return nil, checkLabels(*p.Labels)
-	case p.Budget != nil && checkBudget(*p.Budget) != nil:
-		return nil, checkBudget(*p.Budget)
-	case p.DependsOn != nil && checkDepends(s.Created.Task, *p.DependsOn) != nil:
-		return nil, checkDepends(s.Created.Task, *p.DependsOn)
-	case p.Isolation != nil && checkIsolation(*p.Isolation) != nil:
-		return nil, checkIsolation(*p.Isolation)
 	case p.Isolation != nil && s.Copy != nil:
 		return nil, s.not(onEdit, "it has a copy of the repository: merge or discard that first")
 	}
+	if err := a.check(s.Created.Task); err != nil {
+		return nil, err
+	}
 	return []Event{{Payload: a.Edited}}, nil
+}
+
+// check returns what is wrong with the changes of a task.
+func (p Edited) check(id ID) error {
+	var problems []error
+	if p.Description != nil {
+		problems = append(problems, checkText("description", *p.Description))
+	}
+	if p.Plan != nil {
+		problems = append(problems, p.Plan.check())
+	}
+	if p.Labels != nil {
+		problems = append(problems, checkLabels(*p.Labels))
+	}
+	if p.Budget != nil {
+		problems = append(problems, checkBudget(*p.Budget))
+	}
+	if p.DependsOn != nil {
+		problems = append(problems, checkDepends(id, *p.DependsOn))
+	}
+	if p.Isolation != nil {
+		problems = append(problems, checkIsolation(*p.Isolation))
+	}
+	return cmp.Or(problems...)
 }
 
 func (a Start) do(s State) ([]Event, error) {
@@ -293,8 +321,9 @@ func (a HandOn) do(s State) ([]Event, error) {
 		return nil, s.not(OnHandOn, "no worker is at it")
 	case a.Agent == work.Agent:
 		return nil, s.not(OnHandOn, a.Agent+" is at it already")
-	case len(a.Words) > MaxText:
-		return nil, checkText("words", a.Words)
+	}
+	if err := checkWords("words", a.Words); err != nil {
+		return nil, err
 	}
 	input, messages := s.workInput()
 	input += fmt.Sprintf("\n%s has worked on it until now. Part of the work may be done: look before you repeat anything.\n", work.Agent)
@@ -324,8 +353,8 @@ func (a Resume) do(s State) ([]Event, error) {
 	if w.Reason == string(run.Asked) && strings.TrimSpace(a.Words) == "" {
 		return nil, invalid("words", "the agent asked a question: give the answer")
 	}
-	if len(a.Words) > MaxText {
-		return nil, checkText("words", a.Words)
+	if err := checkWords("words", a.Words); err != nil {
+		return nil, err
 	}
 	words, messages := s.withMessages(strings.TrimSpace(a.Words))
 	to := ActiveName
@@ -489,7 +518,7 @@ func (s State) Takes(id run.ID, called string) error {
 	case working && work.Run == id && r.Prompted < len(r.Assignments):
 		return &SubmissionError{Kind: WrongAssignment, Tool: called, Why: fmt.Sprintf("run %s has not been told yet what it is asked for now: what it submits is of an earlier assignment", id)}
 	case !working || work.Run != id:
-		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name())}
+		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name().Words())}
 	}
 	return nil
 }

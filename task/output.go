@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -117,7 +118,7 @@ func (p *Plan) check() error {
 	if strings.TrimSpace(p.Summary) == "" {
 		return invalid("summary", "a plan needs a summary")
 	}
-	return nil
+	return checkWords("plan", slices.Concat([]string{p.Summary, p.AssignedAgent}, p.Requirements, p.AcceptanceCriteria, p.Steps)...)
 }
 
 // check returns what is wrong with a new task.

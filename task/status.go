@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"pawl/run"
 )
@@ -20,6 +21,9 @@ const (
 	CompletedName     StatusName = "completed"
 	FailedName        StatusName = "failed"
 )
+
+// Words returns the name as a sentence has it.
+func (n StatusName) Words() string { return strings.ReplaceAll(string(n), "_", " ") }
 
 // StatusNames returns all of them, in the order of a board's columns.
 func StatusNames() []StatusName {

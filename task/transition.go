@@ -117,8 +117,9 @@ func (e *TransitionError) Error() string {
 	if e.On == OnAnswers {
 		on = "answer" // as the command is called
 	}
+	what := fmt.Sprintf("task %s is %s: %s is not possible", e.Task, e.From.Words(), on)
 	if e.Why != "" {
-		return fmt.Sprintf("task %s is %s: %s is not possible: %s", e.Task, e.From, on, e.Why)
+		what += ": " + e.Why
 	}
-	return fmt.Sprintf("task %s is %s: %s is not possible", e.Task, e.From, on)
+	return what
 }

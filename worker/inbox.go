@@ -21,6 +21,12 @@ type Stopping struct {
 	By   string `json:"by,omitempty"`
 }
 
+// A Message is the payload of an inbox row of kind message.
+type Message struct {
+	Delivery run.Delivery `json:"delivery"`
+	Parts    []run.Part   `json:"parts"`
+}
+
 // An OutsideCall is the payload of an inbox row of kind call: a call that an external
 // agent makes through pawl's tools. The row's key identifies the request.
 type OutsideCall struct {
@@ -68,6 +74,14 @@ func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 		return func(s run.State) []run.Payload { return []run.Payload{run.Say(s, row.Key, run.Queue, words)} }
 	case store.Steer:
 		return func(s run.State) []run.Payload { return []run.Payload{run.Say(s, row.Key, run.Steer, words)} }
+	case store.Message:
+		return func(s run.State) []run.Payload {
+			var m Message
+			if json.Unmarshal([]byte(row.Payload), &m) != nil {
+				return nil
+			}
+			return []run.Payload{run.Say(s, row.Key, m.Delivery, m.Parts)}
+		}
 	case store.Withdraw:
 		return always(run.Withdrawn{ID: row.Payload})
 	case store.Interrupt:

@@ -315,7 +315,7 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 
 // say says the words of an assignment.
 func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
-	words, err := c.ws.TaskInput(s, cmd.Run, cmd.Input)
+	words, err := c.ws.TaskInput(ctx, s, cmd.Run, cmd.Input)
 	if err != nil {
 		c.end(ctx, s, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
 		return

@@ -1,9 +1,12 @@
 package board_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -417,8 +420,10 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	if _, err := ws.AttachToTask(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", app.MaxAttachment+1))); !errors.As(err, new(*app.TooLargeError)) {
 		t.Errorf("too large: %v", err)
 	}
-	png := "\x89PNG\r\n\x1a\n and so on"
-	_, err = ws.AttachToTask(t.Context(), id, "anna", "..png", strings.NewReader(png))
+	var b bytes.Buffer
+	ok(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 2, 2))))
+	picture := b.String()
+	_, err = ws.AttachToTask(t.Context(), id, "anna", "..png", strings.NewReader(picture))
 	ok(t, err)
 	_, err = ws.AttachToTask(t.Context(), id, "anna", "a.bin", strings.NewReader("\x00\xff"))
 	ok(t, err)
@@ -439,7 +444,7 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	for _, m := range state.Messages {
 		told += run.PlainText(m.Parts)
 		for _, part := range m.Parts {
-			if part.Image != nil && string(part.Image.Data) == png {
+			if part.Image != nil && string(part.Image.Data) == picture {
 				images++
 			}
 		}

@@ -1,0 +1,31 @@
+package app_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"pawl/task"
+)
+
+// A process that is killed while it removes a task leaves files that Prune removes.
+func TestPruneRemovesTheFilesOfTasksThatAreGone(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, "").open(nil)
+	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "count"})
+	ok(t, err)
+	id := s.Created.Task
+	s, err = ws.AttachToTask(t.Context(), id, "anna", "a.txt", strings.NewReader("a"))
+	ok(t, err)
+	file := ws.AttachmentFile(id, s.Attachments[0])
+	left := ws.AttachmentFile("t-gone", s.Attachments[0])
+	ok(t, os.MkdirAll(left, 0o700))
+	_, err = ws.Prune(t.Context(), 0, false)
+	ok(t, err)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("of a task that is gone: %v", err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("of a task that is there: %v", err)
+	}
+}
