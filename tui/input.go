@@ -341,7 +341,7 @@ func images(d editor.Draft) []run.Part {
 
 // send says something to the agent: it begins a turn, or is delivered with the next results.
 func (m *model) send(text string, more ...run.Part) []effect {
-	if m.id == "" && m.model.err != nil && m.wish.Model == "" { // the person chooses one first
+	if m.id == "" && !m.opens && m.model.err != nil && m.wish.Model == "" { // the person chooses one first
 		m.input.editor.SetText(text)
 		return m.welcome()
 	}

@@ -66,6 +66,7 @@ type model struct {
 	typed time.Time
 	left  bool // the program ends
 
+	opens    bool // a run whose history is shown is about to be open
 	composes bool // the person writes with an input method
 	spoken   spoken
 
@@ -284,6 +285,7 @@ func (m *model) begin() []effect {
 
 // open takes in that a conversation is open.
 func (m *model) open(o opened) []effect {
+	m.opens = false
 	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
 		ours := !m.attached // and it has stopped for an error, which is told
 		m.n, m.attached, m.driven, m.state = o.n, o.attached, o.attached, o.state
@@ -329,7 +331,7 @@ func (m *model) waiting(n int, s run.State) []effect {
 // tell takes in what a resumed run's log has, and shows the end of it.
 func (m *model) tell(h history) {
 	m.transcript = m.newTranscript()
-	m.prompts, m.ask, m.n, m.id = nil, nil, 0, ""
+	m.prompts, m.ask, m.n, m.id, m.opens = nil, nil, 0, "", true
 	m.answered()
 	clear(m.sent)
 	clear(m.children)
