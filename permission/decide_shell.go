@@ -119,7 +119,11 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 				return r, quote(w.source), true
 			}
 		}
-		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
+		rules := t.fileRules(Deny, false)
+		if !l.reads || w.mayBeOption() { // of a reader's files, rules for writing say nothing
+			rules = append(rules, t.fileRules(Deny, true)...)
+		}
+		if len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
 			return rules[0], quote(w.source), true
 		}
 	}

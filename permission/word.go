@@ -24,6 +24,16 @@ const (
 	dynamic                 // only the running shell knows
 )
 
+// mayBeOption reports whether a program may take what the word becomes for an option: it may
+// begin with anything but what names of files begin with.
+func (w word) mayBeOption() bool {
+	if w.kind == dynamic || w.text == "" {
+		return true
+	}
+	first := rune(w.text[0])
+	return !(first == '.' || first == '/' || first == '_' || 'a' <= first && first <= 'z' || 'A' <= first && first <= 'Z' || '0' <= first && first <= '9')
+}
+
 // wordOf returns what is known of w, where vars are the variables whose value is
 // known.
 func wordOf(w *syntax.Word, vars map[string]word) word {
