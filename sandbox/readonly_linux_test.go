@@ -158,13 +158,23 @@ func TestASecretThatIsReplacedWhileACommandReadsIsNotSeen(t *testing.T) {
 			if err := syscall.Mkfifo(wait, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			done := make(chan outcome)
+			done := make(chan outcome, 1)
 			go func() {
 				done <- s.read(t, "read x < wait; cat "+replaced+" "+replaced+"/*; grep -rh 99 .; cat sub/file; ls sub")
 			}()
-			f, err := os.OpenFile(wait, os.O_WRONLY, 0) // when the command has it open
-			if err != nil {
-				t.Fatal(err)
+			opened := make(chan *os.File, 1)
+			go func() {
+				f, err := os.OpenFile(wait, os.O_WRONLY, 0) // when the command has it open
+				if err != nil {
+					t.Error(err)
+				}
+				opened <- f
+			}()
+			var f *os.File
+			select {
+			case f = <-opened:
+			case o := <-done:
+				t.Fatalf("%s: the command has not waited: %+v", replaced, o)
 			}
 			if replaced == "secrets" {
 				s.write(t, "new/token", "999\n")
