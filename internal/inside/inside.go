@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
 	"strings"
 
 	"pawl/internal/stable"
