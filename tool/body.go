@@ -17,7 +17,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pawl/internal/charset"
+	"golang.org/x/net/html/charset"
+
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -172,11 +173,15 @@ func decodeText(b body) string {
 	if b.charset != "" {
 		contentType = mime.FormatMediaType(cmp.Or(b.media, "text/plain"), map[string]string{"charset": b.charset})
 	}
-	name, certain := charset.Determine(start, contentType)
+	encoding, name, certain := charset.DetermineEncoding(start, contentType)
 	if name == "utf-8" || !certain && utf8.Valid(b.content) {
 		return strings.TrimPrefix(string(b.content), byteOrderMark)
 	}
-	return strings.TrimPrefix(charset.Decode(name, b.content), byteOrderMark)
+	text, err := encoding.NewDecoder().Bytes(b.content)
+	if err != nil {
+		return string(b.content)
+	}
+	return strings.TrimPrefix(string(text), byteOrderMark)
 }
 
 // fenced returns the part of a text that was asked for, between marks that it

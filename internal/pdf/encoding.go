@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"pawl/internal/charset"
+	"golang.org/x/text/encoding/charmap"
 )
 
 // An encoding is what the codes of a font of single bytes mean; 0 is nothing.
@@ -15,7 +15,7 @@ type encoding [256]rune
 // The encodings of Annex D. WinAnsi and MacRoman are those of Windows and the
 // Macintosh, with what few codes differ there left as they are.
 var baseEncodings = sync.OnceValue(func() map[name]*encoding {
-	win, mac := fromCharset("windows-1252"), fromCharset("macintosh")
+	win, mac := fromCharmap(charmap.Windows1252), fromCharmap(charmap.Macintosh)
 	standard := &encoding{}
 	for c := rune(0x20); c < 0x7f; c++ {
 		standard[c] = c
@@ -34,10 +34,10 @@ var baseEncodings = sync.OnceValue(func() map[name]*encoding {
 	return map[name]*encoding{"WinAnsiEncoding": win, "MacRomanEncoding": mac, "StandardEncoding": standard, "Symbol": symbol}
 })
 
-func fromCharset(name string) *encoding {
+func fromCharmap(m *charmap.Charmap) *encoding {
 	e := &encoding{}
 	for c := 0x20; c < 0x100; c++ {
-		if r, _ := utf8.DecodeRuneInString(charset.Decode(name, []byte{byte(c)})); r != utf8.RuneError {
+		if r := m.DecodeByte(byte(c)); r != utf8.RuneError {
 			e[c] = r
 		}
 	}

@@ -5,7 +5,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pawl/internal/charset"
+	xencoding "golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // A font says what the codes of a string mean and how wide they are.
@@ -13,7 +18,7 @@ type font struct {
 	toUnicode *cmap
 	codes     *cmap    // of a composite font: how strings divide into codes
 	chars     encoding // of a simple font
-	legacy    string   // the character set of its codes; empty: none
+	legacy    xencoding.Encoding
 	vertical  bool
 	composite bool
 
@@ -165,17 +170,20 @@ func (f *font) builtIn(d *Document, descriptor dict) {
 
 // legacyEncodings are the predefined CMaps (9.7.5.2) whose codes are a character
 // set's, by what their names begin with.
-var legacyEncodings = []struct{ prefix, charset string }{
-	{"Uni", "utf-16be"},
-	{"GB", "gb18030"},
-	{"B5", "big5"},
-	{"ETen", "big5"},
-	{"HKscs", "big5"},
-	{"90ms", "shift_jis"},
-	{"90pv", "shift_jis"},
-	{"83pv", "shift_jis"},
-	{"EUC", "euc-jp"},
-	{"KSC", "euc-kr"},
+var legacyEncodings = []struct {
+	prefix   string
+	encoding xencoding.Encoding
+}{
+	{"Uni", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
+	{"GB", simplifiedchinese.GB18030},
+	{"B5", traditionalchinese.Big5},
+	{"ETen", traditionalchinese.Big5},
+	{"HKscs", traditionalchinese.Big5},
+	{"90ms", japanese.ShiftJIS},
+	{"90pv", japanese.ShiftJIS},
+	{"83pv", japanese.ShiftJIS},
+	{"EUC", japanese.EUCJP},
+	{"KSC", korean.EUCKR},
 }
 
 // compositeFrom reads a font of several bytes a character.
@@ -186,7 +194,7 @@ func (f *font) compositeFrom(d *Document, font dict) {
 		f.vertical = strings.HasSuffix(string(e), "-V")
 		for _, l := range legacyEncodings {
 			if strings.HasPrefix(string(e), l.prefix) {
-				f.legacy = l.charset
+				f.legacy = l.encoding
 			}
 		}
 	case *stream:
@@ -235,8 +243,12 @@ type glyph struct {
 
 // glyphs divides a string.
 func (f *font) glyphs(s string, show func(glyph)) {
-	if f.legacy != "" && f.toUnicode == nil {
-		for _, r := range charset.Decode(f.legacy, []byte(s)) {
+	if f.legacy != nil && f.toUnicode == nil {
+		text, err := f.legacy.NewDecoder().String(s)
+		if err != nil {
+			text = "\uFFFD"
+		}
+		for _, r := range text {
 			show(glyph{text: string(r), width: f.missing})
 		}
 		return
