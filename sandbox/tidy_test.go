@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,7 +40,9 @@ func TestTemporaryFilesOfCommandsThatMayRunAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	tidy("a process that has run commands lives", false)
-	if err := j.file.Close(); err != nil {
+	// Closed alone, it would stay locked for as long as a child of another test, which is being
+	// started, has it open.
+	if err := errors.Join(unlockFile(j.file), j.file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	tidy("it is dead", true)
@@ -49,7 +52,7 @@ func TestTemporaryFilesOfCommandsThatMayRunAreKept(t *testing.T) {
 		tidy("another process is about to run one", false)
 		unlock()
 	}
-	if err := j.locking.Close(); err != nil {
+	if err := errors.Join(unlockFile(j.locking), j.locking.Close()); err != nil {
 		t.Fatal(err)
 	}
 	leave()

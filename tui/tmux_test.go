@@ -86,13 +86,7 @@ func open(t *testing.T, script string, width, height int, env ...string) *window
 // shell returns a command that runs pawl, says with which code it has ended, and how the terminal
 // is then.
 func (w *window) shell(args ...string) []string {
-	w.Helper()
-	path := filepath.Join(w.home, "shell")
-	lines := `pid=$1; shift; sh -c 'echo $$ > "$0"; exec "$@"' "$pid" "$@"` + "\necho code $?.\nstty -a\necho ready\nexec cat -v\n"
-	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
-		w.Fatal(err)
-	}
-	return append([]string{"sh", path, filepath.Join(w.home, "pid"), os.Args[0]}, args...)
+	return append([]string{"sh", filepath.Join(w.home, "shell"), filepath.Join(w.home, "pid"), os.Args[0]}, args...)
 }
 
 // prepare makes the folders and the environment of a pawl.
@@ -106,6 +100,10 @@ func prepare(t *testing.T, script string, env ...string) *window {
 	w := &window{T: t, socket: filepath.Join(short, "tmux"), dir: t.TempDir(), home: t.TempDir()}
 	path := filepath.Join(w.home, "script.jsonl")
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := `pid=$1; shift; sh -c 'echo $$ > "$0"; exec "$@"' "$pid" "$@"` + "\necho code $?.\nstty -a\necho ready\nexec cat -v\n"
+	if err := os.WriteFile(filepath.Join(w.home, "shell"), []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.env = append([]string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.Getenv("TMPDIR"), "LC_ALL=C.UTF-8", "SHELL=/bin/sh",
