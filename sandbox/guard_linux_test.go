@@ -296,9 +296,12 @@ func TestRunsOfSeveralProcessesGuardOneWorkspace(t *testing.T) {
 	})
 }
 
+// patience is how long a test waits for what must come: far more than it takes.
+const patience = 2 * time.Minute
+
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Lstat(path); err == nil {
 			return
 		}
@@ -311,7 +314,7 @@ func awaitFile(t *testing.T, path string) {
 // awaitText waits for a file of a pattern that has all texts in it.
 func awaitText(t *testing.T, pattern string, texts ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		found, _ := filepath.Glob(pattern)
 		for _, path := range found {
 			text, _ := os.ReadFile(path)

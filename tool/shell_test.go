@@ -235,7 +235,7 @@ func TestTheEndOfAJobIsToldOnce(t *testing.T) {
 	env := shellEnv(t)
 	invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "until [ -e go ]; do sleep 0.01; done; exit 3", "background": true})
 	tooltest.WriteFile(t, env, "go", "")
-	for deadline := time.Now().Add(20 * time.Second); env.Session.JobsRun() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Minute); env.Session.JobsRun() && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
 	if got, want := sh(t, env, "echo x"), "x\n[job_1 ended: exit code 3; shell_output has what it printed]"; got != want {

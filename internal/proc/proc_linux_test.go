@@ -179,7 +179,7 @@ func running(mark string) (n int, helpers int) {
 
 // awaitMarked waits until want processes carry mark.
 func awaitMarked(mark string, want int) bool {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if n, helpers := running(mark); n == want && (want > 0 || helpers == 0) {
 			return true
 		}
@@ -522,7 +522,7 @@ func TestWhatForksForEverEnds(t *testing.T) {
 
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no sign of %s", what)
 		}
