@@ -139,7 +139,7 @@ func attached(kind, name string, content []run.Part) []run.Part {
 }
 
 // mentioned returns what words mention by @: for each mention the paths that may be meant,
-// the longest first, because a sentence may go on after it.
+// the longest first, because a sentence may continue after it.
 func mentioned(words string) (all [][]string) {
 	before := ' '
 	for i, c := range words {

@@ -574,7 +574,7 @@ func measurePeer(b *testing.B, p peer) {
 		starts = append(starts, t.sees(p.ready).Sub(t.began))
 	}
 	b.ReportMetric(median(starts), "ms/ready")
-	time.Sleep(5 * time.Second) // some go on with their start
+	time.Sleep(5 * time.Second) // some are still starting
 	t.rests()
 	b.ReportMetric(t.share(), "%cpu-idle")
 

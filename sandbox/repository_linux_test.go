@@ -189,7 +189,7 @@ func TestACommondirThatIsBeingWrittenStays(t *testing.T) {
 	})
 }
 
-// A process that has a file mapped goes on writing to it while the time of its last
+// A process that has a file mapped can keep writing to it while the time of its last
 // change stays as it is. What was judged once is compared again.
 func TestAConfigurationThatIsWrittenThroughAMappingIsJudgedAgain(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {

@@ -579,7 +579,7 @@ func (a End) do(s State) ([]Event, error) {
 	work, working := atWork(s.Status)
 	current := working && work.Run == a.Run
 	if x.Remind || current && x.Trigger == "" && x.Result != Submitted {
-		return nil, nil // the run goes on: it is reminded, or another driver continues it
+		return nil, nil // the run continues: it is reminded, or another driver continues it
 	}
 	done := Event{Run: a.Run, Payload: AgentCompleted{Result: x.Result, End: a.End, Output: shorten(a.Said, maxSaid), Usage: a.Usage, Steps: a.Steps}}
 	if !current || x.Trigger == "" {

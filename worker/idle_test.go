@@ -29,7 +29,7 @@ func (s *countedStore) Inboxes(ctx context.Context) ([]run.ID, error) {
 	return s.Store.Inboxes(ctx)
 }
 
-// Runs that wait are looked at together, and those that something has happened to go on also
+// Runs that wait are looked at together, and those that something has happened to continue also
 // when no one has told them.
 func TestRunsThatWaitAreLookedAtTogether(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestRunsThatWaitAreLookedAtTogether(t *testing.T) {
 		time.Sleep(pollIdle)
 		synctest.Wait()
 		if len(gone) != 1 || <-gone != 7 {
-			t.Error("it is not the run whose inbox has a row that goes on")
+			t.Error("another run than the one with a row in its inbox has continued")
 		}
 		if err := rules.AddRules("", permission.Rules{{Effect: permission.Allow, Tool: "edit"}}); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestRunsThatWaitAreLookedAtTogether(t *testing.T) {
 		time.Sleep(pollIdle)
 		synctest.Wait()
 		if len(gone) != runs-1 {
-			t.Errorf("%d runs go on after the rules have changed, want %d", len(gone), runs-1)
+			t.Errorf("%d runs continue after the rules have changed, want %d", len(gone), runs-1)
 		}
 		cancel()
 		for range runs {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/proc"
 	"pawl/permission"
 	"pawl/tool"
 )
@@ -39,14 +40,7 @@ func isLocal(folders []string, name, path string) bool {
 		if info, err := os.Stat(file); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 			continue
 		}
-		real, err := filepath.EvalSymlinks(file)
-		return err != nil || slices.ContainsFunc(folders, func(f string) bool { return isBelow(f, file) || isBelow(f, real) })
+		return proc.IsIn(file, folders...)
 	}
 	return false
-}
-
-// isBelow reports whether a path lies in a folder, both absolute.
-func isBelow(folder, path string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

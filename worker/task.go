@@ -260,7 +260,7 @@ func (d *Runner) alongEvent(b *taskBatch, e run.Event, rest []run.Event, tools m
 	case run.Ended:
 		for _, later := range rest {
 			if _, ok := later.Payload.(run.Prompted); ok {
-				return nil // it goes on with what the person has said
+				return nil // it continues with what the person has said
 			}
 		}
 		return d.alongEnd(b, p, all)
@@ -383,7 +383,7 @@ func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []st
 		if err := d.task.Read(ctx, d.taskID); err != nil && !errors.Is(err, store.ErrNoTask) {
 			return err
 		} else if err != nil {
-			d.taskID = "" // it was removed: the run goes on without it
+			d.taskID = "" // it was removed: the run continues without it
 			return d.w.Store.Append(ctx, d.id, after, events, taken...)
 		}
 		b, err := d.along(all)
@@ -392,7 +392,7 @@ func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []st
 				return err
 			}
 			// A fact of a run that its task cannot take is a mistake in pawl. The run's log
-			// counts: it goes on, and the task's driver sees that the run has ended.
+			// counts: it continues, and the task's driver sees that the run has ended.
 			if d.w.Log != nil {
 				d.w.Log.Error("the task of the run was not updated", "run", d.id, "task", d.taskID, "error", err)
 			}

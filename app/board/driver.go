@@ -424,7 +424,7 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 		c.record(ctx, s, r.ID, state) // it ended when its task could not be told
 		return
 	}
-	c.deliver(ctx, s) // what was said meanwhile is told before the agent goes on
+	c.deliver(ctx, s) // what was said meanwhile is told before the agent continues
 	var err error
 	if len(c.told) == 0 {
 		err = c.session.Continue(ctx)
@@ -438,12 +438,12 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	}
 }
 
-// park waits while the run waits for a person, without a slot, until it goes on or the task has
+// park waits while the run waits for a person, without a slot, until it continues or the task has
 // changed. seq is the number of the event after which it waits.
 func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
 	c.release()
 	busy := c.session.Busy()
-	if c.session.State().Seq == seq { // else it went on before
+	if c.session.State().Seq == seq { // else it has continued already
 		select {
 		case <-changed: // a message, a pause
 			return

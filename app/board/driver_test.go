@@ -217,10 +217,8 @@ func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 	}
 }
 
-// A driver that ends leaves its tasks at work, and the next one continues them; so does one
-// that finds what a killed one has left.
 // What another process does to tasks whose runs wait for a person reaches their driver: one is
-// told something, another is paused, a third goes on because its call is allowed.
+// told something, another is paused, a third continues because its call is allowed.
 func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+`
@@ -260,6 +258,8 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	wait(t, other, allowed, task.CompletedName)
 }
 
+// A driver that ends leaves its tasks at work, and the next one continues them; so does one
+// that finds what a killed one has left.
 func TestTheNextDriverContinues(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+`{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}`+"\n")

@@ -18,19 +18,22 @@ func Find(name, path string, not ...string) (string, error) {
 			continue
 		}
 		file, err := exec.LookPath(filepath.Join(dir, name)) // on Windows with its suffix
-		if err != nil {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(file)
-		if err == nil && !slices.ContainsFunc(not, func(folder string) bool { return isIn(file, folder) || isIn(real, folder) }) {
+		if err == nil && !IsIn(file, not...) {
 			return file, nil
 		}
 	}
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
-// isIn reports whether a path lies in a folder, whose links are resolved too.
-func isIn(path, folder string) bool {
+// IsIn reports whether the file at an absolute path lies in one of folders, or leads into one,
+// whatever links are in them; and if that cannot be seen.
+func IsIn(file string, folders ...string) bool {
+	real, err := filepath.EvalSymlinks(file)
+	return err != nil || slices.ContainsFunc(folders, func(folder string) bool { return isBelow(file, folder) || isBelow(real, folder) })
+}
+
+// isBelow reports whether a path lies in a folder, whose links are resolved too.
+func isBelow(path, folder string) bool {
 	real, err := filepath.EvalSymlinks(folder)
 	for _, f := range []string{folder, real} {
 		if rel, relErr := filepath.Rel(f, path); f != "" && relErr == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(os.PathSeparator)) {

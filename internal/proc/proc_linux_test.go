@@ -299,7 +299,7 @@ func TestNothingIsWaitedForThatDoesNotTidyUp(t *testing.T) {
 	})
 }
 
-// A process that handles TERM and goes on is killed when its time is up.
+// A process that handles TERM and continues is killed when its time is up.
 func TestWhatHandlesTermAndStaysIsKilled(t *testing.T) {
 	everywhere(t, func(t *testing.T, isolation string) {
 		dir := t.TempDir()
