@@ -22,9 +22,7 @@ type conversation interface {
 	ID() run.ID
 	State() run.State
 	Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error]
-	Prompt(ctx context.Context, parts ...run.Part) error
-	Steer(ctx context.Context, parts ...run.Part) (id string, err error)
-	Queue(ctx context.Context, parts ...run.Part) (id string, err error)
+	Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error
 	Withdraw(ctx context.Context, id string) error
 	Configure(ctx context.Context, c run.ConfigChange) error
 	Decide(ctx context.Context, d worker.Decision) error

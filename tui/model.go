@@ -54,6 +54,7 @@ type model struct {
 	ask      *dialog
 	asked    *app.Question       // of the agent, that waits for an answer
 	sent     map[run.CallID]bool // calls that were answered here
+	wrote    map[string]bool     // messages that were written here and did not come back
 	showTo   bool                // the list of tasks
 	lastCall *view.Item          // a call that has ended
 	todo     *view.Call          // that has set the list of tasks
@@ -113,7 +114,7 @@ type typist interface {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -526,9 +527,12 @@ func (m *model) printEnd(f finished) {
 	m.transcript.PrintEnd(end)
 	m.flush()
 	for _, w := range f.state.Returned {
-		m.restore(w.Parts)
 		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
-		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		if m.wrote[w.ID] {
+			delete(m.wrote, w.ID)
+			m.restore(w.Parts)
+			m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		}
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
 		m.pane = planPicker()

@@ -311,6 +311,31 @@ func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
 	other.leaves()
 }
 
+// What an interrupt keeps from being delivered goes back to the person who has written it.
+func TestAMessageThatWasNotDeliveredComesBackWhereItWasWritten(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "unused: the account of the interrupt has its place"}`, setting{home: home})
+	p.says("write it")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	other := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
+	other.until("a dialog that takes keys", func(string) bool { return other.last.asks })
+
+	p.hand(pasted{text: "from the first"})
+	p.presses("enter")
+	other.hand(pasted{text: "from the second"})
+	other.presses("enter")
+	p.until("both messages as ones that wait", func(string) bool { return p.last.pending == 2 })
+	p.answers("w")
+	for who, want := range map[*person]string{p: "from the first", other: "from the second"} {
+		who.sees("not delivered: from the first", "not delivered: from the second")
+		who.until("its own message in its input, "+want, func(string) bool { return who.last.input == want })
+	}
+	p.leaves()
+	other.leaves()
+}
+
 func TestWhatScrollsOffIsThereOnceWhateverTheSizes(t *testing.T) {
 	t.Parallel()
 	var script strings.Builder
