@@ -108,7 +108,7 @@ func (d *desk) enter(c conversation, after int64) {
 				d.post(failed{err})
 				return
 			}
-			m := news{n: n, Update: u}
+			m := news{n: n, Update: d.ws.WithDiff(u)}
 			if u.Event != nil {
 				m.state = c.State()
 			}
@@ -181,7 +181,15 @@ func (d *desk) resume(ctx context.Context, which string, tell bool) error {
 	for len(events) > 0 && events[len(events)-1].Seq > state.Seq {
 		events = events[:len(events)-1]
 	}
-	d.post(history{events: events, tell: tell})
+	h := history{tell: tell}
+	for i := range events {
+		u := view.Update{Event: &events[i]}
+		if len(events)-i <= maxHistory { // the end is what is shown
+			u = d.ws.WithDiff(u)
+		}
+		h.updates = append(h.updates, u)
+	}
+	d.post(h)
 	d.enter(c, state.Seq)
 	return nil
 }

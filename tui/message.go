@@ -42,8 +42,8 @@ type (
 	}
 	// history is what a resumed run's log has. It comes before the run is opened.
 	history struct {
-		events []run.Event
-		tell   bool // it is to be shown
+		updates []view.Update // with events alone
+		tell    bool          // it is to be shown
 	}
 	// news is an update of the conversation with number n.
 	news struct {

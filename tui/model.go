@@ -336,9 +336,9 @@ func (m *model) tell(h history) {
 	m.answered()
 	clear(m.sent)
 	clear(m.children)
-	for _, e := range h.events {
-		m.note(e)
-		m.see(m.transcript, m.transcript.Update(view.Update{Event: &e})) // what it has started has ended, or is followed with the next news of it
+	for _, u := range h.updates {
+		m.note(*u.Event)
+		m.see(m.transcript, m.transcript.Update(u)) // what it has started has ended, or is followed with the next news of it
 	}
 	lines := m.transcript.Above(m.width)
 	m.transcript.Tally() // of turns that have ended: their lines are not those of the next one
@@ -406,7 +406,7 @@ func followChild(n int, id run.ID) effect {
 				if u.Event != nil {
 					after = u.Event.Seq
 				}
-				d.post(childNews{n, id, u})
+				d.post(childNews{n, id, d.ws.WithDiff(u)})
 			}
 			select {
 			case <-time.After(pollChild):

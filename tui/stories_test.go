@@ -59,6 +59,28 @@ func TestAnEditThatWaitsIsShownAtItsPlaceInTheFile(t *testing.T) {
 	p.leaves()
 }
 
+// What was written is seen after it was written too, whether or not the person was asked before, and
+// when the run is resumed.
+func TestAFileThatIsWrittenIsShownAsADifferenceOrByItsFirstLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\n", 30)
+	home := t.TempDir()
+	p := sit(t, `{"calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "one\n2\nthree\n"}}, {"tool": "write", "args": {"path": "new.txt", "content": "`+strings.ReplaceAll(long, "\n", `\n`)+`"}}]}
+{"text": "Written."}`, setting{home: home, files: map[string]string{"a.txt": "one\ntwo\nthree\n"}, height: 50, width: 80,
+		vars: map[string]string{"PAWL_MODE": "accept-edits"}})
+	p.says("write them")
+	p.sees("Written.")
+	p.rests()
+	seen := []string{"Write a.txt", "1 │  one", "2 │ -two", "2 │ +2", "3 │  three", "Write new.txt", " 1 │ +line", "12 │ +line", "18 more lines"}
+	p.sees(seen...)
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, height: 50, width: 80, options: func(o *Options) { o.Resume = "last" }})
+	again.sees(seen...)
+	again.leaves()
+}
+
 func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch one"}}]}
