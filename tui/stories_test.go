@@ -254,6 +254,28 @@ func TestACallThatThePersonHasDeniedIsNotCountedAsRefused(t *testing.T) {
 	p.leaves()
 }
 
+// In controller mode an answer that is no action is asked for again: that is said once, with how often,
+// and by the end alone if no action comes.
+func TestAnswersWithoutAnActionAreOneLine(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "no object"}
+{"text": "{broken"}
+{"text": "{\"action\":\"complete\",\"message\":\"Now it is one.\"}"}
+{"text": "no object"}
+{"text": "no object"}
+{"text": "no object"}`, setting{vars: map[string]string{"PAWL_CONTROL": "controller"}})
+	p.says("go")
+	p.sees("↻ the model did not answer with an action; asked again 2 times", "Now it is one.", "completed")
+	p.rests()
+	p.says("and now")
+	p.sees("could not be used 3 times in a row")
+	p.rests()
+	if all := p.text(); strings.Count(all, "did not answer with an action") != 1 || strings.Contains(all, "cannot be used") {
+		t.Errorf("it is told again:\n%s", all)
+	}
+	p.leaves()
+}
+
 func TestRetriesAreOneLine(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"error": {"status": 529}, "times": 3}
