@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
 	"pawl/app"
@@ -192,6 +193,23 @@ func (d *desk) resume(ctx context.Context, which string, tell bool) error {
 	d.post(h)
 	d.enter(c, state.Seq)
 	return nil
+}
+
+// findCommands finds the commands that people have written.
+func (d *desk) findCommands() {
+	own, untrusted, problems := d.ws.PromptCommands()
+	d.post(commandsKnown{own, untrusted})
+	if len(untrusted) > 0 {
+		d.post(notice{untrustedWords(untrusted)})
+	}
+	for _, p := range problems {
+		d.post(notice{p})
+	}
+}
+
+// untrustedWords says that commands in folders are not there, and what to do.
+func untrustedWords(folders []string) string {
+	return "commands in " + strings.Join(folders, " and ") + " are not loaded: review them with /trust"
 }
 
 // A terminalUser gives the terminal to another program for a time.

@@ -106,8 +106,8 @@ type (
 	branchKnown struct{ name string }
 	// commandsKnown are the commands that people have written.
 	commandsKnown struct {
-		commands []app.PromptCommand
-		ignored  []string // says which are not, and why
+		commands  []app.PromptCommand
+		untrusted []string // folders with some that the person has to review first
 	}
 	// filesKnown are the files of the workspace, for completion.
 	filesKnown struct{ names []string }

@@ -47,19 +47,19 @@ type model struct {
 	model      modelKnown                    // that a new run would have
 	branch     string
 
-	own      []app.PromptCommand // commands that people have written
-	ignored  []string            // says which of these are not known, and why
-	input    input
-	pane     pane // takes keys before the input; nil: none
-	ask      *dialog
-	asked    *app.Question       // of the agent, that waits for an answer
-	sent     map[run.CallID]bool // calls that were answered here
-	wrote    map[string]bool     // messages that were written here and did not come back
-	showTo   bool                // the list of tasks
-	lastCall *view.Item          // a call that has ended
-	todo     *view.Call          // that has set the list of tasks
-	context  []run.Part          // what commands of the person have printed, for the next prompt
-	running  int                 // commands of the person
+	own       []app.PromptCommand // commands that people have written
+	untrusted []string            // folders with commands that are not
+	input     input
+	pane      pane // takes keys before the input; nil: none
+	ask       *dialog
+	asked     *app.Question       // of the agent, that waits for an answer
+	sent      map[run.CallID]bool // calls that were answered here
+	wrote     map[string]bool     // messages that were written here and did not come back
+	showTo    bool                // the list of tasks
+	lastCall  *view.Item          // a call that has ended
+	todo      *view.Call          // that has set the list of tasks
+	context   []run.Part          // what commands of the person have printed, for the next prompt
+	running   int                 // commands of the person
 
 	lines []string // finished lines that were not drawn yet
 	hint  string   // a sentence for the person, until the next key
@@ -211,7 +211,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
-		m.own, m.ignored = msg.commands, msg.ignored
+		m.own, m.untrusted = msg.commands, msg.untrusted
 		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
@@ -264,11 +264,7 @@ func (m *model) begin() []effect {
 			return nil
 		}),
 		later(func(ctx context.Context, d *desk) error {
-			own, notes := d.ws.PromptCommands()
-			d.post(commandsKnown{own, notes})
-			for _, n := range notes {
-				d.post(notice{n})
-			}
+			d.findCommands()
 			return nil
 		}),
 	}

@@ -484,6 +484,43 @@ func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 }
 
 // Enter carries out the command that alone can be meant, unless it takes arguments.
+// What a folder brings along counts when the person has seen it and said so, in the terminal as with
+// `pawl trust`: what was changed after it was shown does not.
+func TestWhatAFolderBringsAlongIsReviewedAndTrusted(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I was asked: {{prompt}}", "repeat": true}`, setting{files: map[string]string{".pawl/commands/hello.md": "Say hello.\n"}})
+	p.sees("commands in .pawl/commands are not loaded: review them with /trust")
+	review := func() {
+		p.says("/trust")
+		p.until("the question", func(string) bool { return strings.Contains(p.terminal.Text(), "Trust 1 file as shown?") })
+	}
+	review()
+	p.sees("new: .pawl/commands/hello.md", "Say hello.")
+	p.presses("enter") // no
+	p.says("/hello")
+	p.sees("unknown command /hello")
+	p.presses("ctrl+u")
+
+	review()
+	name := filepath.Join(p.dir, ".pawl/commands/hello.md")
+	if err := os.WriteFile(name, []byte("Say something else.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.presses("down", "enter")
+	p.sees("trusted: 1 file")
+	p.says("/hello")
+	p.sees("unknown command /hello")
+	p.presses("ctrl+u")
+	if err := os.WriteFile(name, []byte("Say hello.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.says("/trust")
+	p.sees("nothing in this folder waits for your review")
+	p.says("/hello")
+	p.sees("I was asked: Say hello.")
+	p.leaves()
+}
+
 func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
