@@ -187,6 +187,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		if !msg.first || m.id == "" && m.Resume == "" && !m.Pick && m.pane == nil {
 			m.pane = msg.picker
 		}
+	case searchable:
+		msg.menu.Also(msg.texts)
 	case inserted:
 		m.input.editor.SetText(msg.text)
 	case pictured:

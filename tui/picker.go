@@ -105,16 +105,30 @@ func pickRun() effect {
 		}
 		now := time.Now()
 		var entries []entry
+		var said []string // by run: what is searched beside its line
 		for _, r := range runs {
 			words := fmt.Sprintf("%-12s %-13s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
 			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
 				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), true) })}
 			}})
 		}
-		d.post(picked{picker: newPicker("Resume a run", entries)})
+		p := newPicker("Resume a run", entries)
+		d.post(picked{picker: p})
+		for _, r := range runs {
+			prompts, err := d.ws.Said(ctx, r.ID)
+			if err != nil { // it is found by its line
+				prompts = nil
+			}
+			words := strings.Join(append([]string{string(r.ID), r.Workspace}, prompts...), "\n")
+			said = append(said, words[:min(len(words), maxSearched)])
+		}
+		d.post(searchable{p, said})
 		return nil
 	})
 }
+
+// maxSearched bounds what is searched of a run, in bytes.
+const maxSearched = 32 << 10
 
 // maxRuns is how many runs can be chosen from.
 const maxRuns = 500

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -327,6 +328,44 @@ func TestARunIsResumedWhereItWas(t *testing.T) {
 	again.sees("› who are you?", "My name is Otto.")
 	again.says("and again?")
 	again.sees("You asked twice.")
+	again.leaves()
+}
+
+// A run is found by what was said in it, not by its title alone, and by its folder.
+func TestARunIsFoundByWhatWasSaidInIt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "Reply to: {{prompt}}", "repeat": true}`, setting{home: home})
+	for _, words := range [][]string{{"first title", "something about marmalade"}, {"second title", "something about honey"}} {
+		for _, w := range words {
+			p.says(w)
+			p.sees("Reply to: " + w)
+			p.rests()
+		}
+		p.says("/clear")
+		p.sees("is kept")
+	}
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Pick = true }})
+	finds := func(query string, want ...string) {
+		again.until(fmt.Sprintf("%q by %q", want, query), func(all string) bool {
+			list := all[strings.LastIndex(all, "Resume a run"):]
+			return strings.Contains(list, query) && strings.Contains(list, "first title") == slices.Contains(want, "first title") &&
+				strings.Contains(list, "second title") == slices.Contains(want, "second title")
+		})
+	}
+	again.sees("first title", "second title")
+	again.types("marmalade")
+	finds("marmalade", "first title")
+	again.presses("ctrl+u")
+	again.types(filepath.Base(p.dir))
+	finds(filepath.Base(p.dir), "first title", "second title")
+	again.presses("ctrl+u")
+	again.types("honey")
+	finds("honey", "second title")
+	again.presses("enter")
+	again.sees("Reply to: something about honey")
 	again.leaves()
 }
 
