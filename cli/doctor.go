@@ -2,13 +2,15 @@ package cli
 
 import (
 	"fmt"
-	"pawl/app"
 	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/render"
 )
 
 func doctorCommand(inv *invocation) *cobra.Command {
@@ -47,23 +49,54 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 // longestCheck is the longest name of a check that what is said of it stands beside, in columns.
 const longestCheck = 24
 
+// brokenAt breaks text that stands at a column into lines that fit the terminal, if standard output
+// is shown on one with room for it.
+func (inv *invocation) brokenAt(text string, column int) []string {
+	const least = 24
+	width := inv.tableWidth() - column
+	if width < least {
+		return []string{text}
+	}
+	return render.Style{}.Wrap([]render.Span{{Text: text}}, width, false)
+}
+
 func (inv *invocation) printReport(r app.Report) error {
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "pawl %s, %s, %s/%s\n", r.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	topic := ""
-	for _, c := range r.Checks {
+	topic, states, names := "", 0, 0 // the widest of the topic
+	for i, c := range r.Checks {
 		if c.Topic != topic {
-			topic = c.Topic
+			topic, states, names = c.Topic, 0, 0
 			fmt.Fprintf(out, "\n%s\n", topic)
+			for _, o := range r.Checks[i:] {
+				if n := columnsOf(visible(o.Name)); o.Topic == topic {
+					states = max(states, len(o.State))
+					if n <= longestCheck {
+						names = max(names, n)
+					}
+				}
+			}
 		}
 		name, detail := visible(c.Name), visible(strings.ReplaceAll(c.Detail, "\n", " "))
+		beside, below := 2+states+2+names+2, 2+states+2+2
 		if columnsOf(name) > longestCheck { // not a cell: it makes no column wider
-			fmt.Fprintf(out, "  %s\t%s\n  \t  %s\n", c.State, name, detail)
+			fmt.Fprintf(out, "  %s\t%s\n", c.State, name)
+			for _, line := range inv.brokenAt(detail, below) {
+				fmt.Fprintf(out, "  \t  %s\n", line)
+			}
 		} else {
-			fmt.Fprintf(out, "  %s\t%s\t%s\n", c.State, name, detail)
+			for n, line := range inv.brokenAt(detail, beside) {
+				if n == 0 {
+					fmt.Fprintf(out, "  %s\t%s\t%s\n", c.State, name, line)
+				} else {
+					fmt.Fprintf(out, "  \t\t%s\n", line)
+				}
+			}
 		}
 		if c.Next != "" {
-			fmt.Fprintf(out, "  \t\t→ %s\n", visible(c.Next))
+			for _, line := range render.Hang("→ ", inv.brokenAt(visible(c.Next), beside+2)) {
+				fmt.Fprintf(out, "  \t\t%s\n", line)
+			}
 		}
 	}
 	last := "Ready: pawl run \"…\""

@@ -96,7 +96,7 @@ func pawl(words ...string) func(m *model, args string) []effect {
 		call, width := m.CommandLine, m.width
 		style := m.Style
 		return []effect{later(func(ctx context.Context, d *desk) error {
-			out, _ := call(ctx, line...)
+			out, _ := call(ctx, width-2, line...)
 			d.post(printed{wrapped(style, out, width)})
 			return nil
 		})}
@@ -152,7 +152,7 @@ func (m *model) export(args string) []effect {
 		return nil
 	}
 	return []effect{later(func(ctx context.Context, d *desk) error {
-		out, code := call(ctx, "runs", "export", string(id), "--format", format)
+		out, code := call(ctx, 0, "runs", "export", string(id), "--format", format)
 		if code != 0 {
 			return errors.New(out)
 		}
