@@ -137,7 +137,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case pasted:
 		effects := m.paste(msg.text)
 		if msg.dropped > 0 {
-			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; @ names a file"
+			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; use @ to name a file instead"
 		}
 		return effects
 	case resized:
@@ -310,7 +310,7 @@ func (m *model) tellUnfinished() {
 		m.flush()
 		for _, c := range turn.Calls {
 			if c.Status == run.CallRunning {
-				m.say("running when its process ended" + m.Dot() + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+				m.say("was running when its process ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
 			}
 		}
 		m.say("the turn was not finished, because its process ended: /continue resumes it")
@@ -344,7 +344,7 @@ func (m *model) tell(h history) {
 		return
 	}
 	if cut := len(lines) - maxHistory; cut > 0 {
-		m.say(fmt.Sprintf("%d earlier lines: `pawl runs show last`", cut))
+		m.say(fmt.Sprintf("%d earlier lines are not shown: see `pawl runs show last`", cut))
 		lines = lines[cut:]
 	}
 	m.print(lines...)

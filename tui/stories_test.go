@@ -190,7 +190,7 @@ func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "2  postgres", "a number answers")
+	p.sees("Which one?", "2  postgres", "press a number")
 	p.presses("2")
 	p.sees("So postgres.")
 	p.leaves()
@@ -201,7 +201,7 @@ func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "a number answers")
+	p.sees("Which one?", "press a number")
 	p.presses("down", "enter")
 	p.sees("So sqlite.", "completed")
 	p.rests()
@@ -478,7 +478,7 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.presses("enter")
 	p.sees("Conversation and files")
 	p.presses("enter")
-	p.sees("a.txt: put back", "a copy of")
+	p.sees("a.txt: restored", "a copy of")
 	if p.file("a.txt") != "as it was\n" {
 		t.Errorf("the file has %q", p.file("a.txt"))
 	}
@@ -617,11 +617,11 @@ func TestWithoutAModelThereIsAChoiceAndAKeyCanBePasted(t *testing.T) {
 	p.presses("enter")
 	p.sees("Which provider?", "anthropic")
 	p.presses("enter")
-	p.sees("Paste the key of")
+	p.sees("Paste your anthropic API key")
 	p.hand(pasted{text: "sk-secret-123\n"})
 	p.sees("*************")
 	p.presses("enter")
-	p.sees("is stored in", "readable by you alone")
+	p.sees("is stored in", "readable only by you")
 	if strings.Contains(p.text(), "sk-secret") {
 		t.Error("the key is on the screen")
 	}
