@@ -156,7 +156,7 @@ func (m *model) key(name, text string) []effect {
 	case "shift+tab":
 		return m.nextMode()
 	case "tab":
-		if m.works() && !empty {
+		if m.state.Turn.Open() && !empty {
 			return m.queue()
 		}
 	case "up":

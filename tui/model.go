@@ -462,7 +462,7 @@ func (m *model) react(n news) []effect {
 		}
 	case run.Ended:
 		m.stopping, m.awaits, m.ask = false, false, nil
-		return m.ended(n.n, f)
+		return m.ended(f)
 	}
 	return nil
 }
@@ -494,20 +494,11 @@ func (m *model) answered() {
 }
 
 // ended takes in that a turn has ended.
-func (m *model) ended(n int, e run.Ended) []effect {
-	state := m.state
+func (m *model) ended(e run.Ended) []effect {
 	if m.now.Sub(m.began) > quietTurn {
 		m.notify(view.EndLine(e))
 	}
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		c, at := d.current()
-		if at != n {
-			return nil
-		}
-		denials, err := c.Denials(ctx)
-		d.post(finished{n, state, denials})
-		return err
-	}), later(func(context.Context, *desk) error {
+	return []effect{later(func(context.Context, *desk) error {
 		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
 		return nil
 	})}

@@ -185,6 +185,33 @@ func TestAMessageThatWaitsCanBeTakenBack(t *testing.T) {
 	p.leaves()
 }
 
+// A message that is queued begins the next turn at once: the end of the one before stands above it,
+// with its own words and figures.
+func TestTheEndOfATurnStandsBeforeAQueuedPrompt(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "The first is done."}
+{"text": "The second is done."}`, setting{})
+	p.says("the first")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.hand(pasted{text: "the second"})
+	p.presses("tab")
+	p.until("the message as one that waits", func(string) bool { return p.last.pending == 1 })
+	p.answers("x")
+	p.sees("The first is done.", "The second is done.")
+	p.rests()
+	all := p.text()
+	at := 0
+	for _, want := range []string{"The first is done.", "completed · 2 steps", "› the second", "The second is done.", "completed · 1 step"} {
+		n := strings.Index(all[at:], want)
+		if n < 0 {
+			t.Fatalf("%q is not there, or not in its place:\n%s", want, all)
+		}
+		at += n
+	}
+	p.leaves()
+}
+
 func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
