@@ -361,6 +361,17 @@ func TestARunThatThisProcessOpensAgainHasNotLostItsProcess(t *testing.T) {
 	}
 }
 
+// In a small window the line of the call that runs matters more than what it prints.
+func TestARunningCallIsNamedInASmallWindow(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 40, 14, render.Style{})
+	c.begin("go")
+	c.says("", call("c_1", "shell", `{"command":"go test ./..."}`))
+	c.starts("c_1")
+	c.take(news{n: 1, Update: view.Update{Progress: &view.Progress{Call: "c_1", Text: "one\ntwo\nthree\n"}}})
+	c.shows("Run go test ./...", "three")
+}
+
 // A command that is not trusted is not a command that there is not.
 func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
 	t.Parallel()
