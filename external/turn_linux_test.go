@@ -236,6 +236,38 @@ func TestWhatAKilledPawlLeftIsEndedBeforeTheConversationGoesOn(t *testing.T) {
 	}
 }
 
+// The file of a lock stays while its turn lasts, and while processes of the turn are there.
+func TestLocksOfNoTurnAreRemoved(t *testing.T) {
+	t.Parallel()
+	turn := fake(t, "")
+	turn.Patience = time.Millisecond
+	turn.Conversation = "conv-1"
+	remain := func(what string, want int) {
+		t.Helper()
+		if err := external.RemoveLocks(turn.State); err != nil {
+			t.Fatal(err)
+		}
+		found, err := filepath.Glob(filepath.Join(turn.State, "locks", "*"))
+		if err != nil || len(found) != want {
+			t.Errorf("%s: the locks are %q, want %d; %v", what, found, want, err)
+		}
+	}
+	if err := external.RemoveLocks(turn.State); err != nil {
+		t.Errorf("before the first turn: %v", err)
+	}
+	for p := range turn.Events(t.Context()) {
+		if _, replied := p.(run.Replied); !replied {
+			remain("during the turn", 1)
+		}
+	}
+	left(t, turn, "r")
+	remain("with a process of the turn", 1)
+	turn.Run = "fork"
+	heard(t, perform(t.Context(), t, turn))
+	remain("after all turns", 0)
+	heard(t, perform(t.Context(), t, turn))
+}
+
 func TestTwoRunsDoNotWorkOnOneConversation(t *testing.T) {
 	t.Parallel()
 	first := fake(t, "stubborn")
