@@ -55,6 +55,9 @@ func newScanner(ctx context.Context, src Source, limit int64) *scanner {
 	if src.window > 0 {
 		s.window = src.window
 	}
+	if src.data != nil { // all of it is in the window
+		s.buf, s.eof = src.data, true
+	}
 	s.keep = limit + int64(s.window) // a window may continue after the end of a value
 	if src.readerAt != nil {
 		// It could be read again, but without this each candidate that crosses the end of
@@ -73,19 +76,6 @@ func (s *scanner) offset() int64 { return s.base + int64(s.pos) }
 func (s *scanner) more() bool {
 	if s.eof || s.err != nil {
 		return false
-	}
-	if s.feed.src.data != nil { // the window only grows
-		if s.err = s.ctx.Err(); s.err != nil {
-			s.err = context.Cause(s.ctx)
-			return false
-		}
-		data := s.feed.src.data
-		if s.eof = len(s.buf) == len(data); s.eof {
-			return false
-		}
-		const step = 1 << 20 // how often the context is asked
-		s.buf = data[:min(len(data), len(s.buf)+step)]
-		return true
 	}
 	if s.long > 0 && s.pin != noPin && s.offset()-s.pin > s.long {
 		if len(s.head) == 0 {
@@ -290,9 +280,24 @@ func (s *scanner) tooDeep() error {
 	return &DocumentError{Offset: s.offset(), Problem: fmt.Sprintf("more than %d arrays and objects in one another", MaxDepth)}
 }
 
-// element goes to the next element of an array, the first one if first, or leaves it.
-func (s *scanner) element(first bool) (bool, error) { return s.item(first, false) }
+// elements passes over the array that comes next. It calls do for each element, with its
+// index, to pass over the element.
+func (s *scanner) elements(do func(i int64) error) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	for i := int64(0); ; i++ {
+		if more, err := s.item(i == 0, false); err != nil || !more {
+			return err
+		}
+		if err := do(i); err != nil {
+			return err
+		}
+	}
+}
 
+// item goes to the next element of an array or member of an object, the first one if first,
+// or leaves it.
 func (s *scanner) item(first, object bool) (bool, error) {
 	c, err := s.peek()
 	end := byte(']')

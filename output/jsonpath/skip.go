@@ -106,7 +106,7 @@ func (s *scanner) skipEscape() error {
 	case c == 'u':
 		s.pos++
 		for range 4 {
-			if s.pos == len(s.buf) && !s.more() || unhex(s.buf[s.pos]) < 0 {
+			if s.pos == len(s.buf) && !s.more() || strings.IndexByte("0123456789abcdefABCDEF", s.buf[s.pos]) < 0 {
 				return s.unexpected("four hexadecimal digits")
 			}
 			s.pos++
