@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,9 +35,9 @@ const (
 )
 
 // Read returns the tool that reads a file.
-func Read() Tool { return readTool{} }
-
-type readTool struct{}
+func Read() Tool {
+	return &builtin[reading]{specOf("read", readText, readSchema), (*reading).check, (*reading).inspect, (*reading).run}
+}
 
 type readArgs struct {
 	Path   string `json:"path"`
@@ -47,36 +46,23 @@ type readArgs struct {
 	Pages  string `json:"pages"`
 }
 
-func (readTool) Spec() Spec {
-	return Spec{Name: "read", Description: strings.TrimSpace(readText), Schema: json.RawMessage(readSchema)}
-}
-
-// parse returns a reading of which the file is still to be opened.
-func (readTool) parse(env Env, args json.RawMessage) (path string, r *reading, err error) {
-	a, err := decode[readArgs](args)
-	if err != nil {
-		return "", nil, err
+func (r *reading) check(env Env) (err error) {
+	r.asLines, r.asPages = r.Offset != 0 || r.Limit != 0, r.Pages != ""
+	if r.offset, err = r.Offset.bounded("offset", 1, 1, unbounded); err != nil {
+		return err
 	}
-	r = &reading{asLines: a.Offset != 0 || a.Limit != 0, asPages: a.Pages != ""}
-	if r.offset, err = a.Offset.bounded("offset", 1, 1, unbounded); err != nil {
-		return "", nil, err
-	}
-	if r.limit, err = a.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
-		return "", nil, err
+	if r.limit, err = r.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
+		return err
 	}
 	r.limit = min(r.limit, maxReadLines)
-	if r.pages, err = parsePages(a.Pages); err != nil {
-		return "", nil, err
+	if r.pages, err = parsePages(r.Pages); err != nil {
+		return err
 	}
-	r.rel, err = inside(env, a.Path)
-	return a.Path, r, err
+	r.rel, err = inside(env, r.Path)
+	return err
 }
 
-func (t readTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	path, r, err := t.parse(env, args)
-	if err != nil {
-		return Intent{}, err
-	}
+func (r *reading) inspect(Env) (Intent, error) {
 	title := "read " + r.rel
 	if r.asPages {
 		title += fmt.Sprintf(" from page %d", r.pages.from)
@@ -84,18 +70,11 @@ func (t readTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	if r.offset > 1 {
 		title += fmt.Sprintf(" from line %d", r.offset)
 	}
-	return Intent{Class: run.Reads, Paths: []string{path}, Title: clip(title, 120)}, nil
+	return Intent{Class: run.Reads, Paths: []string{r.Path}, Title: clip(title, 120)}, nil
 }
 
-func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	path, r, err := t.parse(env, c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
-	at, err := locate(env, path)
+func (r *reading) run(ctx context.Context, env Env, _ Call) (Result, error) {
+	at, err := locate(env, r.Path)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -117,6 +96,7 @@ func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 
 // A reading is one file being read.
 type reading struct {
+	readArgs
 	rel           string
 	info          fs.FileInfo
 	offset, limit int       // lines
