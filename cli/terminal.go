@@ -87,6 +87,7 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	o := tui.Options{
 		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: style,
 		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
+		AsPerson: inv.asPerson,
 		Restores: func(restore func()) { inv.leaving.Store(&restore) },
 	}
 	if r.resume == pickRun {

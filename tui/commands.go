@@ -51,6 +51,7 @@ func commands() []command {
 		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
 		{"tasks", "", "the tasks of this folder", pawl("task", "list")},
 		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
+		{"trust", "", "review the commands, rules and settings that this folder brings along", (*model).trust},
 		{"undo", "", "put back the files that were changed last", (*model).undo},
 	}
 }
@@ -73,12 +74,12 @@ func (m *model) command(line string) []effect {
 	for _, c := range m.own {
 		names = append(names, c.Name)
 	}
-	m.hint = "there is no command /" + visible.Escape(name)
+	m.hint = "unknown command /" + visible.Escape(name)
 	if near := text.Typo(name, names); near != "" {
 		m.hint += "; did you mean /" + near + "?"
 	}
-	if len(m.ignored) > 0 {
-		m.hint += m.Dot() + m.ignored[0]
+	if len(m.untrusted) > 0 {
+		m.hint += m.Dot() + untrustedWords(m.untrusted)
 	}
 	m.input.editor.SetText(line)
 	return nil
@@ -96,17 +97,22 @@ func pawl(words ...string) func(m *model, args string) []effect {
 		style := m.Style
 		return []effect{later(func(ctx context.Context, d *desk) error {
 			out, _ := call(ctx, line...)
-			var lines []string
-			for l := range strings.SplitSeq(strings.TrimRight(out, "\n"), "\n") {
-				l = visible.Escape(strings.ReplaceAll(l, "\t", "    "))
-				text := strings.TrimLeft(l, " ")
-				indent := "  " + l[:min(len(l)-len(text), width/2)]
-				lines = append(lines, render.Hang(indent, style.Wrap([]render.Span{{Text: text, Paint: render.Plain}}, width-len(indent), false))...)
-			}
-			d.post(printed{lines})
+			d.post(printed{wrapped(style, out, width)})
 			return nil
 		})}
 	}
+}
+
+// wrapped returns text as indented lines, broken between words. What was indented stays so.
+func wrapped(style render.Style, text string, width int) []string {
+	var lines []string
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		l = visible.Escape(strings.ReplaceAll(l, "\t", "    "))
+		words := strings.TrimLeft(l, " ")
+		indent := "  " + l[:min(len(l)-len(words), width/2)]
+		lines = append(lines, render.Hang(indent, style.Wrap([]render.Span{{Text: words, Paint: render.Plain}}, width-len(indent), false))...)
+	}
+	return lines
 }
 
 func (m *model) permissions(args string) []effect {

@@ -365,10 +365,10 @@ func TestARunThatThisProcessOpensAgainHasNotLostItsProcess(t *testing.T) {
 func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newScene(t, 120, 24, render.Style{})
-	c.take(commandsKnown{ignored: []string{"the commands in .pawl/commands are ignored until you review them with `pawl trust`"}})
+	c.take(commandsKnown{untrusted: []string{".pawl/commands"}})
 	c.take(pasted{text: "/hello"})
 	c.presses("enter", "")
-	c.shows("there is no command /hello; did you mean /help? · the commands in .pawl/commands are ignored")
+	c.shows("unknown command /hello; did you mean /help? · commands in .pawl/commands are not loaded: review them with /trust")
 }
 
 func TestTheArgumentsOfACommandAreShown(t *testing.T) {

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -349,7 +350,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 	if !m.state.Turn.Open() {
 		m.began = m.now
 	}
-	wish := m.wish
+	wish, id := m.wish, m.newMessage()
 	ran := m.context
 	m.context = nil
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
@@ -366,7 +367,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 			d.post(inserted{text})
 			return err
 		}
-		return c.Prompt(ctx, append(parts, more...)...)
+		return c.Say(ctx, id, run.Steer, append(parts, more...)...)
 	})}
 }
 
@@ -377,7 +378,7 @@ func (m *model) queue() []effect {
 		m.hint = err.Error()
 	}
 	text := strings.TrimSpace(draft.Text())
-	more := images(draft)
+	id, more := m.newMessage(), images(draft)
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		c, _ := d.current()
 		if c == nil {
@@ -385,10 +386,18 @@ func (m *model) queue() []effect {
 		}
 		parts, err := d.parts(ctx, text, nil)
 		if err == nil {
-			_, err = c.Queue(ctx, append(parts, more...)...)
+			err = c.Say(ctx, id, run.Queue, append(parts, more...)...)
 		}
 		return err
 	})}
+}
+
+// newMessage returns the id of a message that the person has written here: if it is not delivered,
+// it comes back into this input, and not into that of another terminal that shows the run.
+func (m *model) newMessage() (id string) {
+	id = rand.Text()
+	m.wrote[id] = true
+	return id
 }
 
 // takeBack takes a message back that waits to be delivered, into the input.

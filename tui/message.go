@@ -42,8 +42,8 @@ type (
 	}
 	// history is what a resumed run's log has. It comes before the run is opened.
 	history struct {
-		events []run.Event
-		tell   bool // it is to be shown
+		updates []view.Update // with events alone
+		tell    bool          // it is to be shown
 	}
 	// news is an update of the conversation with number n.
 	news struct {
@@ -106,8 +106,8 @@ type (
 	branchKnown struct{ name string }
 	// commandsKnown are the commands that people have written.
 	commandsKnown struct {
-		commands []app.PromptCommand
-		ignored  []string // says which are not, and why
+		commands  []app.PromptCommand
+		untrusted []string // folders with some that the person has to review first
 	}
 	// filesKnown are the files of the workspace, for completion.
 	filesKnown struct{ names []string }

@@ -47,18 +47,19 @@ type model struct {
 	model      modelKnown                    // that a new run would have
 	branch     string
 
-	own      []app.PromptCommand // commands that people have written
-	ignored  []string            // says which of these are not known, and why
-	input    input
-	pane     pane // takes keys before the input; nil: none
-	ask      *dialog
-	asked    *app.Question       // of the agent, that waits for an answer
-	sent     map[run.CallID]bool // calls that were answered here
-	showTo   bool                // the list of tasks
-	lastCall *view.Item          // a call that has ended
-	todo     *view.Call          // that has set the list of tasks
-	context  []run.Part          // what commands of the person have printed, for the next prompt
-	running  int                 // commands of the person
+	own       []app.PromptCommand // commands that people have written
+	untrusted []string            // folders with commands that are not
+	input     input
+	pane      pane // takes keys before the input; nil: none
+	ask       *dialog
+	asked     *app.Question       // of the agent, that waits for an answer
+	sent      map[run.CallID]bool // calls that were answered here
+	wrote     map[string]bool     // messages that were written here and did not come back
+	showTo    bool                // the list of tasks
+	lastCall  *view.Item          // a call that has ended
+	todo      *view.Call          // that has set the list of tasks
+	context   []run.Part          // what commands of the person have printed, for the next prompt
+	running   int                 // commands of the person
 
 	lines []string // finished lines that were not drawn yet
 	hint  string   // a sentence for the person, until the next key
@@ -113,7 +114,7 @@ type typist interface {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -210,7 +211,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
-		m.own, m.ignored = msg.commands, msg.ignored
+		m.own, m.untrusted = msg.commands, msg.untrusted
 		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
@@ -263,11 +264,7 @@ func (m *model) begin() []effect {
 			return nil
 		}),
 		later(func(ctx context.Context, d *desk) error {
-			own, notes := d.ws.PromptCommands()
-			d.post(commandsKnown{own, notes})
-			for _, n := range notes {
-				d.post(notice{n})
-			}
+			d.findCommands()
 			return nil
 		}),
 	}
@@ -335,9 +332,9 @@ func (m *model) tell(h history) {
 	m.answered()
 	clear(m.sent)
 	clear(m.children)
-	for _, e := range h.events {
-		m.note(e)
-		m.see(m.transcript, m.transcript.Update(view.Update{Event: &e})) // what it has started has ended, or is followed with the next news of it
+	for _, u := range h.updates {
+		m.note(*u.Event)
+		m.see(m.transcript, m.transcript.Update(u)) // what it has started has ended, or is followed with the next news of it
 	}
 	lines := m.transcript.Above(m.width)
 	m.transcript.Tally() // of turns that have ended: their lines are not those of the next one
@@ -405,7 +402,7 @@ func followChild(n int, id run.ID) effect {
 				if u.Event != nil {
 					after = u.Event.Seq
 				}
-				d.post(childNews{n, id, u})
+				d.post(childNews{n, id, d.ws.WithDiff(u)})
 			}
 			select {
 			case <-time.After(pollChild):
@@ -526,9 +523,12 @@ func (m *model) printEnd(f finished) {
 	m.transcript.PrintEnd(end)
 	m.flush()
 	for _, w := range f.state.Returned {
-		m.restore(w.Parts)
 		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
-		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		if m.wrote[w.ID] {
+			delete(m.wrote, w.ID)
+			m.restore(w.Parts)
+			m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		}
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
 		m.pane = planPicker()

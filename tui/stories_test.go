@@ -59,6 +59,28 @@ func TestAnEditThatWaitsIsShownAtItsPlaceInTheFile(t *testing.T) {
 	p.leaves()
 }
 
+// What was written is seen after it was written too, whether or not the person was asked before, and
+// when the run is resumed.
+func TestAFileThatIsWrittenIsShownAsADifferenceOrByItsFirstLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\n", 30)
+	home := t.TempDir()
+	p := sit(t, `{"calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "one\n2\nthree\n"}}, {"tool": "write", "args": {"path": "new.txt", "content": "`+strings.ReplaceAll(long, "\n", `\n`)+`"}}]}
+{"text": "Written."}`, setting{home: home, files: map[string]string{"a.txt": "one\ntwo\nthree\n"}, height: 50, width: 80,
+		vars: map[string]string{"PAWL_MODE": "accept-edits"}})
+	p.says("write them")
+	p.sees("Written.")
+	p.rests()
+	seen := []string{"Write a.txt", "1 │  one", "2 │ -two", "2 │ +2", "3 │  three", "Write new.txt", " 1 │ +line", "12 │ +line", "18 more lines"}
+	p.sees(seen...)
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, height: 50, width: 80, options: func(o *Options) { o.Resume = "last" }})
+	again.sees(seen...)
+	again.leaves()
+}
+
 func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch one"}}]}
@@ -232,6 +254,28 @@ func TestACallThatThePersonHasDeniedIsNotCountedAsRefused(t *testing.T) {
 	p.leaves()
 }
 
+// In controller mode an answer that is no action is asked for again: that is said once, with how often,
+// and by the end alone if no action comes.
+func TestAnswersWithoutAnActionAreOneLine(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "no object"}
+{"text": "{broken"}
+{"text": "{\"action\":\"complete\",\"message\":\"Now it is one.\"}"}
+{"text": "no object"}
+{"text": "no object"}
+{"text": "no object"}`, setting{vars: map[string]string{"PAWL_CONTROL": "controller"}})
+	p.says("go")
+	p.sees("↻ the model did not answer with an action; asked again 2 times", "Now it is one.", "completed")
+	p.rests()
+	p.says("and now")
+	p.sees("could not be used 3 times in a row")
+	p.rests()
+	if all := p.text(); strings.Count(all, "did not answer with an action") != 1 || strings.Contains(all, "cannot be used") {
+		t.Errorf("it is told again:\n%s", all)
+	}
+	p.leaves()
+}
+
 func TestRetriesAreOneLine(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"error": {"status": 529}, "times": 3}
@@ -308,6 +352,31 @@ func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
 	other.until("the run as its own", func(string) bool { return !other.last.attached })
 	other.says("more")
 	other.sees("And then: more")
+	other.leaves()
+}
+
+// What an interrupt keeps from being delivered goes back to the person who has written it.
+func TestAMessageThatWasNotDeliveredComesBackWhereItWasWritten(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "unused: the account of the interrupt has its place"}`, setting{home: home})
+	p.says("write it")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	other := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
+	other.until("a dialog that takes keys", func(string) bool { return other.last.asks })
+
+	p.hand(pasted{text: "from the first"})
+	p.presses("enter")
+	other.hand(pasted{text: "from the second"})
+	other.presses("enter")
+	p.until("both messages as ones that wait", func(string) bool { return p.last.pending == 2 })
+	p.answers("w")
+	for who, want := range map[*person]string{p: "from the first", other: "from the second"} {
+		who.sees("not delivered: from the first", "not delivered: from the second")
+		who.until("its own message in its input, "+want, func(string) bool { return who.last.input == want })
+	}
+	p.leaves()
 	other.leaves()
 }
 
@@ -415,6 +484,43 @@ func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 }
 
 // Enter carries out the command that alone can be meant, unless it takes arguments.
+// What a folder brings along counts when the person has seen it and said so, in the terminal as with
+// `pawl trust`: what was changed after it was shown does not.
+func TestWhatAFolderBringsAlongIsReviewedAndTrusted(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I was asked: {{prompt}}", "repeat": true}`, setting{files: map[string]string{".pawl/commands/hello.md": "Say hello.\n"}})
+	p.sees("commands in .pawl/commands are not loaded: review them with /trust")
+	review := func() {
+		p.says("/trust")
+		p.until("the question", func(string) bool { return strings.Contains(p.terminal.Text(), "Trust 1 file as shown?") })
+	}
+	review()
+	p.sees("new: .pawl/commands/hello.md", "Say hello.")
+	p.presses("enter") // no
+	p.says("/hello")
+	p.sees("unknown command /hello")
+	p.presses("ctrl+u")
+
+	review()
+	name := filepath.Join(p.dir, ".pawl/commands/hello.md")
+	if err := os.WriteFile(name, []byte("Say something else.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.presses("down", "enter")
+	p.sees("trusted: 1 file")
+	p.says("/hello")
+	p.sees("unknown command /hello")
+	p.presses("ctrl+u")
+	if err := os.WriteFile(name, []byte("Say hello.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.says("/trust")
+	p.sees("nothing in this folder waits for your review")
+	p.says("/hello")
+	p.sees("I was asked: Say hello.")
+	p.leaves()
+}
+
 func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
