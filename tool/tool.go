@@ -62,6 +62,9 @@ type Intent struct {
 	// As is the tool whose rules decide, for a call that asks whether an external agent may use
 	// a tool of its own: what it does is not confined by pawl. Empty: the tool itself.
 	As string
+	// Dir is the folder, absolute, that such a call starts in; empty: the one of the run's
+	// shell.
+	Dir string
 	// Command is the shell command to be permitted, for shell tools.
 	Command string
 	// Sandbox is how much of the sandbox the call asks to run in, for commands.
