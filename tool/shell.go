@@ -252,6 +252,16 @@ func hasLongName(p string) bool {
 	return false
 }
 
+// Expected returns what a command does that looks around.
+func (shellTool) Expected() Intent {
+	return Intent{Class: run.Reads, Command: "ls"}
+}
+
+// Prepare builds the file tree of commands.
+func (shellTool) Prepare(ctx context.Context, env Env, level run.Confinement) {
+	env.Sandbox.Prepare(ctx, level)
+}
+
 func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	a, limit, err := t.parse(c.Args)
 	if err != nil {
