@@ -325,11 +325,11 @@ value: // blanks are passed
 			goto next
 		}
 	case c-'0' <= 9 || c == '-':
-		if n := plainNumber(b, i); n > 0 {
+		if n, missing := numberLength(b[i:]); missing == "" && i+n < len(b) {
 			if v != nil {
-				v.Scalar(Number, b[i:n], false, s.base+int64(i))
+				v.Scalar(Number, b[i:i+n], false, s.base+int64(i))
 			}
-			i = n
+			i += n
 			goto next
 		}
 	}
@@ -382,35 +382,6 @@ closed: // at ] or }
 	}
 	object = kinds[len(kinds)-1]
 	goto next
-}
-
-// plainNumber returns where the number ends that begins at i, 0 if it has an exponent, is
-// not valid, or might go on after b.
-func plainNumber(b []byte, i int) int {
-	if b[i] == '-' {
-		i++
-	}
-	from := i
-	for i < len(b) && b[i]-'0' <= 9 {
-		i++
-	}
-	if i == from || i-from > 1 && b[from] == '0' {
-		return 0
-	}
-	if i < len(b) && b[i] == '.' {
-		i++
-		from = i
-		for i < len(b) && b[i]-'0' <= 9 {
-			i++
-		}
-		if i == from {
-			return 0
-		}
-	}
-	if i == len(b) || b[i]|0x20 == 'e' {
-		return 0
-	}
-	return i
 }
 
 // advance passes over blanks from i on, with more of the document if needed; at the
