@@ -50,7 +50,7 @@ var jsonForms = map[string][]any{
 	"outputs prune":       {prunedForm{}},
 	"outputs sample":      {ofRun[output.SampleResult]{}},
 	"outputs search":      {ofRun[output.SearchResult]{}},
-	"outputs show":        {ofRun[readForm]{}},
+	"outputs show":        {ofRun[output.ReadResult]{}},
 	"outputs stats":       {ofRun[output.StatsResult]{}},
 	"permissions add":     {app.RuleChange{}},
 	"permissions explain": {permission.Explanation{}},

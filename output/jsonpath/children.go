@@ -50,20 +50,13 @@ func (x *stream) members(rules []rule, filters bool) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
-	if names := rules[0].names; len(rules) == 1 && names != nil && !rules[0].again {
-		for first := true; ; first = false {
-			k, err := x.wantedMember(first, names)
-			if err != nil || k < 0 {
-				return err
-			}
-			if err := x.child(rules, false, inName, 0, rules[0].keys[k]); err != nil {
-				return err
-			}
-		}
+	wanted := traits{}
+	if len(rules) == 1 && !rules[0].again {
+		wanted = rules[0].traits
 	}
 	for first := true; ; first = false {
-		name, more, err := x.nextName(first)
-		if err != nil || !more {
+		k, name, err := x.nextMember(first, wanted.names, wanted.keys)
+		if err != nil || k < 0 {
 			return err
 		}
 		if err := x.child(rules, filters, inName, 0, name); err != nil {

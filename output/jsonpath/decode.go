@@ -208,26 +208,22 @@ func (d *decoder) members(wants *projection) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
+	names, keys := wants.names, wants.keys
+	if wants.whole {
+		names, keys = nil, nil
+	}
 	for first := true; ; first = false {
-		var name []byte
+		k, name, err := d.nextMember(first, names, keys)
+		if err != nil || k < 0 {
+			return err
+		}
 		sub := wants
-		if wants.whole {
-			window, more, err := d.nextName(first)
-			if err != nil || !more {
-				return err
-			}
-			if err := d.use(nameBytes); err != nil {
-				return err
-			}
-			if name, err = d.own(window); err != nil {
-				return err
-			}
-		} else {
-			k, err := d.wantedMember(first, wants.names)
-			if err != nil || k < 0 {
-				return err
-			}
-			name, sub = wants.keys[k], wants.named[k]
+		if !wants.whole {
+			sub = wants.named[k]
+		} else if err := d.use(nameBytes); err != nil {
+			return err
+		} else if name, err = d.own(name); err != nil {
+			return err
 		}
 		v, err := d.value(sub)
 		if err != nil {
