@@ -10,6 +10,7 @@ import (
 
 	"pawl/llm"
 	"pawl/run"
+	"pawl/schema"
 )
 
 // JSON returns v as JSON in which <, > and & stand as they are: code is full of
@@ -85,6 +86,16 @@ func WriteTools(buf *bytes.Buffer, tools []json.RawMessage, before, after string
 		before = ","
 	}
 	buf.WriteString(after)
+}
+
+// ToolSchema returns the schema of a tool's arguments in the form of a wire.
+func ToolSchema(target schema.Target, t llm.Tool) (json.RawMessage, error) {
+	authored := t.Schema
+	if len(authored) == 0 {
+		authored = json.RawMessage(`{"type":"object"}`)
+	}
+	adapted, err := schema.Adapt(target, authored)
+	return adapted.Schema, err
 }
 
 // Quoted returns a string as JSON.
