@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -142,8 +142,8 @@ func (s State) Title() string {
 		if line == "" {
 			continue
 		}
-		if utf8.RuneCountInString(line) > maxTitle {
-			line = string([]rune(line)[:maxTitle-1]) + "…"
+		if len(text.First(line, maxTitle)) < len(line) {
+			line = text.Clip(line, maxTitle-1)
 		}
 		return line
 	}
@@ -287,13 +287,10 @@ func (s State) Summary() Summary {
 	return sum
 }
 
-// shorten cuts text to n bytes with a mark.
-func shorten(text string, n int) string {
-	if len(text) <= n {
-		return text
+// shorten cuts words to n bytes with a mark.
+func shorten(words string, n int) string {
+	if short := text.Prefix(words, n); len(short) < len(words) {
+		return short + text.Mark
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return words
 }
