@@ -162,6 +162,22 @@ func (s *State) find(id run.ID) int {
 	return slices.IndexFunc(s.Chain, func(r Run) bool { return r.ID == id })
 }
 
+// findMessage returns the index of a message; -1 if there is none.
+func (s *State) findMessage(id string) int {
+	return slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == id })
+}
+
+// asks reports whether a call waits for a person.
+func (s *State) asks(id run.ID, call run.CallID) bool {
+	return slices.ContainsFunc(s.Permissions, func(p Permission) bool { return p.Run == id && p.Call == call })
+}
+
+// isAtWork reports whether a run is at work.
+func (s *State) isAtWork(id run.ID) bool {
+	work, ok := atWork(s.Status)
+	return ok && work.Run == id
+}
+
 // change returns a run for writing; nil if there is none. The slice is copied, so that the
 // state before the event is unchanged.
 func (s *State) change(id run.ID) *Run {
