@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -85,22 +84,19 @@ func (a *globArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
 		return nil
 	})
 	stable.Sort(hits, func(a, b hit) int { return cmp.Compare(b.mtime, a.mtime) })
-	var b strings.Builder
-	chars := 0
+	out := newFilling(500)
+	b := &out.b
 	for i, h := range hits {
-		n := utf8.RuneCountInString(h.rel) + 1
-		if i == maxGlobbed || chars+n > maxResult-500 {
-			fmt.Fprintf(&b, "[%s more, changed longer ago: make the pattern narrower]\n", commas(int64(len(hits)-i)))
+		if i == maxGlobbed || !out.add(printable(h.rel)+"\n") {
+			fmt.Fprintf(b, "[%s more, changed longer ago: make the pattern narrower]\n", commas(int64(len(hits)-i)))
 			break
 		}
-		chars += n
-		b.WriteString(printable(h.rel) + "\n")
 	}
 	if len(hits) == 0 && err == nil {
-		fmt.Fprintf(&b, "No file%s matches %s. What .gitignore ignores is not looked at unless path names it.\n", in(a.rel), a.Pattern)
+		fmt.Fprintf(b, "No file%s matches %s. What .gitignore ignores is not looked at unless path names it.\n", in(a.rel), a.Pattern)
 	}
 	if unreadable > 0 {
-		fmt.Fprintf(&b, "[%s could not be read]\n", count(unreadable, "folder", "folders"))
+		fmt.Fprintf(b, "[%s could not be read]\n", count(unreadable, "folder", "folders"))
 	}
 	if err != nil {
 		b.WriteString("[stopped before it was complete]\n")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
 
 	"pawl/internal/stable"
 	"pawl/run"
@@ -66,7 +65,7 @@ func (a *listArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
 		return failed(err), nil
 	}
 	defer f.close()
-	l := &listing{}
+	l := &listing{out: newFilling(500)}
 	l.folder(ctx, f, a.depth, 0)
 	return TextResult(l.result(ctx, a.rel)), nil
 }
@@ -83,8 +82,7 @@ func openStart(ctx context.Context, env Env, rel string) (*folder, error) {
 
 // A listing is the text of a tree as it grows.
 type listing struct {
-	out     strings.Builder
-	chars   int
+	out     filling
 	shown   int
 	ignored int
 	cut     bool
@@ -160,22 +158,16 @@ func (l *listing) file(f *folder, e fs.DirEntry) string {
 }
 
 func (l *listing) line(level int, s string) {
-	s = strings.Repeat("  ", level) + s + "\n"
-	n := utf8.RuneCountInString(s)
-	if l.shown == maxListed || l.chars+n > maxResult-500 {
-		l.cut = true
-		return
+	if l.cut = l.cut || l.shown == maxListed || !l.out.add(strings.Repeat("  ", level)+s+"\n"); !l.cut {
+		l.shown++
 	}
-	l.shown++
-	l.chars += n
-	l.out.WriteString(s)
 }
 
 func (l *listing) result(ctx context.Context, rel string) string {
 	if l.shown == 0 && l.ignored == 0 {
 		return rel + " is empty."
 	}
-	s := rel + ":\n" + l.out.String()
+	s := rel + ":\n" + l.out.b.String()
 	if l.cut {
 		s += fmt.Sprintf("[cut after %s: list a folder in it, or use glob]\n", count(l.shown, "entry", "entries"))
 	}

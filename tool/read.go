@@ -47,6 +47,7 @@ type readArgs struct {
 }
 
 func (r *reading) check(env Env) (err error) {
+	r.out = newFilling(500)
 	r.asLines, r.asPages = r.Offset != 0 || r.Limit != 0, r.Pages != ""
 	if r.offset, err = r.Offset.bounded("offset", 1, 1, unbounded); err != nil {
 		return err
@@ -105,8 +106,7 @@ type reading struct {
 	// the lines of its JSON.
 	asLines, asPages bool
 
-	out     strings.Builder
-	chars   int // in out
+	out     filling
 	line    int // that is being read, from 1
 	last    int // shown last
 	full    bool
@@ -154,7 +154,7 @@ func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	if r.last == 0 {
 		return ErrorResult(fmt.Sprintf("%s has %s: there is none at offset %d.", r.rel, count(r.line, "line", "lines"), r.offset))
 	}
-	return TextResult(r.out.String() + r.footer(whole))
+	return TextResult(r.out.b.String() + r.footer(whole))
 }
 
 // lines reads to the end of the file, or of what is to be shown of a large one.
@@ -221,16 +221,9 @@ func (r *reading) show(line []byte, length int) {
 	if cut || !whole {
 		s += fmt.Sprintf("… [cut: this line has %s bytes]", commas(int64(length)))
 	}
-	s = fmt.Sprintf("%6d\t%s\n", r.line, s)
-	n := utf8.RuneCountInString(s)
-	// The end of the result says what is left; it needs some room.
-	if r.chars+n > maxResult-500 {
-		r.full = true
-		return
+	if r.full = !r.out.add(fmt.Sprintf("%6d\t%s\n", r.line, s)); !r.full {
+		r.last = r.line
 	}
-	r.chars += n
-	r.out.WriteString(s)
-	r.last = r.line
 }
 
 // footer says what is left of the file, and what cannot be seen in the lines.
@@ -288,7 +281,7 @@ func (r *reading) document(ctx context.Context, in io.Reader) Result {
 	if err != nil {
 		return failed(err)
 	}
-	text, err := pdfText(ctx, r.rel, content, r.pages, pdfReading{out: newFilling(), offset: r.offset, lines: r.limit})
+	text, err := pdfText(ctx, r.rel, content, r.pages, pdfReading{out: newFilling(800), offset: r.offset, lines: r.limit})
 	if err != nil {
 		return failed(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode/utf8"
 
 	"pawl/permission"
 	"pawl/run"
@@ -119,7 +118,7 @@ func (q *query) inspect(Env) (Intent, error) {
 }
 
 func (q *query) run(ctx context.Context, env Env, _ Call) (Result, error) {
-	rep := &searchReport{query: *q}
+	rep := &searchReport{query: *q, out: newFilling(600)}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start, err := openFolder(env, q.rel)
@@ -146,8 +145,7 @@ func (q *query) run(ctx context.Context, env Env, _ Call) (Result, error) {
 // their names, whichever worker found it first.
 type searchReport struct {
 	query
-	out        strings.Builder
-	chars      int
+	out        filling
 	full       bool
 	shown      int // matching lines or files in out
 	total      int // matching lines found
@@ -319,19 +317,13 @@ func (s *searchReport) add(rel string, f found) {
 // put adds to the text if there is room; once there was none nothing is added,
 // so that what is shown is the beginning of what there is.
 func (s *searchReport) put(text string) bool {
-	n := utf8.RuneCountInString(text)
-	if s.full || s.chars+n > maxResult-600 {
-		s.full = true
-		return false
-	}
-	s.chars += n
-	s.out.WriteString(text)
-	return true
+	s.full = s.full || !s.out.add(text)
+	return !s.full
 }
 
 func (s *searchReport) text(ctx context.Context) string {
 	var b strings.Builder
-	b.WriteString(s.out.String())
+	b.WriteString(s.out.b.String())
 	what := fmt.Sprintf("%q%s", clip(s.Pattern, 200), in(s.rel))
 	least := ""
 	if s.enough {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"pawl/internal/text"
 	"pawl/llm"
 	"pawl/run"
 )
@@ -119,6 +120,6 @@ func ended(err error, lines *lineReader, any bool) *llm.Error {
 		why = "it is JSON in one piece; does the server not stream, or does a proxy in between take the streaming away?"
 	}
 	e.Message = fmt.Sprintf("the response is not an event stream; it begins with %q: %s",
-		prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80), why)
+		text.Prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80), why)
 	return e
 }
