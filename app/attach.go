@@ -141,11 +141,6 @@ func (a *Attached) Approvals() ([]Approval, error) {
 	return a.w.Approvals(context.Background(), a.id)
 }
 
-// Denials returns the calls that were refused in the run's last turn.
-func (a *Attached) Denials(ctx context.Context) ([]Denial, error) {
-	return a.w.denials(ctx, a.State())
-}
-
 // Interrupt tells the process that drives the run to stop its turn.
 func (a *Attached) Interrupt(f run.Interrupted) bool {
 	return a.w.put(context.Background(), a.id, "stop-"+rand.Text(), store.Interrupt, worker.Stopping{Turn: f.Turn, By: f.By}) == nil

@@ -282,7 +282,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}
 	var denials []app.Denial
 	if err == nil {
-		denials, err = s.Denials(context.Background())
+		denials, err = ws.Denials(context.Background(), s.State())
 	}
 	err = errors.Join(err, s.Close())
 	<-shown

@@ -425,7 +425,7 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
 			lines = append(lines, t.pendingMessage(i, width-1))
 		case i.Kind == view.KindCall:
-			lines = append(lines, t.openCall(i.Call, width, now)...)
+			lines = append(lines, t.openCall(i.Call, width, min(foldedTail, max(1, height/4)), now)...)
 			if c := t.children[i.Call.Child]; c != nil && i.Call.State == view.Running {
 				live := append(slices.Clone(c.held), c.Live(width-childIndent, foldedChild+2, now)...)
 				for _, l := range t.indented(live[max(0, len(live)-foldedChild):]) {
@@ -479,15 +479,15 @@ func (t *Transcript) Waits(now time.Time) string {
 	return ""
 }
 
-// openCall returns a call that has not settled.
-func (s Style) openCall(c *view.Call, width int, now time.Time) []string {
+// openCall returns a call that has not settled, with at most n lines of what it prints.
+func (s Style) openCall(c *view.Call, width, n int, now time.Time) []string {
 	title := CallTitle(c.Tool, c.Subject)
 	switch c.State {
 	case view.Running:
 		lines := []string{s.callLine(GlyphRunning, Warning, title, Clock(now.Sub(c.Started)), width-1)}
 		if c.Tail != "" {
 			all := strings.Split(strings.TrimRight(c.Tail, "\n"), "\n")
-			lines = append(lines, s.lastLines(strings.Join(all[max(0, len(all)-foldedTail):], "\n"), foldedTail, width-1)...)
+			lines = append(lines, s.lastLines(strings.Join(all[max(0, len(all)-n):], "\n"), n, width-1)...)
 		}
 		return lines
 	case view.Streaming:

@@ -28,7 +28,6 @@ type conversation interface {
 	Configure(ctx context.Context, c run.ConfigChange) error
 	Decide(ctx context.Context, d worker.Decision) error
 	Approvals() ([]app.Approval, error)
-	Denials(ctx context.Context) ([]app.Denial, error)
 	Interrupt(f run.Interrupted) bool
 	Close() error
 }
@@ -101,24 +100,42 @@ func (d *desk) enter(c conversation, after int64) {
 	d.mu.Unlock()
 	_, attached := c.(*app.Attached)
 	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached})
+	state := c.State() // after each event; the conversation's own may be further
+	if after == 0 {
+		state = run.State{}
+	}
 	go func() {
 		defer close(done)
 		defer d.guard()
 		for u, err := range c.Follow(ctx, after) {
+			if err == nil && u.Event != nil && u.Event.Seq > state.Seq {
+				state, err = state.Apply(*u.Event)
+			}
 			if err != nil {
 				d.post(failed{err})
 				return
 			}
-			m := news{n: n, Update: d.ws.WithDiff(u)}
-			if u.Event != nil {
-				m.state = c.State()
+			d.post(news{n, d.ws.WithDiff(u), state})
+			if _, ended := payload[run.Ended](u); ended { // before what the next turn has
+				denials, err := d.ws.Denials(ctx, state)
+				if err != nil {
+					d.post(failed{err})
+				}
+				d.post(finished{n, state, denials})
 			}
-			d.post(m)
 		}
 		if ctx.Err() == nil {
 			d.post(unfollowed{n})
 		}
 	}()
+}
+
+// payload returns what an update's event says, if that is a P.
+func payload[P run.Payload](u view.Update) (p P, ok bool) {
+	if u.Event != nil {
+		p, ok = u.Event.Payload.(P)
+	}
+	return p, ok
 }
 
 // takeOver opens the run that another process has driven until now.

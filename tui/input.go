@@ -109,11 +109,11 @@ func (m *model) again(key, words string) bool {
 
 // bindings are the keys beyond those of the editor.
 var bindings = [][2]string{
-	{"enter", "send; while the agent works, with the next results"},
-	{"tab", "while the agent works: queue for when it is done; else complete"},
+	{"enter", "send; while the agent works: delivered with the next results"},
+	{"tab", "complete; while the agent works: queue for when it is done"},
 	{"shift+enter, ctrl+j", "new line"},
-	{"esc", "interrupt; again, with nothing running: go back to an earlier prompt"},
-	{"up", "take back a message that waits; else earlier prompts"},
+	{"esc", "interrupt; twice when idle: go back to an earlier prompt"},
+	{"up", "earlier prompts; take back a message that waits"},
 	{"ctrl+c", "interrupt, or clear the input; twice: leave"},
 	{"shift+tab", "change the permission mode"},
 	{"ctrl+r", "search earlier prompts"},
@@ -122,9 +122,9 @@ var bindings = [][2]string{
 	{"ctrl+g", "write in your editor"},
 	{"ctrl+l", "draw the screen again"},
 	{"ctrl+z", "suspend"},
-	{"ctrl+d", "leave, with an empty input"},
+	{"ctrl+d", "leave, if the input is empty"},
 	{"@", "name a file"},
-	{"!", "run a command yourself; the agent sees what it prints"},
+	{"!", "run a command yourself; the agent sees its output"},
 }
 
 // key does what a key means.
@@ -156,7 +156,7 @@ func (m *model) key(name, text string) []effect {
 	case "shift+tab":
 		return m.nextMode()
 	case "tab":
-		if m.works() && !empty {
+		if m.state.Turn.Open() && !empty {
 			return m.queue()
 		}
 	case "up":

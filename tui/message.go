@@ -87,6 +87,11 @@ type (
 		*picker
 		first bool // it is for a person who has no run yet
 	}
+	// searchable is what is searched of the entries of a picker beside what is shown.
+	searchable struct {
+		*picker
+		texts []string
+	}
 	// inserted is text that is to stand in the input.
 	inserted struct{ text string }
 	// pictured is a pasted text that is the path of a picture, with the picture; without parts

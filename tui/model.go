@@ -137,7 +137,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case pasted:
 		effects := m.paste(msg.text)
 		if msg.dropped > 0 {
-			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; @ names a file"
+			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; use @ to name a file instead"
 		}
 		return effects
 	case resized:
@@ -187,6 +187,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		if !msg.first || m.id == "" && m.Resume == "" && !m.Pick && m.pane == nil {
 			m.pane = msg.picker
 		}
+	case searchable:
+		msg.menu.Also(msg.texts)
 	case inserted:
 		m.input.editor.SetText(msg.text)
 	case pictured:
@@ -308,7 +310,7 @@ func (m *model) tellUnfinished() {
 		m.flush()
 		for _, c := range turn.Calls {
 			if c.Status == run.CallRunning {
-				m.say("running when its process ended" + m.Dot() + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+				m.say("was running when its process ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
 			}
 		}
 		m.say("the turn was not finished, because its process ended: /continue resumes it")
@@ -342,7 +344,7 @@ func (m *model) tell(h history) {
 		return
 	}
 	if cut := len(lines) - maxHistory; cut > 0 {
-		m.say(fmt.Sprintf("%d earlier lines: `pawl runs show last`", cut))
+		m.say(fmt.Sprintf("%d earlier lines are not shown: see `pawl runs show last`", cut))
 		lines = lines[cut:]
 	}
 	m.print(lines...)
@@ -460,7 +462,7 @@ func (m *model) react(n news) []effect {
 		}
 	case run.Ended:
 		m.stopping, m.awaits, m.ask = false, false, nil
-		return m.ended(n.n, f)
+		return m.ended(f)
 	}
 	return nil
 }
@@ -492,20 +494,11 @@ func (m *model) answered() {
 }
 
 // ended takes in that a turn has ended.
-func (m *model) ended(n int, e run.Ended) []effect {
-	state := m.state
+func (m *model) ended(e run.Ended) []effect {
 	if m.now.Sub(m.began) > quietTurn {
 		m.notify(view.EndLine(e))
 	}
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		c, at := d.current()
-		if at != n {
-			return nil
-		}
-		denials, err := c.Denials(ctx)
-		d.post(finished{n, state, denials})
-		return err
-	}), later(func(context.Context, *desk) error {
+	return []effect{later(func(context.Context, *desk) error {
 		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
 		return nil
 	})}

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,12 +185,39 @@ func TestAMessageThatWaitsCanBeTakenBack(t *testing.T) {
 	p.leaves()
 }
 
+// A message that is queued begins the next turn at once: the end of the one before stands above it,
+// with its own words and figures.
+func TestTheEndOfATurnStandsBeforeAQueuedPrompt(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "The first is done."}
+{"text": "The second is done."}`, setting{})
+	p.says("the first")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.hand(pasted{text: "the second"})
+	p.presses("tab")
+	p.until("the message as one that waits", func(string) bool { return p.last.pending == 1 })
+	p.answers("x")
+	p.sees("The first is done.", "The second is done.")
+	p.rests()
+	all := p.text()
+	at := 0
+	for _, want := range []string{"The first is done.", "completed · 2 steps", "› the second", "The second is done.", "completed · 1 step"} {
+		n := strings.Index(all[at:], want)
+		if n < 0 {
+			t.Fatalf("%q is not there, or not in its place:\n%s", want, all)
+		}
+		at += n
+	}
+	p.leaves()
+}
+
 func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "2  postgres", "a number answers")
+	p.sees("Which one?", "2  postgres", "press a number")
 	p.presses("2")
 	p.sees("So postgres.")
 	p.leaves()
@@ -200,7 +228,7 @@ func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "a number answers")
+	p.sees("Which one?", "press a number")
 	p.presses("down", "enter")
 	p.sees("So sqlite.", "completed")
 	p.rests()
@@ -330,6 +358,44 @@ func TestARunIsResumedWhereItWas(t *testing.T) {
 	again.leaves()
 }
 
+// A run is found by what was said in it, not by its title alone, and by its folder.
+func TestARunIsFoundByWhatWasSaidInIt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "Reply to: {{prompt}}", "repeat": true}`, setting{home: home})
+	for _, words := range [][]string{{"first title", "something about marmalade"}, {"second title", "something about honey"}} {
+		for _, w := range words {
+			p.says(w)
+			p.sees("Reply to: " + w)
+			p.rests()
+		}
+		p.says("/clear")
+		p.sees("is kept")
+	}
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Pick = true }})
+	finds := func(query string, want ...string) {
+		again.until(fmt.Sprintf("%q by %q", want, query), func(all string) bool {
+			list := all[strings.LastIndex(all, "Resume a run"):]
+			return strings.Contains(list, query) && strings.Contains(list, "first title") == slices.Contains(want, "first title") &&
+				strings.Contains(list, "second title") == slices.Contains(want, "second title")
+		})
+	}
+	again.sees("first title", "second title")
+	again.types("marmalade")
+	finds("marmalade", "first title")
+	again.presses("ctrl+u")
+	again.types(filepath.Base(p.dir))
+	finds(filepath.Base(p.dir), "first title", "second title")
+	again.presses("ctrl+u")
+	again.types("honey")
+	finds("honey", "second title")
+	again.presses("enter")
+	again.sees("Reply to: something about honey")
+	again.leaves()
+}
+
 func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -439,7 +505,7 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.presses("enter")
 	p.sees("Conversation and files")
 	p.presses("enter")
-	p.sees("a.txt: put back", "a copy of")
+	p.sees("a.txt: restored", "a copy of")
 	if p.file("a.txt") != "as it was\n" {
 		t.Errorf("the file has %q", p.file("a.txt"))
 	}
@@ -578,11 +644,11 @@ func TestWithoutAModelThereIsAChoiceAndAKeyCanBePasted(t *testing.T) {
 	p.presses("enter")
 	p.sees("Which provider?", "anthropic")
 	p.presses("enter")
-	p.sees("Paste the key of")
+	p.sees("Paste your anthropic API key")
 	p.hand(pasted{text: "sk-secret-123\n"})
 	p.sees("*************")
 	p.presses("enter")
-	p.sees("is stored in", "readable by you alone")
+	p.sees("is stored in", "readable only by you")
 	if strings.Contains(p.text(), "sk-secret") {
 		t.Error("the key is on the screen")
 	}
