@@ -179,7 +179,6 @@ type Runner struct {
 	waiting  []run.CallID          // shown last
 	leads    map[run.CallID][]string
 	resolved map[run.CallID]arguments // of the last message's calls
-	storing  tally                    // results being stored
 	prepared bool                     // see prepareTools
 	letters  []*letter                // of the step that is made
 	done     chan run.Completion
@@ -300,7 +299,6 @@ func (d *Runner) load(ctx context.Context) error {
 	if err := d.take(s); err != nil {
 		return err
 	}
-	d.restore()
 	return d.joinTask(ctx, d.id)
 }
 
@@ -386,7 +384,6 @@ func (d *Runner) Close() error {
 	if d.env.Session != nil {
 		d.env.Session.Close()
 	}
-	d.storing.Wait()
 	d.returnMail()
 	var err error
 	if d.lease != nil {
