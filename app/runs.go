@@ -499,7 +499,13 @@ func (w *Workspace) Salvage(ctx context.Context, out string) ([]store.Salvaged, 
 }
 
 // Outputs returns the stored outputs of the workspace's runs.
-func (w *Workspace) Outputs() *output.Store { return w.outputs() }
+func (w *Workspace) Outputs() *output.Store {
+	st, err := w.reading()
+	if err != nil {
+		return w.outputs()
+	}
+	return w.outputs().With(worker.Logs(st))
+}
 
 // Scope returns the outputs that a run can query: those of its conversation, and of the runs
 // that it was forked from.
