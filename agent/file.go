@@ -75,12 +75,7 @@ func Parse(file string, content []byte) (Agent, error) {
 		return a, err
 	}
 	r.file(root)
-	a.Instructions = strings.TrimSpace(strings.Map(func(c rune) rune {
-		if visible.Useless(c) {
-			return -1
-		}
-		return c
-	}, a.Instructions))
+	a.Instructions = strings.TrimSpace(visible.Strip(a.Instructions))
 	if len(a.Instructions) > maxInstructions {
 		r.problems = append(r.problems, fmt.Errorf("the instructions have more than %d KB: they go into every request", maxInstructions>>10))
 	}

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
 	"pawl/internal/owner"
 	"pawl/internal/stable"
 	"pawl/internal/text"
@@ -208,26 +208,11 @@ func agentFile(name string) bool {
 
 // readFile reads one file of the user's folder. Links inside of the folder are followed.
 func readFile(root *os.Root, name string) ([]byte, error) {
-	// Opening a device can have an effect, so its kind is looked at before; opening a pipe
-	// must not wait for its writer if it became one since.
-	info, err := root.Stat(name)
-	if err == nil {
-		err = checkFile(info)
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := inside.OpenChecked(root, name, root.Stat, checkFile)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err == nil {
-		err = checkFile(info)
-	}
-	if err != nil {
-		return nil, err
-	}
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 

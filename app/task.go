@@ -13,7 +13,6 @@ import (
 
 	"pawl/config"
 	"pawl/internal/text"
-	"pawl/run"
 	"pawl/store"
 	"pawl/task"
 	"pawl/worker"
@@ -24,9 +23,6 @@ func newTask() task.ID {
 	id := newRun(time.Now())
 	return task.ID("t-" + id[len(id)-6:])
 }
-
-// NewRunID returns an id for a run.
-func NewRunID() run.ID { return newRun(time.Now()) }
 
 // TaskQuery selects tasks; see [store.TaskQuery].
 type TaskQuery = store.TaskQuery

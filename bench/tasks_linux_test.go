@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/run"
 	"pawl/task"
 )
 
@@ -39,7 +40,7 @@ func (r *rig) planned(b *testing.B, n int, words string) (*app.Workspace, []task
 		s, err := ws.AddTask(b.Context(), "anna", task.Created{Description: words})
 		if err == nil {
 			ids[i] = s.Created.Task
-			_, err = ws.DoTask(b.Context(), ids[i], "anna", task.StartPlanning{Run: app.NewRunID(), Agent: app.PlannerAgent})
+			_, err = ws.DoTask(b.Context(), ids[i], "anna", task.StartPlanning{Run: run.ID("plan-" + string(ids[i])), Agent: app.PlannerAgent})
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -75,7 +76,7 @@ func until(b *testing.B, ws *app.Workspace, ids []task.ID, is func(task.Summary)
 func start(b *testing.B, ws *app.Workspace, ids []task.ID) {
 	b.Helper()
 	for _, id := range ids {
-		if _, err := ws.DoTask(b.Context(), id, "anna", task.Start{Run: app.NewRunID(), Agent: app.DefaultAgent}); err != nil {
+		if _, err := ws.DoTask(b.Context(), id, "anna", task.Start{Run: run.ID("work-" + string(id)), Agent: app.DefaultAgent}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -56,7 +56,9 @@ func TestATurnHasItsFlagsItsPromptAndAnEnvironmentWithoutPawlsKeys(t *testing.T)
 	turn.Model, turn.System, turn.Mode = "sonnet", "Be brief.", "default"
 	turn.Keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 	turn.Env = append(turn.Env, "ANTHROPIC_API_KEY=its-own", "OPENAI_API_KEY=pawls", "PAWL_MODE=bypass", "CLAUDECODE=1", "PWD=/elsewhere")
-	turn.Server = external.Server{Command: []string{"/bin/pawl", "mcp"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Tools: []string{"ask", "permission"}, Permission: "permission"}
+	turn.Server = external.Server{Command: []string{"/bin/pawl", "mcp"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Tools: []string{"ask", "permission"}, Permission: "permission",
+		Hook: []string{"/bin/it's pawl", "mcp", "hook"}}
+	turn.Server.Env["PAWL_STATE_DIR"] = "/s t"
 	o := perform(t.Context(), t, turn)
 	s := heard(t, o)
 	if s.Stdin != "Repair it." || o.usage != (run.Usage{Input: 3, Output: 4, Cost: 0.5, Priced: true}) {

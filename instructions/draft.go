@@ -219,13 +219,7 @@ func (s *survey) read(name string) string {
 	if err != nil {
 		return ""
 	}
-	content = []byte(strings.ReplaceAll(strings.ToValidUTF8(string(content), ""), "\r\n", "\n"))
-	return strings.Map(func(r rune) rune {
-		if visible.Useless(r) {
-			return -1
-		}
-		return r
-	}, string(content))
+	return visible.Strip(strings.ReplaceAll(strings.ToValidUTF8(string(content), ""), "\r\n", "\n"))
 }
 
 // lines returns the lines of a file.

@@ -10,9 +10,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
+	"pawl/internal/inside"
 	"pawl/internal/owner"
 	"pawl/internal/visible"
 )
@@ -86,26 +86,11 @@ func (t *tree) read(name string) (content []byte, more bool, resolved string, er
 			return nil, false, "", errors.New(why)
 		}
 	}
-	// Opening a device can have an effect, so its kind is looked at before; opening a pipe
-	// must not wait for its writer if it became one since.
-	info, err := t.root.Lstat(rel)
-	if err != nil {
-		return nil, false, "", err
-	}
-	if err := t.check(info); err != nil {
-		return nil, false, "", err
-	}
-	f, err := t.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := inside.OpenChecked(t.root, rel, t.root.Lstat, t.check)
 	if err != nil {
 		return nil, false, "", err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, false, "", err
-	}
-	if err := t.check(info); err != nil {
-		return nil, false, "", err
-	}
 	content, err = io.ReadAll(io.LimitReader(f, maxRead+1))
 	if err != nil {
 		return nil, false, "", err
@@ -150,13 +135,9 @@ func clean(content []byte, more bool) (text string, hidden int, err error) {
 	}
 	text = strings.ToValidUTF8(string(content), "\uFFFD")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-	text = strings.Map(func(r rune) rune {
-		if visible.Useless(r) {
-			hidden++
-			return -1
-		}
-		return r
-	}, text)
+	all := utf8.RuneCountInString(text)
+	text = visible.Strip(text)
+	hidden = all - utf8.RuneCountInString(text)
 	if text = strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n"); strings.TrimSpace(text) == "" {
 		return "", 0, errors.New("empty")
 	}

@@ -50,17 +50,10 @@ func (a *adapter) expand(n *value, place string) (say []string) {
 		case a.err != nil:
 			return say
 		case allOf != nil:
-			n.del("allOf")
-			for _, part := range allOf.items {
-				if part.kind == 'f' {
-					a.fail(place, "allOf holds false: nothing fits")
-				}
-				if part.isObject() {
-					part = a.copy(part, place)
-					say = append(say, a.writeOut(part, place)...)
-					say = append(say, a.merge(n, part, place)...)
-				}
+			if slices.ContainsFunc(allOf.items, func(part *value) bool { return part.kind == 'f' }) {
+				a.fail(place, "allOf holds false: nothing fits")
 			}
+			say = append(say, a.mergeAllOf(n, place)...)
 		case ref == nil || a.mayStay(n, ref):
 			return say
 		default:
@@ -82,6 +75,20 @@ func (a *adapter) expand(n *value, place string) (say []string) {
 		}
 	}
 	a.fail(place, "its references go on and on")
+	return say
+}
+
+// mergeAllOf puts what the parts of allOf ask into n.
+func (a *adapter) mergeAllOf(n *value, place string) (say []string) {
+	allOf := n.get("allOf")
+	n.del("allOf")
+	for _, part := range allOf.items {
+		if part.isObject() {
+			part = a.copy(part, place)
+			say = append(say, a.writeOut(part, place)...)
+			say = append(say, a.merge(n, part, place)...)
+		}
+	}
 	return say
 }
 

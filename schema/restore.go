@@ -24,34 +24,7 @@ func (c *Compiled) Restore(answer json.RawMessage) json.RawMessage {
 	if restored == tree || r.left <= 0 {
 		return answer
 	}
-	return restored.appendKept(nil)
-}
-
-// appendKept writes v; what was not changed is written as it stood, white space
-// and all.
-func (v *value) appendKept(dst []byte) []byte {
-	switch {
-	case v.raw != nil:
-		return append(dst, v.raw...)
-	case v.kind == '{':
-		dst = append(dst, '{')
-		for i, m := range v.members {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(append(dst, m.raw...), ':')
-			dst = m.value.appendKept(dst)
-		}
-		return append(dst, '}')
-	}
-	dst = append(dst, '[')
-	for i, item := range v.items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = item.appendKept(dst)
-	}
-	return append(dst, ']')
+	return restored.write(nil, true)
 }
 
 type restorer struct {

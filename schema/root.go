@@ -46,19 +46,8 @@ func (a *adapter) rootIsAnObject() {
 // authored schema anyway.
 func (a *adapter) flatten(n *value) (say []string) {
 	say = append(say, a.writeOut(n, "")...)
-	for range maxChain {
-		allOf := n.get("allOf")
-		if allOf == nil {
-			break
-		}
-		n.del("allOf")
-		for _, part := range allOf.items {
-			if part.isObject() {
-				part = a.copy(part, "")
-				say = append(say, a.writeOut(part, "")...)
-				say = append(say, a.merge(n, part, "")...)
-			}
-		}
+	for i := 0; i < maxChain && n.has("allOf"); i++ {
+		say = append(say, a.mergeAllOf(n, "")...)
 	}
 	if n.has("allOf") {
 		a.fail("", "its allOf goes on and on")

@@ -129,26 +129,32 @@ func (p *parser) value() (*value, error) {
 	}
 }
 
-// append writes v compactly; what was read is written as it stood.
-func (v *value) append(dst []byte) []byte {
-	switch v.kind {
-	case '{':
+// append writes v compactly.
+func (v *value) append(dst []byte) []byte { return v.write(dst, false) }
+
+// write writes v. If asIs, what was not made here is written as it stood, white space and
+// all; else scalars and names are.
+func (v *value) write(dst []byte, asIs bool) []byte {
+	switch {
+	case asIs && v.raw != nil:
+		return append(dst, v.raw...)
+	case v.kind == '{':
 		dst = append(dst, '{')
 		for i, m := range v.members {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			dst = append(append(dst, m.raw...), ':')
-			dst = m.value.append(dst)
+			dst = m.value.write(dst, asIs)
 		}
 		return append(dst, '}')
-	case '[':
+	case v.kind == '[':
 		dst = append(dst, '[')
 		for i, item := range v.items {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = item.append(dst)
+			dst = item.write(dst, asIs)
 		}
 		return append(dst, ']')
 	}

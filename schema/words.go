@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // maxWords bounds what is said of one keyword, in characters. A description is
 // paid for with every request.
@@ -35,19 +38,34 @@ func words(taken []member) []string {
 	return say
 }
 
+// A phrase is how a keyword is said: words before its value, and what that counts.
+type phrase struct{ before, unit string }
+
+var phrases = sync.OnceValue(func() map[string]phrase {
+	return map[string]phrase{
+		"minimum": {"at least ", ""}, "maximum": {"at most ", ""}, "exclusiveMinimum": {"more than ", ""}, "exclusiveMaximum": {"less than ", ""},
+		"multipleOf": {"a multiple of ", ""},
+		"minLength":  {"at least ", "character"}, "maxLength": {"at most ", "character"},
+		"minItems": {"at least ", "item"}, "maxItems": {"at most ", "item"},
+		"minProperties": {"at least ", "field"}, "maxProperties": {"at most ", "field"},
+		"contains": {"has an item that fits ", ""}, "prefixItems": {"in this order: ", ""}, "propertyNames": {"names of fields fit ", ""},
+		"unevaluatedProperties": {"other fields fit ", ""}, "additionalProperties": {"other fields fit ", ""}, "unevaluatedItems": {"further items fit ", ""},
+		"not": {"does not fit ", ""}, "if": {"if it fits ", ""}, "then": {"then it fits ", ""}, "else": {"else it fits ", ""},
+		"enum": {"one of ", ""}, "const": {"always ", ""}, "anyOf": {"at least one of ", ""}, "oneOf": {"exactly one of ", ""},
+		"default": {"default: ", ""},
+	}
+})
+
 type limit struct{ low, high, unit string }
 
 // rangeOf returns the limit that a keyword is one end of.
 func rangeOf(keyword string) (limit, bool) {
-	switch keyword {
-	case "minimum", "maximum":
-		return limit{"minimum", "maximum", ""}, true
-	case "minLength", "maxLength":
-		return limit{"minLength", "maxLength", "character"}, true
-	case "minItems", "maxItems":
-		return limit{"minItems", "maxItems", "item"}, true
-	case "minProperties", "maxProperties":
-		return limit{"minProperties", "maxProperties", "field"}, true
+	if len(keyword) < len("min") {
+		return limit{}, false
+	}
+	switch of := keyword[len("min"):]; keyword {
+	case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		return limit{"min" + of, "max" + of, phrases()[keyword].unit}, true
 	}
 	return limit{}, false
 }
@@ -56,55 +74,27 @@ func wordsOf(m member) string {
 	v := m.value
 	text := jsonWords(v)
 	switch m.name {
-	case "minimum":
-		return "at least " + text
-	case "maximum":
-		return "at most " + text
-	case "exclusiveMinimum":
-		return "more than " + text
-	case "exclusiveMaximum":
-		return "less than " + text
-	case "multipleOf":
-		return "a multiple of " + text
-	case "minLength":
-		return "at least " + count(text, "character")
-	case "maxLength":
-		return "at most " + count(text, "character")
 	case "pattern":
 		return "matches the pattern " + clip(v.text, maxWords)
 	case "format":
 		return "format: " + clip(v.text, maxWords)
-	case "minItems":
-		return "at least " + count(text, "item")
-	case "maxItems":
-		return "at most " + count(text, "item")
 	case "uniqueItems":
 		if v.is("true") {
 			return "no item twice"
 		}
 		return "items may repeat"
-	case "contains":
-		return "has an item that fits " + text
 	case "minContains":
 		return "at least " + text + " of these"
 	case "maxContains":
 		return "at most " + text + " of these"
-	case "prefixItems":
-		return "in this order: " + text
 	case "items":
 		return "no further items"
-	case "minProperties":
-		return "at least " + count(text, "field")
-	case "maxProperties":
-		return "at most " + count(text, "field")
 	case "patternProperties":
 		var say []string
 		for _, p := range v.members {
 			say = append(say, "fields that match "+clip(p.name, maxWords)+" fit "+jsonWords(p.value))
 		}
 		return strings.Join(say, ", ")
-	case "propertyNames":
-		return "names of fields fit " + text
 	case "dependentRequired", "dependentSchemas", "dependencies":
 		var say []string
 		for _, p := range v.members {
@@ -119,30 +109,10 @@ func wordsOf(m member) string {
 		if v.is("false") {
 			return "no other fields"
 		}
-		return "other fields fit " + text
 	case "unevaluatedItems":
 		if v.is("false") {
 			return "no further items"
 		}
-		return "further items fit " + text
-	case "not":
-		return "does not fit " + text
-	case "if":
-		return "if it fits " + text
-	case "then":
-		return "then it fits " + text
-	case "else":
-		return "else it fits " + text
-	case "enum":
-		return "one of " + text
-	case "const":
-		return "always " + text
-	case "anyOf":
-		return "at least one of " + text
-	case "oneOf":
-		return "exactly one of " + text
-	case "default":
-		return "default: " + text
 	case "examples":
 		var say []string
 		for _, item := range v.items {
@@ -153,6 +123,9 @@ func wordsOf(m member) string {
 		if v.is("true") {
 			return map[string]string{"deprecated": "deprecated", "readOnly": "read-only", "writeOnly": "write-only"}[m.name]
 		}
+	}
+	if p, ok := phrases()[m.name]; ok {
+		return p.before + count(text, p.unit)
 	}
 	return clip(m.name, 60) + ": " + text
 }

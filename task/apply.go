@@ -121,7 +121,7 @@ func (s *State) assign(e Event, k Kind, p Assigned) error {
 
 // message moves a message to a state from one of others.
 func (s *State) message(id string, to MessageState, from ...MessageState) error {
-	i := slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == id })
+	i := s.findMessage(id)
 	if i < 0 || !slices.Contains(from, s.Messages[i].State) {
 		return refuse("message %q is not one that can be %s", id, to)
 	}
@@ -153,9 +153,8 @@ func (p CompletionReportSubmitted) apply(s *State, e Event) error {
 
 func (s *State) hand(e Event, k Kind, p Submission) error {
 	r := s.change(e.Run)
-	work, working := atWork(s.Status)
 	switch {
-	case r == nil || r.Kind != k || !working || work.Run != e.Run:
+	case r == nil || r.Kind != k || !s.isAtWork(e.Run):
 		return refuse("run %s hands in and is not at work as a %s", e.Run, k)
 	case r.Submitted != nil && (r.Submitted.In >= len(r.Assignments) || r.Submitted.Assignment >= p.Assignment):
 		return refuse("run %s has handed in already", e.Run)
@@ -240,11 +239,10 @@ func (p ToolExecuted) apply(s *State, e Event) error {
 }
 
 func (p PermissionRequested) apply(s *State, e Event) error {
-	q := Permission{e.Run, p.Call, p.Tool, p.Arguments}
-	if slices.ContainsFunc(s.Permissions, func(have Permission) bool { return have.Run == q.Run && have.Call == q.Call }) {
+	if s.asks(e.Run, p.Call) {
 		return refuse("call %s of run %s waits already", p.Call, e.Run)
 	}
-	s.Permissions = append(slices.Clip(s.Permissions), q)
+	s.Permissions = append(slices.Clip(s.Permissions), Permission{e.Run, p.Call, p.Tool, p.Arguments})
 	return nil
 }
 
@@ -265,7 +263,7 @@ func (p OutputReminderSent) apply(s *State, e Event) error {
 func (p Interrupted) apply(*State, Event) error { return nil }
 
 func (p MessageQueued) apply(s *State, e Event) error {
-	if p.ID == "" || p.Text == "" || slices.ContainsFunc(s.Messages, func(m Message) bool { return m.ID == p.ID }) {
+	if p.ID == "" || p.Text == "" || s.findMessage(p.ID) >= 0 {
 		return refuse("message %q is empty or there already", p.ID)
 	}
 	s.Messages = append(slices.Clip(s.Messages), Message{p.ID, p.Text, e.By, e.At, MessageWaits})

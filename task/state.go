@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -142,8 +142,8 @@ func (s State) Title() string {
 		if line == "" {
 			continue
 		}
-		if utf8.RuneCountInString(line) > maxTitle {
-			line = string([]rune(line)[:maxTitle-1]) + "…"
+		if len(text.First(line, maxTitle)) < len(line) {
+			line = text.Clip(line, maxTitle-1)
 		}
 		return line
 	}
@@ -160,6 +160,22 @@ func (s State) Run(id run.ID) (Run, bool) {
 
 func (s *State) find(id run.ID) int {
 	return slices.IndexFunc(s.Chain, func(r Run) bool { return r.ID == id })
+}
+
+// findMessage returns the index of a message; -1 if there is none.
+func (s *State) findMessage(id string) int {
+	return slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == id })
+}
+
+// asks reports whether a call waits for a person.
+func (s *State) asks(id run.ID, call run.CallID) bool {
+	return slices.ContainsFunc(s.Permissions, func(p Permission) bool { return p.Run == id && p.Call == call })
+}
+
+// isAtWork reports whether a run is at work.
+func (s *State) isAtWork(id run.ID) bool {
+	work, ok := atWork(s.Status)
+	return ok && work.Run == id
 }
 
 // change returns a run for writing; nil if there is none. The slice is copied, so that the
@@ -287,13 +303,10 @@ func (s State) Summary() Summary {
 	return sum
 }
 
-// shorten cuts text to n bytes with a mark.
-func shorten(text string, n int) string {
-	if len(text) <= n {
-		return text
+// shorten cuts words to n bytes with a mark.
+func shorten(words string, n int) string {
+	if short := text.Prefix(words, n); len(short) < len(words) {
+		return short + text.Mark
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return words
 }

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -20,27 +19,27 @@ const askSchema = `{"type":"object","properties":{` +
 
 // Ask returns the tool that asks the person something. It never runs: the turn
 // ends with its call open, and the answer, whenever it comes, is the result.
-func Ask() Tool { return askTool{} }
+func Ask() Tool {
+	spec := specOf("ask", askText, askSchema)
+	spec.Unstored = true
+	return askTool{&builtin[askArgs]{spec, (*askArgs).check, (*askArgs).inspect, nil}}
+}
 
-type askTool struct{}
+type askTool struct{ *builtin[askArgs] }
 
 type askArgs struct {
 	Question string   `json:"question"`
 	Options  []string `json:"options"`
 }
 
-func (askTool) Spec() Spec {
-	return Spec{Name: "ask", Description: strings.TrimSpace(askText), Schema: json.RawMessage(askSchema), Unstored: true}
+func (a *askArgs) check(Env) error {
+	if strings.TrimSpace(a.Question) == "" {
+		return errors.New("question is empty: ask something")
+	}
+	return nil
 }
 
-func (askTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
-	a, err := decode[askArgs](args)
-	if err != nil {
-		return Intent{}, err
-	}
-	if strings.TrimSpace(a.Question) == "" {
-		return Intent{}, errors.New("question is empty: ask something")
-	}
+func (a *askArgs) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Resumable, Question: true, Title: clip(a.Question, 120)}, nil
 }
 

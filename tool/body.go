@@ -133,8 +133,8 @@ func (f *fetching) content(ctx context.Context, name, head string, b body, respo
 		return ErrorResult(fmt.Sprintf("%s\nIt is %s, which fetch does not show. With the shell, curl -O saves it.", head, kind))
 	}
 	text := decodeText(b)
-	if f.format != "raw" && isHTML(b, text) {
-		page := readHTML(ctx, text, response.Request.URL, f.format != "text")
+	if f.Format != "raw" && isHTML(b, text) {
+		page := readHTML(ctx, text, response.Request.URL, f.Format != "text")
 		if page.title != "" {
 			head += "\nTitle: " + clip(readable(page.title), 200)
 		}

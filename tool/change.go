@@ -198,6 +198,19 @@ func writable(rel string, old fs.FileInfo) error {
 	return nil
 }
 
+// mayBeMade refuses what a call must not write, old being what is there: see writable,
+// nameable and makesNoRepository.
+func mayBeMade(env Env, rel string, old fs.FileInfo) error {
+	err := writable(rel, old)
+	if err == nil {
+		err = nameable(env, rel)
+	}
+	if err == nil {
+		err = makesNoRepository(env, rel)
+	}
+	return err
+}
+
 // makesNoRepository refuses to write a file by which git would take a folder for a
 // repository and run what its configuration or its hooks say.
 func makesNoRepository(env Env, rel string) error {
@@ -246,14 +259,19 @@ func reconcile(env Env, c Call) (Result, bool) {
 		if info != nil {
 			env.saw(e.Path, view(content, info))
 		}
-		r := TextResult(fmt.Sprintf("%s was written; the process stopped right after it, so there is no more to report.", e.Path))
-		r.Change = run.Changed
-		r.Files = []run.FileChange{{Path: e.Path, Before: e.Before, After: e.After}}
-		return r, true
+		says := fmt.Sprintf("%s was written; the process stopped right after it, so there is no more to report.", e.Path)
+		return changedFile(says, run.FileChange{Path: e.Path, Before: e.Before, After: e.After}), true
 	case e.Before:
 		return notApplied(e.Path), true
 	}
 	return Result{}, false
+}
+
+// changedFile is the result of a call that has changed a file.
+func changedFile(says string, c run.FileChange) Result {
+	r := TextResult(says)
+	r.Change, r.Files = run.Changed, []run.FileChange{c}
+	return r
 }
 
 func notApplied(what string) Result {

@@ -3,11 +3,9 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"pawl/internal/text"
 	"pawl/run"
@@ -29,27 +27,23 @@ const editSchema = `{"type":"object","properties":{` +
 const maxDiff = 4000
 
 // Edit returns the tool that changes parts of a file.
-func Edit() Tool { return editTool{} }
-
-type editTool struct{}
+func Edit() Tool {
+	return changer[editArgs]{&builtin[editArgs]{specOf("edit", editText, editSchema), (*editArgs).check, (*editArgs).inspect, (*editArgs).run}}
+}
 
 type editArgs struct {
 	Path  string        `json:"path"`
 	Edits []replacement `json:"edits"`
 }
 
-func (editTool) Spec() Spec {
-	return Spec{Name: "edit", Description: strings.TrimSpace(editText), Schema: json.RawMessage(editSchema)}
+func (a *editArgs) check(Env) error {
+	if len(a.Edits) == 0 {
+		return tell("edits is empty: there is nothing to do")
+	}
+	return nil
 }
 
-func (editTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	a, err := decode[editArgs](args)
-	if err != nil {
-		return Intent{}, err
-	}
-	if len(a.Edits) == 0 {
-		return Intent{}, tell("edits is empty: there is nothing to do")
-	}
+func (a *editArgs) inspect(env Env) (Intent, error) {
 	intent, err := lookAtWrite(env, "edit", a.Path)
 	if n := len(a.Edits); n > 1 {
 		intent.Title += fmt.Sprintf(" in %d places", n)
@@ -57,29 +51,19 @@ func (editTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	return intent, err
 }
 
-// lookAtWrite is what Look says of a call that changes a file.
+// lookAtWrite inspects a call that changes a file.
 func lookAtWrite(env Env, verb, path string) (Intent, error) {
 	rel, err := inside(env, path)
+	if err == nil {
+		err = mayBeMade(env, rel, nil)
+	}
 	if err != nil {
-		return Intent{}, err
-	}
-	if err := writable(rel, nil); err != nil {
-		return Intent{}, err
-	}
-	if err := nameable(env, rel); err != nil {
-		return Intent{}, err
-	}
-	if err := makesNoRepository(env, rel); err != nil {
 		return Intent{}, err
 	}
 	return Intent{Class: run.Writes, Paths: []string{path}, Title: clip(verb+" "+rel, 120)}, nil
 }
 
-func (editTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, err := decode[editArgs](c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
+func (a *editArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	replacing.Lock()
 	defer replacing.Unlock()
 	if ctx.Err() != nil {
@@ -127,11 +111,5 @@ func (editTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		return failed(err), nil
 	}
 	diff, added, removed := text.Diff(string(content), string(after), maxDiff)
-	r := TextResult(fmt.Sprintf("Edited %s: %s added, %s removed.\n%s", at.rel, count(added, "line", "lines"), count(removed, "line", "lines"), diff))
-	r.Change = run.Changed
-	r.Files = []run.FileChange{done}
-	return r, nil
+	return changedFile(fmt.Sprintf("Edited %s: %s added, %s removed.\n%s", at.rel, count(added, "line", "lines"), count(removed, "line", "lines"), diff), done), nil
 }
-
-// Reconcile tells by the file's hash whether a killed edit was made.
-func (editTool) Reconcile(env Env, c Call) (Result, bool) { return reconcile(env, c) }

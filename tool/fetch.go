@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -88,10 +86,12 @@ func Fetch(o FetchOptions) Tool {
 	if o.Timeout == 0 {
 		o.Timeout = fetchTime
 	}
-	return fetchTool{o}
+	return &builtin[fetching]{specOf("fetch", fetchText, fetchSchema), (*fetching).check, (*fetching).inspect,
+		func(f *fetching, ctx context.Context, _ Env, c Call) (Result, error) {
+			f.o, f.call = o, c
+			return f.run(ctx), nil
+		}}
 }
-
-type fetchTool struct{ o FetchOptions }
 
 type fetchArgs struct {
 	URL    string `json:"url"`
@@ -100,66 +100,46 @@ type fetchArgs struct {
 	Limit  number `json:"limit"`
 }
 
-func (fetchTool) Spec() Spec {
-	return Spec{Name: "fetch", Description: strings.TrimSpace(fetchText), Schema: json.RawMessage(fetchSchema)}
-}
-
-func (fetchTool) parse(args json.RawMessage) (*fetching, error) {
-	a, err := decode[fetchArgs](args)
-	if err != nil {
-		return nil, err
+func (f *fetching) check(Env) (err error) {
+	if f.offset, err = f.Offset.bounded("offset", 1, 1, unbounded); err != nil {
+		return err
 	}
-	f := &fetching{format: a.Format}
-	if f.offset, err = a.Offset.bounded("offset", 1, 1, unbounded); err != nil {
-		return nil, err
-	}
-	if f.limit, err = a.Limit.bounded("limit", maxFetched, 1, unbounded); err != nil {
-		return nil, err
+	if f.limit, err = f.Limit.bounded("limit", maxFetched, 1, unbounded); err != nil {
+		return err
 	}
 	f.limit = min(f.limit, maxFetched)
-	f.url, err = parseWebAddress(a.URL)
-	return f, err
+	f.url, err = parseWebAddress(f.URL)
+	return err
 }
 
-func (t fetchTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
-	f, err := t.parse(args)
-	if err != nil {
-		return Intent{}, err
-	}
+func (f *fetching) inspect(Env) (Intent, error) {
 	// It waits for the network: where only some calls of a message may run at once, it
 	// starts before those that keep this machine busy.
 	return Intent{Class: run.Reads, Priority: 1, URL: f.url.String(), Title: clip("fetch "+f.url.String(), 120)}, nil
 }
 
-func (t fetchTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
-	f, err := t.parse(c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
-	limited, cancel := context.WithTimeout(ctx, t.o.Timeout)
+func (f *fetching) run(ctx context.Context) Result {
+	limited, cancel := context.WithTimeout(ctx, f.o.Timeout)
 	defer cancel()
-	f.o, f.call, f.granted = t.o, c, t.o.Granted(c)
+	f.granted = f.o.Granted(f.call)
 	result, err := f.fetch(limited)
 	switch {
 	case ctx.Err() != nil:
-		return ErrorResult("stopped while it fetched " + f.url.String()), nil
+		return ErrorResult("stopped while it fetched " + f.url.String())
 	case err == nil:
-		return result, nil
+		return result
 	case limited.Err() != nil:
-		return ErrorResult(fmt.Sprintf("%s could not be fetched within %v.", f.url, t.o.Timeout)), nil
+		return ErrorResult(fmt.Sprintf("%s could not be fetched within %v.", f.url, f.o.Timeout))
 	}
-	return failed(err), nil
+	return failed(err)
 }
 
 // A fetching is one call.
 type fetching struct {
+	fetchArgs
 	o             FetchOptions
 	call          Call
 	url           *url.URL
-	format        string
 	offset, limit int // characters
 	granted       bool
 

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -30,36 +28,28 @@ const globSchema = `{"type":"object","properties":{` +
 const maxGlobbed = 200
 
 // Glob returns the tool that finds files by name.
-func Glob() Tool { return globTool{} }
-
-type globTool struct{}
+func Glob() Tool {
+	return &builtin[globArgs]{specOf("glob", globText, globSchema), (*globArgs).check, (*globArgs).inspect, (*globArgs).run}
+}
 
 type globArgs struct {
 	Pattern string `json:"pattern"`
 	Path    string `json:"path"`
+
+	rel     string
+	matches matcher
 }
 
-func (globTool) Spec() Spec {
-	return Spec{Name: "glob", Description: strings.TrimSpace(globText), Schema: json.RawMessage(globSchema)}
+func (a *globArgs) check(env Env) (err error) {
+	if a.Path, a.rel, err = startFolder(env, a.Path); err != nil {
+		return err
+	}
+	a.matches, err = compileGlob(env, a.Pattern)
+	return err
 }
 
-func (globTool) parse(env Env, args json.RawMessage) (a globArgs, rel string, matches matcher, err error) {
-	if a, err = decode[globArgs](args); err != nil {
-		return
-	}
-	if a.Path, rel, err = startFolder(env, a.Path); err != nil {
-		return
-	}
-	matches, err = compileGlob(env, a.Pattern)
-	return
-}
-
-func (t globTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	a, rel, _, err := t.parse(env, args)
-	if err != nil {
-		return Intent{}, err
-	}
-	return Intent{Class: run.Reads, Paths: []string{a.Path}, Title: clip("glob "+a.Pattern+in(rel), 120)}, nil
+func (a *globArgs) inspect(Env) (Intent, error) {
+	return Intent{Class: run.Reads, Paths: []string{a.Path}, Title: clip("glob "+a.Pattern+in(a.rel), 120)}, nil
 }
 
 // in says where, for titles.
@@ -70,15 +60,8 @@ func in(rel string) string {
 	return " in " + rel
 }
 
-func (t globTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, rel, matches, err := t.parse(env, c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
-	start, err := openStart(ctx, env, rel)
+func (a *globArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
+	start, err := openStart(ctx, env, a.rel)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -90,7 +73,7 @@ func (t globTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	var hits []hit
 	unreadable := 0
 	err = walk(ctx, start, walking{hidden: true, unreadable: &unreadable}, func(_ *folder, at string, e fs.DirEntry) error {
-		if e.IsDir() || !matches(relativeTo(rel, at)) {
+		if e.IsDir() || !a.matches(relativeTo(a.rel, at)) {
 			return nil
 		}
 		h := hit{rel: at}
@@ -101,22 +84,19 @@ func (t globTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		return nil
 	})
 	stable.Sort(hits, func(a, b hit) int { return cmp.Compare(b.mtime, a.mtime) })
-	var b strings.Builder
-	chars := 0
+	out := newFilling(500)
+	b := &out.b
 	for i, h := range hits {
-		n := utf8.RuneCountInString(h.rel) + 1
-		if i == maxGlobbed || chars+n > maxResult-500 {
-			fmt.Fprintf(&b, "[%s more, changed longer ago: make the pattern narrower]\n", commas(int64(len(hits)-i)))
+		if i == maxGlobbed || !out.add(printable(h.rel)+"\n") {
+			fmt.Fprintf(b, "[%s more, changed longer ago: make the pattern narrower]\n", commas(int64(len(hits)-i)))
 			break
 		}
-		chars += n
-		b.WriteString(printable(h.rel) + "\n")
 	}
 	if len(hits) == 0 && err == nil {
-		fmt.Fprintf(&b, "No file%s matches %s. What .gitignore ignores is not looked at unless path names it.\n", in(rel), a.Pattern)
+		fmt.Fprintf(b, "No file%s matches %s. What .gitignore ignores is not looked at unless path names it.\n", in(a.rel), a.Pattern)
 	}
 	if unreadable > 0 {
-		fmt.Fprintf(&b, "[%s could not be read]\n", count(unreadable, "folder", "folders"))
+		fmt.Fprintf(b, "[%s could not be read]\n", count(unreadable, "folder", "folders"))
 	}
 	if err != nil {
 		b.WriteString("[stopped before it was complete]\n")

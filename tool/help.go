@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -19,38 +20,26 @@ const helpSchema = `{"type":"object","properties":{` +
 	`"name":{"type":"string","description":"Of the tool; default: list all"}},"additionalProperties":false}`
 
 // Help returns the tool that explains the tools of its run.
-func Help() Tool { return helpTool{} }
-
-type helpTool struct{}
-
-func (helpTool) Spec() Spec {
-	return Spec{Name: "tool_help", Description: strings.TrimSpace(helpText), Schema: json.RawMessage(helpSchema), Unstored: true, Always: true, ForAgents: true}
+func Help() Tool {
+	spec := specOf("tool_help", helpText, helpSchema)
+	spec.Unstored, spec.Always, spec.ForAgents = true, true, true
+	return &builtin[helpArgs]{spec, nil, (*helpArgs).inspect, (*helpArgs).run}
 }
 
-func (helpTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
-	name, err := helpName(args)
-	if name == "" {
-		name = "list the tools"
-	}
-	return Intent{Class: run.Reads, Title: name}, err
+type helpArgs struct {
+	Name string `json:"name"`
 }
 
-func helpName(args json.RawMessage) (string, error) {
-	a, err := decode[struct {
-		Name string `json:"name"`
-	}](args)
-	return strings.TrimSpace(a.Name), err
+func (a *helpArgs) inspect(Env) (Intent, error) {
+	return Intent{Class: run.Reads, Title: cmp.Or(strings.TrimSpace(a.Name), "list the tools")}, nil
 }
 
-func (helpTool) Run(_ context.Context, env Env, c Call) (Result, error) {
-	name, err := helpName(c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
+func (a *helpArgs) run(_ context.Context, env Env, _ Call) (Result, error) {
 	var specs []Spec
 	if env.Specs != nil {
 		specs = env.Specs()
 	}
+	name := strings.TrimSpace(a.Name)
 	if name == "" {
 		return TextResult(HelpList(specs)), nil
 	}

@@ -3,12 +3,10 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
 
 	"pawl/internal/stable"
 	"pawl/run"
@@ -28,29 +26,24 @@ const (
 )
 
 // List returns the tool that shows what is in a folder.
-func List() Tool { return listTool{} }
-
-type listTool struct{}
+func List() Tool {
+	return &builtin[listArgs]{specOf("list", listText, listSchema), (*listArgs).check, (*listArgs).inspect, (*listArgs).run}
+}
 
 type listArgs struct {
 	Path  string `json:"path"`
 	Depth number `json:"depth"`
+
+	rel   string
+	depth int
 }
 
-func (listTool) Spec() Spec {
-	return Spec{Name: "list", Description: strings.TrimSpace(listText), Schema: json.RawMessage(listSchema)}
-}
-
-func (listTool) parse(env Env, args json.RawMessage) (path, rel string, depth int, err error) {
-	a, err := decode[listArgs](args)
-	if err != nil {
-		return "", "", 0, err
+func (a *listArgs) check(env Env) (err error) {
+	if a.depth, err = a.Depth.bounded("depth", 2, 1, 10); err != nil {
+		return err
 	}
-	if depth, err = a.Depth.bounded("depth", 2, 1, 10); err != nil {
-		return "", "", 0, err
-	}
-	path, rel, err = startFolder(env, a.Path)
-	return path, rel, depth, err
+	a.Path, a.rel, err = startFolder(env, a.Path)
+	return err
 }
 
 // startFolder resolves the optional path of a tool that goes through folders.
@@ -62,30 +55,19 @@ func startFolder(env Env, given string) (path, rel string, err error) {
 	return given, rel, err
 }
 
-func (t listTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	path, rel, _, err := t.parse(env, args)
-	if err != nil {
-		return Intent{}, err
-	}
-	return Intent{Class: run.Reads, Paths: []string{path}, Title: clip("list "+rel, 120)}, nil
+func (a *listArgs) inspect(Env) (Intent, error) {
+	return Intent{Class: run.Reads, Paths: []string{a.Path}, Title: clip("list "+a.rel, 120)}, nil
 }
 
-func (t listTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	_, rel, depth, err := t.parse(env, c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
-	f, err := openStart(ctx, env, rel)
+func (a *listArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
+	f, err := openStart(ctx, env, a.rel)
 	if err != nil {
 		return failed(err), nil
 	}
 	defer f.close()
-	l := &listing{}
-	l.folder(ctx, f, depth, 0)
-	return TextResult(l.result(ctx, rel)), nil
+	l := &listing{out: newFilling(500)}
+	l.folder(ctx, f, a.depth, 0)
+	return TextResult(l.result(ctx, a.rel)), nil
 }
 
 // openStart opens the folder that a tool goes through, and says which there is
@@ -100,8 +82,7 @@ func openStart(ctx context.Context, env Env, rel string) (*folder, error) {
 
 // A listing is the text of a tree as it grows.
 type listing struct {
-	out     strings.Builder
-	chars   int
+	out     filling
 	shown   int
 	ignored int
 	cut     bool
@@ -177,22 +158,16 @@ func (l *listing) file(f *folder, e fs.DirEntry) string {
 }
 
 func (l *listing) line(level int, s string) {
-	s = strings.Repeat("  ", level) + s + "\n"
-	n := utf8.RuneCountInString(s)
-	if l.shown == maxListed || l.chars+n > maxResult-500 {
-		l.cut = true
-		return
+	if l.cut = l.cut || l.shown == maxListed || !l.out.add(strings.Repeat("  ", level)+s+"\n"); !l.cut {
+		l.shown++
 	}
-	l.shown++
-	l.chars += n
-	l.out.WriteString(s)
 }
 
 func (l *listing) result(ctx context.Context, rel string) string {
 	if l.shown == 0 && l.ignored == 0 {
 		return rel + " is empty."
 	}
-	s := rel + ":\n" + l.out.String()
+	s := rel + ":\n" + l.out.b.String()
 	if l.cut {
 		s += fmt.Sprintf("[cut after %s: list a folder in it, or use glob]\n", count(l.shown, "entry", "entries"))
 	}

@@ -137,7 +137,7 @@ func notebookText(ctx context.Context, name string, nb notebookFile, cells pageR
 		return ErrorResult(fmt.Sprintf("%s has %s: there is no cell %d.", name, count(n, "cell", "cells"), cells.from))
 	}
 	last := cells.end(n)
-	r := &notebookReading{ctx: ctx, out: newFilling(), outputs: maxOutput}
+	r := &notebookReading{ctx: ctx, out: newFilling(800), outputs: maxOutput}
 	if cells.to == cells.from {
 		r.outputs = maxAlone
 	}

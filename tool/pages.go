@@ -43,8 +43,8 @@ type filling struct {
 	max   int
 }
 
-// newFilling returns one for a result. It keeps room for what is said at the end.
-func newFilling() filling { return filling{max: maxResult - 800} }
+// newFilling returns one for a result, with room for what is said at the end.
+func newFilling(end int) filling { return filling{max: maxResult - end} }
 
 // add appends s if there is room.
 func (f *filling) add(s string) bool {

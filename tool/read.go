@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,9 +35,9 @@ const (
 )
 
 // Read returns the tool that reads a file.
-func Read() Tool { return readTool{} }
-
-type readTool struct{}
+func Read() Tool {
+	return &builtin[reading]{specOf("read", readText, readSchema), (*reading).check, (*reading).inspect, (*reading).run}
+}
 
 type readArgs struct {
 	Path   string `json:"path"`
@@ -47,36 +46,24 @@ type readArgs struct {
 	Pages  string `json:"pages"`
 }
 
-func (readTool) Spec() Spec {
-	return Spec{Name: "read", Description: strings.TrimSpace(readText), Schema: json.RawMessage(readSchema)}
-}
-
-// parse returns a reading of which the file is still to be opened.
-func (readTool) parse(env Env, args json.RawMessage) (path string, r *reading, err error) {
-	a, err := decode[readArgs](args)
-	if err != nil {
-		return "", nil, err
+func (r *reading) check(env Env) (err error) {
+	r.out = newFilling(500)
+	r.asLines, r.asPages = r.Offset != 0 || r.Limit != 0, r.Pages != ""
+	if r.offset, err = r.Offset.bounded("offset", 1, 1, unbounded); err != nil {
+		return err
 	}
-	r = &reading{asLines: a.Offset != 0 || a.Limit != 0, asPages: a.Pages != ""}
-	if r.offset, err = a.Offset.bounded("offset", 1, 1, unbounded); err != nil {
-		return "", nil, err
-	}
-	if r.limit, err = a.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
-		return "", nil, err
+	if r.limit, err = r.Limit.bounded("limit", maxReadLines, 1, unbounded); err != nil {
+		return err
 	}
 	r.limit = min(r.limit, maxReadLines)
-	if r.pages, err = parsePages(a.Pages); err != nil {
-		return "", nil, err
+	if r.pages, err = parsePages(r.Pages); err != nil {
+		return err
 	}
-	r.rel, err = inside(env, a.Path)
-	return a.Path, r, err
+	r.rel, err = inside(env, r.Path)
+	return err
 }
 
-func (t readTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	path, r, err := t.parse(env, args)
-	if err != nil {
-		return Intent{}, err
-	}
+func (r *reading) inspect(Env) (Intent, error) {
 	title := "read " + r.rel
 	if r.asPages {
 		title += fmt.Sprintf(" from page %d", r.pages.from)
@@ -84,18 +71,11 @@ func (t readTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	if r.offset > 1 {
 		title += fmt.Sprintf(" from line %d", r.offset)
 	}
-	return Intent{Class: run.Reads, Paths: []string{path}, Title: clip(title, 120)}, nil
+	return Intent{Class: run.Reads, Paths: []string{r.Path}, Title: clip(title, 120)}, nil
 }
 
-func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	path, r, err := t.parse(env, c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
-	at, err := locate(env, path)
+func (r *reading) run(ctx context.Context, env Env, _ Call) (Result, error) {
+	at, err := locate(env, r.Path)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -117,6 +97,7 @@ func (t readTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 
 // A reading is one file being read.
 type reading struct {
+	readArgs
 	rel           string
 	info          fs.FileInfo
 	offset, limit int       // lines
@@ -125,8 +106,7 @@ type reading struct {
 	// the lines of its JSON.
 	asLines, asPages bool
 
-	out     strings.Builder
-	chars   int // in out
+	out     filling
 	line    int // that is being read, from 1
 	last    int // shown last
 	full    bool
@@ -174,7 +154,7 @@ func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	if r.last == 0 {
 		return ErrorResult(fmt.Sprintf("%s has %s: there is none at offset %d.", r.rel, count(r.line, "line", "lines"), r.offset))
 	}
-	return TextResult(r.out.String() + r.footer(whole))
+	return TextResult(r.out.b.String() + r.footer(whole))
 }
 
 // lines reads to the end of the file, or of what is to be shown of a large one.
@@ -241,16 +221,9 @@ func (r *reading) show(line []byte, length int) {
 	if cut || !whole {
 		s += fmt.Sprintf("… [cut: this line has %s bytes]", commas(int64(length)))
 	}
-	s = fmt.Sprintf("%6d\t%s\n", r.line, s)
-	n := utf8.RuneCountInString(s)
-	// The end of the result says what is left; it needs some room.
-	if r.chars+n > maxResult-500 {
-		r.full = true
-		return
+	if r.full = !r.out.add(fmt.Sprintf("%6d\t%s\n", r.line, s)); !r.full {
+		r.last = r.line
 	}
-	r.chars += n
-	r.out.WriteString(s)
-	r.last = r.line
 }
 
 // footer says what is left of the file, and what cannot be seen in the lines.
@@ -308,7 +281,7 @@ func (r *reading) document(ctx context.Context, in io.Reader) Result {
 	if err != nil {
 		return failed(err)
 	}
-	text, err := pdfText(ctx, r.rel, content, r.pages, pdfReading{out: newFilling(), offset: r.offset, lines: r.limit})
+	text, err := pdfText(ctx, r.rel, content, r.pages, pdfReading{out: newFilling(800), offset: r.offset, lines: r.limit})
 	if err != nil {
 		return failed(err)
 	}

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode/utf8"
 
 	"pawl/permission"
 	"pawl/run"
@@ -41,9 +39,9 @@ const (
 )
 
 // Search returns the tool that finds lines in files.
-func Search() Tool { return searchTool{} }
-
-type searchTool struct{}
+func Search() Tool {
+	return &builtin[query]{specOf("search", searchText, searchSchema), (*query).check, (*query).inspect, (*query).run}
+}
 
 type searchArgs struct {
 	Pattern    string `json:"pattern"`
@@ -66,30 +64,23 @@ type query struct {
 	limit   int
 }
 
-func (searchTool) Spec() Spec {
-	return Spec{Name: "search", Description: strings.TrimSpace(searchText), Schema: json.RawMessage(searchSchema)}
-}
-
-func (searchTool) parse(env Env, args json.RawMessage) (q query, err error) {
-	if q.searchArgs, err = decode[searchArgs](args); err != nil {
-		return
-	}
+func (q *query) check(env Env) (err error) {
 	if q.around, err = q.Context.bounded("context", 0, 0, 20); err != nil {
-		return
+		return err
 	}
 	if q.limit, err = q.Limit.bounded("limit", 100, 1, maxMatches); err != nil {
-		return
+		return err
 	}
 	if q.Path, q.rel, err = startFolder(env, q.Path); err != nil {
-		return
+		return err
 	}
 	if q.Glob != "" {
 		if q.matches, err = compileGlob(env, q.Glob); err != nil {
-			return
+			return err
 		}
 	}
 	q.find, err = newFinder(q.searchArgs)
-	return
+	return err
 }
 
 // newFinder compiles a pattern.
@@ -122,23 +113,12 @@ func newFinder(a searchArgs) (*finder, error) {
 	return f, nil
 }
 
-func (t searchTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	q, err := t.parse(env, args)
-	if err != nil {
-		return Intent{}, err
-	}
+func (q *query) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Reads, Paths: []string{q.Path}, Title: clip(fmt.Sprintf("search %q%s", q.Pattern, in(q.rel)), 120)}, nil
 }
 
-func (t searchTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	q, err := t.parse(env, c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
-	rep := &searchReport{query: q}
+func (q *query) run(ctx context.Context, env Env, _ Call) (Result, error) {
+	rep := &searchReport{query: *q, out: newFilling(600)}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start, err := openFolder(env, q.rel)
@@ -165,8 +145,7 @@ func (t searchTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 // their names, whichever worker found it first.
 type searchReport struct {
 	query
-	out        strings.Builder
-	chars      int
+	out        filling
 	full       bool
 	shown      int // matching lines or files in out
 	total      int // matching lines found
@@ -338,19 +317,13 @@ func (s *searchReport) add(rel string, f found) {
 // put adds to the text if there is room; once there was none nothing is added,
 // so that what is shown is the beginning of what there is.
 func (s *searchReport) put(text string) bool {
-	n := utf8.RuneCountInString(text)
-	if s.full || s.chars+n > maxResult-600 {
-		s.full = true
-		return false
-	}
-	s.chars += n
-	s.out.WriteString(text)
-	return true
+	s.full = s.full || !s.out.add(text)
+	return !s.full
 }
 
 func (s *searchReport) text(ctx context.Context) string {
 	var b strings.Builder
-	b.WriteString(s.out.String())
+	b.WriteString(s.out.b.String())
 	what := fmt.Sprintf("%q%s", clip(s.Pattern, 200), in(s.rel))
 	least := ""
 	if s.enough {

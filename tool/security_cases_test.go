@@ -58,6 +58,16 @@ func attempts(path string) map[tool.Tool]map[string]any {
 	}
 }
 
+// attempt is the call of a tool among attempts.
+func attempt(tl tool.Tool, path string) map[string]any {
+	for other, args := range attempts(path) {
+		if other.Spec().Name == tl.Spec().Name {
+			return args
+		}
+	}
+	panic("there is no attempt with " + tl.Spec().Name)
+}
+
 // refuses makes sure that every tool refuses a path with a sentence.
 func (f fort) refuses(t *testing.T, id, path, because string) {
 	t.Helper()
@@ -240,14 +250,14 @@ func TestNoFileIsMadeWhoseNameEndsInABlankOrADot(t *testing.T) {
 }
 
 func lookError(env tool.Env, tl tool.Tool, path string) error {
-	_, err := tl.Inspect(env, tooltest.Args(attempts(path)[tl]))
+	_, err := tl.Inspect(env, tooltest.Args(attempt(tl, path)))
 	return err
 }
 
 // runError returns what a call says when it fails.
 func runError(t *testing.T, env tool.Env, tl tool.Tool, path string) error {
 	t.Helper()
-	r := call(t, env, tl, attempts(path)[tl])
+	r := call(t, env, tl, attempt(tl, path))
 	if !r.IsError {
 		return nil
 	}
@@ -366,7 +376,7 @@ func TestAGitFileThatNamesAFolderOutsideOpensNothing(t *testing.T) {
 	}
 	for _, path := range []string{".git/hooks/pre-commit", "sub/.git/config", "sub/.git"} {
 		for _, tl := range []tool.Tool{tool.Write(), tool.Edit()} {
-			if r := call(t, f.Env, tl, attempts(path)[tl]); !r.IsError {
+			if r := call(t, f.Env, tl, attempt(tl, path)); !r.IsError {
 				t.Errorf("sec015: %s %s: %q", tl.Spec().Name, path, run.PlainText(r.Content))
 			}
 		}
@@ -421,7 +431,7 @@ func TestWhatDecidesWhatRunsLaterIsSeenThroughLinks(t *testing.T) {
 		{"sec017", ".pawl/permissions.json"}, {"sec017", "own/config.toml"}, {"sec017", "own/hooks/start.sh"}, {"sec017", "a/../.pawl/config.toml"}, {"sec017", ".mcp.json"},
 		{"sec018", ".envrc"}, {"sec018", "e"}, {"sec018", ".vscode/tasks.json"}, {"sec018", "notes.json"}, {"sec018", "package.json"}, {"sec018", "p"}, {"sec018", "a/package.json"},
 	} {
-		in, err := tool.Write().Inspect(env, tooltest.Args(attempts(c.path)[tool.Write()]))
+		in, err := tool.Write().Inspect(env, tooltest.Args(attempt(tool.Write(), c.path)))
 		if err != nil {
 			t.Fatalf("%s: %v", c.id, err)
 		}

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +66,7 @@ func Shell(options ...ShellOptions) Tool {
 	for _, o := range options {
 		t.options = o
 	}
-	return t
+	return t.tool()
 }
 
 type shellTool struct {
@@ -76,41 +75,53 @@ type shellTool struct {
 	passed  *passedEnv
 }
 
+func (t shellTool) tool() Tool {
+	return preparedShell{&builtin[shellArgs]{specOf("shell", shellText, shellSchema), (*shellArgs).check, t.inspect, t.run}}
+}
+
+// A preparedShell is a shell tool that builds the file tree of commands before the first.
+type preparedShell struct{ *builtin[shellArgs] }
+
+// Expected returns what a command does that looks around.
+func (preparedShell) Expected() Intent {
+	return Intent{Class: run.Reads, Command: "ls"}
+}
+
+func (preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
+	env.Sandbox.Prepare(ctx, level)
+}
+
 type shellArgs struct {
 	Command    string `json:"command"`
 	Timeout    number `json:"timeout_seconds"`
 	Background bool   `json:"background"`
 	Sandbox    string `json:"sandbox"`
+
+	limit time.Duration
 }
 
-func (shellTool) Spec() Spec {
-	return Spec{Name: "shell", Description: strings.TrimSpace(shellText), Schema: json.RawMessage(shellSchema)}
-}
-
-func (shellTool) parse(args json.RawMessage) (a shellArgs, limit time.Duration, err error) {
-	if a, err = decode[shellArgs](args); err != nil {
-		return a, 0, err
-	}
+func (a *shellArgs) check(Env) error {
 	switch {
 	case strings.TrimSpace(a.Command) == "":
-		return a, 0, errors.New("command is empty: give a command")
+		return errors.New("command is empty: give a command")
 	case strings.ContainsRune(a.Command, 0):
-		return a, 0, errors.New("command has a zero byte in it, which no shell takes")
+		return errors.New("command has a zero byte in it, which no shell takes")
 	case len(a.Command) > maxCommand:
-		return a, 0, fmt.Errorf("command has %s bytes, and at most %s can be run: write a file first and run that",
+		return fmt.Errorf("command has %s bytes, and at most %s can be run: write a file first and run that",
 			commas(int64(len(a.Command))), commas(maxCommand))
 	}
 	switch run.Confinement(a.Sandbox) {
 	case run.Confined, run.WithNetwork, run.Unconfined:
 	default:
-		return a, 0, fmt.Errorf("sandbox is %q: leave it out, or give %q or %q", clip(a.Sandbox, 40), run.WithNetwork, run.Unconfined)
+		return fmt.Errorf("sandbox is %q: leave it out, or give %q or %q", clip(a.Sandbox, 40), run.WithNetwork, run.Unconfined)
 	}
 	def := defaultTimeLimit
 	if a.Background {
 		def = 0
 	}
 	seconds, err := a.Timeout.bounded("timeout_seconds", def, 1, maxTimeLimit)
-	return a, time.Duration(seconds) * time.Second, err
+	a.limit = time.Duration(seconds) * time.Second
+	return err
 }
 
 // bash returns the path of bash. One that a command has left in the workspace is not it.
@@ -118,11 +129,7 @@ func bash(env Env) (string, error) {
 	return proc.Find("bash", os.Getenv("PATH"), append([]string{env.Workspace}, env.Dirs...)...)
 }
 
-func (t shellTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	a, _, err := t.parse(args)
-	if err != nil {
-		return Intent{}, err
-	}
+func (t shellTool) inspect(a *shellArgs, env Env) (Intent, error) {
 	if _, err := bash(env); err != nil {
 		// Another shell reads some commands differently from how they are judged.
 		return Intent{}, tell("there is no bash on this machine, and no other shell is used: a person has to install it.")
@@ -252,14 +259,7 @@ func hasLongName(p string) bool {
 	return false
 }
 
-func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, limit, err := t.parse(c.Args)
-	if err != nil {
-		return Result{}, err
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
+func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Result, error) {
 	state := &env.Session.shell
 	dir, note := state.folder(env)
 	program, err := bash(env)
@@ -283,10 +283,10 @@ func (t shellTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	var r Result
 	var started bool
 	if a.Background {
-		r, started = runJob(ctx, state, &job{command: a.Command}, command, session, limit)
+		r, started = runJob(ctx, state, &job{command: a.Command}, command, session, a.limit)
 		env.startedJob()
 	} else {
-		r, started = runHere(ctx, env, command, session, limit, t.kept, c)
+		r, started = runHere(ctx, env, command, session, a.limit, t.kept, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange

@@ -3,9 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"pawl/run"
@@ -20,48 +17,36 @@ const shellOutputSchema = `{"type":"object","properties":{` +
 	`"required":["id"],"additionalProperties":false}`
 
 // ShellOutput returns the tool that tells what a background job printed.
-func ShellOutput() Tool { return shellOutputTool{} }
-
-type shellOutputTool struct{}
+func ShellOutput() Tool {
+	return &builtin[shellOutputArgs]{specOf("shell_output", shellOutputText, shellOutputSchema), (*shellOutputArgs).check, (*shellOutputArgs).inspect, (*shellOutputArgs).run}
+}
 
 type shellOutputArgs struct {
 	ID   string `json:"id"`
 	Wait number `json:"wait_seconds"`
+
+	wait time.Duration
 }
 
-func (shellOutputTool) Spec() Spec {
-	return Spec{Name: "shell_output", Description: strings.TrimSpace(shellOutputText), Schema: json.RawMessage(shellOutputSchema)}
-}
-
-func (shellOutputTool) parse(args json.RawMessage) (a shellOutputArgs, wait time.Duration, err error) {
-	if a, err = decode[shellOutputArgs](args); err != nil {
-		return a, 0, err
-	}
+func (a *shellOutputArgs) check(Env) error {
 	seconds, err := a.Wait.bounded("wait_seconds", 0, 0, maxTimeLimit)
-	return a, time.Duration(seconds) * time.Second, err
+	a.wait = time.Duration(seconds) * time.Second
+	return err
 }
 
-// Look does not look for the job: after a restart it is gone, and Run says so.
-func (t shellOutputTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
-	a, wait, err := t.parse(args)
-	if err != nil {
-		return Intent{}, err
-	}
-	return Intent{Class: run.Reads, Polls: wait >= 5*time.Second, Title: "output of " + clip(a.ID, 40)}, nil
+// inspect does not look for the job: after a restart it is gone, and run says so.
+func (a *shellOutputArgs) inspect(Env) (Intent, error) {
+	return Intent{Class: run.Reads, Polls: a.wait >= 5*time.Second, Title: "output of " + clip(a.ID, 40)}, nil
 }
 
-func (t shellOutputTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, wait, err := t.parse(c.Args)
-	if err != nil {
-		return Result{}, err
-	}
+func (a *shellOutputArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	state := &env.Session.shell
 	j, err := state.find(a.ID)
 	if err != nil {
 		return failed(err), nil
 	}
-	if wait > 0 && j.running() {
-		limited, cancel := context.WithTimeout(ctx, wait)
+	if a.wait > 0 && j.running() {
+		limited, cancel := context.WithTimeout(ctx, a.wait)
 		defer cancel()
 		show := time.NewTicker(progressEvery)
 		defer show.Stop()
@@ -92,29 +77,21 @@ const shellStopSchema = `{"type":"object","properties":{` +
 	`"required":["id"],"additionalProperties":false}`
 
 // ShellStop returns the tool that ends a background job.
-func ShellStop() Tool { return shellStopTool{} }
-
-type shellStopTool struct{}
-
-func (shellStopTool) Spec() Spec {
-	return Spec{Name: "shell_stop", Description: strings.TrimSpace(shellStopText), Schema: json.RawMessage(shellStopSchema)}
+func ShellStop() Tool {
+	return &builtin[shellStopArgs]{specOf("shell_stop", shellStopText, shellStopSchema), nil, (*shellStopArgs).inspect, (*shellStopArgs).run}
 }
 
-// Look classes it as reading: it ends nothing but what the run itself started,
+type shellStopArgs struct {
+	ID string `json:"id"`
+}
+
+// inspect classes it as reading: it ends nothing but what the run itself started,
 // and may be done twice.
-func (shellStopTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
-	a, err := decode[shellOutputArgs](args)
-	if err != nil {
-		return Intent{}, err
-	}
-	return Intent{Class: run.Reads, Title: fmt.Sprintf("stop %s", clip(a.ID, 40))}, nil
+func (a *shellStopArgs) inspect(Env) (Intent, error) {
+	return Intent{Class: run.Reads, Title: "stop " + clip(a.ID, 40)}, nil
 }
 
-func (shellStopTool) Run(_ context.Context, env Env, c Call) (Result, error) {
-	a, err := decode[shellOutputArgs](c.Args)
-	if err != nil {
-		return Result{}, err
-	}
+func (a *shellStopArgs) run(_ context.Context, env Env, _ Call) (Result, error) {
 	state := &env.Session.shell
 	j, err := state.find(a.ID)
 	if err != nil {

@@ -62,7 +62,7 @@ func (s *shellState) move(env Env, from, to string) (note string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !isIn(env.Workspace, to) && env.dirOf(to) == "" {
+	if _, in := below(env.Workspace, to); !in && env.dirOf(to) == "" {
 		s.dir = ""
 		env.movedTo(".")
 		return fmt.Sprintf("[%s is outside the workspace; the next command starts in the workspace again]", to)
@@ -86,11 +86,6 @@ func (e Env) startedJob() {
 		e.changes.Jobs = e.Session.shell.lastID
 		e.Session.shell.mu.Unlock()
 	}
-}
-
-// isIn reports whether path is dir or below it; both are clean and absolute.
-func isIn(dir, path string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // inWorkspace returns a folder as people call it.

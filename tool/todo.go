@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -29,9 +28,9 @@ const (
 // Todo returns the tool that keeps the agent's list of what is to be done. The
 // list is nowhere but in the run's log, as the newest call's arguments and
 // result: so it survives what the log survives.
-func Todo() Tool { return todoTool{} }
-
-type todoTool struct{}
+func Todo() Tool {
+	return &builtin[todoArgs]{specOf("todo", todoText, todoSchema), (*todoArgs).check, (*todoArgs).inspect, (*todoArgs).run}
+}
 
 type todoArgs struct {
 	Items []struct {
@@ -40,49 +39,30 @@ type todoArgs struct {
 	} `json:"items"`
 }
 
-func (todoTool) Spec() Spec {
-	return Spec{Name: "todo", Description: strings.TrimSpace(todoText), Schema: json.RawMessage(todoSchema)}
-}
-
-func (todoTool) parse(args json.RawMessage) (todoArgs, error) {
-	a, err := decode[todoArgs](args)
-	if err != nil {
-		return a, err
-	}
+func (a *todoArgs) check(Env) error {
 	if len(a.Items) > maxTodos {
-		return a, tell("the list has %d items, and may have %d: join some", len(a.Items), maxTodos)
+		return tell("the list has %d items, and may have %d: join some", len(a.Items), maxTodos)
 	}
 	for i, item := range a.Items {
 		switch {
 		case strings.TrimSpace(item.Text) == "":
-			return a, tell("items[%d].text is empty", i)
+			return tell("items[%d].text is empty", i)
 		case utf8.RuneCountInString(item.Text) > maxTodoText:
-			return a, tell("items[%d].text has more than %d characters: make it a line", i, maxTodoText)
+			return tell("items[%d].text has more than %d characters: make it a line", i, maxTodoText)
 		case todoMarks[item.Status] == "":
-			return a, tell("items[%d].status is %q: it may be pending, active or done", i, item.Status)
+			return tell("items[%d].status is %q: it may be pending, active or done", i, item.Status)
 		}
 	}
-	return a, nil
+	return nil
 }
 
 var todoMarks = map[string]string{"pending": "[ ]", "active": "[>]", "done": "[x]"}
 
-func (t todoTool) Inspect(_ Env, args json.RawMessage) (Intent, error) {
-	a, err := t.parse(args)
-	if err != nil {
-		return Intent{}, err
-	}
+func (a *todoArgs) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Reads, Title: "to do: " + a.summary()}, nil
 }
 
-func (t todoTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
-	a, err := t.parse(c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
-	if ctx.Err() != nil {
-		return stopped(), nil
-	}
+func (a *todoArgs) run(context.Context, Env, Call) (Result, error) {
 	var b strings.Builder
 	for _, item := range a.Items {
 		fmt.Fprintf(&b, "%s %s\n", todoMarks[item.Status], clip(item.Text, maxTodoText))
@@ -91,7 +71,7 @@ func (t todoTool) Run(ctx context.Context, _ Env, c Call) (Result, error) {
 }
 
 // summary says how far the list is.
-func (a todoArgs) summary() string {
+func (a *todoArgs) summary() string {
 	if len(a.Items) == 0 {
 		return "nothing"
 	}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
 	"pawl/internal/text"
-	"pawl/run"
 )
 
 //go:embed write.md
@@ -23,32 +21,18 @@ const writeSchema = `{"type":"object","properties":{` +
 	`"required":["path","content"],"additionalProperties":false}`
 
 // Write returns the tool that makes or replaces a file.
-func Write() Tool { return writeTool{} }
-
-type writeTool struct{}
+func Write() Tool {
+	return changer[writeArgs]{&builtin[writeArgs]{specOf("write", writeText, writeSchema), nil, (*writeArgs).inspect, (*writeArgs).run}}
+}
 
 type writeArgs struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
 }
 
-func (writeTool) Spec() Spec {
-	return Spec{Name: "write", Description: strings.TrimSpace(writeText), Schema: json.RawMessage(writeSchema)}
-}
+func (a *writeArgs) inspect(env Env) (Intent, error) { return lookAtWrite(env, "write", a.Path) }
 
-func (writeTool) Inspect(env Env, args json.RawMessage) (Intent, error) {
-	a, err := decode[writeArgs](args)
-	if err != nil {
-		return Intent{}, err
-	}
-	return lookAtWrite(env, "write", a.Path)
-}
-
-func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
-	a, err := decode[writeArgs](c.Args)
-	if err != nil {
-		return failed(err), nil
-	}
+func (a *writeArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	after := []byte(a.Content)
 	if len(after) > maxFile {
 		return failed(tell("The content has %s, and this tool's limit is %s.", size(int64(len(after))), size(maxFile))), nil
@@ -71,13 +55,7 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failed(err), nil
 	}
-	if err := writable(at.rel, info); err != nil {
-		return failed(err), nil
-	}
-	if err := nameable(env, at.rel); err != nil {
-		return failed(err), nil
-	}
-	if err := makesNoRepository(env, at.rel); err != nil {
+	if err := mayBeMade(env, at.rel, info); err != nil {
 		return failed(err), nil
 	}
 	if exists {
@@ -105,11 +83,5 @@ func (writeTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
 		says = fmt.Sprintf("Replaced %s: %s added, %s removed; it has %s, %s.", at.rel,
 			count(added, "line", "lines"), count(removed, "line", "lines"), count(lines, "line", "lines"), size(int64(len(after))))
 	}
-	r := TextResult(says)
-	r.Change = run.Changed
-	r.Files = []run.FileChange{done}
-	return r, nil
+	return changedFile(says, done), nil
 }
-
-// Reconcile tells by the file's hash whether a killed write was made.
-func (writeTool) Reconcile(env Env, c Call) (Result, bool) { return reconcile(env, c) }

@@ -27,7 +27,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "count", Priority: priority})
 		ok(err)
 		if plans {
-			_, err = ws.DoTask(t.Context(), s.Created.Task, "anna", task.StartPlanning{Run: app.NewRunID(), Agent: app.PlannerAgent})
+			_, err = ws.DoTask(t.Context(), s.Created.Task, "anna", task.StartPlanning{Run: run.ID("plan-" + string(s.Created.Task)), Agent: app.PlannerAgent})
 			ok(err)
 		}
 		return s.Created.Task
@@ -65,7 +65,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 
 	driven[first], driven[urgent] = true, true
 	clear(b.owing)
-	_, err = ws.DoTask(t.Context(), idle, "anna", task.StartPlanning{Run: app.NewRunID(), Agent: app.PlannerAgent})
+	_, err = ws.DoTask(t.Context(), idle, "anna", task.StartPlanning{Run: run.ID("plan-" + string(idle)), Agent: app.PlannerAgent})
 	ok(err)
 	_, err = ws.DoTask(t.Context(), first, "anna", task.Say{ID: app.NewMessageID(), Text: "be quick"})
 	ok(err)

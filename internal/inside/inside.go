@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"pawl/internal/stable"
 )
@@ -34,6 +35,32 @@ func OpenFile(folder, path string, flag int, perm fs.FileMode) (f *os.File, err 
 		return err
 	})
 	return f, err
+}
+
+// OpenChecked opens a file of root for reading, if check has nothing against it. Opening a
+// device can have an effect, so it is checked before, by what stat says ([os.Root.Stat] or
+// [os.Root.Lstat]); opening a pipe does not wait for its writer if it became one since, and
+// what was opened is checked again.
+func OpenChecked(root *os.Root, name string, stat func(name string) (fs.FileInfo, error), check func(fs.FileInfo) error) (*os.File, error) {
+	info, err := stat(name)
+	if err == nil {
+		err = check(info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = check(info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // ReadDir is [os.ReadDir].

@@ -48,6 +48,17 @@ func Clip(s string, n int) string {
 	return s
 }
 
+// Prefix returns as many whole characters of the beginning of s as have at most n bytes.
+func Prefix(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
 // OneLine returns s on one line of at most n characters, each run of white space as one
 // blank and the last character a [Mark] if it was cut. Invalid UTF-8 becomes U+FFFD.
 func OneLine(s string, n int) string {

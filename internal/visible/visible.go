@@ -71,6 +71,16 @@ func Useless(r rune) bool {
 	return Hidden(r) && !Ordinary(r) && r != 0x200c && r != 0x200e && r != 0x200f
 }
 
+// Strip returns text without what is [Useless].
+func Strip(text string) string {
+	return strings.Map(func(r rune) rune {
+		if Useless(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
 // RightToLeft reports whether a character belongs to a script that is written from
 // right to left: terminals show the text around it in another order than it is read
 // by a program.

@@ -18,7 +18,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -35,20 +34,12 @@ const DefaultBaseURL = "https://api.anthropic.com"
 // platform.claude.com, as quoted by several client libraries; read 2026-11-20.
 const DefaultMaxTokens = 32_000
 
-// defaultVersion of the API; it has been the newest since 2023.
-const defaultVersion = "2023-06-01"
+// version of the API; it has been the newest since 2023.
+const version = "2023-06-01"
 
-// Options say where and how to reach the API. The zero value is Anthropic's own
-// address, without a key.
-type Options struct {
-	BaseURL string // with or without a final /v1; empty: DefaultBaseURL
-	Key     string // sent as x-api-key; never part of an error or a log
-	// HTTPClient is used as it is, except that redirects are never followed: they would
-	// carry the key to another host. nil: one shared by all providers.
-	HTTPClient  *http.Client
-	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout; the API pings every few seconds while a model thinks
-	Version     string        // the anthropic-version header; empty: 2023-06-01
-}
+// Options say where and how to reach the API. The zero value is Anthropic's own address,
+// without a key. BaseURL is with or without a final /v1.
+type Options = wire.Options
 
 // A Provider answers requests over the Anthropic wire. It is safe for concurrent use.
 type Provider struct {
@@ -61,20 +52,9 @@ type Provider struct {
 // New returns a provider. It does not use the network; invalid options are reported by
 // the first request.
 func New(o Options) *Provider {
-	base := strings.TrimSpace(o.BaseURL)
-	if base == "" {
-		base = DefaultBaseURL
-	}
-	p := &Provider{wire: wire.New(wire.Options{
-		BaseURL: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
-	})}
+	p := &Provider{wire: wire.NewAt(DefaultBaseURL, "/v1", o)}
 	p.origin = wire.Origin(Wire, p.wire.Base(), DefaultBaseURL)
 	p.asks.RejectsReasoning, p.asks.Strip = rejectsThinking, withoutThinking
-	version := o.Version
-	if version == "" {
-		version = defaultVersion
-	}
 	p.header = http.Header{"Anthropic-Version": {version}}
 	if key := p.wire.Key(); key != "" {
 		p.header["X-Api-Key"] = []string{key}
@@ -88,13 +68,7 @@ func (p *Provider) Wire() string { return Wire }
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
-		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, _ struct{}) (*http.Response, error) {
-			body, err := requestBody(r)
-			if err != nil {
-				return nil, err
-			}
-			return p.wire.Post(ctx, "/v1/messages", p.header, body)
-		})
+		return p.asks.Send(ctx, p.wire, r, "/v1/messages", p.header, requestBody)
 	}, assembler(p.origin))
 }
 

@@ -43,15 +43,11 @@ func lookBack(messages []llm.Message) bool {
 
 // EncodeTool returns t as the API wants it.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
-	authored := t.Schema
-	if len(authored) == 0 {
-		authored = json.RawMessage(`{"type":"object"}`)
-	}
-	adapted, err := schema.Adapt(schema.AnthropicTool, authored)
+	adapted, err := wire.ToolSchema(schema.AnthropicTool, t)
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireTool{t.Name, t.Description, adapted.Schema})
+	return wire.JSON(wireTool{t.Name, t.Description, adapted})
 }
 
 // EncodeOutput returns a schema as the API wants it.
@@ -121,7 +117,7 @@ func unthinkingCalls(messages []llm.Message) bool {
 
 // requestBody splices the body of a request from encoded messages, the stable parts
 // first.
-func requestBody(r llm.Request) ([]byte, error) {
+func requestBody(r llm.Request, _ struct{}) ([]byte, error) {
 	buf := wire.NewBody(r)
 	maxTokens := r.MaxTokens
 	switch level := r.Effort.Level; {

@@ -80,31 +80,13 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 func (p *Provider) sendable(parts []run.Part) []run.Part {
 	kept := make([]run.Part, 0, len(parts))
 	for _, part := range parts {
-		switch part.Type {
-		case run.TextPart:
-			if wire.Blank(part.Text) {
-				continue
-			}
-		case run.ThinkingPart:
-			if part.Wire != p.origin || part.Signature == "" {
-				continue
-			}
-		case run.OpaquePart:
-			if part.Wire != p.origin || !wire.IsObject(part.Raw) {
-				continue
-			}
-		case run.CallPart:
-			if part.Call == nil {
-				continue
-			}
-		default:
-			continue
+		if wire.Sendable(part, p.origin) {
+			kept = append(kept, part)
 		}
-		kept = append(kept, part)
 	}
 	for len(kept) > 0 {
 		last := &kept[len(kept)-1]
-		if last.Type != run.ThinkingPart && !(last.Type == run.OpaquePart && isRedacted(last.Raw)) {
+		if last.Type != run.ThinkingPart && !(last.Type == run.OpaquePart && wire.TypeOf([]byte(last.Raw)) == "redacted_thinking") {
 			if last.Type == run.TextPart {
 				last.Text = strings.TrimRight(last.Text, " \t\r\n")
 			}
@@ -156,9 +138,4 @@ func toolResult(r run.Result) toolResultBlock {
 		block.Content = []any{textBlock{"text", "The call failed without a message."}}
 	}
 	return block
-}
-
-func isRedacted(raw string) bool {
-	var block struct{ Type string }
-	return json.Unmarshal([]byte(raw), &block) == nil && block.Type == "redacted_thinking"
 }

@@ -71,7 +71,7 @@ func TestTheBodyJoinsNeighboursAndPutsTheStableFirst(t *testing.T) {
 	r := llm.Request{Model: "m", System: "Be brief.", MaxTokens: 7,
 		Tools:    []json.RawMessage{encodeTool(t, llm.Tool{Name: "a", Description: "A.", Schema: json.RawMessage(`{"type": "object"}`)}), encodeTool(t, llm.Tool{Name: "b"})},
 		Messages: []llm.Message{message(run.User, "1"), message(run.User, "2"), {Role: run.Assistant}, message(run.Assistant, "3"), message(run.User, "4")}}
-	got, err := requestBody(r)
+	got, err := requestBody(r, struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestTheBodyJoinsNeighboursAndPutsTheStableFirst(t *testing.T) {
 	}
 
 	r.Messages = append(r.Messages, message(run.Assistant, "5"), message(run.User, "6"))
-	next, _ := requestBody(r)
+	next, _ := requestBody(r, struct{}{})
 	if before := strings.TrimSuffix(string(got), `]}]}`); !strings.HasPrefix(string(next), before) {
 		t.Error("the next step's body does not begin with this one's")
 	}
@@ -162,7 +162,7 @@ func BenchmarkRequest(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		body, err := requestBody(llm.Request{Model: "m", Messages: messages})
+		body, err := requestBody(llm.Request{Model: "m", Messages: messages}, struct{}{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestTheEffortIsAskedForAsTheAPIHasIt(t *testing.T) {
 			if c.output != "" {
 				r.Output = json.RawMessage(c.output)
 			}
-			body, err := requestBody(r)
+			body, err := requestBody(r, struct{}{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/stable"
 	"pawl/llm"
 	"pawl/run"
@@ -146,20 +147,8 @@ func (p *Provider) keep(file string, a *llm.Answer) {
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		if err := atomicfile.Write(file, content, atomicfile.NoSync); err != nil {
 			return err
-		}
-		f, err := os.CreateTemp(p.dir, "new-*") // 0600: an answer may quote anything
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(content)
-		err = errors.Join(err, f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), file)
-		}
-		if err != nil {
-			return errors.Join(err, os.Remove(f.Name()))
 		}
 		return p.prune()
 	}()

@@ -11,7 +11,7 @@ import (
 
 // requestBody splices the body of a request from encoded messages, the stable parts
 // first.
-func requestBody(d Dialect, r llm.Request) ([]byte, error) {
+func requestBody(r llm.Request, d Dialect) ([]byte, error) {
 	s := splicer{buf: wire.NewBody(r), bridge: d.Bridge}
 	model := wire.Quoted(r.Model)
 	fmt.Fprintf(s.buf, `{"model":%s,"stream":true`, model)

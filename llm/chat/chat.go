@@ -18,7 +18,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,12 +36,10 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 type Options struct {
 	// BaseURL is with or without the version at its end, or the whole address down
 	// to /chat/completions; empty: the dialect's, or else DefaultBaseURL.
-	BaseURL string
-	Key     string   // empty for servers that need none; never part of an error or a log
-	Dialect *Dialect // nil: what [Find] finds for the address
-	// HTTPClient is used as it is, except that redirects are never followed: they would
-	// carry the key to another host. nil: one shared by all providers.
-	HTTPClient  *http.Client
+	BaseURL     string
+	Key         string        // empty for servers that need none; never part of an error or a log
+	Dialect     *Dialect      // nil: what [Find] finds for the address
+	HTTPClient  *http.Client  // see [wire.Options]
 	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
 }
 
@@ -83,11 +80,6 @@ func New(o Options) *Provider {
 	return p
 }
 
-// isVersion reports whether a part of a path is a version: v1, v1beta.
-func isVersion(segment string) bool {
-	return len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9'
-}
-
 // address returns a base URL to which /chat/completions is added. Without a
 // version in its path, the dialect's path is completed.
 func address(base string, d Dialect) string {
@@ -103,7 +95,7 @@ func address(base string, d Dialect) string {
 	if want == "" {
 		want = "/v1"
 	}
-	if u.Path == want || slices.ContainsFunc(strings.Split(u.Path, "/"), isVersion) {
+	if u.Path == want || wire.HasVersion(u.Path) {
 		return base
 	}
 	if rest, ok := strings.CutPrefix(want, u.Path); ok && rest[0] == '/' {
@@ -118,13 +110,7 @@ func (p *Provider) Wire() string { return Wire }
 // Stream sends r and yields the answer as it arrives; see [llm.Provider].
 func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return p.wire.Stream(ctx, func(ctx context.Context) (*http.Response, error) {
-		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, d Dialect) (*http.Response, error) {
-			body, err := requestBody(d, r)
-			if err != nil {
-				return nil, err
-			}
-			return p.wire.Post(ctx, "/chat/completions", p.header(), body)
-		})
+		return p.asks.Send(ctx, p.wire, r, "/chat/completions", p.header(), requestBody)
 	}, assembler(p.origin))
 }
 

@@ -249,15 +249,11 @@ func result(r run.Result) (text string, images []contentPart) {
 // EncodeTool returns t in the API's form, without strict, which is off by default: pawl
 // validates arguments.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
-	parameters := t.Schema
-	if len(parameters) == 0 {
-		parameters = json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	adapted, err := schema.Adapt(schema.OpenAI, parameters)
+	adapted, err := wire.ToolSchema(schema.OpenAI, t)
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireTool{"function", toolFunction{t.Name, t.Description, adapted.Schema}})
+	return wire.JSON(wireTool{"function", toolFunction{t.Name, t.Description, adapted}})
 }
 
 // EncodeOutput returns a schema as response_format.

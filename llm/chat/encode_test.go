@@ -120,7 +120,7 @@ func TestTheBodyPutsTheStableFirstInTheServersWords(t *testing.T) {
 		{"", `{"model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":7,` + tools + `,"messages":[{"role":"system","content":"Be <brief>."},` + messages},
 		{"openai", `{"model":"m","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":7,` + tools + `,"messages":[{"role":"developer","content":"Be <brief>."},` + messages},
 	} {
-		got, err := requestBody(Find(c.name, ""), r)
+		got, err := requestBody(r, Find(c.name, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,9 +128,9 @@ func TestTheBodyPutsTheStableFirstInTheServersWords(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", c.name, diff)
 		}
 	}
-	got, _ := requestBody(Dialect{}, r)
+	got, _ := requestBody(r, Dialect{})
 	r.Messages = append(r.Messages, encoded(t, p, run.Assistant, run.Text("4")), encoded(t, p, run.User, run.Text("5")))
-	next, _ := requestBody(Dialect{}, r)
+	next, _ := requestBody(r, Dialect{})
 	if before := strings.TrimSuffix(string(got), `]}`); !strings.HasPrefix(string(next), before) {
 		t.Error("the next step's body does not begin with this one's")
 	}
@@ -176,7 +176,7 @@ func TestRolesTakeTurns(t *testing.T) {
 				if d.Bridge && c.bridged != "" {
 					want = c.bridged
 				}
-				got, err := requestBody(d, llm.Request{Model: "m", Messages: c.messages})
+				got, err := requestBody(llm.Request{Model: "m", Messages: c.messages}, d)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +198,7 @@ func TestModelsOfAnthropicBehindOpenRouterGetTheirCacheMarks(t *testing.T) {
 	const mark = `"cache_control":{"type":"ephemeral"}`
 	r := llm.Request{Model: "anthropic/claude-x", System: "S", Messages: []llm.Message{encoded(t, p, run.User, run.Text("1"))}}
 	send := func() string {
-		got, err := requestBody(Find("openrouter", ""), r)
+		got, err := requestBody(r, Find("openrouter", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func BenchmarkRequest(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		body, err := requestBody(Dialect{}, llm.Request{Model: "m", Messages: messages})
+		body, err := requestBody(llm.Request{Model: "m", Messages: messages}, Dialect{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -333,7 +333,7 @@ func BenchmarkRequest(b *testing.B) {
 func TestTheEffortIsOneField(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]string{"": ``, "low": `,"reasoning_effort":"low"`, "none": `,"reasoning_effort":"none"`} {
-		body, err := requestBody(Dialect{NoUsage: true}, llm.Request{Model: "m", Effort: llm.Effort{Level: level}, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{"role":"user","content":"x"}]`)}}})
+		body, err := requestBody(llm.Request{Model: "m", Effort: llm.Effort{Level: level}, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{"role":"user","content":"x"}]`)}}}, Dialect{NoUsage: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,11 +28,7 @@ type declaration struct {
 
 // EncodeTool returns t in the API's form.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
-	authored := t.Schema
-	if len(authored) == 0 {
-		authored = json.RawMessage(`{"type":"object"}`)
-	}
-	adapted, err := schema.Adapt(schema.Gemini, authored)
+	adapted, err := wire.ToolSchema(schema.Gemini, t)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +36,7 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	if wire.Blank(description) {
 		description = t.Name
 	}
-	return wire.JSON(declaration{t.Name, description, adapted.Schema})
+	return wire.JSON(declaration{t.Name, description, adapted})
 }
 
 // EncodeOutput returns a schema in the API's form. Whether the model accepts it together
@@ -56,7 +52,7 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 // A model that does not accept a schema of the answer together with functions is sent only
 // the functions if calls are wanted, with the schema as text: the caller checks the answer.
 // If no calls are wanted, it is sent only the schema.
-func requestBody(r llm.Request) ([]byte, error) {
+func requestBody(r llm.Request, _ struct{}) ([]byte, error) {
 	buf := wire.NewBody(r)
 	instructions := []string{r.System}
 	if r.Output != nil && len(r.Tools) > 0 && !outputWithFunctions(r.Model) {

@@ -25,7 +25,7 @@ func contentsOf(t testing.TB, conversation ...run.Message) string {
 			t.Errorf("an encoded message is no JSON: %s", m.Body)
 		}
 	}
-	body, err := requestBody(llm.Request{Model: "m", Messages: messages})
+	body, err := requestBody(llm.Request{Model: "m", Messages: messages}, struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestTheBodyPutsTheStableFirstAndGoesOnFromStepToStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, err := requestBody(llm.Request{Model: "gemini-3-pro", System: "Be <brief>.", MaxTokens: 7, Messages: messages,
-			Tools: []json.RawMessage{encodeTool(t, llm.Tool{Name: "a", Description: "A.", Schema: json.RawMessage(`{"type": "object"}`)}), encodeTool(t, llm.Tool{Name: "b"})}})
+			Tools: []json.RawMessage{encodeTool(t, llm.Tool{Name: "a", Description: "A.", Schema: json.RawMessage(`{"type": "object"}`)}), encodeTool(t, llm.Tool{Name: "b"})}}, struct{}{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestAnAnswerBySchemaIsAskedForAsTheModelTakesIt(t *testing.T) {
 		{"with tools that are not to be called", llm.Request{Model: "gemini-3-pro", Tools: tools, NoCalls: true}, []string{native, functions, none}, []string{spoken}},
 	} {
 		c.request.Messages, c.request.Output = messages, output
-		body, err := requestBody(c.request)
+		body, err := requestBody(c.request, struct{}{})
 		if err != nil || !json.Valid(body) {
 			t.Fatalf("%s: %s, %v", c.name, body, err)
 		}
@@ -301,7 +301,7 @@ func BenchmarkRequest(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		body, err := requestBody(llm.Request{Model: "m", Messages: messages})
+		body, err := requestBody(llm.Request{Model: "m", Messages: messages}, struct{}{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -334,7 +334,7 @@ func TestTheEffortIsALevelOrABudget(t *testing.T) {
 		`{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":2048}}`: {"gemini-2.5-pro", llm.Effort{Budget: 2048}},
 		`{"thinkingConfig":{"thinkingBudget":0}}`:                           {"gemini-2.5-flash", llm.Effort{Level: llm.NoThinking}},
 	} {
-		body, err := requestBody(llm.Request{Model: c.model, Effort: c.Effort, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{"text":"x"}]`)}}})
+		body, err := requestBody(llm.Request{Model: c.model, Effort: c.Effort, Messages: []llm.Message{{Role: run.User, Body: json.RawMessage(`[{"text":"x"}]`)}}}, struct{}{})
 		if err != nil {
 			t.Fatal(err)
 		}

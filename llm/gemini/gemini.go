@@ -18,6 +18,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -25,7 +26,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -41,19 +41,11 @@ const DefaultBaseURL = "https://generativelanguage.googleapis.com"
 // defaultVersion of the API: the one with thinking, signatures and JSON Schema.
 const defaultVersion = "/v1beta"
 
-// Options say where and how to reach the API. The zero value is Google's own
-// address, without a key.
-type Options struct {
-	// BaseURL is what /models/… is added to. Without a version in its path
-	// (/v1beta, or /v1/projects/…/publishers/google of Vertex AI), /v1beta is added
-	// first. Empty: DefaultBaseURL.
-	BaseURL string
-	Key     string // sent as x-goog-api-key, never in the address; never part of an error or a log
-	// HTTPClient is used as it is, except that redirects are never followed: they would
-	// carry the key to another host. nil: one shared by all providers.
-	HTTPClient  *http.Client
-	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
-}
+// Options say where and how to reach the API. The zero value is Google's own address,
+// without a key, which is never sent in the address. BaseURL is what /models/… is added to.
+// Without a version in its path (/v1beta, or /v1/projects/…/publishers/google of Vertex AI),
+// /v1beta is added first.
+type Options = wire.Options
 
 // A Provider answers requests over the Gemini wire. It is safe for concurrent use.
 type Provider struct {
@@ -64,33 +56,13 @@ type Provider struct {
 // New returns a provider. It does not use the network; invalid options are reported by
 // the first request.
 func New(o Options) *Provider {
-	base := strings.TrimRight(strings.TrimSpace(o.BaseURL), "/")
-	if base == "" {
-		base = DefaultBaseURL
+	o.BaseURL = cmp.Or(strings.TrimRight(strings.TrimSpace(o.BaseURL), "/"), DefaultBaseURL)
+	if u, err := url.Parse(o.BaseURL); err == nil && !wire.HasVersion(u.Path) { // else it is invalid in any case
+		o.BaseURL += defaultVersion
 	}
-	if !versioned(base) {
-		base += defaultVersion
-	}
-	p := &Provider{wire: wire.New(wire.Options{
-		BaseURL: base, Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
-	})}
+	p := &Provider{wire: wire.NewAt(DefaultBaseURL, "", o)}
 	p.asks.RejectsReasoning, p.asks.Strip = rejectsSignature, unsigned
 	return p
-}
-
-// versioned reports whether the path of an address has a version in it.
-func versioned(base string) bool {
-	u, err := url.Parse(base)
-	if err != nil {
-		return true // it is invalid in any case
-	}
-	for segment := range strings.SplitSeq(u.Path, "/") {
-		if len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9' {
-			return true
-		}
-	}
-	return false
 }
 
 // Wire names the wire format.
@@ -112,13 +84,7 @@ func (p *Provider) send(ctx context.Context, r llm.Request) (*http.Response, err
 	if key := p.wire.Key(); key != "" {
 		header.Set("x-goog-api-key", key)
 	}
-	return p.asks.Send(ctx, p.wire, r, func(r llm.Request, _ struct{}) (*http.Response, error) {
-		body, err := requestBody(r)
-		if err != nil {
-			return nil, err
-		}
-		return p.wire.Post(ctx, path(r.Model), header, body)
-	})
+	return p.asks.Send(ctx, p.wire, r, path(r.Model), header, requestBody)
 }
 
 // path returns the path of a model. Without alt=sse the answer would be one JSON list.

@@ -37,15 +37,11 @@ const minTokens = 16
 
 // EncodeTool returns t in the API's form.
 func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
-	authored := t.Schema
-	if len(authored) == 0 {
-		authored = json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	adapted, err := schema.Adapt(schema.OpenAI, authored)
+	adapted, err := wire.ToolSchema(schema.OpenAI, t)
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireTool{"function", t.Name, t.Description, false, adapted.Schema})
+	return wire.JSON(wireTool{"function", t.Name, t.Description, false, adapted})
 }
 
 // EncodeOutput returns a schema as the format of an answer, enforced where possible.

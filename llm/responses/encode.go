@@ -75,33 +75,14 @@ func (p *Provider) sendable(parts []run.Part) []run.Part {
 	kept := make([]run.Part, 0, len(parts))
 	end := 0 // after the last that is not reasoning
 	for _, part := range parts {
-		reasoning := false
-		switch part.Type {
-		case run.TextPart:
-			if wire.Blank(part.Text) {
-				continue
-			}
-			if part.Wire != p.origin {
-				part.Signature = ""
-			}
-		case run.ThinkingPart:
-			// The item is its own signature. One without it was not finished, or the
-			// server cannot read it again.
-			if part.Wire != p.origin || !wire.IsObject(part.Signature) {
-				continue
-			}
-			reasoning = true
-		case run.OpaquePart:
-			if part.Wire != p.origin || !wire.IsObject(part.Raw) {
-				continue
-			}
-			reasoning = isReasoning([]byte(part.Raw))
-		case run.CallPart:
-			if part.Call == nil {
-				continue
-			}
-		default:
+		// Reasoning is an item that is its own signature. One without it was not finished,
+		// or the server cannot read it again.
+		reasoning := part.Type == run.ThinkingPart || part.Type == run.OpaquePart && wire.TypeOf([]byte(part.Raw)) == reasoningItemType
+		switch {
+		case !wire.Sendable(part, p.origin), part.Type == run.ThinkingPart && !wire.IsObject(part.Signature):
 			continue
+		case part.Type == run.TextPart && part.Wire != p.origin:
+			part.Signature = ""
 		}
 		kept = append(kept, part)
 		if !reasoning {
@@ -109,11 +90,6 @@ func (p *Provider) sendable(parts []run.Part) []run.Part {
 		}
 	}
 	return kept[:end]
-}
-
-func isReasoning(raw []byte) bool {
-	var item struct{ Type string }
-	return json.Unmarshal(raw, &item) == nil && item.Type == "reasoning"
 }
 
 // output returns a result's content: text, or a list if there are images.

@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"pawl/llm"
 	"pawl/llm/wire"
@@ -32,15 +31,8 @@ const Wire = "responses"
 const DefaultBaseURL = "https://api.openai.com"
 
 // Options say where and how to reach the API. The zero value is OpenAI's own address,
-// without a key.
-type Options struct {
-	BaseURL string // with or without a final /v1; empty: DefaultBaseURL
-	Key     string // sent as a bearer token; never part of an error or a log
-	// HTTPClient is used as it is, except that redirects are never followed: they would
-	// carry the key to another host. nil: one shared by all providers.
-	HTTPClient  *http.Client
-	IdleTimeout time.Duration // 0: wire.DefaultIdleTimeout
-}
+// without a key. BaseURL is with or without a final /v1.
+type Options = wire.Options
 
 // A Provider answers requests over the Responses wire. It is safe for concurrent use.
 type Provider struct {
@@ -52,14 +44,7 @@ type Provider struct {
 // New returns a provider. It does not use the network; invalid options are reported by
 // the first request.
 func New(o Options) *Provider {
-	base := strings.TrimSpace(o.BaseURL)
-	if base == "" {
-		base = DefaultBaseURL
-	}
-	p := &Provider{wire: wire.New(wire.Options{
-		BaseURL: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), Example: DefaultBaseURL,
-		Key: o.Key, HTTPClient: o.HTTPClient, IdleTimeout: o.IdleTimeout,
-	})}
+	p := &Provider{wire: wire.NewAt(DefaultBaseURL, "/v1", o)}
 	p.origin = wire.Origin(Wire, p.wire.Base(), DefaultBaseURL)
 	p.asks.Full, p.asks.Without = features{true, true}, features.without
 	p.asks.RejectsReasoning, p.asks.Strip = rejectsReasoning, withoutReasoning
@@ -76,13 +61,7 @@ func (p *Provider) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 		if key := p.wire.Key(); key != "" {
 			header.Set("Authorization", "Bearer "+key)
 		}
-		return p.asks.Send(ctx, p.wire, r, func(r llm.Request, f features) (*http.Response, error) {
-			body, err := requestBody(r, f)
-			if err != nil {
-				return nil, err
-			}
-			return p.wire.Post(ctx, "/v1/responses", header, body)
-		})
+		return p.asks.Send(ctx, p.wire, r, "/v1/responses", header, requestBody)
 	}, assembler(p.origin))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -44,7 +45,7 @@ func Call(id, name, arguments string, open bool) *run.Call {
 	default:
 		return c
 	}
-	c.Fault, c.Arguments, c.Raw = fault, "{}", prefix(arguments, maxRaw)
+	c.Fault, c.Arguments, c.Raw = fault, "{}", text.Prefix(arguments, maxRaw)
 	return c
 }
 
@@ -56,7 +57,7 @@ func callName(name string) string {
 			return r
 		}
 		return '_'
-	}, prefix(name, maxName))
+	}, text.Prefix(name, maxName))
 }
 
 // IsArguments reports whether s is one JSON object that every parser reads the same

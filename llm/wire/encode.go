@@ -10,6 +10,7 @@ import (
 
 	"pawl/llm"
 	"pawl/run"
+	"pawl/schema"
 )
 
 // JSON returns v as JSON in which <, > and & stand as they are: code is full of
@@ -87,6 +88,32 @@ func WriteTools(buf *bytes.Buffer, tools []json.RawMessage, before, after string
 	buf.WriteString(after)
 }
 
+// Sendable reports whether a part of an answer goes back to the server that origin names, as
+// far as that is the same on every wire.
+func Sendable(part run.Part, origin string) bool {
+	switch part.Type {
+	case run.TextPart:
+		return !Blank(part.Text)
+	case run.ThinkingPart:
+		return part.Wire == origin && part.Signature != ""
+	case run.OpaquePart:
+		return part.Wire == origin && IsObject(part.Raw)
+	case run.CallPart:
+		return part.Call != nil
+	}
+	return false
+}
+
+// ToolSchema returns the schema of a tool's arguments in the form of a wire.
+func ToolSchema(target schema.Target, t llm.Tool) (json.RawMessage, error) {
+	authored := t.Schema
+	if len(authored) == 0 {
+		authored = json.RawMessage(`{"type":"object"}`)
+	}
+	adapted, err := schema.Adapt(target, authored)
+	return adapted.Schema, err
+}
+
 // Quoted returns a string as JSON.
 func Quoted(s string) []byte {
 	quoted, _ := json.Marshal(s) // a string can always be encoded
@@ -143,6 +170,17 @@ func IsObject(s string) bool {
 // Blank reports whether s is white space or nothing.
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
 
+// TypeOf returns the member type of a JSON object; empty if it has none.
+func TypeOf(object []byte) string {
+	var o struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(object, &o) != nil {
+		return ""
+	}
+	return o.Type
+}
+
 // Without returns a JSON array of objects without those of these types. An array that
 // has none of them is returned as it is.
 func Without(array json.RawMessage, types ...string) json.RawMessage {
@@ -153,12 +191,7 @@ func Without(array json.RawMessage, types ...string) json.RawMessage {
 	if json.Unmarshal(array, &raws) != nil {
 		return array
 	}
-	kept := slices.DeleteFunc(slices.Clone(raws), func(raw json.RawMessage) bool {
-		var element struct {
-			Type string `json:"type"`
-		}
-		return json.Unmarshal(raw, &element) == nil && slices.Contains(types, element.Type)
-	})
+	kept := slices.DeleteFunc(slices.Clone(raws), func(raw json.RawMessage) bool { return slices.Contains(types, TypeOf(raw)) })
 	if len(kept) == len(raws) {
 		return array
 	}

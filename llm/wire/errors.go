@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/llm"
 	"pawl/run"
 )
@@ -99,7 +100,7 @@ func ParseError(body []byte) APIError {
 	}
 	api := APIError{}
 	if len(envelope.Error) > 0 && json.Unmarshal(envelope.Error, &e) == nil {
-		api = APIError{Type: e.Type, Code: text(e.Code), Message: text(e.Message)}
+		api = APIError{Type: e.Type, Code: textOf(e.Code), Message: textOf(e.Message)}
 		if api.Type == "" {
 			api.Type = e.Status
 		}
@@ -114,14 +115,14 @@ func ParseError(body []byte) APIError {
 		}
 		api.addFields(e.Details)
 	} else {
-		api.Message = text(envelope.Error)
+		api.Message = textOf(envelope.Error)
 	}
 	if api.Code == "" {
-		api.Code = text(envelope.Code)
+		api.Code = textOf(envelope.Code)
 	}
 	for _, other := range []json.RawMessage{envelope.Message, envelope.Detail} {
 		if api.Message == "" {
-			api.Message = text(other)
+			api.Message = textOf(other)
 		}
 		api.addFields(other)
 	}
@@ -155,7 +156,7 @@ func (e *APIError) addFields(raw json.RawMessage) {
 		}
 		var path []string
 		for _, step := range problem.Loc {
-			if name := text(step); name != "body" {
+			if name := textOf(step); name != "body" {
 				path = append(path, name)
 			}
 		}
@@ -227,8 +228,8 @@ func isNameRune(r rune) bool {
 	return r == '_' || r == '-' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
-// text returns a JSON string's text, or a number as it is written.
-func text(raw json.RawMessage) string {
+// textOf returns a JSON string's text, or a number as it is written.
+func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -254,17 +255,5 @@ func bound(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	const mark = "…"
-	return prefix(s, n-len(mark)) + mark
-}
-
-// prefix returns at most n bytes of s, whole characters.
-func prefix(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return text.Prefix(s, n-len(text.Mark)) + text.Mark
 }

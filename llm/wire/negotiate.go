@@ -48,15 +48,20 @@ type learned[T comparable] struct {
 	until    time.Time
 }
 
-// Send sends r with post. The response is a 200; anything else is an *llm.Error.
-func (n *Negotiation[T]) Send(ctx context.Context, c *Client, r llm.Request, post func(llm.Request, T) (*http.Response, error)) (*http.Response, error) {
+// Send sends r to a path, as body makes one of it. The response is a 200; anything else is
+// an *llm.Error.
+func (n *Negotiation[T]) Send(ctx context.Context, c *Client, r llm.Request, path string, header http.Header, body func(llm.Request, T) ([]byte, error)) (*http.Response, error) {
 	start := n.start(r.Model)
 	features, stripped := start, false
 	r.Messages = n.withoutKnown(r.Messages)
 	full := r.Messages
 	var first *llm.Error
 	for {
-		res, err := post(r, features)
+		sent, err := body(r, features)
+		if err != nil {
+			return nil, err
+		}
+		res, err := c.Post(ctx, path, header, sent)
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +74,13 @@ func (n *Negotiation[T]) Send(ctx context.Context, c *Client, r llm.Request, pos
 			}
 			return res, nil
 		}
-		body, err := io.ReadAll(res.Body)
+		refusal, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		e := c.Error(res, body) // of what has arrived
-		if less, all := n.less(features, r.Messages, res.StatusCode, ParseError(body), stripped); less != features || all != nil {
+		e := c.Error(res, refusal) // of what has arrived
+		if less, all := n.less(features, r.Messages, res.StatusCode, ParseError(refusal), stripped); less != features || all != nil {
 			features, first = less, cmp.Or(first, e)
 			if all != nil {
 				r.Messages, stripped = all, true

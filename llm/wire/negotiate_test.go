@@ -67,12 +67,12 @@ func (a *asker) ask(t *testing.T, model string, answers ...string) string {
 	for _, answer := range answers {
 		r.Messages = append(r.Messages, llm.Message{Role: run.Assistant, Body: json.RawMessage(answer)})
 	}
-	res, err := a.asks.Send(t.Context(), a.client, r, func(r llm.Request, feature bool) (*http.Response, error) {
+	res, err := a.asks.Send(context.WithoutCancel(t.Context()), a.client, r, "/", nil, func(r llm.Request, feature bool) ([]byte, error) {
 		body := []byte(map[bool]string{true: "feature "}[feature])
 		for _, m := range r.Messages {
 			body = append(body, m.Body...)
 		}
-		return a.client.Post(context.WithoutCancel(t.Context()), "/", nil, body)
+		return body, nil
 	})
 	if err != nil {
 		return llm.AsError(t.Context(), err).Message

@@ -7,6 +7,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,11 @@ const DefaultIdleTimeout = 5 * time.Minute
 // Options say where and how to reach a provider.
 type Options struct {
 	// BaseURL is the address that paths are added to; with or without a slash at
-	// its end.
+	// its end. What else may be left out or added, and the address if it is empty, is each
+	// format's.
 	BaseURL string
-	Example string // a valid address, for the error about an invalid one
-	Key     string // kept out of messages; each format sends it
+	Example string // a valid address, for the error about an invalid one; set by each format
+	Key     string // sent by each format in its way; never part of an error or a log
 	// HTTPClient is used as it is, except that redirects are never followed: they would
 	// carry the key to another host. nil: one shared by all providers.
 	HTTPClient  *http.Client
@@ -75,6 +77,24 @@ func New(o Options) *Client {
 	}
 	c.http = noRedirects(client)
 	return c
+}
+
+// NewAt is New for a format whose usual address is usual, and in which end may be left out
+// at the end of an address.
+func NewAt(usual, end string, o Options) *Client {
+	o.BaseURL = strings.TrimSuffix(strings.TrimRight(cmp.Or(strings.TrimSpace(o.BaseURL), usual), "/"), end)
+	o.Example = usual
+	return New(o)
+}
+
+// HasVersion reports whether a path has a version in it: v1, v1beta.
+func HasVersion(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if len(segment) > 1 && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9' {
+			return true
+		}
+	}
+	return false
 }
 
 // Base returns the address that paths are added to, without a slash at its end.

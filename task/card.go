@@ -1,0 +1,144 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+)
+
+func (a Create) do(State) ([]Event, error) {
+	if err := cmp.Or(a.check(), checkWords("description", a.Description)); err != nil {
+		return nil, err
+	}
+	return []Event{{Payload: a.Created}}, nil
+}
+
+func (a Edit) do(s State) ([]Event, error) {
+	const onEdit Trigger = "edit"
+	switch p := a.Edited; {
+	case p == Edited{}:
+		return nil, invalid("edit", "nothing is to be changed")
+	case p.Plan != nil && s.Status.Name() != PlannedName:
+		return nil, s.not(onEdit, "the plan can be edited while the task is planned")
+	case p.Description != nil && s.Status.Name() != PendingName && s.Status.Name() != PlannedName && s.Status.Name() != FailedName:
+		return nil, s.not(onEdit, "the description can be edited before the task is started")
+	case p.Isolation != nil && s.Copy != nil:
+		return nil, s.not(onEdit, "it has a copy of the repository: merge or discard that first")
+	}
+	if err := a.check(s.Created.Task); err != nil {
+		return nil, err
+	}
+	return []Event{{Payload: a.Edited}}, nil
+}
+
+// check returns what is wrong with the changes of a task.
+func (p Edited) check(id ID) error {
+	var problems []error
+	if p.Description != nil {
+		problems = append(problems, checkText("description", *p.Description))
+	}
+	if p.Plan != nil {
+		problems = append(problems, p.Plan.check())
+	}
+	if p.Labels != nil {
+		problems = append(problems, checkLabels(*p.Labels))
+	}
+	if p.Budget != nil {
+		problems = append(problems, checkBudget(*p.Budget))
+	}
+	if p.DependsOn != nil {
+		problems = append(problems, checkDepends(id, *p.DependsOn))
+	}
+	if p.Isolation != nil {
+		problems = append(problems, checkIsolation(*p.Isolation))
+	}
+	return cmp.Or(problems...)
+}
+
+func (a Say) do(s State) ([]Event, error) {
+	if Final(s.Status.Name()) {
+		return nil, s.not("say", "no agent would hear it: retry or reopen the task first")
+	}
+	if a.ID == "" {
+		return nil, invalid("id", "a message needs an id")
+	}
+	if i := s.findMessage(a.ID); i >= 0 {
+		if s.Messages[i].Text == a.Text {
+			return nil, nil // sent twice
+		}
+		return nil, invalid("id", "message %s is there already, with other words", a.ID)
+	}
+	if err := checkText("text", a.Text); err != nil {
+		return nil, err
+	}
+	return []Event{{Payload: MessageQueued(a)}}, nil
+}
+
+func (a Withdraw) do(s State) ([]Event, error) {
+	i := s.findMessage(a.ID)
+	if i < 0 || s.Messages[i].State != MessageWaits && s.Messages[i].State != MessageIsReturned {
+		return nil, invalid("id", "message %q is not there, or was delivered", a.ID)
+	}
+	return []Event{{Payload: MessageWithdrawn(a)}}, nil
+}
+
+func (a Tell) do(s State) ([]Event, error) {
+	if !s.isAtWork(a.Run) {
+		return nil, s.not("say", "run "+string(a.Run)+" is not at work")
+	}
+	return []Event{{Run: a.Run, Payload: MessageDelivered{a.ID}}}, nil
+}
+
+func (a Return) do(s State) ([]Event, error) {
+	i := s.findMessage(a.ID)
+	if i < 0 || s.Messages[i].State != MessageIsDelivered {
+		return nil, nil
+	}
+	return []Event{{Payload: MessageReturned(a)}}, nil
+}
+
+// maxAttachments bounds the files of a task.
+const maxAttachments = 100
+
+func (a Attach) do(s State) ([]Event, error) {
+	switch {
+	case len(s.Attachments) >= maxAttachments:
+		return nil, invalid("attachment", "the task has %d files, which is the most", maxAttachments)
+	case s.Status.Name() == CompletedName:
+		return nil, s.not("attach", "it is completed")
+	}
+	return []Event{{Payload: AttachmentAdded{a.Attachment}}}, nil
+}
+
+func (a Detach) do(s State) ([]Event, error) {
+	if !slices.ContainsFunc(s.Attachments, func(have Attachment) bool { return have.ID == a.ID }) {
+		return nil, invalid("attachment", "there is no attachment %q", a.ID)
+	}
+	return []Event{{Payload: AttachmentRemoved(a)}}, nil
+}
+
+func (a RecordCopy) do(s State) ([]Event, error) {
+	if s.Copy != nil {
+		return nil, nil // another process has recorded it
+	}
+	return []Event{{Payload: a.CopyMade}}, nil
+}
+
+func (a RecordMerge) do(s State) ([]Event, error) {
+	if s.Copy == nil {
+		return nil, s.not("merge", "it has no copy")
+	}
+	if s.Copy.Merged == a.Commit {
+		return nil, nil
+	}
+	return []Event{{Payload: a.CopyMerged}}, nil
+}
+
+func (Discard) do(s State) ([]Event, error) {
+	switch {
+	case s.Copy == nil:
+		return nil, s.not("discard", "it has no copy")
+	case s.Owes(), s.Status.Name() == WaitingName:
+		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete, fail or cancel the task first")
+	}
+	return []Event{{Payload: CopyDiscarded{}}}, nil
+}

@@ -1,0 +1,104 @@
+package task
+
+import (
+	"fmt"
+	"time"
+
+	"pawl/run"
+)
+
+// A SubmissionError says that a result was not accepted. Nothing was changed.
+type SubmissionError struct {
+	Kind Refused
+	Tool string
+	// AcceptedAt is when the one that counts was accepted, and SamePayload whether this one is
+	// equal to it, for AlreadySubmitted.
+	AcceptedAt  time.Time
+	SamePayload bool
+	Why         string // for the others
+}
+
+// Refused is a kind of SubmissionError; its text is the error's code.
+type Refused string
+
+const (
+	AlreadySubmitted Refused = "output_already_submitted" // 409
+	NotAtWork        Refused = "run_not_at_work"          // 409: its turn has ended, or it was stopped
+	WrongAssignment  Refused = "assignment_over"          // 409
+	NotGranted       Refused = "tool_not_granted"         // 403: another kind of agent, or another task
+)
+
+// Code returns the code of the error.
+func (e *SubmissionError) Code() string { return string(e.Kind) }
+
+func (e *SubmissionError) Error() string {
+	if e.Kind != AlreadySubmitted {
+		return e.Why
+	}
+	if e.Tool == PlannerOutputTool {
+		return "Planner output already submitted"
+	}
+	return "Completion report already submitted"
+}
+
+// Takes returns why a submission of a run is not accepted now; nil if it is. called is the
+// tool that was called.
+func (s State) Takes(id run.ID, called string) error {
+	r, ok := s.Run(id)
+	switch {
+	case !ok:
+		return &SubmissionError{Kind: NotGranted, Tool: called, Why: fmt.Sprintf("run %s is not one of task %s", id, s.Created.Task)}
+	case r.Kind.Tool() != called || r.Parent != "":
+		return &SubmissionError{Kind: NotGranted, Tool: called, Why: fmt.Sprintf("%s, the agent of run %s, does not have the tool %s", r.Agent, id, called)}
+	case r.Submitted != nil && r.Submitted.In == len(r.Assignments):
+		return &SubmissionError{Kind: AlreadySubmitted, Tool: called, AcceptedAt: r.Submitted.At}
+	case s.isAtWork(id) && r.Prompted < len(r.Assignments):
+		return &SubmissionError{Kind: WrongAssignment, Tool: called, Why: fmt.Sprintf("run %s has not been told yet what it is asked for now: what it submits is of an earlier assignment", id)}
+	case !s.isAtWork(id):
+		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name().Words())}
+	}
+	return nil
+}
+
+func (a Submit) do(s State) ([]Event, error) {
+	if err := s.Takes(a.Run, a.Output.tool()); err != nil {
+		return nil, err
+	}
+	switch o := a.Output.(type) {
+	case PlannerOutput:
+		if err := o.check(); err != nil {
+			return nil, err
+		}
+		return a.plans(s, o)
+	case Report:
+		if err := o.check(); err != nil {
+			return nil, err
+		}
+		return a.reports(s, o)
+	}
+	return nil, invalid("output", "it is of an unknown type") // unreachable: there are two
+}
+
+func (a Submit) plans(s State, o PlannerOutput) ([]Event, error) {
+	handed := Event{Run: a.Run, Payload: PlannerOutputSubmitted{a.Submission, o}}
+	switch o.Type {
+	case OutputPlan:
+		return s.moved(OnPlanned, PlannedName, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningCompleted{o.Plan}})
+	case OutputQuestions:
+		return s.moved(OnQuestions, AwaitingInputName, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningQuestionsReturned{o.Questions}})
+	}
+	failed := PlanningFailed{Reason: "planner_error", Detail: shorten(o.Error, MaxText)}
+	return s.moved(OnError, FailedName, StatusChanged{Reason: failed.Reason, Detail: failed.Detail}, handed, Event{Run: a.Run, Payload: failed})
+}
+
+func (a Submit) reports(s State, o Report) ([]Event, error) {
+	handed := Event{Run: a.Run, Payload: CompletionReportSubmitted{a.Submission, o}}
+	work, _ := atWork(s.Status)
+	switch o.Status {
+	case ReportComplete:
+		return s.moved(OnDone, CompletedName, StatusChanged{}, handed)
+	case ReportBlocked:
+		return s.moved(OnBlocked, WaitingName, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: Worker, Reason: "blocked", Detail: shorten(o.BlockedReason, MaxText)}, handed)
+	}
+	return s.moved(OnGivenUp, FailedName, StatusChanged{Reason: "reported_failed", Detail: shorten(o.Summary, MaxText)}, handed)
+}

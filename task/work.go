@@ -1,0 +1,232 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/run"
+)
+
+// assignTo returns the assignment of a run and the status that carries it.
+func (s State) assignTo(on Trigger, to StatusName, id run.ID, agent string, k Kind, reason, input string, messages []string, before ...Event) ([]Event, error) {
+	if _, ok := s.Left(); !ok {
+		return nil, s.not(on, "its budget is spent: raise it first")
+	}
+	number := 1
+	if r, ok := s.Run(id); ok {
+		if number = len(r.Assignments) + 1; !r.Ended {
+			return nil, s.not(on, "its run is still being stopped")
+		}
+	}
+	assigned := Assigned{Agent: agent, Number: number, Reason: reason, Input: input, Messages: messages}
+	started := Event{Run: id, Payload: AgentStarted{assigned}}
+	if k == Planner {
+		started.Payload = PlanningStarted{assigned}
+	}
+	return s.moved(on, to, StatusChanged{Run: id, Agent: agent}, append(before, started)...)
+}
+
+func (a StartPlanning) do(s State) ([]Event, error) {
+	if s.Status.Name() != PendingName {
+		return nil, s.not(OnPlan, "")
+	}
+	input, messages := s.planInput()
+	return s.assignTo(OnPlan, PlanningName, a.Run, a.Agent, Planner, "start", input, messages)
+}
+
+func (a SubmitAnswers) do(s State) ([]Event, error) {
+	if s.Status.Name() != AwaitingInputName {
+		return nil, s.not(OnAnswers, "")
+	}
+	open := s.OpenQuestions()
+	if len(a.Answers) != len(open) {
+		return nil, invalid("answers", "%d given, %d needed: one for each open question", len(a.Answers), len(open))
+	}
+	var input strings.Builder
+	input.WriteString("The answers to your questions:\n")
+	for i, q := range open {
+		if err := checkText("answers", a.Answers[i]); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&input, "\n%d. %s\n%s\n", i+1, q, strings.TrimSpace(a.Answers[i]))
+	}
+	r, ok := s.planner()
+	if !ok {
+		return nil, s.not(OnAnswers, "no planner has asked") // unreachable: the status is reached by a planner's questions
+	}
+	words, messages := s.withMessages(input.String())
+	return s.assignTo(OnAnswers, PlanningName, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
+}
+
+func (a Start) do(s State) ([]Event, error) {
+	switch {
+	case s.Status.Name() != PlannedName:
+		return nil, s.not(OnStart, "")
+	case len(a.Unfinished) > 0:
+		return nil, s.not(OnStart, "it depends on tasks that are not completed: "+joinIDs(a.Unfinished))
+	}
+	input, messages := s.workInput()
+	reason := "start"
+	if len(s.Chain) > 0 && s.Chain[len(s.Chain)-1].Kind == Worker {
+		reason = "retry"
+	}
+	return s.assignTo(OnStart, ActiveName, a.Run, a.Agent, Worker, reason, input, messages)
+}
+
+func joinIDs(ids []ID) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, string(id))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a HandOn) do(s State) ([]Event, error) {
+	work, ok := s.Work()
+	r, _ := s.Run(work.Run)
+	switch {
+	case !ok || r.Kind != Worker:
+		return nil, s.not(OnHandOn, "no worker is at it")
+	case a.Agent == work.Agent:
+		return nil, s.not(OnHandOn, a.Agent+" is at it already")
+	}
+	if err := checkWords("words", a.Words); err != nil {
+		return nil, err
+	}
+	input, messages := s.workInput()
+	input += fmt.Sprintf("\n%s has worked on it until now. Part of the work may be done: look before you repeat anything.\n", work.Agent)
+	if words := strings.TrimSpace(a.Words); words != "" {
+		input += "\n" + words + "\n"
+	}
+	return s.assignTo(OnHandOn, ActiveName, a.Run, a.Agent, Worker, "handoff", input, messages)
+}
+
+func (a Pause) do(s State) ([]Event, error) {
+	work, ok := atWork(s.Status)
+	if !ok {
+		return nil, s.not(OnPause, "")
+	}
+	k := Worker
+	if s.Status.Name() == PlanningName {
+		k = Planner
+	}
+	return s.moved(OnPause, WaitingName, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: k, Reason: "paused", Detail: "paused by a person"})
+}
+
+func (a Resume) do(s State) ([]Event, error) {
+	w, ok := s.Status.(Waiting)
+	if !ok {
+		return nil, s.not(OnResume, "")
+	}
+	if w.Reason == string(run.Asked) && strings.TrimSpace(a.Words) == "" {
+		return nil, invalid("words", "the agent asked a question: give the answer")
+	}
+	if err := checkWords("words", a.Words); err != nil {
+		return nil, err
+	}
+	words, messages := s.withMessages(strings.TrimSpace(a.Words))
+	to := ActiveName
+	if w.Kind == Planner {
+		to = PlanningName
+	}
+	return s.assignTo(OnResume, to, w.Run, w.Agent, w.Kind, "resume", words, messages)
+}
+
+func (a Complete) do(s State) ([]Event, error) {
+	return s.moved(OnComplete, CompletedName, StatusChanged{})
+}
+
+func (a Fail) do(s State) ([]Event, error) {
+	return s.moved(OnFail, FailedName, StatusChanged{Reason: "failed_by_person", Detail: orDefault(a.Why, "a person said that it has failed")})
+}
+
+func (a Cancel) do(s State) ([]Event, error) {
+	return s.moved(OnCancel, FailedName, StatusChanged{Reason: "cancelled", Detail: orDefault(a.Why, "cancelled by a person")})
+}
+
+func orDefault(text, def string) string {
+	if text = strings.TrimSpace(text); text != "" {
+		return shorten(text, MaxText)
+	}
+	return def
+}
+
+func (a Retry) do(s State) ([]Event, error) {
+	to := PendingName
+	if s.Plan != nil {
+		to = PlannedName
+	}
+	return s.moved(OnRetry, to, StatusChanged{})
+}
+
+func (a Reopen) do(s State) ([]Event, error) {
+	return s.moved(OnReopen, PlannedName, StatusChanged{})
+}
+
+func (a Prompt) do(s State) ([]Event, error) {
+	if !s.isAtWork(a.Run) {
+		return nil, s.not("prompt", "run "+string(a.Run)+" is not at work")
+	}
+	if !slices.ContainsFunc(s.Next(), func(c Command) bool { return c.Key() == StartRun{Run: a.Run, Number: a.Number}.Key() }) {
+		return nil, s.not("prompt", fmt.Sprintf("assignment %d of run %s is not owed", a.Number, a.Run))
+	}
+	return []Event{{Run: a.Run, Payload: AgentPrompted{a.Number, a.Turn}}}, nil
+}
+
+func (a End) do(s State) ([]Event, error) {
+	r, ok := s.Run(a.Run)
+	if !ok || r.Parent != "" {
+		return nil, invalid("run", "run %s is not one of task %s", a.Run, s.Created.Task)
+	}
+	if r.Ended || a.Number != 0 && a.Number != len(r.Assignments) {
+		return nil, nil // it is known, or was before a person has resumed the task
+	}
+	submitted := r.Submitted != nil && r.Submitted.In == len(r.Assignments)
+	x := OnExit(r.Kind, r.Agent, a.Begun, a.End, submitted, r.Reminders, a.Said)
+	current := s.isAtWork(a.Run)
+	if x.Remind || current && x.Trigger == "" && x.Result != Submitted {
+		return nil, nil // the run continues: it is reminded, or another driver continues it
+	}
+	done := Event{Run: a.Run, Payload: AgentCompleted{Result: x.Result, End: a.End, Output: shorten(a.Said, maxSaid), Usage: a.Usage, Steps: a.Steps}}
+	if !current || x.Trigger == "" {
+		return []Event{done}, nil
+	}
+	events := []Event{done}
+	if x.Trigger == OnRunFailed {
+		if r.Kind == Planner {
+			events = append(events, Event{Run: a.Run, Payload: PlanningFailed{Reason: x.Reason, Detail: x.Detail}})
+		}
+		return s.moved(x.Trigger, FailedName, StatusChanged{Reason: x.Reason, Detail: x.Detail}, events...)
+	}
+	return s.moved(x.Trigger, WaitingName, StatusChanged{Run: r.ID, Agent: r.Agent, Kind: r.Kind, Reason: x.Reason, Detail: x.Detail}, events...)
+}
+
+// maxSaid bounds what a task keeps of an agent's last answer, in bytes; the run's log has
+// all of it.
+const maxSaid = 64 << 10
+
+func (a HandOff) do(s State) ([]Event, error) {
+	return []Event{{Run: a.Run, Payload: a.AgentHandoffStarted}}, nil
+}
+
+func (a EndHandoff) do(s State) ([]Event, error) {
+	return []Event{{Run: a.Run, Payload: a.AgentHandoffCompleted}}, nil
+}
+
+func (a Note) do(s State) ([]Event, error) {
+	switch p := a.Fact.(type) {
+	case PermissionRequested:
+		if s.asks(a.Run, p.Call) {
+			return nil, nil
+		}
+	case PermissionDecided:
+		if p.Answer == "" && !s.asks(a.Run, p.Call) {
+			return nil, nil
+		}
+	case ToolExecuted, OutputReminderSent, Interrupted:
+	default:
+		return nil, invalid("fact", "%T changes the task", a.Fact) // a mistake in the program
+	}
+	return []Event{{Run: a.Run, Payload: a.Fact}}, nil
+}
