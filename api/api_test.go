@@ -310,7 +310,13 @@ const (
 func TestATaskIsAddedListedChangedAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := serve(t, planReply)
-	s.do("GET", "/tasks/t-nowhere", "").problem(404, "NOT_FOUND")
+	nowhere := func() {
+		t.Helper()
+		if got := s.do("GET", "/tasks/t-nowhere", "").problem(404, "NOT_FOUND").text("error"); got != "task t-nowhere: no such task; GET /api/v1/tasks lists them" {
+			t.Errorf("a task that is not there: %s", got)
+		}
+	}
+	nowhere() // where there is nothing yet
 	created := s.do("POST", "/tasks", `{"description":"Count the files.\nAll of them.","labels":["a","b"],"priority":2,"budget":{"cost":1.5}}`).is(201)
 	id := created.text("id")
 	if created.text("title") != "Count the files." || created.text("status.name") != "pending" || created.text("source.kind") != "api" || created.at("budget.cost") != 1.5 {
@@ -346,6 +352,7 @@ func TestATaskIsAddedListedChangedAndRemoved(t *testing.T) {
 	}
 	s.do("DELETE", "/tasks/"+id, "").is(200)
 	s.do("GET", "/tasks/"+id, "").problem(404, "NOT_FOUND")
+	nowhere()
 }
 
 func TestATaskIsPlannedAndCompletedWhileAStreamIsRead(t *testing.T) {

@@ -108,7 +108,11 @@ func problemOf(err error) *Problem {
 		return of(http.StatusRequestEntityTooLarge, "")
 	case errors.As(err, new(*http.MaxBytesError)):
 		return &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
-	case errors.Is(err, store.ErrNoTask), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrNoRuns), errors.Is(err, app.ErrNoRun), errors.Is(err, app.ErrNoTasks):
+	case errors.Is(err, store.ErrNoTask):
+		return of(http.StatusNotFound, codeNotFound).next("GET " + Prefix + "/tasks lists them")
+	case errors.Is(err, store.ErrNotFound):
+		return of(http.StatusNotFound, codeNotFound).next("GET " + Prefix + "/runs lists them")
+	case errors.Is(err, store.ErrNoRuns), errors.Is(err, app.ErrNoRun), errors.Is(err, app.ErrNoTasks):
 		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*store.OwnedError)):
 		return of(http.StatusConflict, "DRIVEN_ELSEWHERE")
@@ -139,6 +143,12 @@ func problemOf(err error) *Problem {
 		return &Problem{Status: http.StatusServiceUnavailable, Code: "STORAGE", Message: e.Error()}
 	}
 	return nil
+}
+
+// next adds to the message what to do next.
+func (p *Problem) next(step string) *Problem {
+	p.Message += "; " + step
+	return p
 }
 
 // problem returns an error as the response of the request. What is not an error of the

@@ -77,7 +77,7 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (app.TaskF
 		c.Task = task.ID("t-" + key[:12])
 		if state, err := s.ws.LoadTask(ctx, c.Task); err == nil {
 			return app.TaskFormOf(state), nil
-		} else if !errors.Is(err, store.ErrNoTask) && !errors.Is(err, app.ErrNoRun) {
+		} else if !errors.Is(err, store.ErrNoTask) {
 			return app.TaskForm{}, err
 		}
 	}

@@ -263,7 +263,11 @@ func (a *agentServer) permission(ctx context.Context, key string, c mcp.Call) (m
 	if asked.ID != "" {
 		key = "permission-" + string(a.id) + "-" + asked.ID
 	}
-	arguments, err := json.Marshal(permissionArgs{Tool: asked.Tool, Input: asked.Input}) // the id differs each time
+	dir, err := a.w.agentDir(a.id, asked.ID)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	arguments, err := json.Marshal(permissionArgs{Tool: asked.Tool, Input: asked.Input, Dir: dir}) // the id differs each time
 	if err != nil {
 		return mcp.Result{}, err
 	}

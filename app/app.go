@@ -347,7 +347,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 			return w.confineDirs(s, dir, dirs)
 		},
 		Own:          w.own(),
-		Outputs:      w.outputs(),
+		Outputs:      w.outputs().With(worker.Logs(st)),
 		OutputLimits: s.OutputLimits(),
 		Root:         w.asRoot(),
 		OnAsk:        onAsk,
@@ -375,7 +375,7 @@ func (w *Workspace) asks(s *settings) bool {
 	return w.opt.Asks && w.opt.OnAsk == "" && (len(set) == 0 || set[0].Source == config.FromDefault)
 }
 
-// outputs returns the store of the workspace's outputs.
+// outputs returns the store of the workspace's outputs, without those that are in logs.
 func (w *Workspace) outputs() *output.Store {
 	return output.NewStore(filepath.Join(w.State, "outputs"))
 }

@@ -72,21 +72,10 @@ func (a *Attached) apply(e run.Event) error {
 	return err
 }
 
-// Prompt says something to the agent: it begins a turn, answers the open question, or is
-// delivered with the next results.
-func (a *Attached) Prompt(ctx context.Context, parts ...run.Part) error {
-	_, err := a.Steer(ctx, parts...)
+// Say says something to the agent as message id.
+func (a *Attached) Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error {
+	_, err := a.w.Say(ctx, a.id, delivery, id, parts...)
 	return err
-}
-
-// Steer says something to the agent that is delivered with the next results.
-func (a *Attached) Steer(ctx context.Context, parts ...run.Part) (id string, err error) {
-	return a.w.Say(ctx, a.id, run.Steer, "", parts...)
-}
-
-// Queue says something to the agent that is delivered when the turn has ended.
-func (a *Attached) Queue(ctx context.Context, parts ...run.Part) (id string, err error) {
-	return a.w.Say(ctx, a.id, run.Queue, "", parts...)
 }
 
 // Say says something to the agent of a run, whichever process drives it, as message id; empty:
@@ -150,11 +139,6 @@ func (a *Attached) Decide(ctx context.Context, d worker.Decision) error {
 // Approvals returns the calls that wait for a person.
 func (a *Attached) Approvals() ([]Approval, error) {
 	return a.w.Approvals(context.Background(), a.id)
-}
-
-// Denials returns the calls that were refused in the run's last turn.
-func (a *Attached) Denials(ctx context.Context) ([]Denial, error) {
-	return a.w.denials(ctx, a.State())
 }
 
 // Interrupt tells the process that drives the run to stop its turn.

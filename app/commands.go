@@ -23,13 +23,14 @@ var commandFolders = []string{".claude/commands", ".pawl/commands"}
 // PromptCommands returns the commands that people have written: the user's own, in the
 // commands folder of the configuration and in ~/.claude/commands, and those of the
 // workspace, in .pawl/commands and .claude/commands, that are trusted. Of two with one name
-// the workspace's counts. notes say which files do not count and why.
-func (w *Workspace) PromptCommands() (all []PromptCommand, notes []string) {
+// the workspace's counts. untrusted are the folders of the workspace with files that a person
+// has to review first; problems say which other files do not count and why.
+func (w *Workspace) PromptCommands() (all []PromptCommand, untrusted, problems []string) {
 	byName := map[string]PromptCommand{}
 	add := func(name, source string, content []byte) {
 		c, err := instructions.ParseCommand(name, content)
 		if err != nil {
-			notes = append(notes, source+": "+err.Error())
+			problems = append(problems, source+": "+err.Error())
 			return
 		}
 		c.Source = source
@@ -56,14 +57,14 @@ func (w *Workspace) PromptCommands() (all []PromptCommand, notes []string) {
 	}
 	if p, err := w.Policy(); err == nil {
 		for _, folder := range commandFolders {
-			files, untrusted := p.TrustedFiles(folder)
+			files, others := p.TrustedFiles(folder)
 			for _, f := range files {
 				if rel := strings.TrimPrefix(f.Name, folder+"/"); filepath.Ext(rel) == ".md" {
 					add(rel, f.Name, f.Content)
 				}
 			}
-			if len(untrusted) > 0 {
-				notes = append(notes, "the commands in "+folder+" are ignored until you review them with `pawl trust`")
+			if len(others) > 0 {
+				untrusted = append(untrusted, folder)
 			}
 		}
 	}
@@ -71,5 +72,5 @@ func (w *Workspace) PromptCommands() (all []PromptCommand, notes []string) {
 		all = append(all, c)
 	}
 	stable.Sort(all, func(a, b PromptCommand) int { return cmp.Compare(a.Name, b.Name) })
-	return all, notes
+	return all, untrusted, problems
 }

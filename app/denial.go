@@ -22,15 +22,10 @@ type Denial struct {
 	Flag string `json:"flag,omitempty"`
 }
 
-// Denials returns the calls that were refused in the run's last turn, in the order in which
-// they were made, each with the flag that would allow it as the workspace and the rules are
-// now.
-func (s *Session) Denials(ctx context.Context) ([]Denial, error) {
-	return s.w.denials(ctx, s.State())
-}
-
-// denials returns the calls that were refused in the last turn of a run in a state.
-func (w *Workspace) denials(ctx context.Context, state run.State) ([]Denial, error) {
+// Denials returns the calls that were refused in the last turn of a run in a state, in the order
+// in which they were made, each with the flag that would allow it as the workspace and the
+// rules are now.
+func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, error) {
 	refused := false
 	for _, l := range state.Turn.Account {
 		refused = refused || l.Outcome == run.Refused

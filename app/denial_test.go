@@ -38,7 +38,7 @@ func denied(t *testing.T, given map[string][]string) []app.Denial {
 	if _, err := s.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Denials(t.Context())
+	all, err := ws.Denials(t.Context(), s.State())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/tool/journal"
+	"pawl/view"
 )
 
 // maxDiff bounds the difference of one file, in bytes.
@@ -94,6 +96,21 @@ func (w *Workspace) diffFile(c run.FileChange) DiffFile {
 		f.Problem = err.Error()
 	}
 	return f
+}
+
+// WithDiff returns an update with the difference that a call has made to a file, where the
+// result of the call does not have it: that of write says how many lines it has replaced. What
+// is not kept any more, or has no lines to compare, has no difference.
+func (w *Workspace) WithDiff(u view.Update) view.Update {
+	if u.Event == nil {
+		return u
+	}
+	f, ok := u.Event.Payload.(run.CallSettled)
+	if !ok || len(f.Files) != 1 || f.Files[0].Before == "" || f.Files[0].After == "" || strings.Contains(run.PlainText(f.Content), "\n@@ ") {
+		return u
+	}
+	u.Diff = w.diffFile(f.Files[0]).Diff
+	return u
 }
 
 // contentOf returns the content with a hash; nothing of a file that is not there.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,11 +31,14 @@ type permissionArgs struct {
 	Tool  string          `json:"tool_name"`
 	Input json.RawMessage `json:"input,omitempty"`
 	ID    string          `json:"tool_use_id,omitempty"`
+	// Dir is the folder that the agent is in, absolute; empty: the workspace. The agent's
+	// program does not send it here, but to its hook: see [Workspace.AgentHook].
+	Dir string `json:"cwd,omitempty"`
 }
 
 func (permissionTool) Spec() tool.Spec {
 	return tool.Spec{Name: permissionName, Unstored: true, Description: "Asks pawl whether a tool may be used. It is for the agent's program, not for the model.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"tool_name":{"type":"string"},"input":{"type":"object"},"tool_use_id":{"type":"string"}},"required":["tool_name"]}`)}
+		Schema: json.RawMessage(`{"type":"object","properties":{"tool_name":{"type":"string"},"input":{"type":"object"},"tool_use_id":{"type":"string"},"cwd":{"type":"string"}},"required":["tool_name"]}`)}
 }
 
 func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, error) {
@@ -46,10 +50,19 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 	if err != nil {
 		return tool.Intent{}, err
 	}
+	if args.Dir == "" {
+		args.Dir = env.Workspace
+	} else if env.Session, err = sessionIn(env.Workspace, args.Dir); err != nil {
+		return tool.Intent{}, err
+	}
 	paths := func(ps ...string) (given []string) {
 		for _, p := range ps {
-			if p != "" {
+			switch {
+			case p == "":
+			case args.Dir == env.Workspace || filepath.IsAbs(p):
 				given = append(given, p)
+			default:
+				given = append(given, filepath.Join(args.Dir, p))
 			}
 		}
 		return given
@@ -70,7 +83,10 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 			return tool.Intent{}, err
 		}
 		intent, err := tool.Shell(tool.ShellOptions{}).Inspect(env, b)
-		intent.As, intent.Title, intent.Polls = "shell", title(in.Command), false
+		intent.As, intent.Title, intent.Polls, intent.Dir = "shell", title(in.Command), false, env.Session.ShellDir()
+		if in.Unconfined {
+			intent.Sandbox, intent.Title = run.Unconfined, title("outside of its sandbox: "+in.Command)
+		}
 		return intent, err
 	case "Edit", "MultiEdit", "NotebookEdit":
 		return tool.Intent{As: "edit", Class: run.Writes, Paths: files, Title: title(in.File + in.Notebook)}, nil
@@ -79,7 +95,7 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 	case "Read":
 		return tool.Intent{As: "read", Class: run.Reads, Paths: files, Title: title(in.File)}, nil
 	case "Glob", "Grep", "LS":
-		where := []string{cmp.Or(in.Path, ".")}
+		where := paths(cmp.Or(in.Path, "."))
 		if args.Tool == "Glob" {
 			where = append(where, leadsTo(in.Pattern)...)
 		}
@@ -102,6 +118,18 @@ type permissionInput struct {
 	Path     string `json:"path"`
 	Pattern  string `json:"pattern"`
 	URL      string `json:"url"`
+	// Unconfined asks for a command to run outside of the sandbox that the agent's program
+	// may have of its own: it needs a rule that grants as much, or a person.
+	Unconfined bool `json:"dangerouslyDisableSandbox"`
+}
+
+// sessionIn returns a session whose shell is in a folder, given as an absolute path.
+func sessionIn(workspace, dir string) (*tool.Session, error) {
+	rel, err := filepath.Rel(workspace, dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("the folder %q is not an absolute path", dir)
+	}
+	return tool.NewSession(workspace, run.ToolState{Dir: filepath.ToSlash(rel)}), nil
 }
 
 // inputOf returns what the input of a tool says. The program gets the input back as it is and

@@ -49,3 +49,30 @@ func TestTheInputOfAToolIsJudgedAsItIsUsed(t *testing.T) {
 		}
 	}
 }
+
+// TestWhereAnAgentIsCounts: what the input of a tool names is judged from the folder that the
+// agent is in, and what leaves the sandbox of the agent's own asks for as much of pawl's rules.
+func TestWhereAnAgentIsCounts(t *testing.T) {
+	t.Parallel()
+	ws := t.TempDir()
+	for args, want := range map[string]string{ // the folder, the paths and the sandbox that are judged
+		`{"tool_name":"Edit","input":{"file_path":"a.go"},"cwd":"WS/src"}`:                                                   " WS/src/a.go",
+		`{"tool_name":"Edit","input":{"file_path":"/etc/a"},"cwd":"WS/src"}`:                                                 " /etc/a",
+		`{"tool_name":"Grep","input":{"pattern":"x"},"cwd":"WS/src"}`:                                                        " WS/src",
+		`{"tool_name":"Bash","input":{"command":"cat a.go"},"cwd":"WS/src"}`:                                                 "WS/src WS/src/a.go",
+		`{"tool_name":"Bash","input":{"command":"cat a.go"}}`:                                                                " WS/a.go",
+		`{"tool_name":"Bash","input":{"command":"pwd","dangerouslyDisableSandbox":true}}`:                                    " none",
+		`{"tool_name":"Bash","input":{"command":"pwd","dangerouslyDisableSandbox":false}}`:                                   "",
+		`{"tool_name":"Bash","input":{"command":"pwd"},"cwd":"src"}`:                                                         "not an absolute path",
+		`{"tool_name":"Bash","input":{"command":"pwd","DangerouslyDisableSandbox":false,"dangerouslyDisableSandbox":false}}`: "the name is dangerouslyDisableSandbox",
+	} {
+		in, err := permissionTool{}.Inspect(tool.Env{Workspace: ws, Session: &tool.Session{}}, []byte(strings.ReplaceAll(args, "WS", ws)))
+		got := strings.TrimRight(strings.Join(append([]string{in.Dir}, append(in.Paths, string(in.Sandbox))...), " "), " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if want = strings.ReplaceAll(want, "WS", ws); got != want && (err == nil || !strings.Contains(got, want)) {
+			t.Errorf("%s: %q, not %q", args, got, want)
+		}
+	}
+}

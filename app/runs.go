@@ -76,6 +76,15 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	return runs, nil
 }
 
+// Said returns what people have said to the agent of a run, oldest first.
+func (w *Workspace) Said(ctx context.Context, id run.ID) ([]string, error) {
+	st, err := w.reading()
+	if err != nil {
+		return nil, noRuns(err)
+	}
+	return st.Said(ctx, id)
+}
+
 // Run returns the run with an id; the error is [store.ErrNotFound] if there is none.
 func (w *Workspace) Run(ctx context.Context, id run.ID) (Run, error) {
 	st, err := w.reading()
@@ -490,7 +499,13 @@ func (w *Workspace) Salvage(ctx context.Context, out string) ([]store.Salvaged, 
 }
 
 // Outputs returns the stored outputs of the workspace's runs.
-func (w *Workspace) Outputs() *output.Store { return w.outputs() }
+func (w *Workspace) Outputs() *output.Store {
+	st, err := w.reading()
+	if err != nil {
+		return w.outputs()
+	}
+	return w.outputs().With(worker.Logs(st))
+}
 
 // Scope returns the outputs that a run can query: those of its conversation, and of the runs
 // that it was forked from.

@@ -463,23 +463,13 @@ func after(p run.Payload, w worker.Want) worker.Want {
 // or answers the open question. While a turn is open it is delivered with the next results,
 // as Steer does.
 func (s *Session) Prompt(ctx context.Context, parts ...run.Part) error {
-	return s.say(ctx, string(newRun(time.Now())), run.Steer, parts)
+	return s.Say(ctx, string(newRun(time.Now())), run.Steer, parts...)
 }
 
-// Steer says something to the agent that is delivered with the next results. It returns
-// the id by which it can be withdrawn until then. Without an open turn it is a prompt.
-func (s *Session) Steer(ctx context.Context, parts ...run.Part) (id string, err error) {
-	id = string(newRun(time.Now()))
-	return id, s.say(ctx, id, run.Steer, parts)
-}
-
-// Queue is Steer for what is delivered when the turn has ended.
-func (s *Session) Queue(ctx context.Context, parts ...run.Part) (id string, err error) {
-	id = string(newRun(time.Now()))
-	return id, s.say(ctx, id, run.Queue, parts)
-}
-
-func (s *Session) say(ctx context.Context, id string, delivery run.Delivery, parts []run.Part) error {
+// Say says something to the agent as message id, by which it can be withdrawn until it is
+// delivered: with the next results, or when the turn has ended. Without an open turn it is a
+// prompt.
+func (s *Session) Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error {
 	s.mu.Lock()
 	if s.asked.Schema != "" {
 		parts = append(parts[:len(parts):len(parts)], run.Text(resultPrompt(s.asked)))

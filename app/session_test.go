@@ -220,14 +220,11 @@ func TestWordsSteerAreQueuedAndWithdrawnWhileItWorks(t *testing.T) {
 	s := p.start(ws)
 	ok(t, s.Prompt(t.Context(), run.Text("go")))
 	until(t, s, func(u view.Update) bool { return u.Progress != nil })
-	_, err := s.Steer(t.Context(), run.Text("faster"))
-	ok(t, err)
-	_, err = s.Queue(t.Context(), run.Text("then this"))
-	ok(t, err)
-	id, err := s.Queue(t.Context(), run.Text("never mind"))
-	ok(t, err)
-	ok(t, s.Withdraw(t.Context(), id))
-	if err := s.Withdraw(t.Context(), id); err == nil {
+	ok(t, s.Say(t.Context(), "m_1", run.Steer, run.Text("faster")))
+	ok(t, s.Say(t.Context(), "m_2", run.Queue, run.Text("then this")))
+	ok(t, s.Say(t.Context(), "m_3", run.Queue, run.Text("never mind")))
+	ok(t, s.Withdraw(t.Context(), "m_3"))
+	if err := s.Withdraw(t.Context(), "m_3"); err == nil {
 		t.Error("it was withdrawn twice")
 	}
 	bad := "nonsense"

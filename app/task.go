@@ -41,48 +41,7 @@ func (w *Workspace) AddTask(ctx context.Context, by string, c task.Created) (tas
 		c.Task = newTask()
 	}
 	c.Workspace, c.Version = w.Dir, Version()
-	if err := w.checkDepends(ctx, c.Task, c.DependsOn); err != nil {
-		return task.State{}, err
-	}
 	return w.changed(ctx, st, c.Task)(worker.DoTask(ctx, st, c.Task, by, time.Now, task.Create{Created: c}))
-}
-
-// checkDepends returns an error unless the tasks that a task depends on exist, and none
-// depends on it.
-func (w *Workspace) checkDepends(ctx context.Context, id task.ID, on []task.ID) error {
-	if len(on) == 0 {
-		return nil
-	}
-	st, err := w.writing()
-	if err != nil {
-		return err
-	}
-	rows, _, err := st.Tasks(ctx, TaskQuery{})
-	if err != nil {
-		return err
-	}
-	graph := map[task.ID][]task.ID{}
-	for _, r := range rows {
-		var sum task.Summary
-		if err := json.Unmarshal([]byte(r.Summary), &sum); err != nil {
-			return err
-		}
-		graph[sum.ID] = sum.DependsOn
-	}
-	for _, d := range on {
-		if _, ok := graph[d]; !ok {
-			return &task.InputError{What: fmt.Sprintf("depends_on: there is no task %s", d), Fields: map[string]string{"depends_on": "there is no task " + string(d)}}
-		}
-	}
-	if cycle := task.Cycle(id, on, func(id task.ID) []task.ID { return graph[id] }); cycle != nil {
-		var names []string
-		for _, c := range cycle {
-			names = append(names, string(c))
-		}
-		what := "the dependencies would be a cycle: " + strings.Join(names, " → ")
-		return &task.InputError{What: what, Fields: map[string]string{"depends_on": what}}
-	}
-	return nil
 }
 
 // Tasks returns the summaries of the tasks that q selects and where the next page begins.
@@ -153,11 +112,6 @@ func (w *Workspace) LoadTask(ctx context.Context, id task.ID) (task.State, error
 // DoTask does something to a task, for a person, and returns the task when that is durable.
 // For [task.StartPlanning] and [task.Start] see PlanTask and StartTask.
 func (w *Workspace) DoTask(ctx context.Context, id task.ID, by string, a task.Action) (task.State, error) {
-	if e, ok := a.(task.Edit); ok && e.DependsOn != nil {
-		if err := w.checkDepends(ctx, id, *e.DependsOn); err != nil {
-			return task.State{}, err
-		}
-	}
 	st, err := w.writing()
 	if err != nil {
 		return task.State{}, err

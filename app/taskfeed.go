@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -16,16 +17,24 @@ import (
 func (w *Workspace) TaskLog(ctx context.Context, id task.ID) (worker.TaskLog, error) {
 	st, err := w.reading()
 	if err != nil {
-		return worker.TaskLog{}, noRuns(err)
+		return worker.TaskLog{}, noTask(id, err)
 	}
 	return worker.LoadTask(ctx, st, id)
+}
+
+// noTask makes the error of a workspace without a log that of a task that is not there.
+func noTask(id task.ID, err error) error {
+	if errors.Is(err, store.ErrNoRuns) {
+		return fmt.Errorf("task %s: %w", id, store.ErrNoTask)
+	}
+	return err
 }
 
 // TaskEvents returns the history of a task after event number after.
 func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64) ([]task.Event, error) {
 	st, err := w.reading()
 	if err != nil {
-		return nil, noRuns(err)
+		return nil, noTask(id, err)
 	}
 	return worker.TaskEvents(ctx, st, id, after)
 }
@@ -85,7 +94,7 @@ func (w *Workspace) ChangedTasks(ctx context.Context, after int64) (changed []ta
 func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, error) {
 	st, err := w.reading()
 	if err != nil {
-		return task.Summary{}, noRuns(err)
+		return task.Summary{}, noTask(id, err)
 	}
 	row, err := st.Task(ctx, string(id))
 	if err != nil {

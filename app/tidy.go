@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/config"
+	"pawl/external"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
@@ -83,7 +84,7 @@ func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (ret
 		removed, err = k.Prune(ctx, age, time.Now(), dry)
 	}
 	if err == nil && !dry {
-		err = errors.Join(w.tidyCopies(ctx), w.tidyAttachments(ctx))
+		err = errors.Join(w.tidyCopies(ctx), w.tidyAttachments(ctx), external.RemoveLocks(w.externalState()))
 	}
 	return removed, err
 }

@@ -96,11 +96,15 @@ func median(ds []time.Duration) float64 {
 	return float64(ds[len(ds)/2].Microseconds()) / 1000
 }
 
+// thinking is how many milliseconds the model takes before the first byte of its first answer:
+// no model takes less.
+const thinking = 50
+
 // turns is a script of n shell calls and an end.
 func turns(n int, command string) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"calls":[{"tool":"shell","args":{"command":%q}}]}`+"\n", fmt.Sprintf(command, i))
+		fmt.Fprintf(&b, `{"calls":[{"tool":"shell","args":{"command":%q}}],"delay_ms":%d}`+"\n", fmt.Sprintf(command, i), thinking*max(0, 1-i))
 	}
 	b.WriteString(`{"text":"done"}` + "\n")
 	return b.String()
@@ -171,7 +175,7 @@ func BenchmarkStart(b *testing.B) {
 // 50 MB. Processor time of the twenty, with the start, less that of twenty bare
 // processes: 120 ms.
 func BenchmarkTurn(b *testing.B) {
-	var gaps, bare, used []time.Duration
+	var firsts, gaps, bare, used []time.Duration
 	rss := int64(0)
 	for b.Loop() {
 		r := newRig(b, turns(20, "echo %d"))
@@ -181,7 +185,8 @@ func BenchmarkTurn(b *testing.B) {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		rss = max(rss, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
-		gaps = append(gaps, h.gaps()...)
+		turns := h.gaps()
+		firsts, gaps = append(firsts, turns[0]), append(gaps, turns[1:]...)
 		all := cpu(cmd)
 		for range 20 {
 			began := time.Now()
@@ -194,6 +199,8 @@ func BenchmarkTurn(b *testing.B) {
 		}
 		used = append(used, all)
 	}
+	b.ReportMetric(least(firsts), "ms/first-turn-least")
+	b.ReportMetric(median(firsts), "ms/first-turn")
 	b.ReportMetric(median(gaps), "ms/turn")
 	b.ReportMetric(median(bare), "ms/bare-tool")
 	b.ReportMetric(median(gaps)-median(bare), "ms/overhead")
@@ -209,7 +216,7 @@ func BenchmarkParallel(b *testing.B) {
 	var gaps, bare []time.Duration
 	call := `{"tool":"shell","args":{"command":"sleep 1"}}`
 	for b.Loop() {
-		r := newRig(b, `{"calls":[`+strings.Join([]string{call, call, call, call}, ",")+"]}\n"+`{"text":"done"}`)
+		r := newRig(b, fmt.Sprintf(`{"calls":[%s],"delay_ms":%d}`+"\n"+`{"text":"done"}`, strings.Join([]string{call, call, call, call}, ","), thinking))
 		h := r.timed(b)
 		if out, err := r.command("run", "-p", "hi").CombinedOutput(); err != nil {
 			b.Fatalf("%v\n%s", err, out)

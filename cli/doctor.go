@@ -2,13 +2,15 @@ package cli
 
 import (
 	"fmt"
-	"pawl/app"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/render"
 )
 
 func doctorCommand(inv *invocation) *cobra.Command {
@@ -47,23 +49,49 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 // longestCheck is the longest name of a check that what is said of it stands beside, in columns.
 const longestCheck = 24
 
+// brokenAt breaks text that stands at a column into lines that fit the terminal, if standard output
+// is shown on one with room for it. The lines after the first are indented.
+func (inv *invocation) brokenAt(text string, column int) string {
+	const least = 24
+	width := inv.tableWidth() - column
+	if width < least {
+		return text
+	}
+	lines := render.Style{}.Wrap([]render.Span{{Text: text}}, width, false)
+	return strings.Join(lines, "\n"+strings.Repeat(" ", column))
+}
+
 func (inv *invocation) printReport(r app.Report) error {
-	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(out, "pawl %s, %s, %s/%s\n", r.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	topic := ""
-	for _, c := range r.Checks {
+	var out strings.Builder
+	fmt.Fprintf(&out, "pawl %s, %s, %s/%s\n", r.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	topic, states, names := "", 0, 0 // the widest of the topic
+	for i, c := range r.Checks {
 		if c.Topic != topic {
-			topic = c.Topic
-			fmt.Fprintf(out, "\n%s\n", topic)
+			topic, states, names = c.Topic, 0, 0
+			fmt.Fprintf(&out, "\n%s\n", topic)
+			for _, o := range r.Checks[i:] {
+				if o.Topic != topic {
+					break
+				}
+				states = max(states, len(o.State))
+				if n := columnsOf(visible(o.Name)); n <= longestCheck {
+					names = max(names, n)
+				}
+			}
 		}
 		name, detail := visible(c.Name), visible(strings.ReplaceAll(c.Detail, "\n", " "))
-		if columnsOf(name) > longestCheck { // not a cell: it makes no column wider
-			fmt.Fprintf(out, "  %s\t%s\n  \t  %s\n", c.State, name, detail)
-		} else {
-			fmt.Fprintf(out, "  %s\t%s\t%s\n", c.State, name, detail)
+		column, apart := 2+states+2+names+2, "  " // where details begin
+		if pad := names - columnsOf(name); pad >= 0 {
+			apart += strings.Repeat(" ", pad)
+			detail = inv.brokenAt(detail, column)
+		} else { // the name has a line of its own
+			below := 2 + states + 2 + 2
+			apart = "\n" + strings.Repeat(" ", below)
+			detail = inv.brokenAt(detail, below)
 		}
+		fmt.Fprintf(&out, "  %-*s  %s%s%s\n", states, c.State, name, apart, detail)
 		if c.Next != "" {
-			fmt.Fprintf(out, "  \t\t→ %s\n", visible(c.Next))
+			fmt.Fprintf(&out, "%*s→ %s\n", column, "", inv.brokenAt(visible(c.Next), column+2))
 		}
 	}
 	last := "Ready: pawl run \"…\""
@@ -73,6 +101,7 @@ func (inv *invocation) printReport(r app.Report) error {
 	if !r.Usable {
 		last = "Not ready: fix what is marked as wrong or missing above."
 	}
-	fmt.Fprintf(out, "\n%s\n", last)
-	return out.Flush()
+	fmt.Fprintf(&out, "\n%s\n", last)
+	_, err := io.WriteString(inv.Stdout, out.String())
+	return err
 }

@@ -38,3 +38,33 @@ Ready: pawl run "…"
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// On a terminal what is said of a check is broken in its own column.
+func TestChecksFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	inv := &invocation{Process: Process{Stdout: &out, Columns: 40}}
+	err := inv.printReport(app.Report{Version: "1", Usable: true, Checks: []app.Check{
+		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: app.Good, Detail: "a read-only file tree, made for each of the commands"},
+		{Topic: "sandbox", Name: "disk", State: app.Good, Detail: "no limit for what commands write", Next: "set quotas for the user that runs pawl"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `
+sandbox
+  ok  a command that only reads changes nothing
+        a read-only file tree, made for
+        each of the commands
+  ok  disk  no limit for what commands
+            write
+            → set quotas for the user
+              that runs pawl
+
+Ready: pawl run "…"
+`
+	_, got, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

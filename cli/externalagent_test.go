@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -47,7 +49,7 @@ func scriptedAgent() {
 		how, session = "resumed", flag("--resume")
 	}
 	fmt.Fprintf(log, "%s conversation in %s: %s\nEND OF TURN\n", how, filepath.Base(os.Getenv("PWD")), given)
-	lines := strings.Split(strings.TrimSpace(string(script)), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(script), "WORKSPACE", os.Getenv("PWD"))), "\n")
 	if turn >= len(lines) {
 		must(fmt.Errorf("it was started %d times", turn+1))
 	}
@@ -56,6 +58,7 @@ func scriptedAgent() {
 		Call       string
 		Args       json.RawMessage
 		Permission json.RawMessage // the input of Bash
+		Use        json.RawMessage // the input of the hook: its answer decides, or else the program allows it
 		Fail       string
 		Wait       bool
 	}
@@ -83,6 +86,20 @@ func scriptedAgent() {
 			must(err)
 			block("user", map[string]any{"type": "tool_result", "tool_use_id": id, "content": answer})
 			fmt.Fprintf(log, "%s: %s\n", s.Call, answer)
+		case len(s.Use) > 0:
+			answer, err := askHook(flag("--settings"), bytes.Replace(s.Use, []byte(`{`), []byte(`{"tool_use_id":"`+id+`",`), 1))
+			if err != nil {
+				answer = fmt.Sprint("denied: ", err)
+			}
+			fmt.Fprintf(log, "hook: %s\n", answer)
+			if strings.Contains(answer, `"ask"`) || len(s.Permission) > 0 {
+				var use map[string]any
+				must(json.Unmarshal(s.Use, &use))
+				args, _ := json.Marshal(map[string]any{"tool_name": use["tool_name"], "input": use["tool_input"], "tool_use_id": id}) // it was JSON
+				answer, err := tools("permission", args)
+				must(err)
+				fmt.Fprintf(log, "permission: %s\n", answer)
+			}
 		case len(s.Permission) > 0:
 			block("assistant", map[string]any{"type": "tool_use", "id": id, "name": "Bash", "input": s.Permission})
 			args, _ := json.Marshal(map[string]any{"tool_name": "Bash", "input": s.Permission, "tool_use_id": id}) // it was JSON
@@ -101,6 +118,33 @@ func scriptedAgent() {
 		}
 	}
 	emit("result", map[string]any{"subtype": "success", "stop_reason": "end_turn", "total_cost_usd": 0.25, "usage": map[string]any{"input_tokens": 10, "output_tokens": 5}})
+}
+
+// askHook runs the hook in a file of settings as Claude Code does.
+func askHook(settings string, input []byte) (string, error) {
+	var s struct {
+		DisableAllHooks *bool
+		Hooks           struct {
+			PreToolUse []struct {
+				Matcher string
+				Hooks   []struct{ Type, Command string }
+			}
+		}
+	}
+	b, err := os.ReadFile(settings)
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("/bin/sh", "-c", s.Hooks.PreToolUse[0].Hooks[0].Command)
+	cmd.Stdin = bytes.NewReader(input)
+	answer, err := cmd.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() != 2 {
+		return "", nil // the program goes on
+	}
+	return strings.TrimSpace(string(answer)), err
 }
 
 // connectTools starts the server in an MCP configuration, and returns what calls its tools.

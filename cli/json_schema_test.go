@@ -50,7 +50,7 @@ var jsonForms = map[string][]any{
 	"outputs prune":       {prunedForm{}},
 	"outputs sample":      {ofRun[output.SampleResult]{}},
 	"outputs search":      {ofRun[output.SearchResult]{}},
-	"outputs show":        {ofRun[readForm]{}},
+	"outputs show":        {ofRun[output.ReadResult]{}},
 	"outputs stats":       {ofRun[output.StatsResult]{}},
 	"permissions add":     {app.RuleChange{}},
 	"permissions explain": {permission.Explanation{}},
@@ -111,7 +111,7 @@ type ofRun[A any] struct {
 }
 
 // notInDialect are the commands without --json: what they print has a form of its own.
-var notInDialect = []string{"completion", "controller parse", "controller prompt", "controller schema", "debug profile", "debug stream", "demo", "help", "man", "mcp serve"}
+var notInDialect = []string{"completion", "controller parse", "controller prompt", "controller schema", "debug profile", "debug stream", "demo", "help", "man", "mcp hook", "mcp serve"}
 
 // words are the values of the types that have a fixed list of them.
 var words = map[reflect.Type][]string{

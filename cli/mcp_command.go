@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,12 +19,53 @@ func mcpCommand(inv *invocation) *cobra.Command {
 		Short: "Serve pawl's tools to an external agent",
 		Long:  "The Model Context Protocol, with which external agents reach the tools of their run.",
 	})
-	cmd.AddCommand(mcpServeCommand(inv))
+	cmd.AddCommand(mcpServeCommand(inv), mcpHookCommand(inv))
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 { // other agents have `mcp add` and the like
 			return usage("unknown command %q of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", args[0])
 		}
 		return nil
+	}
+	return cmd
+}
+
+// maxHookInput bounds what the hook reads, in bytes, and hookPatience how long it takes.
+const (
+	maxHookInput = 32 << 20
+	hookPatience = time.Minute
+)
+
+func mcpHookCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hook --run ID",
+		Short: "Say what the rules of a run deny of a tool's use",
+		Long: `Reads the input of Claude Code's hook PreToolUse and prints what pawl's rules say of it:
+deny or ask, or nothing where Claude Code decides by itself. pawl starts Claude Code with this
+hook in its settings.`,
+		Example: "  pawl mcp hook --run 20261122-1603-efcygd <input.json",
+		Args:    cobra.NoArgs,
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	id := cmd.Flags().String("run", "", "`ID` of the run")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *id == "" {
+			return usage("--run is missing: the id of the run whose rules hold")
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), hookPatience)
+		defer cancel()
+		input, err := io.ReadAll(io.LimitReader(inv.Stdin, maxHookInput))
+		if err != nil {
+			return err
+		}
+		ws, err := inv.open(nil)
+		if err != nil {
+			return err
+		}
+		answer, err := ws.AgentHook(ctx, run.ID(*id), input)
+		if err == nil && len(answer) > 0 {
+			_, err = fmt.Fprintf(inv.Stdout, "%s\n", answer)
+		}
+		return errors.Join(err, ws.Close())
 	}
 	return cmd
 }

@@ -114,7 +114,7 @@ func (inv *invocation) printModels(form provider.Overview) error {
 		if control == "" {
 			control = "-"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", visible(m.Name), tokens(m.Window), priceText(m.Price), control, here)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", oneLine(visible(m.Name), maxTitle), tokens(m.Window), priceText(m.Price), control, here)
 	}
 	if form.Default != "" {
 		fmt.Fprintf(out, "\nWithout --model: %s\n", form.Default)
@@ -137,7 +137,7 @@ func (inv *invocation) printModelList(list []provider.Model, asJSON bool) error 
 	}
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, m := range list {
-		fmt.Fprintf(out, "%s\t%s\t%s\n", visible(m.Name), tokens(m.Window), priceText(m.Price))
+		fmt.Fprintf(out, "%s\t%s\t%s\n", oneLine(visible(m.Name), maxTitle), tokens(m.Window), priceText(m.Price))
 	}
 	return out.Flush()
 }

@@ -84,22 +84,23 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 		if err := s.read(cmd, positional); err != nil {
 			return err
 		}
-		if _, err := q.ask(cmd.Context(), nil, encoded(args)); err != nil { // before anything is opened
+		if _, err := q.ask(cmd.Context(), nil, output.Target{}, encoded(args)); err != nil { // before anything is opened
 			return asUsage(err, q.arguments)
 		}
 		d, err := inv.openSource(cmd.Context(), s)
 		if err != nil {
 			return err
 		}
+		var target output.Target
 		if d.stored != nil {
-			args["id"] = d.scope.Ref(&d.stored.Meta)
+			target.ID = d.scope.Ref(&d.stored.Meta)
 		}
 		out := bufio.NewWriterSize(inv.Stdout, 64<<10)
 		if q.print != nil && !*asJSON {
 			err = q.print(cmd.Context(), cmd, out, d, encoded(args))
 		} else {
 			var answer any
-			if answer, err = q.ask(cmd.Context(), d.Document, encoded(args)); err == nil {
+			if answer, err = q.ask(cmd.Context(), d.Document, target, encoded(args)); err == nil {
 				err = printAnswer(out, answer, d, *asJSON)
 			}
 		}

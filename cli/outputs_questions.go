@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 
@@ -10,17 +9,6 @@ import (
 
 	"pawl/output"
 )
-
-// readForm is what was read as JSON. (Models get it as text.)
-type readForm struct {
-	output.Target
-	Text     string `json:"text"`
-	Unit     string `json:"unit"` // of the figures: lines, or characters where lines are very long
-	Offset   int64  `json:"offset"`
-	Returned int64  `json:"returned"`
-	Total    int64  `json:"total"`
-	Cut      bool   `json:"cut"` // the text is less than was asked for
-}
 
 // outputQuestions are those that a document can be asked.
 var outputQuestions = []outputQuestion{{
@@ -35,11 +23,8 @@ would act on, are escaped; with --raw they are not.`,
 		f.BoolP("raw", "r", false, "as it is, not made safe for a terminal")
 	},
 	arguments: map[string]string{"offset": "offset", "limit": "limit"},
-	ask: output.QuestionOf(func(d *output.Document, ctx context.Context, args output.ReadArgs) (readForm, error) {
-		r, err := d.Read(ctx, args)
-		return readForm{r.Target, r.Text, r.Unit, r.Offset, r.Returned, r.Total, r.Cut}, err
-	}),
-	print: printText,
+	ask:       output.QuestionOf((*output.Document).Read),
+	print:     printText,
 }, {
 	use:     "stats [ID]",
 	short:   "Show the size and the structure of a document",

@@ -129,7 +129,7 @@ func ruleWords(l policy.Listed) string {
 		text += "  (ignored: " + l.Idle + ")"
 	}
 	var made []string
-	for _, s := range []string{l.By, day(l), l.Why} {
+	for _, s := range []string{l.By, day(l), oneLine(l.Why, maxTitle)} {
 		if s != "" {
 			made = append(made, s)
 		}

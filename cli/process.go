@@ -12,6 +12,7 @@ import (
 type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	Columns        int // of the terminal that Stdout is shown on, where it is none itself; 0: none
 	Env            func(name string) (value string, set bool)
 	Environ        func() []string  // all variables, as [os.Environ]; nil: none
 	Signals        <-chan os.Signal // interrupts and terminations

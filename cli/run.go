@@ -231,6 +231,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 			if r.output == "stream-json" {
 				out.stream(s.Line(u))
 			}
+			if out.display != nil {
+				u = ws.WithDiff(u)
+			}
 			out.show(u)
 			if len(u.Waiting) == 0 || !s.State().Created.External {
 				continue
@@ -279,7 +282,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	}
 	var denials []app.Denial
 	if err == nil {
-		denials, err = s.Denials(context.Background())
+		denials, err = ws.Denials(context.Background(), s.State())
 	}
 	err = errors.Join(err, s.Close())
 	<-shown

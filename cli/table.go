@@ -8,12 +8,12 @@ import (
 	"pawl/render"
 )
 
-// tableWidth returns the width of the terminal on standard output; 0 if it is none, and
-// nothing is cut.
+// tableWidth returns the width of the terminal that standard output is shown on; 0 if it is none,
+// and nothing is cut.
 func (inv *invocation) tableWidth() int {
 	f, ok := terminalFile(inv.Stdout)
 	if !ok {
-		return 0
+		return inv.Columns
 	}
 	width, _ := sizeOf(f)()
 	return width

@@ -10,7 +10,6 @@ import (
 	"pawl/render"
 	"pawl/run"
 	tasks "pawl/task"
-	"pawl/view"
 )
 
 // A taskAsker asks a person at the terminal what the agents of tasks wait for, one thing at a
@@ -98,49 +97,6 @@ func (a *taskAsker) answers(ctx context.Context, s tasks.State) (tasks.Action, e
 		return tasks.Resume{Words: answer}, nil
 	}
 	return nil, nil
-}
-
-// showSession prints what the agent of a task does while it works, and asks what it waits
-// for if asks is not nil.
-func (inv *invocation) showSession(ctx context.Context, asks *taskAsker) func(tasks.ID, *app.Session) {
-	return func(_ tasks.ID, s *app.Session) {
-		out := &printer{output: "text", stdout: inv.Stdout, stderr: inv.Stderr, view: view.From(s.State()), moved: make(chan struct{})}
-		changed := make(chan struct{}, 1)
-		if asks != nil {
-			go asks.calls(ctx, s, out, changed)
-		}
-		go func() {
-			defer close(changed)
-			after := s.State().Seq
-			out.shown(after)
-			for u, err := range s.Follow(context.Background(), after) {
-				if err != nil {
-					return
-				}
-				for _, item := range out.view.Update(u) {
-					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
-						if line := progressLine(item); line != "" {
-							fmt.Fprintln(inv.Stderr, line)
-						}
-					}
-				}
-				if u.Event != nil {
-					out.shown(u.Event.Seq)
-				}
-				select {
-				case changed <- struct{}{}:
-				default: // it looks when it has asked
-				}
-			}
-		}()
-	}
-}
-
-// isAsked reports whether a call that needs approval is asked about at this terminal: that of
-// a run which this process drives. What child runs wait for is decided from elsewhere.
-func isAsked(s tasks.State, id run.ID) bool {
-	r, ok := s.Run(id)
-	return !ok || r.Parent == ""
 }
 
 // words asks for a line that is not empty.

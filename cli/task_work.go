@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,24 +177,16 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	seen := map[tasks.ID]int64{}
+	h := inv.taskHistory(ws, asJSON)
+	h.named = true
 	all, _, err := ws.Tasks(cmd.Context(), app.TaskQuery{})
 	if err != nil {
 		return err
 	}
 	for _, sum := range all {
-		seen[sum.ID] = sum.Seq
+		h.seen[sum.ID] = sum.Seq
 	}
-	show := func(id tasks.ID) {
-		events, err := ws.TaskEvents(context.Background(), id, seen[id])
-		if err != nil {
-			return // it was removed
-		}
-		for _, e := range events {
-			seen[id] = e.Seq
-			inv.showTaskEvent(id, e, asJSON, true)
-		}
-	}
+	show := func(id tasks.ID) { _ = h.show(id) } // or it was removed
 	changes := make(chan tasks.ID, 1000)
 	ws.OnTaskChange(func(id tasks.ID) {
 		select {
@@ -223,9 +216,10 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C")
 	drive := board.Options{Runs: runs}
 	if asks != nil {
-		drive.Session = inv.showSession(ctx, asks)
+		drive.Session = h.session(ctx, asks)
 	}
 	err = board.New(ws, drive).Drive(ctx)
+	h.sessions.Wait()
 	close(ended)
 	<-shown
 	if err == nil && ctx.Err() != nil {
@@ -234,22 +228,9 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	return err
 }
 
-// showTaskEvent prints an event of a task.
-func (inv *invocation) showTaskEvent(id tasks.ID, e tasks.Event, asJSON, named bool) {
-	if asJSON {
-		if line, err := app.TaskLineOf(id, e); err == nil {
-			_ = inv.encode(line) // who does not read it needs no more
-		}
-		return
-	}
-	line := historyLine(e)
-	if line == "" {
-		return
-	}
-	if named {
-		line = string(id) + "  " + line
-	}
-	fmt.Fprintln(inv.Stderr, visible(line))
+// taskHistory returns what prints the history of tasks.
+func (inv *invocation) taskHistory(ws *app.Workspace, asJSON bool) *taskHistory {
+	return &taskHistory{inv: inv, ws: ws, asJSON: asJSON, seen: map[tasks.ID]int64{}, runs: map[run.ID]*printer{}}
 }
 
 // attend shows what happens to a task after event number after until it is at rest, and
@@ -297,12 +278,23 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	watching, stopWatching := context.WithCancel(context.Background())
 	defer stopWatching()
 	done := make(chan error, 1)
+	h := inv.taskHistory(ws, asJSON)
+	h.seen[id] = after
 	if served {
 		done <- nil
 	} else {
 		opt := board.Options{}
 		if !asJSON {
-			opt.Session = inv.showSession(watching, asks)
+			opt.Session = h.session(watching, asks)
+			h.hidden = func(id tasks.ID, e tasks.Event) bool {
+				switch e.Payload.(type) {
+				case tasks.ToolExecuted:
+					return true
+				case tasks.PermissionRequested:
+					return asks != nil && inv.isAsked(ws, id, e.Run)
+				}
+				return false
+			}
 		}
 		d := board.New(ws, opt)
 		go func() { done <- d.Drive(driving, id) }()
@@ -327,12 +319,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			return s, err
 		}
 		if e.Payload != nil {
-			_, call := e.Payload.(tasks.ToolExecuted)
-			_, needs := e.Payload.(tasks.PermissionRequested)
-			session := call || needs && asks != nil && isAsked(s, e.Run) // shows it
-			if !session || asJSON || served {
-				inv.showTaskEvent(id, e, asJSON, false)
-			}
+			h.event(id, e)
 			continue
 		}
 		if s, err = ws.LoadTask(context.Background(), id); err != nil {
@@ -352,9 +339,11 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	if driven == nil {
 		driven = <-done
 	}
+	h.sessions.Wait()
+	err = h.show(id) // what came after the last look
 	inv.ended.Store(true)
-	if driven != nil {
-		return s, driven
+	if err = cmp.Or(driven, err); err != nil {
+		return s, err
 	}
 	if s, err = ws.LoadTask(context.Background(), id); err != nil {
 		return s, err
@@ -364,6 +353,14 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		return s, exit{code: interruptCode(ctx)}
 	}
 	return s, nil
+}
+
+// isAsked reports whether a call that needs approval is asked about at this terminal: that of
+// a run which this process drives. What child runs wait for is decided from elsewhere.
+func (inv *invocation) isAsked(ws *app.Workspace, id tasks.ID, call run.ID) bool {
+	s, err := ws.LoadTask(context.Background(), id)
+	r, ok := s.Run(call)
+	return err == nil && (!ok || r.Parent == "")
 }
 
 // A taskResultForm is the last line of the history of a task as JSON: how the task stands.

@@ -87,6 +87,7 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	o := tui.Options{
 		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: style,
 		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
+		AsPerson: inv.asPerson,
 		Restores: func(restore func()) { inv.leaving.Store(&restore) },
 	}
 	if r.resume == pickRun {
@@ -110,11 +111,12 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	return err
 }
 
-// commandLine returns a function that runs a command line of pawl in this process, in a folder.
-func (inv *invocation) commandLine(dir string) func(context.Context, ...string) (string, int) {
-	return func(_ context.Context, args ...string) (string, int) {
+// commandLine returns a function that runs a command line of pawl in this process, in a folder. What it
+// prints is shown in so many columns; 0: as it is.
+func (inv *invocation) commandLine(dir string) func(context.Context, int, ...string) (string, int) {
+	return func(_ context.Context, columns int, args ...string) (string, int) {
 		var out bytes.Buffer
-		code := Main(append([]string{"-C", dir}, args...), Process{Env: inv.Env, Stdin: bytes.NewReader(nil), Stdout: &out, Stderr: &out,
+		code := Main(append([]string{"-C", dir}, args...), Process{Env: inv.Env, Stdin: bytes.NewReader(nil), Stdout: &out, Stderr: &out, Columns: columns,
 			Signals: make(chan os.Signal), Exit: func(int) {}})
 		return out.String(), code
 	}

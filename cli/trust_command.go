@@ -117,7 +117,7 @@ func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []po
 		if err := inv.asPerson("trust its workspace"); err != nil {
 			return err
 		}
-		said, err := inv.confirm(fmt.Sprintf("Trust %s of %s as shown? [y/N] ", plural(len(some), "file"), visible(workspace)))
+		said, err := inv.confirm(fmt.Sprintf("Trust %s of %s as shown? [y/N] ", plural(len(some), "file"), oneLine(visible(workspace), maxTitle)))
 		if err != nil {
 			return err
 		}

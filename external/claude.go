@@ -53,6 +53,13 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 			args = append(args, "--permission-prompt-tool", "mcp__"+ServerName+"__"+t.Server.Permission)
 		}
 	}
+	if len(t.Server.Hook) > 0 {
+		file, err := t.file("settings.json", t.Server.hookSettings())
+		if err != nil {
+			return invocation{}, err
+		}
+		args = append(args, "--settings", file)
+	}
 	return invocation{args, []string{
 		"CLAUDE_CODE_MAX_RETRIES=2", // else 10, for minutes, also when the key is wrong
 		"DISABLE_AUTOUPDATER=1",
@@ -60,6 +67,42 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		"MCP_TIMEOUT=60000",
 	}}, nil
 }
+
+// hookPatience is how long the hook may take, in seconds: after it the tool would be used.
+// The hook is bounded by less.
+const hookPatience = 600
+
+// hookSettings returns settings with which the program runs Hook before every use of a tool,
+// in subagents too, and also if the person's own settings turn hooks off. A hook that fails
+// in another way than with exit code 2 would not prevent the use.
+func (s Server) hookSettings() []byte {
+	var command strings.Builder
+	for _, name := range sortedKeys(s.Env) {
+		if strings.HasPrefix(name, "PAWL_") && !strings.HasSuffix(name, "_TOKEN") { // the program gets none of these
+			command.WriteString(name + "=" + shellQuoted(s.Env[name]) + " ")
+		}
+	}
+	for _, word := range s.Hook {
+		command.WriteString(shellQuoted(word) + " ")
+	}
+	command.WriteString("|| exit 2")
+	type hook struct {
+		Type    string `json:"type"`
+		Command string `json:"command"`
+		Timeout int    `json:"timeout"`
+	}
+	type matcher struct {
+		Matcher string `json:"matcher"`
+		Hooks   []hook `json:"hooks"`
+	}
+	b, _ := json.Marshal(map[string]any{ // of strings and numbers
+		"disableAllHooks": false,
+		"hooks":           map[string]any{"PreToolUse": []matcher{{"*", []hook{{"command", command.String(), hookPatience}}}}},
+	})
+	return b
+}
+
+func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // mcpServer is the form that Claude Code and Gemini CLI have for a server.
 type mcpServer struct {

@@ -209,6 +209,9 @@ type Server struct {
 	// Permission is the tool among them that is asked before the program uses one of its own;
 	// empty: none.
 	Permission string
+	// Hook is a command that Claude Code runs before every use of a tool, also of those that it
+	// allows by itself; empty: none.
+	Hook []string
 }
 
 // ServerName is what the server is called in the program's configuration.

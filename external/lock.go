@@ -8,45 +8,99 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // lock keeps other turns off a conversation and ends what the last one has left. It keeps out
 // other runs, also of other processes: a fork of a run has the conversation of its original. It
 // lasts until unlock is called or this process ends. A conversation without an id needs none.
+//
+// The file of the lock names the run that had it last: that says what to end after a kill. It is
+// removed by [RemoveLocks], while it is locked: whoever has opened it before finds that it is
+// not the file at its path any more and tries again.
 func (t Turn) lock(conversation string) (unlock func(), err error) {
 	if conversation == "" {
 		return func() {}, nil
 	}
-	dir := filepath.Join(t.State, "locks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(locks(t.State), 0o700); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(t.Kind.Name + "/" + conversation))
-	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:8])), os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(locks(t.State), hex.EncodeToString(sum[:8]))
+	var f *os.File
+	for tries := 0; f == nil; {
+		f, err = openLocked(path, os.O_CREATE)
+		switch held := errors.Is(err, syscall.EWOULDBLOCK); {
+		case held && tries < 3: // RemoveLocks has it for a moment
+			tries++
+			time.Sleep(10 * time.Millisecond)
+		case held:
+			return nil, fmt.Errorf("the conversation %s of %s is in use by another run: wait for it, or stop it", conversation, t.Kind.Title)
+		case err != nil:
+			return nil, err
+		}
+	}
+	// The run that had it last may have left processes, if its pawl was killed.
+	if last := markIn(path); last != "" && last != t.mark() {
+		endTree(last, t.Patience)
+	}
+	_, err = f.WriteAt([]byte(t.mark()), 0)
+	if err := errors.Join(f.Truncate(int64(len(t.mark()))), err); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { giveUp(f) }, nil
+}
+
+func locks(state string) string { return filepath.Join(state, "locks") }
+
+// openLocked opens a file and locks it; nil if it is not at its path any more. The error is
+// EWOULDBLOCK if another process has locked it.
+func openLocked(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := lockFile(f); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("the conversation %s of %s is in use by another run: wait for it, or stop it", conversation, t.Kind.Title)
-		}
 		return nil, errors.Join(err, f.Close())
 	}
-	// The run that had it last may have left processes, if its pawl was killed.
-	last := make([]byte, 4<<10)
-	n, _ := f.ReadAt(last, 0)
-	if last := string(last[:n]); last != "" && last != t.mark() {
-		endTree(last, t.Patience)
-	}
-	if err := errors.Join(f.Truncate(0), writeAt(f, t.mark())); err != nil {
+	opened, err := f.Stat()
+	if now, nerr := os.Stat(path); err != nil || nerr != nil || !os.SameFile(opened, now) {
 		return nil, errors.Join(err, f.Close())
 	}
-	// By hand, not by closing alone: a child process that is just being started may still share
-	// the descriptor.
-	return func() { _ = errors.Join(unlockFile(f), f.Close()) }, nil
+	return f, nil
 }
 
-func writeAt(f *os.File, s string) error {
-	_, err := f.WriteAt([]byte(s), 0)
+// giveUp gives a lock up. By hand, not by closing alone: a child process that is just being
+// started may still share the descriptor.
+func giveUp(f *os.File) { _ = errors.Join(unlockFile(f), f.Close()) }
+
+// markIn returns the mark of the run that had a lock last; empty: there was none.
+func markIn(path string) string {
+	mark, _ := os.ReadFile(path)
+	return string(mark)
+}
+
+// RemoveLocks removes the files of the locks in a [Turn.State] that no turn has, but for those of
+// which processes are left.
+func RemoveLocks(state string) error {
+	entries, err := os.ReadDir(locks(state))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(locks(state), e.Name())
+		mark := markIn(path)
+		if isLeft(mark) {
+			continue
+		}
+		f, err := openLocked(path, 0)
+		if err != nil || f == nil {
+			continue // it is in use, or was removed
+		}
+		if markIn(path) == mark {
+			_ = os.Remove(path) // else it is tried again the next time
+		}
+		giveUp(f)
+	}
 	return err
 }

@@ -3,9 +3,11 @@
 package external_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +25,8 @@ func TestMain(m *testing.M) {
 		serveTools()
 	case "agent":
 		fakeAgent()
+	case "hook":
+		answerHook()
 	case "":
 		os.Exit(m.Run())
 	}
@@ -40,6 +44,26 @@ func serveTools() {
 			return mcp.Result{Text: "The result was accepted."}, err
 		}}
 	_ = s.Serve(context.Background(), os.Stdin, os.Stdout)
+}
+
+// answerHook is a hook that denies ls and fails at what it does not know. It writes the folder
+// that it was told of to a file.
+func answerHook() {
+	var asked struct {
+		Tool  string `json:"tool_name"`
+		Use   string `json:"tool_use_id"`
+		Dir   string `json:"cwd"`
+		Input struct{ Command string }
+	}
+	raw, _ := io.ReadAll(os.Stdin)
+	_ = json.Unmarshal(bytes.Replace(raw, []byte(`"tool_input"`), []byte(`"Input"`), 1), &asked)
+	_ = os.WriteFile(os.Getenv("EXTERNAL_TEST_FILE"), []byte(asked.Tool+" in "+asked.Dir), 0o600)
+	switch {
+	case asked.Use == "" || strings.HasPrefix(asked.Input.Command, "id"):
+		os.Exit(3)
+	case strings.HasPrefix(asked.Input.Command, "ls"):
+		fmt.Println(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"ls is denied"}}`)
+	}
 }
 
 // An outcome is what a turn yielded.
@@ -182,6 +206,56 @@ func last(m *externaltest.Model) string {
 		}
 	}
 	return "nothing"
+}
+
+// Claude Code allows some commands and all reading by itself: it asks the hook before these,
+// too, whatever the person's settings say of hooks, and a hook that fails is a denial.
+func TestRealClaudeCodeAsksTheHookBeforeEveryTool(t *testing.T) {
+	t.Parallel()
+	var turn external.Turn
+	turn, _ = real(t, "claude-code", func(r externaltest.Request) externaltest.Reply {
+		switch len(r.Results) {
+		case 0:
+			return externaltest.Reply{Tool: "Bash", Args: `{"command":"ls"}`}
+		case 1:
+			return externaltest.Reply{Tool: "Bash", Args: `{"command":"id"}`}
+		case 2:
+			return externaltest.Reply{Tool: "Bash", Args: `{"command":"cd sub"}`}
+		case 3:
+			return externaltest.Reply{Tool: "Read", Args: `{"file_path":"` + filepath.Join(turn.Workspace, "sub", "a.txt") + `"}`}
+		}
+		return externaltest.Reply{Text: "Done."}
+	})
+	home := ""
+	for _, v := range turn.Env {
+		if value, ok := strings.CutPrefix(v, "HOME="); ok {
+			home = value
+		}
+	}
+	for path, content := range map[string]string{
+		filepath.Join(home, ".claude", "settings.json"):    `{"disableAllHooks":true}`,
+		filepath.Join(turn.Workspace, "sub", "a.txt"):      "CONTENT",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := filepath.Join(t.TempDir(), "seen")
+	turn.Env = append(turn.Env, "EXTERNAL_TEST_ROLE=hook", "EXTERNAL_TEST_FILE="+seen)
+	turn.Server = external.Server{Hook: []string{os.Args[0]}}
+	o := perform(t.Context(), t, turn)
+	got := o.String()
+	for _, want := range []string{"result error=true ls is denied\n", "result error=true PreToolUse:Bash hook error", "CONTENT", "replied end_turn Done."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in %s", want, got)
+		}
+	}
+	if b, err := os.ReadFile(seen); err != nil || string(b) != "Read in "+filepath.Join(turn.Workspace, "sub") {
+		t.Errorf("the hook was last asked about %q, %v", b, err)
+	}
 }
 
 func TestRealProgramsSayThatARequestWasRefused(t *testing.T) {

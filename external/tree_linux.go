@@ -62,6 +62,9 @@ func endTree(mark string, patience time.Duration) {
 	killTree(mark, 0, nil)
 }
 
+// isLeft reports whether a process carries a mark.
+func isLeft(mark string) bool { return len(tree(mark, 0)) > 0 }
+
 // members are processes with the time of their start, in ticks since the boot: the two
 // together name a process for good.
 type members map[int]string

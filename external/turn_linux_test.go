@@ -56,7 +56,9 @@ func TestATurnHasItsFlagsItsPromptAndAnEnvironmentWithoutPawlsKeys(t *testing.T)
 	turn.Model, turn.System, turn.Mode = "sonnet", "Be brief.", "default"
 	turn.Keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 	turn.Env = append(turn.Env, "ANTHROPIC_API_KEY=its-own", "OPENAI_API_KEY=pawls", "PAWL_MODE=bypass", "CLAUDECODE=1", "PWD=/elsewhere")
-	turn.Server = external.Server{Command: []string{"/bin/pawl", "mcp"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Tools: []string{"ask", "permission"}, Permission: "permission"}
+	turn.Server = external.Server{Command: []string{"/bin/pawl", "mcp"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Tools: []string{"ask", "permission"}, Permission: "permission",
+		Hook: []string{"/bin/it's pawl", "mcp", "hook"}}
+	turn.Server.Env["PAWL_STATE_DIR"] = "/s t"
 	o := perform(t.Context(), t, turn)
 	s := heard(t, o)
 	if s.Stdin != "Repair it." || o.usage != (run.Usage{Input: 3, Output: 4, Cost: 0.5, Priced: true}) {
@@ -234,6 +236,38 @@ func TestWhatAKilledPawlLeftIsEndedBeforeTheConversationGoesOn(t *testing.T) {
 	if alive(mine) || !alive(others) {
 		t.Errorf("alive: of the original %v, of another run %v", alive(mine), alive(others))
 	}
+}
+
+// The file of a lock stays while its turn lasts, and while processes of the turn are there.
+func TestLocksOfNoTurnAreRemoved(t *testing.T) {
+	t.Parallel()
+	turn := fake(t, "")
+	turn.Patience = time.Millisecond
+	turn.Conversation = "conv-1"
+	remain := func(what string, want int) {
+		t.Helper()
+		if err := external.RemoveLocks(turn.State); err != nil {
+			t.Fatal(err)
+		}
+		found, err := filepath.Glob(filepath.Join(turn.State, "locks", "*"))
+		if err != nil || len(found) != want {
+			t.Errorf("%s: the locks are %q, want %d; %v", what, found, want, err)
+		}
+	}
+	if err := external.RemoveLocks(turn.State); err != nil {
+		t.Errorf("before the first turn: %v", err)
+	}
+	for p := range turn.Events(t.Context()) {
+		if _, replied := p.(run.Replied); !replied {
+			remain("during the turn", 1)
+		}
+	}
+	left(t, turn, "r")
+	remain("with a process of the turn", 1)
+	turn.Run = "fork"
+	heard(t, perform(t.Context(), t, turn))
+	remain("after all turns", 0)
+	heard(t, perform(t.Context(), t, turn))
 }
 
 func TestTwoRunsDoNotWorkOnOneConversation(t *testing.T) {

@@ -21,6 +21,8 @@ type Target struct {
 	Conversation string `json:"conversation_id,omitempty"`
 }
 
+func (t *Target) set(to Target) { *t = to }
+
 // Decode reads a tool's arguments into args, which must point to one of the Args of
 // this package. What is left out, or null, gets its default; what is unknown or out of
 // range is an error that says what is allowed.
@@ -41,16 +43,18 @@ func Decode(raw json.RawMessage, args any) error {
 }
 
 // A Question asks a document one of the questions that are the methods of Document: its
-// arguments are JSON, as Decode reads them. Without a document it only checks them.
-type Question func(ctx context.Context, d *Document, args json.RawMessage) (any, error)
+// arguments are JSON, as Decode reads them, and t is the target that they stand for. Without
+// a document it only checks them.
+type Question func(ctx context.Context, d *Document, t Target, args json.RawMessage) (any, error)
 
 // QuestionOf makes a Question of a method of Document.
 func QuestionOf[A, R any](ask func(*Document, context.Context, A) (R, error)) Question {
-	return func(ctx context.Context, d *Document, raw json.RawMessage) (any, error) {
+	return func(ctx context.Context, d *Document, t Target, raw json.RawMessage) (any, error) {
 		args := new(A)
 		if err := Decode(raw, args); err != nil || d == nil {
 			return nil, err
 		}
+		any(args).(interface{ set(Target) }).set(t)
 		return ask(d, ctx, *args)
 	}
 }

@@ -9,7 +9,8 @@
 //	out, err = store.Find(conversation, run, "c_3") // "" is the newest
 //	answer, err := out.Extract(ctx, args)            // args by Decode
 //
-// A [Store] is a folder of files, one for each output, scoped to conversation and run.
+// A [Store] is a folder of files, one for each output, scoped to conversation and run, with
+// the results that were delivered inline, which are in the [Logs] of their runs alone.
 // An [Output] is one of them; its [Document] answers the questions of the tools
 // tool_outputs.*: Stats, Extract, Count, Sample, Search, Aggregate and Read; List is the
 // store's. [File] makes a Document of any file. [Resolve] puts outputs into the

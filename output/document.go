@@ -33,6 +33,7 @@ type Document struct {
 
 	once sync.Once
 	view jsonpath.Source // what questions see, made when the first one is asked
+	yaml []byte          // the view of YAML
 	err  error           // why there is no view
 }
 
@@ -108,11 +109,10 @@ func (d *Document) source() (jsonpath.Source, error) {
 				d.err = errYAMLSize(d.size)
 				return
 			}
-			var converted []byte
-			if converted, d.err = d.all(); d.err == nil {
-				converted, d.err = yamlJSON(converted)
+			if d.yaml, d.err = d.all(); d.err == nil {
+				d.yaml, d.err = yamlJSON(d.yaml)
 			}
-			d.view = jsonpath.Bytes(converted)
+			d.view = jsonpath.Bytes(d.yaml)
 		default:
 			d.err = notJSONError{d}
 		}

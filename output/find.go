@@ -52,7 +52,7 @@ func (s Scope) Ref(m *Meta) string {
 // Open returns the output of a call. The caller closes it. The error is a
 // [*NotFoundError] if there is none.
 func (s *Store) Open(key Key) (*Output, error) {
-	o, err := openFile(s.file(key.Conversation, key.Run, key.Call))
+	o, err := s.open(key.Conversation, key.Run, key.Call)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.notFound(Scope{Conversation: key.Conversation, Run: key.Run}, string(key.Call), false)
 	}
@@ -70,7 +70,7 @@ func (s *Store) Find(scope Scope, id string) (*Output, error) {
 			if p.Has != nil && !p.Has(run.CallID(id)) {
 				continue
 			}
-			if o, err := openFile(s.file(p.Conversation, p.Run, run.CallID(id))); !errors.Is(err, fs.ErrNotExist) {
+			if o, err := s.open(p.Conversation, p.Run, run.CallID(id)); !errors.Is(err, fs.ErrNotExist) {
 				return o, err
 			}
 		}
@@ -94,7 +94,7 @@ func (s *Store) Find(scope Scope, id string) (*Output, error) {
 		return nil, s.notFound(scope, id, len(matches) > 1)
 	}
 	m := matches[0]
-	return openFile(s.file(m.Conversation, m.Run, m.ID))
+	return s.open(m.Conversation, m.Run, m.ID)
 }
 
 func trueLast(a, b bool) int {
@@ -115,6 +115,13 @@ func compareAge(a, b Meta) int {
 // in returns what is known of the outputs in a scope, in no order.
 func (s *Store) in(scope Scope) ([]Meta, error) {
 	all, err := s.below(filepath.Join(s.dir, fileName(string(scope.Conversation))))
+	if err == nil && s.logs != nil {
+		var runs []run.ID
+		runs, err = s.logs.RunsOf(scope.Conversation)
+		for _, id := range runs {
+			all = s.addLogged(all, scope.Conversation, id, nil)
+		}
+	}
 	for _, p := range scope.Also {
 		if err == nil {
 			var past []Meta
@@ -125,6 +132,7 @@ func (s *Store) in(scope Scope) ([]Meta, error) {
 					all = append(all, m)
 				}
 			}
+			all = s.addLogged(all, p.Conversation, p.Run, p.Has)
 		}
 	}
 	return all, err

@@ -12,11 +12,16 @@ import (
 type Output struct {
 	Meta
 	*Document
-	frames *frameReader
+	frames *frameReader // nil: it is in a log, and in memory
 }
 
-// Close closes the file.
-func (o *Output) Close() error { return o.frames.close() }
+// Close closes the file, if the output is one.
+func (o *Output) Close() error {
+	if o.frames == nil {
+		return nil
+	}
+	return o.frames.close()
+}
 
 func openFile(name string) (*Output, error) {
 	f, err := os.Open(name)

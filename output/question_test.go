@@ -238,6 +238,19 @@ func TestAggregateComputesExactly(t *testing.T) {
 	each(t, `[1, 1.0, 10e-1, "1", "\u0031"]`, func(d *Document) any { return ask(t, d.Aggregate, `{"op": "distinct"}`).All }, `{"value":2,"count":5}`)
 }
 
+func TestGroupsMayBeAnyNumbers(t *testing.T) {
+	t.Parallel()
+	text := `[{"k": 1.5}, {"k": 15e-1}, {"k": -0.25}, {"k": 1e30}, {"k": 1e-9}, {"k": 12.50}, {"k": 2.0}, {"k": 2}]`
+	each(t, text, func(d *Document) any {
+		r := ask(t, d.Aggregate, `{"path": "$", "group_by": "k", "op": "count"}`)
+		return []any{r.Groups, r.Cut}
+	}, `[[{"group":1.5,"value":2,"count":2},{"group":2,"value":2,"count":2},{"group":-0.25,"value":1,"count":1},`+
+		`{"group":1e30,"value":1,"count":1},{"group":1e-9,"value":1,"count":1},{"group":12.5,"value":1,"count":1}],0]`)
+	each(t, `[{"k": 0.5}, {"k": 5e-1}]`, func(d *Document) any {
+		return ask(t, d.Sample, `{"strategy": "stratified", "strata_path": "k", "seed": 1}`).Strata
+	}, `[{"value":0.5,"items":2,"sampled":2}]`)
+}
+
 func TestMoreDifferentValuesThanAreToldApartAreSaidToBeEstimated(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -32,12 +32,12 @@ func (a *ReadArgs) check() error {
 // ReadResult is the result of tool_outputs.read.
 type ReadResult struct {
 	Target
-	Text     string
-	Unit     string // lines or characters
-	Offset   int64
-	Returned int64
-	Total    int64
-	Cut      bool // Text is less than was asked for
+	Text     string `json:"text"`
+	Unit     string `json:"unit"` // of the figures: lines, or characters where lines are very long
+	Offset   int64  `json:"offset"`
+	Returned int64  `json:"returned"`
+	Total    int64  `json:"total"`
+	Cut      bool   `json:"cut"` // the text is less than was asked for
 }
 
 // String returns what the model reads: the text, and what is left.

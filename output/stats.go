@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -131,11 +132,7 @@ func (d *Document) wholeStats(ctx context.Context, args StatsArgs, r *StatsResul
 			if _, err := io.Copy(io.Discard, in); err != nil { // to count
 				return err
 			}
-			converted, err := d.view.Section(0, d.view.Size())
-			if err != nil {
-				return err
-			}
-			from = converted
+			from = bytes.NewReader(d.yaml)
 		}
 		var err error
 		if a, err = analyze(ctx, from); err != nil {

@@ -19,9 +19,6 @@ import (
 // Writer ends with Commit or Abort; until Commit has returned, the output is not found,
 // and after a crash it never is.
 type Writer struct {
-	// NoSync: Commit does not wait for the disk, because the result is durable elsewhere.
-	// A loss of power may take this copy.
-	NoSync bool
 	// Mode and Limits say how the result is going to be delivered; see [Meta.Inline].
 	// With zero Limits it is not inline.
 	Mode   Mode
@@ -172,8 +169,8 @@ func (w *Writer) analyze(r io.Reader, head []byte, complete bool) {
 	}
 }
 
-// Commit ends the output. When it returns without an error, the output can be found and,
-// unless NoSync, is durable; with an error there is none. An output of the same call that
+// Commit ends the output. When it returns without an error, the output can be found and
+// is durable; with an error there is none. An output of the same call that
 // was there before is replaced.
 func (w *Writer) Commit(success bool) (*Output, error) {
 	if w.done {
@@ -205,15 +202,9 @@ func (w *Writer) finish() error {
 	if w.err != nil {
 		return w.err
 	}
-	w.meta.Text = w.text.finish()
-	if w.meta.Format == Binary {
-		w.meta.Text.First, w.meta.Text.Last = nil, nil
-	} else {
+	w.describe()
+	if w.meta.Format != Binary {
 		w.meta.Inline, _ = w.Limits.inline(w.Mode, w.meta.Characters())
-	}
-	if w.parsed != nil {
-		w.meta.Skeleton = w.parsed.skel
-		w.meta.Summary = summarize(w.parsed.Shape, w.parsed.skel)
 	}
 	var end []byte
 	var sizes [2]int
@@ -230,17 +221,26 @@ func (w *Writer) finish() error {
 	return w.write(append(end, trailer(sizes[0], sizes[1])...))
 }
 
+// describe puts into the meta what the text and its analysis say.
+func (w *Writer) describe() {
+	w.meta.Text = w.text.finish()
+	if w.meta.Format == Binary {
+		w.meta.Text.First, w.meta.Text.Last = nil, nil
+	}
+	if w.parsed != nil {
+		w.meta.Skeleton = w.parsed.skel
+		w.meta.Summary = summarize(w.parsed.Shape, w.parsed.skel)
+	}
+}
+
 // publish finishes the file and gives it its name. The file stays open, so that nothing
 // can go wrong after that.
 func (w *Writer) publish() (*Output, error) {
 	if err := w.finish(); err != nil {
 		return nil, err
 	}
-	sync := atomicfile.Sync(!w.NoSync)
-	if sync {
-		if err := w.tmp.Sync(); err != nil {
-			return nil, err
-		}
+	if err := w.tmp.Sync(); err != nil {
+		return nil, err
 	}
 	o, err := openOutput(w.tmp)
 	if err != nil {
@@ -249,14 +249,14 @@ func (w *Writer) publish() (*Output, error) {
 	name := w.store.file(w.meta.Conversation, w.meta.Run, w.meta.ID)
 	const attempts = 3 // Prune may remove the empty folder in between
 	for range attempts {
-		if err = atomicfile.MkdirAll(filepath.Dir(name), sync); err != nil {
+		if err = atomicfile.MkdirAll(filepath.Dir(name), atomicfile.Durable); err != nil {
 			return nil, err
 		}
 		if err = os.Rename(w.tmp.Name(), name); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
-	if err == nil && bool(sync) {
+	if err == nil {
 		if err = atomicfile.SyncDir(filepath.Dir(name)); err != nil {
 			_ = os.Remove(name) // it might be gone after a crash
 		}

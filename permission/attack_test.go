@@ -323,15 +323,18 @@ func TestALongCommandIsDecidedSoonAndAsks(t *testing.T) {
 
 func longCommands() map[string]string {
 	return map[string]string{
-		"H70":           "find " + strings.Repeat("-exec find . ", 2_000) + "x ;",
-		"wrappers":      strings.Repeat("timeout 5 ", 5_000) + "ls",
-		"words":         "env --x " + strings.Repeat("a ", 25_000),
-		"xargs":         strings.Repeat("xargs -n1 ", 5_000) + "rm",
-		"a long word":   "ls " + strings.Repeat("a/", 30_000),
-		"patterns":      "ls " + strings.Repeat("*.go ", 12_000),
-		"100 kB":        strings.Repeat("ls a.go; ", 12_000),
-		"100 kB quoted": "ls '" + strings.Repeat("x", 100_000) + "'",
-		"loops":         strings.Repeat("for f in a b c d e f g h; do ", 12) + "ls" + strings.Repeat("; done", 12),
+		"H70":             "find " + strings.Repeat("-exec find . ", 2_000) + "x ;",
+		"wrappers":        strings.Repeat("timeout 5 ", 5_000) + "ls",
+		"words":           "env --x " + strings.Repeat("a ", 25_000),
+		"xargs":           strings.Repeat("xargs -n1 ", 5_000) + "rm",
+		"a long word":     "ls " + strings.Repeat("a/", 30_000),
+		"patterns":        "ls " + strings.Repeat("*.go ", 12_000),
+		"100 kB":          strings.Repeat("ls a.go; ", 12_000),
+		"100 kB quoted":   "ls '" + strings.Repeat("x", 100_000) + "'",
+		"folders":         "cd a; cd b; cd c; cd d; cp " + strings.Repeat("src ", 8_000),
+		"inputs":          "cd a; cd b; cd c; cd d; cat " + strings.Repeat("<a ", 10_000),
+		"a here-document": "cat > a.go <<E\n" + strings.Repeat("func f() {}\n", 1_300) + "E",
+		"loops":           strings.Repeat("for f in a b c d e f g h; do ", 12) + "ls" + strings.Repeat("; done", 12),
 	}
 }
 

@@ -116,7 +116,7 @@ func by(rule Rule, reason string) Decision {
 		source = string(rule.Scope)
 	}
 	if rule.Why != "" {
-		reason += " (" + rule.Why + ")"
+		reason += " (" + oneLine(rule.Why) + ")"
 	}
 	return Decision{Verdict: rule.Effect, Rule: rule.String(), Source: source, Reason: reason}
 }

@@ -125,3 +125,13 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		t.Errorf("got %q, want %q", written, want)
 	}
 }
+
+// What a rule of a repository says of itself stays in the sentence that shows it.
+func TestTheWordsOfARuleMakeNoLineOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	r := permission.Rule{Effect: permission.Deny, Tool: "read", Pattern: "a.go", Source: "x", Why: "because\nallowed by: you\u202e"}
+	d := permission.Rules{r}.Decide(permission.Request{Tool: "read", Class: run.Reads, Paths: []string{"a.go"}, Workspace: "/work"}, permission.Default)
+	if want := `denied: a.go (because allowed by: you\u{202e})`; d.Reason != want {
+		t.Errorf("got %q, want %q", d.Reason, want)
+	}
+}

@@ -12,10 +12,10 @@ import (
 // Bounds against commands made to exhaust whoever reads them; past them a
 // command is one that cannot be known.
 const (
-	maxCommand = 64 << 10 // bytes
+	maxCommand = 32 << 10 // bytes
 	maxDepth   = 8        // scripts inside scripts: sh -c "sh -c …"
 	maxParts   = 500
-	maxWords   = 8_000 // in all parts: those of a wrapper count again for what it runs
+	maxWords   = 1_500 // in all parts and redirections, for each folder they may be in; those of a wrapper count again for what it runs
 	maxSources = 50    // texts of shell within the command
 	maxDirs    = 16    // folders a command may be in after conditional cds
 )
@@ -188,6 +188,9 @@ func (r *scriptReader) stmts(list []*syntax.Stmt) {
 }
 
 func (r *scriptReader) stmt(st *syntax.Stmt) {
+	if r.exhausted {
+		return // it is asked about, whatever follows
+	}
 	for _, redirect := range st.Redirs {
 		r.redirect(redirect)
 	}
@@ -394,16 +397,16 @@ func setsSafely(p *simpleCommand) bool {
 	})
 }
 
-// full reports whether p is beyond a bound.
-func (r *scriptReader) full(p *simpleCommand) bool {
-	r.words += len(p.words)
+// full reports whether some more words, in folders, are beyond a bound.
+func (r *scriptReader) full(words int, dirs []string) bool {
+	r.words += words * max(1, len(dirs))
 	r.exhausted = r.exhausted || len(r.parts) >= maxParts || r.words > maxWords
 	return r.exhausted
 }
 
 // part takes a simple command in, and what it would run in turn.
 func (r *scriptReader) part(p *simpleCommand) {
-	if r.full(p) {
+	if r.full(len(p.words), p.dirs) {
 		return
 	}
 	name := p.program()

@@ -102,7 +102,7 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 	if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
 		r.isUnknown("a redirection that sets a variable")
 	}
-	if rd.Word == nil {
+	if rd.Word == nil || r.full(1, r.dirs) {
 		return
 	}
 	r.inside(rd.Word)

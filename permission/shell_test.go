@@ -274,6 +274,26 @@ func TestCommandsMadeToExhaustTheReaderAsk(t *testing.T) {
 			t.Errorf("%s: allowed: %s", name, d.Reason)
 		}
 	}
+	// A word counts once for each folder that it may be in, and so does a redirection.
+	for _, command := range []string{
+		"cat " + strings.Repeat("a ", 2_000), "cat " + strings.Repeat("<a ", 2_000),
+		"cd a; cd b; cd c; cd d; cat " + strings.Repeat("x ", 200), "cd a; cd b; cd c; cd d; cat " + strings.Repeat("<x ", 200),
+	} {
+		e := permission.Rules(nil).Explain(permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}, permission.Default)
+		if e.Decision.Verdict != permission.Ask || !strings.Contains(e.String(), "too complex") {
+			t.Errorf("%.40s…: %s", command, e.String())
+		}
+	}
+	// What people and models write is far from the bounds.
+	for _, command := range []string{
+		"cat > notes.md <<'E'\n" + strings.Repeat("A line of a file that a model writes.\n", 800) + "E",
+		"cd sub && gofmt -l " + strings.Repeat("some/file.go ", 700),
+	} {
+		d := permission.Rules(rules(t, permission.Allow, "gofmt *")).Decide(permission.Request{Tool: "shell", Command: command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}, permission.AcceptEdits)
+		if d.Verdict != permission.Allow {
+			t.Errorf("%.40s…: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
 }
 
 func BenchmarkDecide(b *testing.B) {

@@ -151,7 +151,7 @@ func (r *scriptReader) inner(p *simpleCommand, words []word, speculative bool) {
 		q.text = joinSources(words)
 	}
 	if speculative {
-		if r.full(q) || r.depth >= maxDepth {
+		if r.full(len(q.words), q.dirs) || r.depth >= maxDepth {
 			r.exhausted = true
 			return
 		}

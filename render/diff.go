@@ -86,9 +86,12 @@ func next(number int) int {
 	return number + 1
 }
 
-// changeOf returns the difference that a call has made: the one in the result of an edit, or
-// the content of a new file.
+// changeOf returns the difference that a call has made: the one that is known of it, the one in
+// the result of an edit, or the content of a new file.
 func changeOf(c *view.Call) string {
+	if c.Diff != "" {
+		return c.Diff
+	}
 	first, diff, _ := strings.Cut(c.Result, "\n")
 	if strings.HasPrefix(diff, "@@ ") {
 		return diff

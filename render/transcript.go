@@ -44,6 +44,7 @@ type Transcript struct {
 	thought     map[string]bool            // thinking that was shown before it was final
 	retryAt     time.Time                  // of a failed request
 	retry       retry                      // the failure that is in the live part
+	unusable    int                        // answers in a row that are no action, in controller mode
 	text        string                     // the last finished text of the agent
 	turns       int                        // prompts
 	interrupted bool                       // the turn was
@@ -183,10 +184,13 @@ func (t *Transcript) take(i view.Item) {
 	t.retryAt = time.Time{}
 	if r := t.retry; r.attempts > 0 && (i.Kind != view.KindNote || i.Note.Kind != view.NoteFailed) {
 		t.retry = retry{}
-		t.later(func(width int) []string {
-			words := fmt.Sprintf("%s; requested again %s", r.why, text.Plural(int64(r.attempts), "time"))
-			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{Text: words, Paint: Warning}}, width-2, false))
-		})
+		t.note(GlyphRetry, Warning, fmt.Sprintf("%s; requested again %s", r.why, text.Plural(int64(r.attempts), "time")))
+	}
+	if n := t.unusable; n > 0 && (i.Kind != view.KindNote || i.Note.Kind != view.NoteUnusable) {
+		t.unusable = 0
+		if i.Kind != view.KindEnd { // which says it
+			t.note(GlyphRetry, Warning, fmt.Sprintf("%s; asked again %s", unusableWords, text.Plural(int64(n), "time")))
+		}
 	}
 	switch {
 	case i.Gone:
@@ -372,17 +376,27 @@ func (t *Transcript) takeMessage(i view.Item) {
 	})
 }
 
+// unusableWords say that an answer in controller mode is no action.
+const unusableWords = "the model did not answer with an action"
+
+// note finishes the lines of a note, with a glyph at the left.
+func (t *Transcript) note(g Glyph, p Paint, words string) {
+	t.later(func(width int) []string {
+		return Hang(t.Paint(p, t.Glyph(g))+" ", t.Wrap([]Span{{Text: words, Paint: p}}, width-2, false))
+	})
+}
+
 func (t *Transcript) takeNote(i view.Item) {
 	n, words := i.Note, printable(strings.ReplaceAll(i.Text, "\n", " "))
 	switch {
 	case n.Kind == view.NoteFailed && n.Wait == 0, n.Tell == run.TellRepeated: // the end, or the call, says it
 	case n.Kind == view.NoteFailed && t.Present: // while it is retried there is a line in the live part
-		t.retryAt, t.retry = i.At.Add(n.Wait), retry{view.OneLine(n.Detail, 2*view.MaxLine), n.Attempt}
+		t.retryAt, t.retry = i.At.Add(n.Wait), retry{view.OneLine(view.ErrorWords(n.Error, n.Detail), 2*view.MaxLine), n.Attempt}
 	case n.Kind == view.NoteFailed:
 		t.retryAt = i.At.Add(n.Wait)
-		t.later(func(width int) []string {
-			return Hang(t.Paint(Warning, t.Glyph(GlyphRetry))+" ", t.Wrap([]Span{{Text: fmt.Sprintf("%s (attempt %d)", words, n.Attempt), Paint: Warning}}, width-2, false))
-		})
+		t.note(GlyphRetry, Warning, fmt.Sprintf("%s (attempt %d)", view.ErrorWords(n.Error, words), n.Attempt))
+	case n.Kind == view.NoteUnusable:
+		t.unusable++ // the same: what comes next says how often it was asked
 	case n.Kind == view.NoteInterrupted:
 		t.interrupted = true
 		t.later(func(width int) []string { return t.Wrap([]Span{{Text: words, Paint: Warning}}, width, false) })
@@ -411,7 +425,7 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
 			lines = append(lines, t.pendingMessage(i, width-1))
 		case i.Kind == view.KindCall:
-			lines = append(lines, t.openCall(i.Call, width, now)...)
+			lines = append(lines, t.openCall(i.Call, width, min(foldedTail, max(1, height/4)), now)...)
 			if c := t.children[i.Call.Child]; c != nil && i.Call.State == view.Running {
 				live := append(slices.Clone(c.held), c.Live(width-childIndent, foldedChild+2, now)...)
 				for _, l := range t.indented(live[max(0, len(live)-foldedChild):]) {
@@ -427,6 +441,9 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		}
 		words += t.Dot() + t.retry.why
 		lines = append(lines, t.Paint(Warning, t.Clip(words, width-1)))
+	}
+	if t.unusable > 0 {
+		lines = append(lines, t.Paint(Warning, t.Clip(t.Glyph(GlyphRetry)+" "+unusableWords+t.Dot()+"asked again", width-1)))
 	}
 	if t.Interrupt != "" {
 		status := Clock(now.Sub(t.Began))
@@ -462,15 +479,15 @@ func (t *Transcript) Waits(now time.Time) string {
 	return ""
 }
 
-// openCall returns a call that has not settled.
-func (s Style) openCall(c *view.Call, width int, now time.Time) []string {
+// openCall returns a call that has not settled, with at most n lines of what it prints.
+func (s Style) openCall(c *view.Call, width, n int, now time.Time) []string {
 	title := CallTitle(c.Tool, c.Subject)
 	switch c.State {
 	case view.Running:
 		lines := []string{s.callLine(GlyphRunning, Warning, title, Clock(now.Sub(c.Started)), width-1)}
 		if c.Tail != "" {
 			all := strings.Split(strings.TrimRight(c.Tail, "\n"), "\n")
-			lines = append(lines, s.lastLines(strings.Join(all[max(0, len(all)-foldedTail):], "\n"), foldedTail, width-1)...)
+			lines = append(lines, s.lastLines(strings.Join(all[max(0, len(all)-n):], "\n"), n, width-1)...)
 		}
 		return lines
 	case view.Streaming:
@@ -534,6 +551,9 @@ func (t *Transcript) States() []string {
 	}
 	if t.retry.attempts > 0 {
 		lines = append(lines, fmt.Sprintf("%s %s, attempt %d failed", t.Glyph(GlyphRetry), t.retry.why, t.retry.attempts))
+	}
+	if t.unusable > 0 {
+		lines = append(lines, fmt.Sprintf("%s %s, asked again %s", t.Glyph(GlyphRetry), unusableWords, text.Plural(int64(t.unusable), "time")))
 	}
 	return lines
 }

@@ -1,6 +1,25 @@
 package sandbox
 
-import "pawl/internal/proc"
+import (
+	"context"
+
+	"pawl/internal/proc"
+	"pawl/run"
+)
+
+// PrepareNow is [Policy.Prepare], and returns when the tree is built.
+func (p *Policy) PrepareNow(ctx context.Context, level run.Confinement) { p.prepare(ctx, level) }
+
+// TreeEnded returns what is closed when the helper has ended that has the current tree of a
+// level; nil: there is none.
+func (p *Policy) TreeEnded(level run.Confinement) <-chan struct{} {
+	p.trees.mu.Lock()
+	defer p.trees.mu.Unlock()
+	if n := p.trees.current[level]; n != nil {
+		return n.resident.Done()
+	}
+	return nil
+}
 
 // WithoutNamespaces makes the policy do as on a machine that allows none.
 func (p *Policy) WithoutNamespaces() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -95,6 +96,11 @@ func (g *guard) begin(s *Session, mounts places) error {
 	defer g.mu.Unlock()
 	p.index.refresh()
 	if len(g.running) == 0 {
+		p.closeRoots(func(folder string, root *os.Root) bool { // another folder may have its name now
+			was, err := root.Stat(".")
+			now, nowErr := os.Lstat(folder)
+			return err != nil || nowErr != nil || !os.SameFile(was, now)
+		})
 		if err := g.open(p); err != nil {
 			return err
 		}
@@ -105,27 +111,43 @@ func (g *guard) begin(s *Session, mounts places) error {
 		go p.index.follow(g.stop, func(paths []string) { g.atOnce(p, paths) })
 		go g.poll(p, g.stop)
 	}
-	if mounts == nil {
-		return nil
+	if mounts != nil {
+		there := maps.Clone(g.before.Paths)
+		maps.DeleteFunc(there, func(_ string, was *snapshot) bool { return !was.isThere() })
+		s.mounted = g.mount(mounts, slices.Sorted(maps.Keys(g.before.Repositories)), maps.Keys(there))
 	}
-	s.mounted = map[string]fileStat{}
+	return nil
+}
+
+// mount adds to a file tree what must be unchangeable in it, and returns what that is.
+func (g *guard) mount(mounts places, repositories []string, paths iter.Seq[string]) (mounted map[string]fileStat) {
+	mounted = map[string]fileStat{}
 	mount := func(path, kind string) {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 			mounts.put(grant{path: path, source: path, kind: kind, pinned: true})
-			s.mounted[path] = statOf(info)
+			mounted[path] = statOf(info)
 		}
 	}
-	for i, dir := range slices.Sorted(maps.Keys(g.before.Repositories)) {
+	for i, dir := range repositories {
 		if i < maxMounted && isDotGit(filepath.Base(dir)) && !g.isMade(dir) {
 			mount(dir, helper.Writable) // to be committed to, and not to be exchanged
 		}
 	}
-	for path, was := range g.before.Paths {
-		if was.isThere() && g.isFixed(path) && len(s.mounted) < 8*maxMounted {
+	for path := range paths {
+		if g.isFixed(path) && len(mounted) < 8*maxMounted {
 			mount(path, helper.ReadOnly)
 		}
 	}
-	return nil
+	return mounted
+}
+
+// foresee adds to a file tree what begin is going to add if the workspace stays as it is.
+func (g *guard) foresee(p *Policy, mounts places) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p.index.refresh()
+	repositories, _ := p.index.gitPaths()
+	g.mount(mounts, repositories, slices.Values(slices.DeleteFunc(p.guarded(), isNobodys)))
 }
 
 // isFixed reports whether what is at a path must not change at all: not what git
@@ -308,6 +330,13 @@ func (b *baseline) move(from, to string) {
 			delete(b.Paths, filepath.Join(from, name))
 		}
 	}
+}
+
+func idsOf(paths []string) (ids []string) {
+	for _, path := range paths {
+		ids = append(ids, idOf(path))
+	}
+	return ids
 }
 
 // idOf returns which file is at a path; empty if there is none.
@@ -739,6 +768,17 @@ func (p *Policy) rootAt(path string) (*os.Root, string) {
 		return opened.(*os.Root), rel
 	}
 	return nil, ""
+}
+
+// closeRoots closes the folders that rootAt has opened and which pass.
+func (p *Policy) closeRoots(which func(folder string, root *os.Root) bool) {
+	p.roots.Range(func(folder, opened any) bool {
+		if root := opened.(*os.Root); which(folder.(string), root) {
+			p.roots.Delete(folder)
+			root.Close()
+		}
+		return true
+	})
 }
 
 // guardedFolders are those that commands write and that hold what is guarded: the

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -26,6 +27,8 @@ type index struct {
 
 	mu      sync.Mutex
 	begun   bool
+	ids     []string        // which folders the roots are
+	ctx     context.Context // of begin, while it reads
 	watch   *watcher        // nil: there is none, each refresh reads everything
 	secrets map[string]bool // by path; true: a folder
 	// repositories are folders that git would take for that of a repository, called
@@ -52,11 +55,26 @@ func newIndex(roots, works []string, isSecret func(string) bool) *index {
 func (x *index) refresh() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.begun || x.watch == nil || !x.watch.drain() {
+	if !x.begun || x.watch == nil || !slices.Equal(x.ids, idsOf(x.roots)) || !x.watch.drain() {
 		x.rebuild()
 		return
 	}
 	x.scanClosed()
+}
+
+// begin reads the workspace if that was not done yet. It reports false if ctx is done before
+// it ends: then nothing is known.
+func (x *index) begin(ctx context.Context) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.begun {
+		x.ctx = ctx
+		x.rebuild()
+		if x.ctx = nil; ctx.Err() != nil {
+			x.forget()
+		}
+	}
+	return x.begun
 }
 
 // scanClosed tries the folders again that could not be read.
@@ -76,7 +94,7 @@ func (x *index) rebuild() {
 	if x.watch = nil; !x.unwatchable {
 		x.watch = newWatcher(x)
 	}
-	x.begun = true
+	x.begun, x.ids = true, idsOf(x.roots)
 	for _, root := range x.roots {
 		if isDotGit(filepath.Base(root)) {
 			x.repositories[root] = true
@@ -89,12 +107,19 @@ func (x *index) rebuild() {
 func (x *index) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.forget()
+}
+
+func (x *index) forget() {
 	x.watch.close()
 	x.watch, x.begun = nil, false
 }
 
 // scan reads a folder and those below it.
 func (x *index) scan(dir string) {
+	if x.ctx != nil && x.ctx.Err() != nil {
+		return
+	}
 	inGit := isDotGit(filepath.Base(dir))
 	x.watchFolder(dir, inGit)
 	entries, err := os.ReadDir(dir)

@@ -269,11 +269,7 @@ func (p *Policy) Close() {
 	}
 	p.index.close()
 	p.trees.close()
-	p.roots.Range(func(folder, root any) bool {
-		p.roots.Delete(folder)
-		root.(*os.Root).Close()
-		return true
-	})
+	p.closeRoots(func(string, *os.Root) bool { return true })
 }
 
 // resolved returns a path with the links in it followed, as far as it is there.

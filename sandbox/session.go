@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -57,16 +58,12 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	}
 	s := &Session{policy: p, level: level}
 	places := maps.Clone(p.places)
-	confine := &helper.Confinement{Network: helper.ClosedNetwork, ReadOnly: level == run.ReadOnly}
+	confine := confinementAt(level)
 	var err error
-	switch level {
-	case run.ReadOnly: // it changes nothing, so nothing has to be guarded
+	if level == run.ReadOnly { // it changes nothing, so nothing has to be guarded
 		p.readOnly(places)
 		c.Env = p.readOnlyEnv(c.Env)
-	case run.WithNetwork:
-		confine.Network = helper.OpenNetwork
-		fallthrough
-	default:
+	} else {
 		s.guard = guardOf(p)
 		mounts := places
 		if !report.Abilities.Tree {
@@ -79,7 +76,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	switch {
 	case err != nil:
 	case report.Abilities.Tree:
-		s.tree, err = p.trees.enter(p, level, places, confine)
+		s.tree, err = p.trees.enter(p, level, places)
 		if temp = "/tmp"; level == run.ReadOnly {
 			temp = readOnlyTemp
 		}
@@ -112,6 +109,39 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 	})
 	c.Env = append(c.Env, "TMPDIR="+temp)
 	return c, s, nil
+}
+
+// confinementAt returns how commands are confined at a level, without what they may reach.
+func confinementAt(level run.Confinement) *helper.Confinement {
+	c := &helper.Confinement{Network: helper.ClosedNetwork, ReadOnly: level == run.ReadOnly}
+	if level == run.WithNetwork {
+		c.Network = helper.OpenNetwork
+	}
+	return c
+}
+
+// Prepare builds, in the background, the file tree for commands at a level, so that the first
+// one of a run has less to wait for. It does nothing where commands have no file tree of
+// their own. [Policy.Start] looks whether the tree is what its command is to have, as it does
+// for each command. When ctx is done, the run has ended: the tree is taken away unless a command
+// was started in it, or another run may yet start one.
+func (p *Policy) Prepare(ctx context.Context, level run.Confinement) {
+	if p != nil && level != run.Unconfined && p.abilities().Abilities.Tree && (level != run.ReadOnly || p.EnforcesReadOnly()) {
+		go p.prepare(ctx, level)
+	}
+}
+
+func (p *Policy) prepare(ctx context.Context, level run.Confinement) {
+	if !p.index.begin(ctx) {
+		return
+	}
+	places := maps.Clone(p.places)
+	if level == run.ReadOnly {
+		p.readOnly(places)
+	} else {
+		guardOf(p).foresee(p, places)
+	}
+	p.trees.ahead(ctx, p, level, places)
 }
 
 // guarded returns the paths that programs outside obey, as the index knows them, there

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,6 +25,7 @@ type tree struct {
 	resident *proc.Resident
 	seen     map[string]sight // what the tree is made of, by path
 	users    int              // commands that run in it
+	wanted   int              // runs it was built ahead for that may yet have a first command in it
 	replaced bool             // no more commands are started in it
 	release  func()           // lets others have its overlays
 }
@@ -35,20 +37,30 @@ type trees struct {
 }
 
 // enter returns a tree with the mounts of places, to be left when the command has ended.
-func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper.Confinement) (*tree, error) {
+func (t *trees) enter(p *Policy, level run.Confinement, places places) (*tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.current[level]; old != nil {
 		if old.resident.Intact(func() bool { return old.serves(places) && old.holds() }) {
 			old.users++
+			old.wanted = 0
 			return old, nil
 		}
-		delete(t.current, level)
-		old.replace()
+		t.drop(level, old)
 	}
+	n, err := t.build(context.Background(), p, level, places)
+	if err != nil {
+		return nil, err
+	}
+	n.users++
+	return n, nil
+}
+
+// build builds a tree. The end of ctx ends that early, with a tree that serves no command.
+func (t *trees) build(ctx context.Context, p *Policy, level run.Confinement, places places) (*tree, error) {
 	built := maps.Clone(places)
-	n := &tree{places: places, mounts: places.mounts(), users: 1, release: p.overlay(built)}
-	confine := *c
+	n := &tree{places: places, mounts: places.mounts(), release: p.overlay(built)}
+	confine := *confinementAt(level)
 	confine.Mounts = built.mounts()
 	// What is replaced while the tree is built is seen to be another the next time.
 	n.seen = sightsOf(confine.Mounts)
@@ -57,9 +69,11 @@ func (t *trees) enter(p *Policy, level run.Confinement, places places, c *helper
 		n.release()
 		return nil, err
 	}
+	stop := context.AfterFunc(ctx, n.resident.Close)
 	if n.resident.Intact(func() bool { return true }) { // it is built, and what that needs is made
 		maps.Copy(n.seen, sightsInTemp(p.Temp, confine.Mounts))
 	}
+	stop()
 	if t.current == nil {
 		t.current = map[run.Confinement]*tree{}
 	}
@@ -81,14 +95,47 @@ func (t *trees) leave(n *tree) {
 	}
 }
 
+// ahead builds a tree for commands that may come until ctx is done. If none has come by then,
+// for any run that it was built for, the tree is taken away.
+func (t *trees) ahead(ctx context.Context, p *Policy, level run.Confinement, places places) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.current[level]
+	switch {
+	case ctx.Err() != nil || n != nil && n.wanted == 0: // commands use it
+		return
+	case n == nil:
+		var err error
+		if n, err = t.build(ctx, p, level, places); err != nil {
+			return // the first command says why
+		}
+	}
+	n.wanted++
+	context.AfterFunc(ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if n.wanted == 0 || t.current[level] != n {
+			return
+		}
+		if n.wanted--; n.wanted == 0 {
+			t.drop(level, n)
+		}
+	})
+}
+
+// drop keeps commands from being started in a tree that is the current one.
+func (t *trees) drop(level run.Confinement, n *tree) {
+	delete(t.current, level)
+	n.replace()
+}
+
 // close lets go of the trees in which no command runs; the others when their last one
 // has ended.
 func (t *trees) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for level, n := range t.current {
-		delete(t.current, level)
-		n.replace()
+		t.drop(level, n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+	"time"
 
 	"pawl/internal/stable"
 	"pawl/run"
@@ -90,6 +91,46 @@ func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, erro
 	}
 	heads, err := s.heads(ctx, `WHERE root = ? ORDER BY parent != '', created, id`, string(root))
 	return summaries(heads), err
+}
+
+// Said implements [Store].
+func (s *SQLite) Said(ctx context.Context, id run.ID) (said []string, err error) {
+	if _, err := s.lookup(ctx, id); err != nil {
+		return nil, err
+	}
+	rows, err := s.db().QueryContext(ctx, `SELECT seq, type, version, data FROM events WHERE run = ? AND type IN ('prompted', 'said') ORDER BY seq`, string(id))
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var typ string
+		var version int
+		var data []byte
+		if err := rows.Scan(&seq, &typ, &version, &data); err != nil {
+			return said, s.fault(err)
+		}
+		if e, err := Decode(seq, time.Time{}, typ, version, data); err == nil { // else it cannot be searched
+			said = append(said, SaidIn(e)...)
+		}
+	}
+	return said, s.fault(rows.Err())
+}
+
+// SaidIn returns what a person says to the agent with an event.
+func SaidIn(e run.Event) []string {
+	var parts []run.Part
+	switch p := e.Payload.(type) {
+	case run.Prompted:
+		parts = p.Parts
+	case run.Said:
+		parts = p.Parts
+	}
+	if text := run.ShownText(parts); text != "" {
+		return []string{text}
+	}
+	return nil
 }
 
 // heads returns what the clauses after FROM select.

@@ -77,6 +77,11 @@ type Store interface {
 	// Conversation returns the root run root, then every run below it, the oldest first.
 	Conversation(ctx context.Context, root run.ID) ([]Summary, error)
 
+	// Said returns what people have said to the agent of a run, oldest first, to be searched:
+	// it does not read the rest of the log, and does not check the chain. ErrNotFound if there
+	// is no such run.
+	Said(ctx context.Context, id run.ID) ([]string, error)
+
 	// Verify reads a run's whole chain and returns the first thing wrong with it;
 	// ErrNotFound if there is no such run.
 	Verify(ctx context.Context, id run.ID) error

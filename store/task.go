@@ -61,6 +61,10 @@ type TaskAppend struct {
 	// Row is that of the task after the events; its ID, Seq, Created and Updated are set by
 	// the store.
 	Row TaskRow
+	// Check, if not nil, is called before the first change, while no one else writes, with a
+	// function that returns the row of a task as it is then, or ErrNoTask. If it returns an error
+	// nothing is written. It must not use the store.
+	Check func(row func(id string) (TaskRow, error)) error
 	// Runs belong to the task from now on.
 	Runs []run.ID
 	// Submission, if not nil, is handed in with it. ErrSubmitted means that there is one for
@@ -200,6 +204,11 @@ func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 	case h.seq != t.After:
 		return h, rejection{fmt.Errorf("%w: it has %d events", ErrTaskConflict, h.seq)}
 	}
+	if t.Check != nil {
+		if err := t.Check(w.taskRow); err != nil {
+			return h, rejection{err}
+		}
+	}
 	if sub := t.Submission; sub != nil {
 		var one int
 		err := w.row(`SELECT 1 FROM submissions WHERE run = ? AND tool = ? AND assignment = ?`, []any{string(sub.Run), sub.Tool, sub.Assignment}, &one)
@@ -219,6 +228,15 @@ func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 		}
 	}
 	return h, nil
+}
+
+// taskRow is [SQLite.Task] in the transaction.
+func (w *writer) taskRow(id string) (r TaskRow, err error) {
+	err = w.row(selectTask, []any{id}, r.fields()...)
+	if err == sql.ErrNoRows {
+		err = fmt.Errorf("task %s: %w", id, ErrNoTask)
+	}
+	return r, err
 }
 
 func (w *writer) appendTask(t TaskAppend, h taskHead) error {
@@ -372,6 +390,8 @@ func (s *SQLite) taskEvents(ctx context.Context, id string, after int64) ([]Task
 
 const taskColumns = `tasks.id, tasks.seq, tasks.status, tasks.agent, tasks.run, tasks.priority, tasks.owes, tasks.created, tasks.updated, tasks.summary`
 
+const selectTask = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ?`
+
 func (r *TaskRow) fields() []any {
 	return []any{&r.ID, &r.Seq, &r.Status, &r.Agent, &r.Run, &r.Priority, &r.Owes, timeColumn{&r.Created}, timeColumn{&r.Updated}, &r.Summary}
 }
@@ -387,7 +407,7 @@ func (s *SQLite) Task(ctx context.Context, id string) (TaskRow, error) {
 	var r TaskRow
 	err := sql.ErrNoRows
 	if s.version >= tasksVersion {
-		err = s.db().QueryRowContext(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id = ?`, id).Scan(r.fields()...)
+		err = s.db().QueryRowContext(ctx, selectTask, id).Scan(r.fields()...)
 	}
 	if err == sql.ErrNoRows {
 		return r, fmt.Errorf("task %s: %w", id, ErrNoTask)

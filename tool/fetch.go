@@ -30,7 +30,7 @@ const (
 	fetchTime     = 20 * time.Second // for all of it, redirects too
 	dialTime      = 5 * time.Second  // for one address of a host
 	maxHeader     = 64 << 10         // bytes
-	maxBody       = 10 << 20         // bytes, packed and unpacked
+	maxBody       = 10_000_000       // bytes, packed and unpacked: 10 MB, as it is said
 	maxRedirects  = 10
 	maxFetched    = 30_000 // characters in one result
 	maxFetchError = 2_000  // characters of the page that comes with an HTTP error

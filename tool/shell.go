@@ -76,7 +76,19 @@ type shellTool struct {
 }
 
 func (t shellTool) tool() Tool {
-	return &builtin[shellArgs]{specOf("shell", shellText, shellSchema), (*shellArgs).check, t.inspect, t.run}
+	return preparedShell{&builtin[shellArgs]{specOf("shell", shellText, shellSchema), (*shellArgs).check, t.inspect, t.run}}
+}
+
+// A preparedShell is a shell tool that builds the file tree of commands before the first.
+type preparedShell struct{ *builtin[shellArgs] }
+
+// Expected returns what a command does that looks around.
+func (preparedShell) Expected() Intent {
+	return Intent{Class: run.Reads, Command: "ls"}
+}
+
+func (preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
+	env.Sandbox.Prepare(ctx, level)
 }
 
 type shellArgs struct {

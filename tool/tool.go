@@ -39,6 +39,15 @@ type Reconciler interface {
 	Reconcile(env Env, c Call) (Result, bool)
 }
 
+// A Preparer is a tool whose first call takes less time if it is prepared for.
+type Preparer interface {
+	// Expected returns what the first call would probably do.
+	Expected() Intent
+	// Prepare prepares, in the background, for calls that run in that much of the sandbox. When
+	// ctx is done, the run has ended: nothing is left of what no call has used.
+	Prepare(ctx context.Context, env Env, sandbox run.Confinement)
+}
+
 // A Spec is what is told about a tool.
 type Spec struct {
 	Name        string
@@ -62,6 +71,9 @@ type Intent struct {
 	// As is the tool whose rules decide, for a call that asks whether an external agent may use
 	// a tool of its own: what it does is not confined by pawl. Empty: the tool itself.
 	As string
+	// Dir is the folder, absolute, that such a call starts in; empty: the one of the run's
+	// shell.
+	Dir string
 	// Command is the shell command to be permitted, for shell tools.
 	Command string
 	// Sandbox is how much of the sandbox the call asks to run in, for commands.

@@ -34,9 +34,9 @@ func commands() []command {
 		{"context", "", "how full the model's context is", (*model).showContext},
 		{"continue", "", "resume a turn that ended early", (*model).resumeTurn},
 		{"cost", "", "tokens and cost of this run", (*model).showCost},
-		{"diff", "", "what differs from the last commit", (*model).showDiff},
-		{"doctor", "", "what is configured, what is missing", pawl("doctor")},
-		{"effort", "[LEVEL]", "how much the model thinks", (*model).effort},
+		{"diff", "", "show what has changed since the last commit", (*model).showDiff},
+		{"doctor", "", "check the configuration and say what is missing", pawl("doctor")},
+		{"effort", "[LEVEL]", "how hard the model thinks", (*model).effort},
 		{"export", "[FILE]", "write this run to a file, as Markdown or by the file's ending", (*model).export},
 		{"fork", "", "continue in a copy of this run", (*model).fork},
 		{"help", "", "keys and commands", (*model).help},
@@ -51,7 +51,8 @@ func commands() []command {
 		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
 		{"tasks", "", "the tasks of this folder", pawl("task", "list")},
 		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
-		{"undo", "", "put back the files that were changed last", (*model).undo},
+		{"trust", "", "review the commands, rules and settings that this folder brings along", (*model).trust},
+		{"undo", "", "restore the files that were changed last", (*model).undo},
 	}
 }
 
@@ -73,12 +74,12 @@ func (m *model) command(line string) []effect {
 	for _, c := range m.own {
 		names = append(names, c.Name)
 	}
-	m.hint = "there is no command /" + visible.Escape(name)
+	m.hint = "unknown command /" + visible.Escape(name)
 	if near := text.Typo(name, names); near != "" {
 		m.hint += "; did you mean /" + near + "?"
 	}
-	if len(m.ignored) > 0 {
-		m.hint += m.Dot() + m.ignored[0]
+	if len(m.untrusted) > 0 {
+		m.hint += m.Dot() + untrustedWords(m.untrusted)
 	}
 	m.input.editor.SetText(line)
 	return nil
@@ -95,18 +96,23 @@ func pawl(words ...string) func(m *model, args string) []effect {
 		call, width := m.CommandLine, m.width
 		style := m.Style
 		return []effect{later(func(ctx context.Context, d *desk) error {
-			out, _ := call(ctx, line...)
-			var lines []string
-			for l := range strings.SplitSeq(strings.TrimRight(out, "\n"), "\n") {
-				l = visible.Escape(strings.ReplaceAll(l, "\t", "    "))
-				text := strings.TrimLeft(l, " ")
-				indent := "  " + l[:min(len(l)-len(text), width/2)]
-				lines = append(lines, render.Hang(indent, style.Wrap([]render.Span{{Text: text, Paint: render.Plain}}, width-len(indent), false))...)
-			}
-			d.post(printed{lines})
+			out, _ := call(ctx, width-2, line...)
+			d.post(printed{wrapped(style, out, width)})
 			return nil
 		})}
 	}
+}
+
+// wrapped returns text as indented lines, broken between words. What was indented stays so.
+func wrapped(style render.Style, text string, width int) []string {
+	var lines []string
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		l = visible.Escape(strings.ReplaceAll(l, "\t", "    "))
+		words := strings.TrimLeft(l, " ")
+		indent := "  " + l[:min(len(l)-len(words), width/2)]
+		lines = append(lines, render.Hang(indent, style.Wrap([]render.Span{{Text: words, Paint: render.Plain}}, width-len(indent), false))...)
+	}
+	return lines
 }
 
 func (m *model) permissions(args string) []effect {
@@ -146,7 +152,7 @@ func (m *model) export(args string) []effect {
 		return nil
 	}
 	return []effect{later(func(ctx context.Context, d *desk) error {
-		out, code := call(ctx, "runs", "export", string(id), "--format", format)
+		out, code := call(ctx, 0, "runs", "export", string(id), "--format", format)
 		if code != 0 {
 			return errors.New(out)
 		}
@@ -215,7 +221,7 @@ func (m *model) resumeTurn(string) []effect {
 		return nil
 	}
 	if m.works() {
-		m.hint = "it is at work"
+		m.hint = "the agent is already working"
 		return nil
 	}
 	m.awaits, m.began = true, m.now
@@ -243,7 +249,7 @@ func (m *model) fork(string) []effect {
 		if err := d.leave(); err != nil {
 			return err
 		}
-		d.post(notice{fmt.Sprintf("this is run %s now, a copy of %s", to, id)})
+		d.post(notice{fmt.Sprintf("now in run %s, a copy of %s", to, id)})
 		return d.resume(ctx, string(to), false)
 	})}
 }
@@ -389,7 +395,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 				return errors.Join(problems, err)
 			}
 			to = copied
-			d.post(notice{fmt.Sprintf("this is run %s now: a copy of %s, up to that prompt", to, id)})
+			d.post(notice{fmt.Sprintf("now in run %s, a copy of %s up to that prompt", to, id)})
 		}
 		if conversation {
 			d.post(inserted{p.text})

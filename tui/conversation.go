@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
 	"pawl/app"
@@ -22,14 +23,11 @@ type conversation interface {
 	ID() run.ID
 	State() run.State
 	Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error]
-	Prompt(ctx context.Context, parts ...run.Part) error
-	Steer(ctx context.Context, parts ...run.Part) (id string, err error)
-	Queue(ctx context.Context, parts ...run.Part) (id string, err error)
+	Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error
 	Withdraw(ctx context.Context, id string) error
 	Configure(ctx context.Context, c run.ConfigChange) error
 	Decide(ctx context.Context, d worker.Decision) error
 	Approvals() ([]app.Approval, error)
-	Denials(ctx context.Context) ([]app.Denial, error)
 	Interrupt(f run.Interrupted) bool
 	Close() error
 }
@@ -102,24 +100,42 @@ func (d *desk) enter(c conversation, after int64) {
 	d.mu.Unlock()
 	_, attached := c.(*app.Attached)
 	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached})
+	state := c.State() // after each event; the conversation's own may be further
+	if after == 0 {
+		state = run.State{}
+	}
 	go func() {
 		defer close(done)
 		defer d.guard()
 		for u, err := range c.Follow(ctx, after) {
+			if err == nil && u.Event != nil && u.Event.Seq > state.Seq {
+				state, err = state.Apply(*u.Event)
+			}
 			if err != nil {
 				d.post(failed{err})
 				return
 			}
-			m := news{n: n, Update: u}
-			if u.Event != nil {
-				m.state = c.State()
+			d.post(news{n, d.ws.WithDiff(u), state})
+			if _, ended := payload[run.Ended](u); ended { // before what the next turn has
+				denials, err := d.ws.Denials(ctx, state)
+				if err != nil {
+					d.post(failed{err})
+				}
+				d.post(finished{n, state, denials})
 			}
-			d.post(m)
 		}
 		if ctx.Err() == nil {
 			d.post(unfollowed{n})
 		}
 	}()
+}
+
+// payload returns what an update's event says, if that is a P.
+func payload[P run.Payload](u view.Update) (p P, ok bool) {
+	if u.Event != nil {
+		p, ok = u.Event.Payload.(P)
+	}
+	return p, ok
 }
 
 // takeOver opens the run that another process has driven until now.
@@ -183,9 +199,34 @@ func (d *desk) resume(ctx context.Context, which string, tell bool) error {
 	for len(events) > 0 && events[len(events)-1].Seq > state.Seq {
 		events = events[:len(events)-1]
 	}
-	d.post(history{events: events, tell: tell})
+	h := history{tell: tell}
+	for i := range events {
+		u := view.Update{Event: &events[i]}
+		if len(events)-i <= maxHistory { // the end is what is shown
+			u = d.ws.WithDiff(u)
+		}
+		h.updates = append(h.updates, u)
+	}
+	d.post(h)
 	d.enter(c, state.Seq)
 	return nil
+}
+
+// findCommands finds the commands that people have written.
+func (d *desk) findCommands() {
+	own, untrusted, problems := d.ws.PromptCommands()
+	d.post(commandsKnown{own, untrusted})
+	if len(untrusted) > 0 {
+		d.post(notice{untrustedWords(untrusted)})
+	}
+	for _, p := range problems {
+		d.post(notice{p})
+	}
+}
+
+// untrustedWords says that commands in folders are not there, and what to do.
+func untrustedWords(folders []string) string {
+	return "commands in " + strings.Join(folders, " and ") + " are not loaded: review them with /trust"
 }
 
 // A terminalUser gives the terminal to another program for a time.

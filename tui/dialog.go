@@ -293,7 +293,7 @@ func (d *dialog) lines(m *model, width, height int) []string {
 		if d.rule.wrong != "" {
 			choices = append(choices, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(d.rule.wrong), Paint: render.Bad}}, width-4, true))...)
 		}
-		choices = append(choices, "    "+m.Paint(render.Faint, m.Clip("enter stores it"+m.Dot()+"esc back", width-4)))
+		choices = append(choices, "    "+m.Paint(render.Faint, m.Clip("enter: store"+m.Dot()+"esc: back", width-4)))
 	}
 	if d.rule == nil && height-len(choices) < leastDescribed { // on a small terminal what is decided on goes first
 		words := strings.Join([]string{"y allow", "a always", "w wait", "n never", "x deny", "d show all"}, m.Dot())

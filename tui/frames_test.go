@@ -334,7 +334,7 @@ func TestEnterWithNothingThatFitsKeepsTheList(t *testing.T) {
 	c.take(picked{picker: newPicker("Resume a run", []entry{{text: "add left-pad"}})})
 	c.presses("z", "z")
 	c.presses("enter", "")
-	c.shows("Resume a run · search: z", "nothing fits")
+	c.shows("Resume a run · search: z", "no match")
 }
 
 // A run whose process was killed says what ran then.
@@ -346,7 +346,7 @@ func TestAResumedRunNamesTheCallThatWasCutOff(t *testing.T) {
 	first.starts("c_1")
 	c := newScene(t, 80, 24, render.Style{})
 	c.take(opened{n: 1, id: "r", state: first.log})
-	c.shows("running when its process ended · Run go test ./...", "/continue resumes it")
+	c.shows("was running when its process ended: Run go test ./...", "/continue resumes it")
 }
 
 // A session that was opened again, because the log could not be written, has not lost its process.
@@ -361,14 +361,25 @@ func TestARunThatThisProcessOpensAgainHasNotLostItsProcess(t *testing.T) {
 	}
 }
 
+// In a small window the line of the call that runs matters more than what it prints.
+func TestARunningCallIsNamedInASmallWindow(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 40, 14, render.Style{})
+	c.begin("go")
+	c.says("", call("c_1", "shell", `{"command":"go test ./..."}`))
+	c.starts("c_1")
+	c.take(news{n: 1, Update: view.Update{Progress: &view.Progress{Call: "c_1", Text: "one\ntwo\nthree\n"}}})
+	c.shows("Run go test ./...", "three")
+}
+
 // A command that is not trusted is not a command that there is not.
 func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newScene(t, 120, 24, render.Style{})
-	c.take(commandsKnown{ignored: []string{"the commands in .pawl/commands are ignored until you review them with `pawl trust`"}})
+	c.take(commandsKnown{untrusted: []string{".pawl/commands"}})
 	c.take(pasted{text: "/hello"})
 	c.presses("enter", "")
-	c.shows("there is no command /hello; did you mean /help? · the commands in .pawl/commands are ignored")
+	c.shows("unknown command /hello; did you mean /help? · commands in .pawl/commands are not loaded: review them with /trust")
 }
 
 func TestTheArgumentsOfACommandAreShown(t *testing.T) {

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,11 +109,11 @@ func (m *model) again(key, words string) bool {
 
 // bindings are the keys beyond those of the editor.
 var bindings = [][2]string{
-	{"enter", "send; while the agent works, with the next results"},
-	{"tab", "while the agent works: queue for when it is done; else complete"},
+	{"enter", "send; while the agent works: delivered with the next results"},
+	{"tab", "complete; while the agent works: queue for when it is done"},
 	{"shift+enter, ctrl+j", "new line"},
-	{"esc", "interrupt; again, with nothing running: go back to an earlier prompt"},
-	{"up", "take back a message that waits; else earlier prompts"},
+	{"esc", "interrupt; twice when idle: go back to an earlier prompt"},
+	{"up", "earlier prompts; take back a message that waits"},
 	{"ctrl+c", "interrupt, or clear the input; twice: leave"},
 	{"shift+tab", "change the permission mode"},
 	{"ctrl+r", "search earlier prompts"},
@@ -121,9 +122,9 @@ var bindings = [][2]string{
 	{"ctrl+g", "write in your editor"},
 	{"ctrl+l", "draw the screen again"},
 	{"ctrl+z", "suspend"},
-	{"ctrl+d", "leave, with an empty input"},
+	{"ctrl+d", "leave, if the input is empty"},
 	{"@", "name a file"},
-	{"!", "run a command yourself; the agent sees what it prints"},
+	{"!", "run a command yourself; the agent sees its output"},
 }
 
 // key does what a key means.
@@ -155,7 +156,7 @@ func (m *model) key(name, text string) []effect {
 	case "shift+tab":
 		return m.nextMode()
 	case "tab":
-		if m.works() && !empty {
+		if m.state.Turn.Open() && !empty {
 			return m.queue()
 		}
 	case "up":
@@ -349,7 +350,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 	if !m.state.Turn.Open() {
 		m.began = m.now
 	}
-	wish := m.wish
+	wish, id := m.wish, m.newMessage()
 	ran := m.context
 	m.context = nil
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
@@ -366,7 +367,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 			d.post(inserted{text})
 			return err
 		}
-		return c.Prompt(ctx, append(parts, more...)...)
+		return c.Say(ctx, id, run.Steer, append(parts, more...)...)
 	})}
 }
 
@@ -377,7 +378,7 @@ func (m *model) queue() []effect {
 		m.hint = err.Error()
 	}
 	text := strings.TrimSpace(draft.Text())
-	more := images(draft)
+	id, more := m.newMessage(), images(draft)
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		c, _ := d.current()
 		if c == nil {
@@ -385,10 +386,18 @@ func (m *model) queue() []effect {
 		}
 		parts, err := d.parts(ctx, text, nil)
 		if err == nil {
-			_, err = c.Queue(ctx, append(parts, more...)...)
+			err = c.Say(ctx, id, run.Queue, append(parts, more...)...)
 		}
 		return err
 	})}
+}
+
+// newMessage returns the id of a message that the person has written here: if it is not delivered,
+// it comes back into this input, and not into that of another terminal that shows the run.
+func (m *model) newMessage() (id string) {
+	id = rand.Text()
+	m.wrote[id] = true
+	return id
 }
 
 // takeBack takes a message back that waits to be delivered, into the input.

@@ -42,8 +42,8 @@ type (
 	}
 	// history is what a resumed run's log has. It comes before the run is opened.
 	history struct {
-		events []run.Event
-		tell   bool // it is to be shown
+		updates []view.Update // with events alone
+		tell    bool          // it is to be shown
 	}
 	// news is an update of the conversation with number n.
 	news struct {
@@ -87,6 +87,11 @@ type (
 		*picker
 		first bool // it is for a person who has no run yet
 	}
+	// searchable is what is searched of the entries of a picker beside what is shown.
+	searchable struct {
+		*picker
+		texts []string
+	}
 	// inserted is text that is to stand in the input.
 	inserted struct{ text string }
 	// pictured is a pasted text that is the path of a picture, with the picture; without parts
@@ -106,8 +111,8 @@ type (
 	branchKnown struct{ name string }
 	// commandsKnown are the commands that people have written.
 	commandsKnown struct {
-		commands []app.PromptCommand
-		ignored  []string // says which are not, and why
+		commands  []app.PromptCommand
+		untrusted []string // folders with some that the person has to review first
 	}
 	// filesKnown are the files of the workspace, for completion.
 	filesKnown struct{ names []string }

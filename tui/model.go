@@ -47,18 +47,19 @@ type model struct {
 	model      modelKnown                    // that a new run would have
 	branch     string
 
-	own      []app.PromptCommand // commands that people have written
-	ignored  []string            // says which of these are not known, and why
-	input    input
-	pane     pane // takes keys before the input; nil: none
-	ask      *dialog
-	asked    *app.Question       // of the agent, that waits for an answer
-	sent     map[run.CallID]bool // calls that were answered here
-	showTo   bool                // the list of tasks
-	lastCall *view.Item          // a call that has ended
-	todo     *view.Call          // that has set the list of tasks
-	context  []run.Part          // what commands of the person have printed, for the next prompt
-	running  int                 // commands of the person
+	own       []app.PromptCommand // commands that people have written
+	untrusted []string            // folders with commands that are not
+	input     input
+	pane      pane // takes keys before the input; nil: none
+	ask       *dialog
+	asked     *app.Question       // of the agent, that waits for an answer
+	sent      map[run.CallID]bool // calls that were answered here
+	wrote     map[string]bool     // messages that were written here and did not come back
+	showTo    bool                // the list of tasks
+	lastCall  *view.Item          // a call that has ended
+	todo      *view.Call          // that has set the list of tasks
+	context   []run.Part          // what commands of the person have printed, for the next prompt
+	running   int                 // commands of the person
 
 	lines []string // finished lines that were not drawn yet
 	hint  string   // a sentence for the person, until the next key
@@ -113,7 +114,7 @@ type typist interface {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -136,7 +137,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case pasted:
 		effects := m.paste(msg.text)
 		if msg.dropped > 0 {
-			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; @ names a file"
+			m.hint = "the paste was too long: its last " + text.Size(int64(msg.dropped)) + " were dropped; use @ to name a file instead"
 		}
 		return effects
 	case resized:
@@ -186,6 +187,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		if !msg.first || m.id == "" && m.Resume == "" && !m.Pick && m.pane == nil {
 			m.pane = msg.picker
 		}
+	case searchable:
+		msg.menu.Also(msg.texts)
 	case inserted:
 		m.input.editor.SetText(msg.text)
 	case pictured:
@@ -210,7 +213,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
-		m.own, m.ignored = msg.commands, msg.ignored
+		m.own, m.untrusted = msg.commands, msg.untrusted
 		m.complete()
 	case filesKnown:
 		m.input.files = msg.names
@@ -263,11 +266,7 @@ func (m *model) begin() []effect {
 			return nil
 		}),
 		later(func(ctx context.Context, d *desk) error {
-			own, notes := d.ws.PromptCommands()
-			d.post(commandsKnown{own, notes})
-			for _, n := range notes {
-				d.post(notice{n})
-			}
+			d.findCommands()
 			return nil
 		}),
 	}
@@ -311,7 +310,7 @@ func (m *model) tellUnfinished() {
 		m.flush()
 		for _, c := range turn.Calls {
 			if c.Status == run.CallRunning {
-				m.say("running when its process ended" + m.Dot() + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+				m.say("was running when its process ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
 			}
 		}
 		m.say("the turn was not finished, because its process ended: /continue resumes it")
@@ -335,9 +334,9 @@ func (m *model) tell(h history) {
 	m.answered()
 	clear(m.sent)
 	clear(m.children)
-	for _, e := range h.events {
-		m.note(e)
-		m.see(m.transcript, m.transcript.Update(view.Update{Event: &e})) // what it has started has ended, or is followed with the next news of it
+	for _, u := range h.updates {
+		m.note(*u.Event)
+		m.see(m.transcript, m.transcript.Update(u)) // what it has started has ended, or is followed with the next news of it
 	}
 	lines := m.transcript.Above(m.width)
 	m.transcript.Tally() // of turns that have ended: their lines are not those of the next one
@@ -345,7 +344,7 @@ func (m *model) tell(h history) {
 		return
 	}
 	if cut := len(lines) - maxHistory; cut > 0 {
-		m.say(fmt.Sprintf("%d earlier lines: `pawl runs show last`", cut))
+		m.say(fmt.Sprintf("%d earlier lines are not shown: see `pawl runs show last`", cut))
 		lines = lines[cut:]
 	}
 	m.print(lines...)
@@ -405,7 +404,7 @@ func followChild(n int, id run.ID) effect {
 				if u.Event != nil {
 					after = u.Event.Seq
 				}
-				d.post(childNews{n, id, u})
+				d.post(childNews{n, id, d.ws.WithDiff(u)})
 			}
 			select {
 			case <-time.After(pollChild):
@@ -463,7 +462,7 @@ func (m *model) react(n news) []effect {
 		}
 	case run.Ended:
 		m.stopping, m.awaits, m.ask = false, false, nil
-		return m.ended(n.n, f)
+		return m.ended(f)
 	}
 	return nil
 }
@@ -495,20 +494,11 @@ func (m *model) answered() {
 }
 
 // ended takes in that a turn has ended.
-func (m *model) ended(n int, e run.Ended) []effect {
-	state := m.state
+func (m *model) ended(e run.Ended) []effect {
 	if m.now.Sub(m.began) > quietTurn {
 		m.notify(view.EndLine(e))
 	}
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		c, at := d.current()
-		if at != n {
-			return nil
-		}
-		denials, err := c.Denials(ctx)
-		d.post(finished{n, state, denials})
-		return err
-	}), later(func(context.Context, *desk) error {
+	return []effect{later(func(context.Context, *desk) error {
 		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
 		return nil
 	})}
@@ -526,9 +516,12 @@ func (m *model) printEnd(f finished) {
 	m.transcript.PrintEnd(end)
 	m.flush()
 	for _, w := range f.state.Returned {
-		m.restore(w.Parts)
 		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
-		m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		if m.wrote[w.ID] {
+			delete(m.wrote, w.ID)
+			m.restore(w.Parts)
+			m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		}
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
 		m.pane = planPicker()

@@ -68,7 +68,7 @@ func (p *picker) lines(m *model, width, height int) []string {
 	}
 	lines := []string{head + query}
 	lines = append(lines, m.menuLines(p.menu, width, max(1, height-2))...)
-	return append(lines, m.Paint(render.Faint, m.Clip(" type to search"+m.Dot()+"enter chooses"+m.Dot()+"esc leaves", width)))
+	return append(lines, m.Paint(render.Faint, m.Clip(" type to search"+m.Dot()+"enter: select"+m.Dot()+"esc: close", width)))
 }
 
 // leastQuery is how many columns of what is searched for are seen at least.
@@ -88,7 +88,7 @@ func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {
 		}
 	}
 	if len(lines) == 0 {
-		lines = append(lines, m.Paint(render.Faint, "   nothing fits"))
+		lines = append(lines, m.Paint(render.Faint, "   no match"))
 	}
 	return lines
 }
@@ -105,16 +105,30 @@ func pickRun() effect {
 		}
 		now := time.Now()
 		var entries []entry
+		var said []string // by run: what is searched beside its line
 		for _, r := range runs {
 			words := fmt.Sprintf("%-12s %-13s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
 			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
 				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), true) })}
 			}})
 		}
-		d.post(picked{picker: newPicker("Resume a run", entries)})
+		p := newPicker("Resume a run", entries)
+		d.post(picked{picker: p})
+		for _, r := range runs {
+			prompts, err := d.ws.Said(ctx, r.ID)
+			if err != nil { // it is found by its line
+				prompts = nil
+			}
+			words := strings.Join(append([]string{string(r.ID), r.Workspace}, prompts...), "\n")
+			said = append(said, words[:min(len(words), maxSearched)])
+		}
+		d.post(searchable{p, said})
 		return nil
 	})
 }
+
+// maxSearched bounds what is searched of a run, in bytes.
+const maxSearched = 32 << 10
 
 // maxRuns is how many runs can be chosen from.
 const maxRuns = 500
@@ -179,8 +193,8 @@ func pickModel() effect {
 // pickMode lets the person choose a permission mode.
 func (m *model) pickMode() []effect {
 	more := map[string]string{
-		string(permission.Default): "reads run, everything else asks", string(permission.AcceptEdits): "edits in the folder run too",
-		string(permission.Plan): "reads only, and ends with a plan", string(permission.Bypass): "everything runs but what a deny rule names",
+		string(permission.Default): "reading needs no question, everything else asks", string(permission.AcceptEdits): "edits in the folder need no question either",
+		string(permission.Plan): "reads only, and ends with a plan", string(permission.Bypass): "everything runs except what a deny rule covers",
 	}
 	var entries []entry
 	for _, mode := range allModes {
@@ -195,7 +209,7 @@ func (m *model) pickPrompt() []effect {
 	if len(m.prompts) == 0 || m.attached {
 		m.hint = "there is no earlier prompt to go back to"
 		if m.attached {
-			m.hint = "another process drives this run: it cannot be taken back here"
+			m.hint = "another process drives this run: go back in that terminal"
 		}
 		return nil
 	}
@@ -204,7 +218,7 @@ func (m *model) pickPrompt() []effect {
 		p := m.prompts[i]
 		entries = append(entries, entry{text: view.OneLine(p.text, view.MaxLine), more: fmt.Sprintf("prompt %d", i+1), do: func(m *model) []effect {
 			m.pane = newPicker("Go back to: "+view.OneLine(p.text, 60), []entry{
-				{text: "Conversation and files", more: "files are put back as they were then", do: func(m *model) []effect { return m.rewind(p, true, true) }},
+				{text: "Conversation and files", more: "files are restored to what they were then", do: func(m *model) []effect { return m.rewind(p, true, true) }},
 				{text: "Conversation only", more: "files stay as they are", do: func(m *model) []effect { return m.rewind(p, true, false) }},
 				{text: "Files only", more: "the conversation continues", do: func(m *model) []effect { return m.rewind(p, false, true) }},
 			})

@@ -56,7 +56,7 @@ func (q *question) lines(m *model, width, height int) []string {
 	}
 	hint := "  type an answer"
 	if len(q.Options) > 0 {
-		hint = "  a number answers, or type your own words"
+		hint = "  press a number, or type your own answer"
 	}
 	options = append(options, m.Paint(render.Faint, m.Clip(hint, width)))
 	if room := max(1, height-len(options)); len(lines) > room {

@@ -138,7 +138,7 @@ func (m *model) status(width int) string {
 }
 
 var modeWords = map[string]string{
-	"default": "asks before writing", "accept-edits": "edits without asking", "plan": "plans only", "bypass": "asks nothing",
+	"default": "asks before writing", "accept-edits": "edits without asking", "plan": "plans only", "bypass": "never asks",
 }
 
 // endWords says in words how a run's last turn ended.
@@ -211,10 +211,10 @@ func (m *model) todoCount() (done, all int) {
 func undoWords(r tool.UndoReport) []string {
 	var lines []string
 	for _, c := range r.Changes {
-		what := "put back"
+		what := "restored"
 		switch {
 		case c.After == "":
-			what = "removed, because it did not exist before"
+			what = "removed: it did not exist before"
 		case c.Before == "":
 			what = "created again"
 		}

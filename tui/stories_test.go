@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,28 @@ func TestAnEditThatWaitsIsShownAtItsPlaceInTheFile(t *testing.T) {
 	p.answers("y")
 	p.sees("Edited.")
 	p.leaves()
+}
+
+// What was written is seen after it was written too, whether or not the person was asked before, and
+// when the run is resumed.
+func TestAFileThatIsWrittenIsShownAsADifferenceOrByItsFirstLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\n", 30)
+	home := t.TempDir()
+	p := sit(t, `{"calls": [{"tool": "read", "args": {"path": "a.txt"}}]}
+{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "one\n2\nthree\n"}}, {"tool": "write", "args": {"path": "new.txt", "content": "`+strings.ReplaceAll(long, "\n", `\n`)+`"}}]}
+{"text": "Written."}`, setting{home: home, files: map[string]string{"a.txt": "one\ntwo\nthree\n"}, height: 50, width: 80,
+		vars: map[string]string{"PAWL_MODE": "accept-edits"}})
+	p.says("write them")
+	p.sees("Written.")
+	p.rests()
+	seen := []string{"Write a.txt", "1 │  one", "2 │ -two", "2 │ +2", "3 │  three", "Write new.txt", " 1 │ +line", "12 │ +line", "18 more lines"}
+	p.sees(seen...)
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, height: 50, width: 80, options: func(o *Options) { o.Resume = "last" }})
+	again.sees(seen...)
+	again.leaves()
 }
 
 func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) {
@@ -162,12 +185,39 @@ func TestAMessageThatWaitsCanBeTakenBack(t *testing.T) {
 	p.leaves()
 }
 
+// A message that is queued begins the next turn at once: the end of the one before stands above it,
+// with its own words and figures.
+func TestTheEndOfATurnStandsBeforeAQueuedPrompt(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "The first is done."}
+{"text": "The second is done."}`, setting{})
+	p.says("the first")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.hand(pasted{text: "the second"})
+	p.presses("tab")
+	p.until("the message as one that waits", func(string) bool { return p.last.pending == 1 })
+	p.answers("x")
+	p.sees("The first is done.", "The second is done.")
+	p.rests()
+	all := p.text()
+	at := 0
+	for _, want := range []string{"The first is done.", "completed · 2 steps", "› the second", "The second is done.", "completed · 1 step"} {
+		n := strings.Index(all[at:], want)
+		if n < 0 {
+			t.Fatalf("%q is not there, or not in its place:\n%s", want, all)
+		}
+		at += n
+	}
+	p.leaves()
+}
+
 func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "2  postgres", "a number answers")
+	p.sees("Which one?", "2  postgres", "press a number")
 	p.presses("2")
 	p.sees("So postgres.")
 	p.leaves()
@@ -178,7 +228,7 @@ func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "a number answers")
+	p.sees("Which one?", "press a number")
 	p.presses("down", "enter")
 	p.sees("So sqlite.", "completed")
 	p.rests()
@@ -228,6 +278,28 @@ func TestACallThatThePersonHasDeniedIsNotCountedAsRefused(t *testing.T) {
 	p.rests()
 	if strings.Contains(p.text(), "1 call refused") {
 		t.Errorf("the person is told what they have done:\n%s", p.text())
+	}
+	p.leaves()
+}
+
+// In controller mode an answer that is no action is asked for again: that is said once, with how often,
+// and by the end alone if no action comes.
+func TestAnswersWithoutAnActionAreOneLine(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "no object"}
+{"text": "{broken"}
+{"text": "{\"action\":\"complete\",\"message\":\"Now it is one.\"}"}
+{"text": "no object"}
+{"text": "no object"}
+{"text": "no object"}`, setting{vars: map[string]string{"PAWL_CONTROL": "controller"}})
+	p.says("go")
+	p.sees("↻ the model did not answer with an action; asked again 2 times", "Now it is one.", "completed")
+	p.rests()
+	p.says("and now")
+	p.sees("could not be used 3 times in a row")
+	p.rests()
+	if all := p.text(); strings.Count(all, "did not answer with an action") != 1 || strings.Contains(all, "cannot be used") {
+		t.Errorf("it is told again:\n%s", all)
 	}
 	p.leaves()
 }
@@ -286,6 +358,44 @@ func TestARunIsResumedWhereItWas(t *testing.T) {
 	again.leaves()
 }
 
+// A run is found by what was said in it, not by its title alone, and by its folder.
+func TestARunIsFoundByWhatWasSaidInIt(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "Reply to: {{prompt}}", "repeat": true}`, setting{home: home})
+	for _, words := range [][]string{{"first title", "something about marmalade"}, {"second title", "something about honey"}} {
+		for _, w := range words {
+			p.says(w)
+			p.sees("Reply to: " + w)
+			p.rests()
+		}
+		p.says("/clear")
+		p.sees("is kept")
+	}
+	p.leaves()
+
+	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Pick = true }})
+	finds := func(query string, want ...string) {
+		again.until(fmt.Sprintf("%q by %q", want, query), func(all string) bool {
+			list := all[strings.LastIndex(all, "Resume a run"):]
+			return strings.Contains(list, query) && strings.Contains(list, "first title") == slices.Contains(want, "first title") &&
+				strings.Contains(list, "second title") == slices.Contains(want, "second title")
+		})
+	}
+	again.sees("first title", "second title")
+	again.types("marmalade")
+	finds("marmalade", "first title")
+	again.presses("ctrl+u")
+	again.types(filepath.Base(p.dir))
+	finds(filepath.Base(p.dir), "first title", "second title")
+	again.presses("ctrl+u")
+	again.types("honey")
+	finds("honey", "second title")
+	again.presses("enter")
+	again.sees("Reply to: something about honey")
+	again.leaves()
+}
+
 func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -308,6 +418,31 @@ func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
 	other.until("the run as its own", func(string) bool { return !other.last.attached })
 	other.says("more")
 	other.sees("And then: more")
+	other.leaves()
+}
+
+// What an interrupt keeps from being delivered goes back to the person who has written it.
+func TestAMessageThatWasNotDeliveredComesBackWhereItWasWritten(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
+{"text": "unused: the account of the interrupt has its place"}`, setting{home: home})
+	p.says("write it")
+	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	other := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
+	other.until("a dialog that takes keys", func(string) bool { return other.last.asks })
+
+	p.hand(pasted{text: "from the first"})
+	p.presses("enter")
+	other.hand(pasted{text: "from the second"})
+	other.presses("enter")
+	p.until("both messages as ones that wait", func(string) bool { return p.last.pending == 2 })
+	p.answers("w")
+	for who, want := range map[*person]string{p: "from the first", other: "from the second"} {
+		who.sees("not delivered: from the first", "not delivered: from the second")
+		who.until("its own message in its input, "+want, func(string) bool { return who.last.input == want })
+	}
+	p.leaves()
 	other.leaves()
 }
 
@@ -370,7 +505,7 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.presses("enter")
 	p.sees("Conversation and files")
 	p.presses("enter")
-	p.sees("a.txt: put back", "a copy of")
+	p.sees("a.txt: restored", "a copy of")
 	if p.file("a.txt") != "as it was\n" {
 		t.Errorf("the file has %q", p.file("a.txt"))
 	}
@@ -415,6 +550,43 @@ func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 }
 
 // Enter carries out the command that alone can be meant, unless it takes arguments.
+// What a folder brings along counts when the person has seen it and said so, in the terminal as with
+// `pawl trust`: what was changed after it was shown does not.
+func TestWhatAFolderBringsAlongIsReviewedAndTrusted(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I was asked: {{prompt}}", "repeat": true}`, setting{files: map[string]string{".pawl/commands/hello.md": "Say hello.\n"}})
+	p.sees("commands in .pawl/commands are not loaded: review them with /trust")
+	review := func() {
+		p.says("/trust")
+		p.until("the question", func(string) bool { return strings.Contains(p.terminal.Text(), "Trust 1 file as shown?") })
+	}
+	review()
+	p.sees("new: .pawl/commands/hello.md", "Say hello.")
+	p.presses("enter") // no
+	p.says("/hello")
+	p.sees("unknown command /hello")
+	p.presses("ctrl+u")
+
+	review()
+	name := filepath.Join(p.dir, ".pawl/commands/hello.md")
+	if err := os.WriteFile(name, []byte("Say something else.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.presses("down", "enter")
+	p.sees("trusted: 1 file")
+	p.says("/hello")
+	p.sees("unknown command /hello")
+	p.presses("ctrl+u")
+	if err := os.WriteFile(name, []byte("Say hello.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.says("/trust")
+	p.sees("nothing in this folder waits for your review")
+	p.says("/hello")
+	p.sees("I was asked: Say hello.")
+	p.leaves()
+}
+
 func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -472,11 +644,11 @@ func TestWithoutAModelThereIsAChoiceAndAKeyCanBePasted(t *testing.T) {
 	p.presses("enter")
 	p.sees("Which provider?", "anthropic")
 	p.presses("enter")
-	p.sees("Paste the key of")
+	p.sees("Paste your anthropic API key")
 	p.hand(pasted{text: "sk-secret-123\n"})
 	p.sees("*************")
 	p.presses("enter")
-	p.sees("is stored in", "readable by you alone")
+	p.sees("is stored in", "readable only by you")
 	if strings.Contains(p.text(), "sk-secret") {
 		t.Error("the key is on the screen")
 	}

@@ -50,7 +50,7 @@ func panics() error {
 	}
 	defer ws.Close() // nothing is recorded
 	_, err = tui.Run(context.Background(), ws, tui.Options{Dir: ws.Dir, Style: render.Style{}, Getenv: os.Getenv,
-		CommandLine: func(context.Context, ...string) (string, int) { panic("a mistake in an effect") }}, os.Stdin, os.Stdout, nil)
+		CommandLine: func(context.Context, int, ...string) (string, int) { panic("a mistake in an effect") }}, os.Stdin, os.Stdout, nil)
 	return err
 }
 

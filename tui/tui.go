@@ -38,9 +38,13 @@ type Options struct {
 	Getenv  func(string) string
 	// Restores is told how the terminal is given back by a process that ends at once. May be nil.
 	Restores func(restore func())
-	// CommandLine runs a command line of pawl and returns what it prints and its exit code.
+	// AsPerson returns an error if what works here is a command of a run, which cannot do what only
+	// a person may. Nil: it is not known.
+	AsPerson func(what string) error
+	// CommandLine runs a command line of pawl and returns what it prints, to be shown in so many
+	// columns (0: as it is), and its exit code.
 	// Nil: commands that need it are not there.
-	CommandLine func(ctx context.Context, args ...string) (output string, code int)
+	CommandLine func(ctx context.Context, columns int, args ...string) (output string, code int)
 }
 
 // ErrNoTerminal says that there is no terminal that can be used.

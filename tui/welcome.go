@@ -93,7 +93,7 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 			if err != nil {
 				return err
 			}
-			d.post(notice{fmt.Sprintf("the key of %s is stored in %s, readable by you alone", provider, path)})
+			d.post(notice{fmt.Sprintf("the %s key is stored in %s, readable only by you", provider, path)})
 			if p, ok := ps.Provider(provider); ok && p.Default != "" {
 				d.post(modelChosen{provider + "/" + p.Default})
 			}
@@ -110,8 +110,8 @@ func (s *secret) editing() (row, col int) { return 1, 3 + min(len(s.text), 40) }
 func (s *secret) lines(m *model, width, _ int) []string {
 	dots := strings.Repeat("*", min(len(s.text), 40))
 	return []string{
-		m.Clip(" "+m.Paint(render.Bold, "Paste the key of "+visible.Escape(s.provider)), width),
+		m.Clip(" "+m.Paint(render.Bold, "Paste your "+visible.Escape(s.provider)+" API key"), width),
 		m.Clip("   "+dots+m.Paint(render.Faint, fmt.Sprintf(" %d characters", len(s.text))), width),
-		m.Paint(render.Faint, m.Clip(" get one at "+visible.Escape(s.at)+m.Dot()+"enter stores it"+m.Dot()+"esc leaves", width)),
+		m.Paint(render.Faint, m.Clip(" get one at "+visible.Escape(s.at)+m.Dot()+"enter: store"+m.Dot()+"esc: cancel", width)),
 	}
 }

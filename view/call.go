@@ -114,7 +114,7 @@ func (p *Projection) settle(e *entry, f run.CallSettled) {
 	}
 	c.State, c.Tail = Settled, ""
 	c.Outcome, c.IsError, c.Delivery, c.Size = f.Outcome, f.IsError, f.Delivery, f.Size
-	c.Result = run.PlainText(f.Content)
+	c.Result, c.Diff = run.PlainText(f.Content), p.diff
 	for _, part := range f.Content {
 		if part.Type == run.ImagePart {
 			c.Images++

@@ -138,6 +138,7 @@ type Call struct {
 	Delivery string // as in [run.Result]
 	Size     int64  // of the stored output, in bytes
 	Files    []File // changed by the call
+	Diff     string // how it changed them, where the update that settled it said so
 	// Tail is the end of what the running call has printed, at most [MaxTail] bytes.
 	Tail string
 	// Child is the child run that the call has started, or starts; empty if it has none.

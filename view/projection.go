@@ -23,6 +23,7 @@ type Projection struct {
 	seeded   int64     // events up to this one are part of the state that From was given
 	at       time.Time // of the last event
 	event    run.Event // being applied; its Payload is nil while an update is live
+	diff     string    // of the update being applied
 	turn     turn
 	last     *End // of the turn that ended last; nil: none was seen
 	nextCall int  // number of the call that the next message begins with; 0: not known
@@ -132,7 +133,9 @@ func (p *Projection) Update(u Update) []Item {
 	p.touched = p.touched[:0]
 	switch {
 	case u.Event != nil:
+		p.diff = u.Diff
 		p.apply(*u.Event)
+		p.diff = ""
 	case u.Delta != nil:
 		p.delta(*u.Delta)
 	case u.Drop:

@@ -8,11 +8,14 @@ package view
 
 import "pawl/run"
 
-// An Update is something new of a run. Exactly one field is set, but for Waiting. Events
-// are durable before they are shown, and come in order without gaps; everything else is
-// live: it is lost if no face followed the run at that moment.
+// An Update is something new of a run. Exactly one field is set, but for Waiting and Diff.
+// Events are durable before they are shown, and come in order without gaps; everything else
+// is live: it is lost if no face followed the run at that moment.
 type Update struct {
 	Event *run.Event
+	// Diff is what the call that Event settles has changed, as a unified diff: a face that
+	// wants more than the result says finds it out. It may be empty.
+	Diff  string
 	Delta *Delta // a piece of the answer that streams
 	// Drop says that the answer that streams will be requested again: what was shown
 	// of it does not count.

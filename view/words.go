@@ -203,6 +203,27 @@ func interruptWords(f run.Interrupted) string {
 	return "interrupted: " + string(f.Cause)
 }
 
+// errorWords are the kinds of errors of requests as a person reads them.
+var errorWords = map[run.ErrorKind]string{
+	run.ErrOverloaded: "provider overloaded", run.ErrUnreachable: "no connection", run.ErrRateLimited: "rate limit reached", run.ErrTooLong: "request too long",
+	run.ErrAuth: "no access", run.ErrRefused: "request refused", run.ErrInvalid: "request rejected",
+	run.ErrBrokenStream: "answer cut off", run.ErrTimeout: "no answer in time", run.ErrAborted: "cancelled",
+}
+
+// ErrorWords returns the reason of a failed request with words for a person in place of the name of
+// the kind that it begins with.
+func ErrorWords(kind run.ErrorKind, reason string) string {
+	rest, named := strings.CutPrefix(reason, string(kind))
+	words, known := errorWords[kind]
+	if !named || !known || rest != "" && rest[0] != ':' && rest[0] != ' ' {
+		return reason
+	}
+	if kind == run.ErrOverloaded && strings.HasPrefix(rest, " (HTTP 50") && !strings.HasPrefix(rest, " (HTTP 503)") {
+		words = "provider error"
+	}
+	return words + rest
+}
+
 // failureWords says that a request failed and when it is sent again.
 func failureWords(f run.RequestFailed) string {
 	reason := OneLine(f.Reason, 2*MaxLine)

@@ -71,9 +71,6 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	if op.result != nil {
 		call.Output = op.result
 	}
-	if t.Spec().Unstored {
-		d.storing.Wait() // it may query outputs
-	}
 	res, err = t.Run(ctx, env, call)
 	if err != nil && !errors.Is(err, tool.ErrParked) {
 		res.IsError = true

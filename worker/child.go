@@ -26,7 +26,6 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 			d.feed.show(view.Update{Notice: fmt.Sprintf("%s: %s", id, v.Notice)})
 		}
 	}
-	d.storing.Wait() // the child may ask for the outputs of this run
 	var given []run.Payload
 	c, err := d.w.Open(ctx, id, watch)
 	if errors.Is(err, store.ErrNotFound) {

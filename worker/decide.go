@@ -41,7 +41,7 @@ type Decision struct {
 // [permission.Request.Own].
 func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
 	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, URL: in.URL, Paths: in.Paths,
-		Workspace: env.Workspace, Folders: env.Dirs, Dir: env.Session.ShellDir(), Own: own,
+		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: own,
 		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)

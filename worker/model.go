@@ -162,6 +162,9 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 	if err != nil {
 		err = &llm.Error{Kind: run.ErrInvalid, Message: err.Error()}
 	}
+	if err == nil {
+		ctx = d.prepareTools(ctx, s, m)
+	}
 	go func() {
 		var answer *llm.Answer
 		started := time.Now()

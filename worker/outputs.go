@@ -8,14 +8,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"iter"
 	"slices"
 	"strings"
 
 	"pawl/output"
 	"pawl/run"
+	"pawl/store"
 	"pawl/tool"
 	"pawl/tool/outputs"
-	"pawl/view"
 )
 
 // modeArgument is the argument with which a call asks how its result is delivered. It
@@ -78,7 +79,6 @@ func (d *Runner) arguments(c run.Call) arguments {
 	}
 	if a.err == nil && ok {
 		a.json, _, a.err = output.Resolve(context.Background(), a.json, t.Spec().Schema, func(id string) (*output.Output, error) {
-			d.storing.Wait()
 			return d.w.Outputs.Find(d.env.Scope(), id)
 		})
 	}
@@ -164,19 +164,20 @@ func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 		k.abort()
 		return fact
 	}
+	defer k.abort()
 	text := run.PlainText(res.Content)
+	if !res.Written && mode != output.Persist && len(text) <= d.limits().Inline {
+		if text != "" { // the fact is where it is stored
+			fact.Delivery, fact.Size = string(output.Inlined), int64(len(text))
+		}
+		return fact
+	}
 	if k.w == nil && k.err == nil && text != "" {
 		_, _ = k.Write([]byte(text)) // an error stays in k
 	}
 	if k.w == nil && k.err == nil {
 		return fact
 	}
-	if !res.Written && mode != output.Persist && len(text) <= d.limits().Inline {
-		d.storeSmall(k, c.ID, !res.IsError)
-		fact.Delivery, fact.Size = string(output.Inlined), int64(len(text))
-		return fact
-	}
-	defer k.abort()
 	var stored *output.Output
 	err := k.err
 	if err == nil {
@@ -211,80 +212,21 @@ func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 	return fact
 }
 
-// storeSmall stores a result that the log has too, beside the run: the model waits for
-// nothing of it. Whoever asks for an output waits for these first.
-func (d *Runner) storeSmall(k *resultWriter, id run.CallID, success bool) {
-	d.storing.Go(func() {
-		defer k.abort()
-		err := k.err
-		if err == nil {
-			k.w.NoSync, k.w.Limits = true, d.limits()
-			var stored *output.Output
-			if stored, err = k.w.Commit(success); err == nil {
-				err = stored.Close()
-			}
-		}
-		if err != nil {
-			d.feed.show(view.Update{Notice: fmt.Sprintf("the result of %s is not stored: %v", id, err)})
-		}
-	})
+// Logs are the logs of a store as [output.Store.With] takes them.
+func Logs(st store.Store) output.Logs { return logs{st} }
+
+type logs struct{ store store.Store }
+
+func (l logs) Events(id run.ID) iter.Seq2[run.Event, error] {
+	return l.store.Events(context.Background(), id, 0)
 }
 
-// enough is how many of the newest results have to be stored, one after the other, for
-// the older ones to be taken for stored too: more than a process has under way at once.
-const enough = 64
-
-// restore stores again the small results that were not on the disk yet when the process
-// that had them ended: the log has them, and the model is told that they are stored.
-func (d *Runner) restore() {
-	if d.w.Outputs == nil {
-		return
+func (l logs) RunsOf(conversation run.ID) (ids []run.ID, err error) {
+	runs, err := l.store.Conversation(context.Background(), conversation)
+	for _, r := range runs {
+		ids = append(ids, r.ID)
 	}
-	tools, messages := map[run.CallID]string{}, map[run.CallID]string{}
-	var inline []run.CallID
-	for _, m := range d.core.State.Messages {
-		for _, p := range m.Parts {
-			switch {
-			case p.Call != nil:
-				tools[p.Call.ID], messages[p.Call.ID] = p.Call.Tool, m.ID
-			case p.Result != nil && p.Result.Delivery == string(output.Inlined):
-				inline = append(inline, p.Result.Call)
-			}
-		}
-	}
-	for _, c := range d.core.State.Turn.Calls {
-		if c.Result.Delivery == string(output.Inlined) {
-			inline = append(inline, c.ID)
-		}
-	}
-	if len(inline) == 0 {
-		return
-	}
-	d.storing.Go(func() {
-		missing := map[run.CallID]bool{}
-		for i, there := len(inline)-1, 0; i >= 0 && there < enough; i-- {
-			if o, err := d.w.Outputs.Find(d.env.Scope(), string(inline[i])); err == nil {
-				o.Close()
-				there++
-				continue
-			}
-			there, missing[inline[i]] = 0, true
-		}
-		if len(missing) == 0 {
-			return
-		}
-		for e, err := range d.w.Store.Events(context.Background(), d.id, 0) { // the context may have a reference for it
-			if err != nil {
-				d.w.debug("results to store again", "run", d.id, "error", err)
-				return
-			}
-			if f, ok := e.Payload.(run.CallSettled); ok && missing[f.Call] {
-				k := d.resultWriterOf(f.Call, tools[f.Call], messages[f.Call])
-				_, _ = k.Write([]byte(run.PlainText(f.Content))) // an error stays in k
-				d.storeSmall(k, f.Call, !f.IsError)
-			}
-		}
-	})
+	return ids, err
 }
 
 func (d *Runner) limits() output.Limits {

@@ -298,9 +298,6 @@ func (d *Runner) append(events []run.Event) ([]run.Event, error) {
 	if len(events) == 0 && len(taken) == 0 {
 		return nil, nil
 	}
-	if slices.ContainsFunc(events, func(e run.Event) bool { _, ends := e.Payload.(run.Ended); return ends }) {
-		d.storing.Wait() // who sees the end of a turn finds the results of its calls
-	}
 	// Not the caller's context: its cancellation must still be recorded.
 	record := func() error { return d.w.Store.Append(context.Background(), d.id, after, events, taken...) }
 	if d.taskID != "" {

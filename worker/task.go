@@ -1,10 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"pawl/internal/text"
@@ -135,15 +138,59 @@ func (b *taskBatch) append() (store.TaskAppend, error) {
 			return b.TaskAppend, err
 		}
 		b.Events = append(b.Events, store.TaskEvent{At: e.At, Type: typ, Version: version, Run: e.Run, By: e.By, Data: string(data)})
-		switch e.Payload.(type) {
+		switch p := e.Payload.(type) {
 		case task.PlanningStarted, task.AgentStarted, task.AgentHandoffStarted:
 			b.Runs = append(b.Runs, e.Run)
+		case task.Created:
+			b.Check = dependencyCheck(b.id, p.DependsOn)
+		case task.Edited:
+			if p.DependsOn != nil {
+				b.Check = dependencyCheck(b.id, *p.DependsOn)
+			}
 		}
 	}
 	sum := b.state.Summary()
 	data, err := json.Marshal(sum)
 	b.Row = store.TaskRow{Status: string(sum.Status), Agent: sum.Agent, Run: sum.Run, Priority: sum.Priority, Owes: sum.Owes, Labels: sum.Labels, Summary: string(data)}
 	return b.TaskAppend, err
+}
+
+// dependencyCheck returns a check that the tasks that a task is to depend on exist, and that none
+// of them depends on it. It is made in the transaction of the change: of two changes that
+// would close a cycle together, the second finds it.
+func dependencyCheck(id task.ID, on []task.ID) func(row func(string) (store.TaskRow, error)) error {
+	if len(on) == 0 {
+		return nil
+	}
+	return func(row func(string) (store.TaskRow, error)) error {
+		wrong := func(what string) error {
+			return &task.InputError{What: "depends_on: " + what, Fields: map[string]string{"depends_on": what}}
+		}
+		var failed error
+		dependsOn := func(other task.ID) []task.ID {
+			var sum task.Summary
+			r, err := row(string(other))
+			switch {
+			case err == nil:
+				err = json.Unmarshal([]byte(r.Summary), &sum)
+			case errors.Is(err, store.ErrNoTask) && slices.Contains(on, other):
+				err = wrong(fmt.Sprintf("there is no task %s", other))
+			case errors.Is(err, store.ErrNoTask): // removed since
+				err = nil
+			}
+			failed = cmp.Or(failed, err)
+			return sum.DependsOn
+		}
+		cycle := task.Cycle(id, on, dependsOn)
+		if failed != nil || cycle == nil {
+			return failed
+		}
+		names := make([]string, len(cycle))
+		for i, c := range cycle {
+			names[i] = string(c)
+		}
+		return wrong("the dependencies would be a cycle: " + strings.Join(names, " → "))
+	}
 }
 
 // DoTask does something to a task and returns it when that is durable. If another writer was first, it is
@@ -171,6 +218,9 @@ func DoTask(ctx context.Context, st store.Store, id task.ID, by string, now func
 		err = st.AppendTask(ctx, t)
 		if err == nil {
 			return b.state, nil
+		}
+		if wrong, ok := errors.AsType[*task.InputError](err); ok { // of the check, without what the store was doing
+			return l.State, wrong
 		}
 		if !errors.Is(err, store.ErrTaskConflict) {
 			return l.State, err

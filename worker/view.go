@@ -71,9 +71,13 @@ func (l *live) add(u view.Update) {
 	}
 }
 
-// appendDelta joins deltas of one kind: what is remembered of an answer is a few long ones.
+// maxDelta bounds a delta that others are joined to, in bytes: an answer that grows by a
+// letter at a time is not copied whole for each of them.
+const maxDelta = 4 << 10
+
+// appendDelta joins deltas of one kind: what is remembered of an answer is few of them.
 func appendDelta(all []view.Delta, d view.Delta) []view.Delta {
-	if n := len(all); n > 0 && d.Tool == "" {
+	if n := len(all); n > 0 && d.Tool == "" && len(all[n-1].Text)+len(all[n-1].Thinking)+len(all[n-1].Arguments) < maxDelta {
 		last := &all[n-1]
 		switch {
 		case d.Text != "" && last.Text != "":

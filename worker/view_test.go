@@ -287,6 +287,17 @@ func TestWhatIsLiveIsRememberedUntilItIsAnEvent(t *testing.T) {
 	if diff := cmp.Diff(want, l.updates()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	// An answer that comes a letter at a time is remembered in pieces of some length.
+	for range 3 * maxDelta {
+		l.add(view.Update{Delta: &view.Delta{Text: "x"}})
+	}
+	text, pieces := "", 0
+	for _, d := range l.answer[2:] {
+		text, pieces = text+d.Text, pieces+1
+	}
+	if text = strings.TrimLeft(text, "{}"); len(text) != 3*maxDelta || pieces != 4 {
+		t.Errorf("%d letters are remembered in %d pieces", len(text), pieces)
+	}
 	l.add(view.Update{Event: &run.Event{Seq: 9, Payload: run.Replied{}}})
 	l.add(view.Update{Waiting: []run.CallID{}})
 	if len(l.updates()) != 0 || l.seq != 9 {

@@ -179,7 +179,7 @@ type Runner struct {
 	waiting  []run.CallID          // shown last
 	leads    map[run.CallID][]string
 	resolved map[run.CallID]arguments // of the last message's calls
-	storing  tally                    // results being stored
+	prepared bool                     // see prepareTools
 	letters  []*letter                // of the step that is made
 	done     chan run.Completion
 	model    *modelSession
@@ -190,6 +190,8 @@ type Runner struct {
 	taskID task.ID // that the run belongs to; empty: none
 	task   TaskLog // as it was at the last append
 
+	life context.Context // is done when the run is closed
+	end  context.CancelFunc
 	wake chan struct{}
 	mail mailbox
 
@@ -255,6 +257,7 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*
 	if w.Metrics != nil {
 		d.metrics = w.Metrics.Run()
 	}
+	d.life, d.end = context.WithCancel(context.Background())
 	d.turn, d.cancel = context.WithCancelCause(context.Background())
 	socket := ""
 	// The socket is optional: without it, others poll the database.
@@ -296,7 +299,6 @@ func (d *Runner) load(ctx context.Context) error {
 	if err := d.take(s); err != nil {
 		return err
 	}
-	d.restore()
 	return d.joinTask(ctx, d.id)
 }
 
@@ -378,10 +380,10 @@ func (d *Runner) ID() run.ID { return d.id }
 // not while Run is.
 func (d *Runner) Close() error {
 	d.cancel(errClosed)
+	d.end()
 	if d.env.Session != nil {
 		d.env.Session.Close()
 	}
-	d.storing.Wait()
 	d.returnMail()
 	var err error
 	if d.lease != nil {

@@ -400,6 +400,43 @@ func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 	}
 }
 
+// Fifty people, in two processes, each make a task depend on the next, which would be a circle:
+// whoever comes last is refused.
+func TestEditsAtOnceCloseNoCircleOfDependencies(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+report)
+	processes := []*app.Workspace{p.open(), p.open()}
+	ids := make([]task.ID, 50)
+	for i := range ids {
+		ids[i] = add(t, processes[0], fmt.Sprint("Task ", i))
+	}
+	errs := make([]error, len(ids))
+	var wait sync.WaitGroup
+	for i, id := range ids {
+		wait.Go(func() {
+			next := []task.ID{ids[(i+1)%len(ids)]}
+			_, errs[i] = processes[i%2].DoTask(context.Background(), id, "anna", task.Edit{Edited: task.Edited{DependsOn: &next}})
+		})
+	}
+	wait.Wait()
+	refused := 0
+	for i, err := range errs {
+		s, lerr := processes[0].LoadTask(t.Context(), ids[i])
+		ok(t, lerr)
+		if err != nil {
+			refused++
+			if !errors.As(err, new(*task.InputError)) || !strings.HasPrefix(err.Error(), "depends_on: the dependencies would be a cycle: "+string(ids[i])) || len(s.DependsOn) > 0 {
+				t.Errorf("task %d depends on %v: %v", i, s.DependsOn, err)
+			}
+		} else if len(s.DependsOn) != 1 {
+			t.Errorf("task %d depends on %v", i, s.DependsOn)
+		}
+	}
+	if refused != 1 {
+		t.Errorf("%d of %d were refused, want 1", refused, len(ids))
+	}
+}
+
 func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `{"when":{"contains":"a secret word"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which?"]}}]}

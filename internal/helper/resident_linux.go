@@ -64,6 +64,7 @@ func serve() {
 	r := &resident{confine: order.Confine, running: map[*residentCommand]bool{}}
 	r.build()
 	prctl(prSetDumpable, 0)
+	r.prepareNext()
 	for {
 		request, fd := receiveRequest()
 		switch request {
@@ -291,8 +292,8 @@ func (r *resident) end(c *residentCommand) (noRoute bool) {
 }
 
 // A preparedThread is a thread in the namespaces of one command, confined for good, that waits
-// for the command to start. It is made while the command before it runs: then the helper
-// and its owner have nothing else to do.
+// for the command to start. It is made when the sandbox is built, and while the command before
+// it runs: then the helper and its owner have nothing else to do.
 //
 // As in the helper of a single command, the thread ends with what it was made for: it
 // moves to the namespaces and confines itself, and the others do not.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -217,6 +218,14 @@ func chunks(choices ...string) string {
 	return b.String()
 }
 
+// manyCalls returns n deltas with a call each.
+func manyCalls(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i, i))
+	}
+	return all
+}
+
 const (
 	hi       = `"delta":{"content":"Hi"}`
 	stop     = `"delta":{},"finish_reason":"stop"`
@@ -388,6 +397,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		{"an error by the event's name", "event: error\ndata: it broke\n\n", run.ErrOverloaded, "it broke"},
 		{"an error without words", chunks(`{"error":{"type":"server_error"}}`), run.ErrOverloaded, "without a message server_error"},
 		{"a filter that says so", chunks(`{"error":{"code":"content_filter","message":"The response was filtered"}}`), run.ErrRefused, "filtered"},
+		{"more calls than anything writes", chunks(manyCalls(2001)...) + chunks(stop) + doneMark, run.ErrInvalid, "2001 calls"},
 		{"a reason that is an error", chunks(hi, `"delta":{},"finish_reason":"insufficient_system_resource"`), run.ErrOverloaded, "stopped in the middle"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -85,8 +85,16 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 			return nil, e
 		}
 	}
-	return a.Answer(), nil
+	answer := a.Answer()
+	if n := len(answer.Parts); n > maxParts {
+		return nil, &llm.Error{Kind: run.ErrInvalid, Delivered: delivered, Usage: usage,
+			Message: fmt.Sprintf("the response has %d calls and other parts, more than any model writes; check the server", n)}
+	}
+	return answer, nil
 }
+
+// maxParts bounds the parts of an answer: a run records what becomes of each call.
+const maxParts = 2000
 
 // ended returns the error for a stream that ended with err without a complete answer.
 func ended(err error, lines *lineReader, any bool) *llm.Error {

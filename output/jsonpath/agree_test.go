@@ -105,7 +105,7 @@ func agree(t *testing.T, p *Path, where *Filter, document []byte) {
 // usesRoot reports whether the document is read before, for $ in a filter: that reading
 // may end before the error.
 func usesRoot(p *Path, where *Filter) bool {
-	return len(absoluteQueries(p.segments)) > 0 || where != nil && len(where.filter.absolute) > 0
+	return len(absoluteQueries(p.segments)) > 0 || where != nil && len(where.filter.wants.absolute) > 0
 }
 
 func asDocumentError(err error) *DocumentError {

@@ -43,38 +43,20 @@ func (x *stream) elements(rules []rule, filters, needsLength bool) error {
 			return err
 		}
 	}
-	if err := x.enter(); err != nil {
-		return err
-	}
-	for i := int64(0); ; i++ {
-		more, err := x.element(i == 0)
-		if err != nil || !more {
-			return err
-		}
-		if err := x.child(rules, filters, i, length, nil); err != nil {
-			return err
-		}
-	}
+	return x.scanner.elements(func(i int64) error { return x.child(rules, filters, i, length, nil) })
 }
 
 func (x *stream) members(rules []rule, filters bool) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
-	if names := rules[0].names; len(rules) == 1 && names != nil && !rules[0].again {
-		for first := true; ; first = false {
-			k, err := x.wantedMember(first, names)
-			if err != nil || k < 0 {
-				return err
-			}
-			if err := x.child(rules, false, inName, 0, rules[0].keys[k]); err != nil {
-				return err
-			}
-		}
+	wanted := traits{}
+	if len(rules) == 1 && !rules[0].again {
+		wanted = rules[0].traits
 	}
 	for first := true; ; first = false {
-		name, more, err := x.nextName(first)
-		if err != nil || !more {
+		k, name, err := x.nextMember(first, wanted.names, wanted.keys)
+		if err != nil || k < 0 {
 			return err
 		}
 		if err := x.child(rules, filters, inName, 0, name); err != nil {
@@ -84,25 +66,15 @@ func (x *stream) members(rules []rule, filters bool) error {
 }
 
 // length counts the elements of the array that comes next and goes back.
-func (x *stream) length() (int64, error) {
+func (x *stream) length() (n int64, err error) {
 	start := x.offset()
 	x.mark()
 	defer x.release()
-	if err := x.enter(); err != nil {
-		return 0, err
+	err = x.scanner.elements(func(int64) error { n++; return x.skip() })
+	if err == nil {
+		err = x.rewind(start)
 	}
-	for n := int64(0); ; n++ {
-		more, err := x.element(n == 0)
-		if err != nil {
-			return 0, err
-		}
-		if !more {
-			return n, x.rewind(start)
-		}
-		if err := x.skip(); err != nil {
-			return 0, err
-		}
-	}
+	return n, err
 }
 
 // child applies rules to one child: element index of an array of length elements, -1 if

@@ -1,7 +1,6 @@
 package jsonpath
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -100,41 +99,29 @@ func (d *decoder) value(wants *projection) (Value, error) {
 	if err := d.use(valueBytes); err != nil {
 		return Value{}, err
 	}
-	switch c {
-	case '[':
-		return d.container(Array, wants)
-	case '{':
-		return d.container(Object, wants)
+	if c == '[' || c == '{' {
+		return d.container(KindOf(c), wants)
 	}
 	return d.scalar(c)
 }
 
-func (d *decoder) scalar(c byte) (v Value, err error) {
+func (d *decoder) scalar(c byte) (Value, error) {
+	v := Value{kind: KindOf(c)}
 	from, pin := d.offset(), d.pin
 	d.pin = from
-	switch c {
-	case '"':
-		var odd bool
+	odd, err := false, error(nil)
+	if c == '"' {
 		odd, err = d.skipString()
-		v.kind = String
-		if err == nil {
-			v.plain = isPlain(d.buf[from-d.base+1:d.pos-1], odd)
-		}
-	case 't', 'f':
-		v.kind = Bool
-		err = d.skipScalar(c)
-	case 'n':
-		v.kind = Null
-		err = d.skipScalar(c)
-	default:
-		v.kind = Number
+	} else {
 		err = d.skipScalar(c)
 	}
 	d.pin = pin
 	if err != nil {
 		return Value{}, err
 	}
-	v.raw, err = d.own(d.buf[from-d.base : d.pos])
+	raw := d.buf[from-d.base : d.pos]
+	v.plain = c == '"' && isPlain(raw[1:len(raw)-1], odd)
+	v.raw, err = d.own(raw)
 	return v, err
 }
 
@@ -164,9 +151,6 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 		d.raws = false
 		defer func() { d.raws = true }()
 	}
-	if err := d.enter(); err != nil {
-		return Value{}, err
-	}
 	var err error
 	if kind == Array {
 		err = d.elements(wants)
@@ -195,59 +179,51 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	return v, nil
 }
 
-// elements decodes the wanted elements of an array and leaves it. What is passed over
+// elements decodes the wanted elements of the array that comes next. What is passed over
 // before the last one that is wanted leaves a Nothing, so that the others have their index.
 func (d *decoder) elements(wants *projection) error {
-	for i := int64(0); ; i++ {
-		more, err := d.element(i == 0)
-		if err != nil || !more {
-			return err
-		}
+	return d.scanner.elements(func(i int64) error {
 		sub := wants
 		if !wants.whole {
 			k := slices.Index(wants.indices, i)
 			if k < 0 {
 				if i < wants.last {
 					d.values = append(d.values, Value{})
-					err = d.use(valueBytes)
+					if err := d.use(valueBytes); err != nil {
+						return err
+					}
 				}
-				if err = cmp.Or(err, d.skip()); err != nil {
-					return err
-				}
-				continue
+				return d.skip()
 			}
 			sub = wants.indexed[k]
 		}
 		v, err := d.value(sub)
-		if err != nil {
-			return err
-		}
 		d.values = append(d.values, v)
-	}
+		return err
+	})
 }
 
-// members decodes the wanted members of an object and leaves it.
+// members decodes the wanted members of the object that comes next.
 func (d *decoder) members(wants *projection) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	names, keys := wants.names, wants.keys
+	if wants.whole {
+		names, keys = nil, nil
+	}
 	for first := true; ; first = false {
-		var name []byte
+		k, name, err := d.nextMember(first, names, keys)
+		if err != nil || k < 0 {
+			return err
+		}
 		sub := wants
-		if wants.whole {
-			window, more, err := d.nextName(first)
-			if err != nil || !more {
-				return err
-			}
-			if err := d.use(nameBytes); err != nil {
-				return err
-			}
-			if name, err = d.own(window); err != nil {
-				return err
-			}
-		} else {
-			k, err := d.wantedMember(first, wants.names)
-			if err != nil || k < 0 {
-				return err
-			}
-			name, sub = wants.keys[k], wants.named[k]
+		if !wants.whole {
+			sub = wants.named[k]
+		} else if err := d.use(nameBytes); err != nil {
+			return err
+		} else if name, err = d.own(name); err != nil {
+			return err
 		}
 		v, err := d.value(sub)
 		if err != nil {

@@ -15,9 +15,8 @@ func (f *Filter) Warnings() []string { return f.warnings }
 
 // filter is an expression with what can be said of it before any document is seen.
 type filter struct {
-	root     logical
-	wants    *projection // how much of a candidate the expression can look at
-	absolute []*query    // the queries in it that begin with $, those they use first
+	root  logical
+	wants *projection // how much of a candidate the expression can look at
 }
 
 // Binding strength, from weak to strong, to know where String needs parentheses.

@@ -106,8 +106,9 @@ func ShortNumber(s []byte) (n int64, places int, ok bool) {
 	return n, places, true
 }
 
-// CanonicalNumber writes a number as every equal one is written. (Of exponents beyond
-// those of [CompareNumbers], numbers are equal if their other digits are.)
+// CanonicalNumber writes a number as every equal one is written: without an exponent if it
+// is of usual size. (Of exponents beyond those of [CompareNumbers], numbers are equal if
+// their other digits are.)
 func CanonicalNumber(raw []byte) []byte {
 	if n, places, ok := ShortNumber(raw); ok && places == 0 {
 		return strconv.AppendInt(nil, n, 10)
@@ -116,11 +117,22 @@ func CanonicalNumber(raw []byte) []byte {
 	if d.sign == 0 {
 		return []byte("0")
 	}
-	if point := d.exponent.Int64(); d.exponent.IsInt64() && 0 < point && point <= 18 && len(d.digits) <= int(point) {
-		n, _ := strconv.ParseInt(string(d.digits)+strings.Repeat("0", int(point)-len(d.digits)), 10, 64)
-		return strconv.AppendInt(nil, int64(d.sign)*n, 10)
+	var b []byte
+	if d.sign < 0 {
+		b = append(b, '-')
 	}
-	return fmt.Appendf(nil, "%de%s:%s", d.sign, d.exponent, d.digits)
+	const least, most = -6, 21
+	e := new(big.Int).Sub(d.exponent, big.NewInt(int64(len(d.digits))))
+	switch point := int(d.exponent.Int64()); {
+	case !d.exponent.IsInt64() || d.exponent.Int64() < least || d.exponent.Int64() > most:
+		return fmt.Appendf(b, "%se%s", d.digits, e)
+	case point >= len(d.digits):
+		return append(append(b, d.digits...), strings.Repeat("0", point-len(d.digits))...)
+	case point > 0:
+		return fmt.Appendf(b, "%s.%s", d.digits[:point], d.digits[point:])
+	default:
+		return fmt.Appendf(b, "0.%s%s", strings.Repeat("0", -point), d.digits)
+	}
 }
 
 // decimal is sign × 0.digits × 10^exponent; the digits neither begin nor end with 0.

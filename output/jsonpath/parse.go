@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -74,8 +75,6 @@ type parser struct {
 	pos      int
 	nesting  int
 	warnings []string
-
-	filters []*filterScope // those that are being read, outermost first
 }
 
 func (p *parser) run(parse func()) (err error) {
@@ -363,18 +362,17 @@ func (p *parser) escape(quote byte) rune {
 		return rune(c)
 	case 'u':
 		r := p.hex()
-		if isLowSurrogate(r) {
+		if !utf16.IsSurrogate(r) {
+			return r
+		}
+		if utf16.DecodeRune(r, 0xDC00) == utf8.RuneError {
 			p.failAt(p.pos-6, "the second half of a surrogate pair without the first", "")
 		}
-		if isHighSurrogate(r) {
-			if !p.take(`\u`) {
-				p.failAt(p.pos-6, "the first half of a surrogate pair without the second", "")
-			}
-			low := p.hex()
-			if !isLowSurrogate(low) {
-				p.failAt(p.pos-6, "expected the second half of a surrogate pair", "")
-			}
-			r = joinSurrogates(r, low)
+		if !p.take(`\u`) {
+			p.failAt(p.pos-6, "the first half of a surrogate pair without the second", "")
+		}
+		if r = utf16.DecodeRune(r, p.hex()); r == utf8.RuneError {
+			p.failAt(p.pos-6, "expected the second half of a surrogate pair", "")
 		}
 		return r
 	}
@@ -388,10 +386,10 @@ func (p *parser) escape(quote byte) rune {
 }
 
 func (p *parser) hex() rune {
-	r := hex4([]byte(p.rest()[:min(4, len(p.rest()))]))
-	if r < 0 {
+	n, err := strconv.ParseUint(p.rest()[:min(4, len(p.rest()))], 16, 16)
+	if err != nil || len(p.rest()) < 4 {
 		p.fail(`expected four hexadecimal digits after \u`, "")
 	}
 	p.pos += 4
-	return r
+	return rune(n)
 }

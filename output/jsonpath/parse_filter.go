@@ -5,25 +5,11 @@ import (
 	"strings"
 )
 
-// filterScope collects what is said about a filter while it is read.
-type filterScope struct {
-	absolute []*query
-}
-
 // filter reads the expression after ?.
 func (p *parser) filter() *filter {
-	scope := &filterScope{}
-	p.filters = append(p.filters, scope)
-	f := &filter{root: p.or()}
-	p.filters = p.filters[:len(p.filters)-1]
+	root := p.or()
 	p.blanks()
-	f.absolute = scope.absolute
-	f.wants = projectionOf(f.root)
-	if len(p.filters) > 0 { // the outer filter needs the answers as well
-		outer := p.filters[len(p.filters)-1]
-		outer.absolute = append(outer.absolute, f.absolute...)
-	}
-	return f
+	return &filter{root: root, wants: projectionOf(root)}
 }
 
 func (p *parser) or() logical {
@@ -142,7 +128,7 @@ func (p *parser) term() term {
 	switch c := p.peek(); {
 	case c == '@' || c == '$':
 		p.pos++
-		t.query = p.query(c == '$')
+		t.query = &query{absolute: c == '$', segments: p.segments()}
 	case c == '\'' || c == '"':
 		t.literal = &literal{stringValue(p.quoted())}
 	case c == '-' || isDigit(rune(c)):
@@ -154,19 +140,6 @@ func (p *parser) term() term {
 	}
 	t.end = p.pos
 	return t
-}
-
-func (p *parser) query(absolute bool) *query {
-	scope := &filterScope{} // to know which filters' queries are within this one
-	p.filters = append(p.filters, scope)
-	q := &query{absolute: absolute, segments: p.segments()}
-	p.filters = p.filters[:len(p.filters)-1]
-	outer := p.filters[len(p.filters)-1]
-	outer.absolute = append(outer.absolute, scope.absolute...)
-	if absolute {
-		outer.absolute = append(outer.absolute, q) // after those that it uses itself
-	}
-	return q
 }
 
 // word reads true, false, null or a function call.

@@ -60,20 +60,10 @@ func (x *stream) backwards(s slice, next int) error {
 	if err != nil {
 		return err
 	}
-	if err := x.enter(); err != nil {
-		return err
-	}
 	type element struct{ index, offset int64 }
 	const elementBytes = 16
 	var selected []element
-	for i := int64(0); ; i++ {
-		more, err := x.element(i == 0)
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
+	err = x.scanner.elements(func(i int64) error {
 		if s.covers(i, n) {
 			if _, err := x.ahead(); err != nil {
 				return err
@@ -83,9 +73,10 @@ func (x *stream) backwards(s slice, next int) error {
 				return &LimitError{Need: need, AtLeast: true, Limit: x.opt.Limit, Offset: x.offset(), Why: "the places of elements that are wanted last first,"}
 			}
 		}
-		if err := x.skip(); err != nil {
-			return err
-		}
+		return x.skip()
+	})
+	if err != nil {
+		return err
 	}
 	end := x.offset()
 	x.depth++

@@ -242,21 +242,10 @@ func isNameFirst(r rune) bool {
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 // appendQuoted appends a name or a string in single quotes, escaped as the normalized
-// paths of RFC 9535 section 2.7.
+// paths of RFC 9535 section 2.7: as in JSON, but for the quotes.
 func appendQuoted(b []byte, s string) []byte {
-	const short = "\b\t\n\f\r'\\"
-	const letter = `btnfr'\`
-	b = append(b, '\'')
-	for _, r := range s { // an invalid byte becomes U+FFFD
-		if i := strings.IndexRune(short, r); i >= 0 && r < 0x80 {
-			b = append(b, '\\', letter[i])
-		} else if r < 0x20 {
-			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
-		} else {
-			b = append(b, string(r)...)
-		}
-	}
-	return append(b, '\'')
+	quoted := AppendString(nil, s)
+	return append(append(append(b, '\''), singleQuotes.Replace(string(quoted[1:len(quoted)-1]))...), '\'')
 }
 
-const hexDigits = "0123456789abcdef"
+var singleQuotes = strings.NewReplacer(`\"`, `"`, "'", `\'`)

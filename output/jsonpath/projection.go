@@ -20,6 +20,8 @@ type projection struct {
 	indices []int64
 	indexed []*projection
 	last    int64
+
+	absolute []*query // those in the expression that begin with $, each after those that it uses
 }
 
 // projectionOf returns what an expression looks at of @.
@@ -77,8 +79,10 @@ func (p *projection) addCall(c *call) {
 // addQuery adds what a query selects; whole says that all of it is looked at. From the
 // first step on that is not a name or an index from the beginning, all is.
 func (p *projection) addQuery(q *query, whole bool) {
-	if q.absolute {
-		return // it is answered before
+	p.absolute = append(p.absolute, absoluteQueries(q.segments)...)
+	if q.absolute { // it is answered before
+		p.absolute = append(p.absolute, q)
+		return
 	}
 	for i, seg := range q.segments {
 		if !singular(q.segments[i : i+1]) {

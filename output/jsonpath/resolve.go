@@ -8,7 +8,7 @@ import "math"
 func (x *stream) resolve() error {
 	all := absoluteQueries(x.segments)
 	if x.opt.Where != nil {
-		all = append(all, x.opt.Where.filter.absolute...)
+		all = append(all, x.opt.Where.filter.wants.absolute...)
 	}
 	if len(all) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func absoluteQueries(segments []segment) []*query {
 	for _, seg := range segments {
 		for _, sel := range seg.selectors {
 			if sel.kind == byFilter {
-				all = append(all, sel.filter.absolute...)
+				all = append(all, sel.filter.wants.absolute...)
 			}
 		}
 	}

@@ -43,6 +43,9 @@ type scanner struct {
 	depth int    // arrays and objects that have been entered and not left
 	kinds []bool // scratch of skip
 
+	nameEnd int64 // of the name that begins at pin, see nextMember
+	nameOdd bool  // see skipString
+
 	lines bool   // a line break was passed outside of strings since this was last false
 	long  int64  // bytes of a string that are kept, and no error if there are more; 0: all
 	head  []byte // the beginning of a string of more than long bytes
@@ -54,6 +57,9 @@ func newScanner(ctx context.Context, src Source, limit int64) *scanner {
 	s := &scanner{feed: feed{src: src}, ctx: ctx, limit: limit, window: windowSize, pin: noPin}
 	if src.window > 0 {
 		s.window = src.window
+	}
+	if src.data != nil { // all of it is in the window
+		s.buf, s.eof = src.data, true
 	}
 	s.keep = limit + int64(s.window) // a window may continue after the end of a value
 	if src.readerAt != nil {
@@ -73,19 +79,6 @@ func (s *scanner) offset() int64 { return s.base + int64(s.pos) }
 func (s *scanner) more() bool {
 	if s.eof || s.err != nil {
 		return false
-	}
-	if s.feed.src.data != nil { // the window only grows
-		if s.err = s.ctx.Err(); s.err != nil {
-			s.err = context.Cause(s.ctx)
-			return false
-		}
-		data := s.feed.src.data
-		if s.eof = len(s.buf) == len(data); s.eof {
-			return false
-		}
-		const step = 1 << 20 // how often the context is asked
-		s.buf = data[:min(len(data), len(s.buf)+step)]
-		return true
 	}
 	if s.long > 0 && s.pin != noPin && s.offset()-s.pin > s.long {
 		if len(s.head) == 0 {
@@ -290,69 +283,58 @@ func (s *scanner) tooDeep() error {
 	return &DocumentError{Offset: s.offset(), Problem: fmt.Sprintf("more than %d arrays and objects in one another", MaxDepth)}
 }
 
-// element goes to the next element of an array, the first one if first, or leaves it.
-func (s *scanner) element(first bool) (bool, error) { return s.item(first, false) }
-
-func (s *scanner) item(first, object bool) (bool, error) {
-	c, err := s.peek()
-	end := byte(']')
-	if object {
-		end = '}'
+// elements passes over the array that comes next. It calls do for each element, with its
+// index, to pass over the element.
+func (s *scanner) elements(do func(i int64) error) error {
+	if err := s.enter(); err != nil {
+		return err
 	}
-	switch {
-	case err != nil:
-		return false, err
-	case c == end:
-		s.pos++
-		s.depth--
-		return false, nil
-	case first && s.pos == len(s.buf):
-		return false, s.unexpected(opening(object))
-	case first:
-		return true, nil
-	case c != ',':
-		return false, s.unexpected(closing(object))
-	}
-	s.pos++
-	return true, nil
-}
-
-// nextName goes to the next member of an object, the first one if first, or leaves it. It
-// passes over the member's name and the colon. The name, without escapes, is valid until
-// the scanner moves on.
-func (s *scanner) nextName(first bool) (name []byte, more bool, err error) {
-	if more, err = s.item(first, true); err != nil || !more {
-		return nil, false, err
-	}
-	if s.pos == len(s.buf) || s.buf[s.pos] != '"' {
-		if s.pos < len(s.buf) && s.buf[s.pos] == ' ' { // the usual single one
+	for i := int64(0); ; i++ {
+		c, err := s.peek()
+		switch {
+		case err != nil:
+			return err
+		case c == ']':
+			s.pos++
+			s.depth--
+			return nil
+		case i == 0 && s.pos == len(s.buf):
+			return s.unexpected(opening(false))
+		case i > 0 && c != ',':
+			return s.unexpected(closing(false))
+		case i > 0:
 			s.pos++
 		}
-		if c, err := s.peek(); err != nil || c != '"' {
-			return nil, false, s.unexpected(following(true))
+		if err := do(i); err != nil {
+			return err
 		}
 	}
-	from := s.offset()
-	s.pin = from
-	odd, err := s.skipString()
-	if err != nil {
-		return nil, false, err
+}
+
+// nextMember goes to the value of the next member of the object that has been entered which
+// has one of the names, or of the next member if names is nil. first says that no member has
+// been passed. It returns which of the names it is, and the name without escapes, which of
+// any member is valid until the scanner moves on; -1 if there is none left: the object is
+// left then. keys are the names as bytes.
+func (s *scanner) nextMember(first bool, names []string, keys [][]byte) (k int, name []byte, err error) {
+	entry := atNext
+	if first {
+		entry = atFirst
 	}
-	to := s.offset() - 1
-	if s.pos == len(s.buf) || s.buf[s.pos] != ':' {
-		if c, err := s.peek(); err != nil || c != ':' {
-			return nil, false, s.unexpected(colon)
-		}
-	}
-	if s.pos++; s.pos < len(s.buf) && s.buf[s.pos] == ' ' {
-		s.pos++
+	k, err = s.pass(nil, names, entry)
+	switch {
+	case err != nil || k < 0:
+		return k, nil, err
+	case names != nil:
+		return k, keys[k], nil
 	}
 	if _, err := s.ahead(); err != nil { // the window does not move after that
-		return nil, false, err
+		return 0, nil, err
 	}
+	name = s.buf[s.pin+1-s.base : s.nameEnd-s.base]
 	s.pin = noPin
-	if name = s.buf[from+1-s.base : to-s.base]; !isPlain(name, odd) {
+	if !isPlain(name, s.nameOdd) {
 		name = unescape(name)
 	}
-	return name, true, nil
+	return 0, name, nil
 }

@@ -106,7 +106,7 @@ func (s *scanner) skipEscape() error {
 	case c == 'u':
 		s.pos++
 		for range 4 {
-			if s.pos == len(s.buf) && !s.more() || unhex(s.buf[s.pos]) < 0 {
+			if s.pos == len(s.buf) && !s.more() || strings.IndexByte("0123456789abcdefABCDEF", s.buf[s.pos]) < 0 {
 				return s.unexpected("four hexadecimal digits")
 			}
 			s.pos++
@@ -192,16 +192,6 @@ func (s *scanner) container(v Visitor) error {
 	return err
 }
 
-// wantedMember goes to the next member of the object that has been entered which has one of
-// the names, and returns which; -1 if there is none left: the object is left then. first
-// says that no member has been passed.
-func (s *scanner) wantedMember(first bool, names []string) (int, error) {
-	if first {
-		return s.pass(nil, names, atFirst)
-	}
-	return s.pass(nil, names, atNext)
-}
-
 // entryPoint says where a pass begins.
 type entryPoint uint8
 
@@ -211,7 +201,7 @@ const (
 	atNext                      // in an object, after a member
 )
 
-// pass is container and wantedMember. The fast ways through strings and numbers are for
+// pass is container and nextMember. The fast ways through strings and numbers are for
 // those that are within the window and have nothing unusual in them.
 func (s *scanner) pass(v Visitor, names []string, entry entryPoint) (int, error) {
 	var (
@@ -221,10 +211,13 @@ func (s *scanner) pass(v Visitor, names []string, entry entryPoint) (int, error)
 		depth  = s.depth
 		object = true // the innermost
 		found  = -1
+		any    = entry != atOpening && names == nil // the next member, whatever its name
 		c      byte
 	)
 	if entry != atOpening {
-		kinds = append(kinds, true)
+		if kinds = append(kinds, true); cap(kinds) > cap(s.kinds) {
+			s.kinds = kinds
+		}
 		depth--
 		if entry == atNext {
 			goto next
@@ -268,6 +261,8 @@ name: // blanks are passed
 	if n, odd := plainText(b, i+1); n < len(b) && b[n] == '"' && (!odd || names == nil) {
 		if v != nil {
 			v.Name(b[i+1:n], false)
+		} else if any {
+			found, s.pin, s.nameEnd, s.nameOdd = 0, s.base+int64(i), s.base+int64(n), odd
 		} else if len(kinds) == 1 {
 			found = slices.Index(names, string(b[i+1:n]))
 		}
@@ -280,6 +275,9 @@ name: // blanks are passed
 		}
 		if v != nil {
 			v.Name(raw, true)
+		} else if any {
+			s.nameEnd = s.offset() - 1
+			found, s.pin, s.nameOdd = 0, s.nameEnd-int64(len(raw))-1, true
 		} else if len(kinds) == 1 && names != nil {
 			found = slices.Index(names, string(Unescape(raw)))
 		}
@@ -327,11 +325,11 @@ value: // blanks are passed
 			goto next
 		}
 	case c-'0' <= 9 || c == '-':
-		if n := plainNumber(b, i); n > 0 {
+		if n, missing := numberLength(b[i:]); missing == "" && i+n < len(b) {
 			if v != nil {
-				v.Scalar(Number, b[i:n], false, s.base+int64(i))
+				v.Scalar(Number, b[i:i+n], false, s.base+int64(i))
 			}
-			i = n
+			i += n
 			goto next
 		}
 	}
@@ -384,35 +382,6 @@ closed: // at ] or }
 	}
 	object = kinds[len(kinds)-1]
 	goto next
-}
-
-// plainNumber returns where the number ends that begins at i, 0 if it has an exponent, is
-// not valid, or might go on after b.
-func plainNumber(b []byte, i int) int {
-	if b[i] == '-' {
-		i++
-	}
-	from := i
-	for i < len(b) && b[i]-'0' <= 9 {
-		i++
-	}
-	if i == from || i-from > 1 && b[from] == '0' {
-		return 0
-	}
-	if i < len(b) && b[i] == '.' {
-		i++
-		from = i
-		for i < len(b) && b[i]-'0' <= 9 {
-			i++
-		}
-		if i == from {
-			return 0
-		}
-	}
-	if i == len(b) || b[i]|0x20 == 'e' {
-		return 0
-	}
-	return i
 }
 
 // advance passes over blanks from i on, with more of the document if needed; at the

@@ -127,14 +127,3 @@ func (f *feed) close() error {
 	f.stream = nil
 	return err
 }
-
-// Size returns how many bytes the document has, -1 if that is not known.
-func (s Source) Size() int64 {
-	switch {
-	case s.readerAt != nil:
-		return s.size
-	case s.open != nil:
-		return -1
-	}
-	return int64(len(s.data))
-}

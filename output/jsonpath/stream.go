@@ -327,8 +327,8 @@ func (x *stream) count(n int64) error {
 func (x *stream) test(f *filter) (passed bool, end int64, err error) {
 	x.decoder.reset()
 	var v Value
-	if kind := containerKind(x.buf[x.pos]); kind != Nothing && !f.wants.within(kind) {
-		v, end = Value{kind: kind}, -1
+	if c := x.buf[x.pos]; (c == '[' || c == '{') && !f.wants.within(KindOf(c)) {
+		v, end = Value{kind: KindOf(c)}, -1
 	} else {
 		if v, err = x.decoder.value(f.wants); err != nil {
 			return false, -1, err
@@ -340,16 +340,6 @@ func (x *stream) test(f *filter) (passed bool, end int64, err error) {
 		return false, end, context.Cause(x.env.ctx)
 	}
 	return passed, end, nil
-}
-
-func containerKind(c byte) Kind {
-	switch c {
-	case '[':
-		return Array
-	case '{':
-		return Object
-	}
-	return Nothing
 }
 
 func (x *stream) normalized() Normalized {

@@ -2,11 +2,14 @@ package jsonpath
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"iter"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Kind is what a [Value] is.
@@ -166,97 +169,18 @@ func stringValue(s string) Value {
 // AppendString appends s as a JSON string in which nothing is escaped that need not be.
 // Invalid UTF-8 becomes U+FFFD.
 func AppendString(b []byte, s string) []byte {
-	const short = "\b\t\n\f\r\"\\"
-	const letter = `btnfr"\`
-	b = append(b, '"')
-	for _, r := range s {
-		if r >= ' ' && r != '"' && r != '\\' {
-			b = utf8.AppendRune(b, r)
-		} else if i := strings.IndexRune(short, r); i >= 0 {
-			b = append(b, '\\', letter[i])
-		} else {
-			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
-		}
-	}
-	return append(b, '"')
+	b, _ = jsontext.AppendQuote(b, s) // the error is that of invalid UTF-8
+	return b
 }
 
 // unescape returns the text of what stands between the quotes of a string that the
-// scanner has accepted. Whatever is not a character becomes U+FFFD: an invalid byte,
-// half of a surrogate pair.
+// scanner has accepted, or of its beginning. Whatever is not a character becomes U+FFFD: an
+// invalid byte, half of a surrogate pair.
 func unescape(s []byte) []byte {
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); {
-		if s[i] != '\\' {
-			r, n := utf8.DecodeRune(s[i:])
-			out = utf8.AppendRune(out, r)
-			i += n
-			continue
-		}
-		if i+1 == len(s) { // of a long text the beginning may be cut here
-			break
-		}
-		c := s[i+1]
-		i += 2
-		switch c {
-		case 'b':
-			c = '\b'
-		case 'f':
-			c = '\f'
-		case 'n':
-			c = '\n'
-		case 'r':
-			c = '\r'
-		case 't':
-			c = '\t'
-		case 'u':
-			r := hex4(s[i:])
-			i += 4
-			if isHighSurrogate(r) && i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
-				if low := hex4(s[i+2:]); isLowSurrogate(low) {
-					r = joinSurrogates(r, low)
-					i += 6
-				}
-			}
-			out = utf8.AppendRune(out, r) // U+FFFD for a lone surrogate
-			continue
-		}
-		out = append(out, c)
+	quote := []byte{'"'}
+	out, err := jsontext.AppendUnquote(nil, slices.Concat(quote, s, quote))
+	if errors.Is(err, io.ErrUnexpectedEOF) { // s ends within an escape, which took the last quote
+		return out[:len(out)-1]
 	}
 	return out
-}
-
-func isHighSurrogate(r rune) bool { return 0xD800 <= r && r < 0xDC00 }
-
-func isLowSurrogate(r rune) bool { return 0xDC00 <= r && r < 0xE000 }
-
-func joinSurrogates(high, low rune) rune { return 0x10000 + (high-0xD800)<<10 + (low - 0xDC00) }
-
-// hex4 returns the number that the first four bytes are in hexadecimal, -1 if they
-// are not.
-func hex4(s []byte) rune {
-	if len(s) < 4 {
-		return -1
-	}
-	var r rune
-	for _, c := range s[:4] {
-		d := unhex(c)
-		if d < 0 {
-			return -1
-		}
-		r = r<<4 | d
-	}
-	return r
-}
-
-func unhex(c byte) rune {
-	switch {
-	case '0' <= c && c <= '9':
-		return rune(c - '0')
-	case 'a' <= c && c <= 'f':
-		return rune(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return rune(c-'A') + 10
-	}
-	return -1
 }

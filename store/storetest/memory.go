@@ -290,6 +290,17 @@ func (m *Memory) Conversation(ctx context.Context, root run.ID) ([]store.Summary
 	})
 }
 
+// Said implements [store.Store].
+func (m *Memory) Said(ctx context.Context, id run.ID) (said []string, err error) {
+	for e, err := range m.Events(ctx, id, 0) {
+		if err != nil {
+			return said, err
+		}
+		said = append(said, store.SaidIn(e)...)
+	}
+	return said, nil
+}
+
 func byCreation(a, b *memoryRun) int {
 	return cmp.Or(a.sum.Created.Compare(b.sum.Created), strings.Compare(string(a.sum.ID), string(b.sum.ID)))
 }

@@ -71,6 +71,11 @@ func (d *disk) checkTask(t store.TaskAppend) error {
 	if have != t.After {
 		return fmt.Errorf("%w: it has %d events", store.ErrTaskConflict, have)
 	}
+	if t.Check != nil {
+		if err := t.Check(d.taskRow); err != nil {
+			return err
+		}
+	}
 	if s := t.Submission; s != nil && slices.ContainsFunc(d.submissions, func(o store.Submission) bool {
 		return o.Run == s.Run && o.Tool == s.Tool && o.Assignment == s.Assignment
 	}) {
@@ -82,6 +87,14 @@ func (d *disk) checkTask(t store.TaskAppend) error {
 		}
 	}
 	return nil
+}
+
+func (d *disk) taskRow(id string) (store.TaskRow, error) {
+	k := d.tasks[id]
+	if k == nil {
+		return store.TaskRow{}, fmt.Errorf("task %s: %w", id, store.ErrNoTask)
+	}
+	return k.row, nil
 }
 
 func (d *disk) appendTask(t store.TaskAppend) {

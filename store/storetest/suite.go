@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"TheSummaryFollowsTheFacts", testSummary},
 		{"RunsListsTheRunThatWasUsedLastFirst", testRuns},
 		{"ARunKnowsItsChildrenAndItsConversation", testChildren},
+		{"WhatPeopleHaveSaidIsFound", testSaid},
 		{"ATasksEventsComeBackInOrder", testTask},
 		{"TheFeedHasTheEventsOfAllTasks", testTaskFeed},
 		{"ARunAndItsTaskAreOneTransaction", testWithTask},

@@ -44,6 +44,7 @@ func reads(ctx context.Context, st store.Store) map[string]error {
 	_, errs["Runs"] = st.Runs(ctx, 0)
 	_, errs["Children"] = st.Children(ctx, "r")
 	_, errs["Conversation"] = st.Conversation(ctx, "r")
+	_, errs["Said"] = st.Said(ctx, "r")
 	_, errs["Inbox"] = st.Inbox(ctx, "r")
 	_, _, errs["Owner"] = st.Owner(ctx, "r")
 	_, _, errs["Answer"] = st.Answer(ctx, "r", "a")

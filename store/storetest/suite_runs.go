@@ -82,6 +82,21 @@ func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 }
 
+func testSaid(t *testing.T, st store.Store, reopen func() store.Store) {
+	attached := run.Text("the whole of a.txt")
+	attached.Attached = "a.txt"
+	appendTo(t, st, "r", 0, created("r"), at(1, run.Prompted{Parts: []run.Part{run.Text("repair @a.txt"), attached}}), noted(2),
+		at(3, run.Said{ID: "m_1", Delivery: run.Steer, Parts: []run.Part{run.Text("and <b> & c")}}))
+	begin(t, st, "silent")
+	for id, want := range map[run.ID][]string{"r": {"repair @a.txt\n[attached: a.txt]", "and <b> & c"}, "silent": nil} {
+		got, err := reopen().Said(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "what was said to "+string(id), got, want)
+	}
+}
+
 func testChildren(t *testing.T, st store.Store, reopen func() store.Store) {
 	for i, c := range []run.Created{
 		{Run: "root"}, {Run: "other"}, {Run: "b", Parent: "root"}, {Run: "a", Parent: "root"},

@@ -50,8 +50,20 @@ func testTask(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	wantErr(t, "a stale number", st.AppendTask(ctx, store.TaskAppend{Task: "t1", After: 2, Events: events}), store.ErrTaskConflict)
 	wantErr(t, "a number that is not there", reopen().AppendTask(ctx, store.TaskAppend{Task: "t1", After: 4, Events: events}), store.ErrTaskConflict)
+	check := func(err error) func(func(string) (store.TaskRow, error)) error {
+		return func(get func(string) (store.TaskRow, error)) error {
+			have, herr := get("t1")
+			_, none := get("t2")
+			if herr != nil || have.Seq != 3 || have.Summary != row.Summary || !errors.Is(none, store.ErrNoTask) {
+				t.Errorf("in the transaction: task t1 is %+v, %v; t2: %v", have, herr, none)
+			}
+			return err
+		}
+	}
+	refused := errors.New("refused")
+	wantErr(t, "a check that fails", st.AppendTask(ctx, store.TaskAppend{Task: "t1", After: 3, Events: events, Check: check(refused)}), refused)
 	row.Status, row.Agent, row.Run, row.Owes = "active", "developer", "r", true
-	if err := reopen().AppendTask(ctx, store.TaskAppend{Task: "t1", After: 3, Events: taskEvents(1, 1), Row: row, Runs: []run.ID{"r", "r_c"}}); err != nil {
+	if err := reopen().AppendTask(ctx, store.TaskAppend{Task: "t1", After: 3, Events: taskEvents(1, 1), Row: row, Runs: []run.ID{"r", "r_c"}, Check: check(nil)}); err != nil {
 		t.Fatal(err)
 	}
 	want := append(events, taskEvents(1, 1)...)

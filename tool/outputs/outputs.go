@@ -90,7 +90,7 @@ func (q question) Spec() tool.Spec { return spec(q.name, q.fields, q.required) }
 
 // check returns what is wrong with arguments; the error says of which tool.
 func (q question) check(args json.RawMessage) error {
-	if _, err := q.ask(context.Background(), nil, args); err != nil {
+	if _, err := q.ask(context.Background(), nil, output.Target{}, args); err != nil {
 		return fmt.Errorf("%s%s: %w", Prefix, q.name, err)
 	}
 	return nil
@@ -108,15 +108,16 @@ func (q question) Inspect(_ tool.Env, raw json.RawMessage) (tool.Intent, error) 
 }
 
 func (q question) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
-	o, raw, err := open(env, c.Args)
+	o, err := open(env, c.Args)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("%s%s: %w", Prefix, q.name, err)
 	}
 	defer o.Close()
-	if err := q.check(raw); err != nil {
+	if err := q.check(c.Args); err != nil {
 		return tool.Result{}, err
 	}
-	answer, err := q.ask(ctx, o.Document, raw)
+	used := output.Target{ID: env.Scope().Ref(&o.Meta), Conversation: string(env.Conversation)}
+	answer, err := q.ask(ctx, o.Document, used, c.Args)
 	if err != nil {
 		return tool.Result{}, err // it says of which tool
 	}
@@ -127,7 +128,7 @@ func (q question) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Resu
 	t, _ := targetOf(c.Args)
 	begin := ""
 	if t.ID == "" { // the result says which was used
-		begin = fmt.Sprintf("[output %s]\n", env.Scope().Ref(&o.Meta))
+		begin = fmt.Sprintf("[output %s]\n", used.ID)
 	}
 	return tool.TextResult(output.CutInline(begin+says.String(), MaxInline)), nil
 }
@@ -160,36 +161,20 @@ func targetOf(raw json.RawMessage) (t output.Target, err error) {
 	return t, err
 }
 
-// open opens the output that a call means. It returns the arguments with the output and
-// the conversation that they stand for.
-func open(env tool.Env, raw json.RawMessage) (*output.Output, json.RawMessage, error) {
+// open opens the output that a call means.
+func open(env tool.Env, raw json.RawMessage) (*output.Output, error) {
 	if env.Outputs == nil {
-		return nil, nil, errors.New("no outputs are stored here")
+		return nil, errors.New("no outputs are stored here")
 	}
 	t, err := targetOf(raw)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if t.Conversation != "" && t.Conversation != string(env.Conversation) {
 		// As if it did not exist: a conversation learns nothing of another.
-		return nil, nil, fmt.Errorf("there is no output %q in a conversation %q; this conversation is %s", t.ID, t.Conversation, env.Conversation)
+		return nil, fmt.Errorf("there is no output %q in a conversation %q; this conversation is %s", t.ID, t.Conversation, env.Conversation)
 	}
-	o, err := env.Outputs.Find(env.Scope(), t.ID)
-	if err != nil {
-		return nil, nil, err
-	}
-	fields := map[string]any{}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		err = d.Decode(&fields)
-	}
-	fields["id"], fields["conversation_id"] = env.Scope().Ref(&o.Meta), env.Conversation
-	filled, encodeErr := json.Marshal(fields)
-	if err = errors.Join(err, encodeErr); err != nil {
-		return nil, nil, errors.Join(err, o.Close())
-	}
-	return o, filled, nil
+	return env.Outputs.Find(env.Scope(), t.ID)
 }
 
 // listTool lists outputs.

@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"slices"
 	"strings"
 
 	"pawl/internal/visible"
@@ -21,6 +22,7 @@ type Menu struct {
 	ASCII bool
 
 	items    []Item
+	also     []string // by item: what is searched beside its text, in lower case
 	query    string
 	order    []int // items that match, the best first
 	selected int   // in order
@@ -30,19 +32,26 @@ type Menu struct {
 
 // NewMenu returns a menu of items, with the first selected.
 func NewMenu(items []Item) *Menu {
-	m := &Menu{}
-	m.SetItems(items)
+	m := &Menu{items: items}
+	m.match()
 	return m
 }
 
-// SetItems replaces the items, and selects the first that matches.
-func (m *Menu) SetItems(items []Item) {
-	m.items = items
-	m.match()
+// Also sets what is searched by words beside the texts of the items, by their indexes. It is
+// not shown.
+func (m *Menu) Also(texts []string) {
+	m.also = make([]string, len(m.items))
+	for i := range min(len(texts), len(m.items)) {
+		m.also[i] = strings.ToLower(m.items[i].Text + "\n" + texts[i])
+	}
+	if m.query != "" {
+		m.match()
+	}
 }
 
-// Filter shows only the items whose text matches a query (see [Match]), the best first, and
-// selects the first. With the query that is there already nothing changes.
+// Filter shows only the items that match a query, and selects the first: those whose text has
+// its characters (see [Match]), the best first; of a menu with more to search, before them, those that
+// have all of its words. With the query that is there already nothing changes.
 func (m *Menu) Filter(query string) {
 	if query != m.query {
 		m.query = query
@@ -56,6 +65,17 @@ func (m *Menu) match() {
 		texts[i] = it.Text
 	}
 	m.order, m.selected, m.top = Match(m.query, texts), 0, 0
+	words := strings.Fields(strings.ToLower(m.query))
+	if len(words) == 0 {
+		return
+	}
+	var found []int
+	for i, text := range m.also {
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+			found = append(found, i)
+		}
+	}
+	m.order = append(found, slices.DeleteFunc(m.order, func(i int) bool { return slices.Contains(found, i) })...)
 }
 
 // Len returns how many items match.
@@ -67,16 +87,6 @@ func (m *Menu) Selected() (it Item, ok bool) {
 		return Item{}, false
 	}
 	return m.items[m.order[m.selected]], true
-}
-
-// Select selects the first item for which f is true, if it matches.
-func (m *Menu) Select(f func(Item) bool) {
-	for i, n := range m.order {
-		if f(m.items[n]) {
-			m.selected = i
-			return
-		}
-	}
 }
 
 // Key moves the selection: up, down, ctrl+p, ctrl+n by one and around the ends, pgup and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestAMenuIsFilteredAndMoved(t *testing.T) {
 		}
 	}
 	m.View(40, 2)
-	m.Select(func(it Item) bool { return it.Value == 3 })
+	m.Key(keys.Key{Name: "down"})
 	m.Key(keys.Key{Name: "pgdown"})
 	if it, _ := m.Selected(); it.Text != "/compact" {
 		t.Errorf("%q is selected", it.Text)
@@ -105,6 +106,38 @@ func TestAMenuIsFilteredAndMoved(t *testing.T) {
 	var zero Menu
 	if lines, _ := zero.View(40, 5); len(lines) > 0 {
 		t.Errorf("%q", lines)
+	}
+}
+
+// What an item has beyond its text is found by words, before what only has the characters.
+func TestAMenuSearchesMoreThanItShows(t *testing.T) {
+	t.Parallel()
+	m := NewMenu([]Item{{"cold carts", "", 1}, {"the shop", "", 2}, {"other", "", 3}})
+	texts := func() (all []string) {
+		for _, n := range m.order {
+			all = append(all, m.items[n].Text)
+		}
+		return all
+	}
+	m.Filter("Total cart")
+	if got := texts(); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	m.Also([]string{"", "Repair the CART: its total is wrong", "nothing"})
+	if got := texts(); !slices.Equal(got, []string{"the shop"}) {
+		t.Errorf("%q", got)
+	}
+	m.Filter("cart")
+	if got := texts(); !slices.Equal(got, []string{"cold carts", "the shop"}) {
+		t.Errorf("%q", got)
+	}
+	m.Filter("cts")
+	if got := texts(); !slices.Equal(got, []string{"cold carts"}) {
+		t.Errorf("%q", got)
+	}
+	m.Filter("")
+	if m.Len() != 3 {
+		t.Errorf("%d items", m.Len())
 	}
 }
 

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl/external"
+	"pawl/internal/atomicfile"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+	"pawl/worker"
+)
+
+// AgentHook says what pawl's rules say of a use of a tool before Claude Code looks at rules of
+// its own (its hook PreToolUse): deny, ask, or nothing ("") where the agent decides, and asks
+// pawl about what it does not allow by itself. input and the answer are in the hook's form, as
+// observed in 2.1.197. With an error the tool must not be used.
+func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte) ([]byte, error) {
+	var use struct {
+		permissionArgs
+		Input json.RawMessage `json:"tool_input"`
+	}
+	if err := json.Unmarshal(input, &use); err != nil || use.Tool == "" {
+		return nil, errors.New("the input of the hook names no tool_name")
+	}
+	asked := permissionArgs{Tool: use.Tool, Input: use.Input, ID: use.ID, Dir: use.Dir}
+	if strings.HasPrefix(asked.Tool, "mcp__"+external.ServerName+"__") {
+		return nil, nil // a call of the run, which is decided on as such
+	}
+	verdict, reason, err := w.hookVerdict(ctx, id, asked)
+	if err != nil || verdict == "" {
+		return nil, err
+	}
+	type decision struct {
+		Event   string             `json:"hookEventName"`
+		Verdict permission.Verdict `json:"permissionDecision"`
+		Reason  string             `json:"permissionDecisionReason"`
+	}
+	return json.Marshal(struct {
+		Decision decision `json:"hookSpecificOutput"`
+	}{decision{"PreToolUse", verdict, "pawl: " + reason}})
+}
+
+func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permissionArgs) (permission.Verdict, string, error) {
+	_, state, err := w.Load(ctx, id)
+	if err != nil {
+		return "", "", err
+	}
+	dir := state.Created.Workspace
+	if asked.Dir == dir {
+		asked.Dir = ""
+	} else if asked.Dir != "" { // for the question that the agent may ask after this
+		if err := atomicfile.Write(w.agentDirFile(id, asked.ID), []byte(asked.Dir), atomicfile.NoSync); err != nil {
+			return "", "", err
+		}
+	}
+	p, err := w.openPolicy()
+	if err != nil {
+		return "", "", err
+	}
+	given, err := os.ReadFile(w.rulesFile(id))
+	if err != nil {
+		return "", "", fmt.Errorf("the rules of the run's flags and settings: %w", err)
+	}
+	var rules permission.Rules
+	if err := json.Unmarshal(given, &rules); err != nil {
+		return "", "", fmt.Errorf("the rules of the run's flags and settings: %w", err)
+	}
+	p.SetRules(rules)
+
+	args, err := json.Marshal(asked)
+	if err != nil {
+		return "", "", err
+	}
+	env := tool.Env{Workspace: dir, Dirs: state.Config.Dirs, StateDir: w.State, Session: &tool.Session{}}
+	in, err := permissionTool{}.Inspect(env, args)
+	if err != nil {
+		return permission.Deny, err.Error(), nil
+	}
+	r := worker.PermissionRequest(env, in.As, in.Class, in, w.own())
+	r.Root = w.asRoot()
+	mode := modeOf(state.Config)
+	if mode == permission.Plan && in.As != permissionName {
+		// What only reads is not refused for want of a sandbox: without this hook the agent
+		// allows it by itself.
+		reading := r
+		reading.Sandboxed, reading.EnforcesReadOnly = true, true
+		if d := p.Decide(id, mode, reading); d.Verdict == permission.Deny {
+			return permission.Deny, because(d), nil
+		}
+		mode = permission.Default
+	}
+	d := p.Decide(id, mode, r)
+	switch {
+	case d.Verdict == permission.Deny && (d.Source != "mode" || in.As != permissionName):
+		return permission.Deny, because(d), nil
+	case d.Verdict == permission.Ask && (d.Rule != "" || d.Source == "policy" || in.Sandbox == run.Unconfined):
+		return permission.Ask, because(d), nil
+	}
+	// In this mode only what a rule denies, or might deny, does not run.
+	if d := p.Decide(id, permission.Bypass, r); d.Verdict != permission.Allow {
+		return d.Verdict, because(d), nil
+	}
+	return "", "", nil
+}
+
+// because is the reason of a decision with the rule that made it.
+func because(d permission.Decision) string {
+	if d.Rule == "" {
+		return d.Reason
+	}
+	return d.Reason + " (rule " + d.Rule + ")"
+}
+
+// rulesFile is where the hook of a run's agent finds the rules of flags, environment and
+// configuration, which only the process knows that drives the run.
+func (w *Workspace) rulesFile(id run.ID) string {
+	return filepath.Join(external.Folder(w.externalState(), id), "rules.json")
+}
+
+// agentDirFile is where the hook leaves the folder that the agent is in when it uses a tool.
+func (w *Workspace) agentDirFile(id run.ID, use string) string {
+	sum := sha256.Sum256([]byte(use))
+	return filepath.Join(external.Folder(w.externalState(), id), "cwd-"+hex.EncodeToString(sum[:12]))
+}
+
+// agentDir returns the folder that the agent is in when it uses a tool; empty: the workspace.
+func (w *Workspace) agentDir(id run.ID, use string) (string, error) {
+	file := w.agentDirFile(id, use)
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(b), cmp.Or(err, os.Remove(file))
+}

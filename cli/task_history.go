@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"pawl/app"
+	"pawl/run"
+	tasks "pawl/task"
+	"pawl/view"
+)
+
+// A taskHistory prints the history of tasks as it grows, and between its events what the runs
+// of the tasks do that this process drives: after what was in the history when the run was
+// opened, and before every event of the run that follows.
+type taskHistory struct {
+	inv    *invocation
+	ws     *app.Workspace
+	asJSON bool
+	named  bool                             // lines begin with the id of the task
+	hidden func(tasks.ID, tasks.Event) bool // shown with the run; nil: none is
+
+	sessions sync.WaitGroup // what prints runs
+
+	mu   sync.Mutex // held while events are printed; what prints runs never takes it
+	seen map[tasks.ID]int64
+	runs map[run.ID]*printer // of the runs that are driven here
+}
+
+// show prints what is new in the history of a task. The error says that it cannot be read.
+func (h *taskHistory) show(id tasks.ID) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events, err := h.ws.TaskEvents(context.Background(), id, h.seen[id])
+	for _, e := range events {
+		h.print(id, e)
+	}
+	return err
+}
+
+// event prints an event, unless it was printed.
+func (h *taskHistory) event(id tasks.ID, e tasks.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.Seq > h.seen[id] {
+		h.print(id, e)
+	}
+}
+
+func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
+	h.seen[id] = e.Seq
+	if p := h.runs[e.Run]; p != nil {
+		if r, err := h.ws.Run(context.Background(), e.Run); err == nil {
+			p.await(r.Seq)
+		}
+	}
+	if h.asJSON {
+		if line, err := app.TaskLineOf(id, e); err == nil {
+			_ = h.inv.encode(line) // who does not read it needs no more
+		}
+		return
+	}
+	line := historyLine(e)
+	if line == "" || h.hidden != nil && h.hidden(id, e) {
+		return
+	}
+	if h.named {
+		line = string(id) + "  " + line
+	}
+	fmt.Fprintln(h.inv.Stderr, visible(line))
+}
+
+// session prints what the agent of a task does while it works, and asks what it waits for if
+// asks is not nil. It is for [board.Options].
+func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.ID, *app.Session) {
+	return func(id tasks.ID, s *app.Session) {
+		_ = h.show(id) // what cannot be read now is printed later
+		state := s.State()
+		out := &printer{output: "text", stdout: h.inv.Stdout, stderr: h.inv.Stderr, view: view.From(state), moved: make(chan struct{})}
+		out.shown(state.Seq)
+		h.mu.Lock()
+		h.runs[s.ID()] = out
+		h.mu.Unlock()
+		changed := make(chan struct{}, 1)
+		if asks != nil {
+			go asks.calls(ctx, s, out, changed)
+		}
+		h.sessions.Go(func() {
+			defer close(changed)
+			defer out.shown(math.MaxInt64)
+			for u, err := range s.Follow(context.Background(), state.Seq) {
+				if err != nil {
+					return
+				}
+				for _, item := range out.view.Update(u) {
+					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
+						if line := progressLine(item); line != "" {
+							fmt.Fprintln(h.inv.Stderr, line)
+						}
+					}
+				}
+				if u.Event != nil {
+					out.shown(u.Event.Seq)
+				}
+				select {
+				case changed <- struct{}{}:
+				default: // it looks when it has asked
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"net/http/httptrace"
+	"sync"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// prepareTools returns ctx for the first request of the runner. When the request has been
+// written, while the model works on its answer, the tools are prepared for their first calls.
+func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession) context.Context {
+	if d.prepared {
+		return ctx
+	}
+	d.prepared = true
+	env := d.env // of this goroutine
+	prepare := func() {
+		for _, spec := range m.offered {
+			if t, ok := m.registry.Get(spec.Name); ok {
+				if p, ok := t.(tool.Preparer); ok {
+					d.prepare(s, env, spec.Name, p)
+				}
+			}
+		}
+	}
+	var once sync.Once // the request may be written again on another connection
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { go prepare() }) },
+	})
+}
+
+// prepare prepares a tool for the call that it expects first, as far as the rules allow that
+// without a question.
+func (d *Runner) prepare(s run.State, env tool.Env, name string, p tool.Preparer) {
+	in := p.Expected()
+	r := PermissionRequest(env, name, in.Class, in, d.w.Own)
+	r.Root = d.w.Root
+	mode, err := d.mode(s)
+	if err != nil {
+		return // the call says so
+	}
+	if v := d.w.Authorizer.Decide(d.id, mode, r); v.Verdict == permission.Allow {
+		p.Prepare(d.life, env, v.Sandbox)
+	}
+}
