@@ -67,13 +67,15 @@ type baseline struct {
 	Repositories map[string]string `json:"repositories"`
 	// Paths are what is guarded, absolute.
 	Paths map[string]*snapshot `json:"paths"`
+	// Links are the links in the folders of repositories; see [linksIn].
+	Links map[string]string `json:"links"`
 	// Folders are the further folders of the policy.
 	Folders []string `json:"folders,omitempty"`
 }
 
 // equals reports whether two baselines are of the same looks at the same paths.
 func (b *baseline) equals(o *baseline) bool {
-	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && slices.Equal(b.Folders, o.Folders)
+	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && maps.Equal(b.Links, o.Links) && slices.Equal(b.Folders, o.Folders)
 }
 
 // guards has one for each workspace of this process: policies share them.
@@ -200,10 +202,11 @@ func (g *guard) open(p *Policy) error {
 	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before
-	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Folders: p.Folders}
+	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Links: map[string]string{}, Folders: p.Folders}
 	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
+		maps.Copy(g.before.Links, linksIn(dir))
 	}
 	for _, path := range p.guarded() {
 		root, rel := p.rootAt(path)
@@ -234,6 +237,9 @@ func (g *guard) open(p *Policy) error {
 				delete(g.before.Paths, path)
 			}
 		}
+	}
+	for _, o := range others {
+		maps.DeleteFunc(g.before.Links, func(path, what string) bool { return o.Links != nil && o.Links[path] != what })
 	}
 	return g.journal.begin(g.before)
 }
@@ -299,6 +305,8 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 			}
 		}
 	}
+	repositories, _ = p.index.gitPaths()
+	g.removeLinks(p, g.newLinks(repositories, until))
 	for dir := range g.before.Repositories {
 		if id := idOf(dir); id == "" {
 			delete(g.before.Repositories, dir)
@@ -324,6 +332,12 @@ func (g *guard) tell(path, sentence string) {
 func (b *baseline) move(from, to string) {
 	b.Repositories[to] = b.Repositories[from]
 	delete(b.Repositories, from)
+	for path, what := range maps.Clone(b.Links) {
+		if isBelow(path, from) {
+			delete(b.Links, path)
+			b.Links[to+strings.TrimPrefix(path, from)] = what
+		}
+	}
 	for _, name := range gitNames {
 		if s := b.Paths[filepath.Join(from, name)]; s != nil {
 			b.Paths[filepath.Join(to, name)] = s
@@ -506,6 +520,7 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 // can be written by a second name that a hard link gives it, and through a mapping; the
 // watched folders tell of neither.
 func (g *guard) poll(p *Policy, stop <-chan struct{}) {
+	var links map[string]string
 	for pause := leastPoll; ; {
 		select {
 		case <-stop:
@@ -520,6 +535,7 @@ func (g *guard) poll(p *Policy, stop <-chan struct{}) {
 			}
 		}
 		g.atOnce(p, paths)
+		links = g.pollLinks(p, repositories, links)
 		pause = max(leastPoll, pollShare*time.Since(began))
 	}
 }
@@ -649,9 +665,12 @@ func (p *Policy) staysInside(content []byte, objects string) bool {
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(objects, at)
 		}
-		real, err := filepath.EvalSymlinks(at) // of one in quotes there is none
-		if err != nil || !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(real, f) }) {
-			return false
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil || strings.HasPrefix(line, `"`) || !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(real, f) }) {
+			return false // git reads what stands in quotes
+		}
+		if filepath.Base(real) != "objects" || !p.index.isRepository(filepath.Dir(real)) {
+			return false // it could have alternates of its own, which nothing looks at
 		}
 	}
 	return true
