@@ -2,20 +2,12 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"reflect"
-	"slices"
 	"sync"
 	"time"
 
-	"pawl/agent"
-	"pawl/config"
-	"pawl/external"
 	"pawl/run"
-	"pawl/store"
 	"pawl/task"
 	"pawl/view"
 	"pawl/worker"
@@ -52,176 +44,6 @@ type Session struct {
 	err     error         // why it cannot be driven any more
 
 	close func() error // closes once
-}
-
-// A Task says what a session is for, beyond the settings of its workspace.
-type Task struct {
-	// Output is the result that has to be handed in; zero: words.
-	Output run.Output
-	// Model and Mode are those of a new run; "": those of the settings. Resume does not use
-	// them.
-	Model, Mode string
-	// Name is what the person calls the run; "": nothing, or what it is called already.
-	Name string
-	// Agent is the name of the agent that works; empty: none. Without an Output, the agent's
-	// own, if it declares one, has to be submitted.
-	Agent string
-	// Run is the id of the new run; empty: one is made.
-	Run run.ID
-	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
-	Limits run.Limits
-
-	dir string // where it works; "": in the workspace
-}
-
-// Start makes a new run with the settings of the workspace. It is in the log with its first
-// prompt. A model that cannot be used is an error here, and no run.
-func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
-	s, err := w.load()
-	if err != nil {
-		return nil, err
-	}
-	var a agent.Agent
-	if t.Agent != "" {
-		if a, err = w.find(ctx, s, t.Agent); err != nil {
-			return nil, err
-		}
-		if t.Output.Schema == "" {
-			t.Output = a.Declared
-		}
-	}
-	c, err := w.begin(ctx, s, a, t)
-	if err != nil {
-		return nil, err
-	}
-	d, err := w.driver()
-	if err != nil {
-		return nil, err
-	}
-	if c.Run = t.Run; c.Run == "" {
-		c.Run = newRun(time.Now())
-	}
-	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
-	// the interrupt is recorded.
-	r, err := d.Create(context.WithoutCancel(ctx), c, nil)
-	if err != nil {
-		return nil, err
-	}
-	if len(a.Rules) > 0 { // it is owned now: a sweep leaves its rules alone
-		if err := s.policy.AddRules(c.Run, a.Rules); err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-	}
-	return w.session(d, r), nil
-}
-
-// Resume opens an existing run to be driven here; which is as for [Workspace.Find]. What
-// was given for this process changes its configuration; the rest of the run's own stays. If
-// another process drives it, the error is a [*store.OwnedError]: it can be followed then. A
-// run of a task is driven for the task alone; the error is a [*TaskRunError].
-func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session, error) {
-	if _, err := w.driver(); err != nil {
-		return nil, err
-	}
-	sum, err := w.Find(ctx, which)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.checkNoTask(ctx, sum.ID); err != nil {
-		return nil, err
-	}
-	return w.resume(ctx, sum.ID, t)
-}
-
-func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, error) {
-	d, err := w.driver()
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.Open(context.WithoutCancel(ctx), id, nil)
-	if err != nil {
-		return nil, owned(err)
-	}
-	change, err := w.wished(ctx, r.State(), t)
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	s := w.session(d, r)
-	s.change = change
-	before := r.State().Config
-	if t.Output.Schema != "" && t.Output != before.Output {
-		s.asked = t.Output
-	}
-	if change != nil {
-		s.added = dirsPrompt(slices.DeleteFunc(slices.Clone(change.AddDirs), func(dir string) bool { return slices.Contains(before.Dirs, dir) }))
-	}
-	return s, nil
-}
-
-// wished returns the change that the settings given for this process make to a resumed run;
-// nil: none. It fails if the model that the run will use cannot be used: the one given, of
-// a change in the run's inbox, or its own.
-func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.ConfigChange, error) {
-	set, err := w.load()
-	if err != nil {
-		return nil, err
-	}
-	st, err := w.writing()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := st.Inbox(ctx, s.Created.Run)
-	if err != nil {
-		return nil, err
-	}
-	wished, pending := s.Config, false
-	for _, row := range rows {
-		var c run.ConfigChange
-		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &c) == nil {
-			wished, pending = c.Apply(wished), true
-		}
-	}
-	given := ""
-	if set.Has("model", true) {
-		if given = set.Get("model"); !external.Is(given) {
-			if given, err = set.models.Resolve(ctx, given); err != nil {
-				return nil, err
-			}
-		}
-		if external.Is(given) != s.Created.External {
-			return nil, config.Errorf("--model %s: a run stays one of pawl's own or one of an external agent; start a new run", given)
-		}
-	}
-	c := set.wished(wished.Model, given)
-	if t.Output.Schema != "" && t.Output != s.Config.Output {
-		c.Output = &t.Output
-	}
-	if t.Name != "" && t.Name != s.Config.Name {
-		if err := run.CheckName(t.Name); err != nil {
-			return nil, config.Errorf("--name: %w", err)
-		}
-		c.Name = &t.Name
-	}
-	if c.AddDirs, err = w.dirs(set, true); err != nil {
-		return nil, err
-	}
-	if _, _, note := w.confineDirs(set, s.Created.Workspace, s.Config.Dirs); note != "" {
-		w.opt.Notice(note)
-	}
-	if set.Has("append_system_prompt", true) {
-		return nil, config.Errorf("--append-system-prompt: a run keeps the system prompt that it began with; say it with -p")
-	}
-	if err := w.checkModel(set, c.Apply(wished).Model); err != nil {
-		return nil, err
-	}
-	if err := w.checkFallback(set, c); err != nil {
-		return nil, err
-	}
-	// A wish may be refused: what is equal to one is still a change.
-	if reflect.DeepEqual(c, run.ConfigChange{}) || !pending && reflect.DeepEqual(c.Apply(s.Config), s.Config) {
-		return nil, nil
-	}
-	return &c, nil
 }
 
 func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
@@ -603,33 +425,6 @@ func (s *Session) closeOnce() error {
 	s.stop()
 	<-s.done
 	return s.runner.Close()
-}
-
-// A QuestionError says that a run waits for an answer, and that nothing else continues it.
-type QuestionError struct {
-	Run      run.ID
-	Question Question
-}
-
-func (e *QuestionError) Error() string {
-	return fmt.Sprintf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`", e.Run, e.Question.Text, e.Run)
-}
-
-// A Question is what the agent asks.
-type Question struct {
-	Call    run.CallID `json:"call"`
-	Text    string     `json:"question"`
-	Options []string   `json:"options,omitempty"`
-}
-
-// QuestionOf returns the question that a call asks.
-func QuestionOf(c run.Call) Question {
-	q := Question{}
-	if json.Unmarshal([]byte(c.Arguments), &q) != nil || q.Text == "" {
-		q.Text = c.Arguments
-	}
-	q.Call = c.ID
-	return q
 }
 
 // Viewers returns how many other processes follow the run at this moment.

@@ -86,8 +86,7 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 		if *asJSON {
 			return inv.encode(app.List[app.AgentForm]{Items: app.AgentForms(ctx, r, all)})
 		}
-		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(out, "NAME\tKIND\tFROM\tFOR")
+		rows := [][]string{{"NAME", "KIND", "FROM", "FOR"}}
 		for _, a := range all {
 			what := a.Description
 			if ok, why := r.Valid(ctx, a); !ok {
@@ -97,10 +96,12 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			if a.Untrusted {
 				from += ", not trusted"
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", visible(a.Name), cmp.Or(string(a.Kind), "-"), from, visible(oneLine(what, 100)))
+			rows = append(rows, []string{visible(a.Name), cmp.Or(string(a.Kind), "-"), from, visible(oneLine(what, 100))})
 		}
-		if err := out.Flush(); err != nil {
-			return err
+		for _, line := range tableLines(rows, inv.tableWidth()) {
+			if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
+				return err
+			}
 		}
 		_, err = fmt.Fprint(inv.Stdout, inv.programs())
 		return err

@@ -97,7 +97,7 @@ func pawl(words ...string) func(m *model, args string) []effect {
 		style := m.Style
 		return []effect{later(func(ctx context.Context, d *desk) error {
 			out, _ := call(ctx, width-2, line...)
-			d.post(printed{wrapped(style, out, width)})
+			d.post(printed{append([]string{""}, wrapped(style, out, width)...)})
 			return nil
 		})}
 	}

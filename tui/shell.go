@@ -122,7 +122,13 @@ func (m *model) showDiff(string) []effect {
 			"diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		if err != nil {
+		switch {
+		case err == nil:
+		case bytes.Contains(bytes.ToLower(out), []byte("not a git repository")):
+			return errors.New("this folder is not in a git repository")
+		case bytes.Contains(out, []byte("bad revision 'HEAD'")):
+			return errors.New("there is no commit yet to compare with")
+		default:
 			return fmt.Errorf("git diff: %w: %s", err, strings.TrimSpace(string(out)))
 		}
 		lines := []string{"  no differences"}

@@ -141,9 +141,6 @@ var modeWords = map[string]string{
 	"default": "asks before writing", "accept-edits": "edits without asking", "plan": "plans only", "bypass": "never asks",
 }
 
-// endWords says in words how a run's last turn ended.
-func endWords(s run.State) string { return view.EndLine(s.Turn.End) }
-
 // nextWords says what the person can do after a turn that has not simply completed.
 func nextWords(s run.State) string {
 	switch s.Turn.End.End {

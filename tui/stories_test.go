@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -622,6 +623,22 @@ func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
 	if err := <-p.done; err != nil {
 		t.Error(err)
 	}
+}
+
+func TestADifferenceThatGitCannotMakeIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	p := sit(t, `{"text": "unused"}`, setting{})
+	p.says("/diff")
+	p.sees("✗ this folder is not in a git repository")
+	if out, err := exec.Command("git", "init", "-q", p.dir).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	p.says("/diff")
+	p.sees("✗ there is no commit yet to compare with")
+	p.leaves()
 }
 
 func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {

@@ -40,8 +40,8 @@ func (m *model) trust(string) []effect {
 			return err
 		}
 		if len(changes) == 0 {
-			d.post(notice{"nothing in this folder waits for your review"})
 			d.findCommands()
+			d.post(notice{"nothing in this folder waits for your review"})
 			return p.Check()
 		}
 		var lines []string
@@ -76,6 +76,7 @@ func (d *desk) trust(p *policy.Policy, changes []policy.Change) error {
 	if err := p.Trust(changes); err != nil {
 		return err
 	}
+	d.findCommands() // they are there when it is said
 	d.post(notice{"trusted: " + text.Plural(int64(len(changes)), "file") + "; take it back with `pawl trust --revoke`"})
 	for _, c := range changes {
 		if strings.HasSuffix(c.File, ".toml") {
@@ -85,6 +86,5 @@ func (d *desk) trust(p *policy.Policy, changes []policy.Change) error {
 	for _, note := range p.Notes() {
 		d.post(notice{note})
 	}
-	d.findCommands()
 	return p.Check()
 }

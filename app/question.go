@@ -1,0 +1,35 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pawl/run"
+)
+
+// A QuestionError says that a run waits for an answer, and that nothing else continues it.
+type QuestionError struct {
+	Run      run.ID
+	Question Question
+}
+
+func (e *QuestionError) Error() string {
+	return fmt.Sprintf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`", e.Run, e.Question.Text, e.Run)
+}
+
+// A Question is what the agent asks.
+type Question struct {
+	Call    run.CallID `json:"call"`
+	Text    string     `json:"question"`
+	Options []string   `json:"options,omitempty"`
+}
+
+// QuestionOf returns the question that a call asks.
+func QuestionOf(c run.Call) Question {
+	q := Question{}
+	if json.Unmarshal([]byte(c.Arguments), &q) != nil || q.Text == "" {
+		q.Text = c.Arguments
+	}
+	q.Call = c.ID
+	return q
+}

@@ -1,0 +1,267 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/app"
+	"pawl/render"
+	"pawl/run"
+	"pawl/view"
+)
+
+// open takes in that a conversation is open.
+func (m *model) open(o opened) []effect {
+	m.opens = false
+	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
+		ours := !m.attached // and it has stopped for an error, which is told
+		m.n, m.attached, m.driven, m.state = o.n, o.attached, o.attached, o.state
+		if !ours {
+			m.tellUnfinished()
+		}
+		return m.waiting(o.n, o.state)
+	}
+	m.n, m.id, m.attached, m.driven, m.state = o.n, o.id, o.attached, o.attached, o.state
+	if o.attached {
+		m.say(fmt.Sprintf("run %s is driven by another process: what you type goes there", o.id))
+	}
+	m.tellUnfinished()
+	m.askQuestion(o.state)
+	return m.waiting(o.n, o.state)
+}
+
+// tellUnfinished says how a turn is resumed whose process has ended.
+func (m *model) tellUnfinished() {
+	switch turn := m.state.Turn; {
+	case m.driven:
+	case turn.Open() && len(app.Undecided(m.state)) == 0:
+		m.flush()
+		for _, c := range turn.Calls {
+			if c.Status == run.CallRunning {
+				m.say("was running when its process ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+			}
+		}
+		m.say("the turn was not finished, because its process ended: /continue resumes it")
+	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:
+		m.say("the turn was interrupted: /continue resumes it, or say what to do next")
+	}
+}
+
+// waiting returns what finds out what a run in a state waits for.
+func (m *model) waiting(n int, s run.State) []effect {
+	if len(app.Undecided(s)) == 0 {
+		return nil
+	}
+	return []effect{loadApprovals(n)}
+}
+
+// tell takes in what a resumed run's log has, and shows the end of it.
+func (m *model) tell(h history) {
+	m.transcript = m.newTranscript()
+	m.prompts, m.ask, m.n, m.id, m.opens = nil, nil, 0, "", true
+	m.answered()
+	clear(m.sent)
+	clear(m.children)
+	for _, u := range h.updates {
+		m.note(*u.Event)
+		m.see(m.transcript, m.transcript.Update(u)) // what it has started has ended, or is followed with the next news of it
+	}
+	lines := m.transcript.Above(m.width)
+	m.transcript.Tally() // of turns that have ended: their lines are not those of the next one
+	if !h.tell {
+		return
+	}
+	if cut := len(lines) - maxHistory; cut > 0 {
+		m.say(fmt.Sprintf("%d earlier lines are not shown: see `pawl runs show last`", cut))
+		lines = lines[cut:]
+	}
+	m.print(lines...)
+}
+
+// maxHistory is how many lines of a resumed run are shown.
+const maxHistory = 300
+
+// note remembers the prompts of a run.
+func (m *model) note(e run.Event) {
+	p, ok := e.Payload.(run.Prompted)
+	if ok {
+		m.began = e.At
+	}
+	if ok && !p.Continue && p.Answers == "" {
+		m.composes = m.composes || strings.ContainsFunc(typed(p.Parts), isComposed)
+		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
+	}
+}
+
+// see remembers what keys can ask for of the items of a transcript, and follows the runs that
+// calls have started.
+func (m *model) see(t *render.Transcript, items []view.Item) []effect {
+	var effects []effect
+	for _, i := range items {
+		if i.Kind != view.KindCall {
+			continue
+		}
+		if child := i.Call.Child; child != "" && !i.Final && i.Call.State == view.Running && m.children[child] == nil {
+			m.children[child] = t.Child(i.Call)
+			effects = append(effects, followChild(m.n, child))
+		}
+		if !i.Final {
+			continue
+		}
+		if child := i.Call.Child; m.children[child] != nil {
+			delete(m.children, child)
+			effects = append(effects, later(func(_ context.Context, d *desk) error { d.unfollow(child); return nil }))
+		}
+		m.lastCall = &i
+		if _, _, all := m.TodoLines(i.Call, m.width); all > 0 {
+			m.todo = i.Call
+		}
+	}
+	return effects
+}
+
+// followChild returns what follows a run that a call of the conversation with number n has started.
+func followChild(n int, id run.ID) effect {
+	return later(func(ctx context.Context, d *desk) error {
+		ctx = d.follow(ctx, id)
+		for after := int64(0); ctx.Err() == nil; {
+			for u, err := range d.ws.Follow(ctx, id, after) {
+				if err != nil {
+					break // it may not be there yet; what it does is in its log
+				}
+				if u.Event != nil {
+					after = u.Event.Seq
+				}
+				d.post(childNews{n, id, d.ws.WithDiff(u)})
+			}
+			select {
+			case <-time.After(pollChild):
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	})
+}
+
+// pollChild is how often a child run is looked for that has not begun.
+const pollChild = 100 * time.Millisecond
+
+// take takes in news of the run.
+func (m *model) take(n news) []effect {
+	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
+		m.flush()
+		if !m.Words { // there it was written when it was asked
+			m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		}
+		m.answered()
+	}
+	effects := m.see(m.transcript, m.transcript.Update(n.Update))
+	return append(effects, m.react(n)...)
+}
+
+// react does what follows from news of the run.
+func (m *model) react(n news) []effect {
+	if n.Waiting != nil {
+		if len(n.Waiting) == 0 {
+			m.ask = nil
+			return nil
+		}
+		return []effect{loadApprovals(n.n)}
+	}
+	if n.Notice != "" {
+		m.say(n.Notice)
+	}
+	if n.Stopping != nil {
+		m.stopping = true
+	}
+	if n.Event == nil {
+		return nil
+	}
+	m.state, m.driven = n.state, true
+	m.note(*n.Event)
+	switch f := n.Event.Payload.(type) {
+	case run.Prompted:
+		m.awaits = false
+	case run.Said:
+		m.awaits = false
+	case run.CallDecided:
+		if m.ask != nil {
+			m.ask.drop(m, f.Call)
+		}
+	case run.Ended:
+		m.stopping, m.awaits, m.ask = false, false, nil
+		return m.ended(f)
+	}
+	return nil
+}
+
+// answers reports whether an event is the answer to a question of the agent.
+func answers(p run.Payload) bool {
+	prompt, ok := p.(run.Prompted)
+	return ok && prompt.Answers != ""
+}
+
+// askQuestion shows the question that a run in a state waits with, if there is one.
+func (m *model) askQuestion(s run.State) bool {
+	open := s.Questions()
+	if len(open) == 0 {
+		return false
+	}
+	q := app.QuestionOf(open[0].Call)
+	m.asked, m.pane = &q, newQuestion(q)
+	m.notify("answer a question")
+	return true
+}
+
+// answered takes in that no question waits any more.
+func (m *model) answered() {
+	m.asked = nil
+	if _, ok := m.pane.(*question); ok {
+		m.pane = nil
+	}
+}
+
+// ended takes in that a turn has ended.
+func (m *model) ended(e run.Ended) []effect {
+	if m.now.Sub(m.began) > quietTurn {
+		m.notify(view.EndLine(e))
+	}
+	return []effect{later(func(context.Context, *desk) error {
+		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
+		return nil
+	})}
+}
+
+// printEnd prints how a turn has ended.
+func (m *model) printEnd(f finished) {
+	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[d.Call] }) // the person knows
+	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "put the files back with /undo"}
+	if m.askQuestion(f.state) { // the end is told when it has been answered
+		return
+	}
+	end.Next = nextWords(f.state)
+	m.flush()
+	m.transcript.PrintEnd(end)
+	m.flush()
+	for _, w := range f.state.Returned {
+		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
+		if m.wrote[w.ID] {
+			delete(m.wrote, w.ID)
+			m.restore(w.Parts)
+			m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+		}
+	}
+	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
+		m.pane = planPicker()
+	}
+}
+
+// takeOver takes in that the process that drove the run does so no more: this one does.
+func (m *model) takeOver() []effect {
+	id := m.id
+	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.takeOver(ctx, id) })}
+}
