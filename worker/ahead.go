@@ -37,7 +37,7 @@ func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession)
 		WroteRequest: func(httptrace.WroteRequestInfo) {
 			once.Do(func() {
 				timer := time.AfterFunc(leastThinking, prepare)
-				context.AfterFunc(d.life, func() { timer.Stop() })
+				context.AfterFunc(ctx, func() { timer.Stop() }) // the answer is there, or an interrupt
 			})
 		},
 	})
