@@ -34,11 +34,7 @@ func (s *Server) agentOperations() {
 				return app.List[app.AgentForm]{}, err
 			}
 			some := page(all, *in)
-			list := app.List[app.AgentForm]{Items: []app.AgentForm{}, Next: some.Next}
-			for _, a := range some.Items {
-				list.Items = append(list.Items, app.AgentFormOf(ctx, r, a))
-			}
-			return list, nil
+			return app.List[app.AgentForm]{Items: app.AgentForms(ctx, r, some.Items), Next: some.Next}, nil
 		})
 	handle(s, operation{method: http.MethodGet, path: "/agents/{agent}", id: "get-agent", tag: tagAgents,
 		summary: "Get an agent with its instructions"},

@@ -25,7 +25,7 @@ func (s *Server) ruleOperations() {
 			if err != nil {
 				return app.List[app.RuleForm]{}, err
 			}
-			return page(rulesOf(p), *in), nil
+			return page(app.RuleForms(p.List()), *in), nil
 		})
 	handle(s, operation{method: http.MethodPost, path: "/permissions", id: "add-rule", tag: tagRules, status: http.StatusCreated,
 		summary: "Store a permission rule"}, s.addRule)
@@ -65,15 +65,6 @@ func (s *Server) ruleOperations() {
 			records, err := p.Records()
 			return page(app.TrustRecords(records), *in), err
 		})
-}
-
-// rulesOf returns all rules with their numbers.
-func rulesOf(p *policy.Policy) []app.RuleForm {
-	var all []app.RuleForm
-	for i, l := range p.List() {
-		all = append(all, app.RuleFormOf(i+1, l))
-	}
-	return all
 }
 
 type addRuleInput struct {

@@ -95,11 +95,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.
 			!strings.Contains(strings.ToLower(r.Name+"\n"+r.Title+"\n"+string(r.ID)), text)
 	})
 	some := page(all, in.OffsetInput)
-	list := app.List[app.RunForm]{Items: []app.RunForm{}, Next: some.Next}
-	for _, r := range some.Items {
-		list.Items = append(list.Items, app.RunFormOf(r))
-	}
-	return list, nil
+	return app.List[app.RunForm]{Items: app.Forms(some.Items, app.RunFormOf), Next: some.Next}, nil
 }
 
 // since returns a time of a query; zero if it is empty.
@@ -551,11 +547,7 @@ func (s *Server) continueRun(ctx context.Context, in *RunInput) (app.RunForm, er
 }
 
 func questionsOf(s run.State) []app.Question {
-	var all []app.Question
-	for _, q := range s.Questions() {
-		all = append(all, app.QuestionOf(q.Call))
-	}
-	return all
+	return app.Forms(s.Questions(), func(q run.CallState) app.Question { return app.QuestionOf(q.Call) })
 }
 
 type answerInput struct {

@@ -79,6 +79,11 @@ func AgentFormOf(ctx context.Context, r *agent.Roster, a agent.Agent) AgentForm 
 	return f
 }
 
+// AgentForms returns agents in that form.
+func AgentForms(ctx context.Context, r *agent.Roster, all []agent.Agent) []AgentForm {
+	return Forms(all, func(a agent.Agent) AgentForm { return AgentFormOf(ctx, r, a) })
+}
+
 // An AgentFileForm is an agent whose file was written or removed, as JSON.
 type AgentFileForm struct {
 	Name string `json:"name"`

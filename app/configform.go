@@ -25,11 +25,9 @@ type ConfigForm struct {
 }
 
 func ConfigFormOf(c *config.Config, env config.Env, files []instructions.File) ConfigForm {
-	form := ConfigForm{map[string][]config.Value{}, env.StateDir(), append([]string{}, c.Notes...), []InstructionsForm{}}
+	form := ConfigForm{map[string][]config.Value{}, env.StateDir(), append([]string{}, c.Notes...),
+		Forms(files, func(f instructions.File) InstructionsForm { return InstructionsForm(f) })}
 	c.All(func(k config.Key, found []config.Value) { form.Values[k.Name] = append([]config.Value{}, found...) })
-	for _, f := range files {
-		form.Instructions = append(form.Instructions, InstructionsForm(f))
-	}
 	return form
 }
 

@@ -20,6 +20,15 @@ type List[T any] struct {
 // ListOf returns a list without more to follow.
 func ListOf[T any](items []T) List[T] { return List[T]{Items: append([]T{}, items...)} }
 
+// Forms returns items in a form, as a list that is [] in JSON if it is empty.
+func Forms[T, F any](items []T, form func(T) F) []F {
+	forms := make([]F, len(items))
+	for i, item := range items {
+		forms[i] = form(item)
+	}
+	return forms
+}
+
 // A member is one of a JSON object; an object keeps the order of its members.
 type (
 	member struct {

@@ -30,11 +30,9 @@ func ListOutputs(s *output.Store, scope output.Scope, args output.ListArgs) ([]O
 	if err != nil {
 		return nil, err
 	}
-	forms := []OutputForm{}
-	for _, o := range list.Outputs {
-		forms = append(forms, OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), !o.Success, o.Size, o.Summary, o.Preview})
-	}
-	return forms, nil
+	return Forms(list.Outputs, func(o output.Listed) OutputForm {
+		return OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), !o.Success, o.Size, o.Summary, o.Preview}
+	}), nil
 }
 
 // AnswerOf returns the answer to a question about an output of a conversation as JSON, with the

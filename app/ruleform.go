@@ -30,6 +30,15 @@ func RuleFormOf(n int, l policy.Listed) RuleForm {
 		By: l.By, At: l.When, Why: l.Why, Sandbox: l.Sandbox, Counts: l.Idle == "", Idle: l.Idle}
 }
 
+// RuleForms returns a list of rules in that form.
+func RuleForms(list []policy.Listed) []RuleForm {
+	forms := make([]RuleForm, len(list))
+	for i, l := range list {
+		forms[i] = RuleFormOf(i+1, l)
+	}
+	return forms
+}
+
 // PlaceOf says where a rule stands.
 func PlaceOf(l policy.Listed) string {
 	if l.File != "" {

@@ -114,14 +114,11 @@ type SkippedForm struct {
 
 // UndoFormOf returns what was undone in that form.
 func UndoFormOf(id run.ID, r tool.UndoReport) UndoForm {
-	f := UndoForm{id, []UndoneForm{}, []SkippedForm{}}
-	for _, c := range r.Changes {
-		f.Files = append(f.Files, UndoneForm{c.Path, strings.ReplaceAll(UndoneWords(c), " ", "_")})
-	}
-	for _, s := range r.Skipped {
-		f.Skipped = append(f.Skipped, SkippedForm{s.Change.Path, s.Reason})
-	}
-	return f
+	return UndoForm{id,
+		Forms(r.Changes, func(c run.FileChange) UndoneForm {
+			return UndoneForm{c.Path, strings.ReplaceAll(UndoneWords(c), " ", "_")}
+		}),
+		Forms(r.Skipped, func(s tool.Skipped) SkippedForm { return SkippedForm{s.Change.Path, s.Reason} })}
 }
 
 // A VerifyForm says that a log is complete and unchanged, as JSON; one that is not is an error.
@@ -151,11 +148,7 @@ type WaitingForm struct {
 
 // WaitingFormOf returns the calls of a run that need approval in that form.
 func WaitingFormOf(id run.ID, all []Approval) WaitingForm {
-	f := WaitingForm{id, []WaitingCall{}}
-	for _, a := range all {
-		f.Items = append(f.Items, a.Waiting())
-	}
-	return f
+	return WaitingForm{id, Forms(all, Approval.Waiting)}
 }
 
 // A DecidedForm is an answer that was handed in, as JSON.

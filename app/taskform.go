@@ -53,11 +53,7 @@ type TaskListForm struct {
 
 // TaskListOf returns tasks in that form.
 func TaskListOf(all []task.Summary, next string) TaskListForm {
-	list := TaskListForm{[]TaskSummaryForm{}, next}
-	for _, s := range all {
-		list.Items = append(list.Items, TaskSummaryForm{s, UsageOf(s.Usage)})
-	}
-	return list
+	return TaskListForm{Forms(all, func(s task.Summary) TaskSummaryForm { return TaskSummaryForm{s, UsageOf(s.Usage)} }), next}
 }
 
 // A TaskRemovedForm is a task that was removed, as JSON.

@@ -24,9 +24,5 @@ type ToolResult struct {
 
 // ToolForms returns tools in that form.
 func ToolForms(specs []tool.Spec) List[ToolForm] {
-	list := List[ToolForm]{Items: []ToolForm{}}
-	for _, s := range specs {
-		list.Items = append(list.Items, ToolForm{s.Name, s.Description, s.Schema})
-	}
-	return list
+	return List[ToolForm]{Items: Forms(specs, func(s tool.Spec) ToolForm { return ToolForm{s.Name, s.Description, s.Schema} })}
 }

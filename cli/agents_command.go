@@ -45,24 +45,19 @@ and a required result. Each is a file in your folder agents, beside config.toml,
 
 // withRoster gives cmd the form of a subcommand that works on the agents of the workspace.
 func withRoster(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, r *agent.Roster, args []string) error) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
+	if cmd.ValidArgsFunction == nil && cmd.Args != nil {
+		cmd.ValidArgsFunction = inv.completeAgents
+	}
+	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		r, err := ws.Agents()
 		if err == nil {
-			err = do(cmd.Context(), r, args)
+			err = do(ctx, r, args)
 		}
 		if errors.As(err, new(*agent.NotFoundError)) {
 			err = usage("%w", err)
 		}
-		return errors.Join(err, ws.Close())
-	}
-	if cmd.ValidArgsFunction == nil && cmd.Args != nil {
-		cmd.ValidArgsFunction = inv.completeAgents
-	}
-	return cmd
+		return err
+	})
 }
 
 // oneAgent refuses anything but the name of one agent.
@@ -89,11 +84,7 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			inv.notice(err.Error())
 		}
 		if *asJSON {
-			list := app.List[app.AgentForm]{Items: []app.AgentForm{}}
-			for _, a := range all {
-				list.Items = append(list.Items, app.AgentFormOf(ctx, r, a))
-			}
-			return inv.encode(list)
+			return inv.encode(app.List[app.AgentForm]{Items: app.AgentForms(ctx, r, all)})
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(out, "NAME\tKIND\tFROM\tFOR")
@@ -267,11 +258,7 @@ func (f *agentFlags) save(inv *invocation, r *agent.Roster, a agent.Agent, to ag
 	if err != nil {
 		return usage("%w", err)
 	}
-	if *f.json {
-		err = inv.encode(app.AgentFileForm{Name: a.Name, File: written})
-	} else {
-		_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", visible(written))
-	}
+	err = inv.print(*f.json, app.AgentFileForm{Name: a.Name, File: written}, "wrote %s\n", visible(written))
 	if saved, getErr := r.Get(a.Name); getErr == nil && saved.Path != written {
 		inv.notice(fmt.Sprintf("%s of %s has the same name and is used instead", saved.Name, saved.Path))
 	} else if ok, why := r.Valid(context.Background(), saved); !ok {
@@ -469,11 +456,7 @@ func agentsRmCommand(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(app.AgentFileForm{Name: args[0], File: file})
-		}
-		_, err = fmt.Fprintf(inv.Stdout, "removed %s\n", visible(file))
-		return err
+		return inv.print(*asJSON, app.AgentFileForm{Name: args[0], File: file}, "removed %s\n", visible(file))
 	})
 }
 

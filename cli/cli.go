@@ -160,7 +160,7 @@ without a command are a task for pawl run.`,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {
-			return inv.printVersion()
+			return inv.printVersion(false)
 		}
 		return inv.terminal(cmd, terminal, "")
 	}
@@ -288,6 +288,28 @@ func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFu
 // open opens the workspace. Its settings are those of flags, if the command has them.
 func (inv *invocation) open(flags *pflag.FlagSet) (*app.Workspace, error) {
 	return app.Open(inv.options(flags))
+}
+
+// inWorkspace gives cmd the form of a command that works in a workspace: it opens that with open and
+// calls do.
+func inWorkspace(cmd *cobra.Command, open func(*pflag.FlagSet) (*app.Workspace, error), do func(ctx context.Context, ws *app.Workspace, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ws, err := open(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		err = do(cmd.Context(), ws, args)
+		return errors.Join(err, ws.Close())
+	}
+	return cmd
+}
+
+// openPlain is open for a command whose flags are no settings, although some have their names.
+func (inv *invocation) openPlain(*pflag.FlagSet) (*app.Workspace, error) { return inv.open(nil) }
+
+// openRunsPlain is openRuns for such a command.
+func (inv *invocation) openRunsPlain(*pflag.FlagSet) (*app.Workspace, error) {
+	return inv.openRuns(nil)
 }
 
 // openRuns is open for a command about runs that are there already: in a folder without runs

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/instructions"
 )
 
@@ -34,12 +36,7 @@ A file that exists is not overwritten.`,
 	}
 	asJSON := jsonFlag(cmd)
 	printed := cmd.Flags().Bool("print", false, "print the draft instead of writing it")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // nothing was opened for writing
+	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		root := ws.Instructions().Root
 		draft, err := instructions.Draft(root)
 		if err != nil {
@@ -49,26 +46,17 @@ A file that exists is not overwritten.`,
 			return fmt.Errorf("found nothing in %s to draft from; write AGENTS.md yourself: what the project is, how it is built and tested, and what to know before changing it", root)
 		}
 		path := filepath.Join(root, "AGENTS.md")
-		if *printed && *asJSON {
-			return inv.encode(initForm{Path: path, Text: draft})
-		}
 		if *printed {
-			_, err := fmt.Fprint(inv.Stdout, visible(draft))
-			return err
+			return inv.print(*asJSON, initForm{Path: path, Text: draft}, "%s", visible(draft))
 		}
 		if err := writeNew(path, draft); errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%s already exists and is not overwritten; `pawl init --print` prints the draft", path)
 		} else if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(initForm{path, true, draft})
-		}
-		_, err = fmt.Fprintf(inv.Stdout, "wrote %s (%s)\nread it, correct it, and add what no file says; new runs are given it\n",
+		return inv.print(*asJSON, initForm{path, true, draft}, "wrote %s (%s)\nread it, correct it, and add what no file says; new runs are given it\n",
 			visible(path), plural(strings.Count(draft, "\n"), "line"))
-		return err
-	}
-	return cmd
+	})
 }
 
 // writeNew writes a file that must not exist. If it cannot be written whole it is removed.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	visibility "pawl/internal/visible"
 
@@ -22,6 +23,15 @@ func (inv *invocation) encode(v any) error {
 		return err
 	}
 	_, err = inv.Stdout.Write(line)
+	return err
+}
+
+// print prints a form as JSON, or else what it says to people.
+func (inv *invocation) print(asJSON bool, form any, format string, args ...any) error {
+	if asJSON {
+		return inv.encode(form)
+	}
+	_, err := fmt.Fprintf(inv.Stdout, format, args...)
 	return err
 }
 

@@ -39,10 +39,18 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
 			return err
 		}
 		if len(args) == 0 {
-			return inv.showModels(cmd.Context(), ps, *asJSON)
+			o := ps.Overview(cmd.Context())
+			if *asJSON {
+				return inv.encode(o)
+			}
+			return inv.printModels(o)
 		}
-		if _, ok := ps.Provider(args[0]); ok {
-			return inv.listModels(cmd.Context(), ps, args[0], *asJSON)
+		if _, ok := ps.Provider(args[0]); ok { // it says which models it has
+			list, err := ps.List(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return inv.printModelList(list, *asJSON)
 		}
 		return inv.filterModels(cmd.Context(), ps, args[0], *asJSON)
 	}
@@ -76,14 +84,6 @@ func (inv *invocation) filterModels(ctx context.Context, ps *provider.Providers,
 		return err
 	}
 	return nil
-}
-
-func (inv *invocation) showModels(ctx context.Context, ps *provider.Providers, asJSON bool) error {
-	o := ps.Overview(ctx)
-	if asJSON {
-		return inv.encode(o)
-	}
-	return inv.printModels(o)
 }
 
 func (inv *invocation) printModels(form provider.Overview) error {
@@ -120,15 +120,6 @@ func (inv *invocation) printModels(form provider.Overview) error {
 		fmt.Fprintf(out, "\nWithout --model: %s\n", form.Default)
 	}
 	return out.Flush()
-}
-
-// listModels prints the models that one provider says it has.
-func (inv *invocation) listModels(ctx context.Context, ps *provider.Providers, name string, asJSON bool) error {
-	list, err := ps.List(ctx, name)
-	if err != nil {
-		return err
-	}
-	return inv.printModelList(list, asJSON)
 }
 
 func (inv *invocation) printModelList(list []provider.Model, asJSON bool) error {

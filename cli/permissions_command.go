@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,18 +56,13 @@ func ruled(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, h h
 
 // ruledIn is ruled with what opens the workspace.
 func ruledIn(open func(*pflag.FlagSet) (*app.Workspace, error), cmd *cobra.Command, do func(ctx context.Context, h here, args []string) error) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ws, err := open(cmd.Flags())
+	return inWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
+		p, err := ws.Policy()
 		if err != nil {
 			return err
 		}
-		p, err := ws.Policy()
-		if err == nil {
-			err = do(cmd.Context(), here{ws, p}, args)
-		}
-		return errors.Join(err, ws.Close())
-	}
-	return cmd
+		return do(ctx, here{ws, p}, args)
+	})
 }
 
 func permissionsListCommand(inv *invocation) *cobra.Command {
@@ -84,11 +78,7 @@ Deny rules win over all others, whatever their scope.`,
 	return ruled(inv, cmd, func(_ context.Context, h here, _ []string) error {
 		rules := h.policy.List()
 		if *asJSON {
-			list := app.ListOf[app.RuleForm](nil)
-			for i, l := range rules {
-				list.Items = append(list.Items, app.RuleFormOf(i+1, l))
-			}
-			if err := inv.encode(list); err != nil {
+			if err := inv.encode(app.List[app.RuleForm]{Items: app.RuleForms(rules)}); err != nil {
 				return err
 			}
 		} else {
@@ -203,11 +193,8 @@ Scopes:
 		if known {
 			verb = "there already"
 		}
-		if *asJSON {
-			err = inv.encode(app.RuleChange{Rule: app.RuleFormOf(at+1, l), Changed: !known})
-		} else {
-			_, err = fmt.Fprintf(inv.Stdout, "%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
-		}
+		err = inv.print(*asJSON, app.RuleChange{Rule: app.RuleFormOf(at+1, l), Changed: !known},
+			"%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
 		if err != nil {
 			return err
 		}
@@ -292,11 +279,7 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 		if err := h.policy.Remove(l.Rule, l.Run); err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(app.RuleChange{Rule: app.RuleFormOf(n, l), Changed: true})
-		}
-		_, err = fmt.Fprintf(inv.Stdout, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
-		return err
+		return inv.print(*asJSON, app.RuleChange{Rule: app.RuleFormOf(n, l), Changed: true}, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
 	})
 }
 

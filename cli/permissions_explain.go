@@ -112,12 +112,7 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		if err != nil {
 			return usage("%s: %w", args[0], err)
 		}
-		if *asJSON {
-			err = inv.encode(report)
-		} else {
-			_, err = fmt.Fprint(inv.Stdout, report)
-		}
-		if err != nil {
+		if err := inv.print(*asJSON, report, "%v", report); err != nil {
 			return err
 		}
 		if len(report.Differences) > 0 {

@@ -144,22 +144,12 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	opt := inv.options(cmd.Flags())
 	opt.Drives, opt.Trust, opt.Asks = true, r.trust, !r.quiet && inv.canAsk()
 	opt.Nearest = r.resume != ""
-	ws, err := app.Open(opt)
+	ws, c, err := openToDrive(opt) // before standard input is waited for
 	if err != nil {
 		return err
 	}
 	defer ws.Close() // what counts is durable when it was shown
-	c, err := ws.Config()
-	if err != nil {
-		return err
-	}
-	for _, note := range c.Notes {
-		inv.notice(note)
-	}
 	inv.screenReader = c.On("screen_reader")
-	if _, err := ws.Policy(); err != nil { // before standard input is waited for
-		return err
-	}
 	task := app.Task{Name: r.name, Agent: r.agent}
 	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
 		return err
@@ -185,6 +175,26 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 		return errors.Join(err, s.Close())
 	}
 	return inv.drive(ctx, ws, s, r, parts)
+}
+
+// openToDrive opens a workspace whose runs are to be driven, with settings and rules that can be
+// used, and tells of those that do not count.
+func openToDrive(opt app.Options) (*app.Workspace, *config.Config, error) {
+	ws, err := app.Open(opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := ws.Config()
+	if err == nil {
+		for _, note := range c.Notes {
+			opt.Notice(note)
+		}
+		_, err = ws.Policy()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, ws.Close())
+	}
+	return ws, c, nil
 }
 
 // checkVariables says which variables of pawl's are not known.

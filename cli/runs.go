@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -33,18 +32,13 @@ the run used last.`,
 // workspace, finds the run and calls do.
 func oneRun(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
 	cmd.Args = exactlyOne
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ws, err := inv.openRuns(nil)
+	return inWorkspace(cmd, inv.openRunsPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
+		sum, err := ws.Find(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		sum, err := ws.Find(cmd.Context(), args[0])
-		if err == nil {
-			err = do(cmd.Context(), ws, sum.ID)
-		}
-		return errors.Join(err, ws.Close())
-	}
-	return cmd
+		return do(ctx, ws, sum.ID)
+	})
 }
 
 func exactlyOne(cmd *cobra.Command, args []string) error {

@@ -49,11 +49,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		}
 		list := page(all, *limit, *offset)
 		if *asJSON {
-			forms := app.List[app.RunForm]{Items: []app.RunForm{}, Next: list.Next}
-			for _, r := range list.Items {
-				forms.Items = append(forms.Items, app.RunFormOf(r))
-			}
-			return inv.encode(forms)
+			return inv.encode(app.List[app.RunForm]{Items: app.Forms(list.Items, app.RunFormOf), Next: list.Next})
 		}
 		if len(all) == 0 {
 			fmt.Fprintln(inv.Stderr, noRunsHere(ws))

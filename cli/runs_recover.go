@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/run"
 	"pawl/store"
 )
@@ -27,13 +29,9 @@ has lost its last events can be read and forked, but not continued.`,
 		Args:    cobra.NoArgs,
 	}
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
+	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		out := filepath.Join(ws.State, recoveredName)
-		runs, err := ws.Salvage(cmd.Context(), out)
+		runs, err := ws.Salvage(ctx, out)
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			return fmt.Errorf("%s exists already: use it, or remove it and run this again", out)
@@ -41,8 +39,7 @@ has lost its last events can be read and forked, but not continued.`,
 			return err
 		}
 		return inv.recovered(ws.State, runs, *asJSON)
-	}
-	return cmd
+	})
 }
 
 // A recoverForm is what was saved, as JSON.

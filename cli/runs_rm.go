@@ -50,12 +50,7 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 	age := cmd.Flags().String("older-than", "", "remove what was last used longer ago than this `age`, such as 30d or 12h")
 	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // what was removed is durable
+	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		if *age == "" {
 			c, err := ws.Config()
 			if err != nil {
@@ -72,13 +67,12 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 				return err
 			}
 		}
-		removed, err := ws.Prune(cmd.Context(), limit, *dry)
+		removed, err := ws.Prune(ctx, limit, *dry)
 		if err != nil {
 			return err
 		}
 		return inv.printRemoved(removed, *dry, *asJSON)
-	}
-	return cmd
+	})
 }
 
 func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error {

@@ -58,6 +58,20 @@ it is complete, while a process drives the run.`,
 	})
 }
 
+// showJSON prints a run as one object. A damaged log is printed up to the damage; the error
+// follows.
+func (inv *invocation) showJSON(ctx context.Context, ws *app.Workspace, id run.ID, results bool) error {
+	events, s, damage := ws.Load(ctx, id)
+	if len(events) == 0 {
+		return damage
+	}
+	f, err := ws.ShowRun(ctx, events, s, results)
+	if err != nil {
+		return err
+	}
+	return errors.Join(inv.encode(f), damage)
+}
+
 // tellOpen prints what a run is doing whose turn is open.
 func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, prefix string) error {
 	y, err := ws.Why(ctx, id)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -22,18 +21,16 @@ a process that was killed, the turn is ended here. The run can be continued afte
 	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		end, stopped, err := ws.Stop(ctx, id, "pawl runs stop")
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case *asJSON:
-			return inv.encode(app.StopForm{Run: id, Stopped: stopped, End: end})
-		case end == "":
-			_, err = fmt.Fprintf(inv.Stdout, "run %s has no turn to stop\n", id)
-		case stopped:
-			_, err = fmt.Fprintf(inv.Stdout, "run %s has ended: %s\n", id, view.EndWords(end))
-		default:
-			_, err = fmt.Fprintf(inv.Stdout, "run %s had ended already: %s\n", id, view.EndWords(end))
 		}
-		return err
+		said := "had ended already: " + view.EndWords(end)
+		switch {
+		case end == "":
+			said = "has no turn to stop"
+		case stopped:
+			said = "has ended: " + view.EndWords(end)
+		}
+		return inv.print(*asJSON, app.StopForm{Run: id, Stopped: stopped, End: end}, "run %s %s\n", id, said)
 	})
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +23,6 @@ before it. It detects accidental changes and edits by hand.`,
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(app.VerifyForm{Run: id, Events: n})
-		}
-		_, err = fmt.Fprintf(inv.Stdout, "run %s: %d events, the hash chain is intact\n", id, n)
-		return err
+		return inv.print(*asJSON, app.VerifyForm{Run: id, Events: n}, "run %s: %d events, the hash chain is intact\n", id, n)
 	})
 }

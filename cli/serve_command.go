@@ -97,11 +97,7 @@ call and kept in the state folder, where only you can read it.`,
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(serveTokenForm{token})
-		}
-		_, err = fmt.Fprintln(inv.Stdout, token)
-		return err
+		return inv.print(*asJSON, serveTokenForm{token}, "%s\n", token)
 	}
 	return cmd
 }
@@ -132,11 +128,7 @@ func serveLinkCommand(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(link)
-		}
-		_, err = fmt.Fprintln(inv.Stdout, link.URL)
-		return err
+		return inv.print(*asJSON, link, "%s\n", link.URL)
 	}
 	return cmd
 }

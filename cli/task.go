@@ -34,7 +34,11 @@ watches all tasks (pawl task watch).`,
 	cmd.AddGroup(taskGroups...)
 	grouped(cmd, inv, "look", taskListCommand, taskShowCommand, taskWatchCommand)
 	grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskHandoffCommand, taskSayCommand, taskAttachCommand)
-	grouped(cmd, inv, "change", taskPauseCommand, taskResumeCommand, taskCompleteCommand, taskFailCommand, taskRetryCommand, taskReopenCommand, taskRmCommand)
+	grouped(cmd, inv, "change",
+		changeTo("pause", "Stop the agent; the task can be resumed", "pawl task pause last", tasks.Pause{}), taskResumeCommand,
+		changeTo("complete", "Say that the task is done; its agent is stopped", "pawl task complete last", tasks.Complete{}), taskFailCommand,
+		changeTo("retry", "Make a failed task one that can be planned or started again", "pawl task retry last && pawl task start last", tasks.Retry{}),
+		changeTo("reopen", "Make a completed task one that can be started again", "pawl task reopen last", tasks.Reopen{}), taskRmCommand)
 	grouped(cmd, inv, "copy", taskDiffCommand, taskMergeCommand, taskDiscardCommand)
 	return cmd
 }

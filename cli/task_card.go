@@ -36,13 +36,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 	isolation := cmd.Flags().String("isolation", "", "`how`: clone lets its workers work in a copy of the repository")
 	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // what counts is durable
+	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		description := strings.Join(args, "")
 		if _, terminal := terminalFile(inv.Stdin); description == "" && terminal {
 			return usage("say what is to be done: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
@@ -56,6 +50,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
 			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation)}
+		var err error
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
@@ -66,13 +61,8 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		if err != nil {
 			return taskError(err)
 		}
-		if *asJSON {
-			return inv.encode(app.TaskFormOf(s))
-		}
-		_, err = fmt.Fprintln(inv.Stdout, s.Created.Task)
-		return err
-	}
-	return cmd
+		return inv.print(*asJSON, app.TaskFormOf(s), "%s\n", s.Created.Task)
+	})
 }
 
 func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]tasks.ID, error) {
@@ -120,11 +110,7 @@ told; it knows the names of other files.`,
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(app.TaskFormOf(s))
-		}
-		_, err = fmt.Fprintf(inv.Stdout, "task %s has %s\n", id, plural(len(s.Attachments), "file"))
-		return err
+		return inv.print(*asJSON, app.TaskFormOf(s), "task %s has %s\n", id, plural(len(s.Attachments), "file"))
 	})
 }
 
@@ -255,11 +241,7 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 		if err := ws.RemoveTask(ctx, id); err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.encode(app.TaskRemovedForm{Task: id})
-		}
-		_, err := fmt.Fprintf(inv.Stdout, "task %s was removed\n", id)
-		return err
+		return inv.print(*asJSON, app.TaskRemovedForm{Task: id}, "task %s was removed\n", id)
 	})
 }
 
@@ -281,18 +263,13 @@ func taskListCommand(inv *invocation) *cobra.Command {
 	limit := cmd.Flags().Int("limit", 50, "list at most `n`; 0: all")
 	from := cmd.Flags().String("from", "", "begin at the `page` that the list before has named")
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // nothing was written
+	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		for _, s := range *status {
 			if err := oneOf(strings.Join(names, ", "))(s); err != nil {
 				return usage("--status: %w", err)
 			}
 		}
-		all, next, err := ws.Tasks(cmd.Context(), app.TaskQuery{Status: *status, Label: *label, Agent: *agent, Limit: *limit, From: *from})
+		all, next, err := ws.Tasks(ctx, app.TaskQuery{Status: *status, Label: *label, Agent: *agent, Limit: *limit, From: *from})
 		if err != nil {
 			return err
 		}
@@ -305,8 +282,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 			inv.hint("there are more: --from " + next)
 		}
 		return nil
-	}
-	return cmd
+	})
 }
 
 func (inv *invocation) listTasks(all []tasks.Summary) error {

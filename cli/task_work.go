@@ -494,6 +494,14 @@ func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s tasks.S
 	return s, <-ended
 }
 
+// changeTo returns a command that does one thing to a task and has no flags for it.
+func changeTo(verb, short, example string, a tasks.Action) func(*invocation) *cobra.Command {
+	return func(inv *invocation) *cobra.Command {
+		return change(inv, &cobra.Command{Use: verb + " TASK", Short: short, Example: "  " + example},
+			func(tasks.State, []string) (tasks.Action, error) { return a, nil })
+	}
+}
+
 func taskSayCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "say TASK TEXT",
@@ -506,24 +514,6 @@ the next words that it is given.`,
 	return change(inv, cmd, func(_ tasks.State, args []string) (tasks.Action, error) {
 		return tasks.Say{ID: app.NewMessageID(), Text: strings.Join(args, " ")}, nil
 	})
-}
-
-func taskPauseCommand(inv *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "pause TASK",
-		Short:   "Stop the agent; the task can be resumed",
-		Example: "  pawl task pause last",
-	}
-	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Pause{}, nil })
-}
-
-func taskCompleteCommand(inv *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "complete TASK",
-		Short:   "Say that the task is done; its agent is stopped",
-		Example: "  pawl task complete last",
-	}
-	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Complete{}, nil })
 }
 
 func taskFailCommand(inv *invocation) *cobra.Command {
@@ -540,22 +530,4 @@ func taskFailCommand(inv *invocation) *cobra.Command {
 		}
 		return tasks.Cancel{Why: *why}, nil
 	})
-}
-
-func taskRetryCommand(inv *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "retry TASK",
-		Short:   "Make a failed task one that can be planned or started again",
-		Example: "  pawl task retry last && pawl task start last",
-	}
-	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Retry{}, nil })
-}
-
-func taskReopenCommand(inv *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "reopen TASK",
-		Short:   "Make a completed task one that can be started again",
-		Example: "  pawl task reopen last",
-	}
-	return change(inv, cmd, func(tasks.State, []string) (tasks.Action, error) { return tasks.Reopen{}, nil })
 }

@@ -65,21 +65,11 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 		default: // the terminal is slow; a notice keeps nothing from working
 		}
 	}
-	ws, err := app.Open(opt)
+	ws, c, err := openToDrive(opt)
 	if err != nil {
 		return err
 	}
 	defer ws.Close() // what counts is durable when it was shown
-	c, err := ws.Config()
-	if err != nil {
-		return err
-	}
-	for _, note := range c.Notes {
-		opt.Notice(note)
-	}
-	if _, err := ws.Policy(); err != nil {
-		return err
-	}
 	style := render.StyleOf(env.Get)
 	if c.On("screen_reader") {
 		style = style.Spoken()

@@ -39,29 +39,18 @@ name it lists the tools.`,
 		ValidArgsFunction: inv.completeTools,
 	}
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // nothing was opened for writing
+	return inWorkspace(cmd, inv.openPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
 		specs := ws.Specs()
-		text := tool.HelpList(specs)
-		if len(args) == 1 {
-			if text, err = tool.HelpOf(specs, args[0]); err != nil {
-				return usage("%w", err)
-			}
+		if len(args) == 0 {
+			return inv.print(*asJSON, app.ToolForms(specs), "%s", tool.HelpList(specs))
 		}
-		if *asJSON {
-			if len(args) == 1 {
-				specs = slices.DeleteFunc(specs, func(s tool.Spec) bool { return s.Name != args[0] })
-			}
-			return inv.encode(app.ToolForms(specs))
+		text, err := tool.HelpOf(specs, args[0])
+		if err != nil {
+			return usage("%w", err)
 		}
-		_, err = fmt.Fprint(inv.Stdout, text)
-		return err
-	}
-	return cmd
+		specs = slices.DeleteFunc(specs, func(s tool.Spec) bool { return s.Name != args[0] })
+		return inv.print(*asJSON, app.ToolForms(specs), "%s", text)
+	})
 }
 
 // completeTools completes the name of a tool.

@@ -69,15 +69,11 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				return inv.encode(app.RevokeForm{Workspace: workspace, Changed: was})
-			}
+			said := "%s is no longer trusted; its deny and ask rules still apply\n"
 			if !was {
-				_, err = fmt.Fprintf(inv.Stdout, "%s was not trusted\n", visible(workspace))
-				return err
+				said = "%s was not trusted\n"
 			}
-			_, err = fmt.Fprintf(inv.Stdout, "%s is no longer trusted; its deny and ask rules still apply\n", visible(workspace))
-			return err
+			return inv.print(*asJSON, app.RevokeForm{Workspace: workspace, Changed: was}, said, visible(workspace))
 		}
 		changes, err := p.Pending()
 		if err != nil {

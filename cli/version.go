@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"fmt"
-	"pawl/app"
-
 	"github.com/spf13/cobra"
+
+	"pawl/app"
 )
 
 func versionCommand(inv *invocation) *cobra.Command {
@@ -16,16 +15,12 @@ func versionCommand(inv *invocation) *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if *asJSON {
-			return inv.encode(app.ThisBuild())
-		}
-		return inv.printVersion()
+		return inv.printVersion(*asJSON)
 	}
 	return cmd
 }
 
-func (inv *invocation) printVersion() error {
+func (inv *invocation) printVersion(asJSON bool) error {
 	b := app.ThisBuild()
-	_, err := fmt.Fprintf(inv.Stdout, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
-	return err
+	return inv.print(asJSON, b, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pawl/internal/text"
 )
 
 // An Execution is one call of a step and what came of it.
@@ -56,7 +58,7 @@ func Executions(results []Execution) string {
 				return
 			}
 			fmt.Fprintf(&b, "%s:\n", name)
-			head := first(value, most)
+			head := text.First(value, most)
 			quote(&b, head)
 			if len(head) < len(value) {
 				fmt.Fprintf(&b, "cut here: %d of %d characters of the %s are shown\n", most, utf8.RuneCountInString(value), name)
@@ -117,22 +119,9 @@ func oneLine(s string) string {
 
 // cut bounds s to so many characters, with a mark that says how many there were.
 func cut(s string, most int) string {
-	head := first(s, most)
+	head := text.First(s, most)
 	if len(head) == len(s) {
 		return s
 	}
 	return fmt.Sprintf("%s… [cut: %d of %d characters]", head, most, utf8.RuneCountInString(s))
-}
-
-// first returns the first so many characters of s.
-func first(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	at := 0
-	for n := 0; n < most && at < len(s); n++ {
-		_, size := utf8.DecodeRuneInString(s[at:])
-		at += size
-	}
-	return s[:at]
 }

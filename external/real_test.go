@@ -233,8 +233,8 @@ func TestRealClaudeCodeAsksTheHookBeforeEveryTool(t *testing.T) {
 		}
 	}
 	for path, content := range map[string]string{
-		filepath.Join(home, ".claude", "settings.json"):    `{"disableAllHooks":true}`,
-		filepath.Join(turn.Workspace, "sub", "a.txt"):      "CONTENT",
+		filepath.Join(home, ".claude", "settings.json"): `{"disableAllHooks":true}`,
+		filepath.Join(turn.Workspace, "sub", "a.txt"):   "CONTENT",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

@@ -104,9 +104,11 @@ type aggregation struct {
 	others *tally
 
 	// Of the item:
-	to    []*tally
-	none  bool                      // it has no value
-	found func(jsonpath.Value) bool // value
+	to        []*tally
+	none      bool                      // it has no value
+	found     func(jsonpath.Value) bool // value
+	key       []byte                    // its group
+	canonical []byte                    // scratch of value
 }
 
 // Aggregate answers tool_outputs.aggregate.
@@ -155,11 +157,11 @@ func (g *aggregation) item(m jsonpath.Match, grouped bool) error {
 	g.result.Items++
 	g.to = append(g.to[:0], g.all)
 	if grouped {
-		key, err := groupOf(m, 1)
-		if err != nil {
+		var err error
+		if g.key, err = groupOf(m, 1, g.key); err != nil {
 			return err
 		}
-		g.to = append(g.to, g.of(key))
+		g.to = append(g.to, g.of(g.key))
 	}
 	g.none = true
 	m.Picked(0, g.found)
@@ -207,7 +209,8 @@ func (g *aggregation) add(t *tally, v jsonpath.Value) bool {
 	case sumOf, average:
 		return v.Kind() == jsonpath.Number && t.sum.add(raw)
 	case distinct:
-		h := maphash.Bytes(g.seed, canonical(v))
+		g.canonical = v.AppendCanonical(g.canonical[:0])
+		h := maphash.Bytes(g.seed, g.canonical)
 		if _, known := t.set[h]; known {
 			return true
 		}

@@ -251,6 +251,17 @@ func TestGroupsMayBeAnyNumbers(t *testing.T) {
 	}, `[{"value":0.5,"items":2,"sampled":2}]`)
 }
 
+func TestValuesThatAreEqualAreOneHoweverTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	text := `[{"k": {"a": 1, "b": [2.50, "é"]}}, {"k": {"b":[25e-1,"\u00e9"],"a":1.0}}, {"k": {"a": 2, "a": 1, "b": [2.5, "é"]}}, {"k": [ ]}, {"k": []}]`
+	each(t, text, func(d *Document) any {
+		return ask(t, d.Aggregate, `{"path": "$", "value_path": "k", "op": "distinct"}`).All
+	}, `{"value":2,"count":5}`)
+	each(t, text, func(d *Document) any {
+		return ask(t, d.Aggregate, `{"path": "$", "group_by": "k", "op": "count"}`).Groups
+	}, `[{"group":{"a":1,"b":[2.5,"é"]},"value":3,"count":3},{"group":[],"value":2,"count":2}]`)
+}
+
 func TestMoreDifferentValuesThanAreToldApartAreSaidToBeEstimated(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"unicode/utf8"
 
 	"pawl/internal/stable"
 	"pawl/internal/text"
@@ -255,8 +253,9 @@ func (d *Document) stratify(ctx context.Context, it items, args SampleArgs, seed
 	groups := map[string]*group{}
 	var order []*group
 	var failed error
+	var key []byte
 	err = d.each(ctx, it.path, jsonpath.Options{NoRaw: true, Pick: []*jsonpath.Path{by}}, func(m jsonpath.Match) bool {
-		key, err := groupOf(m, 0)
+		key, err = groupOf(m, 0, key)
 		g := groups[string(key)]
 		switch {
 		case err == nil && g == nil && len(groups) == most:
@@ -297,34 +296,17 @@ func (d *Document) stratify(ctx context.Context, it items, args SampleArgs, seed
 }
 
 // groupOf returns the first value that a picked path selects of an item, as every equal
-// one is written; null if there is none. It is valid until the next item.
-func groupOf(m jsonpath.Match, pick int) (key []byte, err error) {
+// one is written; null if there is none. It uses the memory of scratch.
+func groupOf(m jsonpath.Match, pick int, scratch []byte) (key []byte, err error) {
 	const longest = 4 << 10 // bytes
 	v := m.PickedFirst(pick)
 	if v.Kind() == jsonpath.Nothing {
-		return null, nil
+		return append(scratch[:0], "null"...), nil
 	}
-	if key = canonical(v); len(key) > longest {
+	if key = v.AppendCanonical(scratch[:0]); len(key) > longest {
 		err = fmt.Errorf("the value at byte %d has %s, too much to group by: choose a path to something smaller", m.Offset, text.Size(int64(len(key))))
 	}
 	return key, err
-}
-
-var null = []byte("null")
-
-// canonical writes a value as every equal one is written, but for blanks and the order of
-// members.
-func canonical(v jsonpath.Value) []byte {
-	raw := v.Raw()
-	switch v.Kind() {
-	case jsonpath.Number:
-		return jsonpath.CanonicalNumber(raw)
-	case jsonpath.String:
-		if bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
-			return jsonpath.AppendString(nil, v.Text())
-		}
-	}
-	return raw
 }
 
 // apportion says how many of size items to take from groups, largest first, of total

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -82,7 +83,7 @@ func (ps *Providers) Overview(ctx context.Context) Overview {
 	for _, p := range ps.Providers() {
 		s := ps.Site(p)
 		f := Info{Name: p.Name, Wire: p.Wire, BaseURL: WithoutSecrets(s.Address), KeyEnv: append([]string{}, p.KeyEnv...),
-			KeySet: s.Key != "", Usable: s.Usable() == nil, Source: sourceOf(p.Source)}
+			KeySet: s.Key != "", Usable: s.Usable() == nil, Source: cmp.Or(p.Source, BuiltIn)}
 		if err := s.Usable(); err != nil {
 			if f.Missing = s.Missing(); f.Missing == "" {
 				f.Missing = err.Error()
@@ -139,16 +140,9 @@ func (ps *Providers) List(ctx context.Context, name string) ([]Model, error) {
 	return list, nil
 }
 
-func sourceOf(file string) string {
-	if file == "" {
-		return BuiltIn
-	}
-	return file
-}
-
 func modelOf(m models.Model, usable bool) Model {
 	f := Model{Name: m.Name, Known: true, Usable: usable, Window: m.Window, MaxOutput: m.MaxOutput,
-		Control: m.Control, Structured: m.Structured, Images: m.Images, Reasoning: m.Reasoning, Source: sourceOf(m.Source)}
+		Control: m.Control, Structured: m.Structured, Images: m.Images, Reasoning: m.Reasoning, Source: cmp.Or(m.Source, BuiltIn)}
 	if m.Price != nil {
 		p := Price(*m.Price)
 		f.Price = &p

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -54,26 +52,21 @@ type guard struct {
 	stop          chan struct{}   // ends the look at what comes into being; nil: there is none
 }
 
-// A disarmedRepository is one that [guard.disarm] took something from.
-type disarmedRepository struct {
-	id    string               // which file it is
-	taken map[string]*snapshot // by name
-	said  []string             // what was told of it
-}
-
 // A baseline is what is guarded, as it was before any of the commands that run now.
 type baseline struct {
 	// Repositories are the folders of those that are known, with which file each is.
 	Repositories map[string]string `json:"repositories"`
 	// Paths are what is guarded, absolute.
 	Paths map[string]*snapshot `json:"paths"`
+	// Links are the links in the folders of repositories; see [linksIn].
+	Links map[string]string `json:"links"`
 	// Folders are the further folders of the policy.
 	Folders []string `json:"folders,omitempty"`
 }
 
 // equals reports whether two baselines are of the same looks at the same paths.
 func (b *baseline) equals(o *baseline) bool {
-	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && slices.Equal(b.Folders, o.Folders)
+	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && maps.Equal(b.Links, o.Links) && slices.Equal(b.Folders, o.Folders)
 }
 
 // guards has one for each workspace of this process: policies share them.
@@ -200,10 +193,11 @@ func (g *guard) open(p *Policy) error {
 	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before
-	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Folders: p.Folders}
+	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Links: map[string]string{}, Folders: p.Folders}
 	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
+		maps.Copy(g.before.Links, linksIn(dir))
 	}
 	for _, path := range p.guarded() {
 		root, rel := p.rootAt(path)
@@ -234,6 +228,9 @@ func (g *guard) open(p *Policy) error {
 				delete(g.before.Paths, path)
 			}
 		}
+	}
+	for _, o := range others {
+		maps.DeleteFunc(g.before.Links, func(path, what string) bool { return o.Links != nil && o.Links[path] != what })
 	}
 	return g.journal.begin(g.before)
 }
@@ -299,6 +296,8 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 			}
 		}
 	}
+	repositories, _ = p.index.gitPaths()
+	g.removeLinks(p, g.newLinks(repositories, until))
 	for dir := range g.before.Repositories {
 		if id := idOf(dir); id == "" {
 			delete(g.before.Repositories, dir)
@@ -324,6 +323,12 @@ func (g *guard) tell(path, sentence string) {
 func (b *baseline) move(from, to string) {
 	b.Repositories[to] = b.Repositories[from]
 	delete(b.Repositories, from)
+	for path, what := range maps.Clone(b.Links) {
+		if isBelow(path, from) {
+			delete(b.Links, path)
+			b.Links[to+strings.TrimPrefix(path, from)] = what
+		}
+	}
 	for _, name := range gitNames {
 		if s := b.Paths[filepath.Join(from, name)]; s != nil {
 			b.Paths[filepath.Join(to, name)] = s
@@ -403,347 +408,6 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 	return true
 }
 
-// judgeRepository looks at a folder that git takes for a repository and that was not
-// there before. If a program outside would run something of its choice it is taken
-// away: all of a .git, of others what makes it so.
-func (g *guard) judgeRepository(p *Policy, dir string, until time.Time) {
-	root, rel := p.rootAt(dir)
-	if root == nil || !until.IsZero() && !changedBefore(root, rel, until) {
-		return
-	}
-	harmful := ""
-	taken := g.disarmed[dir]
-	if len(taken.taken) > 0 && taken.id == idOf(dir) && isDotGit(filepath.Base(dir)) {
-		harmful = slices.Sorted(maps.Keys(taken.taken))[0]
-		g.told = slices.DeleteFunc(g.told, func(s string) bool { return slices.Contains(taken.said, s) })
-	}
-	for _, name := range gitNames {
-		at := filepath.Join(rel, name)
-		if now := takeGuarded(root, filepath.Join(dir, name), at); !p.mayBecome(filepath.Join(dir, name), &snapshot{}, now) {
-			if !isDotGit(filepath.Base(dir)) {
-				g.tell(filepath.Join(dir, name), p.restore(root, at, &snapshot{}, now))
-				continue
-			}
-			harmful = name
-			break
-		}
-	}
-	if harmful != "" {
-		g.tell(dir, p.takeAway(root, rel, harmful, taken.taken))
-		return
-	}
-	g.before.Repositories[dir] = idOf(dir)
-	g.makes(dir)
-	for _, name := range gitNames {
-		path := filepath.Join(dir, name)
-		g.before.Paths[path] = takeGuarded(root, path, filepath.Join(rel, name)).withoutStat()
-	}
-}
-
-// How often what appears in a repository is taken away at once before the commands that
-// run are stopped: one of them makes it again and again.
-const (
-	maxAtOnce      = 20
-	maxAtOnceInAll = 200 // in different places
-)
-
-// maxNewConfigs is how many different configurations of new repositories are looked at
-// while commands run, before these are stopped: git has to read each, and what waits
-// behind many is obeyed for as long.
-const maxNewConfigs = 2000
-
-// atOnce takes away what git would obey before the command has ended: of repositories that
-// were there what is not as it was, of others what would make git run a program.
-func (g *guard) atOnce(p *Policy, paths []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.running) == 0 {
-		return
-	}
-	mounted := map[string]fileStat{}
-	for s := range g.running {
-		maps.Copy(mounted, s.mounted)
-	}
-	slices.Sort(paths)
-	defer func(before int) {
-		if len(g.told) > before {
-			g.journal.keep(g.told)
-		}
-	}(len(g.told))
-	looked := map[string]bool{} // new repositories
-	for _, path := range slices.Compact(paths) {
-		dir, name := splitGitName(path)
-		isLink := name == "" && isDotGit(filepath.Base(path))
-		if !fixedNames[name] && !isLink || looked[dir] {
-			continue
-		}
-		switch id := idOf(dir); {
-		case isLink:
-			if p.leadsNowhere(path) || !g.checkPath(p, path, mounted, time.Time{}) {
-				continue
-			}
-		case id == "":
-			continue
-		case g.before.Repositories[dir] != id:
-			if slices.Contains(slices.Collect(maps.Values(g.before.Repositories)), id) {
-				continue // it was moved, as it was
-			}
-			looked[dir] = true
-			if path = g.disarm(p, dir); path == "" {
-				continue
-			}
-		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}):
-			continue
-		}
-		g.undoneInAll++
-		if g.undone[path]++; g.undone[path] == maxAtOnce || g.undoneInAll == maxAtOnceInAll {
-			g.stopAll(fmt.Sprintf("something makes %s and its like again and again, which the sandbox takes away", path))
-		}
-	}
-}
-
-// poll looks at all that git obeys at once, again and again until stop is closed. A file
-// can be written by a second name that a hard link gives it, and through a mapping; the
-// watched folders tell of neither.
-func (g *guard) poll(p *Policy, stop <-chan struct{}) {
-	for pause := leastPoll; ; {
-		select {
-		case <-stop:
-			return
-		case <-time.After(pause):
-		}
-		began := time.Now()
-		repositories, paths := p.index.gitPaths()
-		for _, dir := range repositories {
-			for name := range fixedNames {
-				paths = append(paths, filepath.Join(dir, name))
-			}
-		}
-		g.atOnce(p, paths)
-		pause = max(leastPoll, pollShare*time.Since(began))
-	}
-}
-
-// stopAll stops the commands that run.
-func (g *guard) stopAll(reason string) {
-	for s := range g.running {
-		s.violated(reason)
-	}
-}
-
-// disarm takes away what would make git run a program in a repository that was made
-// while the command runs, and leaves the rest for the end. It returns a path that it took
-// away; empty: none.
-func (g *guard) disarm(p *Policy, dir string) (taken string) {
-	root, rel := p.rootAt(dir)
-	if root == nil {
-		return ""
-	}
-	for name := range fixedNames {
-		path, at := filepath.Join(dir, name), filepath.Join(rel, name)
-		now := takeGuarded(root, path, at)
-		if name == "config" {
-			g.newConfigs[sha256.Sum256(now.Content)] = true
-			if len(g.newConfigs) > g.maxNewConfigs {
-				g.stopAll("something makes more repositories than can be looked at while it runs")
-				return ""
-			}
-		}
-		if now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, &snapshot{}, now) {
-			sentence := p.restore(root, at, &snapshot{}, now)
-			g.tell(path, sentence)
-			d := g.disarmed[dir]
-			if d.taken == nil || d.id != idOf(dir) {
-				d = disarmedRepository{id: idOf(dir), taken: map[string]*snapshot{}}
-			}
-			d.taken[name], d.said = now, append(d.said, sentence)
-			if g.disarmed == nil {
-				g.disarmed = map[string]disarmedRepository{}
-			}
-			g.disarmed[dir], taken = d, path
-		}
-	}
-	return taken
-}
-
-// isHalfWritten reports whether a guarded path is a file that its program may not have
-// written to the end: it is empty, or a configuration that git cannot read. Then git
-// obeys nothing of it.
-func (p *Policy) isHalfWritten(path string) bool {
-	text, err := small(path)
-	if err != nil {
-		return false
-	}
-	if name := filepath.Base(path); len(text) > 0 && name != "config" && name != "config.worktree" {
-		return false
-	}
-	_, err = p.git.parseConfig(text)
-	return len(text) == 0 || err != nil && !errors.Is(err, errNoGit)
-}
-
-// leadsNowhere reports whether git obeys nothing by what is at the path of a .git that is
-// not a folder, for now: it is gone, not written to the end, or names a folder that is
-// not there, or one that is looked at when it becomes a repository.
-func (p *Policy) leadsNowhere(path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return true
-	}
-	if !info.Mode().IsRegular() {
-		return info.IsDir() // then it is no link any more
-	}
-	text, err := small(path)
-	if err != nil {
-		return false
-	}
-	dir := namedIn(text, filepath.Dir(path))
-	return dir == "" || p.index.sees(dir) && !p.index.isRepository(dir)
-}
-
-// mayBecome reports whether what is at a guarded path may stay though it is not what
-// stood there.
-func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
-	dir, name := splitGitName(path)
-	switch {
-	case name == "":
-		// A link called .git may lead to a repository that is known or was judged.
-		return isDotGit(filepath.Base(path)) && (!now.isThere() || now.Mode.IsRegular() && p.index.isRepository(namedIn(now.Content, filepath.Dir(path))))
-	case name == "rebase-merge/git-rebase-todo":
-		return !now.isThere() || now.Mode.IsRegular() && now.Stamp == "" && runsNothingNew(was.Content, now.Content)
-	case name == "rebase-merge/strategy":
-		return !now.isThere() || now.Mode.IsRegular() && mergeStrategies[strings.TrimSpace(string(now.Content))]
-	case name == "sequencer/opts":
-		if now.isThere() && (!now.Mode.IsRegular() || now.Stamp != "") {
-			return false
-		}
-		settings, err := p.git.parseConfig(now.Content)
-		return err == nil && !slices.ContainsFunc(settings, func(s setting) bool { return s.key() == "options.strategy" && !mergeStrategies[s.value] })
-	case shallowNames[name]:
-		return !now.isThere() || now.Mode.IsDir()
-	case !now.isThere():
-		return true
-	case name == "hooks":
-		return onlySamples(now)
-	case name == "config" || name == "config.worktree" && !isOfGit(dir):
-		if !now.Mode.IsRegular() || now.Stamp != "" {
-			return false
-		}
-		settings, err := p.git.parseConfig(now.Content)
-		return err == nil && harmful(settings, dir, p.Workspace) == ""
-	case name == alternates:
-		return now.Mode.IsRegular() && now.Stamp == "" && p.staysInside(now.Content, filepath.Join(dir, "objects"))
-	case name == "commondir" || name == "gitdir":
-		// That of a worktree names the repository it is in. An empty one is about to be written
-		// by git, and read by no git: it is an error.
-		return now.Mode.IsRegular() && filepath.Base(filepath.Dir(dir)) == "worktrees" &&
-			(name == "gitdir" || now.Stamp == "" && len(now.Content) == 0 || filepath.Join(dir, strings.TrimSpace(string(now.Content))) == filepath.Dir(filepath.Dir(dir)))
-	}
-	return false
-}
-
-// staysInside reports whether the folders that alternates of a folder of objects name are
-// where commands work.
-func (p *Policy) staysInside(content []byte, objects string) bool {
-	for line := range strings.Lines(string(content)) {
-		at := strings.TrimSuffix(line, "\n")
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(objects, at)
-		}
-		real, err := filepath.EvalSymlinks(at) // of one in quotes there is none
-		if err != nil || !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(real, f) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// onlySamples reports whether a folder of hooks has none that git would run.
-func onlySamples(s *snapshot) bool {
-	for name, f := range s.Files {
-		if !strings.HasSuffix(name, ".sample") || !f.Mode.IsRegular() {
-			return false
-		}
-	}
-	return s.Mode.IsDir()
-}
-
-// restore puts a path back and says so.
-func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string {
-	what := "changed " + path
-	switch {
-	case !was.isThere():
-		what = "made " + path
-	case !now.isThere():
-		what = "removed " + path
-	}
-	kept := ""
-	if now.isThere() {
-		to := p.refusedAt(path)
-		if err := now.save(to); err == nil {
-			kept = "; what it had made of it is kept in " + to
-		}
-		if err := root.RemoveAll(path); err != nil {
-			return fmt.Sprintf("The command %s, which it must not, and that could not be undone (%v): look at it before any program uses it", what, err)
-		}
-	}
-	if err := was.write(root, path); err != nil {
-		return fmt.Sprintf("The command %s, which it must not; what was there could not be put back (%v)%s", what, err, kept)
-	}
-	return fmt.Sprintf("The command %s, which it must not: that was undone%s", what, kept)
-}
-
-// takeAway moves a new repository to where what was refused is kept, with what was
-// taken from it before. Where that is on another disk only what made it harmful is kept,
-// and it is removed.
-func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]*snapshot) string {
-	to := p.refusedAt(path)
-	err := os.MkdirAll(filepath.Dir(to), 0o700)
-	if err == nil {
-		err = moveOut(root, path, to)
-	}
-	if err != nil {
-		for _, name := range gitNames {
-			if s := take(root, filepath.Join(path, name)); s.isThere() && !shallowNames[name] {
-				s.save(filepath.Join(to, name))
-			}
-		}
-		if err := root.RemoveAll(path); err != nil {
-			return fmt.Sprintf("The command made %s, which it must not because of its %s, and that could not be undone (%v): look at it before any program uses it", path, harmful, err)
-		}
-	}
-	for name, s := range taken {
-		s.save(filepath.Join(to, name))
-	}
-	hideFromGit(to)
-	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
-}
-
-// refusedAt returns where what was at a path is kept. Nothing there is called .git: the
-// git of a person who looks at it must not obey it.
-func (p *Policy) refusedAt(path string) string {
-	names := strings.Split(path, "/")
-	for i, name := range names {
-		if isDotGit(name) {
-			names[i] = "dot-git"
-		}
-	}
-	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), filepath.Join(names...))
-}
-
-// hideFromGit renames what makes git take a folder, or one below it, for a repository.
-func hideFromGit(dir string) {
-	var paths []string
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if name := filepath.Base(path); err == nil && (isDotGit(name) || strings.EqualFold(name, "HEAD")) {
-			paths = append(paths, path)
-		}
-		return nil
-	})
-	for _, path := range slices.Backward(paths) { // what is in a folder before the folder
-		os.Rename(path, filepath.Join(filepath.Dir(path), strings.TrimPrefix(filepath.Base(path), ".")+".refused"))
-	}
-}
-
 // rootAt returns the folder that commands write and a path is in, open, and the path
 // in it; nil if commands write none that it is in.
 func (p *Policy) rootAt(path string) (*os.Root, string) {
@@ -789,55 +453,4 @@ func (p *Policy) guardedFolders() []string {
 		folders = append(folders, commonFolder(dir))
 	}
 	return folders
-}
-
-// recover puts back what the commands of a process that was killed have changed.
-func (p *Policy) recover(dead deadJournal) []string {
-	if slices.ContainsFunc(dead.Folders, func(f string) bool { return !slices.Contains(p.Folders, f) }) {
-		// They ran with further folders that this policy does not have.
-		o := p.options
-		o.Folders = slices.DeleteFunc(slices.Concat(p.Folders, dead.Folders), func(f string) bool {
-			_, err := CheckFolder(f, p.Workspace, p.options)
-			return err != nil // it is gone
-		})
-		if q, err := For(p.Workspace, o); err == nil {
-			defer q.Close()
-			q.index.refresh()
-			p = q
-		}
-	}
-	g := &guard{before: &dead.baseline, undone: map[string]int{}, told: dead.told}
-	g.check(p, nil, dead.until)
-	for i, t := range g.told {
-		g.told[i] = "When pawl was killed: " + t
-	}
-	return g.told
-}
-
-// Recover puts back what commands have changed whose pawl was killed, and returns
-// what, a sentence each. A run does it when it starts.
-func (p *Policy) Recover() ([]string, error) {
-	if p == nil {
-		return nil, nil
-	}
-	if entries, err := os.ReadDir(p.journals); len(entries) == 0 {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
-	}
-	g := guardOf(p)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.running) > 0 {
-		return nil, nil
-	}
-	p.index.refresh()
-	if err := g.open(p); err != nil {
-		return nil, err
-	}
-	g.journal.end()
-	told := g.told
-	g.told, g.said = nil, nil
-	return told, nil
 }

@@ -116,6 +116,15 @@ func TestWhatACommandLeavesBehindDoesNotRunLater(t *testing.T) {
 			"objects of elsewhere":         {"mkdir -p .git/objects/info; echo /etc > .git/objects/info/alternates", "test -e .git/objects/info/alternates && touch \"$HOME/FLAG\""},
 			"objects of elsewhere, nested": {harmless + "; echo ../../../../.. > sub/.git/objects/info/alternates", "test -e sub/.git/objects/info/alternates && touch \"$HOME/FLAG\""},
 			"objects of elsewhere, a link": {"mkdir i; echo /etc > i/alternates; rm -rf .git/objects/info; ln -s ../../i .git/objects/info", "test -e .git/objects/info/alternates && touch \"$HOME/FLAG\""},
+			"objects of elsewhere, quoted": {harmless + `; cd sub/.git/objects; mkdir -p '"/etc/objects"'; echo '"/etc/objects"' > info/alternates`, "test -e sub/.git/objects/info/alternates && touch \"$HOME/FLAG\""},
+			"objects of what is none":      {harmless + "; mkdir -p x/info; echo /etc > x/info/alternates; echo ../../../x > sub/.git/objects/info/alternates", "test -e sub/.git/objects/info/alternates && touch \"$HOME/FLAG\""},
+			"objects that are a link":      {harmless + "; rm -rf sub/.git/objects; ln -s \"$HOME\" sub/.git/objects", "test -e sub/.git/objects && touch \"$HOME/FLAG\""},
+			"a message that is a link":     {"echo c > c; git add c; ln -sf \"$HOME/FLAG\" .git/COMMIT_EDITMSG; echo '@' > .git/MERGE_MSG", "git commit -q"},
+			"a message within, a link":     {harmless + "; cd sub; ln -sf config .git/COMMIT_EDITMSG; printf '[core]\nfsmonitor=\"@\"\n' > .git/MERGE_MSG; echo 2 > f; git add f", "cd sub && git -c user.name=x -c user.email=x@example.org commit -q; git status"},
+			"a message with two names":     {harmless + "; cd sub; ln -f .git/config .git/COMMIT_EDITMSG; printf '[core]\nfsmonitor=\"@\"\n' > .git/MERGE_MSG; echo 2 > f; git add f", "cd sub && git -c user.name=x -c user.email=x@example.org commit -q; git status"},
+			"a log that is a link":         {"echo c > c; git add c; git commit -qm c; rm -f .git/logs/HEAD; ln -s \"$HOME/FLAG\" .git/logs/HEAD", "git commit -q --allow-empty -m x"},
+			"refs that are a link":         {"rm -rf .git/refs/tags; ln -s \"$HOME\" .git/refs/tags", "git tag FLAG"},
+			"a fetch into a link":          {"ln -s \"$HOME/FLAG\" .git/FETCH_HEAD", "git fetch -q . HEAD"},
 			"modules as a link":            {"cp -r .git store; git --git-dir=store config core.fsmonitor '@'; mkdir mods m; mv store mods/m; ln -s ../mods .git/modules; echo 'gitdir: ../.git/modules/m' > m/.git", "git -C m status"},
 			"an include":                   {harmless + "; printf '[core]\nfsmonitor=\"@\"\n' > inc; git -C sub config include.path ../../inc", "git -C sub status"},
 			"an alias for what is none":    {harmless + "; git -C sub config alias.lfs '!@'", "git -C sub lfs"},
@@ -210,6 +219,33 @@ func TestWhatGitObeysAtOnceIsTakenAwayAtOnce(t *testing.T) {
 			o := s.sh(t, make+" && while [ -e .git/"+name+" ]; do :; done; echo gone")
 			if _, err := os.Lstat(path); err == nil || !strings.Contains(o.printed, "gone\n") || len(o.told) != 1 {
 				t.Errorf("%s: %+v, %v", name, o, err)
+			}
+		}
+		// A link into which git would write goes within seconds.
+		o := s.sh(t, "ln -s ../../x .git/FETCH_HEAD && while [ -L .git/FETCH_HEAD ]; do sleep 0.1; done; echo gone")
+		if !strings.Contains(o.printed, "gone\n") || len(o.told) != 1 || !strings.Contains(o.told[0], "FETCH_HEAD a link to ../../x") {
+			t.Errorf("a link: %+v", o)
+		}
+	})
+}
+
+// Links that were there before stay, and so do those that git makes.
+func TestLinksInARepositoryThatWereThereStay(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		for path, to := range map[string]string{"/.git/rr-cache": "/elsewhere", "/.git/logs/refs/old": "../HEAD"} {
+			if err := os.Symlink(to, s.workspace+path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, script := range []string{"true", "git init -q sub && ln -sf refs/heads/main sub/.git/HEAD && git clone -q . copy", "git -C copy log -1"} {
+			if o := s.sh(t, script); o.status.Code != 0 || len(o.told) > 0 {
+				t.Errorf("%s: %+v", script, o)
+			}
+		}
+		for _, name := range []string{".git/rr-cache", ".git/logs/refs/old", "sub/.git/HEAD"} {
+			if _, err := os.Readlink(filepath.Join(s.workspace, name)); err != nil {
+				t.Error(err)
 			}
 		}
 	})
@@ -339,7 +375,7 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		}
 		// What git outside would obey by itself is gone before the kill already.
 		killed := s.another(t, "true", "mkdir .pawl; echo evil > .pawl/permissions.json; echo evil >> .git/config; git init -q sub; git -C sub config core.fsmonitor evil; "+
-			"mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo; mkdir .git/hooks; echo evil > .git/hooks/pre-commit; while grep -rq evil .git/hooks sub/.git/config; do :; done; touch done; sleep 300")
+			"ln -s /x .git/FETCH_HEAD; mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo; mkdir .git/hooks; echo evil > .git/hooks/pre-commit; while grep -rq evil .git/hooks sub/.git/config; do :; done; touch done; sleep 300")
 		if err := killed.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +398,7 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 		if now, err := os.ReadFile(s.workspace + "/.git/config"); err != nil || string(now) != string(config) {
 			t.Errorf("the configuration is %q, %v", now, err)
 		}
-		for _, name := range []string{".pawl", "sub/.git/config", ".git/rebase-merge/git-rebase-todo", ".git/hooks"} {
+		for _, name := range []string{".pawl", "sub/.git/config", ".git/rebase-merge/git-rebase-todo", ".git/hooks", ".git/FETCH_HEAD"} {
 			if _, err := os.Lstat(filepath.Join(s.workspace, name)); err == nil {
 				t.Errorf("there is %s", name)
 			}

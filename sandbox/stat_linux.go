@@ -17,6 +17,14 @@ func (s *fileStat) fill(info fs.FileInfo) {
 	}
 }
 
+// namesOf returns how many names a file has.
+func namesOf(info fs.FileInfo) uint64 {
+	if t, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(t.Nlink)
+	}
+	return 1
+}
+
 // moveOut moves what is at a path in root to a path outside of it. It follows no link
 // on the way in.
 func moveOut(root *os.Root, path, to string) error {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"pawl/internal/text"
 )
 
 // What a schema may be at most. Schemas of people have a few kilobytes and some ten
@@ -319,12 +321,5 @@ func quote(s string) []byte {
 // clip returns the first n characters of s on one line, with a mark where it was
 // cut.
 func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	for i := range s {
-		if n == 0 {
-			return s[:i] + "…"
-		}
-		n--
-	}
-	return s
+	return text.Clip(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "), n)
 }

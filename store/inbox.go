@@ -71,20 +71,7 @@ func (s *SQLite) Inboxes(ctx context.Context) ([]run.ID, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
-	rows, err := s.db().Query(`SELECT DISTINCT run FROM inbox WHERE taken IS NULL ORDER BY run`)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	var ids []run.ID
-	for rows.Next() {
-		var id run.ID
-		if err := rows.Scan(&id); err != nil {
-			return nil, s.fault(err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, s.fault(rows.Err())
+	return s.ids(background, `SELECT DISTINCT run FROM inbox WHERE taken IS NULL ORDER BY run`)
 }
 
 // Answer implements [Store].

@@ -236,17 +236,5 @@ func (s *SQLite) below(ctx context.Context, id run.ID) ([]run.ID, error) {
 
 // ids returns the ids that the query selects.
 func (w *writer) ids(query string, args ...any) (ids []run.ID, err error) {
-	rows, err := w.conn.QueryContext(background, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id run.ID
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return collect(background, w.conn, query, args, scanValue[run.ID])
 }

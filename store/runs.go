@@ -145,19 +145,8 @@ func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]*hea
 
 // ids returns the ids that the query selects; with an error those before it.
 func (s *SQLite) ids(ctx context.Context, query string, args ...any) (ids []run.ID, err error) {
-	rows, err := s.db().QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id run.ID
-		if err := rows.Scan(&id); err != nil {
-			return ids, s.fault(err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, s.fault(rows.Err())
+	ids, err = collect(ctx, s.db(), query, args, scanValue[run.ID])
+	return ids, s.fault(err)
 }
 
 func summaries(heads []*head) []Summary {

@@ -262,3 +262,25 @@ func (s *SQLite) fault(err error) error {
 }
 
 func notFound(id run.ID) error { return fmt.Errorf("run %s: %w", id, ErrNotFound) }
+
+// collect returns what scan makes of each row of a query; with an error what it made before.
+func collect[T any](ctx context.Context, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, args []any, scan func(row *sql.Rows, to *T) error) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		if err := scan(rows, &v); err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}
+
+// scanValue scans a row with one column.
+func scanValue[T any](row *sql.Rows, to *T) error { return row.Scan(to) }

@@ -282,21 +282,13 @@ func (w *writer) appendTask(t TaskAppend, h taskHead) error {
 
 // setLabels writes the labels of a task that have changed.
 func (w *writer) setLabels(id string, labels []string) error {
-	rows, err := w.conn.QueryContext(background, `SELECT label FROM task_labels WHERE task = ?`, id)
+	before, err := collect(background, w.conn, `SELECT label FROM task_labels WHERE task = ?`, []any{id}, scanValue[string])
 	if err != nil {
 		return err
 	}
 	have := map[string]bool{}
-	for rows.Next() {
-		var l string
-		if err := rows.Scan(&l); err != nil {
-			rows.Close()
-			return err
-		}
+	for _, l := range before {
 		have[l] = true
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return err
 	}
 	for _, l := range labels {
 		if have[l] {
@@ -427,21 +419,15 @@ func (s *SQLite) Tasks(ctx context.Context, q TaskQuery) (found []TaskRow, next 
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.db().QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, "", s.fault(err)
-	}
-	defer rows.Close()
 	var r TaskRow
-	fields := r.fields()
-	for rows.Next() {
+	fields := r.fields() // made once: there may be thousands of rows
+	found, err = collect(ctx, s.db(), query, args, func(row *sql.Rows, to *TaskRow) error {
 		r = TaskRow{}
-		if err := rows.Scan(fields...); err != nil {
-			return nil, "", s.fault(err)
-		}
-		found = append(found, r)
-	}
-	if err := rows.Err(); err != nil {
+		err := row.Scan(fields...)
+		*to = r
+		return err
+	})
+	if err != nil {
 		return nil, "", s.fault(err)
 	}
 	if q.Limit > 0 && len(found) > q.Limit {
@@ -460,20 +446,13 @@ func (s *SQLite) TaskCounts(ctx context.Context) (map[string]int, error) {
 	if s.version < tasksVersion {
 		return counts, nil
 	}
-	rows, err := s.db().QueryContext(ctx, `SELECT status, count(*) FROM tasks GROUP BY status`)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var status string
+	_, err := collect(ctx, s.db(), `SELECT status, count(*) FROM tasks GROUP BY status`, nil, func(row *sql.Rows, status *string) error {
 		var n int
-		if err := rows.Scan(&status, &n); err != nil {
-			return nil, s.fault(err)
-		}
-		counts[status] = n
-	}
-	return counts, s.fault(rows.Err())
+		err := row.Scan(status, &n)
+		counts[*status] = n
+		return err
+	})
+	return counts, s.fault(err)
 }
 
 // page names the place after a row in the order of [Tasks.Tasks].
@@ -541,22 +520,12 @@ func (s *SQLite) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEn
 	if err := s.check(ctx, anyRun); err != nil || s.version < feedVersion {
 		return nil, err
 	}
-	rows, err := s.db().QueryContext(ctx, `SELECT f.id, f.task, f.seq, coalesce(e.at, 0), coalesce(e.type, ''), coalesce(e.version, 0), coalesce(e.run, ''), coalesce(e.by, ''), coalesce(e.data, '') `+
-		`FROM task_feed f LEFT JOIN task_events e ON e.task = f.task AND e.seq = f.seq WHERE f.id > ? ORDER BY f.id LIMIT ?`, after, limit)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	var feed []FeedEntry
-	for rows.Next() {
-		var f FeedEntry
+	feed, err := collect(ctx, s.db(), `SELECT f.id, f.task, f.seq, coalesce(e.at, 0), coalesce(e.type, ''), coalesce(e.version, 0), coalesce(e.run, ''), coalesce(e.by, ''), coalesce(e.data, '') `+
+		`FROM task_feed f LEFT JOIN task_events e ON e.task = f.task AND e.seq = f.seq WHERE f.id > ? ORDER BY f.id LIMIT ?`, []any{after, limit}, func(row *sql.Rows, f *FeedEntry) error {
 		e := &f.Event
-		if err := rows.Scan(&f.Position, &f.Task, &e.Seq, timeColumn{&e.At}, &e.Type, &e.Version, &e.Run, &e.By, &e.Data); err != nil {
-			return feed, s.fault(err)
-		}
-		feed = append(feed, f)
-	}
-	return feed, s.fault(rows.Err())
+		return row.Scan(&f.Position, &f.Task, &e.Seq, timeColumn{&e.At}, &e.Type, &e.Version, &e.Run, &e.By, &e.Data)
+	})
+	return feed, s.fault(err)
 }
 
 // TaskFeedEnd implements [Tasks].

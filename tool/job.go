@@ -54,14 +54,11 @@ func (j *job) running() bool {
 	}
 }
 
-// wait returns when the job has ended, or after d.
-func (j *job) wait(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-j.process.Done():
-	case <-timer.C:
-	}
+// wait returns when the job has ended, or ctx has, or after d.
+func (j *job) wait(ctx context.Context, d time.Duration, progress func(string)) {
+	limited, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	watch(limited, j.process, &j.printed, progress, 0)
 }
 
 // ending says how the job stands.

@@ -327,7 +327,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		return failed(fmt.Errorf("the command was not started: %w", err)), false
 	}
 	session.StopOn(p.Stop)
-	ended := watch(limited, p, &out, c.Progress)
+	ended := watch(limited, p, &out, c.Progress, stopPatience)
 
 	written := c.Output != nil && ctx.Err() == nil && out.long()
 	r = TextResult(out.take())
@@ -382,21 +382,21 @@ func bracketed(sentences ...string) []string {
 	return notes
 }
 
-// watch waits for a command to end, showing what it prints. It reports false
-// if the command was to end and did not in time.
-func watch(ctx context.Context, p *proc.Process, out *printed, progress func(string)) bool {
+// watch waits for a command to end, showing what it prints, until ctx is done and
+// patience is over. It reports whether the command has ended.
+func watch(ctx context.Context, p *proc.Process, out *printed, progress func(string), patience time.Duration) bool {
 	show := time.NewTicker(progressEvery)
 	defer show.Stop()
 	stopping := ctx.Done()
-	var patience <-chan time.Time
+	var over <-chan time.Time
 	for {
 		select {
 		case <-p.Done():
 			return true
 		case <-stopping:
 			stopping = nil
-			patience = time.After(stopPatience)
-		case <-patience:
+			over = time.After(patience)
+		case <-over:
 			return false
 		case <-show.C:
 			if progress == nil {
@@ -426,13 +426,7 @@ func runJob(ctx context.Context, state *shellState, j *job, command proc.Command
 	if ctx.Err() != nil { // who ends all jobs at an interrupt may have looked before this one was there
 		j.process.Stop("the turn was interrupted")
 	}
-	timer := time.NewTimer(startPatience)
-	defer timer.Stop()
-	select {
-	case <-j.process.Done():
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	j.wait(ctx, startPatience, nil)
 	return jobResult(state, j), true
 }
 

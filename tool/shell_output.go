@@ -46,25 +46,7 @@ func (a *shellOutputArgs) run(ctx context.Context, env Env, c Call) (Result, err
 		return failed(err), nil
 	}
 	if a.wait > 0 && j.running() {
-		limited, cancel := context.WithTimeout(ctx, a.wait)
-		defer cancel()
-		show := time.NewTicker(progressEvery)
-		defer show.Stop()
-		for waiting := true; waiting; {
-			select {
-			case <-j.process.Done():
-				waiting = false
-			case <-limited.Done():
-				waiting = false
-			case <-show.C:
-				if c.Progress == nil {
-					continue
-				}
-				if lines, fresh := j.printed.news(5); fresh {
-					c.Progress(lines)
-				}
-			}
-		}
+		j.wait(ctx, a.wait, c.Progress)
 	}
 	return jobResult(state, j), nil
 }
@@ -91,13 +73,13 @@ func (a *shellStopArgs) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Reads, Title: "stop " + clip(a.ID, 40)}, nil
 }
 
-func (a *shellStopArgs) run(_ context.Context, env Env, _ Call) (Result, error) {
+func (a *shellStopArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
 	state := &env.Session.shell
 	j, err := state.find(a.ID)
 	if err != nil {
 		return failed(err), nil
 	}
 	j.process.Stop("by shell_stop")
-	j.wait(stopPatience)
+	j.wait(context.WithoutCancel(ctx), stopPatience, nil)
 	return jobResult(state, j), nil
 }

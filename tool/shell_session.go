@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -245,7 +246,7 @@ func (s *Session) StopJobs(reason string) {
 		j.process.Stop(reason)
 	}
 	for _, j := range jobs {
-		j.wait(stopPatience)
+		j.wait(context.Background(), stopPatience, nil)
 		if !j.running() {
 			s.shell.leave(j)
 		}

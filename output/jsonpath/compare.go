@@ -1,6 +1,10 @@
 package jsonpath
 
-import "bytes"
+import (
+	"bytes"
+
+	"pawl/internal/stable"
+)
 
 // equalValues reports whether two values are equal as == of a filter has it (RFC 9535
 // section 2.3.5.2.2): numbers by value, strings by characters, arrays by elements,
@@ -54,6 +58,46 @@ func (v Value) distinct() int {
 		}
 	}
 	return n
+}
+
+// AppendCanonical appends v as every value that equals it is written: without blanks, with
+// members in the order of their names, numbers as by [CanonicalNumber] and strings as by
+// [AppendString].
+func (v Value) AppendCanonical(b []byte) []byte {
+	switch v.kind {
+	case Number:
+		return append(b, CanonicalNumber(v.raw)...)
+	case String:
+		if !v.plain {
+			return AppendString(b, v.Text())
+		}
+	case Array:
+		b = append(b, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = v.box.items[i].AppendCanonical(b)
+		}
+		return append(b, ']')
+	case Object:
+		var order []int
+		for i := range v.Len() {
+			if v.find(string(v.box.names[i])) == i {
+				order = append(order, i)
+			}
+		}
+		stable.Sort(order, func(i, j int) int { return bytes.Compare(v.box.names[i], v.box.names[j]) })
+		b = append(b, '{')
+		for k, i := range order {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = v.box.items[i].AppendCanonical(append(AppendString(b, v.Name(i)), ':'))
+		}
+		return append(b, '}')
+	}
+	return append(b, v.raw...)
 }
 
 // lessValues is < of a filter: of two numbers or two strings, and false for all else.

@@ -31,10 +31,6 @@ type decoder struct {
 	*scanner
 	limit int64 // bytes to use for values and texts
 
-	// raws: arrays and objects that are decoded whole keep what is written; those within
-	// them only if nested.
-	raws, nested bool
-
 	arena  []byte
 	used   int64
 	values []Value  // of the arrays and objects that are open
@@ -146,11 +142,6 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	from := d.offset()
 	values, names := len(d.values), len(d.names)
 	defer func() { d.values, d.names = d.values[:values], d.names[:names] }()
-	raws := d.raws && wants.whole
-	if raws && !d.nested {
-		d.raws = false
-		defer func() { d.raws = true }()
-	}
 	var err error
 	if kind == Array {
 		err = d.elements(wants)
@@ -163,14 +154,6 @@ func (d *decoder) container(kind Kind, wants *projection) (Value, error) {
 	v := Value{kind: kind}
 	if d.feed.src.data != nil {
 		v.raw = d.buf[from-d.base : d.pos]
-	} else if raws {
-		raw, err := d.bytes(from, d.offset())
-		if err != nil {
-			return Value{}, err
-		}
-		if v.raw, err = d.own(raw); err != nil {
-			return Value{}, err
-		}
 	}
 	if len(d.values) > values {
 		v.box = d.newBox()

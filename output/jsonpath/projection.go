@@ -1,7 +1,5 @@
 package jsonpath
 
-import "slices"
-
 // A projection is the part of a value that is looked at. Candidates of a filter are
 // decoded no further than its projection, which is what makes a filter over large
 // elements nearly as fast as passing over them.
@@ -130,11 +128,4 @@ func (p *projection) element(index int64) *projection {
 	p.indices, p.indexed = append(p.indices, index), append(p.indexed, sub)
 	p.last = max(p.last, index)
 	return sub
-}
-
-// selectsWithinWhole reports whether something that is looked at as a whole has parts that
-// are looked at too.
-func (p *projection) selectsWithinWhole() bool {
-	below := func(sub *projection) bool { return sub.selectsWithinWhole() }
-	return p.whole && len(p.named)+len(p.indexed) > 0 || slices.ContainsFunc(p.named, below) || slices.ContainsFunc(p.indexed, below)
 }

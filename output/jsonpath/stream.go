@@ -109,7 +109,6 @@ type stream struct {
 	enough   int64            // stop at as many, when counting
 	latest   bool             // of duplicate names only the last counts: total begins anew at each
 	picks    *projection      // what Options.Pick looks at of a match
-	nested   bool             // they select values within those that are decoded whole
 	picker   finder           // scratch
 
 	first     Value // of Match.PickedFirst
@@ -157,9 +156,7 @@ func newStream(ctx context.Context, src Source, p *Path, opt Options) *stream {
 	x.keepFirst = func(v Value) bool { x.first = v; return false }
 	for _, p := range opt.Pick {
 		x.picks.addQuery(&query{segments: p.segments}, true)
-		x.nested = x.nested || !p.Singular()
 	}
-	x.nested = x.nested || x.picks.selectsWithinWhole()
 	return x
 }
 
@@ -280,9 +277,7 @@ func (x *stream) give(m Match, end, n int64) (_ int64, err error) {
 			}
 		}
 		x.decoder.reset()
-		x.decoder.raws, x.decoder.nested = true, x.nested
 		m.value, err = x.decoder.value(x.picks)
-		x.decoder.raws = false
 		if err != nil {
 			return end, err
 		}

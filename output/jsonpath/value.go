@@ -39,7 +39,7 @@ func (k Kind) String() string {
 type Value struct {
 	kind  Kind
 	plain bool   // a string without escapes and invalid UTF-8: its text is raw without the quotes
-	raw   []byte // as written; nil for an array or object of which only a part was decoded
+	raw   []byte // as written; nil for an array or object that was not decoded from memory
 	box   *box   // of an array or object that is not empty
 }
 
@@ -55,7 +55,8 @@ type box struct {
 // Kind returns what v is.
 func (v Value) Kind() Kind { return v.kind }
 
-// Raw returns v as it is written in the document. It must not be changed.
+// Raw returns v as it is written in the document; nil for an array or object that was not
+// decoded by [Decode]. It must not be changed.
 func (v Value) Raw() []byte { return v.raw[:len(v.raw):len(v.raw)] }
 
 // Bool returns whether v is true.

@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -101,6 +102,9 @@ func TestEqualityDoesNotDependOnHowAValueIsWritten(t *testing.T) {
 		}
 		if equalValues(a, b) != c.equal || equalValues(b, a) != c.equal {
 			t.Errorf("%s and %s: %t", c.a, c.b, !c.equal)
+		}
+		if x, y := a.AppendCanonical(nil), b.AppendCanonical(nil); bytes.Equal(x, y) != c.equal {
+			t.Errorf("%s and %s are written %s and %s", c.a, c.b, x, y)
 		}
 	}
 	if !equalValues(Value{}, Value{}) {

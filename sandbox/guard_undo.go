@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// restore puts a path back and says so.
+func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string {
+	what := "changed " + path
+	switch {
+	case !was.isThere():
+		what = "made " + path
+	case !now.isThere():
+		what = "removed " + path
+	}
+	kept := ""
+	if now.isThere() {
+		to := p.refusedAt(path)
+		if err := now.save(to); err == nil {
+			kept = "; what it had made of it is kept in " + to
+		}
+		if err := root.RemoveAll(path); err != nil {
+			return fmt.Sprintf("The command %s, which it must not, and that could not be undone (%v): look at it before any program uses it", what, err)
+		}
+	}
+	if err := was.write(root, path); err != nil {
+		return fmt.Sprintf("The command %s, which it must not; what was there could not be put back (%v)%s", what, err, kept)
+	}
+	return fmt.Sprintf("The command %s, which it must not: that was undone%s", what, kept)
+}
+
+// takeAway moves a new repository to where what was refused is kept, with what was
+// taken from it before. Where that is on another disk only what made it harmful is kept,
+// and it is removed.
+func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]*snapshot) string {
+	to := p.refusedAt(path)
+	err := os.MkdirAll(filepath.Dir(to), 0o700)
+	if err == nil {
+		err = moveOut(root, path, to)
+	}
+	if err != nil {
+		for _, name := range gitNames {
+			if s := take(root, filepath.Join(path, name)); s.isThere() && !shallowNames[name] {
+				s.save(filepath.Join(to, name))
+			}
+		}
+		if err := root.RemoveAll(path); err != nil {
+			return fmt.Sprintf("The command made %s, which it must not because of its %s, and that could not be undone (%v): look at it before any program uses it", path, harmful, err)
+		}
+	}
+	for name, s := range taken {
+		s.save(filepath.Join(to, name))
+	}
+	hideFromGit(to)
+	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
+}
+
+// refusedAt returns where what was at a path is kept. Nothing there is called .git: the
+// git of a person who looks at it must not obey it.
+func (p *Policy) refusedAt(path string) string {
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		if isDotGit(name) {
+			names[i] = "dot-git"
+		}
+	}
+	return filepath.Join(p.refused, time.Now().UTC().Format("20060102-150405.000000"), filepath.Join(names...))
+}
+
+// hideFromGit renames what makes git take a folder, or one below it, for a repository.
+func hideFromGit(dir string) {
+	var paths []string
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if name := filepath.Base(path); err == nil && (isDotGit(name) || strings.EqualFold(name, "HEAD")) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	for _, path := range slices.Backward(paths) { // what is in a folder before the folder
+		os.Rename(path, filepath.Join(filepath.Dir(path), strings.TrimPrefix(filepath.Base(path), ".")+".refused"))
+	}
+}
+
+// recover puts back what the commands of a process that was killed have changed.
+func (p *Policy) recover(dead deadJournal) []string {
+	if slices.ContainsFunc(dead.Folders, func(f string) bool { return !slices.Contains(p.Folders, f) }) {
+		// They ran with further folders that this policy does not have.
+		o := p.options
+		o.Folders = slices.DeleteFunc(slices.Concat(p.Folders, dead.Folders), func(f string) bool {
+			_, err := CheckFolder(f, p.Workspace, p.options)
+			return err != nil // it is gone
+		})
+		if q, err := For(p.Workspace, o); err == nil {
+			defer q.Close()
+			q.index.refresh()
+			p = q
+		}
+	}
+	g := &guard{before: &dead.baseline, undone: map[string]int{}, told: dead.told}
+	g.check(p, nil, dead.until)
+	for i, t := range g.told {
+		g.told[i] = "When pawl was killed: " + t
+	}
+	return g.told
+}
+
+// Recover puts back what commands have changed whose pawl was killed, and returns
+// what, a sentence each. A run does it when it starts.
+func (p *Policy) Recover() ([]string, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if entries, err := os.ReadDir(p.journals); len(entries) == 0 {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	g := guardOf(p)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.running) > 0 {
+		return nil, nil
+	}
+	p.index.refresh()
+	if err := g.open(p); err != nil {
+		return nil, err
+	}
+	g.journal.end()
+	told := g.told
+	g.told, g.said = nil, nil
+	return told, nil
+}
