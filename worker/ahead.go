@@ -4,11 +4,16 @@ import (
 	"context"
 	"net/http/httptrace"
 	"sync"
+	"time"
 
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
 )
+
+// leastThinking is how long an answer has to take for tools to be prepared meanwhile: one that
+// is cached or scripted comes sooner, and is not to share the processors with that.
+const leastThinking = 10 * time.Millisecond
 
 // prepareTools returns ctx for the first request of the runner. When the request has been
 // written, while the model works on its answer, the tools are prepared for their first calls.
@@ -29,7 +34,12 @@ func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession)
 	}
 	var once sync.Once // the request may be written again on another connection
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { go prepare() }) },
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			once.Do(func() {
+				timer := time.AfterFunc(leastThinking, prepare)
+				context.AfterFunc(ctx, func() { timer.Stop() }) // the answer is there, or an interrupt
+			})
+		},
 	})
 }
 

@@ -13,14 +13,19 @@ import (
 	"pawl/tool"
 )
 
-// overHTTP is a provider that writes each request twice, as after a connection that was closed.
-type overHTTP struct{ llm.Provider }
+// overHTTP is a provider that writes each request twice, as after a connection that was closed,
+// and whose model thinks until it has.
+type overHTTP struct {
+	llm.Provider
+	thought <-chan struct{}
+}
 
 func (p overHTTP) Stream(ctx context.Context, q llm.Request) iter.Seq2[llm.Delta, error] {
 	if t := httptrace.ContextClientTrace(ctx); t != nil && t.WroteRequest != nil {
 		t.WroteRequest(httptrace.WroteRequestInfo{})
 		t.WroteRequest(httptrace.WroteRequestInfo{})
 	}
+	<-p.thought
 	return p.Provider.Stream(ctx, q)
 }
 
@@ -31,7 +36,10 @@ type prepared struct {
 }
 
 // builder is a tool that notes what it prepares.
-type builder struct{ told chan prepared }
+type builder struct {
+	told chan prepared
+	once chan struct{} // closed when it was told first
+}
 
 func (builder) Spec() tool.Spec {
 	return tool.Spec{Name: "build", Description: "Builds.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
@@ -48,14 +56,16 @@ func (builder) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
 func (builder) Expected() tool.Intent { return tool.Intent{Class: run.Reads, Command: "ls"} }
 
 func (b builder) Prepare(life context.Context, _ tool.Env, level run.Confinement) {
-	b.told <- prepared{life, level}
+	if b.told <- (prepared{life, level}); len(b.told) == 1 {
+		close(b.once)
+	}
 }
 
 func preparing(t *testing.T, replies string) (*rig, builder) {
-	r, b := newRig(t, replies), builder{make(chan prepared, 16)}
+	r, b := newRig(t, replies), builder{make(chan prepared, 16), make(chan struct{})}
 	r.w.Tools = tool.NewRegistry(b)
 	inner, _, _ := r.w.Provider("")
-	r.w.Provider = func(string) (llm.Provider, string, error) { return overHTTP{inner}, "m", nil }
+	r.w.Provider = func(string) (llm.Provider, string, error) { return overHTTP{inner, b.once}, "m", nil }
 	return r, b
 }
 

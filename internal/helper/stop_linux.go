@@ -35,6 +35,7 @@ func stop(members func(parents map[int]int) (pids []int, over bool), finish func
 		if over {
 			return
 		}
+		parentsFirst(pids, parents) // a shell would say of its child that it was killed
 		for _, pid := range pids {
 			switch d, state := dispositionOf(pid); {
 			case state == 'Z' || state == 0:
@@ -63,6 +64,20 @@ func stop(members func(parents map[int]int) (pids []int, over bool), finish func
 		}
 		syscall.Nanosleep(&pause, nil)
 		pause.Nsec = min(2*pause.Nsec, longestPause)
+	}
+}
+
+// parentsFirst sorts processes so that each comes after those that it is below.
+func parentsFirst(pids []int, parents map[int]int) {
+	depths := make([]int, len(pids))
+	for i, pid := range pids {
+		at := i
+		for ; parents[pid] != 0 && depths[i] < 10_000; pid = parents[pid] {
+			depths[i]++
+		}
+		for ; at > 0 && depths[at-1] > depths[at]; at-- {
+			pids[at-1], pids[at], depths[at-1], depths[at] = pids[at], pids[at-1], depths[at], depths[at-1]
+		}
 	}
 }
 
