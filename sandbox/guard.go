@@ -285,7 +285,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	paths := append(slices.Collect(maps.Keys(g.before.Paths)), p.guarded()...)
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
-		g.checkPath(p, path, mounted, until)
+		g.checkPath(p, path, mounted, until, nil)
 	}
 	for from, to := range moved {
 		// Something else was put in its place, and that was taken away.
@@ -354,8 +354,9 @@ func idOf(path string) string {
 	return fmt.Sprintf("%d:%d", s.device, s.inode)
 }
 
-// checkPath compares one guarded path. It reports whether something was undone.
-func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, until time.Time) bool {
+// checkPath compares one guarded path. It reports whether something was undone. What is pending
+// stays, because no git obeys it for now; nil: the command has ended, and nothing is.
+func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, until time.Time, pending func(path string) bool) bool {
 	root, rel := p.rootAt(path)
 	if root == nil {
 		return false
@@ -395,6 +396,9 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 		if g.before.Paths[path] = now.withoutStat(); name == "" && !was.isThere() {
 			g.makes(path)
 		}
+		return false
+	}
+	if pending != nil && pending(path) {
 		return false
 	}
 	g.tell(path, p.restore(root, rel, was, now))

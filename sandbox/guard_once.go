@@ -57,7 +57,7 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 		}
 		switch id := idOf(dir); {
 		case isLink:
-			if p.leadsNowhere(path) || !g.checkPath(p, path, mounted, time.Time{}) {
+			if p.leadsNowhere(path) || !g.checkPath(p, path, mounted, time.Time{}, p.leadsNowhere) {
 				continue
 			}
 		case id == "":
@@ -70,7 +70,7 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 			if path = g.disarm(p, dir); path == "" {
 				continue
 			}
-		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}):
+		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}, p.isHalfWritten):
 			continue
 		}
 		g.undoneInAll++
