@@ -13,22 +13,10 @@ const controlFD = 3
 // Linux numbers that package syscall lacks; prctl(2), linux/prctl.h, read
 // 2026-11-20.
 const (
-	prSetTimerSlack      = 29
 	prSetChildSubreaper  = 36
 	prCapAmbient         = 47
 	prCapAmbientClearAll = 4
 )
-
-// usualTimerSlack is what the kernel gives a process that has inherited none, in
-// nanoseconds: how much later than asked for a thread may be woken. Helpers are started
-// with far more; see spawner in internal/proc.
-const usualTimerSlack = 50_000
-
-// beOnTime lets the calling goroutine sleep as short as it says, on a thread of its own.
-func beOnTime() {
-	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-	prctl(prSetTimerSlack, usualTimerSlack)
-}
 
 // The exit codes of a shell for a program that could not be started.
 const (
@@ -201,7 +189,6 @@ func launch(o Order, files []int, inNamespace bool) (pid int) {
 			// What an unprivileged user was given to mount /proc is not the command's.
 			prctl(prCapAmbient, prCapAmbientClearAll)
 		}
-		prctl(prSetTimerSlack, usualTimerSlack)
 		if pid, errno = forkExec(o, files, &syscall.SysProcAttr{Setpgid: true}); errno != 0 {
 			done <- "cannot start " + o.Argv[0] + " in " + o.Dir
 			return

@@ -334,7 +334,6 @@ func (r *resident) prepare() *preparedThread {
 		if !ok {
 			return
 		}
-		prctl(prSetTimerSlack, usualTimerSlack)
 		var done started
 		done.pid, done.errno = forkExec(s.order, s.files, &syscall.SysProcAttr{Setsid: true})
 		s.done <- done

@@ -24,7 +24,6 @@ const (
 // by closing the socket or killing the helper. members returns the processes of the
 // command, and whether it is over already.
 func stop(members func(parents map[int]int) (pids []int, over bool), finish func()) {
-	beOnTime()
 	pause := syscall.Timespec{Nsec: 1_000_000}
 	const longestPause = 8_000_000
 	told, first := map[int]bool{}, true

@@ -18,7 +18,6 @@ import (
 // between the rounds the short list of those is asked for and killed as fast as it
 // can be read.
 func sweep() {
-	beOnTime()
 	const tight = 200 // reads of the short list between two rounds, a few milliseconds at most
 	pause := syscall.Timespec{Nsec: 20_000}
 	for {

@@ -75,10 +75,6 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
-		// Helpers inherit it: Go's monitor thread wakes up every 20 microseconds while
-		// goroutines are in system calls, which is all that those of helpers do.
-		const setTimerSlack, nanoseconds = 29, 10_000_000 // PR_SET_TIMERSLACK, linux/prctl.h, read 2026-11-22
-		syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, nanoseconds, 0)
 		for f := range work {
 			f()
 		}
