@@ -82,7 +82,7 @@ func BenchmarkTurnBesidePi(b *testing.B) {
 			dir := b.TempDir()
 			args, env := r.peer.setup(b, b.TempDir(), dir, server.URL)
 			cmd := exec.Command(r.program, append(args, r.args...)...)
-			cmd.Dir, cmd.Env = dir, env
+			cmd.Dir, cmd.Env = dir, append(env, "SHELL=/bin/bash") // as a terminal has it: else bash looks the user up
 			out, err := cmd.CombinedOutput()
 			server.Close()
 			if err != nil || len(m.came) != turns+1 {
