@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/app"
 	"pawl/run"
@@ -45,29 +45,19 @@ hook in its settings.`,
 		Example: "  pawl mcp hook --run 20261122-1603-efcygd <input.json",
 		Args:    cobra.NoArgs,
 	}
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	id := cmd.Flags().String("run", "", "`ID` of the run")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *id == "" {
-			return usage("--run is missing: the id of the run whose rules hold")
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), hookPatience)
+	return inv.inRun(cmd, "the id of the run whose rules hold", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		ctx, cancel := context.WithTimeout(ctx, hookPatience)
 		defer cancel()
 		input, err := io.ReadAll(io.LimitReader(inv.Stdin, maxHookInput))
 		if err != nil {
 			return err
 		}
-		ws, err := inv.open(nil)
-		if err != nil {
-			return err
-		}
-		answer, err := ws.AgentHook(ctx, run.ID(*id), input)
+		answer, err := ws.AgentHook(ctx, id, input)
 		if err == nil && len(answer) > 0 {
 			_, err = fmt.Fprintf(inv.Stdout, "%s\n", answer)
 		}
-		return errors.Join(err, ws.Close())
-	}
-	return cmd
+		return err
+	})
 }
 
 func mcpServeCommand(inv *invocation) *cobra.Command {
@@ -80,22 +70,28 @@ PAWL_RUN_TOKEN: any other run, and one whose turn is over, is refused.`,
 		Example: "  PAWL_RUN_TOKEN=… pawl mcp serve --run 20261122-1603-efcygd",
 		Args:    cobra.NoArgs,
 	}
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	id := cmd.Flags().String("run", "", "`ID` of the run")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *id == "" {
-			return usage("--run is missing: the id of the run whose tools are served")
-		}
-		ws, err := inv.open(nil)
+	return inv.inRun(cmd, "the id of the run whose tools are served", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		token, _ := inv.Env(app.TokenVariable)
+		server, err := ws.AgentServer(id, token, app.AgentPatience)
 		if err != nil {
 			return err
 		}
-		token, _ := inv.Env(app.TokenVariable)
-		server, err := ws.AgentServer(run.ID(*id), token, app.AgentPatience)
-		if err != nil {
-			return errors.Join(err, ws.Close())
+		return server.Serve(ctx, inv.Stdin, inv.Stdout)
+	})
+}
+
+// inRun gives cmd the form of a command for one run, which has to be named with --run: what says
+// what the value is.
+func (inv *invocation) inRun(cmd *cobra.Command, what string, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	id := cmd.Flags().String("run", "", "`ID` of the run")
+	open := func(*pflag.FlagSet) (*app.Workspace, error) {
+		if *id == "" {
+			return nil, usage("--run is missing: %s", what)
 		}
-		return errors.Join(server.Serve(cmd.Context(), inv.Stdin, inv.Stdout), ws.Close())
+		return inv.open(nil)
 	}
-	return cmd
+	return inWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+		return do(ctx, ws, run.ID(*id))
+	})
 }

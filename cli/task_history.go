@@ -24,7 +24,7 @@ type taskHistory struct {
 
 	sessions sync.WaitGroup // what prints runs
 
-	mu   sync.Mutex // held while events are printed; what prints runs never takes it
+	mu   sync.Mutex // held while events are printed; what prints a run takes it only when it has ended
 	seen map[tasks.ID]int64
 	runs map[run.ID]*printer // of the runs that are driven here
 }
@@ -88,8 +88,15 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 			go asks.calls(ctx, s, out, changed)
 		}
 		h.sessions.Go(func() {
-			defer close(changed)
-			defer out.shown(math.MaxInt64)
+			defer func() {
+				out.shown(math.MaxInt64)
+				close(changed)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				if h.runs[s.ID()] == out {
+					delete(h.runs, s.ID())
+				}
+			}()
 			for u, err := range s.Follow(context.Background(), state.Seq) {
 				if err != nil {
 					return
