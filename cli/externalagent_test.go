@@ -142,7 +142,7 @@ func askHook(settings string, input []byte) (string, error) {
 	cmd.Stdin = bytes.NewReader(input)
 	answer, err := cmd.Output()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() != 2 {
-		return "", nil // the program goes on
+		return "", nil // the program continues
 	}
 	return strings.TrimSpace(string(answer)), err
 }

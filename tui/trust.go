@@ -71,12 +71,12 @@ func (m *model) trust(string) []effect {
 	})}
 }
 
-// trust stores the person's word for changes that were shown.
+// trust records that the person trusts the changes that were shown.
 func (d *desk) trust(p *policy.Policy, changes []policy.Change) error {
 	if err := p.Trust(changes); err != nil {
 		return err
 	}
-	d.findCommands() // they are there when it is said
+	d.findCommands() // before the notice, so that they can be used when it appears
 	d.post(notice{"trusted: " + text.Plural(int64(len(changes)), "file") + "; take it back with `pawl trust --revoke`"})
 	for _, c := range changes {
 		if strings.HasSuffix(c.File, ".toml") {
