@@ -35,6 +35,7 @@ type shellState struct {
 	// those that ended.
 	sessions map[*job]*sandbox.Session
 	remarks  []string
+	leaving  sync.Mutex // held until the remarks of a session that ends are in remarks; before mu
 }
 
 // folder returns where the next command of the run starts, and what is to be
@@ -141,8 +142,11 @@ func (s *shellState) launch(j *job, c proc.Command, session *sandbox.Session, li
 	return nil
 }
 
-// leave ends the session of a job that has ended.
+// leave ends the session of a job that has ended. When it returns, what the session
+// had to say is in remarks, whoever ended it.
 func (s *shellState) leave(j *job) {
+	s.leaving.Lock()
+	defer s.leaving.Unlock()
 	s.mu.Lock()
 	session := s.sessions[j]
 	s.mu.Unlock()
