@@ -371,7 +371,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 		if name != "" && g.before.Repositories[dir] == "" {
 			return false // it is judged with its repository
 		}
-		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) && !isForeignConfig(path) {
+		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) && !isForeignConfig(path) && !isForeignLink(path) {
 			return false // a configuration names it now, and did not when the command started
 		}
 		was = &snapshot{}
