@@ -62,6 +62,8 @@ type baseline struct {
 	Links map[string]string `json:"links"`
 	// Folders are the further folders of the policy.
 	Folders []string `json:"folders,omitempty"`
+
+	indexes map[string]fileStat // the indexes of the repositories; see [indexesIn]
 }
 
 // equals reports whether two baselines are of the same looks at the same paths.
@@ -193,11 +195,16 @@ func (g *guard) open(p *Policy) error {
 	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before
-	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Links: map[string]string{}, Folders: p.Folders}
+	g.before = &baseline{Repositories: map[string]string{}, Paths: map[string]*snapshot{}, Links: map[string]string{}, Folders: p.Folders, indexes: map[string]fileStat{}}
 	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
 		maps.Copy(g.before.Links, linksIn(dir))
+		for _, path := range indexesIn(dir) {
+			if info, err := os.Lstat(path); err == nil {
+				g.before.indexes[path] = statOf(info)
+			}
+		}
 	}
 	for _, path := range p.guarded() {
 		root, rel := p.rootAt(path)
@@ -298,6 +305,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	}
 	repositories, _ = p.index.gitPaths()
 	g.removeLinks(p, g.newLinks(repositories, until))
+	g.checkIndexes(p, repositories)
 	for dir := range g.before.Repositories {
 		if id := idOf(dir); id == "" {
 			delete(g.before.Repositories, dir)

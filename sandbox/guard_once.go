@@ -97,6 +97,7 @@ func (g *guard) poll(p *Policy, stop <-chan struct{}) {
 		}
 		g.atOnce(p, paths)
 		links = g.pollLinks(p, repositories, links)
+		g.pollIndexes(p, repositories)
 		pause = max(leastPoll, pollShare*time.Since(began))
 	}
 }

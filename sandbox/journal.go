@@ -96,7 +96,7 @@ func (j *journal) begin(b *baseline) error {
 		if err := j.file.Truncate(int64(len(text)) + 1); err != nil {
 			return err
 		}
-		j.written = baseline{maps.Clone(b.Repositories), maps.Clone(b.Paths), maps.Clone(b.Links), b.Folders}
+		j.written = baseline{Repositories: maps.Clone(b.Repositories), Paths: maps.Clone(b.Paths), Links: maps.Clone(b.Links), Folders: b.Folders}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -95,6 +95,7 @@ func TestARepositoryThatIsMovedIsDisarmedAtOnce(t *testing.T) {
 		"there before":                {"", "mkdir sub; mv kept.git sub/.git; until ! grep -q fsm sub/.git/config; do :; done; "},
 		"there before, by a link":     {"", "mkdir sub; echo gitdir: ../kept.git > sub/.git; until ! [ -e sub/.git ]; do :; done; "},
 		"there before, by a worktree": {"", "mkdir -p sub kept.git/worktrees/w; cp .git/HEAD kept.git/worktrees/w/; echo ../.. > kept.git/worktrees/w/commondir; echo gitdir: ../kept.git/worktrees/w > sub/.git; until ! [ -e sub/.git ]; do :; done; "},
+		"an index":                    {"", "mkdir sub ++; echo > ++/FLAG; git add ++; rm -r ++; sed -i 's/++/../' .git/index; until ! [ -e .git/index ]; do :; done; git reset -q; "},
 		"objects of its alternates":   {"", "mkdir sub; echo ../../kept.git/objects > .git/objects/info/alternates; until ! [ -e .git/objects/info/alternates ]; do :; done; "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestARepositoryThatIsMovedIsDisarmedAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				look := func(when string) {
-					cmd := exec.Command("sh", "-c", "git status; git -C sub status; git -C sub diff")
+					cmd := exec.Command("sh", "-c", "git status; git -C sub status; git -C sub diff; git checkout .")
 					cmd.Dir, cmd.Env = s.workspace, s.env
 					if out, _ := cmd.CombinedOutput(); s.flagged() {
 						t.Errorf("%s it ran: %s", when, out)

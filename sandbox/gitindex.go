@@ -1,0 +1,249 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Git takes the names in an index for paths in the folder that is worked in, and looks at them
+// only when it adds them itself: git 2.39 restores ".git/hooks/pre-commit", "../x" and "/x" from
+// an index that has such names (git restore, git checkout with a path, git checkout-index). So
+// an index that a command leaves behind must have none.
+
+// maxIndexFile bounds what is read of an index, in bytes; one of 256 MB has millions of files.
+const maxIndexFile = 256 << 20
+
+// indexesIn returns the files of a repository's folder that git reads names of files from.
+func indexesIn(dir string) (paths []string) {
+	entries, _ := os.ReadDir(dir) // what cannot be read no git reads
+	for _, e := range entries {
+		if e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// checkIndexes takes away the indexes of repositories that were changed and have names by which
+// git would write elsewhere.
+func (g *guard) checkIndexes(p *Policy, repositories []string) {
+	for _, dir := range repositories {
+		for _, path := range indexesIn(dir) {
+			root, rel := p.rootAt(path)
+			if root == nil {
+				continue
+			}
+			info, err := root.Lstat(rel)
+			if err != nil || g.before.indexes[path].same(statOf(info)) {
+				continue
+			}
+			why := p.badIndex(root, rel, dir)
+			if why == "" {
+				continue
+			}
+			to := p.refusedAt(rel)
+			err = os.MkdirAll(filepath.Dir(to), 0o700)
+			if err == nil {
+				err = moveOut(root, rel, to)
+			}
+			if err == nil {
+				g.tell(path, fmt.Sprintf("The command made %s %s, by which git would write elsewhere: it was taken away and is kept in %s; git reset makes it anew", rel, why, to))
+			} else if err := root.RemoveAll(rel); err == nil {
+				g.tell(path, fmt.Sprintf("The command made %s %s, by which git would write elsewhere: it was removed; git reset makes it anew", rel, why))
+			} else {
+				g.tell(path, fmt.Sprintf("The command made %s %s, by which git would write elsewhere, and that could not be undone (%v): remove it before you use git", rel, why, err))
+			}
+		}
+	}
+}
+
+// pollIndexes does the same while commands run.
+func (g *guard) pollIndexes(p *Policy, repositories []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.running) == 0 {
+		return
+	}
+	told := len(g.told)
+	if g.checkIndexes(p, repositories); len(g.told) > told {
+		g.journal.keep(g.told)
+	}
+}
+
+// badIndex says what is wrong with an index of the repository of a folder; empty if nothing is.
+func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		return "one that cannot be read"
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndexFile {
+		return "one that cannot be read"
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return "one that cannot be read"
+	}
+	settings, _ := p.git.readConfig(filepath.Join(commonFolder(dir), "config"))
+	hash := 20
+	if last(settings, "extensions.objectformat") == "sha256" {
+		hash = 32
+	}
+	names, err := indexNames(text, hash)
+	if err != nil {
+		return "one that cannot be read"
+	}
+	if at := slices.IndexFunc(names, leavesWork); at >= 0 {
+		return fmt.Sprintf("one with the name %q", names[at])
+	}
+	return ""
+}
+
+// leavesWork reports whether a name in an index leads out of the folder that is worked in, or
+// into that of a repository, on any file system.
+func leavesWork(name string) bool {
+	if name == "" {
+		return false // in a split index it stands for one of the shared index
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") { // one with a slash is a folder of a sparse index
+		visible := strings.Map(func(c rune) rune { // some file systems ignore characters that have no width
+			if c >= 0x80 {
+				return -1
+			}
+			return c
+		}, part)
+		if part == "" || part == "." || part == ".." || isDotGit(visible) {
+			return true
+		}
+	}
+	return false
+}
+
+var errIndex = errors.New("not an index as git writes it")
+
+// indexNames returns the names in an index, gitformat-index(5), read 2026-11-23. hash is the
+// length of an object's name. What git could read in another way is an error.
+func indexNames(text []byte, hash int) (names []string, err error) {
+	if len(text) < 12+hash || string(text[:4]) != "DIRC" {
+		return nil, errIndex
+	}
+	version, count := binary.BigEndian.Uint32(text[4:]), int(binary.BigEndian.Uint32(text[8:]))
+	end := len(text) - hash
+	if version < 2 || version > 4 || count > len(text)/(42+hash) {
+		return nil, errIndex
+	}
+	const stat = 40 // bytes before the object's name
+	at, name := 12, ""
+	starts := map[int]int{} // where entries begin that share nothing with the one before, and which they are
+	for i := range count {
+		start := at
+		if at += stat + hash + 2; at > end {
+			return nil, errIndex
+		}
+		flags := binary.BigEndian.Uint16(text[at-2:])
+		if flags&0x4000 != 0 {
+			if at += 2; version == 2 {
+				return nil, errIndex
+			}
+		}
+		kept := 0 // of the name before
+		if version == 4 {
+			drop, n := varint(text[min(at, end):end])
+			if at += n; n == 0 || drop > len(name) {
+				return nil, errIndex
+			}
+			kept = len(name) - drop
+		}
+		length := bytes.IndexByte(text[min(at, end):end], 0)
+		if length < 0 {
+			return nil, errIndex
+		}
+		name = name[:kept] + string(text[at:at+length])
+		if inFlags := int(flags & 0xfff); inFlags != min(len(name), 0xfff) {
+			return nil, errIndex // git takes the length in the flags for that of the name
+		}
+		if names = append(names, name); kept == 0 {
+			starts[start] = i
+		}
+		if at += length + 1; version < 4 {
+			at = start + (at-1-start+8)&^7
+		}
+	}
+	if at > end {
+		return nil, errIndex
+	}
+	return names, checkExtensions(text[:end], at, count, hash, starts)
+}
+
+// checkExtensions looks for tables of entries in what follows these: with them git reads the
+// entries in several threads, from where the tables say.
+func checkExtensions(text []byte, entriesEnd, count, hash int, starts map[int]int) error {
+	// Git looks for the one that says where the entries end at the end of the file.
+	atEnd := len(text) - (4 + 4 + 4 + hash)
+	endSeen := atEnd < 0 || string(text[atEnd:atEnd+4]) != "EOIE"
+	at := entriesEnd
+	for at < len(text) {
+		if len(text)-at < 8 {
+			return errIndex
+		}
+		size := int(binary.BigEndian.Uint32(text[at+4:]))
+		if size > len(text)-at-8 {
+			return errIndex
+		}
+		content := text[at+8 : at+8+size]
+		switch string(text[at : at+4]) {
+		case "EOIE":
+			if at != atEnd || size != 4+hash || int(binary.BigEndian.Uint32(content)) != entriesEnd {
+				return errIndex
+			}
+			endSeen = true
+		case "IEOT":
+			next := 0 // the entry that the next block begins with
+			if size%8 != 4 {
+				return errIndex
+			}
+			for b := content[4:]; len(b) > 0; b = b[8:] {
+				if first, ok := starts[int(binary.BigEndian.Uint32(b))]; !ok || first != next {
+					return errIndex
+				}
+				next += int(binary.BigEndian.Uint32(b[4:]))
+			}
+			if next != count {
+				return errIndex
+			}
+		}
+		at += 8 + size
+	}
+	if !endSeen {
+		return errIndex
+	}
+	return nil
+}
+
+// varint reads a number as git writes it where an offset is meant; n is how many bytes it has,
+// 0 if it is none.
+func varint(b []byte) (value, n int) {
+	for i, c := range b[:min(len(b), 5)] {
+		if i > 0 {
+			value++
+		}
+		value = value<<7 | int(c&0x7f)
+		if c&0x80 == 0 {
+			return value, i + 1
+		}
+	}
+	return 0, 0
+}
