@@ -90,7 +90,7 @@ func add(t *testing.T, ws *app.Workspace, description string) task.ID {
 // until waits until the task is as wanted.
 func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(task.State) bool) task.State {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what never comes fails
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only what never comes fails
 	defer cancel()
 	for _, err := range ws.FollowTask(ctx, id, 0) {
 		ok(t, err)
