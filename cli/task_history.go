@@ -66,10 +66,35 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 	if line == "" || h.hidden != nil && h.hidden(id, e) {
 		return
 	}
+	h.line(id, line)
+	if p, ok := e.Payload.(tasks.StatusChanged); ok && h.named {
+		h.next(id, p.To)
+	}
+}
+
+// line prints a line about a task.
+func (h *taskHistory) line(id tasks.ID, line string) {
 	if h.named {
 		line = string(id) + "  " + line
 	}
 	fmt.Fprintln(h.inv.Stderr, visible(line))
+}
+
+// next prints what a task that has come to rest needs of a person.
+func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
+	switch status {
+	case tasks.AwaitingInputName, tasks.PlannedName, tasks.WaitingName, tasks.FailedName:
+	default:
+		return
+	}
+	s, err := h.ws.LoadTask(context.Background(), id)
+	if err != nil || s.Status.Name() != status {
+		return // it is told with what has happened since
+	}
+	for i, q := range s.OpenQuestions() {
+		h.line(id, fmt.Sprintf("  %d. %s", i+1, oneLine(q, 3*maxTitle)))
+	}
+	h.line(id, "  next: "+app.TaskNext(s))
 }
 
 // session prints what the agent of a task does while it works, and asks what it waits for if
@@ -103,8 +128,12 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 				}
 				for _, item := range out.view.Update(u) {
 					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
-						if line := progressLine(item); line != "" {
-							fmt.Fprintln(h.inv.Stderr, line)
+						line := progressLine(item)
+						if item.Final && item.Answer { // it is not the result of the task
+							line = oneLine(item.Text, maxTitle)
+						}
+						if line != "" {
+							h.line(id, line)
 						}
 					}
 				}

@@ -216,7 +216,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C")
 	drive := board.Options{Runs: runs}
 	if asks != nil {
-		drive.Session = h.session(ctx, asks)
+		drive.Session, h.hidden = h.session(ctx, asks), inv.shownWithRuns(ws, asks)
 	}
 	err = board.New(ws, drive).Drive(ctx)
 	h.sessions.Wait()
@@ -286,15 +286,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		opt := board.Options{}
 		if !asJSON {
 			opt.Session = h.session(watching, asks)
-			h.hidden = func(id tasks.ID, e tasks.Event) bool {
-				switch e.Payload.(type) {
-				case tasks.ToolExecuted:
-					return true
-				case tasks.PermissionRequested:
-					return asks != nil && inv.isAsked(ws, id, e.Run)
-				}
-				return false
-			}
+			h.hidden = inv.shownWithRuns(ws, asks)
 		}
 		d := board.New(ws, opt)
 		go func() { done <- d.Drive(driving, id) }()
@@ -353,6 +345,20 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		return s, exit{code: interruptCode(ctx)}
 	}
 	return s, nil
+}
+
+// shownWithRuns returns which events of a task are not printed where its runs are: their calls, and
+// what is asked and answered at this terminal.
+func (inv *invocation) shownWithRuns(ws *app.Workspace, asks *taskAsker) func(tasks.ID, tasks.Event) bool {
+	return func(id tasks.ID, e tasks.Event) bool {
+		switch e.Payload.(type) {
+		case tasks.ToolExecuted:
+			return true
+		case tasks.PermissionRequested, tasks.PermissionDecided:
+			return asks != nil && inv.isAsked(ws, id, e.Run)
+		}
+		return false
+	}
 }
 
 // isAsked reports whether a call that needs approval is asked about at this terminal: that of

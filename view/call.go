@@ -142,6 +142,9 @@ func (c *Call) Reason() string {
 	if c.Outcome == run.Refused && c.Decision.Reason != "" {
 		return OneLine(c.Decision.Reason, MaxLine)
 	}
+	if c.Outcome == run.Refused && strings.HasPrefix(c.Result, run.RefusedByWait) {
+		return "the turn was stopped to say what to do instead"
+	}
 	return OneLine(c.Result, MaxLine)
 }
 
