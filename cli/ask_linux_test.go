@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -369,6 +371,7 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.typed("y\n")
 	s.see("Links too?")
 	s.see("All of them")
+	s.see("answer (a number, or your own words): ")
 	s.typed("2\n")
 	s.see("Three.")
 	s.exits(0)
@@ -444,6 +447,47 @@ func TestWatchingAllTasksSaysWhatTheyNeed(t *testing.T) {
 	}
 	if !strings.Contains(text, "  I look.") {
 		t.Errorf("what the agent says has no task:\n%s", text)
+	}
+}
+
+// A task that another process drives is watched with its calls, and with what it waits for: nothing is
+// asked here.
+func TestATaskThatIsDrivenElsewhereIsWatched(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"list","args":{}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch one"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+`, nil, "task", "add", "Count the files")
+	s.exits(0)
+	s.starts("task", "plan", "last")
+	s.exits(0)
+	driver := s.command("task", "start", "last")
+	told, err := driver.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(told); lines.Scan(); {
+		if strings.Contains(lines.Text(), "answer with: pawl runs decide") {
+			break
+		}
+	}
+	s.starts("task", "watch", "last")
+	s.see("  list · ok")
+	s.see("needs approval: shell touch one")
+	if out, err := s.command("runs", "decide", "last", "allow").CombinedOutput(); err != nil {
+		t.Fatalf("decide: %v\n%s", err, out)
+	}
+	s.see("  shell · ok")
+	s.see("Three.")
+	s.exits(0)
+	_, _ = io.Copy(io.Discard, told)
+	if err := driver.Wait(); err != nil {
+		t.Errorf("the driver: %v", err)
 	}
 }
 

@@ -269,7 +269,7 @@ func (inv *invocation) readPlan(s tasks.State, file string) (*tasks.Plan, error)
 	d.DisallowUnknownFields()
 	var p tasks.Plan
 	if err := d.Decode(&p); err != nil {
-		return nil, usage("--plan: not a plan: %w", err)
+		return nil, usage("--plan: not a plan: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return &p, nil
 }

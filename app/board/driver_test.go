@@ -584,3 +584,36 @@ func TestAHundredTasksWorkAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Who stops following a task is told no error, at whatever moment: the read that was broken off is none.
+func TestAFollowerThatStopsIsToldNoError(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, "").open()
+	id := add(t, ws, "Count the files.")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for _, err := range ws.FollowTask(ctx, id, 0) {
+		ok(t, err)
+	}
+}
+
+// A person's plan names an agent that can carry it out, as a planner's does.
+func TestAnEditedPlanNamesAWorker(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, plan).open()
+	id := add(t, ws, "Count the files.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	s := wait(t, ws, id, task.PlannedName)
+	for agent, want := range map[string]string{"plumber": `there is no agent "plumber"`, "task-validator": "is not a worker", "writer": ""} {
+		p := *s.Plan
+		p.AssignedAgent = agent
+		_, err := ws.DoTask(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Plan: &p}})
+		if want == "" {
+			ok(t, err)
+		} else if !errors.As(err, new(*task.InputError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", agent, err, want)
+		}
+	}
+}
