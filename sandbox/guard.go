@@ -177,7 +177,7 @@ func (g *guard) open(p *Policy) error {
 	if g.journal == nil {
 		var err error
 		if g.journal, err = openJournal(p.journals); err != nil {
-			return fmt.Errorf("the sandbox cannot write down what it looks after: %w", err)
+			return fmt.Errorf("the sandbox cannot write down what it looks after in %s: %w", p.journals, inWords(err))
 		}
 	}
 	unlock, err := g.journal.lock()
@@ -188,6 +188,7 @@ func (g *guard) open(p *Policy) error {
 	dead, others := g.journal.others()
 	for _, d := range dead {
 		g.told = append(g.told, p.recover(d)...)
+		g.journal.forget(d.path) // not before: this process may be killed too
 	}
 	if len(dead) > 0 {
 		p.index.refresh()
@@ -239,7 +240,10 @@ func (g *guard) open(p *Policy) error {
 	for _, o := range others {
 		maps.DeleteFunc(g.before.Links, func(path, what string) bool { return o.Links != nil && o.Links[path] != what })
 	}
-	return g.journal.begin(g.before)
+	if err := g.journal.begin(g.before); err != nil {
+		return fmt.Errorf("the sandbox cannot write down what it looks after in %s: %w", p.journals, inWords(err))
+	}
+	return nil
 }
 
 // end counts a command out, and puts back what it or one beside it has changed. It

@@ -355,6 +355,9 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		case status.Stopped != "":
 			r.IsError = true
 			last = fmt.Sprintf("[stopped: %s; all it had started is ended, what it had done by then is done]", status.Stopped)
+		case status.Lost:
+			r.IsError = true
+			last = "[" + lostWords + "]"
 		case context.Cause(limited) == tooMuch: // and had ended by the time it was to be stopped
 			r.IsError = true
 			last = fmt.Sprintf("[%v: the rest is lost]", tooMuch)
