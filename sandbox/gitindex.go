@@ -26,7 +26,7 @@ const maxIndexFile = 256 << 20
 func indexesIn(dir string) (paths []string) {
 	entries, _ := os.ReadDir(dir) // what cannot be read no git reads
 	for _, e := range entries {
-		if e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.") {
+		if !e.IsDir() && (e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.")) {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
@@ -56,11 +56,11 @@ func (g *guard) checkIndexes(p *Policy, repositories []string) {
 				err = moveOut(root, rel, to)
 			}
 			if err == nil {
-				g.tell(path, fmt.Sprintf("The command made %s %s, by which git would write elsewhere: it was taken away and is kept in %s; git reset makes it anew", rel, why, to))
+				g.tell(path, fmt.Sprintf("The command made %s an index %s, by which git would write elsewhere: it was taken away and is kept in %s; git reset makes it anew", rel, why, to))
 			} else if err := root.RemoveAll(rel); err == nil {
-				g.tell(path, fmt.Sprintf("The command made %s %s, by which git would write elsewhere: it was removed; git reset makes it anew", rel, why))
+				g.tell(path, fmt.Sprintf("The command made %s an index %s, by which git would write elsewhere: it was removed; git reset makes it anew", rel, why))
 			} else {
-				g.tell(path, fmt.Sprintf("The command made %s %s, by which git would write elsewhere, and that could not be undone (%v): remove it before you use git", rel, why, err))
+				g.tell(path, fmt.Sprintf("The command made %s an index %s, by which git would write elsewhere, and that could not be undone (%v): remove it before you use git", rel, why, err))
 			}
 		}
 	}
@@ -86,16 +86,16 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 		return ""
 	}
 	if err != nil {
-		return "one that cannot be read"
+		return "that cannot be read"
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndexFile {
-		return "one that cannot be read"
+		return "that cannot be read"
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return "one that cannot be read"
+		return "that cannot be read"
 	}
 	settings, _ := p.git.readConfig(filepath.Join(commonFolder(dir), "config"))
 	hash := 20
@@ -104,10 +104,10 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 	}
 	names, err := indexNames(text, hash)
 	if err != nil {
-		return "one that cannot be read"
+		return "that cannot be read"
 	}
 	if at := slices.IndexFunc(names, leavesWork); at >= 0 {
-		return fmt.Sprintf("one with the name %q", names[at])
+		return fmt.Sprintf("with the name %q", names[at])
 	}
 	return ""
 }
