@@ -19,6 +19,7 @@ import (
 	"pawl/internal/owner"
 	"pawl/internal/stable"
 	"pawl/internal/text"
+	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
 )
@@ -152,12 +153,12 @@ func (r *Roster) checkTools(a Agent, coming bool) error {
 	}
 	for _, name := range a.Tools.Names() {
 		if unknown(name, coming) {
-			return fmt.Errorf("there is no tool %q%s", name, text.DidYouMean(name, there))
+			return fmt.Errorf("there is no tool %q%s", name, permission.DidYouMeanTool(name, there))
 		}
 	}
 	for _, rule := range a.Rules {
 		if unknown(rule.Tool, true) {
-			return fmt.Errorf("permissions: the rule %s is for a tool that does not exist%s", rule, text.DidYouMean(rule.Tool, there))
+			return fmt.Errorf("permissions: the rule %s is for a tool that does not exist%s", rule, permission.DidYouMeanTool(rule.Tool, there))
 		}
 	}
 	return nil

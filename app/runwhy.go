@@ -37,7 +37,7 @@ func WhyFormOf(y Why) WhyForm {
 	for _, c := range s.Turn.Calls {
 		words.Named(c.Call)
 	}
-	w := WhyForm{Run: y.Run, State: ConditionOf(s, y.Owner != nil), Text: ConditionWords(s, y.Owner), Owed: y.Owed, Next: NextCommand(s),
+	w := WhyForm{Run: y.Run, State: ConditionOf(s, y.Owner != nil), Text: ConditionWords(s, y.Owner), Owed: y.Owed, Next: y.next(),
 		Last: LastEvent{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), words.Of(y.Last)}}
 	if !s.Turn.Open() {
 		w.End, w.Reason = s.Turn.End.End, s.Turn.End.Reason
@@ -49,6 +49,28 @@ func WhyFormOf(y Why) WhyForm {
 		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
 	}
 	return w
+}
+
+// Continue returns the command that continues the run.
+func (y Why) Continue() string {
+	if y.Task != nil {
+		return TaskNext(*y.Task)
+	}
+	return "pawl run --resume " + string(y.Run)
+}
+
+// next is [NextCommand], of a run that belongs to a task with the command that continues that.
+func (y Why) next() string {
+	next := NextCommand(y.State)
+	switch {
+	case NeedsApproval(y.State) && y.Owner != nil:
+		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
+	case y.Task == nil || next == "":
+		return next
+	case NeedsApproval(y.State):
+		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue its task with `%s`", y.Run, y.Continue())
+	}
+	return fmt.Sprintf("continue its task with `%s`", y.Continue())
 }
 
 // NextCommand returns the command that continues a run, in a sentence; empty if nothing is left to

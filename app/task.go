@@ -116,6 +116,11 @@ func (w *Workspace) DoTask(ctx context.Context, id task.ID, by string, a task.Ac
 	if err != nil {
 		return task.State{}, err
 	}
+	if e, ok := a.(task.Edit); ok && e.Plan != nil && e.Plan.AssignedAgent != "" {
+		if err := w.checkAssigned(ctx, id, e.Plan.AssignedAgent); err != nil {
+			return task.State{}, err
+		}
+	}
 	return w.changed(ctx, st, id)(worker.DoTask(ctx, st, id, by, time.Now, a))
 }
 

@@ -44,6 +44,18 @@ func (w *Workspace) checkStart(ctx context.Context, name string, k task.Kind) er
 	return err
 }
 
+// checkAssigned returns why an agent cannot be that of the plan of a task, unless it is already.
+func (w *Workspace) checkAssigned(ctx context.Context, id task.ID, agent string) error {
+	s, err := w.LoadTask(ctx, id)
+	if err != nil || s.Plan != nil && s.Plan.AssignedAgent == agent {
+		return err
+	}
+	if _, err := w.taskAgent(ctx, agent, task.Worker); err != nil {
+		return &task.InputError{What: fmt.Sprintf("assignedAgent: %v", err), Fields: map[string]string{"plan.assignedAgent": err.Error()}}
+	}
+	return nil
+}
+
 // checkOutput returns an error for a planner that assigns an agent that cannot run as a worker.
 func (w *Workspace) checkOutput(o task.Output) error {
 	p, ok := o.(task.PlannerOutput)

@@ -118,7 +118,9 @@ func (w *Workspace) FollowTask(ctx context.Context, id task.ID, after int64) ite
 				}
 			}
 			if err != nil {
-				yield(task.Event{}, err)
+				if ctx.Err() == nil { // else the read was broken off
+					yield(task.Event{}, err)
+				}
 				return
 			}
 			if !yield(task.Event{}, nil) {

@@ -50,7 +50,7 @@ func (w *Workspace) AttachToTask(ctx context.Context, id task.ID, by, name strin
 		return task.State{}, &TooLargeError{safe}
 	}
 	kind := mime.TypeByExtension(filepath.Ext(safe))
-	if kind == "" {
+	if major, _, _ := strings.Cut(kind, "/"); kind == "" || isText(b) && (major == "audio" || major == "video") { // go.mod and a.ts are names of media too
 		kind = http.DetectContentType(b)
 	}
 	sum := sha256.Sum256(b)
@@ -122,7 +122,7 @@ type inline struct{ text, pictures int }
 // parts returns what the agent is told of a file. Texts and pictures are part of it; of other
 // files the agent knows the name.
 func (in *inline) parts(ctx context.Context, name string, content []byte) []run.Part {
-	if utf8.Valid(content) && !slices.Contains(content, 0) {
+	if isText(content) {
 		shown, cut := string(content), ""
 		if room := maxInlineText - in.text; len(shown) > room {
 			shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(content))
@@ -138,6 +138,8 @@ func (in *inline) parts(ctx context.Context, name string, content []byte) []run.
 	}
 	return []run.Part{run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", name))}
 }
+
+func isText(content []byte) bool { return utf8.Valid(content) && !slices.Contains(content, 0) }
 
 // A File is a file that is attached to words.
 type File struct {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -24,21 +27,28 @@ func (e *TaskRunError) Error() string {
 
 // checkNoTask returns a [*TaskRunError] for a run that belongs to a task.
 func (w *Workspace) checkNoTask(ctx context.Context, id run.ID) error {
+	s, err := w.taskOf(ctx, id)
+	if err != nil || s == nil {
+		return err
+	}
+	return &TaskRunError{id, *s}
+}
+
+// taskOf returns the task that a run belongs to; nil: none.
+func (w *Workspace) taskOf(ctx context.Context, id run.ID) (*task.State, error) {
 	st, err := w.reading()
 	if err != nil {
-		return noRuns(err)
+		return nil, noRuns(err)
 	}
 	of, err := st.TaskOf(ctx, id)
 	if err != nil || of == "" {
-		return err
+		return nil, err
 	}
 	s, err := w.LoadTask(ctx, task.ID(of))
 	if errors.Is(err, store.ErrNoTask) {
-		return nil // it was removed since
-	} else if err != nil {
-		return err
+		return nil, nil // it was removed since
 	}
-	return &TaskRunError{id, s}
+	return &s, err
 }
 
 // Submit submits a result for a task from outside of its run; see [worker.Worker.Submit].
@@ -83,7 +93,18 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 		}
 		dir = s.Copy.Dir
 	}
-	return w.Start(ctx, Task{Run: r.ID, dir: dir, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+	return w.Start(ctx, Task{Run: r.ID, Name: runName(s), dir: dir, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+}
+
+// runName names a run of a task, whose prompts all begin alike, by the task.
+func runName(s task.State) string {
+	title := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s.Title())
+	return text.OneLine(fmt.Sprintf("%s %s", s.Created.Task, title), run.MaxName)
 }
 
 // atMost returns limits that are no higher than others; a zero field of these is none.

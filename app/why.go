@@ -7,6 +7,7 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/task"
 	"pawl/view"
 )
 
@@ -17,6 +18,7 @@ type Why struct {
 	Last  run.Event
 	Owed  []string     // what the run owes now, a phrase each; questions to the person too
 	Owner *store.Owner // the process that drives it; nil: none
+	Task  *task.State  // that continues it; nil: it belongs to none
 }
 
 // Why says where a run stands: its last event, what it owes, who drives it.
@@ -36,6 +38,10 @@ func (w *Workspace) Why(ctx context.Context, id run.ID) (Why, error) {
 	if owned {
 		y.Owner = &owner
 	}
+	if err != nil {
+		return y, err
+	}
+	y.Task, err = w.taskOf(ctx, id)
 	return y, err
 }
 

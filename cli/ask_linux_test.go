@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -369,6 +371,7 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.typed("y\n")
 	s.see("Links too?")
 	s.see("All of them")
+	s.see("answer (a number, or your own words): ")
 	s.typed("2\n")
 	s.see("Three.")
 	s.exits(0)
@@ -379,6 +382,113 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.see("permission_decided")
 	s.see("completion_report_submitted")
 	s.exits(0)
+}
+
+// What was answered at the terminal is not told there again - it would stand behind the next prompt -
+// and a call that stopped the turn is told as that.
+func TestAnAnswerAtTheTerminalIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Carry out this task","contains":"use ls"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+{"when":{"first":"Carry out this task","contains":"not that one"},"calls":[{"tool":"shell","args":{"command":"touch two"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch one"}}]}
+`, nil, "task", "add", "Count the files")
+	s.exits(0)
+	s.starts("task", "plan", "last")
+	s.exits(0)
+	s.starts("task", "start", "last")
+	s.see("touch one")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("n not that one\n")
+	s.see("touch two")
+	s.see("y, a, n, v, w or d: ")
+	s.typed("w\n")
+	s.see("what should it do instead? ")
+	s.typed("use ls\n")
+	s.see("Three.")
+	s.exits(0)
+	text := s.all()
+	for _, want := range []string{"shell touch one · refused: a person does not allow it: not that one", "shell touch two · refused: the turn was stopped to say what to do instead", "interrupted by "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	for _, no := range []string{": deny by", "[Request interrupted", "interrupted: wait"} {
+		if strings.Contains(text, no) {
+			t.Errorf("it says %q:\n%s", no, text)
+		}
+	}
+}
+
+// Where all tasks are watched, each line says of which task it is, a call is shown once, and a task
+// that needs a person says how to continue it.
+func TestWatchingAllTasksSaysWhatTheyNeed(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task","contains":"Hidden ones?\nYes"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Plan this task"},"text":"I look.","calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?"]}}]}
+`, nil, "task", "add", "Count the files")
+	s.exits(0)
+	s.starts("task", "plan", "last", "--detach")
+	s.exits(0)
+	s.starts("task", "watch")
+	s.see("  1. Hidden ones?")
+	s.see("  next: pawl task answer t-")
+	if out, err := s.command("task", "answer", "last", "Yes", "--detach").CombinedOutput(); err != nil {
+		t.Fatalf("answer: %v\n%s", err, out)
+	}
+	s.see("  next: pawl task start t-")
+	s.typed("\x03")
+	s.exits(exitInterrupted)
+	text := s.all()
+	if n := strings.Count(text, "planner-output · ok"); n != 2 {
+		t.Errorf("two calls are shown %d times:\n%s", n, text)
+	}
+	if !strings.Contains(text, "  I look.") {
+		t.Errorf("what the agent says has no task:\n%s", text)
+	}
+}
+
+// A task that another process drives is watched with its calls, and with what it waits for: nothing is
+// asked here.
+func TestATaskThatIsDrivenElsewhereIsWatched(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"list","args":{}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch one"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+`, nil, "task", "add", "Count the files")
+	s.exits(0)
+	s.starts("task", "plan", "last")
+	s.exits(0)
+	driver := s.command("task", "start", "last")
+	told, err := driver.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(told); lines.Scan(); {
+		if strings.Contains(lines.Text(), "answer with: pawl runs decide") {
+			break
+		}
+	}
+	s.starts("task", "watch", "last")
+	s.see("  list · ok")
+	s.see("needs approval: shell touch one")
+	if out, err := s.command("runs", "decide", "last", "allow").CombinedOutput(); err != nil {
+		t.Fatalf("decide: %v\n%s", err, out)
+	}
+	s.see("  shell · ok")
+	s.see("Three.")
+	s.exits(0)
+	_, _ = io.Copy(io.Discard, told)
+	if err := driver.Wait(); err != nil {
+		t.Errorf("the driver: %v", err)
+	}
 }
 
 func TestATaskWithoutWordsSaysWhatToType(t *testing.T) {

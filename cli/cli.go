@@ -261,14 +261,20 @@ func (inv *invocation) errorWriter() io.Writer {
 }
 
 // listen turns signals into an interrupt of the turn, or, with nothing under way or
-// at the second one, into the end of the process.
+// at the second one, into the end of the process. A termination after another one is no second
+// one: timeout(1) sends it to its command and to the process group, a terminal that is closed
+// and its shell do too, and the end that is under way would be cut off.
 func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFunc) {
+	terminated := false
 	for first := true; ; first = false {
 		var sig os.Signal
 		select {
 		case <-done:
 			return
 		case sig = <-inv.Signals:
+		}
+		if terminated && sig != os.Interrupt {
+			continue
 		}
 		cause, code := run.ByPerson, exitInterrupted
 		if sig != os.Interrupt {
@@ -281,6 +287,7 @@ func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFu
 			inv.Exit(code)
 			return
 		}
+		terminated = cause == run.ByShutdown
 		cancel(worker.Stop{Interrupted: run.Interrupted{Cause: cause}})
 	}
 }

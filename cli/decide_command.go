@@ -260,7 +260,11 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(r.String()), r.Scope)
 	}
 	if !taken {
-		_, err := fmt.Fprintf(d.inv.Stdout, "%s: %s, when the run is resumed; no process drives it now: `pawl run --resume %s`\n", a.Call.ID, q.answer, d.id)
+		y, err := d.Why(ctx, d.id)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(d.inv.Stdout, "%s: %s, when the run is resumed; no process drives it now: `%s`\n", a.Call.ID, q.answer, y.Continue())
 		return err
 	}
 	if _, err := fmt.Fprintf(d.inv.Stdout, "%s: %s\n", a.Call.ID, q.answer); err != nil || q.answer != string(run.Wait) {

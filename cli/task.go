@@ -188,7 +188,13 @@ func historyLine(e tasks.Event) string {
 	case tasks.OutputReminderSent:
 		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
 	case tasks.Interrupted:
-		return "interrupted: " + string(p.Cause)
+		switch {
+		case p.Cause != run.ByPerson && p.Cause != run.ByWait:
+			return view.InterruptWords(run.Interrupted{Cause: p.Cause})
+		case e.By != "":
+			return "interrupted by " + e.By
+		}
+		return "interrupted"
 	case tasks.MessageQueued:
 		return e.By + " says: " + oneLine(p.Text, maxTitle)
 	case tasks.MessageDelivered:

@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/run"
 	tasks "pawl/task"
 	"pawl/view"
 )
@@ -37,6 +36,11 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
 	asJSON := jsonFlag(cmd)
 	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
+		opened, err := openFiles(*files)
+		if err != nil {
+			return err
+		}
+		defer closeFiles(opened)
 		description := strings.Join(args, "")
 		if _, terminal := terminalFile(inv.Stdin); description == "" && terminal {
 			return usage("say what is to be done: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
@@ -50,13 +54,14 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
 			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation)}
-		var err error
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
 		s, err := ws.AddTask(ctx, app.Person(), c)
 		if err == nil {
-			s, err = attach(ctx, ws, s, *files)
+			if s, err = attach(ctx, ws, s, opened); err != nil {
+				err = fmt.Errorf("task %s was added, but not all of its files: %w", s.Created.Task, err)
+			}
 		}
 		if err != nil {
 			return taskError(err)
@@ -77,15 +82,49 @@ func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]tasks.
 	return ids, nil
 }
 
-// attach adds files to a task.
-func attach(ctx context.Context, ws *app.Workspace, s tasks.State, files []string) (tasks.State, error) {
-	for _, name := range files {
+// openFiles opens files that are to be attached, so that nothing is changed if one of them cannot
+// be.
+func openFiles(names []string) ([]*os.File, error) {
+	var files []*os.File
+	for _, name := range names {
 		f, err := os.Open(name)
-		if err != nil {
-			return s, usage("attach: %w", err)
+		if err == nil {
+			files = append(files, f)
+			err = attachable(f)
 		}
-		s, err = ws.AttachToTask(ctx, s.Created.Task, app.Person(), filepath.Base(name), f)
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err != nil {
+			closeFiles(files)
+			return nil, usage("attach: %w", err)
+		}
+	}
+	return files, nil
+}
+
+// attachable returns why the content of a file cannot be attached, if that is known before it is read.
+func attachable(f *os.File) error {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: attach its files", f.Name())
+	case info.Size() > app.MaxAttachment:
+		return &app.TooLargeError{Name: f.Name()}
+	}
+	return nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // it was only read
+	}
+}
+
+// attach adds files to a task.
+func attach(ctx context.Context, ws *app.Workspace, s tasks.State, files []*os.File) (tasks.State, error) {
+	for _, f := range files {
+		var err error
+		if s, err = ws.AttachToTask(ctx, s.Created.Task, app.Person(), filepath.Base(f.Name()), f); err != nil {
 			return s, err
 		}
 	}
@@ -103,9 +142,14 @@ told; it knows the names of other files.`,
 	}
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, files []string) error {
+		opened, err := openFiles(files)
+		if err != nil {
+			return err
+		}
+		defer closeFiles(opened)
 		s, err := ws.LoadTask(ctx, id)
 		if err == nil {
-			s, err = attach(ctx, ws, s, files)
+			s, err = attach(ctx, ws, s, opened)
 		}
 		if err != nil {
 			return err
@@ -225,7 +269,7 @@ func (inv *invocation) readPlan(s tasks.State, file string) (*tasks.Plan, error)
 	d.DisallowUnknownFields()
 	var p tasks.Plan
 	if err := d.Decode(&p); err != nil {
-		return nil, usage("--plan: not a plan: %w", err)
+		return nil, usage("--plan: not a plan: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return &p, nil
 }
@@ -264,6 +308,9 @@ func taskListCommand(inv *invocation) *cobra.Command {
 	from := cmd.Flags().String("from", "", "begin at the `page` that the list before has named")
 	asJSON := jsonFlag(cmd)
 	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+		if err := checkPage(*limit, 0); err != nil {
+			return err
+		}
 		for _, s := range *status {
 			if err := oneOf(strings.Join(names, ", "))(s); err != nil {
 				return usage("--status: %w", err)
@@ -290,16 +337,24 @@ func (inv *invocation) listTasks(all []tasks.Summary) error {
 		fmt.Fprintln(inv.Stderr, "no such tasks in this folder: add one with `pawl task add \"…\"`")
 		return nil
 	}
-	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
+	rows := [][]string{{"TASK", "CHANGED", "STATUS", "AGENT", "COST", "TITLE"}}
 	for _, s := range all {
 		status := s.Status.Words()
 		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
-			status += " (" + s.WaitsFor + ")"
+			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, stamp(s.Updated), status, s.Agent, costCell(s.Usage), visible(s.Title))
+		rows = append(rows, []string{string(s.ID), stamp(s.Updated), status, cmp.Or(s.Agent, "-"), costCell(s.Usage), oneLine(s.Title, maxTitle)})
 	}
-	return out.Flush()
+	for _, line := range tableLines(rows, inv.tableWidth()) {
+		if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// waitsForWords says in a word why a task waits, where the reason is a name for programs.
+var waitsForWords = map[string]string{string(run.Asked): "question", string(run.LimitReached): "limit", string(run.LoopStopped): "loop"}
 
 func taskShowCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -357,8 +412,11 @@ func taskPage(s tasks.State) string {
 	if d := s.Summary().Detail; d != "" {
 		line("%s", d)
 	}
-	if len(s.Labels) > 0 || s.Priority != 0 {
-		line("labels %s · priority %d", strings.Join(s.Labels, ", "), s.Priority)
+	if len(s.Labels) > 0 {
+		line("labels %s", strings.Join(s.Labels, ", "))
+	}
+	if s.Priority != 0 {
+		line("priority %d", s.Priority)
 	}
 	for _, d := range s.DependsOn {
 		line("depends on %s", d)

@@ -19,14 +19,15 @@ type taskHistory struct {
 	inv    *invocation
 	ws     *app.Workspace
 	asJSON bool
-	named  bool                             // lines begin with the id of the task
-	hidden func(tasks.ID, tasks.Event) bool // shown with the run; nil: none is
+	named  bool // lines begin with the id of the task
+	asks   bool // what a run waits for that is driven here is asked at the terminal
 
 	sessions sync.WaitGroup // what prints runs
 
-	mu   sync.Mutex // held while events are printed; what prints a run takes it only when it has ended
-	seen map[tasks.ID]int64
-	runs map[run.ID]*printer // of the runs that are driven here
+	mu     sync.Mutex // held while events are printed; what prints a run takes it only when it has ended
+	seen   map[tasks.ID]int64
+	runs   map[run.ID]*printer // of the runs that are driven here
+	driven map[tasks.ID]bool   // a run of the task was driven here
 }
 
 // show prints what is new in the history of a task. The error says that it cannot be read.
@@ -63,13 +64,50 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 		return
 	}
 	line := historyLine(e)
-	if line == "" || h.hidden != nil && h.hidden(id, e) {
+	if line == "" || h.driven[id] && h.shownWithRun(id, e) {
 		return
 	}
+	h.line(id, line)
+	if p, ok := e.Payload.(tasks.StatusChanged); ok && h.named {
+		h.next(id, p.To)
+	}
+}
+
+// shownWithRun reports whether an event is shown where the run is, which is driven here: a call, and
+// what is asked and answered at this terminal.
+func (h *taskHistory) shownWithRun(id tasks.ID, e tasks.Event) bool {
+	switch e.Payload.(type) {
+	case tasks.ToolExecuted:
+		return true
+	case tasks.PermissionRequested, tasks.PermissionDecided:
+		return h.asks && h.inv.isAsked(h.ws, id, e.Run)
+	}
+	return false
+}
+
+// line prints a line about a task.
+func (h *taskHistory) line(id tasks.ID, line string) {
 	if h.named {
 		line = string(id) + "  " + line
 	}
 	fmt.Fprintln(h.inv.Stderr, visible(line))
+}
+
+// next prints what a task that has come to rest needs of a person.
+func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
+	switch status {
+	case tasks.AwaitingInputName, tasks.PlannedName, tasks.WaitingName, tasks.FailedName:
+	default:
+		return
+	}
+	s, err := h.ws.LoadTask(context.Background(), id)
+	if err != nil || s.Status.Name() != status {
+		return // it is told with what has happened since
+	}
+	for i, q := range s.OpenQuestions() {
+		h.line(id, fmt.Sprintf("  %d. %s", i+1, oneLine(q, 3*maxTitle)))
+	}
+	h.line(id, "  next: "+app.TaskNext(s))
 }
 
 // session prints what the agent of a task does while it works, and asks what it waits for if
@@ -81,7 +119,7 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 		out := &printer{output: "text", stdout: h.inv.Stdout, stderr: h.inv.Stderr, view: view.From(state), moved: make(chan struct{})}
 		out.shown(state.Seq)
 		h.mu.Lock()
-		h.runs[s.ID()] = out
+		h.runs[s.ID()], h.driven[id] = out, true
 		h.mu.Unlock()
 		changed := make(chan struct{}, 1)
 		if asks != nil {
@@ -103,8 +141,12 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 				}
 				for _, item := range out.view.Update(u) {
 					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
-						if line := progressLine(item); line != "" {
-							fmt.Fprintln(h.inv.Stderr, line)
+						line := progressLine(item)
+						if item.Final && item.Answer { // it is not the result of the task
+							line = oneLine(item.Text, maxTitle)
+						}
+						if line != "" {
+							h.line(id, line)
 						}
 					}
 				}

@@ -216,7 +216,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C")
 	drive := board.Options{Runs: runs}
 	if asks != nil {
-		drive.Session = h.session(ctx, asks)
+		drive.Session, h.asks = h.session(ctx, asks), true
 	}
 	err = board.New(ws, drive).Drive(ctx)
 	h.sessions.Wait()
@@ -230,7 +230,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 
 // taskHistory returns what prints the history of tasks.
 func (inv *invocation) taskHistory(ws *app.Workspace, asJSON bool) *taskHistory {
-	return &taskHistory{inv: inv, ws: ws, asJSON: asJSON, seen: map[tasks.ID]int64{}, runs: map[run.ID]*printer{}}
+	return &taskHistory{inv: inv, ws: ws, asJSON: asJSON, seen: map[tasks.ID]int64{}, runs: map[run.ID]*printer{}, driven: map[tasks.ID]bool{}}
 }
 
 // attend shows what happens to a task after event number after until it is at rest, and
@@ -286,15 +286,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		opt := board.Options{}
 		if !asJSON {
 			opt.Session = h.session(watching, asks)
-			h.hidden = func(id tasks.ID, e tasks.Event) bool {
-				switch e.Payload.(type) {
-				case tasks.ToolExecuted:
-					return true
-				case tasks.PermissionRequested:
-					return asks != nil && inv.isAsked(ws, id, e.Run)
-				}
-				return false
-			}
+			h.asks = asks != nil
 		}
 		d := board.New(ws, opt)
 		go func() { done <- d.Drive(driving, id) }()

@@ -79,6 +79,23 @@ var foreignTools = map[string][]string{
 	"websearch": nil, "write": {"write"}, "write_file": {"write"},
 }
 
+// SameTools returns which of tools do what a tool of another agent does, and whether name is one.
+func SameTools(name string, tools []string) (same []string, known bool) {
+	same, known = foreignTools[strings.ToLower(name)]
+	return slices.DeleteFunc(slices.Clone(same), func(ours string) bool { return !slices.Contains(tools, ours) }), known
+}
+
+// DidYouMeanTool is [text.DidYouMean] for the name of a tool; it knows those of other agents.
+func DidYouMeanTool(name string, tools []string) string {
+	switch same, known := SameTools(name, tools); {
+	case len(same) > 0:
+		return fmt.Sprintf("; did you mean %q?", same[0])
+	case known:
+		return ""
+	}
+	return text.DidYouMean(name, tools)
+}
+
 // Translate returns the rules that say what a rule in the spelling of another agent says
 // there, and a remark to follow them. Without rules, why says that pawl has no such tool;
 // with neither, the rule is not known to be another agent's.

@@ -272,7 +272,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	}
 	moved := map[string]string{} // from, to
 	for dir, id := range g.before.Repositories {
-		if to := byID[id]; to != "" && to != dir && g.before.Repositories[to] != id {
+		if to := byID[id]; to != "" && to != dir && g.before.Repositories[to] != id && !comesToBeObeyed(dir, to) {
 			moved[dir] = to
 		}
 	}
@@ -310,6 +310,10 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 		}
 	}
 }
+
+// comesToBeObeyed reports whether a git outside obeys a repository by itself in the folder that
+// it was moved to and did not before. Then it is judged as a new one.
+func comesToBeObeyed(from, to string) bool { return isOfGit(to) && !isOfGit(from) }
 
 // tell puts down a sentence about a path.
 func (g *guard) tell(path, sentence string) {
@@ -371,7 +375,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 		if name != "" && g.before.Repositories[dir] == "" {
 			return false // it is judged with its repository
 		}
-		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) && !isForeignConfig(path) {
+		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) && !isForeignConfig(path) && !isForeignLink(path) {
 			return false // a configuration names it now, and did not when the command started
 		}
 		was = &snapshot{}

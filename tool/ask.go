@@ -3,7 +3,9 @@ package tool
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"pawl/run"
@@ -41,6 +43,18 @@ func (a *askArgs) check(Env) error {
 
 func (a *askArgs) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Resumable, Question: true, Title: clip(a.Question, 120)}, nil
+}
+
+// QuestionText returns what a call of ask asks, with the answers to choose from.
+func QuestionText(c run.Call) string {
+	var a askArgs
+	if json.Unmarshal([]byte(c.Arguments), &a) != nil || a.Question == "" {
+		return c.Arguments
+	}
+	if len(a.Options) == 0 {
+		return a.Question
+	}
+	return fmt.Sprintf("%s (%s)", a.Question, strings.Join(a.Options, ", "))
 }
 
 func (askTool) Run(context.Context, Env, Call) (Result, error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pawl/internal/text"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/schema"
 )
@@ -130,7 +131,11 @@ type validator interface {
 
 // unknown says that there is no such tool, and which may be meant.
 func unknown(name string, names []string) error {
-	if meant := text.Similar(name, names, 3); len(meant) > 0 {
+	meant, known := permission.SameTools(name, names)
+	if !known {
+		meant = text.Similar(name, names, 3)
+	}
+	if len(meant) > 0 {
 		return tell("there is no tool %q; did you mean %s?", clip(name, 64), strings.Join(meant, " or "))
 	}
 	return tell("there is no tool %q; there are %s", clip(name, 64), strings.Join(names, ", "))

@@ -213,10 +213,8 @@ func secretsBelow(env Env, dir string, c permission.Classification) []string {
 		case err != nil:
 			return fs.SkipDir
 		case path == dir: // it is looked at by its own name
-		case !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
-			if e.IsDir() {
-				return fs.SkipDir
-			}
+		case e.IsDir() && (name == ".git" || name == "node_modules"):
+			return fs.SkipDir
 		case e.Type()&fs.ModeSymlink != 0 && env.Sandbox == nil:
 			if _, outside, err := Resolve(env, path); outside && err == nil {
 				found = append(found, path)

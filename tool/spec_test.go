@@ -56,7 +56,9 @@ func TestWrongArgumentsAreToldAllAtOnce(t *testing.T) {
 		{"read", `{"path":`, `the arguments of read are not JSON: unexpected end of JSON input`},
 		{"todo", `{"items":[{"text":"a","status":"doing"}]}`, `wrong arguments for todo: items[0].status: "doing" is none of pending, active, done. It takes items (array of objects)`},
 		{"red", `{}`, `there is no tool "red"; did you mean read?`},
-		{"apply_patch", `{}`, `there is no tool "apply_patch"; there are ask, edit, glob, list, read, search, todo, write`},
+		{"Bash", `{}`, `there is no tool "Bash"; there are ask, edit, glob, list, read, search, todo, write`},
+		{"Grep", `{}`, `there is no tool "Grep"; did you mean search?`},
+		{"apply_patch", `{}`, `there is no tool "apply_patch"; did you mean edit or write?`},
 	} {
 		err := r.Validate(c.tool, json.RawMessage(c.args))
 		if err == nil || err.Error() != c.want {

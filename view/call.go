@@ -142,6 +142,12 @@ func (c *Call) Reason() string {
 	if c.Outcome == run.Refused && c.Decision.Reason != "" {
 		return OneLine(c.Decision.Reason, MaxLine)
 	}
+	if c.Outcome == run.Refused && strings.HasPrefix(c.Result, run.RefusedByWait) {
+		return "the turn was stopped to say what to do instead"
+	}
+	if head, rest, ok := strings.Cut(c.Result, "]\n\n"); ok && c.Outcome == run.Cut && strings.HasPrefix(head, "[") {
+		return OneLine(rest, MaxLine) // without the heading for the model
+	}
 	return OneLine(c.Result, MaxLine)
 }
 

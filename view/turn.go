@@ -148,7 +148,7 @@ func (p *Projection) interrupted(f run.Interrupted) {
 	p.partial(f.Partial)
 	p.turn.interrupted, p.turn.then = true, f.Then
 	e := p.entry(p.interruptID(), KindNote)
-	e.item.Text = interruptWords(f)
+	e.item.Text = InterruptWords(f)
 	e.item.Note = &Note{Kind: NoteInterrupted, Cause: f.Cause, Call: f.Call}
 	p.finish(e)
 	p.giveBack()

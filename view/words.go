@@ -183,8 +183,8 @@ func WaitWords(s run.State) string {
 	return "approval required: " + strings.Join(calls, "; ")
 }
 
-// interruptWords says why a turn was interrupted.
-func interruptWords(f run.Interrupted) string {
+// InterruptWords says why a turn was interrupted.
+func InterruptWords(f run.Interrupted) string {
 	if shown := f.Shown(); shown != "" {
 		return shown
 	}

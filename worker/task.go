@@ -14,6 +14,7 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
+	"pawl/tool"
 )
 
 // A TaskLog is a task as it was read from the store, and where its log ended then.
@@ -383,10 +384,15 @@ func (d *Runner) alongEnd(b *taskBatch, p run.Ended, events []run.Event) error {
 	}
 	said := s.Answer()
 	r, ok := b.state.Run(d.id)
-	switch {
-	case !ok:
+	if !ok {
 		return nil
-	case r.Kind == "":
+	}
+	if p.End == run.Asked { // who answers has to know what
+		if q := s.Questions(); len(q) > 0 {
+			p.Detail = cutText(tool.QuestionText(q[0].Call))
+		}
+	}
+	if r.Kind == "" {
 		if v := s.Submission().Value; v != "" {
 			said = v
 		}

@@ -90,7 +90,7 @@ func add(t *testing.T, ws *app.Workspace, description string) task.ID {
 // until waits until the task is as wanted.
 func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(task.State) bool) task.State {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what never comes fails
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only what never comes fails
 	defer cancel()
 	for _, err := range ws.FollowTask(ctx, id, 0) {
 		ok(t, err)
@@ -581,6 +581,39 @@ func TestAHundredTasksWorkAtOnce(t *testing.T) {
 	for _, id := range ids {
 		if s := wait(t, ws, id, task.CompletedName); len(s.Chain) != 2 {
 			t.Errorf("task %s had the runs %+v", id, s.Chain)
+		}
+	}
+}
+
+// Who stops following a task is told no error, at whatever moment: the read that was broken off is none.
+func TestAFollowerThatStopsIsToldNoError(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, "").open()
+	id := add(t, ws, "Count the files.")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for _, err := range ws.FollowTask(ctx, id, 0) {
+		ok(t, err)
+	}
+}
+
+// A person's plan names an agent that can carry it out, as a planner's does.
+func TestAnEditedPlanNamesAWorker(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, plan).open()
+	id := add(t, ws, "Count the files.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	s := wait(t, ws, id, task.PlannedName)
+	for agent, want := range map[string]string{"plumber": `there is no agent "plumber"`, "task-validator": "is not a worker", "writer": ""} {
+		p := *s.Plan
+		p.AssignedAgent = agent
+		_, err := ws.DoTask(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Plan: &p}})
+		if want == "" {
+			ok(t, err)
+		} else if !errors.As(err, new(*task.InputError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", agent, err, want)
 		}
 	}
 }
