@@ -189,6 +189,9 @@ func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
 		}
 		s.cancel(worker.StopOf(ctx))
 	}
+	if first {
+		w = interruptedWith(ctx, w)
+	}
 	wait, err := s.hand(s.post(begins), w)
 	s.mu.Unlock()
 	if err != nil {
@@ -199,6 +202,18 @@ func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
 	}
 	s.Interrupt(worker.StopOf(ctx).Interrupted)
 	return wait(context.Background())
+}
+
+// interruptedWith returns w, with the interrupt of the turn that it begins if ctx has ended by then: the
+// end of ctx has interrupted the turn before, if one was open.
+func interruptedWith(ctx context.Context, w worker.Want) worker.Want {
+	return func(s run.State) ([]run.Payload, error) {
+		payloads, err := w(s)
+		if err == nil && ctx.Err() != nil && !s.Turn.Open() && len(payloads) > 0 {
+			payloads = append(payloads, worker.StopOf(ctx).Interrupted)
+		}
+		return payloads, err
+	}
 }
 
 // tell hands in what begins no turn, and waits for the log. If ctx has ended before,
@@ -311,10 +326,10 @@ func (s *Session) Say(ctx context.Context, id string, delivery run.Delivery, par
 // the run waits for an answer, the error is a [*QuestionError].
 func (s *Session) Continue(ctx context.Context) error {
 	// A turn that was being interrupted when its process died is only brought to its end.
-	begins := s.State().Turn.Phase != run.Interrupting
-	return s.begin(ctx, begins, func(st run.State) ([]run.Payload, error) {
+	was := s.State().Turn
+	return s.begin(ctx, was.Phase != run.Interrupting, func(st run.State) ([]run.Payload, error) {
 		switch {
-		case st.Turn.Open():
+		case st.Turn.Open(), was.Open() && ctx.Err() != nil: // it continues, or was interrupted before it did
 			return nil, nil
 		case len(st.Questions()) > 0:
 			return nil, &QuestionError{st.Created.Run, QuestionOf(st.Questions()[0].Call)}

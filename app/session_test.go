@@ -210,6 +210,35 @@ func TestAnInterruptBeforeTheTurnBeginsIsInTheLog(t *testing.T) {
 	}
 }
 
+// An open turn that is interrupted before it continues ends, and no other does work: words
+// that come with the interrupt begin one that is interrupted.
+func TestAnInterruptBeforeAnOpenTurnContinuesBeginsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(*app.Session, context.Context) error{
+		"continue": (*app.Session).Continue,
+		"words":    func(s *app.Session, ctx context.Context) error { return s.Prompt(ctx, run.Text("more")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, asks)
+			ws := p.open(nil)
+			s := p.start(ws)
+			ok(t, s.Prompt(t.Context(), run.Text("go")))
+			rest(t, s)
+			ok(t, s.Close())
+			s, err := ws.Resume(t.Context(), "last", app.Task{})
+			ok(t, err)
+			defer s.Close()
+			ctx, stop := context.WithCancelCause(t.Context())
+			stop(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson}})
+			ok(t, do(s, ctx))
+			if state := rest(t, s); state.Turn.End.End != run.EndInterrupted || state.Turn.End.Reason != string(run.ByPerson) || state.Turn.Steps > 1 {
+				t.Errorf("turn %d ended %+v after %d steps", state.Turn.N, state.Turn.End, state.Turn.Steps)
+			}
+		})
+	}
+}
+
 func TestWordsSteerAreQueuedAndWithdrawnWhileItWorks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `{"calls":[{"tool":"shell","args":{"command":"echo working; while [ ! -e go ]; do sleep 0.01; done"}}]}

@@ -83,7 +83,7 @@ type background struct {
 
 // patience is how long a story waits for what must come: far more than it takes, so
 // that only what never comes fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func setup(env *testscript.Env) error {
 	s := &story{procs: map[string]*background{}}

@@ -25,10 +25,9 @@ type Classification struct {
 	// Patterns are the same with * and ? for the shell to expand.
 	Patterns []string
 	// Recurses: it reads the folders among Paths and Patterns with everything in
-	// them, or, if there are any, the files called as one of Only. Hidden: files
-	// whose name begins with a dot, too.
-	Recurses, Hidden bool
-	Only             []string
+	// them, or, if there are any, the files called as one of Only.
+	Recurses bool
+	Only     []string
 }
 
 // Classify classifies a shell command. What it does not understand writes.
@@ -58,9 +57,9 @@ func Classify(command string) Classification {
 		if p.words[0].kind == static {
 			add(&c.Programs, p.program())
 		}
-		if recurses, hidden := p.recurses(); recurses {
+		if p.recurses() {
 			recursing++
-			c.Recurses, c.Hidden = true, c.Hidden || hidden
+			c.Recurses = true
 			c.Only = p.only()
 			if p.program() == "git" || !slices.ContainsFunc(p.info().paths, func(w word) bool { return !strings.HasPrefix(w.source, "-") }) { // git's words may be no paths
 				addPaths(&c.Paths, p.dirs...)

@@ -146,7 +146,7 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			}
 		}
 	}
-	if recurses, _ := p.recurses(); recurses {
+	if p.recurses() {
 		paths := []string{"."}
 		for _, w := range l.paths {
 			paths = append(paths, w.text)

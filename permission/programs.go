@@ -62,13 +62,13 @@ var readers = lazy.Value(func() map[string]reader {
 		"tree":   {values: "LPI", hazard: hazard{short: "oR", long: "--output --fromfile --fromtabfile --infofile --gitfile"}},
 		"date":   {values: "d", operands: plusOnly, hazard: hazard{short: "sf", long: "--set --file"}},
 		"base64": {values: "w", hazard: hazard{short: "o", long: "--output"}}, "iconv": {values: "ft", hazard: hazard{short: "o", long: "--output"}}, "shuf": {values: "n", hazard: hazard{short: "o", long: "--output"}},
-		"zcat": {hazard: hazard{short: "r", long: "--recursive"}}, "gofmt": {hazard: hazard{short: "w", single: "w cpuprofile"}},
+		"zcat": {hazard: hazard{short: "r", long: "--recursive"}}, "xzcat": {hazard: hazard{long: "--files --files0"}}, "strings": {hazard: hazard{prefixes: "@"}}, "gofmt": {hazard: hazard{short: "w", single: "w cpuprofile"}},
 		"man": {operands: pages, hazard: hazards["man"]}, "printf": {operands: texts, hazard: hazard{short: "v"}},
 		"hostname": {operands: noOperands, hazard: hazard{short: "bF", long: "--boot --file"}}, "ss": {operands: noOperands, hazard: hazard{short: "KDF", long: "--kill --diag --filter"}},
 		"test": {operands: files, hazard: hazard{single: "v R"}}, "[": {operands: files, hazard: hazard{single: "v R"}}, "bc": {hazard: hazard{short: "f", long: "--file"}},
 	}
-	for name := range set(`ls cat wc nl tac rev comm fold expand unexpand od hexdump strings cmp df cksum md5sum sha1sum sha224sum sha256sum sha384sum
-		sha512sum b2sum sum readlink realpath cd bzcat xzcat tsort zipinfo`) {
+	for name := range set(`ls cat wc nl tac rev comm fold expand unexpand od hexdump cmp df cksum md5sum sha1sum sha224sum sha256sum sha384sum
+		sha512sum b2sum sum readlink realpath cd bzcat tsort zipinfo`) {
 		all[name] = reader{}
 	}
 	for name := range set(`basename dirname : echo seq sleep tr id groups uname nproc uptime free tty locale getconf which type whereis apropos whatis numfmt factor
@@ -225,7 +225,7 @@ func (k reader) inspect(words []word) commandInfo {
 			case k.operands == texts:
 				continue
 			case k.operands == noOperands, k.operands == oneFile && operand > 1, k.operands == plusOnly && !strings.HasPrefix(t, "+"),
-				k.operands == pages && looksLikePath(t):
+				k.operands == pages && looksLikePath(t), k.prefixes != "" && k.names(t):
 				c.hazards = append(c.hazards, t)
 			}
 			if k.operands != plusOnly || !strings.HasPrefix(t, "+") {
@@ -332,9 +332,8 @@ func looksLikePath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || secretIn(path.Base(s)) != ""
 }
 
-// recurses reports whether p reads directories with everything in them, hidden files
-// too or not.
-func (p *simpleCommand) recurses() (recurses, hidden bool) {
+// recurses reports whether p reads directories with everything in them, hidden files too.
+func (p *simpleCommand) recurses() bool {
 	words := p.words[1:]
 	long := func(options ...string) bool {
 		return slices.ContainsFunc(words, func(w word) bool { return hasAny(w.text, options...) })
@@ -347,15 +346,15 @@ func (p *simpleCommand) recurses() (recurses, hidden bool) {
 	}
 	switch p.program() {
 	case "grep", "egrep", "fgrep":
-		return short("rRd") || long("--recursive", "--dereference-recursive", "--directories"), true
-	case "rg":
-		return true, short("u.g") || long("--hidden", "--unrestricted", "--glob", "--iglob") // a glob finds hidden ones
-	case "diff", "colordiff", "zcat": // diff reads what is in two directories without being told to
-		return p.program() != "zcat" || short("r") || long("--recursive"), true
+		return short("rRd") || long("--recursive", "--dereference-recursive", "--directories")
+	case "rg", "diff", "colordiff": // a .ignore of the workspace makes rg read hidden ones; diff reads what is in two directories without being told to
+		return true
+	case "zcat":
+		return short("r") || long("--recursive")
 	case "git":
-		return long("--no-index", "--untracked"), true
+		return long("--no-index", "--untracked")
 	}
-	return false, false
+	return false
 }
 
 // only returns the names of files that a grep is told to read alone; nil if it may

@@ -12,40 +12,40 @@ import (
 func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
 	t.Parallel()
 	type look struct {
-		Paths            []string
-		Recurses, Hidden bool
-		Only             []string
+		Paths    []string
+		Recurses bool
+		Only     []string
 	}
 	for command, want := range map[string]look{
 		"grep x a.go":         {Paths: []string{"a.go"}},
 		"grep -n x a.go":      {Paths: []string{"a.go"}},
-		"grep -r x":           {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"grep -nr x .":        {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"grep -Rl x src":      {Paths: []string{"src"}, Recurses: true, Hidden: true},
-		"grep --recurs x":     {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"grep -d recurse x":   {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"cd src && grep -r x": {Paths: []string{"src"}, Recurses: true, Hidden: true},
-		"grep -r --exclude='.env*' --exclude-dir=secrets x": {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"grep -r --include='*.go' x .":                      {Paths: []string{"."}, Recurses: true, Hidden: true, Only: []string{"*.go"}},
-		"grep -r --exclude=.env x; grep -r x":               {Paths: []string{"."}, Recurses: true, Hidden: true},
+		"grep -r x":           {Paths: []string{"."}, Recurses: true},
+		"grep -nr x .":        {Paths: []string{"."}, Recurses: true},
+		"grep -Rl x src":      {Paths: []string{"src"}, Recurses: true},
+		"grep --recurs x":     {Paths: []string{"."}, Recurses: true},
+		"grep -d recurse x":   {Paths: []string{"."}, Recurses: true},
+		"cd src && grep -r x": {Paths: []string{"src"}, Recurses: true},
+		"grep -r --exclude='.env*' --exclude-dir=secrets x": {Paths: []string{"."}, Recurses: true},
+		"grep -r --include='*.go' x .":                      {Paths: []string{"."}, Recurses: true, Only: []string{"*.go"}},
+		"grep -r --exclude=.env x; grep -r x":               {Paths: []string{"."}, Recurses: true},
 		"rg x":                                              {Paths: []string{"."}, Recurses: true},
-		"rg --hidden x":                                     {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"rg -uu x src":                                      {Paths: []string{"src"}, Recurses: true, Hidden: true},
-		"rg -g '*.py' -g'*.key' x":                          {Paths: []string{"."}, Recurses: true, Hidden: true, Only: []string{"*.py", "*.key"}},
+		"rg --hidden x":                                     {Paths: []string{"."}, Recurses: true},
+		"rg -uu x src":                                      {Paths: []string{"src"}, Recurses: true},
+		"rg -g '*.py' -g'*.key' x":                          {Paths: []string{"."}, Recurses: true, Only: []string{"*.py", "*.key"}},
 		// Of several the last one counts, so nothing is taken to be left out.
-		"rg -g '*.py' -g'!*.key' x":               {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"rg -g '!.env' -g .env x":                 {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"grep -r --exclude-dir=.env x":            {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"grep -r --exclude=.env --include=.env x": {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"rg -g '{*.py,.env}' x":                   {Paths: []string{"."}, Recurses: true, Hidden: true},
-		"diff a b":                                {Paths: []string{"a", "b"}, Recurses: true, Hidden: true},
-		"git grep --untracked x":                  {Paths: []string{"x", "."}, Recurses: true, Hidden: true},
-		"git diff --no-index a b":                 {Paths: []string{"diff", "a", "b", "."}, Recurses: true, Hidden: true},
+		"rg -g '*.py' -g'!*.key' x":               {Paths: []string{"."}, Recurses: true},
+		"rg -g '!.env' -g .env x":                 {Paths: []string{"."}, Recurses: true},
+		"grep -r --exclude-dir=.env x":            {Paths: []string{"."}, Recurses: true},
+		"grep -r --exclude=.env --include=.env x": {Paths: []string{"."}, Recurses: true},
+		"rg -g '{*.py,.env}' x":                   {Paths: []string{"."}, Recurses: true},
+		"diff a b":                                {Paths: []string{"a", "b"}, Recurses: true},
+		"git grep --untracked x":                  {Paths: []string{"x", "."}, Recurses: true},
+		"git diff --no-index a b":                 {Paths: []string{"diff", "a", "b", "."}, Recurses: true},
 	} {
 		c := permission.Classify(command)
 		slices.Sort(c.Paths)
 		slices.Sort(want.Paths)
-		got := look{c.Paths, c.Recurses, c.Hidden, c.Only}
+		got := look{c.Paths, c.Recurses, c.Only}
 		if command == "git diff --no-index a b" {
 			want.Paths, got.Paths = nil, nil // which of its words are paths is git's to know
 		}

@@ -21,7 +21,7 @@ func TestWhatMayWriteIsNotClassedAsReading(t *testing.T) {
 		"sed -e p -e 'e id' f", "sed --in-place=x p f", "sed -f x f", "sed '1!{e id\n}' f", "sed 's/[/]/w x/' f",
 		"find . -delete", "find . -exec cat {} +", "find . -fprint x", "find . -fls x", "find -files0-from x",
 		"awk 'BEGIN{system(\"id\")}'", "awk '{print > \"x\"}' f", "awk -f x f", "awk -i inplace 1 f", "awk '{print | \"sh\"}' f",
-		"rg --pre x y", "rg -z y", "rg --pre=x y", "rg --hostname-bin=x y", "fd -x rm", "fd foo -X rm",
+		"rg --pre x y", "rg -z y", "rg --pre=x y", "rg --hostname-bin=x y", "strings @list", "strings -n 8 @list", "strings -- @list", "for f in @list; do strings $f; done", "xzcat -f --files=list", "xzcat --files0 < list", "fd -x rm", "fd foo -X rm",
 		"git commit -m x", "git branch new", "git branch -D x", "git tag v1", "git remote add a b", "git config user.name x",
 		"git -c core.pager=x log", "git --exec-path=x status", "git diff --ext-diff", "git diff --outp=x", "git log --output x", "git grep -Ox y", "git grep --open=x y",
 		"git stash", "git reflog expire --all", "git bisect run x", "git unknown-alias", "git show --textconv",

@@ -155,7 +155,21 @@ var attacks = map[string]func(args []string) error{
 		c := byte('x')
 		return refused(failed(errno(syscall.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&c))))))
 	},
-	"vsock":   func([]string) error { _, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0); return err },
+	"vsock": func([]string) error { _, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0); return err },
+	// Group 2 of these is what programs outside hear of devices from udev.
+	"send-to-group": func([]string) error {
+		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT)
+		if err != nil {
+			return err
+		}
+		if err := unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 2}); err != nil {
+			return err
+		}
+		if _, err := unix.Write(fd, []byte("x")); err != unix.ECONNREFUSED { // no one listens
+			return err
+		}
+		return nil
+	},
 	"packets": func([]string) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err },
 	"raw-socket": func([]string) error {
 		_, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
@@ -385,6 +399,11 @@ func TestNoCommandReachesANetworkOrTheSocketsOfOthers(t *testing.T) {
 		}
 		if o := s.run(t, "network", attacker, "attack", "dial", "unix", outside); tree && o.status.Code != 1 {
 			t.Errorf("with the network, a socket of another program: %q", o.printed)
+		}
+		for _, a := range []string{"send-to-group", "vsock", "packets", "raw-socket"} {
+			if o := s.run(t, "network", attacker, "attack", a); o.status.Code != 1 {
+				t.Errorf("with the network, %s: %+v", a, o)
+			}
 		}
 		// What a command serves itself it can reach.
 		if o := s.run(t, "", attacker, "attack", "serve-and-dial"); tree && o.status.Code != 0 {

@@ -133,11 +133,21 @@ func (p *Policy) filesIn(commandLine, from string) (files []string) {
 
 // foreignConfigs are what in the folder of a repository of another version control makes
 // its status run programs, by the folder's name (hg help config.hooks, jj's and Sapling's
-// documentation of their configuration; read 2026-11-22).
+// documentation of their configuration; read 2026-11-22), and what leads to another such
+// configuration (hg help internals.requirements, share-safe; read 2026-11-23).
 var foreignConfigs = map[string][]string{
-	".hg": {"hgrc", "hgrc-not-shared"},
+	".hg": {"hgrc", "hgrc-not-shared", "sharedpath"},
 	".jj": {"repo/config.toml", "workspace-config.toml"},
-	".sl": {"config"},
+	".sl": {"config", "sharedpath"},
+
+	"_darcs": {"prefs/defaults"},
+}
+
+// isForeignLink reports whether what is at a path leads another version control to its folder
+// if it is no folder itself.
+func isForeignLink(path string) bool {
+	dir, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+	return foreignConfigs[name] != nil || dir == ".jj" && name == "repo" || dir == "_darcs" && name == "prefs"
 }
 
 // foreignPaths returns the configurations of such a folder.

@@ -175,7 +175,7 @@ func (g *guard) open(p *Policy) error {
 	if g.journal == nil {
 		var err error
 		if g.journal, err = openJournal(p.journals); err != nil {
-			return fmt.Errorf("the sandbox cannot write down what it looks after: %w", err)
+			return fmt.Errorf("the sandbox cannot write down what it looks after in %s: %w", p.journals, inWords(err))
 		}
 	}
 	unlock, err := g.journal.lock()
@@ -186,6 +186,7 @@ func (g *guard) open(p *Policy) error {
 	dead, others := g.journal.others()
 	for _, d := range dead {
 		g.told = append(g.told, p.recover(d)...)
+		g.journal.forget(d.path) // not before: this process may be killed too
 	}
 	if len(dead) > 0 {
 		p.index.refresh()
@@ -232,7 +233,10 @@ func (g *guard) open(p *Policy) error {
 	for _, o := range others {
 		maps.DeleteFunc(g.before.Links, func(path, what string) bool { return o.Links != nil && o.Links[path] != what })
 	}
-	return g.journal.begin(g.before)
+	if err := g.journal.begin(g.before); err != nil {
+		return fmt.Errorf("the sandbox cannot write down what it looks after in %s: %w", p.journals, inWords(err))
+	}
+	return nil
 }
 
 // end counts a command out, and puts back what it or one beside it has changed. It
@@ -268,7 +272,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	}
 	moved := map[string]string{} // from, to
 	for dir, id := range g.before.Repositories {
-		if to := byID[id]; to != "" && to != dir && g.before.Repositories[to] != id {
+		if to := byID[id]; to != "" && to != dir && g.before.Repositories[to] != id && !comesToBeObeyed(dir, to) {
 			moved[dir] = to
 		}
 	}
@@ -306,6 +310,10 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 		}
 	}
 }
+
+// comesToBeObeyed reports whether a git outside obeys a repository by itself in the folder that
+// it was moved to and did not before. Then it is judged as a new one.
+func comesToBeObeyed(from, to string) bool { return isOfGit(to) && !isOfGit(from) }
 
 // tell puts down a sentence about a path.
 func (g *guard) tell(path, sentence string) {
@@ -367,7 +375,7 @@ func (g *guard) checkPath(p *Policy, path string, mounted map[string]fileStat, u
 		if name != "" && g.before.Repositories[dir] == "" {
 			return false // it is judged with its repository
 		}
-		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) && !isForeignConfig(path) {
+		if name == "" && !isDotGit(filepath.Base(path)) && !slices.Contains(p.ReadOnly, path) && !isForeignConfig(path) && !isForeignLink(path) {
 			return false // a configuration names it now, and did not when the command started
 		}
 		was = &snapshot{}

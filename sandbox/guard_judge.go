@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,8 +52,7 @@ func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
 	dir, name := splitGitName(path)
 	switch {
 	case name == "":
-		// A link called .git may lead to a repository that is known or was judged.
-		return isDotGit(filepath.Base(path)) && (!now.isThere() || now.Mode.IsRegular() && p.index.isRepository(namedIn(now.Content, filepath.Dir(path))))
+		return isDotGit(filepath.Base(path)) && (!now.isThere() || now.Mode.IsRegular() && p.mayLeadTo(namedIn(now.Content, filepath.Dir(path))))
 	case name == "rebase-merge/git-rebase-todo":
 		return !now.isThere() || now.Mode.IsRegular() && now.Stamp == "" && runsNothingNew(was.Content, now.Content)
 	case name == "rebase-merge/strategy":
@@ -86,6 +86,26 @@ func (p *Policy) mayBecome(path string, was, now *snapshot) bool {
 	return false
 }
 
+// mayLeadTo reports whether a link called .git that a command makes may lead to a repository's
+// folder. A repository that is not called .git came with a clone, perhaps; no git outside
+// obeys it by itself, so by a link it has to be as harmless as a new one.
+func (p *Policy) mayLeadTo(dir string) bool {
+	if !p.index.isRepository(dir) {
+		return false
+	}
+	common := commonFolder(dir)
+	return isOfGit(common) || slices.Contains(p.own, common) || p.runsNothing(common) && p.runsNothing(dir)
+}
+
+// runsNothing reports whether all of the folder of a repository could have been made by a command.
+func (p *Policy) runsNothing(dir string) bool {
+	root, rel := p.rootAt(dir)
+	return root != nil && !slices.ContainsFunc(gitNames, func(name string) bool {
+		path := filepath.Join(dir, name)
+		return !p.mayBecome(path, &snapshot{}, takeGuarded(root, path, filepath.Join(rel, name)))
+	})
+}
+
 // staysInside reports whether the folders that alternates of a folder of objects name are
 // where commands work.
 func (p *Policy) staysInside(content []byte, objects string) bool {
@@ -98,8 +118,12 @@ func (p *Policy) staysInside(content []byte, objects string) bool {
 		if err != nil || strings.HasPrefix(line, `"`) || !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(real, f) }) {
 			return false // git reads what stands in quotes
 		}
-		if filepath.Base(real) != "objects" || !p.index.isRepository(filepath.Dir(real)) {
+		dir := filepath.Dir(real)
+		if filepath.Base(real) != "objects" || !p.index.isRepository(dir) {
 			return false // it could have alternates of its own, which nothing looks at
+		}
+		if _, err := os.Lstat(filepath.Join(dir, alternates)); err == nil && !isOfGit(dir) && !slices.Contains(p.own, dir) {
+			return false // they may have come with a clone
 		}
 	}
 	return true

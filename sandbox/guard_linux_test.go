@@ -200,6 +200,32 @@ func TestWhatOtherVersionControlRunsIsNotChanged(t *testing.T) {
 	})
 }
 
+// What leads Mercurial, Jujutsu, Sapling or Darcs to a folder with a configuration of its choice is not
+// made either.
+func TestOtherVersionControlIsNotLedElsewhere(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.write(t, s.workspace+"/.hg/requires", "share-safe\n")
+		s.write(t, s.workspace+"/sub/.jj/repo/store", "x\n")
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		o := s.sh(t, `mkdir -p evil sub/x sub/y; printf 'shared\nshare-safe\n' > .hg/requires; echo "$PWD/evil" > .hg/sharedpath; mkdir sub/.sl; echo ../../evil > sub/.sl/sharedpath
+			rm -r sub/.jj/repo; echo ../../evil > sub/.jj/repo; mkdir -p sub/y/.jj/repo; ln -s ../../evil sub/x/.hg; ln -s /tmp sub/x/.jj
+			mkdir -p sub/_darcs/prefs sub/x/_darcs; echo evil > sub/_darcs/prefs/defaults; echo . > sub/_darcs/prefs/boring; ln -s /tmp sub/x/_darcs/prefs; echo > sub/x/.sl`)
+		for _, path := range []string{".hg/sharedpath", "sub/.sl/sharedpath", "sub/.jj/repo", "sub/x/.hg", "sub/x/.jj", "sub/_darcs/prefs/defaults", "sub/x/_darcs/prefs"} {
+			if _, err := os.Lstat(s.workspace + "/" + path); err == nil {
+				t.Errorf("%s is there; %+v", path, o)
+			}
+		}
+		for _, path := range []string{"sub/y/.jj/repo", "sub/_darcs/prefs/boring", "sub/x/.sl"} {
+			if _, err := os.Lstat(s.workspace + "/" + path); err != nil || len(o.told) != 7 {
+				t.Errorf("%v; %+v", err, o)
+			}
+		}
+	})
+}
+
 // H43: what git would obey while a command runs is taken away while it runs.
 func TestWhatGitObeysAtOnceIsTakenAwayAtOnce(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {

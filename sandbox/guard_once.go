@@ -63,11 +63,8 @@ func (g *guard) atOnce(p *Policy, paths []string) {
 		case id == "":
 			continue
 		case g.before.Repositories[dir] != id:
-			if slices.Contains(slices.Collect(maps.Values(g.before.Repositories)), id) {
-				continue // it was moved, as it was
-			}
 			looked[dir] = true
-			if path = g.disarm(p, dir); path == "" {
+			if path = g.disarm(p, dir, g.movedFrom(dir, id)); path == "" {
 				continue
 			}
 		case p.isHalfWritten(path), !g.checkPath(p, path, mounted, time.Time{}, p.isHalfWritten):
@@ -111,17 +108,36 @@ func (g *guard) stopAll(reason string) {
 	}
 }
 
+// movedFrom returns where a repository was before commands ran; empty if it is to be taken for
+// a new one.
+func (g *guard) movedFrom(dir, id string) string {
+	for from, was := range g.before.Repositories {
+		if was == id && !comesToBeObeyed(from, dir) {
+			return from
+		}
+	}
+	return ""
+}
+
 // disarm takes away what would make git run a program in a repository that was made
-// while the command runs, and leaves the rest for the end. It returns a path that it took
-// away; empty: none.
-func (g *guard) disarm(p *Policy, dir string) (taken string) {
+// while the command runs, and leaves the rest for the end. In one that was moved from elsewhere
+// it puts that back. It returns a path that it took away; empty: none.
+func (g *guard) disarm(p *Policy, dir, from string) (taken string) {
 	root, rel := p.rootAt(dir)
 	if root == nil {
 		return ""
 	}
 	for name := range fixedNames {
 		path, at := filepath.Join(dir, name), filepath.Join(rel, name)
-		now := takeGuarded(root, path, at)
+		now, was := takeGuarded(root, path, at), &snapshot{}
+		if from != "" {
+			if was = g.before.Paths[filepath.Join(from, name)]; was == nil {
+				was = &snapshot{}
+			}
+			if now.equals(was) {
+				continue
+			}
+		}
 		if name == "config" {
 			g.newConfigs[sha256.Sum256(now.Content)] = true
 			if len(g.newConfigs) > g.maxNewConfigs {
@@ -129,9 +145,12 @@ func (g *guard) disarm(p *Policy, dir string) (taken string) {
 				return ""
 			}
 		}
-		if now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, &snapshot{}, now) {
-			sentence := p.restore(root, at, &snapshot{}, now)
+		if now.isThere() && !p.isHalfWritten(path) && !p.mayBecome(path, was, now) {
+			sentence := p.restore(root, at, was, now)
 			g.tell(path, sentence)
+			if taken = path; from != "" {
+				continue
+			}
 			d := g.disarmed[dir]
 			if d.taken == nil || d.id != idOf(dir) {
 				d = disarmedRepository{id: idOf(dir), taken: map[string]*snapshot{}}
@@ -140,7 +159,7 @@ func (g *guard) disarm(p *Policy, dir string) (taken string) {
 			if g.disarmed == nil {
 				g.disarmed = map[string]disarmedRepository{}
 			}
-			g.disarmed[dir], taken = d, path
+			g.disarmed[dir] = d
 		}
 	}
 	return taken

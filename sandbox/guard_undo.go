@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// restore puts a path back and says so.
+// restore puts a path back and says so. What was there comes before what is kept of the
+// command's, if the disk has no room for both.
 func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string {
 	what := "changed " + path
 	switch {
@@ -20,20 +22,59 @@ func (p *Policy) restore(root *os.Root, path string, was, now *snapshot) string 
 	case !now.isThere():
 		what = "removed " + path
 	}
-	kept := ""
+	kept, to := "", p.refusedAt(path)
 	if now.isThere() {
-		to := p.refusedAt(path)
-		if err := now.save(to); err == nil {
+		if keep(root, path, to, now) {
 			kept = "; what it had made of it is kept in " + to
 		}
 		if err := root.RemoveAll(path); err != nil {
 			return fmt.Sprintf("The command %s, which it must not, and that could not be undone (%v): look at it before any program uses it", what, err)
 		}
 	}
-	if err := was.write(root, path); err != nil {
+	err := was.write(root, path)
+	if isFull(err) && kept != "" && os.RemoveAll(to) == nil {
+		kept = ""
+		root.RemoveAll(path) // the part that was written
+		err = was.write(root, path)
+	}
+	if err != nil {
+		root.RemoveAll(path)
+		if to = p.refusedAt(path) + ".before"; was.save(to) == nil {
+			kept = "; it is in " + to + kept
+		} else {
+			os.RemoveAll(to)
+		}
 		return fmt.Sprintf("The command %s, which it must not; what was there could not be put back (%v)%s", what, err, kept)
 	}
 	return fmt.Sprintf("The command %s, which it must not: that was undone%s", what, kept)
+}
+
+// keep reports whether what is at a path is now kept at another, of which nothing is there
+// otherwise. It may be at the path still.
+func keep(root *os.Root, path, to string, now *snapshot) bool {
+	err := now.save(to)
+	if errors.Is(err, errTooLarge) {
+		os.RemoveAll(to)
+		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
+			err = moveOut(root, path, to)
+		}
+		hideFromGit(to)
+	}
+	if err != nil {
+		os.RemoveAll(to)
+	}
+	return err == nil
+}
+
+// isFull reports whether there was no room for what was to be written.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// inWords says what a person can do about an error of writing, if that is known.
+func inWords(err error) error {
+	if isFull(err) {
+		return fmt.Errorf("the disk is full: free some space there and start again (%w)", err)
+	}
+	return err
 }
 
 // takeAway moves a new repository to where what was refused is kept, with what was
@@ -45,10 +86,11 @@ func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]
 	if err == nil {
 		err = moveOut(root, path, to)
 	}
+	isKept := true
 	if err != nil {
 		for _, name := range gitNames {
 			if s := take(root, filepath.Join(path, name)); s.isThere() && !shallowNames[name] {
-				s.save(filepath.Join(to, name))
+				isKept = s.save(filepath.Join(to, name)) == nil && isKept
 			}
 		}
 		if err := root.RemoveAll(path); err != nil {
@@ -56,10 +98,14 @@ func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]
 		}
 	}
 	for name, s := range taken {
-		s.save(filepath.Join(to, name))
+		isKept = s.save(filepath.Join(to, name)) == nil && isKept
 	}
 	hideFromGit(to)
-	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; what it had made of it is kept in %s", path, harmful, to)
+	kept := "what it had made of it is kept in " + to
+	if !isKept {
+		kept = "not all of what it had made of it could be kept in " + to
+	}
+	return fmt.Sprintf("The command made %s, which it must not because of its %s: that was undone; %s", path, harmful, kept)
 }
 
 // refusedAt returns where what was at a path is kept. Nothing there is called .git: the

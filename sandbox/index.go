@@ -32,7 +32,7 @@ type index struct {
 	watch   *watcher        // nil: there is none, each refresh reads everything
 	secrets map[string]bool // by path; true: a folder
 	// repositories are folders that git would take for that of a repository, called
-	// .git or not; links are files and symbolic links called .git.
+	// .git or not; links are files and symbolic links called .git, or of [isForeignLink].
 	repositories, links map[string]bool
 	// foreign are the folders of repositories of other version control; see [foreignConfigs].
 	foreign map[string]bool
@@ -157,7 +157,9 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		x.watchFolder(filepath.Dir(path), true) // it is made empty, and written then
 		return
 	}
-	if kind.IsDir() && foreignConfigs[name] != nil {
+	if isForeignLink(path) && !kind.IsDir() && (name == "repo" || kind&os.ModeSymlink != 0) {
+		x.links[path] = true
+	} else if kind.IsDir() && foreignConfigs[name] != nil {
 		x.foreign[path] = true
 	}
 	for _, work := range x.works {
@@ -350,7 +352,7 @@ func (x *index) secretPaths() []string {
 	return sortedKeys(x.secrets)
 }
 
-// gitPaths returns the folders of repositories, and the files and links called .git.
+// gitPaths returns the folders of repositories, and the files and links that lead to such.
 func (x *index) gitPaths() (repositories, links []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -1,14 +1,17 @@
 package sandbox
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +40,7 @@ const beatEvery = time.Second
 // A deadJournal is that of a process that was killed while commands ran.
 type deadJournal struct {
 	baseline
+	path  string
 	until time.Time // what was changed later was not changed by them
 	told  []string  // what was undone while they ran and was not told
 }
@@ -66,12 +70,45 @@ func openJournal(dir string) (*journal, error) {
 // above is pawl's state folder, out of which nothing is followed.
 func (j *journal) above() string { return filepath.Dir(filepath.Dir(j.dir)) }
 
-// lock keeps other processes from looking at the workspace at the same time.
+// lock keeps other processes from looking at the workspace at the same time. It waits for one
+// that does, and not for one that is stopped.
 func (j *journal) lock() (unlock func(), err error) {
-	if err := lockFile(j.locking); err != nil {
-		return nil, err
+	const longestPause = 10 * time.Millisecond
+	began := time.Now()
+	for pause := longestPause / 32; ; pause = min(2*pause, longestPause) {
+		err := tryLockFile(j.locking)
+		if err == nil {
+			j.locking.WriteAt(fmt.Appendf(nil, "%-10d", os.Getpid()), 0) // for those that wait
+			return func() { unlockFile(j.locking) }, nil
+		}
+		if !isLocked(err) {
+			return nil, err
+		}
+		if time.Since(began) > lockPatience {
+			if pid := j.holder(); isStopped(pid) {
+				return nil, fmt.Errorf("process %d looks at it and is stopped: continue it with `kill -CONT %[1]d`, or end it with `kill -KILL %[1]d`", pid)
+			}
+		}
+		time.Sleep(pause)
 	}
-	return func() { unlockFile(j.locking) }, nil
+}
+
+// lockPatience is how long a process that is stopped is waited for.
+const lockPatience = time.Second
+
+// holder returns which process has locked the journals last.
+func (j *journal) holder() int {
+	var pid [10]byte
+	n, _ := j.locking.ReadAt(pid[:], 0)
+	number, _ := strconv.Atoi(strings.TrimSpace(string(pid[:n])))
+	return number
+}
+
+// isStopped reports whether a process is stopped, as far as that can be told.
+func isStopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, ok := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ") // behind the name
+	return err == nil && ok && (strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t"))
 }
 
 // A journal begins with one of these.
@@ -87,6 +124,7 @@ func (j *journal) begin(b *baseline) error {
 		if err != nil {
 			return err
 		}
+		j.written = baseline{} // a write that fails may have written a part
 		if err := j.mark(journalIdle); err != nil {
 			return err
 		}
@@ -98,11 +136,14 @@ func (j *journal) begin(b *baseline) error {
 		}
 		j.written = baseline{maps.Clone(b.Repositories), maps.Clone(b.Paths), maps.Clone(b.Links), b.Folders}
 	}
+	if err := j.mark(journalRunning); err != nil {
+		return err
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active = true
 	j.beat = time.AfterFunc(beatEvery, j.setTime)
-	return j.mark(journalRunning)
+	return nil
 }
 
 const journalSuffix = ".json"
@@ -160,8 +201,15 @@ func (j *journal) end() {
 	}
 }
 
+// forget removes the journal of a process that has ended.
+func (j *journal) forget(path string) {
+	inside.Remove(j.above(), path)
+	inside.Remove(j.above(), path+toldSuffix)
+}
+
 // others returns the journals of other processes in which commands run, or ran when
-// they were killed; those of the dead are removed. The journals must be locked.
+// they were killed: those are to be recovered, and forgotten then. The journals must be
+// locked.
 func (j *journal) others() (dead []deadJournal, running []baseline) {
 	entries, _ := inside.ReadDir(j.above(), j.dir)
 	for _, e := range entries {
@@ -178,15 +226,16 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 		active := len(text) > 0 && text[0] == journalRunning && json.Unmarshal(text[1:], &b) == nil
 		switch err := tryLockFile(f); {
 		case err == nil:
-			if info, err := f.Stat(); err == nil && active {
-				d := deadJournal{baseline: b, until: info.ModTime().Add(2 * beatEvery)}
-				if text, err := os.ReadFile(path + toldSuffix); err == nil {
-					json.Unmarshal(text, &d.told)
-				}
-				dead = append(dead, d)
+			info, err := f.Stat()
+			if err != nil || !active {
+				j.forget(path)
+				break
 			}
-			inside.Remove(j.above(), path)
-			inside.Remove(j.above(), path+toldSuffix)
+			d := deadJournal{baseline: b, path: path, until: info.ModTime().Add(2 * beatEvery)}
+			if text, err := os.ReadFile(path + toldSuffix); err == nil {
+				json.Unmarshal(text, &d.told)
+			}
+			dead = append(dead, d)
 		case active:
 			running = append(running, b)
 		}

@@ -11,3 +11,4 @@ import (
 func lockFile(*os.File) error    { return errors.ErrUnsupported }
 func tryLockFile(*os.File) error { return errors.ErrUnsupported }
 func unlockFile(*os.File) error  { return errors.ErrUnsupported }
+func isLocked(error) bool        { return false }

@@ -80,12 +80,14 @@ type Policy struct {
 	// repositories are the folders of those that the workspace and the further folders are in,
 	// as far as they are outside them.
 	repositories []string
-	refused      string // where what commands should not have made is kept
-	overlays     string // where changes to Programs are kept
-	journals     string // where it is written down what stood in the workspace while commands run
-	roots        sync.Map
-	trees        *trees
-	report       *Report // for tests: what there is, instead of what [Probe] says
+	// own are the folders of the repositories that these are worked in with, inside or outside.
+	own      []string
+	refused  string // where what commands should not have made is kept
+	overlays string // where changes to Programs are kept
+	journals string // where it is written down what stood in the workspace while commands run
+	roots    sync.Map
+	trees    *trees
+	report   *Report // for tests: what there is, instead of what [Probe] says
 }
 
 // Options are what a policy is made from beside the workspace.
@@ -183,6 +185,9 @@ func For(workspace string, o Options) (*Policy, error) {
 	p.git = findGit(p.safePath(getenv("PATH")))
 	for _, folder := range p.workFolders() {
 		dir := p.git.folder(folder)
+		if dir != "" {
+			p.own = append(p.own, commonFolder(dir))
+		}
 		if dir != "" && !slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(dir, f) }) {
 			// A worktree, or a folder of a larger repository: to commit is to write there.
 			p.Writable = append(p.Writable, commonFolder(dir))

@@ -86,6 +86,58 @@ while os.path.exists('sub/.git/config'): time.sleep(0.01)
 	}
 }
 
+// A repository that was there before, or was made by a command before, is judged too when it is
+// moved while a command runs.
+func TestARepositoryThatIsMovedIsDisarmedAtOnce(t *testing.T) {
+	for name, c := range map[string]struct{ before, script string }{
+		"made before":                 {"git init -q old", "mv old sub; git -C sub config core.fsmonitor '@'; until ! grep -q fsm sub/.git/config; do :; done; "},
+		"a hook":                      {"git init -q old; rm -rf old/.git/hooks", `mv old sub; mkdir sub/.git/hooks; printf '#!/bin/sh\n@' > sub/.git/hooks/post-index-change; chmod +x sub/.git/hooks/*; until ! [ -e sub/.git/hooks/post-index-change ]; do :; done; `},
+		"there before":                {"", "mkdir sub; mv kept.git sub/.git; until ! grep -q fsm sub/.git/config; do :; done; "},
+		"there before, by a link":     {"", "mkdir sub; echo gitdir: ../kept.git > sub/.git; until ! [ -e sub/.git ]; do :; done; "},
+		"there before, by a worktree": {"", "mkdir -p sub kept.git/worktrees/w; cp .git/HEAD kept.git/worktrees/w/; echo ../.. > kept.git/worktrees/w/commondir; echo gitdir: ../kept.git/worktrees/w > sub/.git; until ! [ -e sub/.git ]; do :; done; "},
+		"objects of its alternates":   {"", "mkdir sub; echo ../../kept.git/objects > .git/objects/info/alternates; until ! [ -e .git/objects/info/alternates ]; do :; done; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modes(t, func(t *testing.T, s *stage, tree bool) {
+				needs(t, "git")
+				s.git(t, "init", "-q", "--bare", "kept.git") // as it can be in a clone
+				s.write(t, s.workspace+"/kept.git/config", strings.ReplaceAll("[core]\nrepositoryformatversion=0\nfsmonitor=\"@\"\n", "@", s.evil()))
+				s.write(t, s.workspace+"/kept.git/objects/info/alternates", s.home+"\n")
+				s.repository(t)
+				if o := s.sh(t, c.before); o.status.Code != 0 || len(o.told) > 0 {
+					t.Fatalf("%+v", o)
+				}
+				script := strings.ReplaceAll(c.script, "@", s.evil()) + "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; "
+				command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := proc.Start(t.Context(), command)
+				if err != nil {
+					t.Fatal(err)
+				}
+				look := func(when string) {
+					cmd := exec.Command("sh", "-c", "git status; git -C sub status; git -C sub diff")
+					cmd.Dir, cmd.Env = s.workspace, s.env
+					if out, _ := cmd.CombinedOutput(); s.flagged() {
+						t.Errorf("%s it ran: %s", when, out)
+					}
+				}
+				awaitFile(t, s.workspace+"/gone")
+				look("while the command runs")
+				s.write(t, s.workspace+"/go", "")
+				if _, err := p.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				if told := session.End(); len(told) == 0 {
+					t.Error("nothing is told")
+				}
+				look("afterwards")
+			})
+		})
+	}
+}
+
 // The same where nothing tells of changes: the workspace is read again from time to time.
 func TestANewRepositoryIsDisarmedWhereFoldersCannotBeWatched(t *testing.T) {
 	t.Parallel()

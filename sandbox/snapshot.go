@@ -58,6 +58,9 @@ func (s fileStat) same(now fileStat) bool {
 // isFile reports whether both are of the same file, changed or not.
 func (s fileStat) isFile(now fileStat) bool { return s.device == now.device && s.inode == now.inode }
 
+// errTooLarge says that a snapshot has only a stamp of something.
+var errTooLarge = errors.New("it was too large to be remembered")
+
 func (s *snapshot) isThere() bool { return s.Mode != 0 }
 
 // equals compares what two snapshots hold.
@@ -144,7 +147,7 @@ func (s *snapshot) write(root *os.Root, path string) error {
 	case !s.isThere():
 		return nil
 	case s.Stamp != "":
-		return errors.New("it was too large to be remembered")
+		return errTooLarge
 	case s.Mode.IsDir():
 		if err := root.Mkdir(path, s.Mode.Perm()); err != nil {
 			return err
@@ -169,6 +172,9 @@ func (s *snapshot) write(root *os.Root, path string) error {
 // save writes what the snapshot holds to a folder outside, for a person to look at:
 // files without their right to run, links as text.
 func (s *snapshot) save(path string) error {
+	if s.Stamp != "" {
+		return errTooLarge
+	}
 	if s.Mode.IsDir() {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return err

@@ -72,9 +72,15 @@ func (j *job) ending() string {
 		return "ended: " + err.Error()
 	case status.Stopped != "":
 		return "was stopped: " + status.Stopped
+	case status.Lost:
+		return "ended: " + lostWords
 	}
 	return "ended: " + exitWords(status.Code)
 }
+
+// lostWords says that a command was lost with the helper that held it.
+const lostWords = "pawl's helper process for the command was killed, or had too little memory or too few processes or open files (ulimit -u, ulimit -n); " +
+	"the command was ended with it, and may have done a part of its work or nothing"
 
 // exitWords says an exit code.
 func exitWords(code int) string {

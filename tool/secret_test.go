@@ -38,7 +38,7 @@ func TestACommandThatGoesThroughFoldersIsLookedAtWithTheSecretsInThem(t *testing
 		"grep -r x src": {"src", "src/server.key"},
 		"grep -r --exclude=.env --exclude-dir='s*' x": {".", ".env", "out", "secrets/token", "src/server.key"}, // what it leaves out is not certain
 		"grep -r --include='*.go' x .":                {".", "out"},
-		"rg x":                                        {".", "out", "secrets/token", "src/server.key"},
+		"rg x":                                        {".", ".env", "out", "secrets/token", "src/server.key"}, // a .ignore with !.env
 		"diff -r . src":                               {".", ".env", "out", "secrets/token", "src", "src/server.key", "src/server.key"},
 	} {
 		in, err := tool.Shell().Inspect(env, tooltest.Args(map[string]any{"command": command}))

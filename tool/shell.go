@@ -213,10 +213,8 @@ func secretsBelow(env Env, dir string, c permission.Classification) []string {
 		case err != nil:
 			return fs.SkipDir
 		case path == dir: // it is looked at by its own name
-		case !c.Hidden && name[0] == '.', e.IsDir() && (name == ".git" || name == "node_modules"):
-			if e.IsDir() {
-				return fs.SkipDir
-			}
+		case e.IsDir() && (name == ".git" || name == "node_modules"):
+			return fs.SkipDir
 		case e.Type()&fs.ModeSymlink != 0 && env.Sandbox == nil:
 			if _, outside, err := Resolve(env, path); outside && err == nil {
 				found = append(found, path)
@@ -357,6 +355,9 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		case status.Stopped != "":
 			r.IsError = true
 			last = fmt.Sprintf("[stopped: %s; all it had started is ended, what it had done by then is done]", status.Stopped)
+		case status.Lost:
+			r.IsError = true
+			last = "[" + lostWords + "]"
 		case context.Cause(limited) == tooMuch: // and had ended by the time it was to be stopped
 			r.IsError = true
 			last = fmt.Sprintf("[%v: the rest is lost]", tooMuch)

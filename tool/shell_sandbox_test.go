@@ -2,9 +2,12 @@ package tool_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pawl/permission"
@@ -157,4 +160,45 @@ func TestInTheSandboxWhatIsStoppedEndsAsEverywhere(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(env.Workspace, "beat")); err == nil {
 		t.Error("it runs on")
 	}
+}
+
+// A command whose helper is killed did not end by itself: its result is no exit code of its own.
+func TestACommandThatIsLostWithItsHelperIsToldSo(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	r, err := tool.Shell().Run(t.Context(), env, tool.Call{Run: env.Run, ID: "c_1", Sandbox: run.Confined,
+		Args: tooltest.Args(map[string]any{"command": "echo began; exec sleep 76543.21"}),
+		Progress: func(string) {
+			if helper := childAbove("sleep\x0076543.21\x00"); helper != 0 {
+				syscall.Kill(helper, syscall.SIGKILL)
+			}
+		}})
+	if text := run.PlainText(r.Content); err != nil || !r.IsError || !strings.HasPrefix(text, "began\n") || !strings.Contains(text, "helper process for the command was killed") || strings.Contains(text, "exit code") {
+		t.Errorf("got %q, an error %v, %v", text, r.IsError, err)
+	}
+}
+
+// childAbove returns the child of this process above the process with a command line; 0: there
+// is none.
+func childAbove(commandLine string) int {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		if text, _ := os.ReadFile(line); string(text) != commandLine {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(line)))
+		for pid > 1 {
+			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			fields := strings.Fields(string(stat[strings.LastIndex(string(stat), ")")+1:]))
+			if len(fields) < 2 {
+				break
+			}
+			parent, _ := strconv.Atoi(fields[1])
+			if parent == os.Getpid() {
+				return pid
+			}
+			pid = parent
+		}
+	}
+	return 0
 }

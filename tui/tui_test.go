@@ -144,7 +144,7 @@ func (p *person) hand(m message) {
 	}
 }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func (p *person) size(width, height int) {
 	p.t.Helper()

@@ -74,6 +74,8 @@ func (d *Driver) wakeUp() {
 // ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
 // returns when all runs have stopped. Its error says why tasks cannot be read.
 func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
+	ctx, end := shutdownWith(ctx)
+	defer end()
 	listener := d.ws.ListenForTasks()
 	var socket string
 	if listener != nil {
@@ -113,6 +115,15 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		d.sleep(ctx, listener)
 	}
 	return nil
+}
+
+// shutdownWith returns a context that ends with ctx, as a shutdown whatever the cause of that is: a
+// person who interrupts a driver interrupts no task.
+func shutdownWith(ctx context.Context) (context.Context, context.CancelFunc) {
+	driving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	shutdown := worker.Stop{Interrupted: run.Interrupted{Cause: run.ByShutdown}}
+	unhook := context.AfterFunc(ctx, func() { cancel(shutdown) })
+	return driving, func() { unhook(); cancel(shutdown) }
 }
 
 // takeEnded returns the tasks that are not driven any more since it was called last.

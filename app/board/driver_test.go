@@ -90,7 +90,7 @@ func add(t *testing.T, ws *app.Workspace, description string) task.ID {
 // until waits until the task is as wanted.
 func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(task.State) bool) task.State {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what never comes fails
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only what never comes fails
 	defer cancel()
 	for _, err := range ws.FollowTask(ctx, id, 0) {
 		ok(t, err)
@@ -286,6 +286,35 @@ func TestTheNextDriverContinues(t *testing.T) {
 }
 
 // Every way in which a run can fail writes a state that a person can act on.
+// A person who interrupts the driver interrupts no task, at whatever moment: here when it is about
+// to continue what another one left.
+func TestAnInterruptOfTheDriverInterruptsNoTask(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"when":{"first":"Plan this task"},"text":"I think about it","hang":true}`+"\n")
+	ws := p.open()
+	id := add(t, ws, "Count the files.")
+	stop := p.drives(ws, board.Options{})
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 1 && s.Chain[0].Prompted == 1 })
+	stop()
+	for range 3 {
+		interrupted, cancel := context.WithCancelCause(t.Context())
+		opt := board.Options{Session: func(task.ID, *app.Session) {
+			cancel(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson}})
+		}}
+		ok(t, board.New(ws, opt).Drive(interrupted))
+		s, err := ws.LoadTask(t.Context(), id)
+		ok(t, err)
+		if s.Status.Name() != task.PlanningName || !s.Owes() {
+			t.Fatalf("it is %+v, owed %+v", s.Status, s.Next())
+		}
+	}
+	ok(t, os.WriteFile(strings.TrimPrefix(p.env["PAWL_MODEL"], "script/"), []byte(plan), 0o600))
+	p.drives(p.open(), board.Options{})
+	wait(t, ws, id, task.PlannedName)
+}
+
 func TestEveryFailureWritesAState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

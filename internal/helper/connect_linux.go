@@ -129,6 +129,11 @@ func connectFor(listener int, n *notification) syscall.Errno {
 	if err != nil {
 		return errnoOf(err)
 	}
+	if domain == syscall.AF_NETLINK {
+		// The kernel would look at the helper's capabilities. What is sent over a socket that
+		// is connected to a group reaches programs outside that take it for the kernel's.
+		return syscall.EPERM
+	}
 	family := uint16(address[0]) | uint16(address[1])<<8 // both architectures are little-endian
 	if domain != syscall.AF_UNIX || family != syscall.AF_UNIX || size == 2 {
 		return connectTo(socket, address[:size])

@@ -87,6 +87,9 @@ const (
 type Status struct {
 	Code    int    // its exit code; 128+n when signal n ended it
 	Stopped string // why it was stopped, in the words given to [Process.Stop]; empty if it ended by itself
+	// Lost says that its helper was killed, or had to give up, and the command ended with
+	// it: Code is not the command's.
+	Lost bool
 	// NoRoute says that something of it tried to reach a network that its sandbox
 	// does not have. It is a fact, counted by the kernel, where there are network
 	// namespaces, and never set elsewhere.

@@ -28,6 +28,7 @@ type platform struct {
 	// resident is the helper of many commands; nil: the command has one of its own.
 	resident *Resident
 	noRoute  bool // what the resident helper told of the network
+	lost     bool // the resident helper ended before it
 }
 
 // start gives the command to a helper.
@@ -100,7 +101,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 // await returns the exit code of the command when it is over.
 func (p *Process) await() (code int) {
 	if r := p.platform.resident; r != nil {
-		code, p.platform.noRoute = r.await(p.control)
+		code, p.platform.noRoute, p.platform.lost = r.await(p.control)
 		return code
 	}
 	p.cmd.Wait() // its error says what ProcessState says
@@ -134,7 +135,7 @@ func (p *Process) kill() {
 // watches, when a command kills its own parent.
 func (p *Process) after() {
 	if p.platform.resident != nil {
-		p.status.NoRoute = p.platform.noRoute
+		p.status.NoRoute, p.status.Lost = p.platform.noRoute, p.platform.lost && p.status.Stopped == ""
 		p.control.Close()
 		return
 	}
@@ -143,11 +144,12 @@ func (p *Process) after() {
 		p.status.NoRoute = true
 	}
 	p.control.Close()
-	if p.isolation != Sweeping {
-		return
-	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && !status.Signaled() {
+		return
+	}
+	p.status.Lost = p.status.Stopped == ""
+	if p.isolation != Sweeping {
 		return
 	}
 	for deadline := time.Now().Add(killDelay); time.Now().Before(deadline); {

@@ -95,20 +95,20 @@ func (r *Resident) start(o helper.Order, files []*os.File) (control *os.File, er
 	return ours, nil
 }
 
-// await returns the exit code of a command when nothing of it is left, and whether it
-// tried to reach a network that it does not have.
-func (r *Resident) await(control *os.File) (code int, noRoute bool) {
+// await returns the exit code of a command when nothing of it is left, whether it tried to
+// reach a network that it does not have, and whether it was lost with the helper.
+func (r *Resident) await(control *os.File) (code int, noRoute, lost bool) {
 	told, _ := io.ReadAll(control)
 	for i, b := range told {
 		switch {
 		case b == helper.NoRoute:
 			noRoute = true
 		case b == helper.Ended && i+1 < len(told):
-			return int(told[i+1]), noRoute
+			return int(told[i+1]), noRoute, false
 		}
 	}
 	<-r.gone // it was killed, and the kernel has ended its namespace
-	return 128 + int(syscall.SIGKILL), noRoute
+	return 128 + int(syscall.SIGKILL), noRoute, true
 }
 
 // kill ends a command. A helper that does not do it - an unconfined command of root's

@@ -145,7 +145,9 @@ func TestAResidentHelperEndsEveryKindOfChild(t *testing.T) {
 				t.Errorf("beside it: %+v, %q", status, printed)
 			}
 			end(r, p)
-			p.Wait()
+			if ended, _ := p.Wait(); ended.Lost != (name != "stop") {
+				t.Errorf("it ended as %+v", ended)
+			}
 			if n, _ := running(mark); n != 0 {
 				t.Errorf("%d processes run when Wait returns", n)
 			}

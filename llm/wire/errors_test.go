@@ -114,6 +114,9 @@ func TestAKeyIsTakenOutOfMessagesAsAWholeWord(t *testing.T) {
 		{"sk-12345678", "bad key sk-12345678.", "bad key [key]."},
 		{"sk-12345678", "sk-12345678,sk-12345678", "[key],[key]"},
 		{"sk-12345678", "key=\"sk-12345678\" of sk-123456789 and xsk-12345678sk-12345678", "key=\"[key]\" of sk-123456789 and xsk-12345678sk-12345678"},
+		{"sk-1234567890abcdefghij", `authorization:\nsk-1234567890abcdefghij`, `authorization:\n[key]`},
+		{"sk-1234567890/abc+defghij", `sk-1234567890%2Fabc%2Bdefghij, sk-1234567890\/abc+defghij`, `[key], [key]`},
+		{"sk-12/34+56", "key=sk-12%2F34%2B56", "key=[key]"},
 		{"x", "the stream broke: max 5x", "the stream broke: max 5x"},
 		{"", "nothing", "nothing"},
 	} {

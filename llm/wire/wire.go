@@ -248,10 +248,20 @@ func (c *Client) explain(parent, ctx context.Context, err error, before *llm.Err
 // placeholder: servers on this machine are given an "x", which occurs in many words.
 const minKey = 8
 
-// clean bounds a message and removes the key from it.
+// longKey is the length from which it is removed within words too: a server may quote a
+// header as text of JSON, where a letter of an escape stands before the key.
+const longKey = 20
+
+// clean bounds a message and removes the key from it, as it is or as URLs and JSON escape it.
 func (c *Client) clean(s string) string {
 	if len(c.key) >= minKey {
-		s = replaceWord(s, c.key, "[key]")
+		for _, form := range []string{c.key, url.QueryEscape(c.key), url.PathEscape(c.key), strings.ReplaceAll(c.key, "/", `\/`)} {
+			if len(c.key) >= longKey {
+				s = strings.ReplaceAll(s, form, "[key]")
+			} else {
+				s = replaceWord(s, form, "[key]")
+			}
+		}
 	}
 	return bound(s, maxMessage)
 }

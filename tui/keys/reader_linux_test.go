@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen; it is not measured.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A screen is the other end of a terminal: what it shows, and who types.
 type screen struct {
