@@ -60,7 +60,7 @@ func (w *Workspace) AttachToTask(ctx context.Context, id task.ID, by, name strin
 	}
 	file := w.AttachmentFile(id, a)
 	if err := atomicfile.Write(file, b, atomicfile.Durable); err != nil {
-		return task.State{}, err
+		return task.State{}, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
 	}
 	s, err := w.DoTask(ctx, id, by, task.Attach{Attachment: a})
 	if err != nil {

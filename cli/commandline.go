@@ -152,8 +152,8 @@ func likeCommand(root *cobra.Command, words []string) bool {
 
 // synonyms are names that other tools have for subcommands.
 var synonyms = map[string][]string{
-	"approve": {"decide"}, "allow": {"decide", "add"}, "cancel": {"stop"}, "cat": {"show"}, "check": {"verify"}, "clean": {"prune"}, "continue": {"resume"},
-	"create": {"add"}, "del": {"rm"}, "delete": {"rm"}, "events": {"log"}, "get": {"show"}, "interrupt": {"stop"}, "kill": {"stop"}, "logs": {"log"},
+	"approve": {"decide"}, "allow": {"decide", "add"}, "abort": {"stop", "fail"}, "cancel": {"stop", "fail"}, "cat": {"show"}, "check": {"verify"}, "clean": {"prune"}, "continue": {"resume"},
+	"create": {"add"}, "del": {"rm"}, "delete": {"rm"}, "events": {"log"}, "get": {"show"}, "history": {"log", "show"}, "interrupt": {"stop"}, "kill": {"stop"}, "logs": {"log"},
 	"ls": {"list"}, "new": {"add"}, "remove": {"rm"}, "restore": {"undo"}, "revert": {"undo"}, "rollback": {"undo"}, "status": {"why"}, "transcript": {"show"},
 	"view": {"show"}, "validate": {"test", "verify"},
 }

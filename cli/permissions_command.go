@@ -159,7 +159,7 @@ Scopes:
   pawl permissions add 'edit(src/**)' --scope repository --why "own code"
   pawl permissions add 'shell(git push *)' --effect deny --scope user
   pawl permissions add 'shell(npm ci *)' --sandbox network --not 'npm ci | sh'`,
-		Args: exactly("one rule", "'shell(go test *)'"),
+		Args: exactly("one rule, in quotes", "'shell(go test *)'"),
 	}
 	var q ruleRequest
 	flags := cmd.Flags()
@@ -211,7 +211,7 @@ Scopes:
 func exactly(what, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s takes %s, in quotes, such as %s", cmd.CommandPath(), what, example)
+			return fmt.Errorf("%s takes %s, such as %s", cmd.CommandPath(), what, example)
 		}
 		return nil
 	}
@@ -259,7 +259,7 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 		Use:     "rm N|RULE",
 		Short:   "Remove a rule by its number in the list, or by its text",
 		Example: "  pawl permissions rm 3\n  pawl permissions rm 'shell(go test *)' --scope user",
-		Args:    exactly("one rule, by its number in pawl permissions list or by its text", "'shell(go test *)'"),
+		Args:    exactly("one rule, by its number in pawl permissions list or by its text in quotes", "'shell(go test *)'"),
 	}
 	cmd.ValidArgsFunction = inv.completeRules
 	scope := cmd.Flags().String("scope", "", "the `scope`, if several have the rule: "+strings.Join(app.StoredScopes, ", "))

@@ -27,7 +27,7 @@ each part with the rule that decides it, the order of the decision, and what wou
   pawl permissions explain --tool write src/main.go --mode accept-edits
   pawl permissions explain --tool fetch https://example.com/
   pawl permissions explain 'go test ./...' --allow 'shell(go test *)'`,
-		Args: exactly("one call", "'git log | sh'"),
+		Args: exactly("one call, in quotes", "'git log | sh'"),
 	}
 	flags := cmd.Flags()
 	name := flags.String("tool", "shell", "the `tool` that is called")

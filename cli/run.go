@@ -16,6 +16,7 @@ import (
 	"pawl/internal/lazy"
 	"pawl/provider"
 	"pawl/run"
+	"pawl/store"
 	"pawl/worker"
 )
 
@@ -299,6 +300,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	if err != nil {
 		if errors.As(err, new(*app.QuestionError)) || state.Created.Run == "" && s.State().Seq == 0 {
 			return err
+		}
+		if _, _, loadErr := ws.Load(context.Background(), s.ID()); errors.Is(loadErr, store.ErrNotFound) {
+			return fmt.Errorf("%w; nothing of the run was recorded", err)
 		}
 		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", s.ID(), err, s.ID())
 	}

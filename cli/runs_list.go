@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,12 +106,8 @@ func page[T any](all []T, limit, offset int) app.List[T] {
 // The columns of the list of runs.
 var runColumns = []string{"RUN", "STATE", "AGE", "TIME", "STEPS", "COST", "MODEL", "TITLE"}
 
-// narrower are the columns that are left out, in this order, where the terminal is too narrow
-// for the title to have so many columns.
-var narrower = []struct {
-	column string
-	title  int
-}{{"COST", 30}, {"STEPS", 30}, {"TIME", 14}, {"MODEL", 14}, {"AGE", 14}}
+// narrowRuns are the columns that are left out on a narrow terminal.
+var narrowRuns = []narrowing{{"COST", 30}, {"STEPS", 30}, {"TIME", 14}, {"MODEL", 14}, {"AGE", 14}}
 
 // runLines returns the list of runs for people, with a header. Without a width (0) nothing is
 // left out or cut.
@@ -121,24 +116,7 @@ func runLines(runs []app.Run, now time.Time, width int) []string {
 	for _, r := range runs {
 		rows = append(rows, runRow(r, now, width > 0))
 	}
-	for _, n := range narrower {
-		used := 0
-		for i := range len(rows[0]) - 1 {
-			widest := 0
-			for _, row := range rows {
-				widest = max(widest, columnsOf(row[i]))
-			}
-			used += widest + 2
-		}
-		if width == 0 || used+n.title <= width {
-			break
-		}
-		at := slices.Index(rows[0], n.column)
-		for i, row := range rows {
-			rows[i] = slices.Delete(slices.Clone(row), at, at+1)
-		}
-	}
-	return tableLines(rows, width)
+	return narrowedLines(rows, width, narrowRuns)
 }
 
 // runState is what a run does now, or how its turn ended, in a word.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +56,36 @@ func tableLines(rows [][]string, width int) []string {
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
 	return lines
+}
+
+// A narrowing is a column that is left out where the terminal is too narrow for the last column to
+// have so many.
+type narrowing struct {
+	column string
+	last   int
+}
+
+// narrowedLines is [tableLines] of rows, the first of which is a header, without the columns that
+// order says, in that order, where there is no room for them.
+func narrowedLines(rows [][]string, width int, order []narrowing) []string {
+	for _, n := range order {
+		used := 0
+		for i := range len(rows[0]) - 1 {
+			widest := 0
+			for _, row := range rows {
+				widest = max(widest, columnsOf(row[i]))
+			}
+			used += widest + 2
+		}
+		if width == 0 || used+n.last <= width {
+			break
+		}
+		at := slices.Index(rows[0], n.column)
+		for i, row := range rows {
+			rows[i] = slices.Delete(slices.Clone(row), at, at+1)
+		}
+	}
+	return tableLines(rows, width)
 }
 
 // shortTime is a duration in one unit: 45s, 12m, 3h, 9d.

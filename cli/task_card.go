@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -337,20 +338,29 @@ func (inv *invocation) listTasks(all []tasks.Summary) error {
 		fmt.Fprintln(inv.Stderr, "no such tasks in this folder: add one with `pawl task add \"…\"`")
 		return nil
 	}
-	rows := [][]string{{"TASK", "CHANGED", "STATUS", "AGENT", "COST", "TITLE"}}
-	for _, s := range all {
-		status := s.Status.Words()
-		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
-			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
-		}
-		rows = append(rows, []string{string(s.ID), stamp(s.Updated), status, cmp.Or(s.Agent, "-"), costCell(s.Usage), oneLine(s.Title, maxTitle)})
-	}
-	for _, line := range tableLines(rows, inv.tableWidth()) {
+	for _, line := range taskLines(all, time.Now(), inv.tableWidth()) {
 		if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// narrowTasks are the columns that are left out on a narrow terminal.
+var narrowTasks = []narrowing{{"COST", 30}, {"AGENT", 30}, {"AGE", 14}}
+
+// taskLines returns the list of tasks for people, with a header. Without a width (0) nothing is left
+// out or cut.
+func taskLines(all []tasks.Summary, now time.Time, width int) []string {
+	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "COST", "TITLE"}}
+	for _, s := range all {
+		status := s.Status.Words()
+		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
+			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
+		}
+		rows = append(rows, []string{string(s.ID), status, shortTime(now.Sub(s.Updated)), cmp.Or(s.Agent, "-"), costCell(s.Usage), oneLine(s.Title, maxTitle)})
+	}
+	return narrowedLines(rows, width, narrowTasks)
 }
 
 // waitsForWords says in a word why a task waits, where the reason is a name for programs.

@@ -15,6 +15,7 @@ var (
 	ErrDiskFull  = errors.New("the disk is full")
 	ErrFileLimit = errors.New("the limit on the size of files is reached")
 	ErrIO        = errors.New("the disk reported an error")
+	ErrLocked    = errors.New("another program has it locked")
 	ErrReadOnly  = errors.New("it cannot be written")
 	ErrCorrupt   = errors.New("it is damaged")
 	ErrNewer     = errors.New("it was written by a newer pawl")
@@ -36,6 +37,8 @@ var advice = map[error]string{
 		"what was recorded is kept",
 	ErrIO: "the system log (`dmesg`) may say more; what was recorded before is kept: start again when the disk works, " +
 		"and check the run with `pawl runs verify`",
+	ErrLocked: "it is not pawl: end its transaction, as in a `sqlite3` that is open or a backup that runs, and start again; " +
+		"what was recorded is kept",
 	ErrReadOnly: "make the folder and its files writable for this user, or choose another state folder",
 	ErrCorrupt: "save what can be read with `pawl runs recover`, which leaves this file as it is; " +
 		"or move pawl.db, pawl.db-wal and pawl.db-shm away to start with a new database",
@@ -98,6 +101,8 @@ func faultKind(path string, err error) error {
 			return ErrReadOnly
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 			return ErrCorrupt
+		case sqlite3.SQLITE_BUSY:
+			return ErrLocked
 		case sqlite3.SQLITE_IOERR:
 			// SQLite says "full" for a write only, and not when the shared-memory
 			// file or a sync hits the end of the disk.
@@ -106,7 +111,7 @@ func faultKind(path string, err error) error {
 				return ErrDiskFull
 			case e.Code() == sqlite3.SQLITE_IOERR_SHORT_READ, e.Code() == sqlite3.SQLITE_IOERR_CORRUPTFS:
 				return ErrCorrupt
-			case e.Code() == sqlite3.SQLITE_IOERR_WRITE && atSizeLimit(path):
+			case (e.Code() == sqlite3.SQLITE_IOERR_WRITE || e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE) && atSizeLimit(path):
 				return ErrFileLimit
 			}
 			return ErrIO

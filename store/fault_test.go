@@ -311,6 +311,32 @@ func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
 	openTest(t, t.TempDir(), Options{fileSystem: func(string) (string, bool, error) { return "ext4", false, nil }})
 }
 
+// A program that is not pawl can lock the database for longer than is waited.
+func TestADatabaseThatAnotherProgramHasLockedIsSaid(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if _, err := s.writer.conn.ExecContext(background, `PRAGMA busy_timeout = 1`); err != nil {
+		t.Fatal(err)
+	}
+	other, err := openDB(s.path, url.Values{"_txlock": {"immediate"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	tx, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := []run.Event{{At: testTime, Payload: run.Synthesized{Text: "x"}}}
+	wantFault(t, s.Append(t.Context(), "r", 5, more), ErrLocked, s.path)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), "r", 5, more); err != nil {
+		t.Errorf("when it is not locked any more: %v", err)
+	}
+}
+
 func TestKindsOfFault(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]error{
