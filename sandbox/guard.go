@@ -309,7 +309,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	}
 	repositories, _ = p.index.gitPaths()
 	g.removeLinks(p, g.newLinks(repositories, until))
-	g.checkIndexes(p, repositories)
+	g.checkIndexes(p, repositories, false)
 	for dir := range g.before.Repositories {
 		if id := idOf(dir); id == "" {
 			delete(g.before.Repositories, dir)
