@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Git takes the names in an index for paths in the folder that is worked in, and looks at them
@@ -33,9 +34,13 @@ func indexesIn(dir string) (paths []string) {
 	return paths
 }
 
+// indexWritten is how long an index that cannot be read may be one that a program still writes;
+// git itself renames one that is complete.
+const indexWritten = 5 * time.Second
+
 // checkIndexes takes away the indexes of repositories that were changed and have names by which
-// git would write elsewhere.
-func (g *guard) checkIndexes(p *Policy, repositories []string) {
+// git would write elsewhere. While commands run, one that cannot be read may be being written.
+func (g *guard) checkIndexes(p *Policy, repositories []string, running bool) {
 	for _, dir := range repositories {
 		for _, path := range indexesIn(dir) {
 			root, rel := p.rootAt(path)
@@ -47,7 +52,10 @@ func (g *guard) checkIndexes(p *Policy, repositories []string) {
 				continue
 			}
 			why := p.badIndex(root, rel, dir)
-			if why == "" {
+			if why == unreadable && running && g.mayBeWritten(path) {
+				continue
+			}
+			if delete(g.unreadable, path); why == "" {
 				continue
 			}
 			to := p.refusedAt(rel)
@@ -56,14 +64,27 @@ func (g *guard) checkIndexes(p *Policy, repositories []string) {
 				err = moveOut(root, rel, to)
 			}
 			if err == nil {
-				g.tell(path, fmt.Sprintf("The command made %s an index %s, by which git would write elsewhere: it was taken away and is kept in %s; git reset makes it anew", rel, why, to))
+				g.tell(path, fmt.Sprintf("The command made %s %s: it was taken away and is kept in %s; git reset makes it anew", rel, why, to))
 			} else if err := root.RemoveAll(rel); err == nil {
-				g.tell(path, fmt.Sprintf("The command made %s an index %s, by which git would write elsewhere: it was removed; git reset makes it anew", rel, why))
+				g.tell(path, fmt.Sprintf("The command made %s %s: it was removed; git reset makes it anew", rel, why))
 			} else {
-				g.tell(path, fmt.Sprintf("The command made %s an index %s, by which git would write elsewhere, and that could not be undone (%v): remove it before you use git", rel, why, err))
+				g.tell(path, fmt.Sprintf("The command made %s %s, and that could not be undone (%v): remove it before you use git", rel, why, err))
 			}
 		}
 	}
+}
+
+// mayBeWritten reports whether an index that cannot be read was not seen so for long. The time
+// of its last change does not count: a command can set that again and again.
+func (g *guard) mayBeWritten(path string) bool {
+	since, seen := g.unreadable[path]
+	if !seen {
+		if g.unreadable == nil {
+			g.unreadable = map[string]time.Time{}
+		}
+		g.unreadable[path] = time.Now()
+	}
+	return !seen || time.Since(since) < indexWritten
 }
 
 // pollIndexes does the same while commands run.
@@ -74,10 +95,13 @@ func (g *guard) pollIndexes(p *Policy, repositories []string) {
 		return
 	}
 	told := len(g.told)
-	if g.checkIndexes(p, repositories); len(g.told) > told {
+	if g.checkIndexes(p, repositories, true); len(g.told) > told {
 		g.journal.keep(g.told)
 	}
 }
+
+// unreadable says that what names an index has is not known.
+const unreadable = "one that cannot be read, so that nobody knows where git would write"
 
 // badIndex says what is wrong with an index of the repository of a folder; empty if nothing is.
 func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
@@ -86,16 +110,16 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 		return ""
 	}
 	if err != nil {
-		return "that cannot be read"
+		return unreadable
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndexFile {
-		return "that cannot be read"
+		return unreadable
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return "that cannot be read"
+		return unreadable
 	}
 	settings, _ := p.git.readConfig(filepath.Join(commonFolder(dir), "config"))
 	hash := 20
@@ -104,10 +128,10 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 	}
 	names, err := indexNames(text, hash)
 	if err != nil {
-		return "that cannot be read"
+		return unreadable
 	}
 	if at := slices.IndexFunc(names, leavesWork); at >= 0 {
-		return fmt.Sprintf("with the name %q", names[at])
+		return fmt.Sprintf("one with the name %q, by which git would write elsewhere", names[at])
 	}
 	return ""
 }

@@ -48,8 +48,9 @@ type guard struct {
 	newConfigs    map[[32]byte]bool // configurations of new repositories that were looked at
 	maxNewConfigs int
 	disarmed      map[string]disarmedRepository
-	said          map[string]bool // of which paths told speaks
-	stop          chan struct{}   // ends the look at what comes into being; nil: there is none
+	said          map[string]bool      // of which paths told speaks
+	unreadable    map[string]time.Time // since when indexes cannot be read
+	stop          chan struct{}        // ends the look at what comes into being; nil: there is none
 }
 
 // A baseline is what is guarded, as it was before any of the commands that run now.
@@ -309,7 +310,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	}
 	repositories, _ = p.index.gitPaths()
 	g.removeLinks(p, g.newLinks(repositories, until))
-	g.checkIndexes(p, repositories)
+	g.checkIndexes(p, repositories, false)
 	for dir := range g.before.Repositories {
 		if id := idOf(dir); id == "" {
 			delete(g.before.Repositories, dir)

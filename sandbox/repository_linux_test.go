@@ -242,6 +242,20 @@ func TestACommondirThatIsBeingWrittenStays(t *testing.T) {
 	})
 }
 
+// Some programs write an index in its place. While they do, no git can read it.
+func TestAnIndexThatIsBeingWrittenStays(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		o := s.sh(t, "echo > a; git add a; cp .git/index full; for i in $(seq 15); do head -c $((20+i)) full > .git/index; sleep 0.1; done; cat full > .git/index; git ls-files")
+		if o.status.Code != 0 || len(o.told) > 0 || !strings.Contains(o.printed, "a\n") {
+			t.Errorf("%+v", o)
+		}
+		if o := s.sh(t, "head -c 20 full > .git/index"); len(o.told) != 1 || !strings.Contains(o.told[0], "one that cannot be read") {
+			t.Errorf("left half written: %+v", o)
+		}
+	})
+}
+
 // A process that has a file mapped can keep writing to it while the time of its last
 // change stays as it is. What was judged once is compared again.
 func TestAConfigurationThatIsWrittenThroughAMappingIsJudgedAgain(t *testing.T) {

@@ -55,7 +55,8 @@ func newWeb(t *testing.T, pages map[string]http.HandlerFunc) *web {
 	here := netip.MustParseAddrPort(server.Listener.Addr().String())
 	_, w.port, _ = net.SplitHostPort(server.Listener.Addr().String())
 	w.options = tool.FetchOptions{
-		Lookup: lookup(map[string]string{"": "127.0.0.1"}),
+		Timeout: 5 * time.Minute, // no story waits for it
+		Lookup:  lookup(map[string]string{"": "127.0.0.1"}),
 		AllowAddress: func(_ string, addr netip.AddrPort, _ bool) error {
 			if addr != here {
 				return errors.New("not the server of this test")
