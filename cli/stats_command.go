@@ -13,6 +13,8 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/internal/stable"
+	"pawl/run"
+	"pawl/view"
 
 	"github.com/spf13/cobra"
 )
@@ -73,7 +75,7 @@ func printStats(w io.Writer, s app.Stats) error {
 		fmt.Fprintf(out, "%s\t%s\n", what, oneLine(fmt.Sprintf(format, args...), 2*maxTitle))
 	}
 	line("runs", "%d", s.Runs)
-	line("turns", "%d: %s", s.Turns, counted(s.Ends))
+	line("turns", "%d: %s", s.Turns, counted(inWords(s.Ends)))
 	line("steps per turn", "mean %.1f, p95 %d", s.StepsPerTurn.Mean, s.StepsPerTurn.P95)
 	line("steps per run", "mean %.1f, p95 %d", s.StepsPerRun.Mean, s.StepsPerRun.P95)
 	line("calls", "%d: %s", s.Calls, counted(s.Outcomes))
@@ -107,6 +109,15 @@ func costWords(s app.Stats) string {
 		text += fmt.Sprintf(", and %s without a known price", plural(s.Unpriced, "answer"))
 	}
 	return text
+}
+
+// inWords names the ends of turns as the list of runs does.
+func inWords(ends map[string]int) map[string]int {
+	named := map[string]int{}
+	for end, n := range ends {
+		named[view.EndWords(run.End(end))] += n
+	}
+	return named
 }
 
 // counted lists what was counted, the most frequent first.
