@@ -58,9 +58,14 @@ func (w *watcher) add(dir string, contents bool) bool {
 	return false
 }
 
-// drain takes in all events that are queued. It reports false if some were lost.
+// drain takes in all events that are queued when it is called: a command may cause more of them
+// without end, as fast as they are taken in. It reports false if some were lost.
 func (w *watcher) drain() bool {
-	for {
+	var queued int32
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(w.fd), syscall.TIOCINQ, uintptr(unsafe.Pointer(&queued))); errno != 0 {
+		return false
+	}
+	for left := int(queued); left > 0; {
 		n, err := syscall.Read(w.fd, w.buf)
 		switch {
 		case err == syscall.EINTR:
@@ -70,6 +75,7 @@ func (w *watcher) drain() bool {
 		case err != nil || n <= 0:
 			return false
 		}
+		left -= n
 		for b := w.buf[:n]; len(b) >= syscall.SizeofInotifyEvent; {
 			wd := int32(binary.NativeEndian.Uint32(b))
 			mask := binary.NativeEndian.Uint32(b[4:])
@@ -92,6 +98,7 @@ func (w *watcher) drain() bool {
 			}
 		}
 	}
+	return true
 }
 
 func (w *watcher) close() {
