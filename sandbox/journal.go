@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"pawl/internal/inside"
+	"pawl/internal/proc"
 )
 
 // A journal is a file in pawl's state folder, one for each process that runs commands
@@ -85,7 +85,7 @@ func (j *journal) lock() (unlock func(), err error) {
 			return nil, err
 		}
 		if time.Since(began) > lockPatience {
-			if pid := j.holder(); isStopped(pid) {
+			if pid := j.holder(); strings.EqualFold(proc.State(pid), "T") {
 				return nil, fmt.Errorf("process %d looks at it and is stopped: continue it with `kill -CONT %[1]d`, or end it with `kill -KILL %[1]d`", pid)
 			}
 		}
@@ -102,13 +102,6 @@ func (j *journal) holder() int {
 	n, _ := j.locking.ReadAt(pid[:], 0)
 	number, _ := strconv.Atoi(strings.TrimSpace(string(pid[:n])))
 	return number
-}
-
-// isStopped reports whether a process is stopped, as far as that can be told.
-func isStopped(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, state, ok := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ") // behind the name
-	return err == nil && ok && (strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t"))
 }
 
 // A journal begins with one of these.

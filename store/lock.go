@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"pawl/internal/inside"
+	"pawl/internal/proc"
 )
 
 // A fileLock is an exclusive lock on a file, released by the kernel when the process
@@ -112,21 +112,9 @@ func (l *fileLock) sign() {
 func (l *fileLock) holder() *LockedError {
 	e := &LockedError{Path: l.file.Name(), PID: readOwner(l.file).PID}
 	if e.PID != 0 {
-		e.State = processState(e.PID)
+		e.State = proc.State(e.PID)
 	}
 	return e
-}
-
-// processState returns the state of a process as proc_pid_stat(5) has it: R, S, T, …;
-// empty if unknown.
-func processState(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	// 123 (name, which may have spaces and parentheses) S 1 …
-	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-	if err != nil || !ok || len(rest) == 0 {
-		return ""
-	}
-	return string(rest[:1])
 }
 
 // Close releases the lock, if it is held, and closes the file. It may be called twice.
