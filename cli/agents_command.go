@@ -98,10 +98,8 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			}
 			rows = append(rows, []string{visible(a.Name), cmp.Or(string(a.Kind), "-"), from, visible(oneLine(what, 100))})
 		}
-		for _, line := range tableLines(rows, inv.tableWidth()) {
-			if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
-				return err
-			}
+		if err := inv.printLines(tableLines(rows, inv.tableWidth())); err != nil {
+			return err
 		}
 		_, err = fmt.Fprint(inv.Stdout, inv.programs())
 		return err

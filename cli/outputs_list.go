@@ -134,10 +134,8 @@ func (inv *invocation) printOutputs(list app.List[app.OutputForm], total int, al
 		fmt.Fprintln(inv.Stderr, "no outputs are stored of this run, or these flags exclude them; --all lists those of all runs")
 		return nil
 	}
-	for _, line := range tableLines(rows, inv.tableWidth()) {
-		if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
-			return err
-		}
+	if err := inv.printLines(tableLines(rows, inv.tableWidth())); err != nil {
+		return err
 	}
 	if len(list.Items) < total {
 		fmt.Fprintf(inv.Stderr, "%d of %d are listed; --limit and --offset show others\n", len(list.Items), total)

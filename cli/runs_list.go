@@ -54,10 +54,8 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 			fmt.Fprintln(inv.Stderr, noRunsHere(ws))
 			return nil
 		}
-		for _, line := range runLines(list.Items, time.Now(), inv.tableWidth()) {
-			if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
-				return err
-			}
+		if err := inv.printLines(runLines(list.Items, time.Now(), inv.tableWidth())); err != nil {
+			return err
 		}
 		if list.Next > 0 {
 			fmt.Fprintf(inv.Stderr, "there are more: --offset %d shows what follows, --limit 0 all\n", list.Next)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,16 @@ func tableLines(rows [][]string, width int) []string {
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
 	return lines
+}
+
+// printLines prints lines to standard output.
+func (inv *invocation) printLines(lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A narrowing is a column that is left out where the terminal is too narrow for the last column to

@@ -338,12 +338,7 @@ func (inv *invocation) listTasks(all []tasks.Summary) error {
 		fmt.Fprintln(inv.Stderr, "no such tasks in this folder: add one with `pawl task add \"…\"`")
 		return nil
 	}
-	for _, line := range taskLines(all, time.Now(), inv.tableWidth()) {
-		if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return inv.printLines(taskLines(all, time.Now(), inv.tableWidth()))
 }
 
 // narrowTasks are the columns that are left out on a narrow terminal.

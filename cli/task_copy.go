@@ -37,12 +37,7 @@ agent has isolation: clone.`,
 			_, err = fmt.Fprintln(inv.Stdout, visible(d.Patch))
 			return err
 		}
-		for _, line := range changedLines(d.Files) {
-			if _, err := fmt.Fprintln(inv.Stdout, line); err != nil {
-				return err
-			}
-		}
-		return nil
+		return inv.printLines(changedLines(d.Files))
 	})
 }
 
