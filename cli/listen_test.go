@@ -11,8 +11,8 @@ import (
 	"pawl/worker"
 )
 
-// timeout(1), and a terminal that is closed, send a termination twice: the end that is under way
-// goes on. Ctrl-C cuts it off, and so does a second Ctrl-C.
+// A second SIGTERM or SIGHUP, as timeout(1) and a closed terminal send, does not cut an orderly
+// exit short. Ctrl-C does, also after an earlier one.
 func TestATerminationThatIsSentTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -143,8 +143,8 @@ var foreignConfigs = map[string][]string{
 	"_darcs": {"prefs/defaults"},
 }
 
-// isForeignLink reports whether what is at a path leads another version control to its folder
-// if it is no folder itself.
+// isForeignLink reports whether a file or link at a path would point another version control
+// system to a folder elsewhere.
 func isForeignLink(path string) bool {
 	dir, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	return foreignConfigs[name] != nil || dir == ".jj" && name == "repo" || dir == "_darcs" && name == "prefs"

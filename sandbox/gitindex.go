@@ -59,16 +59,12 @@ func (g *guard) checkIndexes(p *Policy, repositories []string, running bool) {
 				continue
 			}
 			to := p.refusedAt(rel)
-			err = os.MkdirAll(filepath.Dir(to), 0o700)
-			if err == nil {
-				err = moveOut(root, rel, to)
-			}
-			if err == nil {
-				g.tell(path, fmt.Sprintf("The command made %s %s: it was taken away and is kept in %s; git reset makes it anew", rel, why, to))
+			if moveOut(root, rel, to) == nil {
+				g.tell(path, fmt.Sprintf("The command left %s %s. It was taken away and is kept in %s; `git reset` creates a new one", rel, why, to))
 			} else if err := root.RemoveAll(rel); err == nil {
-				g.tell(path, fmt.Sprintf("The command made %s %s: it was removed; git reset makes it anew", rel, why))
+				g.tell(path, fmt.Sprintf("The command left %s %s. It was removed; `git reset` creates a new one", rel, why))
 			} else {
-				g.tell(path, fmt.Sprintf("The command made %s %s, and that could not be undone (%v): remove it before you use git", rel, why, err))
+				g.tell(path, fmt.Sprintf("The command left %s %s, and that could not be undone (%v): remove it before you use git", rel, why, err))
 			}
 		}
 	}
@@ -87,21 +83,8 @@ func (g *guard) mayBeWritten(path string) bool {
 	return !seen || time.Since(since) < indexWritten
 }
 
-// pollIndexes does the same while commands run.
-func (g *guard) pollIndexes(p *Policy, repositories []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.running) == 0 {
-		return
-	}
-	told := len(g.told)
-	if g.checkIndexes(p, repositories, true); len(g.told) > told {
-		g.journal.keep(g.told)
-	}
-}
-
 // unreadable says that what names an index has is not known.
-const unreadable = "one that cannot be read, so that nobody knows where git would write"
+const unreadable = "unreadable, so where git would write is unknown"
 
 // badIndex says what is wrong with an index of the repository of a folder; empty if nothing is.
 func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
@@ -131,7 +114,7 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 		return unreadable
 	}
 	if at := slices.IndexFunc(names, leavesWork); at >= 0 {
-		return fmt.Sprintf("one with the name %q, by which git would write elsewhere", names[at])
+		return fmt.Sprintf("with the name %q, which makes git write elsewhere", names[at])
 	}
 	return ""
 }

@@ -91,16 +91,9 @@ func (g *guard) removeLinks(p *Policy, links map[string]string) {
 // pollLinks takes away the links that are found the second time while commands run: git tries
 // for a moment whether it can make one. It returns those that were found.
 func (g *guard) pollLinks(p *Policy, repositories []string, before map[string]string) map[string]string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.running) == 0 {
-		return nil
-	}
-	found, told := g.newLinks(repositories, time.Time{}), len(g.told)
+	found := g.newLinks(repositories, time.Time{})
 	again := maps.Clone(found)
 	maps.DeleteFunc(again, func(path, what string) bool { return before[path] != what })
-	if g.removeLinks(p, again); len(g.told) > told {
-		g.journal.keep(g.told)
-	}
+	g.removeLinks(p, again)
 	return found
 }

@@ -96,10 +96,25 @@ func (g *guard) poll(p *Policy, stop <-chan struct{}) {
 			}
 		}
 		g.atOnce(p, paths)
-		links = g.pollLinks(p, repositories, links)
-		g.pollIndexes(p, repositories)
+		links = g.pollRepositories(p, repositories, links)
 		pause = max(leastPoll, pollShare*time.Since(began))
 	}
+}
+
+// pollRepositories takes away what is in the folders of repositories by which git would write
+// elsewhere: links and indexes. links and its result are those of [guard.pollLinks].
+func (g *guard) pollRepositories(p *Policy, repositories []string, links map[string]string) map[string]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.running) == 0 {
+		return nil
+	}
+	told := len(g.told)
+	links = g.pollLinks(p, repositories, links)
+	if g.checkIndexes(p, repositories, true); len(g.told) > told {
+		g.journal.keep(g.told)
+	}
+	return links
 }
 
 // stopAll stops the commands that run.

@@ -55,9 +55,7 @@ func keep(root *os.Root, path, to string, now *snapshot) bool {
 	err := now.save(to)
 	if errors.Is(err, errTooLarge) {
 		os.RemoveAll(to)
-		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
-			err = moveOut(root, path, to)
-		}
+		err = moveOut(root, path, to)
 		hideFromGit(to)
 	}
 	if err != nil {
@@ -82,12 +80,8 @@ func inWords(err error) error {
 // and it is removed.
 func (p *Policy) takeAway(root *os.Root, path, harmful string, taken map[string]*snapshot) string {
 	to := p.refusedAt(path)
-	err := os.MkdirAll(filepath.Dir(to), 0o700)
-	if err == nil {
-		err = moveOut(root, path, to)
-	}
 	isKept := true
-	if err != nil {
+	if err := moveOut(root, path, to); err != nil {
 		for _, name := range gitNames {
 			if s := take(root, filepath.Join(path, name)); s.isThere() && !shallowNames[name] {
 				isKept = s.save(filepath.Join(to, name)) == nil && isKept

@@ -250,7 +250,7 @@ func TestAnIndexThatIsBeingWrittenStays(t *testing.T) {
 		if o.status.Code != 0 || len(o.told) > 0 || !strings.Contains(o.printed, "a\n") {
 			t.Errorf("%+v", o)
 		}
-		if o := s.sh(t, "head -c 20 full > .git/index"); len(o.told) != 1 || !strings.Contains(o.told[0], "one that cannot be read") {
+		if o := s.sh(t, "head -c 20 full > .git/index"); len(o.told) != 1 || !strings.Contains(o.told[0], "left .git/index unreadable") {
 			t.Errorf("left half written: %+v", o)
 		}
 	})

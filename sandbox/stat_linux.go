@@ -25,9 +25,12 @@ func namesOf(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// moveOut moves what is at a path in root to a path outside of it. It follows no link
-// on the way in.
+// moveOut moves what is at a path in root to a path outside of it, whose folder is made. It
+// follows no link on the way in.
 func moveOut(root *os.Root, path, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
 	dir, err := root.Open(filepath.Dir(path))
 	if err != nil {
 		return err
