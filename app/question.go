@@ -1,10 +1,10 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"pawl/run"
+	"pawl/tool"
 )
 
 // A QuestionError says that a run waits for an answer, and that nothing else continues it.
@@ -26,10 +26,7 @@ type Question struct {
 
 // QuestionOf returns the question that a call asks.
 func QuestionOf(c run.Call) Question {
-	q := Question{}
-	if json.Unmarshal([]byte(c.Arguments), &q) != nil || q.Text == "" {
-		q.Text = c.Arguments
-	}
-	q.Call = c.ID
+	q := Question{Call: c.ID}
+	q.Text, q.Options = tool.Asked(c)
 	return q
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"pawl/run"
@@ -45,16 +44,14 @@ func (a *askArgs) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Resumable, Question: true, Title: clip(a.Question, 120)}, nil
 }
 
-// QuestionText returns what a call of ask asks, with the answers to choose from.
-func QuestionText(c run.Call) string {
+// Asked returns what a call of ask asks, and the answers to choose from. Arguments that cannot be
+// read are the question.
+func Asked(c run.Call) (question string, options []string) {
 	var a askArgs
 	if json.Unmarshal([]byte(c.Arguments), &a) != nil || a.Question == "" {
-		return c.Arguments
+		return c.Arguments, nil
 	}
-	if len(a.Options) == 0 {
-		return a.Question
-	}
-	return fmt.Sprintf("%s (%s)", a.Question, strings.Join(a.Options, ", "))
+	return a.Question, a.Options
 }
 
 func (askTool) Run(context.Context, Env, Call) (Result, error) {

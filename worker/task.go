@@ -389,7 +389,11 @@ func (d *Runner) alongEnd(b *taskBatch, p run.Ended, events []run.Event) error {
 	}
 	if p.End == run.Asked { // who answers has to know what
 		if q := s.Questions(); len(q) > 0 {
-			p.Detail = cutText(tool.QuestionText(q[0].Call))
+			question, options := tool.Asked(q[0].Call)
+			if len(options) > 0 {
+				question += " (" + strings.Join(options, ", ") + ")"
+			}
+			p.Detail = cutText(question)
 		}
 	}
 	if r.Kind == "" {
