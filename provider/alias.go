@@ -159,6 +159,9 @@ func version(name string) []int {
 
 // unknownModel is the error for a name without a provider that means no model.
 func (ps *Providers) unknownModel(given string) error {
+	if name, ok := strings.CutSuffix(given, "/"); ok {
+		return config.Errorf("the name of the model is missing after %q; `pawl models %s` lists them", given, name)
+	}
 	near := ""
 	var names, bare, longer []string
 	for _, m := range ps.Models() {
@@ -178,6 +181,15 @@ func (ps *Providers) unknownModel(given string) error {
 	}
 	if len(longer) > 0 {
 		return config.Errorf("the model %q is one of several: say %s", given, strings.Join(longer, " or "))
+	}
+	if near == "" { // claude-opus-9: the newest of the family
+		words := strings.FieldsFunc(strings.ToLower(given), func(r rune) bool { return !unicode.IsLetter(r) })
+		for n := len(words); n > 0 && near == ""; n-- {
+			near = ps.Newest(strings.Join(words[len(words)-n:], "-"))
+		}
+		if len(words) > 0 && near == "" {
+			near = ps.Newest(words[0])
+		}
 	}
 	if near == "" {
 		if i := slices.Index(bare, text.Typo(given, bare)); i >= 0 {

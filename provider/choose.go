@@ -93,6 +93,7 @@ func (ps *Providers) noModel() string {
 			line("export "+p.KeyEnv[0]+"=…", "get a key at "+p.KeysAt)
 		}
 	}
+	line("pawl, then /login", "stores a key, or finds what is on this machine")
 	line("ollama serve", "or LM Studio, or llama.cpp: a server on this machine is found by itself")
 	line("codex login", "or Claude Code, Gemini CLI, OpenCode: one that is installed and logged in is found too")
 	line("pawl demo", "needs neither key nor network; `pawl doctor` shows what is available")

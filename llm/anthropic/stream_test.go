@@ -191,8 +191,8 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		words        string
 	}{
 		{"nothing", "", run.ErrBrokenStream, "empty"},
-		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrInvalid, "<!doctype html>"},
-		{"compressed", "\x1f\x8b\x08\x00garbage", run.ErrInvalid, "proxy"},
+		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrBrokenStream, "<!doctype html>"},
+		{"compressed", "\x1f\x8b\x08\x00garbage", run.ErrBrokenStream, "proxy"},
 		{"an error as JSON", `{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}`, run.ErrOverloaded, "Busy"},
 		{"the beginning of a stream", "event: mess", run.ErrBrokenStream, "ended before it began"},
 		{"no event that counts", ": hello\n\n", run.ErrBrokenStream, "ended before it began"},

@@ -380,7 +380,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		words        string
 	}{
 		{"nothing", "", run.ErrBrokenStream, "empty"},
-		{"HTML", "<!doctype html>\n<html>", run.ErrInvalid, "<!doctype html>"},
+		{"HTML", "<!doctype html>\n<html>", run.ErrBrokenStream, "<!doctype html>"},
 		{"an error as JSON", `{"error":{"message":"Busy","type":"server_error"}}`, run.ErrOverloaded, "Busy"},
 		{"an error of Ollama", `{"error":"model is loading"}`, run.ErrOverloaded, "loading"},
 		{"[DONE] without a reason", chunks(hi) + doneMark, run.ErrBrokenStream, "end mark"},

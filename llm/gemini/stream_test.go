@@ -317,8 +317,8 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		words        string
 	}{
 		{"nothing", "", run.ErrBrokenStream, "empty"},
-		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrInvalid, "<!doctype html>"},
-		{"a list without events", "[{\n  \"candidates\": [\n    {\n", run.ErrInvalid, "take the streaming away"},
+		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrBrokenStream, "<!doctype html>"},
+		{"a list without events", "[{\n  \"candidates\": [\n    {\n", run.ErrBrokenStream, "take the streaming away"},
 		{"a list with an error", `[{"error":{"code":429,"message":"Busy","status":"RESOURCE_EXHAUSTED"}}]`, run.ErrRateLimited, "Busy"},
 		{"no finish reason", stream("", hi), run.ErrBrokenStream, "has no end marker"},
 		{"a [DONE] without one", stream("", hi) + "data: [DONE]\n\n", run.ErrBrokenStream, ""},

@@ -223,7 +223,8 @@ func failures(t *testing.T, w Wire) {
 		{name: "400 is invalid", script: `{"error":{"status":400,"message":"` + strings.Repeat("long ", 200) + `"}}`, kind: run.ErrInvalid, status: 400},
 		{name: "a prompt that is too long", script: `{"error":{"status":400,"message":"prompt is too long: 208310 tokens > 200000 maximum"}}`, kind: run.ErrTooLong, status: 400},
 		{name: "a request that is too large", script: `{"error":{"status":413}}`, kind: run.ErrTooLong, status: 413},
-		{name: "a page instead of a stream", script: `{"body":"<html><body>Sign in</body></html>"}`, kind: run.ErrInvalid, network: true},
+		{name: "a page instead of a stream", script: `{"body":"<html><body>Sign in</body></html>"}`, kind: run.ErrBrokenStream, network: true},
+		{name: "JSON that is not an event stream", script: `{"body":"{\"answer\":1}"}`, kind: run.ErrBrokenStream, network: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -258,9 +259,19 @@ func failures(t *testing.T, w Wire) {
 	})
 	t.Run("a failed request can be sent again", func(t *testing.T) {
 		t.Parallel()
-		p, _ := w.start(t, `{"error":{"status":529},"times":2}`+"\n"+`{"cut":"text","text":"Hello"}`+"\n"+`{"text":"Hello"}`, never)
+		// What a faulty gateway does to single requests.
+		p, _ := w.start(t, strings.Join([]string{
+			`{"error":{"status":529},"times":2}`,
+			`{"cut":"text","text":"Hello"}`,
+			`{"body":"{malformed json: <<<"}`,
+			`{"error":{"status":429}}`,
+			`{"body":"<html>Bad gateway</html>"}`,
+			`{"cut":"reset","text":"Hello"}`,
+			`{"text":"Hello"}`,
+		}, "\n"), never)
 		r := Request(t, p, hello())
-		for _, want := range []run.ErrorKind{run.ErrOverloaded, run.ErrOverloaded, run.ErrBrokenStream} {
+		for _, want := range []run.ErrorKind{run.ErrOverloaded, run.ErrOverloaded, run.ErrBrokenStream, run.ErrBrokenStream,
+			run.ErrRateLimited, run.ErrBrokenStream, run.ErrBrokenStream} {
 			if h := Listen(t.Context(), t, p, r); h.Err == nil || h.Err.Kind != want || !h.Err.Kind.Transient() {
 				t.Fatalf("got %v, want %s", h.Err, want)
 			}

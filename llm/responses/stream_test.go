@@ -335,7 +335,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		words        string
 	}{
 		{"nothing", "", run.ErrBrokenStream, "empty"},
-		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrInvalid, "<!doctype html>"},
+		{"HTML", "<!doctype html>\n<html>data: x</html>", run.ErrBrokenStream, "<!doctype html>"},
 		{"an error as JSON", `{"error":{"type":"server_error","message":"Busy"}}`, run.ErrOverloaded, "Busy"},
 		{"no event that counts", ": hello\n\n", run.ErrBrokenStream, "ended before it began"},
 		{"everything but the end", stream(created, textAdded, textHi, textDone), run.ErrBrokenStream, "has no end marker"},

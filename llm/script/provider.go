@@ -159,7 +159,7 @@ func (t *telling) play(r Reply, model string) error {
 	case r.Error != nil && r.Error.Status > 200:
 		return r.Error.kinded()
 	case r.Body != "":
-		return &llm.Error{Kind: run.ErrInvalid, Message: fmt.Sprintf("the response is not an event stream; it begins with %q", Half(r.Body))}
+		return &llm.Error{Kind: run.ErrBrokenStream, Message: fmt.Sprintf("the response is not an event stream; it begins with %q", Half(r.Body))}
 	}
 	if u := r.Usage; u != nil { // as Anthropic does: what was read at the start, what was written at the end
 		t.usage = run.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}

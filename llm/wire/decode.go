@@ -121,8 +121,8 @@ func ended(err error, lines *lineReader, any bool) *llm.Error {
 		e.Kind, e.Message = Kind(0, api), api.Message
 		return e
 	}
-	// A retry would bring the same page.
-	e.Kind = run.ErrInvalid
+	// Gateways put a page or an error of their own in place of single answers, under status
+	// 200: the request is retried like one whose stream breaks, a few times.
 	why := "is the base URL that of a model's API, and is there a proxy in between?"
 	if head := bytes.TrimSpace(lines.head); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
 		why = "it is JSON in one piece; does the server not stream, or does a proxy in between take the streaming away?"

@@ -67,7 +67,7 @@ func New(o Options) *Client {
 		c.wrong = &llm.Error{Kind: run.ErrInvalid, Message: "the provider's base URL is not an address like " + o.Example}
 		return c
 	case strings.ContainsFunc(c.key, unicode.IsControl):
-		c.wrong = &llm.Error{Kind: run.ErrAuth, Message: "the key contains a line break or another control character; store it again"}
+		c.wrong = &llm.Error{Kind: run.ErrAuth, Message: "the key contains a line break or another control character"}
 		return c
 	}
 	c.address = u.Scheme + "://" + u.Host
