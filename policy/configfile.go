@@ -99,12 +99,17 @@ func (g *configFile) load(root *os.Root) {
 	g.sum = sumOf(g.content)
 }
 
-// scan returns the configuration files of a workspace, by name.
-func scan(root *os.Root) []configFile {
+// scan returns the configuration files of a workspace, and those at further names, by name.
+func scan(root *os.Root, also []string) []configFile {
+	return scanNames(root, slices.Concat(folderNames, lonelyFiles, also))
+}
+
+// scanNames returns the files at names, and in the folders there, by name.
+func scanNames(root *os.Root, names []string) []configFile {
 	s := scanner{root: root}
-	for _, name := range slices.Concat(folderNames, lonelyFiles) {
-		folder := slices.Contains(folderNames, name)
+	for _, name := range names {
 		info, err := root.Lstat(name)
+		folder := slices.Contains(folderNames, name) || err == nil && info.IsDir() && !slices.Contains(lonelyFiles, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR) && name != folderName:
 		case err != nil:

@@ -51,6 +51,10 @@ type Options struct {
 	System, Managed string
 	AdminUID        int
 
+	// Also are further files and folders of the workspace that need trust, with slashes: what
+	// programs beside pawl obey.
+	Also []string
+
 	// Given are the rules of flags, environment and configuration.
 	Given permission.Rules
 	// By is who makes the rules that are added here.

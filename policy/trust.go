@@ -3,7 +3,9 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,7 +58,7 @@ func (p *Policy) pending() ([]Change, error) {
 	defer root.Close()
 	var changes []Change
 	there := map[string]bool{}
-	for _, g := range scan(root) {
+	for _, g := range scan(root, p.o.Also) {
 		there[g.name] = true
 		old := record.sumOf(g.name)
 		if g.problem == "" && (g.sum == old || p.repo.trustedHere[g.name] == g.sum) {
@@ -80,6 +82,37 @@ func (p *Policy) pending() ([]Change, error) {
 	}
 	stable.Sort(changes, func(a, b Change) int { return strings.Compare(a.File, b.File) })
 	return changes, nil
+}
+
+// Unreviewed returns the files at names in a folder, and in the folders there, that are not as they
+// were trusted in the workspace of: the folder is that workspace, or a copy of it.
+func (p *Policy) Unreviewed(dir, of string, names []string) ([]string, error) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	if len(names) == 0 {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	root, uid, err := enter(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if p.trust.refresh(); p.trust.err != nil {
+		return nil, p.trust.err
+	}
+	record := p.trust.of(of, uid)
+	var found []string
+	for _, f := range scanNames(root, names) {
+		here := of == p.o.Workspace && p.repo.trustedHere[f.name] == f.sum
+		if f.problem != "" || f.sum != record.sumOf(f.name) && !here {
+			found = append(found, f.name)
+		}
+	}
+	return found, nil
 }
 
 // Trusted reports whether the configuration of this workspace is as a person has
@@ -180,8 +213,10 @@ func (p *Policy) Records() ([]Record, error) {
 const noOwner = -1
 
 // enter opens the workspace and says whose it is.
-func (p *Policy) enter() (root *os.Root, uid int, err error) {
-	root, err = os.OpenRoot(p.o.Workspace)
+func (p *Policy) enter() (root *os.Root, uid int, err error) { return enter(p.o.Workspace) }
+
+func enter(dir string) (root *os.Root, uid int, err error) {
+	root, err = os.OpenRoot(dir)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the workspace cannot be opened: %w", err)
 	}

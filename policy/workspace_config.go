@@ -51,7 +51,7 @@ func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) 
 	defer root.Close()
 	p.trust.refresh()
 	record := p.trust.of(p.o.Workspace, owner)
-	for _, f := range scan(root) {
+	for _, f := range scan(root, p.o.Also) {
 		switch {
 		case !strings.HasPrefix(f.name, folder+"/"):
 		case f.problem == "" && p.trust.err == nil && (f.sum == record.sumOf(f.name) || f.sum == p.repo.trustedHere[f.name]):
