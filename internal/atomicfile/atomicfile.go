@@ -32,6 +32,23 @@ const TempPattern = ".new-*"
 // Write replaces the file by one with the content, readable by its owner alone. It creates
 // missing directories. After an error the file is as it was.
 func Write(file string, content []byte, sync Sync) error {
+	return write(file, content, sync, os.Rename)
+}
+
+// Create is Write for a file that must not exist: of several processes that create it at the
+// same time one succeeds, and the others get an error that is [fs.ErrExist].
+func Create(file string, content []byte, sync Sync) error {
+	return write(file, content, sync, func(temp, file string) error {
+		err := os.Link(temp, file)
+		if err == nil {
+			return os.Remove(temp)
+		}
+		return err
+	})
+}
+
+// write writes a temporary file and lets put give it its name.
+func write(file string, content []byte, sync Sync, put func(temp, file string) error) error {
 	dir := filepath.Dir(file)
 	if err := MkdirAll(dir, sync); err != nil {
 		return err
@@ -41,7 +58,7 @@ func Write(file string, content []byte, sync Sync) error {
 		return err
 	}
 	_, err = f.Write(content)
-	if err = errors.Join(err, Commit(f, file, err == nil, sync)); err != nil {
+	if err = errors.Join(err, commit(f, file, err == nil, sync, put)); err != nil {
 		return err
 	}
 	if sync {
@@ -53,7 +70,11 @@ func Write(file string, content []byte, sync Sync) error {
 // Commit closes a temporary file and, if ok, gives it its final name, for which it has to
 // be on the same file system; else, and after an error, it removes it. The caller makes
 // the name durable with [SyncDir].
-func Commit(f *os.File, name string, ok bool, sync Sync) (err error) {
+func Commit(f *os.File, name string, ok bool, sync Sync) error {
+	return commit(f, name, ok, sync, os.Rename)
+}
+
+func commit(f *os.File, name string, ok bool, sync Sync, put func(temp, name string) error) (err error) {
 	if ok && bool(sync) {
 		err = f.Sync()
 	}
@@ -61,7 +82,7 @@ func Commit(f *os.File, name string, ok bool, sync Sync) (err error) {
 		err = closed
 	}
 	if ok && err == nil {
-		if err = os.Rename(f.Name(), name); err == nil {
+		if err = put(f.Name(), name); err == nil {
 			return nil
 		}
 	}

@@ -14,6 +14,7 @@ const (
 	prSetNoNewPrivs  = 38
 	capVersion3      = 0x20080522
 	capsPossible     = 64 // the kernel's own bound; linux/capability.h knows 41
+	rlimitData       = 2
 	rlimitCore       = 4
 	rlimitProcesses  = 6
 	maxProcesses     = 4096
@@ -34,6 +35,24 @@ var keptCaps = []int{
 	10, // CAP_NET_BIND_SERVICE
 }
 
+// What a process of a command that only reads may take of memory: a quarter of the machine's,
+// between these. RLIMIT_DATA counts what is writable and private; address space that a runtime
+// only reserves is not counted (getrlimit(2), read 2026-11-23). Other commands are not bounded
+// like this: the shadow memory of sanitizers counts.
+const (
+	leastReading = 1 << 30
+	mostReading  = 4 << 30
+)
+
+// memoryForReading returns how much that is on this machine.
+func memoryForReading() uint64 {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return mostReading
+	}
+	return min(max(uint64(info.Totalram)*uint64(info.Unit)/4, leastReading), mostReading)
+}
+
 // An enclosure is a confinement made ready for threads to enter.
 type enclosure struct {
 	inNamespace       bool
@@ -41,6 +60,7 @@ type enclosure struct {
 	read, list, write []string
 	covered           []string // of what is read, the paths that something is laid over
 	closeTCP          bool
+	readOnly          bool
 	filter            []bpf // of system calls
 	listens           []bpf // the same where the helper can be asked about connections; empty: it need not be
 	mustFilter        bool
@@ -50,7 +70,9 @@ type enclosure struct {
 // failed.
 func enclosureOf(c *Confinement, inNamespace bool) (e *enclosure, what string, err syscall.Errno) {
 	tree := inNamespace && len(c.Mounts) > 0
-	e = &enclosure{inNamespace: inNamespace, landlock: landlockABI(), read: c.Read, list: c.List, write: c.Write, closeTCP: c.Network == ClosedNetwork}
+	e = &enclosure{inNamespace: inNamespace, landlock: landlockABI(), read: c.Read, list: c.List, write: c.Write, closeTCP: c.Network == ClosedNetwork, readOnly: c.ReadOnly}
+	// Where memory runs out, the kernel ends a command before it ends pawl or programs of the person.
+	writeFile("/proc/self/oom_score_adj", "500")
 	if tree {
 		// Nothing is there that may not be read, so few rules say it all.
 		e.read, e.write = []string{"/"}, nil
@@ -86,6 +108,9 @@ func enclosureOf(c *Confinement, inNamespace bool) (e *enclosure, what string, e
 // makes in the command's place finds no route.
 func (e *enclosure) enter(noRoute *atomic.Bool) (what string, err syscall.Errno) {
 	limit(rlimitCore, 0)
+	if e.readOnly {
+		limit(rlimitData, memoryForReading())
+	}
 	if e.inNamespace {
 		// Counted for each user namespace by itself (Linux 5.14), and so for the commands
 		// of this helper; root has none and is not counted, but see limitProcesses.

@@ -46,6 +46,9 @@ func probeTree() syscall.Errno {
 			return
 		}
 		init, err := startInit()
+		if err == errInitDied {
+			exit(codeKilled) // that says nothing about the machine; the owner tries again
+		}
 		if err == 0 {
 			init.kill()
 			init.collect()

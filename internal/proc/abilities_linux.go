@@ -1,10 +1,12 @@
 package proc
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"pawl/internal/helper"
 )
@@ -17,7 +19,7 @@ var probed = sync.OnceValue(func() Abilities {
 		{isolation: Namespace},
 		{isolation: Sweeping},
 	} {
-		out, err := helperCommand(helper.Probe, k.flags()).Output()
+		out, err := probeOutput(k)
 		if err != nil {
 			continue
 		}
@@ -40,3 +42,25 @@ var probed = sync.OnceValue(func() Abilities {
 	}
 	return Abilities{Isolation: Sweeping}
 })
+
+// maxProbe bounds a probe, which takes milliseconds.
+const maxProbe = 5 * time.Second
+
+// probeOutput returns what the probe of a kind of helper prints. A probe that is killed is
+// repeated: that says nothing about the machine.
+func probeOutput(k helperKind) (out []byte, err error) {
+	for range 3 {
+		cmd := helperCommand(helper.Probe, k.flags())
+		var printed bytes.Buffer
+		cmd.Stdout = &printed
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		timer := time.AfterFunc(maxProbe, func() { cmd.Process.Kill() })
+		err = cmd.Wait()
+		if err == nil || !timer.Stop() {
+			return printed.Bytes(), err
+		}
+	}
+	return nil, err
+}

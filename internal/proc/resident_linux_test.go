@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pawl/internal/helper"
@@ -298,4 +300,50 @@ func BenchmarkResident(b *testing.B) {
 	for b.Loop() {
 		inside(b, r, ":")
 	}
+}
+
+// Whoever kills an init while it starts does not make a command, or what its owner waits for, hang.
+func TestACommandWhoseInitIsKilledEnds(t *testing.T) {
+	t.Parallel()
+	r, _ := newResident(t)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		self := r.helper.cmd.Process.Pid
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, pid := range childrenOf(self) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended
+			}
+		}
+	}()
+	for range 30 {
+		inside(t, r, "true")
+	}
+	close(stop)
+	<-stopped
+	for range 3 { // a thread that was prepared meanwhile may be of a dead init
+		inside(t, r, "true")
+	}
+	if status, printed := inside(t, r, "echo after it"); status.Code != 0 || printed != "after it\n" {
+		t.Errorf("after it: %+v, %q", status, printed)
+	}
+}
+
+// childrenOf returns the children of a process.
+func childrenOf(parent int) (pids []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		content, _ := os.ReadFile(list)
+		for field := range strings.FieldsSeq(string(content)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }

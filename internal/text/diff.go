@@ -9,7 +9,7 @@ import (
 
 // Diff returns how before became after as a unified diff without file names, with two
 // lines of context, and how many lines were added and removed. Each line is clipped, and
-// the diff is cut after limit bytes with a mark; the counts are of all of it.
+// the diff is cut after limit bytes with a mark; the counts are of all of it. With limit 0 nothing is cut.
 func Diff(before, after string, limit int) (diff string, added, removed int) {
 	const context, longest = 2, 200 // lines around a change; characters of a line
 	u, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), context)
@@ -29,13 +29,16 @@ func Diff(before, after string, limit int) (diff string, added, removed int) {
 		}
 		fmt.Fprintf(&out, "@@ -%s +%s @@\n", lineRange(h.FromLine, lines[udiff.Equal]+lines[udiff.Delete]), lineRange(h.ToLine, lines[udiff.Equal]+lines[udiff.Insert]))
 		for _, l := range h.Lines {
-			if cut = out.Len() > limit; cut {
+			if cut = limit > 0 && out.Len() > limit; cut {
 				out.WriteString(Mark + " (the difference continues)")
 				break
 			}
 			out.WriteByte("-+ "[l.Kind])
 			content := strings.TrimSuffix(strings.TrimSuffix(l.Content, "\n"), "\r")
-			out.WriteString(Clip(strings.ToValidUTF8(content, "\uFFFD"), longest) + "\n")
+			if content = strings.ToValidUTF8(content, "\uFFFD"); limit > 0 {
+				content = Clip(content, longest)
+			}
+			out.WriteString(content + "\n")
 		}
 	}
 	return strings.TrimSuffix(out.String(), "\n"), added, removed
