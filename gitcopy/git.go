@@ -12,17 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"pawl/internal/owngit"
 	"pawl/internal/proc"
 )
-
-// safe are the options of every git call: no hook, no monitor of the file system, no program
-// that a configuration names, no maintenance in the background.
-var safe = []string{
-	"--no-pager", "--no-optional-locks",
-	"-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "-c", "core.alternateRefsCommand=:",
-	"-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "diff.external=", "-c", "commit.gpgSign=false",
-	"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "fetch.recurseSubmodules=false", "-c", "protocol.allow=never", "-c", "protocol.file.allow=always",
-}
 
 // A git calls git in a folder.
 type git struct {
@@ -77,18 +69,8 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	if err != nil {
 		return "", stateError("a copy of the repository needs git, which is not installed")
 	}
-	cmd := exec.CommandContext(ctx, program, append(append([]string{}, safe...), args...)...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.dir, strings.NewReader(input), 5*time.Second
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "GIT_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ATTR_NOSYSTEM=1")
-	if g.own {
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
-	}
-	cmd.Env = append(cmd.Env, g.env...)
+	cmd := owngit.Call{Program: program, Dir: g.dir, Own: g.own, Env: g.env}.Command(ctx, args...)
+	cmd.Stdin, cmd.WaitDelay = strings.NewReader(input), 5*time.Second
 	cmd.Cancel = func() error { // git removes its lock files then, which after a kill nothing removes
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			return cmd.Process.Kill()
@@ -135,18 +117,13 @@ func (h *head) Write(b []byte) (int, error) {
 
 // withoutFilters returns g with every filter that the configuration names switched off.
 func (g git) withoutFilters(ctx context.Context) (git, error) {
-	out, err := g.run(ctx, "config", "--name-only", "--null", "--get-regexp", `^filter\.`)
+	list, err := g.run(ctx, owngit.ListFilters...)
 	if exited(err, 1) {
 		return g, nil // there are none
 	} else if err != nil {
 		return g, err
 	}
-	filters := lines(out)
-	env := append(slices.Clip(g.env), fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(filters)))
-	for i, key := range filters {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=", i))
-	}
-	g.env = env
+	g.env = append(slices.Clip(g.env), owngit.WithoutFilters(list)...)
 	return g, nil
 }
 

@@ -260,6 +260,13 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	plant(p.dir)
 	c, _ := p.copy("t-x")
 	p.notThere(ran, "a program of the person ran when the copy was made")
+	// What makes a program of the address that is fetched from.
+	for _, kv := range [][2]string{{"protocol.allow", "always"}, {"protocol.ext.allow", "always"}, {"url.ext::" + program + " %S .insteadOf", "/"},
+		{"core.gitProxy", program}, {"core.askPass", program},
+		{"credential.helper", "!" + program}, {"core.editor", program}, {"fetch.writeCommitGraph", "true"}, {"gc.auto", "1"}, {"maintenance.auto", "true"},
+		{"submodule.recurse", "true"}, {"log.showSignature", "true"}, {"filter.evil.process", program}, {"alias.rev-parse", "!" + program}} {
+		p.git("config", kv[0], kv[1])
+	}
 	if got := p.in(c.work(), "config", "--list", "--local"); strings.Contains(got, program) {
 		t.Errorf("the copy has the person's configuration: %s", got)
 	}
@@ -269,11 +276,16 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	if _, err := c.Diff(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := c.Merge(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "transport 'ext' not allowed") {
+		t.Errorf("the address of the copy became a program: %v", err)
+	}
+	p.notThere(ran, "a program ran at diff or merge")
+	p.git("config", "--remove-section", "url.ext::"+program+" %S ")
 	if _, err := c.Merge(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
-	p.notThere(ran, "a program ran at diff or merge")
-	for _, kv := range []string{"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "filter.evil.required"} {
+	p.notThere(ran, "a program ran at merge")
+	for _, kv := range []string{"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "filter.evil.required"} {
 		p.git("config", "--unset", kv) // the person's own are not the question any more
 	}
 	if err := os.RemoveAll(filepath.Join(p.dir, ".git", "hooks")); err != nil {

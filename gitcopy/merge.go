@@ -160,6 +160,10 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 		}
 		return m, err
 	}
+	// Settings of the repository may replace the address by another.
+	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
+		return m, stateError("your repository did not fetch the branch %s from the copy: look at url.*.insteadOf in its configuration, remove the branch, and merge again", m.Branch)
+	}
 	if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
 		m.Into = ""
 	}
