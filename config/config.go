@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -72,6 +73,11 @@ func Load(s Sources) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range []string{"config.json", "config.yaml", "config.yml", "settings.json"} {
+		if other := filepath.Join(s.Env.UserDir(), name); exists(other) {
+			c.Notes = append(c.Notes, fmt.Sprintf("%s is not read; settings are in config.toml beside it", other))
+		}
+	}
 	fromWorkspace, err := c.readWorkspace(s)
 	if err != nil {
 		return nil, err
@@ -80,14 +86,8 @@ func Load(s Sources) (*Config, error) {
 		var found []Value
 		add := func(source, where string, texts ...string) error {
 			for _, text := range texts {
-				check := k.check
-				if k.Values != nil {
-					check = OneOf(k.Values...)
-				}
-				if check != nil {
-					if err := check(text); err != nil {
-						return Errorf("%s: %w", where, err)
-					}
+				if err := k.Check(text); err != nil {
+					return Errorf("%s: %w", where, err)
 				}
 				found = append(found, Value{text, source})
 			}
@@ -110,6 +110,11 @@ func Load(s Sources) (*Config, error) {
 		c.values[k.Name] = found
 	}
 	return c, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // split returns the values in an environment variable.

@@ -47,6 +47,15 @@ func (e Env) StateDir() string {
 	return dir
 }
 
+// CheckStateDir returns why the variable that names the state folder cannot be used; nil if it can.
+// A relative path would be another folder in each workspace.
+func (e Env) CheckStateDir() error {
+	if dir := e.Get("PAWL_STATE_DIR"); dir != "" && !filepath.IsAbs(dir) {
+		return Errorf("PAWL_STATE_DIR %q: must be an absolute path", dir)
+	}
+	return nil
+}
+
 // MakeStateDir makes the state folder if it is missing. One that cannot be made or entered
 // is an [*Error] that says where the choice of it came from.
 func (e Env) MakeStateDir() error {
@@ -72,6 +81,9 @@ func CheckVariables(environ []string) (notes []string, err error) {
 	plain := func(name string) string { return strings.ReplaceAll(strings.TrimPrefix(name, "PAWL_"), "_", "") }
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
+		if name == "PAWL_LOG" && value != "" && value != "debug" {
+			return notes, Errorf("PAWL_LOG %q: must be debug, or not set", value)
+		}
 		if !strings.HasPrefix(name, "PAWL_") || value == "" || slices.Contains(known, name) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -51,7 +52,11 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 	if err := toml.Unmarshal(content, &raw); err != nil {
 		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := at.Position()
-			return nil, Errorf("%s, line %d: %w", path, line, err)
+			hint := ""
+			if strings.Contains(err.Error(), "at start of value") {
+				hint = `; text needs quotes, such as model = "sonnet"`
+			}
+			return nil, Errorf("%s, line %d: %w%s", path, line, err, hint)
 		}
 		return nil, Errorf("%s: %w", path, err)
 	}
