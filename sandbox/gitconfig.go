@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pawl/internal/owngit"
 )
 
 // A setting is one of a git configuration. The section and the name are in lower
@@ -64,10 +66,8 @@ func (g gitProgram) parseConfig(text []byte) ([]setting, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), gitTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, string(g), "config", "-z", "--list", "--no-includes", "--file", "-")
-	// Of no repository's, user's or system's choice.
-	cmd.Dir = "/"
-	cmd.Env = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CEILING_DIRECTORIES=/", "HOME=/", "LC_ALL=C", "PATH=" + filepath.Dir(string(g))}
+	call := owngit.Call{Program: string(g), Dir: "/", Own: true, Env: []string{"GIT_CEILING_DIRECTORIES=/", "HOME=/", "PATH=" + filepath.Dir(string(g))}}
+	cmd := call.Command(ctx, "config", "-z", "--list", "--no-includes", "--file", "-")
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.Output()
 	var c parsedConfig

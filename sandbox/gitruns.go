@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -36,7 +37,17 @@ var harmlessRuns = append([]string{
 // that git would find from dirs, and at those nested in the workspace, into which
 // git goes by itself. A nil Policy knows no nested ones.
 func (p *Policy) GitRuns(dirs ...string) string {
-	var configs []string
+	git := p.gitFor(dirs)
+	for _, config := range p.gitConfigs(dirs) {
+		if what := git.runsIn(config); what != "" {
+			return fmt.Sprintf("%s in %s", what, config)
+		}
+	}
+	return ""
+}
+
+// gitConfigs returns the configurations of the repositories that [Policy.GitRuns] looks at.
+func (p *Policy) gitConfigs(dirs []string) (configs []string) {
 	add := func(dir string) {
 		if dir == "" {
 			return
@@ -55,7 +66,6 @@ func (p *Policy) GitRuns(dirs ...string) string {
 	for _, dir := range dirs {
 		add(foundGit(dir))
 	}
-	git := p.gitFor(dirs)
 	if p != nil {
 		p.index.refresh()
 		repositories, links := p.index.gitPaths()
@@ -64,12 +74,78 @@ func (p *Policy) GitRuns(dirs ...string) string {
 		}
 	}
 	slices.Sort(configs)
-	for _, config := range slices.Compact(configs) {
-		if what := git.runsIn(config); what != "" {
-			return fmt.Sprintf("%s in %s", what, config)
+	return slices.Compact(configs)
+}
+
+// agentGit are settings for a program that works outside of the sandbox, whose git may change
+// things and use the network: it runs no hooks and no program that a repository names.
+var agentGit = []setting{
+	{section: "core", name: "fsmonitor", value: "false"},
+	{section: "core", name: "hookspath", value: os.DevNull},
+	{section: "protocol", subsection: "ext", name: "allow", value: "never"},
+}
+
+// neutralForAgents are the values for such a program, where they are others than those of
+// [neutralGit]. Some programs have no default that could be named: git fails then.
+var neutralForAgents = map[string]string{
+	"core.sshcommand": "ssh", "core.askpass": "false", "core.editor": "true", "core.pager": "cat", "sequence.editor": "true",
+	"merge.driver": "false", "gpg.program": "gpg", "gpg.defaultkeycommand": "false", "credential.helper": "",
+	"remote.uploadpack": "git-upload-pack", "remote.receivepack": "git-receive-pack",
+	"submodule.update": "checkout", "trailer.command": "true", "trailer.cmd": "true", "interactive.difffilter": "cat", "hook.command": "true",
+	"difftool.cmd": "false", "difftool.path": "false", "mergetool.cmd": "false", "mergetool.path": "false", "tar.command": "false", "init.templatedir": "",
+}
+
+// leadElsewhere are settings that nothing given to git takes back.
+var leadElsewhere = map[string]bool{"include.path": true, "includeif.path": true, "remote.vcs": true, "gc.recentobjectshook": true}
+
+// AgentGit returns variables with which the git of a program that works outside of the sandbox
+// runs nothing that the repositories found from dirs name; env is what the program gets beside
+// them. remains says what would be run all the same, and where it stands. A nil Policy knows no
+// nested repositories.
+func (p *Policy) AgentGit(env []string, dirs ...string) (variables []string, remains string) {
+	settings := slices.Clone(agentGit)
+	git := p.gitFor(dirs)
+	for _, config := range p.gitConfigs(dirs) {
+		named, err := git.readConfig(config)
+		if err != nil && !errors.Is(err, errNoGit) {
+			return nil, fmt.Sprintf("what cannot be read (%v) in %s", err, config)
+		}
+		for _, s := range named {
+			value, known := neutralForAgents[s.key()]
+			if !known {
+				value, known = neutralGit[s.key()]
+			}
+			switch {
+			case leadElsewhere[s.key()]:
+				return nil, fmt.Sprintf("%s in %s", s.key(), config)
+			case s.section == "alias" || s.section == "pager":
+				value, known = "false", true // of an alias: there is no such command
+			case slices.Contains(harmlessPrograms, s.value):
+				continue
+			}
+			if known {
+				s.value = value
+				settings = append(settings, s)
+			}
 		}
 	}
-	return ""
+	first := 0
+	for _, v := range env {
+		if n, ok := strings.CutPrefix(v, "GIT_CONFIG_COUNT="); ok {
+			first, _ = strconv.Atoi(n)
+		}
+	}
+	return gitVariables(settings, first), ""
+}
+
+// gitVariables returns the variables with which git has settings that count more than those of
+// files; first of them are there already.
+func gitVariables(settings []setting, first int) (env []string) {
+	for i, s := range settings {
+		n := strconv.Itoa(first + i)
+		env = append(env, "GIT_CONFIG_KEY_"+n+"="+s.fullKey(), "GIT_CONFIG_VALUE_"+n+"="+s.value)
+	}
+	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(first+len(settings)))
 }
 
 // gitFor returns git, found where nothing in dirs can have put it.

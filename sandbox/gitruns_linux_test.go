@@ -2,7 +2,9 @@ package sandbox_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,5 +123,80 @@ func TestNoFileOfARepositoryIsWaitedForOrReadWithoutEnd(t *testing.T) {
 	}
 	if got := s.policy.GitRuns(s.workspace); !strings.Contains(got, "cannot be read") {
 		t.Errorf("what cannot be read runs %q", got)
+	}
+}
+
+// The git of a program outside of the sandbox runs none of the programs that a repository names,
+// and works.
+func TestTheGitOfAnExternalAgentRunsNothingThatARepositoryNames(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	home := t.TempDir()
+	plain := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.nickname", "GIT_CONFIG_VALUE_0=of the person"}
+	git := func(env []string, dir string, args ...string) string {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = dir, env
+		out, _ := cmd.CombinedOutput() // some fail for want of a program
+		return string(out)
+	}
+	prepare := func() (dir, flag string) {
+		top := t.TempDir()
+		dir, flag = filepath.Join(top, "w"), filepath.Join(top, "flag")
+		git(plain, top, "init", "-q", dir)
+		put(t, filepath.Join(dir, "f"), "one\n")
+		git(plain, dir, "add", ".")
+		git(plain, dir, "commit", "-qm", "one")
+		git(plain, dir, "branch", "side")
+		evil := "touch " + flag + "; false"
+		put(t, filepath.Join(dir, ".gitattributes"), "* filter=x diff=x merge=x\n")
+		for _, s := range [][2]string{{"core.fsmonitor", evil}, {"core.editor", evil}, {"core.pager", evil}, {"core.sshCommand", evil}, {"core.askPass", evil}, {"diff.external", evil},
+			{"diff.x.textconv", evil}, {"diff.x.command", evil}, {"filter.x.clean", evil}, {"filter.x.smudge", evil}, {"filter.x.process", evil}, {"merge.x.driver", evil}, {"gpg.program", evil},
+			{"commit.gpgSign", "true"}, {"alias.co", "!" + evil}, {"credential.helper", "!" + evil}, {"trailer.x.cmd", evil}, {"protocol.allow", "always"}, {"remote.o.url", "ext::" + evil},
+			{"remote.s.url", "ssh://localhost:1/x"}, {"submodule.x.update", "!" + evil}, {"interactive.diffFilter", evil}, {"difftool.x.cmd", evil}, {"diff.tool", "x"}} {
+			git(plain, dir, "config", s[0], s[1])
+		}
+		for _, hook := range []string{"pre-commit", "post-checkout", "commit-msg"} {
+			path := filepath.Join(dir, ".git", "hooks", hook)
+			put(t, path, "#!/bin/sh\n"+evil+"\n")
+			if err := os.Chmod(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, filepath.Join(dir, "f"), "two\n")
+		return dir, flag
+	}
+	ran := func(flag string) bool {
+		_, err := os.Stat(flag)
+		_ = os.Remove(flag)
+		return err == nil
+	}
+	dir, flag := prepare()
+	more, remains := (*sandbox.Policy)(nil).AgentGit(plain, dir)
+	if remains != "" {
+		t.Fatalf("%s remains", remains)
+	}
+	quiet := append(slices.Clone(plain), more...)
+	for _, args := range [][]string{{"status"}, {"diff"}, {"log", "-p"}, {"add", "f"}, {"commit", "--no-gpg-sign", "-m", "two"}, {"commit", "-m", "two"}, {"commit", "--amend", "--no-gpg-sign"}, {"checkout", "side"}, {"checkout", "-"},
+		{"merge", "side"}, {"co", "side"}, {"fetch", "o"}, {"fetch", "s"}, {"-c", "core.pager=", "show"}, {"stash"}, {"difftool", "-y", "HEAD~1"}} {
+		out := git(quiet, dir, args...)
+		if ran(flag) {
+			t.Errorf("git %q ran what the repository names: %s", args, out)
+		}
+	}
+	if got := git(quiet, dir, "config", "user.nickname"); got != "of the person\n" {
+		t.Errorf("what the person's variables set is %q", got)
+	}
+	if got := git(quiet, dir, "log", "--oneline"); !strings.Contains(got, "two") {
+		t.Errorf("git does not work: %s", got)
+	}
+	if dir, flag = prepare(); git(plain, dir, "status") == "" || !ran(flag) {
+		t.Error("without these variables nothing runs, so this tests nothing")
+	}
+	put(t, filepath.Join(dir, ".git", "config"), "[include]\n\tpath = elsewhere\n")
+	if _, remains := (*sandbox.Policy)(nil).AgentGit(plain, dir); !strings.Contains(remains, "include.path") {
+		t.Errorf("%q remains of a configuration that leads elsewhere", remains)
 	}
 }

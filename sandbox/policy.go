@@ -119,7 +119,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		return nil, fmt.Errorf("sandbox for a workspace: %w", err)
 	}
 	if !filepath.IsAbs(workspace) || filepath.Dir(workspace) == workspace {
-		return nil, fmt.Errorf("sandbox for the workspace %s: it must be a folder below the root; start pawl in a project's folder", workspace)
+		return nil, fmt.Errorf("refusing to use %s as a workspace: start pawl in a project's folder", workspace)
 	}
 	h := homeOf(getenv)
 	var folders []string
@@ -134,6 +134,9 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	if h.dir != "" && isBelow(h.dir, workspace) {
 		return nil, fmt.Errorf("sandbox for the workspace %s: your home folder %s is in it, and commands could change what your shell and other programs run; start pawl in a project's folder", workspace, h.dir)
+	}
+	if why := h.refuses(workspace); why != "" && !o.Copy {
+		return nil, fmt.Errorf("sandbox for the workspace %s: %s; start pawl in a project's folder", workspace, why)
 	}
 	for _, own := range []struct{ name, dir, set string }{
 		{"state", stateDir, "PAWL_STATE_DIR"}, {"configuration", o.ConfigDir, "XDG_CONFIG_HOME"}, {"runtime", runtimeDir, "XDG_RUNTIME_DIR"},
@@ -239,18 +242,31 @@ func CheckFolder(folder, workspace string, o Options) (string, error) {
 			return "", bad("pawl's own files are there")
 		}
 	}
+	if why := h.refuses(real); why != "" {
+		return "", bad(why)
+	}
+	return real, nil
+}
+
+// refuses says why commands must not change a folder; empty if they may.
+func (h home) refuses(real string) string {
+	projects := func(folders ...string) bool { // temporary folders and projects are below these
+		return slices.ContainsFunc(folders, func(f string) bool { return real != f && isBelow(real, f) })
+	}
 	for _, system := range slices.Concat(systemFolders, []string{"/dev", "/proc", "/run", "/boot", "/var"}) {
-		// Temporary folders may be below /var, and projects below /opt and /var.
-		if isBelow(system, real) || isBelow(real, system) && system != "/var" && system != "/opt" && system != "/Library" {
-			return "", bad("it is a folder of the system")
+		if isBelow(system, real) || isBelow(real, system) && !projects("/var", "/opt", "/Library", "/usr/src", "/usr/local/src", "/dev/shm") {
+			return "it is a folder of the system"
 		}
+	}
+	if slices.Contains([]string{"/root", "/home", "/Users"}, real) {
+		return "it is a home folder, or has those of users in it"
 	}
 	for _, secret := range h.secrets() {
 		if isBelow(real, resolved(secret)) {
-			return "", bad("keys and passwords are there")
+			return "keys and passwords are there"
 		}
 	}
-	return real, nil
+	return ""
 }
 
 // workFolders are the workspace and the further folders.

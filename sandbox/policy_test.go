@@ -167,8 +167,18 @@ func TestAWorkspaceWithTheHomeOrWithPawlsOwnFoldersIsRefused(t *testing.T) {
 		"the configuration behind a link":  {ws, "", Options{StateDir: dir + "/else", ConfigDir: dir + "/linked/new/pawl"}, "configuration folder"},
 		"the state in it":                  {ws, "", Options{StateDir: ws + "/state"}, "state folder"},
 		"in the state":                     {ws, "", Options{StateDir: dir + "/home"}, "state folder"},
+		"a folder of the system":           {"/etc", dir + "/home", Options{StateDir: dir + "/else"}, "a folder of the system"},
+		"below one":                        {"/usr/share", dir + "/home", Options{StateDir: dir + "/else"}, "a folder of the system"},
+		"the folders of homes":             {"/home", dir + "/else", Options{StateDir: dir + "/else"}, "a folder of the system"},
+		"keys":                             {dir + "/home/ws", dir + "/home", Options{StateDir: dir + "/else"}, "keys and passwords"},
 		"the sockets in it":                {ws, "", Options{StateDir: dir + "/else", RuntimeDir: ws + "/run"}, "runtime folder"},
 	} {
+		if name == "keys" {
+			if err := os.MkdirAll(dir+"/home/.ssh/ws", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			c.workspace = dir + "/home/.ssh/ws"
+		}
 		c.o.Getenv = func(name string) string { return map[string]string{"HOME": c.home}[name] }
 		if _, err := For(c.workspace, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -181,7 +191,7 @@ func TestAWorkspaceWithTheHomeOrWithPawlsOwnFoldersIsRefused(t *testing.T) {
 
 func TestTheRootIsNoWorkspace(t *testing.T) {
 	t.Parallel()
-	if _, err := For("/", Options{StateDir: t.TempDir(), Getenv: os.Getenv}); err == nil || !strings.Contains(err.Error(), "below the root") {
+	if _, err := For("/", Options{StateDir: t.TempDir(), Getenv: os.Getenv}); err == nil || !strings.Contains(err.Error(), "refusing to use /") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -227,7 +237,7 @@ func TestTheReportSaysWhatIsMissingAndWhatToDo(t *testing.T) {
 		confines bool
 		missing  []string
 	}{
-		"everything":               {whole, true, []string{"Set quotas"}},
+		"everything":               {whole, true, []string{"set quotas"}},
 		"no namespaces":            {proc.Abilities{Isolation: proc.Sweeping, Landlock: 7, Filter: true}, true, []string{"kernel.unprivileged_userns_clone", "put back after each command", "no sockets at all"}},
 		"an old kernel's Landlock": {proc.Abilities{Isolation: proc.Sweeping, Landlock: 4, Filter: true}, true, []string{"can signal every process", "Linux 6.12"}},
 		"no filter":                {proc.Abilities{Isolation: proc.Sweeping, Landlock: 7}, false, []string{"Nothing closes the network", "seccomp"}},

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pawl/internal/helper"
@@ -83,11 +82,7 @@ func (p *Policy) readOnlyEnv(env []string) []string {
 		}
 	}
 	env = append(env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
-	settings := append(slices.Clone(quietGit), p.repositorysPrograms()...)
-	for i, s := range settings {
-		env = append(env, "GIT_CONFIG_KEY_"+strconv.Itoa(i)+"="+s.fullKey(), "GIT_CONFIG_VALUE_"+strconv.Itoa(i)+"="+s.value)
-	}
-	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(settings)))
+	return append(env, gitVariables(append(slices.Clone(quietGit), p.repositorysPrograms()...), 0)...)
 }
 
 // runningVariables make the programs of commands that read run others.

@@ -37,7 +37,7 @@ func (r Report) Confines() bool {
 // Probe tries what this machine has. The first call takes some milliseconds.
 func Probe() Report { return reportOf(proc.Probe(), runtime.GOOS) }
 
-const onlyReads = "a command that is allowed because it only reads changes nothing and sees no secrets"
+const onlyReads = "read-only commands change nothing and see no secrets"
 
 // What to do where a part is missing.
 const (
@@ -60,7 +60,7 @@ func reportOf(a proc.Abilities, system string) Report {
 	}
 	switch {
 	case a.Isolation == proc.Group:
-		add("a command ends with all it started", false, "", "Experimental on macOS: what leaves its process group survives.")
+		add("child processes end with the command", false, "", "Experimental on macOS: what leaves its process group survives.")
 		add(onlyReads, false, "", "Commands that only read ask like the others: it cannot be enforced here.")
 		add("files and network", a.Profile, "sandbox-exec (experimental: written for it, and not tried on every version)", "There is no /usr/bin/sandbox-exec: commands run without a sandbox.")
 		return r
@@ -69,7 +69,7 @@ func reportOf(a proc.Abilities, system string) Report {
 		return r
 	}
 	inNamespace := a.Isolation == proc.Namespace
-	add("a command ends with all it started", true, map[bool]string{true: "a pid namespace", false: "a helper that looks for what it started"}[inNamespace], "")
+	add("child processes end with the command", true, map[bool]string{true: "a pid namespace", false: "a helper that looks for what it started"}[inNamespace], "")
 	if !inNamespace {
 		r.Parts[0].Missing = "It takes longer than with namespaces, and an unconfined command that kills its helper may leave something behind: " + wantsNamespaces + "."
 	}
@@ -84,7 +84,7 @@ func reportOf(a proc.Abilities, system string) Report {
 	}
 	add(onlyReads, r.EnforcesReadOnly(), map[bool]string{true: "a read-only file tree without secrets, and no sockets", false: "Landlock's rules without secrets, and a filter of system calls"}[a.Tree],
 		"Commands that only read ask like the others: "+wantsNamespaces+", or use Linux 6.12 or newer with Landlock; and "+wantsFilter+".")
-	add("git configuration, hooks, .pawl and .mcp.json", a.Tree, "read-only mounts; what is made anew is taken away", "They can be changed and are put back after each command: "+wantsNamespaces+".")
+	add("git configuration, hooks, .pawl and .mcp.json", a.Tree, "mounted read-only; new files are removed", "They can be changed and are put back after each command: "+wantsNamespaces+".")
 	switch {
 	case a.Network:
 		add("the network", true, "a network of the command's own with a loopback", "")
@@ -94,12 +94,12 @@ func reportOf(a proc.Abilities, system string) Report {
 	default:
 		add("the network", false, "", "Nothing closes the network: "+wantsNamespaces+", or "+wantsFilter+".")
 	}
-	add("sockets of other programs", a.Filter, "the helper connects in the command's place, to sockets of its own alone",
+	add("sockets of other programs", a.Filter, "unreachable: the helper connects to sockets of the command alone",
 		"A command may reach sockets of programs on this machine in the folders that it sees: "+wantsFilter+".")
 	add("signals to other programs", inNamespace || a.Landlock >= 6, "the pid namespace or Landlock's scopes",
 		"Commands can signal every process of the same user, pawl too: "+wantsNamespaces+", or use Linux 6.12 or newer.")
 	add("kernel interfaces (tracing, mounts, namespaces, keys, bpf, io_uring)", a.Filter, "a filter of system calls", "They are open as to the person: "+wantsFilter+".")
-	add("disk space", false, "", "A command can fill the disk and what memory there is; it is the first to be ended when memory is short. Set quotas if that matters.")
+	add("disk space", false, "", "Disk is not limited, nor the memory of commands that may write; set quotas if that matters.")
 	return r
 }
 

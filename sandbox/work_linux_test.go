@@ -189,6 +189,29 @@ func TestTheNumberOfProcessesIsBoundedInsideAndNotOutside(t *testing.T) {
 	}
 }
 
+// A command that runs unasked because it reads has a bound of memory, and where memory runs out
+// any command ends before the programs of the person do.
+func TestACommandThatReadsHasABoundOfMemory(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsReadOnly(t)
+	const look = "ulimit -d; cat /proc/self/oom_score_adj"
+	o := s.read(t, look)
+	bound, score, _ := strings.Cut(o.printed, "\n")
+	if n, err := strconv.Atoi(bound); err != nil || n < 1<<20 || n > 4<<20 { // KiB
+		t.Errorf("a process of a reading command may take %q KiB", bound)
+	}
+	if score != "500\n" {
+		t.Errorf("its score is %q", score)
+	}
+	if o := s.read(t, "ulimit -d unlimited; ulimit -d 8000000"); !strings.Contains(o.printed, "ulimit") {
+		t.Errorf("it lifts the bound: %q", o.printed)
+	}
+	if o := s.sh(t, look); o.printed != "unlimited\n500\n" {
+		t.Errorf("a command that may write: %q", o.printed)
+	}
+}
+
 // Of what the kernel lets a user watch files with, commands take at most half. Root has no
 // user namespace in which that could be said, and the machine's settings stay.
 func TestCommandsLeaveHalfOfTheWatchesToOthers(t *testing.T) {
