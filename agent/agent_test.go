@@ -133,7 +133,7 @@ func TestMistakesInAFileNameTheLineAndWhatWouldBeRight(t *testing.T) {
 		{"a.md", "---\nname: b\n---\n", `line 2: the name is "b" and the file is for "a": rename one of them`},
 		{"a.md", "---\nkind: plan\n---\n", `line 2: there is no kind "plan"; there are planner, worker`},
 		{"a.md", "---\nkind: [worker]\n---\n", "line 2: kind must be a string"},
-		{"a.md", "---\nmodel: gpt\n---\n", `line 2: the model "gpt" is not of the form provider/name, and there is no key provider`},
+		{"a.md", "---\nmodel: gpt\n---\n", `line 2: unknown model "gpt"; use PROVIDER/NAME`},
 		{"a.md", "---\nprovider: openai\n---\n", `line 2: a provider without a model`},
 		{"a.md", "---\ntools: [read, completion_report]\n---\n", "line 2: the tool completion_report cannot be granted: the kind of an agent decides whether it has it"},
 		{"a.md", "---\ntools:\n  - read(x)\n---\n", `line 3: "read(x)" is not the name of a tool`},

@@ -40,15 +40,14 @@ func Tools(d Delegation) []tool.Tool {
 		d.Change = Agent.Change
 	}
 	return []tool.Tool{
-		&delegate{d, tool.Spec{Name: "handoff", Description: strings.TrimSpace(handoffText), Schema: delegateSchema(`"agent","prompt"`), ForAgents: true}},
-		&delegate{d, tool.Spec{Name: "agent", Description: strings.TrimSpace(agentText), Schema: delegateSchema(`"prompt"`), ForAgents: true}},
+		&delegate{d, tool.Spec{Name: "handoff", Description: strings.TrimSpace(handoffText), Schema: delegateSchema(`"agent","prompt"`), Brief: true}},
+		&delegate{d, tool.Spec{Name: "agent", Description: strings.TrimSpace(agentText), Schema: delegateSchema(`"prompt"`), Brief: true}},
 	}
 }
 
 func delegateSchema(required string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
-		`"agent":{"type":"string","description":"Name of the agent"},` +
-		`"prompt":{"type":"string","description":"The task, complete in itself"}},` +
+		`"agent":{"type":"string"},"prompt":{"type":"string"}},` +
 		`"required":[` + required + `],"additionalProperties":false}`)
 }
 

@@ -236,7 +236,7 @@ func (r *reader) file(root *yaml.Node) {
 	case provider != "":
 		a.Model = provider + "/" + a.Model
 	case a.Model != "" && !strings.Contains(a.Model, "/"):
-		r.wrong(model, "the model %q is not of the form provider/name, and there is no key provider", a.Model)
+		r.wrong(model, "unknown model %q; use PROVIDER/NAME", a.Model)
 	}
 }
 

@@ -36,8 +36,12 @@ const outOfRange = ": the number is too large or too small"
 // inRange says in words that a number does not fit into its field, which the schema of an
 // operation cannot say. It returns other errors as they are.
 func inRange(err error) error {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(e.Value, "number ") {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok && strings.HasPrefix(e.Value, "number "):
 		return errors.New(strings.TrimPrefix(e.Field, ".") + outOfRange)
+	case ok:
+		return fmt.Errorf("%s: a value of another type is needed than %s", strings.TrimPrefix(e.Field, "."), e.Value)
 	}
 	return err
 }

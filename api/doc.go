@@ -13,7 +13,7 @@
 //
 // # Callers
 //
-// A person presents the server's token, as a bearer token or as a session cookie made by a
+// A person presents the server's token, as a bearer token or as the token of a session made by a
 // one-time link. An external agent presents the token of its run, which reaches the tools
 // of that run and nothing else.
 package api

@@ -9,7 +9,7 @@ import (
 // SetSlowest sets how long a client may take to accept what was sent.
 func SetSlowest(s *Server, d time.Duration) { s.slowest = d }
 
-// SetNow sets the clock of links and cookies.
+// SetNow sets the clock of links and sessions.
 func SetNow(s *Server, now func() time.Time) { s.guard.now = now }
 
 // NewHTTP returns the server with its bounds on what clients do.

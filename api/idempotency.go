@@ -189,6 +189,13 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request) {
 	if t := c.header["Content-Type"]; t != nil {
 		a.Header["Content-Type"] = t
 	}
+	if req.repeats != nil {
+		var b bytes.Buffer
+		if err := strictJSON.Marshal(&b, req.repeats); err != nil {
+			panic(err) // a form of this program
+		}
+		a.Body = b.String()
+	}
 	if a.Cut = len(a.Body) > maxKept; a.Cut {
 		a.Body = ""
 	}

@@ -1,10 +1,17 @@
 package api_test
 
 import (
+	"bufio"
 	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
+	"pawl/api"
 	"pawl/app"
 	"pawl/run"
 	"pawl/store"
@@ -113,5 +120,31 @@ func TestSessionsOfTasksAreForgottenWhenTheyAreClosed(t *testing.T) {
 	defer second.Close()
 	if s.api.Knows(first.ID()) || !s.api.Knows(second.ID()) {
 		t.Errorf("of the closed one %t, of the other %t", s.api.Knows(first.ID()), s.api.Knows(second.ID()))
+	}
+}
+
+// A client that sends the whole of a file before it reads is answered.
+func TestAFileThatIsTooLargeIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	id := s.add("Look at it.")
+	u, err := url.Parse(s.url)
+	must(t, err)
+	for _, size := range []int{12 << 20, 40 << 20} {
+		c, err := net.Dial("tcp", u.Host)
+		must(t, err)
+		defer c.Close()
+		_, err = fmt.Fprintf(c, "POST %s/tasks/%s/attachments?name=big HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n",
+			api.Prefix, id, u.Host, token, size)
+		must(t, err)
+		_, err = c.Write(make([]byte, size))
+		must(t, err)
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		must(t, err)
+		b, err := io.ReadAll(answer.Body)
+		must(t, err)
+		if answer.StatusCode != 413 || !strings.Contains(string(b), `"FILE_TOO_LARGE"`) {
+			t.Errorf("%d bytes are answered %d %s", size, answer.StatusCode, b)
+		}
 	}
 }

@@ -23,13 +23,13 @@ func (s *Server) messageOperations() {
 		}
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/messages", id: "say-to-task", tag: tagTasks, status: http.StatusCreated, keyed: true,
-		summary: "Say something to the agent of a task", more: "While it works it is told with its next results, else with the next words that it is given. Until then the message can be withdrawn."},
+		summary: "Say something to the agent of a task", more: "While it works it is told with its next results, else with the next words that it is given. Until then the message can be withdrawn. A task that is completed or failed continues with it, in the same conversation."},
 		func(ctx context.Context, in *sayInput) (app.TaskForm, error) {
 			id := app.NewMessageID()
 			if key := requestOf(ctx).key; key != "" {
 				id = "m-" + key[:12] // it is said once, even after a kill
 			}
-			return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Say{ID: id, Text: in.Body.Text}))
+			return form(s.ws.SayToTask(ctx, in.Task, app.Person(), id, in.Body.Text))
 		})
 	type withdrawInput struct {
 		TaskInput

@@ -184,8 +184,8 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem
 	_ = json.NewEncoder(w).Encode(p.of(requestOf(r.Context()).id)) // a client that is gone needs no answer
 }
 
-// strictNames makes huma compare the names of fields with case.
-var strictNames = sync.OnceFunc(func() { huma.ValidateStrictCasing = true })
+// strictNames makes huma compare the names of fields with case, and describe lists as never null, as they are.
+var strictNames = sync.OnceFunc(func() { huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false })
 
 const unknownParameter = "unknown query parameter"
 

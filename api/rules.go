@@ -178,7 +178,7 @@ func (s *Server) explainCall(ctx context.Context, in *explainInput) (permission.
 			return permission.Explanation{}, err
 		}
 	}
-	return s.ws.Explain(b.Run, permission.Mode(b.Mode), name, b.Call, run.Confinement(b.Sandbox))
+	return s.ws.Explain(ctx, b.Run, permission.Mode(b.Mode), name, b.Call, run.Confinement(b.Sandbox))
 }
 
 type trustInput struct {

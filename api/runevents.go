@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,7 @@ func (s *Server) runStream() {
 	}
 	handleStream(s, operation{method: http.MethodGet, path: "/runs/{run}/events", id: "follow-run", tag: "events",
 		summary: "Follow a run", more: "A server-sent event for each line of docs/stream-json.md. Events of the log have their seq as id; deltas, progress, notices and what waits have none, and a slow client may miss some."},
-		func(ctx context.Context, in *input) (source, int64, func(), error) {
+		reflect.TypeFor[app.EventLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
 			if _, err := s.ws.Run(ctx, in.Run); err != nil {
 				return source{}, 0, nil, err
 			}

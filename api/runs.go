@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -288,9 +289,9 @@ type logInput struct {
 }
 
 func (s *Server) runLog(ctx context.Context, in *logInput) (Events[app.EventLine], error) {
+	lines, from := s.logPages.take(in.Run, in.From)
 	var some []app.EventLine
-	var lines app.Lines
-	for e, err := range s.ws.Events(ctx, in.Run, 0) { // lines need what was before them
+	for e, err := range s.ws.Events(ctx, in.Run, from) {
 		if err != nil {
 			return eventPage(some, in.FromInput), err
 		}
@@ -299,10 +300,54 @@ func (s *Server) runLog(ctx context.Context, in *logInput) (Events[app.EventLine
 			some = append(some, line)
 		}
 		if len(some) > in.Limit {
+			s.logPages.put(in.Run, in.From+int64(in.Limit), lines)
 			break
 		}
 	}
 	return eventPage(some, in.FromInput), nil
+}
+
+// A logPages keeps what the lines of events after the pages that were read last need of the events
+// before them, so that a log is read through once, however many pages it is read in.
+type logPages struct {
+	mu   sync.Mutex
+	next map[logPage]*app.Lines
+}
+
+// A logPage is the place in a log where a page begins: after the event with the number.
+type logPage struct {
+	run   run.ID
+	after int64
+}
+
+// maxLogPages bounds how many logs are read in pages at once without reading what was before the page.
+const maxLogPages = 16
+
+// take returns what makes lines of the events after the number from, which is after or, if that is not known, 0.
+func (p *logPages) take(id run.ID, after int64) (lines *app.Lines, from int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := logPage{id, after}
+	if lines = p.next[at]; lines == nil {
+		return &app.Lines{}, 0
+	}
+	delete(p.next, at)
+	return lines, after
+}
+
+// put keeps what makes lines of the events after a number.
+func (p *logPages) put(id run.ID, after int64, lines *app.Lines) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for other := range p.next {
+		if len(p.next) >= maxLogPages {
+			delete(p.next, other) // whichever: the page is read from the start of the log then
+		}
+	}
+	if p.next == nil {
+		p.next = map[logPage]*app.Lines{}
+	}
+	p.next[logPage{id, after}] = lines
 }
 
 func (s *Server) whyRun(ctx context.Context, in *RunInput) (app.WhyForm, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -98,6 +99,15 @@ func TestARunIsStartedWatchedAndLookedAt(t *testing.T) {
 	rest := s.do("GET", "/runs/"+id+"/log?limit=500&from=2", "").is(200)
 	if rest.at("items.0.seq") != 3. || rest.at("next") != nil {
 		t.Errorf("the rest of the log is %+v", rest.v)
+	}
+	whole := s.do("GET", "/runs/"+id+"/log?limit=500", "").is(200).items("items")
+	for _, from := range []int{0, 3, 0} { // pages in order, and one that begins anywhere
+		for at := from; at < len(whole); at++ {
+			page := s.do("GET", fmt.Sprintf("/runs/%s/log?limit=1&from=%d", id, at), "").is(200)
+			if !reflect.DeepEqual(page.items("items"), whole[at:at+1]) {
+				t.Errorf("event %d is %+v in a page of its own, and %+v in the whole log", at+1, page.at("items"), whole[at])
+			}
+		}
 	}
 	if why := s.do("GET", "/runs/"+id+"/why", "").is(200); why.text("state") != "ended" || why.text("last.type") != "turn_ended" {
 		t.Errorf("why: %+v", why.v)

@@ -12,7 +12,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -190,11 +192,7 @@ var httpCases = map[string]func(*testing.T){
 			s.do("POST", "/tasks/"+id+"/retry", "", with(name, "DELETE")).problem(409, "INVALID_TRANSITION")
 		}
 		s.do("GET", "/tasks/"+id+"?_method=DELETE", "").problem(422, "INVALID_INPUT")
-		link := s.do("POST", "/login-links", "").is(201).text("url")
-		s.do("HEAD", strings.TrimPrefix(link, s.url), "").is(405) // a preview of a link does not use it up
-		if a := s.do("GET", strings.TrimPrefix(link, s.url), ""); a.Status != 303 {
-			t.Errorf("the link after HEAD: %+v", a)
-		}
+		s.do("HEAD", "/", "").is(405)
 		if after := s.do("GET", "/tasks/"+id, "").Body; after != before {
 			t.Errorf("the task has changed: %s", after)
 		}
@@ -311,47 +309,116 @@ func TestEveryAttackOnTheServerIsRefused(t *testing.T) {
 	}
 }
 
-// A browser is logged in by a link that works once and for a short time, and then has a
-// cookie that only this server is sent, and no page of another.
+// code returns the body that exchanges a new link, whose code no server is sent by opening it.
+func (s *served) code() string {
+	s.t.Helper()
+	link := s.do("POST", "/login-links", "").is(201).text("url")
+	code, ok := strings.CutPrefix(link, s.url+"/#code=")
+	if !ok {
+		s.t.Fatalf("the link is %s", link)
+	}
+	return `{"code":"` + code + `"}`
+}
+
+// A browser is logged in by a link that works once and for a short time. Its page then has a
+// session that it sends as a header: no cookie is set, and none counts.
 func TestABrowserIsLoggedInByALink(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
-	link := strings.TrimPrefix(s.do("POST", "/login-links", "").is(201).text("url"), s.url)
 	no := without("Authorization")
-	in := s.do("GET", link, "", no)
-	if in.Status != http.StatusSeeOther || in.Header.Get("Location") != "/" {
-		t.Fatalf("logged in: %+v", in)
-	}
-	s.do("GET", link, "", no).problem(401, "LINK_EXPIRED")
-	s.do("GET", "/login?once=x", "", no).problem(401, "LINK_EXPIRED")
-	set := in.Header.Get("Set-Cookie")
-	name, _, _ := strings.Cut(set, ";")
-	for _, want := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
-		if !strings.Contains(set, want) {
-			t.Errorf("the cookie %q is not %s", set, want)
+	for _, page := range []string{"/", "/index.js", "/session.js"} {
+		a := s.do("GET", page, "", no)
+		if a.Status != 200 || a.Header.Get("Set-Cookie") != "" || !strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src 'self';") {
+			t.Errorf("%s: %d %v", page, a.Status, a.Header)
 		}
 	}
-	cookie := with("Cookie", name)
-	s.do("GET", "/tasks", "", no, cookie).is(200)
-	s.do("POST", "/tasks", `{"description":"x"}`, no, cookie).problem(403, "FORBIDDEN_ORIGIN")
-	s.do("POST", "/tasks", `{"description":"x"}`, no, cookie, with("Origin", s.url)).is(201)
-	s.do("GET", "/tasks", "", no, with("Cookie", name+"x")).problem(401, "UNAUTHORIZED")
-	s.do("GET", "/tasks", "", with("Authorization", "Bearer x"), cookie).problem(401, "UNAUTHORIZED")
-	s.start() // as after a restart: on another port the cookie has another name
-	s.do("GET", "/tasks", "", no, cookie).problem(401, "UNAUTHORIZED")
+	if a := s.do("GET", "/", "", no); !strings.Contains(a.Body, "pawl serve link") || strings.Contains(a.Body, s.dir) {
+		t.Errorf("the start page is %s", a.Body)
+	}
+	code := s.code()
+	for _, change := range []header{with("Origin", "http://127.0.0.1:1"), with("Origin", "null"), with("Sec-Fetch-Site", "same-site"), with("Host", "127.0.0.1:1")} {
+		if a := s.do("POST", "/sessions", code, no, change); a.Status != 403 {
+			t.Errorf("a page of another server exchanges a code: %+v", a)
+		}
+	}
+	s.do("POST", "/sessions", code, no, with("Content-Type", "text/plain")).problem(415, "UNSUPPORTED_MEDIA_TYPE")
+	in := s.do("POST", "/sessions", code, no, with("Origin", s.url), with("Idempotency-Key", "k"))
+	session := in.is(201).text("token")
+	if in.Header.Get("Set-Cookie") != "" {
+		t.Errorf("a cookie is set: %v", in.Header)
+	}
+	s.do("POST", "/sessions", code, no, with("Idempotency-Key", "k")).problem(401, "LINK_EXPIRED")
+	s.do("POST", "/sessions", `{"code":"x"}`, no).problem(401, "LINK_EXPIRED")
+	bearer := with("Authorization", "Bearer "+session)
+	s.do("GET", "/tasks", "", bearer).is(200)
+	s.do("POST", "/tasks", `{"description":"x"}`, bearer).is(201)
+	for _, cookie := range []string{"pawl_session=" + session, "pawl-session=" + session, "pawl_session_" + s.url[strings.LastIndexByte(s.url, ':')+1:] + "=" + strings.TrimPrefix(session, "pawlses_"), "token=" + token} {
+		s.do("GET", "/tasks", "", no, with("Cookie", cookie)).problem(401, "UNAUTHORIZED")
+	}
+	for _, wrong := range []string{session + "x", strings.TrimPrefix(session, "pawlses_"), "pawlses_", "pawlses_9999999999." + strings.SplitN(session, ".", 2)[1]} {
+		s.do("GET", "/tasks", "", with("Authorization", "Bearer "+wrong)).problem(401, "UNAUTHORIZED")
+	}
+	s.start()
+	s.do("GET", "/tasks", "", bearer).problem(401, "UNAUTHORIZED") // it ended with the server
 
 	late := time.Now()
 	api.SetNow(s.api, func() time.Time { return late })
-	link = strings.TrimPrefix(s.do("POST", "/login-links", "").is(201).text("url"), s.url)
-	expired := strings.TrimPrefix(s.do("POST", "/login-links", "").is(201).text("url"), s.url)
-	set = s.do("GET", link, "", no).Header.Get("Set-Cookie")
-	name, _, _ = strings.Cut(set, ";")
-	s.do("GET", "/tasks", "", no, with("Cookie", name)).is(200)
+	expired := s.code()
+	bearer = with("Authorization", "Bearer "+s.do("POST", "/sessions", s.code(), no).is(201).text("token"))
+	s.do("GET", "/tasks", "", bearer).is(200)
 	late = late.Add(6 * time.Minute)
-	s.do("GET", expired, "", no).problem(401, "LINK_EXPIRED")
-	s.do("GET", "/tasks", "", no, with("Cookie", name)).is(200)
+	s.do("POST", "/sessions", expired, no).problem(401, "LINK_EXPIRED")
+	s.do("GET", "/tasks", "", bearer).is(200)
 	late = late.Add(8 * 24 * time.Hour)
-	s.do("GET", "/tasks", "", no, with("Cookie", name)).problem(401, "UNAUTHORIZED")
+	s.do("GET", "/tasks", "", bearer).problem(401, "UNAUTHORIZED")
+}
+
+// The page as a browser runs it: the code is exchanged and leaves the address, and the API's
+// document is shown with the session. A server on another port of the same host has none of it.
+func TestTheStartPageLogsARealBrowserIn(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed")
+	}
+	t.Parallel()
+	s := serve(t, "")
+	var requests []string
+	var mu sync.Mutex
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requests = append(requests, fmt.Sprint(r.URL, r.Header))
+	}))
+	defer other.Close()
+	profile := t.TempDir()
+	dump := func(address string) string {
+		cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+profile, "--virtual-time-budget=20000", "--dump-dom", address)
+		cmd.Env = append(os.Environ(), "HOME="+profile)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if page := dump(s.url + "/"); !strings.Contains(page, "pawl serve link") || strings.Contains(page, "is logged in") {
+		t.Errorf("without a session: %s", page)
+	}
+	link := s.do("POST", "/login-links", "").is(201).text("url")
+	if page := dump(link); !strings.Contains(page, "This browser is logged in.") {
+		t.Errorf("with a link: %s", page)
+	}
+	if page := dump(s.url + api.Prefix + "/docs"); !strings.Contains(page, "/tasks/{task}") {
+		t.Errorf("the API's document: %s", page)
+	}
+	if page := dump(link); !strings.Contains(page, "This browser is logged in.") {
+		t.Errorf("the link again, with a session: %s", page)
+	}
+	dump(other.URL + "/")
+	mu.Lock()
+	defer mu.Unlock()
+	if len(requests) == 0 || strings.Contains(strings.Join(requests, "\n"), "pawl") {
+		t.Errorf("another server was sent %q", requests)
+	}
 }
 
 func TestRequestsAreBoundedBySecond(t *testing.T) {
@@ -383,7 +450,7 @@ func TestThePageToTryLoadsNothingFromElsewhere(t *testing.T) {
 	if page.Status != 200 || !strings.HasPrefix(page.Header.Get("Content-Security-Policy"), "default-src 'none'") || strings.Contains(page.Header.Get("Content-Security-Policy"), "unsafe") {
 		t.Errorf("the page: %d, %v", page.Status, page.Header)
 	}
-	for _, path := range []string{"/docs", "/docs.js", "/docs.css"} {
+	for _, path := range []string{"/docs", "/docs.js"} {
 		a := s.do("GET", path, "", without("Authorization"))
 		if a.Status != 200 || len(a.Body) < 100 || strings.Contains(a.Body, "http:") || strings.Contains(a.Body, "https:") || strings.Contains(a.Body, "innerHTML") {
 			t.Errorf("%s: status %d, %d bytes", path, a.Status, len(a.Body))

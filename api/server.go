@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -55,10 +56,12 @@ type Server struct {
 	keyed    map[string]bool // patterns that are safe to be repeated with the same key
 
 	guard    *guard
+	started  string // random: sessions are those of one start
 	keys     *keyStore
 	feed     *feed
 	sessions sessions
 	driver   *driver
+	logPages logPages
 
 	slowest time.Duration      // how long a client may take to accept what was sent
 	stop    context.CancelFunc // ends the streams
@@ -76,7 +79,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}, slowest: slowest}
+	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}, slowest: slowest, started: rand.Text()}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error
@@ -105,6 +108,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.accessOperations()
 	s.documents()
 	s.pages()
+	s.finishDocument()
 	return s, nil
 }
 
@@ -267,6 +271,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
@@ -285,22 +290,42 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 		s.writeProblem(w, r, p)
 		return
 	}
+	if r.Header.Get("Expect") == "" { // else it waits for the answer before it sends the body
+		defer w.drain(r.Body)
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, s.guard.bodyLimit(pattern)+1)
-	if r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" {
+	if r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && !s.guard.open[pattern] {
 		s.serveOnce(w, r)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
 }
 
+// How much of a body that is too large is read after its answer, and for how long: a client that
+// sends all of it before it reads sees the answer and not a connection that was reset.
+const (
+	maxDrained = 128 << 20 // bytes
+	drainTime  = 20 * time.Second
+)
+
+// drain reads what is left of the body of a request that was too large.
+func (r *response) drain(body io.Reader) {
+	c := http.NewResponseController(r.ResponseWriter)
+	if r.status != http.StatusRequestEntityTooLarge || c.Flush() != nil || c.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, body, maxDrained) // a client that is gone needs no answer
+}
+
 // A response knows whether it has begun.
 type response struct {
 	http.ResponseWriter
-	begun bool
+	begun  bool
+	status int
 }
 
 func (r *response) WriteHeader(status int) {
-	r.begun = true
+	r.begun, r.status = true, status
 	r.ResponseWriter.WriteHeader(status)
 }
 
@@ -359,6 +384,8 @@ type request struct {
 	id     string
 	caller caller
 	key    string // a hash of its Idempotency-Key and its caller; empty: it has none
+	// repeats is what repeats with its key are answered; nil: the same as it was.
+	repeats any
 }
 
 type requestKey struct{}

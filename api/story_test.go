@@ -160,7 +160,12 @@ func TestTheTokenOfARunReachesTheToolsOfThatRunAlone(t *testing.T) {
 	s.do("POST", "/tasks/"+id+"/tools", `[]`, as).problem(422, "INVALID_INPUT")
 	s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion-report","status":"blocked","summary":"x"}`, as).problem(422, "INVALID_INPUT")
 
-	const report = `{"tool":"completion_report","status":"complete","summary":"Three."}`
+	wrong := s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion-report","status":"complete","summary":7}`, as).problem(422, "INVALID_INPUT")
+	if wrong.text("errors.0.field") != "summary" || !strings.Contains(wrong.text("errors.0.message"), "string") || strings.Contains(wrong.text("error"), "Go ") {
+		t.Errorf("a summary that is a number: %+v", wrong.v)
+	}
+
+	const report = `{"tool":"completion_report","status":"complete","summary":"Three.","blockedReason":""}`
 	var callers sync.WaitGroup
 	var mu sync.Mutex
 	count := map[int]int{}
@@ -182,10 +187,15 @@ func TestTheTokenOfARunReachesTheToolsOfThatRunAlone(t *testing.T) {
 	}
 	s.wait(id, "completed")
 	finish()
-	if v := s.do("POST", "/tasks/"+id+"/tools", report, as, with("Idempotency-Key", key)).is(200); v.text("accepted_at") == "" {
-		t.Errorf("a lost answer: %+v", v.v)
+	for range 2 {
+		if v := s.do("POST", "/tasks/"+id+"/tools", report, as, with("Idempotency-Key", key)).is(200); v.text("accepted_at") == "" || v.at("duplicate") != true {
+			t.Errorf("a lost answer: %+v", v.v)
+		}
+		s.start() // as another process does
 	}
-	s.do("POST", "/tasks/"+id+"/tools", report, as).problem(409, "output_already_submitted")
+	if again := s.do("POST", "/tasks/"+id+"/tools", report, as).problem(409, "output_already_submitted"); again.at("same_payload") != true {
+		t.Errorf("the same result by another request: %+v", again.v)
+	}
 	s.do("GET", "/tasks/"+id+"/tools", "", as).problem(401, "TOKEN_EXPIRED")
 }
 
@@ -312,4 +322,33 @@ func TestAnAnswerToATaskThatIsNotDrivenCountsWhenItIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAWorkersQuestionIsAnsweredAndFinishedWorkIsContinuedOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := serve(t, planReply+`
+{"when":{"first":"Carry out this task","contains":"Rename it."},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Renamed."}}]}
+{"when":{"first":"Carry out this task","contains":"Carry out"},"calls":[{"tool":"ask","args":{"question":"Which one?","options":["a","b"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"It is b."}}]}
+`)
+	s.drive()
+	id := s.add("Choose one.")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	asked := s.wait(id, "waiting")
+	if asked.text("questions.0.question") != "Which one?" || asked.text("questions.0.options.1") != "b" || asked.text("waits_for") != "answers" {
+		t.Errorf("it asks %+v", asked.v)
+	}
+	s.do("POST", "/tasks/"+id+"/answers", `{"answers":["b"]}`).is(200)
+	if done := s.wait(id, "completed"); done.text("questions.0.answer") != "b" || done.text("report.summary") != "It is b." {
+		t.Errorf("answered: %+v", done.v)
+	}
+	key := with("Idempotency-Key", "rename")
+	s.do("POST", "/tasks/"+id+"/messages", `{"text":"Rename it."}`, key).is(201)
+	done := s.until(id, "renamed", func(v value) bool { return v.text("report.summary") == "Renamed." })
+	if len(done.items("runs")) != 2 {
+		t.Errorf("the runs are %+v", done.at("runs"))
+	}
+	s.do("POST", "/tasks/"+id+"/messages", `{"text":"Rename it."}`, key).is(201)
 }

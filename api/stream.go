@@ -62,11 +62,12 @@ func (in StreamInput) after() int64 {
 	return in.After
 }
 
-// handleStream registers an operation that is a stream of server-sent events. open returns
+// handleStream registers an operation that is a stream of server-sent events with data of a type. open returns
 // its source; done is called when the stream has ended.
-func handleStream[I any](s *Server, o operation, open func(ctx context.Context, in *I) (src source, after int64, done func(), err error)) {
+func handleStream[I any](s *Server, o operation, data reflect.Type, open func(ctx context.Context, in *I) (src source, after int64, done func(), err error)) {
 	d := s.describe(o)
-	d.Responses = map[string]*huma.Response{"200": {Description: "Server-sent events", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	d.Responses = map[string]*huma.Response{"200": {Description: "Server-sent events; the schema is that of their data",
+		Content: map[string]*huma.MediaType{"text/event-stream": {Schema: s.schema(data, "")}}}}
 	s.register(d, reflect.TypeFor[I](), reflect.TypeFor[sender](), func(ctx context.Context, in any) (any, error) {
 		if !s.feed.enter() {
 			return nil, tooMany("too many event streams are open")
@@ -283,14 +284,14 @@ func (s *Server) streamOperations() {
 	handleStream(s, operation{method: http.MethodGet, path: "/events", id: "follow-tasks", tag: "events",
 		summary: "Follow all tasks", more: "A server-sent event for each event of any task, as those of one task, with card, how the task stands then, as list-tasks has it. " +
 			"The ids are positions that hold for all tasks. A stream that begins now has an event of type position first: what is listed after that misses nothing. A task that was removed is an event of type task_removed."},
-		s.followTasks)
+		reflect.TypeFor[app.BoardLine](), s.followTasks)
 	type input struct {
 		TaskInput
 		StreamInput
 	}
 	handleStream(s, operation{method: http.MethodGet, path: "/tasks/{task}/events", id: "follow-task", tag: "events",
 		summary: "Follow a task", more: "A server-sent event for each event of its history, as pawl task show --history --json prints it. The ids are its seq."},
-		func(ctx context.Context, in *input) (source, int64, func(), error) {
+		reflect.TypeFor[app.TaskLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
 			if _, err := s.ws.LoadTask(ctx, in.Task); err != nil {
 				return source{}, 0, nil, err
 			}

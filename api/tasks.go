@@ -140,11 +140,8 @@ func (s *Server) taskHistory(ctx context.Context, in *historyInput) (Events[app.
 // history returns at most n events of a task after a number.
 func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([]app.TaskLine, error) {
 	lines := []app.TaskLine{}
-	events, err := s.ws.TaskEvents(ctx, id, after)
+	events, err := s.ws.TaskEvents(ctx, id, after, n)
 	for _, e := range events {
-		if len(lines) == n {
-			return lines, nil
-		}
 		line, lerr := app.TaskLineOf(id, e)
 		if lerr != nil {
 			return lines, lerr
@@ -213,23 +210,25 @@ func (s *Server) taskActions() {
 			Answers []string `json:"answers" doc:"One for each open question, in order"`
 		}
 	}
-	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of the planner"},
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of an agent",
+		more: "Those of the planner, or the one that a worker asks in the middle of its work; the agent continues in the same conversation. An answer is one of the options of its question, or any other text."},
 		func(ctx context.Context, in *answersInput) (app.TaskForm, error) {
 			return form(s.ws.DoTask(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers}))
 		})
 	type wordsInput struct {
 		TaskInput
 		Body *struct {
-			Words string `json:"words,omitempty" doc:"What the agent is told: the answer to its question, or what to do differently"`
+			Words  string       `json:"words,omitempty" doc:"What the agent is told: the answer to its question, or what to do differently"`
+			Budget *task.Budget `json:"budget,omitempty" doc:"What all runs of the task may use together from now on, if what they might is spent"`
 		}
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/resume", id: "resume-task", tag: tagTasks, summary: "Let the agent of a waiting task continue"},
 		func(ctx context.Context, in *wordsInput) (app.TaskForm, error) {
-			words := ""
+			var a task.Resume
 			if in.Body != nil {
-				words = in.Body.Words
+				a = task.Resume{Words: in.Body.Words, Budget: in.Body.Budget}
 			}
-			return form(s.ws.DoTask(ctx, in.Task, by, task.Resume{Words: words}))
+			return form(s.ws.DoTask(ctx, in.Task, by, a))
 		})
 	type whyInput struct {
 		TaskInput

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -44,8 +43,9 @@ func LoadToken(state string) (string, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		// Two processes may do it at once; both read what the later one wrote.
-		if err := atomicfile.Write(file, []byte("pawl_"+strings.ToLower(rand.Text())+"\n"), atomicfile.Durable); err != nil {
+		// Of processes that do it at once one creates the file, and all read it.
+		err = atomicfile.Create(file, []byte("pawl_"+strings.ToLower(rand.Text())+"\n"), atomicfile.Durable)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", notWritten(file, err)
 		}
 	}
@@ -109,15 +109,14 @@ func (s *Server) callerOfRun(token string) (caller, bool) {
 	return caller{run: run.ID(id), assignment: n}, true
 }
 
-// A Link is an address that makes the browser that opens it one of the person's. It works
-// once.
+// A Link is an address that logs the browser in that opens it. It works once. The code stands
+// in its fragment, which browsers send to no server.
 type Link struct {
 	URL     string    `json:"url"`
 	Expires time.Time `json:"expires_at"`
 }
 
-// linkLife is how long a link can be opened, and sessionLife how long the browser stays one
-// of the person's.
+// linkLife is how long a link can be opened, and sessionLife how long a session may last.
 const (
 	linkLife    = 5 * time.Minute
 	sessionLife = 7 * 24 * time.Hour
@@ -151,7 +150,7 @@ func NewLink(state, url string, now time.Time) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	return Link{url + "/login?once=" + code, now.Add(linkLife).UTC().Round(0)}, f.Close()
+	return Link{url + "/#code=" + code, now.Add(linkLife).UTC().Round(0)}, f.Close()
 }
 
 const linkDir = "login-links"
@@ -169,30 +168,29 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cookieName returns the name of the session cookie. Browsers send cookies to all ports of a
-// host, so it has the port in it.
-func (g *guard) cookieName() string {
-	_, port, _ := strings.Cut(g.hosts[0], ":")
-	return "pawl_session_" + port[strings.LastIndexByte(port, ':')+1:]
+// sessionPrefix begins the token of a browser's session.
+const sessionPrefix = "pawlses_"
+
+// A Session is what a browser has for the code of a link: a token that counts as the person's.
+type Session struct {
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires_at"`
 }
 
-// newCookie returns a session cookie.
-func (s *Server) newCookie(now time.Time) *http.Cookie {
-	until := strconv.FormatInt(now.Add(sessionLife).Unix(), 10)
+// newSession returns a session. It ends with the server, so that a program which later serves
+// the same address has nothing of it.
+func (s *Server) newSession(now time.Time) Session {
+	expires := now.Add(sessionLife).UTC().Truncate(time.Second)
+	until := strconv.FormatInt(expires.Unix(), 10)
 	nonce := strings.ToLower(rand.Text())
-	return &http.Cookie{Name: s.guard.cookieName(), Value: until + "." + nonce + "." + s.sign("session", until, nonce), Path: "/",
-		MaxAge: int(sessionLife.Seconds()), HttpOnly: true, Secure: s.opt.TLS, SameSite: http.SameSiteStrictMode}
+	return Session{sessionPrefix + until + "." + nonce + "." + s.sign("session", s.started, until, nonce), expires}
 }
 
-// hasCookie reports whether the request has a session cookie that was made here and has not
-// expired.
-func (s *Server) hasCookie(r *http.Request, now time.Time) bool {
-	c, err := r.Cookie(s.guard.cookieName())
-	if err != nil {
-		return false
-	}
-	parts := strings.Split(c.Value, ".")
-	if len(parts) != 3 || !equal(parts[2], s.sign("session", parts[0], parts[1])) {
+// isSession reports whether a token is that of a session that was made by this server and has
+// not expired.
+func (s *Server) isSession(token string, now time.Time) bool {
+	parts := strings.Split(strings.TrimPrefix(token, sessionPrefix), ".")
+	if len(parts) != 3 || !strings.HasPrefix(token, sessionPrefix) || !equal(parts[2], s.sign("session", s.started, parts[0], parts[1])) {
 		return false
 	}
 	until, err := strconv.ParseInt(parts[0], 10, 64)

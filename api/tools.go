@@ -230,7 +230,11 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 		if err != nil {
 			return ToolAnswer{}, err
 		}
-		return ToolAnswer{Run: receipt.Run, Tool: receipt.Tool, AcceptedAt: &receipt.AcceptedAt, Duplicate: &receipt.Duplicate}, nil
+		answer := func(duplicate bool) ToolAnswer {
+			return ToolAnswer{Run: receipt.Run, Tool: receipt.Tool, AcceptedAt: &receipt.AcceptedAt, Duplicate: &duplicate}
+		}
+		requestOf(ctx).repeats = answer(true)
+		return answer(receipt.Duplicate), nil
 	}
 	if err := expired(r, assignment); err != nil {
 		return ToolAnswer{}, err

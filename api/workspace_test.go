@@ -282,7 +282,7 @@ func TestTheTokenOfARunReachesNothingOfAPersons(t *testing.T) {
 	asRun := with("Authorization", "Bearer "+s.api.RunToken("x", 1))
 	tried := 0
 	for path, item := range paths {
-		if strings.HasPrefix(path, "/tasks/") {
+		if strings.HasPrefix(path, "/tasks/") || path == "/sessions" { // which needs no token
 			continue
 		}
 		for method, op := range item.(map[string]any) {

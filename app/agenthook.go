@@ -87,8 +87,7 @@ func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permission
 	if err != nil {
 		return permission.Deny, err.Error(), nil
 	}
-	r := worker.PermissionRequest(env, in.As, in.Class, in, w.own())
-	r.Root = w.asRoot()
+	r := worker.PermissionRequest(env, in.As, in.Class, in, w.own(), w.asRoot())
 	mode := modeOf(state.Config)
 	if mode == permission.Plan && in.As != permissionName {
 		// What only reads is not refused for want of a sandbox: without this hook the agent

@@ -103,13 +103,16 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c = s.Change(true).Apply(of.Apply(c))
 	}
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
+	if mode := permission.Mode(c.Mode); t.dir != "" && (mode == "" || mode == permission.Default) && a.Mode == "" && !s.Has("mode", true) {
+		c.Mode = string(permission.AcceptEdits) // what it changes is a copy, which the person looks at before it is merged
+	}
 	dir := cmp.Or(t.dir, w.Dir)
 	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 
 // modelOf returns the model that is named for a run of an agent; empty: that of the settings.
 func (s *settings) modelOf(a agent.Agent, given string) string {
-	if given == "" && !s.Has("model", true) {
+	if given == "" && (a.Model != "" && s.serves || !s.Has("model", true)) {
 		return a.Model
 	}
 	return given
@@ -119,7 +122,7 @@ func (s *settings) modelOf(a agent.Agent, given string) string {
 // has to submit a result.
 func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, model string, o run.Output) string {
 	others := ""
-	if a.Name != "" && (a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff")) {
+	if a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff") {
 		others = w.roster(s).Listing(context.Background(), a.Name)
 	}
 	if k, _, ok := external.Split(model); ok {

@@ -69,7 +69,7 @@ func TestARunOfAnAgentHasItsConfiguration(t *testing.T) {
 		t.Errorf("it is told of agents that it cannot start:\n%s", s.Created.System)
 	}
 	got := resultsOf(s)
-	for _, want := range []string{"Not allowed: rm -f made was not run", "(agent builder)", "403 forbidden: the tool write is not granted to the agent builder."} {
+	for _, want := range []string{"Not allowed: rm -f made was not run", "(agent builder)", "not granted: the agent builder does not have the tool write."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the results have no %q:\n%s", want, got)
 		}
@@ -152,6 +152,27 @@ func TestAHelperIsLikeTheRunThatStartsIt(t *testing.T) {
 	}
 }
 
+func TestARunWithoutAnAgentStartsOthersAndNamesThem(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `
+{"when":{"first":"Look left."},"text":"Left seen."}
+{"when":{"first":"Look right."},"calls":[{"tool":"completion_report","args":{"status":"complete","summary":"Right seen."}}]}
+{"calls":[{"tool":"list","args":{}}, {"tool":"agent","args":{"prompt":"Look left."}},{"tool":"handoff","args":{"agent":"researcher","prompt":"Look right."}}]}
+{"text":"Done."}`)
+	ws := p.open(nil)
+	s := p.as(ws, app.Task{}, "go")
+	if !strings.Contains(s.Created.System, "- researcher: ") {
+		t.Errorf("the run is not told which agents there are:\n%s", s.Created.System)
+	}
+	for call, want := range map[run.CallID]string{"c_2": "agent_1_m_2", "c_3": "agent_2_m_2"} {
+		_, child, err := ws.Load(context.Background(), run.ChildID(s.Created.Run, call))
+		ok(t, err)
+		if child.Created.AgentID != want || child.Turn.End.End != run.Completed {
+			t.Errorf("the child of %s is %q and ended %+v, want %q", call, child.Created.AgentID, child.Turn.End, want)
+		}
+	}
+}
+
 func TestAPlannerOwesItsPlanWhoeverItsProviderIs(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `
@@ -180,17 +201,17 @@ func TestGrantsChangeWhileARunWorks(t *testing.T) {
 	rest(t, s)
 	ok(t, s.Grant(t.Context(), nil, []string{"list"}))
 	ok(t, s.Prompt(t.Context(), run.Text("yes")))
-	if got := resultsOf(rest(t, s)); !strings.Contains(got, "403 forbidden: the tool list is not granted to this run. Granted: ask, edit, fetch, glob, read,") {
+	if got := resultsOf(rest(t, s)); !strings.Contains(got, "not granted: this run does not have the tool list. Granted: agent, ask, edit, fetch, glob, handoff, read,") {
 		t.Errorf("%s", got)
 	}
 	ok(t, s.Grant(t.Context(), []string{"list"}, nil))
 	ok(t, s.Prompt(t.Context(), run.Text("again")))
-	if state := rest(t, s); state.Answer() != "Done." || strings.Count(resultsOf(state), "403") != 1 {
+	if state := rest(t, s); state.Answer() != "Done." || strings.Count(resultsOf(state), "not granted") != 1 {
 		t.Errorf("ended %+v\n%s", state.Turn.End, resultsOf(state))
 	}
-	ok(t, s.Grant(t.Context(), []string{"agent"}, nil))
+	ok(t, s.Grant(t.Context(), nil, []string{"handoff"}))
 	if tools := s.State().Config.Tools; !tools.Has("agent") || tools.Has("handoff") {
-		t.Errorf("a tool of agents was granted, and it has %q", tools)
+		t.Errorf("handoff was revoked, and the run has %q", tools)
 	}
 	if err := s.Grant(t.Context(), []string{"lst"}, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "lst"; did you mean "list"?`) {
 		t.Errorf("%v", err)

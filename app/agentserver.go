@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,10 +34,14 @@ var offered = []string{"ask", "handoff", "agent", "tool_outputs."}
 type agentTool struct {
 	wire string // as the agent sees it: a-z, 0-9 and _
 	spec tool.Spec
+	// schema is that of spec in the form that the agent's provider takes.
+	schema json.RawMessage
 }
 
-// agentTools returns the tools that are offered to the agent of a run, by name.
-func (w *Workspace) agentTools(s *settings, state run.State) []agentTool {
+// agentTools returns the tools that are offered to the agent of a run, by name, and why others
+// are not, a sentence each: their schemas have no form that the agent's provider takes. The
+// error says that of the tool that submits the result, without which a turn is of no use.
+func (w *Workspace) agentTools(s *settings, state run.State) (tools []agentTool, omitted []string, err error) {
 	k, _, _ := external.Split(state.Config.Model)
 	all := registry(nil, tool.ShellOptions{}, w.delegation(s))
 	w.mu.Lock()
@@ -57,17 +59,24 @@ func (w *Workspace) agentTools(s *settings, state run.State) []agentTool {
 		}
 	}
 	names := llm.NewNames(all.Names())
-	var tools []agentTool
 	for _, spec := range all.Specs() {
 		named := granted.Limited() && slices.Contains(granted.Names(), spec.Name)
 		common := slices.ContainsFunc(offered, func(name string) bool {
 			return spec.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(spec.Name, name)
 		})
 		if named || common || spec.Name == state.Config.Output.Tool || spec.Name == permissionName && k.PermissionTool {
-			tools = append(tools, agentTool{names.Wire(spec.Name), spec})
+			adapted, err := k.ToolSchema(spec.Schema)
+			switch {
+			case err == nil:
+				tools = append(tools, agentTool{names.Wire(spec.Name), spec, adapted})
+			case spec.Name == state.Config.Output.Tool:
+				return nil, nil, fmt.Errorf("the tool %s, which submits the result, cannot be offered to %s: %w", spec.Name, k.Title, err)
+			default:
+				omitted = append(omitted, fmt.Sprintf("the tool %s is not offered to %s: %v", spec.Name, k.Title, err))
+			}
 		}
 	}
-	return tools
+	return tools, omitted, nil
 }
 
 // AgentServer returns the MCP server with the tools of a run of an external agent. Each
@@ -87,6 +96,9 @@ type agentServer struct {
 	token    string
 	patience time.Duration
 	session  string // makes the ids of requests unique
+
+	mu   sync.Mutex
+	last run.State // when it was last read
 }
 
 // state returns the run if a turn of its agent is at work and the token is that turn's.
@@ -98,9 +110,9 @@ func (a *agentServer) state(ctx context.Context) (run.State, *settings, error) {
 	if err != nil {
 		return run.State{}, nil, err
 	}
-	_, state, err := a.w.Load(ctx, a.id)
+	state, err := a.load(ctx)
 	if err == nil && state.Turn.Phase != run.Requesting {
-		err = fmt.Errorf("403 forbidden: no turn of an external agent is at work in run %s", a.id)
+		err = fmt.Errorf("not granted: no turn of an external agent is at work in run %s", a.id)
 	}
 	return state, s, err
 }
@@ -111,8 +123,12 @@ func (a *agentServer) tools() ([]mcp.Tool, error) {
 		return nil, err
 	}
 	var all []mcp.Tool
-	for _, t := range a.w.agentTools(s, state) {
-		all = append(all, mcp.Tool{Name: t.wire, Description: t.spec.Description, Schema: t.spec.Schema})
+	tools, _, err := a.w.agentTools(s, state) // [externalAgents] has reported those that are left out
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		all = append(all, mcp.Tool{Name: t.wire, Description: t.spec.Description, Schema: t.schema})
 	}
 	return all, nil
 }
@@ -123,16 +139,20 @@ func (a *agentServer) call(ctx context.Context, c mcp.Call) (mcp.Result, error) 
 	if err != nil {
 		return mcp.Result{}, err
 	}
+	tools, _, err := a.w.agentTools(s, state)
+	if err != nil {
+		return mcp.Result{}, err
+	}
 	var t agentTool
 	var names []string
-	for _, o := range a.w.agentTools(s, state) {
+	for _, o := range tools {
 		if submission.Wire(c.Tool) == o.wire {
 			t = o
 		}
 		names = append(names, o.wire)
 	}
 	if t.wire == "" {
-		return mcp.Result{}, fmt.Errorf("403 forbidden: the tool %s is not offered to this run; there are %s", c.Tool, strings.Join(names, ", "))
+		return mcp.Result{}, fmt.Errorf("not granted: the tool %s is not offered to this run; there are %s", c.Tool, strings.Join(names, ", "))
 	}
 	key := "mcp-" + a.session + "-" + c.ID
 	if c.Client != "" { // a repeated request of a restarted session is the same
@@ -140,7 +160,7 @@ func (a *agentServer) call(ctx context.Context, c mcp.Call) (mcp.Result, error) 
 	}
 	switch t.spec.Name {
 	case state.Config.Output.Tool:
-		return a.submit(ctx, state, t, c)
+		return a.submit(ctx, state, t, key, c)
 	case permissionName:
 		return a.permission(ctx, key, c)
 	}
@@ -166,18 +186,49 @@ func (a *agentServer) call(ctx context.Context, c mcp.Call) (mcp.Result, error) 
 // untilAsked calls asked when the question of a request is open in the run. An agent does not
 // wait for the answer: it begins the next turn.
 func (a *agentServer) untilAsked(ctx context.Context, key string, asked func()) {
-	for ctx.Err() == nil {
-		if _, state, err := a.w.Load(ctx, a.id); err == nil {
-			if c, ok := state.Turn.Call(state.Turn.Received(key)); ok && c.Question && c.Status != run.CallDone {
-				asked()
-				return
-			}
+	state, err := a.load(ctx)
+	if err != nil {
+		return // the call itself reports that
+	}
+	open := func() bool {
+		c, ok := state.Turn.Call(state.Turn.Received(key))
+		return ok && c.Question && c.Status != run.CallDone
+	}
+	if open() {
+		asked()
+		return
+	}
+	for u, err := range a.w.Follow(ctx, a.id, state.Seq) {
+		if err != nil {
+			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollInbox):
+		if u.Event == nil {
+			continue
+		}
+		if state, err = state.Apply(*u.Event); err != nil {
+			return
+		}
+		if open() {
+			asked()
+			return
 		}
 	}
+}
+
+// load returns the state of the run. It reads the events since the last time.
+func (a *agentServer) load(ctx context.Context) (run.State, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for e, err := range a.w.Events(ctx, a.id, a.last.Seq) {
+		if err == nil {
+			a.last, err = a.last.Apply(e)
+		}
+		if err != nil {
+			a.last = run.State{} // it is read from the beginning the next time
+			return run.State{}, err
+		}
+	}
+	return a.last, nil
 }
 
 // make makes a call through the owner of the run.
@@ -198,22 +249,22 @@ func (a *agentServer) caller() (*worker.Worker, error) {
 	return &worker.Worker{Config: worker.Config{Store: st, CheckOutput: a.w.checkOutput}}, nil
 }
 
-// submit submits the result. The same result submitted again has the same answer.
-func (a *agentServer) submit(ctx context.Context, state run.State, t agentTool, c mcp.Call) (mcp.Result, error) {
-	again := func(same bool) mcp.Result {
-		if same {
-			return mcp.Result{Text: "The result was accepted before. No further work is needed: end your turn."}
-		}
-		return mcp.Result{Text: "409: a result was submitted already, and this one is another. It does not count. No further work is needed: end your turn.", IsError: true}
+// submit submits the result. The same request again has the same answer; any other one after it is an error.
+func (a *agentServer) submit(ctx context.Context, state run.State, t agentTool, key string, c mcp.Call) (mcp.Result, error) {
+	const accepted, before = "The result was accepted.", "The result was accepted before."
+	ended := func(what string) mcp.Result {
+		return mcp.Result{Text: what + " No further work is needed: end your turn.", IsError: what != accepted && what != before}
 	}
-	if have := state.Submission().Value; have != "" {
-		return again(worker.SamePayload(t.spec.Name, have, string(c.Arguments))), nil
-	}
-	sum := sha256.Sum256(append([]byte(fmt.Sprintf("%s %d.%d.%d ", t.spec.Name, state.Turn.N, state.Turn.Steps, state.Turn.Request.Attempt)), c.Arguments...))
-	key := "submit-" + hex.EncodeToString(sum[:16])
 	of, err := a.taskOf(ctx)
 	if err != nil {
 		return mcp.Result{}, err
+	}
+	if have := state.Submission(); of == "" && have.Value != "" {
+		if have.Call != "" && have.Call == state.Turn.Received(key) {
+			return ended(before), nil
+		}
+		return ended(fmt.Sprintf("409: a result was submitted already; this one is equal to it: %t.",
+			worker.SamePayload(state.Config.Output, have.Value, c.Arguments))), nil
 	}
 	if of == "" {
 		answer, err := a.make(ctx, key, t.spec.Name, string(c.Arguments))
@@ -223,14 +274,23 @@ func (a *agentServer) submit(ctx context.Context, state run.State, t agentTool, 
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	_, err = d.Submit(ctx, worker.SubmitRequest{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
+	receipt, err := d.Submit(ctx, worker.SubmitRequest{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
 	if e, ok := errors.AsType[*task.SubmissionError](err); ok && e.Kind == task.AlreadySubmitted {
-		return again(e.SamePayload), nil
+		body, err := json.Marshal(struct {
+			Error       string    `json:"error"`
+			Code        string    `json:"code"`
+			AcceptedAt  time.Time `json:"accepted_at"`
+			SamePayload bool      `json:"same_payload"`
+		}{e.Error(), e.Code(), e.AcceptedAt, e.SamePayload})
+		return ended("409: " + string(body)), err
 	}
 	if err != nil {
 		return mcp.Result{Text: err.Error(), IsError: true}, nil
 	}
-	return mcp.Result{Text: "The result was accepted. No further work is needed: end your turn."}, nil
+	if receipt.Duplicate {
+		return ended(before), nil
+	}
+	return ended(accepted), nil
 }
 
 // taskOf returns the task that the run is an assignment of; empty: none.

@@ -36,6 +36,9 @@ type Options struct {
 	// Given are settings for this process alone, by the names of keys; they are stronger
 	// than all others.
 	Given map[string][]string
+	// Serves says that this process works for all tasks and clients: a model in Given is for
+	// agents and runs without one of their own.
+	Serves bool
 	// Drives says that runs will be driven: what commands whose pawl was killed have left
 	// in the workspace is undone before its own settings and rules are read.
 	Drives bool
@@ -89,9 +92,10 @@ type settings struct {
 	models *provider.Providers
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
-	// withDirs are those of runs in copies and with further folders; see [Workspace.confineDirs].
-	withDirs map[string]*sandbox.Policy
+	// withDirs are those of runs in copies and with further folders, the one used last at the end.
+	withDirs []folderSandbox
 	sockets  string
+	serves   bool // [Options.Serves]
 	// wrong is why nothing can be run or decided with them: a rule or the file of models is
 	// wrong.
 	wrong error
@@ -101,6 +105,9 @@ type settings struct {
 func Open(opt Options) (*Workspace, error) {
 	dir, err := config.Workspace(opt.Dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := opt.Env.CheckStateDir(); err != nil {
 		return nil, err
 	}
 	if opt.Notice == nil {
@@ -130,9 +137,7 @@ func (w *Workspace) Close() error {
 	}
 	if w.settings != nil {
 		w.settings.confinement.Close() // nil: there is none
-		for _, p := range w.settings.withDirs {
-			p.Close()
-		}
+		w.closeSandboxes(w.settings, func(folderSandbox) bool { return true })
 	}
 	w.looking, w.store, w.worker = nil, nil, nil
 	return err
@@ -199,6 +204,7 @@ func (w *Workspace) loaded() (*settings, error) {
 
 // complete adds the models and the rules.
 func (s *settings) complete(w *Workspace) (err error) {
+	s.serves = w.opt.Serves
 	if s.models, err = provider.Load(w.env); err != nil {
 		return err
 	}

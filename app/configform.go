@@ -39,3 +39,9 @@ func (w *Workspace) ConfigForm() (ConfigForm, error) {
 	}
 	return ConfigFormOf(c, w.env, w.Instructions().Files), nil
 }
+
+// A SettingForm is one setting for a program: what pawl config get, set and unset print.
+type SettingForm struct {
+	Key    string         `json:"key"`
+	Values []config.Value `json:"values"` // the strongest first; several only of a list
+}

@@ -46,6 +46,9 @@ func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, err
 		if c == nil || c.Outcome != run.Refused || item.Turn != state.Turn.N {
 			continue
 		}
+		if i := state.Turn.Interrupt; i.Cause == run.ByWait && i.Call == c.ID {
+			continue // the person has stopped the turn there, and says what to do instead
+		}
 		d := Denial{Call: c.ID, Tool: c.Tool, Input: InputOf(c.Arguments), Reason: c.Reason()}
 		// A person who said no is not told how to say yes.
 		if c.Decision.Source != "person" {

@@ -79,9 +79,11 @@ func (w *Workspace) confineIn(s *settings, dir string) (*sandbox.Policy, error) 
 func (w *Workspace) confined(s *settings, dir string, dirs []string) (*sandbox.Policy, error) {
 	w.confining.Lock()
 	defer w.confining.Unlock()
-	key := strings.Join(append([]string{dir}, dirs...), "\x00")
-	if p := s.withDirs[key]; p != nil {
-		return p, nil
+	at := func(f folderSandbox) bool { return f.dir == dir && slices.Equal(f.dirs, dirs) }
+	if i := slices.IndexFunc(s.withDirs, at); i >= 0 {
+		f := s.withDirs[i]
+		s.withDirs = append(slices.Delete(s.withDirs, i, i+1), f)
+		return f.policy, nil
 	}
 	o := w.sandboxOptions(s.sockets)
 	o.Folders = dirs
@@ -98,11 +100,37 @@ func (w *Workspace) confined(s *settings, dir string, dirs []string) (*sandbox.P
 			return nil, err
 		}
 	}
-	if s.withDirs == nil {
-		s.withDirs = map[string]*sandbox.Policy{}
+	for _, f := range s.withDirs[:max(0, len(s.withDirs)-maxFolderSandboxes+1)] {
+		f.policy.Close()
 	}
-	s.withDirs[key] = p
+	s.withDirs = append(s.withDirs[max(0, len(s.withDirs)-maxFolderSandboxes+1):], folderSandbox{dir, slices.Clone(dirs), p})
 	return p, nil
+}
+
+// A folderSandbox is the sandbox of runs in a copy or with further folders. It holds a helper
+// process, watches of files and descriptors, which it takes again if it is used when closed.
+type folderSandbox struct {
+	dir    string
+	dirs   []string
+	policy *sandbox.Policy
+}
+
+// maxFolderSandboxes bounds how many are open: far more than runs usually work at once, and far
+// fewer than what a user may watch (fs.inotify.max_user_instances is 128 on many machines).
+const maxFolderSandboxes = 16
+
+// closeSandboxes closes the sandboxes that which selects. A command that runs in one of them
+// keeps its file tree until it ends.
+func (w *Workspace) closeSandboxes(s *settings, which func(folderSandbox) bool) {
+	w.confining.Lock()
+	defer w.confining.Unlock()
+	s.withDirs = slices.DeleteFunc(s.withDirs, func(f folderSandbox) bool {
+		if which(f) {
+			f.policy.Close()
+			return true
+		}
+		return false
+	})
 }
 
 // dirsPrompt tells the model of further folders; "": there are none.

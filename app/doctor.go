@@ -67,6 +67,7 @@ func Doctor(ctx context.Context, opt Options, offline bool) Report {
 		r.Usable = usable && state.State == Good
 	}
 	r.Checks = append(r.Checks, checkExternals(opt)...)
+	r.Checks = append(r.Checks, checkLeftAgents(ctx, opt)...)
 	r.Checks = append(r.Checks, checkSandbox()...)
 	r.Checks = append(r.Checks, checkVariables(opt.Env))
 	return r
@@ -135,7 +136,7 @@ func checkUsage(ctx context.Context, opt Options) (Check, bool) {
 	case u.Total() == 0:
 		return c, false
 	default:
-		c.Detail = fmt.Sprintf("%s: logs %s, outputs %s, what undo needs %s, temporary files %s",
+		c.Detail = fmt.Sprintf("%s: logs %s, outputs %s, undo data %s, temporary files %s",
 			text.Size(u.Total()), text.Size(u.Log), text.Size(u.Outputs), text.Size(u.Journal+u.Contents), text.Size(u.Temp))
 		c.Next = "pawl runs prune --older-than 30d removes old ones"
 	}
@@ -243,9 +244,9 @@ func (r *Report) checkChoice(ctx context.Context, opt Options, answers []provide
 		r.Model, r.Source = k.Name+"/"+external.DefaultModel, k.Title+" is installed and logged in"
 	}
 	if r.Model == "" {
-		c.Detail, c.Next = "none: no key is set, and no server on this machine answers", "pawl demo needs neither"
+		c.Detail, c.Next = "no model: no key is set, and no server on this machine answers", "type /login in pawl, or export ANTHROPIC_API_KEY=…; pawl demo needs neither"
 		if offline {
-			c.Detail, c.Next = "none: no key is set", "pawl doctor looks for a server on this machine too"
+			c.Detail, c.Next = "no model: no key is set", "pawl doctor looks for a server on this machine too"
 		}
 		if other := otherModel(set.models, can); other != "" {
 			c.Next = "pawl run --model " + other
@@ -318,6 +319,24 @@ func checkExternals(opt Options) []Check {
 	return checks
 }
 
+// checkLeftAgents names the runs whose external agents a killed process has left.
+func checkLeftAgents(ctx context.Context, opt Options) (checks []Check) {
+	w, err := Open(opt)
+	if err != nil {
+		return nil // checkChoice says why
+	}
+	defer w.Close() // nothing was written
+	left, err := w.leftAgents(ctx)
+	if err != nil {
+		return nil // checkUsage says why
+	}
+	for _, id := range left {
+		checks = append(checks, Check{Topic: "external agents", Name: "left", State: Bad, Detail: fmt.Sprintf("an agent of run %s is at work though no process drives the run", id),
+			Next: "the next run of an external agent in this folder ends it, and so does pawl runs rm " + string(id)})
+	}
+	return checks
+}
+
 // checkSandbox says what of the sandbox is in force.
 func checkSandbox() []Check {
 	var checks []Check
@@ -343,10 +362,10 @@ func checkVariables(env config.Env) Check {
 		s.Config = c
 	}
 	s.models, _ = provider.Load(env)
-	c := Check{Topic: "sandbox", Name: "variables", State: Good, Detail: "none of this environment is kept from commands",
-		Next: "Kept are the keys of providers, values that look like keys, and names like " + strings.Join(tool.SecretVariables(), " ") + ". To pass one on purpose: pass_env = [\"NAME\"] in " + env.UserFile()}
+	c := Check{Topic: "sandbox", Name: "variables", State: Good, Detail: "no variables are removed for commands",
+		Next: "Removed when set: keys of providers, values that look like keys, and names like " + strings.Join(tool.SecretVariables(), " ") + ". To pass one on purpose: pass_env = [\"NAME\"] in " + env.UserFile()}
 	if names := s.shellOptions().Withheld(os.Environ()); len(names) > 0 {
-		c.Detail = "kept from commands: " + strings.Join(names, ", ")
+		c.Detail = "removed for commands: " + strings.Join(names, ", ")
 	}
 	return c
 }

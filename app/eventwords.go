@@ -12,8 +12,8 @@ import (
 )
 
 // EventWords says of events, in the order of the log, what each is, on one line. It
-// remembers the titles and the tools of calls.
-type EventWords struct{ titles, tools map[run.CallID]string }
+// remembers the titles of calls.
+type EventWords struct{ titles map[run.CallID]string }
 
 // classWords say what a call of a class does.
 var classWords = map[run.Class]string{run.Reads: "only reads", run.Writes: "may write", run.Resumable: "can be resumed"}
@@ -29,9 +29,9 @@ func (w *EventWords) call(id run.CallID) string {
 // Named says that the log has had a call, and returns it in words.
 func (w *EventWords) Named(c run.Call) string {
 	if w.titles == nil {
-		w.titles, w.tools = map[run.CallID]string{}, map[run.CallID]string{}
+		w.titles = map[run.CallID]string{}
 	}
-	w.titles[c.ID], w.tools[c.ID] = view.Title(c.Tool, c.Arguments), c.Tool
+	w.titles[c.ID] = view.Title(c.Tool, c.Arguments)
 	return w.call(c.ID)
 }
 
@@ -142,13 +142,8 @@ func (w *EventWords) sentence(p run.Payload) string {
 		}
 		return w.call(f.Call) + ": started"
 	case run.CallSettled:
-		result := run.PlainText(f.Content)
-		words := w.call(f.Call) + ": " + view.OutcomeWords(f.Outcome)
-		if code, ok := view.ExitCode(w.tools[f.Call], result); ok {
-			words = fmt.Sprintf("%s: exit code %d", w.call(f.Call), code)
-			result = result[:strings.LastIndexByte(result, '[')]
-		}
-		if result = view.OneLine(strings.TrimSpace(result), maxShownResult); result != "" {
+		words := w.call(f.Call) + ": " + view.SettledWords(f)
+		if result := view.OneLine(strings.TrimSpace(view.SettledText(f)), maxShownResult); result != "" {
 			words += ": " + result
 		}
 		return words

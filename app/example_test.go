@@ -86,7 +86,6 @@ func Example() {
 	check(os.Mkdir(folder, 0o700))
 	check(os.WriteFile(script, []byte(`{"text":"I make a note.","calls":[{"tool":"shell","args":{"command":"touch note"}}]}
 {"text":"Now a long one.","calls":[{"tool":"shell","args":{"command":"echo working; sleep 60"}}]}
-{"text":"(in the place of the account, which was made from the log)"}
 {"text":"The note is there."}
 `), 0o600))
 	variables := map[string]string{"HOME": dir, "PAWL_STATE_DIR": filepath.Join(dir, "state"), "PAWL_MODEL": "script/" + script}
@@ -118,8 +117,8 @@ func Example() {
 	// [Conversation interrupted]
 	//   shell echo working; sleep 60: stopped
 	// Based on the tool executions:
-	// - c_1 shell {"command":"touch note"}: done
-	// - ERROR c_2 shell {"command":"echo working; sleep 60"}: stopped while it ran
+	// - shell touch note: (no output)
+	// - shell echo working; sleep 60: stopped while it ran
 	// -- interrupted
 	// > (continue)
 	// The note is there.

@@ -22,6 +22,8 @@ import (
 	"pawl/config"
 	"pawl/external"
 	"pawl/internal/atomicfile"
+	"pawl/internal/text"
+	"pawl/policy"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/worker"
@@ -40,7 +42,50 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 	if _, err := k.Find(w.env.Get("PATH"), w.Dir); err != nil {
 		return config.Errorf("%w", err)
 	}
-	return nil
+	return w.checkObeyed(s.policy, k, w.Dir)
+}
+
+// obeyed returns the files and folders that programs of external agents on this machine obey.
+func (w *Workspace) obeyed() (names []string) {
+	for _, k := range external.Kinds {
+		if len(k.Obeys) == 0 {
+			continue
+		}
+		if _, err := k.Find(w.env.Get("PATH")); err == nil {
+			names = append(names, k.Obeys...)
+		}
+	}
+	return names
+}
+
+// checkObeyed returns an error if a program would obey files in a workspace - this one, or a copy
+// of it - or in a folder above it that a person has not trusted. What is in the person's home itself
+// is the person's own.
+func (w *Workspace) checkObeyed(p *policy.Policy, k external.Kind, workspace string) error {
+	if len(k.Obeys) == 0 {
+		return nil
+	}
+	home, _ := filepath.EvalSymlinks(w.env.Get("HOME"))
+	for dir := workspace; ; dir = filepath.Dir(dir) {
+		of, trust := dir, fmt.Sprintf("`pawl -C %s trust`", policy.Visible(dir))
+		if dir == workspace {
+			of, trust = w.Dir, "`pawl trust`"
+		}
+		var found []string
+		if dir != home || dir == workspace {
+			var err error
+			if found, err = p.Unreviewed(dir, of, k.Obeys); err != nil {
+				return fmt.Errorf("whether %s is trusted: %w", dir, err)
+			}
+		}
+		if len(found) > 0 {
+			return config.Errorf("%s obeys, and runs the code of, files in %s that you have not trusted: %s. Review them with %s, or remove them",
+				k.Title, policy.Visible(dir), policy.Visible(text.First(strings.Join(found, ", "), 300)), trust)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
 }
 
 // externalPrompt returns what an external agent is told at the beginning of its conversation.
@@ -84,11 +129,25 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	if err != nil {
 		return turn, nil, err
 	}
+	if err := w.checkObeyed(s.policy, k, t.Workspace); err != nil {
+		return turn, nil, err
+	}
+	left, err := w.EndLeftAgents(context.Background())
+	if err != nil {
+		return turn, nil, err
+	}
+	for _, id := range left {
+		t.Notice(fmt.Sprintf("ended the agent of run %s, which a killed process had left", id))
+	}
 	token := rand.Text()
 	if err := atomicfile.Write(w.tokenFile(t.Run), []byte(tokenHash(token)), atomicfile.Durable); err != nil {
 		return turn, nil, err
 	}
-	turn = external.Turn{Kind: k, Program: program, Env: os.Environ(), Keys: s.shellOptions().KeyEnv, Run: t.Run, Workspace: t.Workspace,
+	git, remains := s.confinement.AgentGit(os.Environ(), t.Workspace)
+	if remains != "" {
+		return turn, nil, config.Errorf("the git of %s would run what the repository names: %s. Remove it, or check it and put it into your own configuration of git", k.Title, policy.Visible(remains))
+	}
+	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: s.shellOptions().KeyEnv, Run: t.Run, Workspace: t.Workspace,
 		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
 		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{TokenVariable: token}}}
 	// Not all programs pass their environment on to servers.
@@ -115,7 +174,17 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	if err != nil {
 		return turn, nil, err
 	}
-	for _, tool := range w.agentTools(s, state) {
+	tools, omitted, err := w.agentTools(s, state)
+	if err != nil {
+		return turn, nil, err
+	}
+	if t.Conversation == "" && t.Summary == "" {
+		t.Notice(k.Bounds(t.Mode))
+	}
+	for _, note := range omitted {
+		t.Notice(note)
+	}
+	for _, tool := range tools {
 		turn.Server.Tools = append(turn.Server.Tools, tool.wire)
 		if tool.spec.Name == permissionName {
 			turn.Server.Permission = tool.wire
@@ -143,11 +212,11 @@ func (w *Workspace) checkToken(id run.ID, token string) error {
 	want, err := os.ReadFile(w.tokenFile(id))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("403 forbidden: no turn of an external agent is at work in run %s", id)
+		return fmt.Errorf("not granted: no turn of an external agent is at work in run %s", id)
 	case err != nil:
 		return err
 	case subtle.ConstantTimeCompare(want, []byte(tokenHash(token))) != 1:
-		return fmt.Errorf("403 forbidden: the token in %s is not that of run %s", TokenVariable, id)
+		return fmt.Errorf("not granted: the token in %s is not that of run %s", TokenVariable, id)
 	}
 	return nil
 }

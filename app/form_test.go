@@ -34,8 +34,8 @@ func TestEventsArePrintedInTheDialect(t *testing.T) {
 				`{"type":"call","call":{"id":"c_2","tool":"read","input":{},"fault":"cut","raw":"{\"pa"}},{"type":"opaque","raw":{"a":1}}],` +
 				`"usage":{"input_tokens":0,"cache_read_tokens":0,"cache_write_tokens":0,"output_tokens":3,"cost":0.25605}}`},
 		{run.CallStarted{Call: "c_1", Attempt: 1}, time.Second, `{"call":"c_1","attempt":1,"tool":"shell"}`},
-		{run.CallSettled{Call: "c_1", Outcome: run.OK, Content: []run.Part{run.Text("<no>\xff\n[exit code 3]")}}, 3 * time.Second,
-			`{"call":"c_1","outcome":"ok","content":[{"type":"text","text":"<no>\ufffd\n[exit code 3]"}],"tool":"shell","is_error":false,"exit_code":3,"duration_ms":2000}`},
+		{run.CallSettled{Call: "c_1", Outcome: run.OK, ExitCode: new(3), Content: []run.Part{run.Text("<no>\xff\n[exit code 3]")}}, 3 * time.Second,
+			`{"call":"c_1","outcome":"ok","content":[{"type":"text","text":"<no>\ufffd\n[exit code 3]"}],"exit_code":3,"tool":"shell","is_error":false,"duration_ms":2000}`},
 		{run.CallSettled{Call: "c_2", Outcome: run.Invalid, IsError: true}, 0, `{"call":"c_2","outcome":"invalid","is_error":true,"tool":"read"}`},
 		{run.Submitted{Assignment: 1, Value: `{"n":1}`}, 0, `{"assignment":1,"value":{"n":1}}`},
 		{run.Ended{End: run.Completed, Jobs: []run.Job{{ID: "job_1", Command: "sleep 9", Since: at}}}, 0,

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"pawl/config"
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/permission"
@@ -37,7 +38,8 @@ const (
 
 // Mentions returns what the words of a person mention by @: the content of @file, the
 // picture @image.png, what is in @folder. The words stay as they are, and so does what
-// begins with @ and is no file of the workspace, such as @types/node or a name; in an e-mail
+// begins with @ and is no file of the workspace, such as @types/node or a name (a note says
+// so of what has the form of a file); in an e-mail
 // address nothing is mentioned. A path with spaces is @"in quotes".
 //
 // What a call of read or list would need approval for (secrets, files outside the
@@ -56,6 +58,7 @@ func (w *Workspace) Mentions(ctx context.Context, words string, dirs ...string) 
 	var done []string
 	size := 0
 	for _, candidates := range mentioned(words) {
+		found := false
 		for _, path := range candidates {
 			at, _, err := tool.Resolve(env, path)
 			if err != nil {
@@ -68,6 +71,7 @@ func (w *Workspace) Mentions(ctx context.Context, words string, dirs ...string) 
 			if err != nil {
 				continue
 			}
+			found = true
 			switch {
 			case slices.Contains(done, at):
 			case len(done) >= maxMentions || size > maxMentioned:
@@ -85,9 +89,15 @@ func (w *Workspace) Mentions(ctx context.Context, words string, dirs ...string) 
 			}
 			break
 		}
+		if last := candidates[len(candidates)-1]; !found && fileForm().MatchString(last) {
+			a.Notes = append(a.Notes, fmt.Sprintf("@%s is not attached: there is no such file", last))
+		}
 	}
 	return a, ctx.Err()
 }
+
+// fileForm is the form of the name of a file, which a package such as @types/node does not have.
+var fileForm = lazy.Regexp(`\.[A-Za-z][A-Za-z0-9]{0,5}$`)
 
 // toolEnv is where tools work that are used for a person, outside of any run.
 func (w *Workspace) toolEnv() tool.Env {
@@ -108,7 +118,7 @@ func (w *Workspace) mention(ctx context.Context, s *settings, env tool.Env, path
 	if err != nil {
 		return nil, err.Error()
 	}
-	if d := s.policy.Decide("", permission.Default, worker.PermissionRequest(env, name, in.Class, in, w.own())); d.Verdict != permission.Allow {
+	if d := s.policy.Decide("", permission.Default, worker.PermissionRequest(env, name, in.Class, in, w.own(), w.asRoot())); d.Verdict != permission.Allow {
 		return nil, d.Reason
 	}
 	r, err := t.Run(ctx, env, tool.Call{Args: args})

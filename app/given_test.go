@@ -94,7 +94,7 @@ func TestAMentionAttachesWhatTheAgentCouldRead(t *testing.T) {
 		`@"with space.txt"`:           {attached: "with space.txt", text: "yes"},
 		"@big.log":                    {attached: "big.log", text: "continue with offset"},
 		"ask @types/node or a@b.com":  {},
-		"@missing.go":                 {},
+		"@missing.go":                 {note: "there is no such file"},
 		"@.env":                       {note: "@.env is not attached: .env may hold secrets"},
 		"@innocent.txt":               {note: "@innocent.txt is not attached: .env may hold secrets"},
 		"@away/o.txt":                 {note: "outside the workspace"},

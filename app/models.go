@@ -46,6 +46,13 @@ func (w *Workspace) choose(ctx context.Context, s *settings, model string) (stri
 
 // findModel returns the model of choose, and what a person should know of the choice.
 func (w *Workspace) findModel(ctx context.Context, s *settings, model string) (chosen, note string, err error) {
+	if values := s.Values("model"); model == "" && len(values) > 0 && values[0].Source != config.FromFlag {
+		defer func() {
+			if err != nil && values[0].Source != config.FromDefault {
+				err = config.Errorf("%s: %w", values[0].Source, err)
+			}
+		}()
+	}
 	if model = cmp.Or(model, s.Get("model")); external.Is(model) {
 		return model, "", w.checkModel(s, model)
 	}

@@ -10,13 +10,13 @@ import (
 	"pawl/run"
 )
 
-// An OutputForm is a StoredOutput output as JSON.
+// An OutputForm is a stored output as JSON.
 type OutputForm struct {
 	ID      string    `json:"id"`  // as outputs show takes it
 	Run     run.ID    `json:"run"` // the root run
 	Tool    string    `json:"tool"`
 	Created time.Time `json:"created_at"`
-	IsError bool      `json:"is_error"` // the call failed
+	Success bool      `json:"success"` // the call has no error, and its command ended with exit code 0
 	Bytes   int64     `json:"bytes"`
 	Summary string    `json:"summary"`
 	Preview string    `json:"preview,omitempty"`
@@ -31,7 +31,7 @@ func ListOutputs(s *output.Store, scope output.Scope, args output.ListArgs) ([]O
 		return nil, err
 	}
 	return Forms(list.Outputs, func(o output.Listed) OutputForm {
-		return OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), !o.Success, o.Size, o.Summary, o.Preview}
+		return OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), o.Success, o.Size, o.Summary, o.Preview}
 	}), nil
 }
 

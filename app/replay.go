@@ -42,7 +42,7 @@ func (w *Workspace) Replay(ctx context.Context, which []string, rules permission
 	if err != nil {
 		return r, err
 	}
-	request, err := w.requests()
+	request, err := w.requests(nil)
 	if err != nil {
 		return r, err
 	}

@@ -13,7 +13,6 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
-	"pawl/sandbox"
 	"pawl/store"
 	"pawl/tool"
 	"pawl/worker"
@@ -28,7 +27,7 @@ func (w *Workspace) openPolicy() (*policy.Policy, error) {
 		return nil, config.Errorf("PAWL_MANAGED_RULES is %q: give an absolute path", managed)
 	}
 	return policy.Open(policy.Options{
-		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(),
+		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(), Also: w.obeyed(),
 	})
 }
 
@@ -110,16 +109,27 @@ func readArgs(arguments string) (a callArgs) {
 }
 
 // requests returns a function that returns a call as the rules look at it, with nothing of
-// a run: no folder of its shell, no file that it has seen.
-func (w *Workspace) requests() (func(name string, class run.Class, arguments string) permission.Request, error) {
-	env := tool.Env{Workspace: w.Dir, StateDir: w.State, Session: &tool.Session{}}
-	if sandbox.Probe().Confines() {
-		var err error
-		if env.Sandbox, err = sandbox.For(w.Dir, w.sandboxOptions("")); err != nil {
+// a run but its further folders: no folder of its shell, no file that it has seen. class is that
+// of a tool which is not known here. dirs nil: the folders of the settings.
+func (w *Workspace) requests(dirs []string) (func(name string, class run.Class, arguments string) permission.Request, error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	err = w.confine(s)
+	w.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if dirs == nil {
+		if dirs, err = w.dirs(s, false); err != nil {
 			return nil, err
 		}
 	}
-	tools, own := registry(nil, tool.ShellOptions{}, agent.Delegation{}), w.own()
+	env := w.toolEnv()
+	env.Sandbox, env.Dirs, _ = w.confineDirs(s, w.Dir, dirs)
+	tools, own, root := registry(nil, s.shellOptions(), agent.Delegation{}), w.own(), w.asRoot()
 	return func(name string, class run.Class, arguments string) permission.Request {
 		a := readArgs(arguments)
 		in := tool.Intent{Command: a.Command, URL: a.URL, Sandbox: a.Sandbox}
@@ -128,16 +138,16 @@ func (w *Workspace) requests() (func(name string, class run.Class, arguments str
 		}
 		if t, ok := tools.Get(name); ok {
 			if inspected, err := t.Inspect(env, json.RawMessage(arguments)); err == nil {
-				in = inspected
+				in, class = inspected, inspected.Class
 			}
 		}
-		return worker.PermissionRequest(env, name, class, in, own)
+		return worker.PermissionRequest(env, name, class, in, own, root)
 	}, nil
 }
 
 // Explain says how a call would be decided: what is the command of a
 // shell, the address of a fetch, the path of any other tool. run "" means no run's rules.
-func (w *Workspace) Explain(id run.ID, mode permission.Mode, name, what string, confinement run.Confinement) (permission.Explanation, error) {
+func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode, name, what string, confinement run.Confinement) (permission.Explanation, error) {
 	key, class := "path", run.Writes
 	switch name {
 	case "shell":
@@ -159,7 +169,15 @@ func (w *Workspace) Explain(id run.ID, mode permission.Mode, name, what string, 
 	if err != nil {
 		return permission.Explanation{}, err
 	}
-	request, err := w.requests()
+	var dirs []string
+	if id != "" {
+		_, s, err := w.Load(ctx, id)
+		if err != nil {
+			return permission.Explanation{}, err
+		}
+		dirs = append([]string{}, s.Config.Dirs...)
+	}
+	request, err := w.requests(dirs)
 	if err != nil {
 		return permission.Explanation{}, err
 	}

@@ -232,6 +232,33 @@ func (w *Workspace) Follow(ctx context.Context, id run.ID, after int64) iter.Seq
 	return worker.Follow(ctx, st, id, after)
 }
 
+// FollowChild yields the updates of a child run from its first event on, and waits for one that
+// has not begun. It ends when ctx is done: a child that waits for a person may be driven again.
+func (w *Workspace) FollowChild(ctx context.Context, id run.ID) iter.Seq[view.Update] {
+	return func(yield func(view.Update) bool) {
+		for after := int64(0); ctx.Err() == nil; {
+			for u, err := range w.Follow(ctx, id, after) {
+				if err != nil {
+					break // it may not be there yet; what it does is in its log
+				}
+				if u.Event != nil {
+					after = u.Event.Seq
+				}
+				if !yield(u) {
+					return
+				}
+			}
+			select {
+			case <-time.After(pollChild):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// pollChild is how often a child run is looked for that has not begun.
+const pollChild = 100 * time.Millisecond
+
 // Fork copies a run up to event at (0: all) into a new run, with another model if that is
 // not "". Files are not copied: the new run works in the folder as it is now.
 func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string) (run.ID, error) {
@@ -284,8 +311,8 @@ func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) 
 	events := append([]run.Event{}, past...)
 	c := events[0].Payload.(run.Created) // Apply accepts no other first event
 	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
-	c.Parent, c.ParentCall, c.Root, c.Depth = "", "", "", 0 // no parent call waits for its result
-	events[0].Payload, events[0].At = c, now                // it was created now
+	c.Parent, c.ParentCall, c.AgentID, c.Root, c.Depth = "", "", "", "", 0 // no parent call waits for its result
+	events[0].Payload, events[0].At = c, now                               // it was created now
 	s, err := run.Replay(events)
 	if err != nil {
 		return nil, err

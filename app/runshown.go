@@ -21,6 +21,7 @@ type ShownRun struct {
 	Updated    time.Time  `json:"updated_at"`
 	Turns      int        `json:"turns"`
 	Parent     run.ID     `json:"parent,omitempty"`
+	AgentID    string     `json:"agent_id,omitempty"` // of a child run: its name within its parent
 	ForkedFrom run.ID     `json:"forked_from,omitempty"`
 	ForkedAt   int64      `json:"forked_at,omitempty"` // items up to this event were made in that run
 	PID        int        `json:"pid,omitempty"`       // of the process that drives it
@@ -61,7 +62,7 @@ type CallForm struct {
 	Decision *DecisionForm   `json:"decision,omitempty"`
 	Outcome  run.Outcome     `json:"outcome,omitempty"`
 	IsError  bool            `json:"is_error"`
-	ExitCode int             `json:"exit_code,omitempty"` // of a command that did not succeed
+	ExitCode *int            `json:"exit_code,omitempty"` // of a command that has ended
 	Duration int64           `json:"duration_ms,omitempty"`
 	Reason   string          `json:"reason,omitempty"`       // why it was refused, or the error, in a line
 	Stored   int64           `json:"stored_bytes,omitempty"` // of the output, if the model has it by reference
@@ -104,7 +105,7 @@ func (w *Workspace) ShowRun(ctx context.Context, events []run.Event, s run.State
 		return ShownRun{}, err
 	}
 	f := ShownRun{Run: c.Run, State: ConditionOf(s, driven), Model: s.Config.Model, Mode: s.Config.Mode, Workspace: c.Workspace,
-		Created: events[0].At, Updated: s.At, Turns: s.Turn.N, Parent: c.Parent, ForkedFrom: c.ForkedFrom, ForkedAt: c.ForkedAt, Items: []ItemForm{}}
+		Created: events[0].At, Updated: s.At, Turns: s.Turn.N, Parent: c.Parent, AgentID: c.AgentID, ForkedFrom: c.ForkedFrom, ForkedAt: c.ForkedAt, Items: []ItemForm{}}
 	if !s.Turn.Open() {
 		f.End = s.Turn.End.End
 	}

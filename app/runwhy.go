@@ -95,6 +95,8 @@ func NextCommand(s run.State) string {
 		return fmt.Sprintf("continue with `pawl run --resume %s --allow '…'`", id)
 	case end.End == run.EndRefused, end.End == run.GuardrailStopped:
 		return fmt.Sprintf("say it differently with `pawl run --resume %s -p \"…\"`", id)
+	case end.End == run.EndInterrupted && s.Turn.Interrupt.Cause == run.ByWait:
+		return fmt.Sprintf("say what to do instead with `pawl run --resume %s -p \"…\"`", id)
 	case end.End == run.LoopStopped:
 		return fmt.Sprintf("give it a hint with `pawl run --resume %s -p \"…\"`", id)
 	case end.Reason == "max_cost":

@@ -348,23 +348,15 @@ func (s *Session) Begin(ctx context.Context) error {
 // Finished reports whether the run needs words to continue: its last turn has completed, and
 // nothing has come since, neither a message nor a change of its configuration.
 func (s *Session) Finished(ctx context.Context) (bool, error) {
-	st := s.State()
-	if s.change != nil || st.Turn.Open() || st.Turn.End.End != run.Completed || len(st.Queue)+len(st.Returned) > 0 {
+	if s.change != nil || !s.State().Finished() {
 		return false, nil
 	}
 	log, err := s.w.writing()
 	if err != nil {
 		return false, err
 	}
-	if waiting, err := log.Inbox(ctx, s.id); err != nil || len(waiting) > 0 {
-		return false, err
-	}
-	events, _, err := s.w.Load(ctx, s.id)
-	if err != nil {
-		return false, err
-	}
-	_, ended := events[len(events)-1].Payload.(run.Ended)
-	return ended, nil
+	waiting, err := log.Inbox(ctx, s.id)
+	return len(waiting) == 0, err
 }
 
 // Answer answers an open question of the agent.

@@ -32,7 +32,11 @@ type Task struct {
 	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
 	Limits run.Limits
 
-	dir string // where it works; "": in the workspace
+	// dir is where it works; "": in the workspace.
+	dir string
+	// budgeted: Cost and Tokens of Limits are what is left of the budget of the run's task, which a
+	// resumed run gets anew.
+	budgeted bool
 }
 
 // Start makes a new run with the settings of the workspace. It is in the log with its first
@@ -119,6 +123,11 @@ func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, er
 	return s, nil
 }
 
+// limitsOf returns the limits of runs of an agent.
+func (s *settings) limitsOf(a agent.Agent) run.Limits {
+	return s.Change(true).Apply(a.Change().Apply(s.Change(false).Apply(run.Config{}))).Limits
+}
+
 // wished returns the change that the settings given for this process make to a resumed run;
 // nil: none. It fails if the model that the run will use cannot be used: the one given, of
 // a change in the run's inbox, or its own.
@@ -143,7 +152,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		}
 	}
 	given := ""
-	if set.Has("model", true) {
+	if set.Has("model", true) && !set.serves {
 		if given = set.Get("model"); !external.Is(given) {
 			if given, err = set.models.Resolve(ctx, given); err != nil {
 				return nil, err
@@ -162,6 +171,16 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 			return nil, config.Errorf("--name: %w", err)
 		}
 		c.Name = &t.Name
+	}
+	if t.budgeted {
+		a, _ := w.find(ctx, set, s.Created.Agent) // of one that is not there any more the settings' limits hold
+		now, most := s.Config.Limits.InForce(), atMost(set.limitsOf(a), t.Limits).InForce()
+		if now.Cost != most.Cost {
+			c.Limits.Cost = most.Cost
+		}
+		if now.Tokens != most.Tokens {
+			c.Limits.Tokens = most.Tokens
+		}
 	}
 	if c.AddDirs, err = w.dirs(set, true); err != nil {
 		return nil, err

@@ -95,9 +95,9 @@ type runTally struct {
 	counted bool  // something of it was in the time
 	tools   map[run.CallID]string
 	model   string // of the request under way
-	steps   int    // of the run
-	inTurn  int    // steps of the turn
-	open    bool   // a turn that began in the time is open
+	run     run.Tally
+	turn    run.Tally
+	open    bool // a turn that began in the time is open
 }
 
 func (t *tally) begin() *runTally { return &runTally{tally: t, tools: map[run.CallID]string{}} }
@@ -108,17 +108,18 @@ func (r *runTally) end(open string) {
 		return
 	}
 	r.runs++
-	r.perRun = append(r.perRun, r.steps)
+	r.out.Steps += r.run.Steps
+	r.perRun = append(r.perRun, r.run.Steps)
 	if r.open {
-		r.turn(open)
+		r.endTurn(open)
 	}
 }
 
-// turn takes the end of a turn in.
-func (r *runTally) turn(end string) {
+// endTurn counts the end of a turn.
+func (r *runTally) endTurn(end string) {
 	r.out.Ends[end]++
 	r.out.Turns++
-	r.perTurn = append(r.perTurn, r.inTurn)
+	r.perTurn = append(r.perTurn, r.turn.Steps)
 	r.open = false
 }
 
@@ -137,23 +138,14 @@ func (r *runTally) event(e run.Event) {
 		return
 	}
 	r.counted = true
+	r.run.Add(e.Payload)
+	r.turn.Add(e.Payload)
+	if _, child := e.Payload.(run.CallSettled); !child { // a child run is counted itself
+		r.spend(cmp.Or(r.model, "external"), run.Spent(e.Payload))
+	}
 	switch f := e.Payload.(type) {
 	case run.Prompted:
-		r.open, r.inTurn = true, 0
-	case run.RequestStarted:
-		if f.Purpose == run.ForStep && f.Attempt <= 1 {
-			r.steps++
-			r.inTurn++
-			r.out.Steps++
-		}
-	case run.Replied:
-		if !f.Cached {
-			r.spend(r.model, f.Usage)
-		}
-	case run.RequestFailed:
-		r.spend(r.model, f.Usage)
-	case run.Observed:
-		r.spend(cmp.Or(r.model, "external"), f.Usage)
+		r.open, r.turn = true, run.Tally{}
 	case run.CallInspected:
 		r.out.Calls++
 	case run.CallDecided:
@@ -165,7 +157,6 @@ func (r *runTally) event(e run.Event) {
 		r.out.Outcomes[string(f.Outcome)]++
 	case run.Interrupted:
 		r.out.Interrupts[string(f.Cause)]++
-		r.spend(r.model, f.Usage)
 		if f.Cause == run.ByWait {
 			r.decision(f.Call, run.Decision{Answer: run.Wait, Source: "person"})
 		}
@@ -182,7 +173,7 @@ func (r *runTally) event(e run.Event) {
 		if f.End == run.LoopStopped {
 			r.out.Loops++
 		}
-		r.turn(string(f.End))
+		r.endTurn(string(f.End))
 	}
 }
 
@@ -192,7 +183,7 @@ func (r *runTally) decision(call run.CallID, d run.Decision) {
 }
 
 func (t *tally) spend(model string, u run.Usage) {
-	if u == (run.Usage{}) {
+	if u.Total() == 0 && u.Cost == 0 {
 		return
 	}
 	m := t.models[model]

@@ -77,9 +77,6 @@ func (l *Lines) Event(e run.Event) EventLine {
 		if !f.IsError { // else it is there
 			add("is_error", false)
 		}
-		if code, ok := view.ExitCode(l.call(f.Call).tool, run.PlainText(f.Content)); ok {
-			add("exit_code", code)
-		}
 		if at := l.call(f.Call).started; !at.IsZero() {
 			add("duration_ms", max(0, milliseconds(e.At.Sub(at))))
 		}

@@ -199,13 +199,77 @@ func (w *Workspace) HandOnTask(ctx context.Context, id task.ID, by, agent, words
 	return w.DoTask(ctx, id, by, task.HandOn{Run: newRun(time.Now()), Agent: agent, Words: words})
 }
 
+// SayToTask says something to the agent of a task, as a message with an id. A task that has ended continues with
+// it: in the conversation of its last run, or in a new one with an account of it, if that is gone.
+func (w *Workspace) SayToTask(ctx context.Context, id task.ID, by, message, words string) (task.State, error) {
+	say := task.Say{ID: message, Text: words}
+	s, err := w.LoadTask(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if !task.Final(s.Status.Name()) {
+		return w.DoTask(ctx, id, by, say)
+	}
+	if s, err = w.rested(ctx, s); err != nil {
+		return s, err
+	}
+	if r, ok := s.Last(); ok {
+		if err := w.checkStart(ctx, r.Agent, r.Kind); err != nil {
+			return s, err
+		}
+		_, was, err := w.Load(ctx, r.ID)
+		gone := errors.Is(err, store.ErrNotFound)
+		if err == nil {
+			_, err := os.Stat(was.Created.Workspace) // a copy may have been discarded
+			gone = errors.Is(err, os.ErrNotExist)
+		}
+		if gone {
+			say.Anew = newRun(time.Now())
+			if r.Kind == task.Worker {
+				if s, err = w.isolated(ctx, s, by, r.Agent); err != nil {
+					return s, err
+				}
+			}
+		}
+	}
+	return w.DoTask(ctx, id, by, say)
+}
+
+// rested returns a task that has ended when its last run has, which may have a little left to do after its result.
+func (w *Workspace) rested(ctx context.Context, s task.State) (task.State, error) {
+	wait, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	for e, err := range w.FollowTask(wait, s.Created.Task, s.Seq) {
+		if err == nil && e.Payload == nil {
+			s, err = w.LoadTask(ctx, s.Created.Task)
+		}
+		if err != nil || !s.Owes() {
+			return s, err
+		}
+	}
+	return s, ctx.Err()
+}
+
 // TaskNext returns what a person can do next with a task, as a command; "" if there is nothing.
 func TaskNext(s task.State) string {
 	id := string(s.Created.Task)
+	if _, left := s.Left(); !left {
+		flag := "--budget"
+		if s.Budget.Tokens > 0 && s.Usage().Total() >= s.Budget.Tokens {
+			flag = "--budget-tokens"
+		}
+		if s.Status.Name() == task.WaitingName {
+			return "pawl task resume " + id + " " + flag + " …"
+		}
+		return "pawl task edit " + id + " " + flag + " …"
+	}
+	if len(s.OpenQuestions()) > 0 {
+		return "pawl task answer " + id + " \"…\""
+	}
 	verb := map[task.StatusName]string{
-		task.PendingName: "plan " + id, task.PlanningName: "watch " + id, task.AwaitingInputName: "answer " + id + " \"…\"",
+		task.PendingName: "plan " + id, task.PlanningName: "watch " + id,
 		task.PlannedName: "start " + id, task.ActiveName: "watch " + id, task.WaitingName: "resume " + id + " -p \"…\"",
-		task.CompletedName: "reopen " + id, task.FailedName: "retry " + id,
+		task.CompletedName: "say " + id + " \"…\"", task.FailedName: "retry " + id,
 	}[s.Status.Name()]
 	return "pawl task " + verb
 }

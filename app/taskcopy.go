@@ -165,6 +165,12 @@ func (w *Workspace) DiscardTask(ctx context.Context, id task.ID, by string) (tas
 
 // removeCopy removes the copy of a task, in which runs worked in dir.
 func (w *Workspace) removeCopy(ctx context.Context, id task.ID, dir string) error {
+	w.mu.Lock()
+	s := w.settings
+	w.mu.Unlock()
+	if s != nil {
+		w.closeSandboxes(s, func(f folderSandbox) bool { return f.dir == dir })
+	}
 	return errors.Join(w.copyOf(id).Discard(ctx), sandbox.Forget(w.env.StateDir(), dir))
 }
 

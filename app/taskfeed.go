@@ -30,13 +30,13 @@ func noTask(id task.ID, err error) error {
 	return err
 }
 
-// TaskEvents returns the history of a task after event number after.
-func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64) ([]task.Event, error) {
+// TaskEvents returns the history of a task after event number after, at most limit events; 0: all.
+func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64, limit int) ([]task.Event, error) {
 	st, err := w.reading()
 	if err != nil {
 		return nil, noTask(id, err)
 	}
-	return worker.TaskEvents(ctx, st, id, after)
+	return worker.TaskEvents(ctx, st, id, after, limit)
 }
 
 // TaskFeed returns the events of all tasks after a position, in the order in which they became
@@ -111,7 +111,7 @@ func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, 
 func (w *Workspace) FollowTask(ctx context.Context, id task.ID, after int64) iter.Seq2[task.Event, error] {
 	return func(yield func(task.Event, error) bool) {
 		for {
-			events, err := w.TaskEvents(ctx, id, after)
+			events, err := w.TaskEvents(ctx, id, after, 0)
 			for _, e := range events {
 				if after = e.Seq; !yield(e, nil) {
 					return

@@ -85,7 +85,7 @@ type TaskMergeForm struct {
 
 // A StatusForm is a status as JSON.
 type StatusForm struct {
-	Name   task.StatusName `json:"name"`
+	Name   task.StatusName `json:"name" enum:"pending,planning,awaiting_input,planned,active,waiting,completed,failed"`
 	Run    run.ID          `json:"run,omitempty"`
 	Agent  string          `json:"agent,omitempty"`
 	Reason string          `json:"reason,omitempty"`
@@ -94,7 +94,7 @@ type StatusForm struct {
 
 // TaskFormOf returns a task in that form.
 func TaskFormOf(s task.State) TaskForm {
-	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: task.May(s.Status.Name()),
+	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: s.May(),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
 		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
 		Usage: UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}

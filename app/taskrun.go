@@ -75,8 +75,10 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	if err != nil {
 		return nil, err
 	}
+	left, _ := s.Left()
+	limits := run.Limits{Cost: left.Cost, Tokens: left.Tokens}
 	if _, err := st.Run(ctx, r.ID); err == nil {
-		return w.resume(ctx, r.ID, Task{})
+		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -84,7 +86,6 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	if err != nil {
 		return nil, err
 	}
-	left, _ := s.Left()
 	o, _ := a.Kind.Output() // not one that the agent declares: the task needs its own
 	dir := ""
 	if s.Copy != nil && r.Kind == task.Worker {
@@ -93,7 +94,7 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 		}
 		dir = s.Copy.Dir
 	}
-	return w.Start(ctx, Task{Run: r.ID, Name: runName(s), dir: dir, Agent: a.Name, Output: o, Limits: run.Limits{Cost: left.Cost, Tokens: left.Tokens}})
+	return w.Start(ctx, Task{Run: r.ID, Name: runName(s), dir: dir, Agent: a.Name, Output: o, Limits: limits})
 }
 
 // runName names a run of a task, whose prompts all begin alike, by the task.

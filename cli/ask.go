@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"pawl/app"
 	"pawl/permission"
@@ -38,6 +39,7 @@ type asker struct {
 	width   func() (width, height int)
 	input   *lineReader
 	stopped bool // the turn was interrupted by a signal
+	waits   bool // the person has stopped the turn to say what to do differently
 }
 
 func newAsker(inv *invocation, ws *app.Workspace, s *app.Session, out *printer) *asker {
@@ -63,6 +65,9 @@ func (a *asker) ask(ctx context.Context, s run.State) bool {
 		return false
 	case s.Turn.Open():
 		return a.approval(ctx)
+	case a.waits:
+		a.waits = false
+		return a.instead(ctx)
 	case len(s.Questions()) > 0:
 		return a.question(ctx, app.QuestionOf(s.Questions()[0].Call))
 	}
@@ -70,7 +75,7 @@ func (a *asker) ask(ctx context.Context, s run.State) bool {
 }
 
 // prompt prints lines and reads a line of the person. ok is false if there is none: input
-// has ended, or gone was closed.
+// has ended, or gone was closed. Lines that come together were pasted: they are one text of several lines.
 func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
 	a.input.open()
 	defer a.input.close()
@@ -80,7 +85,10 @@ func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line s
 	case <-gone:
 	}
 	a.out.resume(!ok)
-	return strings.TrimSpace(line), ok
+	if line = strings.TrimSpace(line); ok {
+		line = strings.Join(append([]string{line}, a.input.more()...), "\n")
+	}
+	return line, ok
 }
 
 // say prints lines that belong to a prompt.
@@ -101,8 +109,13 @@ func (a *asker) approval(ctx context.Context) bool {
 	elsewhere := a.watch(ctx, call.Call.ID)
 	defer elsewhere.stop()
 	width, _ := a.width()
-	for lines := a.describe(call, len(calls), foldedPrompt, width); ; {
-		line, ok := a.prompt(lines, "  y, a, n, v, w or d: ", elsewhere.gone)
+	choices := render.Choices(call)
+	lines := a.describe(call, len(calls), foldedPrompt, width)
+	all := a.describe(call, len(calls), 0, width)
+	whole := len(lines) == len(all)
+	lines = append(lines, a.keys(call, choices, width)...)
+	for {
+		line, ok := a.prompt(lines, "  "+keysOf(choices)+": ", elsewhere.gone)
 		if !ok {
 			if elsewhere.ended() {
 				if elsewhere.how != "" {
@@ -112,53 +125,94 @@ func (a *asker) approval(ctx context.Context) bool {
 			}
 			return false // input has ended, and the call waits
 		}
-		answer, words, _ := strings.Cut(line, " ")
-		words = strings.TrimSpace(words)
-		lines = nil
-		d := worker.Decision{Call: call.Call.ID, Text: words, Digest: call.Preview.Digest}
-		switch strings.ToLower(answer) {
-		case "y", "yes", "allow":
-			d.Answer = run.Allow
-		case "a", "always":
-			d.Answer = run.Always
-		case "n", "no":
-			d.Answer = run.Deny
-		case "v", "never":
-			d.Answer = run.Never
-		case "w", "wait":
-			d.Answer = run.Wait
-			if words == "" {
-				d.Text, ok = a.prompt(nil, "  what should it do instead? ", elsewhere.gone)
-				if !ok {
-					continue // the next prompt finds out why
-				}
-			}
-		case "d", "details":
-			lines = a.describe(call, len(calls), 0, width)
+		choice, ok := render.ChoiceOf(line, choices)
+		switch {
+		case line == "d" || line == "details":
+			lines, whole = all, true
 			continue
-		default:
-			lines = []string{"  answer with one letter: " + answerLetters}
+		case !ok:
+			lines = []string{"  nothing was decided: answer with a key alone: " + keyWords(choices)}
+			continue
+		case !whole && choice.Answer != run.Deny && choice.Answer != run.Wait:
+			lines = []string{"  this call is not shown whole: d shows all of it"}
 			continue
 		}
-		if words != "" && (d.Answer == run.Allow || d.Answer == run.Always) {
-			lines = []string{"  y and a take no words; n, v and w do"}
-			continue
-		}
-		if d.Answer == run.Always || d.Answer == run.Never {
-			if d.Rules, err = call.Rules(d.Answer, permission.ForWorkspace, nil); err != nil {
-				lines = []string{"  " + visible(err.Error())}
-				continue
+		d := worker.Decision{Call: call.Call.ID, Answer: choice.Answer, Digest: call.Preview.Digest}
+		if choice.Stores() {
+			if d.Rules, ok = a.storing(call, choice, elsewhere, width); !ok {
+				lines = a.keys(call, choices, width)
+				continue // the next prompt finds out if there is no answer any more
 			}
 		}
 		elsewhere.stop()
-		if err := a.session.Decide(context.WithoutCancel(ctx), d); err != nil {
+		err := a.session.Decide(context.WithoutCancel(ctx), d)
+		if err != nil {
 			a.say("%s", visible(err.Error()))
 		}
+		a.waits = err == nil && d.Answer == run.Wait
 		return true
 	}
 }
 
-const answerLetters = "y (allow once), a (always allow), n (deny once), v (never allow), w (stop and say what to do instead), d (show everything)"
+// storing asks where the rules of an answer are stored. ok is false if they are not.
+func (a *asker) storing(call app.Approval, choice render.Choice, elsewhere *elsewhereWatch, width int) (rules permission.Rules, ok bool) {
+	for scope := 0; ; {
+		rules, err := call.Rules(choice.Answer, render.Scopes[scope], nil)
+		if err != nil {
+			a.say("%s", visible(err.Error()))
+			return nil, false
+		}
+		lines := []string{"  " + choice.Label + ", " + render.ScopeWords(render.Scopes[scope]) + ":"}
+		for _, r := range rules {
+			lines = append(lines, render.Hang("    ", a.style.Wrap([]render.Span{{Text: render.RuleText(r), Paint: render.Accent}}, width-4, true))...)
+		}
+		line, ok := a.prompt(lines, "  y stores it, s changes where it holds, enter goes back: ", elsewhere.gone)
+		switch {
+		case !ok:
+			return nil, false
+		case line == "s":
+			scope = (scope + 1) % len(render.Scopes)
+		case line == "y" || line == "yes":
+			return rules, true
+		default:
+			a.say("nothing was stored")
+			return nil, false
+		}
+	}
+}
+
+// instead asks what the agent does after the person has stopped it, and begins a turn with that.
+func (a *asker) instead(ctx context.Context) bool {
+	line, ok := a.prompt(nil, "  "+insteadPrompt, ctx.Done())
+	if !ok || line == "" {
+		return false
+	}
+	if err := a.session.Prompt(ctx, run.Text(line)); err != nil {
+		a.say("%s", visible(err.Error()))
+		return false
+	}
+	return true
+}
+
+const insteadPrompt = "stopped; what should it do instead? (enter: nothing) "
+
+// keysOf names the keys of choices: y, n, a, w, v or d.
+func keysOf(choices []render.Choice) string {
+	var keys []string
+	for _, c := range choices {
+		keys = append(keys, c.Key)
+	}
+	return strings.Join(keys, ", ") + " or d"
+}
+
+// keyWords says what the keys mean, in a line.
+func keyWords(choices []render.Choice) string {
+	var words []string
+	for _, c := range choices {
+		words = append(words, c.Key+" "+c.Word)
+	}
+	return strings.Join(words, ", ") + ", d show all"
+}
 
 // question asks a question of the agent.
 func (a *asker) question(ctx context.Context, q app.Question) bool {
@@ -270,6 +324,24 @@ func (l *lineReader) open() {
 	}
 }
 
+// more returns the lines that follow the one that was read without a pause.
+func (l *lineReader) more() (lines []string) {
+	for {
+		select {
+		case line, ok := <-l.lines:
+			if !ok {
+				return lines
+			}
+			lines = append(lines, strings.TrimSpace(line))
+		case <-time.After(betweenLines):
+			return lines
+		}
+	}
+}
+
+// betweenLines is the least time between two lines that a person types.
+const betweenLines = 50 * time.Millisecond
+
 func (l *lineReader) close() {
 	l.mu.Lock()
 	l.asking = false
@@ -306,18 +378,24 @@ func (l *lineReader) read() {
 }
 
 // foldedPrompt is how many lines of a change a prompt shows before it is asked for all.
-const foldedPrompt = 40
+const foldedPrompt = 200
 
-// describe returns what a person has to see of a call that waits, as one of n, and how it can
-// be answered; fold bounds the lines of a change, 0: all of it.
+// describe returns what a person has to see of a call that waits, as one of n; fold bounds the lines
+// of a change, 0: all of it.
 func (a *asker) describe(c app.Approval, n, fold, width int) []string {
+	return a.style.ApprovalLines(c, n, fold, width, readFrom(a.session.State().Created.Workspace))
+}
+
+// keys returns how a call can be answered.
+func (a *asker) keys(c app.Approval, choices []render.Choice, width int) []string {
 	s := a.style
-	lines := s.ApprovalLines(c, n, fold, width, readFrom(a.session.State().Created.Workspace))
-	for _, o := range [][2]string{
-		{"y", "allow once"}, {"a", "always allow: " + render.StoredWords(c, run.Always)}, {"n", "deny once; words after it are for the agent"},
-		{"v", "never allow: " + render.StoredWords(c, run.Never)}, {"w", "stop the turn and say what to do instead"},
-	} {
-		lines = append(lines, render.Hang("  "+s.Paint(render.Bold, o[0])+"  ", s.Wrap([]render.Span{{Text: o[1]}}, width-5, false))...)
+	var lines []string
+	for _, o := range choices {
+		label := []render.Span{{Text: o.Label}}
+		if o.Stores() {
+			label = append(label, render.Span{Text: "  " + render.StoredWords(c, o.Answer, render.Scopes[0]), Paint: render.Accent})
+		}
+		lines = append(lines, render.Hang("  "+s.Paint(render.Bold, o.Key)+"  ", s.Wrap(label, width-5, true))...)
 	}
 	return lines
 }

@@ -175,7 +175,7 @@ func (s *sitting) exists(name string) bool {
 }
 
 const askingModel = `{"text":"I make three files.","calls":[{"tool":"write","args":{"path":"one","content":"first line\n"}},{"tool":"write","args":{"path":"two","content":"x\n"}},{"tool":"shell","args":{"command":"touch three"}}]}
-{"when":{"contains":"use another name"},"text":"I ask.","calls":[{"tool":"ask","args":{"question":"Red or blue?","options":["red","blue"]}}]}
+{"when":{"contains":"The person refused"},"text":"I ask.","calls":[{"tool":"ask","args":{"question":"Red or blue?","options":["red","blue"]}}]}
 {"when":{"contains":"blue"},"text":"It is **blue** then."}
 {"text":"Done.","repeat":true}
 `
@@ -187,24 +187,42 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	s := sit(t, askingModel, nil, "run", "-p", "make files")
 	s.see("I make three files.")
 	s.see("? Write one  (2 more)")
-	s.see("+first line")
 	s.see("no rule covers write one")
-	s.see("always allow: write(one), in this workspace")
-	s.see("y, a, n, v, w or d: ")
+	s.see("+first line")
+	s.see("Allow this time")
+	s.see("Always allow  write(one) in this folder")
+	s.see("y, n, a, w, v or d: ")
 	if s.exists("one") {
 		t.Error("the file was written before the answer")
 	}
-	s.typed("maybe\n")
-	s.see("answer with one letter")
-	s.see("y, a, n, v, w or d: ")
+	for _, words := range []string{"maybe", "yes, but use b.txt", "no wait", "actually...", "always do X", "wait a moment", "never mind", "y n", "n use another name", "", "y\nand more"} {
+		s.typed(words + "\n")
+		s.see("nothing was decided")
+		s.see("y, n, a, w, v or d: ")
+	}
+	if s.exists("one") {
+		t.Error("words that are no answer have allowed the call")
+	}
 	s.typed("y\n")
 	s.see("Write two")
-	s.see("y, a, n, v, w or d: ")
-	s.typed("n use another name\n")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("n\n")
 	s.see("Run this command?")
 	s.see("touch three")
-	s.see("y, a, n, v, w or d: ")
+	s.see("y, n, a, w, v or d: ")
 	s.typed("a\n")
+	s.see("Always allow, in this folder:")
+	s.see("shell(touch *)")
+	s.see("enter goes back: ")
+	s.typed("also two\n")
+	s.see("nothing was stored")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("a\n")
+	s.see("enter goes back: ")
+	s.typed("s\n")
+	s.see("Always allow, everywhere:")
+	s.see("enter goes back: ")
+	s.typed("y\n")
 	s.see("Red or blue?")
 	s.see("2  blue")
 	s.see("or your own words): ")
@@ -224,20 +242,43 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	}
 }
 
-// With wait the turn is stopped, and the next begins with the person's words.
+// With wait everything stops at once - also what runs beside the call - and the next turn begins with the
+// person's words.
 func TestWaitStopsTheTurnAndSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `{"when":{"contains":"rather not"},"text":"As you like.","repeat":true}
-{"text":"I write.","calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}],"repeat":true}
-`, nil, "run", "-p", "go")
-	s.see("y, a, n, v, w or d: ")
+{"text":"I write.","calls":[{"tool":"write","args":{"path":"one","content":"x\n"}},{"tool":"shell","args":{"command":"sleep 1000; touch late"}}],"repeat":true}
+`, nil, "run", "-p", "go", "--allow", "shell(sleep *)", "--allow", "shell(touch *)")
+	s.see("Write one")
+	s.see("y, n, a, w, v or d: ")
 	s.typed("w\n")
 	s.see("what should it do instead? ")
+	log, err := s.command("runs", "log", "last").CombinedOutput()
+	if err != nil || !strings.Contains(string(log), "interrupted") || !strings.Contains(string(log), "turn_ended") {
+		t.Errorf("the turn has not ended when the words are asked for: %v\n%s", err, log)
+	}
 	s.typed("rather not\n")
 	s.see("As you like.")
 	s.exits(exitDone)
-	if s.exists("one") {
-		t.Error("the file was written")
+	if s.exists("one") || s.exists("late") {
+		t.Error("something ran")
+	}
+}
+
+// Without words the turn stays stopped, and what is printed next has a place for them.
+func TestWaitWithoutWordsSaysHowToSayThemLater(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"text":"I write.","calls":[{"tool":"write","args":{"path":"one","content":"x\n"}},{"tool":"write","args":{"path":"two","content":"x\n"}}],"repeat":true}
+`, nil, "run", "-p", "go")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("w\n")
+	s.see("what should it do instead? ")
+	s.typed("\n")
+	s.see("say what to do instead with `pawl run --resume")
+	s.see(`-p "…"`)
+	s.exits(exitInterrupted)
+	if strings.Contains(s.all(), "--allow") || s.exists("one") || s.exists("two") {
+		t.Errorf("it advises to allow the call, or a file was written:\n%s", s.all())
 	}
 }
 
@@ -245,7 +286,7 @@ func TestWaitStopsTheTurnAndSaysWhatToDo(t *testing.T) {
 func TestCtrlCAtThePromptInterrupts(t *testing.T) {
 	t.Parallel()
 	s := sit(t, askingModel, nil, "run", "-p", "make files")
-	s.see("y, a, n, v, w or d: ")
+	s.see("y, n, a, w, v or d: ")
 	s.typed("\x03")
 	s.see("interrupted")
 	s.exits(exitInterrupted)
@@ -258,7 +299,7 @@ func TestCtrlCAtThePromptInterrupts(t *testing.T) {
 func TestCtrlDLeavesItOpen(t *testing.T) {
 	t.Parallel()
 	s := sit(t, askingModel, nil, "run", "-p", "make files")
-	s.see("y, a, n, v, w or d: ")
+	s.see("y, n, a, w, v or d: ")
 	s.typed("\x04")
 	s.see("approval required: write one")
 	s.see("runs decide")
@@ -271,7 +312,7 @@ func TestAnAnswerFromElsewhereTakesThePromptAway(t *testing.T) {
 	s := sit(t, `{"when":{"contains":"go"},"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}]}
 {"text":"Written.","repeat":true}
 `, nil, "run", "-p", "go")
-	s.see("y, a, n, v, w or d: ")
+	s.see("y, n, a, w, v or d: ")
 	if out, err := s.command("runs", "decide", "last", "allow").CombinedOutput(); err != nil {
 		t.Fatalf("decide: %v\n%s", err, out)
 	}
@@ -298,7 +339,7 @@ func TestNoOneIsAskedWhereOnAskIsSet(t *testing.T) {
 		s.see("1 call refused:")
 		s.see("--allow 'write(one)'")
 		s.exits(exitDone)
-		if strings.Contains(s.all(), "y, a, n") {
+		if strings.Contains(s.all(), "y, n, a") {
 			t.Errorf("%s%s: a person was asked:\n%s", c.env, c.flag, s.all())
 		}
 	}
@@ -311,10 +352,10 @@ func TestADumbTerminalGetsPlainLines(t *testing.T) {
 		t.Run(term, func(t *testing.T) {
 			t.Parallel()
 			s := sit(t, askingModel, []string{term}, "run", "-p", "make files")
-			s.see("y, a, n, v, w or d: ")
+			s.see("y, n, a, w, v or d: ")
 			s.typed("y\n")
 			s.see("write one · ok")
-			s.see("y, a, n, v, w or d: ")
+			s.see("y, n, a, w, v or d: ")
 			s.typed("\x03")
 			s.exits(exitInterrupted)
 			if strings.Contains(s.all(), "\x1b") {
@@ -366,8 +407,8 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.starts("task", "start", "last")
 	s.see("I count.")
 	s.see("touch counted")
-	s.see("allow once")
-	s.see("y, a, n, v, w or d: ")
+	s.see("Allow this time")
+	s.see("y, n, a, w, v or d: ")
 	s.typed("y\n")
 	s.see("Links too?")
 	s.see("All of them")
@@ -391,7 +432,7 @@ func TestAnAnswerAtTheTerminalIsNotToldAgain(t *testing.T) {
 	s := sit(t, `
 {"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
 {"when":{"first":"Carry out this task","contains":"use ls"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
-{"when":{"first":"Carry out this task","contains":"not that one"},"calls":[{"tool":"shell","args":{"command":"touch two"}}]}
+{"when":{"first":"Carry out this task","contains":"The person refused"},"calls":[{"tool":"shell","args":{"command":"touch two"}}]}
 {"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch one"}}]}
 `, nil, "task", "add", "Count the files")
 	s.exits(0)
@@ -399,17 +440,17 @@ func TestAnAnswerAtTheTerminalIsNotToldAgain(t *testing.T) {
 	s.exits(0)
 	s.starts("task", "start", "last")
 	s.see("touch one")
-	s.see("y, a, n, v, w or d: ")
-	s.typed("n not that one\n")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("n\n")
 	s.see("touch two")
-	s.see("y, a, n, v, w or d: ")
+	s.see("y, n, a, w, v or d: ")
 	s.typed("w\n")
 	s.see("what should it do instead? ")
 	s.typed("use ls\n")
 	s.see("Three.")
 	s.exits(0)
 	text := s.all()
-	for _, want := range []string{"shell touch one · refused: a person does not allow it: not that one", "shell touch two · refused: the turn was stopped to say what to do instead", "interrupted by "} {
+	for _, want := range []string{"shell touch one · refused: denied by a person", "shell touch two · refused: the turn was stopped to say what to do instead", "interrupted by "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
@@ -494,6 +535,6 @@ func TestATaskThatIsDrivenElsewhereIsWatched(t *testing.T) {
 func TestATaskWithoutWordsSaysWhatToType(t *testing.T) {
 	t.Parallel()
 	s := sit(t, "", nil, "task", "add")
-	s.see("say what is to be done: pawl task add")
+	s.see("the text of the task is missing: pawl task add")
 	s.exits(2)
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,9 +42,11 @@ type invocation struct {
 	// screenReader says that nothing is drawn again on a terminal.
 	screenReader bool
 	ended        atomic.Bool // and that its turn has ended
+	terminated   atomic.Bool // a termination has interrupted the turn
 	helpErr      error       // of writing help: cobra's function for it returns none
 	// leaving is called before a signal ends the process at once.
 	leaving atomic.Pointer[func()]
+	done    <-chan struct{} // closed when the command line has been executed
 }
 
 // Main runs one command line and returns the exit code. It may be called several
@@ -54,8 +57,46 @@ func Main(args []string, p Process) int {
 	defer cancel(nil)
 	done := make(chan struct{})
 	defer close(done)
+	inv.done = done
 	go inv.listen(done, cancel)
 	return inv.execute(ctx, args)
+}
+
+// turnEnded says that what a signal interrupts has ended: from now on a signal ends the process
+// at once. After a termination, what is left to print has flushTime: its reader may be stuck.
+func (inv *invocation) turnEnded() {
+	inv.ended.Store(true)
+	if inv.terminated.Load() {
+		inv.leaveAfter(flushTime)
+	}
+}
+
+const (
+	// flushTime is how long a terminated process prints what has happened, before it exits. It
+	// is shorter than what service managers wait before they kill.
+	flushTime = 2 * time.Second
+	// terminateTime is how long it waits for all that it does to end. What has happened is in
+	// the log, and what has not is resumed.
+	terminateTime = 30 * time.Second
+)
+
+// leaveAfter ends the terminated process after d, unless its command line has been executed.
+func (inv *invocation) leaveAfter(d time.Duration) {
+	time.AfterFunc(d, func() {
+		select {
+		case <-inv.done:
+		default:
+			inv.leave(exitTerminated)
+		}
+	})
+}
+
+// leave ends the process at once, with the terminal as it was before.
+func (inv *invocation) leave(code int) {
+	if leaving := inv.leaving.Load(); leaving != nil {
+		(*leaving)()
+	}
+	inv.Exit(code)
 }
 
 // execute runs a command line and returns the exit code.
@@ -68,8 +109,12 @@ func (inv *invocation) execute(ctx context.Context, args []string) int {
 	inv.args = args
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // with or without descriptions
 		inv.completes(root)
+		plainUsages(root)
 	}
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		plainUsage(root)
+	}
 	root.SetIn(inv.Stdin)
 	root.SetOut(inv.Stdout)
 	root.SetErr(inv.Stderr)
@@ -265,7 +310,6 @@ func (inv *invocation) errorWriter() io.Writer {
 // one: timeout(1) sends it to its command and to the process group, a terminal that is closed
 // and its shell do too, and the end that is under way would be cut off.
 func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFunc) {
-	terminated := false
 	for first := true; ; first = false {
 		var sig os.Signal
 		select {
@@ -273,7 +317,11 @@ func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFu
 			return
 		case sig = <-inv.Signals:
 		}
-		if terminated && sig != os.Interrupt {
+		if n, ok := sig.(syscall.Signal); ok && (n == syscall.SIGQUIT || n == syscall.SIGABRT) {
+			inv.leave(128 + int(n)) // what is under way can be continued, as after a kill
+			return
+		}
+		if inv.terminated.Load() && sig != os.Interrupt {
 			continue
 		}
 		cause, code := run.ByPerson, exitInterrupted
@@ -281,13 +329,16 @@ func (inv *invocation) listen(done <-chan struct{}, cancel context.CancelCauseFu
 			cause, code = run.ByShutdown, exitTerminated
 		}
 		if !first || !inv.driving.Load() || inv.ended.Load() {
-			if leaving := inv.leaving.Load(); leaving != nil {
-				(*leaving)()
-			}
-			inv.Exit(code)
+			inv.leave(code)
 			return
 		}
-		terminated = cause == run.ByShutdown
+		if cause == run.ByShutdown {
+			inv.terminated.Store(true)
+			inv.leaveAfter(terminateTime)
+		}
+		if inv.ended.Load() { // meanwhile
+			inv.turnEnded()
+		}
 		cancel(worker.Stop{Interrupted: run.Interrupted{Cause: cause}})
 	}
 }

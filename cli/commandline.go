@@ -13,7 +13,6 @@ import (
 	"pawl/config"
 	"pawl/internal/lazy"
 	"pawl/internal/stable"
-	"pawl/internal/text"
 )
 
 // commandLine returns the command line that args stand for, before flags are parsed:
@@ -24,7 +23,7 @@ import (
 //     --print mean what pawl run does anyway, and are dropped;
 //   - -V is --version.
 //
-// What cannot be told from a mistyped command is an error with both readings.
+// What may be a mistyped command is an error with both readings: a run costs money.
 func commandLine(root *cobra.Command, args []string) ([]string, error) {
 	runs, _, err := root.Find([]string{"run"})
 	// Without run, root was made for a command that does not need it: args name that.
@@ -32,34 +31,88 @@ func commandLine(root *cobra.Command, args []string) ([]string, error) {
 		return args, nil
 	}
 	runs.InheritedFlags() // cobra adds the flags of the root to those of run
-	words := wordsOf(args, runs.Flags())
+	words := wordsOf(args, runs)
 	if len(words) > 0 {
 		if cmd, _, err := root.Find(words); err == nil && cmd != root {
 			if cmd.Flags().Lookup("prompt") != nil {
-				return withoutPrint(args), nil
+				args = withoutPrint(args)
 			}
-			return args, nil
+			return args, missingValue(cmd, args)
 		}
 	}
 	task := append([]string{"run"}, withoutPrint(args)...)
+	flags := args[:flagsEnd(args)]
 	switch {
-	case slices.ContainsFunc(args[:flagsEnd(args)], isPrint):
-		return task, nil
+	case slices.ContainsFunc(flags, isPrint):
+		return task, missingValue(runs, task)
 	case len(words) == 0:
 		if args[0] == "-V" {
 			args = append([]string{"--version"}, args[1:]...)
 		}
-		return withResumed(args), nil
-	case words[0] == "-" || strings.ContainsAny(words[0], " \t\n"):
-		return task, nil
+		return withResumed(args), missingValue(root, args)
+	case words[0] == "-" || strings.ContainsAny(words[0], " \t\n") || len(flags) < len(args):
+		return task, missingValue(runs, task)
+	case slices.ContainsFunc(flags, resumes): // they are a message to a run
+		return task, missingValue(runs, task)
 	}
-	if err := foreignCommand(root, args, words); err != nil {
-		return nil, err
+	if len(words) > 1 || !followsUnknownFlag(runs, args, words[0]) {
+		if r := readAsCommand(root, args, words); r != nil {
+			return nil, r.error(root, words)
+		}
 	}
-	if len(words) == 1 || likeCommand(root, words) {
-		return nil, unknownCommand(root, words)
+	return task, missingValue(runs, task)
+}
+
+// followsUnknownFlag reports whether the word may be the value of a flag that is not known.
+func followsUnknownFlag(cmd *cobra.Command, args []string, word string) bool {
+	i := slices.Index(args, word) - 1
+	if i < 0 || !flagForm().MatchString(args[i]) || isOwnFlag(cmd, args[i]) || isOwnFlag(cmd.Root(), args[i]) {
+		return false
 	}
-	return task, nil
+	e, _, _ := foreignFlag(cmd, args, i)
+	return e == nil
+}
+
+// resumes reports whether a is a flag that says which run is resumed.
+func resumes(a string) bool {
+	name, _, _ := strings.Cut(a, "=")
+	return slices.Contains([]string{"-c", "--continue", "-r", "--resume"}, name)
+}
+
+// missingValue is the error for a flag that needs a value and is followed by another flag of
+// cmd: pflag would take that for the value. A value with this form is given as --flag=value.
+func missingValue(cmd *cobra.Command, args []string) error {
+	end := flagsEnd(args)
+	for i := 0; i+1 < end; i++ {
+		f := flagOf(cmd, args[i])
+		if f == nil || f.NoOptDefVal != "" || strings.Contains(args[i], "=") {
+			continue
+		}
+		if next, _, _ := strings.Cut(args[i+1], "="); flagForm().MatchString(next) && !isPrint(args[i]) && (isOwnFlag(cmd, next) || next == "--help" || next == "-h") {
+			return flagNeedsValue(cmd, f)
+		}
+		i++
+	}
+	return nil
+}
+
+// flagOf returns the flag of cmd that an argument names as --name or -n; nil if it has none.
+func flagOf(cmd *cobra.Command, arg string) *pflag.Flag {
+	name, _, _ := strings.Cut(arg, "=")
+	lookup, short := cmd.Flags(), len(name) == 2 && name[0] == '-' && name[1] < 0x80
+	for _, flags := range []*pflag.FlagSet{lookup, cmd.InheritedFlags()} {
+		var f *pflag.Flag
+		switch {
+		case strings.HasPrefix(name, "--"):
+			f = flags.Lookup(name[2:])
+		case short && name != "--":
+			f = flags.ShorthandLookup(name[1:])
+		}
+		if f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // withResumed joins --resume with the run that follows it: the terminal agent takes it without
@@ -74,9 +127,9 @@ func withResumed(args []string) []string {
 	return args
 }
 
-// wordsOf returns the arguments that are neither flags nor the values of flags. Flags that
-// are not known have no value.
-func wordsOf(args []string, flags *pflag.FlagSet) []string {
+// wordsOf returns the arguments that are neither flags of cmd, or of other agents, nor the
+// values of flags.
+func wordsOf(args []string, cmd *cobra.Command) []string {
 	var words []string
 	end := flagsEnd(args)
 	for i := 0; i < end; i++ {
@@ -85,16 +138,13 @@ func wordsOf(args []string, flags *pflag.FlagSet) []string {
 			words = append(words, a)
 			continue
 		}
-		var f *pflag.Flag
-		switch {
-		case strings.HasPrefix(a, "--"):
-			if !strings.Contains(a, "=") {
-				f = flags.Lookup(a[2:])
+		switch f := flagOf(cmd, a); {
+		case f == nil && flagForm().MatchString(a):
+			if _, _, next := foreignFlag(cmd, args, i); next > i+1 {
+				i = next - 1
 			}
-		case a[1] < 0x80 && len(a) == 2: // -Cdir has its value
-			f = flags.ShorthandLookup(a[1:])
-		}
-		if f != nil && f.NoOptDefVal == "" && !(isPrint(a) && i+1 < end && flagForm().MatchString(args[i+1])) {
+		case f == nil || f.NoOptDefVal != "" || strings.Contains(a, "="):
+		case !isPrint(a) || i+1 == end || !flagForm().MatchString(args[i+1]):
 			i++
 		}
 	}
@@ -135,55 +185,6 @@ func withoutPrint(args []string) []string {
 	return append(kept, args[end:]...)
 }
 
-// likeCommand reports whether words that name no command look like a mistyped one: the
-// first is one letter off or the beginning of a command, or the second is a subcommand.
-func likeCommand(root *cobra.Command, words []string) bool {
-	for _, c := range root.Commands() {
-		name := c.Name()
-		if text.Distance(words[0], name) <= 1 || len(words[0]) >= 3 && strings.HasPrefix(name, words[0]) {
-			return true
-		}
-		if len(words) <= 3 && slices.Contains(commandNames(c), words[1]) {
-			return true
-		}
-	}
-	return false
-}
-
-// synonyms are names that other tools have for subcommands.
-var synonyms = map[string][]string{
-	"approve": {"decide"}, "allow": {"decide", "add"}, "abort": {"stop", "fail"}, "cancel": {"stop", "fail"}, "cat": {"show"}, "check": {"verify"}, "clean": {"prune"}, "continue": {"resume"},
-	"create": {"add"}, "del": {"rm"}, "delete": {"rm"}, "events": {"log"}, "get": {"show"}, "history": {"log", "show"}, "interrupt": {"stop"}, "kill": {"stop"}, "logs": {"log"},
-	"ls": {"list"}, "new": {"add"}, "remove": {"rm"}, "restore": {"undo"}, "revert": {"undo"}, "rollback": {"undo"}, "status": {"why"}, "transcript": {"show"},
-	"view": {"show"}, "validate": {"test", "verify"},
-}
-
-// unknownCommand is the error for a word that names no subcommand of cmd.
-func unknownCommand(cmd *cobra.Command, words []string) error {
-	names := commandNames(cmd)
-	near := text.Typo(words[0], names)
-	for _, name := range synonyms[words[0]] {
-		if slices.Contains(names, name) {
-			near = name
-			break
-		}
-	}
-	said := fmt.Sprintf("unknown command %q", words[0])
-	if cmd.HasParent() {
-		said += " of " + cmd.CommandPath()
-	}
-	if near != "" {
-		said += fmt.Sprintf(". Did you mean %q?", near)
-	} else {
-		said += "."
-	}
-	said += fmt.Sprintf(" See %s --help", cmd.CommandPath())
-	if !cmd.HasParent() && len(words) > 1 {
-		said += fmt.Sprintf("; as a task: pawl run %s", shellWord(strings.Join(words, " ")))
-	}
-	return usage("%s", said)
-}
-
 // checkArguments makes the errors of cobra about the arguments of a command, and of those
 // below it, say what would be right.
 func checkArguments(cmd *cobra.Command) {
@@ -198,6 +199,9 @@ func checkArguments(cmd *cobra.Command) {
 		err := check(cmd, args)
 		if err == nil || errors.As(err, new(*config.Error)) {
 			return err
+		}
+		if r := readIn(cmd.Root(), strings.TrimPrefix(cmd.CommandPath(), "pawl "), args, args); r != nil {
+			return r.error(cmd, args)
 		}
 		said := err.Error()
 		switch {
@@ -225,19 +229,24 @@ func (inv *invocation) flagError(cmd *cobra.Command, err error) error {
 		}
 		return inv.unknownFlag(cmd, name)
 	case *pflag.ValueRequiredError:
-		value, _ := flagWords(e.GetFlag())
-		said := fmt.Sprintf("--%s needs a value, %s", e.GetFlag().Name, value)
-		if choices := valuesOf(cmd, e.GetFlag()); len(choices) > 0 {
-			said = fmt.Sprintf("--%s needs a value: %s", e.GetFlag().Name, strings.Join(choices, ", "))
-		}
-		if e.GetFlag().Name == "resume" {
-			said += ": an id, a prefix of one, or last; pawl runs list lists them"
-		}
-		return usage("%s%s", said, help)
+		return flagNeedsValue(cmd, e.GetFlag())
 	case *pflag.InvalidValueError:
 		return usage("invalid --%s %q: must be %s%s", e.GetFlag().Name, e.GetValue(), valueForm(e.GetFlag()), help)
 	}
 	return usage("%w%s", err, help)
+}
+
+// flagNeedsValue is the error for a flag without its value.
+func flagNeedsValue(cmd *cobra.Command, f *pflag.Flag) error {
+	value, _ := flagWords(f)
+	said := fmt.Sprintf("--%s needs a value, %s", f.Name, value)
+	if choices := valuesOf(cmd, f); len(choices) > 0 {
+		said = fmt.Sprintf("--%s needs a value: %s", f.Name, strings.Join(choices, ", "))
+	}
+	if f.Name == "resume" {
+		said += ": an id, a prefix of one, or last; pawl runs list lists them"
+	}
+	return usage("%s; see %s --help", said, cmd.CommandPath())
 }
 
 // valueForm says what values a flag takes that is no text.
@@ -255,6 +264,13 @@ func valueForm(f *pflag.Flag) string {
 
 // unknownFlag is the error for a flag that cmd does not have.
 func (inv *invocation) unknownFlag(cmd *cobra.Command, name string) error {
+	if cmd.HasParent() && cmd.HasSubCommands() {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		if words := wordsOf(inv.args, cmd); len(words) > len(path) { // the command is what is wrong first
+			word := words[len(path)]
+			return unknownCommand(cmd, append([]string{word}, without(inv.args, append(path, word)...)...))
+		}
+	}
 	if err := foreignFlagError(cmd, inv.args, name); err != nil {
 		return err
 	}
@@ -269,7 +285,7 @@ func (inv *invocation) unknownFlag(cmd *cobra.Command, name string) error {
 	stable.Sort(names, func(x, y string) int { // two letters that are swapped are likelier than one too many
 		return cmp.Compare(abs(len(x)-len(given)), abs(len(y)-len(given)))
 	})
-	if near := text.Typo(given, names); near != "" && given != name {
+	if near := typo(given, names); near != "" && given != name {
 		return usage("%s. Did you mean --%s? See %s --help", said, near, cmd.CommandPath())
 	}
 	if !cmd.HasParent() { // flags of run without a task

@@ -89,6 +89,15 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 	return flagValues[f.Name]
 }
 
+// plainUsages makes the usages of flags what help says of them: cobra prints them as they are
+// where it completes.
+func plainUsages(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		plainUsages(c)
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { _, f.Usage = flagWords(f) })
+}
+
 // completes tells the completion of every command what flags and arguments can be.
 func (inv *invocation) completes(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
@@ -263,4 +272,15 @@ func cmdContext(cmd *cobra.Command) context.Context {
 		return ctx
 	}
 	return context.Background()
+}
+
+// plainUsage takes the quotes off the names of values in the descriptions of flags: shells show them as they
+// are.
+func plainUsage(cmd *cobra.Command) {
+	plain := func(f *pflag.Flag) { _, f.Usage = flagWords(f) }
+	cmd.PersistentFlags().VisitAll(plain)
+	cmd.Flags().VisitAll(plain)
+	for _, c := range cmd.Commands() {
+		plainUsage(c)
+	}
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/instructions"
+	"pawl/permission"
 	"pawl/provider"
 )
 
@@ -22,10 +25,12 @@ new runs are given. Of the sources of a setting the first that has a value count
 environment (PAWL_…), the workspace's file if it is trusted, the user's file, defaults.
 Rules of all sources count together.`,
 		Example: `  pawl config
+  pawl config set model sonnet
   pawl config --model anthropic/claude-haiku-4-5
   PAWL_MAX_STEPS=50 pawl config`,
-		Args: cobra.NoArgs,
 	}
+	group(cmd)
+	cmd.AddCommand(configGetCommand(inv), configSetCommand(inv), configUnsetCommand(inv))
 	addSettings(cmd.Flags())
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -78,6 +83,127 @@ Rules of all sources count together.`,
 		return nil
 	}
 	return cmd
+}
+
+func configGetCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "get KEY",
+		Short:             "Print the value of a setting",
+		Long:              "Prints the value of a setting as it counts here, the values of a list each on a line.",
+		Example:           "  pawl config get model",
+		Args:              exactly("one setting", "model"),
+		ValidArgsFunction: completeKeys,
+	}
+	asJSON := jsonFlag(cmd)
+	return inWorkspace(cmd, inv.openPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
+		k, err := config.LookupKey(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := ws.Config()
+		if err != nil {
+			return err
+		}
+		form := app.SettingForm{Key: k.Name, Values: append([]config.Value{}, c.Values(k.Name)...)}
+		if *asJSON {
+			return inv.encode(form)
+		}
+		for _, v := range form.Values {
+			if _, err := fmt.Fprintln(inv.Stdout, visible(v.Text)); err != nil {
+				return err
+			}
+		}
+		if len(form.Values) == 0 {
+			inv.hint(k.Name + " is not set")
+		}
+		return nil
+	})
+}
+
+func configSetCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE...",
+		Short: "Set a setting in your configuration file",
+		Long: `Sets a setting in your configuration file, ~/.config/pawl/config.toml. A list gets all values
+that are given. Comments and the other settings stay as they are.`,
+		Example: `  pawl config set model sonnet
+  pawl config set max_cost 5
+  pawl config set allow 'shell(go test *)' 'shell(make *)'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("pawl config set takes a setting and its value, such as pawl config set model sonnet")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeKeys,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		return inv.changeSetting(*asJSON, args[0], args[1:])
+	}
+	return cmd
+}
+
+func configUnsetCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "unset KEY",
+		Short:             "Remove a setting from your configuration file",
+		Example:           "  pawl config unset model",
+		Args:              exactly("one setting", "model"),
+		ValidArgsFunction: completeKeys,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		return inv.changeSetting(*asJSON, args[0], nil)
+	}
+	return cmd
+}
+
+// changeSetting sets a setting in the user's file, or removes it if there are no values.
+func (inv *invocation) changeSetting(asJSON bool, name string, values []string) error {
+	k, err := config.LookupKey(name)
+	if err != nil {
+		return err
+	}
+	if err := inv.asPerson("change settings"); err != nil {
+		return err
+	}
+	if k.Name == "allow" || k.Name == "ask" || k.Name == "deny" {
+		for _, rule := range values {
+			if _, err := permission.ParseTyped(rule, app.ToolNames()); err != nil {
+				return usage("%s: %w", k.Name, err)
+			}
+		}
+	}
+	env := config.Env(inv.Env)
+	path, err := env.SetInUserFile(k, values...)
+	if err != nil {
+		return err
+	}
+	if v := env.Get(k.Env()); v != "" && !k.List {
+		inv.notice(fmt.Sprintf("%s is set to %s in the environment, which counts before the file", k.Env(), v))
+	}
+	form := app.SettingForm{Key: k.Name, Values: []config.Value{}}
+	for _, v := range values {
+		form.Values = append(form.Values, config.Value{Text: v, Source: config.FromUser + " " + path})
+	}
+	if len(values) == 0 {
+		return inv.print(asJSON, form, "%s is not set in %s\n", k.Name, path)
+	}
+	return inv.print(asJSON, form, "%s = %s in %s\n", k.Name, strings.Join(values, ", "), path)
+}
+
+// completeKeys completes the name of a setting, and its values where they are words.
+func completeKeys(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var all []cobra.Completion
+	for _, k := range config.Keys() {
+		if len(args) == 0 {
+			all = append(all, cobra.CompletionWithDesc(k.Name, k.Help))
+		} else if k.Name == args[0] {
+			all = append(all, k.Values...)
+		}
+	}
+	return startingWith(all, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
 // A variable is one of the environment that tells of a provider.

@@ -126,7 +126,7 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 			}
 		}
 		fmt.Fprintf(d.inv.Stdout, "    always would store: %s\n", policy.Visible(proposedWords(a.Proposal)))
-		fmt.Fprintf(d.inv.Stdout, "    never would store: %s\n", policy.Visible(strings.Join(ruleTexts(a.Proposal.Deny), ", ")))
+		fmt.Fprintf(d.inv.Stdout, "    never would store: %s\n", policy.Visible(render.RuleTexts(a.Proposal.Deny)))
 		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", d.id, a.Call.ID, a.Preview.Digest)
 	}
 	return nil
@@ -161,22 +161,11 @@ func proposedWords(p permission.Proposal) string {
 	if len(p.Rules) == 0 {
 		return "no rule; it can be allowed once: " + p.Reason
 	}
-	words := strings.Join(ruleTexts(p.Rules), ", ")
+	words := render.RuleTexts(p.Rules)
 	if p.Exact {
 		words += " (this exact command: a wider rule would allow more than it appears to)"
 	}
 	return words
-}
-
-func ruleTexts(rules permission.Rules) (texts []string) {
-	for _, r := range rules {
-		text := r.String()
-		if r.Sandbox != run.Confined {
-			text += " (sandbox: " + string(r.Sandbox) + ")"
-		}
-		texts = append(texts, text)
-	}
-	return texts
 }
 
 // pick returns the call that is named, or else the only one that needs approval.
@@ -257,7 +246,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		return d.inv.encode(app.DecidedForm{Run: d.id, Call: a.Call.ID, Answer: q.answer, Rules: app.RuleLines(rules), Taken: taken})
 	}
 	for _, r := range rules {
-		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(r.String()), r.Scope)
+		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(render.RuleText(r)), r.Scope)
 	}
 	if !taken {
 		y, err := d.Why(ctx, d.id)

@@ -132,12 +132,18 @@ func (d *display) changed() {
 	}
 }
 
-// update takes in what is new of the run.
-func (d *display) update(u view.Update) {
+// update takes in what is new of the run, or of the child run that these calls lead to, and
+// returns the items that changed.
+func (d *display) update(u view.Update, calls ...*view.Call) []view.Item {
 	d.mu.Lock()
-	d.shown.Update(u)
+	t := d.shown
+	for _, c := range calls {
+		t = t.Child(c)
+	}
+	items := t.Update(u)
 	d.mu.Unlock()
 	d.changed()
+	return items
 }
 
 // Write prints lines above the live part.

@@ -74,7 +74,7 @@ func (d *display) showed(answer string, jobs bool) bool {
 func (d *display) summary(s run.State, r result, denials []app.Denial) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	end := render.End{Words: ended(s), Next: app.NextCommand(s), Undo: "put the files back with `pawl runs undo " + string(s.Created.Run) + "`", Denials: denials, State: s}
+	end := render.End{Words: ended(s), Next: app.NextCommand(s), Undo: "pawl runs undo " + string(s.Created.Run), Denials: denials, State: s}
 	if !d.asked {
 		end.Question = r.Question
 	}

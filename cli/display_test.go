@@ -76,6 +76,12 @@ func settled(id, result string, files ...run.FileChange) run.CallSettled {
 	return run.CallSettled{Call: run.CallID(id), Outcome: run.OK, Content: []run.Part{run.Text(result)}, Files: files}
 }
 
+func exited(id string, code int, result string) run.CallSettled {
+	f := settled(id, result)
+	f.ExitCode = &code
+	return f
+}
+
 // work shows a turn with everything that a display knows, and returns what the terminal had
 // on the way.
 func (w *watching) work() string {
@@ -109,7 +115,7 @@ func (w *watching) work() string {
 	w.update(view.Update{Progress: &view.Progress{Call: "c_1", Text: "=== RUN TestTotal\n\x1b[31m日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語\n"}})
 	w.draw()
 	frame("a command runs")
-	w.events(settled("c_1", "--- FAIL: TestTotal\n\tcart_test.go:8: Total = 1200, want 2100\nFAIL\n[exit code 1]"))
+	w.events(exited("c_1", 1, "--- FAIL: TestTotal\n\tcart_test.go:8: Total = 1200, want 2100\nFAIL\n[exit code 1]"))
 	w.events(allowed("c_2")...)
 	w.events(settled("c_2", "1 of 3 done"))
 	w.events(allowed("c_3")...)
@@ -119,11 +125,11 @@ func (w *watching) work() string {
 	w.delta(view.Delta{Text: "It works:\n\n```go\nfor i := 0; i < n; i++ {\n```\n\n- one\n- two"})
 	frame("it answers")
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("It works:\n\n```go\nfor i := 0; i < n; i++ {\n```\n\n- one\n- two")}},
-		run.Ended{End: run.Completed})
+		run.Ended{Driven: 20 * time.Second, End: run.Completed})
 	w.mu.Lock()
 	w.shown.Streams = false
 	w.mu.Unlock()
-	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{N: 1, End: run.Ended{End: run.Completed}, Steps: 2}}, result{Steps: 2},
+	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{N: 1, End: run.Ended{End: run.Completed}, Tally: run.Tally{Steps: 2}}}, result{Steps: 2},
 		[]app.Denial{{Call: "c_4", Tool: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`), Flag: "--allow 'shell(git push *)'"}})
 	w.draw()
 	frame("the turn has ended")
@@ -185,7 +191,7 @@ func TestAnAnswerThatBrokeOffIsMarked(t *testing.T) {
 	w.delta(view.Delta{Text: "Another first line.\nAnd "})
 	w.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("Another first line.\nAnd a second.")}})
 	w.close0()
-	want := "• The first line.\n  the answer was cut off; it is requested again\n• Another first line.\n  And a second.\n"
+	want := "\n• The first line.\n  the answer was cut off; it is requested again\n\n• Another first line.\n  And a second.\n"
 	if got := w.terminal.Text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -277,7 +283,7 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 		w.update(view.Update{Progress: &view.Progress{Call: run.CallID(id), Text: evil}})
 		w.draw()
 	}
-	bad := settled("c_1", evil+"\n[exit code 1]")
+	bad := exited("c_1", 1, evil+"\n[exit code 1]")
 	bad.IsError = true
 	w.events(bad, settled("c_2", evil), settled("c_3", "Edited "+evil+": 1 line added, 1 line removed.\n@@ -1 +1 @@\n-"+evil+"\n+"+evil, run.FileChange{Path: evil, After: "1"}))
 	w.update(view.Update{Notice: evil})

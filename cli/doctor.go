@@ -99,7 +99,15 @@ func (inv *invocation) printReport(r app.Report) error {
 		last = "Ready when a model is named: --model PROVIDER/NAME"
 	}
 	if !r.Usable {
-		last = "Not ready: fix what is marked as wrong or missing above."
+		last = "Not ready:"
+		for _, c := range r.Checks {
+			if c.State == app.Bad {
+				last += "\n  " + visible(c.Name) + ": " + visible(strings.ReplaceAll(c.Detail, "\n", " "))
+				if c.Next != "" {
+					last += "\n  → " + visible(c.Next)
+				}
+			}
+		}
 	}
 	fmt.Fprintf(&out, "\n%s\n", last)
 	_, err := io.WriteString(inv.Stdout, out.String())

@@ -1,15 +1,20 @@
 package cli
 
 import (
+	_ "embed"
 	"fmt"
-	"regexp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/internal/lazy"
+	"pawl/internal/text"
 	"pawl/permission"
 )
 
@@ -17,300 +22,282 @@ import (
 // one name for each thing, and a flag that means nearly the same would change what may run
 // without a word. They are recognised, and the error has the command line that says it here.
 
-// A foreignFlag is a flag of another agent. Sources, read 2026-11-22:
-// code.claude.com/docs/en/cli-reference, developers.openai.com/codex/cli/reference,
-// opencode.ai/docs/cli, geminicli.com/docs/cli/cli-reference, aider.chat/docs/config/options.html.
-type foreignFlag struct {
-	value  bool                  // it has one
-	values func() *regexp.Regexp // that it can have, where it also stands alone; nil: any
-	more   bool                  // and takes the rules that follow as well
-	// ours are the arguments that say it here; nil: nothing does, and the flag is left out.
-	ours func(value string) []string
-	// remark says what is different here, or why the flag is left out.
+//go:embed foreign.txt
+var foreignText string
+
+// A foreignEntry is a line of foreign.txt, which says what its parts are.
+type foreignEntry struct {
+	names  []string // flags or words
+	form   []string // the form of the value of a flag, or further words of a line
+	ours   string
 	remark string
+	always bool // the word is the command also before several words, and never the beginning of a task
 }
 
-var foreignFlags = map[string]foreignFlag{
-	"--output-format":                      {value: true, ours: withFlag("--output")},
-	"--json":                               {ours: fixed("--output", "json"), remark: "--output stream-json prints a line for each event"},
-	"--experimental-json":                  {ours: fixed("--output", "stream-json")},
-	"--format":                             {value: true, ours: outputOf},
-	"--include-partial-messages":           {remark: "--output stream-json has them"},
-	"--verbose":                            {remark: "progress is on standard error; `pawl runs log` has every event"},
-	"--debug":                              {remark: "PAWL_LOG=debug writes diagnostics to the state folder"},
-	"--output-last-message":                {value: true, ours: func(v string) []string { return []string{redirect, v} }, remark: "only the result is on standard output"},
-	"--json-schema":                        {value: true, ours: withFlag("--output-schema")},
-	"--allowedTools":                       {value: true, more: true, ours: rulesFor("--allow")},
-	"--allowed-tools":                      {value: true, more: true, ours: rulesFor("--allow")},
-	"--disallowedTools":                    {value: true, more: true, ours: rulesFor("--deny")},
-	"--disallowed-tools":                   {value: true, more: true, ours: rulesFor("--deny")},
-	"--permission-mode":                    {value: true, ours: modeOf},
-	"--approval-mode":                      {value: true, ours: modeOf},
-	"--approval-policy":                    {value: true, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
-	"--ask-for-approval":                   {value: true, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
-	"-a":                                   {value: true, values: approvalPolicy, ours: approvalOf, remark: "on a terminal pawl asks; elsewhere --on-ask says what happens"},
-	"--sandbox":                            {value: true, values: sandboxPolicy, ours: sandboxOf, remark: sandboxRemark},
-	"-s":                                   {value: true, values: sandboxOrSession, ours: sandboxOf, remark: sandboxRemark},
-	"--full-auto":                          {ours: fixed("--mode", "accept-edits"), remark: "--allow shell lets commands run without a question too, sandboxed"},
-	"--yolo":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"-y":                                   {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"--auto":                               {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"--yes-always":                         {ours: fixed("--mode", "accept-edits"), remark: "--allow RULE lets commands run without a question"},
-	"--dangerously-skip-permissions":       {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"--allow-dangerously-skip-permissions": {remark: "--mode bypass chooses that mode, and nothing has to allow it before"},
-	"--dangerously-bypass-approvals-and-sandbox": {ours: fixed("--mode", "bypass"), remark: bypassRemark},
-	"--max-turns":                {value: true, ours: withFlag("--max-steps")},
-	"--max-budget-usd":           {value: true, ours: withFlag("--max-cost")},
-	"--cd":                       {value: true, ours: withFlag("-C")},
-	"--cwd":                      {value: true, ours: withFlag("-C")},
-	"--session":                  {value: true, ours: withFlag("--resume")},
-	"--session-id":               {value: true, remark: "pawl chooses the id of a run; --output json has it, as \"run\""},
-	"--fork-session":             {remark: "fork first: pawl run --resume \"$(pawl runs fork last)\""},
-	"--fork":                     {remark: "fork first: pawl run --resume \"$(pawl runs fork last)\""},
-	"--message":                  {value: true, ours: withFlag("-p")},
-	"--oss":                      {ours: fixed("--model", "ollama/NAME"), remark: "without a key the server is found by itself"},
-	"--list-sessions":            {remark: "pawl runs list"},
-	"--delete-session":           {value: true, remark: "pawl runs rm ID"},
-	"--skip-git-repo-check":      {remark: "pawl works in any folder"},
-	"--ephemeral":                {remark: "pawl runs rm ID removes a run"},
-	"--no-session-persistence":   {remark: "pawl runs rm ID removes a run"},
-	"--color":                    {value: true, remark: "NO_COLOR=1 turns colours off"},
-	"--no-color":                 {remark: "NO_COLOR=1 turns colours off"},
-	"--mcp-config":               {value: true, remark: "pawl has no MCP client yet"},
-	"--strict-mcp-config":        {remark: "pawl has no MCP client yet"},
-	"--allowed-mcp-server-names": {value: true, remark: "pawl has no MCP client yet"},
-	"--input-format":             {value: true, remark: "one prompt for each pawl run; pawl run --continue has the next one"},
-	"--system-prompt":            {value: true, remark: "AGENTS.md holds instructions"},
-	"--settings":                 {value: true, remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"},
-	"--profile":                  {value: true, remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"},
-	"--config":                   {value: true, remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"},
-	"--tools":                    {value: true, remark: "--deny TOOL forbids a tool"},
-	"--last":                     {ours: fixed("--resume", "last")},
-	"--provider":                 {value: true, remark: "--model PROVIDER/NAME names both"},
-	"--api-key":                  {value: true, remark: "keys are variables such as ANTHROPIC_API_KEY"},
-	"--no-session":               {remark: "pawl runs rm ID removes a run"},
-	"--list-models":              {remark: "pawl models"},
-	"--approve":                  {ours: fixed("--trust")},
-	"--skip-trust":               {ours: fixed("--trust")},
-	"--no-tools":                 {remark: "--deny TOOL forbids a tool"},
-	"--exclude-tools":            {value: true, ours: rulesFor("--deny")},
-	"--permission-prompt-tool":   {value: true, ours: fixed("--on-ask", "wait"), remark: "pawl runs decide answers, from any process"},
-	"--worktree":                 {value: true, values: worktreeName, remark: "git worktree add makes one; -C works in it"},
-	"-w":                         {value: true, values: worktreeName, remark: "git worktree add makes one; -C works in it"},
-	"--setting-sources":          {value: true, remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"},
-	"--share":                    {remark: "pawl runs export ID --format html makes a page"},
-	"--search":                   {remark: "pawl has no web search; fetch reads a page"},
-}
+// foreignTable is foreign.txt by its sections.
+var foreignTable = sync.OnceValue(func() map[string][]foreignEntry {
+	table := map[string][]foreignEntry{}
+	section := ""
+	for line := range strings.Lines(foreignText) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#':
+			continue
+		case line[0] == '[':
+			section = strings.Trim(line, "[]")
+			continue
+		}
+		var e foreignEntry
+		line, e.remark, _ = strings.Cut(line, "  # ")
+		line, e.always = strings.CutPrefix(line, "!")
+		given, ours, _ := strings.Cut(line, " =")
+		words := strings.Fields(given)
+		e.names, e.form, e.ours = strings.Split(words[0], "|"), words[1:], strings.TrimSpace(ours)
+		table[section] = append(table[section], e)
+	}
+	return table
+})
 
-const (
-	bypassRemark  = "deny rules and the sandbox hold in mode bypass"
-	sandboxRemark = "commands are sandboxed in every mode; pawl permissions add RULE --sandbox network lifts that for some"
-	// redirect stands in a translated line for the shell's >, which is not quoted.
-	redirect = "\x00>"
-)
+// foreignSections are the sections for the flags of a command, the most specific first.
+func foreignSections(cmd *cobra.Command) []string {
+	var names []string
+	for c := cmd; c.HasParent(); c = c.Parent() {
+		names = append(names, strings.TrimPrefix(c.CommandPath(), "pawl "))
+	}
+	if !cmd.HasParent() {
+		names = append(names, "pawl")
+	}
+	if !cmd.HasParent() || cmd.Flags().Lookup("prompt") != nil {
+		names = append(names, "run")
+	}
+	return append(names, "any")
+}
 
 var (
-	sandboxPolicy    = lazy.Regexp(`^(read-only|workspace-write|danger-full-access)$`)
-	approvalPolicy   = lazy.Regexp(`^(untrusted|on-request|on-failure|never)$`)
-	worktreeName     = lazy.Regexp(`^[A-Za-z0-9._-]+$`) // a name, and no task
-	sandboxOrSession = lazy.Regexp(`^(read-only|workspace-write|danger-full-access|ses_.*)$`)
+	placeholder = lazy.Regexp(`\{[^{}]*\}`)
+	oneName     = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
+	// foreignRule is the form of a rule of Claude Code.
+	foreignRule = lazy.Regexp(`^[A-Z][A-Za-z]+(\(.*\))?$|^mcp__`)
 )
 
-func fixed(args ...string) func(string) []string { return func(string) []string { return args } }
-
-func withFlag(name string) func(string) []string {
-	return func(value string) []string { return []string{name, value} }
+// fillPlaces puts texts in the places of {}, and of {x}, which stands for x without any. The last
+// place has all that are left.
+func fillPlaces(template string, texts ...string) string {
+	left := strings.Count(template, "{")
+	return placeholder().ReplaceAllStringFunc(template, func(of string) string {
+		left--
+		if len(texts) == 0 || texts[0] == "" {
+			return strings.Trim(of, "{}")
+		}
+		n := 1
+		if left == 0 {
+			n = len(texts)
+		}
+		text := strings.Join(texts[:n], " ")
+		texts = texts[n:]
+		return text
+	})
 }
 
-func outputOf(format string) []string {
-	switch format {
-	case "json":
-		return []string{"--output", "stream-json"} // OpenCode prints events
-	case "default":
-		return []string{}
+// fits reports whether cmd has the flags that the entry is translated to.
+func (e *foreignEntry) fits(cmd *cobra.Command) bool {
+	if strings.HasPrefix(e.ours, "pawl ") { // another command
+		return true
 	}
-	return []string{"--output", format}
+	for word := range strings.FieldsSeq(e.ours) {
+		if flagForm().MatchString(word) && !isOwnFlag(cmd, word) {
+			return false
+		}
+	}
+	return true
 }
 
-// rulesFor returns the rules of a list in the form of Claude Code: divided by commas or blanks
+// takes reports whether the entry takes a value of that text.
+func (e *foreignEntry) takes(value string) bool {
+	switch form := strings.Join(e.form, " "); form {
+	case "":
+		return false
+	case "{}", "{rules}":
+		return true
+	case "{word}":
+		return oneName().MatchString(value)
+	default:
+		return slices.ContainsFunc(strings.Split(form, "|"), func(one string) bool { return matches(one, strings.ToLower(value)) })
+	}
+}
+
+// matches reports whether lower-case text has a form in which * is any text.
+func matches(form, text string) bool {
+	before, after, any := strings.Cut(strings.ToLower(form), "*")
+	if !any {
+		return before == text
+	}
+	first, last, several := strings.Cut(after, "*")
+	if several { // *x*
+		return strings.Contains(text, first) && last == ""
+	}
+	return len(text) >= len(before)+len(after) && strings.HasPrefix(text, before) && strings.HasSuffix(text, after)
+}
+
+// foreignFlag returns the entry for the flag args[i] of cmd, the values that it takes, and the
+// index after them; nil if there is none. A flag of cmd itself has one for certain values alone.
+func foreignFlag(cmd *cobra.Command, args []string, i int) (e *foreignEntry, values []string, next int) {
+	end := flagsEnd(args)
+	name, value, given := strings.Cut(args[i], "=")
+	next = i + 1
+	if !given && next < end && !flagForm().MatchString(args[next]) {
+		value, given = args[next], true
+		next++
+	}
+	own := isOwnFlag(cmd, name)
+	if own && slices.Contains(valuesOf(cmd, flagOf(cmd, name)), value) {
+		return nil, nil, next
+	}
+	var other *foreignEntry // whose value is missing
+	known := false          // a more specific section has the flag
+	for _, section := range foreignSections(cmd) {
+		if section == "any" && known {
+			break
+		}
+		entries := foreignTable()[section]
+		for j := range entries {
+			e := &entries[j]
+			known = known || slices.Contains(e.names, name)
+			switch {
+			case !slices.Contains(e.names, name) || !e.fits(cmd) || own && (len(e.form) == 0 || e.form[0][0] == '{'):
+			case len(e.form) == 0:
+				return e, []string{""}, i + 1
+			case given && e.takes(value):
+				values = []string{value}
+				for e.form[0] == "{rules}" && next < end && foreignRule().MatchString(args[next]) {
+					values = append(values, args[next])
+					next++
+				}
+				return e, values, next
+			case other == nil && !own && e.form[0][0] == '{':
+				other = e
+			}
+		}
+	}
+	return other, []string{""}, i + 1
+}
+
+// rulesOf returns the rules of a list in the form of Claude Code: divided by commas or blanks
 // outside of parentheses.
-func rulesFor(flag string) func(string) []string {
-	return func(list string) []string {
-		var args []string
-		depth := 0
-		for _, rule := range strings.FieldsFunc(list, func(r rune) bool {
-			switch r {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			}
-			return depth == 0 && (r == ',' || r == ' ')
-		}) {
-			args = append(args, flag, rule) // typedRule translates it
+func rulesOf(list string) []string {
+	depth := 0
+	return strings.FieldsFunc(list, func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
 		}
-		return args
-	}
+		return depth == 0 && (r == ',' || r == ' ')
+	})
 }
 
-var foreignModes = map[string]string{
-	"default": "default", "manual": "default", "acceptedits": "accept-edits", "auto_edit": "accept-edits", "auto": "accept-edits",
-	"plan": "plan", "bypasspermissions": "bypass", "yolo": "bypass",
-}
-
-func modeOf(mode string) []string {
-	if strings.EqualFold(mode, "dontAsk") {
-		return []string{"--on-ask", "deny"}
-	}
-	if ours := foreignModes[strings.ToLower(mode)]; ours != "" {
-		mode = ours
-	}
-	return []string{"--mode", mode}
-}
-
-func approvalOf(policy string) []string {
-	if policy == "never" {
-		return []string{"--on-ask", "deny"}
-	}
-	return []string{}
-}
-
-func sandboxOf(policy string) []string {
-	switch policy {
-	case "read-only":
-		return []string{"--mode", "plan"}
-	case "workspace-write":
-		return []string{"--mode", "accept-edits"}
-	case "danger-full-access":
-		return []string{"--mode", "bypass"}
-	}
-	if strings.HasPrefix(policy, "ses_") { // OpenCode's -s is a session
-		return []string{"--resume", policy}
-	}
-	return []string{}
-}
-
-// foreignValues says of values of --mode, --output and --resume that another agent has what
-// they are here.
-func foreignValues(cmd *cobra.Command, r runRequest) error {
-	mode := ""
-	if f := cmd.Flags().Lookup("mode"); f != nil && f.Changed {
-		mode = f.Value.String()
-	}
-	switch ours := foreignModes[strings.ToLower(mode)]; {
-	case mode == "json" || mode == "text":
-		return usage("--mode %s: the form of the result is --output %s here; --mode says what may run without a question", mode, mode)
-	case strings.EqualFold(mode, "dontAsk"):
-		return usage("--mode %s: use --on-ask deny", mode)
-	case ours != "" && ours != mode:
-		return usage("--mode %s: use --mode %s", mode, ours)
-	}
-	if cmd.Flags().Changed("output") && strings.ContainsAny(r.output, "./") {
-		return usage("--output is a form (text, json, stream-json) and no file: > %s writes the result there", shellWord(r.output))
-	}
-	if r.resume == "latest" {
-		return usage("--resume latest: use --resume last")
-	}
-	return nil
-}
-
-// foreignRule is the form of a rule of Claude Code.
-var foreignRule = lazy.Regexp(`^[A-Z][A-Za-z]+(\(.*\))?$|^mcp__`)
-
-// translate returns a command line of pawl that says what args say with the flags of other
-// agents, and remarks on what is different. cmd has the flags that are pawl's own.
-func translate(cmd *cobra.Command, args []string) (ours, remarks []string) {
-	remark := func(text string) {
-		if text != "" && !slices.Contains(remarks, text) {
-			remarks = append(remarks, text)
-		}
-	}
-	var after []string // the redirection
-	end := flagsEnd(args)
-	for i := 0; i < end; i++ {
-		name, value, joined := strings.Cut(args[i], "=")
-		f, ok := foreignFlags[name]
-		if !ok || isOwnFlag(cmd, name) {
-			ours = append(ours, args[i])
-			continue
-		}
-		values := []string{value}
-		if f.value && !joined && i+1 < end && !flagForm().MatchString(args[i+1]) && (f.values == nil || f.values().MatchString(args[i+1])) {
-			i++
-			values = []string{args[i]}
-		}
-		for f.more && i+1 < end && foreignRule().MatchString(args[i+1]) {
-			i++
-			values = append(values, args[i])
-		}
-		remark(f.remark)
-		if f.ours == nil {
-			continue
-		}
-		for _, v := range values {
-			if said := f.ours(v); len(said) > 0 && said[0] == redirect {
-				after = said
-			} else {
-				ours = append(ours, said...)
-			}
-		}
-	}
-	ours = append(ours, args[end:]...)
-	return append(typedRules(ours), after...), remarks
-}
-
-// typedRules translates the rules of --allow, --ask and --deny.
-func typedRules(args []string) []string {
-	var ours []string
-	end := flagsEnd(args)
-	for i := 0; i < len(args); i++ {
-		name, rule, joined := strings.Cut(args[i], "=")
-		if i >= end || name != "--allow" && name != "--ask" && name != "--deny" || !joined && i+1 == end {
-			ours = append(ours, args[i])
-			continue
-		}
-		if !joined {
-			i++
-			rule = args[i]
-		}
-		translated, why := permission.Translate(rule, app.ToolNames())
-		switch {
-		case len(translated) > 0:
-			for _, r := range translated {
-				ours = append(ours, name, r)
-			}
-		case why == "": // else pawl has no such tool
-			ours = append(ours, name, rule)
-		}
+// ownRules returns what a rule in the spelling of another agent is here: none, if pawl has no
+// such tool, or the rule itself.
+func ownRules(rule string) []string {
+	ours, why := permission.Translate(rule)
+	if len(ours) == 0 && why == "" {
+		return []string{rule}
 	}
 	return ours
 }
 
-// isOwnFlag reports whether cmd has the flag, as --name or -n.
-func isOwnFlag(cmd *cobra.Command, name string) bool {
-	if strings.HasPrefix(name, "--") {
-		return cmd.Flags().Lookup(name[2:]) != nil
+// translate returns a command line of pawl's, quoted for the shell, that says what args say with
+// the flags of other agents, and remarks on what is different. cmd has the flags that are pawl's own.
+func translate(cmd *cobra.Command, args []string) (words, remarks []string) {
+	var after []string // redirections
+	end := flagsEnd(args)
+	for i := 0; i < end; i++ {
+		name, value, joined := strings.Cut(args[i], "=")
+		if isOwnFlag(cmd, name) && (name == "--allow" || name == "--ask" || name == "--deny") && (joined || i+1 < end) {
+			if !joined {
+				i++
+				value = args[i]
+			}
+			for _, rule := range ownRules(value) {
+				words = append(words, name, shellWord(rule))
+			}
+			continue
+		}
+		if !flagForm().MatchString(args[i]) {
+			words = append(words, shellWord(args[i]))
+			continue
+		}
+		e, values, next := foreignFlag(cmd, args, i)
+		if e == nil {
+			words = append(words, shellWord(args[i]))
+			continue
+		}
+		i = next - 1
+		if len(e.form) > 0 && e.form[0] == "{rules}" {
+			var rules []string
+			for _, list := range values {
+				for _, rule := range rulesOf(list) {
+					rules = append(rules, ownRules(rule)...)
+				}
+			}
+			values = rules
+		}
+		if remark := fillPlaces(e.remark, strings.Join(values, " ")); remark != "" && !slices.Contains(remarks, remark) {
+			remarks = append(remarks, remark)
+		}
+		for _, v := range values {
+			said := strings.ReplaceAll(e.ours, "{name}", strings.TrimLeft(name, "-"))
+			if v != "" {
+				v = shellWord(v)
+			}
+			if said = fillPlaces(said, v); strings.HasPrefix(said, ">") || strings.HasPrefix(said, "- <") {
+				after = append(after, said)
+			} else if said != "" {
+				words = append(words, said)
+			}
+		}
 	}
-	return len(name) == 2 && cmd.Flags().ShorthandLookup(name[1:]) != nil
+	for _, a := range args[end:] {
+		words = append(words, shellWord(a))
+	}
+	return append(words, after...), remarks
 }
 
-// foreignFlagError is the error for a flag that another agent has, with the command line
-// that says the same here; nil if none is known to have it. Only pawl run has counterparts.
+// isOwnFlag reports whether cmd has the flag, as --name or -n.
+func isOwnFlag(cmd *cobra.Command, name string) bool { return flagOf(cmd, name) != nil }
+
+// foreignFlagError is the error for a flag that other programs have, with the command line that
+// says the same here; nil if none is known to have it.
 func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
-	f, ok := foreignFlags[name]
-	runs := cmd
-	if !cmd.HasParent() {
-		runs, _, _ = cmd.Find([]string{"run"})
-		args = append([]string{"run"}, withoutPrint(args)...)
-	}
-	if !ok || runs == nil || runs.Flags().Lookup("prompt") == nil {
+	i := slices.IndexFunc(args[:flagsEnd(args)], func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
+	if i < 0 {
 		return nil
 	}
-	line, remarks := translate(runs, args)
-	said := fmt.Sprintf("unknown flag %s. Use:\n  %s", name, foreignLine(line))
-	if f.ours == nil {
-		said = fmt.Sprintf("unknown flag %s (%s). Without it:\n  %s", name, f.remark, foreignLine(line))
-		remarks = slices.DeleteFunc(remarks, func(r string) bool { return r == f.remark })
+	if !cmd.HasParent() { // of the terminal agent; else as a flag of run
+		runs, _, err := cmd.Find([]string{"run"})
+		if e, _, _ := foreignFlag(cmd, args, i); e == nil && err == nil && runs != cmd {
+			cmd, args = runs, append([]string{"run"}, withoutPrint(args)...)
+			i = slices.IndexFunc(args, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
+		}
+	}
+	if i < 0 {
+		return nil
+	}
+	e, values, _ := foreignFlag(cmd, args, i)
+	if e == nil {
+		return nil
+	}
+	if strings.HasPrefix(e.ours, "pawl ") {
+		return usage("unknown flag %s. Use:\n  %s", name, fillPlaces(e.ours, values...))
+	}
+	words, remarks := translate(cmd, args)
+	line := strings.TrimSpace("pawl " + strings.Join(words, " "))
+	said := fmt.Sprintf("unknown flag %s. Use:\n  %s", name, line)
+	if e.ours == "" {
+		why := fillPlaces(e.remark, strings.Join(values, " "))
+		said = fmt.Sprintf("unknown flag %s (%s). Without it:\n  %s", name, why, line)
+		remarks = slices.DeleteFunc(remarks, func(r string) bool { return r == why })
 	}
 	if len(remarks) > 0 {
 		said += "\n(" + strings.Join(remarks, "; ") + ")"
@@ -318,107 +305,413 @@ func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
 	return usage("%s", said)
 }
 
-// foreignLine is a translated line to be copied.
-func foreignLine(args []string) string {
-	if i := slices.Index(args, redirect); i >= 0 {
-		return "pawl " + shellLine(args[:i]) + " > " + shellLine(args[i+1:])
+// foreignValues is the error for a value that a flag of pawl's has under another name, with
+// the command line to use.
+func (inv *invocation) foreignValues(cmd *cobra.Command) error {
+	for i, a := range inv.args[:flagsEnd(inv.args)] {
+		name, _, _ := strings.Cut(a, "=")
+		switch name {
+		case "--mode", "--output", "-o", "--resume", "-r":
+		default:
+			continue
+		}
+		if e, values, _ := foreignFlag(cmd, inv.args, i); e != nil {
+			words, remarks := translate(cmd, inv.args)
+			said := fmt.Sprintf("invalid %s %s. Use:\n  pawl %s", name, shellWord(values[0]), strings.Join(words, " "))
+			if len(remarks) > 0 {
+				said += "\n(" + strings.Join(remarks, "; ") + ")"
+			}
+			return usage("%s", said)
+		}
 	}
-	return "pawl " + shellLine(args)
+	return nil
 }
 
-// A foreignVerb is a command of another agent, or one of pawl's in the wrong place.
-type foreignVerb struct {
-	// ours is the command line that does it here. The words after the command follow it where
-	// it ends with a blank. Empty: nothing does.
-	ours   string
+// A reading is what words that name no command may have meant.
+type reading struct {
+	lines  []string // command lines of pawl's; none: nothing does it
 	remark string
-	// always: the word is the command also in front of several words, and never the beginning
-	// of a task.
-	always bool
+	sure   bool // else they are near it
+	always bool // the words are no task
 }
 
-const noKeys = "pawl has no log-in: keys are variables such as ANTHROPIC_API_KEY"
-
-var foreignVerbs = map[string]foreignVerb{
-	"import": {remark: "pawl cannot import a conversation"},
-	"agent":  {ours: "agents"},
-	"ask":    {ours: "run "}, "chat": {ours: "run ", remark: "pawl alone is the terminal agent"},
-	"e": {ours: "run ", always: true}, "exec": {ours: "run ", always: true}, "prompt": {ours: "run "},
-	"auth": {ours: "doctor", remark: noKeys}, "login": {ours: "doctor", remark: noKeys}, "setup-token": {ours: "doctor", remark: noKeys},
-	"logout":   {ours: "doctor", remark: noKeys},
-	"continue": {ours: "run --continue"},
-	"resume":   {ours: "run --resume "},
-	"list":     {ours: "runs list"}, "ls": {ours: "runs list"}, "history": {ours: "runs list"}, "session": {ours: "runs list"}, "sessions": {ours: "runs list"},
-	"delete": {ours: "runs rm "}, "rm": {ours: "runs rm "}, "remove": {ours: "runs rm "},
-	"cost": {ours: "stats"}, "usage": {ours: "stats"}, "insights": {ours: "stats"},
-	"plugin": {remark: "pawl has no plugins", always: true}, "plugins": {remark: "pawl has no plugins", always: true},
-	"extensions": {remark: "pawl has no extensions", always: true}, "skills": {remark: "pawl has no skills yet"}, "hooks": {remark: "pawl has no hooks yet"},
-	"review": {ours: "run 'review the changes that are not committed' --mode plan"},
-	"rules":  {ours: "permissions list"},
-	"web":    {ours: "serve", remark: "it serves the API; there is no page for people yet"}, "acp": {remark: "pawl does not speak ACP yet"},
-	"settings": {ours: "config"}, "status": {ours: "doctor"}, "compact": {remark: "pawl compacts by itself; see --compact-at"},
-	"update": {ours: "version", remark: "pawl does not update itself: install it again"}, "upgrade": {ours: "version", remark: "pawl does not update itself: install it again"},
-}
-
-// foreignCommand returns the error for words that begin with a command of another agent, or
-// with a subcommand of pawl runs. Such a word in front of several others may be the
-// beginning of a task: then nil.
-func foreignCommand(root *cobra.Command, args, words []string) error {
-	verb, ok := foreignVerbs[words[0]]
-	if runs, _, err := root.Find([]string{"runs"}); !ok && err == nil && slices.Contains(commandNames(runs), words[0]) {
-		verb, ok = foreignVerb{ours: "runs " + words[0] + " "}, true
+// error returns the error for unknown words below cmd.
+func (r *reading) error(cmd *cobra.Command, words []string) error {
+	said := fmt.Sprintf("unknown command %q", words[0])
+	if cmd.HasParent() {
+		said += " of " + cmd.CommandPath()
 	}
-	if !ok || len(words) > 2 && !verb.always {
+	switch {
+	case len(r.lines) == 0:
+		said += ": " + r.remark
+	case r.sure:
+		said += ". Use:\n  pawl " + strings.Join(r.lines, "\n  pawl ")
+	default:
+		said += ". Did you mean:\n  pawl " + strings.Join(r.lines, "\n  pawl ")
+	}
+	if len(r.lines) > 0 && r.remark != "" {
+		said += "\n(" + r.remark + ")"
+	}
+	if !cmd.HasParent() && !r.always {
+		said += "\nAs a task: pawl run " + shellWord(strings.Join(words, " "))
+	}
+	return usage("%s", said)
+}
+
+// without returns args without the first that is each of words.
+func without(args []string, words ...string) []string {
+	for _, word := range words {
+		if i := slices.Index(args, word); i >= 0 {
+			args = slices.Delete(slices.Clone(args), i, i+1)
+		}
+	}
+	return args
+}
+
+// lineFor returns a command line made of a template, which begins with the name of a command,
+// and the arguments that follow.
+func lineFor(root *cobra.Command, template string, rest []string) (line string, remarks []string) {
+	cmd, _, err := root.Find(strings.Fields(template))
+	if err != nil || cmd == root {
+		cmd = root
+	}
+	said, remarks := translate(cmd, rest)
+	if !strings.Contains(template, "{") {
+		template += " {}"
+	}
+	return strings.TrimSpace(fillPlaces(template, said...)), remarks
+}
+
+// readIn returns what section has for words; nil if it has nothing.
+func readIn(root *cobra.Command, section string, args, words []string) *reading {
+	if len(words) == 0 {
 		return nil
 	}
-	task := ""
-	if len(words) > 1 && !verb.always {
-		task = "\nAs a task: pawl run " + shellWord(strings.Join(words, " "))
-	}
-	if verb.ours == "" {
-		return usage("unknown command %q: %s. See pawl --help%s", words[0], verb.remark, task)
-	}
-	given := words[0]
-	rest := without(args, given)
-	if len(words) > 1 && (given == "exec" || given == "e") && words[1] == "resume" { // codex exec resume
-		verb, words, rest = foreignVerbs["resume"], words[1:], without(rest, "resume")
-	}
-	if words[0] == "resume" && slices.Contains(rest, "--last") {
-		verb.ours, rest = "run --resume last ", without(rest, "--last")
-	}
-	line := strings.Fields(verb.ours)
-	said := ""
-	switch {
-	case !strings.HasSuffix(verb.ours, " "):
-		said = verb.ours
-	case line[0] == "run":
-		cmd, _, _ := root.Find(line[:1])
-		translated, remarks := translate(cmd, rest)
-		if len(words) == 1 && len(line) < 3 { // what follows is missing
-			missing := map[bool]string{true: "last", false: "\"…\""}[len(line) > 1]
-			said = strings.TrimSpace(strings.Join(line, " ") + " " + missing + " " + shellLine(translated))
-			break
+	entries := foreignTable()[section]
+	for i := range entries {
+		e := &entries[i]
+		if !slices.Contains(e.names, strings.ToLower(words[0])) {
+			continue
 		}
-		said = strings.TrimPrefix(foreignLine(append(line, translated...)), "pawl ")
-		if len(remarks) > 0 && verb.remark == "" {
-			verb.remark = strings.Join(remarks, "; ")
+		form := strings.Join(e.form, " ")
+		if len(words) > 2 && !e.always && !cmdSection(section) && !isReference(words[1]) && form != "{key}" {
+			continue // a task may begin so
 		}
-	case len(words) == 1:
-		said = verb.ours + "last"
-	default:
-		said = verb.ours + shellLine(rest)
+		rest := without(args, words[0])
+		fits := true
+		for _, form := range e.form {
+			switch {
+			case form == "{}":
+			case form == "{rule}":
+				fits = fits && len(words) == 2 && isRule(words[1])
+			case form == "{key}":
+				if fits = len(words) > 1; fits {
+					_, err := config.LookupKey(words[1])
+					fits = err == nil
+				}
+			case slices.ContainsFunc(rest, func(a string) bool { return slices.Contains(strings.Split(form, "|"), a) }):
+				if !strings.Contains(form, "|") {
+					rest = without(rest, form)
+				}
+			default:
+				fits = false
+			}
+		}
+		if !fits {
+			continue
+		}
+		r := &reading{remark: e.remark, sure: true, always: e.always}
+		if e.ours == "" {
+			r.remark = fillPlaces(e.remark, "")
+			return r
+		}
+		line := e.ours
+		var remarks []string
+		if strings.Contains(line, "{") {
+			if line, remarks = lineFor(root, e.ours, rest); r.remark == "" {
+				r.remark = strings.Join(remarks, "; ")
+			}
+		}
+		r.lines = []string{line}
+		return r
 	}
-	if verb.remark != "" {
-		return usage("unknown command %q. Use:\n  pawl %s\n(%s)%s", given, said, verb.remark, task)
-	}
-	return usage("unknown command %q. Use:\n  pawl %s%s", given, said, task)
+	return nil
 }
 
-// without returns args without the first that is word.
-func without(args []string, word string) []string {
-	i := slices.Index(args, word)
-	if i < 0 {
-		return args
+// cmdSection reports whether a section is for the words after a command of pawl's.
+func cmdSection(section string) bool { return section != "words" }
+
+// synonymsOf returns the names that subcommands of pawl's have for what a word means.
+func synonymsOf(word string) []string {
+	for _, e := range foreignTable()["synonyms"] {
+		if slices.Contains(e.names, word) {
+			return strings.Fields(e.ours)
+		}
 	}
-	return slices.Delete(slices.Clone(args), i, i+1)
+	return nil
+}
+
+// groupOf returns the command that a noun names.
+func groupOf(root *cobra.Command, noun string) *cobra.Command {
+	for _, e := range foreignTable()["nouns"] {
+		if slices.Contains(e.names, noun) {
+			noun = e.ours
+			break
+		}
+	}
+	if cmd, _, err := root.Find([]string{noun}); err == nil && cmd != root {
+		return cmd
+	}
+	return nil
+}
+
+// subcommand returns the name of the subcommand of cmd that a word names or means; "": none.
+func subcommand(cmd *cobra.Command, word string) string {
+	names := commandNames(cmd)
+	for _, name := range append([]string{word}, synonymsOf(word)...) {
+		if slices.Contains(names, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+var (
+	runID  = lazy.Regexp(`^20[0-9]{6}(-[0-9a-z-]*)?$`)
+	taskID = lazy.Regexp(`^t-[a-z0-9]{4,}$`)
+	callID = lazy.Regexp(`^c_[0-9]+$`)
+	// pathForm is the form of a file or an address.
+	pathForm = lazy.Regexp(`/|^[^.]+\.[a-z]{1,5}$`)
+	ruleID   = lazy.Regexp(`^[A-Za-z_]+\(.*\)$`)
+)
+
+func isReference(word string) bool {
+	return word == "last" || runID().MatchString(word) || taskID().MatchString(word) || callID().MatchString(word)
+}
+
+func isRule(word string) bool { return ruleID().MatchString(word) }
+
+// typo returns the one of names that word was probably meant to be; "" if none is near.
+func typo(word string, names []string) string {
+	near := text.Typo(word, names)
+	if near != "" && text.Distance(strings.ToLower(word), near) > max(1, len(word)/4) {
+		return ""
+	}
+	return near
+}
+
+// readAsCommand returns what words were probably meant to be that name no command of root; nil
+// if they are a task. A task of one word is one that is like no command and like no verb of one.
+func readAsCommand(root *cobra.Command, args, words []string) *reading {
+	first := strings.ToLower(words[0])
+	rest := func(n int) []string { return without(args, words[:n]...) }
+	line := func(name string, n int) *reading {
+		said, remarks := lineFor(root, name, rest(n))
+		return &reading{lines: []string{said}, remark: strings.Join(remarks, "; ")}
+	}
+	if strings.HasPrefix(first, "/") && len(words) <= 2 && oneName().MatchString(first[1:]) && !exists(words[0]) {
+		return &reading{remark: "it is a command of the terminal agent: start pawl, and type it there"}
+	}
+	if len(words) > 1 && len(words) <= 3 { // as in list models
+		if group := groupOf(root, strings.ToLower(words[1])); group != nil {
+			switch sub := subcommand(group, first); {
+			case sub != "":
+				return line(group.Name()+" "+sub, 2)
+			case len(synonymsOf(first)) > 0 || first == "show" || first == "list":
+				return line(group.Name(), 2)
+			}
+		}
+	}
+	if r := readIn(root, "words", args, words); r != nil {
+		return r
+	}
+	if parts := strings.FieldsFunc(words[0], func(r rune) bool { return strings.ContainsRune("-:._/", r) }); len(parts) == 2 && len(words) <= 2 && !exists(words[0]) {
+		if group := groupOf(root, parts[0]); group != nil && subcommand(group, parts[1]) != "" {
+			return line(group.Name()+" "+subcommand(group, parts[1]), 1)
+		}
+		if group := groupOf(root, parts[1]); group != nil && subcommand(group, parts[0]) != "" {
+			return line(group.Name()+" "+subcommand(group, parts[0]), 1)
+		}
+	}
+	if group := groupOf(root, first); group != nil { // a noun for a command of pawl's
+		switch {
+		case len(words) > 1 && subcommand(group, strings.ToLower(words[1])) != "":
+			r := line(group.Name()+" "+subcommand(group, strings.ToLower(words[1])), 2)
+			r.sure = true
+			return r
+		case len(words) > 1 && readIn(root, group.Name(), rest(1), words[1:]) != nil:
+			return readIn(root, group.Name(), rest(1), words[1:])
+		case len(words) <= 2:
+			return line(group.Name(), 1)
+		}
+	}
+	if len(words) <= 2 || isReference(words[1]) {
+		if r := readAsSubcommand(root, rest(1), words); r != nil {
+			return r
+		}
+	}
+	for _, name := range commandNames(root) {
+		group, _, err := root.Find([]string{name})
+		if err != nil {
+			continue
+		}
+		near := typo(first, []string{name}) != "" || len(words) <= 3 && (len(first) >= 3 && strings.HasPrefix(name, first) || len(name) >= 4 && strings.HasPrefix(first, name))
+		if near && (len(words) <= 3 || text.Distance(first, name) <= 1) || len(words) > 1 && len(words) <= 3 && group.HasSubCommands() && slices.Contains(commandNames(group), words[1]) && near {
+			return line(name, 1)
+		}
+	}
+	if len(words) == 2 && (isReference(words[1]) || isRule(words[1])) {
+		return readAsReference(words[1], false)
+	}
+	if len(words) == 2 {
+		for _, group := range root.Commands() {
+			if slices.Contains(commandNames(group), words[1]) && text.Distance(first, group.Name()) <= 2 {
+				return line(group.Name(), 1)
+			}
+		}
+		return nil
+	}
+	if len(words) > 1 {
+		return nil
+	}
+	switch {
+	case isReference(first) || isRule(words[0]):
+		return readAsReference(words[0], true)
+	case isFolder(words[0]):
+		return &reading{lines: []string{"-C " + shellWord(words[0])}, sure: true}
+	case exists(words[0]) || pathForm().MatchString(first):
+		mention := "… " + words[0]
+		if !strings.Contains(first, "://") {
+			mention = "… @" + words[0]
+		}
+		return &reading{lines: []string{"run " + shellWord(mention)}, remark: "say what to do with it", sure: true}
+	case strings.Contains(first, "="):
+		return &reading{remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"}
+	}
+	if near := typo(first, verbs(root)); near != "" && len(first) > 3 {
+		args = slices.Clone(args)
+		args[slices.Index(args, words[0])] = near
+		if r := readAsCommand(root, args, []string{near}); r != nil {
+			r.sure = false
+			return r
+		}
+	}
+	return nil
+}
+
+// readAsSubcommand returns the subcommands that the first of words names or means.
+func readAsSubcommand(root *cobra.Command, rest, words []string) *reading {
+	first := strings.ToLower(words[0])
+	r := &reading{}
+	for _, top := range topCommands() {
+		group, _, err := root.Find([]string{top.name})
+		if err != nil || group == root || !group.HasSubCommands() {
+			continue
+		}
+		if len(words) > 1 {
+			switch argument := words[1]; {
+			case taskID().MatchString(argument) && top.name != "task",
+				(argument == "last" || runID().MatchString(argument)) && top.name != "runs",
+				isRule(argument) && top.name != "permissions":
+				continue
+			}
+		}
+		if sub := subcommand(group, first); sub != "" && len(r.lines) < 3 {
+			said, _ := lineFor(root, top.name+" "+sub, rest)
+			r.lines = append(r.lines, said)
+		}
+	}
+	if len(r.lines) == 0 {
+		return nil
+	}
+	return r
+}
+
+// readAsReference returns what shows the thing that a word names: a run, a task, an output, a rule.
+func readAsReference(word string, sure bool) *reading {
+	line := "runs show "
+	switch {
+	case taskID().MatchString(word):
+		line = "task show "
+	case callID().MatchString(word):
+		line = "outputs show "
+	case isRule(word):
+		line = "permissions add "
+		if rules := ownRules(word); len(rules) > 0 {
+			word = rules[0]
+		}
+	}
+	return &reading{lines: []string{line + shellWord(word)}, sure: sure}
+}
+
+// verbs returns the words that a command line may begin with, here or elsewhere.
+func verbs(root *cobra.Command) []string {
+	var all []string
+	for _, section := range []string{"words", "synonyms", "nouns"} {
+		for _, e := range foreignTable()[section] {
+			all = append(all, e.names...)
+		}
+	}
+	for _, c := range root.Commands() {
+		all = append(all, commandNames(c)...)
+	}
+	return all
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(filepath.Clean(path))
+	return err == nil && info.IsDir()
+}
+
+// unknownCommand is the error for words that name no subcommand of cmd, a command with some.
+func unknownCommand(cmd *cobra.Command, words []string) error {
+	root := cmd.Root()
+	if cmd == root {
+		if r := readAsCommand(root, words, words); r != nil {
+			return r.error(cmd, words)
+		}
+		return usage("unknown command %q. See pawl --help\nAs a task: pawl run %s", words[0], shellWord(strings.Join(words, " ")))
+	}
+	path := strings.TrimPrefix(cmd.CommandPath(), "pawl ")
+	names := commandNames(cmd)
+	if r := readIn(root, path, words, words); r != nil {
+		return r.error(cmd, words)
+	}
+	r := &reading{}
+	line := func(sub string, rest []string) *reading {
+		said, _ := lineFor(root, path+" "+sub, rest)
+		r.lines = append(r.lines, said)
+		return r
+	}
+	first := strings.ToLower(words[0])
+	switch sub, near := subcommand(cmd, first), typo(first, names); {
+	case sub != "":
+		return line(sub, words[1:]).error(cmd, words)
+	case near != "":
+		return line(near, words[1:]).error(cmd, words)
+	case len(words) > 1 && groupOf(root, first) == cmd && subcommand(cmd, words[1]) != "":
+		return line(subcommand(cmd, words[1]), words[2:]).error(cmd, words)
+	}
+	if isReference(words[0]) || isRule(words[0]) {
+		return readAsReference(words[0], true).error(cmd, words)
+	}
+	if adds, _, err := cmd.Find([]string{"add"}); err == nil && adds != cmd && strings.Contains(adds.Use, " TEXT") &&
+		(len(words) > 1 || strings.ContainsAny(words[0], " \t\n")) {
+		r.sure = true
+		return line("add", []string{strings.Join(words, " ")}).error(cmd, words)
+	}
+	switch shows := subcommand(cmd, "show"); {
+	case len(words) > 1 || !oneName().MatchString(words[0]):
+	case path == "tool" && slices.Contains(app.ToolNames(), words[0]):
+		return line("help", words).error(cmd, words)
+	case shows == "show":
+		r.remark = cmd.CommandPath() + " has " + strings.Join(names, ", ")
+		return line(shows, words).error(cmd, words)
+	}
+	return usage("unknown command %q of %s; it has %s. See %s --help", words[0], cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
 }

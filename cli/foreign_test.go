@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,50 +13,142 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What a foreign flag is translated to is a command line that pawl understands.
-func TestForeignFlagsAreTranslatedToFlagsThatExist(t *testing.T) {
+// Each line of foreign.txt is for a command that exists, and says a command line that pawl has.
+func TestWhatOtherProgramsHaveIsTranslatedToWhatPawlHas(t *testing.T) {
 	t.Parallel()
 	root := (&invocation{Process: Process{Env: func(string) (string, bool) { return "", false }}}).root(nil)
-	runs, _, err := root.Find([]string{"run"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	runs.InheritedFlags()
-	for name, f := range foreignFlags {
-		if isOwnFlag(runs, name) {
-			t.Errorf("pawl run has %s", name)
-		}
-		if f.ours == nil {
-			if f.remark == "" {
-				t.Errorf("%s is left out and nothing says why", name)
-			}
+	commands := map[string]*cobra.Command{"pawl": root, "any": nil, "words": nil, "synonyms": nil, "nouns": nil}
+	everyCommand(t, func(c *cobra.Command) { commands[strings.TrimPrefix(c.CommandPath(), "pawl ")] = c })
+	for section, entries := range foreignTable() {
+		cmd, ok := commands[section]
+		if !ok {
+			t.Errorf("[%s] is no command", section)
 			continue
 		}
-		values := []string{"x"}
-		if f.values != nil && f.values().MatchString("read-only") {
-			values = []string{"read-only", "workspace-write", "danger-full-access", "ses_1"}
-		}
-		for _, v := range values {
-			for _, a := range f.ours(v) {
-				if a != redirect && strings.HasPrefix(a, "-") && !isOwnFlag(runs, a) {
-					t.Errorf("%s %s is translated to %s, which pawl run does not have", name, v, a)
+		for _, e := range entries {
+			line := "[" + section + "] " + strings.Join(e.names, "|")
+			if e.ours == "" && e.remark == "" {
+				t.Errorf("%s: nothing is said", line)
+			}
+			for _, name := range e.names {
+				flag := strings.HasPrefix(name, "-")
+				switch {
+				case section == "synonyms":
+				case section == "nouns" || flag && cmd == nil:
+				case flag && cmd.HasSubCommands() && cmd.HasParent():
+				case flag:
+					enumerated := len(e.form) > 0 && e.form[0][0] != '{'
+					if isOwnFlag(cmd, name) && !enumerated {
+						t.Errorf("%s: pawl %s has %s", line, section, name)
+					}
+					if !e.fits(cmd) {
+						t.Errorf("%s: pawl %s does not have the flags of %q", line, section, e.ours)
+					}
+				case cmd != nil && cmd.HasSubCommands():
+					if slices.Contains(commandNames(cmd), name) && len(e.form) == 0 {
+						t.Errorf("%s: %s is a command of pawl %s", line, name, section)
+					}
+				}
+			}
+			switch {
+			case section == "synonyms":
+				for _, name := range strings.Fields(e.ours) {
+					if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return slices.Contains(commandNames(c), name) }) {
+						t.Errorf("%s: %s is no subcommand", line, name)
+					}
+				}
+			case strings.HasPrefix(e.names[0], "-") || e.ours == "":
+			default:
+				target, _, err := root.Find(strings.Fields(e.ours))
+				if err != nil || target == root && !strings.HasPrefix(e.ours, "-") || !e.fits(target) {
+					t.Errorf("%s: %q is no command line of pawl's (%v)", line, e.ours, err)
 				}
 			}
 		}
 	}
-	for name, verb := range foreignVerbs {
-		if cmd, _, err := root.Find([]string{name}); err == nil && cmd != root {
-			t.Errorf("%s is a command of pawl's", name)
+}
+
+// Each line of testdata/mistyped.txt is a command line as somebody typed it who knows other
+// programs, or mistyped it, with what comes of it: "task" if it is a task for the model, or the
+// exit code and what standard output or the error says.
+func TestWhatPeopleTypeIsATaskOrSaysWhatToType(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("testdata/mistyped.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	env := func(name string) (string, bool) {
+		switch name {
+		case "HOME", "PAWL_STATE_DIR":
+			return home, true
 		}
-		if verb.ours == "" && verb.remark == "" {
-			t.Errorf("nothing is said of %s", name)
+		return "", false
+	}
+	n := 0
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
 		}
-		if verb.ours != "" {
-			if cmd, _, err := root.Find(strings.Fields(verb.ours)); err != nil || cmd == root {
-				t.Errorf("%s is translated to %q, which is no command: %v", name, verb.ours, err)
+		typed, want, ok := strings.Cut(line, " => ")
+		if !ok {
+			t.Errorf("%s: nothing is expected", line)
+			continue
+		}
+		n++
+		args := shellFields(t, typed)[1:]
+		if want == "task" {
+			got, err := commandLine((&invocation{Process: Process{Env: env}}).root(args), args)
+			if err != nil || len(got) == 0 || got[0] != "run" {
+				t.Errorf("%s\n is no task: %v, %v", typed, got, err)
 			}
+			continue
+		}
+		var out bytes.Buffer
+		code := Main(args, Process{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Env: env, Signals: make(chan os.Signal), Exit: func(int) {}})
+		wantCode, phrase, _ := strings.Cut(want, " ")
+		if line, ok := strings.CutSuffix(phrase, "$"); ok { // to the end of the line
+			phrase = line + "\n"
+		}
+		if strconv.Itoa(code) != wantCode || !strings.Contains(out.String()+"\n", phrase) {
+			t.Errorf("%s\n want exit code %s and %q, got %d and\n%s", typed, wantCode, phrase, code, &out)
 		}
 	}
+	if n < 450 {
+		t.Errorf("only %d command lines", n)
+	}
+}
+
+// shellFields cuts a command line as a shell does: blanks, and both kinds of quotes.
+func shellFields(t *testing.T, line string) []string {
+	t.Helper()
+	var fields []string
+	word, quote, open := "", rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word += string(r)
+		case r == '"' || r == '\'':
+			quote, open = r, true
+		case r == ' ':
+			if open || word != "" {
+				fields = append(fields, word)
+			}
+			word, open = "", false
+		default:
+			word += string(r)
+		}
+	}
+	if quote != 0 {
+		t.Fatalf("%s: a quote is open", line)
+	}
+	if open || word != "" {
+		fields = append(fields, word)
+	}
+	return fields
 }
 
 // docs/coming-from.md names no flag and no command that pawl does not have.

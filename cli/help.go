@@ -124,7 +124,19 @@ func helpCommand(inv *invocation) *cobra.Command {
 				if len(rest) == 0 {
 					rest = args
 				}
-				return unknownCommand(of, rest)
+				if of != cmd.Root() {
+					return unknownCommand(of, rest)
+				}
+				said := fmt.Sprintf("unknown command %q; see pawl --help", rest[0])
+				if r := readAsCommand(of, rest, rest); r != nil && len(r.lines) > 0 {
+					said = fmt.Sprintf("unknown command %q. Did you mean:", rest[0])
+					for _, line := range r.lines {
+						if c, _, err := of.Find(strings.Fields(line)); err == nil {
+							said += "\n  pawl help" + strings.TrimPrefix(c.CommandPath(), "pawl")
+						}
+					}
+				}
+				return usage("%s\nAs a task: pawl run %s", said, shellWord("help "+strings.Join(args, " ")))
 			}
 			writeHelp(inv.Stdout, of)
 			return nil
@@ -158,7 +170,7 @@ func writeCommands(w io.Writer, cmd *cobra.Command) {
 	for _, g := range groups {
 		var terms []entry
 		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() && c.GroupID == g.ID {
+			if (c.IsAvailableCommand() || c.Name() == "help") && c.GroupID == g.ID {
 				terms = append(terms, entry{name: "  " + c.Name(), text: c.Short})
 			}
 		}

@@ -40,6 +40,9 @@ var jsonForms = map[string][]any{
 	"agents rm":           {app.AgentFileForm{}},
 	"agents show":         {app.AgentForm{}},
 	"config":              {app.ConfigForm{}},
+	"config get":          {app.SettingForm{}},
+	"config set":          {app.SettingForm{}},
+	"config unset":        {app.SettingForm{}},
 	"doctor":              {app.Report{}},
 	"init":                {initForm{}},
 	"models":              {provider.Overview{}, app.List[provider.Model]{}},
@@ -83,7 +86,7 @@ var jsonForms = map[string][]any{
 	"task pause":          {app.TaskForm{}},
 	"task reopen":         {app.TaskForm{}},
 	"task retry":          {app.TaskForm{}},
-	"task say":            {app.TaskForm{}},
+	"task say":            {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task show":           {app.TaskForm{}},
 	"task answer":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
 	"task plan":           {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
@@ -151,7 +154,7 @@ func TestEveryCommandHasAJSONSchema(t *testing.T) {
 	unused := slices.Collect(maps.Keys(jsonForms))
 	everyCommand(t, func(c *cobra.Command) {
 		name := strings.TrimPrefix(c.CommandPath(), "pawl ")
-		if c.HasSubCommands() || slices.Contains(notInDialect, name) {
+		if c.HasSubCommands() && c.Flags().Lookup("json") == nil || slices.Contains(notInDialect, name) {
 			if c.Flags().Lookup("json") != nil {
 				t.Errorf("%s has --json and is on the list of those that have not", name)
 			}

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -51,5 +55,71 @@ func TestATerminationThatIsSentTwiceIsOne(t *testing.T) {
 				t.Errorf("the turn was ended by %v, want %s", context.Cause(ctx), c.cause)
 			}
 		})
+	}
+}
+
+// A reader that does not read, as a stopped one, does not keep a terminated run from its exit.
+func TestATerminationEndsARunWhoseOutputIsNotRead(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"stream-json", "json", "text"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			script := filepath.Join(folder, "model.jsonl")
+			reply, err := json.Marshal(map[string]any{"text": strings.Repeat("word ", 1<<16)}) // more than a pipe holds
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(script, reply, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			signals, codes, over := make(chan os.Signal), make(chan int, 2), make(chan struct{})
+			env := map[string]string{"HOME": t.TempDir(), "PAWL_STATE_DIR": t.TempDir()}
+			var stderr bytes.Buffer
+			go func() {
+				defer close(over)
+				defer write.Close()
+				codes <- Main([]string{"-C", folder, "run", "-m", "script/" + script, "--output", format, "-p", "write"}, Process{
+					Stdin: strings.NewReader(""), Stdout: write, Stderr: &stderr, Signals: signals, Exit: func(code int) { codes <- code },
+					Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+				})
+			}()
+			// The answer is being printed: the run has ended, or ends while the pipe is full.
+			for got := ""; !strings.Contains(got, strings.Repeat("word ", 100)); {
+				var b [4096]byte
+				n, err := read.Read(b[:])
+				if err != nil {
+					t.Fatalf("%v after %.300q; %s", err, got, &stderr)
+				}
+				got += string(b[:n])
+			}
+			signals <- syscall.SIGTERM
+			if code := <-codes; code != exitTerminated {
+				t.Errorf("it exited with %d, want %d", code, exitTerminated)
+			}
+			read.Close()
+			<-over
+		})
+	}
+}
+
+// What ends a process at once gives the terminal back first, whatever is under way.
+func TestASignalThatEndsAtOnceGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	for sig, want := range map[os.Signal]int{syscall.SIGQUIT: 131, syscall.SIGABRT: 134} {
+		signals, order := make(chan os.Signal, 1), make(chan int, 2)
+		inv := &invocation{Process: Process{Signals: signals, Exit: func(code int) { order <- code }}}
+		restore := func() { order <- 0 }
+		inv.leaving.Store(&restore)
+		inv.driving.Store(true)
+		signals <- sig
+		inv.listen(t.Context().Done(), func(error) { t.Error("the turn is interrupted") })
+		if first, code := <-order, <-order; first != 0 || code != want {
+			t.Errorf("%s: %d, then %d; want the terminal given back, then the code %d", sig, first, code, want)
+		}
 	}
 }

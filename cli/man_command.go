@@ -16,8 +16,10 @@ func manCommand(inv *invocation) *cobra.Command {
 		Short:   "Write the manual pages into a folder",
 		Long:    "Writes a manual page for each command, pawl.1, pawl-run.1 and so on, into a folder that exists.",
 		Example: "  pawl man /usr/local/share/man/man1",
-		Hidden:  true,
 		Args:    exactly("one folder", "man/man1"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var write func(*cobra.Command) error
 			write = func(c *cobra.Command) error {

@@ -52,6 +52,9 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
 			}
 			return inv.printModelList(list, *asJSON)
 		}
+		if r := readIn(cmd.Root(), "models", args, args); r != nil {
+			return r.error(cmd, args)
+		}
 		return inv.filterModels(cmd.Context(), ps, args[0], *asJSON)
 	}
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

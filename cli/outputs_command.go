@@ -77,6 +77,8 @@ func (s *source) read(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
 		return usage("%s takes at most one output, such as c_3 or RUN/c_3; --file names a file", cmd.CommandPath())
+	case len(args) == 1 && s.file != "" && cmd.Flags().Lookup("path") != nil && (args[0][:min(1, len(args[0]))] == "$" || args[0][:min(1, len(args[0]))] == "."):
+		return usage("a path is given with --path: %s --file %s --path %s", cmd.CommandPath(), shellWord(s.file), shellWord(args[0]))
 	case len(args) == 1 && s.file != "":
 		return usage("%s and --file cannot be used together", args[0])
 	case s.run != "" && s.file != "":
@@ -132,7 +134,11 @@ func (inv *invocation) openSource(ctx context.Context, s source) (*subject, erro
 	}
 	o, err := ws.Outputs().Find(scope, s.id)
 	if err != nil {
-		return nil, missingOutput(err, scope.Run)
+		err = missingOutput(err, scope.Run)
+		if in, readErr := inv.input(ctx); s.id == "" && readErr == nil && in != nil {
+			err = usage("%w; standard input is read with --file -", err)
+		}
+		return nil, err
 	}
 	return &subject{Document: o.Document, Closer: o, stored: o, scope: scope}, nil
 }

@@ -121,8 +121,8 @@ func (inv *invocation) printOutputs(list app.List[app.OutputForm], total int, al
 	rows := [][]string{{"ID", "STORED", "TOOL", "STATE", "WHAT"}}
 	for _, o := range list.Items {
 		state := "ok"
-		if o.IsError {
-			state = "error"
+		if !o.Success {
+			state = "failed"
 		}
 		rows = append(rows, []string{visible(o.ID), stamp(o.Created), oneLine(o.Tool, 64), state, oneLine(o.Summary, maxTitle)})
 	}
@@ -131,7 +131,7 @@ func (inv *invocation) printOutputs(list app.List[app.OutputForm], total int, al
 		fmt.Fprintln(inv.Stderr, "no outputs are stored in this folder, or these flags exclude them")
 		return nil
 	case total == 0:
-		fmt.Fprintln(inv.Stderr, "no outputs are stored of this run, or these flags exclude them; --all lists those of all runs")
+		fmt.Fprintln(inv.Stderr, "no stored outputs in this run match; --all lists those of all runs")
 		return nil
 	}
 	if err := inv.printLines(tableLines(rows, inv.tableWidth())); err != nil {

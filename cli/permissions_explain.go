@@ -21,10 +21,11 @@ func permissionsExplainCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain CALL",
 		Short: "Show how a call would be decided, part by part, and by which rule",
-		Long: `Shows how a call would be decided: a command, or with --tool a path or an address. Prints
-each part with the rule that decides it, the order of the decision, and what would run.`,
+		Long: `Shows how a call would be decided: a command, or with --tool a path or an address. A call in
+the form of a rule, such as 'edit(src/main.go)', names its tool. Prints each part with the
+rule that decides it, the order of the decision, and what runs without approval.`,
 		Example: `  pawl permissions explain 'git log | sh'
-  pawl permissions explain --tool write src/main.go --mode accept-edits
+  pawl permissions explain 'write(src/main.go)' --mode accept-edits
   pawl permissions explain --tool fetch https://example.com/
   pawl permissions explain 'go test ./...' --allow 'shell(go test *)'`,
 		Args: exactly("one call, in quotes", "'git log | sh'"),
@@ -37,8 +38,12 @@ each part with the rule that decides it, the order of the decision, and what wou
 	addSettings(flags, "allow", "ask", "deny")
 	asJSON := jsonFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
+		call := args[0]
+		if tool, what, ok := calledAsRule(call, h.Tools()); ok && !cmd.Flags().Changed("tool") {
+			*name, call = tool, what
+		}
 		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {
-			if ours, _ := permission.Translate(*name, h.Tools()); len(ours) > 0 {
+			if ours, _ := permission.Translate(*name); len(ours) > 0 {
 				return usage("--tool %s: use --tool %s", *name, ours[0])
 			}
 			return usage("--tool: there is no tool %q%s", *name, text.DidYouMean(*name, h.Tools()))
@@ -63,7 +68,7 @@ each part with the rule that decides it, the order of the decision, and what wou
 			}
 			id = sum.ID
 		}
-		e, err := h.Explain(id, permission.Mode(*mode), *name, args[0], run.Confinement(*sandbox))
+		e, err := h.Explain(cmd.Context(), id, permission.Mode(*mode), *name, call, run.Confinement(*sandbox))
 		if *asJSON {
 			if err := inv.encode(e); err != nil {
 				return err
@@ -76,6 +81,22 @@ each part with the rule that decides it, the order of the decision, and what wou
 		}
 		return err
 	})
+}
+
+// calledAsRule reads a call that is written as the rule for it, such as shell(git push) or
+// Bash(git push:*). ok is false if it has not that form.
+func calledAsRule(written string, tools []string) (name, call string, ok bool) {
+	if ours, _ := permission.Translate(written); len(ours) > 0 {
+		written = ours[0]
+	}
+	r, err := permission.ParseRule(written)
+	if err != nil || r.Pattern == "" || !slices.Contains(tools, r.Tool) {
+		return "", "", false
+	}
+	if r.Tool == "shell" {
+		r.Pattern = strings.TrimSuffix(r.Pattern, " *")
+	}
+	return r.Tool, r.Pattern, true
 }
 
 func permissionsTestCommand(inv *invocation) *cobra.Command {

@@ -10,10 +10,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	visibility "pawl/internal/visible"
 
 	"pawl/app"
+	"pawl/internal/text"
+	"pawl/render"
 	"pawl/run"
 	"pawl/view"
 )
@@ -28,9 +31,11 @@ type printer struct {
 	unread  func()   // called when nothing reads standard output any more; nil: nothing follows from it
 	display *display // of a terminal; nil: progress is plain lines
 
+	progress progress // as plain lines
+	children children
+
 	mu    sync.Mutex
 	seq   int64         // of the last event that was shown
-	made  string        // the account of the turn, if it was made from the log
 	moved chan struct{} // closed when seq changes
 }
 
@@ -57,6 +62,7 @@ func newPrinter(inv *invocation, output string, s run.State, resumed bool) *prin
 
 // close ends what is drawn on a terminal.
 func (p *printer) close() {
+	p.children.end()
 	if p.display != nil {
 		p.display.close()
 	}
@@ -64,19 +70,21 @@ func (p *printer) close() {
 
 // show takes in what is new of the run.
 func (p *printer) show(u view.Update) {
+	p.children.Lock()
 	if p.display != nil {
-		p.display.update(u)
+		p.children.see(p, p.display.update(u))
 	} else {
-		for _, item := range p.view.Update(u) {
-			if line := progressLine(item); line != "" {
+		items := p.view.Update(u)
+		p.children.await(items)
+		for _, item := range items {
+			if line := p.progress.line(item); line != "" {
 				fmt.Fprintln(p.stderr, line)
 			}
 		}
+		p.children.see(p, items)
 	}
+	p.children.Unlock()
 	if u.Event != nil {
-		if account, ok := u.Event.Payload.(run.Synthesized); ok {
-			p.made = account.Text
-		}
 		p.shown(u.Event.Seq)
 	}
 }
@@ -158,47 +166,33 @@ func (p *printer) out(b []byte) {
 	}
 }
 
-// Bounds of what is printed of a command that has failed.
-const (
-	maxTail     = 10  // lines
-	maxTailLine = 200 // characters of a line
-)
+// maxOutputLine bounds a line that a command has printed, in characters.
+const maxOutputLine = 200
 
-// lastLines returns the last lines that a command which failed has printed, each after a line
-// end; empty for every other call.
-func lastLines(c *view.Call) string {
-	if !c.Exited || c.ExitCode == 0 {
-		return ""
-	}
-	lines := strings.FieldsFunc(strings.TrimSpace(c.Result), func(r rune) bool { return r == '\n' })
-	if len(lines) > 0 {
-		lines = lines[:len(lines)-1] // the exit code
-	}
-	var b strings.Builder
-	if cut := len(lines) - maxTail; cut > 0 {
-		fmt.Fprintf(&b, "\n    … %s before", plural(cut, "line"))
-		lines = lines[cut:]
-	}
-	for _, l := range lines {
-		b.WriteString("\n    " + view.OneLine(l, maxTailLine))
-	}
-	return b.String()
+// A progress says of the items of a run what a person is told on standard error. The zero value has
+// told nothing.
+type progress struct {
+	started map[run.CallID]int // the attempts of commands that were told
 }
 
-// progressLine is what a person is told of an item on standard error: one line for what
-// happened, with the end of what a command has printed that failed; none for what stands on
-// standard output or was typed by the person.
-func progressLine(i view.Item) string {
+// line is what is told of an item: one line for what happened, with the first and the last lines
+// of what a command has printed; none for what stands on standard output or was typed by the
+// person. A command, and a run that a call starts, is told when it starts too: it can take long.
+func (p *progress) line(i view.Item) string {
 	switch {
+	case i.Kind == view.KindCall && i.Call.State == view.Running && i.Call.Attempt > p.started[i.Call.ID] && (render.Command(i.Call) != "" || i.Call.Child != ""):
+		if p.started == nil {
+			p.started = map[run.CallID]int{}
+		}
+		p.started[i.Call.ID] = i.Call.Attempt
+		return "  " + i.Call.Title() + " · started"
 	case !i.Final:
 	case i.Kind == view.KindText && !i.Answer:
 		return oneLine(i.Text, maxTitle)
 	case i.Kind == view.KindCall && i.Call.Outcome != run.Answered:
-		line := "  " + i.Call.Title() + " · " + i.Call.OutcomeWords()
-		if i.Call.IsError && i.Call.Outcome != run.NotRun {
-			line += ": " + i.Call.Reason()
-		}
-		return line + lastLines(i.Call)
+		delete(p.started, i.Call.ID)
+		return endedCall(i.Call)
+	case i.Kind == view.KindNote && i.Note.Cause == run.ByPolicy: // the end says it
 	case i.Kind == view.KindNote && i.Note.Kind == view.NoteInterrupted:
 		return i.Text
 	case i.Kind == view.KindNote && i.Note.Kind == view.NoteFailed && i.Note.Wait == 0: // the end says it
@@ -209,11 +203,49 @@ func progressLine(i view.Item) string {
 	return ""
 }
 
+// endedCall says how a call came out: why if it is an error, the lines that it has added and removed,
+// how long it took and its id, then what a command has printed.
+func endedCall(c *view.Call) string {
+	var b strings.Builder
+	b.WriteString("  " + c.Title() + " · " + c.OutcomeWords())
+	if c.IsError && c.Outcome != run.NotRun {
+		b.WriteString(": " + c.Reason())
+	}
+	for _, f := range c.Files {
+		if f.Counted {
+			b.WriteString(" · " + countWords(f))
+		}
+	}
+	if c.Duration >= 100*time.Millisecond {
+		b.WriteString(" · " + render.Took(c.Duration))
+	}
+	if !c.Observed {
+		b.WriteString(" · " + visible(string(c.ID)))
+	}
+	b.WriteString(outputBelow(c, "    "))
+	return b.String()
+}
+
+// countWords says how many lines of a file were added and removed.
+func countWords(f view.File) string { return fmt.Sprintf("+%d -%d", f.Added, f.Removed) }
+
+// outputBelow returns the first and the last lines of what a command has printed, each after a line end;
+// empty for a call that runs none. What did not run, or is told whole as the reason, has none.
+func outputBelow(c *view.Call, indent string) string {
+	if c.Outcome == run.Refused || c.Outcome == run.NotRun || c.Outcome == run.Cut || c.IsError && !strings.Contains(strings.TrimSpace(c.Result), "\n") {
+		return ""
+	}
+	var b strings.Builder
+	for _, l := range (render.Style{}).OutputLines(c) {
+		b.WriteString("\n" + indent + strings.TrimRight(text.Clip(l, maxOutputLine), " "))
+	}
+	return b.String()
+}
+
 // result prints how the turn came out, with the calls that were refused in it.
 func (p *printer) result(s run.State, denials []app.Denial) {
 	p.close()
-	took, files := p.view.Turn()
-	r := resultOf(s, denials, took, files)
+	r := resultOf(s, denials, p.view.Files())
 	switch {
 	case p.output != "text":
 		p.line(r)
@@ -222,8 +254,6 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 			p.out(append(visibility.JSON([]byte(v)), '\n'))
 		}
 	case p.display != nil && p.display.showed(r.Text, len(s.Turn.End.Jobs) > 0):
-	case p.made != "" && strings.HasPrefix(r.Text, p.made): // it is no result, and the model did not say it
-		fmt.Fprintln(p.stderr, visible(r.Text))
 	case r.Text != "":
 		p.out([]byte(visible(r.Text) + "\n"))
 	}
@@ -246,7 +276,11 @@ func (p *printer) summary(s run.State, r result, denials []app.Denial) {
 			fmt.Fprintf(p.stderr, "  - %s\n", visible(o))
 		}
 	}
-	line := fmt.Sprintf("%s · %s · %d tokens · %s", ended(s), plural(r.Steps, "step"), s.Turn.Usage.Total(), view.Money(s.Turn.Usage))
+	line := ended(s) + " · " + plural(r.Steps, "step")
+	if r.Duration >= 1000 {
+		line += " · " + render.Clock(time.Duration(r.Duration)*time.Millisecond)
+	}
+	line += " · " + render.ShortCount(s.Turn.Usage.Total()) + " tokens · " + view.Money(s.Turn.Usage)
 	if words := deniedWords(denials); words != "" {
 		line += " · " + words
 	}

@@ -25,6 +25,9 @@ func System() Process {
 	signals := make(chan os.Signal, 4)
 	// SIGHUP, from a terminal that is closed, asks to end as politely as SIGTERM does.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if os.Getenv("GOTRACEBACK") == "" { // who sets it wants to see the goroutines
+		signal.Notify(signals, syscall.SIGQUIT, syscall.SIGABRT)
+	}
 	// SIGPIPE is received and not ignored: commands would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if os.Getenv("GOGC") == "" {

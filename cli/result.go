@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"time"
 
 	"pawl/app"
 	"pawl/run"
@@ -33,12 +32,12 @@ type result struct {
 	Denials  []app.Denial    `json:"denials"` // the calls that were refused in the turn
 }
 
-// resultOf returns how the run's last turn came out. took is how long it was driven.
-func resultOf(s run.State, denials []app.Denial, took time.Duration, files []view.File) result {
+// resultOf returns how the run's last turn came out.
+func resultOf(s run.State, denials []app.Denial, files []view.File) result {
 	t := s.Turn
 	r := result{Type: "result", Run: s.Created.Run, State: app.ConditionOf(s, false), End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
 		ExitCode: exitCode(s), IsError: !t.Open() && t.End.End != run.Completed && t.End.End != run.Asked,
-		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Duration: took.Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
+		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Duration: s.Driven(s.At).Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
 		Files: app.FileForms(files), Denials: append([]app.Denial{}, denials...)}
 	if v := s.Submission().Value; s.Config.Output.Schema != "" && v != "" {
 		r.Result = json.RawMessage(v)

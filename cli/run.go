@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,9 +104,11 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("prompt") {
 		return usage("the task is given with -p and as words: quote it as one, pawl run %s", shellWord(strings.TrimSpace(r.prompt+" "+joined)))
 	}
-	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && slices.Contains(commandNames(runs), args[0]) &&
-		(len(args) == 1 || len(args) == 2 && (args[1] == "last" || runID().MatchString(args[1]))) {
-		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", shellLine(args), shellWord(joined))
+	resumed := cmd.Flags().Changed("continue") || cmd.Flags().Changed("resume")
+	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && !resumed && subcommand(runs, args[0]) != "" &&
+		(len(args) == 1 || len(args) == 2 && (isReference(args[1]) || isNumber(args[1]))) {
+		line := shellLine(append([]string{subcommand(runs, args[0])}, args[1:]...))
+		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", line, shellWord(joined))
 	}
 	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName().MatchString(setting) {
 		return usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
@@ -115,8 +117,12 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
 var (
-	runID       = lazy.Regexp(`^20[0-9]{6}(-[0-9a-z-]*)?$`)
 	settingName = lazy.Regexp(`^[a-z_]+(\.[a-z_]+)*$`)
 )
 
@@ -124,7 +130,7 @@ var (
 func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	inv.driving.Store(true)
 	ctx := cmd.Context()
-	if err := foreignValues(cmd, r); err != nil {
+	if err := inv.foreignValues(cmd); err != nil {
 		return err
 	}
 	if err := oneOf("text, json, stream-json")(r.output); err != nil {
@@ -218,6 +224,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		return err
 	}
 	out := newPrinter(inv, r.output, s.State(), r.resume != "")
+	out.children.follow = ws.FollowChild
 	defer inv.showing(out)()
 	defer s.Close() // also after a panic; what it returns was returned before
 	watchReader, unread := inv.stopUnread(out, s)
@@ -296,6 +303,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		denials, err = ws.Denials(context.Background(), s.State())
 	}
 	err = errors.Join(err, s.Close())
+	inv.turnEnded() // from here on a signal ends the process: no turn is left to interrupt
 	<-shown
 	if err != nil {
 		if errors.As(err, new(*app.QuestionError)) || state.Created.Run == "" && s.State().Seq == 0 {
@@ -306,7 +314,6 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		}
 		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", s.ID(), err, s.ID())
 	}
-	inv.ended.Store(true) // from here on a signal ends the process: no turn is left to interrupt
 	if unread() {
 		if text := app.NextCommand(state); text != "" {
 			fmt.Fprintln(out.stderr, "standard output was closed, and the run was stopped; "+text)
@@ -314,7 +321,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		inv.tidy(ws)
 		return exit{code: exitUnread}
 	}
-	if inv.errors != nil && exitCode(state) != exitDone {
+	if inv.errors != nil && exitCode(state) != exitDone && r.output == "text" {
 		out.stderr = inv.errors // how it ended is said also with --quiet
 	}
 	out.result(state, denials)

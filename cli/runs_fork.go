@@ -18,10 +18,13 @@ func runsForkCommand(inv *invocation) *cobra.Command {
 prints its id. Files are not copied: the new run works in the same folder as it is now.`,
 		Example: "  pawl runs fork last --at 12 --model anthropic/claude-opus-4-5\n  pawl run --resume $(pawl runs fork last) -p \"try it without the cache\"",
 	}
-	at := cmd.Flags().Int64("at", 0, "copy up to this `event`; 0: all")
+	at := cmd.Flags().Int64("at", 0, "copy up to this `event` (default the last)")
 	model := cmd.Flags().StringP("model", "m", "", "the `model` of the new run, as provider/name; empty: the same")
 	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		if cmd.Flags().Changed("at") && *at < 1 {
+			return usage("invalid --at %d: events begin at 1; without --at all are copied", *at)
+		}
 		to, err := ws.Fork(ctx, id, *at, *model)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/run"
 	"pawl/view"
 )
@@ -23,15 +25,22 @@ are cut to its width.
 
 A run is working (a process drives it), waiting (for a person), killed (its turn is open and
 no process drives it), new (it has had no turn), or its turn has ended, and the list says how.`,
-		Example: "  pawl runs list\n  pawl runs list --limit 0 --json",
+		Example: "  pawl runs list\n  pawl runs list --status killed,waiting\n  pawl runs list --limit 0 --json",
 		Args:    cobra.NoArgs,
 	}
 	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
 	offset := cmd.Flags().Int("offset", 0, "skip the first `n`")
+	status := cmd.Flags().StringSlice("status", nil, "only runs of this `state`: "+strings.Join(runStates, ", "))
+	complete(cmd, "status", runStates...)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkPage(*limit, *offset); err != nil {
 			return err
+		}
+		for _, s := range *status {
+			if err := config.OneOf(runStates...)(s); err != nil {
+				return usage("--status: %w", err)
+			}
 		}
 		ws, err := inv.openRuns(nil)
 		if err != nil {
@@ -39,19 +48,27 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		}
 		defer ws.Close() // nothing was written
 		most := 0
-		if *limit > 0 {
+		if *limit > 0 && len(*status) == 0 {
 			most = *offset + *limit + 1
 		}
 		all, err := ws.Runs(cmd.Context(), most)
 		if err != nil {
 			return err
 		}
+		any := len(all) > 0
+		if len(*status) > 0 {
+			all = slices.DeleteFunc(all, func(r app.Run) bool { return !slices.Contains(*status, runState(r)) })
+		}
 		list := page(all, *limit, *offset)
 		if *asJSON {
 			return inv.encode(app.List[app.RunForm]{Items: app.Forms(list.Items, app.RunFormOf), Next: list.Next})
 		}
-		if len(all) == 0 {
+		switch {
+		case !any:
 			fmt.Fprintln(inv.Stderr, noRunsHere(ws))
+			return nil
+		case len(all) == 0:
+			fmt.Fprintf(inv.Stderr, "no run of this folder is %s\n", strings.Join(*status, " or "))
 			return nil
 		}
 		if err := inv.printLines(runLines(list.Items, time.Now(), inv.tableWidth())); err != nil {
@@ -116,6 +133,10 @@ func runLines(runs []app.Run, now time.Time, width int) []string {
 	}
 	return narrowedLines(rows, width, narrowRuns)
 }
+
+// runStates are what runState returns of runs that are not damaged.
+var runStates = []string{string(app.Working), string(app.Waiting), string(app.Killed), string(app.New), string(run.Completed), string(run.Asked), "limit", "loop", "guardrail",
+	string(run.EndInterrupted), string(run.EndRefused), string(run.EndFailed)}
 
 // runState is what a run does now, or how its turn ended, in a word.
 func runState(r app.Run) string {

@@ -31,7 +31,7 @@ func TestTheListOfRunsFitsTheTerminal(t *testing.T) {
 		{app.Ended, run.GuardrailStopped, "a\ttab and \x1b[31mcolour", 90 * 24 * time.Hour, 100 * time.Hour},
 	} {
 		s := store.Summary{ID: run.ID(fmt.Sprintf("20261122-1455-abcde%d", i)), Model: "anthropic/claude-sonnet-5-5", Title: r.title,
-			End: r.end, Updated: now.Add(-r.age), Created: now.Add(-r.age - r.took), Steps: 12, Usage: run.Usage{Cost: 0.5, Priced: true}}
+			End: r.end, Updated: now.Add(-r.age), Created: now.Add(-r.age - r.took), Tally: run.Tally{Steps: 12, Usage: run.Usage{Cost: 0.5, Priced: true}}}
 		runs = append(runs, app.Run{Summary: s, Condition: r.condition})
 	}
 	runs = append(runs, app.Run{Summary: store.Summary{ID: "20261122-1455-damage", Damage: "its summary was changed"}})

@@ -46,7 +46,9 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.CallDecided{Call: "c_1", Decision: run.Decision{Answer: run.Deny, Source: "mode", Reason: "it writes"}}, "c_1 shell go test ./...: refused by mode: it writes"},
 		{run.ApprovalInvalidated{Call: "c_1", Reason: "a.go has changed"}, "c_1 shell go test ./...: needs approval again: a.go has changed"},
 		{run.CallStarted{Call: "c_1", Attempt: 1}, "c_1 shell go test ./...: started"},
-		{run.CallSettled{Call: "c_1", Outcome: run.OK, Content: []run.Part{run.Text("FAIL\n[exit code 1]")}}, "c_1 shell go test ./...: exit code 1: FAIL"},
+		{run.CallSettled{Call: "c_1", Outcome: run.OK, ExitCode: new(1), Content: []run.Part{run.Text("FAIL\n[exit code 1]")}}, "c_1 shell go test ./...: exit code 1: FAIL"},
+		{run.CallSettled{Call: "c_1", Outcome: run.OK, ExitCode: new(0), Content: []run.Part{run.Text("[exit code 137 (signal 9)]")}},
+			"c_1 shell go test ./...: ok: [exit code 137 (signal 9)]"},
 		{run.CallSettled{Call: "c_1", Outcome: run.Unknown}, "c_1 shell go test ./...: outcome unknown"},
 		{run.Resumed{Request: true, Calls: []run.CallID{"c_1"}}, "resumed by another process; the request is sent again; 1 call may run again"},
 		{run.Told{Reason: run.TellEmpty, Text: "Say something."}, "pawl to the model: Say something."},
@@ -54,7 +56,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Interrupted{Cause: run.ByPerson, By: "ann"}, "interrupted (person) by ann"},
 		{run.Compacted{Stage: 1, Freed: 8123}, "context compacted, about 8,123 tokens freed"},
 		{run.Synthesized{Text: "I read two files."}, "account: I read two files."},
-		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "stopped at a limit: this turn's limit of 3 steps is reached"},
+		{run.Ended{End: run.LimitReached, Detail: "this turn's limit of 3 steps is reached"}, "stopped: this turn's limit of 3 steps is reached"},
 	} {
 		types = append(types, store.Type(c.event))
 		if got := words.Of(run.Event{Payload: c.event}); got != c.want {

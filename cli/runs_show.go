@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,21 +20,28 @@ func runsShowCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a run as a transcript: messages, calls, decisions, outcomes",
-		Long: `Shows a run as a transcript. With --follow it then shows what is new, each message and call when
+		Long: `Shows a run as a transcript, with the first and the last lines of what commands printed. With --follow it then shows what is new, each message and call when
 it is complete, while a process drives the run.`,
-		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results\n  pawl runs show last --follow",
+		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results\n  pawl runs show last --follow\n  pawl runs show last --diff",
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
 	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
+	diff := cmd.Flags().Bool("diff", false, "show what its edits changed, as a unified diff; not what commands changed")
 	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+		switch {
+		case *diff && (*follow || *results):
+			return usage("--diff shows no transcript: give it without --follow and --results")
+		case *diff:
+			return inv.showDiff(ctx, ws, id, *asJSON)
+		}
 		if *asJSON && *follow {
 			return usage("--json and --follow: one object has no end to follow; use `pawl runs log %s --follow --json`", id)
 		}
 		if *asJSON {
 			return inv.showJSON(ctx, ws, id, *results)
 		}
-		t := transcript{results: *results}
+		t := transcript{results: *results, child: func(id run.ID) string { return childTranscript(ctx, ws, id, *results) }}
 		var p view.Projection
 		show := func(items []view.Item) error {
 			for _, item := range items {
@@ -56,6 +64,39 @@ it is complete, while a process drives the run.`,
 		}
 		return tellOpen(ctx, ws, id, inv.Stdout, "— ")
 	})
+}
+
+// showDiff prints what the edits of a run have changed, from before the first to after the last of a
+// file.
+func (inv *invocation) showDiff(ctx context.Context, ws *app.Workspace, id run.ID, asJSON bool) error {
+	form, err := ws.Diff(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return inv.encode(form)
+	case len(form.Files) == 0:
+		fmt.Fprintf(inv.Stderr, "the edits of run %s changed no files\n", id)
+		return nil
+	}
+	var out bytes.Buffer
+	for _, f := range form.Files {
+		before, after := "a/"+visible(f.Path), "b/"+visible(f.Path)
+		fmt.Fprintf(&out, "diff --git %s %s\n", before, after)
+		switch f.Action {
+		case "created":
+			before = "/dev/null"
+		case "deleted":
+			after = "/dev/null"
+		}
+		if f.Problem != "" {
+			fmt.Fprintf(&out, "# not shown: %s\n", visible(f.Problem))
+			continue
+		}
+		fmt.Fprintf(&out, "--- %s\n+++ %s\n%s\n", before, after, strings.TrimRight(visible(f.Diff), "\n"))
+	}
+	_, err = out.WriteTo(inv.Stdout)
+	return err
 }
 
 // showJSON prints a run as one object. A damaged log is printed up to the damage; the error
@@ -86,6 +127,20 @@ func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, pr
 type transcript struct {
 	out     bytes.Buffer
 	results bool
+	child   func(run.ID) string // the transcript of a child run
+}
+
+// childTranscript returns a child run as its parent's transcript shows it.
+func childTranscript(ctx context.Context, ws *app.Workspace, id run.ID, results bool) string {
+	events, _, err := ws.Load(ctx, id)
+	t := transcript{results: results, child: func(id run.ID) string { return childTranscript(ctx, ws, id, results) }}
+	for _, i := range view.Items(events) {
+		t.item(i)
+	}
+	if err != nil && len(events) > 0 { // a call that never began has no run
+		t.say("· %v", err)
+	}
+	return t.out.String()
 }
 
 func (t *transcript) say(format string, args ...any) { fmt.Fprintf(&t.out, format+"\n", args...) }
@@ -112,12 +167,24 @@ func (t *transcript) item(i view.Item) {
 	case view.KindThinking:
 		t.say("  · thinking: %s", oneLine(i.Text, maxTitle))
 	case view.KindCall:
-		t.say("  %s", app.CallLine(i.Call))
+		line := app.CallLine(i.Call)
+		if !i.Call.Observed {
+			line += " · " + visible(string(i.Call.ID))
+		}
+		t.say("  %s", line)
 		if whole := wholeQuestion(i.Call); whole != "" {
 			t.say("%s", prefixed(visible(whole), "    "))
 		}
-		if t.results && i.Call.Result != "" {
+		switch {
+		case t.results && i.Call.Result != "":
 			t.say("%s", prefixed(visible(i.Call.Result), "    "))
+		case i.Final:
+			t.out.WriteString(strings.TrimPrefix(outputBelow(i.Call, "    ")+"\n", "\n"))
+		}
+		if i.Call.Child != "" && i.Call.Attempt > 0 {
+			if child := strings.TrimSpace(t.child(i.Call.Child)); child != "" {
+				t.say("%s", prefixed(child, "    "))
+			}
 		}
 	case view.KindSubmission:
 		t.say("· result submitted: %s", oneLine(i.Text, maxTitle))

@@ -43,7 +43,7 @@ What shell commands did is not undone. The log does not change.`,
 			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), app.UndoneWords(c))
 		}
 		for _, sk := range report.Skipped {
-			fmt.Fprintf(inv.Stderr, "skipped: %s\n", visible(sk.Reason))
+			fmt.Fprintf(inv.Stderr, "not undone: %s\n", visible(sk.Reason))
 		}
 		if len(report.Skipped) > 0 {
 			return exit{code: exitFailed}

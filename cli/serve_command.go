@@ -48,7 +48,7 @@ continues them.`,
 		}
 		inv.driving.Store(true)
 		opt := inv.options(f)
-		opt.Drives, opt.Asks, opt.Metrics = true, true, metrics.New()
+		opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
 		ws, err := app.Open(opt)
 		if err != nil {
 			return err

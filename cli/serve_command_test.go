@@ -215,10 +215,10 @@ func TestAServerEndsInOrder(t *testing.T) {
 	t.Parallel()
 	f := serveFolder(t, `{"when":{"first":"Plan this task"},"text":"I think","hang":true,"repeat":true}`+"\n")
 	f.start()
-	if code, stdout, _ := f.pawl("serve", "link"); code != 0 || !strings.HasPrefix(stdout, f.url+"/login?once=") {
+	if code, stdout, _ := f.pawl("serve", "link"); code != 0 || !strings.HasPrefix(stdout, f.url+"/#code=") {
 		t.Errorf("a link: exit code %d, %s", code, stdout)
 	}
-	if _, stdout, _ := f.pawl("serve", "link", "--json"); !strings.HasPrefix(stdout, `{"url":"`+f.url+`/login?once=`) {
+	if _, stdout, _ := f.pawl("serve", "link", "--json"); !strings.HasPrefix(stdout, `{"url":"`+f.url+`/#code=`) {
 		t.Errorf("a link as JSON: %s", stdout)
 	}
 	id := f.do(201, "POST", "/tasks", `{"description":"Count the files."}`)["id"].(string)

@@ -105,7 +105,10 @@ func printStats(w io.Writer, s app.Stats) error {
 
 func costWords(s app.Stats) string {
 	text := fmt.Sprintf("$%.4f", s.Cost)
-	if s.Unpriced > 0 {
+	switch {
+	case s.Unpriced > 0 && s.Cost == 0:
+		return fmt.Sprintf("unknown, for %s without a known price", plural(s.Unpriced, "answer"))
+	case s.Unpriced > 0:
 		text += fmt.Sprintf(", and %s without a known price", plural(s.Unpriced, "answer"))
 	}
 	return text

@@ -95,14 +95,20 @@ func (inv *invocation) completeTasks(ctx context.Context) ([]cobra.Completion, c
 }
 
 // withNext adds to the error of what is not possible in a task's status what is, unless that
-// is said.
+// is said; and what raises a budget that is spent.
 func withNext(ctx context.Context, ws *app.Workspace, id tasks.ID, err error) error {
-	if e, ok := errors.AsType[*tasks.TransitionError](err); ok && e.Why == "" {
-		if s, lerr := ws.LoadTask(ctx, id); lerr == nil {
-			return fmt.Errorf("%w; next: `%s`", err, app.TaskNext(s))
-		}
+	e, ok := errors.AsType[*tasks.TransitionError](err)
+	if !ok {
+		return err
 	}
-	return err
+	s, lerr := ws.LoadTask(ctx, id)
+	if lerr != nil {
+		return err
+	}
+	if _, left := s.Left(); left && e.Why != "" {
+		return err
+	}
+	return fmt.Errorf("%w; next: `%s`", err, app.TaskNext(s))
 }
 
 // taskError gives the errors of usage their exit code.
@@ -226,6 +232,8 @@ func quietLine(e tasks.Event) string {
 		return "submitted: " + p.Output.Type
 	case tasks.PlanningCompleted:
 		return oneLine(p.Plan.Summary, 2*maxTitle)
+	case tasks.QuestionAsked:
+		return oneLine(p.Question, 2*maxTitle)
 	case tasks.PlanningFailed:
 		return oneLine(cmp.Or(p.Detail, p.Reason), 2*maxTitle)
 	case tasks.PermissionDecided:

@@ -81,22 +81,39 @@ func (a *taskAsker) answers(ctx context.Context, s tasks.State) (tasks.Action, e
 		}
 		return tasks.SubmitAnswers{Answers: answers}, nil
 	case tasks.Waiting:
+		if st.Reason == string(run.EndInterrupted) {
+			return a.instead(ctx, one, st.Run)
+		}
 		if st.Reason != string(run.Asked) {
 			return nil, nil
 		}
-		_, state, err := a.ws.Load(ctx, st.Run)
-		if err != nil || len(state.Questions()) == 0 {
-			return nil, err
+		open := openQuestions(s)
+		if len(open) == 0 {
+			return nil, nil
 		}
-		q := app.QuestionOf(state.Questions()[0].Call)
+		q := app.Question{Text: open[0].Question, Options: open[0].Options}
 		width, _ := one.width()
 		answer, ok := one.words(ctx, one.style.QuestionLines(q, width), q.Options, questionPrompt(q))
 		if !ok {
 			return nil, nil
 		}
-		return tasks.Resume{Words: answer}, nil
+		return tasks.SubmitAnswers{Answers: []string{answer}}, nil
 	}
 	return nil, nil
+}
+
+// instead asks what an agent does after this person has stopped it at an approval; nil: nothing, or
+// something else has stopped it.
+func (a *taskAsker) instead(ctx context.Context, one *asker, id run.ID) (tasks.Action, error) {
+	_, s, err := a.ws.Load(ctx, id)
+	if i := s.Turn.Interrupt; err != nil || i.Cause != run.ByWait || i.By != app.Person() {
+		return nil, err
+	}
+	line, ok := one.prompt(nil, "  "+insteadPrompt, ctx.Done())
+	if !ok || line == "" {
+		return nil, nil
+	}
+	return tasks.Resume{Words: line}, nil
 }
 
 // words asks for a line that is not empty.

@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/app"
 	"pawl/run"
@@ -44,7 +47,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 		defer closeFiles(opened)
 		description := strings.Join(args, "")
 		if _, terminal := terminalFile(inv.Stdin); description == "" && terminal {
-			return usage("say what is to be done: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
+			return usage("the text of the task is missing: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
 		}
 		if description == "-" || description == "" {
 			content, err := io.ReadAll(io.LimitReader(inv.Stdin, tasks.MaxText+1))
@@ -178,8 +181,7 @@ replaces the one before; an empty value removes all.`,
 	labels := f.StringArray("label", nil, "the `label`s; may be repeated")
 	priority := f.Int("priority", 0, "`n`: a task with a higher one comes first")
 	depends := f.StringArray("depends-on", nil, "the `task`s that have to be completed before; may be repeated")
-	cost := f.Float64("budget", 0, "what all its runs may cost together, in `dollars`; 0: no bound")
-	tokens := f.Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`; 0: no bound")
+	budget := budgetFlags(f)
 	isolation := f.String("isolation", "", "`how`: clone lets its workers work in a copy of the repository, empty in this folder")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
@@ -212,16 +214,7 @@ replaces the one before; an empty value removes all.`,
 			}
 			e.DependsOn = &ids
 		}
-		if f.Changed("budget") || f.Changed("budget-tokens") {
-			b := s.Budget
-			if f.Changed("budget") {
-				b.Cost = *cost
-			}
-			if f.Changed("budget-tokens") {
-				b.Tokens = *tokens
-			}
-			e.Budget = &b
-		}
+		e.Budget = budget(s)
 		if f.Changed("isolation") {
 			i := tasks.Isolation(*isolation)
 			e.Isolation = &i
@@ -231,6 +224,25 @@ replaces the one before; an empty value removes all.`,
 		}
 		return inv.printTask(s, *asJSON)
 	})
+}
+
+// budgetFlags adds the flags of a budget. The function returns the budget of a task with what is given; nil: nothing is.
+func budgetFlags(f *pflag.FlagSet) func(tasks.State) *tasks.Budget {
+	cost := f.Float64("budget", 0, "what all its runs may cost together, in `dollars`; 0: no bound")
+	tokens := f.Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`; 0: no bound")
+	return func(s tasks.State) *tasks.Budget {
+		if !f.Changed("budget") && !f.Changed("budget-tokens") {
+			return nil
+		}
+		b := s.Budget
+		if f.Changed("budget") {
+			b.Cost = *cost
+		}
+		if f.Changed("budget-tokens") {
+			b.Tokens = *tokens
+		}
+		return &b
+	}
 }
 
 // withoutEmpty returns the values that are not empty.
@@ -269,7 +281,12 @@ func (inv *invocation) readPlan(s tasks.State, file string) (*tasks.Plan, error)
 	d := json.NewDecoder(strings.NewReader(string(content)))
 	d.DisallowUnknownFields()
 	var p tasks.Plan
-	if err := d.Decode(&p); err != nil {
+	err = d.Decode(&p)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		needed := map[reflect.Kind]string{reflect.String: "a text", reflect.Slice: "a list of texts"}[e.Type.Kind()]
+		return nil, usage("--plan: not a plan: %s is needed for %s, not a value of type %s", cmp.Or(needed, "an object"), cmp.Or(e.Field, "it"), e.Value)
+	}
+	if err != nil {
 		return nil, usage("--plan: not a plan: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return &p, nil
@@ -359,7 +376,7 @@ func taskLines(all []tasks.Summary, now time.Time, width int) []string {
 }
 
 // waitsForWords says in a word why a task waits, where the reason is a name for programs.
-var waitsForWords = map[string]string{string(run.Asked): "question", string(run.LimitReached): "limit", string(run.LoopStopped): "loop"}
+var waitsForWords = map[string]string{"answers": "question", string(run.Asked): "question", string(run.LimitReached): "limit", string(run.LoopStopped): "loop"}
 
 func taskShowCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -371,7 +388,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 	history := cmd.Flags().Bool("history", false, "print every event; with --json one JSON object a line")
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		if *history {
-			events, err := ws.TaskEvents(ctx, id, 0)
+			events, err := ws.TaskEvents(ctx, id, 0, 0)
 			for _, e := range events {
 				line, lerr := app.TaskLineOf(id, e)
 				if lerr != nil {
@@ -436,7 +453,7 @@ func taskPage(s tasks.State) string {
 	if len(s.Questions) > 0 {
 		line("\n# Questions")
 		for i, q := range s.Questions {
-			line("%d. %s", i+1, q.Question)
+			line("%s", strings.Join(questionLines(i+1, q), "\n"))
 			if q.Answered {
 				line("   %s", q.Answer)
 			}

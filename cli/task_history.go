@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"pawl/app"
@@ -34,7 +35,7 @@ type taskHistory struct {
 func (h *taskHistory) show(id tasks.ID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	events, err := h.ws.TaskEvents(context.Background(), id, h.seen[id])
+	events, err := h.ws.TaskEvents(context.Background(), id, h.seen[id], 0)
 	for _, e := range events {
 		h.print(id, e)
 	}
@@ -87,10 +88,12 @@ func (h *taskHistory) shownWithRun(id tasks.ID, e tasks.Event) bool {
 
 // line prints a line about a task.
 func (h *taskHistory) line(id tasks.ID, line string) {
-	if h.named {
-		line = string(id) + "  " + line
+	for l := range strings.SplitSeq(line, "\n") {
+		if h.named {
+			l = string(id) + "  " + l
+		}
+		fmt.Fprintln(h.inv.Stderr, visible(l))
 	}
-	fmt.Fprintln(h.inv.Stderr, visible(line))
 }
 
 // next prints what a task that has come to rest needs of a person.
@@ -135,13 +138,14 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 					delete(h.runs, s.ID())
 				}
 			}()
+			var progress progress
 			for u, err := range s.Follow(context.Background(), state.Seq) {
 				if err != nil {
 					return
 				}
 				for _, item := range out.view.Update(u) {
 					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
-						line := progressLine(item)
+						line := progress.line(item)
 						if item.Final && item.Answer { // it is not the result of the task
 							line = oneLine(item.Text, maxTitle)
 						}

@@ -104,7 +104,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 // check compares a task with its runs: what the one says is in the log of the other.
 func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 	t.Helper()
-	events, err := ws.TaskEvents(context.Background(), s.Created.Task, 0)
+	events, err := ws.TaskEvents(context.Background(), s.Created.Task, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

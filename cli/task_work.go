@@ -70,15 +70,34 @@ questions (see pawl task answer), or why there can be no plan.`,
 
 func taskAnswerCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "answer TASK ANSWER...",
-		Short:   "Answer the questions of the planner, one argument for each",
-		Example: `  pawl task answer last "The stable one" "Yes, tests too"`,
-		Args:    atLeast(2, "a task and an answer for each question"),
+		Use:   "answer TASK ANSWER...",
+		Short: "Answer the questions of an agent, one argument for each",
+		Long: `Answers the questions of the planner, or the question that a worker asks in the middle of its
+work; the agent continues in the same conversation. Where there are answers to choose from, the
+number of one is enough.`,
+		Example: `  pawl task answer last "The stable one" "Yes, tests too"
+  pawl task answer last 2`,
+		Args: atLeast(2, "a task and an answer for each question"),
 	}
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error) {
-		return ws.DoTask(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: args})
+		s, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return s, err
+		}
+		answers := slices.Clone(args)
+		for i, q := range openQuestions(s) {
+			if i < len(answers) {
+				answers[i] = choice(answers[i], q.Options)
+			}
+		}
+		return ws.DoTask(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers})
 	}))
+}
+
+// openQuestions returns the questions of a task that wait for an answer.
+func openQuestions(s tasks.State) []tasks.Question {
+	return slices.DeleteFunc(slices.Clone(s.Questions), func(q tasks.Question) bool { return q.Answered })
 }
 
 func taskStartCommand(inv *invocation) *cobra.Command {
@@ -123,13 +142,19 @@ func taskResumeCommand(inv *invocation) *cobra.Command {
 		Use:   "resume TASK",
 		Short: "Let the agent of a waiting task continue, with words if you give some",
 		Long: `Lets the agent of a waiting task continue in the same conversation. The words of -p are the
-answer to its question, what it was blocked by, or what to do differently.`,
-		Example: "  pawl task resume last\n" + `  pawl task resume last -p "You have the rights now"`,
+answer to its question, what it was blocked by, or what to do differently. A task whose budget
+is spent needs a higher one.`,
+		Example: "  pawl task resume last\n" + `  pawl task resume last -p "You have the rights now"` + "\n  pawl task resume last --budget 5",
 	}
 	words := cmd.Flags().StringP("prompt", "p", "", "the `words` that the agent is told")
+	budget := budgetFlags(cmd.Flags())
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
-		return ws.DoTask(ctx, id, app.Person(), tasks.Resume{Words: *words})
+		s, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return s, err
+		}
+		return ws.DoTask(ctx, id, app.Person(), tasks.Resume{Words: *words, Budget: budget(s)})
 	}))
 }
 
@@ -164,7 +189,7 @@ pawl task watch continues them.`,
 func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error {
 	inv.driving.Store(true)
 	opt := inv.options(cmd.Flags())
-	opt.Drives, opt.Asks = true, true
+	opt.Drives, opt.Serves, opt.Asks = true, true, true
 	ws, err := app.Open(opt)
 	if err != nil {
 		return err
@@ -219,6 +244,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 		drive.Session, h.asks = h.session(ctx, asks), true
 	}
 	err = board.New(ws, drive).Drive(ctx)
+	inv.turnEnded()
 	h.sessions.Wait()
 	close(ended)
 	<-shown
@@ -289,7 +315,13 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			h.asks = asks != nil
 		}
 		d := board.New(ws, opt)
-		go func() { done <- d.Drive(driving, id) }()
+		go func() {
+			err := d.Drive(driving, id)
+			if driving.Err() != nil {
+				inv.turnEnded()
+			}
+			done <- err
+		}()
 	}
 	interrupted := context.AfterFunc(ctx, func() {
 		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served {
@@ -333,7 +365,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	}
 	h.sessions.Wait()
 	err = h.show(id) // what came after the last look
-	inv.ended.Store(true)
+	inv.turnEnded()
 	if err = cmp.Or(driven, err); err != nil {
 		return s, err
 	}
@@ -372,7 +404,7 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 	case tasks.Planned:
 		hint = fmt.Sprintf("look at the plan with `pawl task show %s`, and start it with `pawl task start %[1]s`", id)
 	case tasks.Waiting:
-		code, hint = exitPerson, fmt.Sprintf("continue with `pawl task resume %s -p \"…\"`", id)
+		code, hint = exitPerson, fmt.Sprintf("continue with `%s`", app.TaskNext(s))
 		switch run.End(st.Reason) {
 		case run.LimitReached:
 			code = exitLimit
@@ -390,9 +422,9 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 	}
 	var lines []string
 	switch s.Status.(type) {
-	case tasks.AwaitingInput:
-		for i, q := range s.OpenQuestions() {
-			lines = append(lines, fmt.Sprintf("%d. %s", i+1, q))
+	case tasks.AwaitingInput, tasks.Waiting:
+		for i, q := range openQuestions(s) {
+			lines = append(lines, questionLines(i+1, q)...)
 		}
 	case tasks.Planned:
 		lines = planLines(s.Plan)
@@ -413,6 +445,15 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 		inv.hint(hint)
 	}
 	return exit{code: code}
+}
+
+// questionLines is a question of a task as people read it.
+func questionLines(n int, q tasks.Question) []string {
+	lines := []string{fmt.Sprintf("%d. %s", n, q.Question)}
+	for i, o := range q.Options {
+		lines = append(lines, fmt.Sprintf("   %d) %s", i+1, o))
+	}
+	return lines
 }
 
 // planLines is a plan as people read it.
@@ -497,14 +538,28 @@ func changeTo(verb, short, example string, a tasks.Action) func(*invocation) *co
 func taskSayCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "say TASK TEXT",
-		Short: "Say something to the agent while it works, or before it does",
-		Long: `Says something to the agent of a task. While it works it is told with its next results; else with
-the next words that it is given.`,
-		Example: `  pawl task say last "Leave the public API as it is"`,
-		Args:    atLeast(2, "a task and what to say"),
+		Short: "Say something to the agent: while it works, before it does, or after it has",
+		Long: `Says something to the agent of a task. While it works it is told with its next results; before that
+with the next words that it is given. A task that is completed or failed continues with it: the
+agent that worked last does what is said, in the same conversation, and reports again.`,
+		Example: `  pawl task say last "Leave the public API as it is"
+  pawl task say last "Good. Now rename it"`,
+		Args: atLeast(2, "a task and what to say"),
 	}
-	return change(inv, cmd, func(_ tasks.State, args []string) (tasks.Action, error) {
-		return tasks.Say{ID: app.NewMessageID(), Text: strings.Join(args, " ")}, nil
+	w := workFlags(cmd)
+	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error {
+		before, err := ws.LoadTask(ctx, id)
+		if err != nil {
+			return err
+		}
+		s, err := ws.SayToTask(ctx, id, app.Person(), app.NewMessageID(), strings.Join(args, " "))
+		if err != nil {
+			return err
+		}
+		if *w.detach || !tasks.Final(before.Status.Name()) {
+			return inv.printTask(s, *w.json)
+		}
+		return inv.attend(ctx, ws, id, before.Seq, *w.json)
 	})
 }
 
@@ -517,7 +572,7 @@ func taskFailCommand(inv *invocation) *cobra.Command {
 	}
 	why := cmd.Flags().String("why", "", "the `reason`, for the history")
 	return change(inv, cmd, func(s tasks.State, _ []string) (tasks.Action, error) {
-		if slices.Contains(tasks.May(s.Status.Name()), tasks.OnFail) {
+		if slices.Contains(s.May(), tasks.OnFail) {
 			return tasks.Fail{Why: *why}, nil
 		}
 		return tasks.Cancel{Why: *why}, nil

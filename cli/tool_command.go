@@ -77,7 +77,12 @@ own without a model: permission rules hold, it is recorded, and what it edits ca
 Exit codes: 0 done, 1 the tool reports an error or was refused, 3 needs a person.`,
 		Example: `  pawl tool call search '{"pattern": "TODO"}'
   pawl tool call shell '{"command": "go test ./..."}' --allow 'shell(go test *)'`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usage("pawl tool call takes a tool and its arguments as one JSON object in quotes, such as pawl tool call read '{\"path\": \"go.mod\"}'")
+			}
+			return nil
+		},
 		ValidArgsFunction: inv.completeTools,
 	}
 	addSettings(cmd.Flags())
@@ -88,7 +93,7 @@ Exit codes: 0 done, 1 the tool reports an error or was refused, 3 needs a person
 			arguments = args[1]
 		}
 		if !json.Valid([]byte(arguments)) {
-			return usage("the arguments are not JSON: %s", arguments)
+			return usage("the arguments are not a JSON object, such as '{\"path\": \"go.mod\"}': %s", arguments)
 		}
 		return inv.callTool(cmd, args[0], json.RawMessage(arguments), *asJSON)
 	}
@@ -140,13 +145,24 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 	if err != nil {
 		return err
 	}
-	inv.ended.Store(true)
+	inv.turnEnded()
 	for _, m := range state.Messages {
 		for _, part := range m.Parts {
 			if part.Result == nil {
 				continue
 			}
 			text := strings.TrimSuffix(run.PlainText(part.Result.Content), "\n")
+			denials, err := ws.Denials(context.Background(), s.State())
+			if err != nil {
+				return err
+			}
+			if len(denials) > 0 && !asJSON { // the result tells the model what to do
+				said := fmt.Sprintf("%s was not run: %s", name, denials[0].Reason)
+				if denials[0].Flag != "" {
+					said += "; allow it with " + denials[0].Flag
+				}
+				return exit{exitFailed, errors.New(said)}
+			}
 			if asJSON {
 				err := inv.encode(app.ToolResult{Run: s.ID(), Tool: name, Text: text, IsError: part.Result.IsError})
 				if err == nil && part.Result.IsError {
@@ -157,7 +173,7 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 			if part.Result.IsError {
 				return exit{exitFailed, errors.New(text)}
 			}
-			_, err := fmt.Fprintln(inv.Stdout, visible(text))
+			_, err = fmt.Fprintln(inv.Stdout, visible(text))
 			return err
 		}
 	}

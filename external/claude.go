@@ -199,7 +199,7 @@ func (s *claudeStream) line(b []byte, r *report) {
 			case c.Type == "tool_use":
 				r.call(c.ID, c.Name, strings.HasPrefix(c.Name, "mcp__"+ServerName+"__"), c.Input)
 			case c.Type == "tool_result":
-				r.result(c.Use, claudeText(c.Content), c.IsError)
+				r.result(c.Use, claudeText(c.Content), c.IsError, nil)
 			case l.Type != "assistant" || l.Parent != "": // what a subagent says is not the answer
 			case c.Type == "text":
 				r.text(c.Text)

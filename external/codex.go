@@ -142,7 +142,7 @@ func (s *codexStream) item(i codexItem, r *report) {
 	case "error": // a warning: a failure is said by an event of its own
 	default:
 		codexCall(i, r)
-		text, failed := i.Output, i.Status == "failed" || i.Exit != nil && *i.Exit != 0
+		text, failed := i.Output, i.Status == "failed" && i.Exit == nil // a command that has ended has an exit code
 		switch {
 		case i.Error != nil:
 			text, failed = i.Error.Message, true
@@ -151,7 +151,7 @@ func (s *codexStream) item(i codexItem, r *report) {
 		case i.Type == "file_change":
 			text = i.Status
 		}
-		r.result(i.ID, text, failed)
+		r.result(i.ID, text, failed, i.Exit)
 	}
 }
 

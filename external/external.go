@@ -21,6 +21,7 @@ package external
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +32,7 @@ import (
 
 	"pawl/internal/proc"
 	"pawl/run"
+	"pawl/schema"
 )
 
 // A Kind is a program that pawl knows how to drive. Its name is that of a provider: a run
@@ -40,12 +42,20 @@ type Kind struct {
 	Title   string // for people
 	Program string // the name of the executable
 	Install string // the command that installs it
+	// Obeys are the files and folders, of a workspace and of the folders above it, that the program
+	// obeys whatever its flags say, with code that it runs. It must not start where they are not
+	// trusted.
+	Obeys []string
 	// PermissionTool: the program asks a tool of pawl's before it uses one of its own, so
 	// that pawl's rules hold. Without it the permission mode decides what the program may do.
 	PermissionTool bool
 
-	prefix string   // of the names of pawl's tools, for its model
-	keys   []string // variables with its own login
+	prefix string // of the names of pawl's tools, for its model
+	// forms are what a tool's schema is adapted to, one after the other: what the provider of
+	// the program's model takes.
+	forms  []schema.Target
+	bounds map[string]string // what Bounds says, by mode; "default" is for those that are not named
+	keys   []string          // variables with its own login
 	// login are files that exist when a person is logged in: $VARIABLE/FILE, or below the
 	// person's home.
 	login   []string
@@ -61,13 +71,38 @@ const DefaultModel = "default"
 var Kinds = []Kind{
 	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", PermissionTool: true,
 		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
-		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__", adapter: claude{}},
+		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__",
+		forms: []schema.Target{schema.AnthropicTool},
+		bounds: map[string]string{
+			"default": "it asks pawl before it uses a tool of its own, and pawl's rules decide",
+			"bypass":  "only pawl's deny rules hold over its own tools",
+		}, adapter: claude{}},
 	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex",
-		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__", adapter: codex{}},
+		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
+		forms: []schema.Target{schema.OpenAI},
+		bounds: map[string]string{
+			"default":      "its own sandbox lets it read all your files and change none (read-only)",
+			"accept-edits": "its own sandbox lets it read all your files and change those of this folder and temporary ones (workspace-write)",
+			"bypass":       "nothing bounds it (danger-full-access)",
+		}, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli",
-		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_", adapter: gemini{}},
+		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
+		forms: []schema.Target{schema.Gemini},
+		bounds: map[string]string{
+			"default":      "it can read this folder, and has no shell and no edits (approval mode default)",
+			"plan":         "it can read this folder, and has no shell and no edits but of its plans (approval mode plan)",
+			"accept-edits": "it can read and edit this folder, and has no shell (approval mode auto_edit)",
+			"bypass":       "nothing bounds it (approval mode yolo)",
+		}, adapter: gemini{}},
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
-		keys: []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_", adapter: opencode{}},
+		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
+		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
+		forms: []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
+		bounds: map[string]string{
+			"default":      "it can read this folder and fetch, and has no shell and no edits",
+			"accept-edits": "it can read and edit this folder and fetch, and has no shell",
+			"bypass":       "nothing bounds it",
+		}, adapter: opencode{}}, // it works with any provider,
 }
 
 // Split splits a model of the form KIND/MODEL. ok is false if it is not one of an external
@@ -138,6 +173,30 @@ func (k Kind) loggedIn(env func(name string) string) bool {
 
 // ToolName returns what the program's model calls a tool of pawl's.
 func (k Kind) ToolName(tool string) string { return k.prefix + tool }
+
+// Bounds says, in a sentence, what bounds the program in a permission mode: it works outside of
+// pawl's sandbox.
+func (k Kind) Bounds(mode string) string {
+	what := k.bounds[mode]
+	if what == "" {
+		what = k.bounds["default"]
+	}
+	return k.Title + " works outside of pawl's sandbox: " + what
+}
+
+// ToolSchema returns the schema of a tool as the program is offered it. A program leaves out a
+// tool with a schema that the provider of its model does not take, or each request with it fails.
+// Arguments are validated against the authored schema. An error says why there is no such form.
+func (k Kind) ToolSchema(authored json.RawMessage) (json.RawMessage, error) {
+	for _, form := range k.forms {
+		adapted, err := schema.Adapt(form, authored)
+		if err != nil {
+			return nil, err
+		}
+		authored = adapted.Schema
+	}
+	return authored, nil
+}
 
 // versionPatience bounds how long a program may take to say its version.
 const versionPatience = 20 * time.Second

@@ -63,6 +63,20 @@ func fakeAgent() {
 		text(fmt.Sprint("child ", startChild([]string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child"})))
 		text("waiting")
 		forever()
+	case "orphan": // ends well and leaves a child that is not of its tree any more, with its output
+		cmd := exec.Command("setsid", "sh", "-c", `"$0" & echo $! >"$1"`, os.Args[0], os.Getenv("EXTERNAL_TEST_FILE"))
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child"}
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			panic(err)
+		}
+		text("Done.")
+	case "lingers": // it does not end when its turn has
+		signal.Ignore(os.Interrupt, syscall.SIGTERM)
+		text("Done.")
+		say("result", map[string]any{"subtype": "success", "stop_reason": "end_turn"})
+		text("I wait.")
+		forever()
 	case "leave": // ends well and leaves a child
 		text(fmt.Sprint("child ", startChild(os.Environ())))
 	case "error":

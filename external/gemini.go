@@ -183,7 +183,7 @@ func (s *geminiStream) line(b []byte, r *report) {
 		if text == "" && l.Error != nil {
 			text = l.Error.Message
 		}
-		r.result(l.ID, text, l.Status == "error")
+		r.result(l.ID, text, l.Status == "error", nil)
 	case "error":
 		if l.Severity != "warning" && l.Message != "" {
 			r.failed(kindOfText(l.Message), l.Message)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"pawl/run"
 )
 
 // lock keeps other turns off a conversation and ends what the last one has left. It keeps out
@@ -49,6 +51,23 @@ func (t Turn) lock(conversation string) (unlock func(), err error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { giveUp(f) }, nil
+}
+
+// AtWork returns the runs of which processes of an agent are there, in a [Turn.State]: those of
+// turns, and those that a killed pawl has left.
+func AtWork(state string) []run.ID {
+	if _, err := os.Stat(filepath.Join(state, "runs")); err != nil {
+		return nil // there has been no turn
+	}
+	return atWork(markName + "=" + state + ":")
+}
+
+// End ends the processes of the agent of a run, in a [Turn.State]: SIGINT, SIGTERM and SIGKILL, with
+// DefaultPatience between them. No process may drive the run.
+func End(state string, id run.ID) {
+	if _, err := os.Stat(Folder(state, id)); err == nil { // there has been a turn
+		endTree(Turn{State: state, Run: id}.mark(), DefaultPatience)
+	}
 }
 
 func locks(state string) string { return filepath.Join(state, "locks") }

@@ -23,17 +23,24 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 	if t.Model != DefaultModel {
 		args = append(args, "--model", t.Model)
 	}
-	// What asks stops a headless run, so nothing asks: it is allowed or denied.
-	verdict := func(allowed bool) string {
+	// A question ends a headless run, so there is none: what asks by default is allowed or denied
+	// (opencode.ai/docs/permissions, and the agent "build" of 1.18.33).
+	permission := map[string]any{}
+	for name, allowed := range map[string]bool{
+		"edit": t.Mode == "accept-edits" || t.Mode == "bypass", "bash": t.Mode == "bypass",
+		"external_directory": t.Mode == "bypass", "doom_loop": t.Mode == "bypass",
+	} {
+		permission[name] = "deny"
 		if allowed {
-			return "allow"
+			permission[name] = "allow"
 		}
-		return "deny"
 	}
-	config := map[string]any{
-		"autoupdate": false, "share": "disabled",
-		"permission": map[string]any{"edit": verdict(t.Mode == "accept-edits" || t.Mode == "bypass"), "bash": verdict(t.Mode == "bypass")},
+	if t.Mode == "bypass" {
+		permission["read"] = "allow"
+	} else {
+		permission["read"] = map[string]any{"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
 	}
+	config := map[string]any{"autoupdate": false, "share": "disabled", "permission": permission}
 	if len(t.Server.Command) > 0 {
 		config["mcp"] = map[string]any{ServerName: map[string]any{"type": "local", "enabled": true, "command": t.Server.Command, "environment": t.Server.Env, "timeout": 86400000}}
 	}
@@ -50,7 +57,8 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 	}
 	return invocation{args, []string{
 		opencodeConfig + "=" + string(b),
-		"OPENCODE_DISABLE_PROJECT_CONFIG=1", // plugins of the workspace would run without a person's word
+		// Not a guard: plugins of the workspace are loaded all the same, see [Kind.Obeys].
+		"OPENCODE_DISABLE_PROJECT_CONFIG=1",
 		"OPENCODE_DISABLE_AUTOUPDATE=1",
 	}}, nil
 }
@@ -128,9 +136,9 @@ func (s *opencodeStream) line(b []byte, r *report) {
 	case "tool_use":
 		r.call(p.Call, p.Tool, strings.HasPrefix(p.Tool, ServerName+"_"), p.State.Input)
 		if p.State.Status == "error" {
-			r.result(p.Call, p.State.Error, true)
+			r.result(p.Call, p.State.Error, true, nil)
 		} else {
-			r.result(p.Call, p.State.Output, false)
+			r.result(p.Call, p.State.Output, false, nil)
 		}
 	case "step_finish":
 		s.reason = p.Reason

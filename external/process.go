@@ -16,10 +16,10 @@ type process struct {
 	cmd      *exec.Cmd
 	mark     string
 	patience time.Duration
-	stdout   io.ReadCloser
+	stdout   *pipe
 	stderr   *tail
 
-	exited chan struct{} // closed when the program itself has ended
+	exited chan struct{} // closed when the program has ended, and its tree
 	err    error         // of its end, once exited is closed
 
 	killing  sync.Mutex // held while the tree is killed: the program may end before the rest has
@@ -44,11 +44,11 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 	cmd.Env = append(append(t.Kind.environment(t.Env, t.Keys...), inv.env...), "PWD="+t.Workspace, p.mark)
 	cmd.SysProcAttr = ownSession()
 	// Pipes of our own: a process that outlives the program must not keep Wait waiting.
-	out, stdout, err := os.Pipe()
+	out, stdout, err := newPipe()
 	if err != nil {
 		return nil, err
 	}
-	errs, stderr, err := os.Pipe()
+	errs, stderr, err := newPipe()
 	if err != nil {
 		return nil, errors.Join(err, out.Close(), stdout.Close())
 	}
@@ -65,17 +65,67 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(p.stderr, errs) // ends with the last process that has it
+		_, _ = io.Copy(p.stderr, errs)
 		errs.Close()
 	}()
 	go func() {
 		p.err = cmd.Wait()
-		// What the program left has its pipes; when it has ended they are read to their ends.
 		p.kill()
+		out.finish()
+		errs.finish()
 		<-read
 		close(p.exited)
 	}()
 	return p, nil
+}
+
+// A pipe is the end from which the output of a program is read.
+type pipe struct {
+	file      *os.File // not embedded: its WriteTo would bypass Read
+	finishing bool
+	left      int // bytes to be read when finishing
+}
+
+// finishPatience is how long a pipe may be empty after finish, and maxFinish how much is read then,
+// which is as much as a pipe can hold.
+const (
+	finishPatience = 250 * time.Millisecond
+	maxFinish      = 1 << 20
+)
+
+func newPipe() (read *pipe, write *os.File, err error) {
+	r, w, err := os.Pipe()
+	return &pipe{file: r, left: maxFinish}, w, err
+}
+
+// finish makes reads end when what was written so far has been read. A process that has left the
+// tree of the program without its environment is not found; it may hold the pipe for as long as it
+// likes.
+func (p *pipe) finish() { _ = p.file.SetReadDeadline(time.Unix(1, 0)) } // a read that waits returns
+
+func (p *pipe) Close() error { return p.file.Close() }
+
+// Read reads; one goroutine may.
+func (p *pipe) Read(b []byte) (int, error) {
+	for {
+		if p.finishing {
+			if p.left <= 0 {
+				return 0, io.EOF
+			}
+			_ = p.file.SetReadDeadline(time.Now().Add(finishPatience))
+		}
+		n, err := p.file.Read(b)
+		switch {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			if p.finishing {
+				p.left -= n
+			}
+			return n, err
+		case p.finishing:
+			return n, io.EOF
+		}
+		p.finishing = true
+	}
 }
 
 // promptFile returns a file with the prompt that has no name, so that neither its length nor
@@ -163,7 +213,7 @@ func (p *process) end() {
 	p.ended.Do(func() {
 		if !isClosed(p.exited) {
 			p.stop()
-			go func() { _, _ = io.Copy(io.Discard, p.stdout) }() // it must not block on a full pipe
+			go func() { _, _ = io.Copy(io.Discard, p.stdout) }() // the program must not block on a full pipe
 		}
 		<-p.exited
 		p.stdout.Close()

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"pawl/run"
 )
@@ -34,9 +37,20 @@ type report struct {
 
 func newReport() *report { return &report{calls: map[string]bool{}, own: map[string]bool{}} }
 
-// cutPart bounds a text and marks the cut.
+// plain returns text of a program without what a terminal would obey: escape sequences, and control
+// characters but line ends and tabs.
+func plain(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			return -1
+		}
+		return c
+	}, ansi.Strip(strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+// cutPart returns text of a program as it is recorded: plain, bounded, with a mark at the cut.
 func cutPart(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = plain(s)
 	if len(s) <= maxPart {
 		return s
 	}
@@ -93,19 +107,20 @@ func (r *report) call(id, tool string, own bool, args json.RawMessage) {
 	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.CallPart, Call: &run.Call{ID: run.CallID(id), ProviderID: id, Tool: tool, Arguments: compact.String()}}}})
 }
 
-// result is the result of a call.
-func (r *report) result(id, text string, isError bool) {
+// result is the result of a call; exitCode is that of a command, nil if there is none.
+func (r *report) result(id, text string, isError bool, exitCode *int) {
 	if !r.calls[id] {
 		return
 	}
 	r.flush()
 	delete(r.calls, id)
-	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.ResultPart, Result: &run.Result{Call: run.CallID(id), Content: []run.Part{run.Text(cutPart(text))}, IsError: isError}}}})
+	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.ResultPart, Result: &run.Result{Call: run.CallID(id),
+		Content: []run.Part{run.Text(cutPart(text))}, IsError: isError, ExitCode: exitCode}}}})
 }
 
 // failed records that the turn has failed; the first failure that says more than that counts.
 func (r *report) failed(kind run.ErrorKind, reason string) {
-	if reason = strings.TrimSpace(reason); len(reason) > 2000 {
+	if reason = strings.TrimSpace(plain(reason)); len(reason) > 2000 {
 		reason = strings.ToValidUTF8(reason[:2000], "") + "…"
 	}
 	r.fail = &run.RequestFailed{Kind: kind, Reason: reason}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"pawl/run"
 )
 
 // The processes of a turn are found in /proc: those whose environment has the mark of its
@@ -60,6 +63,29 @@ func endTree(mark string, patience time.Duration) {
 		}
 	}
 	killTree(mark, 0, nil)
+}
+
+// atWork returns the runs whose marks, which begin with prefix, processes carry.
+func atWork(prefix string) []run.ID {
+	entries, _ := os.ReadDir("/proc") // without it nothing is known
+	found := map[run.ID]bool{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, err := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if err != nil {
+			continue
+		}
+		for v := range bytes.SplitSeq(environ, []byte{0}) {
+			id, ok := bytes.CutPrefix(v, []byte(prefix))
+			if s, there := statOf(pid); ok && there && !s.ended {
+				found[run.ID(id)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // isLeft reports whether a process carries a mark.

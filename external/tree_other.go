@@ -5,6 +5,8 @@ package external
 import (
 	"syscall"
 	"time"
+
+	"pawl/run"
 )
 
 // Without /proc a turn is the session of its program: what an agent starts in a session of
@@ -23,5 +25,7 @@ func tree(string, int) members { return members{} }
 func killTree(_ string, pid int, _ members) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 func endTree(string, time.Duration) {}
+
+func atWork(string) []run.ID { return nil }
 
 func isLeft(string) bool { return false }

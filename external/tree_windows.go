@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"pawl/run"
 )
 
 func ownSession() *syscall.SysProcAttr { return nil }
@@ -23,5 +25,7 @@ func killTree(_ string, pid int, _ members) {
 }
 
 func endTree(string, time.Duration) {}
+
+func atWork(string) []run.ID { return nil }
 
 func isLeft(string) bool { return false }

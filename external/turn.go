@@ -196,6 +196,12 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 		return run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
 	}
 	switch {
+	case r.done && r.fail == nil: // whatever became of the process after it
+		p := run.Replied{Stop: run.StopEndTurn, Usage: r.usage, Model: plain(r.model)}
+		if text := strings.TrimSpace(plain(r.said.String())); text != "" {
+			p.Parts = []run.Part{run.Text(text)}
+		}
+		return p
 	case ctx.Err() != nil:
 		return failed(run.ErrAborted, k.Title+" was stopped: "+fmt.Sprint(context.Cause(ctx)))
 	case e.silence > 0:
@@ -206,12 +212,6 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 			reason = "it says no more (" + e.how + ")"
 		}
 		return failed(r.fail.Kind, k.Title+": "+reason)
-	case r.done:
-		p := run.Replied{Stop: run.StopEndTurn, Usage: r.usage, Model: r.model}
-		if text := strings.TrimSpace(r.said.String()); text != "" {
-			p.Parts = []run.Part{run.Text(text)}
-		}
-		return p
 	}
 	if says(e.stderr, []string{"not running in a trusted directory"}) {
 		return failed(run.ErrInvalid, fmt.Sprintf("%s does not trust this folder: start `%s` in it once and answer its question, or set GEMINI_CLI_TRUST_WORKSPACE=true", k.Title, k.Program))
@@ -229,7 +229,7 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 
 // lastLines returns the end of what a program has printed to standard error, on one line.
 func lastLines(s string) string {
-	fields := strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' })
+	fields := strings.FieldsFunc(plain(strings.ReplaceAll(s, "\r", "\n")), func(c rune) bool { return c == '\n' })
 	fields = slices.DeleteFunc(fields, func(l string) bool {
 		l = strings.TrimSpace(l)
 		return l == "" || strings.HasPrefix(l, "at ") || strings.HasPrefix(l, "Reading additional input")

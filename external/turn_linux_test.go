@@ -126,6 +126,54 @@ func TestTheEndOfTheStreamIsTheSuccessAndNotTheExitCode(t *testing.T) {
 	}
 }
 
+func TestATurnEndsWithItsProgramWhateverHoldsItsOutput(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("needs setsid of util-linux")
+	}
+	turn := fake(t, "orphan")
+	file := filepath.Join(t.TempDir(), "pid")
+	turn.Env = append(turn.Env, "EXTERNAL_TEST_FILE="+file, "PATH="+os.Getenv("PATH"))
+	if got := perform(t.Context(), t, turn).String(); got != "replied end_turn Done.\n" {
+		t.Errorf("got %q", got)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || !alive(pid) {
+		t.Errorf("the orphan %q has ended, so nothing held the output", b)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestATurnThatHasSucceededIsNotReportedAsStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	turn := fake(t, "lingers")
+	turn.Patience = time.Millisecond
+	for p, err := range turn.Events(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch p := p.(type) {
+		case run.Observed:
+			if len(p.Parts) > 0 { // what it said before its end
+				cancel()
+			}
+		case run.Replied:
+			return
+		default:
+			t.Errorf("got %+v", p)
+		}
+	}
+	t.Error("the turn is not reported as done")
+}
+
 func TestAStoppedAgentIsInterruptedThenTerminated(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -35,7 +35,7 @@ func New() *Metrics {
 
 		interruptSeconds: newHistogram("pawl_interrupt_seconds", "Time from an interrupt to the end of its turn, when nothing runs any more.",
 			.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5),
-		turnSteps: newHistogram("pawl_turn_steps", "Model requests of a turn, without retries.", 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144),
+		turnSteps: newHistogram("pawl_turn_steps", "Model requests, or turns of an external agent, of a turn, without retries.", 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144),
 		requestSeconds: newHistogram("pawl_model_request_seconds", "Time of a model request, from its start to its last byte or its error.",
 			.1, .25, .5, 1, 2.5, 5, 10, 25, 50, 100, 250),
 	}
@@ -74,7 +74,7 @@ type Run struct {
 	// The fields below belong to the goroutine that records.
 	requested   time.Time // when the request in flight started; zero: none is, or not in this process
 	interrupted time.Time // when the interrupt was recorded
-	steps       int       // of the open turn
+	turn        run.Tally // the open one
 }
 
 // Run returns what counts a run that begins or is resumed in this process.
@@ -87,7 +87,7 @@ func (r *Run) Stopping(at time.Time) { r.stopping.CompareAndSwap(0, at.UnixNano(
 // Recorded counts events that have become durable. before is the state that they follow.
 func (r *Run) Recorded(before run.State, events []run.Event) {
 	m := r.m
-	r.steps = before.Turn.Steps
+	r.turn = before.Turn.Tally
 	interrupting := before.Turn.Open() && before.Turn.Interrupt.Cause != ""
 	tools, submits := map[run.CallID]string{}, map[run.CallID]bool{}
 	tool := func(id run.CallID) string {
@@ -98,14 +98,12 @@ func (r *Run) Recorded(before run.State, events []run.Event) {
 		return c.Tool
 	}
 	for _, e := range events {
+		r.turn.Add(e.Payload)
 		switch p := e.Payload.(type) {
 		case run.Prompted:
-			r.steps = 0
+			r.turn = run.Tally{}
 		case run.RequestStarted:
 			r.requested = e.At
-			if p.Purpose == run.ForStep && p.Attempt <= 1 {
-				r.steps++
-			}
 		case run.Replied:
 			r.answered(e.At)
 			if p.Unfit != "" {
@@ -151,7 +149,7 @@ func (r *Run) Recorded(before run.State, events []run.Event) {
 			r.answered(e.At)
 		case run.Ended:
 			m.turns.add(1, string(p.End))
-			m.turnSteps.add(float64(r.steps))
+			m.turnSteps.add(float64(r.turn.Steps))
 			r.ended(e.At)
 			interrupting = false
 		}

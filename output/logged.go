@@ -56,7 +56,7 @@ func (s *Store) logged(conversation, owner run.ID) iter.Seq[loggedResult] {
 			if settled && err == nil && p.Delivery == string(Inlined) && e.Seq > state.Created.ForkedAt {
 				c, _ := state.Turn.Call(p.Call)
 				if !yield(loggedResult{Meta{ID: p.Call, Run: owner, Conversation: conversation, Tool: c.Tool, Message: state.MessageOf(p.Call),
-					Created: e.At, Success: !p.IsError, Inline: true}, run.PlainText(p.Content)}) {
+					Created: e.At, Success: run.Succeeded(p.IsError, p.ExitCode), Inline: true}, run.PlainText(p.Content)}) {
 					return
 				}
 			}

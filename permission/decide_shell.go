@@ -296,8 +296,11 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 		for _, where := range p.places(w.text) {
 			at := r.locate("", where)
 			if len(r.Own) > 0 && !l.reads {
-				if r.own(at) != "" || deletes[path.Base(p.program())] && r.holds(at) {
+				if r.own(at) != "" {
 					return atDeny, builtIn(quote(p.text) + " touches what belongs to pawl itself: " + where), true
+				}
+				if deletes[path.Base(p.program())] && r.holds(at) {
+					return atDeny, builtIn(quote(p.text) + " deletes or moves everything below " + where + ", pawl's own files too"), true
 				}
 			}
 			if rule, ok := finds(t.fileRules(Deny, false), at); ok {
@@ -319,6 +322,9 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
 	}
+	if rule, what, ok := p.mayRun(l, t.deny); ok {
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": it may run "+what), true
+	}
 	if rule, ok := firstRule(t.deny, Rule.namesProgram); ok && t.m == Bypass && !p.speculative && !p.transparent && t.mayRunOthers(p, l) {
 		if at, d := t.allowed(p, l); at == atAllow && d.Verdict == Allow {
 			return at, d, true
@@ -330,6 +336,9 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	}
 	if rule, ok := speaking(t.ask, p); ok {
 		return atAsk, by(rule, "it names "+quote(p.text)), true
+	}
+	if rule, what, ok := p.mayRun(l, t.ask); ok {
+		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may run "+what), true
 	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
@@ -426,7 +435,7 @@ func (t *evaluation) spelled(p *simpleCommand) (Rule, bool) {
 			return Rule{}, false
 		}
 		for _, rule := range t.allow {
-			if rule.exact() && rule.matches(outer) {
+			if rule.Exact() && rule.matches(outer) {
 				return rule, true
 			}
 		}

@@ -49,6 +49,22 @@ func TestEverydayReadingRunsWithoutAQuestion(t *testing.T) {
 	}
 }
 
+func TestWhatThrowsAwayAndWhatSaysWhichSystemItIsRunUnasked(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"cat a | tee /dev/null", "cat a | tee -a /dev/null", "ls | tee", "cat /etc/os-release", "grep ID /etc/os-release"} {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true,
+			Paths: []string{"/etc/os-release"}, Resolved: []string{"/usr/lib/os-release"}}
+		if d := permission.Rules(nil).Decide(r, permission.Default); d.Verdict != permission.Allow {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+	for _, command := range []string{"ls | tee a", "ls | tee /dev/null a", "ls | tee -p a", "ls > /etc/os-release", "rm /etc/os-release"} {
+		if d := ask(nil, command, "/work"); d.Verdict == permission.Allow {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
 // What runs the repository's own code is the person's to allow.
 func TestWhatRunsTheRepositorysCodeAsks(t *testing.T) {
 	t.Parallel()
@@ -58,6 +74,23 @@ func TestWhatRunsTheRepositorysCodeAsks(t *testing.T) {
 	} {
 		if d := ask(nil, command, "/work"); d.Verdict != permission.Ask {
 			t.Errorf("%s: %s (%s), want ask", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
+func TestADenyRuleForOtherProgramsMakesNoEverydayCommandAsk(t *testing.T) {
+	t.Parallel()
+	allow := rules(t, permission.Allow, "*", "go test *", "git commit *", "npm run *", "npm install *", "gh *", "pip install *", "docker build *", "cargo build *")
+	for effect, source := range map[permission.Verdict]string{permission.Deny: "the rule", permission.Ask: "a rule asks"} {
+		limits := rules(t, effect, "rm *", "sudo *", "curl *", "git push *", "npm publish *", "docker push *", "dd *")
+		for _, command := range append(everyday(t),
+			"git commit -m 'rm old file'", "git commit -m 'do not sudo; rm -rf x'", "go test -run 'rm|curl' ./...", "npm run rm", "npm install curl", "pip install curl", "gh pr create --title 'curl: fix' --body 'rm x'",
+			"cargo build --bin rm", "mkdir -p src/rm", "cp a bin/rm", "eslint src/curl.js", "prettier --check src/rm",
+		) {
+			without, with := ask(allow, command, "/work"), ask(append(limits, allow...), command, "/work")
+			if with.Verdict != without.Verdict {
+				t.Errorf("%s: %s (%s), without %s: %s", command, with.Verdict, with.Reason, source, without.Verdict)
+			}
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (e Explanation) String() string {
 		fmt.Fprintf(&b, "sandbox: %s\n", e.Decision.Sandbox)
 	}
 	for _, a := range e.Allowed {
-		fmt.Fprintf(&b, "would run: %s\n", a)
+		fmt.Fprintf(&b, "runs without approval: %s\n", a)
 	}
 	return b.String()
 }

@@ -31,7 +31,7 @@ func TestAnExplanationShowsEveryPart(t *testing.T) {
 		"ask: cannot check this command: a shell that reads its script from standard input\n",
 		"allow command `git log`\n        it covers `git log`; rule shell(git log *) [test]",
 		"deny rules: decided nothing", "allow rules: command `git log`: allow", "the tool's own default: form: ask, redirect `> out`: ask, command `sh`: ask",
-		"would run: `git log` on its own", "would run: what the rule shell(go test *) covers",
+		"runs without approval: `git log` on its own", "runs without approval: what the rule shell(go test *) covers",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text does not say %q:\n%s", want, text)

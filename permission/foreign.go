@@ -11,16 +11,8 @@ import (
 
 // ParseTyped parses a rule that a person typed or wrote into their settings. Beyond
 // [ParseRule] it refuses what can match no call: a tool that is not one of tools, a pattern
-// of a tool that has none, a path that no call names, and the spelling of another agent. The
-// error names the rule that was probably meant.
+// of a tool that has none, and a path that no call names.
 func ParseTyped(given string, tools []string) (Rule, error) {
-	ours, why := Translate(given, tools)
-	switch {
-	case len(ours) > 0:
-		return Rule{}, fmt.Errorf("rule %q: write %s%s", given, strings.Join(ours, " and "), why)
-	case why != "":
-		return Rule{}, fmt.Errorf("rule %q: %s", given, why)
-	}
 	r, err := ParseRule(given)
 	if err != nil {
 		return Rule{}, err
@@ -96,17 +88,33 @@ func DidYouMeanTool(name string, tools []string) string {
 	return text.DidYouMean(name, tools)
 }
 
+// ownTools are pawl's tools that have the names of tools in foreignTools, or their meaning.
+var ownTools = set("ask edit fetch glob list read search shell shell_output shell_stop todo write")
+
+// checkSpelling returns an error for a rule in the spelling of another agent. It names the
+// rule to write instead.
+func checkSpelling(given string) error {
+	ours, why := Translate(given)
+	switch {
+	case len(ours) > 0:
+		return fmt.Errorf("rule %q: write %s%s", given, strings.Join(ours, " and "), why)
+	case why != "":
+		return fmt.Errorf("rule %q: %s", given, why)
+	}
+	return nil
+}
+
 // Translate returns the rules that say what a rule in the spelling of another agent says
 // there, and a remark to follow them. Without rules, why says that pawl has no such tool;
 // with neither, the rule is not known to be another agent's.
-func Translate(given string, tools []string) (ours []string, why string) {
+func Translate(given string) (ours []string, why string) {
 	name, pattern, _ := strings.Cut(strings.TrimSpace(given), "(")
 	pattern, closed := strings.CutSuffix(pattern, ")")
 	pattern = strings.TrimSpace(pattern)
 	if strings.Contains(given, "(") && !closed {
 		return nil, ""
 	}
-	original, own := pattern, slices.Contains(tools, name)
+	original, own := pattern, ownTools[name]
 	names, known := foreignTools[strings.ToLower(name)]
 	switch {
 	case own:

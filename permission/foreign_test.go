@@ -52,11 +52,25 @@ func TestRulesInTheSpellingOfOtherAgentsNameOurs(t *testing.T) {
 	}
 }
 
+// Files of rules, agents and the API read rules with ParseRule.
+func TestASpellingOfAnotherAgentIsRefusedWhereverARuleIsRead(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"Bash(ls)": "write shell(ls)", "shell(rm:*)": "write shell(rm *)", "Skill": "no tool that does what Skill does"} {
+		if _, err := ParseRule(given); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", given, err, want)
+		}
+		_, err := Load(strings.NewReader(`{"rules": [{"rule": "`+given+`", "effect": "allow"}]}`), ForUser, "rules.json")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a file with %s: %v, want %q", given, err, want)
+		}
+	}
+}
+
 // What an error suggests is accepted, and matches what was meant.
 func TestTheRuleThatIsSuggestedMatches(t *testing.T) {
 	t.Parallel()
 	for given, command := range map[string]string{"Bash(git log:*)": "git log --oneline", "shell(npm run:*)": "npm run build", "Bash(make)": "make"} {
-		ours, _ := Translate(given, typedTools)
+		ours, _ := Translate(given)
 		if len(ours) != 1 {
 			t.Errorf("%s: %q", given, ours)
 			continue

@@ -149,10 +149,12 @@ func kernelFolder(p string) string {
 	return ""
 }
 
-// harmlessDevice reports whether p is a device that holds nothing.
+// harmlessDevice reports whether p is a device that holds nothing, or a file of the system that
+// only says which system it is.
 func harmlessDevice(p string) bool {
 	switch p {
-	case "/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr":
+	case "/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr",
+		"/etc/os-release", "/usr/lib/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release", "/etc/redhat-release", "/etc/issue":
 		return true
 	}
 	return false
@@ -185,6 +187,14 @@ var protectedNames = names(
 	".login", ".logout", ".xinitrc", ".xprofile", ".xsession", ".rprofile", ".renviron", ".irbrc", ".pryrc", ".emacs", ".emacs.d", ".tmux.conf",
 	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", "devcontainer.json", ".fleet", ".theia", "*.sublime-project", ".tool-versions", "mise*.toml", ".mise*.toml", ".mise", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
 	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".npmrc", ".bundle", ".rspec", ".pylintrc", ".bazelrc", ".mvn", "gradle-wrapper.properties", ".watchmanconfig", ".direnv", "*.desktop", "autorun.inf", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
+	// What version control, shells, editors, debuggers, interpreters and hosts of code run or obey by themselves.
+	".hg", ".hgrc", ".jj", ".sl", "_darcs", ".svn", ".arcconfig", ".reviewboardrc", ".pre-commit-hooks.yaml", ".huskyrc*", ".lintstagedrc*",
+	".rvmrc", ".autoenv*", ".direnvrc", ".bashrc.local", ".zshrc.local", ".screenrc", ".tmuxinator.yml", ".tmuxp.*", ".nanorc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".ackrc",
+	".dir-locals-2.el", ".helix", ".kakrc", ".vimrc.local", ".nvim", ".lvim", ".nova", ".lapce", ".vs", ".run", ".ctags", ".ctags.d", ".agents",
+	".ghci", ".ocamlinit", ".iex.exs", ".erlang", ".octaverc", ".perldb", ".rdbgrc", ".byebugrc", ".radare2rc", ".ipython", "ipython_config.py", ".jupyter",
+	"bunfig.toml", ".bunfig.toml", ".gradle", ".mavenrc", ".sbtopts", ".jvmopts", ".rubocop.yml", ".solargraph.yml",
+	"action.yml", "action.yaml", ".gitlab-ci.yaml", ".gitpod.yml", ".gitpod.dockerfile", ".replit", "replit.nix", ".idx", "devbox.json", ".lando.yml", ".ddev",
+	".readthedocs.yaml", ".readthedocs.yml", "netlify.toml", "vercel.json", "render.yaml", "heroku.yml",
 )
 
 // nameList is a list of names, in each at most one *. Those without one are looked

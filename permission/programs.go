@@ -122,9 +122,9 @@ func inspect(p *simpleCommand) commandInfo {
 			}
 		}
 	case name == "tee":
-		c = commandInfo{paths: words}
+		c = commandInfo{reads: true, paths: words}
 		for _, w := range words {
-			if !strings.HasPrefix(w.text, "-") && w.text != "/dev/null" {
+			if w.text != "/dev/null" && !has("-a -i -ai --append --ignore-interrupts", w.text) {
 				c.hazards = append(c.hazards, w.text)
 			}
 		}
@@ -309,9 +309,20 @@ func possiblePaths(words []word) []word {
 	return paths
 }
 
-// optionPath returns what may name a file within an option: --file=NAME, -fNAME.
+// optionPath returns what may name a file within an option: --file=NAME, -fNAME, -xvfNAME.
 func optionPath(w word) []word {
 	value := ""
+	var glued []word // to letters written together, whose last one may take it
+	if !strings.HasPrefix(w.text, "--") {
+		for i := 3; i < min(len(w.text), maxEmbedded); i++ {
+			if name, _, _ := strings.Cut(w.text[i:], "/"); w.text[i] == '.' || w.text[i] == '~' || secretNames.nameIn(name) != "" || protectedNames.nameIn(name) != "" {
+				glued = append(glued, word{text: w.text[i:], source: w.source, kind: w.kind})
+			}
+			if w.text[i] == '/' || w.text[i] == '=' {
+				break
+			}
+		}
+	}
 	if _, v, ok := strings.Cut(w.text, "="); ok {
 		value = v
 	} else if !strings.HasPrefix(w.text, "--") && len(w.text) > 2 {
@@ -322,9 +333,9 @@ func optionPath(w word) []word {
 	}
 	value = strings.TrimPrefix(value, "@")
 	if !looksLikePath(value) {
-		return nil
+		return glued
 	}
-	return []word{{text: value, source: w.source, kind: w.kind}}
+	return append(glued, word{text: value, source: w.source, kind: w.kind})
 }
 
 // looksLikePath reports whether s is more likely the name of a file than a text.

@@ -36,10 +36,18 @@ func inspectGo(words []word) commandInfo {
 		}
 	}
 	reads := goReads[strings.TrimPrefix(command, "mod ")]
-	for _, w := range words[1:] {
+	for i, w := range words[1:] {
 		option, isOption := strings.CutPrefix(w.text, "-")
 		name, value, _ := strings.Cut(strings.TrimPrefix(option, "-"), "=")
 		// -ldflags may have its value in the next word.
+		if isOption && (name == "gcflags" || name == "asmflags" || name == "ldflags") {
+			if value == "" && i+2 < len(words) {
+				value = words[i+2].text
+			}
+			if !harmlessFlags(value) {
+				c.hazards = append(c.hazards, w.text)
+			}
+		}
 		if isOption && (goHazards[strings.TrimPrefix(name, "test.")] || strings.Contains(value, "-toolexec")) || strings.Contains(w.text, "-extld") || strings.Contains(w.text, "-fplugin") {
 			c.hazards = append(c.hazards, w.text)
 		}
@@ -47,6 +55,28 @@ func inspectGo(words []word) commandInfo {
 	}
 	c.reads = reads
 	return c
+}
+
+// harmlessFlags reports whether what is given to the compiler, the assembler or the linker of
+// Go writes no file and runs no program: [PATTERN=]-FLAG….
+func harmlessFlags(value string) bool {
+	if pattern, flags, ok := strings.Cut(value, "="); ok && !strings.HasPrefix(pattern, "-") {
+		value = flags
+	}
+	fields := strings.Fields(value)
+	for i := 0; i < len(fields); i++ {
+		flag := strings.Trim(fields[i], `'"`)
+		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "-"), "=")
+		switch {
+		case name == "-X" || name == "X":
+			if flag == "-X" {
+				i++
+			}
+		case !strings.HasPrefix(flag, "-") || !has("N l m e B S s w v race msan d compressdwarf buildid checklinkname", name):
+			return false
+		}
+	}
+	return true
 }
 
 // findActs are what makes find run, delete or write. From the manual of findutils 4.10,

@@ -25,7 +25,7 @@ type Proposal struct {
 	Reason string
 	// Exact: at least one of Rules is for this very command, because a wider one
 	// would let more happen than its text tells: it is over a wrapper, an
-	// interpreter or a deleting command, or the program is not known.
+	// interpreter or a deleting command, it lifts the sandbox, or the program is not known.
 	Exact bool
 	// Deny are the rules that *Never* stores: for exactly this command, or these files. For
 	// the web it is the host, and for other tools the tool: a rule cannot say less of
@@ -251,7 +251,9 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 		}
 		texts[i] = w.text
 	}
-	if n := meant(p, history, t.r.Tool); n > 0 && n <= len(texts) {
+	// What lifts the sandbox is for this very command: with any other words it could run anything
+	// that the workspace holds, with the person's authority.
+	if n := meant(p, history, t.r.Tool); n > 0 && n <= len(texts) && t.r.Sandbox == run.Confined {
 		if wide := candidate(texts[:n], true); fits(wide) {
 			return wide, false, true
 		}

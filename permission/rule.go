@@ -71,10 +71,14 @@ type Rule struct {
 // Rules are rules in no order: the strictest that matches counts.
 type Rules []Rule
 
-// ParseRule reads "Tool" or "Tool(pattern)". The other fields are the caller's to
-// set.
+// ParseRule reads "Tool" or "Tool(pattern)". The spelling of another agent is an error that
+// names the rule to write: such a rule would match no call. The other fields are the caller's
+// to set.
 func ParseRule(text string) (Rule, error) {
 	text = strings.TrimSpace(text)
+	if err := checkSpelling(text); err != nil {
+		return Rule{}, err
+	}
 	tool, pattern, hasPattern := strings.Cut(text, "(")
 	if hasPattern {
 		var closed bool
@@ -213,8 +217,8 @@ func (r Rule) namesProgram() bool {
 	return len(words) != 1 || plainName(strings.ReplaceAll(words[0], wild, "x"))
 }
 
-// exact reports whether the rule is one command, spelled out.
-func (r Rule) exact() bool {
+// Exact reports whether the rule is one command, spelled out.
+func (r Rule) Exact() bool {
 	words := r.split()
 	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, wild) })
 }

@@ -67,7 +67,7 @@ func TestAlwaysProposesTheSandboxThatIsAskedFor(t *testing.T) {
 	r := permission.Request{Tool: "shell", Command: "go test ./... | tail", Workspace: "/work", Sandbox: run.WithNetwork, Sandboxed: true, EnforcesReadOnly: true}
 	rs := rules(t, permission.Allow, "go test *")
 	p := rs.Propose(r, permission.Default, nil)
-	if len(p.Rules) != 1 || p.Rules[0].String() != "shell(go test *)" || p.Rules[0].Sandbox != run.WithNetwork {
+	if len(p.Rules) != 1 || p.Rules[0].String() != "shell(go test ./...)" || !p.Exact || p.Rules[0].Sandbox != run.WithNetwork {
 		t.Errorf("it proposes %+v", p)
 	}
 }

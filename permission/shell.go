@@ -69,7 +69,10 @@ type simpleCommand struct {
 	// guessed: of a wrapper, where the command that it runs begins is not certain.
 	// readsText: of a shell, the text that it runs (sh -c TEXT) was read.
 	guessed, readsText bool
-	known              *commandInfo // what inspect found, once it was asked
+	// innerAt is where among the words of a wrapper the command that it runs begins, if that
+	// is certain; 0: it is not, or p is no wrapper.
+	innerAt int
+	known   *commandInfo // what inspect found, once it was asked
 }
 
 // info returns what is known of the command.

@@ -18,6 +18,10 @@ type wrapper struct {
 	// guessed: where the command begins cannot be told, so every word may be the
 	// first of it.
 	guessed bool
+	// texts: each of its operands is a text of shell, and its words are no command.
+	texts bool
+	// input: without a command among its words it runs what its input says.
+	input bool
 }
 
 // wrappers are the programs that are looked through. Of an option that is not
@@ -48,7 +52,7 @@ var wrappers = map[string]wrapper{
 	"strace":      {flags: "cfFhiqrtTvVxyz", values: "abeEIoOpPsSuUX"},
 	"ltrace":      {},
 	"watch":       {flags: "bcdegtpx", values: "n"},
-	"parallel":    {},
+	"parallel":    {texts: true, input: true},
 	"busybox":     {},
 	"toybox":      {},
 	"caffeinate":  {flags: "disu", values: "tw"},
@@ -56,7 +60,7 @@ var wrappers = map[string]wrapper{
 	"runuser":     {flags: "lm", values: "gGu"},
 	"unbuffer":    {},
 	"script":      {flags: "aefq"},
-	"entr":        {flags: "acdnprsz"},
+	"entr":        {flags: "acdnprz", texts: true},
 	"rlwrap":      {},
 	"torsocks":    {},
 	"catchsegv":   {},
@@ -68,11 +72,13 @@ var wrappers = map[string]wrapper{
 	"pipx":        {operands: 1},
 	"proxychains": {}, "proxychains4": {}, "firejail": {}, "bwrap": {}, "systemd-run": {}, "dbus-run-session": {}, "xvfb-run": {},
 	"numactl": {}, "prlimit": {}, "setpriv": {}, "capsh": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "sg": {operands: 1},
-	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {}, "perf": {guessed: true}, "valgrind": {}, "rr": {},
-	"watchexec": {}, "nodemon": {}, "ld.so": {}, "ld-linux-x86-64.so.2": {}, "dotenv": {}, "direnv": {}, "uv": {operands: 1}, "poetry": {operands: 1}, "pdm": {operands: 1}, "pipenv": {operands: 1}, "bundle": {operands: 1}, "mise": {}, "asdf": {}, "conda": {}, "nix-shell": {}, "nix": {},
+	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {texts: true}, "concurrently": {texts: true}, "perf": {guessed: true}, "valgrind": {}, "rr": {},
+	"watchexec": {texts: true}, "nodemon": {texts: true}, "ld.so": {}, "ld-linux-x86-64.so.2": {}, "dotenv": {}, "direnv": {}, "uv": {operands: 1}, "poetry": {operands: 1}, "pdm": {operands: 1}, "pipenv": {operands: 1}, "bundle": {operands: 1}, "mise": {}, "asdf": {}, "conda": {}, "nix-shell": {}, "nix": {},
 	"setarch": {guessed: true}, "linux32": {}, "linux64": {}, "i386": {}, "i686": {}, "x86_64": {}, "choom": {guessed: true}, "uclampset": {guessed: true}, "cgexec": {guessed: true}, "proot": {guessed: true},
 	"chpst": {guessed: true}, "daemon": {guessed: true}, "gdb": {guessed: true}, "lldb": {guessed: true},
-	"coproc": {}, "noglob": {}, "nocorrect": {}, "pwsh": {}, "cmd": {}, "powershell": {}, "wsl": {}, "distrobox": {}, "toolbox": {}, "screen": {}, "tmux": {}, "expect": {}, "socat": {}, "crond": {}, "logsave": {operands: 1}, "cpulimit": {}, "tsp": {}, "batch": {}, "at": {},
+	"coproc": {}, "noglob": {}, "nocorrect": {}, "pwsh": {texts: true, input: true}, "cmd": {texts: true, input: true}, "powershell": {texts: true, input: true}, "wsl": {texts: true, input: true}, "distrobox": {}, "toolbox": {},
+	"screen": {texts: true}, "tmux": {texts: true}, "expect": {texts: true, input: true}, "socat": {texts: true}, "crond": {}, "logsave": {operands: 1}, "cpulimit": {}, "tsp": {},
+	"batch": {input: true}, "at": {input: true, texts: true},
 }
 
 // maxHostAt bounds how many of ssh's words are taken for its host.
@@ -122,6 +128,14 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 		return
 	}
 	i, sure, assigned := w.command(p.words)
+	if w.texts && !p.speculative {
+		for _, text := range p.words[1:] {
+			r.textOf(p, []word{text}, true)
+		}
+	}
+	if w.input && !p.speculative && r.readsInput(name, p, i) {
+		r.isUnknown(name + " that reads its commands from standard input")
+	}
 	if assigned && !p.speculative {
 		r.isUnknown(name + " sets variables for another command")
 	}
@@ -131,6 +145,9 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 		p.transparent = sure && w.transparent && !p.speculative && p.program() == name &&
 			!slices.ContainsFunc(p.words[:i], func(w word) bool { return w.kind != static })
 		r.inner(p, p.words[i:], p.speculative)
+		if sure && !w.texts {
+			p.innerAt = i
+		}
 	}
 	p.guessed = !sure || i >= len(p.words) && (name == "sudo" || name == "doas")
 	if !sure {
@@ -138,6 +155,12 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 			r.inner(p, p.words[i+1:], true)
 		}
 	}
+}
+
+// readsInput reports whether a wrapper whose command begins at the i-th word is given none, or
+// takes none among its words.
+func (r *scriptReader) readsInput(name string, p *simpleCommand, i int) bool {
+	return i >= len(p.words) || name == "batch" || name == "at" || p.words[i].text == ":::" || p.words[i].text == "-"
 }
 
 // inner takes in a command that p runs. One that is only a guess makes nothing

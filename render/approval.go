@@ -16,44 +16,59 @@ import (
 // MaxCompared bounds the file that the change of an approval is compared with, in bytes.
 const MaxCompared = 1 << 20
 
-// ApprovalLines returns what a person has to see of a call before it is allowed: the whole
-// command, or the change of a file, what no rule covers, and whether it leaves the sandbox. The
-// call is one of n that wait. fold bounds the lines of a change; 0: all of it. before reads a
-// file of the workspace of at most [MaxCompared] bytes; one that does not exist is empty.
+// ApprovalLines returns what a person has to see of a call before it is allowed: its head and its
+// body. fold bounds the lines of a change; 0: all of it.
 func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(path string) (string, error)) []string {
+	return append(s.ApprovalHead(a, n, width), s.ApprovalBody(a, fold, width, before)...)
+}
+
+// ApprovalHead returns what must be seen of a call however long it is: its title, whether it leaves the
+// sandbox, the folder it runs in, and what no rule covers. The call is one of n that wait.
+func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 	title := CallTitle(a.Call.Tool, view.Subject(a.Call.Tool, a.Call.Arguments))
-	if a.Call.Tool == "shell" {
-		title = "Run this command?"
-	}
-	head := s.Paint(Warning, s.Glyph(GlyphQuestion)) + " " + s.Paint(Bold, title)
-	if n > 1 {
-		head += s.Paint(Faint, fmt.Sprintf("  (%d more)", n-1))
-	}
-	lines := []string{head}
-	change, known := ProposedChange(a.Call, before)
+	var args struct{ Path string }
 	switch {
-	case known:
-		if fold == 0 {
-			fold = len(change)
-		}
-		lines = append(lines, s.diff(change, fold, width)...)
-	case a.Preview.Request.Command != "":
-		lines = append(lines, s.whole(a.Preview.Request.Command, width)...)
-	default:
-		lines = append(lines, s.whole(WholeCall(a.Call), width)...)
+	case a.Call.Tool == "shell":
+		title = "Run this command?"
+	case json.Unmarshal([]byte(a.Call.Arguments), &args) == nil && args.Path != "":
+		title = CallTitle(a.Call.Tool, visible.Escape(args.Path)) // with its end, which a subject may lack
 	}
-	for _, p := range a.Explain.Parts {
-		if p.Verdict != permission.Allow {
-			lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: view.OneLine(p.Reason, 8*view.MaxLine), Paint: Faint}}, width-2, false))...)
-		}
+	heading := []Span{{Text: title, Paint: Bold}}
+	if n > 1 {
+		heading = append(heading, Span{Text: fmt.Sprintf("  (%d more)", n-1), Paint: Faint})
+	}
+	lines := Hang(s.Paint(Warning, s.Glyph(GlyphQuestion))+" ", s.Wrap(heading, width-2, true))
+	say := func(p Paint, text string) {
+		lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: text, Paint: p}}, width-2, false))...)
 	}
 	switch a.Preview.Request.Sandbox {
 	case run.Unconfined:
-		lines = append(lines, "  "+s.Paint(Bad, "runs outside the sandbox, with your own authority"))
+		say(Bad, "runs outside the sandbox, with your own authority")
 	case run.WithNetwork:
-		lines = append(lines, "  "+s.Paint(Warning, "runs with the network open"))
+		say(Warning, "runs with the network open")
+	}
+	if r := a.Preview.Request; r.Command != "" && r.Dir != "" && r.Dir != r.Workspace {
+		say(Faint, "in "+visible.Escape(r.Dir))
+	}
+	for _, p := range a.Explain.Parts {
+		if p.Verdict != permission.Allow {
+			say(Faint, view.OneLine(p.Reason, 8*view.MaxLine))
+		}
 	}
 	return lines
+}
+
+// ApprovalBody returns the whole command, or the change of a file. before reads a file of the workspace
+// of at most [MaxCompared] bytes; one that does not exist is empty. Long lines are broken and not cut.
+func (s Style) ApprovalBody(a app.Approval, fold, width int, before func(path string) (string, error)) []string {
+	change, known := ProposedChange(a.Call, before)
+	switch {
+	case known:
+		return s.wholeDiff(change, fold, width)
+	case a.Preview.Request.Command != "":
+		return s.whole(a.Preview.Request.Command, width)
+	}
+	return s.whole(WholeCall(a.Call), width)
 }
 
 // whole returns text with all its characters, in lines of at most width columns.
@@ -79,28 +94,7 @@ func WholeCall(c run.Call) string {
 	return c.Tool + " " + c.Arguments
 }
 
-// StoredWords says which rules an answer to an approval would store: Always or Never.
-func StoredWords(a app.Approval, answer run.Answer) string {
-	rules, err := a.Rules(answer, permission.ForWorkspace, nil)
-	if err != nil {
-		return "(no rule can be stored: " + view.OneLine(a.Proposal.Reason, 2*view.MaxLine) + ")"
-	}
-	var words []string
-	for _, r := range rules {
-		word := visible.Escape(r.String())
-		if r.Sandbox != run.Confined {
-			word += " (sandbox: " + string(r.Sandbox) + ")"
-		}
-		words = append(words, word)
-	}
-	end := ", in this workspace"
-	if answer == run.Always && a.Proposal.Exact {
-		end = ", exactly this, in this workspace"
-	}
-	return strings.Join(words, ", ") + end
-}
-
-// ProposedChange returns what a call of edit or write would change, as the lines of a diff. before reads a file
+// ProposedChange returns what a call of edit or write would change, uncut, as the lines of a diff. before reads a file
 // of the workspace, see [Style.ApprovalLines].
 func ProposedChange(c run.Call, before func(path string) (string, error)) (diff string, ok bool) {
 	var args struct {
@@ -120,13 +114,13 @@ func ProposedChange(c run.Call, before func(path string) (string, error)) (diff 
 				changed = strings.Replace(changed, e.Old, e.New, 1)
 			}
 			if found {
-				d, _, _ := text.Diff(old, changed, MaxCompared)
+				d, _, _ := text.Diff(old, changed, 0)
 				return d, true
 			}
 		}
 		var all []string // where they are in the file is not known
 		for _, e := range args.Edits {
-			d, _, _ := text.Diff(e.Old, e.New, MaxCompared)
+			d, _, _ := text.Diff(e.Old, e.New, 0)
 			for line := range strings.SplitSeq(d, "\n") {
 				if !strings.HasPrefix(line, "@@ ") {
 					all = append(all, line)
@@ -139,7 +133,7 @@ func ProposedChange(c run.Call, before func(path string) (string, error)) (diff 
 		if err != nil {
 			return "", false
 		}
-		d, _, _ := text.Diff(old, *args.Content, MaxCompared)
+		d, _, _ := text.Diff(old, *args.Content, 0)
 		return d, true
 	}
 	return "", false

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -13,13 +12,14 @@ import (
 )
 
 const (
-	maxLineWidth = 100 // columns of a call's line: times stay near what they are of
-	foldedDiff   = 12  // lines of a diff
-	foldedError  = 10  // lines of what a failed call has printed
-	foldedTail   = 3   // lines of what a running call prints
-	foldedTodo   = 15  // items of a list of tasks
-	foldedPrompt = 30  // lines of what the person says
-	foldedChild  = 6   // lines of a child run that works
+	maxLineWidth  = 100 // columns of a call's line: times stay near what they are of
+	leastTitle    = 12  // columns of a call's title beside how it came out
+	foldedDiff    = 12  // lines of a diff
+	foldedTail    = 3   // lines of what a running call prints
+	foldedRunning = 3   // lines of a command that runs
+	foldedTodo    = 15  // items of a list of tasks
+	foldedPrompt  = 30  // lines of what the person says
+	foldedChild   = 6   // lines of a child run that works
 )
 
 // verbs are what calls of pawl's tools do, in a word.
@@ -48,10 +48,7 @@ func (s Style) callLine(g Glyph, p Paint, title, right string, width int) string
 	width = min(width, maxLineWidth)
 	room := width - 3
 	if right != "" {
-		room -= Cells(right) + 2
-	}
-	if room < 12 && right != "" { // no room for both
-		room, right = width-3, ""
+		room = max(leastTitle, room-Cells(right)-2)
 	}
 	title = s.Clip(title, room)
 	verb, object, _ := strings.Cut(title, " ")
@@ -59,10 +56,45 @@ func (s Style) callLine(g Glyph, p Paint, title, right string, width int) string
 	if object != "" {
 		line += " " + s.Paint(Accent, object)
 	}
-	if right != "" {
-		line += strings.Repeat(" ", max(2, width-1-2-Cells(title)-Cells(right))) + s.Paint(Faint, right)
+	return s.toTheRight(line, right, width)
+}
+
+// toTheRight puts right at the end of a line that has room for it.
+func (s Style) toTheRight(line, right string, width int) string {
+	if right == "" {
+		return line
 	}
-	return line
+	return line + strings.Repeat(" ", max(2, min(width, maxLineWidth)-1-Cells(line)-Cells(right))) + s.Paint(Faint, right)
+}
+
+// callHead returns what a call does: one line, or a command below itself in at most rows lines. How it
+// came out is at the right of the first line, on a narrow terminal of a line of its own.
+func (s Style) callHead(g Glyph, p Paint, c *view.Call, right string, width, rows int) []string {
+	title, command := CallTitle(c.Tool, c.Subject), Command(c)
+	if command == "" || s.Words {
+		if room := min(width, maxLineWidth) - 3 - Cells(right) - 2; room < leastTitle && Cells(title) > room && right != "" {
+			return []string{s.callLine(g, p, title, "", width), s.toTheRight("", s.Clip(right, width-3), width)}
+		}
+		return []string{s.callLine(g, p, title, right, width)}
+	}
+	verb, _, _ := strings.Cut(title, " ")
+	indent := Cells(s.Glyph(g)) + 1 + Cells(verb) + 1
+	room := min(width, maxLineWidth) - 1 - indent
+	beside := room - Cells(right) - 2
+	own := right != "" && beside < leastCommand && Cells(command) > beside
+	if right != "" && !own {
+		room = beside
+	}
+	lines := s.commandLines(command, rows, max(1, room))
+	lines[0] = s.Paint(p, s.Glyph(g)) + " " + s.Paint(Bold, verb) + " " + lines[0]
+	for i := range lines[1:] {
+		lines[i+1] = strings.Repeat(" ", indent) + lines[i+1]
+	}
+	if own {
+		return append(lines, s.toTheRight("", s.Clip(right, width-3), width))
+	}
+	lines[0] = s.toTheRight(lines[0], right, width)
+	return lines
 }
 
 // Took says how long something took, shortly: 340ms, 4.2s, 3m12s.
@@ -79,20 +111,15 @@ func Took(t time.Duration) string {
 // Clock says how long something takes, in whole seconds.
 func Clock(t time.Duration) string { return max(0, t).Truncate(time.Second).String() }
 
-// CallLines returns a call that has settled, with what is important of its result: what it
-// changed, why it was refused, the end of what it has printed if it failed. It is empty for a
-// call that says nothing of its own, such as a question that was answered.
-func (s Style) CallLines(c *view.Call, width int) []string {
-	if c.Outcome == run.Answered || c.Submits && !c.IsError {
-		return nil // the person has answered; the result says it
-	}
+// settledHead returns what a settled call does and how it came out.
+func (s Style) settledHead(c *view.Call, width int) []string {
 	g, p := GlyphDone, Good
 	switch {
 	case c.Outcome == run.Refused:
 		g, p = GlyphRefused, Warning
 	case c.Outcome == run.Cut || c.Outcome == run.NotRun || c.Outcome == run.Unknown:
 		g, p = GlyphStopped, Faint
-	case c.IsError || c.Exited && c.ExitCode != 0:
+	case c.Failed():
 		g, p = GlyphFailed, Bad
 	}
 	var right []string
@@ -104,37 +131,59 @@ func (s Style) CallLines(c *view.Call, width int) []string {
 	if words := c.OutcomeWords(); words != string(run.OK) {
 		right = append(right, strings.Replace(words, "exit code", "exit", 1))
 	}
-	stored, shaped := envelopeOf(c)
-	switch words := "stored as " + visible.Escape(string(c.ID)); {
-	case shaped:
-		right = append(right, words)
+	items, list := todoItems(c)
+	if list {
+		right = append(right, doneWords(items))
+	}
+	switch _, shaped := envelopeOf(c); {
+	case shaped: // the line below has its size
+		right = append(right, "stored")
 	case c.Delivery != "" && c.Delivery != "inline" && c.Size > 0:
-		right = append(right, text.Size(c.Size)+" "+words)
+		right = append(right, text.Size(c.Size)+" stored")
 	}
 	if c.Duration >= 100*time.Millisecond {
 		right = append(right, Took(c.Duration))
 	}
-	items, list := todoItems(c)
-	title := CallTitle(c.Tool, c.Subject)
-	if list {
-		title = "Tasks"
+	if c.ID != "" && !c.Observed {
+		right = append(right, visible.Escape(string(c.ID)))
 	}
-	lines := []string{s.callLine(g, p, title, strings.Join(right, s.Dot()), width)}
+	head := *c
+	if list {
+		head.Tool, head.Subject, head.Arguments = "todo", "", ""
+	}
+	return s.callHead(g, p, &head, strings.Join(right, s.Dot()), width, foldedCommand)
+}
+
+// callLines returns a call that has settled, with what is important of its result: what it
+// changed, why it was refused, the first and the last lines that a command has printed, how a list of
+// tasks differs from the one before. It is empty for a call that says nothing of its own, such as a
+// question that was answered.
+func (s Style) callLines(c *view.Call, before []todoItem, width int) []string {
+	if c.Outcome == run.Answered || c.Submits && !c.IsError {
+		return nil // the person has answered; the result says it
+	}
+	lines := s.settledHead(c, width)
+	items, list := todoItems(c)
+	stored, shaped := envelopeOf(c)
+	printed := func() []string { return s.gutter(excerptOfCall(c).lines(s), width) }
 	switch {
 	case c.Outcome == run.Refused || c.Outcome == run.NotRun:
 		lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: c.Reason(), Paint: Faint}}, width-2, false))...)
 	case c.Outcome == run.Cut: // the person has stopped it
-	case c.IsError || c.Exited && c.ExitCode != 0:
-		result := c.Result
+	case c.Failed():
 		if shaped {
-			result = strings.Join(stored.Metadata.Last, "\n")
 			lines = append(lines, s.storedLines(stored, c.Size, width)...)
 		}
-		lines = append(lines, s.lastLines(result, foldedError, width)...)
+		lines = append(lines, printed()...)
 	case shaped:
 		lines = append(lines, s.storedLines(stored, c.Size, width)...)
+		if prints(c) {
+			lines = append(lines, printed()...)
+		}
 	case list:
-		lines = append(lines, s.todo(items, width)...)
+		lines = append(lines, s.todo(changedItems(before, items), width)...)
+	case prints(c):
+		lines = append(lines, printed()...)
 	case c.Child != "" && c.Result != "":
 		lines = append(lines, "  "+s.Paint(Faint, s.Glyph(GlyphEnd)+" "+s.Clip(view.OneLine(c.Result, 4*view.MaxLine), width-5)))
 	case len(c.Files) > 0:
@@ -159,65 +208,4 @@ func (s Style) more(n int) []string {
 // printable returns a line of a file or of a command, safe to print and without tabs.
 func printable(line string) string {
 	return strings.ReplaceAll(strings.TrimRight(visible.Escape(line), "\r"), "\t", "    ")
-}
-
-// lastLines returns the end of what a call has printed.
-func (s Style) lastLines(result string, n, width int) []string {
-	var all []string
-	for line := range strings.SplitSeq(strings.TrimSpace(result), "\n") {
-		if strings.TrimSpace(line) != "" {
-			all = append(all, line)
-		}
-	}
-	if len(all) > 0 && strings.HasPrefix(all[len(all)-1], "[exit code ") {
-		all = all[:len(all)-1]
-	}
-	var lines []string
-	if cut := len(all) - n; cut > 0 {
-		lines = append(lines, "  "+s.Paint(Faint, s.Glyph(GlyphGutter)+" "+s.Glyph(GlyphCut)+" "+text.Plural(int64(cut), "line")+" before"))
-		all = all[cut:]
-	}
-	for _, line := range all {
-		lines = append(lines, "  "+s.Paint(Faint, s.Glyph(GlyphGutter))+" "+s.Clip(printable(line), width-5))
-	}
-	return lines
-}
-
-// A todoItem is an item of a list of tasks, as pawl's and other agents' tools have it.
-type todoItem struct{ Text, Content, Step, Status string }
-
-// todoItems returns the list of tasks that a call sets.
-func todoItems(c *view.Call) ([]todoItem, bool) {
-	var args map[string]json.RawMessage
-	if c.IsError || json.Unmarshal([]byte(c.Arguments), &args) != nil {
-		return nil, false
-	}
-	for _, name := range []string{"items", "todos", "plan"} {
-		var items []todoItem
-		if json.Unmarshal(args[name], &items) == nil && len(items) > 0 && items[0].Status != "" {
-			return items, true
-		}
-	}
-	return nil, false
-}
-
-// todo returns a list of tasks as a checklist.
-func (s Style) todo(items []todoItem, width int) []string {
-	var lines []string
-	for i, item := range items {
-		if i == foldedTodo {
-			return append(lines, s.more(len(items)-i)...)
-		}
-		mark, p := GlyphOpen, Plain
-		switch item.Status {
-		case "done", "completed":
-			mark, p = GlyphChecked, Faint
-		case "active", "in_progress":
-			mark, p = GlyphActive, Bold
-		}
-		markPaint := map[Glyph]Paint{GlyphChecked: Good, GlyphActive: Warning}[mark]
-		line := view.OneLine(item.Text+item.Content+item.Step, 2*view.MaxLine)
-		lines = append(lines, "    "+s.Paint(markPaint, s.Glyph(mark))+" "+s.Paint(p, s.Clip(line, width-9)))
-	}
-	return lines
 }

@@ -29,8 +29,8 @@ func (s Style) Details(i view.Item, width, n int) []string {
 	case i.Call != nil:
 		c := i.Call
 		lines = []string{s.callLine(GlyphActive, Faint, CallTitle(c.Tool, c.Subject), "", width)}
-		if all := s.CallLines(c, width); c.State == view.Settled && len(all) > 0 {
-			lines = all[:1]
+		if c.State == view.Settled {
+			lines = s.settledHead(c, width)
 		}
 		if words := view.DecisionWords(c.Decision); c.Decision.Answer != "" {
 			lines = append(lines, "  "+s.Paint(Faint, s.Clip(visible.Escape(words), width-2)))

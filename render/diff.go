@@ -19,6 +19,18 @@ const numbersFrom = 36
 // diff returns the lines of a unified diff, at most n of them, with their numbers: of a removed line
 // that before the change, of any other that after it. A diff without heads has no numbers.
 func (s Style) diff(diff string, n, width int) []string {
+	return s.diffLines(diff, n, width, false)
+}
+
+// wholeDiff is diff with long lines broken and not cut; at most n lines of the diff, 0: all.
+func (s Style) wholeDiff(diff string, n, width int) []string {
+	if n == 0 {
+		n = len(diff)
+	}
+	return s.diffLines(diff, n, width, true)
+}
+
+func (s Style) diffLines(diff string, n, width int, whole bool) []string {
 	type part struct {
 		number int // 0: none
 		text   string
@@ -73,7 +85,17 @@ func (s Style) diff(diff string, n, width int) []string {
 		case p.text[0] == '-':
 			paint = Bad
 		}
-		lines = append(lines, margin+s.Paint(paint, s.Clip(printable(p.text), width-1-Cells(margin))))
+		text, room := printable(p.text), width-1-Cells(margin)
+		if !whole {
+			lines = append(lines, margin+s.Paint(paint, s.Clip(text, room)))
+			continue
+		}
+		for i, piece := range broken(text, max(1, room)) {
+			if i > 0 {
+				margin = strings.Repeat(" ", Cells(margin))
+			}
+			lines = append(lines, margin+s.Paint(paint, piece))
+		}
 	}
 	return append(lines, s.more(total-n)...)
 }

@@ -19,7 +19,7 @@ const maxEndFiles = 8
 type End struct {
 	Words    string        // how it ended, on one line
 	Next     string        // what the person can do next; may be empty
-	Undo     string        // how the person puts changed files back
+	Undo     string        // the command that puts changed files back
 	Question *app.Question // that waits for an answer; nil: none, or the person was asked
 	Denials  []app.Denial
 	State    run.State
@@ -29,7 +29,7 @@ type End struct {
 // were changed in them.
 func (t *Transcript) Tally() (took time.Duration, files []view.File) {
 	took, files = t.took, t.files
-	t.took, t.files = 0, nil
+	t.took, t.files, t.commands = 0, nil, false
 	return took, files
 }
 
@@ -37,6 +37,11 @@ func (t *Transcript) Tally() (took time.Duration, files []view.File) {
 // changed and the calls that were refused. Time and files are those of all turns that have
 // ended since it was called last.
 func (t *Transcript) PrintEnd(e End) {
+	if e.Undo != "" {
+		if e.Undo = "undo: " + e.Undo; t.commands {
+			e.Undo += " (not what commands changed)"
+		}
+	}
 	took, files := t.Tally()
 	t.later(func(width int) []string { return t.endLines(e, took, files, width) })
 }

@@ -136,8 +136,8 @@ func work(s render.Style, width int) string {
 	frame("a table streams")
 	p.update(view.Update{Delta: &view.Delta{Text: answer[cut:strings.Index(answer, "every")]}})
 	frame("code streams")
-	p.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text(answer)}}, run.Ended{End: run.Completed})
-	p.PrintEnd(render.End{Words: "completed", Undo: "/undo puts the files back", State: run.State{Turn: run.Turn{N: 1, Steps: 2, End: run.Ended{End: run.Completed}}}})
+	p.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text(answer)}}, run.Ended{Driven: 32 * time.Second, End: run.Completed})
+	p.PrintEnd(render.End{Words: "completed", Undo: "/undo", State: run.State{Turn: run.Turn{N: 1, Tally: run.Tally{Steps: 2}, End: run.Ended{End: run.Completed}}}})
 	frame("the answer")
 	fmt.Fprintf(&out, "== the details of the calls\n")
 	for _, i := range p.items {
@@ -150,23 +150,94 @@ func work(s render.Style, width int) string {
 	return out.String()
 }
 
+// commands plays a turn with commands and a list of tasks, and returns what the transcript has at its
+// stages.
+func commands(s render.Style, width int) string {
+	s.Expands = "ctrl+o"
+	p := play(s)
+	var out strings.Builder
+	frame := func(what string) {
+		fmt.Fprintf(&out, "== %s\n", what)
+		for _, l := range p.Above(width) {
+			fmt.Fprintf(&out, "%s\n", l)
+		}
+		for _, l := range p.Live(width, 24, p.at) {
+			fmt.Fprintf(&out, "~ %s\n", l)
+		}
+	}
+	step := func(text string, calls ...run.Part) {
+		p.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1}, run.Replied{Stop: run.StopToolUse, Parts: append([]run.Part{run.Text(text)}, calls...)})
+	}
+	runs := func(id run.CallID, printed string) {
+		p.call(id, run.Writes)
+		p.events(result(id, printed))
+	}
+	numbers := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "line %d\n\n", i+1)
+		}
+		return b.String()
+	}
+	p.events(run.Created{Run: "r", Config: run.Config{Model: "p/m"}}, run.Prompted{Parts: []run.Part{run.Text("repair the cart\nand say what was wrong")}})
+	step("I begin with the tests.", asked("c_1", "todo", `{"items":[{"text":"find the bug","status":"active"},{"text":"repair it","status":"pending"},{"text":"run all tests","status":"pending"}]}`),
+		asked("c_2", "shell", `{"command":"go test ./... 2>&1 | tail -n 20"}`), asked("c_3", "shell", `{"command":"touch out.txt"}`), asked("c_4", "shell", `{"command":"true; exit 3"}`))
+	runs("c_1", "The list is stored.")
+	runs("c_2", "ok  \tcart\t0.1s\n"+numbers(30)+"FAIL\torder\t0.2s\n")
+	runs("c_3", "(no output)")
+	fails := func(id run.CallID, printed string, code int) {
+		settled := result(id, printed+fmt.Sprintf("[exit code %d]", code))
+		settled.ExitCode = &code
+		p.events(settled)
+	}
+	p.call("c_4", run.Writes)
+	fails("c_4", "", 3)
+	frame("commands")
+	step("Two of them are long.", asked("c_5", "shell", `{"command":"cd internal/cart && CGO_ENABLED=0 go test -run 'TestTotalCountsEveryItem|TestDiscount' -count=1 ./... # the two that fail\nif [ -d /srv/shop ]; then for f in /srv/shop/*.log; do cat \"$f\"; done; fi\n1\n2\n3\n4\n5"}`),
+		asked("c_6", "Bash", `{"command":"seq 9"}`), asked("c_7", "shell", `{"command":"make log"}`))
+	p.call("c_5", run.Writes)
+	p.update(view.Update{Progress: &view.Progress{Call: "c_5", Text: "a\n\n\x1b[31mb\nc\nd\n"}})
+	frame("a long command runs")
+	fails("c_5", numbers(18), 1)
+	runs("c_6", numbers(30)+"[now in cart]")
+	p.call("c_7", run.Writes)
+	large := result("c_7", `{"persisted":true,"preview":"a","metadata":{"format":"text","lines":90210,"first_lines":["a","b","c"],"last_lines":["x","y","z"]}}`)
+	large.Delivery, large.Size = "stored", 4_300_000
+	p.events(large)
+	step("", asked("c_8", "todo", `{"items":[{"text":"find the bug","status":"done"},{"text":"repair it","status":"active"},{"text":"run all tests","status":"pending"}]}`), asked("c_9", "shell", `{"command":"make"}`))
+	runs("c_8", "The list is stored.")
+	p.call("c_9", run.Writes)
+	fails("c_9", numbers(40), 2)
+	frame("more of them")
+	p.events(run.Said{ID: "w_1", Delivery: run.Steer, Parts: []run.Part{run.Text("and the discount?")}})
+	step("It is right.", asked("c_10", "todo", `{"items":[{"text":"find the bug","status":"done"},{"text":"repair it","status":"done"},{"text":"run all tests","status":"done"}]}`))
+	runs("c_10", "The list is stored.")
+	p.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1}, run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("All tests pass.")}}, run.Ended{Driven: 48 * time.Second, End: run.Completed})
+	p.PrintEnd(render.End{Words: "completed", State: run.State{Turn: run.Turn{N: 1, Tally: run.Tally{Steps: 4}, End: run.Ended{End: run.Completed}}}})
+	frame("the end")
+	return out.String()
+}
+
 // What a person sees at the widths of a phone, a terminal and a large screen.
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	for _, width := range []int{40, 80, 200} {
-		got := work(render.Style{}, width)
-		golden.Compare(t, fmt.Sprintf("frames/width_%d.txt", width), []byte(got))
-		if strings.Contains(got, "\x1b") {
-			t.Errorf("width %d: styles without colours", width)
+	for prefix, story := range map[string]func(render.Style, int) string{"": work, "commands_": commands} {
+		for _, width := range []int{40, 80, 200} {
+			got := story(render.Style{}, width)
+			golden.Compare(t, fmt.Sprintf("frames/%swidth_%d.txt", prefix, width), []byte(got))
+			if strings.Contains(got, "\x1b") {
+				t.Errorf("width %d: styles without colours", width)
+			}
 		}
+		ascii := story(render.Style{ASCII: true}, 80)
+		golden.Compare(t, "frames/"+prefix+"ascii.txt", []byte(ascii))
+		ascii, _, _ = strings.Cut(ascii, "== the details") // they show what others wrote
+		if i := strings.IndexFunc(ascii, func(r rune) bool { return r > '~' }); i >= 0 {
+			t.Errorf("in ASCII: %q", ascii[i:min(len(ascii), i+20)])
+		}
+		golden.Compare(t, "frames/"+prefix+"color.txt", []byte(strings.ReplaceAll(story(render.Style{Color: true, Links: true}, 80), "\x1b", "^")))
+		golden.Compare(t, "frames/"+prefix+"spoken.txt", []byte(story(render.Style{}.Spoken(), 80)))
 	}
-	ascii := work(render.Style{ASCII: true}, 80)
-	golden.Compare(t, "frames/ascii.txt", []byte(ascii))
-	ascii, _, _ = strings.Cut(ascii, "== the details") // they show what others wrote
-	if i := strings.IndexFunc(ascii, func(r rune) bool { return r > '~' }); i >= 0 {
-		t.Errorf("in ASCII: %q", ascii[i:min(len(ascii), i+20)])
-	}
-	golden.Compare(t, "frames/color.txt", []byte(strings.ReplaceAll(work(render.Style{Color: true, Links: true}, 80), "\x1b", "^")))
 }
 
 // No line is wider than the terminal, and none of the live part is as wide.
@@ -174,7 +245,7 @@ func TestNoLineIsTooWide(t *testing.T) {
 	t.Parallel()
 	for width := 24; width < 120; width += 7 {
 		answer := false // code and tables may be wider: they can be copied whole
-		for line := range strings.Lines(work(render.Style{Color: true}, width)) {
+		for line := range strings.Lines(work(render.Style{Color: true}, width) + commands(render.Style{Color: true}, width)) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.HasPrefix(line, "== ") {
 				answer = strings.Contains(line, "streams") || strings.Contains(line, "the answer")

@@ -22,6 +22,7 @@ type envelope struct {
 		Format string   `json:"format"`
 		Lines  int64    `json:"lines"`
 		Shape  []string `json:"shape"`
+		First  []string `json:"first_lines"`
 		Last   []string `json:"last_lines"`
 		Arrays []struct {
 			Path   string `json:"path"`

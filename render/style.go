@@ -16,11 +16,13 @@ type Style struct {
 	Links bool
 	// Words has words in place of signs, as a screen reader reads them aloud.
 	Words bool
+	// Expands names the key that shows what is left out of an output. Empty: there is none.
+	Expands string
 }
 
 // Spoken returns the style that is written for a screen reader: words in place of signs, no
 // colours.
-func (s Style) Spoken() Style { return Style{ASCII: true, Words: true} }
+func (s Style) Spoken() Style { return Style{ASCII: true, Words: true, Expands: s.Expands} }
 
 // A Paint is a kind of text. Colour is never the only sign of it: a glyph or a word says
 // the same. The colours are those of terminals with 16, so that a person's theme decides
@@ -121,7 +123,8 @@ func (s Style) Paint(p Paint, text string) string {
 type Glyph int
 
 const (
-	GlyphPerson   Glyph = iota // what the person says
+	GlyphPerson   Glyph = iota // what the person types, or has typed and was not delivered yet
+	GlyphSaid                  // what the person has said, on each line
 	GlyphWords                 // the agent's
 	GlyphDone                  // a call that has ended well
 	GlyphRunning               // a call that runs
@@ -142,14 +145,14 @@ const (
 )
 
 var glyphs = map[Glyph][2]string{ // in UTF-8, in ASCII
-	GlyphPerson: {"›", ">"}, GlyphWords: {"•", "*"}, GlyphDone: {"●", "o"}, GlyphRunning: {"◐", "="}, GlyphPending: {"○", "."}, GlyphFailed: {"✗", "x"}, GlyphRefused: {"⊘", "-"},
+	GlyphPerson: {"›", ">"}, GlyphSaid: {"▌", ">"}, GlyphWords: {"•", "*"}, GlyphDone: {"●", "o"}, GlyphRunning: {"◐", "="}, GlyphPending: {"○", "."}, GlyphFailed: {"✗", "x"}, GlyphRefused: {"⊘", "-"},
 	GlyphStopped: {"⊘", "-"}, GlyphSelected: {"›", ">"},
 	GlyphQuestion: {"?", "?"}, GlyphRetry: {"↻", "~"}, GlyphOpen: {"☐", "[ ]"}, GlyphActive: {"▸", "[>]"}, GlyphChecked: {"✓", "[x]"},
 	GlyphGutter: {"│", "|"}, GlyphEnd: {"└", "+"}, GlyphCut: {"…", "..."}, GlyphMinus: {"−", "-"},
 }
 
 var glyphWords = map[Glyph]string{
-	GlyphPerson: "you:", GlyphWords: "agent:", GlyphDone: "done:", GlyphRunning: "running:", GlyphPending: "not started:", GlyphFailed: "failed:", GlyphRefused: "refused:",
+	GlyphPerson: "you:", GlyphSaid: "you:", GlyphWords: "agent:", GlyphDone: "done:", GlyphRunning: "running:", GlyphPending: "not started:", GlyphFailed: "failed:", GlyphRefused: "refused:",
 	GlyphStopped: "stopped:", GlyphSelected: "selected:", GlyphQuestion: "question:", GlyphRetry: "retry:", GlyphOpen: "open:", GlyphActive: "in progress:", GlyphChecked: "done:",
 	GlyphGutter: "", GlyphEnd: "", GlyphCut: "...", GlyphMinus: "-",
 }

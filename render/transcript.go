@@ -36,7 +36,11 @@ type Transcript struct {
 	Began time.Time
 
 	children map[run.ID]*child
-	last     run.ID // the child run of the last finished line; empty: it is of this run
+	last     run.ID     // the child run of the last finished line; empty: it is of this run
+	inner    bool       // it is a child run, in the lines of another: no line stands apart
+	above    printed    // the line that was returned last by Above
+	next     printed    // what the lines that are being made end with
+	tasks    []todoItem // the list of tasks, as the last call has set it
 
 	view        *view.Projection
 	ready       []func(width int) []string // what is finished and was not returned by Above
@@ -50,7 +54,18 @@ type Transcript struct {
 	interrupted bool                       // the turn was
 	took        time.Duration              // of the turns that have ended
 	files       []view.File                // changed in them
+	commands    bool                       // that may have changed files ran in them
 }
+
+// A printed is what a finished line is, for the line after it.
+type printed int
+
+const (
+	something printed = iota
+	blank             // it stands apart already
+	ofPerson          // the end of what the person has said
+	thought           // what the model has thought, and says something then
+)
 
 // A retry is a request that has failed and is sent again.
 type retry struct {
@@ -96,7 +111,7 @@ func (t *Transcript) Child(c *view.Call) *Transcript {
 		t.children = map[run.ID]*child{}
 	}
 	sub := NewTranscript(t.Style, &view.Projection{})
-	sub.Streams = t.Streams
+	sub.Streams, sub.inner = t.Streams, true
 	t.children[c.Child] = &child{Transcript: sub, title: CallTitle(c.Tool, c.Subject)}
 	return sub
 }
@@ -155,17 +170,47 @@ func (t *Transcript) Update(u view.Update) []view.Item {
 // columns unless it has a long word, which can be copied whole.
 func (t *Transcript) Above(width int) []string {
 	lines := t.fromChildren(width)
+	if len(lines) > 0 {
+		t.above = something
+	}
 	own := len(lines)
-	for _, ready := range t.ready {
-		lines = append(lines, ready(width)...)
+	for _, ready := range append(t.ready, t.streamed) {
+		t.next = something
+		more := ready(width)
+		if len(more) > 0 && more[0] == "" && t.above == blank {
+			more = more[1:]
+		}
+		if lines = append(lines, more...); len(more) > 0 {
+			if t.above = t.next; more[len(more)-1] == "" {
+				t.above = blank
+			}
+		}
 	}
 	clear(t.ready)
 	t.ready = t.ready[:0]
-	lines = append(lines, t.streamed(width)...)
 	if len(lines) > own {
 		t.last = ""
 	}
 	return lines
+}
+
+// apart returns the lines of a message with a blank line before them, if they do not stand apart already.
+func (t *Transcript) apart(lines []string) []string {
+	if len(lines) == 0 || t.inner || t.above == blank {
+		return lines
+	}
+	return append([]string{""}, lines...)
+}
+
+// InBlock reports whether the last finished line is inside of code or a table of a text that streams:
+// other lines wait for its end.
+func (t *Transcript) InBlock() bool {
+	for _, s := range t.texts {
+		if s.rows > 0 && (s.fence != "" || s.table != nil) {
+			return true
+		}
+	}
+	return false
 }
 
 // Print adds lines of other origin, safe to print, to those that are finished.
@@ -203,7 +248,10 @@ func (t *Transcript) take(i view.Item) {
 	case !i.Final:
 	case i.Kind == view.KindThinking:
 		if !t.thought[i.ID] {
-			t.later(func(width int) []string { return t.thinking(i.Text, width) })
+			t.later(func(width int) []string {
+				t.next = thought
+				return t.apart(t.thinking(i.Text, width))
+			})
 		}
 		delete(t.thought, i.ID)
 	case i.Kind == view.KindMessage:
@@ -216,6 +264,12 @@ func (t *Transcript) take(i view.Item) {
 			silent := *call
 			silent.Outcome, call = run.Cut, &silent // why is in the note above
 		}
+		t.commands = t.commands || call.Attempt > 0 && call.Class == run.Writes && Command(call) != ""
+		call = t.named(call)
+		before := t.tasks
+		if items, ok := todoItems(call); ok {
+			t.tasks = items
+		}
 		t.later(func(width int) []string {
 			var lines []string
 			if c != nil { // nothing follows in it
@@ -223,7 +277,11 @@ func (t *Transcript) take(i view.Item) {
 					lines = append([]string{t.callLine(GlyphActive, Faint, c.title, "", width)}, lines...)
 				}
 			}
-			return append(lines, t.CallLines(call, width)...)
+			lines = append(lines, t.callLines(call, before, width)...)
+			if t.above == ofPerson {
+				return t.apart(lines)
+			}
+			return lines
 		})
 	case i.Kind == view.KindNote:
 		t.takeNote(i)
@@ -232,6 +290,16 @@ func (t *Transcript) take(i view.Item) {
 		t.took += i.End.Duration
 		t.count(i.End.Files)
 	}
+}
+
+// named returns a call without its id if it is one of a child run: there are calls of this run with the
+// same ids.
+func (t *Transcript) named(c *view.Call) *view.Call {
+	if t.inner {
+		inner := *c
+		inner.ID, c = "", &inner
+	}
+	return c
 }
 
 // count counts files that were changed in a turn: of one that was changed in several, the
@@ -281,9 +349,19 @@ func (t *Transcript) takeText(i view.Item) {
 		s = &streamedText{Markdown: Markdown{Style: t.Style}}
 	}
 	t.later(func(width int) []string {
+		begins := s.rows == 0
 		lines := s.lines(whole[min(len(s.printed), len(whole)):], width)
-		return append(lines, s.margins(s.End(width-2, false))...)
+		return t.begun(begins, append(lines, s.margins(s.End(width-2, false))...))
 	})
+}
+
+// begun returns lines of a text, which stand apart if the text begins with them, but not from what the
+// model has thought before.
+func (t *Transcript) begun(begins bool, lines []string) []string {
+	if !begins || t.above == thought {
+		return lines
+	}
+	return t.apart(lines)
 }
 
 // lines returns the next lines of a text.
@@ -340,12 +418,16 @@ func (t *Transcript) streamed(width int) []string {
 			n = len(strings.TrimRight(rest[:n], "\n")) + 1 // blank lines at the end wait for what follows
 			for _, before := range open[:at] {
 				if before.Kind == view.KindThinking && !t.thought[before.ID] { // no more of it follows
-					thought := t.thinking(before.Text, width)
-					t.thought[before.ID] = thought != nil
-					lines = append(lines, thought...)
+					words := t.thinking(before.Text, width)
+					t.thought[before.ID] = words != nil
+					if lines = append(lines, t.apart(words)...); words != nil {
+						t.above = thought
+					}
 				}
 			}
-			lines = append(lines, s.lines(rest[:n], width)...)
+			begins := s.rows == 0
+			lines = append(lines, t.begun(begins, s.lines(rest[:n], width))...)
+			t.above = something
 			s.printed = source[:len(s.printed)+n]
 		}
 	}
@@ -360,10 +442,7 @@ func (t *Transcript) takeMessage(i view.Item) {
 		return
 	}
 	t.later(func(width int) []string {
-		var lines, before []string
-		if t.Present { // what a person says stands apart
-			before = []string{""}
-		}
+		var lines []string
 		all := strings.Split(strings.TrimSpace(i.Text), "\n")
 		for n, l := range all {
 			if n == foldedPrompt {
@@ -372,7 +451,16 @@ func (t *Transcript) takeMessage(i view.Item) {
 			}
 			lines = append(lines, t.Wrap([]Span{{Text: printable(l), Paint: Bold}}, width-2, false)...)
 		}
-		return append(before, Hang(t.Paint(Accent, t.Glyph(GlyphPerson))+" ", lines)...)
+		mark := t.Paint(Accent, t.Glyph(GlyphSaid)) + " "
+		if t.Words {
+			lines = Hang(mark, lines)
+		} else {
+			for i := range lines { // a bar at its side is found again in what the terminal scrolls back to
+				lines[i] = mark + lines[i]
+			}
+		}
+		t.next = ofPerson
+		return t.apart(lines)
 	})
 }
 
@@ -411,21 +499,29 @@ func (t *Transcript) takeNote(i view.Item) {
 // is as wide as the terminal, and there are at most height-2 lines.
 func (t *Transcript) Live(width, height int, now time.Time) []string {
 	var lines []string
+	above := t.above
+	defer func() { t.above = above }()
 	for _, i := range t.view.Open() {
 		switch {
 		case i.Kind == view.KindText || i.Kind == view.KindAccount:
 			if s := t.texts[i.ID]; s != nil {
-				lines = append(lines, s.growing(strings.TrimLeft(i.Text, "\n"), width, max(3, height/3))...)
+				lines = append(lines, t.begun(s.rows == 0, s.growing(strings.TrimLeft(i.Text, "\n"), width, max(3, height/3)))...)
 			}
 		case i.Kind == view.KindThinking && !t.thought[i.ID]:
 			all := strings.Split(strings.TrimSpace(i.Text), "\n")
-			lines = append(lines, t.Paint(Faint, t.Clip("  thinking: "+view.OneLine(all[len(all)-1], 4*view.MaxLine), width-1)))
+			lines = append(lines, t.apart([]string{t.Paint(Faint, t.Clip("  thinking: "+view.OneLine(all[len(all)-1], 4*view.MaxLine), width-1))})...)
+			t.above = thought
+			continue
 		case i.Kind == view.KindNote && i.Text != "":
 			lines = append(lines, t.Paint(Warning, t.Clip("  "+view.OneLine(i.Text, 4*view.MaxLine), width-1)))
 		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
 			lines = append(lines, t.pendingMessage(i, width-1))
 		case i.Kind == view.KindCall:
-			lines = append(lines, t.openCall(i.Call, width, min(foldedTail, max(1, height/4)), now)...)
+			call := t.openCall(t.named(i.Call), width, min(foldedTail, max(1, height/4)), now)
+			if t.above == ofPerson {
+				call = t.apart(call)
+			}
+			lines = append(lines, call...)
 			if c := t.children[i.Call.Child]; c != nil && i.Call.State == view.Running {
 				live := append(slices.Clone(c.held), c.Live(width-childIndent, foldedChild+2, now)...)
 				for _, l := range t.indented(live[max(0, len(live)-foldedChild):]) {
@@ -433,6 +529,15 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 				}
 			}
 		}
+		if len(lines) > 0 {
+			t.above = something
+		}
+	}
+	if t.Interrupt != "" && countDone(t.tasks) < len(t.tasks) {
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, t.todo(t.tasks, width-1)...)
 	}
 	if t.retry.attempts > 0 {
 		words := t.Glyph(GlyphRetry) + " " + fmt.Sprintf("attempt %d failed", t.retry.attempts)
@@ -484,12 +589,17 @@ func (s Style) openCall(c *view.Call, width, n int, now time.Time) []string {
 	title := CallTitle(c.Tool, c.Subject)
 	switch c.State {
 	case view.Running:
-		lines := []string{s.callLine(GlyphRunning, Warning, title, Clock(now.Sub(c.Started)), width-1)}
-		if c.Tail != "" {
-			all := strings.Split(strings.TrimRight(c.Tail, "\n"), "\n")
-			lines = append(lines, s.lastLines(strings.Join(all[max(0, len(all)-n):], "\n"), n, width-1)...)
+		right := Clock(now.Sub(c.Started))
+		if c.ID != "" && !c.Observed {
+			right += s.Dot() + visible.Escape(string(c.ID))
 		}
-		return lines
+		lines := s.callHead(GlyphRunning, Warning, c, right, width-1, foldedRunning)
+		tail := slices.DeleteFunc(strings.Split(c.Tail, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+		tail = tail[max(0, len(tail)-n):]
+		for i := range tail {
+			tail[i] = printable(tail[i])
+		}
+		return append(lines, s.gutter(tail, width-1)...)
 	case view.Streaming:
 		return []string{s.callLine(GlyphPending, Faint, title, text.Size(int64(len(c.Arguments))), width-1)}
 	case view.Waiting:

@@ -76,17 +76,21 @@ func (s *State) apply(e Event) error {
 // transition applies e and counts the time since the last event. It changes nothing on error.
 func (s *State) transition(e Event) error {
 	t := &s.Turn
-	n, driven := t.N, s.driven(e.At)
-	if _, resumed := e.Payload.(Resumed); resumed {
-		driven = t.driven
-	}
-	if e.Payload == nil {
+	n, driven, counted := t.N, s.Driven(e.At), e.At
+	switch e.Payload.(type) {
+	case nil:
 		return refuse("an event without a payload")
+	case Resumed:
+		driven = t.driven
+	case Configured:
+		driven, counted = t.driven, t.counted
 	}
 	if err := e.Payload.apply(s, e); err != nil {
 		return err
 	}
-	if t.N == n {
+	t.Tally.Add(e.Payload)
+	s.Tally.Add(e.Payload)
+	if t.counted = counted; t.N == n {
 		t.driven = driven
 	}
 	return nil
@@ -124,6 +128,7 @@ func (s *State) applyConfigured(p Configured) error {
 		s.malformed = 0 // those calls were of the other model
 		s.Turn.unavailable = ""
 	}
+	s.reconfigured = s.reconfigured || !p.Change.names()
 	s.Config = c
 	s.window.asked = s.window.asked || p.Change.Compact
 	return nil
@@ -182,7 +187,8 @@ func (s *State) applySynthesized(p Synthesized) error {
 	}
 	t.ending = p.End
 	s.giveBack()
-	s.synthesis(p.Text)
+	s.flush() // the model has the calls and their results; the account is for the person
+	t.made, t.account = p.Text, accountDone
 	if t.Phase != Interrupting {
 		t.Phase = Ending
 	}

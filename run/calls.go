@@ -179,12 +179,14 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	}
 	t.advance(c, CallDone)
 	c.Outcome, c.settledAt = p.Outcome, e.At
-	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, Delivery: p.Delivery}
+	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, ExitCode: p.ExitCode, Delivery: p.Delivery}
 	c.change, c.resultKey, c.jobRuns = p.Change, p.Key, p.JobRuns
-	s.spend(p.Usage)
 	s.Tools.merge(p.Tools)
-	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Outcome: p.Outcome, IsError: p.IsError,
-		Delivery: p.Delivery, Found: shorten(PlainText(p.Content), 160)}
+	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Subject: subject(c.Arguments), Outcome: p.Outcome,
+		Failed: !Succeeded(p.IsError, p.ExitCode), ExitCode: p.ExitCode, Delivery: p.Delivery, Found: singleLine(PlainText(p.Content), 160)}
+	if p.Outcome == Refused {
+		line.Found = singleLine(c.Decision.Reason, 160)
+	}
 	for _, file := range p.Files {
 		line.Files = append(line.Files, file.Path)
 	}
@@ -201,11 +203,6 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	}
 	s.window.compactions = 0
 	t.settledStep()
-}
-
-// spend counts usage for the turn and the run.
-func (s *State) spend(u Usage) {
-	s.Turn.Usage, s.Usage = s.Turn.Usage.Add(u), s.Usage.Add(u)
 }
 
 // merge applies a change of the tools' state.

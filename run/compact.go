@@ -282,7 +282,7 @@ func (s *State) replaceResults(calls []CallID) {
 			if r.Delivery != "" {
 				text = fmt.Sprintf("[The result of %s was left out to save room: %d bytes. It is stored as output %s: ask it with tool_outputs.]", r.Call, size(&m.Parts[j]), r.Call)
 			}
-			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError, Delivery: r.Delivery}
+			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError, ExitCode: r.ExitCode, Delivery: r.Delivery}
 		}
 	}
 }

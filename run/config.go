@@ -159,6 +159,13 @@ type ConfigChange struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// names reports whether d changes at most the name of the run, which means nothing to the model.
+func (d ConfigChange) names() bool {
+	return d.Model == nil && d.Mode == nil && d.Limits == (Limits{}) && d.Window == nil && d.Parallel == nil && d.NoNudge == nil &&
+		d.Output == nil && d.Control == nil && d.Tools == nil && d.CompactAt == nil && d.Retry == nil && d.Reminder == nil &&
+		!d.Compact && d.Effort == nil && d.Fallback == nil && len(d.AddDirs) == 0
+}
+
 // Apply returns c with the change made.
 func (d ConfigChange) Apply(c Config) Config {
 	set(&c.Model, d.Model)
@@ -207,19 +214,19 @@ func (l Limits) InForce() Limits {
 func (s State) Left(now time.Time) Limits {
 	t, l := &s.Turn, s.Config.Limits.InForce()
 	return Limits{
-		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, s.driven(now)),
+		Steps: left(l.Steps, t.Steps), Calls: left(l.Calls, t.Asked), Wall: left(l.Wall, s.Driven(now)),
 		Tokens: left(l.Tokens, t.Usage.Total()), Cost: left(l.Cost, t.Usage.Cost),
 	}
 }
 
-// driven returns for how long the turn has been driven at now, without the time in which
+// Driven returns for how long the turn has been driven at now, without the time in which
 // it waited for a person. A clock that was set back counts as no time.
-func (s *State) driven(now time.Time) time.Duration {
+func (s *State) Driven(now time.Time) time.Duration {
 	t := &s.Turn
 	if !t.Open() || t.waitsForPerson() {
 		return t.driven
 	}
-	return t.driven + max(0, now.Sub(s.At))
+	return t.driven + max(0, now.Sub(t.counted))
 }
 
 func left[T int | int64 | float64 | time.Duration](limit, used T) T {

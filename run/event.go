@@ -28,6 +28,7 @@ type Created struct {
 	ParentCall CallID `json:"parent_call,omitempty"`
 	Root       ID     `json:"root,omitempty"`
 	Depth      int    `json:"depth,omitempty"`
+	AgentID    string `json:"agent_id,omitempty"` // of a child run: its name within its parent, see [State.AgentID]
 	// ForkedFrom is the run whose events up to ForkedAt were copied after this one.
 	ForkedFrom ID     `json:"forked_from,omitempty"`
 	ForkedAt   int64  `json:"forked_at,omitempty"`
@@ -115,6 +116,9 @@ type RequestFailed struct {
 	// [Runner] sets it.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 	Usage      Usage         `json:"usage,omitzero"` // what the provider had reported until then
+	// Again: the step begins again with another request, after a compaction or with the fallback
+	// model, and this one is not counted as a step. A [Runner] sets it.
+	Again bool `json:"again,omitempty"`
 	// Reminder: it was stopped because the time to submit the required result after a reminder
 	// was over. The turn continues with the next reminder, if there is one.
 	Reminder bool `json:"reminder,omitempty"`
@@ -328,7 +332,7 @@ type Outcome string
 
 const (
 	OK       Outcome = "ok"
-	Failed   Outcome = "error"    // the tool reports an error; the exit code of a command is not one
+	Failed   Outcome = "error"    // the tool reports an error; the exit code of a command is not one: see [Succeeded]
 	Invalid  Outcome = "invalid"  // it could not run: unknown tool, wrong arguments, cut
 	NotRun   Outcome = "not_run"  // the turn was over before it started
 	Cut      Outcome = "cut"      // stopped while it ran
@@ -348,14 +352,17 @@ const (
 
 // CallSettled is the one result of a call.
 type CallSettled struct {
-	Call    CallID       `json:"call"`
-	Outcome Outcome      `json:"outcome"`
-	Content []Part       `json:"content,omitempty"`
-	IsError bool         `json:"is_error,omitempty"`
-	Change  Change       `json:"change,omitempty"`
-	Files   []FileChange `json:"files,omitempty"`    // what it changed, for undo and the account at the end
-	Key     string       `json:"key,omitempty"`      // equal for equal results; empty: equal content
-	JobRuns bool         `json:"job_runs,omitempty"` // a background job of the run was running when it settled
+	Call    CallID  `json:"call"`
+	Outcome Outcome `json:"outcome"`
+	Content []Part  `json:"content,omitempty"`
+	IsError bool    `json:"is_error,omitempty"`
+	// ExitCode is that of a command that has ended, 128+n when signal n ended it; nil: the call
+	// was no command, or the command was stopped.
+	ExitCode *int         `json:"exit_code,omitempty"`
+	Change   Change       `json:"change,omitempty"`
+	Files    []FileChange `json:"files,omitempty"`    // what it changed, for undo and the account at the end
+	Key      string       `json:"key,omitempty"`      // equal for equal results; empty: equal content
+	JobRuns  bool         `json:"job_runs,omitempty"` // a background job of the run was running when it settled
 	// Delivery is as in [Result], and Size that of the stored output in bytes.
 	Delivery string `json:"delivery,omitempty"`
 	Size     int64  `json:"size,omitempty"`
@@ -486,6 +493,9 @@ type Ended struct {
 	End    End    `json:"end"`
 	Reason string `json:"reason,omitempty"` // for a program to switch on: max_steps, same_call, auth, …
 	Detail string `json:"detail,omitempty"` // a sentence for the person, with what to do
+	// Driven is for how long the turn was driven, without the time in which it waited for a
+	// person. A [Runner] sets it.
+	Driven time.Duration `json:"driven_ns,omitempty"`
 	// Jobs are the background jobs that were running then, oldest first; none after an
 	// interrupt, which ends them. A [Runner] sets it.
 	Jobs []Job `json:"jobs,omitempty"`

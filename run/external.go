@@ -161,7 +161,6 @@ func (s *State) applyObserved(p Observed) error {
 		s.Conversation = p.Conversation
 	}
 	s.Turn.Request.observed = true
-	s.spend(p.Usage)
 	return nil
 }
 

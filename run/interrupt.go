@@ -44,9 +44,9 @@ func (f Interrupted) because() string {
 	return string(f.Cause)
 }
 
-// cutRequest tells the model that an interrupt ended a request, or a call that had not
+// NotRunText tells the model that an interrupt ended a request, or a call that had not
 // started.
-func cutRequest(f Interrupted) string {
+func (f Interrupted) NotRunText() string {
 	if f.personal() {
 		return ByUser
 	}
@@ -83,9 +83,13 @@ func (f Interrupted) Shown() string {
 func (f Interrupted) end(s State) Ended {
 	switch f.Cause {
 	case ByTimeout:
-		return Ended{End: LimitReached, Reason: "wall_clock", Detail: "this turn's time limit of " + s.Config.Limits.InForce().Wall.String() + " is reached"}
+		return Ended{End: LimitReached, Reason: "wall_clock", Detail: "the time limit (" + s.Config.Limits.InForce().Wall.String() + ") is reached"}
 	case ByPolicy:
-		return Ended{End: EndFailed, Reason: "permission_required", Detail: f.because() + "; allow it with a rule, or run where someone can answer"}
+		what := "a call"
+		if c, ok := s.Turn.Call(f.Call); ok {
+			what = strings.TrimSpace(c.Tool + " " + subject(c.Arguments))
+		}
+		return Ended{End: EndFailed, Reason: "permission_required", Detail: what + " needs approval, and no one can give it here; allow it with a rule, or run where someone can answer"}
 	case ByWait, ByPerson:
 		return Ended{End: EndInterrupted, Reason: string(f.Cause), Detail: "say what to do next"}
 	}
@@ -116,7 +120,6 @@ func (s *State) applyInterrupted(p Interrupted) error {
 	if c, ok := t.Call(p.Call); p.Cause == ByWait && (!ok || c.Status != CallIsInspected) {
 		return refuse("call %s does not wait for a decision", p.Call)
 	}
-	s.spend(p.Usage)
 	if t.Phase == Requesting && t.Request.Purpose == ForStep && meaningful(p.Partial) {
 		if text := PlainText(p.Partial); strings.TrimSpace(text) != "" {
 			t.text = s.Unfinished() + text
@@ -142,7 +145,7 @@ func (s *State) applyInterrupted(p Interrupted) error {
 	s.giveBack()
 	t.Words = nil                          // messages of pawl's own are obsolete
 	if t.open == 0 || s.Created.External { // an external agent no longer reads the results of its calls
-		t.tell(cutRequest(p))
+		t.tell(p.NotRunText())
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package run
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // An ID names a run. The creator of the run chooses it; that of a child run is derived
 // from its parent by [ChildID].
@@ -10,6 +13,22 @@ type ID string
 // call which is resumed after a kill finds its child.
 func ChildID(parent ID, call CallID) ID {
 	return ID(string(parent) + "-" + strings.ReplaceAll(string(call), "_", ""))
+}
+
+// AgentID returns the name of the child run that a call of the last message starts, within its
+// parent: agent_<n>_<id of the message> for the nth child that the message starts. It is the same
+// after a restart. An id of a run may be long; this one is for people and for their notes.
+func (s State) AgentID(call CallID) string {
+	n := 1
+	for _, c := range s.Turn.Calls {
+		if c.ID == call {
+			break
+		}
+		if c.StartsChild() {
+			n++
+		}
+	}
+	return fmt.Sprintf("agent_%d_%s", n, s.lastID())
 }
 
 // A CallID names a call within its run: c_1, c_2, … in the order the calls
@@ -97,9 +116,25 @@ type Result struct {
 	Call    CallID `json:"call"`
 	Content []Part `json:"content,omitempty"` // text, images
 	IsError bool   `json:"is_error,omitempty"`
+	// ExitCode is that of a command that has ended; nil: there is none.
+	ExitCode *int `json:"exit_code,omitempty"`
 	// Delivery is the form in which the model has a result that is stored under the
 	// call's id: inline, stored, forced, image. Empty: it is not stored.
 	Delivery string `json:"delivery,omitempty"`
+}
+
+// Succeeded reports whether a call did what it was to do: it has no error, and the command
+// that it ran, if it ran one, ended with exit code 0.
+func Succeeded(isError bool, exitCode *int) bool {
+	return !isError && (exitCode == nil || *exitCode == 0)
+}
+
+// ExitWords says an exit code.
+func ExitWords(code int) string {
+	if code > 128 && code < 128+65 {
+		return fmt.Sprintf("exit code %d (signal %d)", code, code-128)
+	}
+	return fmt.Sprintf("exit code %d", code)
 }
 
 // An Image is a picture as a content block. Base64 never enters text.

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	"pawl/internal/stable"
 )
@@ -52,7 +53,7 @@ func (s State) nextInterrupted() []Command {
 		if c.Status == CallDone || c.Status == CallRunning {
 			continue
 		}
-		p := CallSettled{Call: c.ID, Outcome: NotRun, IsError: true, Content: []Part{Text(cutRequest(t.Interrupt))}}
+		p := CallSettled{Call: c.ID, Outcome: NotRun, IsError: true, Content: []Part{Text(t.Interrupt.NotRunText())}}
 		if t.Interrupt.Cause == ByWait && t.Interrupt.Call == c.ID {
 			p.Outcome, p.Content = Refused, []Part{Text(RefusedByWait)}
 		}
@@ -160,7 +161,7 @@ func (s State) blocked() func(int) string {
 		case spent.End != "":
 			return "The call was not run: " + spent.Detail + "."
 		case calls >= 0 && first+i >= calls:
-			return fmt.Sprintf("The call was not run: this turn's limit of %d calls is reached.", calls)
+			return fmt.Sprintf("The call was not run: the call limit (%d) is reached.", calls)
 		}
 		return ""
 	}
@@ -301,10 +302,10 @@ func (s *State) spent() Ended {
 		return end
 	}
 	if l.Calls >= 0 && t.Asked > l.Calls {
-		return limit("max_calls", "this turn's limit of %d calls is reached", l.Calls)
+		return limit("max_calls", "the call limit (%d) is reached", l.Calls)
 	}
 	if l.Steps >= 0 && t.Steps >= l.Steps && t.attempt(ForStep) == 1 {
-		return limit("max_steps", "this turn's limit of %d steps is reached", l.Steps)
+		return limit("max_steps", "the step limit (%d) is reached", l.Steps)
 	}
 	return Ended{}
 }
@@ -313,12 +314,20 @@ func (s *State) spent() Ended {
 func (s *State) overspent() Ended {
 	u, l := s.Turn.Usage, s.Config.Limits.InForce()
 	if l.Tokens >= 0 && u.Total() >= l.Tokens {
-		return limit("max_tokens_total", "this turn's limit of %d tokens is reached", l.Tokens)
+		return limit("max_tokens_total", "the token limit (%d) is reached", l.Tokens)
 	}
 	if l.Cost >= 0 && u.Cost >= l.Cost {
-		return limit("max_cost", "this turn's limit of $%.2f is reached", l.Cost)
+		return limit("max_cost", "the cost limit (%s) is reached", dollars(l.Cost))
 	}
 	return Ended{}
+}
+
+// dollars says an amount with cents, and with all its digits if it is less than one.
+func dollars(amount float64) string {
+	if amount < 0.01 {
+		return "$" + strconv.FormatFloat(amount, 'f', -1, 64)
+	}
+	return fmt.Sprintf("$%.2f", amount)
 }
 
 func limit(reason, format string, args ...any) Ended {

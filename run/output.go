@@ -69,7 +69,7 @@ func (s *State) remind() (Ended, Told) {
 	if a.problem != "" {
 		detail += " " + a.problem
 	}
-	if said := s.Answer(); said != "" {
+	if said := s.Said(); said != "" {
 		detail += fmt.Sprintf(" The agent said last: %q", shorten(said, maxSaid))
 	}
 	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}, Told{}

@@ -127,7 +127,7 @@ func (s *State) settleStep() {
 	}
 	status := StepFailed
 	for _, c := range s.Turn.Calls {
-		if slices.Contains(s.Plan.Steps[n-1].Calls, c.ID) && !c.Result.IsError {
+		if slices.Contains(s.Plan.Steps[n-1].Calls, c.ID) && Succeeded(c.Result.IsError, c.Result.ExitCode) {
 			status = StepDone
 		}
 	}

@@ -25,9 +25,6 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 	if p.Purpose != t.Request.Purpose {
 		t.Request = Operation{}
 	}
-	if p.Attempt == 1 && (p.Purpose == ForStep || p.Purpose == ForAgent) {
-		t.Steps++
-	}
 	if p.Purpose == ForSynthesis {
 		t.ending = p.End
 	}
@@ -99,11 +96,13 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	if t.Phase != Requesting {
 		return refuse("a request failed that was not under way")
 	}
+	if p.Again && !s.again(p) {
+		return refuse("a step that does not begin again")
+	}
 	if p.Reminder && (!s.owesOutput() || s.assignment.reminders == 0 || t.Request.Purpose != ForStep && t.Request.Purpose != ForAgent) {
 		return refuse("the time of a reminder is over where none was given")
 	}
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
-	s.spend(p.Usage)
 	s.stopAgent()
 	if p.Reminder { // it counts as an answer without the result
 		t.Request, t.reply, t.Phase = Operation{}, reply{}, Spoken
@@ -111,7 +110,7 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 		return nil
 	}
 	if t.Request.Failures == 0 {
-		t.Request.failing = s.driven(e.At)
+		t.Request.failing = s.Driven(e.At)
 	}
 	t.Request.Failures++
 	if p.Kind.broken() {
@@ -123,17 +122,16 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	}
 	switch {
 	case s.failAside(t.Request.Purpose):
-	case p.Kind == ErrTooLong && !s.window.tooLong && t.Request.Purpose == ForStep:
-		s.window.refused() // Next owes a compaction, once
-		t.Steps--          // the step begins again
+	case s.again(p):
+		if p.Kind == ErrTooLong {
+			s.window.refused() // Next owes a compaction, once
+		} else {
+			t.unavailable = s.unavailable(e, p)
+		}
 		t.Phase = Ready
 	case p.Kind == ErrTooLong:
 		t.fail(Ended{End: LimitReached, Reason: "context_full",
 			Detail: "the conversation does not fit the model's window even after compaction; continue with a model that has a larger one, or start a new run"})
-	case s.falls(p):
-		t.unavailable = s.unavailable(e, p)
-		t.Steps-- // the step begins again
-		t.Phase = Ready
 	case p.Kind == ErrRefused:
 		t.fail(Ended{End: EndRefused, Reason: string(p.Kind), Detail: p.Reason})
 	default:
@@ -231,7 +229,6 @@ func (s *State) applyReplied(e Event, p Replied) error {
 	}
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
 	t.Request = Operation{}
-	s.spend(p.Usage)
 	text := PlainText(p.Parts)
 	blank := strings.TrimSpace(text) == ""
 	switch purpose {

@@ -55,7 +55,7 @@ func (s *State) retrying(now time.Time) time.Duration {
 	if r.Failures == 0 {
 		return 0
 	}
-	return max(r.waited, s.driven(now)-r.failing)
+	return max(r.waited, s.Driven(now)-r.failing)
 }
 
 // retryAfter returns how long to wait before the request in flight, which fails with p, is
@@ -91,10 +91,13 @@ func (k ErrorKind) replaceable() bool {
 	return k == ErrOverloaded || k == ErrUnreachable || k == ErrRateLimited
 }
 
-// falls reports whether the step whose request failed for the last time with p begins again
-// with the fallback model, which Next then owes.
-func (s *State) falls(p RequestFailed) bool {
-	return s.Turn.Request.Purpose == ForStep && p.Kind.replaceable() && s.hasFallback()
+// again reports whether the step whose request has failed with p begins again: after a
+// compaction, or with the fallback model, which Next then owes.
+func (s *State) again(p RequestFailed) bool {
+	if s.Turn.Request.Purpose != ForStep || p.RetryAfter > 0 || p.Reminder {
+		return false
+	}
+	return p.Kind == ErrTooLong && !s.window.tooLong || p.Kind.replaceable() && s.hasFallback()
 }
 
 func (s *State) hasFallback() bool {

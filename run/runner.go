@@ -250,8 +250,13 @@ type maker struct {
 }
 
 func (m *maker) record(p Payload) error {
-	if f, ok := p.(RequestFailed); ok {
+	switch f := p.(type) {
+	case RequestFailed:
 		f.RetryAfter = m.s.retryAfter(m.now, f)
+		f.Again = m.s.Turn.Phase == Requesting && m.s.again(f)
+		p = f
+	case Ended:
+		f.Driven = m.s.Driven(m.now)
 		p = f
 	}
 	e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back

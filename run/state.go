@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,9 +27,9 @@ type State struct {
 	// Returned holds messages that were not delivered because the turn ended early. They
 	// are for the person to send again; pawl does not deliver them.
 	Returned []Words
-	Usage    Usage // of the whole run
-	Tools    ToolState
-	Plan     Plan // of the last turn in controller mode
+	Tally
+	Tools ToolState
+	Plan  Plan // of the last turn in controller mode
 
 	// Conversation is an external agent's own id for its conversation.
 	Conversation string
@@ -44,15 +45,16 @@ type State struct {
 	heard      int  // messages that the external agent has been given: m_1 to m_<heard>
 	// late are the keys of calls that were allowed after the agent's turn: each allows one call.
 	late []string
+	// reconfigured: something the model has to do with was changed since the last turn.
+	reconfigured bool
 }
 
 // A Turn is from something said to the agent until the agent yields.
 type Turn struct {
 	N     int // 1, 2, …; 0 before the first
 	Phase Phase
-	Steps int // model requests for steps, retries not counted
-	Asked int // calls
-	Usage Usage
+	Tally
+	Asked int   // calls
 	End   Ended // once it has ended
 
 	// Calls are those of the last message, in order; in an external turn, those received
@@ -67,10 +69,14 @@ type Turn struct {
 	Account []Line
 
 	owned  ownership     // of Calls
-	driven time.Duration // time in which the turn was driven and did not wait for a person
-	prompt string        // id of the message that began the turn
-	text   string        // the last answer, joined if it came in several pieces
-	reply  reply
+	driven time.Duration // time in which the turn was driven and did not wait for a person, until counted
+	// counted is the time of the last event of what drives the turn. Others record a
+	// [Configured] too.
+	counted time.Time
+	prompt  string // id of the message that began the turn
+	text    string // the last answer, joined if it came in several pieces
+	made    string // the account of a turn that ended early, if it was made from the log
+	reply   reply
 	// unavailable is why the model is to be replaced by the fallback model before the next
 	// request; empty: it is not.
 	unavailable string
@@ -186,16 +192,22 @@ type CallState struct {
 	settledAt time.Time
 }
 
+// StartsChild reports whether the call, which was inspected, starts a child run: calls are
+// resumable for that alone, unless they ask or submit something.
+func (c *CallState) StartsChild() bool { return c.Class == Resumable && !c.Question && !c.Submits }
+
 // A Line is one settled call in the account of a turn.
 type Line struct {
 	Call     CallID
 	Tool     string
 	Args     string // cut at 80 bytes
+	Subject  string // the argument that says most about it, on one line
 	Outcome  Outcome
-	IsError  bool
+	Failed   bool // see [Succeeded]
+	ExitCode *int
 	Files    []string
 	Delivery string // as in [Result]
-	Found    string // the start of its result
+	Found    string // the start of its result, or why it was refused, on one line
 }
 
 // reply is what later transitions need of the model's last message.
@@ -276,7 +288,13 @@ func (s State) Deadline() time.Time {
 	if !s.Turn.Open() || wall < 0 || s.Turn.waitsForPerson() {
 		return time.Time{}
 	}
-	return s.At.Add(max(0, wall-s.Turn.driven))
+	return s.Turn.counted.Add(max(0, wall-s.Turn.driven))
+}
+
+// Finished reports whether the run needs words to continue: its last turn has completed, and
+// neither a message nor a change of its configuration has come since.
+func (s State) Finished() bool {
+	return !s.Turn.Open() && s.Turn.End.End == Completed && len(s.Queue)+len(s.Returned) == 0 && !s.reconfigured
 }
 
 // waitsForPerson reports whether no call runs and all open calls wait for a decision or
@@ -302,15 +320,19 @@ func (s State) Questions() []CallState {
 // that were running at the end are named after it, unless the result is JSON.
 func (s State) Answer() string {
 	t := &s.Turn
+	text := cmp.Or(t.made, t.text)
 	if t.Open() || len(t.End.Jobs) == 0 || s.Config.Output.Schema != "" {
-		return t.text
+		return text
 	}
 	lines := []string{"Background jobs that were still running at the end of the turn (they are stopped when pawl leaves the run):"}
 	for _, j := range t.End.Jobs {
 		lines = append(lines, "- "+j.ID+": "+j.Command+" (since "+j.Since.UTC().Format("15:04:05 MST")+")")
 	}
-	return strings.TrimLeft(t.text+"\n\n", "\n") + strings.Join(lines, "\n")
+	return strings.TrimLeft(text+"\n\n", "\n") + strings.Join(lines, "\n")
 }
+
+// Said returns what the agent itself said last in the turn; empty: nothing.
+func (s State) Said() string { return s.Turn.text }
 
 // Unfinished returns the text that the next answer continues: empty unless the
 // last one was cut at the output limit or paused.

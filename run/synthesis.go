@@ -2,6 +2,8 @@ package run
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,7 +23,7 @@ func modelAccounts(end Ended) bool {
 // synthesisID begins the id of an account.
 const synthesisID = "synthesis_"
 
-// synthesis adds the account of a turn that ended early to the context.
+// synthesis adds the account that the model made of a turn that ended early to the context.
 func (s *State) synthesis(text string) {
 	s.flush()
 	last := s.lastID()
@@ -30,29 +32,34 @@ func (s *State) synthesis(text string) {
 	s.Turn.text, s.Turn.account = text, accountDone
 }
 
-// maxAccount bounds the calls that an account lists, because it is part of the context.
-const maxAccount = 200
+// Bounds of an account made from the log: the calls that it lists, and the characters that it has
+// of what each found.
+const (
+	maxAccount = 8
+	maxFound   = 120
+)
 
-// deterministicAccount returns the account of a turn made from the log alone.
+// deterministicAccount returns the account of a turn made from the log alone, for a person: what
+// the last calls found, or why they failed. The model has the results themselves.
 func (t *Turn) deterministicAccount() string {
 	var b strings.Builder
 	b.WriteString("Based on the tool executions:\n")
 	var files, outputs []string
 	lines := t.lines()
-	if n := len(lines) - maxAccount; n > 0 {
-		b.WriteString("[… the first " + itoa(n) + " calls are left out …]\n")
-		lines = lines[n:]
+	left := max(0, len(lines)-maxAccount)
+	if left > 0 {
+		failed := 0
+		for _, l := range lines[:left] {
+			if l.Failed {
+				failed++
+			}
+		}
+		fmt.Fprintf(&b, "- %d earlier calls, %d of them failed\n", left, failed)
 	}
-	for _, l := range lines {
-		b.WriteString("- ")
-		if l.IsError {
-			b.WriteString("ERROR ")
+	for i, l := range lines {
+		if i >= left {
+			b.WriteString("- " + l.words() + "\n")
 		}
-		b.WriteString(string(l.Call) + " " + l.Tool)
-		if l.Args != "" && l.Args != "{}" {
-			b.WriteString(" " + l.Args)
-		}
-		b.WriteString(": " + outcomeWords[l.Outcome] + "\n")
 		if l.stored() != "" {
 			outputs = append(outputs, string(l.Call))
 		}
@@ -62,13 +69,71 @@ func (t *Turn) deterministicAccount() string {
 			}
 		}
 	}
-	if len(outputs) > 0 {
-		b.WriteString("Stored outputs: " + strings.Join(outputs, ", ") + "\n")
+	list := func(what string, all []string) {
+		if n := len(all) - maxAccount; n > 0 {
+			all = append(all[:maxAccount:maxAccount], "and "+itoa(n)+" more")
+		}
+		if len(all) > 0 {
+			b.WriteString(what + ": " + strings.Join(all, ", ") + "\n")
+		}
 	}
-	if len(files) > 0 {
-		b.WriteString("Files changed: " + strings.Join(files, ", ") + "\n")
-	}
+	list("Stored outputs", outputs)
+	list("Files changed", files)
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// words says what a call was and what came of it.
+func (l Line) words() string {
+	words := cmp.Or(l.Tool, "a call without a name")
+	if l.Subject != "" {
+		words += " " + l.Subject
+	}
+	found := l.Found
+	switch {
+	case l.ExitCode != nil && *l.ExitCode != 0:
+		words += ": failed with " + ExitWords(*l.ExitCode)
+		found = strings.TrimSpace(strings.TrimSuffix(found, "["+ExitWords(*l.ExitCode)+"]"))
+	case l.Outcome == Failed, l.Outcome == Invalid, l.Outcome == Refused:
+		words += ": " + outcomeWords[l.Outcome]
+	case l.Failed:
+		return words + ": " + outcomeWords[l.Outcome] // the text is for the model
+	case l.stored() != "":
+		return words + ": stored as " + string(l.Call)
+	}
+	if found = shorten(found, maxFound); found == "" {
+		return words
+	}
+	return words + ": " + found
+}
+
+// singleLine returns s on one line, cut at n bytes.
+func singleLine(s string, n int) string {
+	if len(s) > 16*n {
+		s = strings.ToValidUTF8(s[:16*n], "")
+	}
+	return shorten(strings.Join(strings.Fields(s), " "), n)
+}
+
+// maxSubject bounds the arguments that a subject is looked for in, in bytes.
+const maxSubject = 16 << 10
+
+// subject returns the argument that says most about a call: its first text.
+func subject(arguments string) string {
+	dec := json.NewDecoder(strings.NewReader(arguments))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') || len(arguments) > maxSubject {
+		return ""
+	}
+	for dec.More() {
+		var value any
+		name, err := dec.Token()
+		if err != nil || dec.Decode(&value) != nil {
+			return ""
+		}
+		if text, ok := value.(string); ok && name != "output_mode" && strings.TrimSpace(text) != "" {
+			return singleLine(text, 80)
+		}
+	}
+	return ""
 }
 
 // stored names the stored output of a call whose result was too large for the context.

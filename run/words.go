@@ -5,6 +5,7 @@ import "slices"
 // open begins a turn.
 func (s *State) open() {
 	s.Turn = Turn{N: s.Turn.N + 1, Phase: Ready, owned: s.Turn.owned}
+	s.reconfigured = false
 	s.window.tooLong = false
 }
 

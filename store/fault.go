@@ -12,15 +12,17 @@ import (
 
 // The kinds of a [FileError], for errors.Is.
 var (
-	ErrDiskFull  = errors.New("the disk is full")
-	ErrFileLimit = errors.New("the limit on the size of files is reached")
-	ErrIO        = errors.New("the disk reported an error")
-	ErrLocked    = errors.New("another program has it locked")
-	ErrReadOnly  = errors.New("it cannot be written")
-	ErrCorrupt   = errors.New("it is damaged")
-	ErrNewer     = errors.New("it was written by a newer pawl")
-	ErrNetworkFS = errors.New("it is on a network file system")
-	ErrReplaced  = errors.New("it was deleted or replaced while it was open")
+	ErrDiskFull   = errors.New("the disk is full")
+	ErrFileLimit  = errors.New("the limit on the size of files is reached")
+	ErrIO         = errors.New("the disk reported an error")
+	ErrLocked     = errors.New("another program has it locked")
+	ErrReadOnly   = errors.New("it cannot be written")
+	ErrCorrupt    = errors.New("it is damaged")
+	ErrNewer      = errors.New("it was written by a newer pawl")
+	ErrUnreleased = errors.New("it was written by an unreleased pawl")
+	ErrLost       = errors.New("it is missing or empty beside the logs of runs")
+	ErrNetworkFS  = errors.New("it is on a network file system")
+	ErrReplaced   = errors.New("it was deleted or replaced while it was open")
 )
 
 // A FileError is what is wrong with a file, in a sentence for the person who repairs it.
@@ -42,7 +44,9 @@ var advice = map[error]string{
 	ErrReadOnly: "make the folder and its files writable for this user, or choose another state folder",
 	ErrCorrupt: "save what can be read with `pawl runs recover`, which leaves this file as it is; " +
 		"or move pawl.db, pawl.db-wal and pawl.db-shm away to start with a new database",
-	ErrNewer: "use that pawl, or a newer one",
+	ErrNewer:      "use that pawl, or a newer one",
+	ErrUnreleased: "move it away, with pawl.db-wal, pawl.db-shm and the folder locks beside it, and a new one is made; the version that wrote it can still read it",
+	ErrLost:       "restore it from a backup; or, if its runs are not needed, move pawl.db-wal, pawl.db-shm and the folder locks beside it away, and a new one is made",
 	ErrReplaced: "earlier events are in the old file, and no more can be recorded; " +
 		"restore the state folder, if possible, and start again",
 	ErrNetworkFS: "locks and shared memory do not hold there and the log could be damaged; " +

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pawl/run"
 )
 
@@ -210,20 +208,57 @@ func TestADamagedDatabaseIsSaid(t *testing.T) {
 func TestADatabaseOfANewerPawlIsRefused(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})
-	tamper(t, s, `PRAGMA user_version = 99`)
+	tamper(t, s, `PRAGMA user_version = 999`)
 	_, err := Open(s.dir, Options{})
 	wantFault(t, err, ErrNewer, s.path)
-	if !strings.Contains(err.Error(), "99") {
+	if !strings.Contains(err.Error(), "999") {
 		t.Errorf("%q does not say how new it is", err)
 	}
 }
 
-func TestAMigrationThatFailsLeavesTheOldForm(t *testing.T) {
+func TestADatabaseOfAnUnreleasedPawlIsNamed(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	tamper(t, s, `PRAGMA user_version = 6`)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, readOnly := range []bool{false, true} {
+		_, err := Open(s.dir, Options{ReadOnly: readOnly})
+		wantFault(t, err, ErrUnreleased, s.path)
+	}
+}
+
+// A new database in its place would hide that runs are gone.
+func TestADatabaseThatIsGoneBesideItsLogsIsMissed(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"a dangling link": func(path string) error {
+			return errors.Join(os.Remove(path), os.Symlink(path+".elsewhere", path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := withRun(t, Options{})
+			if err := errors.Join(s.Close(), lose(s.path)); err != nil {
+				t.Fatal(err)
+			}
+			for _, readOnly := range []bool{true, false} {
+				_, err := Open(s.dir, Options{ReadOnly: readOnly})
+				wantFault(t, err, ErrLost, s.path)
+			}
+		})
+	}
+}
+
+func TestAFailedCreationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, t.TempDir(), Options{})
-	tamper(t, s, `DROP TABLE inbox; PRAGMA user_version = 0`) // the script will meet a table that is there
-	if _, err := Open(s.dir, Options{}); err == nil || !strings.Contains(err.Error(), "migration 1") {
-		t.Errorf("got error %v, want one that names the migration", err)
+	tamper(t, s, `DROP TABLE inbox; PRAGMA user_version = 0`) // the schema will meet a table that is there
+	if _, err := Open(s.dir, Options{}); err == nil || !strings.Contains(err.Error(), "creating its tables") {
+		t.Errorf("got error %v, want one that says what failed", err)
 	}
 	var tables, version int
 	if err := s.reader.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE name = 'inbox'`).Scan(&tables); err != nil {
@@ -233,69 +268,8 @@ func TestAMigrationThatFailsLeavesTheOldForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tables != 0 || version != 0 {
-		t.Errorf("the failed migration left %d of its tables and version %d, want nothing", tables, version)
+		t.Errorf("it left %d of its tables and version %d, want nothing", tables, version)
 	}
-}
-
-func TestADatabaseOfTheFirstPawlIsMigrated(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	firstDatabase(t, dir)
-	s := openTest(t, dir, Options{})
-	for id, want := range map[run.ID]Summary{
-		"r": {ID: "r", Root: "r", Title: "first", Model: "m", Seq: 3, Created: testTime, Updated: testTime, Usage: run.Usage{Cost: 0.25}},
-		"c": {ID: "c", Parent: "r", Root: "r", Seq: 1, Created: testTime, Updated: testTime},
-	} {
-		got, err := s.Run(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("run %s (-want +got):\n%s", id, d)
-		}
-		if err := s.Verify(t.Context(), id); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := s.Append(t.Context(), "r", 3, newRun("r")); err != nil {
-		t.Errorf("it does not continue: %v", err)
-	}
-}
-
-// firstDatabase makes a database as the first pawl made it, with a run r of three
-// events and its child c.
-func firstDatabase(t *testing.T, dir string) {
-	t.Helper()
-	db, err := openDB(filepath.Join(dir, "pawl.db"), url.Values{"_pragma": append([]string{"journal_mode(WAL)"}, writerPragmas...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	exec := func(query string, args ...any) {
-		t.Helper()
-		if _, err := db.Exec(query, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	exec(migrations[0])
-	exec(`PRAGMA user_version = 1`)
-	at := testTime.UnixNano()
-	add := func(id run.ID, events []run.Event) (hash []byte) {
-		rows, err := encodeRows(id, 0, events)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hash = noHash
-		for _, r := range rows {
-			hash = chainHash(hash, id, r.event.Seq, at, r.typ, r.version, r.data)
-			exec(`INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)`, string(id), r.event.Seq, at, r.typ, r.version, string(r.data), hash)
-		}
-		return hash
-	}
-	hash := add("r", append(newRun("r"), run.Event{At: testTime, Payload: run.Synthesized{Text: "one"}}, run.Event{At: testTime, Payload: run.Synthesized{Text: "two"}}))
-	exec(`INSERT INTO runs VALUES ('r', '', '', 'm', 'first', ?, ?, 3, ?, '', '', 0, 0, 0, 0, 0, 0.25, 0, '')`, at, at, hash)
-	hash = add("c", newRun("c"))
-	exec(`INSERT INTO runs VALUES ('c', 'r', '', '', '', ?, ?, 1, ?, '', '', 0, 0, 0, 0, 0, 0, 0, '')`, at, at, hash)
 }
 
 func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {

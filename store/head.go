@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"pawl/run"
@@ -49,29 +48,28 @@ func (h *head) fields() []any {
 	}
 }
 
-// scanHead reads headColumns from a database of the version.
-func scanHead(scan func(dest ...any) error, version int) (head, error) {
+// scanHead reads headColumns.
+func scanHead(scan func(dest ...any) error) (head, error) {
 	h := head{hash: noHash}
 	if err := scan(h.fields()...); err != nil {
 		return h, err
 	}
-	h.checkSeal(version)
+	h.checkSeal()
 	return h, nil
 }
 
-// checkSeal sets the head's damage if the row was changed after it was written. Rows of the
-// first version have no seal.
-func (h *head) checkSeal(version int) {
-	if version >= sealedVersion && !bytes.Equal(h.seal, h.sum(version)) {
+// checkSeal sets the head's damage if the row was changed after it was written.
+func (h *head) checkSeal() {
+	if !bytes.Equal(h.seal, h.sum()) {
 		h.Damage, h.what = changedSummary, changedSummary
 	}
 }
 
 const changedSummary = "its summary was changed after it was written"
 
-// sum returns the SHA-256 of the row as the version of the database seals it. It detects a summary that was changed without
+// sum returns the SHA-256 of the row. It detects a summary that was changed without
 // computing it again, with the same limits as the chain (see [SQLite.Verify]).
-func (h *head) sum(version int) []byte {
+func (h *head) sum() []byte {
 	u := h.Usage
 	buf := make([]byte, 0, 512)
 	for _, text := range []string{
@@ -88,13 +86,9 @@ func (h *head) sum(version int) []byte {
 	if u.Priced {
 		buf = append(buf, 1)
 	}
-	if version >= turnsVersion {
-		buf = binary.BigEndian.AppendUint64(buf, uint64(h.Turns))
-		buf = appendText(buf, h.Forked)
-	}
-	if version >= namesVersion && h.Name != "" {
-		buf = appendText(buf, h.Name)
-	}
+	buf = binary.BigEndian.AppendUint64(buf, uint64(h.Turns))
+	buf = appendText(buf, h.Forked)
+	buf = appendText(buf, h.Name)
 	sum := sha256.Sum256(buf)
 	return sum[:]
 }
@@ -103,7 +97,7 @@ func (w *writer) head(id run.ID) (head, error) {
 	m, ok := markAt(lockPath(w.dir, id), w.id)
 	h, err := scanHead(func(dest ...any) error {
 		return w.row(`SELECT `+headColumns+` FROM runs WHERE id = ?`, []any{string(id)}, dest...)
-	}, len(migrations))
+	})
 	if err == sql.ErrNoRows {
 		h, err = head{Summary: Summary{ID: id}, hash: noHash}, nil
 	}
@@ -117,32 +111,12 @@ func (w *writer) setHead(h head) error {
 		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
 		h.Seq, string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(len(migrations)), h.Turns, string(h.Forked), h.Name)
-	return err
-}
-
-// sealHeads seals the rows of a database that was just brought to the version. Rows whose
-// seal of the version before does not hold stay as they are.
-func (w *writer) sealHeads(version int) error {
-	columns := strings.ReplaceAll(headColumns, ", name", ", ''")
-	if version < turnsVersion {
-		columns = strings.ReplaceAll(columns, "turns, forked", "0, ''")
-	}
-	rows, err := w.conn.QueryContext(background, `SELECT `+columns+` FROM runs`)
-	if err != nil {
-		return err
-	}
-	heads, err := scanHeads(rows, version-1)
-	for _, h := range heads {
-		if err == nil && h.Damage == "" {
-			_, err = w.conn.ExecContext(background, `UPDATE runs SET seal = ? WHERE id = ?`, h.sum(version), string(h.ID))
-		}
-	}
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(), h.Turns, string(h.Forked), h.Name)
 	return err
 }
 
 // scanHeads reads headColumns of all rows and closes them.
-func scanHeads(rows *sql.Rows, version int) (all []*head, err error) {
+func scanHeads(rows *sql.Rows) (all []*head, err error) {
 	defer rows.Close()
 	var row head
 	fields := row.fields() // made once: there may be thousands of rows
@@ -152,7 +126,7 @@ func scanHeads(rows *sql.Rows, version int) (all []*head, err error) {
 			return all, err
 		}
 		h := row
-		h.checkSeal(version)
+		h.checkSeal()
 		all = append(all, &h)
 	}
 	return all, rows.Err()

@@ -174,14 +174,18 @@ func TestAMarkSaysNothingAboutAnotherDatabase(t *testing.T) {
 		t.Errorf("an old copy of the database: %v, want ErrCorrupt", err)
 	}
 
-	// A new database in the same folder: whoever moved the old one away meant it.
+	// A new database, and then the lock files of the other one.
 	if err := restored.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(before, "pawl.db")); err != nil {
+	locks, kept := filepath.Join(before, "locks"), filepath.Join(before, "kept")
+	if err := errors.Join(os.Remove(filepath.Join(before, "pawl.db")), os.Rename(locks, kept)); err != nil {
 		t.Fatal(err)
 	}
 	anew := openTest(t, before, Options{})
+	if err := errors.Join(os.Remove(locks), os.Rename(kept, locks)); err != nil {
+		t.Fatal(err)
+	}
 	if got := listed(t, anew, 0); got != "" {
 		t.Errorf("the new database has the runs %s", got)
 	}

@@ -384,10 +384,9 @@ func TestAStoppedProcessThatHasTheDatabaseForItselfIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnOldDatabaseIsNotMigratedBehindTheBackOfAnother(t *testing.T) {
+func TestADatabaseIsNotCreatedWhileAnotherProcessHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	firstDatabase(t, dir)
 	lock, err := openLock(filepath.Join(dir, "write.lock"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -15,7 +17,7 @@ var ErrNoRuns = errors.New("there are no runs in this folder yet")
 
 var errForReading = errors.New("the store was opened for reading only")
 
-// openForReading opens a database that exists. It creates, locks and migrates nothing, and
+// openForReading opens a database that exists. It creates and locks nothing, and
 // works on a read-only and on a full file system.
 //
 // There are three ways. While a process has the database open to write, there are a -wal
@@ -27,7 +29,7 @@ var errForReading = errors.New("the store was opened for reading only")
 func (s *SQLite) openForReading() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return ErrNoRuns
+		return cmp.Or(s.checkLost(), ErrNoRuns)
 	} else if err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func (s *SQLite) openForReading() error {
 	if err != nil {
 		return err
 	}
-	s.reader, s.version, s.id, s.frozen = r.db, r.version, r.id, r.frozen
+	s.reader, s.id, s.frozen = r.db, r.id, r.frozen
 	return nil
 }
 
@@ -73,10 +75,8 @@ func (s *SQLite) tryReading() (r readDB, err error) {
 		return r, s.fault(err)
 	case r.version == 0:
 		err = ErrNoRuns // it is being created
-	case r.version > len(migrations):
-		err = newerError(s.path, r.version)
-	case r.version < len(migrations):
-		err = r.asNew()
+	default:
+		err = checkVersion(s.path, r.version)
 	}
 	if err != nil {
 		err = errors.Join(err, r.db.Close())
@@ -106,25 +106,23 @@ func (s *SQLite) read(params url.Values) (r readDB, err error) {
 	return r, err
 }
 
-// asNew adds views that give a database of an earlier version the columns of this one.
-// Views are of one connection, so there is only one.
-func (r *readDB) asNew() error {
-	if r.version >= namesVersion {
-		return nil // it has no tasks, and says so
+// checkLost returns an error if there is no database, or an empty one, where runs have been:
+// their events were there, and a new database would hide that they are gone.
+func (s *SQLite) checkLost() error {
+	if hasContent(s.path) {
+		return nil
 	}
-	r.db.SetMaxOpenConns(1)
-	added := `'' AS name`
-	if r.version < turnsVersion {
-		added += `, (SELECT count(*) FROM main.events WHERE run = id AND type = 'prompted') AS turns, '' AS forked`
+	link, err := os.Lstat(s.path)
+	dangling := err == nil && link.Mode()&fs.ModeSymlink != 0
+	locks, _ := os.ReadDir(filepath.Join(s.dir, "locks"))
+	marked := slices.ContainsFunc(locks, func(e fs.DirEntry) bool {
+		info, err := e.Info()
+		return err == nil && info.Size() >= markSize
+	})
+	if marked || dangling || hasContent(s.path+"-wal") && err != nil {
+		return &FileError{Kind: ErrLost, Path: s.path}
 	}
-	if r.version < sealedVersion {
-		added += `, CASE parent WHEN '' THEN id ELSE parent END AS root, updated AS used, x'' AS seal`
-	}
-	_, err := r.db.Exec(`CREATE TEMP VIEW runs AS SELECT *, ` + added + ` FROM main.runs`)
-	if err == nil && r.version < sealedVersion {
-		_, err = r.db.Exec(`CREATE TEMP VIEW inbox AS SELECT *, '' AS answer FROM main.inbox`)
-	}
-	return err
+	return nil
 }
 
 // db returns the database for reading. One that was opened as immutable is opened again
@@ -144,13 +142,14 @@ func (s *SQLite) db() *sql.DB {
 	if err != nil {
 		return s.reader // what is wrong is the error of the query
 	}
-	if r.version != s.version || r.id != s.id {
-		r.db.Close() // it was migrated or replaced: this store ends as it began
+	if r.id != s.id {
+		r.db.Close() // it was replaced: this store ends as it began
 		return s.reader
 	}
-	old := s.reader
+	// A query of another goroutine may still use the one before: it is closed with the store.
+	s.replaced = append(s.replaced, s.reader)
+	s.reader.SetMaxIdleConns(0) // until then it holds no connection
 	s.reader, s.frozen = r.db, r.frozen
-	old.Close() // it was only read
 	return s.reader
 }
 

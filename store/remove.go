@@ -162,9 +162,6 @@ const neededByQuery = `SELECT id FROM tasks WHERE run = ? AND run != ''`
 
 // neededBy returns the task that has the run as its agent; "" for none.
 func (s *SQLite) neededBy(ctx context.Context, id run.ID) (task string, err error) {
-	if s.version < tasksVersion {
-		return "", nil
-	}
 	err = s.db().QueryRowContext(ctx, neededByQuery, string(id)).Scan(&task)
 	if err == sql.ErrNoRows {
 		return "", nil

@@ -29,7 +29,7 @@ func (s *SQLite) lookup(ctx context.Context, id run.ID) (head, error) {
 // has the mark only.
 func (s *SQLite) head(id run.ID) (head, error) {
 	m, marked := markAt(lockPath(s.dir, id), s.id)
-	h, err := scanHead(s.db().QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan, s.version)
+	h, err := scanHead(s.db().QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan)
 	switch {
 	case err == sql.ErrNoRows && !marked:
 		return head{}, notFound(id)
@@ -57,10 +57,7 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	// Without a limit a scan of the table is faster than the index.
 	clauses := `WHERE parent = ''`
 	if limit > 0 {
-		clauses += fmt.Sprintf(` ORDER BY used DESC LIMIT %d`, limit)
-		if s.version == len(migrations) {
-			clauses = `INDEXED BY runs_used ` + clauses
-		}
+		clauses = `INDEXED BY runs_used ` + clauses + fmt.Sprintf(` ORDER BY used DESC LIMIT %d`, limit)
 	}
 	heads, err := s.heads(ctx, clauses)
 	wait.Wait()
@@ -139,7 +136,7 @@ func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]*hea
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	heads, err := scanHeads(rows, s.version)
+	heads, err := scanHeads(rows)
 	return heads, s.fault(err)
 }
 

@@ -89,9 +89,6 @@ func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, err
 
 // salvageTasks copies what can be read of the old store's tasks, table by table.
 func (s *SQLite) salvageTasks(old *SQLite) {
-	if old.version < tasksVersion {
-		return
-	}
 	for _, table := range []string{"tasks", "task_events", "task_labels", "task_runs", "submissions"} {
 		// Without an index: a damaged page of one does not lose the rows.
 		_ = s.exec(`INSERT OR IGNORE INTO main.` + table + ` SELECT * FROM old.` + table + ` NOT INDEXED`)
@@ -218,11 +215,7 @@ func (s *SQLite) salvage(ctx context.Context, old *SQLite, h head, n int64) (Sal
 	})
 	var inboxErr error
 	if kept > 0 && err == nil {
-		answer := `answer`
-		if old.version < sealedVersion {
-			answer = `''`
-		}
-		inboxErr = s.exec(`INSERT INTO inbox SELECT id, run, key, kind, payload, at, taken, `+answer+` FROM old.inbox WHERE run = ?`, string(h.ID))
+		inboxErr = s.exec(`INSERT INTO inbox SELECT id, run, key, kind, payload, at, taken, answer FROM old.inbox WHERE run = ?`, string(h.ID))
 	}
 	out := Salvaged{Run: h.ID, Title: cmp.Or(made.Title, h.Title), Kept: kept, Written: written}
 	switch {

@@ -220,19 +220,6 @@ func TestOneDamagedEventCostsWhatIsAfterIt(t *testing.T) {
 	}
 }
 
-func TestAStoreOfTheFirstPawlIsSaved(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	firstDatabase(t, dir)
-	s, report := salvaged(t, dir)
-	if report["r"].Kept != 3 || report["c"].Kept != 1 {
-		t.Errorf("got %+v", report)
-	}
-	if _, err := reading(s, "r", 0); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestSalvageSaysWhatStopsIt(t *testing.T) {
 	t.Parallel()
 	salvage := func(dir string, opt Options) error {

@@ -61,9 +61,9 @@ type SQLite struct {
 	opt  Options
 
 	writer    *writer     // nil if the store was opened for reading
-	version   int         // of the database
 	reader    *sql.DB     // connections for reading, opened when needed; see db
 	frozen    fs.FileInfo // of the database, if it was opened as immutable
+	replaced  []*sql.DB   // readers that were opened again since; see [SQLite.db]
 	reopening sync.Mutex  // held while reader and frozen are replaced
 
 	// turn is held while writer is used; Close keeps it.
@@ -111,6 +111,9 @@ func (s *SQLite) open() error {
 	if err := s.checkFileSystem(); err != nil {
 		return err
 	}
+	if err := s.checkLost(); err != nil {
+		return err
+	}
 	if err := createPrivate(s.path); err != nil {
 		return fileError(s.path, err)
 	}
@@ -125,7 +128,7 @@ func (s *SQLite) open() error {
 	err = s.prepare()
 	if err == nil {
 		err = s.writer.conn.QueryRowContext(background, `PRAGMA application_id`).Scan(&s.writer.id)
-		s.id, s.version = s.writer.id, len(migrations)
+		s.id = s.writer.id
 	}
 	if err == nil {
 		err = makeDir(filepath.Join(s.dir, "locks"))
@@ -147,10 +150,10 @@ func (s *SQLite) open() error {
 const defaultPatience = time.Second
 
 // openPatience is how many times Options.patience Open waits for another process that
-// creates or migrates the database.
+// creates the database.
 const openPatience = 10
 
-// prepare initializes a new database and migrates an old one. It takes the lock only for
+// prepare initializes a new database. It takes the lock only for
 // these, so that a stopped process that holds it does not block opening the store.
 func (s *SQLite) prepare() error {
 	if ready, err := s.writer.ready(); err != nil {
@@ -162,7 +165,7 @@ func (s *SQLite) prepare() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.writer.useWAL(), s.writer.migrate(), s.writer.remember(), unlock())
+	return errors.Join(s.writer.useWAL(), s.writer.create(), s.writer.remember(), unlock())
 }
 
 // makeDir creates dir and its missing parents, and syncs the parent of each: an event is
@@ -234,6 +237,9 @@ func (s *SQLite) shut() error {
 	s.reopening.Lock()
 	defer s.reopening.Unlock()
 	err := s.reader.Close()
+	for _, db := range s.replaced {
+		err = errors.Join(err, db.Close())
+	}
 	if s.writer != nil {
 		err = errors.Join(err, s.writer.Close(s.opt.patience))
 	}

@@ -24,8 +24,7 @@ type Summary struct {
 	End       run.End // of its last turn; empty while a turn is open
 	Reason    string
 	Turns     int // that were begun
-	Steps     int // model requests for steps, however often each was attempted
-	Usage     run.Usage
+	run.Tally
 	// Damage is the damage of the run that its summary shows: that the summary was
 	// changed, or that the log has lost its end (Runs finds only runs that are lost
 	// completely). The other fields are then unreliable. Events and Verify check the log
@@ -40,6 +39,7 @@ const maxTitle = 80
 // append, so that a list of runs costs no replay.
 func (s *Summary) Add(e run.Event) {
 	s.Seq, s.Updated = e.Seq, e.At
+	s.Tally.Add(e.Payload)
 	switch p := e.Payload.(type) {
 	case run.Created:
 		s.Parent, s.Workspace, s.Model, s.Created, s.Forked = p.Parent, p.Workspace, p.Config.Model, e.At, p.ForkedFrom
@@ -57,22 +57,6 @@ func (s *Summary) Add(e run.Event) {
 		if s.Title == "" {
 			s.Title = title(run.PlainText(p.Parts))
 		}
-	case run.RequestStarted:
-		if (p.Purpose == run.ForStep || p.Purpose == run.ForAgent) && p.Attempt <= 1 {
-			s.Steps++
-		}
-	case run.RequestFailed:
-		s.Usage = s.Usage.Add(p.Usage)
-	case run.Replied:
-		if !p.Cached {
-			s.Usage = s.Usage.Add(p.Usage)
-		}
-	case run.Observed:
-		s.Usage = s.Usage.Add(p.Usage)
-	case run.CallSettled:
-		s.Usage = s.Usage.Add(p.Usage)
-	case run.Interrupted:
-		s.Usage = s.Usage.Add(p.Usage)
 	case run.Ended:
 		s.End, s.Reason = p.End, p.Reason
 	}

@@ -136,12 +136,6 @@ var (
 	errBadPage      = errors.New("not the beginning of a page")
 )
 
-// tasksVersion is the first version of the database that has tasks.
-const tasksVersion = 5
-
-// feedVersion is the first that has the feed of all tasks.
-const feedVersion = 6
-
 // MaxTaskID bounds a task's id: with a prefix it names a lock, as a run's does.
 const maxTaskID = 60
 
@@ -324,10 +318,15 @@ func taskHash(prev []byte, id string, e TaskEvent) []byte {
 // TaskEvents implements [Tasks]. The events are read before the first is yielded.
 func (s *SQLite) TaskEvents(ctx context.Context, id string, after int64) iter.Seq2[TaskEvent, error] {
 	return func(yield func(TaskEvent, error) bool) {
-		events, err := s.taskEvents(ctx, id, max(after, 0))
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
+		after = max(after, 0)
+		row, err := s.Task(ctx, id)
+		for err == nil && after < row.Seq {
+			var events []TaskEvent
+			events, err = s.taskEvents(ctx, id, after, min(row.Seq, after+taskPage))
+			for _, e := range events {
+				if after = e.Seq; !yield(e, nil) {
+					return
+				}
 			}
 		}
 		if err != nil {
@@ -336,13 +335,13 @@ func (s *SQLite) TaskEvents(ctx context.Context, id string, after int64) iter.Se
 	}
 }
 
-// taskEvents returns the events after the number; with an error those before it.
-func (s *SQLite) taskEvents(ctx context.Context, id string, after int64) ([]TaskEvent, error) {
-	row, err := s.Task(ctx, id)
-	if err != nil || row.Seq <= after {
-		return nil, err
-	}
-	rows, err := s.db().QueryContext(ctx, `SELECT seq, at, type, version, run, by, data, hash FROM task_events WHERE task = ? AND seq >= ? ORDER BY seq`, id, after)
+// taskPage is how many events of a task are read at once.
+const taskPage = 256
+
+// taskEvents returns the events after a number up to another, which is there; with an error those before it.
+func (s *SQLite) taskEvents(ctx context.Context, id string, after, last int64) ([]TaskEvent, error) {
+	const query = `SELECT seq, at, type, version, run, by, data, hash FROM task_events WHERE task = ? AND seq BETWEEN ? AND ? ORDER BY seq`
+	rows, err := s.db().QueryContext(ctx, query, id, after, last)
 	if err != nil {
 		return nil, s.fault(err)
 	}
@@ -374,7 +373,7 @@ func (s *SQLite) taskEvents(ctx context.Context, id string, after int64) ([]Task
 	if err := rows.Err(); err != nil {
 		return events, s.fault(err)
 	}
-	if seq < row.Seq {
+	if seq < last {
 		return events, bad(seq+1, "is missing")
 	}
 	return events, nil
@@ -397,10 +396,7 @@ func (s *SQLite) Task(ctx context.Context, id string) (TaskRow, error) {
 		return TaskRow{}, err
 	}
 	var r TaskRow
-	err := sql.ErrNoRows
-	if s.version >= tasksVersion {
-		err = s.db().QueryRowContext(ctx, selectTask, id).Scan(r.fields()...)
-	}
+	err := s.db().QueryRowContext(ctx, selectTask, id).Scan(r.fields()...)
 	if err == sql.ErrNoRows {
 		return r, fmt.Errorf("task %s: %w", id, ErrNoTask)
 	}
@@ -411,9 +407,6 @@ func (s *SQLite) Task(ctx context.Context, id string) (TaskRow, error) {
 func (s *SQLite) Tasks(ctx context.Context, q TaskQuery) (found []TaskRow, next string, err error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, "", err
-	}
-	if s.version < tasksVersion {
-		return nil, "", nil
 	}
 	query, args, err := q.sql()
 	if err != nil {
@@ -443,9 +436,6 @@ func (s *SQLite) TaskCounts(ctx context.Context) (map[string]int, error) {
 		return nil, err
 	}
 	counts := map[string]int{}
-	if s.version < tasksVersion {
-		return counts, nil
-	}
 	_, err := collect(ctx, s.db(), `SELECT status, count(*) FROM tasks GROUP BY status`, nil, func(row *sql.Rows, status *string) error {
 		var n int
 		err := row.Scan(status, &n)
@@ -517,7 +507,7 @@ func (q TaskQuery) sql() (string, []any, error) {
 
 // TaskFeed implements [Tasks].
 func (s *SQLite) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
-	if err := s.check(ctx, anyRun); err != nil || s.version < feedVersion {
+	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
 	feed, err := collect(ctx, s.db(), `SELECT f.id, f.task, f.seq, coalesce(e.at, 0), coalesce(e.type, ''), coalesce(e.version, 0), coalesce(e.run, ''), coalesce(e.by, ''), coalesce(e.data, '') `+
@@ -530,7 +520,7 @@ func (s *SQLite) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEn
 
 // TaskFeedEnd implements [Tasks].
 func (s *SQLite) TaskFeedEnd(ctx context.Context) (end int64, err error) {
-	if err := s.check(ctx, anyRun); err != nil || s.version < feedVersion {
+	if err := s.check(ctx, anyRun); err != nil {
 		return 0, err
 	}
 	err = s.db().QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM task_feed`).Scan(&end)
@@ -539,7 +529,7 @@ func (s *SQLite) TaskFeedEnd(ctx context.Context) (end int64, err error) {
 
 // TaskOf implements [Tasks].
 func (s *SQLite) TaskOf(ctx context.Context, id run.ID) (task string, err error) {
-	if err := s.check(ctx, id); err != nil || s.version < tasksVersion {
+	if err := s.check(ctx, id); err != nil {
 		return "", err
 	}
 	err = s.db().QueryRowContext(ctx, `SELECT task FROM task_runs WHERE run = ?`, string(id)).Scan(&task)
@@ -551,7 +541,7 @@ func (s *SQLite) TaskOf(ctx context.Context, id run.ID) (task string, err error)
 
 // Submitted implements [Tasks].
 func (s *SQLite) Submitted(ctx context.Context, id run.ID, tool string, assignment int) (sub Submission, ok bool, err error) {
-	if err := s.check(ctx, id); err != nil || s.version < tasksVersion {
+	if err := s.check(ctx, id); err != nil {
 		return sub, false, err
 	}
 	err = s.db().QueryRowContext(ctx, `SELECT run, tool, assignment, task, call, key, value, at FROM submissions `+

@@ -70,7 +70,7 @@ func TestTasksAreSalvaged(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0].Seq != 2 {
 		t.Errorf("%+v, %v", rows, err)
 	}
-	if events, err := s.taskEvents(t.Context(), "t1", 0); len(events) != 2 || err != nil {
+	if events, err := s.taskEvents(t.Context(), "t1", 0, 2); len(events) != 2 || err != nil {
 		t.Errorf("%+v, %v", events, err)
 	}
 	if _, ok, err := s.Submitted(t.Context(), "r", "x", 1); !ok || err != nil {
@@ -78,32 +78,6 @@ func TestTasksAreSalvaged(t *testing.T) {
 	}
 	if task, err := s.TaskOf(t.Context(), "r"); task != "t1" || err != nil {
 		t.Errorf("its run is of %q, %v", task, err)
-	}
-}
-
-func TestADatabaseWithoutTasksHasNone(t *testing.T) {
-	t.Parallel()
-	s := withRun(t, Options{})
-	tamper(t, s, `DROP TABLE task_feed; DROP TABLE task_events; DROP TABLE tasks; DROP TABLE task_labels; DROP TABLE task_runs; DROP TABLE submissions; `+fmt.Sprintf(`PRAGMA user_version = %d`, tasksVersion-1))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := openTest(t, s.dir, Options{ReadOnly: true})
-	rows, _, err := r.Tasks(t.Context(), TaskQuery{})
-	_, noTask := r.Task(t.Context(), "t1")
-	task, ofErr := r.TaskOf(t.Context(), "r")
-	if len(rows) != 0 || err != nil || !errors.Is(noTask, ErrNoTask) || task != "" || ofErr != nil {
-		t.Errorf("%v, %v, %v, %q, %v", rows, err, noTask, task, ofErr)
-	}
-	if sum, err := r.Run(t.Context(), "r"); err != nil || sum.Damage != "" {
-		t.Errorf("its run: %+v, %v", sum, err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m := openTest(t, s.dir, Options{})
-	if err := m.AppendTask(t.Context(), TaskAppend{Task: "t1", Events: []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: "{}"}}}); err != nil {
-		t.Errorf("after its migration: %v", err)
 	}
 }
 
@@ -120,5 +94,37 @@ func TestASubmissionIsThereAfterAKill(t *testing.T) {
 		if !errors.Is(err, ErrSubmitted) {
 			t.Errorf("submitted again: %v", err)
 		}
+	}
+}
+
+// Reading a page costs the page: the events after it are not touched, so that damage there is not met.
+func TestAPageOfATasksEventsReadsNoMoreThanThat(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	const n = 3 * taskPage
+	for seq := int64(2); seq < n; seq++ {
+		if err := s.AppendTask(t.Context(), TaskAppend{Task: "t1", After: seq, Events: []TaskEvent{{Type: "x", Version: 1, Data: "{}"}}, Row: TaskRow{Summary: "{}"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tamper(t, s, fmt.Sprintf(`UPDATE task_events SET data = '{"a":1}' WHERE seq = %d`, n-1))
+	read := func(after, limit int64) (last int64, failed error) {
+		for e, err := range s.TaskEvents(t.Context(), "t1", after) {
+			if failed = err; err != nil {
+				break
+			}
+			if last = e.Seq; last == after+limit {
+				break
+			}
+		}
+		return last, failed
+	}
+	for _, after := range []int64{0, 1, taskPage - 1, taskPage} {
+		if last, err := read(after, taskPage); last != after+taskPage || err != nil {
+			t.Errorf("a page after event %d ends with %d, %v", after, last, err)
+		}
+	}
+	if last, err := read(0, n); last != n-2 || err == nil {
+		t.Errorf("all events end with %d, %v", last, err)
 	}
 }

@@ -89,7 +89,15 @@ func (p StatusChanged) apply(s *State, _ Event) error {
 		}
 	}
 	s.Status = to
+	if p.To != AwaitingInputName && p.To != WaitingName {
+		s.dropQuestions()
+	}
 	return nil
+}
+
+// dropQuestions removes the questions without an answer: it is not waited for any more.
+func (s *State) dropQuestions() {
+	s.Questions = slices.DeleteFunc(slices.Clone(s.Questions), func(q Question) bool { return !q.Answered })
 }
 
 func (p PlanningStarted) apply(s *State, e Event) error { return s.assign(e, Planner, p.Assigned) }
@@ -169,11 +177,19 @@ func (p PlanningCompleted) apply(s *State, _ Event) error {
 }
 
 func (p PlanningQuestionsReturned) apply(s *State, _ Event) error {
-	questions := slices.DeleteFunc(slices.Clone(s.Questions), func(q Question) bool { return !q.Answered })
+	s.dropQuestions()
 	for _, q := range p.Questions {
-		questions = append(questions, Question{Question: q})
+		s.Questions = append(s.Questions, Question{Question: q})
 	}
-	s.Questions = questions
+	return nil
+}
+
+func (p QuestionAsked) apply(s *State, e Event) error {
+	if !s.isAtWork(e.Run) || p.Question == "" {
+		return refuse("run %s asks nothing, or is not at work", e.Run)
+	}
+	s.dropQuestions()
+	s.Questions = append(s.Questions, Question{Question: p.Question, Options: p.Options})
 	return nil
 }
 

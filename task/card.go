@@ -16,7 +16,7 @@ func (a Edit) do(s State) ([]Event, error) {
 	const onEdit Trigger = "edit"
 	switch p := a.Edited; {
 	case p == Edited{}:
-		return nil, invalid("edit", "nothing is to be changed")
+		return nil, invalid("edit", "nothing to change: give a flag")
 	case p.Plan != nil && s.Status.Name() != PlannedName:
 		return nil, s.not(onEdit, "the plan can be edited while the task is planned")
 	case p.Description != nil && s.Status.Name() != PendingName && s.Status.Name() != PlannedName && s.Status.Name() != FailedName:
@@ -55,9 +55,6 @@ func (p Edited) check(id ID) error {
 }
 
 func (a Say) do(s State) ([]Event, error) {
-	if Final(s.Status.Name()) {
-		return nil, s.not("say", "no agent would hear it: retry or reopen the task first")
-	}
 	if a.ID == "" {
 		return nil, invalid("id", "a message needs an id")
 	}
@@ -70,7 +67,32 @@ func (a Say) do(s State) ([]Event, error) {
 	if err := checkText("text", a.Text); err != nil {
 		return nil, err
 	}
-	return []Event{{Payload: MessageQueued(a)}}, nil
+	queued := Event{Payload: MessageQueued{a.ID, a.Text}}
+	if !Final(s.Status.Name()) {
+		return []Event{queued}, nil
+	}
+	return a.reopens(s, queued)
+}
+
+// reopens continues a task that has ended with a message.
+func (a Say) reopens(s State, queued Event) ([]Event, error) {
+	r, ok := s.Last()
+	if !ok {
+		return nil, s.not(OnSay, "no agent has worked on it")
+	}
+	s, err := s.Apply(queued)
+	if err != nil {
+		return nil, err
+	}
+	to, anew := ActiveName, s.workInput
+	if r.Kind == Planner {
+		to, anew = PlanningName, s.planInput
+	}
+	words, messages := s.withMessages("")
+	if a.Anew != "" || r.Prompted == 0 {
+		words, messages = anew()
+	}
+	return s.assignTo(OnSay, to, cmp.Or(a.Anew, r.ID), r.Agent, r.Kind, "say", words, messages, queued)
 }
 
 func (a Withdraw) do(s State) ([]Event, error) {
@@ -100,11 +122,8 @@ func (a Return) do(s State) ([]Event, error) {
 const maxAttachments = 100
 
 func (a Attach) do(s State) ([]Event, error) {
-	switch {
-	case len(s.Attachments) >= maxAttachments:
+	if len(s.Attachments) >= maxAttachments {
 		return nil, invalid("attachment", "the task has %d files, which is the most", maxAttachments)
-	case s.Status.Name() == CompletedName:
-		return nil, s.not("attach", "it is completed")
 	}
 	return []Event{{Payload: AttachmentAdded{a.Attachment}}}, nil
 }

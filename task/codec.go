@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 )
 
 // kinds has every type of event: its name on disk and in the history, which never changes,
@@ -15,6 +16,7 @@ var kinds = []kind{
 	of[PlanningCompleted]("planning_completed"),
 	of[PlanningFailed]("planning_failed"),
 	of[PlanningQuestionsReturned]("planning_questions_returned"),
+	of[QuestionAsked]("question_asked"),
 	of[AnswersSubmitted]("answers_submitted"),
 	of[PlannerOutputSubmitted]("planner_output_submitted"),
 	of[AgentStarted]("agent_started"),
@@ -39,16 +41,28 @@ var kinds = []kind{
 	of[CopyDiscarded]("copy_discarded"),
 }
 
+// EventTypes yields the name of every type of event with a payload of it.
+func EventTypes() iter.Seq2[string, Payload] {
+	return func(yield func(string, Payload) bool) {
+		for _, k := range kinds {
+			if !yield(k.name, k.zero) {
+				return
+			}
+		}
+	}
+}
+
 type kind struct {
 	name    string
 	version int
+	zero    Payload
 	is      func(Payload) bool
 	decode  func([]byte) (Payload, error)
 }
 
 func of[P Payload](name string) kind {
 	return kind{
-		name, 1,
+		name, 1, *new(P),
 		func(p Payload) bool { _, ok := p.(P); return ok },
 		func(data []byte) (Payload, error) {
 			var p P

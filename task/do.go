@@ -62,8 +62,12 @@ type (
 	}
 	// Pause stops the run; the task can be resumed.
 	Pause struct{}
-	// Resume lets the run of a waiting task continue, with words if there are any.
-	Resume struct{ Words string }
+	// Resume lets the run of a waiting task continue, with words if there are any and with another budget
+	// if there is one.
+	Resume struct {
+		Words  string
+		Budget *Budget
+	}
 	// Complete says that the task is done, and stops its run.
 	Complete struct{}
 	// Fail says that the task has failed, and stops its run.
@@ -74,8 +78,12 @@ type (
 	Retry struct{}
 	// Reopen makes a completed task one that can be started again.
 	Reopen struct{}
-	// Say queues a message to the agent.
-	Say struct{ ID, Text string }
+	// Say queues a message to the agent. A task that has ended continues with it: its last run, in
+	// the same conversation, or Anew, the id of a run that begins with an account, where that one is gone.
+	Say struct {
+		ID, Text string
+		Anew     run.ID
+	}
 	// Withdraw takes back a message that was not delivered.
 	Withdraw struct{ ID string }
 	// Attach adds a file whose content is stored already.
@@ -118,9 +126,11 @@ type (
 		Number int
 		Begun  bool // false: the run could not be started
 		End    run.Ended
-		Said   string // last
-		Usage  run.Usage
-		Steps  int
+		// Question is what the agent asks the person, for an end that is [run.Asked].
+		Question QuestionAsked
+		Said     string // last
+		Usage    run.Usage
+		Steps    int
 	}
 	// HandOff starts a child run.
 	HandOff struct {

@@ -18,6 +18,8 @@
 //	   ▲                └──── resume ───────────┘      │
 //	   └───── failed, cancelled (from any state that is not final)
 //
+// Words for a task that is completed or failed lead back to the agent that worked last.
+//
 // The status changes by [StatusChanged] alone, along a row of the table of transitions (transition.go). A status that
 // has an agent at work carries its run; leaving the status leaves the run, and a run that
 // has not ended and that the status does not carry is owed a [StopRun].

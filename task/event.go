@@ -158,6 +158,12 @@ type PlanningQuestionsReturned struct {
 	Questions []string `json:"questions"`
 }
 
+// QuestionAsked has what the agent of the event's run asks the person, in the middle of its work.
+type QuestionAsked struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"` // answers to choose from; any other is possible too
+}
+
 // PlanningFailed says why there is no plan.
 type PlanningFailed struct {
 	Reason string `json:"reason"`

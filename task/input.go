@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl/internal/text"
@@ -12,7 +13,7 @@ func (s State) planInput() (string, []string) {
 	var b strings.Builder
 	b.WriteString("Plan this task.\n\n" + s.words() + "\n")
 	s.writeFiles(&b)
-	s.writeFailure(&b)
+	s.writeEarlier(&b)
 	return s.withMessages(b.String())
 }
 
@@ -35,7 +36,7 @@ func (s State) workInput() (string, []string) {
 	}
 	writeList(&b, "Questions that were answered", answered)
 	s.writeFiles(&b)
-	s.writeFailure(&b)
+	s.writeEarlier(&b)
 	if c := s.Copy; c != nil {
 		fmt.Fprintf(&b, "\nYou work in a copy of the repository, on the branch %s. What you change there, committed or not, is merged by the person.\n", c.Branch)
 		writeList(&b, "Different in the copy", c.Notes)
@@ -66,13 +67,34 @@ func (s State) writeFiles(b *strings.Builder) {
 	writeList(b, "Attached files", files)
 }
 
-// writeFailure says how the last run of the task came out, for one that begins anew.
-func (s State) writeFailure(b *strings.Builder) {
-	if n := len(s.Chain); n > 0 {
-		if last := s.Chain[n-1]; last.Result == Missing || last.Result == Broken {
-			fmt.Fprintf(b, "\nAn earlier attempt by %s ended %s. Part of the work may be done: look before you repeat anything.\n", last.Agent, last.End.End)
+// writeEarlier says what was done and said before, for a run that begins anew.
+func (s State) writeEarlier(b *strings.Builder) {
+	if r := s.Report; r != nil {
+		report := strings.TrimSpace(r.Summary + "\n\n" + strings.Join([]string{r.Output, r.BlockedReason}, "\n"))
+		fmt.Fprintf(b, "\nIt was worked on before, and this was reported:\n%s\n", text.Tagged("report", fmt.Sprintf("status=%q", r.Status), report))
+		b.WriteString("What was done is there: look at it, and do what is missing or is asked for now.\n")
+	}
+	writeList(b, "Said to the agents before", s.said())
+	if r, ok := s.Last(); ok && (r.Result == Missing || r.Result == Broken) {
+		fmt.Fprintf(b, "\nAn earlier attempt by %s ended %s. Part of the work may be done: look before you repeat anything.\n", r.Agent, r.End.End)
+	}
+}
+
+// said returns the words that persons have said to the agents of the task, but for answers.
+func (s State) said() (words []string) {
+	for _, r := range s.Chain {
+		for _, a := range r.Assignments {
+			if a.Input != "" && (a.Reason == "resume" || a.Reason == "say" && !strings.Contains(a.Input, s.words())) {
+				words = append(words, a.Input)
+			}
 		}
 	}
+	for _, m := range s.Messages {
+		if m.State == MessageIsDelivered && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, m.Text) }) {
+			words = append(words, m.Text)
+		}
+	}
+	return words
 }
 
 // withMessages returns words with the queued messages after them, and the ids of those.

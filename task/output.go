@@ -60,19 +60,19 @@ func (PlannerOutput) tool() string { return PlannerOutputTool }
 func (Report) tool() string        { return CompletionReportTool }
 
 // ParseOutput reads what an agent of a kind has handed in. The error is an [*InputError]
-// for the agent. It checks what the meaning needs; that the JSON fits the tool's schema is
-// checked before.
+// for the agent. It checks what the meaning needs; that the JSON fits the tool's schema, and
+// which field does not, is checked before.
 func ParseOutput(k Kind, value string) (Output, error) {
 	if k == Planner {
 		var o PlannerOutput
 		if err := json.Unmarshal([]byte(value), &o); err != nil {
-			return nil, &InputError{What: "the planner output is not of the right form: " + err.Error()}
+			return nil, &InputError{What: "the planner output does not fit its schema"}
 		}
 		return o, o.check()
 	}
 	var r Report
 	if err := json.Unmarshal([]byte(value), &r); err != nil {
-		return nil, &InputError{What: "the completion report is not of the right form: " + err.Error()}
+		return nil, &InputError{What: "the completion report does not fit its schema"}
 	}
 	return r, r.check()
 }
@@ -127,7 +127,7 @@ func (c Created) check() error {
 	case CheckID(c.Task) != nil:
 		return CheckID(c.Task)
 	case strings.TrimSpace(c.Description) == "":
-		return invalid("description", "say what is to be done")
+		return invalid("description", "the text of the task is missing")
 	case len(c.Description) > MaxText:
 		return invalid("description", "it has %d bytes, more than %d: attach a file instead", len(c.Description), MaxText)
 	}

@@ -20,7 +20,7 @@ type State struct {
 	Status      Status    // nil before the first event
 
 	Plan        *Plan
-	Questions   []Question // of the planner's last output that asked
+	Questions   []Question // of agents, the oldest first
 	Attachments []Attachment
 	Labels      []string
 	Priority    int
@@ -45,11 +45,12 @@ type Copy struct {
 	Merged string `json:"merged,omitempty"` // the commit that was merged last
 }
 
-// A Question is what a planner asks, with its answer once that is given.
+// A Question is what an agent asks, with its answer once that is given.
 type Question struct {
-	Question string `json:"question"`
-	Answer   string `json:"answer,omitempty"`
-	Answered bool   `json:"answered"`
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"` // answers to choose from; any other is possible too
+	Answer   string   `json:"answer,omitempty"`
+	Answered bool     `json:"answered"`
 }
 
 // A Message is something said to the agents of the task.
@@ -197,6 +198,16 @@ func (s State) Work() (Work, bool) {
 	return atWork(s.Status)
 }
 
+// Last returns the last run that is no child run.
+func (s State) Last() (Run, bool) {
+	for i := len(s.Chain) - 1; i >= 0; i-- {
+		if s.Chain[i].Parent == "" {
+			return s.Chain[i], true
+		}
+	}
+	return Run{}, false
+}
+
 // planner returns the last planner run, whose conversation answers go back into.
 func (s *State) planner() (Run, bool) {
 	for i := len(s.Chain) - 1; i >= 0; i-- {
@@ -256,6 +267,9 @@ func (s State) WaitsFor() string {
 	case AwaitingInput:
 		return "answers"
 	case Waiting:
+		if len(s.OpenQuestions()) > 0 {
+			return "answers"
+		}
 		return st.Reason
 	}
 	if len(s.Permissions) > 0 {
@@ -264,11 +278,20 @@ func (s State) WaitsFor() string {
 	return ""
 }
 
+// May returns what a person may do to the task now.
+func (s State) May() []Trigger {
+	may := mayIn(s.Status.Name())
+	if s.Status.Name() == WaitingName && len(s.OpenQuestions()) == 0 {
+		may = slices.DeleteFunc(may, func(on Trigger) bool { return on == OnAnswers })
+	}
+	return may
+}
+
 // A Summary is what a list of tasks shows of a task.
 type Summary struct {
 	ID        ID         `json:"id"`
 	Title     string     `json:"title"`
-	Status    StatusName `json:"status"`
+	Status    StatusName `json:"status" enum:"pending,planning,awaiting_input,planned,active,waiting,completed,failed"`
 	Agent     string     `json:"agent,omitempty"` // at work, to be resumed, or that has asked
 	Run       run.ID     `json:"run,omitempty"`   // of that agent
 	WaitsFor  string     `json:"waits_for,omitempty"`

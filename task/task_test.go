@@ -119,6 +119,13 @@ func ended(id run.ID, end run.End) End {
 	return End{Run: id, Begun: true, End: run.Ended{End: end, Detail: "so it was"}, Said: "I am done.", Usage: run.Usage{Input: 10, Cost: 0.5, Priced: true}}
 }
 
+// asked is the end of a turn with a question.
+func asked(id run.ID) End {
+	end := ended(id, run.Asked)
+	end.Question = QuestionAsked{"Which one?", []string{"a", "b"}}
+	return end
+}
+
 // planned brings a new card to planned, by run p.
 func (k *card) planned() {
 	k.t.Helper()
@@ -167,7 +174,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 		t.Errorf("the worker is told %s", in)
 	}
 	k.must("", Prompt{"w", 1, 1})
-	k.must("ben", Say{"m1", "Be quick."})
+	k.must("ben", Say{ID: "m1", Text: "Be quick."})
 	k.wantOwed("drive/w", "deliver/m1")
 	k.must("", Tell{"w", "m1"})
 	k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
@@ -251,8 +258,8 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	if d := k.s.Status.(Waiting).Detail; d != "no rights on /x" {
 		t.Errorf("it waits because %q", d)
 	}
-	k.must("anna", Say{"m1", "And be quick."})
-	k.must("anna", Resume{"You have them now."})
+	k.must("anna", Say{ID: "m1", Text: "And be quick."})
+	k.must("anna", Resume{Words: "You have them now."})
 	start := k.s.Next()[0].(StartRun)
 	if start.Run != "w" || start.Number != 2 || start.Input != "You have them now.\n\nAnd be quick." {
 		t.Errorf("it is resumed with %+v", start)
@@ -263,7 +270,7 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	if err := k.try("anna", Resume{}); err == nil {
 		t.Error("a question was answered with nothing")
 	}
-	k.must("anna", Resume{"Blue."})
+	k.must("anna", Resume{Words: "Blue."})
 	k.must("", Prompt{"w", 3, 3})
 	k.must("developer", submit("w", 3, aReport))
 	k.must("", ended("w", run.Completed))
@@ -286,7 +293,7 @@ func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 	stopped := ended("w", run.EndInterrupted)
 	stopped.Number = 1
 	k.must("", stopped) // as the run says it
-	k.must("anna", Resume{"Go on."})
+	k.must("anna", Resume{Words: "Go on."})
 	k.must("", stopped) // as the driver does
 	k.wantStatus(ActiveName)
 	if start, ok := k.s.Next()[0].(StartRun); !ok || start.Number != 2 {
@@ -320,10 +327,31 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	k.must("", Prompt{"w", 1, 1})
 	k.must("", ended("w", run.LimitReached))
 	k.wantStatus(WaitingName)
-	if err := k.try("anna", Resume{}); err == nil || !strings.Contains(err.Error(), "budget is spent") {
+	if err := k.try("anna", Resume{}); err == nil || !strings.Contains(err.Error(), "its budget of $0.60 is spent") {
 		t.Errorf("resumed with nothing left: %v", err)
 	}
-	k.must("anna", Edit{Edited{Budget: &Budget{Cost: 5}}})
+	if w := k.s.Status.(Waiting); w.Detail != "developer reached a limit: its budget of $0.60 is spent" {
+		t.Errorf("it waits because %s", w.Detail)
+	}
+	if err := k.try("anna", Resume{Budget: &Budget{Cost: 0.9}}); err == nil || !strings.Contains(err.Error(), "its budget of $0.90 is spent") {
+		t.Errorf("resumed with too little: %v", err)
+	}
+	if err := k.try("anna", Resume{Budget: &Budget{Tokens: -1}}); err == nil || !strings.Contains(err.Error(), "negative") {
+		t.Errorf("resumed with a negative budget: %v", err)
+	}
+	if err := k.try("anna", Resume{Budget: &Budget{Tokens: 20}}); err == nil || !strings.Contains(err.Error(), "its budget of 20 tokens is spent") {
+		t.Errorf("resumed with too few tokens: %v", err)
+	}
+	k.must("anna", Resume{Budget: &Budget{Cost: 5}})
+	if left := k.s.Next()[0].(StartRun).Left; k.s.Budget.Cost != 5 || left.Cost != 4 {
+		t.Errorf("the budget is %+v, and left is %+v", k.s.Budget, left)
+	}
+	k.must("", Prompt{"w", 2, 2})
+	k.must("", ended("w", run.LimitReached)) // another limit, that of its steps
+	if w := k.s.Status.(Waiting); !strings.HasSuffix(w.Detail, "so it was") {
+		t.Errorf("it waits because %s", w.Detail)
+	}
+	k.must("anna", Edit{Edited{Budget: &Budget{Cost: 6}}})
 	k.must("anna", Resume{})
 }
 
@@ -473,17 +501,14 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	k.planned()
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
-	k.must("anna", Say{"m1", "Stop at ten."})
-	k.must("anna", Say{"m1", "Stop at ten."}) // sent twice
+	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
+	k.must("anna", Say{ID: "m1", Text: "Stop at ten."}) // sent twice
 	k.must("", Tell{"w", "m1"})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", Return{"m1"})
 	k.must("", ended("w", run.Completed))
 	if len(k.s.Messages) != 1 || k.s.Messages[0].State != MessageIsReturned {
 		t.Errorf("the messages are %+v", k.s.Messages)
-	}
-	if err := k.try("anna", Say{"m2", "Hello?"}); err == nil {
-		t.Error("something was said to a completed task")
 	}
 }
 
@@ -517,7 +542,7 @@ func TestWrongOutputsNameWhatIsWrong(t *testing.T) {
 		{Planner, `{"type":"plan","summary":"x","plan":[]}`, "plan: a plan needs at least one step"},
 		{Planner, `{"type":"questions","questions":[" "]}`, "questions: give at least one question"},
 		{Planner, `{"type":"error"}`, "error: say why"},
-		{Planner, `[]`, "not of the right form"},
+		{Planner, `[]`, "does not fit its schema"},
 		{Worker, `{"status":"blocked","summary":"x"}`, "blockedReason: "},
 		{Worker, `{"status":"done","summary":"x"}`, `use "complete", "blocked" (with blockedReason) or "failed"`},
 		{Worker, `{"status":"complete","summary":""}`, "summary: "},
@@ -562,14 +587,14 @@ func TestSimulationOfTasks(t *testing.T) {
 			text := []string{"", "words"}[rng.IntN(2)]
 			actions := []Action{
 				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
-				Edit{Edited{Plan: &Plan{Summary: text}}}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{text}, Complete{}, Fail{text}, Cancel{text},
+				Edit{Edited{Plan: &Plan{Summary: text}}}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{RecordCopy{CopyMade{Dir: "/c", Branch: "b", Base: "1"}}, RecordMerge{CopyMerged{"b", text}}, Discard{}}[rng.IntN(3)],
-				Retry{}, Reopen{}, Say{fmt.Sprint("m", rng.IntN(5)), text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{id, fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
+				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{id, fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
 				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
-				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{text},
+				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
-				ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
+				asked(id), ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
 				End{Run: id, End: run.Ended{End: run.EndFailed, Detail: "no key"}},
 				End{Run: id, Begun: true, End: run.Ended{End: run.EndFailed, Reason: "output_missing"}},
 				HandOff{run.ID(string(id) + ".c"), AgentHandoffStarted{Parent: id, Call: "c_1"}}, EndHandoff{run.ID(string(id) + ".c"), AgentHandoffCompleted{}},
@@ -589,6 +614,9 @@ func TestSimulationOfTasks(t *testing.T) {
 				case StopRun:
 					a = ended(c.Run, run.EndInterrupted)
 				}
+			}
+			if n := len(k.s.OpenQuestions()); n > 0 && rng.IntN(4) == 0 {
+				a = SubmitAnswers{slices.Repeat([]string{"a"}, n)}
 			}
 			if err := k.try("x", a); err != nil && !isOurs(err) {
 				t.Fatalf("seed %d: %T: %v", seed, a, err)

@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An Actor is who may trigger a transition.
 type Actor string
@@ -25,6 +28,7 @@ const (
 	OnCancel    Trigger = "cancel"
 	OnRetry     Trigger = "retry"
 	OnReopen    Trigger = "reopen"
+	OnSay       Trigger = "say"     // words for a task that has ended
 	OnHandOn    Trigger = "handoff" // to another agent, by a person
 	OnPlanned   Trigger = "plan_submitted"
 	OnQuestions Trigger = "questions_submitted"
@@ -63,6 +67,8 @@ var transitions = []Transition{
 	{ActiveName, ActiveName, OnHandOn, ByPerson},
 	{ActiveName, CompletedName, OnComplete, ByPerson},
 	{ActiveName, FailedName, OnFail, ByPerson},
+	{WaitingName, PlanningName, OnAnswers, ByPerson},
+	{WaitingName, ActiveName, OnAnswers, ByPerson},
 	{WaitingName, PlanningName, OnResume, ByPerson},
 	{WaitingName, ActiveName, OnResume, ByPerson},
 	{WaitingName, ActiveName, OnHandOn, ByPerson},
@@ -70,7 +76,10 @@ var transitions = []Transition{
 	{WaitingName, FailedName, OnFail, ByPerson},
 	{FailedName, PendingName, OnRetry, ByPerson},
 	{FailedName, PlannedName, OnRetry, ByPerson},
+	{FailedName, PlanningName, OnSay, ByPerson},
+	{FailedName, ActiveName, OnSay, ByPerson},
 	{CompletedName, PlannedName, OnReopen, ByPerson},
+	{CompletedName, ActiveName, OnSay, ByPerson},
 	{PendingName, FailedName, OnCancel, ByPerson},
 	{PlanningName, FailedName, OnCancel, ByPerson},
 	{AwaitingInputName, FailedName, OnCancel, ByPerson},
@@ -89,11 +98,10 @@ func legal(from, to StatusName, on Trigger) bool {
 	return false
 }
 
-// May returns what a person may do to a task in a status.
-func May(s StatusName) []Trigger {
-	var may []Trigger
+// mayIn returns what a person may do to a task in a status.
+func mayIn(s StatusName) (may []Trigger) {
 	for _, t := range transitions {
-		if t.From == s && t.By == ByPerson && (len(may) == 0 || may[len(may)-1] != t.On) {
+		if t.From == s && t.By == ByPerson && !slices.Contains(may, t.On) {
 			may = append(may, t.On)
 		}
 	}

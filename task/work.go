@@ -11,7 +11,7 @@ import (
 // assignTo returns the assignment of a run and the status that carries it.
 func (s State) assignTo(on Trigger, to StatusName, id run.ID, agent string, k Kind, reason, input string, messages []string, before ...Event) ([]Event, error) {
 	if _, ok := s.Left(); !ok {
-		return nil, s.not(on, "its budget is spent: raise it first")
+		return nil, s.not(on, s.spent()+": it needs a higher one")
 	}
 	number := 1
 	if r, ok := s.Run(id); ok {
@@ -36,10 +36,11 @@ func (a StartPlanning) do(s State) ([]Event, error) {
 }
 
 func (a SubmitAnswers) do(s State) ([]Event, error) {
-	if s.Status.Name() != AwaitingInputName {
+	w, halted := s.Status.(Waiting)
+	open := s.OpenQuestions()
+	if s.Status.Name() != AwaitingInputName && (!halted || len(open) == 0) {
 		return nil, s.not(OnAnswers, "")
 	}
-	open := s.OpenQuestions()
 	if len(a.Answers) != len(open) {
 		return nil, invalid("answers", "%d given, %d needed: one for each open question", len(a.Answers), len(open))
 	}
@@ -50,6 +51,10 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 			return nil, err
 		}
 		fmt.Fprintf(&input, "\n%d. %s\n%s\n", i+1, q, strings.TrimSpace(a.Answers[i]))
+	}
+	if halted { // one question of the agent at work, whose call is answered
+		words, messages := s.withMessages(strings.TrimSpace(a.Answers[0]))
+		return s.assignTo(OnAnswers, w.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 	}
 	r, ok := s.planner()
 	if !ok {
@@ -125,12 +130,35 @@ func (a Resume) do(s State) ([]Event, error) {
 	if err := checkWords("words", a.Words); err != nil {
 		return nil, err
 	}
-	words, messages := s.withMessages(strings.TrimSpace(a.Words))
-	to := ActiveName
-	if w.Kind == Planner {
-		to = PlanningName
+	var before []Event
+	if len(s.OpenQuestions()) > 0 {
+		before = append(before, Event{Payload: AnswersSubmitted{[]string{strings.TrimSpace(a.Words)}}})
 	}
-	return s.assignTo(OnResume, to, w.Run, w.Agent, w.Kind, "resume", words, messages)
+	if a.Budget != nil {
+		if err := checkBudget(*a.Budget); err != nil {
+			return nil, err
+		}
+		s.Budget = *a.Budget
+		before = append(before, Event{Payload: Edited{Budget: a.Budget}})
+	}
+	words, messages := s.withMessages(strings.TrimSpace(a.Words))
+	return s.assignTo(OnResume, w.working(), w.Run, w.Agent, w.Kind, "resume", words, messages, before...)
+}
+
+// working returns the status in which the run works again.
+func (w Waiting) working() StatusName {
+	if w.Kind == Planner {
+		return PlanningName
+	}
+	return ActiveName
+}
+
+// spent says which bound of the budget is reached.
+func (s State) spent() string {
+	if s.Budget.Tokens > 0 && s.Usage().Total() >= s.Budget.Tokens {
+		return fmt.Sprintf("its budget of %d tokens is spent", s.Budget.Tokens)
+	}
+	return fmt.Sprintf("its budget of $%.2f is spent", s.Budget.Cost)
 }
 
 func (a Complete) do(s State) ([]Event, error) {
@@ -182,6 +210,13 @@ func (a End) do(s State) ([]Event, error) {
 	if r.Ended || a.Number != 0 && a.Number != len(r.Assignments) {
 		return nil, nil // it is known, or was before a person has resumed the task
 	}
+	if a.End.End == run.LimitReached { // of the turn: what is left of the task's budget is its limit
+		after := s
+		after.change(a.Run).Usage = a.Usage
+		if _, left := after.Left(); !left {
+			a.End.Detail = after.spent()
+		}
+	}
 	submitted := r.Submitted != nil && r.Submitted.In == len(r.Assignments)
 	x := OnExit(r.Kind, r.Agent, a.Begun, a.End, submitted, r.Reminders, a.Said)
 	current := s.isAtWork(a.Run)
@@ -198,6 +233,9 @@ func (a End) do(s State) ([]Event, error) {
 			events = append(events, Event{Run: a.Run, Payload: PlanningFailed{Reason: x.Reason, Detail: x.Detail}})
 		}
 		return s.moved(x.Trigger, FailedName, StatusChanged{Reason: x.Reason, Detail: x.Detail}, events...)
+	}
+	if a.End.End == run.Asked && a.Question.Question != "" {
+		events = append(events, Event{Run: a.Run, Payload: a.Question})
 	}
 	return s.moved(x.Trigger, WaitingName, StatusChanged{Run: r.ID, Agent: r.Agent, Kind: r.Kind, Reason: x.Reason, Detail: x.Detail}, events...)
 }

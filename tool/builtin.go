@@ -20,6 +20,12 @@ func specOf(name, text, schema string) Spec {
 	return Spec{Name: name, Description: strings.TrimSpace(text), Schema: json.RawMessage(schema)}
 }
 
+// briefly returns the spec of a tool whose results are bounded.
+func briefly(s Spec) Spec {
+	s.Brief = true
+	return s
+}
+
 func (t *builtin[A]) Spec() Spec { return t.spec }
 
 func (t *builtin[A]) parse(env Env, args json.RawMessage) (*A, error) {

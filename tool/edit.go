@@ -16,9 +16,9 @@ var editText string
 
 const editSchema = `{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"File, relative to the workspace"},` +
-	`"edits":{"type":"array","description":"Applied in order, each to what the one before left","items":{"type":"object","properties":{` +
-	`"old":{"type":"string","description":"Text to replace, exactly as in the file"},` +
-	`"new":{"type":"string","description":"Text to put there"},` +
+	`"edits":{"type":"array","description":"Applied in order","items":{"type":"object","properties":{` +
+	`"old":{"type":"string","description":"Text to replace"},` +
+	`"new":{"type":"string","description":"New text"},` +
 	`"all":{"type":"boolean","description":"Replace every occurrence, not the only one"}},` +
 	`"required":["old","new"],"additionalProperties":false}}},` +
 	`"required":["path","edits"],"additionalProperties":false}`
@@ -28,7 +28,7 @@ const maxDiff = 4000
 
 // Edit returns the tool that changes parts of a file.
 func Edit() Tool {
-	return changer[editArgs]{&builtin[editArgs]{specOf("edit", editText, editSchema), (*editArgs).check, (*editArgs).inspect, (*editArgs).run}}
+	return changer[editArgs]{&builtin[editArgs]{briefly(specOf("edit", editText, editSchema)), (*editArgs).check, (*editArgs).inspect, (*editArgs).run}}
 }
 
 type editArgs struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl/internal/proc"
+	"pawl/run"
 )
 
 // stopPatience is how long a tool waits for what it has stopped: a call returns
@@ -75,20 +76,12 @@ func (j *job) ending() string {
 	case status.Lost:
 		return "ended: " + lostWords
 	}
-	return "ended: " + exitWords(status.Code)
+	return "ended: " + run.ExitWords(status.Code)
 }
 
 // lostWords says that a command was lost with the helper that held it.
 const lostWords = "pawl's helper process for the command was killed, or had too little memory or too few processes or open files (ulimit -u, ulimit -n); " +
 	"the command was ended with it, and may have done a part of its work or nothing"
-
-// exitWords says an exit code.
-func exitWords(code int) string {
-	if code > 128 && code < 128+65 {
-		return fmt.Sprintf("exit code %d (signal %d)", code, code-128)
-	}
-	return fmt.Sprintf("exit code %d", code)
-}
 
 // A timeLimit is the cause of a command's end by its time limit.
 type timeLimit time.Duration

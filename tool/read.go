@@ -36,7 +36,7 @@ const (
 
 // Read returns the tool that reads a file.
 func Read() Tool {
-	return &builtin[reading]{specOf("read", readText, readSchema), (*reading).check, (*reading).inspect, (*reading).run}
+	return &builtin[reading]{briefly(specOf("read", readText, readSchema)), (*reading).check, (*reading).inspect, (*reading).run}
 }
 
 type readArgs struct {

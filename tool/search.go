@@ -24,9 +24,9 @@ const searchSchema = `{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"Folder or file; the workspace if absent"},` +
 	`"glob":{"type":"string","description":"Only files that match, such as *.go or src/**/*.ts"},` +
 	`"context":{"type":"integer","description":"Lines around each match, at most 20"},` +
-	`"ignore_case":{"type":"boolean","description":"Upper and lower case are the same"},` +
+	`"ignore_case":{"type":"boolean","description":"Case does not matter"},` +
 	`"literal":{"type":"boolean","description":"pattern is plain text"},` +
-	`"files_only":{"type":"boolean","description":"Only the names of files with a match"},` +
+	`"files_only":{"type":"boolean","description":"Only names of files"},` +
 	`"limit":{"type":"integer","description":"Lines or files shown, at most 1000; 100 if absent"}},` +
 	`"required":["pattern"],"additionalProperties":false}`
 
@@ -40,7 +40,7 @@ const (
 
 // Search returns the tool that finds lines in files.
 func Search() Tool {
-	return &builtin[query]{specOf("search", searchText, searchSchema), (*query).check, (*query).inspect, (*query).run}
+	return &builtin[query]{briefly(specOf("search", searchText, searchSchema)), (*query).check, (*query).inspect, (*query).run}
 }
 
 type searchArgs struct {

@@ -23,10 +23,10 @@ import (
 var shellText string
 
 const shellSchema = `{"type":"object","properties":{` +
-	`"command":{"type":"string","description":"What bash runs"},` +
+	`"command":{"type":"string","description":"For bash"},` +
 	`"timeout_seconds":{"type":"integer","description":"Time limit, at most 600; default 120, none for jobs"},` +
 	`"background":{"type":"boolean","description":"Run it as a job"},` +
-	`"sandbox":{"type":"string","enum":["network","none"],"description":"Ask for the network, or for no sandbox; only after the sandbox refused"}},` +
+	`"sandbox":{"type":"string","enum":["network","none"],"description":"Only after the sandbox refused"}},` +
 	`"required":["command"],"additionalProperties":false}`
 
 const (
@@ -39,6 +39,9 @@ const (
 	// command that prints without end would fill the disk long before its time is
 	// over. Outputs of 1 GB are ordinary work.
 	maxKept = 2 << 30
+	// maxKeptReading is the same for a command that runs because it only reads, and so without
+	// a question.
+	maxKeptReading = 256 << 20
 	// progressEvery is how often people are shown what a command prints.
 	progressEvery = 100 * time.Millisecond
 	// startPatience is how long a job is watched before the call returns: most
@@ -284,7 +287,11 @@ func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Resu
 		r, started = runJob(ctx, state, &job{command: a.Command}, command, session, a.limit)
 		env.startedJob()
 	} else {
-		r, started = runHere(ctx, env, command, session, a.limit, t.kept, c)
+		kept := t.kept
+		if c.Sandbox == run.ReadOnly {
+			kept = min(kept, maxKeptReading)
+		}
+		r, started = runHere(ctx, env, command, session, a.limit, kept, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
@@ -296,9 +303,9 @@ func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Resu
 // confined.
 func unconfinable(err error) Result {
 	if errors.Is(err, sandbox.ErrNone) {
-		return failed(fmt.Errorf("the command was not started: %w; to run it without a sandbox, repeat the call with \"sandbox\": %q, which a person decides", err, run.Unconfined))
+		return notStarted(fmt.Sprintf("the command was not started: %v; to run it without a sandbox, repeat the call with \"sandbox\": %q, which a person decides", err, run.Unconfined))
 	}
-	return failed(fmt.Errorf("the command was not started: %w", err))
+	return notStarted("the command was not started: " + err.Error())
 }
 
 // runHere runs a command to its end, and reports whether it started. A command that
@@ -308,7 +315,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
 	if err != nil {
-		return failed(fmt.Errorf("the command was not started: %w", inWords(err))), false
+		return notStarted("the command was not started: " + inWords(err).Error()), false
 	}
 	defer folder.Close()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, timeLimit(limit))
@@ -322,7 +329,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 	p, err := proc.Start(limited, command)
 	tell.Close()
 	if err != nil {
-		return failed(fmt.Errorf("the command was not started: %w", err)), false
+		return notStarted("the command was not started: " + err.Error()), false
 	}
 	session.StopOn(p.Stop)
 	ended := watch(limited, p, &out, c.Progress, stopPatience)
@@ -361,8 +368,11 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		case context.Cause(limited) == tooMuch: // and had ended by the time it was to be stopped
 			r.IsError = true
 			last = fmt.Sprintf("[%v: the rest is lost]", tooMuch)
-		case status.Code != 0:
-			last = "[" + exitWords(status.Code) + "]"
+		default:
+			r.ExitCode = &status.Code
+			if status.Code != 0 {
+				last = "[" + run.ExitWords(status.Code) + "]"
+			}
 		}
 	}
 	notes = append(append(notes, bracketed(refusal)...), last)
@@ -416,7 +426,7 @@ func runJob(ctx context.Context, state *shellState, j *job, command proc.Command
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		session.End()
-		return failed(fmt.Errorf("the job was not started: %w", inWords(err))), false
+		return notStarted("the job was not started: " + inWords(err).Error()), false
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}

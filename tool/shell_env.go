@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -35,6 +36,8 @@ var secretVariables = []string{
 	"*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*PASS", "*_PWD", "*_PW", "*_PAT", "PAT",
 	"*API_KEY*", "*APIKEY*", "KEY", "KEYS", "*_KEY", "*_KEYS", "*_KEY_BASE64", "*_KEY_B64", "*ACCESS_KEY*", "*ACCESSKEY*", "*PRIVATE_KEY*", "*PRIVATEKEY*", "*ACCOUNTKEY*",
 	"*AUTHORIZATION*", "AUTH", "*_AUTH", "*AUTH_CONFIG*", "*BEARER*", "*JWT*", "*COOKIE*", "*CREDENTIAL*", "*_CREDS", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*CONN_STR*", "*_DSN",
+	"SK", "*_SK", "*SA_JSON*", "*SERVICE_ACCOUNT*", "*KUBE_CONFIG_DATA*", "*KUBECONFIG_*", "*CONNSTR*", "*CONN_STRING*", "*HMAC*", "PW", "*ROOTPW*", "*DBPW*", "*_LOGIN", "*RAILS_MASTER*", "*SIGNING*", "*_PSK",
+	"SEED", "*_SEED", "*_SEED_PHRASE", "*WALLET*", "SALT", "*_SALT", "*_PIN", "*_OTP", "*TOTP*", "*_PEM", "*_P12", "*_PFX", "*_P8", "*KEYSTORE*", "*PRIVKEY*", "*_CRED", "*_HTPASSWD",
 	"*_SAS", "*WEBHOOK*", "*MNEMONIC*", "OP_SESSION_*", "BW_SESSION", "PAWL_*",
 }
 
@@ -47,6 +50,8 @@ var secretValues = []func() *regexp.Regexp{
 	lazy.Regexp(`^(sk|rk|pk)[-_][A-Za-z0-9_-]{16,}$`),
 	lazy.Regexp(`^(gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|dop_v1_|shpat_|AIza|ya29\.)[A-Za-z0-9._-]{16,}$`),
 	lazy.Regexp(`^(AKIA|ASIA)[A-Z0-9]{16}$`),
+	lazy.Regexp(`^(sq0[a-z]{3}-|SG\.|key-|glsa_|glc_|lin_api_|sntrys_|dckr_pat_|rubygems_|figd_|EAAC|xapp-|AGE-SECRET-KEY-|pul-|tfp_|atlasv1\.)[A-Za-z0-9._-]{16,}$`),
+	lazy.Regexp(`(?m)"private_key"\s*:|^\s*client-key-data:`), // of a service account; of Kubernetes
 	lazy.Regexp(`^eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.`),
 	lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY`),
 	lazy.Regexp(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
@@ -128,7 +133,48 @@ func (o ShellOptions) withholds(name, value string) bool {
 	case matches(secretVariables) && !matches(knownVariables):
 		return true
 	}
-	return slices.ContainsFunc(secretValues, func(form func() *regexp.Regexp) bool { return form().MatchString(value) })
+	return isRandom(value) && !matches(publicVariables) || slices.ContainsFunc(secretValues, func(form func() *regexp.Regexp) bool { return form().MatchString(value) })
+}
+
+// publicVariables hold what is random and no secret: names of commits, of sessions, of machines.
+var publicVariables = []string{"*SHA", "*SHA1", "*SHA256", "*COMMIT*", "*_ID", "*UUID*", "*HASH*", "*DIGEST*", "*_REV", "*REVISION*", "*VERSION*", "*_REF", "*BUILD*", "*FINGERPRINT*", "*CHECKSUM*"}
+
+// isRandom reports whether a value is one word as keys are: at least 32 letters and digits,
+// hexadecimal or in both cases, of which none is much more frequent than others.
+func isRandom(value string) bool {
+	if len(value) < 32 || len(value) > 64<<10 {
+		return false
+	}
+	var seen [128]int
+	upper, lower, digits, hex := 0, 0, 0, 0
+	for i := range len(value) {
+		c := value[i]
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case c != '_' && c != '-' && c != '+' && c != '=':
+			return false
+		}
+		if strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 {
+			hex++
+		}
+		seen[c]++
+	}
+	bits := 0.0
+	for _, n := range seen {
+		if n > 0 {
+			p := float64(n) / float64(len(value))
+			bits -= p * math.Log2(p)
+		}
+	}
+	if hex == len(value) {
+		return digits > 0 && digits < hex && bits >= 3
+	}
+	return digits > 1 && upper > 2 && lower > 2 && bits >= 4
 }
 
 // providerKeys are those of the providers that every pawl knows.

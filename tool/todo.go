@@ -14,9 +14,9 @@ import (
 var todoText string
 
 const todoSchema = `{"type":"object","properties":{` +
-	`"items":{"type":"array","description":"The whole list, in order","items":{"type":"object","properties":{` +
+	`"items":{"type":"array","description":"All, in order","items":{"type":"object","properties":{` +
 	`"text":{"type":"string","description":"What is to be done, in a line"},` +
-	`"status":{"type":"string","enum":["pending","active","done"],"description":"How far it is"}},` +
+	`"status":{"type":"string","enum":["pending","active","done"],"description":"How far"}},` +
 	`"required":["text","status"],"additionalProperties":false}}},` +
 	`"required":["items"],"additionalProperties":false}`
 
@@ -29,7 +29,7 @@ const (
 // list is nowhere but in the run's log, as the newest call's arguments and
 // result: so it survives what the log survives.
 func Todo() Tool {
-	return &builtin[todoArgs]{specOf("todo", todoText, todoSchema), (*todoArgs).check, (*todoArgs).inspect, (*todoArgs).run}
+	return &builtin[todoArgs]{briefly(specOf("todo", todoText, todoSchema)), (*todoArgs).check, (*todoArgs).inspect, (*todoArgs).run}
 }
 
 type todoArgs struct {

@@ -55,10 +55,12 @@ type Spec struct {
 	Schema      json.RawMessage // of the arguments; the worker validates against it before Inspect
 	// Unstored: results are not kept in the store of outputs; they come from it.
 	Unstored bool
+	// Brief: results are bounded, so the model is not offered a choice of how they are delivered
+	// (it is taken all the same).
+	Brief bool
 	// Always: every run has it, whatever its grants. It shows only what the run has already.
 	Always bool
-	// ForAgents: runs of agents have it, and those to which it is granted by name. Every tool
-	// makes each request larger.
+	// ForAgents: only runs of agents have it, and those to which it is granted by name.
 	ForAgents bool
 }
 
@@ -114,10 +116,13 @@ type Call struct {
 
 // A Result is what came of a call.
 type Result struct {
-	Content []run.Part // text, images; bounded by the tool
-	IsError bool
-	Change  run.Change
-	Files   []run.FileChange
+	Content    []run.Part // text, images; bounded by the tool
+	IsError    bool
+	NotStarted bool // the call has done nothing
+	// ExitCode is that of a command that has ended; nil: there is none.
+	ExitCode *int
+	Change   run.Change
+	Files    []run.FileChange
 	// Written: all of the result is in [Call.Output], because it is too large for the
 	// context. Content is what there is to say beside it.
 	Written bool

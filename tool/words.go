@@ -58,7 +58,14 @@ func (e *wordedError) Unwrap() error { return e.err }
 func failed(err error) Result { return ErrorResult(err.Error()) }
 
 // stopped is the result of a call that was stopped before it did anything.
-func stopped() Result { return ErrorResult("stopped before it did anything") }
+func stopped() Result { return notStarted("stopped before it did anything") }
+
+// notStarted is the result of a call that did nothing.
+func notStarted(why string) Result {
+	r := ErrorResult(why)
+	r.NotStarted = true
+	return r
+}
 
 // The forms of package text that results of tools have.
 func count(n int, one, many string) string { return text.Count(int64(n), one, many) }

@@ -17,12 +17,12 @@ var writeText string
 
 const writeSchema = `{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"File, relative to the workspace"},` +
-	`"content":{"type":"string","description":"The whole new content"}},` +
+	`"content":{"type":"string","description":"All of it"}},` +
 	`"required":["path","content"],"additionalProperties":false}`
 
 // Write returns the tool that makes or replaces a file.
 func Write() Tool {
-	return changer[writeArgs]{&builtin[writeArgs]{specOf("write", writeText, writeSchema), nil, (*writeArgs).inspect, (*writeArgs).run}}
+	return changer[writeArgs]{&builtin[writeArgs]{briefly(specOf("write", writeText, writeSchema)), nil, (*writeArgs).inspect, (*writeArgs).run}}
 }
 
 type writeArgs struct {

@@ -31,29 +31,36 @@ func commands() []command {
 		{"agents", "", "the agents that runs can be started with", pawl("agents", "list")},
 		{"clear", "", "begin a new conversation", func(m *model, _ string) []effect { return m.clear() }},
 		{"compact", "", "summarize the conversation before the next request, to save room", (*model).compact},
-		{"context", "", "how full the model's context is", (*model).showContext},
+		{"context", "", "what fills the model's context", (*model).showContext},
 		{"continue", "", "resume a turn that ended early", (*model).resumeTurn},
 		{"cost", "", "tokens and cost of this run", (*model).showCost},
-		{"diff", "", "show what has changed since the last commit", (*model).showDiff},
+		{"diff", "", "show what has changed since the last commit, with new files", (*model).showDiff},
 		{"doctor", "", "check the configuration and say what is missing", pawl("doctor")},
 		{"effort", "[LEVEL]", "how hard the model thinks", (*model).effort},
 		{"export", "[FILE]", "write this run to a file, as Markdown or by the file's ending", (*model).export},
-		{"fork", "", "continue in a copy of this run", (*model).fork},
+		{"fork", "", "continue in a copy of this run; the run itself stays as it is", (*model).fork},
 		{"help", "", "keys and commands", (*model).help},
 		{"init", "", "write a first AGENTS.md for this folder", pawl("init")},
 		{"login", "", "store the key of a model provider", (*model).login},
 		{"mode", "[MODE]", "what runs without a question", (*model).modeCommand},
 		{"model", "[MODEL]", "choose the model", (*model).modelCommand},
-		{"outputs", "[ARGUMENTS]", "list stored outputs, or query them as `pawl outputs` does", (*model).outputs},
+		{"outputs", "[ID]", "list stored outputs, show the call c_4, or query as `pawl outputs` does", (*model).outputs},
 		{"permissions", "[ARGUMENTS]", "list rules, or change them as `pawl permissions` does", (*model).permissions},
 		{"quit", "", "leave", func(m *model, _ string) []effect { return m.leave() }},
 		{"rename", "NAME", "give this run a name", (*model).rename},
-		{"resume", "[RUN]", "continue another run", (*model).resumeCommand},
+		{"resume", "[RUN]", "continue another run: an id, its beginning or last; without one, choose", (*model).resumeCommand},
 		{"tasks", "", "the tasks of this folder", pawl("task", "list")},
-		{"todo", "", "show or hide the list of tasks", func(m *model, _ string) []effect { m.showTo = !m.showTo; return nil }},
-		{"trust", "", "review the commands, rules and settings that this folder brings along", (*model).trust},
+		{"todo", "", "show or hide the list of tasks", (*model).toggleTodo},
+		{"trust", "", "review this repository's agent configuration", (*model).trust},
 		{"undo", "", "restore the files that were changed last", (*model).undo},
 	}
+}
+
+// otherCommands are commands of other agents, with what there is in their place.
+var otherCommands = map[string]string{
+	"theme": "the colours are those of the terminal; NO_COLOR=1 is none", "config": "settings are in a file: pawl config", "settings": "settings are in a file: pawl config",
+	"new": "use /clear", "exit": "use /quit", "usage": "use /cost", "status": "use /doctor", "rewind": "press esc twice", "history": "press ctrl+r", "approvals": "use /permissions",
+	"allowed-tools": "use /permissions", "review": "say what to review", "vim": "ctrl+g opens your editor", "mcp": "pawl's tools are built in", "logout": "use /login",
 }
 
 // command carries out a line that begins with a slash.
@@ -75,8 +82,14 @@ func (m *model) command(line string) []effect {
 		names = append(names, c.Name)
 	}
 	m.hint = "unknown command /" + visible.Escape(name)
-	if near := text.Typo(name, names); near != "" {
+	near := text.Typo(name, names)
+	switch words := otherCommands[name]; {
+	case words != "":
+		m.hint += ": " + words
+	case near != "":
 		m.hint += "; did you mean /" + near + "?"
+	default:
+		m.hint += "; /help lists the commands"
 	}
 	if len(m.untrusted) > 0 {
 		m.hint += m.Dot() + untrustedWords(m.untrusted)
@@ -129,6 +142,9 @@ func (m *model) outputs(args string) []effect {
 	}
 	if args == "" {
 		return pawl("outputs", "list", "--run", string(m.id))(m, "")
+	}
+	if strings.HasPrefix(args, "c_") && !strings.Contains(args, " ") {
+		return m.viewCalls(args)
 	}
 	return pawl("outputs")(m, args)
 }
@@ -197,13 +213,7 @@ func (m *model) compact(string) []effect {
 }
 
 func (m *model) showContext(string) []effect {
-	used, limit := m.state.Context()
-	words := fmt.Sprintf("about %s tokens in %s", render.ShortCount(used), text.Plural(int64(len(m.state.Messages)), "message"))
-	if limit > 0 {
-		words = fmt.Sprintf("about %s of %s tokens (%d%%) in %s; older messages are summarized when it fills up, or with /compact",
-			render.ShortCount(used), render.ShortCount(limit), 100*used/limit, text.Plural(int64(len(m.state.Messages)), "message"))
-	}
-	m.say(words)
+	m.print(m.contextLines()...)
 	return nil
 }
 

@@ -2,12 +2,12 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"pawl/app"
 	"pawl/internal/visible"
@@ -18,39 +18,49 @@ import (
 	"pawl/worker"
 )
 
-// A dialog asks the person whether calls may run, one after the other.
+// A dialog asks the person whether calls may run, one after the other. What stores a rule has a second
+// step, which shows the rule.
 type dialog struct {
-	calls []app.Approval
-	files map[string]string // that calls would change, as they are now
-	shown time.Time         // when the first of calls was first shown
-	scope int               // of rules, in scopes
-	rule  *ruleEdit         // the rule that is being edited; nil: none
+	guard
+	calls   []app.Approval
+	files   map[string]string // that calls would change, as they are now
+	picked  int               // the answer that was chosen with the arrows, of the possible ones; -1: none
+	fits    bool              // all that matters was in the lines that were drawn last
+	printed bool              // all of the call was printed, with d
+	body    drawnBody
+	storing *storing // the second step; nil: the first one is shown
 }
 
-// A ruleEdit is a rule as the person edits it before it is stored.
+// A storing is the second step of an answer that stores rules: Enter alone stores them.
+type storing struct {
+	guard
+	answer  run.Answer
+	rules   permission.Rules // as they would be stored, but for their scope
+	scope   int              // of the rules, in render.Scopes
+	letters string           // that were pressed so far: text, if the person goes on to type
+	fits    bool
+	printed bool
+	edit    *ruleEdit // nil: the rule is not being edited
+}
+
+// A ruleEdit is a rule as the person edits it.
 type ruleEdit struct {
-	answer   run.Answer // always or never
 	text     editor.Editor
 	wrong    string
 	row, col int // of the cursor, in the lines of the dialog
 }
 
-func (d *dialog) editing() (row, col int) {
-	if d.rule == nil {
-		return -1, 0
-	}
-	return d.rule.row, d.rule.col
+// A drawnBody is the body of a call in lines of a width.
+type drawnBody struct {
+	lines []string
+	width int // 0: not drawn yet
 }
 
-// calmBefore is how long the person must not have typed before a key answers a dialog: what
-// was typed for the input when the dialog came up is no answer.
-const calmBefore = 600 * time.Millisecond
-
-// scopes are where a rule can be stored, the usual one first.
-var scopes = []permission.Scope{permission.ForWorkspace, permission.ForRun, permission.ForUser}
-
-var scopeWords = map[permission.Scope]string{
-	permission.ForWorkspace: "in this folder", permission.ForRun: "in this run", permission.ForUser: "everywhere",
+func (d *dialog) editing() (row, col int) {
+	if d.storing == nil || d.storing.edit == nil {
+		return -1, 0
+	}
+	return d.storing.edit.row, d.storing.edit.col
 }
 
 // loadApprovals returns what finds out which calls of the conversation with number n wait.
@@ -109,78 +119,209 @@ func (m *model) askAbout(a approvals) {
 		return m.sent[c.Call.ID] || ok && now.Status != run.CallIsInspected
 	})
 	if len(calls) == 0 {
-		m.ask = nil
+		m.askNoMore()
 		return
 	}
 	if m.ask == nil {
 		m.ask = &dialog{}
 		m.notify("approve " + render.CallTitle(calls[0].Call.Tool, ""))
 	}
-	if len(m.ask.calls) == 0 || m.ask.calls[0].Call.ID != calls[0].Call.ID {
-		m.ask.shown, m.ask.rule, m.ask.scope = m.now, nil, 0
-	}
+	same := len(m.ask.calls) > 0 && m.ask.calls[0].Call.ID == calls[0].Call.ID && m.ask.calls[0].Preview.Digest == calls[0].Preview.Digest
 	m.ask.calls, m.ask.files = calls, a.files
+	if !same {
+		m.intoInput(m.ask)
+		m.ask.begin()
+	}
+}
+
+// askNoMore closes the dialog: there is nothing to decide.
+func (m *model) askNoMore() {
+	if m.ask != nil {
+		m.intoInput(m.ask)
+		m.ask = nil
+	}
+}
+
+// begin begins to ask about the first call.
+func (d *dialog) begin() {
+	*d = dialog{calls: d.calls, files: d.files, picked: -1}
 }
 
 // drop takes in that a call was decided.
 func (d *dialog) drop(m *model, id run.CallID) {
 	first := d.calls[0].Call.ID == id
 	d.calls = slices.DeleteFunc(d.calls, func(c app.Approval) bool { return c.Call.ID == id })
+	if first {
+		m.intoInput(d)
+		d.begin()
+	}
 	if len(d.calls) == 0 {
 		m.ask = nil
-	} else if first {
-		d.shown, d.rule, d.scope = m.now, nil, 0
 	}
 }
 
-// ready reports whether keys answer: the dialog was seen, and the person has stopped to type
-// for the input.
-func (d *dialog) ready(m *model) bool {
-	if m.typed.Before(d.shown.Add(-calmBefore)) {
-		return true
+func (d *dialog) step() (g *guard, whole bool) {
+	if s := d.storing; s != nil {
+		return &s.guard, s.fits || s.printed
 	}
-	return m.now.Sub(m.typed) >= calmBefore
+	return &d.guard, d.fits || d.printed
+}
+
+func (d *dialog) text() string {
+	if s := d.storing; s != nil {
+		d.storing = nil
+		return s.letters + s.release()
+	}
+	return d.release()
 }
 
 func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
-	if d.rule != nil {
-		return d.editKey(m, name, text), true
+	if s := d.storing; s != nil {
+		if s.edit != nil {
+			return d.editKey(name, text), true
+		}
+		return d.storingKey(m, name, text)
 	}
-	if !d.ready(m) {
+	if d.held != "" {
+		switch {
+		case name == "enter" && !m.together:
+			return d.perform(m, d.release()), true
+		case text != "":
+			m.intoInput(d)
+			return nil, false
+		}
+		d.release()
+		if name == "esc" || name == "backspace" {
+			return nil, true // the letter is taken back
+		}
+	}
+	if name == "esc" && !d.drawn.IsZero() {
+		return d.answer(m, run.Wait, nil), true // to stop needs no care
+	}
+	if !d.takes(m) {
 		return nil, false
 	}
+	choices := render.Choices(d.calls[0])
 	switch name {
-	case "y", "1":
-		return d.answer(m, run.Allow, nil), true
-	case "a", "2":
-		return d.store(m, run.Always, nil), true
-	case "w", "3", "esc":
-		return d.answer(m, run.Wait, nil), true
-	case "n", "4":
-		return d.store(m, run.Never, nil), true
-	case "x", "5":
-		return d.answer(m, run.Deny, nil), true
-	case "s":
-		d.scope = (d.scope + 1) % len(scopes)
+	case "down":
+		d.picked = (d.picked + 1) % len(choices)
 		return nil, true
-	case "e":
-		d.edit(run.Always)
+	case "up":
+		if len(m.pendingWords()) > 0 {
+			return nil, false // the last of them is taken back
+		}
+		d.picked = (max(d.picked, 0) + len(choices) - 1) % len(choices)
 		return nil, true
-	case "E", "shift+e":
-		d.edit(run.Never)
-		return nil, true
+	case "enter":
+		if d.picked < 0 {
+			return nil, false // it sends nothing either: the input is empty
+		}
+		return d.perform(m, choices[d.picked].Key), true
 	case "d":
-		m.print(d.describe(m, 0, m.width)...)
-		return nil, true
+		d.printed = true
+		m.print(d.everything(m)...)
+		return d.hold(m, "d"), true
 	}
-	return nil, false
+	i := slices.IndexFunc(choices, func(c render.Choice) bool { return c.Key == name })
+	if i < 0 {
+		return nil, false
+	}
+	if choices[i].Stores() && d.readable(m) {
+		effects := d.perform(m, name)
+		d.storing.letters = name
+		return effects, true
+	}
+	return d.hold(m, name), true
+}
+
+// perform answers with the choice that has a key.
+func (d *dialog) perform(m *model, key string) []effect {
+	if s := d.storing; s != nil {
+		if key == "e" {
+			s.letters, s.edit = "", &ruleEdit{}
+			s.edit.text.SetText(s.rules[0].String())
+		}
+		return nil
+	}
+	choice, ok := render.ChoiceOf(key, render.Choices(d.calls[0]))
+	if !ok { // d, which has done its work
+		return nil
+	}
+	if choice.Answer != run.Deny && choice.Answer != run.Wait && !d.readable(m) {
+		m.hint = "this call is not shown whole: d shows all of it"
+		return nil
+	}
+	if !choice.Stores() {
+		return d.answer(m, choice.Answer, nil)
+	}
+	rules, err := d.calls[0].Rules(choice.Answer, render.Scopes[0], nil)
+	if err != nil {
+		m.hint = err.Error()
+		return nil
+	}
+	d.storing = &storing{answer: choice.Answer, rules: rules}
+	return nil
+}
+
+// storingKey is a key in the second step.
+func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
+	s := d.storing
+	held := s.release()
+	rescope := func(by int) {
+		s.scope = (s.scope + by + len(render.Scopes)) % len(render.Scopes)
+		s.guard = guard{} // it has to be read again
+	}
+	switch {
+	case name == "enter" && m.together:
+	case name == "enter" && held != "":
+		return d.perform(m, held), true
+	case name == "enter" && !s.readable(m):
+		if !s.fits && !s.printed {
+			m.hint = "the rule is not shown whole: d shows all of it"
+		}
+	case name == "enter":
+		rules, err := d.calls[0].Rules(s.answer, render.Scopes[s.scope], s.rules)
+		if err != nil { // unreachable: there are rules
+			m.hint = err.Error()
+			return nil, true
+		}
+		return d.answer(m, s.answer, rules), true
+	case name == "esc", name == "ctrl+c", name == "backspace":
+		if held == "" {
+			d.storing = nil
+		}
+	case name == "tab", name == "right":
+		rescope(1)
+	case name == "left":
+		rescope(-1)
+	case m.together && text != "":
+		s.held = held
+		m.intoInput(d)
+		return nil, false
+	case held == "" && name == "s":
+		s.letters += name
+		rescope(1)
+	case held == "" && name == "e":
+		return s.hold(m, name), true
+	case held == "" && name == "d":
+		s.letters, s.printed = s.letters+name, true
+		m.print(append(d.everything(m), d.ruleLines(m, m.width)...)...)
+	case text != "":
+		s.held = held
+		m.intoInput(d)
+		return nil, false
+	default:
+		return nil, false
+	}
+	return nil, true
 }
 
 // answer decides on the first call.
 func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []effect {
 	call := d.calls[0]
 	m.sent[call.Call.ID] = true
-	m.printDecision(call, answer, rules)
+	d.storing, d.held = nil, "" // what was pressed was the answer
+	m.printDecision(answer, rules)
 	decision := worker.Decision{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Preview.Digest}
 	d.drop(m, call.Call.ID)
 	if answer == run.Wait {
@@ -201,148 +342,191 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 	})}
 }
 
-// store decides on the first call with rules that are stored: those given, or those proposed.
-func (d *dialog) store(m *model, answer run.Answer, given permission.Rules) []effect {
-	rules, err := d.calls[0].Rules(answer, scopes[d.scope], given)
-	if err != nil {
-		m.hint = err.Error()
-		return nil
-	}
-	return d.answer(m, answer, rules)
-}
-
-// edit begins to edit the rule that an answer would store.
-func (d *dialog) edit(answer run.Answer) {
-	e := &ruleEdit{answer: answer}
-	if rules, err := d.calls[0].Rules(answer, scopes[d.scope], nil); err == nil {
-		e.text.SetText(rules[0].String())
-	}
-	d.rule = e
-}
-
-func (d *dialog) editKey(m *model, name, text string) []effect {
+func (d *dialog) editKey(name, text string) []effect {
+	s := d.storing
 	switch name {
 	case "esc", "ctrl+c":
-		d.rule = nil
+		s.edit, s.guard = nil, guard{}
 	case "enter":
-		r, err := permission.ParseRule(strings.TrimSpace(d.rule.text.Text()))
-		if err != nil {
-			d.rule.wrong = err.Error()
-			return nil
-		}
-		if d.rule.answer == run.Always {
-			if proposed, err := d.calls[0].Rules(run.Always, scopes[d.scope], nil); err == nil {
-				r.Sandbox = proposed[0].Sandbox
+		r, err := permission.ParseRule(strings.TrimSpace(s.edit.text.Text()))
+		if err == nil && d.liftsSandbox() {
+			if r.Sandbox = d.calls[0].Preview.Request.Sandbox; !r.Exact() {
+				err = errors.New("a rule " + strings.TrimPrefix(render.RuleText(permission.Rule{Sandbox: r.Sandbox}), " ") + " names one command, without *")
 			}
 		}
-		return d.store(m, d.rule.answer, permission.Rules{r})
+		if err != nil {
+			s.edit.wrong = err.Error()
+			return nil
+		}
+		s.rules, s.edit, s.guard = permission.Rules{r}, nil, guard{}
 	default:
-		d.rule.wrong = ""
-		d.rule.text.Key(keyOf(name, text))
+		s.edit.wrong = ""
+		s.edit.text.Key(keyOf(name, text))
 	}
 	return nil
 }
 
-// describe returns what the person has to see of the first call.
-func (d *dialog) describe(m *model, fold, width int) []string {
-	before := func(path string) (string, error) {
-		content, ok := d.files[path]
-		if !ok {
-			return "", fmt.Errorf("%s was not read", path)
-		}
-		return content, nil
+// liftsSandbox reports whether what is allowed would not run in the sandbox.
+func (d *dialog) liftsSandbox() bool {
+	return d.storing.answer == run.Always && d.calls[0].Preview.Request.Sandbox != run.Confined
+}
+
+// everything returns all that there is to see of the first call.
+func (d *dialog) everything(m *model) []string {
+	return slices.Concat([]string{""}, m.ApprovalHead(d.calls[0], len(d.calls), m.width), m.ApprovalBody(d.calls[0], 0, m.width, d.read))
+}
+
+// read returns a file that the first call would change.
+func (d *dialog) read(path string) (string, error) {
+	content, ok := d.files[path]
+	if !ok {
+		return "", fmt.Errorf("%s was not read", path)
 	}
-	lines := m.ApprovalLines(d.calls[0], len(d.calls), fold, width, before)
-	if dir := d.calls[0].Preview.Request.Dir; dir != "" && dir != m.Dir {
-		lines = append(lines, "  "+m.Paint(render.Faint, m.Clip("in "+visible.Escape(dir), width-2)))
+	return content, nil
+}
+
+func (d *dialog) lines(m *model, width, height int) []string {
+	if d.body.width != width {
+		d.body = drawnBody{m.ApprovalBody(d.calls[0], 0, width, d.read), width}
+	}
+	head := m.ApprovalHead(d.calls[0], len(d.calls), width)
+	call := slices.Concat(head, d.body.lines)
+	if d.storing != nil {
+		return d.storingLines(m, call, len(head), width, height)
+	}
+	answers := d.choiceLines(m, width, true)
+	if len(call)+len(answers) > height {
+		answers = d.choiceLines(m, width, false) // the second step shows the rules
+	}
+	if len(call)+len(answers) > height {
+		answers = d.shortChoices(m, width)
+	}
+	d.fits = len(call)+len(answers) <= height
+	if len(call)+len(answers)+2 <= height-roomAround { // what is asked stands apart from what was done, and the answers from it
+		return slices.Concat([]string{""}, call, []string{""}, answers)
+	}
+	return append(m.cutCall(call, len(head), width, height-len(answers), d.printed), answers...)
+}
+
+// cutCall returns the lines of a call in at most n lines: its beginning, whose first lines say what
+// matters, and the end of its command.
+func (m *model) cutCall(call []string, head, width, n int, printed bool) []string {
+	if len(call) <= n {
+		return call
+	}
+	if n <= 0 {
+		return nil
+	}
+	end := min(n/3, max(0, n-1-head))
+	words := fmt.Sprintf("%s %d more lines: d shows all", m.Glyph(render.GlyphCut), len(call)-n+1)
+	if printed {
+		words = fmt.Sprintf("%s %d more lines, printed above", m.Glyph(render.GlyphCut), len(call)-n+1)
+	}
+	mark := "  " + m.Paint(render.Warning, m.Clip(words, width-2))
+	return slices.Concat(call[:n-1-end], []string{mark}, call[len(call)-end:])
+}
+
+// choiceLines returns the answers, one below the other, and if wanted the rules that they would store.
+func (d *dialog) choiceLines(m *model, width int, rules bool) []string {
+	var lines []string
+	for i, c := range render.Choices(d.calls[0]) {
+		mark, key, label := "  ", render.Bold, render.Plain
+		if !d.ready(m) {
+			key = render.Faint
+		}
+		spans := []render.Span{{Text: c.Label}}
+		if i == d.picked || c.Key == d.held {
+			mark, label = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
+		}
+		spans[0].Paint = label
+		if c.Stores() && rules {
+			if !m.Words { // the rules stand below each other
+				spans[0].Text += strings.Repeat(" ", len("Always allow")-len(c.Label))
+			}
+			rules, _ := d.calls[0].Rules(c.Answer, render.Scopes[0], nil)
+			spans = append(spans, render.Span{Text: "  " + render.RuleTexts(rules), Paint: render.Accent}, render.Span{Text: " " + render.ScopeWords(render.Scopes[0]), Paint: render.Faint})
+		}
+		lines = append(lines, render.Hang(mark+m.Paint(key, c.Key)+"  ", m.Wrap(spans, width-5, true))...)
+	}
+	return append(lines, "     "+m.Paint(render.Faint, m.Clip("d: show all"+m.Dot()+"arrows and enter: choose", width-6)))
+}
+
+// shortChoices returns the answers in few lines, for a small terminal.
+func (d *dialog) shortChoices(m *model, width int) []string {
+	var spans []render.Span
+	for i, c := range render.Choices(d.calls[0]) {
+		words, p := c.Key+" "+c.Word, render.Plain
+		if i == d.picked || c.Key == d.held {
+			words, p = m.Glyph(render.GlyphSelected)+words, render.Bold
+		}
+		spans = append(spans, render.Span{Text: words, Paint: p}, render.Span{Text: m.Dot(), Paint: render.Faint})
+	}
+	spans = append(spans, render.Span{Text: "d show all", Paint: render.Plain})
+	return render.Hang("  ", m.Wrap(spans, width-2, true))
+}
+
+// ruleLines returns what the second step would store.
+func (d *dialog) ruleLines(m *model, width int) []string {
+	s := d.storing
+	lines := []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ", " + render.ScopeWords(render.Scopes[s.scope]) + ":"}
+	for _, r := range s.rules {
+		paint := render.Accent
+		if r.Sandbox != run.Confined {
+			paint = render.Warning
+		}
+		lines = append(lines, render.Hang("    ", m.Wrap([]render.Span{{Text: render.RuleText(r), Paint: paint}}, width-4, true))...)
 	}
 	return lines
 }
 
-func (d *dialog) lines(m *model, width, height int) []string {
-	var choices []string
-	say := func(key, label, rule, where string) {
-		p := render.Bold
-		if !d.ready(m) {
-			p = render.Faint
+// storingLines returns the second step: the rule, where it holds, and above it as much of the call as
+// there is room for.
+func (d *dialog) storingLines(m *model, call []string, head, width, height int) []string {
+	s := d.storing
+	var step []string
+	if s.edit != nil {
+		text, _, col := s.edit.text.View(width-8, 1)
+		s.edit.col = 4 + col
+		step = []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ", " + render.ScopeWords(render.Scopes[s.scope]) + ":", "    " + m.Paint(render.Accent, text[0])}
+		if s.edit.wrong != "" {
+			step = append(step, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(s.edit.wrong), Paint: render.Bad}}, width-4, true))...)
 		}
-		line := []render.Span{{Text: label, Paint: render.Plain}}
-		if rule != "" {
-			if !m.Words { // the rules stand below each other
-				line[0].Text += strings.Repeat(" ", len("Always allow")-len(label))
-			}
-			line = append(line, render.Span{Text: "  " + rule, Paint: render.Accent}, render.Span{Text: " " + where, Paint: render.Faint})
-		}
-		choices = append(choices, render.Hang("  "+m.Paint(p, key)+"  ", m.Wrap(line, width-5, true))...)
-	}
-	where := scopeWords[scopes[d.scope]]
-	if d.rule == nil {
-		say("y", "Allow this time", "", "")
-		say("a", "Always allow", d.stored(run.Always), where)
-		say("w", "Wait and tell the agent what to do differently", "", "")
-		say("n", "Never allow", d.stored(run.Never), where)
-		choices = append(choices, "     "+m.Paint(render.Faint, m.Clip("x deny once"+m.Dot()+"e edit always"+m.Dot()+"E edit never"+m.Dot()+"s where"+m.Dot()+"d show all", width-6)))
+		step = append(step, "    "+m.Paint(render.Faint, m.Clip("enter: use this rule"+m.Dot()+"esc: back", width-4)))
 	} else {
-		label := "Always allow"
-		if d.rule.answer == run.Never {
-			label = "Never allow"
+		step = d.ruleLines(m, width)
+		keys := render.Faint
+		if s.readable(m) {
+			keys = render.Plain
 		}
-		text, _, col := d.rule.text.View(width-8, 1)
-		d.rule.col = 4 + col
-		choices = append(choices, "  "+m.Paint(render.Bold, label)+" "+where+":", "    "+m.Paint(render.Accent, text[0]))
-		if d.rule.wrong != "" {
-			choices = append(choices, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(d.rule.wrong), Paint: render.Bad}}, width-4, true))...)
-		}
-		choices = append(choices, "    "+m.Paint(render.Faint, m.Clip("enter: store"+m.Dot()+"esc: back", width-4)))
+		words := strings.Join([]string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}, m.Dot())
+		step = append(step, render.Hang("    ", m.Wrap([]render.Span{{Text: words, Paint: keys}}, width-4, false))...)
 	}
-	if d.rule == nil && height-len(choices) < leastDescribed { // on a small terminal what is decided on goes first
-		words := strings.Join([]string{"y allow", "a always", "w wait", "n never", "x deny", "d show all"}, m.Dot())
-		choices = render.Hang("  ", m.Wrap([]render.Span{{Text: words, Paint: render.Bold}}, width-2, true))
+	s.fits = len(step) <= height
+	rest := m.cutCall(call, head, width, height-len(step), d.printed)
+	if len(rest)+len(step)+2 <= height-roomAround {
+		rest = slices.Concat([]string{""}, rest, []string{""})
 	}
-	room := max(2, height-len(choices))
-	lines := d.describe(m, max(3, room-4), width)
-	if len(lines) > room {
-		lines = append(lines[:room-1], "  "+m.Paint(render.Faint, fmt.Sprintf("%s %d more lines: d shows all", m.Glyph(render.GlyphCut), len(lines)-room+1)))
+	if s.edit != nil {
+		s.edit.row = len(rest) + 1 // below its label
 	}
-	for i := range lines {
-		lines[i] = m.Clip(lines[i], width)
-	}
-	if len(lines)+len(choices)+2 <= height-roomAround { // what is asked stands apart from what was done, and the answers from it
-		lines = append(append([]string{""}, lines...), "")
-	}
-	if d.rule != nil {
-		d.rule.row = len(lines) + 1 // below its label
-	}
-	return append(lines, choices...)
+	all := append(rest, step...)
+	return all[:min(len(all), height)]
 }
 
 // roomAround is how many lines of a window a dialog leaves free before it is drawn with blank lines.
 const roomAround = 3
 
-// leastDescribed is how many lines of a call are shown before its answers are written out.
-const leastDescribed = 6
-
-// stored says which rules an answer would store.
-func (d *dialog) stored(answer run.Answer) string {
-	rules, err := d.calls[0].Rules(answer, scopes[d.scope], nil)
-	if err != nil {
-		return "(no rule can be stored)"
-	}
-	var words []string
-	for _, r := range rules {
-		words = append(words, visible.Escape(r.String()))
-	}
-	return strings.Join(words, ", ")
-}
-
 // printDecision prints what the person has decided.
-func (m *model) printDecision(a app.Approval, answer run.Answer, rules permission.Rules) {
-	words := map[run.Answer]string{run.Allow: "allowed", run.Always: "always allowed", run.Wait: "stopped", run.Never: "never allowed", run.Deny: "denied"}[answer]
+func (m *model) printDecision(answer run.Answer, rules permission.Rules) {
+	words := "always allowed"
+	if answer == run.Never {
+		words = "never allowed"
+	}
 	for _, r := range rules {
-		words += m.Dot() + "stored: " + string(r.Effect) + " " + visible.Escape(r.String()) + " " + scopeWords[r.Scope]
+		words += m.Dot() + "stored: " + string(r.Effect) + " " + render.RuleText(r) + " " + render.ScopeWords(r.Scope)
 	}
 	if len(rules) > 0 {
-		words += m.Dot() + "take it back with /permissions"
+		words += m.Dot() + "remove it with /permissions"
 		m.print(render.Hang("  ", m.Wrap([]render.Span{{Text: words, Paint: render.Faint}}, m.width-2, false))...)
 	}
 }

@@ -21,7 +21,8 @@ type frame struct {
 	reflows  bool // the terminal breaks lines anew when it becomes narrower
 	clear    bool // what is on the screen goes first
 	works    bool // the agent is at work or about to be
-	asks     bool // a dialog takes keys
+	asks     bool // a pane that asks takes keys
+	shown    shown
 	attached bool // another process drives the run
 	pending  int  // messages that were not delivered yet
 	input    string
@@ -48,15 +49,15 @@ func (m *model) size(width, height int) {
 
 // animates reports whether what is shown depends on the time.
 func (m *model) animates() bool {
-	return m.works() || m.awaits || m.running > 0 || m.armed.key != "" || m.ask != nil && !m.ask.ready(m) ||
+	return m.works() || m.awaits || m.running > 0 || m.armed.key != "" || m.settling() ||
 		m.now.Sub(m.resizedAt) < 2*time.Second // the cursor comes back to its place
 }
 
 // frame returns what is to be drawn now.
-func (m *model) frame() frame {
+func (m *model) frame() (f frame) {
 	m.flush()
-	f := frame{above: m.lines, row: -1, width: m.width, height: m.height, reflows: m.reflows, clear: m.clean,
-		works: m.works() || m.awaits, asks: m.ask != nil && m.ask.ready(m), attached: m.attached, pending: len(m.pendingWords()), input: m.input.editor.Text()}
+	f = frame{above: m.lines, row: -1, width: m.width, height: m.height, reflows: m.reflows, clear: m.clean,
+		works: m.works() || m.awaits, asks: m.takesKeys(), attached: m.attached, pending: len(m.pendingWords()), input: m.input.editor.Text()}
 	m.lines, m.clean = nil, false
 	if m.left {
 		return f
@@ -64,6 +65,7 @@ func (m *model) frame() frame {
 	if m.Words {
 		return m.plain(f)
 	}
+	defer m.showsStep(&f)
 	m.transcript.Began = m.began
 	input := m.input.lines(m)
 	below := len(input.lines) + footLines
@@ -85,9 +87,14 @@ func (m *model) frame() frame {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}
-	if m.showTo && m.todo != nil && m.front() == nil {
-		middle, _, _ = m.TodoLines(m.todo, m.width-1)
-		middle = middle[:min(len(middle), max(0, room-len(live)))]
+	if m.showsTodo() && m.front() == nil {
+		free := min(room, m.height/2-below) - len(live) // see above
+		if m.showTo == always {
+			free = room - len(live)
+		}
+		if free > 1 {
+			middle = append([]string{""}, m.todoLines(min(max(3, m.height/4), free-1))...)
+		}
 	}
 	above := len(live)
 	live = append(live, middle...)
@@ -111,6 +118,23 @@ func (m *model) frame() frame {
 	return f
 }
 
+// settling reports whether the keys of a pane begin to count with time alone.
+func (m *model) settling() bool {
+	p, ok := m.asks()
+	if !ok {
+		return false
+	}
+	g, _ := p.step()
+	return g.settling(m)
+}
+
+// showsStep notes which step a frame shows.
+func (m *model) showsStep(f *frame) {
+	if p, ok := m.asks(); ok {
+		f.shown.guard, f.shown.whole = p.step()
+	}
+}
+
 // front returns the pane that has the keys.
 func (m *model) front() pane {
 	switch {
@@ -128,7 +152,13 @@ func (m *model) front() pane {
 const leastWidth, leastHeight = 20, 6
 
 // print prints lines above the live part. They are safe to print.
-func (m *model) print(lines ...string) { m.lines = append(m.lines, lines...) }
+func (m *model) print(lines ...string) {
+	if m.transcript.InBlock() {
+		m.held = append(m.held, lines...)
+		return
+	}
+	m.lines = append(m.lines, lines...)
+}
 
 // say prints a sentence for the person.
 func (m *model) say(text string) {
@@ -137,7 +167,12 @@ func (m *model) say(text string) {
 
 // flush moves the lines that the transcript has finished to those that are printed, so that
 // what is printed next comes after them.
-func (m *model) flush() { m.lines = append(m.lines, m.transcript.Above(m.width)...) }
+func (m *model) flush() {
+	m.lines = append(m.lines, m.transcript.Above(m.width)...)
+	if m.left || !m.transcript.InBlock() {
+		m.lines, m.held = append(m.lines, m.held...), nil
+	}
+}
 
 // fail tells of an error.
 func (m *model) fail(err error) []effect {

@@ -64,6 +64,16 @@ func (c *scene) draw() {
 	if err != nil {
 		c.Fatal(err)
 	}
+	if f.shown.guard != nil {
+		c.update(f.shown, c.at)
+	}
+}
+
+// passes lets time pass.
+func (c *scene) passes(d time.Duration) {
+	c.Helper()
+	c.at = c.at.Add(d)
+	c.take(tick{})
 }
 
 // events takes in events of the run, a second apart.
@@ -113,6 +123,13 @@ func (c *scene) runs(id, result string, files ...run.FileChange) {
 	c.events(run.CallSettled{Call: run.CallID(id), Outcome: run.OK, Content: []run.Part{run.Text(result)}, Files: files})
 }
 
+// exits is runs for a command that ends with an exit code.
+func (c *scene) exits(id string, code int, result string) {
+	c.Helper()
+	c.starts(id)
+	c.events(run.CallSettled{Call: run.CallID(id), Outcome: run.OK, ExitCode: &code, Content: []run.Part{run.Text(result)}})
+}
+
 func (c *scene) starts(id string) {
 	c.Helper()
 	c.events(run.CallDecided{Call: run.CallID(id), Decision: run.Decision{Answer: run.Allow, Source: "mode"}}, run.CallStarted{Call: run.CallID(id), Attempt: 1})
@@ -134,8 +151,7 @@ func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Ca
 	}
 	c.live(view.Update{Waiting: ids})
 	c.take(approvals{1, all, nil})
-	c.at = c.at.Add(time.Second)
-	c.take(tick{})
+	c.passes(calm)
 }
 
 func (c *scene) ends(e run.Ended) {
@@ -151,7 +167,7 @@ func (c *scene) work() {
 	c.says("I'll look at the tests first.", call("c_1", "read", `{"path":"cart/cart_test.go"}`), call("c_2", "shell", `{"command":"go test ./cart"}`),
 		call("c_3", "todo", `{"items":[{"text":"find the bug","status":"done"},{"text":"repair it","status":"active"},{"text":"test 日本語","status":"pending"}]}`))
 	c.runs("c_1", "package cart")
-	c.runs("c_2", "--- FAIL: TestTotalCountsEveryItem (0.00s)\n    cart_test.go:8: Total = 1200, want 2100\nFAIL\n[exit code 1]")
+	c.exits("c_2", 1, "--- FAIL: TestTotalCountsEveryItem (0.00s)\n    cart_test.go:8: Total = 1200, want 2100\nFAIL\n[exit code 1]")
 	c.runs("c_3", "1 of 3 done")
 	c.says("`Total` starts its loop at 1 and skips the first item.", call("c_4", "edit", `{"path":"cart/cart.go","edits":[{"old":"a","new":"b"}]}`),
 		call("c_5", "shell", `{"command":"go test ./..."}`))
@@ -199,13 +215,13 @@ var scenes = []struct {
 		f := run.Interrupted{Cause: run.ByPerson, By: "ann"}
 		c.events(f)
 		c.events(run.CallSettled{Call: "c_5", Outcome: run.Cut, IsError: true, Content: []run.Part{run.Text(f.CutText(""))}})
-		c.ends(run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "say what to do next"})
+		c.ends(run.Ended{Driven: 21 * time.Second, End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "say what to do next"})
 	}},
 	{"end", func(c *scene) {
 		c.work()
 		c.events(run.CallSettled{Call: "c_5", Outcome: run.OK, Content: []run.Part{run.Text("ok  	example.com/shop/cart")}})
 		c.says("Both tests pass. `Total` now counts **every** item; the discount starts at exactly 100.00 instead of above it.")
-		c.ends(run.Ended{End: run.Completed})
+		c.ends(run.Ended{Driven: 22 * time.Second, End: run.Completed})
 	}},
 	{"large_result", func(c *scene) {
 		c.begin("how many users are there?")
@@ -323,8 +339,11 @@ func TestNotesAreBrokenBetweenWords(t *testing.T) {
 	one := call("c_1", "write", `{"path":"cart/doc.md","content":"x"}`)
 	c.says("", one)
 	c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"cart/doc.md"}, Edits: true}}, one)
-	c.presses("n", "n")
-	c.shows("never allowed · stored: deny write(cart/doc.md) in this\n  folder · take it back with /permissions")
+	c.presses("v", "v")
+	c.shows("Never allow, in this folder:\n    write(cart/doc.md)")
+	c.passes(standing)
+	c.presses("enter", "")
+	c.shows("never allowed · stored: deny write(cart/doc.md) in this\n  folder · remove it with /permissions")
 }
 
 // Enter chooses what is shown. When nothing is, it does nothing.

@@ -58,7 +58,7 @@ func (in *input) lines(m *model) inputView {
 		v.lines = append(v.lines, "  "+m.Paint(render.Faint, line))
 		v.row, v.col = len(v.lines)-1, at+2
 	}
-	if m.ask != nil && m.ask.ready(m) || m.typesInPane() {
+	if m.ask != nil && m.takesKeys() || m.typesInPane() {
 		v.row = -1 // the keys go there
 	}
 	return v
@@ -118,7 +118,7 @@ var bindings = [][2]string{
 	{"shift+tab", "change the permission mode"},
 	{"ctrl+r", "search earlier prompts"},
 	{"ctrl+t", "show or hide the list of tasks"},
-	{"ctrl+o", "show the whole result of the last call"},
+	{"ctrl+o", "show a call with all of its result; again: the call before"},
 	{"ctrl+g", "write in your editor"},
 	{"ctrl+l", "draw the screen again"},
 	{"ctrl+z", "suspend"},
@@ -164,10 +164,9 @@ func (m *model) key(name, text string) []effect {
 			return m.takeBack(words[len(words)-1])
 		}
 	case "ctrl+t":
-		m.showTo = !m.showTo
-		return nil
+		return m.toggleTodo("")
 	case "ctrl+o":
-		return m.details()
+		return m.viewCalls("")
 	case "ctrl+g":
 		return m.externalEditor()
 	case "ctrl+z":
@@ -212,9 +211,12 @@ func (m *model) paste(text string) []effect {
 		p.menu.Filter(p.query.Text())
 		return nil
 	}
-	if m.ask != nil && m.ask.rule != nil {
-		m.ask.rule.text.Paste(view.OneLine(text, 1000))
+	if m.ask != nil && m.ask.storing != nil && m.ask.storing.edit != nil {
+		m.ask.storing.edit.text.Paste(view.OneLine(text, 1000))
 		return nil
+	}
+	if p, ok := m.asks(); ok {
+		m.intoInput(p)
 	}
 	if s, ok := m.pane.(*secret); ok {
 		s.text += strings.TrimSpace(text)
@@ -415,18 +417,6 @@ func (m *model) takeBack(w run.Words) []effect {
 // typed returns what the person has typed of a message, without what was attached to it.
 func typed(parts []run.Part) string {
 	return run.PlainText(slices.DeleteFunc(slices.Clone(parts), func(p run.Part) bool { return p.Attached != "" }))
-}
-
-// details prints the whole result of the last call.
-func (m *model) details() []effect {
-	if m.lastCall == nil {
-		m.hint = "no call has ended yet"
-		return nil
-	}
-	m.flush()
-	m.print("")
-	m.print(m.Details(*m.lastCall, m.width, maxDetails)...)
-	return nil
 }
 
 // maxDetails is how many lines of details are printed.

@@ -87,6 +87,11 @@ type (
 		*picker
 		first bool // it is for a person who has no run yet
 	}
+	// viewed are the calls of the conversation, and the id of the one to show; "": the last.
+	viewed struct {
+		calls []view.Item
+		which string
+	}
 	// searchable is what is searched of the entries of a picker beside what is shown.
 	searchable struct {
 		*picker

@@ -51,17 +51,19 @@ type model struct {
 	asked     *app.Question       // of the agent, that waits for an answer
 	sent      map[run.CallID]bool // calls that were answered here
 	wrote     map[string]bool     // messages that were written here and did not come back
-	showTo    bool                // the list of tasks
-	lastCall  *view.Item          // a call that has ended
+	showTo    visibility          // the list of tasks
 	todo      *view.Call          // that has set the list of tasks
 	context   []run.Part          // what commands of the person have printed, for the next prompt
 	running   int                 // commands of the person
 
-	lines []string // finished lines that were not drawn yet
-	hint  string   // a sentence for the person, until the next key
-	armed armed    // a key that does something if it is pressed again
-	typed time.Time
-	left  bool // the program ends
+	lines []string  // finished lines that were not drawn yet
+	held  []string  // those that wait until the agent has written its code or table to the end
+	hint  string    // a sentence for the person, until the next key
+	armed armed     // a key that does something if it is pressed again
+	typed time.Time // when the person last pressed a key that no pane took
+	left  bool      // the program ends
+
+	together bool // the key that was pressed last came with others: no person types so
 
 	opens    bool // a run whose history is shown is about to be open
 	composes bool // the person writes with an input method
@@ -69,6 +71,15 @@ type model struct {
 
 	terminated bool // not the person has ended it
 }
+
+// A visibility says whether the list of tasks is shown.
+type visibility int
+
+const (
+	whileOpen visibility = iota // while the agent works on it
+	always
+	never
+)
 
 // A prompt is one of the person, and the event before it.
 type prompt struct {
@@ -86,6 +97,7 @@ func newModel(o Options) *model {
 
 func (m *model) newTranscript() *render.Transcript {
 	t := render.NewTranscript(m.Style, &view.Projection{})
+	t.Expands = "ctrl+o"
 	t.Answers, t.Streams, t.Echo, t.Present = true, true, true, true
 	return t
 }
@@ -97,7 +109,12 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case nil:
 		return m.begin()
 	case pressed:
+		m.together = msg.Together
 		return m.key(msg.Name, msg.Text)
+	case shown:
+		msg.see(now, msg.whole)
+	case tick:
+		return m.settles()
 	case pasted:
 		effects := m.paste(msg.text)
 		if msg.dropped > 0 {
@@ -151,6 +168,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		if !msg.first || m.id == "" && m.Resume == "" && !m.Pick && m.pane == nil {
 			m.pane = msg.picker
 		}
+	case viewed:
+		m.view(msg)
 	case searchable:
 		msg.menu.Also(msg.texts)
 	case inserted:

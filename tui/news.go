@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"pawl/app"
 	"pawl/render"
@@ -116,7 +115,6 @@ func (m *model) see(t *render.Transcript, items []view.Item) []effect {
 			delete(m.children, child)
 			effects = append(effects, later(func(_ context.Context, d *desk) error { d.unfollow(child); return nil }))
 		}
-		m.lastCall = &i
 		if _, _, all := m.TodoLines(i.Call, m.width); all > 0 {
 			m.todo = i.Call
 		}
@@ -128,27 +126,12 @@ func (m *model) see(t *render.Transcript, items []view.Item) []effect {
 func followChild(n int, id run.ID) effect {
 	return later(func(ctx context.Context, d *desk) error {
 		ctx = d.follow(ctx, id)
-		for after := int64(0); ctx.Err() == nil; {
-			for u, err := range d.ws.Follow(ctx, id, after) {
-				if err != nil {
-					break // it may not be there yet; what it does is in its log
-				}
-				if u.Event != nil {
-					after = u.Event.Seq
-				}
-				d.post(childNews{n, id, d.ws.WithDiff(u)})
-			}
-			select {
-			case <-time.After(pollChild):
-			case <-ctx.Done():
-			}
+		for u := range d.ws.FollowChild(ctx, id) {
+			d.post(childNews{n, id, d.ws.WithDiff(u)})
 		}
 		return nil
 	})
 }
-
-// pollChild is how often a child run is looked for that has not begun.
-const pollChild = 100 * time.Millisecond
 
 // take takes in news of the run.
 func (m *model) take(n news) []effect {
@@ -167,7 +150,7 @@ func (m *model) take(n news) []effect {
 func (m *model) react(n news) []effect {
 	if n.Waiting != nil {
 		if len(n.Waiting) == 0 {
-			m.ask = nil
+			m.askNoMore()
 			return nil
 		}
 		return []effect{loadApprovals(n.n)}
@@ -186,6 +169,9 @@ func (m *model) react(n news) []effect {
 	switch f := n.Event.Payload.(type) {
 	case run.Prompted:
 		m.awaits = false
+		if q, ok := m.pane.(*question); ok && q.choose != nil {
+			m.pane = nil // the person has said what to do with the plan
+		}
 	case run.Said:
 		m.awaits = false
 	case run.CallDecided:
@@ -193,7 +179,8 @@ func (m *model) react(n news) []effect {
 			m.ask.drop(m, f.Call)
 		}
 	case run.Ended:
-		m.stopping, m.awaits, m.ask = false, false, nil
+		m.askNoMore()
+		m.stopping, m.awaits = false, false
 		return m.ended(f)
 	}
 	return nil
@@ -239,7 +226,7 @@ func (m *model) ended(e run.Ended) []effect {
 // printEnd prints how a turn has ended.
 func (m *model) printEnd(f finished) {
 	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[d.Call] }) // the person knows
-	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "put the files back with /undo"}
+	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "/undo"}
 	if m.askQuestion(f.state) { // the end is told when it has been answered
 		return
 	}
@@ -256,7 +243,7 @@ func (m *model) printEnd(f finished) {
 		}
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
-		m.pane = planPicker()
+		m.pane = planQuestion()
 	}
 }
 

@@ -229,17 +229,18 @@ func (m *model) pickPrompt() []effect {
 	return nil
 }
 
-// planPicker lets the person say what becomes of a plan.
-func planPicker() *picker {
+// planQuestion asks what becomes of a plan.
+func planQuestion() *question {
 	carryOut := func(mode permission.Mode) func(m *model) []effect {
 		return func(m *model) []effect {
 			effects := m.setMode(string(mode))
 			return append(effects, m.send("Carry out the plan.")...)
 		}
 	}
-	return newPicker("Carry out this plan?", []entry{
-		{text: "Yes, and ask before each write", do: carryOut(permission.Default)},
-		{text: "Yes, and edit files without asking", do: carryOut(permission.AcceptEdits)},
-		{text: "No, keep planning", more: "say what should be different", do: func(*model) []effect { return nil }},
-	})
+	q := newQuestion(app.Question{Text: "Carry out this plan? Or say what should be different.",
+		Options: []string{"Yes, and ask before each write", "Yes, and edit files without asking"}})
+	q.choose = func(m *model, option int) []effect {
+		return []func(*model) []effect{carryOut(permission.Default), carryOut(permission.AcceptEdits)}[option](m)
+	}
+	return q
 }

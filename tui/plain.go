@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"pawl/render"
-	"pawl/run"
 )
 
 // For a screen reader everything is a line that is written once: what has finished, and each
@@ -29,7 +28,7 @@ func (m *model) plain(f frame) frame {
 	if m.typesInPane() {
 		f.live = []string{m.paneText()}
 		f.row, f.col = 0, render.Cells(f.live[0])
-	} else if m.front() == nil || m.input.menu != nil || m.asked != nil && m.ask == nil {
+	} else if _, asks := m.front().(*question); m.front() == nil || m.input.menu != nil || asks || !m.input.editor.Empty() {
 		if !m.input.editor.Empty() || m.input.editor.Searching() || !f.works {
 			input := m.input.lines(m)
 			f.live, f.row, f.col = input.lines, input.row, input.col
@@ -39,6 +38,7 @@ func (m *model) plain(f frame) frame {
 		f.row, f.col = len(f.live), 0
 	}
 	f.bell = m.takeBell()
+	m.showsStep(&f)
 	return f
 }
 
@@ -70,7 +70,7 @@ func (m *model) newStates() []string {
 		lines = append(lines, oneLine(hint))
 	}
 	s.hint = hint
-	if m.showTo && m.todo != nil {
+	if m.showTo == always && m.todo != nil { // what changes in it is written where it does
 		todo, _, _ := m.TodoLines(m.todo, m.width-1)
 		if all := strings.Join(todo, "\n"); all != s.todo {
 			s.todo = all
@@ -123,7 +123,7 @@ func (m *model) newPaneLines() []string {
 func (m *model) typesInPane() bool {
 	switch p := m.front().(type) {
 	case *dialog:
-		return p.rule != nil
+		return p.storing != nil && p.storing.edit != nil
 	case *secret, *picker:
 		return true
 	}
@@ -134,11 +134,8 @@ func (m *model) typesInPane() bool {
 func (m *model) paneText() string {
 	switch p := m.front().(type) {
 	case *dialog:
-		label := "always allow: "
-		if p.rule.answer == run.Never {
-			label = "never allow: "
-		}
-		text, _, _ := p.rule.text.View(m.width-len(label)-1, 1)
+		label := strings.ToLower(render.Label(p.storing.answer)) + ": "
+		text, _, _ := p.storing.edit.text.View(m.width-len(label)-1, 1)
 		return label + strings.Join(text, " ")
 	case *secret:
 		return fmt.Sprintf("key: %d characters", len(p.text))

@@ -15,11 +15,16 @@ type program struct {
 	desk  *desk
 	draw  func(frame) error // on the terminal
 
-	mail   mailbox
-	tasks  chan effect // ordered ones
-	frames chan frame  // to be drawn
-	drawn  chan error  // that a frame was; the answer to each of frames
-	draws  bool        // a frame is being drawn
+	now func() time.Time
+
+	mail   mailbox[message]
+	tasks  mailbox[effect] // ordered ones
+	input  <-chan message  // of the terminal
+	frames chan frame      // to be drawn
+	shown  shown           // of the frame that is drawn or was drawn last
+	asks   bool            // the same
+	drawn  chan error      // that a frame was; the answer to each of frames
+	draws  bool            // a frame is being drawn
 	done   sync.WaitGroup
 }
 
@@ -34,8 +39,8 @@ const keyTime = 2 * time.Millisecond
 const tickTime = 250 * time.Millisecond
 
 func newProgram(m *model, d *desk, draw func(frame) error) *program {
-	p := &program{model: m, desk: d, draw: draw, tasks: make(chan effect, 256), frames: make(chan frame, 1), drawn: make(chan error, 1)}
-	p.mail.more = make(chan struct{}, 1)
+	p := &program{model: m, desk: d, draw: draw, now: time.Now, frames: make(chan frame, 1), drawn: make(chan error, 1)}
+	p.mail.more, p.tasks.more = make(chan struct{}, 1), make(chan struct{}, 1)
 	d.post = p.mail.put
 	return p
 }
@@ -46,13 +51,18 @@ func (p *program) run(ctx context.Context, first message, input <-chan message) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.done.Wait()
 	defer cancel()
+	p.input = input
 	p.done.Go(func() {
 		for {
 			select {
-			case e := <-p.tasks:
-				p.perform(ctx, e)
+			case <-p.tasks.more:
 			case <-ctx.Done():
 				return
+			}
+			for _, e := range p.tasks.take() {
+				if ctx.Err() == nil {
+					p.perform(ctx, e)
+				}
 			}
 		}
 	})
@@ -101,12 +111,18 @@ func (p *program) run(ctx context.Context, first message, input <-chan message) 
 		case <-due:
 			leaves = p.model.left
 			p.draws, owed, least = true, false, frameTime
-			p.frames <- p.model.frame()
+			f := p.model.frame()
+			p.shown, p.asks = f.shown, f.asks
+			p.frames <- f
 		case err := <-p.drawn:
 			if p.draws = false; err != nil || leaves {
 				return err
 			}
 			last = time.Now()
+			if p.shown.guard != nil {
+				p.take(ctx, p.shown)
+				owed = owed || p.model.takesKeys() != p.asks
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -121,10 +137,10 @@ func (p *program) drawFrame(f frame) error {
 
 // take hands a message to the model and begins the effects that it wants.
 func (p *program) take(ctx context.Context, m message) {
-	for _, e := range p.model.update(m, time.Now()) {
+	for _, e := range p.model.update(m, p.now()) {
 		switch {
 		case e.ordered:
-			p.tasks <- e
+			p.tasks.put(e)
 			continue
 		case e.exclusive:
 			p.exclusive(ctx, e)
@@ -153,7 +169,35 @@ func (p *program) exclusive(ctx context.Context, e effect) {
 			}
 		}()
 	}
-	p.perform(ctx, e)
+	p.whileOthersWait(ctx, e)
+}
+
+// whileOthersWait performs an effect that has the terminal. Other messages than keys still come: they are taken in
+// afterwards, and that the program is to end ends the effect.
+func (p *program) whileOthersWait(ctx context.Context, e effect) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.perform(ctx, e)
+	}()
+	for input := p.input; ; {
+		select {
+		case <-ended:
+			return
+		case m, ok := <-input:
+			if !ok {
+				input = nil // the loop finds it out too
+				cancel()
+				continue
+			}
+			if _, ends := m.(stopped); ends {
+				cancel()
+			}
+			p.mail.put(m)
+		}
+	}
 }
 
 func (p *program) perform(ctx context.Context, e effect) {
@@ -163,14 +207,14 @@ func (p *program) perform(ctx context.Context, e effect) {
 	}
 }
 
-// A mailbox holds messages without bound: whoever puts one in never waits.
-type mailbox struct {
+// A mailbox holds what goes to one reader, without bound: whoever puts something in never waits.
+type mailbox[T any] struct {
 	mu   sync.Mutex
-	all  []message
+	all  []T
 	more chan struct{}
 }
 
-func (b *mailbox) put(m message) {
+func (b *mailbox[T]) put(m T) {
 	b.mu.Lock()
 	b.all = append(b.all, m)
 	b.mu.Unlock()
@@ -180,7 +224,7 @@ func (b *mailbox) put(m message) {
 	}
 }
 
-func (b *mailbox) take() []message {
+func (b *mailbox[T]) take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.all

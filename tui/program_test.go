@@ -11,6 +11,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/tui/keys"
 )
 
 // Text that streams is drawn a frame's time after the frame before it; a dialog at once.
@@ -45,3 +46,55 @@ func TestADialogDoesNotWaitForTheNextFrame(t *testing.T) {
 		}
 	})
 }
+
+// However many orders wait for a disk that does not answer, the next key is taken in.
+func TestAKeyIsTakenInWhileOrderedEffectsWait(t *testing.T) {
+	t.Parallel()
+	m := newModel(Options{Getenv: func(string) string { return "" }})
+	m.id = "r"
+	d := &desk{}
+	p := newProgram(m, d, func(frame) error { return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, input := make(chan error), make(chan message)
+	d.mu.Lock() // each effect asks for the conversation
+	go func() { ended <- p.run(ctx, notice{"first"}, input) }()
+	for range 1000 {
+		input <- pressed{keys.Key{Name: "shift+tab"}}
+	}
+	d.mu.Unlock()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A program that is to end does not wait for the editor of the person.
+func TestTheEditorEndsWithTheProgram(t *testing.T) {
+	t.Parallel()
+	getenv := func(name string) string { return map[string]string{"EDITOR": "exec sleep 1000 #"}[name] }
+	m := newModel(Options{Getenv: getenv})
+	d := &desk{}
+	var above []string
+	p := newProgram(m, d, func(f frame) error {
+		above = append(above, f.above...)
+		return nil
+	})
+	d.terminal = paused{}
+	ended, input := make(chan error), make(chan message)
+	go func() { ended <- p.run(t.Context(), notice{"first"}, input) }()
+	input <- pressed{keys.Key{Name: "ctrl+g"}}
+	input <- notice{"news"}
+	input <- stopped{}
+	if err := <-ended; err != nil || !m.terminated {
+		t.Errorf("%v, terminated: %t", err, m.terminated)
+	}
+	if all := strings.Join(above, "\n"); !strings.Contains(all, "news") || strings.Contains(all, "failed") {
+		t.Errorf("what came meanwhile is told, and no failure; there is\n%s", all)
+	}
+}
+
+// A paused is a terminal that another program has.
+type paused struct{}
+
+func (paused) pause() error  { return nil }
+func (paused) resume() error { return nil }

@@ -8,37 +8,73 @@ import (
 	"pawl/render"
 )
 
-// A question of the agent is answered in the input, or by choosing one of the answers that it
-// offers. It is printed above its answer.
+// A question is answered in the input, or by choosing one of the answers that it offers.
 type question struct {
+	guard
 	app.Question
 	selected int // of Options; -1: none
+	fits     bool
+	// choose does what an option means; nil: it is the answer to the agent's question.
+	choose func(m *model, option int) []effect
 }
 
 func newQuestion(q app.Question) *question { return &question{Question: q, selected: -1} }
 
-func (q *question) key(m *model, name, _ string) ([]effect, bool) {
-	if !m.input.editor.Empty() {
-		return nil, false // the person writes an answer
+func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits }
+
+func (q *question) text() string { return q.release() }
+
+func (q *question) perform(m *model, number string) []effect {
+	i, err := strconv.Atoi(number)
+	if err != nil || i < 1 || i > len(q.Options) { // unreachable: only such are held
+		return nil
+	}
+	if q.choose != nil {
+		m.pane = nil
+		return q.choose(m, i-1)
+	}
+	return m.send(q.Options[i-1])
+}
+
+func (q *question) key(m *model, name, text string) ([]effect, bool) {
+	if q.held != "" {
+		switch {
+		case name == "enter" && !m.together:
+			return q.perform(m, q.release()), true
+		case text != "":
+			m.intoInput(q)
+			return nil, false
+		}
+		q.release()
+		if name == "esc" || name == "backspace" {
+			return nil, true
+		}
 	}
 	n := len(q.Options)
+	if name == "esc" && q.choose != nil && m.input.editor.Empty() {
+		m.pane = nil
+		return nil, true
+	}
+	if n == 0 || !q.takes(m) {
+		return nil, false
+	}
 	if i, err := strconv.Atoi(name); err == nil && i >= 1 && i <= n {
-		return m.send(q.Options[i-1]), true
+		return q.hold(m, name), true
 	}
-	switch {
-	case name == "down" && n > 0:
+	switch name {
+	case "down":
 		q.selected = (q.selected + 1) % n
-		return nil, true
-	case name == "up" && n > 0:
-		q.selected = (q.selected + n + n) % (n + 1)
-		if q.selected == n {
-			q.selected = n - 1
+	case "up":
+		q.selected = (max(q.selected, 0) + n - 1) % n
+	case "enter":
+		if q.selected < 0 {
+			return nil, false
 		}
-		return nil, true
-	case name == "enter" && q.selected >= 0:
-		return m.send(q.Options[q.selected]), true
+		return q.perform(m, strconv.Itoa(q.selected+1)), true
+	default:
+		return nil, false
 	}
-	return nil, false
+	return nil, true
 }
 
 func (q *question) lines(m *model, width, height int) []string {
@@ -48,17 +84,18 @@ func (q *question) lines(m *model, width, height int) []string {
 	var options []string
 	for i, o := range q.Options {
 		mark, paint := "  ", render.Plain
-		if i == q.selected {
+		number := strconv.Itoa(i + 1)
+		if i == q.selected || number == q.held {
 			mark, paint = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
 		}
-		number := fmt.Sprintf("%d  ", i+1)
-		options = append(options, render.Hang(mark+m.Paint(render.Bold, number), m.Wrap([]render.Span{{Text: oneLine(o), Paint: paint}}, width-5, true))...)
+		options = append(options, render.Hang(mark+m.Paint(render.Bold, fmt.Sprintf("%-3s", number)), m.Wrap([]render.Span{{Text: oneLine(o), Paint: paint}}, width-5, true))...)
 	}
 	hint := "  type an answer"
 	if len(q.Options) > 0 {
-		hint = "  press a number, or type your own answer"
+		hint = "  type an answer, or press a number, or choose with the arrows and enter"
 	}
 	options = append(options, m.Paint(render.Faint, m.Clip(hint, width)))
+	q.fits = len(lines)+len(options) <= height
 	if room := max(1, height-len(options)); len(lines) > room {
 		lines = append(lines[:room-1], "  "+m.Paint(render.Faint, m.Glyph(render.GlyphCut)))
 	}

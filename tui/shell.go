@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"pawl/internal/owngit"
 	"pawl/internal/proc"
 	"pawl/internal/text"
 	"pawl/internal/visible"
@@ -118,10 +120,12 @@ func (m *model) showDiff(string) []effect {
 		if err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, git, "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "--no-optional-locks", "--no-pager",
-			"diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
+		call := owngit.Call{Program: git, Dir: dir}
+		filters, err := call.Command(ctx, owngit.ListFilters...).Output()
+		if err == nil {
+			call.Env = owngit.WithoutFilters(string(filters))
+		}
+		out, err := call.Command(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--").CombinedOutput()
 		switch {
 		case err == nil:
 		case bytes.Contains(bytes.ToLower(out), []byte("not a git repository")):
@@ -131,6 +135,11 @@ func (m *model) showDiff(string) []effect {
 		default:
 			return fmt.Errorf("git diff: %w: %s", err, strings.TrimSpace(string(out)))
 		}
+		made, err := newFiles(ctx, call, dir)
+		if err != nil {
+			return err
+		}
+		out = append(out, made...)
 		lines := []string{"  no differences"}
 		if len(out) > 0 {
 			lines = nil
@@ -145,6 +154,45 @@ func (m *model) showDiff(string) []effect {
 		d.post(printed{lines})
 		return nil
 	})}
+}
+
+// newFiles returns files that git neither knows nor ignores, as differences from nothing.
+func newFiles(ctx context.Context, call owngit.Call, dir string) ([]byte, error) {
+	names, err := call.Command(ctx, "ls-files", "--others", "--exclude-standard", "-z").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var out bytes.Buffer
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		if name == "" {
+			continue
+		}
+		fmt.Fprintf(&out, "diff --git a/%s b/%s\nnew file\n", name, name)
+		content, err := smallFile(root, name)
+		if err != nil || !utf8.Valid(content) {
+			continue // it is named
+		}
+		diff, _, _ := text.Diff("", string(content), maxNewFile)
+		fmt.Fprintf(&out, "--- /dev/null\n+++ b/%s\n%s\n", name, strings.TrimRight(diff, "\n"))
+	}
+	return out.Bytes(), nil
+}
+
+// maxNewFile bounds what is shown of a new file, in bytes.
+const maxNewFile = 64 << 10
+
+// smallFile reads a regular file of at most maxNewFile bytes.
+func smallFile(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxNewFile {
+		return nil, errors.Join(err, errors.ErrUnsupported)
+	}
+	return root.ReadFile(name)
 }
 
 // maxDiffLines is how many lines of a difference are printed.

@@ -2,13 +2,16 @@ package tui
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
+	"pawl/app"
 	"pawl/internal/visible"
 	"pawl/render"
 	"pawl/run"
@@ -34,6 +37,9 @@ func (m *model) folder() string {
 	}
 	return dir
 }
+
+// knowsKeys is after how many different prompts a person is not told the keys any more.
+const knowsKeys = 20
 
 // footLines is how many lines foot returns.
 const footLines = 2
@@ -64,8 +70,14 @@ func (m *model) keysNow() string {
 	switch {
 	case m.armed.key != "":
 		return m.armed.words
-	case m.ask != nil && !m.ask.ready(m):
-		return "stop typing to answer"
+	case m.ask != nil && !m.input.editor.Empty():
+		return join("enter: send as a message", "empty the input to answer")
+	case m.holds():
+		return join("enter: now", "esc: take it back")
+	case m.ask != nil && !m.takesKeys():
+		return "a moment"
+	case m.ask != nil && m.ask.storing == nil:
+		return "press a key to answer"
 	case m.ask != nil, m.pane != nil:
 		return ""
 	case m.stopping:
@@ -77,6 +89,9 @@ func (m *model) keysNow() string {
 	case m.works():
 		return join("esc: interrupt", "type to steer")
 	case m.input.editor.Empty():
+		if m.input.editor.History != nil && m.input.editor.History.Len() >= knowsKeys {
+			return "? keys"
+		}
 		return join("enter: send", "shift+tab: mode", "@ file", "/ command", "! shell", "? keys")
 	}
 	return join("enter: send", "shift+enter: new line")
@@ -204,21 +219,40 @@ func (m *model) todoCount() (done, all int) {
 	return done, all
 }
 
+// showsTodo reports whether the list of tasks stands above the input.
+func (m *model) showsTodo() bool {
+	done, all := m.todoCount()
+	return all > 0 && (m.showTo == always || m.showTo == whileOpen && done < all && (m.works() || m.awaits))
+}
+
+// todoLines returns at most n lines of the list of tasks: those that are open, after what was done last.
+func (m *model) todoLines(n int) []string {
+	lines, done, _ := m.TodoLines(m.todo, m.width-1)
+	from := max(0, min(done-1, len(lines)-n))
+	return lines[from:min(len(lines), from+n)]
+}
+
+// toggleTodo shows the list of tasks, or hides it.
+func (m *model) toggleTodo(string) []effect {
+	switch {
+	case m.todo == nil:
+		m.hint = "there is no list of tasks; the agent makes one for longer work"
+	case m.showsTodo():
+		m.showTo = never
+	default:
+		m.showTo = always
+	}
+	return nil
+}
+
 // undoWords says what undoing did.
 func undoWords(r tool.UndoReport) []string {
 	var lines []string
 	for _, c := range r.Changes {
-		what := "restored"
-		switch {
-		case c.After == "":
-			what = "removed: it did not exist before"
-		case c.Before == "":
-			what = "created again"
-		}
-		lines = append(lines, c.Path+": "+what)
+		lines = append(lines, c.Path+": "+app.UndoneWords(c))
 	}
 	for _, s := range r.Skipped {
-		lines = append(lines, "left alone: "+s.Reason)
+		lines = append(lines, "not undone: "+s.Reason)
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "no files were changed")
@@ -244,7 +278,10 @@ func writeNew(dir, name, content string) (string, error) {
 
 // editorCommand returns the person's editor for a file. As with git, VISUAL and EDITOR are command
 // lines of the shell, to which the file is added.
-func editorCommand(env func(string) string, file string) (name string, cmd *exec.Cmd) {
+func editorCommand(ctx context.Context, env func(string) string, file string) (name string, cmd *exec.Cmd) {
 	name = cmp.Or(env("VISUAL"), env("EDITOR"), "vi")
-	return name, exec.Command("sh", "-c", name+` "$@"`, name, file)
+	cmd = exec.CommandContext(ctx, "sh", "-c", name+` "$@"`, name, file)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it may keep what was written
+	cmd.WaitDelay = time.Second
+	return name, cmd
 }

@@ -24,7 +24,7 @@ func TestATurnWorksOnUntilItIsDone(t *testing.T) {
 {"text": "I look again.", "calls": [{"tool": "read", "args": {"path": "b.txt"}}, {"tool": "glob", "args": {"pattern": "*"}}]}
 {"text": "All is well."}`, setting{files: map[string]string{"a.txt": "one\n", "b.txt": "two\n"}})
 	p.says("look at the files")
-	p.sees("› look at the files", "I look.", "Read a.txt", "Read b.txt", "All is well.", "completed", "3 steps")
+	p.sees("▌ look at the files", "I look.", "Read a.txt", "Read b.txt", "All is well.", "completed", "3 steps")
 	p.rests()
 	p.leaves()
 }
@@ -98,14 +98,13 @@ func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) 
 func TestWaitStopsTheTurnAndTheNextWordsContinueIt(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}, {"tool": "write", "args": {"path": "b.txt", "content": "x"}}]}
-{"text": "unused: the account of the interrupt has its place"}
 {"text": "Then not."}`, setting{})
 	p.says("write two files")
 	p.answers("w")
 	p.rests()
 	p.sees("say what to do differently")
 	p.says("do nothing")
-	p.sees("› do nothing", "Then not.")
+	p.sees("▌ do nothing", "Then not.")
 	if p.file("a.txt")+p.file("b.txt") != "" {
 		t.Error("something was written")
 	}
@@ -117,7 +116,7 @@ func TestNeverIsAnErrorForTheModelAndTheTurnContinues(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
 {"text": "It said: {{last_result}}"}`, setting{})
 	p.says("write it")
-	p.answers("n")
+	p.answers("v")
 	p.sees("stored: deny", "It said:", "completed")
 	if p.file("a.txt") != "" {
 		t.Error("it was written")
@@ -160,7 +159,7 @@ func TestWordsWhileItWorksAreDeliveredWithTheNextResults(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
 {"text": "You said: {{prompt}}"}`, setting{})
 	p.says("write it")
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.reads()
 	p.hand(pasted{text: "also look at b"})
 	p.presses("enter")
 	p.sees("also look at b")
@@ -174,7 +173,7 @@ func TestAMessageThatWaitsCanBeTakenBack(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
 {"text": "Done with {{prompt}}"}`, setting{})
 	p.says("write it")
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.reads()
 	p.hand(pasted{text: "wrong words"})
 	p.presses("enter")
 	p.until("the message as one that waits", func(all string) bool { return p.last.pending == 1 })
@@ -194,16 +193,16 @@ func TestTheEndOfATurnStandsBeforeAQueuedPrompt(t *testing.T) {
 {"text": "The first is done."}
 {"text": "The second is done."}`, setting{})
 	p.says("the first")
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.reads()
 	p.hand(pasted{text: "the second"})
 	p.presses("tab")
 	p.until("the message as one that waits", func(string) bool { return p.last.pending == 1 })
-	p.answers("x")
+	p.answers("n")
 	p.sees("The first is done.", "The second is done.")
 	p.rests()
 	all := p.text()
 	at := 0
-	for _, want := range []string{"The first is done.", "completed · 2 steps", "› the second", "The second is done.", "completed · 1 step"} {
+	for _, want := range []string{"The first is done.", "completed · 2 steps", "▌ the second", "The second is done.", "completed · 1 step"} {
 		n := strings.Index(all[at:], want)
 		if n < 0 {
 			t.Fatalf("%q is not there, or not in its place:\n%s", want, all)
@@ -219,7 +218,7 @@ func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
 	p.sees("Which one?", "2  postgres", "press a number")
-	p.presses("2")
+	p.answers("2")
 	p.sees("So postgres.")
 	p.leaves()
 }
@@ -230,6 +229,7 @@ func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
 	p.sees("Which one?", "press a number")
+	p.reads()
 	p.presses("down", "enter")
 	p.sees("So sqlite.", "completed")
 	p.rests()
@@ -264,7 +264,7 @@ func TestALongCommandIsShownToItsEndBeforeItIsAllowed(t *testing.T) {
 	if all := strings.ReplaceAll(strings.ReplaceAll(p.text(), "\n", ""), " ", ""); !strings.Contains(all, "touch"+strings.Repeat("a-file-with-a-long-name", 6)+"the-last-one") {
 		t.Errorf("a part of the command is not shown:\n%s", p.text())
 	}
-	p.answers("x")
+	p.answers("n")
 	p.sees("Made.")
 	p.leaves()
 }
@@ -274,7 +274,7 @@ func TestACallThatThePersonHasDeniedIsNotCountedAsRefused(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
 {"text": "So be it."}`, setting{})
 	p.says("write it")
-	p.answers("x")
+	p.answers("n")
 	p.sees("So be it.", "completed")
 	p.rests()
 	if strings.Contains(p.text(), "1 call refused") {
@@ -353,7 +353,7 @@ func TestARunIsResumedWhereItWas(t *testing.T) {
 	again := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Pick = true }})
 	again.sees("Resume a run", "completed", "who are you?")
 	again.presses("enter")
-	again.sees("› who are you?", "My name is Otto.")
+	again.sees("▌ who are you?", "My name is Otto.")
 	again.says("and again?")
 	again.sees("You asked twice.")
 	again.leaves()
@@ -407,7 +407,7 @@ func TestARunOfAnotherProcessIsShownAndAnsweredHere(t *testing.T) {
 	p.sees("Allow this time")
 
 	other := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
-	other.sees("› write it", "I write.", "is driven by another process", "Allow this time")
+	other.sees("▌ write it", "I write.", "is driven by another process", "Allow this time")
 	other.hand(pasted{text: "be quick"})
 	other.presses("enter")
 	other.sees("be quick")
@@ -429,7 +429,7 @@ func TestAMessageThatWasNotDeliveredComesBackWhereItWasWritten(t *testing.T) {
 	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
 {"text": "unused: the account of the interrupt has its place"}`, setting{home: home})
 	p.says("write it")
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.reads()
 	other := sit(t, "", setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = "last" }})
 	other.until("a dialog that takes keys", func(string) bool { return other.last.asks })
 
@@ -480,7 +480,9 @@ func TestPlanModeEndsWithTheChoiceToCarryThePlanOut(t *testing.T) {
 	p.sees("plans only")
 	p.says("plan it")
 	p.sees("1. write a.txt", "Carry out this plan?")
-	p.presses("down", "enter")
+	p.presses("enter") // of a message, and no answer
+	p.reads()
+	p.presses("down", "down", "enter")
 	p.sees("Carried out.", "edits without asking")
 	if p.file("a.txt") != "planned\n" {
 		t.Errorf("the file has %q", p.file("a.txt"))
@@ -647,8 +649,8 @@ func TestACommandOfThePersonIsContextOfTheNextPrompt(t *testing.T) {
 	p.says("!echo out; echo err >&2; exit 4")
 	p.sees("! echo out", "  out", "  err", "exit 4")
 	p.says("what was that?")
-	p.sees("› [attached: output of echo out; echo err >&2; exit 4]", "  what was that?", "I was told: I ran `echo out; echo err >&2; exit 4`", "code 4). It printed:")
-	if strings.Contains(p.text(), "› I ran") {
+	p.sees("▌ [attached: output of echo out; echo err >&2; exit 4]", "▌ what was that?", "I was told: I ran `echo out; echo err >&2; exit 4`", "code 4). It printed:")
+	if strings.Contains(p.text(), "▌ I ran") {
 		t.Error("what it printed is shown again")
 	}
 	p.leaves()
@@ -679,11 +681,12 @@ func TestWhatIsTypedWhenADialogComesUpIsNoAnswer(t *testing.T) {
 	p.says("write it")
 	p.types("yyyyyyyyyyyyyyyyyyyy")
 	p.sees("Allow this time")
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.passes(calm)
 	if p.file("a.txt") != "" {
 		t.Error("what was typed before the dialog came up has allowed the call")
 	}
-	p.answers("x")
+	p.presses("ctrl+u")
+	p.answers("n")
 	p.sees("Done.")
 	p.leaves()
 }
@@ -726,7 +729,6 @@ func TestFlawStopsAfterOneTool(t *testing.T) {
 func TestFlawWaitDoesNotCancel(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}, {"tool": "write", "args": {"path": "b.txt", "content": "x"}}]}
-{"text": "unused: the account of the interrupt has its place"}
 {"calls": [{"tool": "read", "args": {"path": "c.txt"}}]}
 {"text": "Only c was looked at."}`, setting{files: map[string]string{"c.txt": "c\n"}})
 	p.says("write")
@@ -823,14 +825,14 @@ func TestAMessageThatIsTakenBackIsWhatWasTypedWithoutTheFilesThatItNames(t *test
 	p := sit(t, `{"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}]}
 {"text": "Done."}`, setting{files: map[string]string{"c.txt": "the content of c\n"}})
 	p.says("write it")
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.reads()
 	p.hand(pasted{text: "look at @c.txt too"})
 	p.presses("enter")
 	p.until("the message as one that waits", func(string) bool { return p.last.pending == 1 })
 	p.presses("up")
 	p.until("what was typed in the input", func(string) bool { return p.last.input == "look at @c.txt too" })
 	p.presses("ctrl+u")
-	p.answers("x")
+	p.answers("n")
 	p.sees("Done.")
 	p.leaves()
 }
@@ -878,7 +880,7 @@ func TestUndoPutsBackTheFilesThatWereChangedLast(t *testing.T) {
 {"text": "You are welcome."}`, setting{})
 	p.says("write it")
 	p.answers("y")
-	p.sees("Written.", "put the files back with /undo")
+	p.sees("Written.", "undo: /undo")
 	p.says("thank you")
 	p.sees("You are welcome.")
 	p.rests()

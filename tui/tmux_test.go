@@ -183,7 +183,7 @@ func (w *window) begins(text string) {
 	asked := false
 	w.until("command that prints "+text, func() bool {
 		all := w.text()
-		if !asked && strings.Contains(all, "Allow this time") && !strings.Contains(all, "stop typing") {
+		if !asked && strings.Contains(all, "press a key to answer") {
 			asked = true
 			w.presses("y")
 		}
@@ -399,7 +399,7 @@ func TestInTmuxWideCharactersAreTypedAndShown(t *testing.T) {
 	w.presses("Left", "Left", "BSpace")
 	w.sees("日本 é")
 	w.presses("Enter")
-	w.sees("› 日本 é", "答え: 日本 é 🎉")
+	w.sees("▌ 日本 é", "答え: 日本 é 🎉")
 	w.rests()
 	w.leaves()
 }
@@ -442,7 +442,7 @@ func TestInTmuxEscEndsAStreamAndTheAgentGoesOn(t *testing.T) {
 	w.presses("Escape")
 	w.sees("[Conversation interrupted]", "say what to do next")
 	w.says("be brief")
-	w.sees("› be brief", "Then briefly.")
+	w.sees("▌ be brief", "Then briefly.")
 	w.rests()
 	w.leaves()
 	w.once("[Conversation interrupted]", "Then briefly.")
@@ -495,7 +495,7 @@ func TestInTmuxAKilledRunContinues(t *testing.T) {
 	w.ended(137)
 	w.tmux("clear-history")
 	w.tmux(append([]string{"respawn-pane", "-k"}, w.shell("--continue")...)...)
-	w.sees("› work", "First I write.", "Then I wait.", "/continue resumes it")
+	w.sees("▌ work", "First I write.", "Then I wait.", "/continue resumes it")
 	w.says("/continue")
 	w.sees("unknown", "I was cut off and have continued.", "completed")
 	w.rests()

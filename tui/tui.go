@@ -200,7 +200,7 @@ func (t *terminal) resume() error { return t.reader.Resume() }
 func (m *model) externalEditor() []effect {
 	text := m.input.editor.Text()
 	getenv := m.Getenv
-	return []effect{exclusive(func(_ context.Context, d *desk) error {
+	return []effect{exclusive(func(ctx context.Context, d *desk) error {
 		f, err := os.CreateTemp("", "pawl-*.md")
 		if err != nil {
 			return err
@@ -212,9 +212,11 @@ func (m *model) externalEditor() []effect {
 		if err := f.Close(); err != nil {
 			return err
 		}
-		name, cmd := editorCommand(getenv, f.Name())
+		name, cmd := editorCommand(ctx, getenv, f.Name())
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
+		if err := cmd.Run(); ctx.Err() != nil {
+			return nil // the program ends
+		} else if err != nil {
 			return fmt.Errorf("the editor %s failed: %w; VISUAL or EDITOR names another", name, err)
 		}
 		content, err := os.ReadFile(f.Name())

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,14 @@ type person struct {
 	drawn chan struct{} // closed when a frame was drawn
 	last  frame
 	stuck chan struct{} // the terminal reads nothing until it is closed; nil: it reads
+	ahead atomic.Int64  // how far the clock of the terminal agent is ahead, in nanoseconds
+}
+
+// passes lets time pass for the terminal agent.
+func (p *person) passes(d time.Duration) {
+	p.t.Helper()
+	p.ahead.Add(int64(d))
+	p.hand(tick{})
 }
 
 // A setting changes how a person begins.
@@ -97,6 +106,7 @@ func sit(t *testing.T, script string, s setting) *person {
 	m := newModel(o)
 	d := &desk{ws: ws}
 	program := newProgram(m, d, p.draw)
+	program.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		err := program.run(ctx, nil, p.input)
@@ -198,11 +208,31 @@ func (p *person) sees(texts ...string) {
 	})
 }
 
-// answers waits until the dialog takes keys, and presses one.
+// reads waits until a step that asks is on the terminal, and takes the time to read it.
+func (p *person) reads() {
+	p.t.Helper()
+	p.until("something that asks", func(string) bool { return p.last.shown.guard != nil })
+	p.until("something that takes keys", func(string) bool {
+		if !p.last.asks {
+			p.ahead.Add(int64(calm)) // the next frame is drawn when the keys begin to count
+		}
+		return p.last.asks
+	})
+}
+
+// answers reads what is asked, and answers with a letter. What would be stored is read and confirmed.
 func (p *person) answers(key string) {
 	p.t.Helper()
-	p.until("a dialog that takes keys", func(string) bool { return p.last.asks })
+	p.reads()
+	p.mu.Lock()
+	first := p.last.shown.guard
+	p.mu.Unlock()
 	p.presses(key)
+	if key == "a" || key == "v" {
+		p.until("the rule", func(string) bool { return p.last.shown.guard != nil && p.last.shown.guard != first })
+		p.passes(standing)
+	}
+	p.presses("enter")
 }
 
 // rests waits until the agent is at rest, after all that was handed in.

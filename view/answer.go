@@ -44,9 +44,6 @@ func (p *Projection) requestStarted(f run.RequestStarted) {
 	}
 	if f.Attempt <= 1 {
 		p.turn.failures = 0
-		if (f.Purpose == run.ForStep || f.Purpose == run.ForAgent) && !p.known() {
-			p.turn.steps++
-		}
 	}
 	p.answer = answer{seq: p.event.Seq, purpose: f.Purpose}
 	p.messages(Steering, Delivered)
@@ -57,15 +54,8 @@ func (p *Projection) requestStarted(f run.RequestStarted) {
 }
 
 func (p *Projection) requestFailed(f run.RequestFailed) {
-	p.spend(f.Usage)
 	p.endAnswer()
 	p.turn.failures++
-	if f.RetryAfter == 0 && f.Kind == run.ErrTooLong && p.purpose() == run.ForStep && !p.turn.tooLong {
-		p.turn.tooLong = true
-		if !p.known() {
-			p.turn.steps-- // the step begins again after a compaction
-		}
-	}
 	p.note(1, failureWords(f), Note{Kind: NoteFailed, Detail: f.Reason, Error: f.Kind, Attempt: p.turn.failures, Wait: f.RetryAfter})
 }
 
@@ -241,7 +231,6 @@ func (p *Projection) endCarried() {
 }
 
 func (p *Projection) replied(f run.Replied) {
-	p.spend(f.Usage)
 	p.turn.failures = 0
 	p.answer.done = true
 	text := run.PlainText(f.Parts)

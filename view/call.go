@@ -102,7 +102,6 @@ func (p *Projection) started(f run.CallStarted) {
 }
 
 func (p *Projection) settled(f run.CallSettled) {
-	p.spend(f.Usage)
 	p.settle(p.called(f.Call), f)
 }
 
@@ -113,14 +112,13 @@ func (p *Projection) settle(e *entry, f run.CallSettled) {
 		c.Duration = max(0, p.event.At.Sub(c.Started))
 	}
 	c.State, c.Tail = Settled, ""
-	c.Outcome, c.IsError, c.Delivery, c.Size = f.Outcome, f.IsError, f.Delivery, f.Size
+	c.Outcome, c.IsError, c.ExitCode, c.Delivery, c.Size = f.Outcome, f.IsError, f.ExitCode, f.Delivery, f.Size
 	c.Result, c.Diff = run.PlainText(f.Content), p.diff
 	for _, part := range f.Content {
 		if part.Type == run.ImagePart {
 			c.Images++
 		}
 	}
-	c.ExitCode, c.Exited = ExitCode(c.Tool, c.Result)
 	for _, change := range f.Files {
 		file := File{Path: change.Path, Before: change.Before, After: change.After}
 		if len(f.Files) == 1 {
@@ -199,7 +197,6 @@ func (p *Projection) waiting(ids []run.CallID) {
 
 // observe shows what an external agent has reported.
 func (p *Projection) observe(f run.Observed) {
-	p.spend(f.Usage)
 	p.report(f.Parts, false)
 	for _, part := range f.Parts {
 		if part.Type != run.ResultPart || part.Result == nil {
@@ -211,7 +208,8 @@ func (p *Projection) observe(f run.Observed) {
 			if part.Result.IsError {
 				outcome = run.Failed
 			}
-			p.settle(e, run.CallSettled{Call: part.Result.Call, Outcome: outcome, Content: part.Result.Content, IsError: part.Result.IsError})
+			p.settle(e, run.CallSettled{Call: part.Result.Call, Outcome: outcome, Content: part.Result.Content, IsError: part.Result.IsError,
+				ExitCode: part.Result.ExitCode})
 		}
 	}
 }

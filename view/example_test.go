@@ -24,7 +24,7 @@ func Example() {
 		{Event: &run.Event{Seq: 6, At: at, Payload: run.CallDecided{Call: "c_1", Decision: run.Decision{Answer: run.Allow, Source: "flag"}}}},
 		{Event: &run.Event{Seq: 7, At: at, Payload: run.CallStarted{Call: "c_1", Attempt: 1}}},
 		{Progress: &view.Progress{Call: "c_1", Text: "--- FAIL: TestTotal\n"}},
-		{Event: &run.Event{Seq: 8, At: at.Add(2 * time.Second), Payload: run.CallSettled{Call: "c_1", Outcome: run.OK,
+		{Event: &run.Event{Seq: 8, At: at.Add(2 * time.Second), Payload: run.CallSettled{Call: "c_1", Outcome: run.OK, ExitCode: new(1),
 			Content: []run.Part{run.Text("--- FAIL: TestTotal\n[exit code 1]")}}}},
 	}
 	var p view.Projection

@@ -131,8 +131,7 @@ type Call struct {
 
 	Outcome  run.Outcome // of a settled call
 	IsError  bool
-	Exited   bool // ExitCode is known, because it is not 0
-	ExitCode int
+	ExitCode *int   // of a command that has ended; nil: there is none
 	Result   string // text of the result
 	Images   int    // in the result
 	Delivery string // as in [run.Result]
@@ -144,6 +143,10 @@ type Call struct {
 	// Child is the child run that the call has started, or starts; empty if it has none.
 	Child run.ID
 }
+
+// Failed reports whether the settled call did not do what it was to do: it has an error, or the
+// command that it ran failed.
+func (c *Call) Failed() bool { return !run.Succeeded(c.IsError, c.ExitCode) }
 
 // Title says in one line what the call does.
 func (c *Call) Title() string { return title(c.Tool, c.Subject) }

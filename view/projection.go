@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pawl/run"
 )
@@ -21,7 +20,6 @@ type Projection struct {
 	external bool
 	forkedAt int64
 	seeded   int64     // events up to this one are part of the state that From was given
-	at       time.Time // of the last event
 	event    run.Event // being applied; its Payload is nil while an update is live
 	diff     string    // of the update being applied
 	turn     turn
@@ -55,7 +53,7 @@ type entry struct {
 // external agent has reported before are not known.
 func From(s run.State) *Projection {
 	p := &Projection{run: s.Created.Run, control: s.Config.Control, external: s.Created.External, forkedAt: s.Created.ForkedAt,
-		seeded: s.Seq, at: s.At, nextCall: s.NextCall(), turn: turnOf(s)}
+		seeded: s.Seq, nextCall: s.NextCall(), turn: turnOf(s)}
 	p.event = run.Event{Seq: s.Seq, At: s.At}
 	p.answer.purpose, p.answer.done = s.Turn.Request.Purpose, s.Turn.Phase != run.Requesting
 	if text := s.Unfinished(); text != "" {
@@ -236,32 +234,15 @@ func (p *Projection) interruptID() string { return "interrupt-" + strconv.Itoa(p
 // apply applies an event.
 func (p *Projection) apply(e run.Event) {
 	p.event = e
-	if _, resumed := e.Payload.(run.Resumed); p.turn.open && !resumed && !p.idle() && !p.known() {
-		p.turn.driven += max(0, e.At.Sub(p.at)) // a clock that was set back counts as no time
+	if !p.known() {
+		p.turn.Add(e.Payload)
 	}
 	p.dispatch(e)
-	p.at, p.event = e.At, run.Event{}
+	p.event = run.Event{}
 }
 
 // known reports whether the totals of the event are part of the state that From was given.
 func (p *Projection) known() bool { return p.event.Seq != 0 && p.event.Seq <= p.seeded }
-
-// idle reports whether no call runs and all open ones wait for a decision or an answer:
-// such a time is not part of the duration of a turn.
-func (p *Projection) idle() bool {
-	if p.external || p.turn.interrupted {
-		return false
-	}
-	calls := 0
-	for _, e := range p.open {
-		if c := e.item.Call; c != nil && !e.streamed && !c.Observed {
-			if calls++; !e.inspected || e.state() != Asked {
-				return false
-			}
-		}
-	}
-	return calls > 0
-}
 
 func (p *Projection) dispatch(e run.Event) {
 	switch f := e.Payload.(type) {
@@ -311,7 +292,6 @@ func (p *Projection) dispatch(e run.Event) {
 	case run.Interrupted:
 		p.interrupted(f)
 	case run.Compacted:
-		p.turn.tooLong = false
 		text := fmt.Sprintf("context compacted, about %d tokens freed", f.Freed)
 		p.note(1, text, Note{Kind: NoteCompacted, Detail: f.Summary, Freed: f.Freed})
 	case run.Synthesized:
@@ -321,6 +301,8 @@ func (p *Projection) dispatch(e run.Event) {
 		p.finish(e)
 	case run.Ended:
 		p.ended(f)
+	default: // unreachable: a test shows every type of event
+		p.note(1, fmt.Sprintf("%T", f), Note{Kind: NoteNotice})
 	}
 }
 

@@ -26,10 +26,10 @@ import (
 //	request [PURPOSE] [ATTEMPT]
 //	reply [stop=S] [cost=F] [unfit=WHY] PARTS    PARTS: "text" <thinking> tool{json} tool!{…} (cut)
 //	action {json} [PARTS]                        the answer in controller mode, as its action
-//	fail KIND [WAIT] REASON
+//	fail [again=yes] KIND [WAIT] REASON
 //	inspect c_1 CLASS [question|submits|problem=WHY]
 //	allow c_1 [SOURCE] | deny c_1 REASON | void c_1 REASON | start c_1 [ATTEMPT]
-//	settle c_1 OUTCOME [file=PATH] [size=N] RESULT
+//	settle c_1 OUTCOME [exit=N] [file=PATH] [size=N] RESULT
 //	submit [c_1] JSON | told REASON WORDS | compact N | resumed [request] [c_1 …]
 //	interrupt CAUSE PARTS | interrupt-then WORDS | synthesized WORDS | ended END [REASON] [DETAIL]
 //	observed PARTS | result ID RESULT | received tool{json}
@@ -175,7 +175,7 @@ func (p *player) line(line string) {
 		p.decode(a, f.Action)
 		p.reply(f, options)
 	case "fail":
-		f := run.RequestFailed{Kind: run.ErrorKind(first), Reason: tail}
+		f := run.RequestFailed{Kind: run.ErrorKind(first), Reason: tail, Again: options["again"] != ""}
 		if wait, reason, _ := strings.Cut(tail, " "); wait != "" {
 			if d, err := time.ParseDuration(wait); err == nil {
 				f.RetryAfter, f.Reason = d, reason
@@ -242,7 +242,7 @@ func (p *player) line(line string) {
 		p.event(run.Synthesized{Text: rest})
 	case "ended":
 		reason, detail, _ := strings.Cut(tail, " ")
-		p.event(run.Ended{End: run.End(first), Reason: reason, Detail: detail})
+		p.event(run.Ended{End: run.End(first), Reason: reason, Detail: detail, Driven: p.state.Driven(p.now)})
 	case "observed":
 		p.event(run.Observed{Parts: p.parts(rest)})
 	case "result":
@@ -323,6 +323,9 @@ func (p *player) settle(id run.CallID, text string) {
 		switch {
 		case ok && name == "file":
 			f.Files = append(f.Files, run.FileChange{Path: value, Before: "b", After: "a" + strconv.Itoa(len(p.log))})
+		case ok && name == "exit":
+			code, _ := strconv.Atoi(value)
+			f.ExitCode = &code
 		case ok && name == "size":
 			f.Size, _ = strconv.ParseInt(value, 10, 64)
 			f.Delivery = "stored"

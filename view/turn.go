@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pawl/run"
 )
@@ -14,29 +13,23 @@ type turn struct {
 	n           int
 	open        bool
 	interrupted bool
-	tooLong     bool // a request was rejected as too long; see run.State
-	failures    int  // of requests, in a row
+	failures    int // of requests, in a row
 	reminders   int
 	then        []run.Part // what the person said with the interrupt
-	driven      time.Duration
-	steps       int
-	usage       run.Usage
-	files       []File
-	refused     []Refusal
+	run.Tally
+	files   []File
+	refused []Refusal
 }
 
 // turnOf returns the turn of a state.
 func turnOf(s run.State) turn {
-	t := turn{n: s.Turn.N, open: s.Turn.Open(), interrupted: s.Turn.Phase == run.Interrupting, steps: s.Turn.Steps, usage: s.Turn.Usage,
+	t := turn{n: s.Turn.N, open: s.Turn.Open(), interrupted: s.Turn.Phase == run.Interrupting, Tally: s.Turn.Tally,
 		failures: s.Turn.Request.Failures}
 	if t.interrupted {
 		t.then = s.Turn.Interrupt.Then
 	}
 	if !t.open {
 		return t
-	}
-	if wall := s.Config.Limits.InForce().Wall; wall > 0 {
-		t.driven = wall - s.Left(s.At).Wall
 	}
 	for _, l := range s.Turn.Account {
 		if l.Outcome == run.Refused {
@@ -59,13 +52,6 @@ func (t *turn) change(f File) {
 	known := &t.files[i]
 	known.After = f.After
 	known.Added, known.Removed, known.Counted = known.Added+f.Added, known.Removed+f.Removed, known.Counted && f.Counted
-}
-
-// spend counts usage.
-func (p *Projection) spend(u run.Usage) {
-	if !p.known() {
-		p.turn.usage = p.turn.usage.Add(u)
-	}
 }
 
 func (p *Projection) prompted(f run.Prompted) {
@@ -144,7 +130,6 @@ func (p *Projection) interrupted(f run.Interrupted) {
 		p.turn.then = nil
 		return
 	}
-	p.spend(f.Usage)
 	p.partial(f.Partial)
 	p.turn.interrupted, p.turn.then = true, f.Then
 	e := p.entry(p.interruptID(), KindNote)
@@ -154,13 +139,12 @@ func (p *Projection) interrupted(f run.Interrupted) {
 	p.giveBack()
 }
 
-// Turn returns how long the turn that is open, or that ended last, was driven, and the files
-// that were changed in it.
-func (p *Projection) Turn() (driven time.Duration, files []File) {
+// Files returns the files that were changed in the turn that is open, or that ended last.
+func (p *Projection) Files() []File {
 	if !p.turn.open && p.last != nil {
-		return p.last.Duration, p.last.Files
+		return p.last.Files
 	}
-	return p.turn.driven, slices.Clone(p.turn.files)
+	return slices.Clone(p.turn.files)
 }
 
 func (p *Projection) ended(f run.Ended) {
@@ -186,7 +170,7 @@ func (p *Projection) ended(f run.Ended) {
 	t := &p.turn
 	e := p.entry("end-"+strconv.Itoa(t.n), KindEnd)
 	e.item.Text = EndLine(f)
-	e.item.End = &End{End: f.End, Reason: f.Reason, Detail: f.Detail, Duration: t.driven, Steps: t.steps, Usage: t.usage, Refused: t.refused,
+	e.item.End = &End{End: f.End, Reason: f.Reason, Detail: f.Detail, Duration: f.Driven, Steps: t.Steps, Usage: t.Usage, Refused: t.refused,
 		Files: slices.DeleteFunc(t.files, func(f File) bool { return f.Before == f.After && !f.Partial })}
 	p.last = e.item.End
 	p.finish(e)

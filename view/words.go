@@ -35,34 +35,30 @@ func OutcomeWords(o run.Outcome) string {
 }
 
 // OutcomeWords says how the call came out: its outcome, or the exit code of a command that
-// reports one.
-func (c *Call) OutcomeWords() string {
-	if c.Exited && c.Outcome == run.OK {
-		return fmt.Sprintf("exit code %d", c.ExitCode)
+// failed.
+func (c *Call) OutcomeWords() string { return outcomeWords(c.Outcome, c.ExitCode) }
+
+func outcomeWords(o run.Outcome, exitCode *int) string {
+	if exitCode != nil && *exitCode != 0 && o == run.OK {
+		return fmt.Sprintf("exit code %d", *exitCode)
 	}
-	return OutcomeWords(c.Outcome)
+	return OutcomeWords(o)
 }
 
-// ExitCode returns the exit code that the result of a call to a tool reports: that of a
-// command which did not succeed.
-func ExitCode(tool, result string) (code int, ok bool) {
-	if tool != "shell" {
-		return 0, false
-	}
-	return exitCode(result)
-}
+// SettledWords says how a call came out.
+func SettledWords(f run.CallSettled) string { return outcomeWords(f.Outcome, f.ExitCode) }
 
-// exitCode returns the exit code that the last line of a command's result reports, as
-// "[exit code 137 (signal 9)]". A command that succeeds reports none.
-func exitCode(result string) (code int, ok bool) {
-	last := result[strings.LastIndexByte(result, '\n')+1:]
-	digits, ok := strings.CutPrefix(last, "[exit code ")
-	if !ok || !strings.HasSuffix(digits, "]") {
-		return 0, false
+// Printed returns the result without the line in which the model is told the exit code.
+func (c *Call) Printed() string { return printed(c.Result, c.ExitCode) }
+
+// SettledText returns the text of a result without the line in which the model is told the exit code.
+func SettledText(f run.CallSettled) string { return printed(run.PlainText(f.Content), f.ExitCode) }
+
+func printed(result string, exitCode *int) string {
+	if exitCode == nil || *exitCode == 0 {
+		return result
 	}
-	digits, _, _ = strings.Cut(strings.TrimSuffix(digits, "]"), " ")
-	code, err := strconv.Atoi(digits)
-	return code, err == nil
+	return strings.TrimSuffix(strings.TrimSuffix(result, "["+run.ExitWords(*exitCode)+"]"), "\n")
 }
 
 // EndWords says how a turn ended; empty for a turn that has not ended.
@@ -83,6 +79,9 @@ func EndWords(e run.End) string {
 // EndLine says in one line how a turn ended, and why if it did not complete.
 func EndLine(e run.Ended) string {
 	line := EndWords(e.End)
+	if e.End == run.LimitReached && e.Detail != "" {
+		line = "stopped"
+	}
 	if e.Detail != "" && e.End != run.Completed {
 		line += ": " + strings.ReplaceAll(visible.Escape(e.Detail), "\n", " ")
 	}

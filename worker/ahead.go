@@ -47,8 +47,7 @@ func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession)
 // without a question.
 func (d *Runner) prepare(s run.State, env tool.Env, name string, p tool.Preparer) {
 	in := p.Expected()
-	r := PermissionRequest(env, name, in.Class, in, d.w.Own)
-	r.Root = d.w.Root
+	r := PermissionRequest(env, name, in.Class, in, d.w.Own, d.w.Root)
 	mode, err := d.mode(s)
 	if err != nil {
 		return // the call says so

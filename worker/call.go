@@ -12,11 +12,10 @@ import (
 	"pawl/view"
 )
 
-// perform runs a call and reports its result.
-func (d *Runner) perform(ctx context.Context, op *operation, c run.CallState) {
-	env := d.env.ForCall()
+// perform runs a call in env, in which it was judged, and reports its result.
+func (d *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run.CallState) {
 	env.Leads = op.leads
-	res, err := tool.ErrorResult("It was stopped before it had begun."), error(nil)
+	res, err := tool.Result{NotStarted: c.Class != run.Resumable}, error(nil)
 	if !d.gateClosed() {
 		res, err = d.invoke(ctx, env, op, c)
 	} else if c.Class == run.Resumable { // an interrupt has won while the start was written, or the call was parked
@@ -32,9 +31,12 @@ func (d *Runner) perform(ctx context.Context, op *operation, c run.CallState) {
 		op.result = nil
 	}
 	p := d.deliver(op.result, c, op.args.mode, res)
-	p.JobRuns, p.Tools, p.Usage = d.env.Session.JobsRun(), env.Changes(), res.Usage
-	if stopped {
-		p.Outcome, p.IsError = run.Cut, true
+	p.JobRuns, p.Tools, p.Usage = env.Session.JobsRun(), env.Changes(), res.Usage
+	switch {
+	case stopped && res.NotStarted:
+		p.Outcome, p.IsError, p.Content = run.NotRun, true, []run.Part{run.Text(stop.Interrupted.NotRunText())}
+	case stopped:
+		p.Outcome, p.IsError, p.ExitCode = run.Cut, true, nil
 		p.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
 	}
 	d.done <- run.Completion{Key: op.key, Events: []run.Payload{p}}
@@ -84,7 +86,7 @@ func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 
 // settled returns the event of a call with the result of its tool.
 func settled(id run.CallID, res tool.Result) run.CallSettled {
-	p := run.CallSettled{Call: id, Outcome: run.OK, Content: res.Content, IsError: res.IsError,
+	p := run.CallSettled{Call: id, Outcome: run.OK, Content: res.Content, IsError: res.IsError, ExitCode: res.ExitCode,
 		Change: res.Change, Files: res.Files, Key: resultKey(res.Content, res.IsError)}
 	if res.IsError {
 		p.Outcome = run.Failed

@@ -70,6 +70,7 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	config.Limits, config.Output = limits, child.Output
 	config.Mode = string(permission.Stricter(permission.Mode(s.Config.Mode), permission.Mode(config.Mode)))
 	created := run.Created{Run: id, Parent: d.id, ParentCall: call, Root: s.Created.Conversation(), Depth: s.Created.Depth + 1,
+		AgentID:   s.AgentID(call),
 		External:  d.w.external(config.Model),
 		Workspace: s.Created.Workspace, Agent: child.Agent, System: s.Created.System, Config: config, Version: s.Created.Version}
 	if child.System != nil {

@@ -167,7 +167,7 @@ func TestHowAChildRunEndsIsTheResultOfTheCall(t *testing.T) {
 	for name, c := range map[string]struct{ reply, want string }{
 		"failed":          {`"error":{"status":401}`, "The child run ended failed: "},
 		"refused":         {`"text":"I will not.","stop":"refusal"`, "The child run ended refused: "},
-		"a limit reached": {`"calls":[{"tool":"read","args":{"do":"ok half of it"}}]`, "The child run ended limit_reached: this turn's limit of 1 steps is reached"},
+		"a limit reached": {`"calls":[{"tool":"read","args":{"do":"ok half of it"}}]`, "The child run ended limit_reached: the step limit (1) is reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,7 +50,7 @@ func (w objectWire) Encode(m run.Message) (json.RawMessage, error) {
 		if d := output.Delivery(part.Result.Delivery); d == output.Stored || d == output.Forced {
 			text, metadata = output.TakeMetadata(text)
 		}
-		results = append(results, controller.Execution{Tool: c.Tool, Call: string(part.Result.Call), Success: !part.Result.IsError,
+		results = append(results, controller.Execution{Tool: c.Tool, Call: string(part.Result.Call), Success: run.Succeeded(part.Result.IsError, part.Result.ExitCode),
 			Output: stored(part.Result), Delivery: part.Result.Delivery, Arguments: c.Arguments, Metadata: metadata, Text: text})
 	}
 	if len(results) > 0 {

@@ -14,7 +14,6 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
-	"pawl/view"
 )
 
 // byPerson is the source of a person's decision.
@@ -37,11 +36,12 @@ type Decision struct {
 }
 
 // PermissionRequest returns a call in the form that rules decide on, with its paths
-// resolved on the disk as it is now. own are pawl's own folders; see
-// [permission.Request.Own].
-func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string) permission.Request {
+// resolved on the disk as it is now. Everything that a decision depends on is an argument: own
+// are pawl's own folders, and root says that commands have the machine's authority; see
+// [permission.Request].
+func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string, root bool) permission.Request {
 	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, URL: in.URL, Paths: in.Paths,
-		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: own,
+		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: own, Root: root,
 		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)
@@ -90,13 +90,9 @@ func (d *Runner) permissionRequest(s run.State, c run.CallState) (permission.Req
 	if in.As != "" { // it runs outside of the sandbox
 		env := d.env
 		env.Sandbox = nil
-		r := PermissionRequest(env, in.As, in.Class, in, d.w.Own)
-		r.Root = d.w.Root
-		return r, in, nil
+		return PermissionRequest(env, in.As, in.Class, in, d.w.Own, d.w.Root), in, nil
 	}
-	r := PermissionRequest(d.env, c.Tool, c.Class, in, d.w.Own)
-	r.Root = d.w.Root
-	return r, in, nil
+	return PermissionRequest(d.env, c.Tool, c.Class, in, d.w.Own, d.w.Root), in, nil
 }
 
 // digest identifies what a decision on a call is valid for.
@@ -150,16 +146,16 @@ func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 	switch a.Answer {
 	case run.Allow, run.Always:
 		if a.Answer == run.Always && strings.HasPrefix(digest, shown) {
-			decision.Rule = d.addRules(s, a, r, permission.Allow)
+			decision.Rule = d.rulesOf(s, a, r, permission.Allow)
 		}
 		decision.Digest, decision.Sandbox = shown, r.Sandbox
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}
 	case run.Never, run.Deny:
 		text := "The person refused this call."
-		decision.Reason = "a person does not allow it"
+		decision.Reason = "denied by a person"
 		if a.Answer == run.Never {
-			if decision.Rule = d.addRules(s, a, r, permission.Deny); decision.Rule != "" {
-				decision.Reason += ", now or later"
+			if decision.Rule = d.rulesOf(s, a, r, permission.Deny); decision.Rule != "" {
+				decision.Reason += ", and a rule was stored"
 				text = fmt.Sprintf("The person refused this call, and calls like it from now on (rule %s).", decision.Rule)
 			}
 		}
@@ -199,14 +195,14 @@ func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
 	return Preview{r, in, d.digest(r, c.Call)}, nil
 }
 
-// addRules stores the rules of a decision and returns the last of them. If none could be
-// stored it shows why and returns "".
-func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect permission.Verdict) string {
+// rulesOf returns the last of the rules that a decision stores; they are stored when it is
+// durable. If there is none, a notice says why and it returns "".
+func (d *Runner) rulesOf(s run.State, a Decision, r permission.Request, effect permission.Verdict) string {
 	rules := a.Rules
 	if len(rules) == 0 {
 		mode, err := d.mode(s)
 		if err != nil {
-			d.feed.show(view.Update{Notice: fmt.Sprintf("no rule is stored: %v; the answer applies to this call only", err)})
+			d.notices = append(d.notices, fmt.Sprintf("no rule is stored: %v; the answer applies to this call only", err))
 			return ""
 		}
 		proposal := d.w.Authorizer.Propose(d.id, mode, r)
@@ -214,7 +210,7 @@ func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect 
 			rules = proposal.Deny
 		}
 		if len(rules) == 0 {
-			d.feed.show(view.Update{Notice: fmt.Sprintf("no rule is stored: %s; the answer applies to this call only", proposal.Reason)})
+			d.notices = append(d.notices, fmt.Sprintf("no rule is stored: %s; the answer applies to this call only", proposal.Reason))
 			return ""
 		}
 	}
@@ -223,11 +219,25 @@ func (d *Runner) addRules(s run.State, a Decision, r permission.Request, effect 
 		rules[i].Effect, rules[i].By, rules[i].When = effect, a.By, d.w.now().UTC()
 		last = rules[i].String()
 	}
-	if err := d.w.Authorizer.AddRules(d.id, rules); err != nil {
-		d.feed.show(view.Update{Notice: fmt.Sprintf("the rule could not be stored: %v; the answer applies to this call only", err)})
-		return ""
-	}
+	d.rules[a.Call] = rules
 	return last
+}
+
+// storeRules stores the rules of the decisions among events, which are durable: a decision
+// whose rules cannot be stored stands, and a notice says that it has none.
+func (d *Runner) storeRules(events []run.Event) {
+	for _, e := range events {
+		decided, ok := e.Payload.(run.CallDecided)
+		rules := d.rules[decided.Call]
+		if !ok || decided.Decision.Rule == "" || len(rules) == 0 {
+			continue
+		}
+		if err := d.w.Authorizer.AddRules(d.id, rules); err != nil {
+			d.notices = append(d.notices, fmt.Sprintf("the rule %s could not be stored: %v; the answer applies to this call only", decided.Decision.Rule, err))
+			continue
+		}
+		d.rulesChanged = true
+	}
 }
 
 // refusal returns the result of a call that may not run.

@@ -17,6 +17,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
+	"pawl/store/storetest"
 	"pawl/tool"
 	"pawl/view"
 )
@@ -125,7 +126,6 @@ func TestWaitWithWordsGoesOnWithThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := asks(t, `
 {"calls":[{"tool":"edit","args":{"do":"ok a","path":"a.go"}},{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
-{"text":"the account of the first turn has used this up"}
 {"text":"As you like."}`)
 		d := r.create()
 		defer d.Close()
@@ -165,6 +165,40 @@ func TestARuleThatCannotBeStoredIsToldAndTheAnswerCounts(t *testing.T) {
 		}
 		if !slices.ContainsFunc(r.views, func(v view.Update) bool { return strings.Contains(v.Notice, "the disk is full") }) {
 			t.Error("the person is not told that there is no rule")
+		}
+	})
+}
+
+// A rule without the decision that the person gave it with would allow what the log does not
+// say that anyone allowed.
+func TestARuleIsStoredOnlyAfterItsDecisionIsDurable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, c := asks(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok a","path":"a.go"}}]}
+{"text":"Done."}`)
+		d := r.create()
+		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
+			t.Fatal(err)
+		}
+		before := len(c.rules)
+		r.mem.Fault = storetest.FailNth("append", 1, storetest.Fault{Err: errors.New("no space left on device")})
+		decideRow(t, r, Decision{Call: "c_1", Answer: run.Always})
+		if _, err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
+			t.Fatalf("error %v", err)
+		}
+		if len(c.rules) != before {
+			t.Errorf("the rules %v were stored, the decision was not", c.rules[before:])
+		}
+		d.Close()
+		r.mem.Fault = nil
+		d, err := r.w.Open(t.Context(), "r", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if s, err := d.Run(t.Context()); err != nil || s.Turn.End.End != run.Completed || len(c.rules) != before+1 {
+			t.Errorf("%+v, %v, rules %v", s.Turn.End, err, c.rules[before:])
 		}
 	})
 }
@@ -259,7 +293,6 @@ func TestWhatWaitsToBeGivenUpIsOfItsTurnAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := asks(t, `
 {"calls":[{"tool":"read","args":{"do":"wait"}},{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
-{"text":"the account of the first turn has used this up"}
 {"calls":[{"tool":"edit","args":{"do":"sleep 5s","path":"free/c.go"}}]}
 {"text":"Done."}`)
 		d := r.create()
@@ -285,7 +318,6 @@ func TestAnInterruptAfterWaitWithWordsTakesTheWordsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := asks(t, `
 {"calls":[{"tool":"read","args":{"do":"deaf"}},{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
-{"text":"the account of the first turn has used this up"}
 {"text":"never asked for"}`)
 		defer time.Sleep(2 * time.Hour) // until the deaf one has ended
 		d := r.create()
@@ -303,7 +335,6 @@ func TestAStopWhileADeadProcessesInterruptIsFinishedTakesItsWordsBack(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := asks(t, `
 {"calls":[{"tool":"edit","args":{"do":"ok b","path":"b.go"}}]}
-{"text":"the account of the first turn has used this up"}
 {"text":"never asked for"}`)
 		d := r.create()
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
@@ -591,11 +622,11 @@ func TestWhatLeadsNowhereOrOutsideIsToldToTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{})}
-	q := PermissionRequest(env, "edit", run.Writes, tool.Intent{Paths: []string{"loop"}}, nil)
+	q := PermissionRequest(env, "edit", run.Writes, tool.Intent{Paths: []string{"loop"}}, nil, false)
 	if !q.Outside || !q.Edits {
 		t.Errorf("a link that leads to itself: %+v", q)
 	}
-	if q := PermissionRequest(env, "read", run.Reads, tool.Intent{Paths: []string{"a.go"}}, nil); q.Outside || q.Edits || !slices.Equal(q.Resolved, []string{"a.go"}) {
+	if q := PermissionRequest(env, "read", run.Reads, tool.Intent{Paths: []string{"a.go"}}, nil, false); q.Outside || q.Edits || !slices.Equal(q.Resolved, []string{"a.go"}) {
 		t.Errorf("a file of the workspace: %+v", q)
 	}
 }

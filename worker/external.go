@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/run"
+	"pawl/view"
 )
 
 // An Agent runs the turns of an external agent, a program with its own agent loop.
@@ -33,6 +34,8 @@ type AgentTurn struct {
 	// Summary says what was said and done before in the run, for an agent that does not know
 	// the conversation any more; empty: nothing was.
 	Summary string
+	// Notice shows those who follow the run a sentence.
+	Notice func(string)
 }
 
 // agentPatience is how long Run waits for a stopped agent to end. An agent is asked to
@@ -42,11 +45,18 @@ const agentPatience = 15 * time.Second
 // external performs an external turn after the previous one has ended, and reports what
 // the agent does. It closes ended when the agent has ended.
 func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn, before <-chan struct{}, ended chan<- struct{}) {
-	if before != nil {
-		<-before // two processes must not work on one conversation
+	done := run.Completion{Key: op.key}
+	if before != nil { // two processes must not work on one conversation
+		select {
+		case <-before:
+		case <-ctx.Done():
+			go func() { <-before; close(ended) }()
+			done.Events = []run.Payload{run.RequestFailed{Kind: run.ErrAborted, Reason: "not started: the agent of the turn before has not ended"}}
+			d.done <- done
+			return
+		}
 	}
 	s := d.State()
-	done := run.Completion{Key: op.key}
 	for p, err := range d.turnOf(ctx, s, c) {
 		if err != nil {
 			p = run.RequestFailed{Kind: run.ErrInvalid, Reason: err.Error()}
@@ -108,7 +118,8 @@ func (d *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) it
 		return func(yield func(run.Payload, error) bool) { yield(nil, err) }
 	}
 	return d.w.Agent.Turn(ctx, AgentTurn{Run: d.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
-		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: string(mode), Summary: summary(s.Heard())})
+		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: string(mode), Summary: summary(s.Heard()),
+		Notice: func(note string) { d.feed.show(view.Update{Notice: note}) }})
 }
 
 // maxSummary bounds the account of a lost conversation, in bytes: its end counts most.

@@ -39,6 +39,7 @@ type fakeAgent struct {
 
 func (a *fakeAgent) Turn(ctx context.Context, t AgentTurn) iter.Seq2[run.Payload, error] {
 	a.mu.Lock()
+	t.Notice = nil
 	a.given = append(a.given, t)
 	turn := a.turns[min(len(a.given), len(a.turns))-1]
 	a.mu.Unlock()

@@ -22,7 +22,7 @@ func TestACallOfAToolThatIsNotGrantedIsRefused(t *testing.T) {
 		d := r.createWith(c)
 		s := r.run(d, prompt("go"))
 		got := strings.Join(results(s), "\n")
-		if !strings.Contains(got, "c_1 true 403 forbidden: the tool edit is not granted to the agent reviewer. Granted: read, tool_outputs.aggregate") ||
+		if !strings.Contains(got, "c_1 true not granted: the agent reviewer does not have the tool edit. Granted: read, tool_outputs.aggregate") ||
 			!strings.Contains(got, "c_2 false code") {
 			t.Errorf("the results are\n%s", got)
 		}
@@ -60,7 +60,7 @@ func TestGrantsAreCheckedAgainWhenACallStarts(t *testing.T) {
 			run.CallDecided{Call: "c_1", Decision: run.Decision{Answer: run.Allow, Source: byPerson}})
 		got := strings.Join(results(s), "\n")
 		for _, call := range []string{"c_1", "c_2"} {
-			if !strings.Contains(got, call+" true 403 forbidden: the tool edit is not granted to this run. Granted: read") {
+			if !strings.Contains(got, call+" true not granted: this run does not have the tool edit. Granted: read") {
 				t.Errorf("the results are\n%s", got)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
-	"pawl/view"
 )
 
 // A Stopping is the payload of an inbox row of kind interrupt.
@@ -59,6 +58,9 @@ func (d *Runner) inbox(only ...store.Kind) []func(run.State) []run.Payload {
 		}
 		if want := d.want(row); want != nil {
 			d.rows[row.ID] = true
+			if f, ok := stopping(d.core.State, row); ok && d.Interrupt(f) {
+				continue // at once: the step that follows records it
+			}
 			wanted = append(wanted, want)
 		}
 	}
@@ -86,13 +88,10 @@ func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 		return always(run.Withdrawn{ID: row.Payload})
 	case store.Interrupt:
 		return func(s run.State) []run.Payload {
-			var p Stopping
-			if json.Unmarshal([]byte(row.Payload), &p) != nil || !s.Turn.Open() || p.Turn != 0 && p.Turn != s.Turn.N {
-				return nil
+			if f, ok := stopping(s, row); ok {
+				return []run.Payload{f}
 			}
-			f := run.Interrupted{Turn: s.Turn.N, Cause: run.ByPerson, By: p.By}
-			d.Interrupt(f) // at once: a slow disk must not delay it
-			return []run.Payload{f}
+			return nil
 		}
 	case store.Decide:
 		return func(s run.State) []run.Payload {
@@ -110,6 +109,15 @@ func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
 	return nil
 }
 
+// stopping returns the interrupt that a row means in s; false if it means none.
+func stopping(s run.State, row store.Row) (run.Interrupted, bool) {
+	var p Stopping
+	if row.Kind != store.Interrupt || json.Unmarshal([]byte(row.Payload), &p) != nil || !s.Turn.Open() || p.Turn != 0 && p.Turn != s.Turn.N {
+		return run.Interrupted{}, false
+	}
+	return run.Interrupted{Turn: s.Turn.N, Cause: run.ByPerson, By: p.By}, true
+}
+
 // configured returns the events of a requested configuration change in s.
 func (d *Runner) configured(s run.State, payload string) []run.Payload {
 	var c run.ConfigChange
@@ -118,7 +126,7 @@ func (d *Runner) configured(s run.State, payload string) []run.Payload {
 		err = d.checkChange(s, c)
 	}
 	if err != nil {
-		d.feed.show(view.Update{Notice: fmt.Sprintf("the configuration was not changed: %v", err)})
+		d.notices = append(d.notices, fmt.Sprintf("the configuration was not changed: %v", err))
 		return nil
 	}
 	return []run.Payload{run.Configured{Change: c}}

@@ -48,7 +48,7 @@ func TestTheFiguresOfATaskAreThoseOfItsRun(t *testing.T) {
 			t.Error("a second plan was accepted")
 		}
 		wantFigures(t, m, `pawl_turns_total{end="completed"} 1`, `pawl_turn_steps_sum 5`, `pawl_reminders_total 1`,
-			`pawl_submissions_total{result="accepted"} 1`, `pawl_submissions_total{result="invalid"} 1`, `pawl_submissions_total{result="refused"} 2`,
+			`pawl_submissions_total{result="accepted"} 1`, `pawl_submissions_total{result="invalid"} 2`, `pawl_submissions_total{result="refused"} 1`,
 			`pawl_decisions_total{answer="allow",tool="read",source="rule"} 1`)
 	})
 }

@@ -137,7 +137,7 @@ func (d *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 		if submits && m.output != nil {
 			continue
 		}
-		if d.w.Outputs != nil && !t.Unstored && !submits { // a submission fits the requested schema only
+		if d.w.Outputs != nil && !t.Unstored && !t.Brief && !submits { // a submission fits the requested schema only
 			t.Schema = withMode(t.Schema)
 		}
 		encoded, err := p.EncodeTool(llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})

@@ -182,7 +182,7 @@ func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 	err := k.err
 	if err == nil {
 		k.w.Mode, k.w.Limits = mode, d.limits()
-		stored, err = k.w.Commit(!res.IsError)
+		stored, err = k.w.Commit(run.Succeeded(res.IsError, res.ExitCode))
 	}
 	if err == nil {
 		defer stored.Close()

@@ -254,7 +254,7 @@ func TestAResultWithAWarningIsStoredNowhere(t *testing.T) {
 	}
 	r.w.Outputs = output.NewStore(filepath.Join(dir, "in the way"))
 	s := turn(t, r)
-	if l := s.Turn.Account[0]; l.IsError || l.Delivery != "" {
+	if l := s.Turn.Account[0]; l.Failed || l.Delivery != "" {
 		t.Errorf("%+v: compaction would tell the model to ask for an output that is not there", l)
 	}
 }

@@ -47,11 +47,11 @@ func TestAnAnswerBySchemaMayComeInPieces(t *testing.T) {
 func TestAnAccountThatIsAnotherActionIsMadeFromTheLog(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
-		`{"action":"next_step","tool":"read","args":{"do":"ok more"}}`:   "Based on the tool executions:\n- c_1 read",
+		`{"action":"next_step","tool":"read","args":{"do":"ok more"}}`:   "Based on the tool executions:\n- read ok ",
 		`{"action":"complete","message":"I have read half of it."}`:      "I have read half of it.",
-		`{"action":"ask_user","question":"May I go on?"}`:                "Based on the tool executions:\n- c_1 read",
+		`{"action":"ask_user","question":"May I go on?"}`:                "Based on the tool executions:\n- read ok ",
 		`I have read half of it, and this is no object.`:                 "I have read half of it, and this is no object.",
-		`{"action":"guardrail_stop","reason":"I must not","message":""}`: "Based on the tool executions:\n- c_1 read",
+		`{"action":"guardrail_stop","reason":"I must not","message":""}`: "Based on the tool executions:\n- read ok ",
 	} {
 		t.Run(answer, func(t *testing.T) {
 			t.Parallel()

@@ -73,7 +73,8 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			d.showRetry()
 		}
 		switch {
-		case d.interrupted(): // an interrupt arrived during the step
+		case d.interrupted(), d.rulesChanged: // an interrupt arrived during the step; its rules may decide other calls
+			d.rulesChanged = false
 			in = run.Input{}
 			continue
 		case !d.atRest():
@@ -252,14 +253,17 @@ func (d *Runner) step(in run.Input) error {
 	d.mu.Unlock()
 	var b run.Batch
 	var events []run.Event
-	for {
+	env := d.env // what the batch judges calls by; further folders of its own count for the next
+	for again := 0; ; again++ {
 		clear(d.leads)
+		clear(d.rules)
+		d.notices = d.notices[:0]
 		var err error
 		b, err = d.core.Step(d.w.now(), world{d}, in)
 		if err == nil {
 			events, err = d.append(b.Events)
 		}
-		if errors.Is(err, errTaskChanged) {
+		if errors.Is(err, errTaskChanged) && again < maxConflicts {
 			continue // nothing was written
 		}
 		if err != nil {
@@ -279,8 +283,12 @@ func (d *Runner) step(in run.Input) error {
 	for i := range events {
 		d.feed.show(view.Update{Event: &events[i]})
 	}
+	d.storeRules(events)
+	for _, text := range d.notices {
+		d.feed.show(view.Update{Notice: text})
+	}
 	d.delivered(nil)
-	d.follow(b, in, cancel)
+	d.follow(b, in, cancel, env)
 	d.showWaiting()
 	return nil
 }
@@ -317,8 +325,8 @@ func (d *Runner) append(events []run.Event) ([]run.Event, error) {
 }
 
 // follow acts on a batch that is durable: it updates the gate, starts the operations
-// recorded as started, and cancels those no longer owed.
-func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
+// recorded as started, in env, and cancels those no longer owed.
+func (d *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env) {
 	s := &d.core.State
 	d.mu.Lock()
 	late := d.gate.Adopt(b)
@@ -367,7 +375,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string) {
 		switch c := c.(type) {
 		case run.Perform:
 			op.leads, op.args, op.result = d.leads[c.Call.ID], d.arguments(c.Call.Call), d.resultWriter(c.Call)
-			go d.perform(ctx, op, c.Call)
+			go d.perform(ctx, env.ForCall(), op, c.Call)
 		case run.Request:
 			clear(d.resolved) // the calls before it are settled
 			op.stream = &stream{}

@@ -1,7 +1,7 @@
 package worker
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -14,7 +14,9 @@ import (
 	"pawl/metrics"
 	"pawl/run"
 	"pawl/store"
+	"pawl/submission"
 	"pawl/task"
+	"pawl/tool"
 )
 
 // A SubmitRequest submits a result for a task from outside of the run: by the tools of an
@@ -102,14 +104,19 @@ func (w *Worker) submitted(ctx context.Context, r SubmitRequest) (Receipt, error
 	if number := len(chained.Assignments); r.Assignment != 0 && r.Assignment != number {
 		return Receipt{}, &task.SubmissionError{Kind: task.WrongAssignment, Tool: r.Tool, Why: fmt.Sprintf("assignment %d of run %s is over: it is at its assignment %d", r.Assignment, r.Run, number)}
 	}
+	output, _ := submission.Kind(chained.Kind).Output()
 	if err := l.State.Takes(r.Run, r.Tool); err != nil {
 		e, ok := errors.AsType[*task.SubmissionError](err)
 		if !ok || e.Kind != task.AlreadySubmitted {
 			return Receipt{}, err
 		}
-		return w.again(ctx, r, e)
+		return w.again(ctx, r, output, e)
 	}
-	o, err := task.ParseOutput(chained.Kind, string(r.Payload))
+	value, err := normal(output, r.Payload)
+	if err != nil {
+		return Receipt{}, err
+	}
+	o, err := task.ParseOutput(chained.Kind, value)
 	if err == nil && w.CheckOutput != nil {
 		err = w.CheckOutput(o)
 	}
@@ -117,7 +124,7 @@ func (w *Worker) submitted(ctx context.Context, r SubmitRequest) (Receipt, error
 }
 
 // again answers a request when a result was accepted already.
-func (w *Worker) again(ctx context.Context, r SubmitRequest, e *task.SubmissionError) (Receipt, error) {
+func (w *Worker) again(ctx context.Context, r SubmitRequest, o run.Output, e *task.SubmissionError) (Receipt, error) {
 	accepted, ok, err := w.Store.Submitted(ctx, r.Run, r.Tool, 0)
 	if err != nil {
 		return Receipt{}, err
@@ -125,33 +132,45 @@ func (w *Worker) again(ctx context.Context, r SubmitRequest, e *task.SubmissionE
 	if !ok {
 		return Receipt{}, fmt.Errorf("task %s: a submission of run %s is in its log and not in the table: %w", r.Task, r.Run, store.ErrCorrupt)
 	}
-	e.AcceptedAt, e.SamePayload = accepted.At, SamePayload(r.Tool, string(r.Payload), accepted.Value)
+	e.AcceptedAt, e.SamePayload = accepted.At, SamePayload(o, accepted.Value, r.Payload)
 	if e.SamePayload && (accepted.Key == r.Key || string(accepted.Call) == r.Key) {
 		return Receipt{Run: r.Run, Tool: r.Tool, AcceptedAt: accepted.At, Duplicate: true}, nil
 	}
 	return Receipt{}, e
 }
 
-// SamePayload reports whether two payloads of a tool mean the same: a member "tool" that
-// repeats its name does not count, and neither do fields that are null.
-func SamePayload(tool, a, b string) bool {
-	return reflect.DeepEqual(payload(tool, a), payload(tool, b))
+// SamePayload reports whether a payload of the tool of an output is the result that was stored.
+func SamePayload(o run.Output, stored string, payload json.RawMessage) bool {
+	value, err := normal(o, payload)
+	if err != nil {
+		return false // it is none
+	}
+	return reflect.DeepEqual(numbersKept(stored), numbersKept(value))
 }
 
-func payload(tool, text string) map[string]any {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.UseNumber()
-	var fields map[string]any
-	if d.Decode(&fields) != nil {
-		return map[string]any{"": text}
+// normal returns a payload in the form in which it is stored, or a [*task.InputError] with what is
+// wrong with each field.
+func normal(o run.Output, payload json.RawMessage) (string, error) {
+	s, err := tool.NewSubmission(o.Tool, json.RawMessage(o.Schema))
+	if err != nil {
+		return "", err
 	}
-	if name, ok := fields["tool"].(string); ok && strings.ReplaceAll(name, "_", "-") == tool {
-		delete(fields, "tool")
-	}
-	for name, v := range fields {
-		if v == nil {
-			delete(fields, name)
+	value, err := s.Value(payload)
+	if e, ok := errors.AsType[*submission.Error](err); ok {
+		wrong := &task.InputError{What: e.Error(), Fields: map[string]string{}}
+		for _, p := range e.Problems {
+			field := cmp.Or(p.Field, "body")
+			wrong.Fields[field] = strings.TrimPrefix(wrong.Fields[field]+"; "+p.What, "; ")
 		}
+		err = wrong
 	}
-	return fields
+	return value, err
+}
+
+// numbersKept returns a JSON value whose numbers are as they were written.
+func numbersKept(text string) (v any) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	_ = d.Decode(&v) // it was checked
+	return v
 }

@@ -121,7 +121,7 @@ func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) erro
 	}
 	if _, ok := d.w.registry().Get(name); !ok {
 		if submission.Reserved(name) {
-			return fmt.Errorf("403 forbidden: the tool %s is not for this agent. An agent of its kind does not submit with it", submission.Wire(name))
+			return fmt.Errorf("not granted: the tool %s is not for this agent. An agent of its kind does not submit with it", submission.Wire(name))
 		}
 		return nil
 	}
@@ -129,7 +129,7 @@ func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) erro
 	if s.Created.Agent != "" {
 		who = "the agent " + s.Created.Agent
 	}
-	return fmt.Errorf("403 forbidden: the tool %s is not granted to %s. Granted: %s", name, who, strings.Join(tools.Names(), ", "))
+	return fmt.Errorf("not granted: %s does not have the tool %s. Granted: %s", who, name, strings.Join(tools.Names(), ", "))
 }
 
 // submits reports whether a call submits the result.

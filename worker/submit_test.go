@@ -239,7 +239,7 @@ func TestAResultThatAToolMustSubmitIsNeverAnAnswer(t *testing.T) {
 					t.Errorf("the reminder is %q", words)
 				}
 				got := strings.Join(results(s), "\n")
-				for _, want := range []string{"c_1 true wrong arguments for completion-report: blockedReason: missing", "c_2 true 403 forbidden: the tool planner_output is not for this agent", "c_3 false The result was accepted"} {
+				for _, want := range []string{"c_1 true wrong arguments for completion-report: blockedReason: missing", "c_2 true not granted: the tool planner_output is not for this agent", "c_3 false The result was accepted"} {
 					if !strings.Contains(got, want) {
 						t.Errorf("the results are\n%s\nwant %q", got, want)
 					}

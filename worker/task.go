@@ -57,8 +57,8 @@ func decodeTask(id task.ID, row store.TaskEvent) (task.Event, error) {
 	return task.Event{Seq: row.Seq, At: row.At, Run: row.Run, By: row.By, Payload: p}, nil
 }
 
-// TaskEvents yields the events of a task after the number, as they are in the store.
-func TaskEvents(ctx context.Context, st store.Store, id task.ID, after int64) ([]task.Event, error) {
+// TaskEvents returns the events of a task after the number, at most limit of them; 0: all.
+func TaskEvents(ctx context.Context, st store.Store, id task.ID, after int64, limit int) ([]task.Event, error) {
 	var events []task.Event
 	for row, err := range st.TaskEvents(ctx, string(id), after) {
 		if err != nil {
@@ -68,7 +68,9 @@ func TaskEvents(ctx context.Context, st store.Store, id task.ID, after int64) ([
 		if err != nil {
 			return events, err
 		}
-		events = append(events, e)
+		if events = append(events, e); len(events) == limit {
+			break
+		}
 	}
 	return events, nil
 }
@@ -199,6 +201,11 @@ func dependencyCheck(id task.ID, on []task.ID) func(row func(string) (store.Task
 // [task.State.Do].
 func DoTask(ctx context.Context, st store.Store, id task.ID, by string, now func() time.Time, a task.Action) (task.State, error) {
 	l := TaskLog{store: st}
+	return l.do(ctx, id, by, now, a)
+}
+
+// do is DoTask for a task that was read before: only what is new in its log is read.
+func (l *TaskLog) do(ctx context.Context, id task.ID, by string, now func() time.Time, a task.Action) (task.State, error) {
 	for {
 		if err := l.Read(ctx, id); err != nil {
 			if _, create := a.(task.Create); !create || !errors.Is(err, store.ErrNoTask) {
@@ -216,7 +223,7 @@ func DoTask(ctx context.Context, st store.Store, id task.ID, by string, now func
 		if err != nil {
 			return l.State, err
 		}
-		err = st.AppendTask(ctx, t)
+		err = l.store.AppendTask(ctx, t)
 		if err == nil {
 			return b.state, nil
 		}
@@ -387,22 +394,30 @@ func (d *Runner) alongEnd(b *taskBatch, p run.Ended, events []run.Event) error {
 	if !ok {
 		return nil
 	}
-	if p.End == run.Asked { // who answers has to know what
-		if q := s.Questions(); len(q) > 0 {
-			question, options := tool.Asked(q[0].Call)
-			if len(options) > 0 {
-				question += " (" + strings.Join(options, ", ") + ")"
-			}
-			p.Detail = cutText(question)
-		}
-	}
+	end := EndOf(d.id, r.Prompted, s, p)
+	p = end.End
 	if r.Kind == "" {
 		if v := s.Submission().Value; v != "" {
 			said = v
 		}
 		return b.do("", task.EndHandoff{Run: d.id, AgentHandoffCompleted: task.AgentHandoffCompleted{End: p, Submitted: s.Submission().Value != "", Output: cutText(said), Usage: s.Usage}})
 	}
-	return b.do("", task.End{Run: d.id, Number: r.Prompted, Begun: true, End: p, Said: said, Usage: s.Usage, Steps: s.Turn.Steps})
+	return b.do("", end)
+}
+
+// EndOf returns what the end of the last turn of a run, which leaves it in s, is for its task. number is
+// that of the task's assignment.
+func EndOf(id run.ID, number int, s run.State, end run.Ended) task.End {
+	end.Driven = 0 // a fact of the run alone
+	e := task.End{Run: id, Number: number, Begun: true, End: end, Said: s.Said(), Usage: s.Usage, Steps: s.Turn.Steps}
+	if q := s.Questions(); end.End == run.Asked && len(q) > 0 { // who answers has to know what
+		question, options := tool.Asked(q[0].Call)
+		e.Question = task.QuestionAsked{Question: cutText(question), Options: options}
+		if e.End.Detail = e.Question.Question; len(options) > 0 {
+			e.End.Detail = cutText(question + " (" + strings.Join(options, ", ") + ")")
+		}
+	}
+	return e
 }
 
 // taskTakes returns why the task of the run does not take a result; "" if it does, or there
@@ -483,8 +498,8 @@ func (d *Runner) appendWithTask(after int64, events, all []run.Event, taken []st
 	}
 }
 
-// maxConflicts bounds how often an append is tried again because others write to the task
-// at the same time.
+// maxConflicts bounds how often a step or an append is made again because others write to the task
+// at the same time, or the task does not take what follows from the run.
 const maxConflicts = 1000
 
 // noteWaiting records in the task which calls wait for a person.
@@ -501,7 +516,7 @@ func (d *Runner) noteWaiting(waiting []run.CallID) {
 // doTask does something to the task, apart from the run. What fails is told to the log alone:
 // the run does not depend on it.
 func (d *Runner) doTask(a task.Action) {
-	s, err := DoTask(context.Background(), d.w.Store, d.taskID, "", d.w.now, a)
+	s, err := d.task.do(context.Background(), d.taskID, "", d.w.now, a)
 	if err != nil {
 		d.w.debug("task", "run", d.id, "task", d.taskID, "error", err)
 		return

@@ -17,19 +17,17 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/store/storetest"
+	"pawl/submission"
 	"pawl/task"
 )
 
-// Schemas that have what the tests need of the real ones.
+// Results that are accepted.
 const (
-	plannerSchema = `{"type":"object","properties":{"type":{"type":"string"},"summary":{"type":"string"},"plan":{"type":"array","items":{"type":"string"}},"questions":{"type":"array","items":{"type":"string"}},"assignedAgent":{"type":"string"},"error":{"type":"string"}},"required":["type"],"additionalProperties":false}`
-	reportSchema  = `{"type":"object","properties":{"status":{"type":"string"},"summary":{"type":"string"},"output":{"type":"string"},"blockedReason":{"type":"string"}},"required":["status","summary"],"additionalProperties":false}`
-
-	goodPlan   = `{"type":"plan","summary":"Count.","plan":["list","count"]}`
+	goodPlan   = `{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["list","count"]}`
 	goodReport = `{"status":"complete","summary":"There are three."}`
 )
 
-var plannerOutput = run.Output{Tool: task.PlannerOutputTool, Schema: plannerSchema}
+var plannerOutput, _ = submission.Planner.Output()
 
 // taskRig is a rig with a task t1 that run r plans.
 func taskRig(t *testing.T, replies string) *rig {
@@ -66,7 +64,7 @@ func (r *rig) wantTask(want task.StatusName) {
 // history returns the events of the task after the first ones by name.
 func (r *rig) history() []string {
 	r.t.Helper()
-	events, err := TaskEvents(context.Background(), r.mem.Other(), "t1", 3)
+	events, err := TaskEvents(context.Background(), r.mem.Other(), "t1", 3, 0)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func TestARunAndItsTaskChangeTogether(t *testing.T) {
 		if ran := r.edit.Ran(); len(ran) > 0 {
 			t.Errorf("after the submission ran %q", ran)
 		}
-		if !strings.Contains(strings.Join(results(s), "\n"), `"plans" is not a type: use "plan"`) {
+		if !strings.Contains(strings.Join(results(s), "\n"), `type: "plans" is none of "plan"`) {
 			t.Errorf("a wrong variant is answered %q", results(s))
 		}
 		sub, ok, err := r.mem.Submitted(t.Context(), "r", task.PlannerOutputTool, 1)
@@ -253,7 +251,7 @@ func TestACallThatWaitsForAPersonShowsOnTheTask(t *testing.T) {
 		d.Post(d.Decided(Decision{Call: "c_1", Answer: run.Allow, By: "anna"}), true)
 		r.run(d)
 		r.wantTask(task.PlannedName)
-		events, err := TaskEvents(t.Context(), r.mem, "t1", 0)
+		events, err := TaskEvents(t.Context(), r.mem, "t1", 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,6 +299,10 @@ func TestWhatASubmissionFromOutsideIsAnswered(t *testing.T) {
 		}
 		r = externalTask(t, func(ctx context.Context, yield func(run.Payload) bool) {
 			yield(names("conv-7"))
+			_, err := r.submits(ctx, "types", "planner-output", `{"type":"plan","summary":7,"requirements":[],"acceptanceCriteria":[],"plan":[true]}`)
+			if e, ok := errors.AsType[*task.InputError](err); !ok || len(e.Fields) != 2 || e.Fields["summary"] == "" || e.Fields["plan[0]"] == "" || strings.Contains(err.Error(), "Go ") {
+				t.Errorf("values of other types are answered %v", err)
+			}
 			for _, wrong := range []string{`{"type":"plan","summary":""}`, `{"type":"plan","summary":"x","plan":["y"],"more":1}`, `[]`} {
 				if _, err := r.submits(ctx, "wrong"+wrong, "planner_output", wrong); !errors.As(err, new(*task.InputError)) {
 					t.Errorf("%s is answered %v", wrong, err)
@@ -344,6 +346,34 @@ func TestWhatASubmissionFromOutsideIsAnswered(t *testing.T) {
 			t.Errorf("%d submissions in the history", n)
 		}
 	})
+}
+
+func TestAResultIsTheSameInWhateverFormItIsSubmitted(t *testing.T) {
+	t.Parallel()
+	worker, _ := submission.Worker.Output()
+	declared := run.Output{Tool: "submit_result", Schema: `{"type":"array","items":{"type":"integer"}}`}
+	for _, c := range []struct {
+		o               run.Output
+		stored, payload string
+		same            bool
+	}{
+		{worker, goodReport, goodReport, true},
+		{worker, goodReport, `{"summary":"There are three.","status":"complete"}`, true},
+		{worker, goodReport, `{"tool":"completion_report","status":"complete","summary":"There are three."}`, true},
+		{worker, goodReport, `{"status":"complete","summary":"There are three.","output":null}`, true},
+		{worker, goodReport, `{"status":"complete","summary":"There are three.","blockedReason":""}`, true},
+		{worker, goodReport, `{"status":"complete","summary":"There are three.","output":"3"}`, false},
+		{worker, goodReport, `{"status":"failed","summary":"There are three."}`, false},
+		{worker, goodReport, `{"status":"complete","summary":3}`, false},
+		{worker, goodReport, `no`, false},
+		{declared, `[1,2]`, `{"result":[1,2]}`, true},
+		{declared, `[1,2]`, `{"result":[2,1]}`, false},
+		{declared, `[10000000000000000001]`, `{"result":[10000000000000000002]}`, false},
+	} {
+		if got := SamePayload(c.o, c.stored, json.RawMessage(c.payload)); got != c.same {
+			t.Errorf("%s and %s are the same: %t", c.stored, c.payload, got)
+		}
+	}
 }
 
 func TestOfFiftyCallersOneSubmits(t *testing.T) {

@@ -169,23 +169,29 @@ type Runner struct {
 	ancestors []ancestor // the parent first; guarded by above
 
 	// The fields below belong to the goroutine in Run.
-	core     *run.Runner
-	created  *run.Created // not on disk yet: appended with the first turn; nil once it is
-	fresh    bool         // the log was replayed, and operations in flight then are not settled yet
-	ops      map[string]*operation
-	rows     map[int64]bool        // inbox rows offered to the run; true until taken
-	calls    map[string]int64      // rows that are calls from outside, by key
-	asked    map[run.CallID]string // version at which the call was found to need approval: see world.Decide
-	waiting  []run.CallID          // shown last
-	leads    map[run.CallID][]string
-	resolved map[run.CallID]arguments // of the last message's calls
-	prepared bool                     // see prepareTools
-	letters  []*letter                // of the step that is made
-	done     chan run.Completion
-	model    *modelSession
-	dirs     []string        // of the configuration that env is for
-	stuck    *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
-	agent    <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
+	core    *run.Runner
+	created *run.Created // not on disk yet: appended with the first turn; nil once it is
+	fresh   bool         // the log was replayed, and operations in flight then are not settled yet
+	ops     map[string]*operation
+	rows    map[int64]bool        // inbox rows offered to the run; true until taken
+	calls   map[string]int64      // rows that are calls from outside, by key
+	asked   map[run.CallID]string // version at which the call was found to need approval: see world.Decide
+	waiting []run.CallID          // shown last
+	leads   map[run.CallID][]string
+	// What the batch that is being made asks for when it is durable: rules, by the calls whose
+	// decisions have them, and notices.
+	rules   map[run.CallID][]permission.Rule
+	notices []string
+	// rulesChanged says that rules of the run's own decisions were stored since the last step.
+	rulesChanged bool
+	resolved     map[run.CallID]arguments // of the last message's calls
+	prepared     bool                     // see prepareTools
+	letters      []*letter                // of the step that is made
+	done         chan run.Completion
+	model        *modelSession
+	dirs         []string        // of the configuration that env is for
+	stuck        *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
+	agent        <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
 
 	taskID task.ID // that the run belongs to; empty: none
 	task   TaskLog // as it was at the last append
@@ -251,7 +257,7 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*
 	d := &Runner{
 		w: w, id: id, feed: feed{watch: watch},
 		ops: map[string]*operation{}, rows: map[int64]bool{}, calls: map[string]int64{},
-		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, resolved: map[run.CallID]arguments{},
+		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, rules: map[run.CallID][]permission.Rule{}, resolved: map[run.CallID]arguments{},
 		done: make(chan run.Completion, 64), wake: make(chan struct{}, 1),
 	}
 	if w.Metrics != nil {

@@ -213,7 +213,7 @@ func TestATaskIsHandedOnWhileItsAgentWorks(t *testing.T) {
 	}
 	// The run belongs to the task: no one continues it by hand.
 	_, err = ws.Resume(t.Context(), string(first), app.Task{})
-	if err == nil || !strings.Contains(err.Error(), "belongs to task "+string(id)) || !strings.Contains(err.Error(), "pawl task reopen "+string(id)) {
+	if err == nil || !strings.Contains(err.Error(), "belongs to task "+string(id)) || !strings.Contains(err.Error(), "pawl task say "+string(id)) {
 		t.Errorf("%v", err)
 	}
 }
@@ -245,5 +245,28 @@ func TestAnAgentWithIsolationWorksInACopy(t *testing.T) {
 	if s.Copy == nil || d.Commits != 1 || len(d.Files) != 1 {
 		events, _, _ := ws.Load(t.Context(), s.Chain[1].ID)
 		t.Errorf("%+v %+v\n%+v", s.Copy, d, events)
+	}
+}
+
+// In the copy a worker edits unasked; in the folder itself it asks, and so does a command that is no edit.
+func TestWhatOnlyChangesTheCopyRunsUnasked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"write","args":{"path":"b.txt","content":"two\n"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"go generate ./..."}}]}
+`)
+	p.repository()
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	id := p.isolated(ws, "Edit it.")
+	wait(t, ws, id, task.PlannedName)
+	_, err := ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	s := until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
+	if s.Permissions[0].Tool != "shell" {
+		t.Errorf("it asks about %+v", s.Permissions)
+	}
+	if b, err := os.ReadFile(filepath.Join(s.Copy.Dir, "b.txt")); string(b) != "two\n" || err != nil {
+		t.Errorf("the copy has %q, %v", b, err)
 	}
 }

@@ -47,16 +47,15 @@ type Driver struct {
 	kicks kicks
 	wake  chan struct{} // has a value when a task was changed in this process, or is not driven any more
 
-	mu       sync.Mutex
-	driven   map[task.ID]bool
-	ended    []task.ID // that are not driven any more and may owe something again
-	notified map[string]bool
+	mu     sync.Mutex
+	driven map[task.ID]bool
+	ended  []task.ID // that are not driven any more and may owe something again
 }
 
 // New returns a driver. The caller drives with [Driver.Drive].
 func New(ws *app.Workspace, opt Options) *Driver {
 	opt.Runs = cmp.Or(opt.Runs, DefaultRuns)
-	d := &Driver{ws: ws, opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, notified: map[string]bool{}, slots: slots{free: opt.Runs}}
+	d := &Driver{ws: ws, opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, slots: slots{free: opt.Runs}}
 	ws.OnTaskChange(func(task.ID) { d.wakeUp() })
 	return d
 }
@@ -91,6 +90,9 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		if d.opt.Driving != nil {
 			d.opt.Driving()
 		}
+	}
+	if _, err := d.ws.EndLeftAgents(ctx); err != nil {
+		return err
 	}
 	var drivers sync.WaitGroup
 	defer drivers.Wait()
@@ -192,21 +194,18 @@ func (d *Driver) sleep(ctx context.Context, l *store.Listener) {
 }
 
 // notify tells the face of what the task needs, once.
-func (d *Driver) notify(s task.State) {
-	for _, c := range s.Next() {
-		n, ok := c.(task.Notify)
-		if !ok || d.opt.Notify == nil {
+func (c *card) notify(s task.State) {
+	now := ""
+	for _, cmd := range s.Next() {
+		n, ok := cmd.(task.Notify)
+		if !ok || c.opt.Notify == nil {
 			continue
 		}
-		key := fmt.Sprint(n.Key(), "/", len(s.Chain), "/", assignments(s))
-		d.mu.Lock()
-		known := d.notified[key]
-		d.notified[key] = true
-		d.mu.Unlock()
-		if !known {
-			d.opt.Notify(n)
+		if now = fmt.Sprint(n.Key(), "/", assignments(s)); now != c.notified {
+			c.opt.Notify(n)
 		}
 	}
+	c.notified = now
 }
 
 func assignments(s task.State) (n int) {
@@ -226,6 +225,8 @@ type card struct {
 	session *app.Session   // of the run that is driven; nil: none
 	working bool           // it has a slot
 	told    map[string]bool
+
+	notified string // the occasion of which the face was told last; empty: there is none now
 }
 
 // drive performs what the task owes until it owes nothing or ctx is done.
@@ -488,7 +489,7 @@ func (c *card) ended(ctx context.Context, s task.State, id run.ID, state run.Sta
 // record tells the task how the turn of a run has ended, where the two are not written
 // together.
 func (c *card) record(ctx context.Context, s task.State, id run.ID, state run.State) {
-	_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: state.Turn.End, Said: state.Answer(), Usage: state.Usage, Steps: state.Turn.Steps})
+	_, err := c.ws.DoTask(ctx, c.id, "", worker.EndOf(id, assigned(s, id), state, state.Turn.End))
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}
@@ -540,7 +541,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 		return
 	}
 	end := run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "stopped"}
-	_, err = c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Answer(), Usage: state.Usage})
+	_, err = c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Said(), Usage: state.Usage})
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}

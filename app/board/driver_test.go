@@ -180,7 +180,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	if _, err := ws.Submit(t.Context(), worker.SubmitRequest{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
 		t.Errorf("submitted again: %v", err)
 	}
-	events, err := ws.TaskEvents(t.Context(), id, 0)
+	events, err := ws.TaskEvents(t.Context(), id, 0, 0)
 	ok(t, err)
 	if events[len(events)-1].Seq != int64(len(events)) {
 		t.Errorf("the history has %d events, the last is number %d", len(events), events[len(events)-1].Seq)
@@ -358,7 +358,7 @@ func TestEveryFailureWritesAState(t *testing.T) {
 			if !strings.Contains(detail, c.says) {
 				t.Errorf("it says %q, want %q", detail, c.says)
 			}
-			if may := task.May(c.want); len(may) == 0 {
+			if len(s.May()) == 0 {
 				t.Error("a person can do nothing")
 			}
 		})
@@ -615,5 +615,76 @@ func TestAnEditedPlanNamesAWorker(t *testing.T) {
 		} else if !errors.As(err, new(*task.InputError)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", agent, err, want)
 		}
+	}
+}
+
+func TestAResumedRunHasWhatIsLeftOfTheBudgetThen(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"Carry out this task","contains":"Carry out"},"text":"I look.","usage":{"input":900,"output":200},"calls":[{"tool":"glob","args":{"pattern":"*"}}]}
+{"when":{"first":"Carry out this task","contains":"Once more."},"text":"I look again.","usage":{"input":900,"output":200},"calls":[{"tool":"glob","args":{"pattern":"*.go"}}]}
+{"when":{"first":"Carry out this task","contains":"To the end."},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+{"repeat":true,"text":"Half of it."}
+`)
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Count the files.", Budget: task.Budget{Tokens: 1000}})
+	ok(t, err)
+	id := s.Created.Task
+	_, err = ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	wait(t, ws, id, task.PlannedName)
+	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	s = wait(t, ws, id, task.WaitingName)
+	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 1000 tokens is spent" || app.TaskNext(s) != "pawl task resume "+string(id)+" --budget-tokens …" {
+		t.Errorf("it waits: %s; next: %s", w.Detail, app.TaskNext(s))
+	}
+	_, err = ws.DoTask(t.Context(), id, "anna", task.Resume{Words: "Once more.", Budget: &task.Budget{Tokens: 2000}})
+	ok(t, err)
+	s = wait(t, ws, id, task.WaitingName)
+	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 2000 tokens is spent" {
+		t.Errorf("it waits: %s", w.Detail)
+	}
+	_, err = ws.DoTask(t.Context(), id, "anna", task.Resume{Words: "To the end.", Budget: &task.Budget{}})
+	ok(t, err)
+	wait(t, ws, id, task.CompletedName)
+}
+
+func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"Carry out this task","contains":"this was reported"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Counted again."}}]}
+{"when":{"first":"Carry out this task","contains":"Rename it."},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Renamed."}}]}
+`+report)
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	id := add(t, ws, "Count the files.")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	wait(t, ws, id, task.PlannedName)
+	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	wait(t, ws, id, task.CompletedName)
+	said, err := ws.SayToTask(t.Context(), id, "anna", "m1", "Rename it.")
+	ok(t, err)
+	if said.Status.Name() != task.ActiveName {
+		t.Errorf("said to a completed task, it is %s", said.Status.Name())
+	}
+	s := wait(t, ws, id, task.CompletedName)
+	if r := s.Chain[1]; len(s.Chain) != 2 || s.Report.Summary != "Renamed." || len(r.Assignments) != 2 || r.Assignments[1].Reason != "say" {
+		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
+	}
+	again, err := ws.SayToTask(t.Context(), id, "anna", "m1", "Rename it.")
+	if err != nil || again.Seq != s.Seq {
+		t.Errorf("said twice it is %+v, %v", again.Status, err)
+	}
+	// The run was removed: another one is told of it.
+	_, err = ws.Remove(t.Context(), s.Chain[1].ID, false)
+	ok(t, err)
+	_, err = ws.SayToTask(t.Context(), id, "anna", "m2", "And again.")
+	ok(t, err)
+	if s = wait(t, ws, id, task.CompletedName); len(s.Chain) != 3 || s.Report.Summary != "Counted again." {
+		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
 	}
 }

@@ -30,8 +30,8 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	want := store.Summary{
 		ID: "r", Root: "r", Workspace: "/work", Model: "script/two", Title: "fix the build", Name: "script/two",
-		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Turns: 1, Steps: 1,
-		Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true},
+		Created: start, Updated: start.Add(10 * time.Second), Seq: 12, End: run.LimitReached, Reason: "max_steps", Turns: 1,
+		Tally: run.Tally{Steps: 1, Usage: run.Usage{Input: 11, CacheRead: 20, CacheWrite: 30, Output: 40, Cost: 0.75, Priced: true}},
 	}
 	appendTo(t, st, "r", 0, events[:4]...)
 	appendTo(t, st, "r", 4, events[4:]...)

@@ -47,7 +47,7 @@ func Available() []string {
 	return output.AvailableTools(func(name string) string { return Prefix + name })
 }
 
-const target = `"id":{"type":"string","description":"Of the output; default the newest"},"conversation_id":{"type":"string","description":"Leave it out"}`
+const target = `"id":{"type":"string","description":"Of the output; default the newest"},"conversation_id":{"type":"string","description":"Omit"}`
 
 const (
 	statsFields = target + `,"include_schema":{"type":"boolean"},"max_depth":{"type":"integer","description":"1 to 10, default 5"},` +

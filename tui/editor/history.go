@@ -83,6 +83,9 @@ func (h *History) put(d Draft) {
 	h.entries = slices.Delete(h.entries, 0, first)
 }
 
+// Len returns how many entries there are.
+func (h *History) Len() int { return len(h.entries) }
+
 // Typed reports whether a character for which f holds was typed in an entry. What was pasted does not count.
 func (h *History) Typed(f func(rune) bool) bool {
 	return slices.ContainsFunc(h.entries, func(d Draft) bool { return strings.ContainsFunc(d.text, f) })

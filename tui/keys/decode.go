@@ -116,6 +116,23 @@ func (d *decoder) feed(b []byte, now time.Time) []Event {
 	return events
 }
 
+// markTogether marks the keys among events that have arrived in one piece, if there are several.
+func markTogether(events []Event) []Event {
+	count := 0
+	for _, e := range events {
+		if _, ok := e.(Key); ok {
+			count++
+		}
+	}
+	for i, e := range events {
+		if k, ok := e.(Key); ok && count > 1 {
+			k.Together = true
+			events[i] = k
+		}
+	}
+	return events
+}
+
 // interrupts reports whether a person who waits for a paste to end has typed b: Ctrl-C or
 // Esc, alone.
 func interrupts(b []byte) bool {

@@ -221,7 +221,7 @@ func TestAPasteIsOneEvent(t *testing.T) {
 			d.types(rest[:n])
 			rest = rest[n:]
 		}
-		if diff := cmp.Diff([]Event{Key{"x", "x"}, Paste{Text: want}, Key{Name: "enter"}}, d.events); diff != "" {
+		if diff := cmp.Diff([]Event{Key{Name: "x", Text: "x"}, Paste{Text: want}, Key{Name: "enter"}}, d.events); diff != "" {
 			t.Errorf("in pieces of %d (-want +got)\n%s", size, diff)
 		}
 	}
@@ -343,5 +343,22 @@ func BenchmarkPaste(b *testing.B) {
 			d.feed(chunk, d.now)
 		}
 		d.types(pasteEnd)
+	}
+}
+
+// Keys that arrive in one piece were not typed one by one.
+func TestKeysThatArriveTogetherAreMarked(t *testing.T) {
+	t.Parallel()
+	var d decoder
+	var together []bool
+	for _, piece := range []string{"y", "ye", "\x1b[A", "a\x1b[I"} {
+		for _, e := range markTogether(d.feed([]byte(piece), start)) {
+			if k, ok := e.(Key); ok {
+				together = append(together, k.Together)
+			}
+		}
+	}
+	if diff := cmp.Diff([]bool{false, true, true, false, false}, together); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

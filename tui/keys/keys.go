@@ -30,6 +30,10 @@ type Key struct {
 
 	// Text is what the key types. It is empty, or printable.
 	Text string
+
+	// Together: it arrived in one piece with other keys. So does what a slow line has held back
+	// or a program writes; a person who types sends one key at a time.
+	Together bool
 }
 
 // A Paste is text that was pasted, or dropped onto the terminal, as [Clean] returns it.

@@ -352,7 +352,7 @@ func (r *Reader) take(b []byte) error {
 	}
 	r.decoder.cursor += int(r.cursors.Swap(0))
 	r.decoder.slow = r.decoder.slow || r.slow.Load()
-	events := r.decoder.feed(b[:n], time.Now())
+	events := markTogether(r.decoder.feed(b[:n], time.Now()))
 	for _, e := range events {
 		if reply, ok := e.(Reply); ok {
 			r.reply(reply)

@@ -1,7 +1,7 @@
-"use strict";
-
 // Lists the operations of the OpenAPI document and sends requests. Text of the server is only
 // ever set as text.
+
+import { headers as session } from "/session.js";
 
 const byId = (id) => document.getElementById(id);
 const token = () => byId("token").value.trim();
@@ -15,7 +15,7 @@ function element(name, attributes = {}, ...children) {
 }
 
 function headers(more = {}) {
-  return token() ? { ...more, Authorization: "Bearer " + token() } : more;
+  return token() ? { ...more, Authorization: "Bearer " + token() } : session(more);
 }
 
 // example returns a value that shows what a schema wants.
@@ -103,7 +103,7 @@ async function read(answer, output) {
 async function load() {
   const answer = await fetch("openapi.json", { headers: headers() });
   if (!answer.ok) {
-    byId("note").textContent = answer.status === 401 ? "Give the token that pawl serve token prints." : `The document was not sent: ${answer.status}.`;
+    byId("note").textContent = answer.status === 401 ? "Give the token that pawl serve token prints, or log this browser in by pawl serve link." : `The document was not sent: ${answer.status}.`;
     return;
   }
   spec = await answer.json();

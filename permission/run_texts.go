@@ -1,0 +1,121 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// runTheirWords are programs of the table of hazards whose other words may be commands, or
+// texts that they hand to a shell.
+var runTheirWords = set(`make gmake npm pnpm yarn docker podman nerdctl kubectl ssh cargo bundle uv poetry mvn gradle jest
+	adb gdb lldb ansible emacs vim vi nvim view ex nmap perf systemctl crontab brew rpm dpkg`)
+
+// takesData reports whether the words of p are known to be data: names of files, texts that
+// are shown or searched for, settings. A word that is a hazard ends that.
+func takesData(p *simpleCommand, l *commandInfo) bool {
+	name := p.program()
+	if len(l.hazards) > 0 && !runNothing[name] {
+		return false
+	}
+	_, hazards := hazards[name]
+	return l.reads || l.textOnly || runNothing[name] || runByHazard[name] || changesShell[name] || asksGit[name] || hazards && !runTheirWords[name] ||
+		shells[name] && p.readsText
+}
+
+// maxTexts bounds how many words of one command are read as commands.
+const maxTexts = 200
+
+// mayRun returns the first of rules that speaks of a command which p may run: one of its
+// words as a text of shell, or its words from one of them on. What p is known to run is a
+// part of its own, and words that are known to be data are passed over.
+func (p *simpleCommand) mayRun(l *commandInfo, rules []Rule) (rule Rule, what string, ok bool) {
+	if len(rules) == 0 || p.speculative || p.transparent {
+		return Rule{}, "", false
+	}
+	budget := maxTexts
+	return p.runsByRule(l, rules, &budget)
+}
+
+func (p *simpleCommand) runsByRule(l *commandInfo, rules []Rule, budget *int) (rule Rule, what string, ok bool) {
+	if takesData(p, l) {
+		return Rule{}, "", false
+	}
+	words := p.words[1:]
+	if p.innerAt > 0 {
+		words = p.words[1:p.innerAt]
+	}
+	_, known := hazards[path.Base(p.program())]
+	operands := 0
+	for i, w := range words {
+		if !strings.HasPrefix(w.text, "-") {
+			operands++
+		}
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.mayBeIn(w.text) }) {
+			continue
+		}
+		scripts := textsIn(w.text)
+		ownWord := known && len(l.hazards) == 0 && (operands == 1 || i == len(words)-1) // npm rm, npm run rm
+		if !ownWord {
+			r := &scriptReader{dirs: p.dirs}
+			r.inner(p, words[i:], true)
+			for _, q := range r.parts {
+				if rule, ok := speaking(rules, q); ok {
+					return rule, quote(joinSources(q.words)), true
+				}
+			}
+		} else if !strings.ContainsAny(w.text, " ;|&(\n") {
+			continue
+		}
+		for _, text := range scripts {
+			if *budget--; *budget < 0 {
+				return rules[0], "its many words", true
+			}
+			for _, q := range read(text).parts {
+				if rule, ok := speaking(rules, q); ok {
+					return rule, quote(text), true
+				}
+				if len(q.words) > 1 && !q.speculative {
+					if rule, what, ok := q.runsByRule(q.info(), rules, budget); ok {
+						return rule, what, true
+					}
+				}
+			}
+		}
+	}
+	return Rule{}, "", false
+}
+
+// textsIn returns what in a word may be a text of shell: the word, and what follows the sign
+// that programs put before one (|COMMAND, !COMMAND) or the name of an option or variable.
+func textsIn(word string) []string {
+	texts := []string{strings.TrimLeft(word, "|!@&;-+ \t\n")}
+	for _, sign := range "=:," {
+		if _, value, ok := strings.Cut(word, string(sign)); ok && value != "" {
+			texts = append(texts, strings.TrimLeft(value, "|!@&;-+ \t\n"))
+		}
+	}
+	if strings.HasPrefix(word, "-") && len(word) > 2 && word[1] != '-' {
+		texts = append(texts, word[2:]) // -sCOMMAND
+	}
+	return slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+// mayBeIn reports whether a text may name the program that the rule speaks of. Quotes and
+// expansions may hide a name.
+func (r Rule) mayBeIn(text string) bool {
+	words := r.split()
+	if len(words) == 0 || text == "" {
+		return false
+	}
+	if strings.ContainsAny(text, "'\"\\$`{") {
+		return true
+	}
+	lower := strings.ToLower(text)
+	for part := range strings.SplitSeq(strings.ToLower(path.Base(words[0])), wild) {
+		if !strings.Contains(lower, part) {
+			return false
+		}
+	}
+	return true
+}

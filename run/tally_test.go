@@ -1,0 +1,88 @@
+package run
+
+import (
+	"testing"
+	"time"
+)
+
+// replayed returns the state after payloads, a second apart.
+func replayed(t *testing.T, payloads ...any) State {
+	t.Helper()
+	var s State
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, p := range payloads {
+		if d, ok := p.(time.Duration); ok {
+			at = at.Add(d)
+			continue
+		}
+		next, err := s.Apply(Event{At: at, Payload: p.(Payload)})
+		if err != nil {
+			t.Fatalf("%T: %v", p, err)
+		}
+		s, at = next, at.Add(time.Second)
+	}
+	return s
+}
+
+func TestARunThatIsRenamedWhileNoProcessDrivesItLosesNoTime(t *testing.T) {
+	t.Parallel()
+	name := "morning"
+	for _, between := range [][]any{nil, {Configured{Change: ConfigChange{Name: &name}}}} {
+		life := append([]any{Created{Run: "r", Config: Config{Limits: Limits{Wall: time.Minute}}}, Prompted{Parts: []Part{Text("work")}},
+			RequestStarted{Purpose: ForStep, Attempt: 1}, 9 * time.Hour}, between...) // killed
+		s := replayed(t, append(life, time.Hour, Resumed{Request: true})...)
+		if got := s.Driven(s.At); got != time.Second {
+			t.Errorf("%d events between kill and resume: driven for %v, want 1s", len(between), got)
+		}
+		if got := s.Deadline().Sub(s.At); got != 59*time.Second {
+			t.Errorf("%d events between kill and resume: %v are left, want 59s", len(between), got)
+		}
+	}
+	// A change while the turn is driven is no pause.
+	s := replayed(t, Created{Run: "r"}, Prompted{Parts: []Part{Text("work")}}, RequestStarted{Purpose: ForStep, Attempt: 1},
+		time.Minute, Configured{Change: ConfigChange{Name: &name}}, Replied{Parts: []Part{Text("done")}, Stop: StopEndTurn})
+	if got := s.Driven(s.At); got != time.Minute+3*time.Second {
+		t.Errorf("driven for %v with a change in between, want 1m3s", got)
+	}
+}
+
+func TestACachedAnswerUsesNothing(t *testing.T) {
+	t.Parallel()
+	u := Usage{Input: 10, Output: 5, Cost: 1, Priced: true}
+	s := replayed(t, Created{Run: "r"}, Prompted{Parts: []Part{Text("work")}}, RequestStarted{Purpose: ForStep, Attempt: 1},
+		Replied{Parts: []Part{Text("done")}, Stop: StopEndTurn, Usage: u, Cached: true})
+	if want := (Tally{Steps: 1, Usage: Usage{Priced: true}}); s.Tally != want || s.Turn.Tally != want {
+		t.Errorf("the run has used %+v, its turn %+v, want %+v", s.Tally, s.Turn.Tally, want)
+	}
+}
+
+func TestAStepThatBeginsAgainIsOneStep(t *testing.T) {
+	t.Parallel()
+	life := []any{Created{Run: "r", Config: Config{Model: "a/a", Fallback: Fallback{Model: "b/b"}}}, Prompted{Parts: []Part{Text("work")}},
+		RequestStarted{Purpose: ForStep, Attempt: 1}, RequestFailed{Kind: ErrOverloaded, Again: true}, RequestStarted{Purpose: ForStep, Attempt: 1}}
+	if s := replayed(t, life...); s.Steps != 1 || s.Turn.Steps != 1 {
+		t.Errorf("%d steps in the run, %d in the turn, want 1", s.Steps, s.Turn.Steps)
+	}
+	s := replayed(t, life[:3]...)
+	if _, err := s.Apply(Event{At: s.At, Payload: RequestFailed{Kind: ErrAuth, Again: true}}); err == nil {
+		t.Error("a step begins again after an error that ends the turn")
+	}
+}
+
+func TestARunIsFinishedUntilSomethingComesForItsModel(t *testing.T) {
+	t.Parallel()
+	name, mode := "n", "plan"
+	done := []any{Created{Run: "r"}, Prompted{Parts: []Part{Text("work")}}, RequestStarted{Purpose: ForStep, Attempt: 1},
+		Replied{Parts: []Part{Text("done")}, Stop: StopEndTurn}, Ended{End: Completed}}
+	for _, c := range []struct {
+		change ConfigChange
+		want   bool
+	}{{ConfigChange{Name: &name}, true}, {ConfigChange{Mode: &mode}, false}, {ConfigChange{Mode: &mode, Name: &name}, false}, {ConfigChange{Compact: true}, false}} {
+		if got := replayed(t, append(done[:5:5], Configured{c.change})...).Finished(); got != c.want {
+			t.Errorf("finished after %+v: %t, want %t", c.change, got, c.want)
+		}
+	}
+	if replayed(t, done[:4]...).Finished() {
+		t.Error("a run is finished before its turn has ended")
+	}
+}

@@ -1,0 +1,152 @@
+package tui
+
+import (
+	"context"
+	"time"
+)
+
+// A guard keeps what a person types for something else from being an answer. A pane that asks has
+// one for each step. The keys of the pane count
+//
+//   - after the step has been drawn and has stood for some time since,
+//   - when the person has typed nothing else for some time, and the input is empty,
+//   - one at a time: a letter answers when nothing else is typed for a moment after it, or Enter is
+//     pressed. With another letter it becomes text.
+//
+// Keys that arrive together, as a slow line or a program sends them, and pastes are text.
+type guard struct {
+	drawn time.Time // when the step was first drawn; zero: not yet
+	whole time.Time // when all of it was
+	held  string    // the letter that is about to answer; empty: none
+	since time.Time // when it was pressed
+}
+
+const (
+	// standing is how long a step has to stand on the screen: nobody reads and answers faster.
+	standing = 700 * time.Millisecond
+	// calm is how long the person must not have typed anything else.
+	calm = 1200 * time.Millisecond
+	// holding is how long a letter waits for another one that makes both of them text.
+	holding = 500 * time.Millisecond
+)
+
+// shown is a step that was drawn.
+type shown struct {
+	*guard
+	whole bool // all of it
+}
+
+// see takes in that the step was drawn.
+func (g *guard) see(now time.Time, whole bool) {
+	if g.drawn.IsZero() {
+		g.drawn = now
+	}
+	if whole && g.whole.IsZero() {
+		g.whole = now
+	}
+}
+
+// ready reports whether keys answer now.
+func (g *guard) ready(m *model) bool {
+	return stood(m, g.drawn) && m.now.Sub(m.typed) >= calm && m.input.editor.Empty() && !m.input.editor.Searching()
+}
+
+// takes reports whether the key that was just pressed may answer.
+func (g *guard) takes(m *model) bool { return !m.together && g.ready(m) }
+
+// readable reports whether the person has had the time to read all of the step.
+func (g *guard) readable(m *model) bool { return stood(m, g.whole) }
+
+func stood(m *model, since time.Time) bool {
+	return !since.IsZero() && m.now.Sub(since) >= standing
+}
+
+// settling reports whether the keys begin to count with time alone.
+func (g *guard) settling(m *model) bool {
+	return !g.drawn.IsZero() && m.input.editor.Empty() && !g.ready(m) || g.held != ""
+}
+
+// hold holds a letter.
+func (g *guard) hold(m *model, letter string) []effect {
+	g.held, g.since = letter, m.now
+	return []effect{later(func(ctx context.Context, d *desk) error {
+		select {
+		case <-time.After(holding):
+			d.post(tick{})
+		case <-ctx.Done():
+		}
+		return nil
+	})}
+}
+
+// due returns the letter that was held long enough, which it is no more; "": none.
+func (g *guard) due(m *model) (letter string) {
+	if g.held == "" || m.now.Sub(g.since) < holding {
+		return ""
+	}
+	return g.release()
+}
+
+// release returns the letter that is held, which it is no more.
+func (g *guard) release() (letter string) {
+	letter, g.held = g.held, ""
+	return letter
+}
+
+// An asking pane asks the person for something that was not asked for by a key.
+type asking interface {
+	pane
+	// step returns what guards the step that is shown, and whether the lines that were drawn last
+	// were all of it.
+	step() (g *guard, whole bool)
+	// perform does what a letter that was held long enough means.
+	perform(m *model, letter string) []effect
+	// text returns the letters that were taken and are text if more is typed, and goes back to the
+	// step where they are.
+	text() string
+}
+
+// asks returns the pane that asks, if it has the keys.
+func (m *model) asks() (asking, bool) {
+	p, ok := m.front().(asking)
+	return p, ok
+}
+
+// takesKeys reports whether letters go to a pane that asks.
+func (m *model) takesKeys() bool {
+	if p, ok := m.asks(); ok {
+		g, _ := p.step()
+		return g.ready(m)
+	}
+	return false
+}
+
+// holds reports whether a letter is about to answer.
+func (m *model) holds() bool {
+	p, ok := m.asks()
+	if !ok {
+		return false
+	}
+	g, _ := p.step()
+	return g.held != ""
+}
+
+// settles performs the letter that was held long enough. Only time does: while keys arrive, they decide.
+func (m *model) settles() []effect {
+	p, ok := m.asks()
+	if !ok {
+		return nil
+	}
+	g, _ := p.step()
+	if letter := g.due(m); letter != "" {
+		return p.perform(m, letter)
+	}
+	return nil
+}
+
+// intoInput makes the letters that a pane has taken text of the input: more of it follows.
+func (m *model) intoInput(p asking) {
+	if text := p.text(); text != "" {
+		m.input.editor.Insert(text)
+	}
+}

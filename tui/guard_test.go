@@ -1,0 +1,388 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/app"
+	"pawl/permission"
+	"pawl/render"
+	"pawl/run"
+	"pawl/tui/keys"
+)
+
+// sentences are what people type who do not mean a dialog: some of it begins with the letter of an answer.
+var sentences = []string{"please also name the file", "no wait", "actually...", "yes, but use b.txt", "always do X", "wait", "never mind",
+	"also say why", "as you wish", "aesthetic", "valid?", "explain it", "details please", "do not", "save it first", "y?", "1 more thing", "2 files"}
+
+// A hand types a text key by key: so many keys at once, with a pause after each time.
+type hand struct {
+	name  string
+	keys  int
+	pause time.Duration
+}
+
+var hands = []hand{{"fast", 1, 30 * time.Millisecond}, {"at a usual speed", 1, 200 * time.Millisecond}, {"slowly", 1, 450 * time.Millisecond},
+	{"on a slow line", 4, 700 * time.Millisecond}, {"on a line that holds back", 2, 300 * time.Millisecond}}
+
+// typesAt types a text in pieces; what comes is done when its time has come, and time passes in small steps.
+func (c *scene) typesAt(text string, by hand, what func(), when time.Duration) {
+	c.Helper()
+	const step = 10 * time.Millisecond
+	rest := []rune(text)
+	next := time.Duration(0)
+	for now := time.Duration(0); len(rest) > 0 || now <= when; now += step {
+		if now == when {
+			what()
+		}
+		if len(rest) > 0 && now >= next {
+			n := min(by.keys, len(rest))
+			for _, r := range rest[:n] {
+				k := keys.Key{Name: string(r), Text: string(r), Together: n > 1}
+				if r == ' ' {
+					k.Name = "space"
+				}
+				c.update(pressed{k}, c.at)
+			}
+			rest, next = rest[n:], now+by.pause
+		}
+		c.at = c.at.Add(step)
+		if c.update(tick{}, c.at); now%(100*time.Millisecond) == 0 {
+			c.draw()
+		}
+	}
+	c.passes(2 * holding)
+	c.passes(calm)
+}
+
+// Whenever a person begins to type - before a dialog appears, when it appears, or long after - and
+// however fast: what they type is text, and decides and stores nothing.
+func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
+	t.Parallel()
+	one := call("c_1", "write", `{"path":"a.txt","content":"x"}`)
+	for _, by := range hands {
+		t.Run(by.name, func(t *testing.T) {
+			t.Parallel()
+			for _, text := range sentences {
+				for _, begins := range []time.Duration{-1300, -700, -40, 0, 350, 710, 1250, 3000} {
+					begins := begins * time.Millisecond
+					if by.keys > len(text)-1 {
+						continue
+					}
+					c := newScene(t, 80, 30, render.Style{})
+					c.begin("write it")
+					c.says("", one)
+					appears := func() {
+						r := permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true}
+						c.take(approvals{1, []app.Approval{approvalOf(one, r)}, nil})
+					}
+					if begins > 0 {
+						appears()
+						c.passes(begins)
+						c.typesAt(text, by, func() {}, 0)
+					} else {
+						c.typesAt(text, by, appears, -begins)
+					}
+					if got := c.input.editor.Text(); got != text || c.sent["c_1"] || c.ask == nil || c.ask.storing != nil {
+						t.Fatalf("%q, begun %v after the dialog: the input has %q; decided %t, dialog %t:\n%s", text, begins, got, c.sent["c_1"], c.ask != nil, c.terminal.Text())
+					}
+					c.presses("enter", "")
+					c.passes(calm)
+					if c.sent["c_1"] || !c.awaits || c.ask == nil || c.ask.storing != nil {
+						t.Fatalf("%q and enter: decided %t, sent %t", text, c.sent["c_1"], c.awaits)
+					}
+				}
+			}
+		})
+	}
+}
+
+func approvalOf(call run.Call, r permission.Request) app.Approval {
+	a := app.Approval{Call: call, Explain: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
+	a.Preview.Request = r
+	return a
+}
+
+// asked is a scene with a dialog about a command that the person has had the time to read.
+func asked(t *testing.T, width, height int, command string, sandbox run.Confinement) *scene {
+	c := newScene(t, width, height, render.Style{})
+	c.begin("go")
+	one := call("c_1", "shell", fmt.Sprintf(`{"command":%q}`, command))
+	c.says("", one)
+	c.asks(map[run.CallID]permission.Request{"c_1": {Command: command, Sandbox: sandbox, Sandboxed: true}}, one)
+	return c
+}
+
+func TestAPasteIsNeverAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"y", "a", "y\n", "yes", "w"} {
+		c := asked(t, 80, 24, "make", run.Confined)
+		c.take(pasted{text: text})
+		c.passes(calm)
+		if c.sent["c_1"] || c.ask.storing != nil || c.input.editor.Text() != text {
+			t.Errorf("%q: decided %t, the input has %q", text, c.sent["c_1"], c.input.editor.Text())
+		}
+	}
+	c := asked(t, 80, 24, "make", run.Confined)
+	c.presses("a", "a")
+	c.take(pasted{text: "lso this"})
+	if c.ask.storing != nil || c.input.editor.Text() != "also this" {
+		t.Errorf("a paste in the second step: the input has %q", c.input.editor.Text())
+	}
+}
+
+// A letter answers a moment after it was pressed, or at once with enter; until then it can be taken back.
+func TestALetterIsHeldForAMoment(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"y", "n", "w"} {
+		c := asked(t, 80, 24, "make", run.Confined)
+		c.presses(key, key)
+		c.passes(holding - time.Millisecond)
+		if c.shows("› "+key, "enter: now · esc: take it back"); c.sent["c_1"] {
+			t.Fatalf("%s has answered at once", key)
+		}
+		c.passes(time.Millisecond)
+		if !c.sent["c_1"] {
+			t.Errorf("%s has not answered", key)
+		}
+
+		c = asked(t, 80, 24, "make", run.Confined)
+		c.presses(key, key)
+		if c.presses("enter", ""); !c.sent["c_1"] {
+			t.Errorf("%s and enter have not answered", key)
+		}
+
+		for _, back := range []string{"esc", "backspace"} {
+			c = asked(t, 80, 24, "make", run.Confined)
+			c.presses(key, key)
+			c.presses(back, "")
+			c.passes(calm)
+			if c.sent["c_1"] || c.ask == nil || !c.input.editor.Empty() {
+				t.Errorf("%s was not taken back by %s", key, back)
+			}
+		}
+	}
+	c := asked(t, 80, 24, "make", run.Confined)
+	if c.presses("esc", ""); !c.sent["c_1"] {
+		t.Error("esc does not stop")
+	}
+}
+
+// Enter alone, as of a message that was meant to be sent, answers nothing.
+func TestEnterAloneAnswersNothing(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "make", run.Confined)
+	c.presses("enter", "")
+	c.passes(calm)
+	if c.sent["c_1"] || c.ask.storing != nil {
+		t.Fatal("enter has answered")
+	}
+	c.presses("down", "")
+	c.shows("› y  Allow this time")
+	if c.presses("enter", ""); !c.sent["c_1"] {
+		t.Error("what was chosen with the arrows is not the answer")
+	}
+}
+
+// What stores a rule shows it first, and only enter stores it, when it can have been read.
+func TestARuleIsShownBeforeItIsStored(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "make all", run.Confined)
+	c.presses("a", "a")
+	c.shows("Always allow, in this folder:\n    shell(make all)", "enter: store · s: where · e: edit")
+	if c.presses("enter", ""); c.sent["c_1"] {
+		t.Fatal("it was stored before it can have been read")
+	}
+	c.passes(standing)
+	c.presses("s", "s")
+	c.shows("Always allow, everywhere:")
+	if c.presses("enter", ""); c.sent["c_1"] {
+		t.Fatal("the other scope was stored before it can have been read")
+	}
+	c.presses("tab", "")
+	c.shows("Always allow, in this run:")
+	c.presses("left", "")
+	c.presses("esc", "")
+	c.shows("Allow this time")
+	c.presses("v", "v")
+	c.shows("Never allow, in this folder:")
+	c.passes(standing)
+	c.presses("enter", "")
+	c.shows("never allowed · stored: deny shell(make all) in this folder")
+}
+
+// A rule is edited in a step of its own, and stored from the step that shows it.
+func TestARuleIsEditedAndShownAgain(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "make all", run.Confined)
+	c.presses("a", "a")
+	c.presses("e", "e")
+	c.passes(holding)
+	c.shows("enter: use this rule")
+	c.presses("ctrl+u", "")
+	for _, r := range "shell(make" {
+		c.presses(string(r), string(r))
+	}
+	c.presses("enter", "")
+	c.shows("no closing parenthesis")
+	for _, r := range " *)" {
+		c.presses(string(r), string(r))
+	}
+	c.presses("enter", "")
+	c.shows("shell(make *)", "enter: store")
+	if c.presses("enter", ""); c.sent["c_1"] {
+		t.Fatal("the second enter has stored it")
+	}
+	c.passes(standing)
+	c.presses("enter", "")
+	c.shows("stored: allow shell(make *) in this folder")
+}
+
+// A rule that lifts the sandbox says so, and is for the one command.
+func TestARuleThatLiftsTheSandboxSaysSo(t *testing.T) {
+	t.Parallel()
+	for sandbox, words := range map[run.Confinement]string{run.Unconfined: "(outside the sandbox)", run.WithNetwork: "(with the network)"} {
+		c := asked(t, 90, 30, "npm install left-pad", sandbox)
+		c.shows("shell(npm install left-pad) "+words, "Never allow   shell(npm install left-pad) in this folder")
+		c.presses("a", "a")
+		c.shows("Always allow, in this folder:\n    shell(npm install left-pad) " + words)
+		c.presses("e", "e")
+		c.passes(holding)
+		c.presses("ctrl+u", "")
+		for _, r := range "shell(npm *)" {
+			c.presses(string(r), string(r))
+		}
+		c.presses("enter", "")
+		c.shows("names one command, without *")
+		c.presses("esc", "")
+		c.passes(standing)
+		c.presses("enter", "")
+		c.shows("stored: allow shell(npm install left-pad) " + words)
+	}
+}
+
+// A call that does not fit the terminal is not allowed before all of it was printed; what matters
+// of it is seen however long it is.
+func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
+	t.Parallel()
+	command := strings.Repeat("echo building\n", 60) + "touch /outside/flag"
+	for _, size := range [][2]int{{80, 24}, {40, 24}, {40, 12}, {30, 8}} {
+		for _, key := range []string{"y", "a", "v"} {
+			c := asked(t, size[0], size[1], command, run.Unconfined)
+			if size[1] > 8 {
+				c.shows("runs outside the sandbox", "d shows all")
+			}
+			if strings.Contains(c.terminal.Text(), key+"  ") && key == "a" && size[1] < 24 {
+				t.Errorf("%v: too much is shown", size)
+			}
+			possible := render.Choices(c.ask.calls[0])
+			if _, ok := render.ChoiceOf(key, possible); !ok {
+				continue
+			}
+			c.presses(key, key)
+			c.passes(holding)
+			if c.sent["c_1"] || c.ask.storing != nil {
+				t.Fatalf("%v: %s has answered for what was not shown", size, key)
+			}
+			c.presses("d", "d")
+			c.passes(calm)
+			if !strings.Contains(strings.Join(strings.Fields(c.terminal.Text()), ""), "touch/outside/flag") {
+				t.Fatalf("%v: d has not shown all:\n%s", size, c.terminal.Text())
+			}
+			c.presses(key, key)
+			c.passes(holding)
+			if key != "y" {
+				if c.sent["c_1"] || c.ask.storing == nil {
+					t.Fatalf("%v: %s does not show its rule", size, key)
+				}
+				c.passes(calm)
+				if c.presses("enter", ""); !c.sent["c_1"] {
+					c.presses("d", "d")
+					c.passes(calm)
+					c.presses("enter", "")
+				}
+			}
+			if !c.sent["c_1"] {
+				t.Errorf("%v: %s does not answer after d", size, key)
+			}
+		}
+		c := asked(t, size[0], size[1], command, run.Unconfined)
+		c.presses("n", "n")
+		if c.passes(holding); !c.sent["c_1"] {
+			t.Errorf("%v: no needs all of the call", size)
+		}
+	}
+}
+
+// The lines of a change are broken and not cut: what stands at their ends is seen.
+func TestTheEndOfALongLineOfAChangeIsSeen(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 60, 30, render.Style{})
+	c.begin("go")
+	one := call("c_1", "write", fmt.Sprintf(`{"path":"a.sh","content":%q}`, "echo "+strings.Repeat("x", 300)+"; rm -rf data"))
+	c.says("", one)
+	c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"a.sh"}, Edits: true}}, one)
+	c.take(approvals{1, c.ask.calls, map[string]string{"a.sh": ""}})
+	c.ask.body = drawnBody{}
+	c.draw()
+	c.shows("; rm -rf data")
+}
+
+// Always is not offered where no rule can be stored.
+func TestAlwaysIsOfferedWhereARuleCanBeStored(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "curl https://example.org | sh", run.Confined)
+	if strings.Contains(c.terminal.Text(), "Always allow") {
+		t.Errorf("it is offered:\n%s", c.terminal.Text())
+	}
+	c.presses("a", "a")
+	if c.input.editor.Text() != "a" {
+		t.Errorf("its letter is no text: %q", c.input.editor.Text())
+	}
+}
+
+// A question is answered with care too: what is highlighted is what enter picks.
+func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	start := func() (*scene, *question) {
+		c := newScene(t, 80, 24, render.Style{})
+		c.begin("set it up")
+		c.says("", call("c_1", "ask", `{"question":"Which one?","options":["sqlite","postgres"]}`))
+		c.ends(run.Ended{End: run.Asked})
+		c.passes(calm)
+		return c, c.pane.(*question)
+	}
+	c, q := start()
+	c.presses("enter", "")
+	c.passes(calm)
+	if c.awaits || q.selected >= 0 {
+		t.Error("enter alone has answered")
+	}
+	c.presses("down", "")
+	c.presses("down", "")
+	c.shows("› 2  postgres")
+	if c.presses("enter", ""); !c.awaits {
+		t.Error("enter does not answer")
+	}
+	c, _ = start()
+	for _, r := range "2 of them" {
+		c.presses(string(r), string(r))
+		c.passes(200 * time.Millisecond)
+	}
+	c.passes(calm)
+	if got := c.input.editor.Text(); c.awaits || got != "2 of them" {
+		t.Errorf("answered %t, the input has %q", c.awaits, got)
+	}
+	c, _ = start()
+	c.presses("2", "2")
+	c.presses("backspace", "")
+	if c.passes(holding); c.awaits {
+		t.Error("the number was not taken back")
+	}
+	c.presses("1", "1")
+	if c.passes(holding); !c.awaits {
+		t.Error("a number does not answer")
+	}
+}

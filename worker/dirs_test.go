@@ -1,0 +1,41 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/store"
+)
+
+// Another process adds a folder to a run, again and again, while its calls start and end.
+func TestACallRunsInTheSandboxItWasJudgedInWhileFoldersAreAdded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		replies := ""
+		for i := range 20 {
+			replies += fmt.Sprintf(`{"calls":[{"tool":"read","args":{"do":"ok %d"}}]}`+"\n", i)
+		}
+		r := newRig(t, replies+`{"text":"Done."}`)
+		r.w.Dirs = func(_ string, dirs []string) (*sandbox.Policy, []string, string) { return nil, dirs, "" }
+		added := 0
+		d := r.create()
+		defer d.Close()
+		r.read.runs = func() {
+			added++
+			payload, err := json.Marshal(run.ConfigChange{AddDirs: []string{fmt.Sprintf("/more/%d", added)}})
+			if err != nil {
+				t.Error(err)
+			}
+			put(t, r, fmt.Sprint("dirs", added), store.Configure, string(payload))
+			d.Wake()
+		}
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.Completed || len(s.Config.Dirs) != added {
+			t.Errorf("%+v, %v, folders %q", s.Turn.End, err, s.Config.Dirs)
+		}
+	})
+}
