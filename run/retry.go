@@ -22,8 +22,8 @@ const (
 	// early: without the model it is made from the log.
 	accountPatience = 30 * time.Second
 
-	// maxBroken is how often in a row a request is retried after the provider answered and
-	// the answer could not be used: each of these answers may have been paid for.
+	// maxBroken is how often a request is retried after the provider answered and the answer
+	// could not be used: each of these answers may have been paid for.
 	maxBroken = 3
 )
 

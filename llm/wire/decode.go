@@ -28,6 +28,9 @@ type Assembler interface {
 // errGone ends a decode whose caller stopped the iteration; it is never shown.
 var errGone = errors.New("the caller stopped the iteration")
 
+// errNoStream is the error in an [llm.Error] for a body that is empty or not an event stream.
+var errNoStream = errors.New("the response is not an event stream")
+
 // doneMark is the data of an event that some servers send last.
 const doneMark = "[DONE]"
 
@@ -110,7 +113,7 @@ func ended(err error, lines *lineReader, any bool) *llm.Error {
 	case any:
 		e.Message = "the response ended early: the stream has no end marker"
 	case lines.total == 0:
-		e.Message = "the answer was empty"
+		e.Message, e.Err = "the answer was empty", errNoStream
 	default:
 		e.Message = "the response ended before it began"
 	}
@@ -122,12 +125,14 @@ func ended(err error, lines *lineReader, any bool) *llm.Error {
 		return e
 	}
 	// Gateways put a page or an error of their own in place of single answers, under status
-	// 200: the request is retried like one whose stream breaks, a few times.
+	// 200: the request is retried like one whose stream breaks, a few times, and by
+	// [Client.Stream] like any other fault once the server has streamed.
+	e.Err = errNoStream
 	why := "is the base URL that of a model's API, and is there a proxy in between?"
 	if head := bytes.TrimSpace(lines.head); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
 		why = "it is JSON in one piece; does the server not stream, or does a proxy in between take the streaming away?"
 	}
-	e.Message = fmt.Sprintf("the response is not an event stream; it begins with %q: %s",
+	e.Message = fmt.Sprintf("%v; it begins with %q: %s", errNoStream,
 		text.Prefix(string(bytes.ToValidUTF8(lines.head, []byte("\ufffd"))), 80), why)
 	return e
 }

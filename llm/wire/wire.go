@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -51,6 +52,8 @@ type Client struct {
 	idle    time.Duration
 	example string
 	wrong   error // in the options; returned by the first request
+
+	streamed atomic.Bool // it has sent a part of an answer
 }
 
 // New returns a client. It does not use the network; invalid options are reported by the
@@ -203,6 +206,7 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 		return nil, c.Error(res, body)
 	}
 	answer, err := Decode(res.Body, func(d llm.Delta) bool {
+		c.streamed.Store(true)
 		if d.Usage == nil {
 			watch.progress()
 		}
@@ -215,6 +219,9 @@ func (c *Client) stream(parent context.Context, send func(context.Context) (*htt
 		}
 		if parent.Err() != nil || ctx.Err() != nil {
 			return nil, c.explain(parent, ctx, err, e)
+		}
+		if errors.Is(err, errNoStream) && c.streamed.Load() {
+			e.Kind = run.ErrOverloaded // of what is in between: the server itself streams
 		}
 		e.Message = c.clean(e.Message)
 		return nil, e
