@@ -288,8 +288,11 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
 		return &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: "an agent is at work: pause or cancel the task first"}
 	}
 	lease, err := w.ownAtRest(ctx, id)
+	if o, ok := errors.AsType[*store.OwnedError](err); ok {
+		return &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: o.By() + " drives it"}
+	}
 	if err != nil {
-		return fmt.Errorf("task %s is driven by another process: %w", id, err)
+		return err
 	}
 	defer lease.Release()
 	if err := st.RemoveTask(ctx, string(id)); err != nil {

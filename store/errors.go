@@ -14,11 +14,14 @@ type OwnedError struct {
 	Socket string
 }
 
-func (e *OwnedError) Error() string {
+func (e *OwnedError) Error() string { return fmt.Sprintf("run %s is driven by %s", e.Run, e.By()) }
+
+// By names the owner: "process 7".
+func (e *OwnedError) By() string {
 	if e.PID == 0 {
-		return fmt.Sprintf("run %s is driven by another process", e.Run)
+		return "another process"
 	}
-	return fmt.Sprintf("run %s is driven by process %d", e.Run, e.PID)
+	return fmt.Sprintf("process %d", e.PID)
 }
 
 // A LockedError says which process holds the lock that a writer needs.

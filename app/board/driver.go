@@ -83,8 +83,11 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	}
 	if len(ids) == 0 {
 		lease, err := d.ws.OwnBoard(ctx, socket)
+		if o, ok := errors.AsType[*store.OwnedError](err); ok {
+			return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
+		}
 		if err != nil {
-			return fmt.Errorf("the tasks of this folder are driven by another process: %w", err)
+			return err
 		}
 		defer lease.Release()
 		if d.opt.Driving != nil {

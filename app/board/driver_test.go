@@ -688,3 +688,16 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
 	}
 }
+
+func TestASecondDriverOfAFolderNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "")
+	driving := make(chan struct{})
+	p.drives(p.open(), board.Options{Driving: func() { close(driving) }})
+	<-driving
+	err := board.New(p.open(), board.Options{}).Drive(t.Context())
+	want := fmt.Sprintf("the tasks of this folder are driven by process %d: stop that one first", os.Getpid())
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
