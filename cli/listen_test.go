@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +106,41 @@ func TestATerminationEndsARunWhoseOutputIsNotRead(t *testing.T) {
 			<-over
 		})
 	}
+}
+
+// The first line of a stream has a reader that is stuck, too: the turn ends, and the process does not wait.
+func TestATerminationEndsARunWhoseFirstLineIsNotRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	script := filepath.Join(folder, "model.jsonl")
+	if err := os.WriteFile(script, []byte(`{"text":"Done."}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stuck := &stuckWriter{began: make(chan struct{}), free: make(chan struct{})}
+	signals, over := make(chan os.Signal), make(chan struct{})
+	env := map[string]string{"HOME": t.TempDir(), "PAWL_STATE_DIR": t.TempDir()}
+	inv := &invocation{Process: Process{
+		Stdin: strings.NewReader(""), Stdout: stuck, Stderr: io.Discard, Signals: signals,
+		Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+	}}
+	ended := make(chan bool, 1)
+	inv.Exit = func(int) { ended <- inv.ended.Load() }
+	done := make(chan struct{})
+	inv.done = done
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go inv.listen(done, cancel)
+	go func() {
+		defer close(over)
+		inv.execute(ctx, []string{"-C", folder, "run", "-m", "script/" + script, "--output", "stream-json", "-p", "write"})
+	}()
+	<-stuck.began
+	signals <- syscall.SIGTERM
+	if !<-ended {
+		t.Error("the turn was not ended before the exit")
+	}
+	close(stuck.free)
+	<-over
+	close(done)
 }
 
 // What ends a process at once gives the terminal back first, whatever is under way.

@@ -228,9 +228,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	defer inv.showing(out)()
 	defer s.Close() // also after a panic; what it returns was returned before
 	watchReader, unread := inv.stopUnread(out, s)
-	if r.output == "stream-json" {
-		out.line(app.StartOf(s.State(), r.resume != ""))
-	}
+	start := app.StartOf(s.State(), r.resume != "")
 	after := s.State().Seq
 	if r.resume == "" {
 		after = 0
@@ -241,6 +239,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	go func() {
 		defer close(shown)
 		defer out.shown(math.MaxInt64)
+		if r.output == "stream-json" {
+			out.line(start)
+		}
 		for u, err := range s.Follow(context.Background(), after) {
 			if err != nil {
 				inv.notice(err.Error())
