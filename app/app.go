@@ -117,7 +117,21 @@ func Open(opt Options) (*Workspace, error) {
 	if opt.Nearest {
 		w = w.nearest()
 	}
+	if err := checkPrivate(opt.Env, w.Dir); err != nil {
+		return nil, err
+	}
 	return w, nil
+}
+
+// checkPrivate returns an error if others can write what is kept of a workspace.
+func checkPrivate(env config.Env, workspace string) error {
+	dir := env.WorkspaceState(workspace)
+	for _, path := range []string{env.StateDir(), filepath.Dir(dir), dir, filepath.Join(dir, store.File)} {
+		if err := config.CheckPrivate(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func open(dir string, opt Options) *Workspace {

@@ -56,7 +56,7 @@ func Doctor(ctx context.Context, opt Options, offline bool) Report {
 	r := Report{Version: Version(), Checks: []Check{}}
 	files, ok := checkFiles(opt.Env)
 	r.Checks = append(r.Checks, files...)
-	state := checkState(opt.Env)
+	state := checkState(opt)
 	r.Checks = append(r.Checks, state)
 	if c, ok := checkUsage(ctx, opt); ok {
 		r.Checks = append(r.Checks, c)
@@ -95,7 +95,8 @@ func checkFiles(env config.Env) (checks []Check, ok bool) {
 }
 
 // checkState makes a store in the state folder, as a run would, and takes it away.
-func checkState(env config.Env) Check {
+func checkState(opt Options) Check {
+	env := opt.Env
 	dir := env.StateDir()
 	c := Check{Topic: "pawl", Name: "state folder", State: Good, Detail: dir + " can be written (" + env.StateSource() + ")"}
 	err := func() error {
@@ -116,6 +117,10 @@ func checkState(env config.Env) Check {
 	if err != nil {
 		c.State, c.Detail = Bad, err.Error()
 		c.Next = "export PAWL_STATE_DIR=… names a folder on a local disk that you may write"
+	} else if workspace, err := config.Workspace(opt.Dir); err == nil {
+		if err := checkPrivate(env, workspace); err != nil {
+			c.State, c.Detail = Bad, err.Error()
+		}
 	}
 	return c
 }
@@ -132,7 +137,7 @@ func checkUsage(ctx context.Context, opt Options) (Check, bool) {
 	u, err := w.Usage(ctx)
 	switch {
 	case err != nil:
-		c.State, c.Detail, c.Next = Bad, err.Error(), "pawl runs recover saves what can be read"
+		c.State, c.Detail = Bad, err.Error() // with what to do
 	case u.Total() == 0:
 		return c, false
 	default:

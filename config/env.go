@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"pawl/internal/owner"
 	"pawl/internal/text"
 )
 
@@ -52,6 +53,26 @@ func (e Env) StateDir() string {
 func (e Env) CheckStateDir() error {
 	if dir := e.Get("PAWL_STATE_DIR"); dir != "" && !filepath.IsAbs(dir) {
 		return Errorf("PAWL_STATE_DIR %q: must be an absolute path", dir)
+	}
+	return nil
+}
+
+// CheckPrivate returns an error if others can write a file or folder of pawl's, which rules and logs
+// are kept in: it belongs to another user than this one and root, or its mode lets everybody write.
+// What is not there, or cannot be looked at, has no error.
+func CheckPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // whoever uses it says so
+	}
+	uid, known := owner.Of(info)
+	switch {
+	case !known:
+		return nil // a system without owners
+	case uid != os.Getuid() && uid != 0:
+		return Errorf("%s belongs to user %d, who could change your rules and logs: take it with chown, or name another state folder with PAWL_STATE_DIR", path, uid)
+	case info.Mode().Perm()&0o002 != 0:
+		return Errorf("%s can be written by all users (mode %04o), who could change your rules and logs: run `chmod go-w %[1]s`", path, info.Mode().Perm())
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func copyDatabase(dir, to string, patience time.Duration) error {
 	if err := makeDir(to); err != nil {
 		return fileError(to, err)
 	}
-	for _, name := range []string{"pawl.db", "pawl.db-wal"} {
+	for _, name := range []string{File, File + "-wal"} {
 		from, err := os.Open(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -20,6 +20,9 @@ import (
 	"pawl/run"
 )
 
+// File is the name of the database in its folder.
+const File = "pawl.db"
+
 // Options configure [Open].
 type Options struct {
 	// Version is that of this pawl. It is stored with every run it appends to, so that an
@@ -90,7 +93,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 		opt.patience = defaultPatience
 	}
 	s := &SQLite{
-		dir: dir, path: filepath.Join(dir, "pawl.db"), opt: opt,
+		dir: dir, path: filepath.Join(dir, File), opt: opt,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
