@@ -141,23 +141,12 @@ func (w *Workspace) StartTask(ctx context.Context, id task.ID, by, agent string)
 	if err != nil {
 		return s, err
 	}
-	if agent == "" && s.Plan != nil {
-		agent = s.Plan.AssignedAgent
-	}
 	if agent == "" {
-		agent = DefaultAgent
+		agent = assignedAgent(s)
 	}
 	start := task.Start{Run: newRun(time.Now()), Agent: agent}
-	for _, d := range s.DependsOn {
-		other, err := w.LoadTask(ctx, d)
-		if errors.Is(err, store.ErrNoTask) {
-			continue // it was removed: nothing can be waited for
-		} else if err != nil {
-			return s, err
-		}
-		if other.Status.Name() != task.CompletedName {
-			start.Unfinished = append(start.Unfinished, d)
-		}
+	if start.Unfinished, err = w.Unfinished(ctx, s.DependsOn); err != nil {
+		return s, err
 	}
 	if s.Status.Name() == task.PlannedName { // else the status is what is wrong
 		if err := w.checkStart(ctx, agent, task.Worker); err != nil {
@@ -170,6 +159,60 @@ func (w *Workspace) StartTask(ctx context.Context, id task.ID, by, agent string)
 		}
 	}
 	return w.DoTask(ctx, id, by, start)
+}
+
+// assignedAgent returns the agent that carries out the plan of a task.
+func assignedAgent(s task.State) string {
+	if s.Plan != nil && s.Plan.AssignedAgent != "" {
+		return s.Plan.AssignedAgent
+	}
+	return DefaultAgent
+}
+
+// Unfinished returns those of some tasks that are not completed. One that was removed is not waited for.
+func (w *Workspace) Unfinished(ctx context.Context, on []task.ID) (unfinished []task.ID, err error) {
+	for _, id := range on {
+		sum, err := w.TaskSummary(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrNoTask) {
+			return nil, err
+		}
+		if err == nil && sum.Status != task.CompletedName {
+			unfinished = append(unfinished, id)
+		}
+	}
+	return unfinished, nil
+}
+
+// TaskRests reports whether a driver has nothing to do for a task until a person has done something, or
+// another task is completed.
+func (w *Workspace) TaskRests(ctx context.Context, s task.State) (bool, error) {
+	if s.Owes() || !s.Starts() {
+		return !s.Owes(), nil
+	}
+	unfinished, err := w.Unfinished(ctx, s.DependsOn)
+	return len(unfinished) > 0, err
+}
+
+// ProceedTask takes the next step of a task that starts by itself and waits for no other task. If
+// there can be none the task has failed, with the reason.
+func (w *Workspace) ProceedTask(ctx context.Context, s task.State) error {
+	step := task.Proceed{From: s.Status.Name(), Run: newRun(time.Now()), Agent: PlannerAgent}
+	kind := task.Planner
+	if step.From == task.PlannedName {
+		step.Agent, kind = assignedAgent(s), task.Worker
+	}
+	err := w.checkStart(ctx, step.Agent, kind)
+	if err == nil && kind == task.Worker {
+		_, err = w.isolated(ctx, s, "", step.Agent)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		step.Cannot = err.Error()
+	}
+	_, err = w.DoTask(ctx, s.Created.Task, "", step)
+	return err
 }
 
 // HandOnTask lets another agent carry on with a task: a planned one is started with it, and the

@@ -28,6 +28,7 @@ type TaskForm struct {
 	Labels      []string          `json:"labels"`
 	Priority    int               `json:"priority"`
 	DependsOn   []task.ID         `json:"depends_on"`
+	Starts      bool              `json:"starts,omitempty"` // by itself, when the tasks in DependsOn are completed
 	Budget      task.Budget       `json:"budget"`
 	Isolation   task.Isolation    `json:"isolation,omitempty"`
 	Copy        *task.Copy        `json:"copy,omitempty"` // of the repository, where its workers work
@@ -96,7 +97,7 @@ type StatusForm struct {
 func TaskFormOf(s task.State) TaskForm {
 	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: s.May(),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
-		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
+		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
 		Usage: UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
 	if w, ok := s.Work(); ok {
 		f.Status.Run, f.Status.Agent = w.Run, w.Agent

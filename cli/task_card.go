@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +27,14 @@ import (
 func taskAddCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add TEXT",
-		Short: "Add a task and print its id",
-		Long:  "Adds a task. With - as TEXT, or without one, the description is read from standard input.",
+		Short: "Add a task and print its id, or let agents plan it and carry it out",
+		Long: `Adds a task. With - as TEXT, or without one, the description is read from standard input.
+
+With --start it is planned, and its plan carried out, without another command. Questions of the
+planner are still asked. A task that depends on others begins when they are completed, in a
+process that watches all tasks. The flags for models, permissions and limits hold for this process.`,
 		Example: `  pawl task add "The totals of the cart are wrong" --label bug --priority 2
+  pawl task add "The totals of the cart are wrong" --start --mode accept-edits
   gh issue view 12 | pawl task add - --attach screenshot.png`,
 		Args: cobra.MaximumNArgs(1),
 	}
@@ -38,8 +45,22 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 	tokens := cmd.Flags().Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`")
 	isolation := cmd.Flags().String("isolation", "", "`how`: clone lets its workers work in a copy of the repository")
 	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
-	asJSON := jsonFlag(cmd)
-	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
+	start := cmd.Flags().Bool("start", false, "plan it and carry it out, when the tasks that it depends on are completed")
+	w := workFlags(cmd)
+	cmd.Flags().Lookup("json").Usage = "print one JSON object (docs/json.md); with --start the history as it grows, one a line (docs/stream-json.md)"
+	open := func(flags *pflag.FlagSet) (*app.Workspace, error) {
+		opt := inv.options(flags)
+		given := slices.Sorted(maps.Keys(opt.Given))
+		if *w.detach {
+			given = append(given, "detach")
+		}
+		if !*start && len(given) > 0 {
+			return nil, usage("--%s is for a task that is started: add --start, or give it to `pawl task plan` and `start`", strings.ReplaceAll(given[0], "_", "-"))
+		}
+		opt.Drives, opt.Asks = *start, *start
+		return app.Open(opt)
+	}
+	return inWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		opened, err := openFiles(*files)
 		if err != nil {
 			return err
@@ -57,7 +78,7 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
-			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation)}
+			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation), Start: *start && len(opened) == 0}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
@@ -67,10 +88,20 @@ func taskAddCommand(inv *invocation) *cobra.Command {
 				err = fmt.Errorf("task %s was added, but not all of its files: %w", s.Created.Task, err)
 			}
 		}
+		if err == nil && *start != s.Start { // with all its files
+			s, err = ws.DoTask(ctx, s.Created.Task, app.Person(), tasks.Edit{Edited: tasks.Edited{Start: start}})
+		}
 		if err != nil {
 			return taskError(err)
 		}
-		return inv.print(*asJSON, app.TaskFormOf(s), "%s\n", s.Created.Task)
+		id := s.Created.Task
+		if *start && !*w.json {
+			fmt.Fprintln(inv.Stderr, "task", id)
+		}
+		if !*start || *w.detach {
+			return inv.print(*w.json, app.TaskFormOf(s), "%s\n", id)
+		}
+		return inv.attend(ctx, ws, id, 0, *w.json)
 	})
 }
 
@@ -183,6 +214,7 @@ replaces the one before; an empty value removes all.`,
 	depends := f.StringArray("depends-on", nil, "the `task`s that have to be completed before; may be repeated")
 	budget := budgetFlags(f)
 	isolation := f.String("isolation", "", "`how`: clone lets its workers work in a copy of the repository, empty in this folder")
+	start := f.Bool("start", false, "let a process that watches all tasks plan it and carry it out, when the tasks that it depends on are completed; --start=false: no")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		s, err := ws.LoadTask(ctx, id)
@@ -215,6 +247,9 @@ replaces the one before; an empty value removes all.`,
 			e.DependsOn = &ids
 		}
 		e.Budget = budget(s)
+		if f.Changed("start") {
+			e.Start = start
+		}
 		if f.Changed("isolation") {
 			i := tasks.Isolation(*isolation)
 			e.Isolation = &i
@@ -439,6 +474,9 @@ func taskPage(s tasks.State) string {
 	}
 	if s.Priority != 0 {
 		line("priority %d", s.Priority)
+	}
+	if s.Starts() {
+		line("starts by itself, when the tasks that it depends on are completed")
 	}
 	for _, d := range s.DependsOn {
 		line("depends on %s", d)

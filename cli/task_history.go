@@ -104,8 +104,8 @@ func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
 		return
 	}
 	s, err := h.ws.LoadTask(context.Background(), id)
-	if err != nil || s.Status.Name() != status {
-		return // it is told with what has happened since
+	if err != nil || s.Status.Name() != status || s.Starts() {
+		return // it is told with what has happened since, or nothing is needed
 	}
 	for i, q := range s.OpenQuestions() {
 		h.line(id, fmt.Sprintf("  %d. %s", i+1, oneLine(q, 3*maxTitle)))

@@ -355,7 +355,11 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			done <- driven
 		default:
 		}
-		if ended && (!s.Owes() || driven != nil) {
+		rests, err := ws.TaskRests(context.Background(), s)
+		if err != nil {
+			return s, err
+		}
+		if ended && (rests || driven != nil) {
 			break
 		}
 	}
@@ -413,6 +417,9 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 		}
 	case tasks.Failed:
 		code, hint = exitFailed, fmt.Sprintf("look at it with `pawl task show %s`, and try again with `pawl task retry %[1]s`", id)
+	}
+	if s.Starts() {
+		hint = "it starts when the tasks that it depends on are completed, in a process that watches all tasks: `pawl task watch`"
 	}
 	if asJSON {
 		if err := inv.encode(taskResultForm{"result", app.TaskFormOf(s)}); err != nil {

@@ -50,7 +50,7 @@ func (p Created) apply(s *State, e Event) error {
 	}
 	s.Created, s.CreatedAt, s.Description, s.Status = p, e.At, p.Description, Pending{}
 	s.Labels, s.Priority, s.DependsOn, s.Budget = p.Labels, p.Priority, p.DependsOn, p.Budget
-	s.Isolation = p.Isolation
+	s.Isolation, s.Start = p.Isolation, p.Start
 	return nil
 }
 
@@ -61,6 +61,7 @@ func (p Edited) apply(s *State, _ Event) error {
 	set(&s.DependsOn, p.DependsOn)
 	set(&s.Budget, p.Budget)
 	set(&s.Isolation, p.Isolation)
+	set(&s.Start, p.Start)
 	if p.Plan != nil {
 		s.Plan = p.Plan
 	}
@@ -89,6 +90,9 @@ func (p StatusChanged) apply(s *State, _ Event) error {
 		}
 	}
 	s.Status = to
+	if p.To == ActiveName || Final(p.To) {
+		s.Start = false
+	}
 	if p.To != AwaitingInputName && p.To != WaitingName {
 		s.dropQuestions()
 	}

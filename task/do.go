@@ -60,6 +60,14 @@ type (
 		Agent string
 		Words string
 	}
+	// Proceed is the next step of a task that starts by itself: that of its planner, or of the worker, in
+	// the status From. Cannot says why there can be none: then the task has failed.
+	Proceed struct {
+		From   StatusName
+		Run    run.ID
+		Agent  string
+		Cannot string
+	}
 	// Pause stops the run; the task can be resumed.
 	Pause struct{}
 	// Resume lets the run of a waiting task continue, with words if there are any and with another budget

@@ -57,8 +57,10 @@ type Created struct {
 	Budget      Budget   `json:"budget,omitzero"`
 	// Isolation says where workers work: empty: in the workspace, or as their agent says.
 	Isolation Isolation `json:"isolation,omitempty"`
-	Workspace string    `json:"workspace,omitempty"` // absolute path
-	Version   string    `json:"pawl,omitempty"`      // the pawl that wrote it
+	// Start says that the task is planned and started by itself; see [State.Starts].
+	Start     bool   `json:"start,omitempty"`
+	Workspace string `json:"workspace,omitempty"` // absolute path
+	Version   string `json:"pawl,omitempty"`      // the pawl that wrote it
 }
 
 // A Source says where a task came from.
@@ -83,6 +85,7 @@ type Edited struct {
 	Budget      *Budget   `json:"budget,omitempty"`
 	// Isolation can be changed while the task has no copy.
 	Isolation *Isolation `json:"isolation,omitempty"`
+	Start     *bool      `json:"start,omitempty"`
 }
 
 // Isolation is how far the runs of a task are apart from the person's own files.

@@ -28,6 +28,7 @@ type State struct {
 	Budget      Budget
 	Isolation   Isolation
 	Copy        *Copy // nil: it has none
+	Start       bool  // see Starts
 
 	// Chain has every run of the task, the oldest first, child runs after their parents.
 	Chain []Run
@@ -287,6 +288,13 @@ func (s State) May() []Trigger {
 	return may
 }
 
+// Starts reports whether the task is planned, or its plan carried out, without another word of a person, as
+// soon as the tasks that it depends on are completed.
+func (s State) Starts() bool {
+	name := s.Status.Name()
+	return s.Start && (name == PendingName || name == PlannedName)
+}
+
 // A Summary is what a list of tasks shows of a task.
 type Summary struct {
 	ID        ID         `json:"id"`
@@ -305,12 +313,14 @@ type Summary struct {
 	Detail    string     `json:"detail,omitempty"` // why it waits or has failed
 	// Owes reports that a driver has something to do for it.
 	Owes bool `json:"owes"`
+	// Starts is [State.Starts].
+	Starts bool `json:"starts,omitempty"`
 }
 
 // Summary returns the summary of the task.
 func (s State) Summary() Summary {
 	sum := Summary{ID: s.Created.Task, Title: s.Title(), Status: s.Status.Name(), WaitsFor: s.WaitsFor(), Labels: s.Labels,
-		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes()}
+		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes(), Starts: s.Starts()}
 	if w, ok := s.Work(); ok {
 		sum.Agent, sum.Run = w.Agent, w.Run
 	}

@@ -587,7 +587,7 @@ func TestSimulationOfTasks(t *testing.T) {
 			text := []string{"", "words"}[rng.IntN(2)]
 			actions := []Action{
 				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
-				Edit{Edited{Plan: &Plan{Summary: text}}}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
+				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{PendingName, PlannedName}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{RecordCopy{CopyMade{Dir: "/c", Branch: "b", Base: "1"}}, RecordMerge{CopyMerged{"b", text}}, Discard{}}[rng.IntN(3)],
 				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{id, fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},

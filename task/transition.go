@@ -28,8 +28,9 @@ const (
 	OnCancel    Trigger = "cancel"
 	OnRetry     Trigger = "retry"
 	OnReopen    Trigger = "reopen"
-	OnSay       Trigger = "say"     // words for a task that has ended
-	OnHandOn    Trigger = "handoff" // to another agent, by a person
+	OnSay       Trigger = "say"          // words for a task that has ended
+	OnHandOn    Trigger = "handoff"      // to another agent, by a person
+	OnNotBegun  Trigger = "cannot_start" // what starts by itself
 	OnPlanned   Trigger = "plan_submitted"
 	OnQuestions Trigger = "questions_submitted"
 	OnError     Trigger = "error_submitted"
@@ -56,6 +57,8 @@ var transitions = []Transition{
 	{PlanningName, FailedName, OnRunFailed, BySystem},
 	{PlanningName, WaitingName, OnRunHalted, BySystem},
 	{PlanningName, WaitingName, OnPause, ByPerson},
+	{PendingName, FailedName, OnNotBegun, BySystem},
+	{PlannedName, FailedName, OnNotBegun, BySystem},
 	{AwaitingInputName, PlanningName, OnAnswers, ByPerson},
 	{PlannedName, ActiveName, OnStart, ByPerson},
 	{ActiveName, CompletedName, OnDone, ByAgent},

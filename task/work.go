@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,6 +106,27 @@ func (a HandOn) do(s State) ([]Event, error) {
 		input += "\n" + words + "\n"
 	}
 	return s.assignTo(OnHandOn, ActiveName, a.Run, a.Agent, Worker, "handoff", input, messages)
+}
+
+func (a Proceed) do(s State) ([]Event, error) {
+	if !s.Starts() || s.Owes() || s.Status.Name() != a.From {
+		return nil, nil // it was changed since
+	}
+	if a.Cannot == "" {
+		var begin Action = Start{Run: a.Run, Agent: a.Agent}
+		if a.From == PendingName {
+			begin = StartPlanning{Run: a.Run, Agent: a.Agent}
+		}
+		events, err := begin.do(s)
+		if err == nil {
+			return events, nil
+		}
+		a.Cannot = err.Error()
+		if e, ok := errors.AsType[*TransitionError](err); ok {
+			a.Cannot = e.Why
+		}
+	}
+	return s.moved(OnNotBegun, FailedName, StatusChanged{Reason: string(OnNotBegun), Detail: a.Cannot})
 }
 
 func (a Pause) do(s State) ([]Event, error) {

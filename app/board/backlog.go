@@ -13,9 +13,9 @@ import (
 	"pawl/task"
 )
 
-// A backlog is the tasks that owe something and that no one here drives. All are read once;
-// after that only those that have changed, so that a change costs the same however many there
-// are.
+// A backlog is the tasks that owe something, or start by themselves now, and that no one here drives.
+// All are read once; after that only those that have changed, so that a change costs the same however
+// many there are.
 type backlog struct {
 	ws   *app.Workspace
 	only []task.ID // empty: all tasks
@@ -23,6 +23,7 @@ type backlog struct {
 	begun    bool
 	position int64 // up to which the changes of all tasks were read
 	owing    map[task.ID]task.Summary
+	held     map[task.ID]task.Summary // that start by themselves when others are completed
 }
 
 // read brings the backlog up to date and returns the tasks that have changed. Those that are
@@ -35,39 +36,73 @@ func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID
 	if err != nil {
 		return nil, err
 	}
-	changed = slices.DeleteFunc(changed, b.not)
-	for _, id := range slices.Concat(ended, changed) {
-		if driven(id) {
+	some := slices.Concat(ended, changed)
+	for id, sum := range b.held {
+		if slices.ContainsFunc(sum.DependsOn, func(on task.ID) bool { return slices.Contains(changed, on) }) {
+			some = append(some, id)
+		}
+	}
+	for _, id := range some {
+		if driven(id) || b.not(id) {
 			continue
 		}
+		delete(b.owing, id)
+		delete(b.held, id)
 		sum, err := b.ws.TaskSummary(ctx, id)
-		switch {
-		case errors.Is(err, store.ErrNoTask):
-			delete(b.owing, id)
-		case err != nil:
+		if err == nil {
+			err = b.put(ctx, sum)
+		}
+		if err != nil && !errors.Is(err, store.ErrNoTask) {
 			return nil, err
-		case sum.Owes:
-			b.owing[id] = sum
-		default:
-			delete(b.owing, id)
 		}
 	}
 	return changed, nil
 }
 
-// begin reads all tasks that owe something.
+// put takes a task up, if it owes something or starts by itself.
+func (b *backlog) put(ctx context.Context, sum task.Summary) error {
+	if !sum.Owes && sum.Starts {
+		unfinished, err := b.ws.Unfinished(ctx, sum.DependsOn)
+		if err != nil {
+			return err
+		}
+		if len(unfinished) > 0 {
+			b.held[sum.ID] = sum
+			return nil
+		}
+	}
+	if sum.Owes || sum.Starts {
+		b.owing[sum.ID] = sum
+	}
+	return nil
+}
+
+// begin reads all tasks that owe something or start by themselves.
 func (b *backlog) begin(ctx context.Context) (err error) {
 	if b.position, err = b.ws.TaskFeedEnd(ctx); err != nil { // before: what happens meanwhile is read again
 		return err
 	}
-	all, _, err := b.ws.Tasks(ctx, app.TaskQuery{Owes: true})
-	if err != nil {
-		return err
+	b.owing, b.held = map[task.ID]task.Summary{}, map[task.ID]task.Summary{}
+	var all []task.Summary
+	for _, id := range b.only {
+		sum, err := b.ws.TaskSummary(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrNoTask) {
+			return err
+		}
+		all = append(all, sum)
 	}
-	b.owing = map[task.ID]task.Summary{}
+	if len(b.only) == 0 {
+		for _, q := range []app.TaskQuery{{Owes: true}, {Status: []string{string(task.PendingName), string(task.PlannedName)}}} {
+			some, _, err := b.ws.Tasks(ctx, q)
+			if err != nil {
+				return err
+			}
+			all = append(all, some...)
+		}
+	}
 	for _, sum := range all {
-		if !b.not(sum.ID) {
-			b.owing[sum.ID] = sum
+		if err := b.put(ctx, sum); err != nil {
+			return err
 		}
 	}
 	b.begun = true

@@ -232,7 +232,8 @@ type card struct {
 	notified string // the occasion of which the face was told last; empty: there is none now
 }
 
-// drive performs what the task owes until it owes nothing or ctx is done.
+// drive performs what the task owes, and starts it if it starts by itself, until it owes nothing or ctx is
+// done.
 func (c *card) drive(ctx context.Context) {
 	defer c.close()
 	for ctx.Err() == nil {
@@ -246,10 +247,20 @@ func (c *card) drive(ctx context.Context) {
 			continue
 		}
 		c.notify(s)
-		if !s.Owes() {
+		if s.Owes() {
+			c.step(ctx, s, changed)
+			continue
+		}
+		rests, err := c.ws.TaskRests(ctx, s)
+		if err == nil && rests {
 			return
 		}
-		c.step(ctx, s, changed)
+		if err == nil {
+			err = c.ws.ProceedTask(ctx, s)
+		}
+		if err != nil {
+			c.wait(ctx, changed, pollTasks)
+		}
 	}
 }
 

@@ -399,6 +399,59 @@ func TestRunsAtOnceAreBoundedAndTheUrgentComeFirst(t *testing.T) {
 	}
 }
 
+// A chain of tasks that start by themselves: each begins when the one before is completed, whoever
+// completes it, and what was not said to start does not.
+func TestTasksStartWhenThoseTheyDependOnAreCompleted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+report)
+	ws := p.open()
+	first := add(t, ws, "First.")
+	depends := func(on task.ID, start bool) task.ID {
+		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Next.", DependsOn: []task.ID{on}, Start: start})
+		ok(t, err)
+		return s.Created.Task
+	}
+	second := depends(first, true)
+	third := depends(second, true)
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), second)) // there is nothing to do for it yet
+	p.drives(ws, board.Options{Runs: 1})
+	late := depends(first, true)
+	unsaid := depends(first, false)
+	other := p.open()
+	_, err := other.PlanTask(t.Context(), first, "anna")
+	ok(t, err)
+	wait(t, other, first, task.PlannedName)
+	for _, id := range []task.ID{second, third, late} {
+		s, err := other.LoadTask(t.Context(), id)
+		ok(t, err)
+		if s.Status.Name() != task.PendingName {
+			t.Errorf("task %s is %s before the one that it depends on", id, s.Status.Name())
+		}
+	}
+	_, err = other.StartTask(t.Context(), first, "anna", "")
+	ok(t, err)
+	wait(t, other, third, task.CompletedName)
+	wait(t, other, late, task.CompletedName)
+	if s := wait(t, other, second, task.CompletedName); len(s.Chain) != 2 {
+		t.Errorf("it has the runs %+v", s.Chain)
+	}
+	wait(t, other, unsaid, task.PendingName)
+}
+
+// What keeps a task from starting by itself is its end, with the reason; a person can try again.
+func TestATaskThatCannotStartByItselfSaysWhy(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+report)
+	ws := p.open()
+	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Count.", Start: true, Isolation: task.Clone})
+	ok(t, err)
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), s.Created.Task))
+	s = wait(t, ws, s.Created.Task, task.FailedName)
+	if f := s.Status.(task.Failed); f.Reason != "cannot_start" || !strings.Contains(f.Detail, "isolation") || s.Plan == nil {
+		t.Errorf("the task is %+v", f)
+	}
+}
+
 func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+report)

@@ -1,0 +1,74 @@
+package task
+
+import (
+	"testing"
+
+	"pawl/run"
+)
+
+// A task that starts by itself is planned and carried out in steps that a driver takes; nothing
+// starts it again afterwards.
+func TestATaskThatStartsByItself(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{Start: true})
+	if !k.s.Starts() || !k.s.Summary().Starts || k.s.Owes() {
+		t.Fatalf("the task is %+v", k.s.Summary())
+	}
+	k.must("", Proceed{From: PlannedName, Run: "w", Agent: "developer"}) // seen in another status
+	k.must("", Proceed{From: PlannedName, Cannot: "no model"})
+	k.wantStatus(PendingName)
+	k.must("", Proceed{From: PendingName, Run: "p", Agent: "task-validator"})
+	k.wantStatus(PlanningName)
+	k.wantOwed("start/p/1")
+	before := k.s.Seq
+	k.must("", Proceed{From: PendingName, Run: "q", Agent: "task-validator"}) // by another driver
+	if k.s.Seq != before {
+		t.Error("it was planned twice")
+	}
+	k.must("", Prompt{"p", 1, 1})
+	k.must("task-validator", submit("p", 1, someAsked))
+	k.must("", ended("p", run.Completed))
+	k.wantStatus(AwaitingInputName)
+	if k.s.Starts() {
+		t.Error("it starts before its questions are answered")
+	}
+	k.must("anna", SubmitAnswers{[]string{"yes", "no"}})
+	k.must("", Prompt{"p", 2, 2})
+	k.must("task-validator", submit("p", 2, aPlan))
+	k.must("", ended("p", run.Completed))
+	if !k.s.Starts() {
+		t.Error("it does not start when it is planned")
+	}
+	k.must("", Proceed{From: PlannedName, Run: "w", Agent: "developer"})
+	k.wantStatus(ActiveName)
+	k.must("", Prompt{"w", 1, 1})
+	k.must("developer", submit("w", 1, aReport))
+	k.must("", ended("w", run.Completed))
+	k.must("anna", Reopen{})
+	k.wantStatus(PlannedName)
+	if k.s.Starts() {
+		t.Error("a reopened task starts by itself")
+	}
+}
+
+func TestATaskThatCannotStartByItselfHasFailed(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{Budget: Budget{Cost: 0.5}})
+	starts := true
+	k.must("anna", Edit{Edited{Start: &starts}})
+	k.must("", Proceed{From: PendingName, Cannot: "no model"})
+	if f, ok := k.s.Status.(Failed); !ok || f.Reason != "cannot_start" || f.Detail != "no model" {
+		t.Fatalf("the task is %+v", k.s.Status)
+	}
+	k.must("anna", Retry{})
+	k.wantStatus(PendingName)
+	if k.s.Starts() {
+		t.Error("a task that has failed starts by itself")
+	}
+	k.must("anna", Edit{Edited{Start: &starts}})
+	k.planned() // its budget is spent by that
+	k.must("", Proceed{From: PlannedName, Run: "w", Agent: "developer"})
+	if f, ok := k.s.Status.(Failed); !ok || f.Detail != "its budget of $0.50 is spent: it needs a higher one" {
+		t.Errorf("the task is %+v", k.s.Status)
+	}
+}
