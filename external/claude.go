@@ -34,7 +34,7 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		args = append(args, "--append-system-prompt-file", file)
 	}
 	if len(t.Server.Command) > 0 {
-		config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{ServerName: mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env}}})
+		config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{ServerName: mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Always: true}}})
 		if err != nil {
 			return invocation{}, err
 		}
@@ -65,6 +65,7 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		"DISABLE_AUTOUPDATER=1",
 		"MCP_TOOL_TIMEOUT=86400000", // ms: a child run takes what it takes
 		"MCP_TIMEOUT=60000",
+		"MCP_CONNECT_TIMEOUT_MS=60000", // of what is always loaded
 	}}, nil
 }
 
@@ -111,12 +112,18 @@ type mcpServer struct {
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env,omitempty"`
 	Trust   bool              `json:"trust,omitempty"`
-	Timeout int               `json:"timeout,omitempty"`
+	// Always lets Claude Code wait for the server before the first request, and offer its tools by
+	// their schemas, not by a search for tools.
+	Always  bool `json:"alwaysLoad,omitempty"`
+	Timeout int  `json:"timeout,omitempty"`
 }
 
 func (claude) stream() stream { return &claudeStream{} }
 
-type claudeStream struct{ retries string }
+type claudeStream struct {
+	retries string
+	server  string // why pawl's tools could not be used; empty: they could
+}
 
 type claudeUsage struct {
 	Input      int64 `json:"input_tokens"`
@@ -182,7 +189,7 @@ func (s *claudeStream) line(b []byte, r *report) {
 			r.model = l.Model
 			for _, server := range l.Servers {
 				if server.Name == ServerName && !slices.Contains([]string{"connected", "pending"}, server.Status) {
-					r.failed(run.ErrInvalid, "the server with pawl's tools could not be used: "+server.Status)
+					s.server = "the server with pawl's tools could not be used: " + server.Status
 				}
 			}
 		case "api_retry":
@@ -250,6 +257,9 @@ func (s *claudeStream) result(l claudeLine, r *report) {
 }
 
 func (s *claudeStream) end(r *report) {
+	if s.server != "" && r.fail == nil { // whatever it has done instead
+		r.failed(run.ErrInvalid, s.server)
+	}
 	if !r.done && s.retries != "" && r.fail == nil {
 		r.failed(kindOfText(s.retries), "the last request to its provider failed: "+s.retries)
 	}

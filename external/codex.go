@@ -46,6 +46,7 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 		set(key+"default_tools_approval_mode", "approve")
 		set(key+"tool_timeout_sec", 86400)
 		set(key+"startup_timeout_sec", 60)
+		set(key+"required", true) // else the first requests are made without its tools until it is ready
 	}
 	if resume {
 		args = append(args, conversation)
