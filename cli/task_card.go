@@ -335,6 +335,9 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
+		if _, err := atRest(ctx, ws, id); err != nil {
+			return err
+		}
 		if err := ws.RemoveTask(ctx, id); err != nil {
 			return err
 		}

@@ -65,6 +65,9 @@ it conflicts with what is checked out.`,
 	}
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
+		if _, err := atRest(ctx, ws, id); err != nil {
+			return err
+		}
 		m, err := ws.MergeTask(ctx, id, app.Person())
 		switch {
 		case err != nil:
@@ -123,7 +126,10 @@ stay. The next start of the task makes another copy.`,
 	}
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
-		s, err := ws.DiscardTask(ctx, id, app.Person())
+		s, err := atRest(ctx, ws, id)
+		if err == nil {
+			s, err = ws.DiscardTask(ctx, id, app.Person())
+		}
 		if err != nil {
 			return err
 		}

@@ -144,7 +144,8 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 					return
 				}
 				for _, item := range out.view.Update(u) {
-					if item.Kind == view.KindText || item.Kind == view.KindCall { // the history has the rest
+					notice := item.Note != nil && item.Note.Kind == view.NoteNotice
+					if item.Kind == view.KindText || item.Kind == view.KindCall || notice { // the history has the rest
 						line := progress.line(item)
 						if item.Final && item.Answer { // it is not the result of the task
 							line = oneLine(item.Text, maxTitle)

@@ -39,7 +39,7 @@ func historyFlag(cmd *cobra.Command) *bool {
 // works lets the agent of a task work after do has changed the task, unless it is detached.
 func (w working) works(inv *invocation, do func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error)) func(context.Context, *app.Workspace, tasks.ID, []string) error {
 	return func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error {
-		before, err := ws.LoadTask(ctx, id)
+		before, err := atRest(ctx, ws, id)
 		if err != nil {
 			return err
 		}
@@ -490,7 +490,7 @@ func planLines(p *tasks.Plan) []string {
 func change(inv *invocation, cmd *cobra.Command, action func(s tasks.State, args []string) (tasks.Action, error)) *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error {
-		s, err := ws.LoadTask(ctx, id)
+		s, err := atRest(ctx, ws, id)
 		if err != nil {
 			return err
 		}
@@ -506,6 +506,19 @@ func change(inv *invocation, cmd *cobra.Command, action func(s tasks.State, args
 		}
 		return inv.printTask(s, *asJSON)
 	})
+}
+
+// atRest returns a task. One at which no agent is at work any more is brought to its rest before: its
+// run may have a little left to do after its result, or a killed process may have left its agent.
+func atRest(ctx context.Context, ws *app.Workspace, id tasks.ID) (tasks.State, error) {
+	s, err := ws.LoadTask(ctx, id)
+	if name := s.Status.Name(); err != nil || !s.Owes() || name == tasks.PlanningName || name == tasks.ActiveName {
+		return s, err
+	}
+	if err := board.New(ws, board.Options{}).Drive(ctx, id); err != nil {
+		return s, err
+	}
+	return ws.LoadTask(ctx, id)
 }
 
 // stopped waits until the runs that a task's status has left have stopped: *stop* means stop.
@@ -555,7 +568,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 	}
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error {
-		before, err := ws.LoadTask(ctx, id)
+		before, err := atRest(ctx, ws, id)
 		if err != nil {
 			return err
 		}

@@ -65,9 +65,7 @@ func AtWork(state string) []run.ID {
 // End ends the processes of the agent of a run, in a [Turn.State]: SIGINT, SIGTERM and SIGKILL, with
 // DefaultPatience between them. No process may drive the run.
 func End(state string, id run.ID) {
-	if _, err := os.Stat(Folder(state, id)); err == nil { // there has been a turn
-		endTree(Turn{State: state, Run: id}.mark(), DefaultPatience)
-	}
+	endTree(Turn{State: state, Run: id}.mark(), DefaultPatience)
 }
 
 func locks(state string) string { return filepath.Join(state, "locks") }

@@ -10,6 +10,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"pawl/external"
@@ -141,9 +142,11 @@ func (s State) roots(ctx context.Context, ids []run.ID) (map[run.ID]run.ID, erro
 func (s State) removeRest(ids []run.ID, roots map[run.ID]run.ID) error {
 	var problems []error
 	for _, id := range ids {
-		external.End(external.State(s.Dir), id) // a killed pawl may have left it
-		problems = append(problems, s.Outputs.Remove(roots[id], id), s.journal().Remove(id), policy.RemoveRun(s.Dir, id),
-			inside.RemoveAll(s.Dir, external.Folder(external.State(s.Dir), id)))
+		agent := external.Folder(external.State(s.Dir), id)
+		if _, err := os.Stat(agent); err == nil { // it had an external one, which a killed pawl may have left
+			external.End(external.State(s.Dir), id)
+		}
+		problems = append(problems, s.Outputs.Remove(roots[id], id), s.journal().Remove(id), policy.RemoveRun(s.Dir, id), inside.RemoveAll(s.Dir, agent))
 	}
 	return errors.Join(problems...)
 }
