@@ -89,10 +89,8 @@ func (c *Checker) Check(args json.RawMessage) (json.RawMessage, error) {
 	found := c.compiled.Validate(value)
 	if len(found) == 0 {
 		var b bytes.Buffer
-		if err := json.Compact(&b, value); err != nil {
-			return nil, err
-		}
-		return b.Bytes(), nil
+		err := json.Compact(&b, value)
+		return b.Bytes(), err
 	}
 	var problems []Problem
 	for _, p := range found {
@@ -137,20 +135,16 @@ func without(args json.RawMessage, drop map[string]bool) json.RawMessage {
 	if len(drop) == 0 {
 		return args
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(args), jsontext.AllowDuplicateNames(true))
 	b := []byte("{")
-	for _, err := d.ReadToken(); err == nil && d.PeekKind() == '"'; {
-		name, _ := d.ReadValue() // args is valid JSON
-		name = name.Clone()
-		value, _ := d.ReadValue()
-		var text string
-		if json.Unmarshal(name, &text) == nil && drop[text] {
+	for name, value := range members(args) {
+		if drop[name] {
 			continue
 		}
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, name...), ':'), value...)
+		b, _ = jsontext.AppendQuote(b, name)
+		b = append(append(b, ':'), value...)
 	}
 	return append(b, '}')
 }
@@ -172,7 +166,8 @@ func (c *Checker) variantOf(args json.RawMessage) (v variant, known bool) {
 	}
 	var fields map[string]json.RawMessage
 	var value string
-	if json.Unmarshal(args, &fields) != nil || json.Unmarshal(fields[c.variants[0].field], &value) != nil {
+	_ = json.Unmarshal(args, &fields) // it is an object
+	if json.Unmarshal(fields[c.variants[0].field], &value) != nil {
 		return variant{}, false
 	}
 	for _, v := range c.variants {
@@ -192,7 +187,7 @@ func (c *Checker) wrongVariant(args json.RawMessage) error {
 	}
 	p := Problem{mark, "missing"}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(args, &fields) == nil && fields[mark] != nil {
+	if _ = json.Unmarshal(args, &fields); fields[mark] != nil {
 		p.What = fmt.Sprintf("%.60s is none of %s", fields[mark], strings.Join(values, ", "))
 	}
 	return &Error{Tool: c.tool, Problems: []Problem{p}, Takes: c.takes(variant{})}

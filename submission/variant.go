@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -79,31 +80,31 @@ type named struct {
 	property
 }
 
-// UnmarshalJSON keeps the order of the members.
+// UnmarshalJSON keeps the order of the members. What is no schema of a property says nothing
+// here: [NewChecker] tells its author.
 func (p *properties) UnmarshalJSON(b []byte) error {
-	d := jsontext.NewDecoder(strings.NewReader(string(b)))
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		n := named{name: name.String()}
-		value, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		n.schema = json.RawMessage(value.Clone())
-		if value.Kind() == '{' { // true and false are schemas too
-			if err := json.Unmarshal(value, &n.property); err != nil {
-				return err
-			}
-		}
+	for name, value := range members(b) {
+		n := named{name: name, schema: value}
+		_ = json.Unmarshal(value, &n.property) // true and false are schemas too
 		p.members = append(p.members, n)
 	}
 	return nil
+}
+
+// members yields the members of a JSON object as they are written: in order, and each of
+// those that have one name. It ends where a text is no JSON.
+func members(object json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		for _, err := d.ReadToken(); err == nil && d.PeekKind() == '"'; {
+			token, _ := d.ReadToken()
+			name := token.String()
+			var value jsontext.Value
+			if value, err = d.ReadValue(); err != nil || !yield(name, json.RawMessage(value.Clone())) {
+				return
+			}
+		}
+	}
 }
 
 // discriminator returns the field that has another constant in each branch; empty if there
@@ -133,9 +134,7 @@ func (o object) variant(mark string) variant {
 			v.value = *p.Const
 		}
 		f := field{name: p.name}
-		if json.Unmarshal(p.Type, &f.kind) != nil {
-			f.kind = ""
-		}
+		_ = json.Unmarshal(p.Type, &f.kind) // of several types, none is shown
 		v.fields = append(v.fields, f)
 	}
 	return v
@@ -143,7 +142,10 @@ func (o object) variant(mark string) variant {
 
 // example returns a call of a tool with all fields of the variant, as people write it.
 func (v variant) example(tool string) string {
-	parts := []string{fmt.Sprintf(`"tool": %q`, tool)}
+	var parts []string
+	if !v.has("tool") {
+		parts = append(parts, fmt.Sprintf(`"tool": %q`, tool))
+	}
 	for _, f := range v.fields {
 		value := "..."
 		switch {
