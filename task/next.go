@@ -52,9 +52,6 @@ func (c Notify) Key() string   { return "notify/" + string(c.Task) + "/" + c.For
 // Next returns the commands owed now. They depend on s alone, so a driver that has just
 // read the log gets the same ones as a driver that never stopped.
 func (s State) Next() []Command {
-	if s.Status == nil {
-		return nil
-	}
 	var owed []Command
 	work, working := atWork(s.Status)
 	for _, r := range s.Chain {
@@ -78,10 +75,7 @@ func (s State) Next() []Command {
 
 // nextOf returns what is owed to the run at work.
 func (s State) nextOf(work Work) []Command {
-	r, ok := s.Run(work.Run)
-	if !ok || len(r.Assignments) == 0 {
-		return nil // unreachable: the status is changed with the assignment
-	}
+	r, _ := s.Run(work.Run)
 	var owed []Command
 	if n := len(r.Assignments); r.Prompted < n {
 		left, _ := s.Left()

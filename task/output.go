@@ -54,7 +54,10 @@ func invalid(field, format string, args ...any) *InputError {
 }
 
 // An Output is what an agent hands in: a [PlannerOutput] or a [Report].
-type Output interface{ tool() string }
+type Output interface {
+	tool() string
+	check() error // what its meaning needs
+}
 
 func (PlannerOutput) tool() string { return PlannerOutputTool }
 func (Report) tool() string        { return CompletionReportTool }

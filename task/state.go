@@ -281,11 +281,10 @@ func (s State) WaitsFor() string {
 
 // May returns what a person may do to the task now.
 func (s State) May() []Trigger {
-	may := mayIn(s.Status.Name())
-	if s.Status.Name() == WaitingName && len(s.OpenQuestions()) == 0 {
-		may = slices.DeleteFunc(may, func(on Trigger) bool { return on == OnAnswers })
-	}
-	return may
+	w, waits := s.Status.(Waiting)
+	return slices.DeleteFunc(mayIn(s.Status.Name()), func(on Trigger) bool {
+		return waits && (on == OnAnswers && len(s.OpenQuestions()) == 0 || on == OnHandOn && w.Kind == Planner)
+	})
 }
 
 // Starts reports whether the task is planned, or its plan carried out, without another word of a person, as

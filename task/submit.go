@@ -64,19 +64,13 @@ func (a Submit) do(s State) ([]Event, error) {
 	if err := s.Takes(a.Run, a.Output.tool()); err != nil {
 		return nil, err
 	}
-	switch o := a.Output.(type) {
-	case PlannerOutput:
-		if err := o.check(); err != nil {
-			return nil, err
-		}
-		return a.plans(s, o)
-	case Report:
-		if err := o.check(); err != nil {
-			return nil, err
-		}
-		return a.reports(s, o)
+	if err := a.Output.check(); err != nil {
+		return nil, err
 	}
-	return nil, invalid("output", "it is of an unknown type") // unreachable: there are two
+	if plan, ok := a.Output.(PlannerOutput); ok {
+		return a.plans(s, plan)
+	}
+	return a.reports(s, a.Output.(Report))
 }
 
 func (a Submit) plans(s State, o PlannerOutput) ([]Event, error) {

@@ -546,6 +546,7 @@ func TestWrongOutputsNameWhatIsWrong(t *testing.T) {
 		{Worker, `{"status":"blocked","summary":"x"}`, "blockedReason: "},
 		{Worker, `{"status":"done","summary":"x"}`, `use "complete", "blocked" (with blockedReason) or "failed"`},
 		{Worker, `{"status":"complete","summary":""}`, "summary: "},
+		{Worker, `[]`, "the completion report does not fit its schema"},
 	} {
 		_, err := ParseOutput(c.kind, c.value)
 		if e, ok := errors.AsType[*InputError](err); !ok || !strings.Contains(e.Error(), c.want) {

@@ -57,10 +57,7 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 		words, messages := s.withMessages(strings.TrimSpace(a.Answers[0]))
 		return s.assignTo(OnAnswers, w.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 	}
-	r, ok := s.planner()
-	if !ok {
-		return nil, s.not(OnAnswers, "no planner has asked") // unreachable: the status is reached by a planner's questions
-	}
+	r, _ := s.planner() // whose questions have led to the status
 	words, messages := s.withMessages(input.String())
 	return s.assignTo(OnAnswers, PlanningName, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 }
