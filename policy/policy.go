@@ -90,13 +90,11 @@ func Open(o Options) (*Policy, error) {
 			return nil, fmt.Errorf("the %s %q is not an absolute path", what, dir)
 		}
 	}
-	root, err := os.OpenRoot(o.Workspace)
+	root, _, err := enter(o.Workspace)
 	if err != nil {
-		return nil, fmt.Errorf("the workspace cannot be opened: %w", err)
-	}
-	if err := root.Close(); err != nil {
 		return nil, err
 	}
+	root.Close() // nothing was written
 	if o.System == "" {
 		o.System = ManagedFile
 	}

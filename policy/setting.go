@@ -43,13 +43,9 @@ func CheckSetting(name, value string) error {
 
 // checkRule judges a rule in a configuration as one in the repository's file.
 func checkRule(effect, rule string) error {
-	raw, err := json.Marshal(map[string][]map[string]string{"rules": {{"rule": rule, "effect": effect}}})
-	if err != nil {
-		return err
-	}
-	_, err = permission.Load(bytes.NewReader(raw), permission.FromRepository, configName)
-	var one *permission.RuleError
-	if errors.As(err, &one) {
+	raw, _ := json.Marshal(map[string][]map[string]string{"rules": {{"rule": rule, "effect": effect}}}) // strings alone
+	_, err := permission.Load(bytes.NewReader(raw), permission.FromRepository, configName)
+	if one, ok := errors.AsType[*permission.RuleError](err); ok {
 		return one.Err
 	}
 	return err

@@ -80,8 +80,11 @@ func (t *trustStore) parse(content []byte) ([]Record, error) {
 		}
 	}
 	if err != nil {
-		line := 1 + bytes.Count(content[:min(int(d.InputOffset()), len(content))], []byte("\n"))
-		return nil, fmt.Errorf("%s:%d: %w; repair it, or remove it and be asked again", t.path, line, err)
+		at := t.path
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at += fmt.Sprintf(":%d", 1+bytes.Count(content[:syntax.Offset], []byte("\n")))
+		}
+		return nil, fmt.Errorf("%s: %w; repair it, or remove it and be asked again", at, err)
 	}
 	return file.Trusted, nil
 }
