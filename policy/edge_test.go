@@ -358,6 +358,7 @@ func TestWhatStandsInTheWayOfAFolder(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(r.workspace, ".pawl/mine")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("written over, it has the mode %v: %v", info.Mode(), err)
 	}
+	r.has(p.ReplaceFile(".pawl/"+strings.Repeat("n", 250), []byte("A.")), "n could not be written: ") // its copy has a longer name
 	if left, err := filepath.Glob(r.workspace + "/.pawl/.*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -609,4 +610,71 @@ func TestWhichSettingsAWorkspaceMayMake(t *testing.T) {
 			t.Errorf("%s: %v, want %q", setting, err, want)
 		}
 	}
+}
+
+func TestContentThatCannotBeKeptIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(".pawl/x", "x")
+	p := r.open()
+	changes, err := p.Pending()
+	if err != nil || len(changes) != 1 {
+		t.Fatal(changes, err)
+	}
+	if err := os.MkdirAll(r.config+"/trust/"+changes[0].Sum+"/in the way", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Trust(changes); err == nil || p.Trusted() {
+		t.Errorf("it is trusted: %v", err)
+	}
+	if left, err := filepath.Glob(r.config + "/trust/.*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if err := errors.Join(os.MkdirAll(r.state, 0o700), os.Symlink("gone", r.state+"/rules")); err != nil {
+		t.Fatal(err)
+	}
+	r.has(p.Add(rule(t, permission.Deny, "shell(rm *)", permission.ForRun), "r1"), "the rule could not be stored: ")
+}
+
+func TestFurtherFilesThatNeedTrust(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.Also = []string{"local.json", "tools", "gone", "local.json/below a file"}
+	p, err := policy.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("local.json", "{}")
+	r.write("tools/b/c", "c")
+	r.write("tools/a", "a")
+	r.write("other/a", "a")
+	if diff := cmp.Diff([]string{"new local.json", "new tools/a", "new tools/b/c"}, pending(t, p)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if err := os.MkdirAll(r.workspace+"/.mcp.json", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := p.Pending()
+	var problems []string
+	for _, c := range changes {
+		if c.Problem != "" {
+			problems = append(problems, c.Problem)
+		}
+	}
+	if diff := cmp.Diff([]string{".mcp.json is a folder and no file"}, problems); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestAFileOfAnotherUserIsNotMine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.rules(r.config+"/permissions.json", "allow shell(make)")
+	if err := os.Chown(r.config+"/permissions.json", 12345, -1); err != nil {
+		t.Skipf("needs root, to give a file to another user: %v", err)
+	}
+	p := r.open()
+	r.has(p.Check(), "permissions.json belongs to user 12345 and not to you, so its rules are not yours: take it with chown, or remove it")
+	r.expect(p, "another's", map[string]permission.Verdict{"make": permission.Ask})
 }

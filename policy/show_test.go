@@ -26,6 +26,9 @@ func TestNothingIsHiddenInWhatIsShown(t *testing.T) {
 		"make\n\n\n\nall":              "make\n\n\n\nall",
 		"ls\n" + strings.Repeat("\n", 300) + "rm x":    "ls\n[300 empty lines]\nrm x",
 		"ls\n" + strings.Repeat(" \t\n", 300) + "rm x": "ls\n[300 empty lines]\nrm x",
+		"ls" + blanks(40) + "x":                        "ls" + blanks(40) + "x",
+		"ls" + blanks(41) + "x":                        "ls[41 blanks]x",
+		"a\n\n\n\n\nb":                                 "a\n[4 empty lines]\nb",
 		"rm \u05d0\u05d1 x":                            `rm \u{5d0}\u{5d1} x`,
 		"echo \u0627":                                  `echo \u{627}`,
 		"\t\t\tx" + blanks(8) + "y":                    "\t\t\tx" + blanks(8) + "y",
@@ -59,6 +62,8 @@ func TestAChangeIsShownWholeOrSaysThatItIsNot(t *testing.T) {
 		"a long line":      {policy.Change{Now: []byte(strings.Repeat("x", 300_000) + "evil\n")}, []string{"more bytes of this line are not shown"}, false},
 		"no line end":      {policy.Change{Was: []byte("a\nb"), Now: []byte("a\nc")}, []string{"- b [no line break at the end]\n+ c [no line break at the end]\n"}, true},
 		"removed":          {policy.Change{Was: []byte("a\nb\n"), Removed: true}, []string{"- a\n- b\n"}, true},
+		"removed, empty":   {policy.Change{Was: []byte{}, Removed: true}, []string{"  (nothing but its name)\n"}, true},
+		"removed, no text": {policy.Change{Was: []byte("\x00\x00"), Removed: true}, []string{"not there any more"}, true},
 		"removed, unknown": {policy.Change{Removed: true}, []string{"not there any more"}, true},
 		"the middle": {policy.Change{Was: []byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), Now: []byte("1\n2\n3\n4\nfive\n6\n7\n8\n9\n")},
 			[]string{"@@ -2,7 +2,7 @@\n  2\n  3\n  4\n- 5\n+ five\n  6\n  7\n  8\n"}, true},
@@ -76,6 +81,34 @@ func TestAChangeIsShownWholeOrSaysThatItIsNot(t *testing.T) {
 			if !strings.Contains(text, want) || whole != c.whole {
 				t.Errorf("%s: whole: %t, want %q in\n%s", name, whole, want, text)
 			}
+		}
+	}
+}
+
+func TestAtMostSomeLinesOfAChangeAreShown(t *testing.T) {
+	t.Parallel()
+	c := policy.Change{Now: []byte("a\nb\n")}
+	for lines, want := range map[int]string{
+		0: "  a\n  b\n",
+		1: "  a\n  [1 more lines are not shown]\n",
+		2: "  a\n  b\n",
+	} {
+		if text, whole := c.Show(lines); text != want || whole != (lines != 1) {
+			t.Errorf("%d lines: whole: %t, %q", lines, whole, text)
+		}
+	}
+	for n, whole := range map[int]bool{1997: true, 1998: false} { // with the mark and the line end
+		c := policy.Change{Now: []byte(strings.Repeat("x", n) + "\n")}
+		if text, got := c.Show(1); got != whole || strings.Contains(text, "[1 more bytes of this line are not shown]") == whole {
+			t.Errorf("a line of %d bytes: whole: %t", n, got)
+		}
+		if _, got := c.Show(0); !got {
+			t.Errorf("a line of %d bytes is cut where all is asked for", n)
+		}
+	}
+	for n, want := range map[int]string{3: "  a\n  \n  \n  \n  b\n", 4: "  a\n  [4 empty lines]\n  b\n"} {
+		if text, _ := (policy.Change{Now: []byte("a\n" + strings.Repeat("\n", n) + "b\n")}).Show(0); text != want {
+			t.Errorf("%d empty lines: %q", n, text)
 		}
 	}
 }

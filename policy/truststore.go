@@ -141,10 +141,7 @@ func (t *trustStore) change(workspace string, owner int, contents map[string][]b
 				return err
 			}
 		}
-		text, err := json.MarshalIndent(trustJSON{records}, "", " ")
-		if err != nil {
-			return err
-		}
+		text, _ := json.MarshalIndent(trustJSON{records}, "", " ") // what was read as such, and now
 		if err := replace(t.path, append(text, '\n')); err != nil {
 			return err
 		}

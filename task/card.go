@@ -80,10 +80,7 @@ func (a Say) reopens(s State, queued Event) ([]Event, error) {
 	if !ok {
 		return nil, s.not(OnSay, "no agent has worked on it")
 	}
-	s, err := s.Apply(queued)
-	if err != nil {
-		return nil, err
-	}
+	s, _ = s.Apply(queued) // what it would refuse was looked for
 	to, anew := ActiveName, s.workInput
 	if r.Kind == Planner {
 		to, anew = PlanningName, s.planInput

@@ -82,6 +82,10 @@ var stories = map[string]struct {
 			{"", Note{"c", PermissionRequested{Call: "c_9", Tool: "shell", Arguments: "rm x"}}},
 			{"", Note{"w", PermissionRequested{Call: "c_9", Tool: "write"}}},
 			{"", Note{"w", PermissionRequested{Call: "c_9", Tool: "write"}}}, // as another driver says it
+			{"", Note{"w", PermissionRequested{Call: "c_8", Tool: "edit"}}},
+			{"", Note{"w", PermissionDecided{Call: "c_8", Answer: run.Deny}}},
+			{"", Note{"w", PermissionRequested{Call: "c_7", Tool: "read"}}},
+			{"", Note{"w", ToolExecuted{Call: "c_7", Tool: "read", Outcome: run.Cut}}},
 			{"", EndHandoff{"w", AgentHandoffCompleted{}}},
 			{"", EndHandoff{"c", AgentHandoffCompleted{End: run.Ended{End: run.Completed}, Output: "Looked.", Usage: run.Usage{Input: 5}}}},
 			{"", Note{"w", PermissionDecided{Call: "c_1"}}}, // was not asked
@@ -221,6 +225,9 @@ func (k *card) tell(b *strings.Builder, from int) {
 		fmt.Fprintf(b, "%d %s %s by %q: %s\n", e.Seq, typ, e.Run, e.By, data)
 	}
 	fmt.Fprintf(b, "= %s may %s\n", asJSON(k.t, k.s.Summary()), k.s.May())
+	if len(k.s.Permissions) > 0 {
+		fmt.Fprintf(b, "asks %s\n", asJSON(k.t, k.s.Permissions))
+	}
 	for _, c := range k.s.Next() {
 		start, _ := c.(StartRun)
 		input := start.Input
