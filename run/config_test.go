@@ -64,6 +64,7 @@ func TestAConfigThatIsNotValidIsRefused(t *testing.T) {
 		{Config{Window: -5}, ConfigChange{Window: ptr(int64(-5))}, "window is -5"},
 		{Config{Control: "magic"}, ConfigChange{Control: ptr("magic")}, `control is "magic"`},
 		{Config{Output: Output{Tool: "submit"}}, ConfigChange{Output: &Output{Tool: "submit"}}, "no schema"},
+		{Config{Output: Output{Schema: "{}", ByTool: true}}, ConfigChange{Output: &Output{Schema: "{}", ByTool: true}}, "names none"},
 		{Config{Dirs: []string{"d"}}, ConfigChange{AddDirs: []string{"d"}}, "absolute"},
 		{Config{Dirs: []string{"/"}}, ConfigChange{AddDirs: []string{"/"}}, "not the root"},
 		{Config{Name: "last"}, ConfigChange{Name: ptr("last")}, "most recent"},

@@ -23,6 +23,8 @@ func TestGrantsAreASetOfNames(t *testing.T) {
 		{"one more than every tool", Grants("").With("edit"), "", all},
 		{"one less", Grant("read", "edit").Without(all, "edit"), "read", []string{"read"}},
 		{"every tool but one", Grants("").Without(all, "shell"), "edit read", []string{"edit", "read"}},
+		{"nothing less", Grants("").Without(all), "", all},
+		{"nothing less than one", Grant("edit").Without(all), "edit", []string{"edit"}},
 		{"one less than one", Grant("edit").Without(all, "edit"), "-", nil},
 	} {
 		if c.g != c.want {
