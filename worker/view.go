@@ -442,9 +442,6 @@ func (l *live) line(u view.Update, greeting bool) []byte {
 	if u.Event == nil && u.Notice == "" {
 		out.N = l.n
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		panic(err) // unreachable: all of it can be encoded
-	}
+	b, _ := json.Marshal(out) // all of it can be encoded
 	return b
 }
