@@ -1,0 +1,268 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/store"
+	"pawl/tool"
+	"pawl/view"
+)
+
+// What is remembered of an answer is few deltas, and all of it.
+func TestDeltasOfOneKindAreJoined(t *testing.T) {
+	t.Parallel()
+	var l live
+	for _, d := range []view.Delta{
+		{Thinking: "H"}, {Thinking: "m."}, {Text: "I "}, {Text: "look."}, {Thinking: "Now"}, {Tool: "read"}, {Arguments: `{"a"`}, {Arguments: `:1}`},
+		{Tool: "edit", Arguments: "{"}, {Arguments: "}"}, {Text: "Done."}, {Arguments: "?"},
+	} {
+		l.add(view.Update{Delta: &d})
+	}
+	want := []view.Delta{
+		{Thinking: "Hm."}, {Text: "I look."}, {Thinking: "Now"}, {Tool: "read", Arguments: `{"a":1}`}, {Tool: "edit", Arguments: "{}"}, {Text: "Done."}, {Arguments: "?"},
+	}
+	if diff := cmp.Diff(want, l.answer); diff != "" {
+		t.Errorf("the answer is (-want +got)\n%s", diff)
+	}
+	l.answer = nil
+	for range maxDelta + 10 {
+		l.add(view.Update{Delta: &view.Delta{Text: "x"}})
+	}
+	if len(l.answer) != 2 || len(l.answer[0].Text) != maxDelta || len(l.answer[1].Text) != 10 {
+		t.Errorf("a long answer is %d deltas, the first of %d bytes", len(l.answer), len(l.answer[0].Text))
+	}
+}
+
+func TestWhatIsLiveIsShownToWhoComesLater(t *testing.T) {
+	t.Parallel()
+	var l live
+	add := func(u view.Update) { l.add(u) }
+	event := func(p run.Payload) view.Update { return view.Update{Event: &run.Event{Seq: l.seq + 1, Payload: p}} }
+	says := func() string {
+		var all []string
+		for _, u := range l.updates() {
+			switch {
+			case u.Delta != nil:
+				all = append(all, "says "+u.Delta.Text)
+			case u.Progress != nil:
+				all = append(all, fmt.Sprintf("%s printed %s", u.Progress.Call, u.Progress.Text))
+			case u.Waiting != nil:
+				all = append(all, fmt.Sprint("waits ", u.Waiting))
+			case u.Stopping != nil:
+				all = append(all, "stops")
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	wants := func(want string) {
+		t.Helper()
+		if got := says(); got != want {
+			t.Errorf("live is %q, want %q", got, want)
+		}
+	}
+	wants("")
+	add(view.Update{Delta: &view.Delta{Text: "a"}})
+	add(view.Update{Drop: true})
+	wants("")
+	add(view.Update{Delta: &view.Delta{Text: "b"}})
+	add(view.Update{Notice: "by the way"})
+	add(view.Update{Progress: &view.Progress{Call: "c_1", Text: "1"}})
+	add(view.Update{Progress: &view.Progress{Call: "c_2", Text: "2"}})
+	add(view.Update{Progress: &view.Progress{Call: "c_1", Text: "3"}})
+	add(view.Update{Waiting: []run.CallID{"c_3"}})
+	wants("says b, c_1 printed 3, c_2 printed 2, waits [c_3]")
+	add(event(run.Replied{}))
+	wants("c_1 printed 3, c_2 printed 2, waits [c_3]")
+	add(event(run.CallSettled{Call: "c_1"}))
+	wants("c_2 printed 2, waits [c_3]")
+	add(view.Update{Waiting: []run.CallID{}})
+	add(view.Update{Delta: &view.Delta{Text: "c"}})
+	add(event(run.RequestFailed{}))
+	add(view.Update{Stopping: &run.Interrupted{}})
+	wants("c_2 printed 2, stops")
+	add(event(run.Interrupted{}))
+	wants("c_2 printed 2")
+	add(view.Update{Delta: &view.Delta{Text: "d"}})
+	add(view.Update{Stopping: &run.Interrupted{}})
+	add(event(run.Ended{}))
+	wants("")
+	if l.seq != 5 || l.n != 12 {
+		t.Errorf("%d events and %d live updates were shown", l.seq, l.n)
+	}
+}
+
+// A slow follower misses what is live, and no event.
+func TestASlowFollowerGetsEveryEvent(t *testing.T) {
+	t.Parallel()
+	var f feed
+	q := f.subscribe()
+	for n := range maxDeltas + 5 {
+		f.show(view.Update{Event: &run.Event{Seq: int64(n + 1)}})
+		f.show(view.Update{Delta: &view.Delta{Text: "x"}})
+	}
+	f.show(view.Update{Progress: &view.Progress{Call: "c_1"}})
+	f.show(view.Update{Notice: "n"})
+	items, ended := q.take()
+	events, deltas, rest := 0, 0, 0
+	for _, u := range items {
+		switch {
+		case u.Event != nil:
+			events++
+		case u.Delta != nil:
+			deltas++
+		default:
+			rest++
+		}
+	}
+	if events != maxDeltas+5 || deltas != maxDeltas || rest != 1 || ended {
+		t.Errorf("%d events, %d deltas and %d others, ended: %t", events, deltas, rest, ended)
+	}
+	f.show(view.Update{Delta: &view.Delta{Text: "y"}})
+	if items, _ := q.take(); len(items) != 1 {
+		t.Errorf("when it was read there is room for %d", len(items))
+	}
+	f.unsubscribe(q)
+	f.show(view.Update{Delta: &view.Delta{Text: "z"}})
+	if items, _ := q.take(); len(items) != 0 {
+		t.Errorf("after it left it gets %+v", items)
+	}
+	last := f.subscribe()
+	f.close()
+	if _, ended := last.take(); !ended {
+		t.Error("a follower is not told of the end")
+	}
+	if items, ended := f.subscribe().take(); !ended || len(items) != 0 {
+		t.Errorf("who follows after the end gets %+v", items)
+	}
+}
+
+func TestFollowersStopWhenTheyWantOrMust(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"text":"Yes."}`)
+	d := r.create()
+	r.run(d, prompt("Go."))
+	all := len(logged[run.Payload](t, r))
+	for _, most := range []int{1, 3} {
+		n := 0
+		for u, err := range Follow(t.Context(), r.mem.Other(), "r", 0) {
+			if err != nil || u.Event == nil || u.Event.Seq != int64(n+1) {
+				t.Fatalf("%+v, %v", u, err)
+			}
+			if n++; n == most {
+				break
+			}
+		}
+		if n != most {
+			t.Errorf("%d of %d events", n, most)
+		}
+	}
+	n := 0
+	for u, err := range Follow(t.Context(), r.mem.Other(), "r", 2) {
+		if n++; err != nil || u.Event.Seq != int64(n+2) {
+			t.Fatalf("%+v, %v", u, err)
+		}
+	}
+	if n != all-2 {
+		t.Errorf("after the second there are %d of %d events", n, all)
+	}
+	for u, err := range Follow(t.Context(), r.mem.Other(), "other", 0) {
+		t.Errorf("of a run that is not there: %+v, %v", u, err)
+	}
+}
+
+// A result from outside is what a person was shown: what a file was when it was approved.
+func TestTheContentOfAFileIsPartOfWhatIsApproved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	if got := contentHash(file); got != "none" {
+		t.Errorf("of nothing: %s", got)
+	}
+	if got := contentHash(dir); got != "no file" {
+		t.Errorf("of a folder: %s", got)
+	}
+	if err := os.WriteFile(file, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := contentHash(file); got != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+		t.Errorf("of abc: %s", got)
+	}
+}
+
+func TestWhatRulesAreToldOfACall(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{})}
+	r := PermissionRequest(env, "edit", run.Writes, tool.Intent{Paths: []string{"a.go"}, Below: []string{"sub"}}, []string{"/own"}, true)
+	if !r.Edits || r.Outside || !r.Root || len(r.Resolved) != 1 || len(r.Below) != 2 || r.Dir != dir && r.Dir != "" || r.Own[0] != "/own" || r.Sandboxed || r.EnforcesReadOnly {
+		t.Errorf("an edit is %+v", r)
+	}
+	for _, in := range []tool.Intent{{Paths: []string{"a\x00"}}, {Below: []string{"a\x00"}}} {
+		if r := PermissionRequest(env, "edit", run.Writes, in, nil, false); !r.Outside {
+			t.Errorf("a path that is none is inside: %+v", r)
+		}
+	}
+	if r := PermissionRequest(env, "read", run.Reads, tool.Intent{Paths: []string{"a"}}, nil, false); r.Edits {
+		t.Errorf("a read edits: %+v", r)
+	}
+	if r := PermissionRequest(env, "shell", run.Writes, tool.Intent{Command: "x > a", Paths: []string{"a"}}, nil, false); r.Edits || r.Command != "x > a" {
+		t.Errorf("a command is %+v", r)
+	}
+	if got := absolute(env, "a/b"); got != filepath.Join(dir, "a/b") {
+		t.Errorf("a/b is %s", got)
+	}
+	if got := absolute(env, "/x"); got != "/x" {
+		t.Errorf("/x is %s", got)
+	}
+}
+
+func TestWhatTheModelIsToldOfACallThatMayNotRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		title, reason, want string
+	}{
+		{"run make", "a rule denies it", "Not allowed: run make was not run: a rule denies it."},
+		{"", "a rule denies it.", "Not allowed: This was not run: a rule denies it."},
+	} {
+		if got := refusal(tool.Intent{Title: c.title}, permission.Decision{Verdict: permission.Deny, Reason: c.reason}); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestARunThatIsNotThereOrCannotBeMadeHasNoOwner(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "")
+	for what, err := range map[string]error{
+		"opened": func() error { _, err := r.w.Open(t.Context(), "gone", nil); return err }(),
+		"made wrong": func() error {
+			_, err := r.w.Create(t.Context(), run.Created{Run: "r", Workspace: "/w", Config: run.Config{Parallel: -1}}, nil)
+			return err
+		}(),
+		"made no run": func() error { _, err := r.w.Create(t.Context(), run.Created{Workspace: "/w"}, nil); return err }(),
+	} {
+		if err == nil {
+			t.Errorf("%s: there is no error", what)
+		}
+	}
+	for _, id := range []run.ID{"gone", "r"} {
+		if _, owned, err := r.mem.Owner(t.Context(), id); owned || err != nil {
+			t.Errorf("%s is owned: %v", id, err)
+		}
+	}
+	if _, err := r.w.Open(t.Context(), "gone", nil); !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("a run that is not there: %v", err)
+	}
+}
