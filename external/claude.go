@@ -226,7 +226,6 @@ func (s *claudeStream) result(l claudeLine, r *report) {
 		u.Cost, u.Priced = *l.Cost, true
 	}
 	r.usage = r.usage.Add(u)
-	r.stop = run.StopReason(l.Stop)
 	if !l.IsError {
 		r.fail = nil
 		if r.said.Len() == 0 && l.Result != "" {

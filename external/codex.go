@@ -126,7 +126,6 @@ func (s *codexStream) line(b []byte, r *report) {
 		r.failed(kindOfText(reason), reason)
 	case "turn.completed":
 		r.done, r.fail = true, nil
-		r.stop = run.StopEndTurn
 		u := l.Usage
 		r.usage = r.usage.Add(run.Usage{Input: max(0, u.Input-u.Cached), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output})
 	default:

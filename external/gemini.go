@@ -193,7 +193,7 @@ func (s *geminiStream) line(b []byte, r *report) {
 		u := l.Stats
 		r.usage = r.usage.Add(run.Usage{Input: max(0, u.Input-u.Cached), CacheRead: u.Cached, Output: u.Output})
 		if l.Status == "success" {
-			r.fail, r.stop = nil, run.StopEndTurn
+			r.fail = nil
 			return
 		}
 		reason := "the turn ended " + l.Status

@@ -160,11 +160,6 @@ func (s *opencodeStream) line(b []byte, r *report) {
 }
 
 func (s *opencodeStream) end(r *report) {
-	switch s.reason {
-	case "", "tool-calls": // it was cut off, or a call that needs approval stopped it
-	case "stop", "end_turn", "unknown":
-		r.done, r.stop = r.fail == nil, run.StopEndTurn
-	default:
-		r.done, r.stop = r.fail == nil, run.StopReason(strings.ReplaceAll(s.reason, "-", "_"))
-	}
+	// Without a reason it was cut off, and with that one a call that needs approval stopped it.
+	r.done = r.fail == nil && s.reason != "" && s.reason != "tool-calls"
 }

@@ -24,8 +24,7 @@ type report struct {
 	// said is the agent's last text, which becomes the message at the end of the turn if
 	// nothing follows it.
 	said  strings.Builder
-	usage run.Usage // not yet recorded
-	stop  run.StopReason
+	usage run.Usage          // not yet recorded
 	done  bool               // the event at the end of a turn has come
 	fail  *run.RequestFailed // it, or an error before it, says that the turn has failed
 	model string
@@ -118,7 +117,7 @@ func (r *report) result(id, text string, isError bool, exitCode *int) {
 		Content: []run.Part{run.Text(cutPart(text))}, IsError: isError, ExitCode: exitCode}}}})
 }
 
-// failed records that the turn has failed; the first failure that says more than that counts.
+// failed records that the turn has failed; the last failure counts.
 func (r *report) failed(kind run.ErrorKind, reason string) {
 	if reason = strings.TrimSpace(plain(reason)); len(reason) > 2000 {
 		reason = strings.ToValidUTF8(reason[:2000], "") + "…"

@@ -22,7 +22,8 @@ import (
 // fake returns a turn of the fake agent, as Claude Code, that does what do says.
 func fake(t *testing.T, do string) external.Turn {
 	k, _, _ := external.Split("claude-code/x")
-	return external.Turn{Kind: k, Program: os.Args[0], Env: []string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=" + do, "HOME=/home/x"}, Run: "r",
+	// Built for coverage, a program without that folder says so on standard error.
+	return external.Turn{Kind: k, Program: os.Args[0], Env: []string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=" + do, "HOME=/home/x", "GOCOVERDIR=" + t.TempDir()}, Run: "r",
 		Workspace: t.TempDir(), State: filepath.Join(t.TempDir(), "external"), Model: external.DefaultModel, Message: []run.Part{run.Text("Repair it.")}}
 }
 
