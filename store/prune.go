@@ -97,6 +97,9 @@ func (s *SQLite) Prune(ctx context.Context, olderThan time.Duration, now time.Ti
 	if olderThan <= 0 {
 		return nil, nil
 	}
+	if err := s.check(ctx, anyRun); err != nil {
+		return nil, err
+	}
 	// A run is younger than those it was forked from: so forks come first.
 	roots, err := s.ids(ctx, `SELECT id FROM runs WHERE updated <= ? AND parent NOT IN (SELECT id FROM runs) ORDER BY created DESC, id`,
 		toNano(now.Add(-olderThan)))
