@@ -321,6 +321,12 @@ func TestWhatStandsInTheWayOfAFolder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.open()
+	if err := os.MkdirAll(filepath.Join(r.workspace, ".pawl/empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := p.ConfigFiles(".pawl/empty"); files != nil || err != nil {
+		t.Errorf("of an empty folder: %v, %v", files, err)
+	}
 	r.write(".pawl/agents", "a file")
 	if files, err := p.ConfigFiles(".pawl/agents"); files != nil || err != nil {
 		t.Errorf("of a file: %v, %v", files, err)
@@ -338,9 +344,8 @@ func TestWhatStandsInTheWayOfAFolder(t *testing.T) {
 	r.has(p.ReplaceFile(".pawl/loop", []byte("A.")), r.workspace+": .pawl/loop is a link and no file; remove it")
 	r.has(p.ReplaceFile(".pawl/a", []byte("\x00\x01\x02")), ".pawl/a: it is not text that could be shown")
 	long := strings.Repeat("n", 300)
-	if err := p.ReplaceFile(".pawl/"+long, []byte("A.")); err == nil {
-		t.Error("a name that no file can have was written")
-	}
+	r.has(p.ReplaceFile(".pawl/"+long, []byte("A.")), "name too long; remove it")
+	r.has(p.ReplaceFile(".pawl/"+long+"/x", []byte("A.")), "name too long; remove it")
 	r.write(".pawl/mine", "M.")
 	if err := os.Chmod(filepath.Join(r.workspace, ".pawl/mine"), 0o600); err != nil {
 		t.Fatal(err)
