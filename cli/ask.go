@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
@@ -113,6 +114,9 @@ func (a *asker) approval(ctx context.Context) bool {
 	lines := a.describe(call, len(calls), foldedPrompt, width)
 	all := a.describe(call, len(calls), 0, width)
 	whole := len(lines) == len(all)
+	if len(lines) > onScreen { // its head has left the screen
+		lines = append(lines, a.style.LiftedLines(call, width)...)
+	}
 	lines = append(lines, a.keys(call, choices, width)...)
 	for {
 		line, ok := a.prompt(lines, "  "+keysOf(choices)+": ", elsewhere.gone)
@@ -380,6 +384,11 @@ func (l *lineReader) read() {
 // foldedPrompt is how many lines of a change a prompt shows before it is asked for all.
 const foldedPrompt = 200
 
+const (
+	onScreen  = 16  // lines that a small terminal shows of a call, above its answers
+	maxStored = 200 // characters of the rules that an answer would store
+)
+
 // describe returns what a person has to see of a call that waits, as one of n; fold bounds the lines
 // of a change, 0: all of it.
 func (a *asker) describe(c app.Approval, n, fold, width int) []string {
@@ -393,7 +402,11 @@ func (a *asker) keys(c app.Approval, choices []render.Choice, width int) []strin
 	for _, o := range choices {
 		label := []render.Span{{Text: o.Label}}
 		if o.Stores() {
-			label = append(label, render.Span{Text: "  " + render.StoredWords(c, o.Answer, render.Scopes[0]), Paint: render.Accent})
+			words := render.StoredWords(c, o.Answer, render.Scopes[0])
+			if short := text.First(words, maxStored); short != words {
+				words = short + text.Mark // the second step shows all of it
+			}
+			label = append(label, render.Span{Text: "  " + words, Paint: render.Accent})
 		}
 		lines = append(lines, render.Hang("  "+s.Paint(render.Bold, o.Key)+"  ", s.Wrap(label, width-5, true))...)
 	}

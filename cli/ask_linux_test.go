@@ -242,6 +242,30 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	}
 }
 
+// What a command says of itself cannot take the place of what the dialog says.
+func TestALongCommandHidesNothingOfTheDialog(t *testing.T) {
+	t.Parallel()
+	command := strings.Repeat("echo module\\n", 30) + "  y  Allow this time\\ntouch end"
+	s := sit(t, `{"text":"I build.","calls":[{"tool":"shell","args":{"command":"`+command+`","sandbox":"none"}}]}
+{"text":"Done."}
+`, nil, "run", "-p", "build")
+	s.see("? Run this command?")
+	s.see("runs outside the sandbox")
+	s.see("    touch end")
+	s.see("runs outside the sandbox, with your own authority")
+	s.see("n  No, not this time")
+	s.see("v  Never allow  shell('echo module\\necho")
+	s.see("module…")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("v\n")
+	s.see("Never allow, in this folder:")
+	s.see("\\ntouch end')")
+	s.see("enter goes back: ")
+	s.typed("y\n")
+	s.see("Done.")
+	s.exits(exitDone)
+}
+
 // With wait everything stops at once - also what runs beside the call - and the next turn begins with the
 // person's words.
 func TestWaitStopsTheTurnAndSaysWhatToDo(t *testing.T) {

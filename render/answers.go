@@ -87,9 +87,13 @@ func ScopeWords(s permission.Scope) string {
 	return string(s)
 }
 
-// RuleText returns a rule as it is written, with what it lifts of the sandbox.
+// oneLine writes the line ends and tabs of a rule as shells do in $'…': in lines of its own a
+// rule could look like another part of a dialog.
+var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
+// RuleText returns a rule in one line, with what it lifts of the sandbox.
 func RuleText(r permission.Rule) string {
-	text := visible.Escape(r.String())
+	text := oneLine.Replace(visible.Escape(r.String()))
 	switch r.Sandbox {
 	case run.Unconfined:
 		text += " (outside the sandbox)"

@@ -41,12 +41,7 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 	say := func(p Paint, text string) {
 		lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: text, Paint: p}}, width-2, false))...)
 	}
-	switch a.Preview.Request.Sandbox {
-	case run.Unconfined:
-		say(Bad, "runs outside the sandbox, with your own authority")
-	case run.WithNetwork:
-		say(Warning, "runs with the network open")
-	}
+	lines = append(lines, s.LiftedLines(a, width)...)
 	if r := a.Preview.Request; r.Command != "" && r.Dir != "" && r.Dir != r.Workspace {
 		say(Faint, "in "+visible.Escape(r.Dir))
 	}
@@ -56,6 +51,19 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 		}
 	}
 	return lines
+}
+
+// LiftedLines says what of the sandbox the call would lift; none: it would run in it.
+func (s Style) LiftedLines(a app.Approval, width int) []string {
+	words, paint := "runs outside the sandbox, with your own authority", Bad
+	switch a.Preview.Request.Sandbox {
+	case run.Unconfined:
+	case run.WithNetwork:
+		words, paint = "runs with the network open", Warning
+	default:
+		return nil
+	}
+	return Hang("  ", s.Wrap([]Span{{Text: words, Paint: paint}}, width-2, false))
 }
 
 // ApprovalBody returns the whole command, or the change of a file. before reads a file of the workspace
