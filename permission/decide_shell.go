@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -456,6 +457,11 @@ func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, read
 	for _, h := range l.hazards {
 		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule names it", quote(h), quote(p.text))})
 	}
+	if dir := t.protectedDir(p); dir != "" && !l.reads {
+		for _, w := range p.words[1:] {
+			needs = append(needs, need{w.text, quote(p.text) + " runs in " + dir + ", which decides what runs later"})
+		}
+	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
 			if harmlessDevice(where) && l.reads {
@@ -485,6 +491,16 @@ func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, read
 		}
 	}
 	return needs, readRule
+}
+
+// protectedDir returns a folder that a command runs in, and whose files decide what runs later.
+func (t *evaluation) protectedDir(p *simpleCommand) string {
+	for _, dir := range p.dirs {
+		if at := t.r.locate("", dir); !at.outside && protectedNames.nameIn(cmp.Or(at.further, at.text)) != "" {
+			return at.text
+		}
+	}
+	return ""
 }
 
 // protected reports whether a word is the name of a file that decides what runs
