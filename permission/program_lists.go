@@ -62,7 +62,8 @@ var interpreters = map[string]hazard{
 	"bun":  {short: "epr", long: "--eval --print --preload --require"}, "deno": {commands: "eval repl", long: "--allow-all --allow-run --allow-write --preload"},
 	"perl": {short: "eEnpiMmIxd"}, "ruby": {short: "enpirIxS", long: "--require"}, "php": {short: "rBREa", long: "--run"},
 	"lua": {short: "el"}, "luajit": {short: "elb"}, "julia": {short: "eEL", long: "--eval --print --load"}, "Rscript": {short: "e"},
-	"osascript": {short: "e"}, "tclsh": {}, "elixir": {short: "er", long: "--eval"}, "groovy": {short: "e"}, "scala": {short: "e"},
+	"osascript": {short: "e"}, "tclsh": {}, "elixir": {short: "er", long: "--eval"}, "R": {short: "ef", long: "--file"}, "octave": {long: "--eval"},
+	"xonsh": {short: "c"}, "nu": {short: "ce", long: "--commands --execute"}, "elvish": {short: "c"}, "groovy": {short: "e"}, "scala": {short: "e"},
 }
 
 // interpreter returns the entry of a program, also of one with a version

@@ -54,7 +54,7 @@ func (p *simpleCommand) runsByRule(l *commandInfo, rules []Rule, budget *int) (r
 		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.mayBeIn(w.text) }) {
 			continue
 		}
-		scripts := textsIn(w.text)
+		scripts := textsIn(w.text, rules)
 		ownWord := known && len(l.hazards) == 0 && (operands == 1 || i == len(words)-1) // npm rm, npm run rm
 		if !ownWord {
 			r := &scriptReader{dirs: p.dirs}
@@ -86,19 +86,49 @@ func (p *simpleCommand) runsByRule(l *commandInfo, rules []Rule, budget *int) (r
 	return Rule{}, "", false
 }
 
-// textsIn returns what in a word may be a text of shell: the word, and what follows the sign
-// that programs put before one (|COMMAND, !COMMAND) or the name of an option or variable.
-func textsIn(word string) []string {
-	texts := []string{strings.TrimLeft(word, "|!@&;-+ \t\n")}
+// signs stand before a text of shell in texts of other languages and in options: =COMMAND,
+// ["COMMAND"], system("COMMAND"), |COMMAND, !COMMAND.
+const signs = "=:,;|&!@#%<>(){}[]\"'`\n"
+
+// textsIn returns what in a word may be a text of shell: the word, what follows the name of
+// an option or variable, and what follows a sign and begins with a program that one of rules
+// speaks of, or with one that runs others.
+func textsIn(word string, rules []Rule) []string {
+	const before = "|!@&;-+ \t\n"
+	texts := []string{strings.TrimLeft(word, before)}
 	for _, sign := range "=:," {
-		if _, value, ok := strings.Cut(word, string(sign)); ok && value != "" {
-			texts = append(texts, strings.TrimLeft(value, "|!@&;-+ \t\n"))
+		if _, value, ok := strings.Cut(word, string(sign)); ok {
+			texts = append(texts, strings.TrimLeft(value, before))
 		}
 	}
 	if strings.HasPrefix(word, "-") && len(word) > 2 && word[1] != '-' {
 		texts = append(texts, word[2:]) // -sCOMMAND
 	}
+	for i := range len(word) {
+		if strings.IndexByte(signs, word[i]) < 0 {
+			continue
+		}
+		text := strings.TrimLeft(word[i+1:], " \t\n")
+		end := strings.IndexAny(text, " \t"+signs)
+		if end < 0 {
+			end = len(text)
+		}
+		name := path.Base(text[:end])
+		_, wraps := wrappers[name]
+		if wraps || shells[name] || joiners[name] || slices.ContainsFunc(rules, func(r Rule) bool { return r.names(name) }) {
+			texts = append(texts, asShell.Replace(text))
+		}
+	}
 	return slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+// asShell makes words of shell of a list or a call of another language.
+var asShell = strings.NewReplacer(`"`, " ", "'", " ", "`", " ", ",", " ", "(", " ", ")", " ", "{", " ", "}", " ", "[", " ", "]", " ", "<", " ", ">", " ")
+
+// names reports whether the rule speaks of a program.
+func (r Rule) names(program string) bool {
+	words := r.split()
+	return len(words) > 0 && matchWord(strings.ToLower(path.Base(words[0])), strings.ToLower(program))
 }
 
 // mayBeIn reports whether a text may name the program that the rule speaks of. Quotes and

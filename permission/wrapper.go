@@ -20,7 +20,7 @@ type wrapper struct {
 	guessed bool
 	// texts: each of its operands is a text of shell, and its words are no command.
 	texts bool
-	// input: without a command among its words it runs what its input says.
+	// input: without a command among its words it runs what its input says, itself or by a shell.
 	input bool
 }
 
@@ -30,8 +30,8 @@ type wrapper struct {
 // sudo 1.9 and moreutils, read 2026-11-20.
 var wrappers = map[string]wrapper{
 	"env":         {flags: "i0v", values: "uC", assigns: true},
-	"sudo":        {flags: "AbEHiKknPSsV", values: "CDghpRrtTuU", assigns: true},
-	"doas":        {flags: "Lns", values: "aCu"},
+	"sudo":        {flags: "AbEHiKknPSsV", values: "CDghpRrtTuU", assigns: true, input: true},
+	"doas":        {flags: "Lns", values: "aCu", input: true},
 	"xargs":       {flags: "0oprtx", values: "adEILnPs"},
 	"timeout":     {flags: "v", values: "ks", operands: 1, transparent: true},
 	"nice":        {values: "n", transparent: true},
@@ -45,9 +45,9 @@ var wrappers = map[string]wrapper{
 	"ionice":      {flags: "t", values: "cn", transparent: true},
 	"taskset":     {operands: 1},
 	"chrt":        {flags: "bfior", operands: 1},
-	"chroot":      {operands: 1},
-	"unshare":     {flags: "mufinpUCTrc"},
-	"nsenter":     {flags: "a"},
+	"chroot":      {operands: 1, input: true},
+	"unshare":     {flags: "mufinpUCTrc", input: true},
+	"nsenter":     {flags: "a", input: true},
 	"flock":       {flags: "sxnuFo", values: "wE", operands: 1},
 	"strace":      {flags: "cfFhiqrtTvVxyz", values: "abeEIoOpPsSuUX"},
 	"ltrace":      {},
@@ -57,9 +57,9 @@ var wrappers = map[string]wrapper{
 	"toybox":      {},
 	"caffeinate":  {flags: "disu", values: "tw"},
 	"pkexec":      {},
-	"runuser":     {flags: "lm", values: "gGu"},
+	"runuser":     {flags: "lm", values: "gGu", input: true},
 	"unbuffer":    {},
-	"script":      {flags: "aefq"},
+	"script":      {flags: "aefq", input: true},
 	"entr":        {flags: "acdnprz", texts: true},
 	"rlwrap":      {},
 	"torsocks":    {},
@@ -71,7 +71,7 @@ var wrappers = map[string]wrapper{
 	"uvx":         {},
 	"pipx":        {operands: 1},
 	"proxychains": {}, "proxychains4": {}, "firejail": {}, "bwrap": {}, "systemd-run": {}, "dbus-run-session": {}, "xvfb-run": {},
-	"numactl": {}, "prlimit": {}, "setpriv": {}, "capsh": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "sg": {operands: 1},
+	"numactl": {}, "prlimit": {}, "setpriv": {}, "capsh": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "sg": {operands: 1, input: true}, "newgrp": {operands: 1, input: true},
 	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {texts: true}, "concurrently": {texts: true}, "perf": {guessed: true}, "valgrind": {}, "rr": {},
 	"watchexec": {texts: true}, "nodemon": {texts: true}, "ld.so": {}, "ld-linux-x86-64.so.2": {}, "dotenv": {}, "direnv": {}, "uv": {operands: 1}, "poetry": {operands: 1}, "pdm": {operands: 1}, "pipenv": {operands: 1}, "bundle": {operands: 1}, "mise": {}, "asdf": {}, "conda": {}, "nix-shell": {}, "nix": {},
 	"setarch": {guessed: true}, "linux32": {}, "linux64": {}, "i386": {}, "i686": {}, "x86_64": {}, "choom": {guessed: true}, "uclampset": {guessed: true}, "cgexec": {guessed: true}, "proot": {guessed: true},
@@ -81,11 +81,14 @@ var wrappers = map[string]wrapper{
 	"batch": {input: true}, "at": {input: true, texts: true},
 }
 
+// toHost is ssh with the options of a login; with others (-N, -W, -n) its input goes to no shell.
+var toHost = wrapper{flags: "46AaCgKkMqTtvXxYy", values: "BbcDEeFIiJLlmoPpRSw", operands: 1}
+
 // maxHostAt bounds how many of ssh's words are taken for its host.
 const maxHostAt = 16
 
 // shells run a text of shell given after -c.
-var shells = set("sh bash dash ash zsh ksh mksh fish")
+var shells = set("sh bash rbash dash ash zsh ksh mksh yash osh fish csh tcsh")
 
 // joiners put their operands together into one text of shell; ssh takes a host
 // first.
@@ -122,6 +125,9 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 	}
 	if h, ok := interpreter(name); ok && !p.speculative && readsProgram(p, h) {
 		r.isUnknown(name + " that reads its program from standard input")
+	}
+	if name == "crontab" && !p.speculative && (len(p.words) == 1 || slices.ContainsFunc(p.words, func(w word) bool { return w.text == "-" })) {
+		r.isUnknown("crontab that reads its commands from standard input")
 	}
 	w, ok := wrappers[name]
 	if !ok || name == "command" && asksOnly(p) {
@@ -160,7 +166,13 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 // readsInput reports whether a wrapper whose command begins at the i-th word is given none, or
 // takes none among its words.
 func (r *scriptReader) readsInput(name string, p *simpleCommand, i int) bool {
-	return i >= len(p.words) || name == "batch" || name == "at" || p.words[i].text == ":::" || p.words[i].text == "-"
+	switch name {
+	case "batch", "at":
+		return true
+	case "sudo", "doas": // sudo -s, sudo -i
+		return i >= len(p.words) && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "si") })
+	}
+	return i >= len(p.words) || p.words[i].text == ":::" || p.words[i].text == "-"
 }
 
 // inner takes in a command that p runs. One that is only a guess makes nothing
@@ -330,12 +342,21 @@ func (r *scriptReader) unwrapText(p *simpleCommand, name string) {
 		for i := 2; i < min(len(p.words), maxHostAt); i++ {
 			r.textOf(p, p.words[i:], true)
 		}
+		if at, sure, _ := toHost.command(p.words); sure && at >= len(p.words) && !p.speculative {
+			r.isUnknown("a shell of another host that reads its script from standard input")
+		}
 		return
 	case "su", "sg", "capsh", "script", "flock":
+		given := name != "su"
 		for i, w := range p.words {
 			if (w.text == "-c" || w.text == "--command") && i+1 < len(p.words) {
 				r.textOf(p, p.words[i+1:i+2], p.speculative)
+				given = true
 			}
+			given = given || strings.HasPrefix(w.text, "--command=")
+		}
+		if !given && !p.speculative {
+			r.isUnknown("a shell that reads its script from standard input")
 		}
 		return
 	}
