@@ -373,7 +373,7 @@ func TestWhatDecidesWhatRunsLaterAsksInAcceptEdits(t *testing.T) {
 		.fleet/run.json .theia/launch.json x.sublime-project .continue/config.json .qwen/settings.json .junie/guidelines.md .trae/mcp.json .augment/rules.md .goose/config.yaml mcp.json
 		.rvmrc .gitpod.yml .replit .ghci .ocamlinit .iex.exs .erlang .octaverc .perldb .rdbgrc .dir-locals-2.el .helix/config.toml .run/x.run.xml .autoenv.zsh bunfig.toml .readthedocs.yaml netlify.toml
 		.reviewboardrc .arcconfig .vimrc.local .nvim/init.lua .ctags.d/x.ctags action.yml .gitlab-ci.yaml .idx/dev.nix .agents/x.md .hg/hgrc .jj/config.toml .sl/config _darcs/prefs/defaults .huskyrc.json .lintstagedrc
-		.psqlrc .screenrc .gradle/init.gradle .rubocop.yml devbox.json .byebugrc ipython_config.py .direnvrc .tmuxp.yaml
+		.psqlrc .screenrc .gradle/init.gradle .rubocop.yml devbox.json .byebugrc .kilocode/mcp.json .tekton/x.yaml .do/app.yaml .simple-git-hooks.json .obsidian/plugins/x/main.js .dvc/config ansible.cfg .goreleaser.yaml .user.ini ipython_config.py .direnvrc .tmuxp.yaml
 		.git/config .github/workflows/ci.yml .husky/pre-commit .bashrc package.json .envrc .vscode/tasks.json Jenkinsfile`) {
 		for _, at := range []string{name, "sub/" + name, strings.ToUpper(name)} {
 			for _, r := range []permission.Request{

@@ -194,6 +194,8 @@ var protectedNames = names(
 	".ghci", ".ocamlinit", ".iex.exs", ".erlang", ".octaverc", ".perldb", ".rdbgrc", ".byebugrc", ".radare2rc", ".ipython", "ipython_config.py", ".jupyter",
 	"bunfig.toml", ".bunfig.toml", ".gradle", ".mavenrc", ".sbtopts", ".jvmopts", ".rubocop.yml", ".solargraph.yml",
 	"action.yml", "action.yaml", ".gitlab-ci.yaml", ".gitpod.yml", ".gitpod.dockerfile", ".replit", "replit.nix", ".idx", "devbox.json", ".lando.yml", ".ddev",
+	".kilocode", ".tekton", ".do", ".bzr", ".fossil-settings", ".simple-git-hooks.*", ".lfsconfig", ".buckconfig", ".gemrc", ".ripgreprc", ".obsidian", ".dvc", ".settings", ".user.ini", ".mongorc.js", ".ycm_extra_conf.py", ".vimspector.json",
+	"ansible.cfg", ".ansible.cfg", ".goreleaser.*", ".mergify.yml", "startup.m",
 	".readthedocs.yaml", ".readthedocs.yml", "netlify.toml", "vercel.json", "render.yaml", "heroku.yml",
 )
 
