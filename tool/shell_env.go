@@ -56,6 +56,7 @@ var secretValues = []func() *regexp.Regexp{
 	lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY`),
 	lazy.Regexp(`(?i)\b(authorization|x-api-key|private-token|cookie)\s*:\s*\S`), // a header
 	lazy.Regexp(`(?i)(^|[;\s])\s*(password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]`),
+	lazy.Regexp(`(?i)[?&](sig|signature|token|password|passwd|pwd|secret|api_?key|access_?key)=[^&\s]`), // of an address
 	lazy.Regexp(`(?i)^(basic|bearer)\s+[a-z0-9+/=._~-]{8,}$`),
 	lazy.Regexp(`://hooks\.slack\.com/|://[a-z0-9.]*discord(app)?\.com/api/webhooks/`), // whoever has the address may post
 	lazy.Regexp(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@`),                       // an address with a password
@@ -139,10 +140,10 @@ func (o ShellOptions) withholds(name, value string) bool {
 // publicVariables hold what is random and no secret: names of commits, of sessions, of machines.
 var publicVariables = []string{"*SHA", "*SHA1", "*SHA256", "*COMMIT*", "*_ID", "*UUID*", "*HASH*", "*DIGEST*", "*_REV", "*REVISION*", "*VERSION*", "*_REF", "*BUILD*", "*FINGERPRINT*", "*CHECKSUM*"}
 
-// isRandom reports whether a value is one word as keys are: at least 32 letters and digits,
-// hexadecimal or in both cases, of which none is much more frequent than others.
+// isRandom reports whether a value is one word as keys are: at least 24 letters and digits in both
+// cases, or 32 hexadecimal ones, of which none is much more frequent than others.
 func isRandom(value string) bool {
-	if len(value) < 32 || len(value) > 64<<10 {
+	if len(value) < 24 || len(value) > 64<<10 || value[0] == '/' {
 		return false
 	}
 	var seen [128]int
@@ -156,10 +157,10 @@ func isRandom(value string) bool {
 			lower++
 		case c >= 'A' && c <= 'Z':
 			upper++
-		case c != '_' && c != '-' && c != '+' && c != '=':
+		case !strings.ContainsRune("_-+=/", rune(c)):
 			return false
 		}
-		if strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 {
+		if strings.IndexByte("0123456789abcdefABCDEF-", c) >= 0 { // also a UUID
 			hex++
 		}
 		seen[c]++
@@ -172,7 +173,7 @@ func isRandom(value string) bool {
 		}
 	}
 	if hex == len(value) {
-		return digits > 0 && digits < hex && bits >= 3
+		return len(value) >= 32 && digits > 0 && upper+lower > 1 && bits >= 3
 	}
 	return digits > 1 && upper > 2 && lower > 2 && bits >= 4
 }

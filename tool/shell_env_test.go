@@ -24,13 +24,14 @@ func TestNoVariableThatHoldsAKeyReachesACommand(t *testing.T) {
 		"STRIPE_SK=canary", "GCP_SA_JSON=canary", "KUBE_CONFIG_DATA=canary", "CONNSTR=canary", "COOKIE_HMAC=canary", "ROOTPW=canary", "SONAR_LOGIN=canary", "RAILS_MASTER=canary", "SIGNING=canary", "SEED=canary", "WALLET=canary", "TLS_PEM=canary", "HASH_SALT=canary",
 		// By their values.
 		"F=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "G=qR7mZc1XkP0vT9yWbN4sLd8HjF2gUa6EoIcanary", "H={\n\"private_key\" : \"canary\"}", "I=    client-key-data: canary", "J=SG.canarycanarycanary", "K=dckr_pat_canarycanarycanary",
+		"L=jdbc:postgresql://h/db?user=u&password=canary", "M=aZ3kQ9xLm2Pq7RtV5canaryB", "N=wJalrXUtnFEMI/K7MDENG/bPxRfiCYcanary1EY0", "O=https://x.blob.example.org/c?sv=2020&sig=canary%3D", "P=6f9619ff-8b86-d011-b42d-00c04fc964ff",
 		"A=sk-ant-canary0123456789abcdef", "B=ghp_canary0123456789abcdef", "C=AKIA0123456789CANARY", "D=eyJhbGciOi.eyJzdWIiOi.canary", "E=-----BEGIN RSA PRIVATE KEY-----\ncanary",
 		"GIT_CONFIG_VALUE_0=AUTHORIZATION: basic canary", "CUSTOM_HEADERS=x-api-key: canary",
 		"DATABASE_URL=postgres://u:canary@localhost/x", "HTTPS_PROXY=http://canary:canary@proxy:3128", "STORAGE=DefaultEndpointsProtocol=https;AccountKey=canary==",
 		"PG=host=h user=u password=canary", "LOGIN=Basic canarycanary==", "HOOK=https://hooks.slack.com/services/T0/B0/canary", "CHAT=https://discord.com/api/webhooks/1/canary",
 	}
 	passed := []string{
-		"HOME=/home/x", "PATH=/bin", "GOFLAGS=-mod=mod", "KEYBOARD=us", "MONKEY=1", "MONKEYS=2", "AUTHORS=x", "LEVEL=basic setting", "COMPASS=n", "PROXY_BYPASS=x", "TOKENIZERS_PARALLELISM=false", "OPENAI_MAX_TOKENS=5", "GITHUB_SHA=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "INVOCATION_ID=0123456789abcdef0123456789abcdef", "RANDOM_UUID=550e8400e29b41d4a716446655440000", "LONG=a-very-long-name-of-a-host-with-9-words-in-it", "WIDE=ThisIsAVeryLongIdentifierInCamelCaseOfAProgram", "LS_FLAGS=--color=auto --group-directories-first", "PYTHONHASHSEED=0", "HOST_URL=https://example.org/a:b@c", "GOPROXY=https://proxy.golang.org,direct",
+		"HOME=/home/x", "PATH=/bin", "GOFLAGS=-mod=mod", "KEYBOARD=us", "MONKEY=1", "MONKEYS=2", "AUTHORS=x", "LEVEL=basic setting", "COMPASS=n", "PROXY_BYPASS=x", "TOKENIZERS_PARALLELISM=false", "OPENAI_MAX_TOKENS=5", "GITHUB_SHA=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "INVOCATION_ID=0123456789abcdef0123456789abcdef", "RANDOM_UUID=550e8400e29b41d4a716446655440000", "LONG=a-very-long-name-of-a-host-with-9-words-in-it", "WIDE=ThisIsAVeryLongIdentifierInCamelCaseOfAProgram", "LS_FLAGS=--color=auto --group-directories-first", "PYTHONHASHSEED=0", "DAYS=2026-11-26-2026-11-27-2026-11-28", "DESKTOP=Example-Desktop/Xfce/Session2", "MODEL=claude-sonnet-4-5-20250929", "PAGER_URL=https://example.org/?sign=1&tokens=5", "HOST_URL=https://example.org/a:b@c", "GOPROXY=https://proxy.golang.org,direct",
 		"DOCKER_REGISTRY=r.example.org", "AUTHOR=x", "DEPLOY_TOKEN=wanted", "ME=http://wanted:wanted@x",
 	}
 	o := ShellOptions{KeyEnv: []string{"ACME_LLM"}, PassEnv: []string{"DEPLOY_TOKEN", "ME", "ACME_LLM", "OPENAI_API_KEY", "PAWL_TOKEN"}}
