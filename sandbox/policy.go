@@ -258,6 +258,11 @@ func (h home) refuses(real string) string {
 			return "it is a folder of the system"
 		}
 	}
+	for _, system := range []string{"/var/log", "/var/spool", "/var/mail", "/var/backups"} { // /var/spool/cron
+		if isBelow(real, system) {
+			return "it is a folder of the system"
+		}
+	}
 	if slices.Contains([]string{"/root", "/home", "/Users"}, real) {
 		return "it is a home folder, or has those of users in it"
 	}

@@ -169,6 +169,7 @@ func TestAWorkspaceWithTheHomeOrWithPawlsOwnFoldersIsRefused(t *testing.T) {
 		"in the state":                     {ws, "", Options{StateDir: dir + "/home"}, "state folder"},
 		"a folder of the system":           {"/etc", dir + "/home", Options{StateDir: dir + "/else"}, "a folder of the system"},
 		"below one":                        {"/usr/share", dir + "/home", Options{StateDir: dir + "/else"}, "a folder of the system"},
+		"what cron runs":                   {"/var/spool", dir + "/home", Options{StateDir: dir + "/else"}, "a folder of the system"},
 		"the folders of homes":             {"/home", dir + "/else", Options{StateDir: dir + "/else"}, "a folder of the system"},
 		"keys":                             {dir + "/home/ws", dir + "/home", Options{StateDir: dir + "/else"}, "keys and passwords"},
 		"the sockets in it":                {ws, "", Options{StateDir: dir + "/else", RuntimeDir: ws + "/run"}, "runtime folder"},
