@@ -65,7 +65,7 @@ func (d *driver) ensure(ctx context.Context, id run.ID) error {
 	if driven || err != nil {
 		return err
 	}
-	session, err := d.ws.Resume(ctx, string(id), app.Task{})
+	session, err := d.ws.Resume(ctx, string(id), app.Task{Keeps: true})
 	if errors.As(err, new(*store.OwnedError)) {
 		return nil // by another request, or another process, meanwhile
 	} else if err != nil {

@@ -11,6 +11,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 )
@@ -19,9 +20,12 @@ import (
 type Task struct {
 	// Output is the result that has to be handed in; zero: words.
 	Output run.Output
-	// Model and Mode are those of a new run; "": those of the settings. Resume does not use
-	// them.
+	// Model and Mode are those of a new run; "": those of the settings.
 	Model, Mode string
+	// Keeps: a resumed run keeps its configuration. What was given for this process was given for
+	// the run that it began with, or before a person changed this one. With Mode the run is in that
+	// mode if its own is wider. Without Keeps, Resume does not use Mode.
+	Keeps bool
 	// Name is what the person calls the run; "": nothing, or what it is called already.
 	Name string
 	// Agent is the name of the agent that works; empty: none. Without an Output, the agent's
@@ -152,7 +156,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		}
 	}
 	given := ""
-	if set.Has("model", true) && !set.serves {
+	if set.Has("model", true) && !set.serves && !t.Keeps {
 		if given = set.Get("model"); !external.Is(given) {
 			if given, err = set.models.Resolve(ctx, given); err != nil {
 				return nil, err
@@ -163,6 +167,12 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		}
 	}
 	c := set.wished(wished.Model, given)
+	if t.Keeps {
+		c = run.ConfigChange{}
+		if mode := string(permission.Stricter(permission.Mode(wished.Mode), permission.Mode(t.Mode))); t.Mode != "" && mode != wished.Mode {
+			c.Mode = &mode
+		}
+	}
 	if t.Output.Schema != "" && t.Output != s.Config.Output {
 		c.Output = &t.Output
 	}
@@ -182,13 +192,15 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 			c.Limits.Tokens = most.Tokens
 		}
 	}
-	if c.AddDirs, err = w.dirs(set, true); err != nil {
-		return nil, err
+	if !t.Keeps {
+		if c.AddDirs, err = w.dirs(set, true); err != nil {
+			return nil, err
+		}
 	}
 	if _, _, note := w.confineDirs(set, s.Created.Workspace, s.Config.Dirs); note != "" {
 		w.opt.Notice(note)
 	}
-	if set.Has("append_system_prompt", true) {
+	if set.Has("append_system_prompt", true) && !t.Keeps {
 		return nil, config.Errorf("--append-system-prompt: a run keeps the system prompt that it began with; say it with -p")
 	}
 	if err := w.checkModel(set, c.Apply(wished).Model); err != nil {

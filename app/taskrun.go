@@ -78,7 +78,7 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	left, _ := s.Left()
 	limits := run.Limits{Cost: left.Cost, Tokens: left.Tokens}
 	if _, err := st.Run(ctx, r.ID); err == nil {
-		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true})
+		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true, Keeps: w.opt.Serves})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}

@@ -193,7 +193,11 @@ func (m *model) clear() []effect {
 
 // forget is the state without a conversation.
 func (m *model) forget() {
-	m.wish = app.Task{Model: m.state.Config.Model, Mode: m.state.Config.Mode, Agent: m.state.Created.Agent}
+	mode := permission.Mode(m.state.Config.Mode)
+	if m.chosen != "" { // also what the run has not taken in yet
+		mode = permission.Stricter(mode, permission.Mode(m.chosen))
+	}
+	m.wish = app.Task{Model: m.state.Config.Model, Mode: string(mode), Agent: m.state.Created.Agent}
 	m.flush()
 	m.n, m.id, m.attached, m.state = -1, "", false, run.State{}
 	m.transcript, m.prompts, m.ask, m.pane, m.asked = m.newTranscript(), nil, nil, nil, nil
@@ -249,7 +253,7 @@ func (m *model) fork(string) []effect {
 		m.hint = "there is nothing to fork yet"
 		return nil
 	}
-	id := m.id
+	id, t := m.id, m.kept()
 	m.forget()
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		to, err := d.ws.Fork(ctx, id, 0, "")
@@ -260,7 +264,7 @@ func (m *model) fork(string) []effect {
 			return err
 		}
 		d.post(notice{fmt.Sprintf("now in run %s, a copy of %s", to, id)})
-		return d.resume(ctx, string(to), false)
+		return d.resume(ctx, string(to), t, false)
 	})}
 }
 
@@ -282,7 +286,7 @@ var (
 )
 
 func (m *model) setMode(mode string) []effect {
-	m.wish.Mode = mode
+	m.wish.Mode, m.chosen = mode, mode
 	if m.id == "" {
 		return nil
 	}
@@ -345,9 +349,10 @@ func (m *model) setModel(name string) []effect {
 
 func (m *model) resumeCommand(args string) []effect {
 	if args == "" {
-		return []effect{pickRun()}
+		return []effect{pickRun(m.kept())}
 	}
-	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, args, true) })}
+	t := m.kept()
+	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, args, t, true) })}
 }
 
 // undo puts back the files that were changed last, in the last turn that has changed any.
@@ -359,7 +364,7 @@ func (m *model) undo(string) []effect {
 		}
 		return nil
 	}
-	id, prompts := m.id, slices.Clone(m.prompts)
+	id, t, prompts := m.id, m.kept(), slices.Clone(m.prompts)
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		if err := d.leave(); err != nil {
 			return err
@@ -374,17 +379,17 @@ func (m *model) undo(string) []effect {
 		for _, line := range undoWords(report) {
 			d.post(notice{line})
 		}
-		return errors.Join(problem, d.resume(ctx, string(id), false))
+		return errors.Join(problem, d.resume(ctx, string(id), t, false))
 	})}
 }
 
 // rewind goes back to before a prompt: the conversation, in a copy of the run, or the files that
 // were changed since, or both.
 func (m *model) rewind(p prompt, conversation, files bool) []effect {
-	id := m.id
+	id, t := m.id, m.kept()
 	if conversation {
 		m.forget()
-		m.wish = app.Task{Agent: m.wish.Agent}
+		m.wish = app.Task{Agent: m.wish.Agent, Mode: m.wish.Mode}
 	}
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		if err := d.leave(); err != nil {
@@ -413,7 +418,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 		if conversation && p.turn == 1 { // before the first prompt there is nothing
 			return problems
 		}
-		return errors.Join(problems, d.resume(ctx, string(to), false))
+		return errors.Join(problems, d.resume(ctx, string(to), t, false))
 	})}
 }
 

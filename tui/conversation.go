@@ -145,7 +145,7 @@ func (d *desk) takeOver(ctx context.Context, id run.ID) error {
 		return nil
 	}
 	state := c.State()
-	next, err := d.find(ctx, id)
+	next, err := d.find(ctx, id, app.Task{Keeps: true})
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func (d *desk) takeOver(ctx context.Context, id run.ID) error {
 
 // find opens a run that exists: to be driven here, or, if another process drives it, as that
 // process does.
-func (d *desk) find(ctx context.Context, id run.ID) (conversation, error) {
-	s, err := d.ws.Resume(ctx, string(id), app.Task{})
+func (d *desk) find(ctx context.Context, id run.ID, t app.Task) (conversation, error) {
+	s, err := d.ws.Resume(ctx, string(id), t)
 	if errors.As(err, new(*store.OwnedError)) {
 		return d.ws.Attach(ctx, id)
 	}
@@ -176,14 +176,14 @@ func (d *desk) start(ctx context.Context, t app.Task) (conversation, error) {
 	return s, nil
 }
 
-// resume makes a run that exists the open conversation. What it has said so far is shown if
-// tell is set.
-func (d *desk) resume(ctx context.Context, which string, tell bool) error {
+// resume makes a run that exists the open conversation, with t as for [app.Workspace.Resume]. What
+// it has said so far is shown if tell is set.
+func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) error {
 	sum, err := d.ws.Find(ctx, which)
 	if err != nil {
 		return err
 	}
-	c, err := d.find(ctx, sum.ID)
+	c, err := d.find(ctx, sum.ID, t)
 	if err != nil {
 		return err
 	}

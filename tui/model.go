@@ -40,6 +40,7 @@ type model struct {
 	began      time.Time                     // of the turn
 	driven     bool                          // a process works on the turn, as far as is known
 	wish       app.Task                      // model and mode of the next run, as the person has chosen
+	chosen     string                        // the mode that the person has chosen last in this terminal; "": none
 	model      modelKnown                    // that a new run would have
 	branch     string
 
@@ -236,9 +237,9 @@ func (m *model) begin() []effect {
 	}
 	switch {
 	case m.Pick:
-		effects = append(effects, pickRun())
+		effects = append(effects, pickRun(app.Task{}))
 	case m.Resume != "":
-		effects = append(effects, inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, m.Resume, true) }))
+		effects = append(effects, inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, m.Resume, app.Task{}, true) }))
 	}
 	if m.Prompt != "" {
 		effects = append(effects, m.send(m.Prompt)...)
@@ -258,6 +259,10 @@ func (m *model) mode() string {
 	}
 	return cmp.Or(m.wish.Mode, m.Mode, modes[0])
 }
+
+// kept returns how a run is resumed in the course of a terminal: what the command line said was for
+// the run that it began with, and a mode that the person has chosen since is not widened.
+func (m *model) kept() app.Task { return app.Task{Keeps: true, Mode: m.chosen} }
 
 // pendingWords are the person's messages that were not delivered yet, oldest first.
 func (m *model) pendingWords() []run.Words {

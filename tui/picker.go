@@ -93,8 +93,8 @@ func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {
 	return lines
 }
 
-// pickRun returns what lets the person choose a run to resume.
-func pickRun() effect {
+// pickRun returns what lets the person choose a run to resume, with t as for [app.Workspace.Resume].
+func pickRun(t app.Task) effect {
 	return later(func(ctx context.Context, d *desk) error {
 		runs, err := d.ws.Runs(ctx, maxRuns)
 		if err != nil {
@@ -109,7 +109,7 @@ func pickRun() effect {
 		for _, r := range runs {
 			words := fmt.Sprintf("%-12s %-13s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
 			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
-				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), true) })}
+				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), t, true) })}
 			}})
 		}
 		p := newPicker("Resume a run", entries)

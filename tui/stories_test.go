@@ -532,6 +532,55 @@ func TestTheEndOfATurnSaysWhatThatTurnHasChanged(t *testing.T) {
 	p.leaves()
 }
 
+// What the command line said is for the run that it began with: afterwards only the person makes a
+// mode wider.
+func TestAModeThatThePersonTightenedIsNotWidenedByAnotherRun(t *testing.T) {
+	t.Parallel()
+	const script = `{"when": {"contains": "write it"}, "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x\n"}}], "repeat": true}
+{"text": "Reply to: {{prompt}}", "repeat": true}`
+	home := t.TempDir()
+	p := sit(t, script, setting{home: home, flags: map[string][]string{"mode": {"accept-edits"}}, options: func(o *Options) { o.Mode = "accept-edits" }})
+	refuses := func(p *person, which string) {
+		t.Helper()
+		p.says("write it " + which)
+		p.until("a dialog of "+which, func(all string) bool {
+			at := strings.LastIndex(all, "▌ write it "+which)
+			return at >= 0 && strings.Contains(all[at:], "Allow this time")
+		})
+		p.answers("w")
+		p.rests()
+	}
+	p.says("first run")
+	p.sees("Reply to: first run", "edits without asking")
+	p.rests()
+	runs, err := p.ws.Runs(t.Context(), 1)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	p.says("/clear")
+	p.says("second run")
+	p.sees("Reply to: second run")
+	p.rests()
+	p.says("/mode default")
+	p.sees("asks before writing")
+	p.says("/fork")
+	p.sees("a copy of")
+	refuses(p, "in the fork")
+	p.says("/resume " + string(runs[0].ID))
+	refuses(p, "in the first run")
+	p.says("/clear")
+	refuses(p, "in a new run")
+	p.leaves()
+
+	again := sit(t, script, setting{home: home, dir: p.dir, options: func(o *Options) { o.Resume = string(runs[0].ID) }})
+	again.sees("Reply to: first run")
+	refuses(again, "in another process")
+	again.leaves()
+	if p.file("a.txt") != "" {
+		t.Error("a file was written without a question")
+	}
+}
+
 func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

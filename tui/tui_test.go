@@ -52,6 +52,7 @@ type setting struct {
 	files         map[string]string
 	options       func(*Options)
 	vars          map[string]string // of the environment, besides the usual ones
+	flags         map[string][]string
 }
 
 // sit begins the terminal agent with a script of the model.
@@ -87,7 +88,7 @@ func sit(t *testing.T, script string, s setting) *person {
 	env := func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
 	p := &person{t: t, input: make(chan message), done: make(chan error, 1), terminal: screentest.New(t, s.width, s.height), drawn: make(chan struct{})}
 	notices := make(chan string, 16)
-	ws, err := app.Open(app.Options{Dir: s.dir, Env: env, Drives: true, OnAsk: worker.AskWait, Notice: func(text string) {
+	ws, err := app.Open(app.Options{Dir: s.dir, Env: env, Given: s.flags, Drives: true, OnAsk: worker.AskWait, Notice: func(text string) {
 		select {
 		case notices <- text:
 		default:
