@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"pawl/config"
 	"pawl/internal/text"
 	"pawl/output"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
@@ -280,12 +282,16 @@ func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string)
 	if at < 1 || at > s.Seq {
 		return "", config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, at)
 	}
-	now := time.Now().UTC()
-	forked, err := fork(events[:at], newRun(now), change, now)
+	st, err := w.writing()
 	if err != nil {
 		return "", err
 	}
-	st, err := w.writing()
+	now := time.Now().UTC()
+	wished, _, err := waiting(ctx, st, s)
+	if err != nil {
+		return "", err
+	}
+	forked, err := fork(events[:at], newRun(now), change, permission.Mode(wished.Mode), now)
 	if err != nil {
 		return "", err
 	}
@@ -306,8 +312,9 @@ func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string)
 }
 
 // fork returns the events of a new run with the same past, and with change if it is not
-// nil. Operations that were in flight are settled as lost.
-func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) ([]run.Event, error) {
+// nil. It is in no wider mode than mode, that of its original now. Operations that were in flight
+// are settled as lost.
+func fork(past []run.Event, to run.ID, change *run.ConfigChange, mode permission.Mode, now time.Time) ([]run.Event, error) {
 	events := append([]run.Event{}, past...)
 	c := events[0].Payload.(run.Created) // Apply accepts no other first event
 	c.ForkedFrom, c.ForkedAt, c.Run = c.Run, int64(len(past)), to
@@ -324,6 +331,9 @@ func fork(past []run.Event, to run.ID, change *run.ConfigChange, now time.Time) 
 	}
 	if change != nil {
 		more = append(more, run.Configured{Change: *change})
+	}
+	if m := string(permission.Stricter(permission.Mode(s.Config.Mode), mode)); m != cmp.Or(s.Config.Mode, string(permission.Default)) {
+		more = append(more, run.Configured{Change: run.ConfigChange{Mode: &m}})
 	}
 	for _, p := range more {
 		e := run.Event{At: now, Payload: p}

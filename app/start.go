@@ -132,6 +132,20 @@ func (s *settings) limitsOf(a agent.Agent) run.Limits {
 	return s.Change(true).Apply(a.Change().Apply(s.Change(false).Apply(run.Config{}))).Limits
 }
 
+// waiting returns the configuration of a run with the changes in its inbox, and whether there are
+// any.
+func waiting(ctx context.Context, st store.Store, s run.State) (c run.Config, pending bool, err error) {
+	rows, err := st.Inbox(ctx, s.Created.Run)
+	c = s.Config
+	for _, row := range rows {
+		var change run.ConfigChange
+		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &change) == nil {
+			c, pending = change.Apply(c), true
+		}
+	}
+	return c, pending, err
+}
+
 // wished returns the change that the settings given for this process make to a resumed run;
 // nil: none. It fails if the model that the run will use cannot be used: the one given, of
 // a change in the run's inbox, or its own.
@@ -144,16 +158,9 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.Inbox(ctx, s.Created.Run)
+	wished, pending, err := waiting(ctx, st, s)
 	if err != nil {
 		return nil, err
-	}
-	wished, pending := s.Config, false
-	for _, row := range rows {
-		var c run.ConfigChange
-		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &c) == nil {
-			wished, pending = c.Apply(wished), true
-		}
 	}
 	given := ""
 	if set.Has("model", true) && !set.serves && !t.Keeps {
