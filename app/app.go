@@ -6,7 +6,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -232,7 +231,7 @@ func (s *settings) complete(w *Workspace) (err error) {
 		return err
 	}
 	s.policy.SetRules(rules)
-	s.policy.SetHistory(sync.OnceValue(w.allowedBefore))
+	s.policy.SetHistory((&history{w: w}).allowed)
 	return nil
 }
 
@@ -471,14 +470,4 @@ func (s *settings) withModel(c run.ConfigChange, model string) run.ConfigChange 
 		c.Window = to.Window
 	}
 	return c
-}
-
-// allowedBefore returns the calls that were allowed in this workspace, in the newest runs.
-// What cannot be read is left out: it would only widen what is proposed.
-func (w *Workspace) allowedBefore() []permission.Allowed {
-	s, err := w.reading()
-	if err != nil {
-		return nil
-	}
-	return allowedIn(context.Background(), s)
 }

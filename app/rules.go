@@ -13,7 +13,6 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
-	"pawl/store"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -45,39 +44,6 @@ func Person() string {
 
 // Tools returns the names of the tools of every run, but for those that are offered.
 func (w *Workspace) Tools() []string { return ToolNames() }
-
-// maxHistory is how many of the newest runs are searched for what was allowed before: what
-// somebody meant a year ago is not what they mean.
-const maxHistory = 20
-
-// allowedIn returns the calls that were allowed in the newest runs of a store.
-func allowedIn(ctx context.Context, s store.Store) []permission.Allowed {
-	newest, err := s.Runs(ctx, maxHistory)
-	if err != nil {
-		return nil
-	}
-	var all []permission.Allowed
-	for _, sum := range newest {
-		calls := map[run.CallID]run.Call{}
-		for e, err := range s.Events(ctx, sum.ID, 0) {
-			if err != nil {
-				break
-			}
-			for _, c := range callsOf(e.Payload) {
-				calls[c.ID] = c
-			}
-			if f, ok := e.Payload.(run.CallDecided); ok && f.Decision.Allows() {
-				args := readArgs(calls[f.Call].Arguments)
-				a := permission.Allowed{Tool: calls[f.Call].Tool, Command: args.Command, URL: args.URL}
-				if args.Path != "" {
-					a.Paths = []string{args.Path}
-				}
-				all = append(all, a)
-			}
-		}
-	}
-	return all
-}
 
 // callsOf returns the calls that an event brings.
 func callsOf(p run.Payload) []run.Call {

@@ -95,6 +95,25 @@ func TestAlwaysStoresTheRuleThatWasShownAndTheNextCallRunsUnasked(t *testing.T) 
 	p.leaves()
 }
 
+// What was allowed in this conversation counts for what the next dialog proposes.
+func TestAlwaysProposesTheFolderAfterFilesInItWereAllowed(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&script, `{"calls": [{"tool": "write", "args": {"path": "src/f%d.go", "content": "x"}}]}`+"\n", i)
+	}
+	p := sit(t, script.String()+`{"text": "Written."}`, setting{})
+	p.says("write four files")
+	for i := range 3 {
+		p.sees(fmt.Sprintf("? Write src/f%d.go", i))
+		p.answers("y")
+	}
+	p.sees("? Write src/f3.go", "write(src/*) in this folder")
+	p.answers("a")
+	p.sees("Written.")
+	p.leaves()
+}
+
 func TestWaitStopsTheTurnAndTheNextWordsContinueIt(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"text": "I write.", "calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}, {"tool": "write", "args": {"path": "b.txt", "content": "x"}}]}
