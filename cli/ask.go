@@ -75,15 +75,27 @@ func (a *asker) ask(ctx context.Context, s run.State) bool {
 	return false
 }
 
-// prompt prints lines and reads a line of the person. ok is false if there is none: input
-// has ended, or gone was closed. Lines that come together were pasted: they are one text of several lines.
+// prompt prints lines, and when they can have been read it asks for a line of the person. ok is false if
+// there is none: input has ended, or gone was closed. Lines that come together were pasted: they are one
+// text of several lines.
 func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
-	a.input.open()
-	defer a.input.close()
-	a.out.prompt(lines, ask)
+	a.out.prompt(lines, "")
+	early, ok := a.input.settle(gone)
+	if !ok {
+		a.out.resume(false)
+		return "", false
+	}
+	width, _ := a.width()
+	for _, text := range early {
+		if text != "" {
+			ask = "  " + a.style.Clip("not taken, because it was typed before this was asked: "+visible(text), width-3) + "\n" + ask
+		}
+	}
+	a.out.prompt(nil, ask)
 	select {
 	case line, ok = <-a.input.lines:
 	case <-gone:
+		ok = false
 	}
 	a.out.resume(!ok)
 	if line = strings.TrimSpace(line); ok {
@@ -299,32 +311,44 @@ func (w *elsewhereWatch) stop() {
 	<-w.done
 }
 
-// A lineReader reads what a person types. It reads from the first prompt on, and keeps
-// lines only while a prompt is open: an answer is never older than what it answers.
+// A lineReader reads what a person types, from the first prompt on.
 type lineReader struct {
 	r     io.Reader
 	lines chan string // closed when input has ended
 
-	mu      sync.Mutex
 	started bool
-	asking  bool
-	closed  bool
+
+	mu     sync.Mutex
+	closed bool
 }
 
-// open discards what was typed before, and takes lines from now on.
-func (l *lineReader) open() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if f, ok := l.r.(*os.File); ok {
-		flushInput(f)
-	}
-	for !l.closed && len(l.lines) > 0 {
-		<-l.lines
-	}
-	l.asking = true
+// standing is how long what is asked stands there, while nothing is typed, before a line is an answer:
+// nobody reads and answers faster.
+const standing = 700 * time.Millisecond
+
+// settle waits until what is asked can have been read, and returns the lines that were typed before, which
+// are no answers. The beginning of a line is not thrown away: its rest could be one. ok is false if no
+// answer comes any more: input has ended, or gone was closed.
+func (l *lineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
 	if !l.started {
 		l.started = true
 		go l.read() // outlives the prompt: a read of a terminal cannot be cancelled
+	}
+	quiet := time.NewTimer(standing)
+	defer quiet.Stop()
+	for {
+		select {
+		case line, ok := <-l.lines:
+			if !ok {
+				return early, false
+			}
+			early = append(early, strings.TrimSpace(line))
+			quiet.Reset(standing)
+		case <-gone:
+			return early, false
+		case <-quiet.C:
+			return early, true
+		}
 	}
 }
 
@@ -343,14 +367,8 @@ func (l *lineReader) more() (lines []string) {
 	}
 }
 
-// betweenLines is the least time between two lines that a person types.
-const betweenLines = 50 * time.Millisecond
-
-func (l *lineReader) close() {
-	l.mu.Lock()
-	l.asking = false
-	l.mu.Unlock()
-}
+// betweenLines is the least time between two lines that a person types, on a slow line too.
+const betweenLines = 200 * time.Millisecond
 
 // ended reports whether input has ended.
 func (l *lineReader) ended() bool {
@@ -364,7 +382,7 @@ func (l *lineReader) read() {
 	for {
 		line, err := in.ReadString('\n')
 		l.mu.Lock()
-		if l.asking && (err == nil || line != "") {
+		if err == nil || line != "" {
 			select {
 			case l.lines <- line:
 			default: // more lines than any prompt asks for

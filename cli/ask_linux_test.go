@@ -266,6 +266,24 @@ func TestALongCommandHidesNothingOfTheDialog(t *testing.T) {
 	s.exits(exitDone)
 }
 
+// What was typed before something was asked is no answer, and what was begun before is no answer to its end.
+func TestWhatWasTypedBeforeAPromptIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := sit(t, askingModel, nil, "run", "-p", "make files")
+	s.typed("y\nwh")
+	s.see("Write one")
+	s.see("not taken, because it was typed before this was asked: y")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("y\n")
+	s.see("nothing was decided")
+	s.see("y, n, a, w, v or d: ")
+	if s.exists("one") {
+		t.Error("it was an answer")
+	}
+	s.typed("\x03")
+	s.exits(exitInterrupted)
+}
+
 // With wait everything stops at once - also what runs beside the call - and the next turn begins with the
 // person's words.
 func TestWaitStopsTheTurnAndSaysWhatToDo(t *testing.T) {

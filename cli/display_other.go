@@ -9,7 +9,5 @@ func notifyContinued(chan<- os.Signal) {}
 
 func inForeground(*os.File) bool { return true }
 
-func flushInput(*os.File) {}
-
 // awaitClosed returns false: a reader that went away is found with the next write.
 func awaitClosed(*os.File) bool { return false }

@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pawl/app"
@@ -293,78 +294,50 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	w.close0()
 }
 
-// Lines that were typed before a prompt do not answer it.
+// Lines that were typed before a prompt, or while it cannot have been read, do not answer it, and are
+// handed out as what they are. The beginning of a line belongs to its rest.
 func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
 	t.Parallel()
-	r, w := newPipe()
-	l := &lineReader{r: r, lines: make(chan string, 16)}
-	l.open()
-	fmt.Fprintln(w, "first")
-	if got := <-l.lines; got != "first\n" {
-		t.Errorf("got %q", got)
-	}
-	l.close()
-	fmt.Fprintln(w, "y") // taken by the reader, and dropped
-	w.awaitRead()
-	l.open()
-	fmt.Fprintln(w, "second")
-	if got := <-l.lines; got != "second\n" {
-		t.Errorf("got %q", got)
-	}
-	w.Close()
-	if _, ok := <-l.lines; ok {
-		t.Error("a line came after the end of the input")
-	}
-}
-
-// A pipe whose writer can wait until all was read and more is asked for.
-type pipe struct {
-	mu     sync.Mutex
-	cond   *sync.Cond
-	buf    bytes.Buffer
-	asked  bool // a read waits
-	closed bool
-}
-
-func newPipe() (*pipe, *pipe) {
-	p := &pipe{}
-	p.cond = sync.NewCond(&p.mu)
-	return p, p
-}
-
-func (p *pipe) Read(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.buf.Len() == 0 && !p.closed {
-		p.asked = true
-		p.cond.Broadcast()
-		p.cond.Wait()
-	}
-	p.asked = false
-	return p.buf.Read(b)
-}
-
-func (p *pipe) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer p.cond.Broadcast()
-	p.asked = false
-	return p.buf.Write(b)
-}
-
-func (p *pipe) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.cond.Broadcast()
-}
-
-func (p *pipe) awaitRead() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for !p.asked || p.buf.Len() > 0 {
-		p.cond.Wait()
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		l := &lineReader{r: r, lines: make(chan string, 16)}
+		settles := func(want ...string) {
+			t.Helper()
+			if early, ok := l.settle(nil); !ok || !slices.Equal(early, want) {
+				t.Errorf("before the prompt there was %q, %t; want %q", early, ok, want)
+			}
+		}
+		settles()
+		fmt.Fprintln(w, "first")
+		if got := <-l.lines; got != "first\n" {
+			t.Errorf("got %q", got)
+		}
+		fmt.Fprint(w, "y\nwh")
+		go func() {
+			for range 3 {
+				time.Sleep(standing - time.Millisecond)
+				fmt.Fprint(w, "y\nn")
+			}
+		}()
+		began := time.Now()
+		settles("y", "why", "ny", "ny")
+		if took := time.Since(began); took != 3*(standing-time.Millisecond)+standing {
+			t.Errorf("it has waited %v", took)
+		}
+		fmt.Fprintln(w, "o thanks")
+		if got := <-l.lines; got != "no thanks\n" {
+			t.Errorf("got %q", got)
+		}
+		gone := make(chan struct{})
+		close(gone)
+		if _, ok := l.settle(gone); ok {
+			t.Error("it asks although there is nothing to answer any more")
+		}
+		w.Close()
+		if _, ok := l.settle(nil); ok || !l.ended() {
+			t.Error("it asks after the end of the input")
+		}
+	})
 }
 
 // BenchmarkASecondOfStreaming is what a second costs in which 50 tokens arrive and the live
