@@ -78,7 +78,7 @@ func TestForAnInputMethodTheCursorIsWhereTextIsEdited(t *testing.T) {
 		at(c, "hidden") // a key answers
 		c.presses("a", "a")
 		c.presses("e", "e")
-		c.passes(holding)
+		c.presses("enter", "")
 		c.presses("ctrl+u", "")
 		for _, r := range "shell(作" {
 			c.presses(string(r), string(r))

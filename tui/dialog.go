@@ -182,6 +182,9 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 		}
 		return d.storingKey(m, name, text)
 	}
+	if _, ok := render.ChoiceOf(name, render.Choices(d.calls[0])); ok && d.held == "d" && m.now.Sub(d.since) >= fluent {
+		d.release() // it has done its work, and this is no word
+	}
 	if d.held != "" {
 		switch {
 		case name == "enter" && !m.together:
@@ -213,14 +216,16 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 		d.picked = (max(d.picked, 0) + len(choices) - 1) % len(choices)
 		return nil, true
 	case "enter":
-		if d.picked < 0 {
-			return nil, false // it sends nothing either: the input is empty
+		if d.picked < 0 { // it sends nothing either: the input is empty
+			m.hint = "enter alone answers nothing: press the key of an answer"
+			return nil, true
 		}
 		return d.perform(m, choices[d.picked].Key), true
 	case "d":
 		d.printed = true
 		m.print(d.everything(m)...)
-		return d.hold(m, "d"), true
+		d.hold(m, "d")
+		return nil, true
 	}
 	i := slices.IndexFunc(choices, func(c render.Choice) bool { return c.Key == name })
 	if i < 0 {
@@ -231,7 +236,20 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 		d.storing.letters = name
 		return effects, true
 	}
-	return d.hold(m, name), true
+	d.hold(m, name)
+	d.picked = -1
+	return nil, true
+}
+
+func (d *dialog) chosen() string {
+	if s := d.storing; s != nil {
+		if s.held != "" {
+			return "edit"
+		}
+		return ""
+	}
+	c, _ := render.ChoiceOf(d.held, render.Choices(d.calls[0]))
+	return c.Word
 }
 
 // perform answers with the choice that has a key.
@@ -273,12 +291,13 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 	}
 	switch {
 	case name == "enter" && m.together:
+		m.hint = "nothing was stored: enter came together with other keys"
 	case name == "enter" && held != "":
 		return d.perform(m, held), true
+	case name == "enter" && !s.fits && !s.printed:
+		m.hint = "the rule is not shown whole: d shows all of it"
 	case name == "enter" && !s.readable(m):
-		if !s.fits && !s.printed {
-			m.hint = "the rule is not shown whole: d shows all of it"
-		}
+		m.hint = "nothing was stored yet: read the rule, then press enter"
 	case name == "enter":
 		rules, err := d.calls[0].Rules(s.answer, render.Scopes[s.scope], s.rules)
 		if err != nil { // unreachable: there are rules
@@ -302,7 +321,7 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 		s.letters += name
 		rescope(1)
 	case held == "" && name == "e":
-		return s.hold(m, name), true
+		s.hold(m, name)
 	case held == "" && name == "d":
 		s.letters, s.printed = s.letters+name, true
 		m.print(append(d.everything(m), d.ruleLines(m, m.width)...)...)
@@ -448,7 +467,7 @@ func (d *dialog) choiceLines(m *model, width int, rules bool) []string {
 		}
 		lines = append(lines, render.Hang(mark+m.Paint(key, c.Key)+"  ", m.Wrap(spans, width-5, true))...)
 	}
-	return append(lines, "     "+m.Paint(render.Faint, m.Clip("d: show all"+m.Dot()+"arrows and enter: choose", width-6)))
+	return append(lines, "     "+m.Paint(render.Faint, m.Clip("a key or the arrows, then enter"+m.Dot()+"d: show all", width-6)))
 }
 
 // shortChoices returns the answers in few lines, for a small terminal.

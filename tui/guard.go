@@ -1,23 +1,20 @@
 package tui
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // A guard keeps what a person types for something else from being an answer. A pane that asks has
 // one for each step. The keys of the pane count
 //
 //   - after the step has been drawn and has stood for some time since,
 //   - when the person has typed nothing else for some time, and the input is empty,
-//   - one at a time: a letter answers when nothing else is typed for a moment after it, or Enter is
-//     pressed. With another letter it becomes text.
+//   - one at a time: a letter chooses, and Enter answers. With another letter it becomes text, however
+//     slowly that follows.
 //
 // Keys that arrive together, as a slow line or a program sends them, and pastes are text.
 type guard struct {
 	drawn time.Time // when the step was first drawn; zero: not yet
 	whole time.Time // when all of it was
-	held  string    // the letter that is about to answer; empty: none
+	held  string    // the letter that was pressed last; empty: none
 	since time.Time // when it was pressed
 }
 
@@ -26,8 +23,8 @@ const (
 	standing = 700 * time.Millisecond
 	// calm is how long the person must not have typed anything else.
 	calm = 1200 * time.Millisecond
-	// holding is how long a letter waits for another one that makes both of them text.
-	holding = 500 * time.Millisecond
+	// fluent is how soon another letter follows one that was done at once (d) if both are text.
+	fluent = 500 * time.Millisecond
 )
 
 // shown is a step that was drawn.
@@ -63,29 +60,11 @@ func stood(m *model, since time.Time) bool {
 
 // settling reports whether the keys begin to count with time alone.
 func (g *guard) settling(m *model) bool {
-	return !g.drawn.IsZero() && m.input.editor.Empty() && !g.ready(m) || g.held != ""
+	return !g.drawn.IsZero() && m.input.editor.Empty() && !g.ready(m)
 }
 
-// hold holds a letter.
-func (g *guard) hold(m *model, letter string) []effect {
-	g.held, g.since = letter, m.now
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		select {
-		case <-time.After(holding):
-			d.post(tick{})
-		case <-ctx.Done():
-		}
-		return nil
-	})}
-}
-
-// due returns the letter that was held long enough, which it is no more; "": none.
-func (g *guard) due(m *model) (letter string) {
-	if g.held == "" || m.now.Sub(g.since) < holding {
-		return ""
-	}
-	return g.release()
-}
+// hold holds a letter, until the next key says what it is.
+func (g *guard) hold(m *model, letter string) { g.held, g.since = letter, m.now }
 
 // release returns the letter that is held, which it is no more.
 func (g *guard) release() (letter string) {
@@ -99,8 +78,8 @@ type asking interface {
 	// step returns what guards the step that is shown, and whether the lines that were drawn last
 	// were all of it.
 	step() (g *guard, whole bool)
-	// perform does what a letter that was held long enough means.
-	perform(m *model, letter string) []effect
+	// chosen says what Enter does with the letter that was pressed; "": nothing.
+	chosen() string
 	// text returns the letters that were taken and are text if more is typed, and goes back to the
 	// step where they are.
 	text() string
@@ -121,27 +100,12 @@ func (m *model) takesKeys() bool {
 	return false
 }
 
-// holds reports whether a letter is about to answer.
-func (m *model) holds() bool {
-	p, ok := m.asks()
-	if !ok {
-		return false
+// chosen says what Enter does with the letter that was pressed; "": none was.
+func (m *model) chosen() string {
+	if p, ok := m.asks(); ok {
+		return p.chosen()
 	}
-	g, _ := p.step()
-	return g.held != ""
-}
-
-// settles performs the letter that was held long enough. Only time does: while keys arrive, they decide.
-func (m *model) settles() []effect {
-	p, ok := m.asks()
-	if !ok {
-		return nil
-	}
-	g, _ := p.step()
-	if letter := g.due(m); letter != "" {
-		return p.perform(m, letter)
-	}
-	return nil
+	return ""
 }
 
 // intoInput makes the letters that a pane has taken text of the input: more of it follows.

@@ -25,7 +25,7 @@ type hand struct {
 }
 
 var hands = []hand{{"fast", 1, 30 * time.Millisecond}, {"at a usual speed", 1, 200 * time.Millisecond}, {"slowly", 1, 450 * time.Millisecond},
-	{"on a slow line", 4, 700 * time.Millisecond}, {"on a line that holds back", 2, 300 * time.Millisecond}}
+	{"with one finger", 1, 2 * time.Second}, {"on a slow line", 4, 700 * time.Millisecond}, {"on a line that holds back", 2, 300 * time.Millisecond}}
 
 // typesAt types a text in pieces; what comes is done when its time has come, and time passes in small steps.
 func (c *scene) typesAt(text string, by hand, what func(), when time.Duration) {
@@ -53,7 +53,6 @@ func (c *scene) typesAt(text string, by hand, what func(), when time.Duration) {
 			c.draw()
 		}
 	}
-	c.passes(2 * holding)
 	c.passes(calm)
 }
 
@@ -133,23 +132,17 @@ func TestAPasteIsNeverAnAnswer(t *testing.T) {
 	}
 }
 
-// A letter answers a moment after it was pressed, or at once with enter; until then it can be taken back.
-func TestALetterIsHeldForAMoment(t *testing.T) {
+// A letter chooses, and only enter answers, however long the letter stands there; until then it can be
+// taken back.
+func TestALetterChoosesAndEnterAnswers(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"y", "n", "w"} {
+	for key, word := range map[string]string{"y": "allow", "n": "no", "w": "wait"} {
 		c := asked(t, 80, 24, "make", run.Confined)
 		c.presses(key, key)
-		c.passes(holding - time.Millisecond)
-		if c.shows("› "+key, "enter: now · esc: take it back"); c.sent["c_1"] {
-			t.Fatalf("%s has answered at once", key)
+		c.passes(time.Hour)
+		if c.shows("› "+key, "enter: "+word+" · esc: take it back"); c.sent["c_1"] {
+			t.Fatalf("%s has answered alone", key)
 		}
-		c.passes(time.Millisecond)
-		if !c.sent["c_1"] {
-			t.Errorf("%s has not answered", key)
-		}
-
-		c = asked(t, 80, 24, "make", run.Confined)
-		c.presses(key, key)
 		if c.presses("enter", ""); !c.sent["c_1"] {
 			t.Errorf("%s and enter have not answered", key)
 		}
@@ -158,16 +151,51 @@ func TestALetterIsHeldForAMoment(t *testing.T) {
 			c = asked(t, 80, 24, "make", run.Confined)
 			c.presses(key, key)
 			c.presses(back, "")
-			c.passes(calm)
+			c.presses("enter", "")
 			if c.sent["c_1"] || c.ask == nil || !c.input.editor.Empty() {
 				t.Errorf("%s was not taken back by %s", key, back)
 			}
+		}
+
+		c = asked(t, 80, 24, "make", run.Confined)
+		c.presses("down", "")
+		c.presses(key, key)
+		if n := strings.Count(c.terminal.Text(), "› "); n != 1 {
+			t.Errorf("%d choices are marked:\n%s", n, c.terminal.Text())
 		}
 	}
 	c := asked(t, 80, 24, "make", run.Confined)
 	if c.presses("esc", ""); !c.sent["c_1"] {
 		t.Error("esc does not stop")
 	}
+}
+
+// A key that means nothing now is not lost without a word: the person reads why, or sees it as text.
+func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "make", run.Confined)
+	c.presses("enter", "")
+	c.shows("enter alone answers nothing")
+	c.presses("a", "a")
+	c.shows("in a moment keys answer")
+	c.presses("enter", "")
+	c.shows("nothing was stored yet: read the rule, then press enter")
+	c.passes(standing)
+	c.update(pressed{keys.Key{Name: "enter", Together: true}}, c.at)
+	c.draw()
+	if c.shows("nothing was stored: enter came together with other keys"); c.sent["c_1"] {
+		t.Error("it was stored")
+	}
+
+	c = newScene(t, 80, 24, render.Style{})
+	c.begin("go")
+	one := call("c_1", "shell", `{"command":"make"}`)
+	c.says("", one)
+	c.take(approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil})
+	c.shows("in a moment keys answer")
+	c.presses("y", "y")
+	c.passes(calm)
+	c.shows("› y", "enter: send as a message · empty the input to answer")
 }
 
 // Enter alone, as of a message that was meant to be sent, answers nothing.
@@ -219,7 +247,8 @@ func TestARuleIsEditedAndShownAgain(t *testing.T) {
 	c := asked(t, 80, 24, "make all", run.Confined)
 	c.presses("a", "a")
 	c.presses("e", "e")
-	c.passes(holding)
+	c.shows("enter: edit")
+	c.presses("enter", "")
 	c.shows("enter: use this rule")
 	c.presses("ctrl+u", "")
 	for _, r := range "shell(make" {
@@ -249,7 +278,7 @@ func TestARuleThatLiftsTheSandboxSaysSo(t *testing.T) {
 		c.presses("a", "a")
 		c.shows("Always allow, in this folder:\n    shell(npm install left-pad) " + words)
 		c.presses("e", "e")
-		c.passes(holding)
+		c.presses("enter", "")
 		c.presses("ctrl+u", "")
 		for _, r := range "shell(npm *)" {
 			c.presses(string(r), string(r))
@@ -282,7 +311,7 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 				continue
 			}
 			c.presses(key, key)
-			c.passes(holding)
+			c.presses("enter", "")
 			if c.sent["c_1"] || c.ask.storing != nil {
 				t.Fatalf("%v: %s has answered for what was not shown", size, key)
 			}
@@ -292,8 +321,9 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 				t.Fatalf("%v: d has not shown all:\n%s", size, c.terminal.Text())
 			}
 			c.presses(key, key)
-			c.passes(holding)
-			if key != "y" {
+			if key == "y" {
+				c.presses("enter", "")
+			} else {
 				if c.sent["c_1"] || c.ask.storing == nil {
 					t.Fatalf("%v: %s does not show its rule", size, key)
 				}
@@ -310,7 +340,7 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 		}
 		c := asked(t, size[0], size[1], command, run.Unconfined)
 		c.presses("n", "n")
-		if c.passes(holding); !c.sent["c_1"] {
+		if c.presses("enter", ""); !c.sent["c_1"] {
 			t.Errorf("%v: no needs all of the call", size)
 		}
 	}
@@ -378,11 +408,15 @@ func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
 	c, _ = start()
 	c.presses("2", "2")
 	c.presses("backspace", "")
-	if c.passes(holding); c.awaits {
+	if c.presses("enter", ""); c.awaits {
 		t.Error("the number was not taken back")
 	}
 	c.presses("1", "1")
-	if c.passes(holding); !c.awaits {
-		t.Error("a number does not answer")
+	c.passes(time.Hour)
+	if c.shows("enter: answer 1"); c.awaits {
+		t.Error("a number alone has answered")
+	}
+	if c.presses("enter", ""); !c.awaits {
+		t.Error("a number and enter do not answer")
 	}
 }

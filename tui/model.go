@@ -115,7 +115,6 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case shown:
 		msg.see(now, msg.whole)
 	case tick:
-		return m.settles()
 	case pasted:
 		effects := m.paste(msg.text)
 		if msg.dropped > 0 {

@@ -24,6 +24,14 @@ func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits }
 
 func (q *question) text() string { return q.release() }
 
+func (q *question) chosen() string {
+	if q.held == "" {
+		return ""
+	}
+	return "answer " + q.held
+}
+
+// perform answers with the option of a number.
 func (q *question) perform(m *model, number string) []effect {
 	i, err := strconv.Atoi(number)
 	if err != nil || i < 1 || i > len(q.Options) { // unreachable: only such are held
@@ -59,7 +67,9 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 		return nil, false
 	}
 	if i, err := strconv.Atoi(name); err == nil && i >= 1 && i <= n {
-		return q.hold(m, name), true
+		q.hold(m, name)
+		q.selected = -1
+		return nil, true
 	}
 	switch name {
 	case "down":
@@ -68,7 +78,8 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 		q.selected = (max(q.selected, 0) + n - 1) % n
 	case "enter":
 		if q.selected < 0 {
-			return nil, false
+			m.hint = "enter alone answers nothing: type an answer, or choose one"
+			return nil, true
 		}
 		return q.perform(m, strconv.Itoa(q.selected+1)), true
 	default:
@@ -92,7 +103,7 @@ func (q *question) lines(m *model, width, height int) []string {
 	}
 	hint := "  type an answer"
 	if len(q.Options) > 0 {
-		hint = "  type an answer, or press a number, or choose with the arrows and enter"
+		hint = "  type an answer, or choose with a number or the arrows, then enter"
 	}
 	options = append(options, m.Paint(render.Faint, m.Clip(hint, width)))
 	q.fits = len(lines)+len(options) <= height

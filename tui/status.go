@@ -72,12 +72,12 @@ func (m *model) keysNow() string {
 		return m.armed.words
 	case m.ask != nil && !m.input.editor.Empty():
 		return join("enter: send as a message", "empty the input to answer")
-	case m.holds():
-		return join("enter: now", "esc: take it back")
+	case m.chosen() != "":
+		return join("enter: "+m.chosen(), "esc: take it back")
 	case m.ask != nil && !m.takesKeys():
-		return "a moment"
+		return "in a moment keys answer"
 	case m.ask != nil && m.ask.storing == nil:
-		return "press a key to answer"
+		return "press a key, then enter, to answer"
 	case m.ask != nil, m.pane != nil:
 		return ""
 	case m.stopping:

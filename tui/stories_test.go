@@ -236,7 +236,7 @@ func TestAQuestionIsAnsweredWithANumber(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "2  postgres", "press a number")
+	p.sees("Which one?", "2  postgres", "choose with a number")
 	p.answers("2")
 	p.sees("So postgres.")
 	p.leaves()
@@ -247,7 +247,7 @@ func TestAQuestionStandsOnceAboveItsAnswer(t *testing.T) {
 	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{})
 	p.says("choose")
-	p.sees("Which one?", "press a number")
+	p.sees("Which one?", "choose with a number")
 	p.reads()
 	p.presses("down", "enter")
 	p.sees("So sqlite.", "completed")

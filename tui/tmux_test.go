@@ -183,25 +183,35 @@ func (w *window) begins(text string) {
 	asked := false
 	w.until("command that prints "+text, func() bool {
 		all := w.text()
-		if !asked && strings.Contains(all, "press a key to answer") {
+		if !asked && strings.Contains(all, "press a key, then enter, to answer") {
 			asked = true
 			w.presses("y")
+			w.sees("enter: allow")
+			w.presses("Enter")
 		}
 		return strings.Contains(all, "│ "+text)
 	})
 }
 
-// drags changes the size in two steps, as one who drags the edge of a window: the second follows
-// when pawl has noticed the first. (At rest one step to a narrower window, while the frame of a key is on
-// its way, can leave rows of it: see package screen.)
+// drags changes the size in steps, as one who drags the edge of a window: the last follows when pawl has
+// noticed one before. (At rest one step to a narrower window, while the frame of a key is on its way, can
+// leave rows of it: see package screen.) That it has noticed is seen for a moment only, which this test can
+// miss on a busy machine: then it drags on.
 func (w *window) drags(width, height int) {
 	w.Helper()
 	before, err := strconv.Atoi(w.format("window_width"))
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.tmux("resize-window", "-x", fmt.Sprint(before+1))
-	w.until("cursor at the first row of the frame", func() bool { return w.format("cursor_x") == "0" })
+	looks, step := 0, 0
+	w.until("cursor at the first row of the frame", func() bool {
+		if looks%100 == 0 {
+			step++
+			w.tmux("resize-window", "-x", fmt.Sprint(before+step))
+		}
+		looks++
+		return w.format("cursor_x") == "0"
+	})
 	w.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 

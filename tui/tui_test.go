@@ -209,7 +209,8 @@ func (p *person) sees(texts ...string) {
 	})
 }
 
-// reads waits until a step that asks is on the terminal, and takes the time to read it.
+// reads waits until a step that asks is on the terminal and its keys count, which takes as long as
+// to read it. That the step is there is not enough: its time begins when it has been drawn.
 func (p *person) reads() {
 	p.t.Helper()
 	p.until("something that asks", func(string) bool { return p.last.shown.guard != nil })
@@ -231,7 +232,7 @@ func (p *person) answers(key string) {
 	p.presses(key)
 	if key == "a" || key == "v" {
 		p.until("the rule", func(string) bool { return p.last.shown.guard != nil && p.last.shown.guard != first })
-		p.passes(standing)
+		p.reads()
 	}
 	p.presses("enter")
 }
