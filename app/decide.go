@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -235,8 +236,8 @@ func askedSince(events []run.Event, id run.CallID) int64 {
 // StoredScopes are the scopes in which a person can store rules.
 var StoredScopes = []string{string(permission.ForUser), string(permission.ForWorkspace), string(permission.FromRepository), string(permission.ForRun)}
 
-// Rules returns what an answer to a, always or never, stores in a scope: the rules given,
-// or else those that are proposed.
+// Rules returns what an answer to a, always or never, stores in a scope: the rules given, which have to
+// cover a part of the call, or else those that are proposed.
 func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permission.Rules) (permission.Rules, error) {
 	effect := permission.Allow
 	if answer == run.Never {
@@ -258,6 +259,10 @@ func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permiss
 			r.Sandbox = run.Confined // only an allow rule can lift it
 		}
 		stored[i] = r
+	}
+	decides := func(p permission.Part) bool { return p.Rule != "" }
+	if len(given) > 0 && !slices.ContainsFunc(stored.Explain(a.Preview.Request, permission.Default).Parts, decides) {
+		return nil, config.Errorf("the rule %s does not cover any part of this call", stored[0])
 	}
 	return stored, nil
 }

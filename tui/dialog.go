@@ -373,6 +373,9 @@ func (d *dialog) editKey(name, text string) []effect {
 				err = errors.New("a rule " + strings.TrimPrefix(render.RuleText(permission.Rule{Sandbox: r.Sandbox}), " ") + " names one command, without *")
 			}
 		}
+		if err == nil {
+			_, err = d.calls[0].Rules(s.answer, render.Scopes[s.scope], permission.Rules{r})
+		}
 		if err != nil {
 			s.edit.wrong = err.Error()
 			return nil

@@ -30,11 +30,11 @@ var hands = []hand{{"fast", 1, 30 * time.Millisecond}, {"at a usual speed", 1, 2
 // typesAt types a text in pieces; what comes is done when its time has come, and time passes in small steps.
 func (c *scene) typesAt(text string, by hand, what func(), when time.Duration) {
 	c.Helper()
-	const step = 10 * time.Millisecond
+	step := max(10*time.Millisecond, by.pause/40)
 	rest := []rune(text)
 	next := time.Duration(0)
 	for now := time.Duration(0); len(rest) > 0 || now <= when; now += step {
-		if now == when {
+		if now <= when && when < now+step {
 			what()
 		}
 		if len(rest) > 0 && now >= next {
@@ -49,7 +49,7 @@ func (c *scene) typesAt(text string, by hand, what func(), when time.Duration) {
 			rest, next = rest[n:], now+by.pause
 		}
 		c.at = c.at.Add(step)
-		if c.update(tick{}, c.at); now%(100*time.Millisecond) == 0 {
+		if c.update(tick{}, c.at); now%(10*step) == 0 {
 			c.draw()
 		}
 	}
@@ -267,6 +267,30 @@ func TestARuleIsEditedAndShownAgain(t *testing.T) {
 	c.passes(standing)
 	c.presses("enter", "")
 	c.shows("stored: allow shell(make *) in this folder")
+}
+
+// A sentence in the editor of a rule is no rule, nor is the name of anything else.
+func TestARuleThatDoesNotCoverTheCallIsNotStored(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"wait", "no, another one", "shell(rm *)", "write(a.txt)", ""} {
+		for key, covers := range map[string]string{"a": "shell(make *)", "v": "shell(make all)"} {
+			c := asked(t, 80, 24, "make all", run.Confined)
+			c.presses(key, key)
+			c.presses("e", "e")
+			c.presses("enter", "")
+			edit := c.ask.storing.edit
+			edit.text.SetText(text)
+			c.presses("enter", "")
+			if c.ask.storing.edit == nil || edit.wrong == "" {
+				t.Fatalf("%q would be stored", text)
+			}
+			edit.text.SetText(covers)
+			c.presses("enter", "")
+			c.passes(standing)
+			c.presses("enter", "")
+			c.shows("stored: ", covers)
+		}
+	}
 }
 
 // A rule that lifts the sandbox says so, and is for the one command.

@@ -74,6 +74,8 @@ func (m *model) keysNow() string {
 		return join("enter: send as a message", "empty the input to answer")
 	case m.chosen() != "":
 		return join("enter: "+m.chosen(), "esc: take it back")
+	case m.typesInPane():
+		return ""
 	case m.ask != nil && !m.takesKeys():
 		return "in a moment keys answer"
 	case m.ask != nil && m.ask.storing == nil:
