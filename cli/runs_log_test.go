@@ -27,7 +27,7 @@ func TestEachEventIsASentence(t *testing.T) {
 	}{
 		{run.Created{Run: "r", Workspace: "/w", Config: run.Config{Model: "p/m"}, System: `{"a":1}`}, "run r with p/m in /w"},
 		{run.Created{Run: "r", Workspace: "/w", Config: run.Config{Model: "p/m"}, ForkedFrom: "q", ForkedAt: 7}, "run r with p/m in /w, forked from q at event 7"},
-		{run.Configured{Change: run.ConfigChange{Mode: &plan}}, "configured: mode plan"},
+		{run.Configured{Change: run.ConfigChange{Mode: &plan}}, "mode: plan"},
 		{run.Prompted{Parts: said}, "prompt: use the test database"},
 		{run.Prompted{Continue: true}, "continue, without a new prompt"},
 		{run.Said{ID: "s", Delivery: run.Steer, Parts: said}, "message to the agent at work: use the test database"},

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,7 @@ type Transcript struct {
 	retry       retry                      // the failure that is in the live part
 	unusable    int                        // answers in a row that are no action, in controller mode
 	text        string                     // the last finished text of the agent
+	mode        string                     // that was chosen last, which is told with what comes next
 	turns       int                        // prompts
 	interrupted bool                       // the turn was
 	took        time.Duration              // of the turns that have ended
@@ -236,6 +238,10 @@ func (t *Transcript) take(i view.Item) {
 		if i.Kind != view.KindEnd { // which says it
 			t.note(GlyphRetry, Warning, fmt.Sprintf("%s; asked again %s", unusableWords, text.Plural(int64(n), "time")))
 		}
+	}
+	if words := t.mode; words != "" && i.Final && !changesMode(i) {
+		t.mode = ""
+		t.mention(words)
 	}
 	switch {
 	case i.Gone:
@@ -483,16 +489,28 @@ func (t *Transcript) takeNote(i view.Item) {
 	case n.Kind == view.NoteFailed:
 		t.retryAt = i.At.Add(n.Wait)
 		t.note(GlyphRetry, Warning, fmt.Sprintf("%s (attempt %d)", view.ErrorWords(n.Error, words), n.Attempt))
+	case t.Present && changesMode(i):
+		t.mode = words
 	case n.Kind == view.NoteUnusable:
 		t.unusable++ // the same: what comes next says how often it was asked
 	case n.Kind == view.NoteInterrupted:
 		t.interrupted = true
 		t.later(func(width int) []string { return t.Wrap([]Span{{Text: words, Paint: Warning}}, width, false) })
 	default:
-		t.later(func(width int) []string {
-			return Hang("  ", t.Wrap([]Span{{Text: words, Paint: Faint}}, width-2, false))
-		})
+		t.mention(words)
 	}
+}
+
+// mention tells of something in passing.
+func (t *Transcript) mention(words string) {
+	t.later(func(width int) []string {
+		return Hang("  ", t.Wrap([]Span{{Text: words, Paint: Faint}}, width-2, false))
+	})
+}
+
+// changesMode reports whether an item says that another permission mode was chosen, and nothing else.
+func changesMode(i view.Item) bool {
+	return i.Kind == view.KindNote && i.Note.Kind == view.NoteConfigured && reflect.DeepEqual(i.Note.Change, run.ConfigChange{Mode: i.Note.Change.Mode})
 }
 
 // Live returns the live part: the texts that stream, the calls that run, what waits. No line

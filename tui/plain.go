@@ -46,7 +46,7 @@ func (m *model) plain(f frame) frame {
 func (m *model) newStates() []string {
 	s := &m.spoken
 	var lines []string
-	if status := m.currentModel() + m.Dot() + modeWords[m.mode()]; m.currentModel() != "" && status != s.status {
+	if status := m.currentModel() + m.Dot() + "mode " + m.mode(); m.currentModel() != "" && status != s.status {
 		s.status = status
 		lines = append(lines, "status: "+status)
 	}

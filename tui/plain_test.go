@@ -29,7 +29,7 @@ func TestAScreenReaderReadsEachStateOnce(t *testing.T) {
 	t.Parallel()
 	p := listens(t, `{"text": "First line.\n\nSecond line.", "calls": [{"tool": "read", "args": {"path": "a.txt"}}, {"tool": "shell", "args": {"command": "touch b"}}]}
 {"text": "Done **here**."}`, setting{files: map[string]string{"a.txt": "one\n"}})
-	p.sees("status: ", "asks before writing")
+	p.sees("status: ", "mode default")
 	p.says("look and touch")
 	p.sees("you: look and touch", "agent: First line.", "Second line.", "question: Run this command?", "touch b", "y  Allow this time", "v  Never allow  shell(touch b) in this folder")
 	p.reads()
@@ -81,7 +81,7 @@ func TestAScreenReaderReadsTheEntryThatIsSelected(t *testing.T) {
 	p.presses("down")
 	p.sees("selected: accept-edits")
 	p.presses("enter")
-	p.sees("edits without asking")
+	p.sees("mode accept-edits")
 	p.count(1, "selected: default", "selected: accept-edits", "Permission mode")
 	p.leaves()
 }

@@ -13,6 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/internal/visible"
+	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
 	"pawl/tool"
@@ -116,10 +117,10 @@ func (m *model) status(width int) string {
 	_, name, _ := strings.Cut(m.currentModel(), "/")
 	add(1, render.Plain, visible.Escape(cmp.Or(name, m.currentModel(), "no model")))
 	mode := render.Faint
-	if m.mode() != modes[0] {
+	if now := permission.Mode(m.mode()); permission.Stricter(now, permission.Default) != now { // more runs without a question
 		mode = render.Warning
 	}
-	add(0, mode, modeWords[m.mode()])
+	add(0, mode, "mode "+m.mode())
 	if used, limit := m.state.Context(); limit > 0 && m.id != "" {
 		p := render.Faint
 		if 100*used/limit >= 70 {
@@ -152,10 +153,6 @@ func (m *model) status(width int) string {
 		}
 		parts = append(parts[:worst], parts[worst+1:]...)
 	}
-}
-
-var modeWords = map[string]string{
-	"default": "asks before writing", "accept-edits": "edits without asking", "plan": "plans only", "bypass": "never asks",
 }
 
 // nextWords says what the person can do after a turn that has not simply completed.

@@ -293,7 +293,7 @@ func TestInTmuxResizesAtRestLeaveNothingOfDeadFrames(t *testing.T) {
 	}
 	w.drags(100, 30)
 	w.leaves()
-	for _, dead := range []string{"enter: send", "esc: interrupt", "asks before writing", "◐"} {
+	for _, dead := range []string{"enter: send", "esc: interrupt", "mode default", "◐"} {
 		if strings.Contains(w.text(), dead) {
 			t.Errorf("%q is left of a dead frame:\n%s", dead, w.text())
 		}
@@ -367,7 +367,7 @@ func TestInTmuxResizesWhileTextStreamsLeaveNothingOfDeadFrames(t *testing.T) {
 		}
 		next++
 	}
-	for _, dead := range []string{"enter: send", "esc: interrupt", "asks before writing"} {
+	for _, dead := range []string{"enter: send", "esc: interrupt", "mode default"} {
 		if strings.Contains(w.text(), dead) {
 			t.Errorf("%q is left of a dead frame:\n%s", dead, w.text())
 		}

@@ -110,7 +110,7 @@ func ChangeWords(c run.ConfigChange) string {
 		return visible.Escape(fmt.Sprintf("continuing with %s: %s", *c.Model, c.Reason))
 	}
 	var words []string
-	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s %v", name, v)) }
+	add := func(name string, v any) { words = append(words, fmt.Sprintf("%s: %v", name, v)) }
 	if c.Model != nil {
 		add("model", *c.Model)
 	}
@@ -118,15 +118,15 @@ func ChangeWords(c run.ConfigChange) string {
 		add("mode", *c.Mode)
 	}
 	if c.Effort != nil {
-		add("effort", cmp.Or(*c.Effort, "of the model's default"))
+		add("effort", cmp.Or(*c.Effort, "the model's default"))
 	}
-	if c.Control != nil {
+	if c.Control != nil && (c.Model == nil || *c.Control == run.Controller) { // with a model the usual one comes along
 		add("control", *c.Control)
 		if *c.Control == run.Controller {
 			words[len(words)-1] += " (the model is asked for one object a step from here on)"
 		}
 	}
-	if c.Window != nil {
+	if c.Window != nil && c.Model == nil {
 		add("window", *c.Window)
 	}
 	if c.Parallel != nil {
@@ -155,12 +155,12 @@ func ChangeWords(c run.ConfigChange) string {
 		add("fallback model", cmp.Or(c.Fallback.Model, "none"))
 	}
 	if len(c.AddDirs) > 0 {
-		add("folders added:", strings.Join(c.AddDirs, ", "))
+		add("folders added", strings.Join(c.AddDirs, ", "))
 	}
 	if c.Name != nil {
 		add("name", strconv.Quote(*c.Name))
 	}
-	return "configured: " + visible.Escape(strings.Join(words, ", "))
+	return visible.Escape(cmp.Or(strings.Join(words, ", "), "nothing is changed"))
 }
 
 // Money says what usage cost.
