@@ -11,7 +11,6 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
-	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 )
@@ -20,11 +19,11 @@ import (
 type Task struct {
 	// Output is the result that has to be handed in; zero: words.
 	Output run.Output
-	// Model and Mode are those of a new run; "": those of the settings.
+	// Model and Mode are those of a new run; "": those of the settings. Resume does not use
+	// them.
 	Model, Mode string
 	// Keeps: a resumed run keeps its configuration. What was given for this process was given for
-	// the run that it began with, or before a person changed this one. With Mode the run is in that
-	// mode if its own is wider. Without Keeps, Resume does not use Mode.
+	// the run that it began with, or before a person changed this one.
 	Keeps bool
 	// Name is what the person calls the run; "": nothing, or what it is called already.
 	Name string
@@ -173,11 +172,11 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 			return nil, config.Errorf("--model %s: a run stays one of pawl's own or one of an external agent; start a new run", given)
 		}
 	}
-	c := set.wished(wished.Model, given)
-	if t.Keeps {
-		c = run.ConfigChange{}
-		if mode := string(permission.Stricter(permission.Mode(wished.Mode), permission.Mode(t.Mode))); t.Mode != "" && mode != wished.Mode {
-			c.Mode = &mode
+	var c run.ConfigChange
+	if !t.Keeps {
+		c = set.wished(wished.Model, given)
+		if c.AddDirs, err = w.dirs(set, true); err != nil {
+			return nil, err
 		}
 	}
 	if t.Output.Schema != "" && t.Output != s.Config.Output {
@@ -197,11 +196,6 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 		}
 		if now.Tokens != most.Tokens {
 			c.Limits.Tokens = most.Tokens
-		}
-	}
-	if !t.Keeps {
-		if c.AddDirs, err = w.dirs(set, true); err != nil {
-			return nil, err
 		}
 	}
 	if _, _, note := w.confineDirs(set, s.Created.Workspace, s.Config.Dirs); note != "" {

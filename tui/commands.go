@@ -194,8 +194,8 @@ func (m *model) clear() []effect {
 // forget is the state without a conversation.
 func (m *model) forget() {
 	mode := permission.Mode(m.state.Config.Mode)
-	if m.chosen != "" { // also what the run has not taken in yet
-		mode = permission.Stricter(mode, permission.Mode(m.chosen))
+	if m.chosenMode != "" { // also what the run has not taken in yet
+		mode = permission.Stricter(mode, permission.Mode(m.chosenMode))
 	}
 	m.wish = app.Task{Model: m.state.Config.Model, Mode: string(mode), Agent: m.state.Created.Agent}
 	m.flush()
@@ -286,7 +286,7 @@ var (
 )
 
 func (m *model) setMode(mode string) []effect {
-	m.wish.Mode, m.chosen = mode, mode
+	m.wish.Mode, m.chosenMode = mode, mode
 	if m.id == "" {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"pawl/app"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -156,7 +158,7 @@ func (d *desk) takeOver(ctx context.Context, id run.ID) error {
 	return nil
 }
 
-// find opens a run that exists: to be driven here, or, if another process drives it, as that
+// find opens a run that exists: to be driven here with t, or, if another process drives it, as that
 // process does.
 func (d *desk) find(ctx context.Context, id run.ID, t app.Task) (conversation, error) {
 	s, err := d.ws.Resume(ctx, string(id), t)
@@ -176,12 +178,17 @@ func (d *desk) start(ctx context.Context, t app.Task) (conversation, error) {
 	return s, nil
 }
 
-// resume makes a run that exists the open conversation, with t as for [app.Workspace.Resume]. What
-// it has said so far is shown if tell is set.
+// resume makes a run that exists the open conversation, with t as for [app.Workspace.Resume]. If this
+// process drives it, it is in no wider mode than that of t, if t has one. What it has said so far is
+// shown if tell is set.
 func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) error {
 	sum, err := d.ws.Find(ctx, which)
 	if err != nil {
 		return err
+	}
+	if open, _ := d.current(); open != nil && open.ID() == sum.ID {
+		d.post(notice{fmt.Sprintf("run %s is the one that is open", sum.ID)})
+		return nil
 	}
 	c, err := d.find(ctx, sum.ID, t)
 	if err != nil {
@@ -209,6 +216,12 @@ func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) 
 	}
 	d.post(h)
 	d.enter(c, state.Seq)
+	if _, drives := c.(*app.Session); drives && t.Mode != "" {
+		own := cmp.Or(state.Config.Mode, modes[0])
+		if mode := string(permission.Stricter(permission.Mode(own), permission.Mode(t.Mode))); mode != own {
+			return c.Configure(ctx, run.ConfigChange{Mode: &mode})
+		}
+	}
 	return nil
 }
 

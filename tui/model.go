@@ -40,7 +40,7 @@ type model struct {
 	began      time.Time                     // of the turn
 	driven     bool                          // a process works on the turn, as far as is known
 	wish       app.Task                      // model and mode of the next run, as the person has chosen
-	chosen     string                        // the mode that the person has chosen last in this terminal; "": none
+	chosenMode string                        // the mode that the person has chosen last in this terminal; "": none
 	model      modelKnown                    // that a new run would have
 	branch     string
 
@@ -261,7 +261,7 @@ func (m *model) mode() string {
 
 // kept returns how a run is resumed in the course of a terminal: what the command line said was for
 // the run that it began with, and a mode that the person has chosen since is not widened.
-func (m *model) kept() app.Task { return app.Task{Keeps: true, Mode: m.chosen} }
+func (m *model) kept() app.Task { return app.Task{Keeps: true, Mode: m.chosenMode} }
 
 // pendingWords are the person's messages that were not delivered yet, oldest first.
 func (m *model) pendingWords() []run.Words {

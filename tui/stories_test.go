@@ -496,13 +496,13 @@ func TestPlanModeEndsWithTheChoiceToCarryThePlanOut(t *testing.T) {
 {"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "planned\n"}}]}
 {"text": "Carried out."}`, setting{})
 	p.presses("shift+tab", "shift+tab")
-	p.sees("plans only")
+	p.sees("mode plan")
 	p.says("plan it")
 	p.sees("1. write a.txt", "Carry out this plan?")
 	p.presses("enter") // of a message, and no answer
 	p.reads()
 	p.presses("down", "down", "enter")
-	p.sees("Carried out.", "edits without asking")
+	p.sees("Carried out.", "mode accept-edits")
 	if p.file("a.txt") != "planned\n" {
 		t.Errorf("the file has %q", p.file("a.txt"))
 	}
@@ -570,7 +570,7 @@ func TestAModeThatThePersonTightenedIsNotWidenedByAnotherRun(t *testing.T) {
 		p.rests()
 	}
 	p.says("first run")
-	p.sees("Reply to: first run", "edits without asking")
+	p.sees("Reply to: first run", "mode accept-edits")
 	p.rests()
 	runs, err := p.ws.Runs(t.Context(), 1)
 	if err != nil || len(runs) != 1 {
@@ -581,7 +581,7 @@ func TestAModeThatThePersonTightenedIsNotWidenedByAnotherRun(t *testing.T) {
 	p.sees("Reply to: second run")
 	p.rests()
 	p.says("/mode default")
-	p.sees("asks before writing")
+	p.sees("mode default")
 	p.says("/fork")
 	p.sees("a copy of")
 	refuses(p, "in the fork")
@@ -970,5 +970,69 @@ func TestAPromptWithoutAModelWaitsForTheChoiceOfOne(t *testing.T) {
 	p.says("fix it")
 	p.sees("Paste an API key", "› fix it")
 	p.presses("esc")
+	p.leaves()
+}
+
+// A mode in which less runs without a question stays when another run is opened, whatever the process was
+// started with.
+func TestATightenedModeStays(t *testing.T) {
+	t.Parallel()
+	writes := `{"when":{"contains":"write"},"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}],"repeat":true}` + "\n"
+	s := setting{flags: map[string][]string{"mode": {"bypass"}}, home: t.TempDir(), dir: t.TempDir()}
+	p := sit(t, writes+`{"text": "Hello.","repeat":true}`, s)
+	p.says("one")
+	p.sees("Hello.", "mode bypass")
+	p.rests()
+	p.says("/mode default")
+	p.sees("mode default")
+	p.says("/resume last")
+	p.sees("is the one that is open")
+	for _, opens := range []struct{ command, sees string }{{"/fork", "a copy of"}, {"/clear", "is kept"}, {"/resume last", "▌ write it"}} {
+		p.rests()
+		p.says(opens.command)
+		p.sees(opens.sees)
+		p.says("write it")
+		p.sees("Write a.txt")
+		p.answers("w")
+		p.sees("mode default")
+		p.rests()
+		if p.file("a.txt") != "" {
+			t.Fatalf("%s has loosened the mode:\n%s", opens.command, p.text())
+		}
+	}
+	p.leaves()
+
+	s.flags = nil
+	p = sit(t, writes, s)
+	p.says("/mode plan")
+	p.sees("mode plan")
+	p.says("/resume last")
+	p.until("the run in the mode that was chosen here", func(all string) bool {
+		return strings.Contains(all, "▌ write it") && strings.Contains(all, "mode plan")
+	})
+	p.says("go on")
+	p.sees("  mode: plan")
+	p.leaves()
+}
+
+// Of modes that were chosen one after the other, the last is told, when something happens in it.
+func TestTheModeIsToldWithWhatComesNext(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "Hello.","repeat":true}`, setting{})
+	p.says("one")
+	p.sees("Hello.")
+	p.rests()
+	for _, mode := range []string{"accept-edits", "plan", "default", "accept-edits"} {
+		p.presses("shift+tab")
+		p.sees("mode " + mode)
+	}
+	p.rests()
+	if strings.Contains(p.text(), "mode: ") {
+		t.Errorf("it is told before:\n%s", p.text())
+	}
+	p.says("two")
+	p.sees("  mode: accept-edits\n\n▌ two")
+	p.rests()
+	p.count(1, "mode: ")
 	p.leaves()
 }
