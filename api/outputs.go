@@ -74,8 +74,9 @@ func (s *Server) listOutputs(ctx context.Context, in *listOutputsInput) (app.Lis
 	if err := output.Decode(raw, &decoded); err != nil {
 		return none, invalid("query", err.Error())
 	}
-	all, err := app.ListOutputs(s.ws.Outputs(), scope, decoded)
-	return page(all, in.OffsetInput), err
+	decoded.Limit, decoded.Offset = in.Limit, in.Offset
+	list, _, err := app.ListOutputs(s.ws.Outputs(), decoded, scope)
+	return list, err
 }
 
 // scope returns the outputs that a run can ask.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"pawl/output"
@@ -22,17 +23,31 @@ type OutputForm struct {
 	Preview string    `json:"preview,omitempty"`
 }
 
-// ListOutputs returns all outputs of a scope that args let pass, in that form; the page of
-// args does not count.
-func ListOutputs(s *output.Store, scope output.Scope, args output.ListArgs) ([]OutputForm, error) {
-	args.Limit, args.Offset = 0, 0
-	list, err := s.List(scope, args)
-	if err != nil {
-		return nil, err
+// ListOutputs returns the outputs of scopes that args let pass, one scope after the other, in that
+// form: the page that args name; a limit of 0 is all. total is how many there are on all pages.
+func ListOutputs(s *output.Store, args output.ListArgs, scopes ...output.Scope) (list List[OutputForm], total int, err error) {
+	list = ListOf[OutputForm](nil)
+	limit, offset := args.Limit, args.Offset
+	for _, scope := range scopes {
+		args.Offset = max(0, offset-total)
+		if limit > 0 {
+			if args.Limit = limit - len(list.Items); args.Limit == 0 {
+				args.Limit, args.Offset = 1, math.MaxInt // it is only counted
+			}
+		}
+		some, err := s.List(scope, args)
+		if err != nil {
+			return list, total, err
+		}
+		total += some.Total
+		for _, o := range some.Outputs {
+			list.Items = append(list.Items, OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), o.Success, o.Size, o.Summary, o.Preview})
+		}
 	}
-	return Forms(list.Outputs, func(o output.Listed) OutputForm {
-		return OutputForm{o.ID, o.Conversation, o.ToolName, time.UnixMilli(o.Created).UTC(), o.Success, o.Size, o.Summary, o.Preview}
-	}), nil
+	if next := offset + len(list.Items); next < total && len(list.Items) > 0 {
+		list.Next = next
+	}
+	return list, total, nil
 }
 
 // AnswerOf returns the answer to a question about an output of a conversation as JSON, with the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/output"
 	"pawl/run"
 )
@@ -162,7 +163,10 @@ func missingOutput(err error, id run.ID) error {
 	return usage("run %s has no stored output %q; stored: %s", id, missing.ID, known)
 }
 
-// completeOutputs returns the ids of a run's outputs, for the shell.
+// maxCompletions bounds the outputs that are offered: a shell waits for them.
+const maxCompletions = 200
+
+// completeOutputs returns the ids of a run's outputs, the newest ones, for the shell.
 func (inv *invocation) completeOutputs(ctx context.Context, which string) []string {
 	if which == "" {
 		which = "last"
@@ -176,12 +180,13 @@ func (inv *invocation) completeOutputs(ctx context.Context, which string) []stri
 	if err != nil {
 		return nil
 	}
-	outputs, err := listOutputs(ws.Outputs(), scope, nil)
+	newest := output.ListArgs{SortBy: "created_at", SortOrder: "desc", Limit: maxCompletions}
+	list, _, err := app.ListOutputs(ws.Outputs(), newest, scope)
 	if err != nil {
 		return nil
 	}
 	var ids []string
-	for _, o := range outputs {
+	for _, o := range list.Items {
 		ids = append(ids, cobra.CompletionWithDesc(o.ID, oneLine(o.Tool+", "+o.Summary, maxTitle)))
 	}
 	return ids

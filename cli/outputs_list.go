@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -51,15 +52,19 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 				args[name] = at.UnixMilli()
 			}
 		}
-		outputs, err := inv.listedOutputs(cmd, *which, *all, args)
+		decoded := output.ListArgs{}
+		if err := output.Decode(encoded(args), &decoded); err != nil {
+			return asUsage(err, listArguments)
+		}
+		decoded.Limit, decoded.Offset = *limit, *offset
+		list, total, err := inv.listedOutputs(cmd, *which, *all, decoded)
 		if err != nil {
 			return err
 		}
-		list := page(outputs, *limit, *offset)
 		if *asJSON {
 			return inv.encode(list)
 		}
-		return inv.printOutputs(list, len(outputs), *all)
+		return inv.printOutputs(list, total, *all)
 	}
 	return cmd
 }
@@ -67,52 +72,36 @@ func outputsListCommand(inv *invocation) *cobra.Command {
 // listArguments are the arguments of tool_outputs.list that flags give as they are.
 var listArguments = map[string]string{"tool": "tool_name", "success": "success", "sort": "sort_by", "order": "sort_order"}
 
-// listedOutputs returns the outputs of one run, or of all; with full ids if it is all.
-func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args map[string]any) ([]app.OutputForm, error) {
+// listedOutputs returns a page of the outputs of one run, or of all, and how many there are; with full
+// ids if it is all.
+func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args output.ListArgs) (list app.List[app.OutputForm], total int, err error) {
 	ws, err := inv.openRuns(nil)
 	if err != nil {
-		return nil, err
+		return list, 0, err
 	}
 	defer ws.Close() // nothing was written
 	if !all {
-		if which == "" {
-			which = "last"
-		}
-		scope, err := ws.Scope(cmd.Context(), which)
+		scope, err := ws.Scope(cmd.Context(), cmp.Or(which, "last"))
 		if err != nil {
-			return nil, err
+			return list, 0, err
 		}
-		return listOutputs(ws.Outputs(), scope, args)
+		return app.ListOutputs(ws.Outputs(), args, scope)
 	}
 	runs, err := ws.Runs(cmd.Context(), 0)
 	if err != nil {
-		return nil, err
+		return list, 0, err
 	}
-	var outputs []app.OutputForm
-	for _, sum := range runs {
-		some, err := listOutputs(ws.Outputs(), output.Scope{Conversation: sum.ID, Run: sum.ID}, args)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range some {
-			if _, _, full := cutLast(o.ID, "/"); !full {
-				o.ID = string(o.Run) + "/" + o.ID
-			}
-			outputs = append(outputs, o)
+	scopes := make([]output.Scope, len(runs))
+	for i, sum := range runs {
+		scopes[i] = output.Scope{Conversation: sum.ID, Run: sum.ID}
+	}
+	list, total, err = app.ListOutputs(ws.Outputs(), args, scopes...)
+	for i, o := range list.Items {
+		if _, _, full := cutLast(o.ID, "/"); !full {
+			list.Items[i].ID = string(o.Run) + "/" + o.ID
 		}
 	}
-	return outputs, nil
-}
-
-// listOutputs lists all outputs of a scope; args are those of tool_outputs.list, but for its
-// page.
-func listOutputs(s *output.Store, scope output.Scope, args map[string]any) ([]app.OutputForm, error) {
-	decoded := output.ListArgs{}
-	if err := output.Decode(encoded(args), &decoded); err != nil {
-		return nil, asUsage(err, listArguments)
-	}
-	decoded.Limit = 0 // all
-	return app.ListOutputs(s, scope, decoded)
+	return list, total, err
 }
 
 // printOutputs prints a page of a list of outputs as a table. total is how many there are on

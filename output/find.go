@@ -112,7 +112,7 @@ func compareAge(a, b Meta) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run))
 }
 
-// in returns what is known of the outputs in a scope, in no order.
+// in returns what is known of the outputs in a scope, in no order; those in logs are not described.
 func (s *Store) in(scope Scope) ([]Meta, error) {
 	all, err := s.below(filepath.Join(s.dir, fileName(string(scope.Conversation))))
 	if err == nil && s.logs != nil {

@@ -17,7 +17,7 @@ type ListArgs struct {
 	Success       *bool  `json:"success"`
 	After         *int64 `json:"after"`  // created later than this, in milliseconds since 1970
 	Before        *int64 `json:"before"` // created earlier than this
-	Limit         int    `json:"limit"`
+	Limit         int    `json:"limit"`  // 0, which Decode does not let pass, is all
 	Offset        int    `json:"offset"`
 	SortBy        string `json:"sort_by"`
 	SortOrder     string `json:"sort_order"`
@@ -82,11 +82,12 @@ func (s *Store) List(scope Scope, args ListArgs) (ListResult, error) {
 	r.Total = len(all)
 	from := min(args.Offset, len(all))
 	to := len(all)
-	if args.Limit > 0 { // 0, which Decode does not let pass, is all
+	if args.Limit > 0 {
 		to = min(from+args.Limit, len(all))
 	}
 	r.HasMore = to < len(all)
 	for _, m := range all[from:to] {
+		m = m.described()
 		l := Listed{
 			ID: scope.Ref(&m), ToolName: m.Tool, Conversation: m.Conversation, Message: m.Message,
 			Created: m.Created.UnixMilli(), Success: m.Success, Size: m.Bytes(), Summary: m.Describe(),

@@ -30,23 +30,17 @@ func (s *Store) open(conversation, owner run.ID, call run.CallID) (*Output, erro
 	if err != nil {
 		for logged := range s.logged(conversation, owner) {
 			if logged.ID == call {
-				return logged.output(), nil
+				return loggedOutput(logged), nil
 			}
 		}
 	}
 	return o, err
 }
 
-// A loggedResult is a result that is in the log.
-type loggedResult struct {
-	Meta // what is known without looking at the text
-	text string
-}
-
-// logged returns the results of a run that its log has, up to where it can be read. Those that
-// a fork has copied are the other run's.
-func (s *Store) logged(conversation, owner run.ID) iter.Seq[loggedResult] {
-	return func(yield func(loggedResult) bool) {
+// logged returns the results of a run that its log has, up to where it can be read, not described.
+// Those that a fork has copied are the other run's.
+func (s *Store) logged(conversation, owner run.ID) iter.Seq[Meta] {
+	return func(yield func(Meta) bool) {
 		if s.logs == nil {
 			return
 		}
@@ -55,8 +49,9 @@ func (s *Store) logged(conversation, owner run.ID) iter.Seq[loggedResult] {
 			p, settled := e.Payload.(run.CallSettled)
 			if settled && err == nil && p.Delivery == string(Inlined) && e.Seq > state.Created.ForkedAt {
 				c, _ := state.Turn.Call(p.Call)
-				if !yield(loggedResult{Meta{ID: p.Call, Run: owner, Conversation: conversation, Tool: c.Tool, Message: state.MessageOf(p.Call),
-					Created: e.At, Success: run.Succeeded(p.IsError, p.ExitCode), Inline: true}, run.PlainText(p.Content)}) {
+				text := run.PlainText(p.Content)
+				if !yield(Meta{ID: p.Call, Run: owner, Conversation: conversation, Tool: c.Tool, Message: state.MessageOf(p.Call), Created: e.At,
+					Success: run.Succeeded(p.IsError, p.ExitCode), Inline: true, Text: textFigures{Bytes: int64(len(text))}, logged: text}) {
 					return
 				}
 			}
@@ -70,14 +65,23 @@ func (s *Store) logged(conversation, owner run.ID) iter.Seq[loggedResult] {
 	}
 }
 
-// output returns the result as a stored one.
-func (r loggedResult) output() *Output {
-	w := Writer{meta: r.Meta, block: []byte(r.text)}
+// described returns what is known of an output, also of one in the log.
+func (m Meta) described() Meta {
+	if m.logged == "" {
+		return m
+	}
+	return loggedOutput(m).Meta
+}
+
+// loggedOutput returns a result in the log as a stored one.
+func loggedOutput(m Meta) *Output {
+	w := Writer{meta: m, block: []byte(m.logged)}
+	w.meta.logged = ""
 	w.analyze(bytes.NewReader(w.block), w.block, true)
 	w.text.add(w.block)
 	w.describe()
 	o := &Output{Meta: w.meta}
-	o.Document = &Document{Name: string(r.ID), format: w.meta.Format, problem: w.meta.Problem, raw: bytes.NewReader(w.block), size: int64(len(r.text)),
+	o.Document = &Document{Name: string(m.ID), format: w.meta.Format, problem: w.meta.Problem, raw: bytes.NewReader(w.block), size: int64(len(w.block)),
 		text: &o.Meta.Text, analysis: w.parsed}
 	return o
 }
@@ -91,9 +95,9 @@ func (s *Store) addLogged(all []Meta, conversation, owner run.ID, has func(run.C
 			stored[m.ID] = true
 		}
 	}
-	for r := range s.logged(conversation, owner) {
-		if !stored[r.ID] && (has == nil || has(r.ID)) {
-			all = append(all, r.output().Meta)
+	for m := range s.logged(conversation, owner) {
+		if !stored[m.ID] && (has == nil || has(m.ID)) {
+			all = append(all, m)
 		}
 	}
 	return all

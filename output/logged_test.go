@@ -100,6 +100,27 @@ func TestAResultInTheLogIsAnOutput(t *testing.T) {
 	}
 }
 
+// The text of a result is looked at only where it is shown: a run may have thousands.
+func TestAListDescribesOnlyItsPage(t *testing.T) {
+	t.Parallel()
+	one := func(id run.ID) []run.Event { return called(run.Created{Run: id}, `{"users":[1,2,3]}`, Inlined) }
+	s := NewStore(t.TempDir()).With(events{of: map[run.ID][]run.Event{"a": one("a"), "b": one("b")}, runs: map[run.ID][]run.ID{"a": {"a", "b"}}})
+	scope := Scope{Conversation: "a", Run: "a"}
+	all, err := s.in(scope)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, m := range all {
+		if m.Bytes() != 17 || m.Summary != nil {
+			t.Errorf("described before it is chosen: %+v", m)
+		}
+	}
+	list, err := s.List(scope, ListArgs{Limit: 1})
+	if err != nil || list.Total != 2 || len(list.Outputs) != 1 || list.Outputs[0].Summary != "json: object with 1 key, 17 B" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // An earlier release wrote a file beside the log: it is listed and found once.
 func TestAResultThatIsAFileTooIsOneOutput(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,10 @@ type Meta struct {
 	Skeleton *skeleton `json:"skeleton,omitempty"`
 
 	Stored int64 `json:"-"` // bytes on disk, in whole blocks
+
+	// logged is the output itself, if it is in the log: the fields from Format on are then not
+	// known but for its bytes, until it is described.
+	logged string
 }
 
 // Bytes returns the size of the output.
