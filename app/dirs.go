@@ -1,6 +1,9 @@
 package app
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -130,6 +133,20 @@ func (w *Workspace) closeSandboxes(s *settings, which func(folderSandbox) bool) 
 			return true
 		}
 		return false
+	})
+}
+
+// CloseGone closes the sandboxes of copies that another process has removed.
+func (w *Workspace) CloseGone() {
+	w.mu.Lock()
+	s := w.settings
+	w.mu.Unlock()
+	if s == nil {
+		return
+	}
+	w.closeSandboxes(s, func(f folderSandbox) bool {
+		_, err := os.Stat(f.dir)
+		return errors.Is(err, fs.ErrNotExist)
 	})
 }
 

@@ -117,6 +117,7 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		if len(ids) > 0 && len(b.owing) == 0 && d.idle() {
 			return nil
 		}
+		d.ws.CloseGone()
 		d.sleep(ctx, listener)
 	}
 	return nil
