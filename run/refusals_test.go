@@ -91,7 +91,7 @@ func TestWhatMayFollow(t *testing.T) {
 		Told{Reason: TellRepeated, Call: "c_1", Text: "n"}, Told{Reason: TellRepeated, Call: "c_9", Text: "n"}, Told{Reason: TellCut, Text: "continue"}, Told{Reason: TellCut}, Told{Reason: TellOutput, Text: "hand it in"},
 		Submitted{Assignment: 1, Value: "1"}, Submitted{Assignment: 1, Call: "c_1", Value: "1"}, Submitted{Assignment: 2, Value: "1"}, Submitted{Assignment: 1},
 		Interrupted{Cause: ByPerson}, Interrupted{}, Interrupted{Turn: 9, Cause: ByPerson}, Interrupted{Cause: ByWait, Call: "c_2"}, Interrupted{Cause: ByPerson, Partial: words}, Interrupted{Cause: ByPerson, Partial: []Part{call("c_7", "read")}},
-		Compacted{Stage: 1, Calls: []CallID{"c_1"}}, Compacted{Stage: 2, Through: "m_9", Summary: "s"}, Compacted{Stage: 2, Through: "m_1"}, Compacted{Stage: 3},
+		Compacted{Stage: 1, Calls: []CallID{"c_1"}}, Compacted{Stage: 2, Through: "m_9", Summary: "s"}, Compacted{Stage: 2, Through: "m_1"}, Compacted{Stage: 2, Through: "m_1", Summary: "s"}, Compacted{Stage: 3},
 		Synthesized{Text: "a"}, Synthesized{}, Ended{End: Completed}, Ended{}, Ended{End: Asked},
 		nil,
 	}

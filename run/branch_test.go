@@ -1,0 +1,64 @@
+package run
+
+import (
+	"testing"
+	"time"
+)
+
+// after returns the state after payloads, each a second after the one before.
+func after(t *testing.T, s State, payloads ...Payload) State {
+	t.Helper()
+	for _, p := range payloads {
+		next, err := s.Apply(Event{At: s.At.Add(time.Second), Payload: p})
+		if err != nil {
+			t.Fatalf("%T: %v", p, err)
+		}
+		s = next
+	}
+	return s
+}
+
+// A step that is not adopted, and a question of what an event would do, leave a second state
+// beside the first: neither shows what was done to the other.
+func TestTwoStatesAfterOneShareNoCalls(t *testing.T) {
+	t.Parallel()
+	received := func(id CallID, tool string) Payload {
+		return CallReceived{Call: Call{ID: id, Tool: tool, Arguments: "{}"}, Key: string(id)}
+	}
+	s, err := Replay([]Event{
+		{Payload: Created{Run: "r", External: true}}, {Payload: Prompted{Parts: []Part{Text("go")}}},
+		{Payload: RequestStarted{Purpose: ForAgent, Attempt: 1}},
+		{Payload: received("c_1", "read")}, {Payload: received("c_2", "read")}, {Payload: received("c_3", "read")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := after(t, s, received("c_4", "one")), after(t, s, received("c_4", "other"))
+	if a, b := one.Turn.Calls[3].Tool, other.Turn.Calls[3].Tool; a != "one" || b != "other" || len(s.Turn.Calls) != 3 {
+		t.Errorf("got %q and %q after %d calls", a, b, len(s.Turn.Calls))
+	}
+}
+
+func TestAnApprovalThatIsInvalidIsForgotten(t *testing.T) {
+	t.Parallel()
+	call := Part{Type: CallPart, Call: &Call{ID: "c_1", Tool: "edit", Arguments: "{}"}}
+	s := after(t, State{}, Created{Run: "r"}, Prompted{Parts: []Part{Text("go")}}, RequestStarted{Purpose: ForStep, Attempt: 1},
+		Replied{Stop: StopToolUse, Parts: []Part{call}}, CallInspected{Call: "c_1", Class: Writes},
+		CallDecided{Call: "c_1", Decision: Decision{Answer: Allow}}, ApprovalInvalidated{Call: "c_1", Reason: "the file has changed"})
+	if c := s.Turn.Calls[0]; c.Status != CallIsInspected || c.Decision.Answer != "" {
+		t.Errorf("the call is %v with the decision %+v", c.Status, c.Decision)
+	}
+}
+
+func TestTheEndOfAnInterruptedTurnSaysWhatIsNext(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[Cause]string{
+		ByPerson:   "say what to do next",
+		ByWait:     "say what to do next",
+		ByShutdown: "pawl was shut down; the run can be continued",
+	} {
+		if got := (Interrupted{Cause: cause}).end(State{}); got.End != EndInterrupted || got.Reason != string(cause) || got.Detail != want {
+			t.Errorf("%s: %+v, want %q", cause, got, want)
+		}
+	}
+}
