@@ -54,7 +54,8 @@ func TestTheOpenAPIDocumentIsTyped(t *testing.T) {
 	for _, name := range task.StatusNames() {
 		statuses = append(statuses, string(name))
 	}
-	for _, at := range []string{"StatusForm.properties.name", "TaskSummaryForm.properties.status"} {
+	for _, at := range []string{"StatusForm.properties.name", "TaskSummaryForm.properties.status",
+		"TaskStatusChanged.properties.from", "TaskStatusChanged.properties.to"} {
 		if got := doc.items("components.schemas." + at + ".enum"); !slices.Equal(got, statuses) {
 			t.Errorf("%s is one of %v", at, got)
 		}

@@ -96,8 +96,8 @@ const Clone Isolation = "clone"
 
 // StatusChanged changes the status. It is the only event that does.
 type StatusChanged struct {
-	From    StatusName `json:"from"`
-	To      StatusName `json:"to"`
+	From    StatusName `json:"from" enum:"pending,planning,awaiting_input,planned,active,waiting,completed,failed"`
+	To      StatusName `json:"to" enum:"pending,planning,awaiting_input,planned,active,waiting,completed,failed"`
 	Trigger Trigger    `json:"trigger"`
 	// Run and Agent are at work in planning and active, and can be resumed in waiting.
 	Run    run.ID `json:"run,omitempty"`
