@@ -41,10 +41,14 @@ func newAgentSite(t *testing.T, kind string, answer func(externaltest.Request) e
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	provider := "provider: " + kind
+	if kind == "gemini-cli" { // by itself it asks a model first which model to ask, and for a minute and a half if the answer is none
+		provider += "\nmodel: gemini-2.5-flash"
+	}
 	for name, text := range map[string]string{
-		"task-validator": "---\nkind: planner\nprovider: " + kind + "\n---\n\nPlan it.\n",
-		"builder":        "---\ndescription: Builds.\nprovider: " + kind + "\n---\n\nBuild it.\n",
-		"chooser": "---\ndescription: Chooses.\nprovider: " + kind + `
+		"task-validator": "---\nkind: planner\n" + provider + "\n---\n\nPlan it.\n",
+		"builder":        "---\ndescription: Builds.\n" + provider + "\n---\n\nBuild it.\n",
+		"chooser": "---\ndescription: Chooses.\n" + provider + `
 output:
   tool: choice
   schema:
