@@ -2,6 +2,7 @@ package external
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,5 +41,45 @@ func TestClaudeCodeWithoutPawlsToolsHasFailed(t *testing.T) {
 `))
 	if !strings.Contains(got, "failed invalid: the server with pawl's tools could not be used: failed\n") {
 		t.Errorf("the stream says %s", got)
+	}
+}
+
+// What is passed over of a stream: the result of a call that was not seen. A step that was begun and
+// cut is no end of a turn, though the one before it was.
+func TestStreamsAreReadInOrder(t *testing.T) {
+	t.Parallel()
+	got := play("claude-code", []byte(`{"type":"user","session_id":"c","message":{"content":[{"type":"tool_result","tool_use_id":"t_1","content":"of an earlier turn"}]}}`))
+	if strings.Contains(got, "of an earlier turn") {
+		t.Errorf("the stream says %s", got)
+	}
+	const finished = `{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}` + "\n"
+	if got := play("opencode", []byte(finished)); !strings.Contains(got, "done true") {
+		t.Errorf("a finished turn: %s", got)
+	}
+	if got := play("opencode", []byte(finished+`{"type":"step_start","sessionID":"s","part":{}}`)); !strings.Contains(got, "done false") {
+		t.Errorf("a turn that was cut: %s", got)
+	}
+}
+
+func TestWhatProgramsPrintOfTheirErrorsIsOneLineOfWords(t *testing.T) {
+	t.Parallel()
+	got := lastLines("Reading additional input from stdin...\n\n\x1b[31mError: no key\x1b[0m\r\n    at main (a.js:1)\n")
+	if got != "Error: no key" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// A hook that cannot be started is a denial: exit code 2 alone keeps a tool from being used.
+func TestAHookThatFailsIsADenial(t *testing.T) {
+	t.Parallel()
+	if got := string((Server{Hook: []string{"/bin/pawl", "hook"}}).hookSettings()); !strings.Contains(got, `"'/bin/pawl' 'hook' || exit 2"`) {
+		t.Errorf("the settings are %s", got)
+	}
+}
+
+func TestConversationsHaveUUIDs(t *testing.T) {
+	t.Parallel()
+	if id := newConversation(); !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
+		t.Errorf("%s is no UUID of version 4", id)
 	}
 }

@@ -169,6 +169,63 @@ func TestWhatModelsAddToAPayloadIsRemoved(t *testing.T) {
 	}
 }
 
+// A result of a person's own, without variants: a tool's name that it does not declare is removed, and
+// a field that it does declare is not.
+func TestAResultWithoutVariantsIsChecked(t *testing.T) {
+	t.Parallel()
+	const fields = `"type":"object","additionalProperties":false,"required":["n"]`
+	for _, c := range []struct{ schema, payload, want string }{
+		{`{` + fields + `,"properties":{"n":{"type":"integer"}}}`, `{"tool":"count","n":3}`, `{"n":3}`},
+		{`{` + fields + `,"properties":{"n":{"type":"integer"},"tool":{"type":"string"}}}`, `{"tool":"count","n":3}`, `{"tool":"count","n":3}`},
+		{`{` + fields + `,"properties":{"n":{"type":"integer"}}}`, `{"tool":"other","n":3}`, ""},
+		{`{` + fields + `,"properties":{"n":{"type":"integer"}}}`, `{"n":"three"}`, ""},
+	} {
+		checker, err := submission.NewChecker(run.Output{Tool: "count", Schema: c.schema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := checker.Check(json.RawMessage(c.payload))
+		if string(got) != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s by %s: %s, %v", c.payload, c.schema, got, err)
+		}
+	}
+}
+
+// What is said of one payload is bounded: ten problems, and how many more there are.
+func TestTenProblemsAreNamed(t *testing.T) {
+	t.Parallel()
+	for wrong, want := range map[int]int{10: 10, 11: 11, 13: 11} {
+		payload := `{"status":"complete","summary":"x"`
+		for i := range wrong {
+			payload += fmt.Sprintf(`,"more%d":1`, i)
+		}
+		_, err := check(submission.Worker, payload+"}")
+		e, ok := errors.AsType[*submission.Error](err)
+		if !ok || len(e.Problems) != want {
+			t.Errorf("%d wrong fields: %v", wrong, err)
+			continue
+		}
+		if last := e.Problems[want-1]; wrong > 10 && last != (submission.Problem{What: fmt.Sprintf("and %d more", wrong-10)}) {
+			t.Errorf("%d wrong fields end with %+v", wrong, last)
+		}
+	}
+}
+
+func TestEveryKindOfAgentHasAResult(t *testing.T) {
+	t.Parallel()
+	tools := map[string]bool{}
+	for _, k := range submission.Kinds {
+		o, ok := k.Output()
+		if !ok || !submission.Reserved(o.Tool) {
+			t.Errorf("an agent of kind %s submits with %q", k, o.Tool)
+		}
+		tools[o.Tool] = true
+	}
+	if !tools[submission.PlannerTool] || !tools[submission.ReportTool] || len(tools) != 2 {
+		t.Errorf("the tools are %v", tools)
+	}
+}
+
 func sameJSON(t *testing.T, x, y json.RawMessage) bool {
 	t.Helper()
 	var a, b any
