@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"pawl/internal/text"
@@ -20,6 +21,9 @@ type Denial struct {
 	// Flag is what would allow the call, as arguments of a command line: --allow 'RULE'.
 	// Empty if no flag would.
 	Flag string `json:"flag,omitempty"`
+	// Remove is the command that removes the stored rule which denies the call; empty if none does, or
+	// if the rule is of several lines: its number is in the list of rules.
+	Remove string `json:"remove,omitempty"`
 }
 
 // Denials returns the calls that were refused in the last turn of a run in a state, in the order
@@ -57,6 +61,9 @@ func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, err
 				words = append(words, "--allow "+text.ShellWord(r.String()))
 			}
 			d.Flag = strings.Join(words, " ")
+			if c.Decision.Rule != "" && slices.Contains(StoredScopes, c.Decision.Source) && !strings.Contains(c.Decision.Rule, "\n") {
+				d.Remove = "pawl permissions rm " + text.ShellWord(c.Decision.Rule)
+			}
 		}
 		all = append(all, d)
 	}

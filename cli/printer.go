@@ -298,10 +298,13 @@ func deniedWords(denials []app.Denial) string {
 	if len(denials) == 0 {
 		return ""
 	}
-	var flags []string
+	var flags, removes []string
 	for _, d := range denials {
 		if d.Flag != "" && !slices.Contains(flags, d.Flag) {
 			flags = append(flags, d.Flag)
+		}
+		if d.Remove != "" && !slices.Contains(removes, d.Remove) {
+			removes = append(removes, d.Remove)
 		}
 	}
 	words := plural(len(denials), "call") + " refused"
@@ -310,6 +313,9 @@ func deniedWords(denials []app.Denial) string {
 		words += fmt.Sprintf(" (allow with %s, and %d more)", visible(strings.Join(flags[:maxFlags], " ")), more)
 	case len(flags) > 0:
 		words += " (allow with " + visible(strings.Join(flags, " ")) + ")"
+	}
+	if len(removes) > 0 {
+		words += " (remove the rule with " + visible(strings.Join(removes[:min(len(removes), maxFlags)], ", ")) + ")"
 	}
 	return words
 }

@@ -118,6 +118,9 @@ func by(rule Rule, reason string) Decision {
 	if rule.Why != "" {
 		reason += " (" + oneLine(rule.Why) + ")"
 	}
+	if rule.Effect == Deny && !rule.When.IsZero() { // one that somebody stored, and may have forgotten
+		reason = "denied by the rule " + quote(rule.String()) + " of " + rule.When.Format("2 Jan 2006") + ": " + strings.TrimPrefix(reason, "denied: ")
+	}
 	return Decision{Verdict: rule.Effect, Rule: rule.String(), Source: source, Reason: reason}
 }
 
