@@ -1,0 +1,77 @@
+package permission_test
+
+import (
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// A rule may be written with ./ and in other capitals than the file, on a disk that does not
+// tell them apart.
+func TestADenyRuleWithADotHoldsForAFolderAboveTheFile(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []string{"edit(./src/keep.txt)", "edit(SRC/Keep.txt)"} {
+		r, err := permission.ParseRule(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Effect = permission.Deny
+		request := permission.Request{Tool: "shell", Command: "rm -rf src", Class: run.Writes, Workspace: "/work", Sandboxed: true}
+		if d := (permission.Rules{r}).Decide(request, permission.Bypass); d.Verdict == permission.Allow {
+			t.Errorf("%s: rm -rf src runs: %s", rule, d.Reason)
+		}
+	}
+}
+
+// What braces expand to is one command, with each word once.
+func TestADenyRuleOfSeveralWordsHoldsForWordsInBraces(t *testing.T) {
+	t.Parallel()
+	deny := rules(t, permission.Deny, "git push origin *")
+	for _, command := range []string{"git push origin {a,b}", "git {push,origin} x", "{git,push} origin x"} {
+		if d := ask(deny, command, "/work"); d.Verdict != permission.Deny {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
+// A link may lead to a file that must not be changed: then it is not changed, and may be read.
+func TestADenyRuleForChangingHoldsWhereALinkLeads(t *testing.T) {
+	t.Parallel()
+	rule, err := permission.ParseRule("edit(src/**)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Effect = permission.Deny
+	rs := append(rules(t, permission.Allow, "touch *"), rule)
+	for command, want := range map[string]permission.Verdict{"touch link": permission.Deny, "cat link": permission.Allow} {
+		r := permission.Request{Tool: "shell", Command: command, Class: permission.Classify(command).Class, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true,
+			Paths: []string{"/work/link"}, Resolved: []string{"src/x"}}
+		if d := rs.Decide(r, permission.Default); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
+// Without a sandbox only a variable of the shell itself that is a number may be shown.
+func TestWithoutASandboxAVariableIsNotShown(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]permission.Verdict{"echo $?": permission.Allow, "echo $SECRET": permission.Ask, "echo ${SECRET}": permission.Ask, "echo ${?:-$X}": permission.Ask} {
+		r := permission.Request{Tool: "shell", Command: command, Class: run.Reads, Workspace: "/work", EnforcesReadOnly: true}
+		if d := permission.Rules(nil).Decide(r, permission.Default); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
+// Never stores the whole text of a command whose meaning is not known.
+func TestNeverOfACommandThatIsNotKnownIsItsText(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{`eval rm x`: `shell('eval rm x')`, "touch a": "shell(touch a)"} {
+		r := permission.Request{Tool: "shell", Command: command, Class: run.Writes, Workspace: "/work"}
+		deny := permission.Rules(nil).Propose(r, permission.Default, nil).Deny
+		if len(deny) != 1 || deny[0].String() != want {
+			t.Errorf("%s: %v, want %s", command, deny, want)
+		}
+	}
+}
