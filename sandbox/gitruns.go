@@ -19,6 +19,7 @@ var gitRuns = map[string]bool{
 	"core.fsmonitor": true, "core.alternaterefscommand": true, "core.sshcommand": true, "core.gitproxy": true,
 	"diff.external": true, "diff.command": true, "diff.textconv": true,
 	"filter.clean": true, "filter.smudge": true, "filter.process": true,
+	"lfs.clean": true, "lfs.smudge": true, "lfs.path": true, // lfs.extension.NAME.clean, lfs.customtransfer.NAME.path
 	"merge.driver": true, "gpg.program": true, "man.cmd": true, "man.path": true, "browser.cmd": true, "browser.path": true,
 	"include.path": true, "includeif.path": true,
 	"remote.uploadpack": true, "remote.vcs": true, "remote.promisor": true, "extensions.partialclone": true, "protocol.allow": true,
@@ -93,6 +94,8 @@ var neutralForAgents = map[string]string{
 	"remote.uploadpack": "git-upload-pack", "remote.receivepack": "git-receive-pack",
 	"submodule.update": "checkout", "trailer.command": "true", "trailer.cmd": "true", "interactive.difffilter": "cat", "hook.command": "true",
 	"difftool.cmd": "false", "difftool.path": "false", "mergetool.cmd": "false", "mergetool.path": "false", "tar.command": "false", "init.templatedir": "",
+	"lfs.clean": "false", "lfs.smudge": "false", "lfs.path": "false", "lfs.standalonetransferagent": "", "instaweb.httpd": "false", "imap.tunnel": "false", "guitool.cmd": "false",
+	"sendemail.smtpserver": "false", "sendemail.sendmailcmd": "false", "sendemail.tocmd": "false", "sendemail.cccmd": "false", "sendemail.headercmd": "false",
 }
 
 // leadElsewhere are settings that nothing given to git takes back.

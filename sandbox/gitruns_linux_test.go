@@ -63,6 +63,7 @@ func TestWhatMakesGitRunProgramsIsSeenHoweverItIsWritten(t *testing.T) {
 		"[remote \"x\"]\nuploadpack = evil":                       "remote.uploadpack",
 		"[protocol \"ext\"]\nallow = always":                      "protocol.allow",
 		"[man \"x\"]\ncmd = evil":                                 "man.cmd",
+		"[lfs \"extension.x\"]\nclean = evil":                     "lfs.clean",
 		strings.Repeat("#", 2<<20):                                "cannot be read",
 	} {
 		dir := t.TempDir()
