@@ -21,7 +21,7 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 		if server, tool, ok := strings.Cut(strings.TrimPrefix(r.Tool, "mcp__"), "__"); !ok || server == "" || tool == "" {
 			return Rule{}, fmt.Errorf("rule %q: name one tool of a server: mcp__SERVER__TOOL", given)
 		}
-		return r, nil
+		return r, r.checkReach()
 	}
 	if !slices.Contains(tools, r.Tool) {
 		near := text.DidYouMean(r.Tool, tools)
