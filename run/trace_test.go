@@ -71,7 +71,26 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// finish plays a trace and returns the state at its end, and the time.
+func finish(t *testing.T, text string) (State, time.Time) {
+	p := play(t, text)
+	return p.r.State, p.now
+}
+
 func playTrace(t *testing.T, text string) string {
+	p := play(t, text)
+	// Whatever the story, the log replays to the same state.
+	again, err := Replay(p.log)
+	if err != nil {
+		t.Errorf("the log of the trace does not replay: %v", err)
+	}
+	if got, want := dump(again), dump(p.r.State); got != want {
+		t.Errorf("replayed state differs (-live +replayed):\n%s", cmp.Diff(want, got))
+	}
+	return p.out.String()
+}
+
+func play(t *testing.T, text string) *player {
 	p := &player{t: t, r: NewRunner(State{}), cancelled: map[string]bool{}, given: map[string]bool{}, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -83,15 +102,7 @@ func playTrace(t *testing.T, text string) string {
 			p.line(line)
 		}
 	}
-	// Whatever the story, the log replays to the same state.
-	again, err := Replay(p.log)
-	if err != nil {
-		t.Errorf("the log of the trace does not replay: %v", err)
-	}
-	if got, want := dump(again), dump(p.r.State); got != want {
-		t.Errorf("replayed state differs (-live +replayed):\n%s", cmp.Diff(want, got))
-	}
-	return p.out.String()
+	return p
 }
 
 // A player drives the run of a trace and is its [World]. Every batch is durable at
