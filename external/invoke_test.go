@@ -279,8 +279,11 @@ func TestWhatIsSaidToAProgram(t *testing.T) {
 	t.Parallel()
 	turn := Turn{System: "Be brief.", Summary: "Half done.", Message: []run.Part{run.Text("Look."), {Type: run.ImagePart}, run.Text("Now.")}}
 	const words = "Look.\n\n[image that cannot be passed on to this agent]\n\nNow."
+	const all = "Be brief.\n\n---\n\nThis continues work whose conversation is lost. What is known of it:\n\nHalf done.\n\n---\n\n" + words
 	for name, want := range map[string]string{
-		"codex":       "Be brief.\n\n---\n\nThis continues work whose conversation is lost. What is known of it:\n\nHalf done.\n\n---\n\n" + words,
+		"gemini-cli":  all,
+		"opencode":    all,
+		"codex":       all,
 		"claude-code": "This continues work whose conversation is lost. What is known of it:\n\nHalf done.\n\n---\n\n" + words,
 	} {
 		turn.Kind, _, _ = Split(name)
