@@ -88,10 +88,7 @@ func (t Turn) geminiHome() (string, error) {
 		}
 	}
 	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
-	b, err := json.Marshal(merged(settings, map[string]any{"mcpServers": map[string]any{ServerName: server}}))
-	if err != nil {
-		return "", err
-	}
+	b, _ := json.Marshal(merged(settings, map[string]any{"mcpServers": map[string]any{ServerName: server}})) // of strings and of what was JSON
 	return home, os.WriteFile(filepath.Join(ours, "settings.json"), b, 0o600)
 }
 

@@ -51,10 +51,7 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 		}
 		config = merged(base, config)
 	}
-	b, err := json.Marshal(config)
-	if err != nil {
-		return invocation{}, err
-	}
+	b, _ := json.Marshal(config) // of strings and of what was JSON
 	return invocation{args, []string{
 		opencodeConfig + "=" + string(b),
 		// Not a guard: plugins of the workspace are loaded all the same, see [Kind.Obeys].

@@ -42,6 +42,8 @@ var stories = map[string]struct {
 			{"anna", Reopen{}},
 			{"anna", Pause{}},
 			{"anna", Resume{}},
+			{"anna", Say{ID: "m0", Text: "Never mind."}},
+			{"anna", Withdraw{"m0"}},
 			{"anna", Say{ID: "m1", Text: "Not the hidden ones."}},
 			{"anna", StartPlanning{"p", "task-validator"}},
 			{"anna", StartPlanning{"p2", "task-validator"}},
