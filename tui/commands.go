@@ -180,9 +180,18 @@ func (m *model) export(args string) []effect {
 	})}
 }
 
+// busy reports whether the agent works here on what leaving the run would cut off, and says what to do.
+func (m *model) busy() bool {
+	if m.attached || !m.works() && !m.awaits {
+		return false
+	}
+	m.hint = "the agent is at work: interrupt it first, with esc"
+	return true
+}
+
 // clear begins a new conversation.
 func (m *model) clear() []effect {
-	if m.id == "" {
+	if m.id == "" || m.busy() {
 		return nil
 	}
 	m.say("run " + string(m.id) + " is kept: /resume finds it")
@@ -251,6 +260,9 @@ func (m *model) resumeTurn(string) []effect {
 func (m *model) fork(string) []effect {
 	if m.id == "" {
 		m.hint = "there is nothing to fork yet"
+		return nil
+	}
+	if m.busy() {
 		return nil
 	}
 	id, t := m.id, m.kept()
@@ -348,6 +360,9 @@ func (m *model) setModel(name string) []effect {
 }
 
 func (m *model) resumeCommand(args string) []effect {
+	if m.busy() {
+		return nil
+	}
 	if args == "" {
 		return []effect{pickRun(m.kept())}
 	}

@@ -44,7 +44,7 @@ func (m *model) tellUnfinished() {
 				m.say("was running when its process ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
 			}
 		}
-		m.say("the turn was not finished, because its process ended: /continue resumes it")
+		m.say("this turn was cut off when its process ended: /continue resumes it")
 	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:
 		m.say("the turn was interrupted: /continue resumes it, or say what to do next")
 	}

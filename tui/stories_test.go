@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/png"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -1034,5 +1036,112 @@ func TestTheModeIsToldWithWhatComesNext(t *testing.T) {
 	p.sees("  mode: accept-edits\n\n▌ two")
 	p.rests()
 	p.count(1, "mode: ")
+	p.leaves()
+}
+
+// What would cut off a turn without a word waits until the person has interrupted it.
+func TestARunIsNotLeftWhileTheAgentIsAtWork(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "word after word ", "endless": true}`, setting{})
+	p.says("talk")
+	p.sees("word after word")
+	for _, command := range []string{"/fork", "/clear", "/resume last", "/resume", "/undo"} {
+		p.says(command)
+		p.sees("interrupt it first, with esc")
+		p.types("x")
+		p.until("no hint", func(all string) bool { return !strings.Contains(all, "interrupt it first") })
+		p.presses("backspace")
+	}
+	p.presses("esc")
+	p.sees("[Conversation interrupted]")
+	p.rests()
+	p.says("/fork")
+	p.sees("a copy of")
+	p.leaves()
+}
+
+// A call that a stored rule denies says which rule that is, of which day, and how to remove it.
+func TestADenialNamesItsRule(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "touch a"}}]}
+{"text": "First."}
+{"calls": [{"tool": "shell", "args": {"command": "touch a"}}]}
+{"text": "Second."}`, setting{width: 120, height: 30})
+	p.says("touch it")
+	p.answers("v")
+	p.sees("First.", "stored: deny shell(touch a)")
+	p.rests()
+	p.says("again")
+	p.sees("denied by the rule `shell(touch a)` of ", "remove the rule with pawl permissions rm 'shell(touch a)'", "Second.")
+	p.leaves()
+}
+
+// What commands of the terminal agent say and do, one after the other.
+func TestCommandsSayWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	var ran []string
+	var mu sync.Mutex
+	p := sit(t, `{"text": "Hello.","repeat":true}`, setting{width: 100, height: 30, options: func(o *Options) {
+		o.CommandLine = func(_ context.Context, _ int, args ...string) (string, int) {
+			mu.Lock()
+			defer mu.Unlock()
+			ran = append(ran, strings.Join(args, " "))
+			return "it ran " + strings.Join(args[:2], " "), 0
+		}
+	}})
+	for _, c := range [][2]string{
+		{"/outputs", "nothing has been stored yet"}, {"/export", "there is nothing to export yet"}, {"/compact", "there is nothing to compact yet"},
+		{"/fork", "there is nothing to fork yet"}, {"/undo", "there is nothing to undo"}, {"/continue", "there is nothing to continue"},
+		{"/effort high", "send a prompt first"}, {"/rename it", "once it has begun"}, {"/mode yolo", "is not a mode"}, {"/mode plan", "mode plan"},
+		{"/mode default", "mode default"}, {"/permissions", "it ran permissions list"}, {"/agents", "it ran agents list"}, {"/tasks", "it ran task list"},
+	} {
+		p.says(c[0])
+		p.sees(c[1])
+		p.presses("ctrl+u")
+	}
+	p.says("hello")
+	p.sees("Hello.", "completed")
+	p.rests()
+	for _, c := range [][2]string{
+		{"/outputs", "it ran outputs list"}, {"/outputs stats c_1", "it ran outputs stats"}, {"/effort huge", "choose "}, {"/effort high", "effort: high"},
+		{"/rename the first", `name: "the first"`}, {"/compact", "compacted before the next request"}, {"/cost", "input tokens"},
+		{"/export run.html", "written to "}, {"/export run.html", "exists"}, {"/model nothing/here", "unknown"}, {"/login", "Which provider?"},
+	} {
+		p.says(c[0])
+		p.sees(c[1])
+	}
+	p.presses("esc")
+	p.says("/model")
+	p.sees("Choose a model", "tokens")
+	p.presses("esc")
+	p.says("/resume")
+	p.sees("Resume a run", "just now")
+	p.presses("esc", "esc", "esc")
+	p.sees("Go back to an earlier prompt")
+	p.presses("enter")
+	p.sees("Go back to: hello")
+	p.presses("down", "enter")
+	p.until("the prompt in the input", func(string) bool { return p.last.input == "hello" })
+	if got := p.file("run.html"); !strings.HasPrefix(got, "it ran runs export") {
+		t.Errorf("the file has %q", got)
+	}
+	p.leaves()
+	if all := strings.Join(ran, "\n"); !strings.Contains(all, "--format html") {
+		t.Errorf("what ran is\n%s", all)
+	}
+}
+
+// A run that a call has started is shown below the call while it works, and ends with its parent.
+func TestAChildRunIsShownBelowItsCall(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"look left"},"calls":[{"tool":"list","args":{}}]}
+{"when":{"first":"look left"},"text":"word after word ","endless":true}
+{"calls":[{"tool":"agent","args":{"prompt":"look left"}}]}
+{"text":"unused","repeat":true}`, setting{})
+	p.says("split it")
+	p.sees("agent look left", "List", "word after word")
+	p.presses("esc")
+	p.sees("the parent run was interrupted", "[Conversation interrupted]")
+	p.rests()
 	p.leaves()
 }
