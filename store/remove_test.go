@@ -278,6 +278,7 @@ func TestPruneRemovesOldConversationsThatAreNotLive(t *testing.T) {
 		{run.Created{Run: "forked"}, old, run.Completed},
 		{run.Created{Run: "fork", ForkedFrom: "forked", ForkedAt: 1}, old.Add(day), run.Completed},
 		{run.Created{Run: "needed"}, old, run.Completed},
+		{run.Created{Run: "ended-fork", ForkedFrom: "needed", ForkedAt: 1}, old, run.Completed}, // before the one that is live
 		{run.Created{Run: "needs", ForkedFrom: "needed", ForkedAt: 1}, old, ""},
 	} {
 		family(t, s, c.Created, c.at, c.end)
@@ -299,7 +300,7 @@ func TestPruneRemovesOldConversationsThatAreNotLive(t *testing.T) {
 	if removed, err := s.Prune(t.Context(), 0, now, false); len(removed) != 0 || err != nil {
 		t.Errorf("without an age it removed %v, %v", removed, err)
 	}
-	want := []run.ID{"fork", "forked", "old", "old-child", "orphan"}
+	want := []run.ID{"ended-fork", "fork", "forked", "old", "old-child", "orphan"}
 	for _, dry := range []bool{true, false} {
 		removed, err := s.Prune(t.Context(), 30*day, now, dry)
 		slices.Sort(removed)

@@ -128,3 +128,29 @@ func TestAPageOfATasksEventsReadsNoMoreThanThat(t *testing.T) {
 		t.Errorf("all events end with %d, %v", last, err)
 	}
 }
+
+func TestATaskWhoseLastEventsAreGoneIsDamaged(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	tamper(t, s, `DELETE FROM task_events WHERE seq = 2`)
+	var read int
+	var failed error
+	for _, err := range s.TaskEvents(t.Context(), "t1", 0) {
+		if failed = err; err == nil {
+			read++
+		}
+	}
+	if read != 1 || !errors.Is(failed, ErrCorrupt) {
+		t.Errorf("%d events, then %v", read, failed)
+	}
+}
+
+func TestAPageOfTasksBeginsOnlyAtOneThatWasNamed(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	for _, from := range []string{"1", "x.1.t1", "1.x.t1", "1.99999999999999999999.t1"} {
+		if rows, _, err := s.Tasks(t.Context(), TaskQuery{From: from}); !errors.Is(err, errBadPage) {
+			t.Errorf("%q: %+v, %v", from, rows, err)
+		}
+	}
+}
