@@ -8,6 +8,7 @@ package app
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -122,13 +123,22 @@ func Open(opt Options) (*Workspace, error) {
 	return w, nil
 }
 
-// checkPrivate returns an error if others can write what is kept of a workspace.
+// checkPrivate returns an error if others can write what is kept of a workspace, or if all that is kept
+// is of an unreleased version.
 func checkPrivate(env config.Env, workspace string) error {
 	dir := env.WorkspaceState(workspace)
 	for _, path := range []string{env.StateDir(), filepath.Dir(dir), dir, filepath.Join(dir, store.File)} {
 		if err := config.CheckPrivate(path); err != nil {
 			return err
 		}
+	}
+	// Unreleased versions named the folder with a part of the hash.
+	unreleased := dir[:max(0, len(dir)-24)]
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(unreleased, store.File)); err == nil {
+		return config.Errorf("%s was written by an unreleased pawl, and this one cannot read it: move it away; the version that wrote it can still read it", unreleased)
 	}
 	return nil
 }
