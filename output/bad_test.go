@@ -164,13 +164,17 @@ func TestATruncatedDocumentSaysWhereItEnds(t *testing.T) {
 func TestWhatIsEmptyOrNotJSONSaysSo(t *testing.T) {
 	t.Parallel()
 	a := all(t, "", "$")
-	has(t, "extract", a["extract"], "c_1 is empty: use read or search")
+	has(t, "extract", a["extract"], "c_1 is empty")
+	if strings.Contains(a["extract"], "use read") {
+		t.Errorf("advice for an empty output: %s", a["extract"])
+	}
 	same(t, "read", a["read"], "[output  is empty]")
 	a = all(t, "just words\nand more", "$")
 	has(t, "extract", a["extract"], "c_1 is not JSON (it is text): use read or search")
 	has(t, "stats", a["stats"], `"lines":2,"longest_line":10`)
 	a = all(t, "\x00\x01\x02\x03", "$")
 	has(t, "read", a["read"], "binary and cannot be read as text")
+	has(t, "extract", a["extract"], "c_1 is binary, and cannot be read or searched")
 	a = all(t, "{\"a\": 1}\n{\"b\": [1, 2, 3]\n", "$")
 	has(t, "a broken line", a["extract"], "at byte 25")
 	a = all(t, "{\n\"a\": [1, 2]\n}\n{\n\"a\": 2\n}\n", "$")

@@ -177,6 +177,9 @@ func (o *Output) isPicture() bool {
 // and metadata shrink together.
 func (o *Output) envelope(forced bool, tools []string, limits Limits) string {
 	e := envelope{Persisted: true, Ref: outputRef{o.ID, "app_data"}, Characters: o.Characters(), Forced: forced, Tools: tools}
+	if o.Meta.Format == Binary { // it has no characters, and nothing reads it
+		e.Characters, e.Tools = o.size, aboutBinary(tools)
+	}
 	if forced {
 		e.ForcedReason = "inline_size_exceeds_hard_limit"
 	}
@@ -259,6 +262,18 @@ var Tools = [][2]string{
 	{"sample", "get a sample of an array"},
 	{"search", "find text by regular expression"},
 	{"aggregate", "sum, average, minimum, maximum, distinct, by group"},
+}
+
+// aboutBinary returns the lines of the tools that say something about binary outputs.
+func aboutBinary(lines []string) (about []string) {
+	for _, line := range lines {
+		for _, t := range Tools {
+			if (t[0] == "stats" || t[0] == "list") && strings.HasSuffix(line, t[1]) {
+				about = append(about, line)
+			}
+		}
+	}
+	return about
 }
 
 // AvailableTools returns the lines of available_tools for those tools that name knows:

@@ -184,6 +184,10 @@ func TestImagesAreBlocksAndBytesNeverText(t *testing.T) {
 	if d != Stored || strings.Contains(got, "small") || !strings.Contains(got, `"media_type":"application/octet-stream"`) {
 		t.Errorf("%s %s", d, got)
 	}
+	// Its size is in bytes, and it names no tool that reads text.
+	if !strings.Contains(got, `"size_chars":21`) || !strings.Contains(got, `"available_tools":["tool_outputs.stats — get schema, field types, counts","tool_outputs.list — list all stored outputs"]`) {
+		t.Error(got)
+	}
 }
 
 func TestWhatCouldNotBeStoredIsShownWithAWarningOrIsAnError(t *testing.T) {

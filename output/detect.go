@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,6 +57,18 @@ func opensJSON(head []byte) bool {
 
 // detected is how many bytes of the beginning are looked at.
 const detected = 64 << 10
+
+// detectNamed is detect for a file with a name: a short text is YAML if the name says so.
+func detectNamed(name string, head []byte, complete bool) Format {
+	f := detect(head, complete)
+	ending := strings.ToLower(filepath.Ext(name))
+	if f == Text && complete && (ending == ".yaml" || ending == ".yml") {
+		if _, err := yamlJSON(head); err == nil {
+			return YAML
+		}
+	}
+	return f
+}
 
 // detect guesses the format of what is not JSON. complete says that head is all of it.
 func detect(head []byte, complete bool) Format {

@@ -61,7 +61,7 @@ func newDocument(name string, r io.ReaderAt, size int64) (*Document, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	complete := int64(len(head)) == size
-	d := &Document{Name: name, raw: r, size: size, format: detect(head, complete)}
+	d := &Document{Name: name, raw: r, size: size, format: detectNamed(name, head, complete)}
 	if d.format == Binary || d.format == CSV || d.format == YAML || !looksJSON(head) {
 		return d, nil
 	}
@@ -82,8 +82,11 @@ type notJSONError struct{ *Document }
 
 func (e notJSONError) Error() string {
 	what := fmt.Sprintf("%s is not JSON (it is %s)", e.Name, e.format)
-	if e.format == Empty {
-		what = e.Name + " is empty"
+	switch e.format {
+	case Empty:
+		return e.Name + " is empty"
+	case Binary:
+		return e.Name + " is binary, and cannot be read or searched"
 	}
 	if e.problem != "" {
 		what = fmt.Sprintf("%s is not JSON throughout: %s", e.Name, e.problem)
