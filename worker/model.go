@@ -172,7 +172,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 			answer, err = d.send(ctx, op, m, req, s.Turn.Request.Deaths > 0)
 		}
 		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
-			"messages", len(req.Messages), "took", time.Since(started), "error", err)
+			"messages", len(req.Messages), "roles", rolesOf(req.Messages), "stop", stopOf(answer), "took", time.Since(started), "error", err)
 		done := run.Completion{Key: op.key}
 		switch {
 		case answer != nil:
@@ -299,4 +299,22 @@ func (d *Runner) failed(e *llm.Error, model string) run.Payload {
 		d.feed.show(view.Update{Drop: true})
 	}
 	return run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Asked: e.Wait, Usage: d.priced(model, e.Usage)}
+}
+
+// rolesOf returns who speaks in the last messages of a request, for the diagnostics.
+func rolesOf(messages []llm.Message) string {
+	const most = 12
+	var roles []string
+	for _, m := range messages[max(0, len(messages)-most):] {
+		roles = append(roles, string(m.Role))
+	}
+	return strings.Join(roles, " ")
+}
+
+// stopOf returns why the model stopped; "" without an answer.
+func stopOf(a *llm.Answer) run.StopReason {
+	if a == nil {
+		return ""
+	}
+	return a.Stop
 }

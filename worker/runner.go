@@ -275,6 +275,9 @@ func (d *Runner) step(in run.Input) error {
 	for _, r := range b.Refused { // it came too late
 		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
 	}
+	for _, e := range events {
+		d.logged(e)
+	}
 	if d.metrics != nil {
 		d.metrics.Recorded(d.State(), events)
 	}
@@ -291,6 +294,23 @@ func (d *Runner) step(in run.Input) error {
 	d.follow(b, in, cancel, env)
 	d.showWaiting()
 	return nil
+}
+
+// logged writes to the diagnostics what is decided of a call and what comes of it, and interrupts:
+// never arguments or results.
+func (d *Runner) logged(e run.Event) {
+	switch p := e.Payload.(type) {
+	case run.CallDecided:
+		d.w.debug("call decided", "run", d.id, "call", p.Call, "answer", p.Decision.Answer, "source", p.Decision.Source, "rule", p.Decision.Rule)
+	case run.CallStarted:
+		d.w.debug("call started", "run", d.id, "call", p.Call)
+	case run.CallSettled:
+		d.w.debug("call settled", "run", d.id, "call", p.Call, "outcome", p.Outcome)
+	case run.Interrupted:
+		d.w.debug("interrupted", "run", d.id, "cause", p.Cause)
+	case run.Ended:
+		d.w.debug("turn ended", "run", d.id, "end", p.End, "reason", p.Reason)
+	}
 }
 
 // append makes events durable and returns them as they are in the log.
