@@ -10,6 +10,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/run"
+	"pawl/view"
 )
 
 func runsSetCommand(inv *invocation) *cobra.Command {
@@ -88,7 +89,7 @@ sent to another.`,
 			fmt.Fprintf(inv.Stdout, "run %s: named %q\n", id, name)
 		}
 		if changes {
-			fmt.Fprintf(inv.Stdout, "run %s: changed from its next step on\n", id)
+			fmt.Fprintf(inv.Stdout, "run %s, from its next step: %s\n", id, view.ChangeWords(c))
 		}
 		return nil
 	})

@@ -26,15 +26,15 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 		if *asJSON {
 			return inv.encode(w)
 		}
-		fmt.Fprintf(inv.Stdout, "run    %s\nstate  %s\nlast   %s (event %d, %s)\n", id, visible(w.Text), visible(w.Last.Text), w.Last.Seq, stamp(w.Last.At))
+		fmt.Fprintf(inv.Stdout, "run      %s\nstate    %s\nlast     %s (event %d, %s)\n", id, visible(w.Text), visible(w.Last.Text), w.Last.Seq, stamp(w.Last.At))
 		for _, o := range w.Owed {
-			fmt.Fprintf(inv.Stdout, "owed   %s\n", oneLine(o, 2*maxTitle))
+			fmt.Fprintf(inv.Stdout, "pending  %s\n", oneLine(o, 2*maxTitle))
 		}
 		if len(w.Owed) == 0 {
-			fmt.Fprintln(inv.Stdout, "owed   nothing")
+			fmt.Fprintln(inv.Stdout, "pending  nothing")
 		}
 		if w.Next != "" {
-			fmt.Fprintf(inv.Stdout, "next   %s\n", w.Next)
+			fmt.Fprintf(inv.Stdout, "next     %s\n", w.Next)
 		}
 		return nil
 	})

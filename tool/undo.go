@@ -144,7 +144,7 @@ func planFile(env Env, path string, changes []run.FileChange) (plan *change, ski
 		now = hashOf(content)
 	}
 	if oldest := chain[len(chain)-1]; now == oldest.Before && now != chain[0].After {
-		return nil, skipAll(fmt.Sprintf("%s is already as it was before", path))
+		return nil, skipAll(fmt.Sprintf("%s is already restored", path))
 	}
 	goal := now
 	for _, c := range chain {

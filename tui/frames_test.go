@@ -365,7 +365,7 @@ func TestAResumedRunNamesTheCallThatWasCutOff(t *testing.T) {
 	first.starts("c_1")
 	c := newScene(t, 80, 24, render.Style{})
 	c.take(opened{n: 1, id: "r", state: first.log})
-	c.shows("was running when its process ended: Run go test ./...", "/continue resumes it")
+	c.shows("was running when pawl ended: Run go test ./...", "/continue resumes it")
 }
 
 // A session that was opened again, because the log could not be written, has not lost its process.

@@ -41,10 +41,10 @@ func (m *model) tellUnfinished() {
 		m.flush()
 		for _, c := range turn.Calls {
 			if c.Status == run.CallRunning {
-				m.say("was running when its process ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+				m.say("was running when pawl ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
 			}
 		}
-		m.say("this turn was cut off when its process ended: /continue resumes it")
+		m.say("this turn was interrupted when pawl ended: /continue resumes it")
 	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:
 		m.say("the turn was interrupted: /continue resumes it, or say what to do next")
 	}

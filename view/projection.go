@@ -323,10 +323,10 @@ func (p *Projection) resumed(f run.Resumed) {
 		e := p.called(id)
 		c := e.call()
 		c.State, c.Tail = Allowed, ""
-		p.note(i+1, c.Title()+" · was running when the process ended; runs again", Note{Kind: NoteResumed, Call: id})
+		p.note(i+1, c.Title()+" · was running when pawl ended; running it again", Note{Kind: NoteResumed, Call: id})
 	}
 	if f.Request {
-		p.note(len(f.Calls)+1, "a request was under way when the process ended; it is sent again", Note{Kind: NoteResumed})
+		p.note(len(f.Calls)+1, "a request was under way when pawl ended; sending it again", Note{Kind: NoteResumed})
 	}
 }
 
@@ -336,7 +336,7 @@ func (p *Projection) told(f run.Told) {
 	case run.TellRepeated:
 		text = "the model is told that the call " + string(f.Call) + " repeats itself"
 	case run.TellMode:
-		text = "the model is told what the permission mode asks of it"
+		return // the mode itself is shown
 	case run.TellOutput:
 		p.turn.reminders++
 		text = fmt.Sprintf("no valid result yet; the model is asked again (%d)", p.turn.reminders)

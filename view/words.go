@@ -191,7 +191,7 @@ func InterruptWords(f run.Interrupted) string {
 	case run.ByTimeout:
 		return "interrupted: the time limit was reached"
 	case run.ByShutdown:
-		return "interrupted: pawl was shut down"
+		return "stopped: pawl was terminated"
 	case run.ByParent:
 		return "interrupted: the parent run was interrupted"
 	case run.ByRequest:
