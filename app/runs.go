@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"pawl/config"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/permission"
@@ -61,6 +63,43 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	return runsOf(ctx, st, limit)
+}
+
+// AllRuns returns the runs of all folders, the one used last first.
+func AllRuns(ctx context.Context, env config.Env) ([]Run, error) {
+	var all []Run
+	err := eachStore(env, func(st store.Store) error {
+		runs, err := runsOf(ctx, st, 0)
+		all = append(all, runs...)
+		return err
+	})
+	stable.Sort(all, func(a, b Run) int { return b.Updated.Compare(a.Updated) })
+	return all, err
+}
+
+// eachStore calls do with the runs of each folder that has some.
+func eachStore(env config.Env, do func(store.Store) error) error {
+	dirs, err := filepath.Glob(filepath.Join(env.StateDir(), "workspaces", "*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		st, err := store.Open(dir, store.Options{Version: Version(), ReadOnly: true})
+		if errors.Is(err, store.ErrNoRuns) {
+			continue
+		} else if err == nil {
+			err = errors.Join(do(st), st.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// runsOf returns the runs of a store, the one used last first, at most limit (0: all).
+func runsOf(ctx context.Context, st store.Store, limit int) ([]Run, error) {
 	all, err := st.Runs(ctx, limit)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -257,20 +255,8 @@ func (w *Workspace) Stats(ctx context.Context, after time.Time) (_ Stats, incomp
 // AllStats is [Workspace.Stats] over the runs of all workspaces.
 func AllStats(ctx context.Context, env config.Env, after time.Time) (_ Stats, incomplete []error, err error) {
 	t := newTally(after)
-	dirs, err := filepath.Glob(filepath.Join(env.StateDir(), "workspaces", "*"))
-	if err != nil {
+	if err := eachStore(env, func(st store.Store) error { return t.store(ctx, st) }); err != nil {
 		return Stats{}, nil, err
-	}
-	for _, dir := range dirs {
-		s, err := store.Open(dir, store.Options{Version: Version(), ReadOnly: true})
-		if errors.Is(err, store.ErrNoRuns) {
-			continue
-		} else if err == nil {
-			err = errors.Join(t.store(ctx, s), s.Close())
-		}
-		if err != nil {
-			return Stats{}, nil, fmt.Errorf("%s: %w", dir, err)
-		}
 	}
 	return t.stats(), t.incomplete, nil
 }

@@ -35,13 +35,16 @@ func controllerSchemaCommand(inv *invocation) *cobra.Command {
 		Short: "Print the JSON Schema of the object, or a provider's form of it",
 		Args:  cobra.NoArgs,
 	}
-	provider := cmd.Flags().String("provider", "", "as this `provider` gets it: "+adapted)
+	provider := cmd.Flags().String("provider", "", "as this `provider` gets it: "+adapted+", or one of pawl models")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *provider == "" {
 			_, err := fmt.Fprintln(inv.Stdout, strings.TrimSpace(controller.Schema))
 			return err
 		}
 		target, ok := adaptations[*provider]
+		if !ok {
+			target, ok = inv.adaptation(*provider)
+		}
 		if !ok {
 			return usage("--provider: %w", oneOf(adapted)(*provider))
 		}
@@ -53,6 +56,30 @@ func controllerSchemaCommand(inv *invocation) *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// adaptation returns what the object becomes at a provider by its name.
+func (inv *invocation) adaptation(name string) (schema.Target, bool) {
+	ws, err := inv.openPlain(nil)
+	if err != nil {
+		return "", false
+	}
+	defer ws.Close() // nothing was written
+	ps, err := ws.Models()
+	if err != nil {
+		return "", false
+	}
+	p, _, err := ps.Find(name + "/any")
+	if err != nil || p.Wire == "script" {
+		return "", false
+	}
+	switch p.Wire {
+	case "anthropic", "gemini":
+		return adaptations[p.Wire], true
+	case "responses":
+		return adaptations["openai"], true
+	}
+	return adaptations["compatible"], true
 }
 
 func controllerPromptCommand(inv *invocation) *cobra.Command {

@@ -72,7 +72,7 @@ var jsonForms = map[string][]any{
 	"runs resume":         {result{}},
 	"runs rm":             {app.RemovedForm{}},
 	"runs set":            {app.SetForm{}},
-	"runs show":           {app.ShownRun{}},
+	"runs show":           {app.ShownRun{}, app.DiffForm{}, app.PlanForm{}},
 	"runs stop":           {app.StopForm{}},
 	"runs undo":           {app.UndoForm{}},
 	"runs verify":         {app.VerifyForm{}},

@@ -34,6 +34,9 @@ func oneRun(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws
 	cmd.Args = exactlyOne
 	return inWorkspace(cmd, inv.openRunsPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		sum, err := ws.Find(ctx, args[0])
+		if err != nil && callID().MatchString(args[0]) {
+			return usage("%w; %s is a call: pawl outputs show %s", err, args[0], args[0])
+		}
 		if err != nil {
 			return err
 		}

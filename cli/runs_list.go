@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,7 +22,8 @@ func runsListCommand(inv *invocation) *cobra.Command {
 		Short: "List the runs of this folder, the one used last first",
 		Long: `Lists the runs of this folder, the one used last first. In a folder without runs of its own
 these are the runs of the nearest folder above it in the same repository. On a terminal lines
-are cut to its width.
+are cut to its width. --all lists the runs of all folders with their folders: pawl -C FOLDER
+works with those of another.
 
 A run is working (a process drives it), waiting (for a person), killed (its turn is open and
 no process drives it), new (it has had no turn), or its turn has ended, and the list says how.`,
@@ -32,6 +34,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 	offset := cmd.Flags().Int("offset", 0, "skip the first `n`")
 	status := cmd.Flags().StringSlice("status", nil, "only runs of this `state`: "+strings.Join(runStates, ", "))
 	complete(cmd, "status", runStates...)
+	everywhere := cmd.Flags().Bool("all", false, "list the runs of all folders")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkPage(*limit, *offset); err != nil {
@@ -42,16 +45,11 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 				return usage("--status: %w", err)
 			}
 		}
-		ws, err := inv.openRuns(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // nothing was written
 		most := 0
 		if *limit > 0 && len(*status) == 0 {
 			most = *offset + *limit + 1
 		}
-		all, err := ws.Runs(cmd.Context(), most)
+		all, none, err := inv.runs(cmd.Context(), *everywhere, most)
 		if err != nil {
 			return err
 		}
@@ -65,13 +63,16 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		}
 		switch {
 		case !any:
-			fmt.Fprintln(inv.Stderr, noRunsHere(ws))
+			fmt.Fprintln(inv.Stderr, none)
+			return nil
+		case len(all) == 0 && *everywhere:
+			fmt.Fprintf(inv.Stderr, "no run is %s\n", strings.Join(*status, " or "))
 			return nil
 		case len(all) == 0:
-			fmt.Fprintf(inv.Stderr, "no run of this folder is %s\n", strings.Join(*status, " or "))
+			fmt.Fprintf(inv.Stderr, "no run of this folder is %s; --all lists the runs of all folders\n", strings.Join(*status, " or "))
 			return nil
 		}
-		if err := inv.printLines(runLines(list.Items, time.Now(), inv.tableWidth())); err != nil {
+		if err := inv.printLines(runLines(list.Items, time.Now(), inv.tableWidth(), *everywhere)); err != nil {
 			return err
 		}
 		if list.Next > 0 {
@@ -80,6 +81,22 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		return nil
 	}
 	return cmd
+}
+
+// runs returns the runs of this folder, at most limit (0: all), or all of all folders, and what
+// to say if there are none.
+func (inv *invocation) runs(ctx context.Context, everywhere bool, limit int) (_ []app.Run, none string, err error) {
+	if everywhere {
+		all, err := app.AllRuns(ctx, inv.Env)
+		return all, "no runs in any folder yet: start one with `pawl run \"…\"`", err
+	}
+	ws, err := inv.openRuns(nil)
+	if err != nil {
+		return nil, "", err
+	}
+	defer ws.Close() // nothing was written
+	all, err := ws.Runs(ctx, limit)
+	return all, noRunsHere(ws), err
 }
 
 // nameAndTitle is what a list says that a run is about.
@@ -125,11 +142,21 @@ var runColumns = []string{"RUN", "STATE", "AGE", "TIME", "STEPS", "COST", "MODEL
 var narrowRuns = []narrowing{{"COST", 30}, {"STEPS", 30}, {"TIME", 14}, {"MODEL", 14}, {"AGE", 14}}
 
 // runLines returns the list of runs for people, with a header. Without a width (0) nothing is
-// left out or cut.
-func runLines(runs []app.Run, now time.Time, width int) []string {
-	rows := [][]string{runColumns}
+// left out or cut. With folders it has the folder of each.
+func runLines(runs []app.Run, now time.Time, width int, folders bool) []string {
+	rows := [][]string{slices.Clone(runColumns)}
 	for _, r := range runs {
 		rows = append(rows, runRow(r, now, width > 0))
+	}
+	if folders {
+		last := len(runColumns) - 1
+		for i, row := range rows {
+			folder := "FOLDER"
+			if i > 0 {
+				folder = visible(runs[i-1].Workspace)
+			}
+			rows[i] = slices.Insert(row, last, folder)
+		}
 	}
 	return narrowedLines(rows, width, narrowRuns)
 }

@@ -43,7 +43,7 @@ func TestTheListOfRunsFitsTheTerminal(t *testing.T) {
 		40:  "RUN STATE TITLE",
 	}
 	for width, want := range columns {
-		lines := runLines(slices.Clone(runs), now, width)
+		lines := runLines(slices.Clone(runs), now, width, false)
 		if got := strings.Join(strings.Fields(lines[0]), " "); got != want {
 			t.Errorf("%d columns: the header is %s, want %s", width, got, want)
 		}

@@ -17,7 +17,7 @@ func runsRmCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID",
 		Short: "Remove a run with everything it left",
-		Long: `Removes a run: its log, its stored outputs, what undo needs, its rules, and the runs below it.
+		Long: `Removes a run: its log, its stored outputs, undo data, its rules, and the runs below it.
 A run that a process drives, or that another run needs, is not removed. This cannot be undone.`,
 		Example: "  pawl runs rm 20261120-2130 --dry-run\n  pawl runs rm 20261120-2130",
 	}

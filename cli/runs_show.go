@@ -22,14 +22,19 @@ func runsShowCommand(inv *invocation) *cobra.Command {
 		Short: "Show a run as a transcript: messages, calls, decisions, outcomes",
 		Long: `Shows a run as a transcript, with the first and the last lines of what commands printed. With --follow it then shows what is new, each message and call when
 it is complete, while a process drives the run.`,
-		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results\n  pawl runs show last --follow\n  pawl runs show last --diff",
+		Example: "  pawl runs show last\n  pawl runs show 20261120-2130 --results\n  pawl runs show last --follow\n  pawl runs show last --diff\n  pawl runs show last --plan",
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
 	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
 	diff := cmd.Flags().Bool("diff", false, "show what its edits changed, as a unified diff; not what commands changed")
+	plan := cmd.Flags().Bool("plan", false, "show the steps of a run in controller mode: what each was for, why, and its calls")
 	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		switch {
+		case *plan && (*diff || *follow || *results):
+			return usage("--plan shows no transcript: give it without --diff, --follow and --results")
+		case *plan:
+			return inv.showPlan(ctx, ws, id, *asJSON)
 		case *diff && (*follow || *results):
 			return usage("--diff shows no transcript: give it without --follow and --results")
 		case *diff:
@@ -97,6 +102,34 @@ func (inv *invocation) showDiff(ctx context.Context, ws *app.Workspace, id run.I
 	}
 	_, err = out.WriteTo(inv.Stdout)
 	return err
+}
+
+// showPlan prints the steps of a run in controller mode.
+func (inv *invocation) showPlan(ctx context.Context, ws *app.Workspace, id run.ID, asJSON bool) error {
+	events, _, damage := ws.Load(ctx, id)
+	form := app.PlanOf(id, events)
+	switch {
+	case asJSON:
+		return errors.Join(inv.encode(form), damage)
+	case len(form.Steps) == 0:
+		fmt.Fprintf(inv.Stderr, "run %s has no steps of controller mode; `pawl runs show %s` shows what it did\n", id, id)
+		return damage
+	}
+	var out bytes.Buffer
+	for i, s := range form.Steps {
+		if i == 0 || form.Steps[i-1].Turn != s.Turn {
+			fmt.Fprintf(&out, "turn %d\n", s.Turn)
+		}
+		fmt.Fprintf(&out, "%3d. %s\n", s.Step, visible(s.Description))
+		if s.Thought != "" {
+			fmt.Fprintln(&out, prefixed(visible(s.Thought), "     "))
+		}
+		for _, c := range s.Shown() {
+			fmt.Fprintf(&out, "     %s · %s\n", app.CallLine(c), visible(string(c.ID)))
+		}
+	}
+	_, err := out.WriteTo(inv.Stdout)
+	return errors.Join(err, damage)
 }
 
 // showJSON prints a run as one object. A damaged log is printed up to the damage; the error
