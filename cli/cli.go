@@ -190,7 +190,10 @@ without a command are a task for pawl run.`,
 		SilenceUsage:  true,
 	})
 	root.PersistentFlags().StringVarP(&inv.dir, "dir", "C", "", "work in this folder instead of the current one; for all commands")
-	root.PersistentPreRun = func(*cobra.Command, []string) { inv.began = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		inv.began = true
+		return inv.foreignValues(cmd)
+	}
 	root.SetFlagErrorFunc(inv.flagError)
 	version := root.Flags().BoolP("version", "v", false, "print the version, as pawl version does")
 	var terminal terminalRequest

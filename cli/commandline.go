@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"pawl/config"
 	"pawl/internal/lazy"
-	"pawl/internal/stable"
 )
 
 // commandLine returns the command line that args stand for, before flags are parsed:
@@ -31,9 +29,17 @@ func commandLine(root *cobra.Command, args []string) ([]string, error) {
 		return args, nil
 	}
 	runs.InheritedFlags() // cobra adds the flags of the root to those of run
+	if err := oneHyphen(root, runs, args); err != nil {
+		return nil, err
+	}
+	args = withoutCombined(args)
 	words := wordsOf(args, runs)
 	if len(words) > 0 {
 		if cmd, _, err := root.Find(words); err == nil && cmd != root {
+			if args[0][0] == '-' { // flags of the command, in front of it
+				path := strings.Fields(cmd.CommandPath())[1:]
+				args = append(path, without(args, path...)...)
+			}
 			if cmd.Flags().Lookup("prompt") != nil {
 				args = withoutPrint(args)
 			}
@@ -50,10 +56,17 @@ func commandLine(root *cobra.Command, args []string) ([]string, error) {
 			args = append([]string{"--version"}, args[1:]...)
 		}
 		return withResumed(args), missingValue(root, args)
+	case len(words) == 1 && len(args) == 1 && isCommandLine(root, words[0]):
+		return nil, usage("a command line is not quoted as one. Use:\n  pawl %s\nAs a task: pawl run -p %s", words[0], shellWord(words[0]))
+	case len(words) == 1 && isTerminalCommand(words[0]):
+		return nil, (&reading{remark: "it is a command of the terminal agent: start pawl, and type it there"}).error(root, words)
 	case words[0] == "-" || strings.ContainsAny(words[0], " \t\n") || len(flags) < len(args):
 		return task, missingValue(runs, task)
 	case slices.ContainsFunc(flags, resumes): // they are a message to a run
 		return task, missingValue(runs, task)
+	}
+	if err := missingValue(runs, args); err != nil {
+		return nil, err
 	}
 	if len(words) > 1 || !followsUnknownFlag(runs, args, words[0]) {
 		if r := readAsCommand(root, args, words); r != nil {
@@ -61,6 +74,68 @@ func commandLine(root *cobra.Command, args []string) ([]string, error) {
 		}
 	}
 	return task, missingValue(runs, task)
+}
+
+// oneHyphen is the error for a long flag that was given with one hyphen, as -model: it would be
+// read as -m with the value odel.
+func oneHyphen(root, runs *cobra.Command, args []string) error {
+	cmd := root
+	if found, _, err := root.Find(wordsOf(args, runs)); err == nil {
+		cmd = found
+	}
+	long := func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		if len(name) < 4 || !flagForm().MatchString(a) || strings.HasPrefix(a, "--") {
+			return false
+		}
+		return name == "-help" || isOwnFlag(cmd, "-"+name) || cmd == root && isOwnFlag(runs, "-"+name)
+	}
+	meant := slices.Clone(args)
+	wrong := ""
+	for i, a := range args[:flagsEnd(args)] {
+		if f := (*pflag.Flag)(nil); i > 0 {
+			if f = flagOf(runs, args[i-1]); f != nil && f.NoOptDefVal == "" && !isPrint(args[i-1]) {
+				continue // it is a value
+			}
+		}
+		if long(a) {
+			meant[i] = "-" + a
+			if wrong == "" {
+				wrong, _, _ = strings.Cut(a, "=")
+			}
+		}
+	}
+	if wrong == "" {
+		return nil
+	}
+	return usage("unknown flag %s: a long flag has two hyphens. Use:\n  pawl %s", wrong, shellLine(meant))
+}
+
+// withoutCombined drops the p of -pc and -pr, which says what pawl run does anyway.
+func withoutCombined(args []string) []string {
+	args = slices.Clone(args)
+	for i, a := range args[:flagsEnd(args)] {
+		if a == "-pc" || a == "-pr" {
+			args[i] = "-" + a[2:]
+		}
+	}
+	return args
+}
+
+// isTerminalCommand reports whether a word is a command of the terminal agent with a word after it.
+func isTerminalCommand(word string) bool {
+	fields := strings.Fields(word)
+	return len(fields) == 2 && strings.HasPrefix(fields[0], "/") && oneName().MatchString(fields[0][1:]) && !exists(fields[0])
+}
+
+// isCommandLine reports whether a word is a command of pawl's with a subcommand, as "runs list".
+func isCommandLine(root *cobra.Command, word string) bool {
+	fields := strings.Fields(word)
+	if len(fields) < 2 || len(fields) > 3 {
+		return false
+	}
+	cmd, _, err := root.Find(fields)
+	return err == nil && cmd.HasParent() && cmd.Parent().HasParent()
 }
 
 // followsUnknownFlag reports whether the word may be the value of a flag that is not known.
@@ -90,6 +165,10 @@ func missingValue(cmd *cobra.Command, args []string) error {
 		}
 		if next, _, _ := strings.Cut(args[i+1], "="); flagForm().MatchString(next) && !isPrint(args[i]) && (isOwnFlag(cmd, next) || next == "--help" || next == "-h") {
 			return flagNeedsValue(cmd, f)
+		}
+		if f.Name == "model" && strings.ContainsAny(args[i+1], " \n") && !strings.Contains(args[i+1], "/") {
+			words := without(slices.Delete(slices.Clone(args), i, i+1), "run")
+			return usage("%s names a model; a task is given as words. Use:\n  pawl run %s", args[i], shellLine(words))
 		}
 		i++
 	}
@@ -164,7 +243,7 @@ func flagsEnd(args []string) int {
 
 // flagForm is the form of a flag. A task that begins with a hyphen has a blank, or is given
 // with -p=….
-var flagForm = lazy.Regexp(`^--?[A-Za-z][A-Za-z0-9-]*(=.*)?$`)
+var flagForm = lazy.Regexp(`^--?[A-Za-z][A-Za-z0-9_-]*(=.*)?$`)
 
 // isPrint reports whether a is a flag by which another agent's command line, or this one,
 // says that it is to work without a terminal.
@@ -203,12 +282,25 @@ func checkArguments(cmd *cobra.Command) {
 		if r := readIn(cmd.Root(), strings.TrimPrefix(cmd.CommandPath(), "pawl "), args, args); r != nil {
 			return r.error(cmd, args)
 		}
+		if line := withFlags(cmd, args); line != "" {
+			return usage("%s. Use:\n  %s", err, line)
+		}
+		if strings.HasSuffix(cmd.Use, " TEXT") && len(args) > 1 && check(cmd, args[:1]) == nil {
+			return usage("quote the text as one. Use:\n  %s %s", cmd.CommandPath(), shellWord(strings.Join(args, " ")))
+		}
+		if cmd.HasSubCommands() && typo(args[0], commandNames(cmd)) != "" {
+			return unknownCommand(cmd, args)
+		}
 		said := err.Error()
 		switch {
 		case strings.HasPrefix(said, "unknown command"): // cobra.NoArgs
 			said = fmt.Sprintf("%s takes no arguments, got %s", cmd.CommandPath(), shellLine(args))
-		case strings.HasPrefix(said, "accepts "): // cobra.MaximumNArgs and the like
-			said = cmd.CommandPath() + " " + said
+		case strings.HasPrefix(said, "accepts "), strings.HasPrefix(said, "requires "): // cobra.MaximumNArgs and the like
+			_, takes, _ := strings.Cut(cmd.Use, " ")
+			said = fmt.Sprintf("%s takes %s", cmd.CommandPath(), takes)
+			if len(args) > 0 {
+				said += ", got " + shellLine(args)
+			}
 		}
 		said += "; see " + cmd.CommandPath() + " --help"
 		if task := append(strings.Fields(cmd.CommandPath())[1:], args...); cmd.Parent() == cmd.Root() && len(task) > 2 {
@@ -218,19 +310,53 @@ func checkArguments(cmd *cobra.Command) {
 	}
 }
 
+// withFlags returns the command line in which words that are names of flags of cmd are flags, as
+// in runs set last mode plan; "" if there are none.
+func withFlags(cmd *cobra.Command, args []string) string {
+	words := strings.Fields(cmd.CommandPath())
+	found := false
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(args[i], "=")
+		f := flagOf(cmd, "--"+name)
+		if f == nil || name == "help" || f.NoOptDefVal == "" && !given && i+1 == len(args) {
+			words = append(words, shellWord(args[i]))
+			continue
+		}
+		found = true
+		words = append(words, "--"+name)
+		if !given && f.NoOptDefVal == "" {
+			i++
+			value = args[i]
+		}
+		if f.NoOptDefVal == "" {
+			words = append(words, shellWord(value))
+		}
+	}
+	if !found {
+		return ""
+	}
+	return strings.Join(words, " ")
+}
+
 // flagError says what is wrong with a flag, and what would be right.
 func (inv *invocation) flagError(cmd *cobra.Command, err error) error {
 	help := fmt.Sprintf("; see %s --help", cmd.CommandPath())
 	switch e := err.(type) {
 	case *pflag.NotExistError:
 		name := "--" + e.GetSpecifiedName()
-		if e.GetSpecifiedShortnames() != "" {
+		if all := e.GetSpecifiedShortnames(); all != "" {
 			name = "-" + e.GetSpecifiedName()
+			if slices.Contains(inv.args, "-"+all) { // several letters, as in rm -rf
+				name = "-" + all
+			}
 		}
 		return inv.unknownFlag(cmd, name)
 	case *pflag.ValueRequiredError:
 		return flagNeedsValue(cmd, e.GetFlag())
 	case *pflag.InvalidValueError:
+		if err := inv.foreignValues(cmd); err != nil {
+			return err
+		}
 		return usage("invalid --%s %q: must be %s%s", e.GetFlag().Name, e.GetValue(), valueForm(e.GetFlag()), help)
 	}
 	return usage("%w%s", err, help)
@@ -266,40 +392,61 @@ func valueForm(f *pflag.Flag) string {
 func (inv *invocation) unknownFlag(cmd *cobra.Command, name string) error {
 	if cmd.HasParent() && cmd.HasSubCommands() {
 		path := strings.Fields(cmd.CommandPath())[1:]
-		if words := wordsOf(inv.args, cmd); len(words) > len(path) { // the command is what is wrong first
-			word := words[len(path)]
-			return unknownCommand(cmd, append([]string{word}, without(inv.args, append(path, word)...)...))
+		rest := without(inv.args, path...)
+		words, flag := wordsOf(rest, cmd), slices.IndexFunc(rest, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
+		if len(words) > 0 && slices.Index(rest, words[0]) < flag { // the command is what is wrong first
+			return unknownCommand(cmd, append([]string{words[0]}, without(rest, words[0])...))
+		}
+		if list, _, err := cmd.Find([]string{"list"}); err == nil && list != cmd && flag >= 0 && len(wordsOf(rest, list)) == 0 {
+			if e, _, _ := foreignFlag(list, rest, flag); e != nil || isOwnFlag(list, name) {
+				said, remarks := lineFor(cmd.Root(), strings.Join(append(path, "list"), " "), rest)
+				return (&reading{lines: []string{said}, remark: strings.Join(remarks, "; ")}).flagError(cmd, name)
+			}
 		}
 	}
 	if err := foreignFlagError(cmd, inv.args, name); err != nil {
 		return err
 	}
-	said := fmt.Sprintf("unknown flag %s", name)
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	given := strings.TrimPrefix(name, "--")
-	stable.Sort(names, func(x, y string) int { // two letters that are swapped are likelier than one too many
-		return cmp.Compare(abs(len(x)-len(given)), abs(len(y)-len(given)))
-	})
-	if near := typo(given, names); near != "" && given != name {
-		return usage("%s. Did you mean --%s? See %s --help", said, near, cmd.CommandPath())
-	}
-	if !cmd.HasParent() { // flags of run without a task
-		if runs, _, err := cmd.Find([]string{"run"}); err == nil {
-			f := runs.Flags().Lookup(strings.TrimPrefix(name, "--"))
-			if len(name) == 2 {
-				f = runs.Flags().ShorthandLookup(name[1:])
-			}
-			if f != nil {
-				return usage("%s is a flag of pawl run: %s", name, shellLine(append([]string{"pawl", "run"}, inv.args...)))
+	if near := nearFlag(cmd, name); near == "" && nearForeign(cmd, name) != "" {
+		meant := slices.Clone(inv.args)
+		for i, a := range meant {
+			if given, value, joined := strings.Cut(a, "="); given == name {
+				if meant[i] = nearForeign(cmd, name); joined {
+					meant[i] += "=" + value
+				}
 			}
 		}
+		if err := foreignFlagError(cmd, meant, nearForeign(cmd, name)); err != nil {
+			return err
+		}
 	}
-	return usage("%s; see %s --help", said, cmd.CommandPath())
+	if near := nearFlag(cmd, name); near != "" {
+		return usage("unknown flag %s. Did you mean %s? See %s --help", name, near, cmd.CommandPath())
+	}
+	if have := commandsWithFlag(cmd, name); len(have) > 0 {
+		if len(have) == 1 && have[0] == "pawl run" && !cmd.HasParent() {
+			return usage("%s is a flag of pawl run: %s", name, shellLine(append([]string{"pawl", "run"}, inv.args...)))
+		}
+		return usage("unknown flag %s: it is a flag of %s; see %s --help", name, strings.Join(have, ", "), cmd.CommandPath())
+	}
+	line, _ := lineOf(cmd, inv.args)
+	return usage("unknown flag %s; see %s --help. Without it:\n  pawl %s", name, cmd.CommandPath(), line)
+}
+
+// commandsWithFlag returns the commands beside cmd, or else pawl run, that have a flag.
+func commandsWithFlag(cmd *cobra.Command, name string) []string {
+	var have []string
+	if cmd.HasParent() && cmd.Parent().HasParent() {
+		for _, c := range cmd.Parent().Commands() {
+			if c != cmd && isOwnFlag(c, name) {
+				have = append(have, c.CommandPath())
+			}
+		}
+	}
+	if runs, _, err := cmd.Root().Find([]string{"run"}); len(have) == 0 && err == nil && runs != cmd && runs.HasParent() && isOwnFlag(runs, name) {
+		have = append(have, runs.CommandPath())
+	}
+	return have
 }
 
 // shellLine quotes arguments for a command line that is shown to be copied.

@@ -130,6 +130,9 @@ that are given. Comments and the other settings stay as they are.`,
   pawl config set max_cost 5
   pawl config set allow 'shell(go test *)' 'shell(make *)'`,
 		Args: func(_ *cobra.Command, args []string) error {
+			if line := settingLine(args); line != "" && (len(args) == 1 && strings.Contains(args[0], "=") || len(args) > 1 && args[1] == "=") {
+				return usage("a setting and its value are two words. Use:\n  pawl %s", line)
+			}
 			if len(args) < 2 {
 				return usage("pawl config set takes a setting and its value, such as pawl config set model sonnet")
 			}
@@ -142,6 +145,32 @@ that are given. Comments and the other settings stay as they are.`,
 		return inv.changeSetting(*asJSON, args[0], args[1:])
 	}
 	return cmd
+}
+
+// settingLine returns the command line that words stand for which begin with a setting, as in
+// config model sonnet and config set model=sonnet; "" if they do not.
+func settingLine(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	name, value, given := strings.Cut(words[0], "=")
+	k, err := config.LookupKey(name)
+	if err != nil {
+		return ""
+	}
+	var values []string
+	if given {
+		values = append(values, value)
+	}
+	for _, word := range words[1:] {
+		if word = strings.TrimPrefix(word, "="); word != "" {
+			values = append(values, word)
+		}
+	}
+	if len(values) == 0 {
+		return "config get " + k.Name
+	}
+	return shellLine(append([]string{"config", "set", k.Name}, values...))
 }
 
 func configUnsetCommand(inv *invocation) *cobra.Command {

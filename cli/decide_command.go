@@ -48,6 +48,9 @@ CALL may be omitted if only one call needs approval.`,
 			if len(args) < 1 || len(args) > 3 {
 				return fmt.Errorf("%s takes a run, a call and an answer, such as: last c_3 allow", cmd.CommandPath())
 			}
+			if slices.Contains(answers, args[0]) {
+				return fmt.Errorf("the run comes first, such as: %s last c_3 %s", cmd.CommandPath(), args[0])
+			}
 			return nil
 		},
 	}
@@ -81,7 +84,16 @@ CALL may be omitted if only one call needs approval.`,
 		case q.answer == plainNo:
 			q.answer = string(run.Deny)
 		case q.answer != string(run.Deny) && !slices.Contains(answers, q.answer):
-			return usage("invalid answer %q: must be one of %s%s", q.answer, strings.Join(answers, ", "), text.DidYouMean(q.answer, answers))
+			if slices.Contains(answers, args[len(args)-2]) && len(args) > 2 {
+				return usage("the answer comes last. Use:\n  pawl runs decide %s %s %s", args[0], q.answer, args[len(args)-2])
+			}
+			near := text.DidYouMean(q.answer, answers)
+			for _, flag := range []string{"--" + q.answer, "-" + q.answer} {
+				if e, _, _ := foreignFlag(cmd, []string{flag}, 0); e != nil && slices.Contains(answers, e.ours) {
+					near = fmt.Sprintf("; did you mean %q?", e.ours)
+				}
+			}
+			return usage("invalid answer %q: must be one of %s%s", q.answer, strings.Join(answers, ", "), near)
 		}
 		q.asJSON = *asJSON
 		call, err := d.pick(ctx, args[1:len(args)-1])
@@ -193,7 +205,7 @@ func (d decider) pick(ctx context.Context, named []string) (app.Approval, error)
 	if len(d.calls) == 0 {
 		return app.Approval{}, usage("no call of run %s needs approval", d.id)
 	}
-	return app.Approval{}, usage("call %q of run %s does not need approval%s; these do: %s", named[0], d.id, text.DidYouMean(named[0], ids), strings.Join(ids, ", "))
+	return app.Approval{}, usage("no call %q of run %s needs approval%s; pending: %s", named[0], d.id, text.DidYouMean(named[0], ids), strings.Join(ids, ", "))
 }
 
 // rules returns the rules that an answer stores: the one given, or those proposed.
@@ -251,6 +263,10 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 	if !taken {
 		y, err := d.Why(ctx, d.id)
 		if err != nil {
+			return err
+		}
+		if q.answer == string(run.Wait) && q.words == "" && y.Task == nil {
+			_, err = fmt.Fprintf(d.inv.Stdout, "%s: wait, when the run is resumed; no process drives it now: say what to do instead with `%s -p \"…\"`\n", a.Call.ID, y.Continue())
 			return err
 		}
 		_, err = fmt.Fprintf(d.inv.Stdout, "%s: %s, when the run is resumed; no process drives it now: `%s`\n", a.Call.ID, q.answer, y.Continue())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -10,10 +11,12 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/app"
 	"pawl/config"
 	"pawl/internal/lazy"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/permission"
 )
@@ -104,7 +107,8 @@ func (e *foreignEntry) fits(cmd *cobra.Command) bool {
 	if strings.HasPrefix(e.ours, "pawl ") { // another command
 		return true
 	}
-	for word := range strings.FieldsSeq(e.ours) {
+	ours, _, _ := strings.Cut(e.ours, "|") // what follows is for another program
+	for word := range strings.FieldsSeq(ours) {
 		if flagForm().MatchString(word) && !isOwnFlag(cmd, word) {
 			return false
 		}
@@ -209,9 +213,15 @@ func ownRules(rule string) []string {
 
 // translate returns a command line of pawl's, quoted for the shell, that says what args say with
 // the flags of other agents, and remarks on what is different. cmd has the flags that are pawl's own.
+// A flag that is not known is left out.
 func translate(cmd *cobra.Command, args []string) (words, remarks []string) {
 	var after []string // redirections
 	end := flagsEnd(args)
+	remark := func(text string) {
+		if text != "" && !slices.Contains(remarks, text) {
+			remarks = append(remarks, text)
+		}
+	}
 	for i := 0; i < end; i++ {
 		name, value, joined := strings.Cut(args[i], "=")
 		if isOwnFlag(cmd, name) && (name == "--allow" || name == "--ask" || name == "--deny") && (joined || i+1 < end) {
@@ -224,13 +234,38 @@ func translate(cmd *cobra.Command, args []string) (words, remarks []string) {
 			}
 			continue
 		}
-		if !flagForm().MatchString(args[i]) {
-			words = append(words, shellWord(args[i]))
+		if own := flagOf(cmd, args[i]); own != nil && own.NoOptDefVal == "" && !joined && i+1 < end && !flagForm().MatchString(args[i+1]) {
+			if e, _, _ := foreignFlag(cmd, args, i); e == nil {
+				words = append(words, shellWord(args[i]), shellWord(args[i+1]))
+				i++
+				continue
+			}
+		}
+		if !flagForm().MatchString(args[i]) && !numberFlag().MatchString(args[i]) {
+			word := args[i]
+			if rules := ownRules(word); isRule(word) && len(rules) == 1 && strings.HasPrefix(cmd.CommandPath(), "pawl permissions ") {
+				word = rules[0]
+			}
+			words = append(words, shellWord(word))
 			continue
 		}
 		e, values, next := foreignFlag(cmd, args, i)
-		if e == nil {
+		switch {
+		case e == nil && isOwnFlag(cmd, name):
 			words = append(words, shellWord(args[i]))
+			continue
+		case e == nil && nearFlag(cmd, name) != "":
+			words = append(words, strings.Replace(shellWord(args[i]), name, nearFlag(cmd, name), 1))
+			continue
+		case e == nil:
+			remark(cmd.CommandPath() + " has no " + name)
+			if valueFollows(cmd, args[:end], i) {
+				i++
+			}
+			continue
+		case strings.HasPrefix(e.ours, "pawl "):
+			remark(name + " is " + fillPlaces(e.ours, values...))
+			i = next - 1
 			continue
 		}
 		i = next - 1
@@ -243,15 +278,13 @@ func translate(cmd *cobra.Command, args []string) (words, remarks []string) {
 			}
 			values = rules
 		}
-		if remark := fillPlaces(e.remark, strings.Join(values, " ")); remark != "" && !slices.Contains(remarks, remark) {
-			remarks = append(remarks, remark)
-		}
+		remark(fillPlaces(e.remark, strings.Join(values, " ")))
 		for _, v := range values {
 			said := strings.ReplaceAll(e.ours, "{name}", strings.TrimLeft(name, "-"))
 			if v != "" {
 				v = shellWord(v)
 			}
-			if said = fillPlaces(said, v); strings.HasPrefix(said, ">") || strings.HasPrefix(said, "- <") {
+			if said = fillPlaces(said, v); strings.HasPrefix(said, ">") || strings.HasPrefix(said, "|") || strings.HasPrefix(said, "- <") {
 				after = append(after, said)
 			} else if said != "" {
 				words = append(words, said)
@@ -264,6 +297,83 @@ func translate(cmd *cobra.Command, args []string) (words, remarks []string) {
 	return append(words, after...), remarks
 }
 
+// numberFlag is the form of a number of lines or entries, as in git log -3.
+var numberFlag = lazy.Regexp(`^-[0-9]+$`)
+
+// valueFollows reports whether the argument after the flag args[i], which is not known, is
+// probably its value: it names nothing, and it is not all that is left of a task.
+func valueFollows(cmd *cobra.Command, args []string, i int) bool {
+	if i+1 >= len(args) || strings.Contains(args[i], "=") || flagForm().MatchString(args[i+1]) || isReference(args[i+1]) {
+		return false
+	}
+	return cmd.Flags().Lookup("prompt") == nil || len(without(wordsOf(args[:i], cmd), "run")) > 0 ||
+		slices.ContainsFunc(args[i+2:], func(a string) bool { return !strings.HasPrefix(a, "-") })
+}
+
+// nearFlag returns the flag of cmd, as --name, that a long flag which it does not have was
+// probably meant to be; "" if none is near.
+func nearFlag(cmd *cobra.Command, name string) string {
+	given, long := strings.CutPrefix(name, "--")
+	if !long {
+		return ""
+	}
+	var names []string
+	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+	}
+	stable.Sort(names, func(x, y string) int { // two letters that are swapped are likelier than one too many
+		return cmp.Compare(abs(len(x)-len(given)), abs(len(y)-len(given)))
+	})
+	if near := typo(given, names); near != "" && given != name {
+		return "--" + near
+	}
+	return ""
+}
+
+// kebab returns the name of a flag as flags here are written: --max-steps of --maxSteps and
+// --max_steps.
+func kebab(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		switch {
+		case r == '_':
+			b.WriteByte('-')
+		case 'A' <= r && r <= 'Z' && i > 2 && name[i-1] != '-':
+			b.WriteByte('-')
+			b.WriteRune(r - 'A' + 'a')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// nearForeign returns the flag of another program that name was probably meant to be; "" if none
+// is near.
+func nearForeign(cmd *cobra.Command, name string) string {
+	if !strings.HasPrefix(name, "--") || len(name) < 7 { // a short one is near many
+		return ""
+	}
+	var names []string
+	for _, section := range foreignSections(cmd) {
+		for _, e := range foreignTable()[section] {
+			for _, n := range e.names {
+				if strings.HasPrefix(n, "--") {
+					names = append(names, n[2:])
+				}
+			}
+		}
+	}
+	if near := typo(kebab(name)[2:], names); near != "" && near != name[2:] {
+		return "--" + near
+	}
+	return ""
+}
+
 // isOwnFlag reports whether cmd has the flag, as --name or -n.
 func isOwnFlag(cmd *cobra.Command, name string) bool { return flagOf(cmd, name) != nil }
 
@@ -274,14 +384,14 @@ func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
 	if i < 0 {
 		return nil
 	}
-	if !cmd.HasParent() { // of the terminal agent; else as a flag of run
-		runs, _, err := cmd.Find([]string{"run"})
-		if e, _, _ := foreignFlag(cmd, args, i); e == nil && err == nil && runs != cmd {
+	if runs, _, err := cmd.Find([]string{"run"}); !cmd.HasParent() && err == nil && runs != cmd {
+		// Of the terminal agent; else of run, which has all of them.
+		if slices.ContainsFunc(args[:flagsEnd(args)], func(a string) bool { return isFlagOfRun(cmd, runs, args, a) }) {
 			cmd, args = runs, append([]string{"run"}, withoutPrint(args)...)
 			i = slices.IndexFunc(args, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
 		}
 	}
-	if i < 0 {
+	if i < 0 || isOwnFlag(cmd, name) {
 		return nil
 	}
 	e, values, _ := foreignFlag(cmd, args, i)
@@ -291,8 +401,8 @@ func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
 	if strings.HasPrefix(e.ours, "pawl ") {
 		return usage("unknown flag %s. Use:\n  %s", name, fillPlaces(e.ours, values...))
 	}
-	words, remarks := translate(cmd, args)
-	line := strings.TrimSpace("pawl " + strings.Join(words, " "))
+	line, remarks := lineOf(cmd, args)
+	line = strings.TrimSpace("pawl " + line)
 	said := fmt.Sprintf("unknown flag %s. Use:\n  %s", name, line)
 	if e.ours == "" {
 		why := fillPlaces(e.remark, strings.Join(values, " "))
@@ -305,14 +415,30 @@ func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
 	return usage("%s", said)
 }
 
+// isFlagOfRun reports whether an argument is a flag that pawl run has, by its own or another
+// name, and the terminal agent has not.
+func isFlagOfRun(root, runs *cobra.Command, args []string, arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	if !flagForm().MatchString(arg) || isOwnFlag(root, name) {
+		return false
+	}
+	i := slices.Index(args, arg)
+	if isOwnFlag(runs, name) {
+		return true
+	}
+	if e, _, _ := foreignFlag(root, args, i); e != nil {
+		return false
+	}
+	e, _, _ := foreignFlag(runs, args, i)
+	return e != nil
+}
+
 // foreignValues is the error for a value that a flag of pawl's has under another name, with
 // the command line to use.
 func (inv *invocation) foreignValues(cmd *cobra.Command) error {
 	for i, a := range inv.args[:flagsEnd(inv.args)] {
 		name, _, _ := strings.Cut(a, "=")
-		switch name {
-		case "--mode", "--output", "-o", "--resume", "-r":
-		default:
+		if !flagForm().MatchString(a) || !isOwnFlag(cmd, name) {
 			continue
 		}
 		if e, values, _ := foreignFlag(cmd, inv.args, i); e != nil {
@@ -338,8 +464,11 @@ type reading struct {
 // error returns the error for unknown words below cmd.
 func (r *reading) error(cmd *cobra.Command, words []string) error {
 	said := fmt.Sprintf("unknown command %q", words[0])
-	if cmd.HasParent() {
+	switch {
+	case cmd.HasParent() && cmd.HasSubCommands():
 		said += " of " + cmd.CommandPath()
+	case cmd.HasParent():
+		said = cmd.CommandPath() + " does not take " + shellLine(words)
 	}
 	switch {
 	case len(r.lines) == 0:
@@ -352,8 +481,17 @@ func (r *reading) error(cmd *cobra.Command, words []string) error {
 	if len(r.lines) > 0 && r.remark != "" {
 		said += "\n(" + r.remark + ")"
 	}
-	if !cmd.HasParent() && !r.always {
+	if !cmd.HasParent() && (!r.always || len(r.lines) == 0 && len(words) > 2) {
 		said += "\nAs a task: pawl run " + shellWord(strings.Join(words, " "))
+	}
+	return usage("%s", said)
+}
+
+// flagError returns the error for an unknown flag of cmd.
+func (r *reading) flagError(cmd *cobra.Command, name string) error {
+	said := fmt.Sprintf("unknown flag %s of %s. Use:\n  pawl %s", name, cmd.CommandPath(), strings.Join(r.lines, "\n  pawl "))
+	if r.remark != "" {
+		said += "\n(" + r.remark + ")"
 	}
 	return usage("%s", said)
 }
@@ -368,6 +506,24 @@ func without(args []string, words ...string) []string {
 	return args
 }
 
+// lineOf returns the command line that args, which name cmd, stand for.
+func lineOf(cmd *cobra.Command, args []string) (line string, remarks []string) {
+	if !cmd.HasParent() {
+		words, remarks := translate(cmd, args)
+		return strings.Join(words, " "), remarks
+	}
+	path := strings.Fields(cmd.CommandPath())[1:]
+	if cmd.CommandPath() == "pawl config" {
+		if line := settingLine(without(wordsOf(args, cmd), path...)); line != "" {
+			return line, nil
+		}
+	}
+	return lineFor(cmd.Root(), strings.Join(path, " "), without(args, path...))
+}
+
+// removing are commands that are not shown with a run or a task that was not named.
+var removing = []string{"rm", "stop", "undo", "discard"}
+
 // lineFor returns a command line made of a template, which begins with the name of a command,
 // and the arguments that follow.
 func lineFor(root *cobra.Command, template string, rest []string) (line string, remarks []string) {
@@ -376,6 +532,10 @@ func lineFor(root *cobra.Command, template string, rest []string) (line string, 
 		cmd = root
 	}
 	said, remarks := translate(cmd, rest)
+	if _, argument, _ := strings.Cut(cmd.Use, " "); !strings.Contains(template, "{") && (argument == "ID" || argument == "TASK") && len(wordsOf(rest, cmd)) == 0 && !slices.Contains(said, "last") && !slices.Contains(removing, cmd.Name()) &&
+		len(strings.Fields(template)) == len(strings.Fields(cmd.CommandPath()))-1 {
+		template += " last"
+	}
 	if !strings.Contains(template, "{") {
 		template += " {}"
 	}
@@ -400,6 +560,10 @@ func readIn(root *cobra.Command, section string, args, words []string) *reading 
 		rest := without(args, words[0])
 		fits := true
 		for _, form := range e.form {
+			searched := rest
+			if e.always { // a task may have the words further on
+				searched = rest[:min(1, len(rest))]
+			}
 			switch {
 			case form == "{}":
 			case form == "{rule}":
@@ -409,7 +573,17 @@ func readIn(root *cobra.Command, section string, args, words []string) *reading 
 					_, err := config.LookupKey(words[1])
 					fits = err == nil
 				}
-			case slices.ContainsFunc(rest, func(a string) bool { return slices.Contains(strings.Split(form, "|"), a) }):
+			case form == "{json}":
+				fits = fits && len(words) == 2 && strings.HasPrefix(words[1], "{")
+			case form == "{path}":
+				fits = fits && len(words) == 2 && exists(words[1])
+			case form == "{more}":
+				fits = fits && len(words) > 1
+			case form == "{word}":
+				fits = fits && len(words) == 2 && oneName().MatchString(words[1])
+			case slices.ContainsFunc(searched, func(a string) bool {
+				return slices.ContainsFunc(strings.Split(form, "|"), func(one string) bool { return matches(one, strings.ToLower(a)) })
+			}):
 				if !strings.Contains(form, "|") {
 					rest = without(rest, form)
 				}
@@ -425,10 +599,10 @@ func readIn(root *cobra.Command, section string, args, words []string) *reading 
 			r.remark = fillPlaces(e.remark, "")
 			return r
 		}
-		line := e.ours
+		line := strings.ReplaceAll(e.ours, "{name}", strings.ToLower(words[0]))
 		var remarks []string
 		if strings.Contains(line, "{") {
-			if line, remarks = lineFor(root, e.ours, rest); r.remark == "" {
+			if line, remarks = lineFor(root, line, rest); r.remark == "" {
 				r.remark = strings.Join(remarks, "; ")
 			}
 		}
@@ -482,7 +656,9 @@ var (
 	callID = lazy.Regexp(`^c_[0-9]+$`)
 	// pathForm is the form of a file or an address.
 	pathForm = lazy.Regexp(`/|^[^.]+\.[a-z]{1,5}$`)
-	ruleID   = lazy.Regexp(`^[A-Za-z_]+\(.*\)$`)
+	// dashed is the form of a command that no task has: create-chat, set-model.
+	dashed = lazy.Regexp(`^[a-z]+(-[a-z]+)+$`)
+	ruleID = lazy.Regexp(`^[A-Za-z_]+\(.*\)$`)
 )
 
 func isReference(word string) bool {
@@ -503,6 +679,9 @@ func typo(word string, names []string) string {
 // readAsCommand returns what words were probably meant to be that name no command of root; nil
 // if they are a task. A task of one word is one that is like no command and like no verb of one.
 func readAsCommand(root *cobra.Command, args, words []string) *reading {
+	if words[0] == "" {
+		return nil // an empty task, which is said so
+	}
 	first := strings.ToLower(words[0])
 	rest := func(n int) []string { return without(args, words[:n]...) }
 	line := func(name string, n int) *reading {
@@ -512,12 +691,19 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 	if strings.HasPrefix(first, "/") && len(words) <= 2 && oneName().MatchString(first[1:]) && !exists(words[0]) {
 		return &reading{remark: "it is a command of the terminal agent: start pawl, and type it there"}
 	}
+	if first != words[0] && slices.Contains(commandNames(root), first) {
+		r := line(first, 1)
+		r.sure = true
+		return r
+	}
 	if len(words) > 1 && len(words) <= 3 { // as in list models
 		if group := groupOf(root, strings.ToLower(words[1])); group != nil {
 			switch sub := subcommand(group, first); {
 			case sub != "":
 				return line(group.Name()+" "+sub, 2)
-			case len(synonymsOf(first)) > 0 || first == "show" || first == "list":
+			case readIn(root, group.Name(), without(args, words[1]), slices.Concat(words[:1], words[2:])) != nil:
+				return readIn(root, group.Name(), without(args, words[1]), slices.Concat(words[:1], words[2:]))
+			case first != "get" && (len(synonymsOf(first)) > 0 || first == "show" || first == "list"):
 				return line(group.Name(), 2)
 			}
 		}
@@ -525,7 +711,7 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 	if r := readIn(root, "words", args, words); r != nil {
 		return r
 	}
-	if parts := strings.FieldsFunc(words[0], func(r rune) bool { return strings.ContainsRune("-:._/", r) }); len(parts) == 2 && len(words) <= 2 && !exists(words[0]) {
+	if parts := strings.FieldsFunc(words[0], func(r rune) bool { return strings.ContainsRune("-:._/", r) }); len(parts) == 2 && !exists(words[0]) {
 		if group := groupOf(root, parts[0]); group != nil && subcommand(group, parts[1]) != "" {
 			return line(group.Name()+" "+subcommand(group, parts[1]), 1)
 		}
@@ -541,6 +727,10 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 			return r
 		case len(words) > 1 && readIn(root, group.Name(), rest(1), words[1:]) != nil:
 			return readIn(root, group.Name(), rest(1), words[1:])
+		case len(words) == 2 && group.HasSubCommands() && subcommand(group, "show") == "show" && oneName().MatchString(words[1]):
+			return line(group.Name()+" show", 1)
+		case len(words) == 2 && group.HasSubCommands():
+			return line(group.Name(), 2)
 		case len(words) <= 2:
 			return line(group.Name(), 1)
 		}
@@ -561,7 +751,16 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 		}
 	}
 	if len(words) == 2 && (isReference(words[1]) || isRule(words[1])) {
+		if r := readAsTypo(root, args, words); r != nil {
+			return r
+		}
 		return readAsReference(words[1], false)
+	}
+	if r := readAsPaths(root, rest(len(words)), words); r != nil {
+		return r
+	}
+	if dashed().MatchString(first) && len(words) <= 2 && !isReference(first) {
+		return &reading{remark: "it is no command; see pawl --help"}
 	}
 	if len(words) == 2 {
 		for _, group := range root.Commands() {
@@ -575,28 +774,68 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 		return nil
 	}
 	switch {
+	case first[0] == '!':
+		return &reading{remark: "it is no command; see pawl --help"}
 	case isReference(first) || isRule(words[0]):
 		return readAsReference(words[0], true)
 	case isFolder(words[0]):
 		return &reading{lines: []string{"-C " + shellWord(words[0])}, sure: true}
-	case exists(words[0]) || pathForm().MatchString(first):
-		mention := "… " + words[0]
-		if !strings.Contains(first, "://") {
-			mention = "… @" + words[0]
-		}
-		return &reading{lines: []string{"run " + shellWord(mention)}, remark: "say what to do with it", sure: true}
 	case strings.Contains(first, "="):
 		return &reading{remark: "settings are flags, PAWL_… variables and config.toml; see pawl config"}
 	}
-	if near := typo(first, verbs(root)); near != "" && len(first) > 3 {
-		args = slices.Clone(args)
-		args[slices.Index(args, words[0])] = near
-		if r := readAsCommand(root, args, []string{near}); r != nil {
-			r.sure = false
-			return r
+	return readAsTypo(root, args, words)
+}
+
+// readAsTypo returns what words were probably meant to be if the first of them is mistyped.
+func readAsTypo(root *cobra.Command, args, words []string) *reading {
+	first := strings.ToLower(words[0])
+	near := typo(first, verbs(root))
+	if near == "" || near == first || len(first) <= 3 {
+		return nil
+	}
+	args = slices.Clone(args)
+	args[slices.Index(args, words[0])] = near
+	r := readAsCommand(root, args, append([]string{near}, words[1:]...))
+	if r != nil {
+		r.sure = false
+	}
+	return r
+}
+
+// readAsPaths returns the run that works with files or addresses, if the words are nothing else.
+// A prompt in a flag of another agent, as in aider's --message, is its task.
+func readAsPaths(root *cobra.Command, rest, words []string) *reading {
+	var mentions []string
+	for _, word := range words {
+		name := strings.TrimPrefix(word, "@")
+		switch {
+		case isFolder(name) && len(words) == 1 && name == word:
+			return nil
+		case strings.Contains(word, "://"):
+			mentions = append(mentions, word)
+		case exists(name) || pathForm().MatchString(strings.ToLower(name)):
+			mentions = append(mentions, "@"+name)
+		default:
+			return nil
 		}
 	}
-	return nil
+	runs, _, err := root.Find([]string{"run"})
+	if err != nil {
+		return nil
+	}
+	task, remark := "…", "say what to do with it"
+	for i := 0; i < flagsEnd(rest); i++ {
+		if e, values, next := foreignFlag(runs, rest, i); e != nil && e.ours == "-p {}" && values[0] != "" {
+			task, remark, rest = values[0], "", slices.Delete(slices.Clone(rest), i, next)
+			break
+		}
+	}
+	said, remarks := translate(runs, rest)
+	if remark != "" {
+		remarks = append(remarks, remark)
+	}
+	line := append([]string{"run", shellWord(task + " " + strings.Join(mentions, " "))}, said...)
+	return &reading{lines: []string{strings.Join(line, " ")}, remark: strings.Join(remarks, "; "), sure: true}
 }
 
 // readAsSubcommand returns the subcommands that the first of words names or means.
@@ -611,7 +850,8 @@ func readAsSubcommand(root *cobra.Command, rest, words []string) *reading {
 		if len(words) > 1 {
 			switch argument := words[1]; {
 			case taskID().MatchString(argument) && top.name != "task",
-				(argument == "last" || runID().MatchString(argument)) && top.name != "runs",
+				runID().MatchString(argument) && top.name != "runs",
+				argument == "last" && top.name != "runs" && top.name != "task",
 				isRule(argument) && top.name != "permissions":
 				continue
 			}
@@ -683,10 +923,19 @@ func unknownCommand(cmd *cobra.Command, words []string) error {
 		return r.error(cmd, words)
 	}
 	r := &reading{}
+	if path == "config" {
+		if line := settingLine(words); line != "" {
+			return (&reading{lines: []string{line}, sure: true}).error(cmd, words)
+		}
+	}
 	line := func(sub string, rest []string) *reading {
 		said, _ := lineFor(root, path+" "+sub, rest)
 		r.lines = append(r.lines, said)
 		return r
+	}
+	if fields := strings.Fields(words[0]); len(fields) > 1 && slices.Contains(names, fields[0]) { // quoted as one
+		r.sure = true
+		return line(fields[0], append(fields[1:], words[1:]...)).error(cmd, words)
 	}
 	first := strings.ToLower(words[0])
 	switch sub, near := subcommand(cmd, first), typo(first, names); {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,6 +111,28 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 		line := shellLine(append([]string{subcommand(runs, args[0])}, args[1:]...))
 		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", line, shellWord(joined))
 	}
+	if len(args) == 2 && (isReference(args[1]) || isNumber(args[1])) && !resumed {
+		if reading := readIn(cmd.Root(), "runs", args, args); reading != nil && len(reading.lines) > 0 {
+			return usage("did you mean pawl %s? As a task: pawl run -p %s", reading.lines[0], shellWord(joined))
+		}
+	}
+	if len(args) == 1 && !resumed {
+		if isReference(args[0]) {
+			line := readAsReference(args[0], true).lines[0]
+			return usage("did you mean pawl %s? As a task: pawl run -p %s", line, args[0])
+		}
+		if name := strings.TrimPrefix(args[0], "@"); name == args[0] && !strings.ContainsAny(name, " \n") && (exists(name) || pathForm().MatchString(name)) {
+			return usage("did you mean pawl run %s? As a task: pawl run -p %s", shellWord("… @"+name), shellWord(name))
+		}
+		if args[0] == "help" || slices.ContainsFunc(topCommands(), func(c topCommand) bool { return c.name == args[0] }) {
+			return usage("did you mean pawl %s? As a task: pawl run -p %s", args[0], args[0])
+		}
+	}
+	for _, a := range args {
+		if tool, _, _ := strings.Cut(a, "("); isRule(a) && len(args) > 1 && slices.Contains(app.ToolNames(), tool) {
+			return usage("%s is a rule: give each with a flag of its own, as --allow %s", a, shellWord(a))
+		}
+	}
 	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName().MatchString(setting) {
 		return usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
 	}
@@ -130,9 +153,6 @@ var (
 func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	inv.driving.Store(true)
 	ctx := cmd.Context()
-	if err := inv.foreignValues(cmd); err != nil {
-		return err
-	}
 	if err := oneOf("text, json, stream-json")(r.output); err != nil {
 		return usage("--output: %w", err)
 	}
@@ -196,7 +216,9 @@ func openToDrive(opt app.Options) (*app.Workspace, *config.Config, error) {
 		for _, note := range c.Notes {
 			opt.Notice(note)
 		}
-		_, err = ws.Policy()
+		if _, err = ws.Policy(); err != nil {
+			err = usage("%w", err)
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, ws.Close())
@@ -326,6 +348,9 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		out.stderr = inv.errors // how it ended is said also with --quiet
 	}
 	out.result(state, denials)
+	if len(words) > 0 && r.resume != "" && app.NeedsApproval(state) {
+		fmt.Fprintln(out.stderr, "the message is delivered after the decision")
+	}
 	if finished {
 		fmt.Fprintf(out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
 	}

@@ -40,9 +40,6 @@ const pickRun = "?"
 
 // terminal shows the terminal agent until the person leaves.
 func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt string) error {
-	if err := inv.foreignValues(cmd); err != nil {
-		return err
-	}
 	env := config.Env(inv.Env)
 	in, isIn := terminalFile(inv.Stdin)
 	out, isOut := terminalFile(inv.Stdout)

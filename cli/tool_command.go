@@ -93,6 +93,10 @@ Exit codes: 0 done, 1 the tool reports an error or was refused, 3 needs a person
 			arguments = args[1]
 		}
 		if !json.Valid([]byte(arguments)) {
+			if args[0] == "shell" {
+				quoted, _ := json.Marshal(arguments) // a text always has a form
+				return usage("the arguments are not a JSON object. Use:\n  pawl tool call shell %s", shellWord(fmt.Sprintf(`{"command": %s}`, quoted)))
+			}
 			return usage("the arguments are not a JSON object, such as '{\"path\": \"go.mod\"}': %s", arguments)
 		}
 		return inv.callTool(cmd, args[0], json.RawMessage(arguments), *asJSON)

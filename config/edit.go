@@ -21,13 +21,17 @@ import (
 func LookupKey(name string) (Key, error) {
 	var names []string
 	for _, k := range keys {
-		if k.Name == name || k.Flag() == strings.TrimPrefix(name, "--") {
+		if k.Name == name || k.Flag() == strings.TrimPrefix(name, "--") || k.Env() == name {
 			return k, nil
 		}
 		names = append(names, k.Name)
 	}
-	if ours := foreignKeys[name]; ours != "" {
+	first, _, _ := strings.Cut(name, ".")
+	if ours := foreignKeys[first]; ours != "" {
 		return Key{}, Errorf("unknown setting %q: use %s", name, ours)
+	}
+	if lower := strings.ToLower(strings.ReplaceAll(name, "-", "_")); strings.HasSuffix(lower, "_key") || strings.HasSuffix(lower, "apikey") || strings.HasSuffix(lower, "token") {
+		return Key{}, Errorf("unknown setting %q: a key is a variable, such as ANTHROPIC_API_KEY, or is stored with /login in the terminal agent", name)
 	}
 	return Key{}, Errorf("unknown setting %q%s; `pawl config` lists them", name, text.DidYouMean(name, names))
 }

@@ -54,6 +54,9 @@ func (e Env) CheckStateDir() error {
 	if dir := e.Get("PAWL_STATE_DIR"); dir != "" && !filepath.IsAbs(dir) {
 		return Errorf("PAWL_STATE_DIR %q: must be an absolute path", dir)
 	}
+	if info, err := os.Stat(e.StateDir()); err == nil && !info.IsDir() {
+		return Errorf("the state folder %s (%s) cannot be used: %s: not a directory; PAWL_STATE_DIR names another on a local disk", e.StateDir(), e.StateSource(), e.StateDir())
+	}
 	return nil
 }
 
@@ -113,6 +116,12 @@ func CheckVariables(environ []string) (notes []string, err error) {
 			if n := len(plain(k)); near == "" && n > 2 && text.Distance(plain(name), plain(k)) <= 1+n/6 {
 				near = k
 			}
+		}
+		if ours := foreignKeys[strings.ToLower(strings.TrimPrefix(name, "PAWL_"))]; near == "" && ours != "" {
+			if k, err := LookupKey(ours); err == nil {
+				ours = k.Env()
+			}
+			return notes, Errorf("unknown variable %s in the environment: use %s", name, ours)
 		}
 		if near != "" {
 			return notes, Errorf("unknown variable %s in the environment; did you mean %s?", name, near)

@@ -23,6 +23,10 @@ var foreignKeys = map[string]string{
 	"model_provider": `model = "provider/name"`, "model_providers": "[providers.NAME] in models.toml", "provider": `model = "provider/name"`, "providers": "[providers.NAME] in models.toml",
 	"models": "models.toml beside this file", "model_context_window": "window", "permissions": "allow, ask and deny, lists of rules",
 	"permission": "allow, ask and deny, lists of rules", "defaultMode": "mode", "permission_mode": "mode", "max_turns": "max_steps", "max_budget_usd": "max_cost",
+	"debug": "PAWL_LOG=debug in the environment", "home": "PAWL_STATE_DIR in the environment", "model_name": "model",
+	"theme": "NO_COLOR=1 for no colours; pawl takes those of the terminal", "sandbox": "pawl permissions add RULE --sandbox network, for some commands", "hooks": "nothing: pawl has no hooks yet",
+	"mcpServers": "nothing: pawl has no MCP client yet", "mcp": "nothing: pawl has no MCP client yet", "api": "models.toml beside this file", "base_url": "base_url in models.toml, or ANTHROPIC_BASE_URL", "temperature": "nothing: models answer with their own default",
+	"verbose": "PAWL_LOG=debug in the environment", "editor": "EDITOR in the environment", "reasoning_effort": "effort", "model_reasoning_effort": "effort", "max_budget": "max_cost", "small_model": "fallback_model",
 	"env": "variables of the environment; pass_env passes one on to commands",
 }
 
@@ -92,6 +96,9 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 			case float64: // 1e8 is a whole number
 				values[name] = append(values[name], strconv.FormatFloat(v, 'f', -1, 64))
 			default:
+				if on, isBool := v.(bool); isBool && keys[i].Check("on") == nil {
+					return nil, Errorf("%s: write %s = %q", path, name, foreignValues[strconv.FormatBool(on)])
+				}
 				return nil, Errorf("%s: %s has a value that is neither text nor a number", path, name)
 			}
 		}

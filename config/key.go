@@ -92,8 +92,21 @@ func OneOf(names ...string) func(string) error {
 		if slices.Contains(names, s) {
 			return nil
 		}
-		return fmt.Errorf("%q is not one of %s%s", s, list(names), text.DidYouMean(s, names))
+		near := text.DidYouMean(s, names)
+		if ours := foreignValues[strings.ToLower(s)]; slices.Contains(names, ours) {
+			near = fmt.Sprintf("; did you mean %q?", ours)
+		}
+		return fmt.Errorf("%q is not one of %s%s", s, list(names), near)
 	}
+}
+
+// foreignValues are words for values of settings that other programs have.
+var foreignValues = map[string]string{
+	"true": "on", "yes": "on", "1": "on", "enabled": "on", "false": "off", "no": "off", "0": "off", "disabled": "off",
+	"yolo": "bypass", "bypasspermissions": "bypass", "never": "bypass", "auto": "accept-edits", "auto_edit": "accept-edits", "edit": "accept-edits", "acceptedits": "accept-edits",
+	"readonly": "plan", "read-only": "plan", "ask": "default", "normal": "default", "manual": "default",
+	"minimal": "low", "ultra": "max", "maximum": "max", "off": "none", "reject": "deny", "block": "deny", "error": "fail",
+	"md": "markdown", "htm": "html", "bash": "shell",
 }
 
 func whole(s string) error {

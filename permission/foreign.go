@@ -25,7 +25,13 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 	}
 	if !slices.Contains(tools, r.Tool) {
 		near := text.DidYouMean(r.Tool, tools)
-		if near == "" {
+		switch {
+		case near != "":
+		case r.Pattern == "" && (r.Tool == "all" || r.Tool == "any" || r.Tool == "everything"):
+			near = "; a rule is for one tool, such as shell or edit, and mode bypass is for all"
+		case r.Pattern == "":
+			near = fmt.Sprintf("; for a command write shell(%s *); tools are %s", r.Tool, strings.Join(tools, ", "))
+		default:
 			near = "; there are " + strings.Join(tools, ", ")
 		}
 		return Rule{}, fmt.Errorf("rule %q: there is no tool %q%s", given, r.Tool, near)

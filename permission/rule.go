@@ -83,6 +83,9 @@ func ParseRule(text string) (Rule, error) {
 	if hasPattern {
 		var closed bool
 		if pattern, closed = strings.CutSuffix(pattern, ")"); !closed {
+			if strings.Contains(pattern, "),") {
+				return Rule{}, fmt.Errorf("rule %q: more than one rule; give each with a flag of its own, and in a variable on a line of its own", text)
+			}
 			return Rule{}, fmt.Errorf("rule %q: no closing parenthesis at its end; write Tool or Tool(pattern)", text)
 		}
 		if pattern = strings.TrimSpace(pattern); pattern == "" {
@@ -90,6 +93,13 @@ func ParseRule(text string) (Rule, error) {
 		}
 	}
 	if tool == "" || strings.ContainsAny(tool, " \t\n()*") {
+		if first, _, words := strings.Cut(tool, " "); words && !hasPattern && first == "shell" {
+			return Rule{}, fmt.Errorf("rule %q: write shell(%s)", text, strings.TrimPrefix(tool, "shell "))
+		} else if words && !hasPattern {
+			return Rule{}, fmt.Errorf("rule %q: it begins with no tool; for a command write shell(%s)", text, tool)
+		} else if tool == "*" {
+			return Rule{}, fmt.Errorf("rule %q: a rule is for one tool, such as shell or edit, and mode bypass is for all", text)
+		}
 		return Rule{}, fmt.Errorf("rule %q: %q is not the name of a tool; write Tool or Tool(pattern)", text, tool)
 	}
 	r := Rule{Tool: tool, Pattern: pattern}

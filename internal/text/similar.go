@@ -58,7 +58,7 @@ func Similar(name string, candidates []string, n int) []string {
 // than three or more than half of the name.
 func Typo(name string, candidates []string) string {
 	found := similar(name, candidates, 1, func(_, _ string, distance int) (int, bool) {
-		return distance, distance <= min(3, (len(name)+1)/2)
+		return distance, distance <= min(3, max(1, len(name)/2))
 	})
 	return strings.Join(found, "")
 }
