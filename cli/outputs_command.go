@@ -81,7 +81,7 @@ func (s *source) read(cmd *cobra.Command, args []string) error {
 	case len(args) == 1 && s.file != "" && cmd.Flags().Lookup("path") != nil && (args[0][:min(1, len(args[0]))] == "$" || args[0][:min(1, len(args[0]))] == "."):
 		return usage("a path is given with --path: %s --file %s --path %s", cmd.CommandPath(), shellWord(s.file), shellWord(args[0]))
 	case len(args) == 1 && s.file != "":
-		return usage("%s and --file cannot be used together", args[0])
+		return usage("%s and --file cannot be used together; a value follows its flag, as in --op sum", args[0])
 	case s.run != "" && s.file != "":
 		return usage("--run and --file cannot be used together")
 	case len(args) == 1 && args[0] == "":

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp/syntax"
 	"strings"
@@ -91,6 +92,9 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(positional) == 0 && s.file == "" && inv.isPiped() {
+			inv.notice("standard input is not read: --file - names it")
+		}
 		var target output.Target
 		if d.stored != nil {
 			target.ID = d.scope.Ref(&d.stored.Meta)
@@ -108,6 +112,16 @@ func (q outputQuestion) command(inv *invocation) *cobra.Command {
 		return errors.Join(out.Flush(), badQuestion(err), d.Close())
 	}
 	return cmd
+}
+
+// isPiped reports whether standard input is a pipe.
+func (inv *invocation) isPiped() bool {
+	f, ok := inv.Stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
 func encoded(args map[string]any) []byte {
