@@ -1141,7 +1141,16 @@ func TestAChildRunIsShownBelowItsCall(t *testing.T) {
 	p.says("split it")
 	p.sees("agent look left", "List", "word after word")
 	p.presses("esc")
-	p.sees("the parent run was interrupted", "[Conversation interrupted]")
+	p.sees("[Conversation interrupted]")
 	p.rests()
+	runs, err := p.ws.Runs(t.Context(), 0)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	for id, want := range map[run.ID]run.Cause{runs[0].ID: run.ByPerson, run.ChildID(runs[0].ID, "c_1"): run.ByParent} {
+		if _, s, err := p.ws.Load(t.Context(), id); err != nil || s.Turn.Interrupt.Cause != want {
+			t.Errorf("run %s was interrupted by %q, want %q (%v)", id, s.Turn.Interrupt.Cause, want, err)
+		}
+	}
 	p.leaves()
 }
