@@ -38,7 +38,7 @@ const (
 
 // Mentions returns what the words of a person mention by @: the content of @file, the
 // picture @image.png, what is in @folder. The words stay as they are, and so does what
-// begins with @ and is no file of the workspace, such as @types/node or a name (a note says
+// begins with @ and is not a file of the workspace, such as @types/node or a name (a note says
 // so of what has the form of a file); in an e-mail
 // address nothing is mentioned. A path with spaces is @"in quotes".
 //

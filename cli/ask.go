@@ -157,7 +157,7 @@ func (a *asker) approval(ctx context.Context) bool {
 		if choice.Stores() {
 			if d.Rules, ok = a.storing(call, choice, elsewhere, width); !ok {
 				lines = a.keys(call, choices, width)
-				continue // the next prompt finds out if there is no answer any more
+				continue // the next prompt finds out whether it was answered elsewhere
 			}
 		}
 		elsewhere.stop()

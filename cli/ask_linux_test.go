@@ -266,7 +266,7 @@ func TestALongCommandHidesNothingOfTheDialog(t *testing.T) {
 	s.exits(exitDone)
 }
 
-// What was typed before something was asked is no answer, and what was begun before is no answer to its end.
+// What was typed before a question does not answer it, nor does a line that was begun before.
 func TestWhatWasTypedBeforeAPromptIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := sit(t, askingModel, nil, "run", "-p", "make files")
@@ -442,6 +442,7 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.see("answer: ")
 	s.typed("\n")
 	s.see("type an answer")
+	s.see("answer: ")
 	s.typed("Yes\n")
 	s.see("answered by")
 	s.see("Count.")

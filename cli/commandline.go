@@ -286,7 +286,7 @@ func checkArguments(cmd *cobra.Command) {
 			return usage("%s. Use:\n  %s", err, line)
 		}
 		if strings.HasSuffix(cmd.Use, " TEXT") && len(args) > 1 && check(cmd, args[:1]) == nil {
-			return usage("quote the text as one. Use:\n  %s %s", cmd.CommandPath(), shellWord(strings.Join(args, " ")))
+			return usage("quote the text as one. Use:\n  %s %s%s", cmd.CommandPath(), shellWord(strings.Join(args, " ")), givenFlags(cmd))
 		}
 		if cmd.HasSubCommands() && typo(args[0], commandNames(cmd)) != "" {
 			return unknownCommand(cmd, args)
@@ -308,6 +308,23 @@ func checkArguments(cmd *cobra.Command) {
 		}
 		return usage("%s", said)
 	}
+}
+
+// givenFlags returns the flags that were given to a command, as they are typed, each after a blank.
+func givenFlags(cmd *cobra.Command) string {
+	var words []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if words = append(words, "--"+f.Name); f.NoOptDefVal == "" {
+				words = append(words, shellWord(value))
+			}
+		}
+	})
+	return strings.Join(append([]string{""}, words...), " ")
 }
 
 // withFlags returns the command line in which words that are names of flags of cmd are flags, as

@@ -760,7 +760,7 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 		return r
 	}
 	if dashed().MatchString(first) && len(words) <= 2 && !isReference(first) {
-		return &reading{remark: "it is no command; see pawl --help"}
+		return &reading{remark: "not a command; see pawl --help"}
 	}
 	if len(words) == 2 {
 		for _, group := range root.Commands() {
@@ -775,7 +775,7 @@ func readAsCommand(root *cobra.Command, args, words []string) *reading {
 	}
 	switch {
 	case first[0] == '!':
-		return &reading{remark: "it is no command; see pawl --help"}
+		return &reading{remark: "not a command; see pawl --help"}
 	case isReference(first) || isRule(words[0]):
 		return readAsReference(words[0], true)
 	case isFolder(words[0]):

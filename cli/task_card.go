@@ -54,6 +54,9 @@ process that watches all tasks. The flags for models, permissions and limits hol
 		if *w.detach {
 			given = append(given, "detach")
 		}
+		if model := opt.Given["model"]; !*start && len(model) > 0 && flags.NArg() == 0 {
+			return nil, usage("--model (-m) is for a task that is started, and the text of the task has no flag. Use:\n  pawl task add %s", shellWord(model[0]))
+		}
 		if !*start && len(given) > 0 {
 			return nil, usage("--%s is for a task that is started: add --start, or give it to `pawl task plan` and `start`", strings.ReplaceAll(given[0], "_", "-"))
 		}

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -510,7 +509,7 @@ func (t *Transcript) mention(words string) {
 
 // changesMode reports whether an item says that another permission mode was chosen, and nothing else.
 func changesMode(i view.Item) bool {
-	return i.Kind == view.KindNote && i.Note.Kind == view.NoteConfigured && reflect.DeepEqual(i.Note.Change, run.ConfigChange{Mode: i.Note.Change.Mode})
+	return i.Kind == view.KindNote && i.Note.Kind == view.NoteConfigured && view.ChangeWords(i.Note.Change) == view.ChangeWords(run.ConfigChange{Mode: i.Note.Change.Mode})
 }
 
 // Live returns the live part: the texts that stream, the calls that run, what waits. No line

@@ -19,7 +19,7 @@ type guard struct {
 }
 
 const (
-	// standing is how long a step has to stand on the screen: nobody reads and answers faster.
+	// standing is how long a step has to stand on the screen: no one reads and answers faster.
 	standing = 700 * time.Millisecond
 	// calm is how long the person must not have typed anything else.
 	calm = 1200 * time.Millisecond
