@@ -130,6 +130,16 @@ func TestADenyRuleFindsItsProgramInEveryDress(t *testing.T) {
 	}
 }
 
+// Of a word with very many texts that programs may run, not all are read: it asks.
+func TestAWordOfManyTextsAsks(t *testing.T) {
+	t.Parallel()
+	rs := slices.Concat(rules(t, permission.Allow, "*"), rules(t, permission.Deny, "rm *"))
+	d := ask(rs, "frob '"+strings.Repeat("sudo arm;", 500)+"'", "/work")
+	if d.Verdict != permission.Ask || !strings.Contains(d.Reason, "it may run its many words") {
+		t.Errorf("%s (%s)", d.Verdict, d.Reason)
+	}
+}
+
 func TestCasesAreReportedThatDiffer(t *testing.T) {
 	t.Parallel()
 	const file = `{"note": "x", "cases": [

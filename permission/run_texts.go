@@ -104,7 +104,7 @@ func textsIn(word string, rules []Rule) []string {
 	if strings.HasPrefix(word, "-") && len(word) > 2 && word[1] != '-' {
 		texts = append(texts, word[2:]) // -sCOMMAND
 	}
-	for i := range len(word) {
+	for i := 0; i < len(word) && len(texts) <= maxTexts; i++ { // more than that are not read
 		if strings.IndexByte(signs, word[i]) < 0 {
 			continue
 		}
