@@ -39,6 +39,24 @@ func TestTwoStatesAfterOneShareNoCalls(t *testing.T) {
 	}
 }
 
+// A face applies events to the state that it was given while the run goes on: neither changes the other.
+func TestASnapshotSharesNothingThatGrows(t *testing.T) {
+	t.Parallel()
+	reply := func(text string) []Payload {
+		return []Payload{RequestStarted{Purpose: ForStep, Attempt: 1}, Replied{Stop: StopEndTurn, Parts: []Part{Text(text)}}, Ended{End: Completed}}
+	}
+	s := after(t, State{}, Created{Run: "r"})
+	for range 5 { // one of them leaves room in the list of messages
+		s = after(t, s, append([]Payload{Prompted{Parts: []Part{Text("go")}}}, reply("yes")...)...)
+		n := len(s.Messages)
+		shown := after(t, s.Snapshot(), Prompted{Parts: []Part{Text("shown")}})
+		own := after(t, s, Prompted{Parts: []Part{Text("own")}})
+		if a, b := PlainText(shown.Messages[n].Parts), PlainText(own.Messages[n].Parts); a != "shown" || b != "own" {
+			t.Fatalf("after %d messages the copy has %q, and the run %q", n, a, b)
+		}
+	}
+}
+
 func TestAnApprovalThatIsInvalidIsForgotten(t *testing.T) {
 	t.Parallel()
 	call := Part{Type: CallPart, Call: &Call{ID: "c_1", Tool: "edit", Arguments: "{}"}}

@@ -257,10 +257,12 @@ func (s State) Clone() State {
 // Inherited reports whether a call was made in the run that this one was forked from.
 func (s State) Inherited(id CallID) bool { return number(id) <= s.inherited }
 
-// Snapshot returns a copy of s that other goroutines may read while s is applied to. It
-// must not be applied to or cloned.
+// Snapshot returns a copy of s that other goroutines may read while s is applied to. Events may
+// be applied to it there, to show what they lead to: only what the loop guard knows is missing.
 func (s State) Snapshot() State {
 	s.Turn.guard = guard{} // its maps are written in place
+	// What is appended to s and to the copy must not share memory.
+	s.Messages, s.Turn.Account = slices.Clip(s.Messages), slices.Clip(s.Turn.Account)
 	return s
 }
 
