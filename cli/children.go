@@ -50,17 +50,18 @@ func (c *children) see(p *printer, items []view.Item, calls ...*view.Call) {
 			}
 			c.works[i.Call.Child] = f
 			call := *i.Call
-			go c.show(ctx, p, f, append(calls[:len(calls):len(calls)], &call))
+			updates := c.follow(ctx, call.Child) // taken here: the end of the run may come before show
+			go c.show(ctx, p, f, updates, append(calls[:len(calls):len(calls)], &call))
 		}
 	}
 }
 
 // show shows a child run until ctx is done.
-func (c *children) show(ctx context.Context, p *printer, f *followed, calls []*view.Call) {
+func (c *children) show(ctx context.Context, p *printer, f *followed, updates iter.Seq[view.Update], calls []*view.Call) {
 	var own view.Projection
 	var lines progress
 	indent := strings.Repeat("    ", len(calls))
-	for u := range c.follow(ctx, calls[len(calls)-1].Child) {
+	for u := range updates {
 		c.Lock()
 		switch {
 		case ctx.Err() != nil: // its call has ended

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pawl/permission"
 	"pawl/run"
@@ -50,6 +51,8 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 	switch {
 	case err != nil:
 		return tool.Result{}, err
+	case s.Turn.End.End == run.Asked && !s.Turn.Open() && c.asksNobody(s):
+		return questionResult(s), nil
 	case s.Turn.Open(), s.Turn.End.End == run.Asked:
 		return tool.Result{}, tool.ErrParked
 	}
@@ -133,6 +136,30 @@ func (d *Runner) interruptChild(call run.CallID) {
 	if _, err := c.Run(stopped); err != nil {
 		d.w.debug("the child was not interrupted", "run", c.ID(), "error", err)
 	}
+}
+
+// asksNobody reports whether no one is asked for what the run needs; see [Config].ChildrenDoNotAsk.
+func (d *Runner) asksNobody(s run.State) bool {
+	return d.w.ChildrenDoNotAsk && s.Created.Parent != "" && d.taskID == ""
+}
+
+// questionResult is what the parent's model is told of a child run that has ended with a question.
+func questionResult(s run.State) tool.Result {
+	var b strings.Builder
+	for _, c := range s.Questions() {
+		question, options := tool.Asked(c.Call)
+		fmt.Fprintf(&b, "The child run asks: %s\n", question)
+		if len(options) > 0 {
+			fmt.Fprintf(&b, "It offers: %s\n", strings.Join(options, ", "))
+		}
+	}
+	b.WriteString("It has ended. Ask the person if only they know; start another one with the answer in its prompt.")
+	if text := s.Said(); text != "" {
+		b.WriteString("\n\n" + text)
+	}
+	res := tool.ErrorResult(b.String())
+	res.Usage = s.Usage
+	return res
 }
 
 // childResult is what the parent's model is told of a child run that has ended.

@@ -557,3 +557,24 @@ func (w during) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result
 	w.do()
 	return w.Tool.Run(ctx, env, c)
 }
+
+// Where no face asks for child runs, what needs approval is refused in them, and their question is the
+// result of the call: nothing waits.
+func TestAChildForWhichNobodyIsAskedDoesNotWait(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ call, found string }{
+		"a question":  {aQuestion, "The child run asks: "},
+		"an approval": {anEdit, "no one is there to give it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := asksFor(t, c.call)
+				r.w.OnAsk, r.w.ChildrenDoNotAsk, r.w.Authorizer = AskWait, true, authorizer(needsApproval)
+				if s := r.run(r.create(), prompt("go")); s.Turn.End.End != run.Completed || !strings.Contains(s.Answer(), c.found) {
+					t.Errorf("ended %+v with %q", s.Turn.End, s.Answer())
+				}
+			})
+		})
+	}
+}

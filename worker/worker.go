@@ -47,6 +47,9 @@ type Config struct {
 	AgentTools []tool.Tool
 	Authorizer Authorizer // required
 	OnAsk      OnAsk
+	// ChildrenDoNotAsk: no face asks a person for a child run that works for no task. What needs
+	// approval in it is refused, and its question is the result of the call that started it.
+	ChildrenDoNotAsk bool
 	// Structured reports whether a model's provider can be asked for an answer that
 	// fits a JSON Schema; nil: none can.
 	Structured func(model string) bool

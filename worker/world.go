@@ -58,11 +58,11 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 		d.leads[c.ID] = r.Resolved
 		return run.CallDecided{Call: c.ID, Decision: v.Answer()}
 	case permission.Ask:
-		switch d.w.OnAsk {
-		case AskWait:
+		switch {
+		case d.w.OnAsk == AskWait && !d.asksNobody(s):
 			d.asked[c.ID] = version
 			return nil
-		case AskFail:
+		case d.w.OnAsk == AskFail:
 			return run.Interrupted{Cause: run.ByPolicy, Call: c.ID}
 		}
 	}
