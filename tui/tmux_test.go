@@ -583,7 +583,10 @@ func TestInTmuxTheTerminalIsAsBeforeHoweverItEnds(t *testing.T) {
 			if strings.Contains(c.name, "panic") {
 				role = "panic"
 			}
+			w.sees("/ command")
+			first := w.pid()
 			w.tmux(append([]string{"respawn-pane", "-k", "env", asProgram + "=" + role}, w.shell()...)...)
+			w.until("another pawl", func() bool { return w.pid() != first })
 			w.sees("/ command")
 			c.end(w)
 			w.sees(c.says)
@@ -650,11 +653,17 @@ func TestInTmuxTheEditorIsACommandLineOfTheShell(t *testing.T) {
 // signal sends a signal to pawl, which a shell of the window has started.
 func (w *window) signal(name string) {
 	w.Helper()
+	if out, err := exec.Command("kill", "-"+name, w.pid()).CombinedOutput(); err != nil {
+		w.Fatalf("%v: %s", err, out)
+	}
+}
+
+// pid returns the id of the process that was started last.
+func (w *window) pid() string {
+	w.Helper()
 	pid, err := os.ReadFile(filepath.Join(w.home, "pid"))
 	if err != nil {
 		w.Fatal(err)
 	}
-	if out, err := exec.Command("kill", "-"+name, strings.TrimSpace(string(pid))).CombinedOutput(); err != nil {
-		w.Fatalf("%v: %s", err, out)
-	}
+	return strings.TrimSpace(string(pid))
 }
