@@ -48,18 +48,30 @@ func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *printer, cha
 	one := a.of(s, out)
 	for range changed {
 		for {
-			state, err := s.Wait(ctx)
-			if err != nil || !app.NeedsApproval(state) {
+			state, err := s.State(), error(nil)
+			if !state.Created.External {
+				state, err = s.Wait(ctx)
+			}
+			if err != nil || !waitsForApproval(state) {
 				break
 			}
 			a.asking.Lock()
-			again := app.NeedsApproval(s.State()) && one.ask(ctx, s.State())
+			again := waitsForApproval(s.State()) && one.ask(ctx, s.State())
 			a.asking.Unlock()
 			if !again {
 				break
 			}
 		}
 	}
+}
+
+// waitsForApproval reports whether a person is to be asked now: of an external agent as soon as a
+// call of it waits, because its turn goes on meanwhile.
+func waitsForApproval(s run.State) bool {
+	if s.Created.External {
+		return len(app.Undecided(s)) > 0
+	}
+	return app.NeedsApproval(s)
 }
 
 // answers asks the questions that a task at rest waits for, and returns what the answers do to
