@@ -12,12 +12,6 @@ import (
 	"pawl/worker"
 )
 
-// A TaskWaitingForm is a call of a run of a task that needs a person's approval, as JSON.
-type TaskWaitingForm struct {
-	Run run.ID `json:"run"`
-	app.WaitingCall
-}
-
 // A DecisionBody is a person's answer to a call.
 type DecisionBody struct {
 	Answer  string `json:"answer" enum:"allow,always,wait,never,no" doc:"allow: it runs. always, never: and a rule is stored. wait: the turn is interrupted. no: it is refused once"`
@@ -38,8 +32,8 @@ type DecideInput struct {
 func (s *Server) decisionOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/approvals", id: "list-task-approvals", tag: tagTasks,
 		summary: "List the calls of a task that need approval", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest that an answer is bound to."},
-		func(ctx context.Context, in *TaskInput) (app.List[TaskWaitingForm], error) {
-			list := app.ListOf[TaskWaitingForm](nil)
+		func(ctx context.Context, in *TaskInput) (app.List[app.WaitingCall], error) {
+			list := app.ListOf[app.WaitingCall](nil)
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
 				return list, err
@@ -52,8 +46,10 @@ func (s *Server) decisionOperations() {
 				if err != nil {
 					return list, err
 				}
-				for _, c := range app.WaitingFormOf(r.ID, calls).Items {
-					list.Items = append(list.Items, TaskWaitingForm{r.ID, c})
+				for _, c := range calls {
+					if c.Run == r.ID { // those below it are in the chain too
+						list.Items = append(list.Items, c.Waiting())
+					}
 				}
 			}
 			return list, nil
@@ -98,7 +94,7 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	if err != nil {
 		return app.DecidedForm{}, err
 	}
-	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Call.ID == call })
+	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Run == id && a.Call.ID == call })
 	if i < 0 {
 		if was, ok := app.DecisionOn(events, call); ok {
 			return app.DecidedForm{}, &app.DecidedError{Call: call, Was: was}

@@ -176,12 +176,12 @@ func (f *runFollower) wake() {
 func (f *runFollower) show(ctx context.Context, u view.Update) {
 	var none app.Lines
 	line := none.Line(u)
-	if len(u.Waiting) > 0 {
+	if u.Waiting != nil || u.Below != "" {
 		all, err := f.s.ws.Approvals(ctx, f.id)
 		if err != nil {
 			return // it is decided meanwhile
 		}
-		line = app.WaitingLine{Type: "waiting", Calls: app.WaitingFormOf(f.id, all).Items}
+		line = app.WaitingLineOf(all)
 	}
 	select {
 	case f.live <- line:

@@ -380,17 +380,15 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		OutputLimits: s.OutputLimits(),
 		Root:         w.asRoot(),
 		OnAsk:        onAsk,
-
-		ChildrenDoNotAsk: true, // there is no dialog for them but in tasks
-		Price:            func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
-		Structured:       s.models.Structured,
-		Effort:           s.models.Effort,
-		CheckOutput:      w.checkOutput,
-		TaskChanged:      w.taskChanged,
-		StateDir:         w.State,
-		SocketDir:        s.sockets,
-		Log:              w.logger(),
-		Metrics:          w.opt.Metrics,
+		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
+		Structured:   s.models.Structured,
+		Effort:       s.models.Effort,
+		CheckOutput:  w.checkOutput,
+		TaskChanged:  w.taskChanged,
+		StateDir:     w.State,
+		SocketDir:    s.sockets,
+		Log:          w.logger(),
+		Metrics:      w.opt.Metrics,
 	})
 }
 

@@ -130,13 +130,53 @@ func (a *Attached) Configure(ctx context.Context, c run.ConfigChange) error {
 	return a.w.Set(ctx, a.id, c)
 }
 
-// Decide answers a call that waits for a person.
-func (a *Attached) Decide(ctx context.Context, d worker.Decision) error {
-	_, err := a.w.Decide(ctx, a.id, d)
+// Decide answers a call that waits for a person, of the run or of one below it.
+func (a *Attached) Decide(ctx context.Context, of run.ID, d worker.Decision) error {
+	if of != a.id && d.Answer == run.Wait {
+		a.Interrupt(waitBelow(d))
+		return nil
+	}
+	_, err := a.w.Decide(ctx, of, d)
 	return err
 }
 
-// Approvals returns the calls that wait for a person.
+// Answer answers a question of a run below.
+func (a *Attached) Answer(ctx context.Context, q Question, parts ...run.Part) error {
+	return a.w.answerBelow(ctx, q, parts)
+}
+
+// Questions returns the questions that the runs below this one wait with.
+func (a *Attached) Questions() ([]Question, error) { return a.w.questionsBelow(a.State()) }
+
+// answerBelow answers the question of a run that the run above it waits for. It returns when that
+// one has taken the answer, or no process drives it.
+func (w *Workspace) answerBelow(ctx context.Context, q Question, parts []run.Part) error {
+	key := "answer-" + rand.Text()
+	if err := w.put(ctx, q.Run, key, store.Message, worker.Message{Delivery: run.Queue, Parts: parts}); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(decidePatience); time.Now().Before(deadline); {
+		waits, err := w.Waits(ctx, q.Run, key)
+		if err != nil || !waits {
+			return err
+		}
+		st, err := w.writing()
+		if err != nil {
+			return err
+		}
+		if _, driven, err := worker.DriverOf(ctx, st, q.Run); err != nil || !driven {
+			return err
+		}
+		select {
+		case <-time.After(pollInbox):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Approvals returns the calls that wait for a person, of the run and of those below it.
 func (a *Attached) Approvals() ([]Approval, error) {
 	return a.w.Approvals(context.Background(), a.id)
 }

@@ -19,32 +19,56 @@ import (
 // An Approval is a call that waits for a person, with everything the person has to see to
 // decide.
 type Approval struct {
+	Run      run.ID // that makes the call: the one that was asked for, or one below it
+	Agent    string // of a run below: its agent, or its id if it has none
 	Call     run.Call
 	Preview  worker.Preview         // what it would do now; its Digest goes into the decision
 	Explain  permission.Explanation // part by part, with the rule that decides each
 	Proposal permission.Proposal    // what Always and Never would store
 }
 
-// approvals returns the calls of a state that wait for a person.
+// approvals returns the calls of a state that wait for a person, and those of the runs below it.
 func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error) {
 	set, err := w.load()
 	if err != nil {
 		return nil, err
 	}
+	below, err := w.below(s)
+	if err != nil {
+		return nil, err
+	}
 	var all []Approval
-	for _, c := range Undecided(s) {
-		p, err := d.Preview(s, c)
-		if err != nil {
-			return nil, err
+	for _, of := range append([]run.State{s}, below...) {
+		agent := ""
+		if of.Created.Run != s.Created.Run {
+			agent = agentOf(of)
 		}
-		id, mode := s.Created.Run, modeOf(s.Config)
-		e, err := set.policy.Explain(id, mode, p.Request)
-		if err != nil {
-			return nil, err
+		for _, c := range Undecided(of) {
+			p, err := d.Preview(of, c)
+			if err != nil {
+				return nil, err
+			}
+			id, mode := of.Created.Run, modeOf(of.Config)
+			e, err := set.policy.Explain(id, mode, p.Request)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Approval{id, agent, c.Call, p, e, set.policy.Propose(id, mode, p.Request)})
 		}
-		all = append(all, Approval{Call: c.Call, Preview: p, Explain: e, Proposal: set.policy.Propose(id, mode, p.Request)})
 	}
 	return all, nil
+}
+
+// below returns the runs below one in state s; see [worker.Below].
+func (w *Workspace) below(s run.State) ([]run.State, error) {
+	if !s.Turn.Open() {
+		return nil, nil
+	}
+	st, err := w.reading()
+	if err != nil { // nothing is written yet
+		return nil, nil
+	}
+	return worker.Below(context.Background(), st, s)
 }
 
 // Undecided returns the calls that need a decision.
@@ -58,7 +82,8 @@ func Undecided(s run.State) []run.CallState {
 	return calls
 }
 
-// Approvals returns the calls of a run that wait for a person, whichever process drives it.
+// Approvals returns the calls of a run that wait for a person, and those of the runs below it,
+// whichever process drives it.
 func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error) {
 	d, err := w.previewer()
 	if err != nil {
@@ -82,7 +107,8 @@ type signedDecision struct {
 }
 
 // Decide answers a call of a run that any process may drive: the answer goes into the
-// inbox of the run, and its owner takes it. taken is false if no process drives the run: the
+// inbox of the run, and its owner takes it, or that of the run above which waits for it. taken is
+// false if no process drives them: the
 // answer counts when it is resumed. An error says that another answer was first, or that
 // this one had no effect.
 func (w *Workspace) Decide(ctx context.Context, id run.ID, d worker.Decision) (taken bool, err error) {
@@ -105,7 +131,7 @@ func (w *Workspace) Decide(ctx context.Context, id run.ID, d worker.Decision) (t
 		return false, err
 	}
 	for deadline := time.Now().Add(decidePatience); ; {
-		owner, owned, err := st.Owner(ctx, id)
+		owner, owned, err := worker.DriverOf(ctx, st, id)
 		if err != nil {
 			return false, err
 		}

@@ -273,11 +273,11 @@ func (w *Workspace) Follow(ctx context.Context, id run.ID, after int64) iter.Seq
 	return worker.Follow(ctx, st, id, after)
 }
 
-// FollowChild yields the updates of a child run from its first event on, and waits for one that
+// FollowChild yields the updates of a child run after event number after, and waits for one that
 // has not begun. It ends when ctx is done: a child that waits for a person may be driven again.
-func (w *Workspace) FollowChild(ctx context.Context, id run.ID) iter.Seq[view.Update] {
+func (w *Workspace) FollowChild(ctx context.Context, id run.ID, after int64) iter.Seq[view.Update] {
 	return func(yield func(view.Update) bool) {
-		for after := int64(0); ctx.Err() == nil; {
+		for ctx.Err() == nil {
 			for u, err := range w.Follow(ctx, id, after) {
 				if err != nil {
 					break // it may not be there yet; what it does is in its log

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,10 +26,10 @@ type Session struct {
 	worker *worker.Worker
 	runner *worker.Runner
 
-	change *run.ConfigChange // recorded with what is handed in first; nil: none
-	asked  run.Output
-	lines  Lines  // of its stream
-	added  string // of folders that the model is told of with the next words
+	changes []run.ConfigChange // recorded with what is handed in first
+	asked   run.Output
+	lines   Lines  // of its stream
+	added   string // of folders that the model is told of with the next words
 
 	stop  context.CancelFunc // ends drive
 	begun chan struct{}      // closed when something was handed in
@@ -263,19 +264,19 @@ func (s *Session) hand(post func(worker.Want) func(context.Context) error, w wor
 	if s.over() {
 		return nil, errors.Join(worker.ErrClosed, s.err)
 	}
-	change := s.change
-	if change != nil {
-		w = after(run.Configured{Change: *change}, w)
-		s.change = nil
+	changes := s.changes
+	for _, c := range slices.Backward(changes) {
+		w = after(run.Configured{Change: c}, w)
 	}
+	s.changes = nil
 	s.busy()
 	recorded := post(w)
 	return func(ctx context.Context) error {
 		err := recorded(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err != nil && ctx.Err() == nil && s.change == nil {
-			s.change = change // it was refused together with w
+		if err != nil && ctx.Err() == nil && len(s.changes) == 0 {
+			s.changes = changes // they were refused together with w
 		}
 		if errors.Is(err, worker.ErrClosed) {
 			return errors.Join(err, s.err)
@@ -348,7 +349,7 @@ func (s *Session) Begin(ctx context.Context) error {
 // Finished reports whether the run needs words to continue: its last turn has completed, and
 // nothing has come since, neither a message nor a change of its configuration.
 func (s *Session) Finished(ctx context.Context) (bool, error) {
-	if s.change != nil || !s.State().Finished() {
+	if len(s.changes) > 0 || !s.State().Finished() {
 		return false, nil
 	}
 	log, err := s.w.writing()
@@ -359,12 +360,18 @@ func (s *Session) Finished(ctx context.Context) (bool, error) {
 	return len(waiting) == 0, err
 }
 
-// Answer answers an open question of the agent.
-func (s *Session) Answer(ctx context.Context, call run.CallID, parts ...run.Part) error {
+// Answer answers an open question of the agent, or of one that it has started.
+func (s *Session) Answer(ctx context.Context, q Question, parts ...run.Part) error {
+	if q.Run != "" {
+		return s.w.answerBelow(ctx, q, parts)
+	}
 	return s.begin(ctx, true, func(run.State) ([]run.Payload, error) {
-		return []run.Payload{run.Prompted{Parts: parts, Answers: call}}, nil
+		return []run.Payload{run.Prompted{Parts: parts, Answers: q.Call}}, nil
 	})
 }
+
+// Questions returns the questions that the runs below this one wait with while its turn is open.
+func (s *Session) Questions() ([]Question, error) { return s.w.questionsBelow(s.State()) }
 
 // Withdraw takes back a message that was not delivered yet.
 func (s *Session) Withdraw(ctx context.Context, id string) error {
@@ -373,22 +380,70 @@ func (s *Session) Withdraw(ctx context.Context, id string) error {
 	})
 }
 
-// Configure changes the run's configuration from the next step on.
+// Configure changes the run's configuration from the next step on. A turn that a process has left
+// open is not continued by it: then the change is recorded with what is handed in first.
 func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
+	s.mu.Lock()
+	state := s.State()
+	if !isClosed(s.begun) && state.Turn.Open() {
+		defer s.mu.Unlock()
+		state.Config = s.configLocked()
+		if _, err := s.runner.Configured(c)(state); err != nil {
+			return err
+		}
+		s.changes = append(s.changes, c)
+		return nil
+	}
+	s.mu.Unlock()
 	return s.tell(ctx, s.runner.Configured(c))
 }
 
-// Decide answers a call that waits for a person, and returns when the answer is in the log.
-// No other process is involved. The first answer counts; an error says that this one does
-// not.
-func (s *Session) Decide(ctx context.Context, d worker.Decision) error {
+// Config returns the configuration in which the run continues: its own, with what is recorded with
+// the next thing that is handed in.
+func (s *Session) Config() run.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.configLocked()
+}
+
+// configLocked is Config. s.mu is held.
+func (s *Session) configLocked() run.Config {
+	c := s.State().Config
+	for _, change := range s.changes {
+		c = change.Apply(c)
+	}
+	return c
+}
+
+// Decide answers a call that waits for a person, of this run or of one below it, and returns when
+// the answer is in the log. No other process is involved. The first answer counts; an error says
+// that this one does not. To wait stops the turn of this run, whichever run makes the call.
+func (s *Session) Decide(ctx context.Context, of run.ID, d worker.Decision) error {
 	if d.By == "" {
 		d.By = Person()
 	}
-	return s.tell(ctx, s.runner.Decided(d))
+	switch {
+	case of == s.id:
+		return s.tell(ctx, s.runner.Decided(d))
+	case d.Answer == run.Wait:
+		s.Interrupt(waitBelow(d))
+		return nil
+	}
+	_, err := s.w.Decide(ctx, of, d)
+	return err
 }
 
-// Approvals returns the calls that wait for a person, with what the person has to see.
+// waitBelow is what an answer that a call of a run below waits means for the run above.
+func waitBelow(d worker.Decision) run.Interrupted {
+	f := run.Interrupted{Cause: run.ByPerson, By: d.By}
+	if d.Text != "" {
+		f.Then = []run.Part{run.Text(d.Text)}
+	}
+	return f
+}
+
+// Approvals returns the calls that wait for a person, of this run and of those below it, with what
+// the person has to see.
 func (s *Session) Approvals() ([]Approval, error) { return s.w.approvals(s.worker, s.State()) }
 
 // Interrupt stops the turn that is driven, waits for a person, or is about to begin. When

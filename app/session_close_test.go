@@ -93,7 +93,7 @@ func TestAContextThatHasEndedStopsNoTurnThatIsDriven(t *testing.T) {
 	for what, err := range map[string]error{
 		"configure": s.Configure(ended, run.ConfigChange{Mode: &mode}),
 		"withdraw":  s.Withdraw(ended, "x"),
-		"decide":    s.Decide(ended, worker.Decision{Call: "c_1", Answer: run.Allow}),
+		"decide":    s.Decide(ended, s.ID(), worker.Decision{Call: "c_1", Answer: run.Allow}),
 		"prompt":    s.Prompt(ended, run.Text("more")),
 	} {
 		if !errors.Is(err, context.Canceled) {

@@ -12,6 +12,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/view"
@@ -111,11 +112,11 @@ func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
 	if len(waiting) != 1 || waiting[0].Preview.Request.Command != "touch a" || len(waiting[0].Proposal.Rules) == 0 {
 		t.Fatalf("what a person sees: %+v", waiting)
 	}
-	if err := s.Decide(t.Context(), worker.Decision{Call: "c_9", Answer: run.Allow}); err == nil || !strings.Contains(err.Error(), "c_9 does not need approval") {
+	if err := s.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_9", Answer: run.Allow}); err == nil || !strings.Contains(err.Error(), "c_9 does not need approval") {
 		t.Errorf("a call that does not wait: %v", err)
 	}
-	ok(t, s.Decide(t.Context(), worker.Decision{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest, By: "ann"}))
-	if err := s.Decide(t.Context(), worker.Decision{Call: "c_1", Answer: run.Never}); err == nil {
+	ok(t, s.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest, By: "ann"}))
+	if err := s.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_1", Answer: run.Never}); err == nil {
 		t.Error("a second answer was taken too")
 	}
 	if state := rest(t, s); state.Turn.End.End != run.Completed || state.Answer() != "Done." {
@@ -126,6 +127,32 @@ func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
 	ok(t, err)
 	if d, has := app.DecisionOn(events, "c_1"); !has || d.By != "ann" || d.Answer != run.Allow {
 		t.Errorf("decided %+v", d)
+	}
+}
+
+// A change of the configuration continues no turn that was left open: it counts when the person continues.
+func TestAChangeDoesNotContinueATurnThatWasLeftOpen(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, asks)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	ok(t, s.Close())
+	ws := p.open(nil)
+	s, err := ws.Resume(t.Context(), string(s.ID()), app.Task{})
+	ok(t, err)
+	defer s.Close()
+	mode, wrong := string(permission.Bypass), "no mode"
+	if err := s.Configure(t.Context(), run.ConfigChange{Mode: &wrong}); err == nil {
+		t.Error("a mode that does not exist was taken")
+	}
+	ok(t, s.Configure(t.Context(), run.ConfigChange{Mode: &mode}))
+	if state := s.State(); !app.NeedsApproval(state) || state.Config.Mode == mode || s.Config().Mode != mode {
+		t.Errorf("the turn is %+v, the mode %q, and %q when it continues", state.Turn, state.Config.Mode, s.Config().Mode)
+	}
+	ok(t, s.Continue(t.Context()))
+	if state := rest(t, s); state.Answer() != "Done." || state.Config.Mode != mode {
+		t.Errorf("ended %+v in mode %q", state.Turn.End, state.Config.Mode)
 	}
 }
 

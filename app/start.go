@@ -115,12 +115,12 @@ func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, er
 		return nil, errors.Join(err, r.Close())
 	}
 	s := w.session(d, r)
-	s.change = change
 	before := r.State().Config
 	if t.Output.Schema != "" && t.Output != before.Output {
 		s.asked = t.Output
 	}
 	if change != nil {
+		s.changes = []run.ConfigChange{*change}
 		s.added = dirsPrompt(slices.DeleteFunc(slices.Clone(change.AddDirs), func(dir string) bool { return slices.Contains(before.Dirs, dir) }))
 	}
 	return s, nil

@@ -122,6 +122,7 @@ type WaitingLine struct {
 
 // A WaitingCall is a call that waits for a person, with what the person has to see.
 type WaitingCall struct {
+	Run      run.ID            `json:"run,omitempty"` // that makes it: the one that is shown, or one below it
 	Call     run.CallID        `json:"call"`
 	Tool     string            `json:"tool,omitempty"`
 	Input    json.RawMessage   `json:"input,omitempty"`
@@ -154,7 +155,7 @@ func RuleLines(rules permission.Rules) []RuleLine {
 
 // Waiting returns an approval as it is part of JSON.
 func (a Approval) Waiting() WaitingCall {
-	return WaitingCall{Call: a.Call.ID, Tool: a.Call.Tool, Input: InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
+	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
 		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
 		Sandbox: a.Preview.Request.Sandbox, Digest: a.Preview.Digest}
 }
@@ -162,24 +163,20 @@ func (a Approval) Waiting() WaitingCall {
 // Line returns an update of the session as a line of its stream. It is for one goroutine,
 // which hands in the updates in their order.
 func (s *Session) Line(u view.Update) (any, error) {
-	if u.Waiting == nil {
+	if u.Waiting == nil && u.Below == "" {
 		return s.lines.Line(u), nil
 	}
-	line := WaitingLine{"waiting", []WaitingCall{}}
-	if len(u.Waiting) > 0 {
-		all, err := s.Approvals()
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range all {
-			line.Calls = append(line.Calls, a.Waiting())
-		}
-	}
-	return line, nil
+	all, err := s.Approvals()
+	return WaitingLineOf(all), err
+}
+
+// WaitingLineOf returns the calls that wait as a line of a stream.
+func WaitingLineOf(all []Approval) WaitingLine {
+	return WaitingLine{"waiting", Forms(all, Approval.Waiting)}
 }
 
 // Line returns an update of a run as a line of its stream. Calls that wait have their ids
-// alone.
+// alone, and of those of runs below nothing is said: nil.
 func (l *Lines) Line(u view.Update) any {
 	switch {
 	case u.Event != nil:
@@ -192,6 +189,8 @@ func (l *Lines) Line(u view.Update) any {
 		return liveLine{Type: "progress", Call: u.Progress.Call, Output: &u.Progress.Text}
 	case u.Stopping != nil:
 		return liveLine{Type: "stopping", Cause: u.Stopping.Cause}
+	case u.Below != "":
+		return nil
 	case u.Waiting != nil:
 		line := WaitingLine{"waiting", []WaitingCall{}}
 		for _, id := range u.Waiting {

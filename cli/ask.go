@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -65,7 +66,7 @@ func (a *asker) ask(ctx context.Context, s run.State) bool {
 	case ctx.Err() != nil || a.input.ended():
 		return false
 	case s.Turn.Open():
-		return a.approval(ctx)
+		return a.approval(ctx) || a.below(ctx)
 	case a.waits:
 		a.waits = false
 		return a.instead(ctx)
@@ -119,7 +120,7 @@ func (a *asker) approval(ctx context.Context) bool {
 		return false
 	}
 	call := calls[0]
-	elsewhere := a.watch(ctx, call.Call.ID)
+	elsewhere := a.watch(ctx, call)
 	defer elsewhere.stop()
 	width, _ := a.width()
 	choices := render.Choices(call)
@@ -161,7 +162,7 @@ func (a *asker) approval(ctx context.Context) bool {
 			}
 		}
 		elsewhere.stop()
-		err := a.session.Decide(context.WithoutCancel(ctx), d)
+		err := a.session.Decide(context.WithoutCancel(ctx), call.Run, d)
 		if err != nil {
 			a.say("%s", visible(err.Error()))
 		}
@@ -237,11 +238,20 @@ func (a *asker) question(ctx context.Context, q app.Question) bool {
 	if !ok {
 		return false
 	}
-	if err := a.session.Answer(ctx, q.Call, run.Text(line)); err != nil {
+	if err := a.session.Answer(ctx, q, run.Text(line)); err != nil {
 		a.say("%s", visible(err.Error()))
 		return false
 	}
 	return true
+}
+
+// below asks the first question that a run below waits with.
+func (a *asker) below(ctx context.Context) bool {
+	open, err := a.session.Questions()
+	if err != nil {
+		a.inv.notice(err.Error())
+	}
+	return len(open) > 0 && a.question(ctx, open[0])
 }
 
 // choice returns the option that a line is the number of, or the line.
@@ -261,16 +271,14 @@ type elsewhereWatch struct {
 	done   chan struct{}
 }
 
-func (a *asker) watch(ctx context.Context, id run.CallID) *elsewhereWatch {
-	from := a.session.State().Seq
+func (a *asker) watch(ctx context.Context, asked app.Approval) *elsewhereWatch {
+	id := asked.Call.ID
 	follow, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &elsewhereWatch{gone: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
+	updates := a.updates(follow, asked.Run)
 	go func() {
 		defer close(w.done)
-		for u, err := range a.session.Follow(follow, from) {
-			if err != nil {
-				return // the session ends with it
-			}
+		for u := range updates {
 			if u.Event == nil {
 				continue
 			}
@@ -295,6 +303,22 @@ func (a *asker) watch(ctx context.Context, id run.CallID) *elsewhereWatch {
 		}
 	}()
 	return w
+}
+
+// updates returns what happens from now on in the run that is asked about, or in one below it.
+func (a *asker) updates(ctx context.Context, id run.ID) iter.Seq[view.Update] {
+	if id != a.session.ID() {
+		_, s, _ := a.ws.Load(ctx, id) // it asks, so it can be read
+		return a.ws.FollowChild(ctx, id, s.Seq)
+	}
+	from := a.session.State().Seq
+	return func(yield func(view.Update) bool) {
+		for u, err := range a.session.Follow(ctx, from) {
+			if err != nil || !yield(u) {
+				return // with an error the session ends
+			}
+		}
+	}
 }
 
 func (w *elsewhereWatch) ended() bool {

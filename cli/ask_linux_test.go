@@ -581,3 +581,52 @@ func TestATaskWithoutWordsSaysWhatToType(t *testing.T) {
 	s.see("the text of the task is missing: pawl task add")
 	s.exits(2)
 }
+
+// What the run of a sub-agent needs a person for is asked where its parent is driven, of a task too.
+func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	child := `
+{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"left.txt","content":"left\n"}}]}
+{"when":{"first":"write left"},"calls":[{"tool":"shell","args":{"command":"touch right"}}]}
+{"when":{"first":"write left"},"calls":[{"tool":"ask","args":{"question":"And up?","options":["yes, up","no, not up"]}}]}
+{"when":{"first":"write left"},"text":"Written, {{last_result}}."}
+`
+	s := sit(t, child+`{"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"text":"It said: {{last_result}}"}`, nil, "run", "-p", "split it")
+	s.see("? Write left.txt")
+	s.see("asked by the sub-agent agent_1_")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("y\n")
+	s.see("touch right")
+	s.see("y, n, a, w, v or d: ")
+	if decided, err := s.command("runs", "decide", "last", "no").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, decided)
+	}
+	s.see("answered elsewhere")
+	s.see("And up?")
+	s.see("asked by the sub-agent agent_1_")
+	s.see("or your own words): ")
+	s.typed("2\n")
+	s.see("It said: Written, no, not up")
+	s.exits(exitDone)
+	if !s.exists("left.txt") || s.exists("right") {
+		t.Errorf("left.txt exists: %t, right: %t", s.exists("left.txt"), s.exists("right"))
+	}
+
+	s = sit(t, `{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write.","requirements":[],"acceptanceCriteria":[],"plan":["write"],"assignedAgent":"developer"}}]}`+child+`
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"{{last_result}}"}}]}
+`, nil, "task", "add", "Write it", "--start")
+	s.see("? Write left.txt")
+	s.see("asked by the sub-agent agent_1_")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("y\n")
+	s.see("touch right")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("n\n")
+	s.see("The child run asks: And up?")
+	s.exits(exitDone)
+	if !s.exists("left.txt") || s.exists("right") {
+		t.Errorf("left.txt exists: %t, right: %t", s.exists("left.txt"), s.exists("right"))
+	}
+}

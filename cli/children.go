@@ -16,7 +16,7 @@ import (
 // that they have started. It is locked while something is shown. The zero value shows none.
 type children struct {
 	sync.Mutex
-	follow func(context.Context, run.ID) iter.Seq[view.Update] // nil: children are not shown
+	follow func(_ context.Context, _ run.ID, after int64) iter.Seq[view.Update] // nil: children are not shown
 	works  map[run.ID]*followed
 }
 
@@ -50,7 +50,7 @@ func (c *children) see(p *printer, items []view.Item, calls ...*view.Call) {
 			}
 			c.works[i.Call.Child] = f
 			call := *i.Call
-			updates := c.follow(ctx, call.Child) // taken here: the end of the run may come before show
+			updates := c.follow(ctx, call.Child, 0) // taken here: the end of the run may come before show
 			go c.show(ctx, p, f, updates, append(calls[:len(calls):len(calls)], &call))
 		}
 	}

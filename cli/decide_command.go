@@ -139,7 +139,7 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 		}
 		fmt.Fprintf(d.inv.Stdout, "    always would store: %s\n", policy.Visible(proposedWords(a.Proposal)))
 		fmt.Fprintf(d.inv.Stdout, "    never would store: %s\n", policy.Visible(render.RuleTexts(a.Proposal.Deny)))
-		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", d.id, a.Call.ID, a.Preview.Digest)
+		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", a.Run, a.Call.ID, a.Preview.Digest)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (d decider) rules(ctx context.Context, a app.Approval, q answerRequest) (pe
 		if q.answer == string(run.Never) {
 			effect = permission.Deny
 		}
-		r, _, err := d.ruleFrom(ctx, q.rule, ruleRequest{effect: string(effect), scope: q.scope, run: q.ofRun(d.id)})
+		r, _, err := d.ruleFrom(ctx, q.rule, ruleRequest{effect: string(effect), scope: q.scope, run: q.ofRun(a.Run)})
 		if err != nil {
 			return nil, err
 		}
@@ -241,13 +241,13 @@ func (q answerRequest) ofRun(id run.ID) string {
 // decide hands in the answer and reports what came of it.
 func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) error {
 	if !a.Is(q.shown) {
-		return usage("call %s has changed since it was shown: run `pawl runs decide %s` again", a.Call.ID, d.id)
+		return usage("call %s has changed since it was shown: run `pawl runs decide %s` again", a.Call.ID, a.Run)
 	}
 	rules, err := d.rules(ctx, a, q)
 	if err != nil {
 		return err
 	}
-	taken, err := d.Decide(ctx, d.id, worker.Decision{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Preview.Digest})
+	taken, err := d.Decide(ctx, a.Run, worker.Decision{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Preview.Digest})
 	if decided, ok := errors.AsType[*app.DecidedError](err); ok {
 		return fmt.Errorf("too late: call %s was %s", a.Call.ID, view.DecisionWords(decided.Was))
 	}
@@ -255,7 +255,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		return err
 	}
 	if q.asJSON {
-		return d.inv.encode(app.DecidedForm{Run: d.id, Call: a.Call.ID, Answer: q.answer, Rules: app.RuleLines(rules), Taken: taken})
+		return d.inv.encode(app.DecidedForm{Run: a.Run, Call: a.Call.ID, Answer: q.answer, Rules: app.RuleLines(rules), Taken: taken})
 	}
 	for _, r := range rules {
 		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(render.RuleText(r)), r.Scope)

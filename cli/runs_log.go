@@ -31,7 +31,7 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 			switch {
 			case err != nil:
 				return err
-			case *asJSON:
+			case *asJSON && u.Below == "":
 				err = inv.encode(lines.Line(u))
 			case u.Event != nil:
 				e := *u.Event

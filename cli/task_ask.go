@@ -52,11 +52,11 @@ func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *printer, cha
 			if !state.Created.External {
 				state, err = s.Wait(ctx)
 			}
-			if err != nil || !waitsForApproval(state) {
+			if err != nil || !waitsForPerson(state) {
 				break
 			}
 			a.asking.Lock()
-			again := waitsForApproval(s.State()) && one.ask(ctx, s.State())
+			again := waitsForPerson(s.State()) && one.ask(ctx, s.State())
 			a.asking.Unlock()
 			if !again {
 				break
@@ -65,13 +65,13 @@ func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *printer, cha
 	}
 }
 
-// waitsForApproval reports whether a person is to be asked now: of an external agent as soon as a
-// call of it waits, because its turn goes on meanwhile.
-func waitsForApproval(s run.State) bool {
+// waitsForPerson reports whether a person is to be asked now, of a run that is at rest or of one of an
+// external agent: of that as soon as a call of it waits, because its turn goes on meanwhile.
+func waitsForPerson(s run.State) bool {
 	if s.Created.External {
 		return len(app.Undecided(s)) > 0
 	}
-	return app.NeedsApproval(s)
+	return s.Turn.Open()
 }
 
 // answers asks the questions that a task at rest waits for, and returns what the answers do to

@@ -21,7 +21,7 @@ func TestACallOfAnExternalAgentIsAskedForWhileItsTurnGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := waitsForApproval(s), n == 5; got != want {
+		if got, want := waitsForPerson(s), n == 5; got != want {
 			t.Errorf("after %d events it waits: %t", n, got)
 		}
 	}

@@ -65,7 +65,7 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 		return
 	}
 	line := historyLine(e)
-	if line == "" || h.driven[id] && h.shownWithRun(id, e) {
+	if line == "" || h.driven[id] && h.shownWithRun(e) {
 		return
 	}
 	h.line(id, line)
@@ -76,12 +76,12 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 
 // shownWithRun reports whether an event is shown where the run is, which is driven here: a call, and
 // what is asked and answered at this terminal.
-func (h *taskHistory) shownWithRun(id tasks.ID, e tasks.Event) bool {
+func (h *taskHistory) shownWithRun(e tasks.Event) bool {
 	switch e.Payload.(type) {
 	case tasks.ToolExecuted:
 		return true
 	case tasks.PermissionRequested, tasks.PermissionDecided:
-		return h.asks && h.inv.isAsked(h.ws, id, e.Run)
+		return h.asks
 	}
 	return false
 }

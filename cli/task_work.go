@@ -383,14 +383,6 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	return s, nil
 }
 
-// isAsked reports whether a call that needs approval is asked about at this terminal: that of
-// a run which this process drives. What child runs wait for is decided from elsewhere.
-func (inv *invocation) isAsked(ws *app.Workspace, id tasks.ID, call run.ID) bool {
-	s, err := ws.LoadTask(context.Background(), id)
-	r, ok := s.Run(call)
-	return err == nil && (!ok || r.Parent == "")
-}
-
 // A taskResultForm is the last line of the history of a task as JSON: how the task stands.
 type taskResultForm struct {
 	Type string `json:"type"` // result

@@ -41,6 +41,9 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 	say := func(p Paint, text string) {
 		lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: text, Paint: p}}, width-2, false))...)
 	}
+	if a.Agent != "" {
+		say(Faint, "asked by the sub-agent "+visible.Escape(a.Agent))
+	}
 	lines = append(lines, s.LiftedLines(a, width)...)
 	if r := a.Preview.Request; r.Command != "" && r.Dir != "" && r.Dir != r.Workspace {
 		say(Faint, "in "+visible.Escape(r.Dir))
@@ -156,6 +159,9 @@ func (s Style) QuestionLines(q app.Question, width int) []string {
 			mark = s.Paint(Warning, s.Glyph(GlyphQuestion)) + " "
 		}
 		lines = append(lines, Hang(mark, s.Wrap([]Span{{Text: printable(line), Paint: Bold}}, width-2, false))...)
+	}
+	if q.Agent != "" {
+		lines = append(lines, Hang("  ", s.Wrap([]Span{{Text: "asked by the sub-agent " + visible.Escape(q.Agent), Paint: Faint}}, width-2, false))...)
 	}
 	for i, o := range q.Options {
 		lines = append(lines, Hang(fmt.Sprintf("  %d  ", i+1), s.Wrap([]Span{{Text: view.OneLine(o, 4*view.MaxLine), Paint: Plain}}, width-5, false))...)

@@ -207,6 +207,9 @@ func owes(commands []Command, key string) bool {
 // Unpark allows parked operations to start again.
 func (r *Runner) Unpark() { clear(r.parked) }
 
+// Parked reports whether an operation is parked.
+func (r *Runner) Parked() bool { return len(r.parked) > 0 }
+
 // Waits reports whether no operation is in flight and everything owed waits for a person:
 // decisions and parked operations.
 func (r *Runner) Waits() bool {

@@ -302,9 +302,7 @@ func (m *model) setMode(mode string) []effect {
 	if m.id == "" {
 		return nil
 	}
-	return []effect{with(func(ctx context.Context, c conversation) error {
-		return c.Configure(ctx, run.ConfigChange{Mode: &mode})
-	})}
+	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.setMode(ctx, mode) })}
 }
 
 func (m *model) effort(args string) []effect {

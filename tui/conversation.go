@@ -28,8 +28,10 @@ type conversation interface {
 	Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error
 	Withdraw(ctx context.Context, id string) error
 	Configure(ctx context.Context, c run.ConfigChange) error
-	Decide(ctx context.Context, d worker.Decision) error
+	Decide(ctx context.Context, of run.ID, d worker.Decision) error
 	Approvals() ([]app.Approval, error)
+	Answer(ctx context.Context, q app.Question, parts ...run.Part) error
+	Questions() ([]app.Question, error)
 	Interrupt(f run.Interrupted) bool
 	Close() error
 }
@@ -46,6 +48,8 @@ type desk struct {
 	post func(message) // hands a message to the model, from any goroutine
 
 	terminal terminalUser // nil in tests
+
+	loading sync.Mutex // held while is found out what the conversation waits for
 
 	mu       sync.Mutex
 	shells   []context.CancelFunc          // commands of the person that run
@@ -101,7 +105,7 @@ func (d *desk) enter(c conversation, after int64) {
 	n := d.n
 	d.mu.Unlock()
 	_, attached := c.(*app.Attached)
-	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached})
+	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached, config: configOf(c)})
 	state := c.State() // after each event; the conversation's own may be further
 	if after == 0 {
 		state = run.State{}
@@ -130,6 +134,14 @@ func (d *desk) enter(c conversation, after int64) {
 			d.post(unfollowed{n})
 		}
 	}()
+}
+
+// configOf returns the configuration in which a conversation continues.
+func configOf(c conversation) run.Config {
+	if s, ok := c.(*app.Session); ok {
+		return s.Config()
+	}
+	return c.State().Config
 }
 
 // payload returns what an update's event says, if that is a P.
@@ -217,12 +229,23 @@ func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) 
 	d.post(h)
 	d.enter(c, state.Seq)
 	if _, drives := c.(*app.Session); drives && t.Mode != "" {
-		own := cmp.Or(state.Config.Mode, modes[0])
+		own := cmp.Or(configOf(c).Mode, modes[0])
 		if mode := string(permission.Stricter(permission.Mode(own), permission.Mode(t.Mode))); mode != own {
-			return c.Configure(ctx, run.ConfigChange{Mode: &mode})
+			return d.setMode(ctx, mode)
 		}
 	}
 	return nil
+}
+
+// setMode changes the mode of the open conversation.
+func (d *desk) setMode(ctx context.Context, mode string) error {
+	c, n := d.current()
+	if c == nil {
+		return nil
+	}
+	err := c.Configure(ctx, run.ConfigChange{Mode: &mode})
+	d.post(configured{n, configOf(c)})
+	return err
 }
 
 // findCommands finds the commands that people have written.

@@ -70,7 +70,13 @@ func loadApprovals(n int) effect {
 		if at != n {
 			return nil
 		}
+		d.loading.Lock() // what is found out last is told last
+		defer d.loading.Unlock()
 		calls, err := c.Approvals()
+		if err != nil {
+			return err
+		}
+		questions, err := c.Questions()
 		if err != nil {
 			return err
 		}
@@ -90,7 +96,7 @@ func loadApprovals(n int) effect {
 				}
 			}
 		}
-		d.post(approvals{n, calls, files})
+		d.post(approvals{n, calls, files, questions})
 		return nil
 	})
 }
@@ -116,8 +122,9 @@ func (m *model) askAbout(a approvals) {
 	// They were loaded a moment ago: some may have been answered since.
 	calls := slices.DeleteFunc(a.calls, func(c app.Approval) bool {
 		now, ok := m.state.Turn.Call(c.Call.ID)
-		return m.sent[c.Call.ID] || ok && now.Status != run.CallIsInspected
+		return m.sent[callOf{c.Run, c.Call.ID}] || c.Run == m.id && ok && now.Status != run.CallIsInspected
 	})
+	m.askBelow(a.questions)
 	if len(calls) == 0 {
 		m.askNoMore()
 		return
@@ -126,11 +133,26 @@ func (m *model) askAbout(a approvals) {
 		m.ask = &dialog{}
 		m.notify("approve " + render.CallTitle(calls[0].Call.Tool, ""))
 	}
-	same := len(m.ask.calls) > 0 && m.ask.calls[0].Call.ID == calls[0].Call.ID && m.ask.calls[0].Preview.Digest == calls[0].Preview.Digest
+	same := len(m.ask.calls) > 0 && ofCall(m.ask.calls[0]) == ofCall(calls[0]) && m.ask.calls[0].Preview.Digest == calls[0].Preview.Digest
 	m.ask.calls, m.ask.files = calls, a.files
 	if !same {
 		m.intoInput(m.ask)
 		m.ask.begin()
+	}
+}
+
+func ofCall(a app.Approval) callOf { return callOf{a.Run, a.Call.ID} }
+
+func ofQuestion(q app.Question) callOf { return callOf{q.Run, q.Call} }
+
+// askBelow shows the first question that runs below the conversation wait with, or that none waits now.
+func (m *model) askBelow(open []app.Question) {
+	open = slices.DeleteFunc(open, func(q app.Question) bool { return m.sent[ofQuestion(q)] })
+	switch {
+	case len(open) > 0 && (m.asked == nil || ofQuestion(*m.asked) != ofQuestion(open[0])):
+		m.showQuestion(open[0])
+	case len(open) == 0 && m.asked != nil && m.asked.Run != "":
+		m.answered()
 	}
 }
 
@@ -148,15 +170,27 @@ func (d *dialog) begin() {
 }
 
 // drop takes in that a call was decided.
-func (d *dialog) drop(m *model, id run.CallID) {
-	first := d.calls[0].Call.ID == id
-	d.calls = slices.DeleteFunc(d.calls, func(c app.Approval) bool { return c.Call.ID == id })
+func (d *dialog) drop(m *model, id callOf) {
+	first := ofCall(d.calls[0]) == id
+	d.calls = slices.DeleteFunc(d.calls, func(c app.Approval) bool { return ofCall(c) == id })
 	if first {
 		m.intoInput(d)
 		d.begin()
 	}
 	if len(d.calls) == 0 {
 		m.ask = nil
+	}
+}
+
+// dropOwn takes in that no call of the conversation itself waits.
+func (m *model) dropOwn() {
+	if m.ask == nil {
+		return
+	}
+	for _, c := range slices.Clone(m.ask.calls) {
+		if c.Run == m.id && m.ask != nil {
+			m.ask.drop(m, ofCall(c))
+		}
 	}
 }
 
@@ -338,11 +372,11 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 // answer decides on the first call.
 func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []effect {
 	call := d.calls[0]
-	m.sent[call.Call.ID] = true
+	m.sent[ofCall(call)] = true
 	d.storing, d.held = nil, "" // what was pressed was the answer
 	m.printDecision(answer, rules)
 	decision := worker.Decision{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Preview.Digest}
-	d.drop(m, call.Call.ID)
+	d.drop(m, ofCall(call))
 	if answer == run.Wait {
 		m.ask = nil
 		m.hint = "say what to do differently"
@@ -353,9 +387,9 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 		if c == nil {
 			return nil
 		}
-		err := c.Decide(ctx, decision)
+		err := c.Decide(ctx, call.Run, decision)
 		if err != nil { // it may wait still, with another digest
-			desk.post(undecided{n, decision.Call})
+			desk.post(undecided{n, ofCall(call)})
 		}
 		return err
 	})}

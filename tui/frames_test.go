@@ -142,7 +142,7 @@ func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Ca
 	for _, call := range calls {
 		r := requests[call.ID]
 		r.Tool, r.Workspace, r.Dir = call.Tool, c.Dir, c.Dir
-		all = append(all, app.Approval{Call: call, Preview: worker.Preview{Request: r}, Explain: permission.Rules(nil).Explain(r, permission.Default),
+		all = append(all, app.Approval{Run: c.id, Call: call, Preview: worker.Preview{Request: r}, Explain: permission.Rules(nil).Explain(r, permission.Default),
 			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)})
 	}
 	ids := []run.CallID{}
@@ -150,7 +150,7 @@ func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Ca
 		ids = append(ids, call.ID)
 	}
 	c.live(view.Update{Waiting: ids})
-	c.take(approvals{1, all, nil})
+	c.take(approvals{1, all, nil, nil})
 	c.passes(calm)
 }
 

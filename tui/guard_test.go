@@ -75,7 +75,7 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 					c.says("", one)
 					appears := func() {
 						r := permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true}
-						c.take(approvals{1, []app.Approval{approvalOf(one, r)}, nil})
+						c.take(approvals{1, []app.Approval{approvalOf(one, r)}, nil, nil})
 					}
 					if begins > 0 {
 						appears()
@@ -84,13 +84,13 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 					} else {
 						c.typesAt(text, by, appears, -begins)
 					}
-					if got := c.input.editor.Text(); got != text || c.sent["c_1"] || c.ask == nil || c.ask.storing != nil {
-						t.Fatalf("%q, begun %v after the dialog: the input has %q; decided %t, dialog %t:\n%s", text, begins, got, c.sent["c_1"], c.ask != nil, c.terminal.Text())
+					if got := c.input.editor.Text(); got != text || c.answered("c_1") || c.ask == nil || c.ask.storing != nil {
+						t.Fatalf("%q, begun %v after the dialog: the input has %q; decided %t, dialog %t:\n%s", text, begins, got, c.answered("c_1"), c.ask != nil, c.terminal.Text())
 					}
 					c.presses("enter", "")
 					c.passes(calm)
-					if c.sent["c_1"] || !c.awaits || c.ask == nil || c.ask.storing != nil {
-						t.Fatalf("%q and enter: decided %t, sent %t", text, c.sent["c_1"], c.awaits)
+					if c.answered("c_1") || !c.awaits || c.ask == nil || c.ask.storing != nil {
+						t.Fatalf("%q and enter: decided %t, sent %t", text, c.answered("c_1"), c.awaits)
 					}
 				}
 			}
@@ -99,10 +99,13 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 }
 
 func approvalOf(call run.Call, r permission.Request) app.Approval {
-	a := app.Approval{Call: call, Explain: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
+	a := app.Approval{Run: "r", Call: call, Explain: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
 	a.Preview.Request = r
 	return a
 }
+
+// answered reports whether the person has answered a call of the conversation.
+func (c *scene) answered(call run.CallID) bool { return c.sent[callOf{c.id, call}] }
 
 // asked is a scene with a dialog about a command that the person has had the time to read.
 func asked(t *testing.T, width, height int, command string, sandbox run.Confinement) *scene {
@@ -120,8 +123,8 @@ func TestAPasteIsNeverAnAnswer(t *testing.T) {
 		c := asked(t, 80, 24, "make", run.Confined)
 		c.take(pasted{text: text})
 		c.passes(calm)
-		if c.sent["c_1"] || c.ask.storing != nil || c.input.editor.Text() != text {
-			t.Errorf("%q: decided %t, the input has %q", text, c.sent["c_1"], c.input.editor.Text())
+		if c.answered("c_1") || c.ask.storing != nil || c.input.editor.Text() != text {
+			t.Errorf("%q: decided %t, the input has %q", text, c.answered("c_1"), c.input.editor.Text())
 		}
 	}
 	c := asked(t, 80, 24, "make", run.Confined)
@@ -140,10 +143,10 @@ func TestALetterChoosesAndEnterAnswers(t *testing.T) {
 		c := asked(t, 80, 24, "make", run.Confined)
 		c.presses(key, key)
 		c.passes(time.Hour)
-		if c.shows("› "+key, "enter: "+word+" · esc: take it back"); c.sent["c_1"] {
+		if c.shows("› "+key, "enter: "+word+" · esc: take it back"); c.answered("c_1") {
 			t.Fatalf("%s has answered alone", key)
 		}
-		if c.presses("enter", ""); !c.sent["c_1"] {
+		if c.presses("enter", ""); !c.answered("c_1") {
 			t.Errorf("%s and enter have not answered", key)
 		}
 
@@ -152,7 +155,7 @@ func TestALetterChoosesAndEnterAnswers(t *testing.T) {
 			c.presses(key, key)
 			c.presses(back, "")
 			c.presses("enter", "")
-			if c.sent["c_1"] || c.ask == nil || !c.input.editor.Empty() {
+			if c.answered("c_1") || c.ask == nil || !c.input.editor.Empty() {
 				t.Errorf("%s was not taken back by %s", key, back)
 			}
 		}
@@ -165,7 +168,7 @@ func TestALetterChoosesAndEnterAnswers(t *testing.T) {
 		}
 	}
 	c := asked(t, 80, 24, "make", run.Confined)
-	if c.presses("esc", ""); !c.sent["c_1"] {
+	if c.presses("esc", ""); !c.answered("c_1") {
 		t.Error("esc does not stop")
 	}
 }
@@ -183,7 +186,7 @@ func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	c.passes(standing)
 	c.update(pressed{keys.Key{Name: "enter", Together: true}}, c.at)
 	c.draw()
-	if c.shows("nothing was stored: enter came together with other keys"); c.sent["c_1"] {
+	if c.shows("nothing was stored: enter came together with other keys"); c.answered("c_1") {
 		t.Error("it was stored")
 	}
 
@@ -191,7 +194,7 @@ func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	c.begin("go")
 	one := call("c_1", "shell", `{"command":"make"}`)
 	c.says("", one)
-	c.take(approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil})
+	c.take(approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil, nil})
 	c.shows("in a moment keys answer")
 	c.presses("y", "y")
 	c.passes(calm)
@@ -204,12 +207,12 @@ func TestEnterAloneAnswersNothing(t *testing.T) {
 	c := asked(t, 80, 24, "make", run.Confined)
 	c.presses("enter", "")
 	c.passes(calm)
-	if c.sent["c_1"] || c.ask.storing != nil {
+	if c.answered("c_1") || c.ask.storing != nil {
 		t.Fatal("enter has answered")
 	}
 	c.presses("down", "")
 	c.shows("› y  Allow this time")
-	if c.presses("enter", ""); !c.sent["c_1"] {
+	if c.presses("enter", ""); !c.answered("c_1") {
 		t.Error("what was chosen with the arrows is not the answer")
 	}
 }
@@ -220,13 +223,13 @@ func TestARuleIsShownBeforeItIsStored(t *testing.T) {
 	c := asked(t, 80, 24, "make all", run.Confined)
 	c.presses("a", "a")
 	c.shows("Always allow, in this folder:\n    shell(make all)", "enter: store · s: where · e: edit")
-	if c.presses("enter", ""); c.sent["c_1"] {
+	if c.presses("enter", ""); c.answered("c_1") {
 		t.Fatal("it was stored before it can have been read")
 	}
 	c.passes(standing)
 	c.presses("s", "s")
 	c.shows("Always allow, everywhere:")
-	if c.presses("enter", ""); c.sent["c_1"] {
+	if c.presses("enter", ""); c.answered("c_1") {
 		t.Fatal("the other scope was stored before it can have been read")
 	}
 	c.presses("tab", "")
@@ -261,7 +264,7 @@ func TestARuleIsEditedAndShownAgain(t *testing.T) {
 	}
 	c.presses("enter", "")
 	c.shows("shell(make *)", "enter: store")
-	if c.presses("enter", ""); c.sent["c_1"] {
+	if c.presses("enter", ""); c.answered("c_1") {
 		t.Fatal("the second enter has stored it")
 	}
 	c.passes(standing)
@@ -336,7 +339,7 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 			}
 			c.presses(key, key)
 			c.presses("enter", "")
-			if c.sent["c_1"] || c.ask.storing != nil {
+			if c.answered("c_1") || c.ask.storing != nil {
 				t.Fatalf("%v: %s has answered for what was not shown", size, key)
 			}
 			c.presses("d", "d")
@@ -348,23 +351,23 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 			if key == "y" {
 				c.presses("enter", "")
 			} else {
-				if c.sent["c_1"] || c.ask.storing == nil {
+				if c.answered("c_1") || c.ask.storing == nil {
 					t.Fatalf("%v: %s does not show its rule", size, key)
 				}
 				c.passes(calm)
-				if c.presses("enter", ""); !c.sent["c_1"] {
+				if c.presses("enter", ""); !c.answered("c_1") {
 					c.presses("d", "d")
 					c.passes(calm)
 					c.presses("enter", "")
 				}
 			}
-			if !c.sent["c_1"] {
+			if !c.answered("c_1") {
 				t.Errorf("%v: %s does not answer after d", size, key)
 			}
 		}
 		c := asked(t, size[0], size[1], command, run.Unconfined)
 		c.presses("n", "n")
-		if c.presses("enter", ""); !c.sent["c_1"] {
+		if c.presses("enter", ""); !c.answered("c_1") {
 			t.Errorf("%v: no needs all of the call", size)
 		}
 	}
@@ -378,7 +381,7 @@ func TestTheEndOfALongLineOfAChangeIsSeen(t *testing.T) {
 	one := call("c_1", "write", fmt.Sprintf(`{"path":"a.sh","content":%q}`, "echo "+strings.Repeat("x", 300)+"; rm -rf data"))
 	c.says("", one)
 	c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"a.sh"}, Edits: true}}, one)
-	c.take(approvals{1, c.ask.calls, map[string]string{"a.sh": ""}})
+	c.take(approvals{1, c.ask.calls, map[string]string{"a.sh": ""}, nil})
 	c.ask.body = drawnBody{}
 	c.draw()
 	c.shows("; rm -rf data")

@@ -154,6 +154,10 @@ func (m *model) key(name, text string) []effect {
 			return m.leave()
 		}
 	case "shift+tab":
+		if m.ask != nil { // on the way to a stricter mode is one that would allow the call
+			m.hint = "answer first: a wider mode would allow what is asked about"
+			return nil
+		}
 		return m.nextMode()
 	case "tab":
 		if m.state.Turn.Open() && !empty {
@@ -348,6 +352,9 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		m.input.editor.SetText(text)
 		return m.welcome()
 	}
+	if m.asked != nil && m.asked.Run != "" {
+		return m.answerBelow(*m.asked, text, more)
+	}
 	m.awaits = true
 	if !m.state.Turn.Open() {
 		m.began = m.now
@@ -370,6 +377,29 @@ func (m *model) send(text string, more ...run.Part) []effect {
 			return err
 		}
 		return c.Say(ctx, id, run.Steer, append(parts, more...)...)
+	})}
+}
+
+// answerBelow answers the question of a run below the conversation.
+func (m *model) answerBelow(q app.Question, text string, more []run.Part) []effect {
+	m.sent[ofQuestion(q)] = true
+	m.flush()
+	m.print(append(m.QuestionLines(q, m.width), render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
+	m.answered()
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		c, n := d.current()
+		if c == nil {
+			return nil
+		}
+		parts, err := d.parts(ctx, text, nil)
+		if err == nil {
+			err = c.Answer(ctx, q, append(parts, more...)...)
+		}
+		if err != nil { // it waits still
+			d.post(undecided{n, ofQuestion(q)})
+			d.post(inserted{text})
+		}
+		return err
 	})}
 }
 

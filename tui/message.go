@@ -39,6 +39,12 @@ type (
 		id       run.ID
 		state    run.State
 		attached bool
+		config   run.Config // in which it continues
+	}
+	// configured is the configuration in which the conversation with number n continues.
+	configured struct {
+		n      int
+		config run.Config
 	}
 	// history is what a resumed run's log has. It comes before the run is opened.
 	history struct {
@@ -59,16 +65,17 @@ type (
 	}
 	// unfollowed says that no process drives the conversation with number n any more.
 	unfollowed struct{ n int }
-	// approvals are the calls that wait for a person.
+	// approvals are the calls that wait for a person, and the questions of runs below.
 	approvals struct {
-		n     int
-		calls []app.Approval
-		files map[string]string // that calls would change, as they are now
+		n         int
+		calls     []app.Approval
+		files     map[string]string // that calls would change, as they are now
+		questions []app.Question
 	}
 	// undecided says that an answer to a call was not taken.
 	undecided struct {
 		n    int
-		call run.CallID
+		call callOf
 	}
 	// finished is what can be said of a turn that has ended.
 	finished struct {
@@ -142,6 +149,12 @@ type effect struct {
 	// exclusive effects have the terminal: nothing is drawn and no key is read meanwhile.
 	exclusive bool
 	do        func(ctx context.Context, d *desk) error
+}
+
+// A callOf is a call of a run.
+type callOf struct {
+	run  run.ID
+	call run.CallID
 }
 
 // later returns an effect that may run at any time.

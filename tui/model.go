@@ -49,13 +49,13 @@ type model struct {
 	input     input
 	pane      pane // takes keys before the input; nil: none
 	ask       *dialog
-	asked     *app.Question       // of the agent, that waits for an answer
-	sent      map[run.CallID]bool // calls that were answered here
-	wrote     map[string]bool     // messages that were written here and did not come back
-	showTo    visibility          // the list of tasks
-	todo      *view.Call          // that has set the list of tasks
-	context   []run.Part          // what commands of the person have printed, for the next prompt
-	running   int                 // commands of the person
+	asked     *app.Question   // of the agent, that waits for an answer
+	sent      map[callOf]bool // calls that were answered here
+	wrote     map[string]bool // messages that were written here and did not come back
+	showTo    visibility      // the list of tasks
+	todo      *view.Call      // that has set the list of tasks
+	context   []run.Part      // what commands of the person have printed, for the next prompt
+	running   int             // commands of the person
 
 	lines []string  // finished lines that were not drawn yet
 	held  []string  // those that wait until the agent has written its code or table to the end
@@ -90,7 +90,7 @@ type prompt struct {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[run.CallID]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[callOf]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -143,7 +143,14 @@ func (m *model) update(msg message, now time.Time) []effect {
 		}
 	case childNews:
 		if t := m.children[msg.id]; msg.n == m.n && t != nil {
+			if decided, ok := payload[run.CallDecided](msg.Update); ok && m.ask != nil {
+				m.ask.drop(m, callOf{msg.id, decided.Call})
+			}
 			return m.see(t, t.Update(msg.Update))
+		}
+	case configured:
+		if msg.n == m.n {
+			m.state.Config = msg.config
 		}
 	case unfollowed:
 		if msg.n == m.n {
@@ -213,7 +220,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 
 // works reports whether the agent is at work: not when it waits for the person.
 func (m *model) works() bool {
-	return m.state.Turn.Open() && m.ask == nil && m.driven
+	return m.state.Turn.Open() && m.ask == nil && m.asked == nil && m.driven
 }
 
 // begin returns what is done first.

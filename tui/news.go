@@ -19,12 +19,16 @@ func (m *model) open(o opened) []effect {
 	if m.n != 0 && m.id == o.id { // the same run, driven by another process than before
 		ours := !m.attached // and it has stopped for an error, which is told
 		m.n, m.attached, m.driven, m.state = o.n, o.attached, o.attached, o.state
+		m.state.Config = o.config
 		if !ours {
 			m.tellUnfinished()
 		}
 		return m.waiting(o.n, o.state)
 	}
 	m.n, m.id, m.attached, m.driven, m.state = o.n, o.id, o.attached, o.attached, o.state
+	if m.state.Config = o.config; o.config.Mode != o.state.Config.Mode { // a flag has chosen it
+		m.chosenMode = o.config.Mode
+	}
 	if o.attached {
 		m.say(fmt.Sprintf("run %s is driven by another process: what you type goes there", o.id))
 	}
@@ -52,7 +56,7 @@ func (m *model) tellUnfinished() {
 
 // waiting returns what finds out what a run in a state waits for.
 func (m *model) waiting(n int, s run.State) []effect {
-	if len(app.Undecided(s)) == 0 {
+	if !s.Turn.Open() {
 		return nil
 	}
 	return []effect{loadApprovals(n)}
@@ -126,7 +130,7 @@ func (m *model) see(t *render.Transcript, items []view.Item) []effect {
 func followChild(n int, id run.ID) effect {
 	return later(func(ctx context.Context, d *desk) error {
 		ctx = d.follow(ctx, id)
-		for u := range d.ws.FollowChild(ctx, id) {
+		for u := range d.ws.FollowChild(ctx, id, 0) {
 			d.post(childNews{n, id, d.ws.WithDiff(u)})
 		}
 		return nil
@@ -148,10 +152,9 @@ func (m *model) take(n news) []effect {
 
 // react does what follows from news of the run.
 func (m *model) react(n news) []effect {
-	if n.Waiting != nil {
-		if len(n.Waiting) == 0 {
-			m.askNoMore()
-			return nil
+	if n.Waiting != nil || n.Below != "" {
+		if n.Waiting != nil && len(n.Waiting) == 0 {
+			m.dropOwn()
 		}
 		return []effect{loadApprovals(n.n)}
 	}
@@ -176,7 +179,7 @@ func (m *model) react(n news) []effect {
 		m.awaits = false
 	case run.CallDecided:
 		if m.ask != nil {
-			m.ask.drop(m, f.Call)
+			m.ask.drop(m, callOf{m.id, f.Call})
 		}
 	case run.Ended:
 		m.askNoMore()
@@ -198,10 +201,14 @@ func (m *model) askQuestion(s run.State) bool {
 	if len(open) == 0 {
 		return false
 	}
-	q := app.QuestionOf(open[0].Call)
+	m.showQuestion(app.QuestionOf(open[0].Call))
+	return true
+}
+
+// showQuestion shows a question that waits for an answer.
+func (m *model) showQuestion(q app.Question) {
 	m.asked, m.pane = &q, newQuestion(q)
 	m.notify("answer a question")
-	return true
 }
 
 // answered takes in that no question waits any more.
@@ -225,7 +232,7 @@ func (m *model) ended(e run.Ended) []effect {
 
 // printEnd prints how a turn has ended.
 func (m *model) printEnd(f finished) {
-	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[d.Call] }) // the person knows
+	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[callOf{m.id, d.Call}] }) // the person knows
 	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "/undo"}
 	if m.askQuestion(f.state) { // the end is told when it has been answered
 		return

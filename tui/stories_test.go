@@ -1154,3 +1154,94 @@ func TestAChildRunIsShownBelowItsCall(t *testing.T) {
 	}
 	p.leaves()
 }
+
+// What a run that a call has started needs a person for is asked in the conversation that has started it,
+// and that one goes on with the answer.
+func TestWhatAChildRunNeedsIsAskedInTheConversation(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"left.txt","content":"left\n"}}]}
+{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"right.txt","content":"right\n"}}]}
+{"when":{"first":"write left"},"calls":[{"tool":"ask","args":{"question":"And up?","options":["yes, up","no, not up"]}}]}
+{"when":{"first":"write left"},"text":"Written, {{last_result}}."}
+{"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"text":"It said: {{last_result}}"}`, setting{height: 40, width: 80})
+	p.says("split it")
+	p.sees("? Write left.txt", "asked by the sub-agent", "+left")
+	if p.file("left.txt") != "" {
+		t.Error("the file was written before it was allowed")
+	}
+	p.answers("y")
+	p.sees("? Write right.txt")
+	p.answers("n")
+	p.sees("? And up?", "asked by the sub-agent", "no, not up")
+	p.answers("2")
+	p.sees("It said: Written, no, not up", "completed")
+	if left, right := p.file("left.txt"), p.file("right.txt"); left != "left\n" || right != "" {
+		t.Errorf("the files have %q and %q", left, right)
+	}
+	p.leaves()
+}
+
+// On the way to plan mode lies accept-edits: it would answer what the dialog asks.
+func TestTheModeIsNotChangedWithAKeyWhileADialogIsOpen(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls":[{"tool":"write","args":{"path":"a.txt","content":"x"}}]}
+{"text":"Then not."}`, setting{})
+	p.says("write it")
+	p.sees("? Write a.txt")
+	p.presses("shift+tab", "shift+tab")
+	p.sees("answer first")
+	p.answers("n")
+	p.sees("Then not.", "mode default")
+	if p.file("a.txt") != "" {
+		t.Error("a change of the mode has allowed the call")
+	}
+	p.leaves()
+}
+
+// To stop a call of a run that a call has started stops the turn of the conversation.
+func TestWaitAtACallOfAChildRunStopsTheTurn(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"left.txt","content":"left\n"}}]}
+{"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"text":"Then not."}`, setting{height: 40, width: 80})
+	p.says("split it")
+	p.sees("? Write left.txt")
+	p.answers("w")
+	p.rests()
+	p.sees("say what to do differently")
+	p.says("do nothing")
+	p.sees("▌ do nothing", "Then not.")
+	if p.file("left.txt") != "" {
+		t.Error("something was written")
+	}
+	p.leaves()
+}
+
+// A mode that is given with --mode counts for the run that is resumed before anything is said to it: it is
+// shown, and copies of the run and the next conversation are in no wider one.
+func TestAModeOfTheCommandLineCountsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := setting{home: t.TempDir(), dir: t.TempDir()}
+	const replies = `{"when":{"contains":"write it"},"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}],"repeat":true}` + "\n" + `{"text":"Hello.","repeat":true}`
+	p := sit(t, replies, s)
+	p.says("one")
+	p.sees("Hello.")
+	p.rests()
+	p.leaves()
+
+	s.flags, s.options = map[string][]string{"mode": {"plan"}}, func(o *Options) { o.Resume = "last" }
+	for _, command := range []string{"/fork", "/clear"} {
+		p = sit(t, replies, s)
+		p.sees("▌ one", "mode plan")
+		p.says(command)
+		p.rests()
+		p.says("write it")
+		p.sees("Write a.txt")
+		p.rests()
+		if p.file("a.txt") != "" || !strings.Contains(p.text(), "mode plan") {
+			t.Errorf("%s: a file was written, or the mode is another:\n%s", command, p.text())
+		}
+		p.leaves()
+	}
+}

@@ -27,6 +27,9 @@ type Update struct {
 	// Waiting are the calls that wait for a person now; not nil. Empty: the run has
 	// resumed, or its turn has ended.
 	Waiting []run.CallID
+	// Below is a run that a call of this one has started, or one below that, which has come to
+	// wait for a person, or waits no more.
+	Below run.ID
 	// Notice is a sentence about something that does not work and does not keep the run
 	// from working.
 	Notice string

@@ -22,11 +22,7 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 	if err := store.CheckID(id); err != nil {
 		return tool.Result{}, fmt.Errorf("the child run of %s: %w", call, err)
 	}
-	watch := func(v view.Update) { // only notices: its events are in its own log
-		if v.Notice != "" {
-			d.feed.show(view.Update{Notice: fmt.Sprintf("%s: %s", id, v.Notice)})
-		}
-	}
+	watch := func(v view.Update) { d.showBelow(id, v) }
 	var given []run.Payload
 	c, err := d.w.Open(ctx, id, watch)
 	if errors.Is(err, store.ErrNotFound) {
@@ -51,7 +47,7 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 	switch {
 	case err != nil:
 		return tool.Result{}, err
-	case s.Turn.End.End == run.Asked && !s.Turn.Open() && c.asksNobody(s):
+	case s.Turn.End.End == run.Asked && !s.Turn.Open() && !d.canAsk():
 		return questionResult(s), nil
 	case s.Turn.Open(), s.Turn.End.End == run.Asked:
 		return tool.Result{}, tool.ErrParked
@@ -138,10 +134,9 @@ func (d *Runner) interruptChild(call run.CallID) {
 	}
 }
 
-// asksNobody reports whether no one is asked for what the run needs; see [Config].ChildrenDoNotAsk.
-func (d *Runner) asksNobody(s run.State) bool {
-	return d.w.ChildrenDoNotAsk && s.Created.Parent != "" && d.taskID == ""
-}
+// canAsk reports whether a person is asked what a child run asks. The question of a task's is told to
+// the agent that started it: what that one asks is a question of the task.
+func (d *Runner) canAsk() bool { return d.w.OnAsk == AskWait && d.taskID == "" }
 
 // questionResult is what the parent's model is told of a child run that has ended with a question.
 func questionResult(s run.State) tool.Result {

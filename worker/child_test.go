@@ -10,12 +10,14 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
 	"pawl/tool/outputs"
+	"pawl/view"
 )
 
 // delegate is a tool that starts a child run.
@@ -243,12 +245,10 @@ func TestAChildThatWaitsForAPersonParksItsCall(t *testing.T) {
 	t.Parallel()
 	answers := map[string]struct {
 		call   string
-		on     OnAsk
 		answer store.Row
 	}{
-		"a question":                       {aQuestion, AskWait, store.Row{Kind: store.Prompt, Payload: "blue"}},
-		"a question, approvals are denied": {aQuestion, AskDeny, store.Row{Kind: store.Prompt, Payload: "blue"}},
-		"an approval":                      {anEdit, AskWait, store.Row{Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
+		"a question":  {aQuestion, store.Row{Kind: store.Prompt, Payload: "blue"}},
+		"an approval": {anEdit, store.Row{Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
 	}
 	for name, c := range answers {
 		for _, restart := range []bool{false, true} {
@@ -256,7 +256,7 @@ func TestAChildThatWaitsForAPersonParksItsCall(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					r := asksFor(t, c.call)
-					r.w.OnAsk, r.w.Authorizer = c.on, authorizer(needsApproval)
+					r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
 					d := r.create()
 					s, err := d.Run(t.Context(), prompt("go"))
 					if err != nil || !s.Turn.Open() {
@@ -295,6 +295,7 @@ func TestAChildThatWasAnsweredByAnotherProcessIsTakenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := asksFor(t, aQuestion)
+		r.w.OnAsk = AskWait
 		d := r.create()
 		defer d.Close()
 		if s, err := d.Run(t.Context(), prompt("go")); err != nil || !s.Turn.Open() {
@@ -558,7 +559,7 @@ func (w during) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result
 	return w.Tool.Run(ctx, env, c)
 }
 
-// Where no face asks for child runs, what needs approval is refused in them, and their question is the
+// Where no person is asked, what needs approval is refused in child runs too, and their question is the
 // result of the call: nothing waits.
 func TestAChildForWhichNobodyIsAskedDoesNotWait(t *testing.T) {
 	t.Parallel()
@@ -570,8 +571,67 @@ func TestAChildForWhichNobodyIsAskedDoesNotWait(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := asksFor(t, c.call)
-				r.w.OnAsk, r.w.ChildrenDoNotAsk, r.w.Authorizer = AskWait, true, authorizer(needsApproval)
+				r.w.OnAsk, r.w.Authorizer = AskDeny, authorizer(needsApproval)
 				if s := r.run(r.create(), prompt("go")); s.Turn.End.End != run.Completed || !strings.Contains(s.Answer(), c.found) {
+					t.Errorf("ended %+v with %q", s.Turn.End, s.Answer())
+				}
+			})
+		})
+	}
+}
+
+// The run that waits for a child is told what comes into the child's inbox, once, whoever drives the
+// child; and its followers are told that the child waits.
+func TestAParentHearsWhatIsAnsweredToItsChild(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		call   string
+		answer store.Row
+	}{
+		"a question":  {aQuestion, store.Row{Key: "k", Kind: store.Prompt, Payload: "blue"}},
+		"an approval": {anEdit, store.Row{Key: "k", Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := asksFor(t, c.call)
+				r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
+				d := r.create()
+				s, err := d.Run(t.Context(), prompt("go"))
+				if err != nil || !s.Turn.Open() {
+					t.Fatalf("ended %+v, %v", s.Turn.End, err)
+				}
+				r.until(func(u view.Update) bool { return u.Below == theChild })
+				below, err := Below(t.Context(), r.mem, s)
+				if err != nil || len(below) != 1 || below[0].Created.Run != theChild {
+					t.Fatalf("below: %+v, %v", below, err)
+				}
+				// Somebody else has the child: one row, one look.
+				other, err := r.w.Open(t.Context(), theChild, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				heard := make(chan error, 1)
+				go func() { heard <- d.Await(t.Context()) }()
+				synctest.Wait()
+				if err := r.mem.Put(t.Context(), theChild, c.answer); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-heard; err != nil {
+					t.Fatal(err)
+				}
+				if s, err = d.Run(t.Context()); err != nil || !s.Turn.Open() {
+					t.Fatalf("while another drives the child: ended %+v, %v", s.Turn.End, err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := d.Await(ctx); err == nil {
+					t.Error("it looks again and again at a row that is not for it")
+				}
+				if err := other.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if s := r.run(d); s.Turn.End.End != run.Completed || s.Answer() != "blue it is. And done." {
 					t.Errorf("ended %+v with %q", s.Turn.End, s.Answer())
 				}
 			})

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,13 +26,14 @@ type idle struct {
 
 // A waiter is a runner that waits.
 type waiter struct {
-	version string        // of the rules on which a call waits; empty: none does
-	rules   atomic.Bool   // they have changed
-	told    chan struct{} // has a value when there is something to look at
+	ids      []run.ID      // the run, and those below it that it waits for
+	versions []string      // of the rules of each on which calls wait; nil: none does
+	rules    atomic.Bool   // they have changed
+	told     chan struct{} // has a value when there is something to look at
 }
 
 // enter adds a runner that waits.
-func (w *Worker) enter(id run.ID, r *waiter) {
+func (w *Worker) enter(r *waiter) {
 	w.idle.mu.Lock()
 	defer w.idle.mu.Unlock()
 	if len(w.idle.waiters) == 0 {
@@ -43,13 +45,19 @@ func (w *Worker) enter(id run.ID, r *waiter) {
 			w.watch(ctx)
 		}()
 	}
-	w.idle.waiters[id] = r
+	for _, id := range r.ids {
+		w.idle.waiters[id] = r
+	}
 }
 
 // leave removes a runner. The last one waits for the goroutine to end.
-func (w *Worker) leave(id run.ID) {
+func (w *Worker) leave(r *waiter) {
 	w.idle.mu.Lock()
-	delete(w.idle.waiters, id)
+	for _, id := range r.ids {
+		if w.idle.waiters[id] == r {
+			delete(w.idle.waiters, id)
+		}
+	}
 	last, stopped := len(w.idle.waiters) == 0, w.idle.stopped
 	if last {
 		w.idle.stop()
@@ -80,9 +88,11 @@ func (w *Worker) look(ctx context.Context) {
 	w.idle.mu.Lock()
 	waiters := make(map[run.ID]*waiter, len(w.idle.waiters))
 	var ids []run.ID
+	var were []string
 	for id, r := range w.idle.waiters {
-		if waiters[id] = r; r.version != "" {
-			ids = append(ids, id)
+		waiters[id] = r
+		if i := slices.Index(r.ids, id); r.versions != nil {
+			ids, were = append(ids, id), append(were, r.versions[i])
 		}
 	}
 	w.idle.mu.Unlock()
@@ -92,8 +102,8 @@ func (w *Worker) look(ctx context.Context) {
 	}
 	if len(ids) > 0 {
 		for i, version := range w.Authorizer.Versions(ids...) {
-			if r := waiters[ids[i]]; version != r.version {
-				r.rules.Store(true)
+			if version != were[i] {
+				waiters[ids[i]].rules.Store(true)
 				rows = append(rows, ids[i])
 			}
 		}

@@ -273,10 +273,10 @@ func (w *Worker) Call(ctx context.Context, id run.ID, key string, c OutsideCall)
 // callPoll is how often Call looks for the answer.
 const callPoll = 20 * time.Millisecond
 
-// Wake tells the owner of a run to read its inbox. Errors are ignored, because the owner
-// also polls it.
+// Wake tells the process that drives a run, or waits for it, to read the inbox. Errors are ignored,
+// because that process also polls it.
 func Wake(ctx context.Context, s store.Store, id run.ID) {
-	o, owned, err := s.Owner(ctx, id)
+	o, owned, err := DriverOf(ctx, s, id)
 	if err != nil || !owned || o.Socket == "" {
 		return
 	}

@@ -171,20 +171,20 @@ func (d *Runner) HasMail() bool {
 }
 
 // Await waits, between two calls of Run, until Run has something to do: something was
-// posted, another process wants something, or the rules have changed on which a call
-// waits. Its error is that of ctx.
+// posted, another process wants something, also of a run below that waits for a person, or the
+// rules have changed on which a call waits. Its error is that of ctx.
 func (d *Runner) Await(ctx context.Context) error {
-	waiter := &waiter{told: make(chan struct{}, 1)}
+	waiter := &waiter{ids: append([]run.ID{d.id}, d.belowIDs()...), told: make(chan struct{}, 1)}
 	if d.core.State.Turn.Open() {
-		waiter.version = d.w.Authorizer.Versions(d.id)[0]
+		waiter.versions = d.w.Authorizer.Versions(waiter.ids...)
 	}
-	d.w.enter(d.id, waiter)
-	defer d.w.leave(d.id)
+	d.w.enter(waiter)
+	defer d.w.leave(waiter)
 	var wakes <-chan struct{}
 	if d.listen != nil {
 		wakes = d.listen.Wake()
 	}
-	for !d.HasMail() && !d.hasRows() && !waiter.rules.Load() {
+	for !d.HasMail() && !d.hasRows() && !d.heardBelow() && !waiter.rules.Load() {
 		select {
 		case <-d.wake:
 		case <-wakes:

@@ -78,7 +78,9 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 			in = run.Input{}
 			continue
 		case !d.atRest():
-			in = d.await()
+			if in = d.await(); d.heardBelow() {
+				d.core.Unpark()
+			}
 			continue
 		}
 		in = run.Input{Wanted: d.wanted()} // a message that arrived meanwhile may begin a turn
@@ -377,6 +379,9 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 	}
 	for _, c := range in.Done {
 		op := d.ops[c.Key]
+		if c.Parked {
+			d.below.ids = nil
+		}
 		switch {
 		case op == nil:
 		case c.More:

@@ -42,7 +42,7 @@ type live struct {
 
 // add takes an update in.
 func (l *live) add(u view.Update) {
-	if u.Event == nil && u.Notice == "" {
+	if u.Event == nil && u.Notice == "" && u.Below == "" {
 		l.n++
 	}
 	switch {
@@ -409,7 +409,7 @@ func (f *follower) line(ctx context.Context, l line) bool {
 	}
 	u := l.update()
 	switch {
-	case u.Delta == nil && u.Progress == nil && u.Stopping == nil && u.Waiting == nil && !u.Drop && u.Notice == "":
+	case u.Delta == nil && u.Progress == nil && u.Stopping == nil && u.Waiting == nil && u.Below == "" && !u.Drop && u.Notice == "":
 		return true // it was about an event
 	case u.Delta != nil && l.Seq < f.last, l.N != 0 && !l.Greeting && l.N <= f.heard:
 		return true // of an answer that has ended; or the greeting had it
@@ -429,17 +429,18 @@ type line struct {
 	Progress *view.Progress   `json:"progress,omitempty"`
 	Stopping *run.Interrupted `json:"stopping,omitempty"`
 	Waiting  []run.CallID     `json:"waiting,omitzero"`
+	Below    run.ID           `json:"below,omitempty"`
 	Notice   string           `json:"notice,omitempty"`
 }
 
 func (l line) update() view.Update {
-	return view.Update{Delta: l.Delta, Drop: l.Drop, Progress: l.Progress, Stopping: l.Stopping, Waiting: l.Waiting, Notice: l.Notice}
+	return view.Update{Delta: l.Delta, Drop: l.Drop, Progress: l.Progress, Stopping: l.Stopping, Waiting: l.Waiting, Below: l.Below, Notice: l.Notice}
 }
 
 // line returns an update as the line that is broadcast after it was added.
 func (l *live) line(u view.Update, greeting bool) []byte {
-	out := line{Seq: l.seq, Greeting: greeting, Delta: u.Delta, Drop: u.Drop, Progress: u.Progress, Stopping: u.Stopping, Waiting: u.Waiting, Notice: u.Notice}
-	if u.Event == nil && u.Notice == "" {
+	out := line{Seq: l.seq, Greeting: greeting, Delta: u.Delta, Drop: u.Drop, Progress: u.Progress, Stopping: u.Stopping, Waiting: u.Waiting, Below: u.Below, Notice: u.Notice}
+	if u.Event == nil && u.Notice == "" && u.Below == "" {
 		out.N = l.n
 	}
 	b, _ := json.Marshal(out) // all of it can be encoded

@@ -47,9 +47,6 @@ type Config struct {
 	AgentTools []tool.Tool
 	Authorizer Authorizer // required
 	OnAsk      OnAsk
-	// ChildrenDoNotAsk: no face asks a person for a child run that works for no task. What needs
-	// approval in it is refused, and its question is the result of the call that started it.
-	ChildrenDoNotAsk bool
 	// Structured reports whether a model's provider can be asked for an answer that
 	// fits a JSON Schema; nil: none can.
 	Structured func(model string) bool
@@ -177,6 +174,7 @@ type Runner struct {
 	fresh   bool         // the log was replayed, and operations in flight then are not settled yet
 	ops     map[string]*operation
 	rows    map[int64]bool        // inbox rows offered to the run; true until taken
+	below   below                 // the runs that parked calls wait for
 	calls   map[string]int64      // rows that are calls from outside, by key
 	asked   map[run.CallID]string // version at which the call was found to need approval: see world.Decide
 	waiting []run.CallID          // shown last

@@ -58,11 +58,11 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 		d.leads[c.ID] = r.Resolved
 		return run.CallDecided{Call: c.ID, Decision: v.Answer()}
 	case permission.Ask:
-		switch {
-		case d.w.OnAsk == AskWait && !d.asksNobody(s):
+		switch d.w.OnAsk {
+		case AskWait:
 			d.asked[c.ID] = version
 			return nil
-		case d.w.OnAsk == AskFail:
+		case AskFail:
 			return run.Interrupted{Cause: run.ByPolicy, Call: c.ID}
 		}
 	}

@@ -187,6 +187,38 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	}
 }
 
+// What a run needs that the agent of a task has started is answered from another process too.
+func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+`
+{"when":{"first":"write left"},"calls":[{"tool":"shell","args":{"command":"touch left"}}]}
+{"when":{"first":"write left"},"text":"Written."}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}
+`)
+	ws, other := p.open(), p.open()
+	p.drives(ws, board.Options{Runs: 1})
+	id := add(t, ws, "write it")
+	_, err := ws.PlanTask(t.Context(), id, "anna")
+	ok(t, err)
+	wait(t, ws, id, task.PlannedName)
+	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	ok(t, err)
+	s := until(t, other, id, "waiting for a permission", func(s task.State) bool { return len(s.Permissions) == 1 })
+	ask := s.Permissions[0]
+	if w, _ := s.Work(); ask.Run != run.ChildID(w.Run, "c_1") {
+		t.Errorf("the call of %s waits, not that of the child of %s", ask.Run, w.Run)
+	}
+	taken, err := other.Decide(t.Context(), ask.Run, worker.Decision{Call: ask.Call, Answer: run.Allow, By: "ben"})
+	if err != nil || !taken {
+		t.Errorf("taken: %t, %v", taken, err)
+	}
+	wait(t, ws, id, task.CompletedName)
+	if _, err := os.Stat(filepath.Join(p.dir, "left")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+`
