@@ -363,6 +363,9 @@ func (s *Session) Finished(ctx context.Context) (bool, error) {
 // Answer answers an open question of the agent, or of one that it has started.
 func (s *Session) Answer(ctx context.Context, q Question, parts ...run.Part) error {
 	if q.Run != "" {
+		if err := s.beginOpen(ctx); err != nil {
+			return err
+		}
 		return s.w.answerBelow(ctx, q, parts)
 	}
 	return s.begin(ctx, true, func(run.State) ([]run.Payload, error) {
@@ -429,8 +432,23 @@ func (s *Session) Decide(ctx context.Context, of run.ID, d worker.Decision) erro
 		s.Interrupt(waitBelow(d))
 		return nil
 	}
+	if err := s.beginOpen(ctx); err != nil {
+		return err
+	}
 	_, err := s.w.Decide(ctx, of, d)
 	return err
+}
+
+// beginOpen lets a run be driven that a process has left with an open turn: it takes what is
+// answered to the runs below it.
+func (s *Session) beginOpen(ctx context.Context) error {
+	s.mu.Lock()
+	begun := isClosed(s.begun)
+	s.mu.Unlock()
+	if begun {
+		return nil
+	}
+	return s.Begin(ctx)
 }
 
 // waitBelow is what an answer that a call of a run below waits means for the run above.

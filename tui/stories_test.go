@@ -1182,6 +1182,28 @@ func TestWhatAChildRunNeedsIsAskedInTheConversation(t *testing.T) {
 	p.leaves()
 }
 
+// What a run below needs can be answered as soon as the run is opened again: that continues it.
+func TestWhatAChildRunNeedsIsAnsweredAfterARestart(t *testing.T) {
+	t.Parallel()
+	s := setting{home: t.TempDir(), dir: t.TempDir(), height: 40, width: 80}
+	p := sit(t, `{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"left.txt","content":"left\n"}}]}
+{"when":{"first":"write left"},"text":"Written."}
+{"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"text":"It said: {{last_result}}"}`, s)
+	p.says("split it")
+	p.sees("? Write left.txt")
+	p.leaves()
+	s.options = func(o *Options) { o.Resume = "last" }
+	p = sit(t, "", s)
+	p.sees("? Write left.txt", "asked by the sub-agent")
+	p.answers("y")
+	p.sees("It said: Written.", "completed")
+	if p.file("left.txt") != "left\n" {
+		t.Error("the call that was allowed did not run")
+	}
+	p.leaves()
+}
+
 // On the way to plan mode lies accept-edits: it would answer what the dialog asks.
 func TestTheModeIsNotChangedWithAKeyWhileADialogIsOpen(t *testing.T) {
 	t.Parallel()
