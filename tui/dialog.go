@@ -277,10 +277,7 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 
 func (d *dialog) chosen() string {
 	if s := d.storing; s != nil {
-		if s.held != "" {
-			return "edit"
-		}
-		return ""
+		return map[string]string{"e": "edit", "y": "store"}[s.held]
 	}
 	c, _ := render.ChoiceOf(d.held, render.Choices(d.calls[0]))
 	return c.Word
@@ -326,7 +323,7 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 	switch {
 	case name == "enter" && m.together:
 		m.hint = "nothing was stored: enter came together with other keys"
-	case name == "enter" && held != "":
+	case name == "enter" && held == "e":
 		return d.perform(m, held), true
 	case name == "enter" && !s.fits && !s.printed:
 		m.hint = "the rule is not shown whole: d shows all of it"
@@ -354,7 +351,7 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 	case held == "" && name == "s":
 		s.letters += name
 		rescope(1)
-	case held == "" && name == "e":
+	case held == "" && (name == "e" || name == "y"):
 		s.hold(m, name)
 	case held == "" && name == "d":
 		s.letters, s.printed = s.letters+name, true

@@ -447,3 +447,28 @@ func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
 		t.Error("a number and enter do not answer")
 	}
 }
+
+// In the second step y means what it means in pawl run: with enter the rule is stored, alone it is not, and
+// with more letters it is text.
+func TestYInTheSecondStepIsConfirmedWithEnter(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "make", run.Confined)
+	c.presses("a", "a")
+	c.passes(calm)
+	c.presses("y", "y")
+	c.passes(time.Hour)
+	if c.answered("c_1") || c.ask.storing == nil {
+		t.Error("y alone has stored the rule")
+	}
+	if c.presses("enter", ""); !c.answered("c_1") {
+		t.Errorf("y and enter have not stored the rule:\n%s", c.terminal.Text())
+	}
+	c = asked(t, 80, 24, "make", run.Confined)
+	c.presses("a", "a")
+	c.passes(calm)
+	c.presses("y", "y")
+	c.presses("e", "e")
+	if c.answered("c_1") || c.input.editor.Text() != "aye" {
+		t.Errorf("the input has %q", c.input.editor.Text())
+	}
+}
