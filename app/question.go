@@ -52,4 +52,6 @@ func (w *Workspace) questionsBelow(s run.State) ([]Question, error) {
 }
 
 // agentOf names the agent of a run below another one.
-func agentOf(s run.State) string { return cmp.Or(s.Created.Agent, s.Created.AgentID, string(s.Created.Run)) }
+func agentOf(s run.State) string {
+	return cmp.Or(s.Created.Agent, s.Created.AgentID, string(s.Created.Run))
+}

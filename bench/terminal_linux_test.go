@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"pawl/internal/screen/screentest"
 )
 
 // A terminal is the terminal agent on a pseudo-terminal of 100 columns and 30 rows.
@@ -34,29 +34,11 @@ type terminal struct {
 // startTerminal starts the binary of a rig.
 func startTerminal(b *testing.B, r *rig, env ...string) *terminal {
 	b.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	master := os.NewFile(uintptr(fd), "ptmx")
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		b.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}); err != nil {
-		b.Fatal(err)
-	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer tty.Close()
-	t := &terminal{B: b, cmd: r.command(), master: master, more: make(chan struct{})}
+	pty := screentest.NewPty(b, 100, 30)
+	defer pty.Tty.Close()
+	t := &terminal{B: b, cmd: r.command(), master: pty.Master, more: make(chan struct{})}
 	t.cmd.Env = append(append(t.cmd.Env, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=1"), env...)
-	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = tty, tty, tty
+	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = pty.Tty, pty.Tty, pty.Tty
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	t.began = time.Now()
 	if err := t.cmd.Start(); err != nil {

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"pawl/internal/screen/screentest"
 )
 
@@ -56,37 +54,18 @@ func sit(t *testing.T, replies string, env []string, args ...string) *sitting {
 func (s *sitting) starts(args ...string) {
 	t := s.t
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	s.master = master
-	t.Cleanup(func() { master.Close() })
-	fd := int(master.Fd())
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
-	}
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	defer slave.Close()
+	pty := screentest.NewPty(t, 80, 24)
+	defer pty.Tty.Close()
+	s.master = pty.Master
 	s.cmd = s.command(args...)
-	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = pty.Tty, pty.Tty, pty.Tty
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	cmd, ended := s.cmd, make(chan struct{})
 	s.ended = ended
-	go s.watch(master)
+	go s.watch(pty.Master)
 	go func() {
 		cmd.Wait()
 		close(ended)

@@ -3,7 +3,6 @@ package tui
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/app"
+	"pawl/internal/screen/screentest"
 	"pawl/worker"
 )
 
@@ -21,27 +21,8 @@ import (
 // terminal for a time, and it is given back in the end.
 func TestOnATerminalOfTheSystem(t *testing.T) {
 	t.Parallel()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	defer master.Close()
-	fd := int(master.Fd())
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
-	}
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	defer slave.Close()
+	pty := screentest.NewPty(t, 80, 24)
+	master, tty := pty.Master, pty.Tty
 
 	home := t.TempDir()
 	script := filepath.Join(home, "script.jsonl")
@@ -58,7 +39,7 @@ func TestOnATerminalOfTheSystem(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		_, err := Run(context.Background(), ws, Options{Version: "test", Dir: ws.Dir, History: filepath.Join(home, "history"),
-			Getenv: func(name string) string { return vars[name] }}, slave, slave, notices)
+			Getenv: func(name string) string { return vars[name] }}, tty, tty, notices)
 		ended <- err
 	}()
 
@@ -116,9 +97,7 @@ func TestOnATerminalOfTheSystem(t *testing.T) {
 	sees("edited")
 	types("\r")
 	sees("You said: edited")
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}); err != nil {
-		t.Fatal(err)
-	}
+	pty.Resize(t, 100, 30)
 	types("/quit")
 	sees("/quit")
 	types("\r")
@@ -130,7 +109,7 @@ func TestOnATerminalOfTheSystem(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("it does not leave")
 	}
-	state, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	state, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
 	if err != nil || state.Lflag&unix.ICANON == 0 || state.Lflag&unix.ECHO == 0 {
 		t.Errorf("the terminal is raw: %v", err)
 	}

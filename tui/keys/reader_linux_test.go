@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/screen/screentest"
 	"pawl/tui/keys"
 )
 
@@ -25,9 +26,8 @@ const patience = 2 * time.Minute
 
 // A screen is the other end of a terminal: what it shows, and who types.
 type screen struct {
-	t      testing.TB
-	master *os.File
-	tty    *os.File
+	t   testing.TB
+	pty screentest.Pty
 
 	mu    sync.Mutex
 	shown bytes.Buffer
@@ -36,35 +36,12 @@ type screen struct {
 
 func newScreen(t testing.TB) *screen {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	t.Cleanup(func() { master.Close() })
-	raw, err := master.SyscallConn() // Fd would make it blocking, and Close wait for Read
-	if err != nil {
-		t.Fatal(err)
-	}
-	var n int
-	controlled := raw.Control(func(fd uintptr) {
-		if n, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN); err == nil {
-			err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
-		}
-	})
-	if err := errors.Join(controlled, err); err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("this test needs a pseudo-terminal: %v", err)
-	}
-	t.Cleanup(func() { tty.Close() })
-	s := &screen{t: t, master: master, tty: tty, more: make(chan struct{}, 1)}
-	s.resize(80, 24)
+	pty := screentest.NewPty(t, 80, 24)
+	s := &screen{t: t, pty: pty, more: make(chan struct{}, 1)}
 	go func() {
 		b := make([]byte, 4096)
 		for {
-			n, err := master.Read(b)
+			n, err := pty.Master.Read(b)
 			s.mu.Lock()
 			s.shown.Write(b[:n])
 			s.mu.Unlock()
@@ -82,14 +59,12 @@ func newScreen(t testing.TB) *screen {
 
 func (s *screen) resize(width, height int) {
 	s.t.Helper()
-	if err := unix.IoctlSetWinsize(int(s.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
-		s.t.Fatal(err)
-	}
+	s.pty.Resize(s.t, width, height)
 }
 
 func (s *screen) types(text string) {
 	s.t.Helper()
-	if _, err := s.master.WriteString(text); err != nil {
+	if _, err := s.pty.Master.WriteString(text); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -121,7 +96,7 @@ func (s *screen) sees(text string) {
 
 func (s *screen) modes() unix.Termios {
 	s.t.Helper()
-	m, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
+	m, err := unix.IoctlGetTermios(int(s.pty.Tty.Fd()), unix.TCGETS)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -131,7 +106,7 @@ func (s *screen) modes() unix.Termios {
 // reads starts a reader, and takes its first event.
 func (s *screen) reads() *keys.Reader {
 	s.t.Helper()
-	r, err := keys.Start(s.tty, s.tty)
+	r, err := keys.Start(s.pty.Tty, s.pty.Tty)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -241,7 +216,7 @@ func TestALargePasteIsOneEvent(t *testing.T) {
 	lines := strings.Repeat("a line of text\r", 10_000)
 	typed := make(chan error, 1)
 	go func() {
-		_, err := s.master.WriteString("\x1b[200~" + lines + "\x1b[201~z")
+		_, err := s.pty.Master.WriteString("\x1b[200~" + lines + "\x1b[201~z")
 		typed <- err
 	}()
 	if diff := cmp.Diff(keys.Event(keys.Paste{Text: strings.ReplaceAll(lines, "\r", "\n")}), s.next(r)); diff != "" {
@@ -262,7 +237,7 @@ func TestAPasteOf50MBSaysWhatItDropped(t *testing.T) {
 	const size = 50 << 20
 	typed := make(chan error, 1)
 	go func() {
-		_, err := s.master.WriteString("\x1b[200~" + strings.Repeat("0123456\r", size/8) + "\x1b[201~")
+		_, err := s.pty.Master.WriteString("\x1b[200~" + strings.Repeat("0123456\r", size/8) + "\x1b[201~")
 		typed <- err
 	}()
 	p, ok := s.next(r).(keys.Paste)
@@ -279,7 +254,7 @@ func TestNothingIsLostWhileEventsAreNotRead(t *testing.T) {
 	s := newScreen(t)
 	r := s.reads()
 	const n = 50_000
-	go s.master.WriteString(strings.Repeat("ab", n/2))
+	go s.pty.Master.WriteString(strings.Repeat("ab", n/2))
 	if got := s.names(r, 1); got != "a" {
 		t.Fatal(got)
 	}
@@ -323,7 +298,7 @@ func TestPauseGivesTheTerminalToAnotherProgram(t *testing.T) {
 	}
 	s.types("for the other\n")
 	b := make([]byte, 100)
-	if n, err := s.tty.Read(b); err != nil || string(b[:n]) != "for the other\n" {
+	if n, err := s.pty.Tty.Read(b); err != nil || string(b[:n]) != "for the other\n" {
 		t.Errorf("the other program reads %q, %v", b[:n], err)
 	}
 	s.resize(100, 30)
@@ -353,7 +328,7 @@ func TestResumeAfterAStopSetsTheModesAgain(t *testing.T) {
 	before := s.modes()
 	r := s.reads()
 	during := s.modes()
-	if err := unix.IoctlSetTermios(int(s.tty.Fd()), unix.TCSETS, &before); err != nil {
+	if err := unix.IoctlSetTermios(int(s.pty.Tty.Fd()), unix.TCSETS, &before); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Resume(); err != nil {
@@ -415,7 +390,7 @@ func TestRepliesThatAreUnderWayAreAwaited(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCINQ)
+	n, err := unix.IoctlGetInt(int(s.pty.Tty.Fd()), unix.TIOCINQ)
 	if err != nil || n != 0 {
 		t.Errorf("%d bytes are left in the terminal, %v", n, err)
 	}
@@ -425,7 +400,7 @@ func TestATerminalThatIsGoneEndsTheEvents(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t)
 	r := s.reads()
-	s.master.Close()
+	s.pty.Master.Close()
 	select {
 	case e, ok := <-r.Events():
 		if ok {
@@ -467,7 +442,7 @@ func TestAPanicAndATerminationRestoreTheTerminal(t *testing.T) {
 		before := s.modes()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAPanicAndATerminationRestoreTheTerminal$")
 		cmd.Env = append(os.Environ(), "PAWL_KEYS_TEST_END="+how)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = s.tty, s.tty, s.tty
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = s.pty.Tty, s.pty.Tty, s.pty.Tty
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
