@@ -238,6 +238,16 @@ func (inv *invocation) checkVariables() error {
 	return err
 }
 
+// A drive is a run that this command drives until it is at rest.
+type drive struct {
+	inv     *invocation
+	ws      *app.Workspace
+	session *app.Session
+	out     *printer
+	asks    bool          // what the run waits for is asked on the terminal
+	waiting chan struct{} // has a value when a call of an external agent has come to wait for a person
+}
+
 // drive hands the prompt to a run, shows what happens until it is at rest, and prints its
 // result. What the run waits for is asked on the terminal, if there is one.
 func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words []run.Part) error {
@@ -245,81 +255,37 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	if err != nil {
 		return err
 	}
-	out := newPrinter(inv, r.output, s.State(), r.resume != "")
-	out.children.follow = ws.FollowChild
-	defer inv.showing(out)()
+	d := &drive{inv, ws, s, newPrinter(inv, r.output, s.State(), r.resume != ""), asks, make(chan struct{}, 1)}
+	d.out.children.follow = ws.FollowChild
+	defer inv.showing(d.out)()
 	defer s.Close() // also after a panic; what it returns was returned before
-	watchReader, unread := inv.stopUnread(out, s)
+	watchReader, unread := inv.stopUnread(d.out, s)
 	start := app.StartOf(s.State(), r.resume != "")
 	after := s.State().Seq
 	if r.resume == "" {
 		after = 0
 	}
-	out.shown(after)
+	d.out.shown(after)
 	shown := make(chan struct{})
-	waiting := make(chan struct{}, 1) // a call of an external agent waits for a person
 	go func() {
 		defer close(shown)
-		defer out.shown(math.MaxInt64)
 		if r.output == "stream-json" {
-			out.line(start)
+			d.out.line(start)
 		}
-		for u, err := range s.Follow(context.Background(), after) {
-			if err != nil {
-				inv.notice(err.Error())
-				return
-			}
-			if r.output == "stream-json" {
-				out.stream(s.Line(u))
-			}
-			if out.display != nil {
-				u = ws.WithDiff(u)
-			}
-			out.show(u)
-			if len(u.Waiting) == 0 || !s.State().Created.External {
-				continue
-			}
-			if !asks {
-				inv.notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", s.ID(), u.Waiting[0]))
-			}
-			select {
-			case waiting <- struct{}{}:
-			default:
-			}
-		}
+		d.show(after, r.output == "stream-json")
 	}()
-	wait := func() (run.State, error) { return s.Wait(context.Background()) }
-	if asks && s.State().Created.External {
-		wait = func() (run.State, error) { return restOrAsked(s, waiting) }
-	}
 	finished := false
 	if r.resume != "" && len(words) == 0 {
 		if finished, err = s.Finished(ctx); err != nil {
 			return err
 		}
 	}
-	var state run.State
-	switch before := s.State(); {
-	case finished:
-		state = before
-	case asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
-		state = before // it continues with the answer
-	case len(words) > 0:
-		err = s.Prompt(ctx, words...)
-	default:
-		err = s.Continue(ctx)
-	}
+	state, err := d.begin(ctx, words, finished)
 	watchReader()
 	stop := context.AfterFunc(ctx, func() { s.Interrupt(worker.StopOf(ctx).Interrupted) })
 	defer stop()
-	if err == nil && state.Seq == 0 {
-		state, err = wait()
-	}
-	if asks {
-		asker := newAsker(inv, ws, s, out)
-		for err == nil && (asker.ask(ctx, state) || state.Created.External && state.Turn.Phase == run.Requesting) {
-			state, err = wait()
-		}
+	if err == nil {
+		state, err = d.wait(ctx, state)
 	}
 	var denials []app.Denial
 	if err == nil {
@@ -329,39 +295,107 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	inv.turnEnded() // from here on a signal ends the process: no turn is left to interrupt
 	<-shown
 	if err != nil {
-		if errors.As(err, new(*app.QuestionError)) || state.Created.Run == "" && s.State().Seq == 0 {
-			return err
-		}
-		if _, _, loadErr := ws.Load(context.Background(), s.ID()); errors.Is(loadErr, store.ErrNotFound) {
-			return fmt.Errorf("%w; nothing of the run was recorded", err)
-		}
-		return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", s.ID(), err, s.ID())
+		return d.failed(state, err)
 	}
 	if unread() {
 		if text := app.NextCommand(state); text != "" {
-			fmt.Fprintln(out.stderr, "standard output was closed, and the run was stopped; "+text)
+			fmt.Fprintln(d.out.stderr, "standard output was closed, and the run was stopped; "+text)
 		}
 		inv.tidy(ws)
 		return exit{code: exitUnread}
 	}
 	if inv.errors != nil && exitCode(state) != exitDone && r.output == "text" {
-		out.stderr = inv.errors // how it ended is said also with --quiet
+		d.out.stderr = inv.errors // how it ended is said also with --quiet
 	}
-	out.result(state, denials)
+	d.out.result(state, denials)
 	if len(words) > 0 && r.resume != "" && app.NeedsApproval(state) {
-		fmt.Fprintln(out.stderr, "the message is delivered after the decision")
+		fmt.Fprintln(d.out.stderr, "the message is delivered after the decision")
 	}
 	if finished {
-		fmt.Fprintf(out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
+		fmt.Fprintf(d.out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
 	}
 	if state.Turn.End.Reason == string(run.ErrAuth) {
 		inv.tellKey(ws, state.Config.Model)
 	}
 	inv.tidy(ws)
-	if out.lost != nil {
-		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", out.lost, s.ID())
+	if d.out.lost != nil {
+		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", d.out.lost, s.ID())
 	}
 	return exit{code: exitCode(state)}
+}
+
+// show shows what happens after event number after, until the session is closed.
+func (d *drive) show(after int64, lines bool) {
+	defer d.out.shown(math.MaxInt64)
+	for u, err := range d.session.Follow(context.Background(), after) {
+		if err != nil {
+			d.inv.notice(err.Error())
+			return
+		}
+		if lines {
+			d.out.stream(d.session.Line(u))
+		}
+		if d.out.display != nil {
+			u = d.ws.WithDiff(u)
+		}
+		d.out.show(u)
+		if len(u.Waiting) == 0 || !d.session.State().Created.External {
+			continue
+		}
+		if !d.asks {
+			d.inv.notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", d.session.ID(), u.Waiting[0]))
+		}
+		select {
+		case d.waiting <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// begin hands the words in, or lets the run continue. A state that is returned is that of a run with
+// which nothing has to begin: it has finished, or it continues with the answer to its question.
+func (d *drive) begin(ctx context.Context, words []run.Part, finished bool) (run.State, error) {
+	switch before := d.session.State(); {
+	case finished, d.asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
+		return before, nil
+	case len(words) > 0:
+		return run.State{}, d.session.Prompt(ctx, words...)
+	default:
+		return run.State{}, d.session.Continue(ctx)
+	}
+}
+
+// wait waits until the run is at rest, from state on if it has events, and nothing that it waits for was
+// answered on the terminal.
+func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
+	wait := func() (run.State, error) { return d.session.Wait(context.Background()) }
+	if d.asks && d.session.State().Created.External {
+		wait = func() (run.State, error) { return restOrAsked(d.session, d.waiting) }
+	}
+	var err error
+	if state.Seq == 0 {
+		state, err = wait()
+	}
+	if !d.asks {
+		return state, err
+	}
+	asker := newAsker(d.inv, d.ws, d.session, d.out)
+	for err == nil && (asker.ask(ctx, state) || state.Created.External && state.Turn.Phase == run.Requesting) {
+		state, err = wait()
+	}
+	return state, err
+}
+
+// failed returns the error of a run that could not be driven to its rest.
+func (d *drive) failed(state run.State, err error) error {
+	id := d.session.ID()
+	if errors.As(err, new(*app.QuestionError)) || state.Created.Run == "" && d.session.State().Seq == 0 {
+		return err
+	}
+	if _, _, loadErr := d.ws.Load(context.Background(), id); errors.Is(loadErr, store.ErrNotFound) {
+		return fmt.Errorf("%w; nothing of the run was recorded", err)
+	}
+	return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", id, err, id)
 }
 
 // restOrAsked waits until the session is at rest, or until a call of an external agent, which
