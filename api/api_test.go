@@ -38,7 +38,7 @@ type served struct {
 }
 
 // patience is how long a test waits for what must come, so that only what never comes fails.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // serve serves a new folder. replies are those of the model; see docs/script.md.
 func serve(t testing.TB, replies string) *served {
