@@ -207,8 +207,12 @@ func owes(commands []Command, key string) bool {
 // Unpark allows parked operations to start again.
 func (r *Runner) Unpark() { clear(r.parked) }
 
-// Parked reports whether an operation is parked.
-func (r *Runner) Parked() bool { return len(r.parked) > 0 }
+// Parked returns the calls whose operations are parked.
+func (r *Runner) Parked() []*CallState {
+	return slices.DeleteFunc(slices.Clone(r.State.Turn.Calls), func(c *CallState) bool {
+		return !r.parked[Perform{*c, c.Attempt}.Key()]
+	})
+}
 
 // Waits reports whether no operation is in flight and everything owed waits for a person:
 // decisions and parked operations.

@@ -22,9 +22,12 @@ func (d *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run
 		d.interruptChild(c.ID)
 	}
 	stop, stopped := context.Cause(ctx).(Stop)
-	if errors.Is(err, tool.ErrParked) && !stopped {
-		d.done <- run.Completion{Key: op.key, Parked: true}
-		return
+	if errors.Is(err, tool.ErrParked) {
+		if !stopped {
+			d.done <- run.Completion{Key: op.key, Parked: true}
+			return
+		}
+		d.interruptChild(c.ID) // it had left its turn open before the interrupt reached it
 	}
 	if stopped && op.result != nil {
 		op.result.abort() // a partial result is not stored

@@ -117,7 +117,29 @@ func (d *Runner) agents(c run.Created) []string {
 	return chain
 }
 
-// interruptChild interrupts the child run that a call left to wait for a person.
+// leftChildren returns the calls of s that an earlier process had started, and that events settle without
+// having started them again: their child runs may have an open turn.
+func leftChildren(s run.State, events []run.Event) (left []run.CallID) {
+	for _, e := range events {
+		var id run.CallID
+		switch p := e.Payload.(type) {
+		case run.CallSettled:
+			if p.Outcome == run.NotRun || p.Outcome == run.Unknown {
+				id = p.Call
+			}
+		case run.CallDecided:
+			if !p.Decision.Allows() {
+				id = p.Call
+			}
+		}
+		if c, ok := s.Turn.Call(id); ok && c.Class == run.Resumable && c.Attempt > 0 {
+			left = append(left, id)
+		}
+	}
+	return left
+}
+
+// interruptChild interrupts the child run that a call left with an open turn.
 func (d *Runner) interruptChild(call run.CallID) {
 	c, err := d.w.Open(context.Background(), run.ChildID(d.id, call), nil)
 	if err != nil {

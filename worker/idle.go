@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,10 +25,11 @@ type idle struct {
 
 // A waiter is a runner that waits.
 type waiter struct {
-	ids      []run.ID      // the run, and those below it that it waits for
-	versions []string      // of the rules of each on which calls wait; nil: none does
-	rules    atomic.Bool   // they have changed
-	told     chan struct{} // has a value when there is something to look at
+	id      run.ID
+	version *string       // of the rules on which calls wait; nil: none does
+	rules   atomic.Bool   // they have changed
+	parked  bool          // calls wait for runs below, at which it looks itself
+	told    chan struct{} // has a value when there is something to look at
 }
 
 // enter adds a runner that waits.
@@ -45,19 +45,13 @@ func (w *Worker) enter(r *waiter) {
 			w.watch(ctx)
 		}()
 	}
-	for _, id := range r.ids {
-		w.idle.waiters[id] = r
-	}
+	w.idle.waiters[r.id] = r
 }
 
 // leave removes a runner. The last one waits for the goroutine to end.
 func (w *Worker) leave(r *waiter) {
 	w.idle.mu.Lock()
-	for _, id := range r.ids {
-		if w.idle.waiters[id] == r {
-			delete(w.idle.waiters, id)
-		}
-	}
+	delete(w.idle.waiters, r.id)
 	last, stopped := len(w.idle.waiters) == 0, w.idle.stopped
 	if last {
 		w.idle.stop()
@@ -82,17 +76,19 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// look tells the runners that have rows in their inbox, and those that wait on rules which have
-// changed.
+// look tells the runners that have rows in their inbox, those that wait on rules which have changed,
+// and those with parked calls.
 func (w *Worker) look(ctx context.Context) {
 	w.idle.mu.Lock()
 	waiters := make(map[run.ID]*waiter, len(w.idle.waiters))
-	var ids []run.ID
-	var were []string
+	var ids, parked []run.ID
 	for id, r := range w.idle.waiters {
 		waiters[id] = r
-		if i := slices.Index(r.ids, id); r.versions != nil {
-			ids, were = append(ids, id), append(were, r.versions[i])
+		if r.version != nil {
+			ids = append(ids, id)
+		}
+		if r.parked {
+			parked = append(parked, id)
 		}
 	}
 	w.idle.mu.Unlock()
@@ -102,13 +98,13 @@ func (w *Worker) look(ctx context.Context) {
 	}
 	if len(ids) > 0 {
 		for i, version := range w.Authorizer.Versions(ids...) {
-			if version != were[i] {
-				waiters[ids[i]].rules.Store(true)
-				rows = append(rows, ids[i])
+			if r := waiters[ids[i]]; version != *r.version {
+				r.rules.Store(true)
+				rows = append(rows, r.id)
 			}
 		}
 	}
-	for _, id := range rows {
+	for _, id := range append(rows, parked...) {
 		if r := waiters[id]; r != nil {
 			select {
 			case r.told <- struct{}{}:

@@ -171,12 +171,12 @@ func (d *Runner) HasMail() bool {
 }
 
 // Await waits, between two calls of Run, until Run has something to do: something was
-// posted, another process wants something, also of a run below that waits for a person, or the
-// rules have changed on which a call waits. Its error is that of ctx.
+// posted, another process wants something, the rules have changed on which a call waits, or a
+// parked call may go on. Its error is that of ctx.
 func (d *Runner) Await(ctx context.Context) error {
-	waiter := &waiter{ids: append([]run.ID{d.id}, d.belowIDs()...), told: make(chan struct{}, 1)}
+	waiter := &waiter{id: d.id, parked: len(d.core.Parked()) > 0, told: make(chan struct{}, 1)}
 	if d.core.State.Turn.Open() {
-		waiter.versions = d.w.Authorizer.Versions(waiter.ids...)
+		waiter.version = &d.w.Authorizer.Versions(d.id)[0]
 	}
 	d.w.enter(waiter)
 	defer d.w.leave(waiter)

@@ -283,6 +283,7 @@ func (d *Runner) step(in run.Input) error {
 	if d.metrics != nil {
 		d.metrics.Recorded(d.State(), events)
 	}
+	left := leftChildren(d.core.State, events)
 	cancel := d.core.Adopt(b, in)
 	d.publish() // before the events are shown: who sees one finds it in State
 	for i := range events {
@@ -294,6 +295,9 @@ func (d *Runner) step(in run.Input) error {
 	}
 	d.delivered(nil)
 	d.follow(b, in, cancel, env)
+	for _, call := range left {
+		d.interruptChild(call)
+	}
 	d.showWaiting()
 	return nil
 }
@@ -380,7 +384,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 	for _, c := range in.Done {
 		op := d.ops[c.Key]
 		if c.Parked {
-			d.below.ids = nil
+			d.below.runs = nil
 		}
 		switch {
 		case op == nil:
