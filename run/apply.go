@@ -19,10 +19,11 @@ func refuse(format string, args ...any) error {
 // e cannot follow s.
 func (s State) Apply(e Event) (State, error) {
 	next := s
+	next.Turn.guard.shared = true
 	if err := next.apply(e); err != nil {
 		return s, err
 	}
-	next.Turn.owned = ownsNothing
+	next.Turn.owned, next.Turn.guard.shared = ownsNothing, false
 	return next, nil
 }
 

@@ -1,8 +1,12 @@
 package run
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // after returns the state after payloads, each a second after the one before.
@@ -36,6 +40,35 @@ func TestTwoStatesAfterOneShareNoCalls(t *testing.T) {
 	one, other := after(t, s, received("c_4", "one")), after(t, s, received("c_4", "other"))
 	if a, b := one.Turn.Calls[3].Tool, other.Turn.Calls[3].Tool; a != "one" || b != "other" || len(s.Turn.Calls) != 3 {
 		t.Errorf("got %q and %q after %d calls", a, b, len(s.Turn.Calls))
+	}
+}
+
+// Whatever follows, a state stays as it was: what was applied to it made another.
+func TestAnEventDoesNotChangeTheStateBeforeIt(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.trace")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no traces: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		states, dumps := []State{{}}, []string{dump(State{})}
+		for _, e := range play(t, string(text)).log {
+			s, err := states[len(states)-1].Apply(e)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			states, dumps = append(states, s), append(dumps, dump(s))
+		}
+		for i, s := range states {
+			if got := dump(s); got != dumps[i] {
+				t.Errorf("%s: the state after event %d has changed:\n%s", file, i, cmp.Diff(dumps[i], got))
+				break
+			}
+		}
 	}
 }
 

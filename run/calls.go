@@ -220,9 +220,6 @@ func (to *ToolState) merge(change *ToolState) {
 // not a writer.
 func (t *Turn) mayStart(i int) bool {
 	writer := t.Calls[i].Class == Writes
-	if t.writing > 0 || writer && t.running > 0 {
-		return false
-	}
 	for _, o := range t.Calls[t.first:max(t.first, i)] {
 		if o.Status != CallDone && (writer || o.Class == Writes || o.Status == CallNamed) {
 			return false

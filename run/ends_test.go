@@ -61,6 +61,11 @@ func TestWhatIsKnownAtTheEndOfEachTrace(t *testing.T) {
 		for _, w := range s.Returned {
 			fmt.Fprintf(&b, "returned %s %q\n", w.ID, PlainText(w.Parts))
 		}
+		for _, c := range s.Turn.Calls {
+			if c.Decision.Answer != "" {
+				fmt.Fprintf(&b, "decided on %s: %s\n", c.ID, object(c.Decision))
+			}
+		}
 		for _, l := range s.Turn.lines() {
 			fmt.Fprintf(&b, "call %s %s: %s\n", l.Call, l.Args, l.words())
 		}

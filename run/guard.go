@@ -88,7 +88,7 @@ const (
 // asked.
 func (t *Turn) settledStep() {
 	g := &t.guard
-	if t.owned != ownsAll && (g.shared || t.owned == ownsNothing) {
+	if g.shared {
 		g.seen, g.changes, g.ring, g.shared = maps.Clone(g.seen), maps.Clone(g.changes), slices.Clone(g.ring), false
 	}
 	bad := 0
@@ -144,7 +144,7 @@ func (g *guard) settled(c *CallState, step int) (note string) {
 	s := g.seen[p]
 	waited := c.Polls || c.jobRuns || s.looks > 0 && g.idle(s, c.startedAt) >= pollGap
 	s.looks++
-	if waited && s.looks > 1 {
+	if waited {
 		s.quick = 1 // this look may be the first of several without waiting
 	} else {
 		s.quick++

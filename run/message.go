@@ -166,24 +166,15 @@ func ShownText(parts []Part) string {
 // PlainText returns the text parts of parts joined by newlines; other parts
 // are left out.
 func PlainText(parts []Part) string {
-	n, only := 0, ""
+	text := ""
 	for _, p := range parts {
-		if p.Type == TextPart {
-			n++
-			only = p.Text
+		if p.Type != TextPart {
+			continue
 		}
-	}
-	if n <= 1 {
-		return only
-	}
-	var b []byte
-	for _, p := range parts {
-		if p.Type == TextPart {
-			if len(b) > 0 {
-				b = append(b, '\n')
-			}
-			b = append(b, p.Text...)
+		if text != "" {
+			text += "\n"
 		}
+		text += p.Text
 	}
-	return string(b)
+	return text
 }

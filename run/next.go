@@ -108,8 +108,7 @@ func (s State) nextCalls() []Command {
 			switch {
 			case submitted:
 				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterResult)})
-			case c.Class == Writes && t.running == 0 && !before.open,
-				c.Class != Writes && !before.writer && !before.named && t.writing == 0:
+			case c.Class == Writes && !before.open, c.Class != Writes && !before.writer && !before.named:
 				ready = append(ready, c)
 			}
 		case CallRunning:

@@ -126,10 +126,8 @@ func NewRunner(s State) *Runner {
 func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 	m := maker{now: now, world: w, in: in, r: r, s: r.State}
 	m.s.Turn.guard.shared = true
-	for _, p := range in.Given {
-		if err := m.record(p); err != nil {
-			return Batch{}, err
-		}
+	if err := m.record(in.Given...); err != nil {
+		return Batch{}, err
 	}
 	if m.aborted() {
 		// The interrupt is recorded first, because it keeps the partial answer.
@@ -145,10 +143,8 @@ func (r *Runner) Step(now time.Time, w World, in Input) (Batch, error) {
 	for _, want := range in.Wanted {
 		m.offer(want(m.s))
 	}
-	for _, p := range in.Last {
-		if err := m.record(p); err != nil {
-			return Batch{}, err
-		}
+	if err := m.record(in.Last...); err != nil {
+		return Batch{}, err
 	}
 	for again := true; again; {
 		var err error
@@ -256,22 +252,25 @@ type maker struct {
 	fresh map[CallID]bool // decided by a rule in this batch
 }
 
-func (m *maker) record(p Payload) error {
-	switch f := p.(type) {
-	case RequestFailed:
-		f.RetryAfter = m.s.retryAfter(m.now, f)
-		f.Again = m.s.Turn.Phase == Requesting && m.s.again(f)
-		p = f
-	case Ended:
-		f.Driven = m.s.Driven(m.now)
-		p = f
+// record records payloads up to one that cannot follow.
+func (m *maker) record(payloads ...Payload) error {
+	for _, p := range payloads {
+		switch f := p.(type) {
+		case RequestFailed:
+			f.RetryAfter = m.s.retryAfter(m.now, f)
+			f.Again = m.s.Turn.Phase == Requesting && m.s.again(f)
+			p = f
+		case Ended:
+			f.Driven = m.s.Driven(m.now)
+			p = f
+		}
+		e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back
+		if err := m.s.apply(e); err != nil {
+			return err
+		}
+		e.Seq = m.s.Seq
+		m.b.Events = append(m.b.Events, e)
 	}
-	e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back
-	if err := m.s.apply(e); err != nil {
-		return err
-	}
-	e.Seq = m.s.Seq
-	m.b.Events = append(m.b.Events, e)
 	return nil
 }
 
@@ -310,11 +309,8 @@ func (m *maker) follow() (bool, error) {
 			return false, fmt.Errorf("%s: %w", c.Key(), err)
 		}
 		progress = progress || len(m.b.Events) > n
-		if m.interrupted() || !m.s.Turn.Open() && progress {
-			return true, nil
-		}
 	}
-	return progress, nil
+	return progress || m.interrupted(), nil
 }
 
 // aborted reports whether the pending interrupt has cancelled the request in flight.
@@ -423,36 +419,40 @@ func (m *maker) perform(c Command) error {
 		if c.Call.spawns() && c.Call.Reserved == (Limits{}) {
 			started.Reserved = m.s.reservation(m.now)
 		}
-		if err := m.record(started); err != nil {
-			return err
-		}
-		m.start(c)
+		return m.begin(c, started)
 	case Request:
-		if over, err := m.reminderOver(c.Purpose, c.Attempt); over || err != nil {
-			return err
-		}
-		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
-			return nil
-		}
-		if err := m.record(RequestStarted{Purpose: c.Purpose, Attempt: c.Attempt, Model: m.s.Config.Model, End: c.End}); err != nil {
-			return err
-		}
-		m.start(c)
+		return m.request(c, c.Wait, RequestStarted{Purpose: c.Purpose, Attempt: c.Attempt, Model: m.s.Config.Model, End: c.End})
 	case ExternalTurn:
 		if m.overstays(c.Key()) {
 			return m.record(RequestFailed{Kind: ErrAborted, Reason: "the agent was stopped: it was still running " + submissionGrace.String() + " after its result was accepted"})
 		}
-		if over, err := m.reminderOver(ForAgent, c.Attempt); over || err != nil {
-			return err
-		}
-		if m.s.Turn.Phase == Requesting || m.waits(c.Key(), c.Wait) {
-			return nil
-		}
-		if err := m.record(RequestStarted{Purpose: ForAgent, Attempt: c.Attempt, Model: m.s.Config.Model}); err != nil {
-			return err
-		}
-		m.start(c)
+		return m.request(c, c.Wait, RequestStarted{Purpose: ForAgent, Attempt: c.Attempt, Model: m.s.Config.Model})
 	}
+	return nil
+}
+
+// request begins a request that is owed, unless its time is over or has not come.
+func (m *maker) request(c Command, wait time.Duration, started RequestStarted) error {
+	if m.reminderOver(started.Purpose) {
+		f := RequestFailed{Kind: ErrTimeout, Reason: fmt.Sprintf("no result was submitted within %v of reminder %d", m.s.reminder(), m.s.assignment.reminders), Reminder: true}
+		if m.s.Turn.Phase == Requesting {
+			_, f.Usage = m.world.Partial(m.s.NextCall())
+			return m.record(f)
+		}
+		return m.record(started, f)
+	}
+	if m.s.Turn.Phase == Requesting || m.waits(c.Key(), wait) {
+		return nil
+	}
+	return m.begin(c, started)
+}
+
+// begin records that an operation starts, and adds it to the batch.
+func (m *maker) begin(c Command, started Payload) error {
+	if err := m.record(started); err != nil {
+		return err
+	}
+	m.start(c)
 	return nil
 }
 
@@ -472,27 +472,22 @@ func (m *maker) overstays(key string) bool {
 	return !m.now.Before(m.r.grace.until)
 }
 
-// reminderOver records that a request ends because the time to submit the result after the
+// reminder returns how long the agent has to submit the result after a reminder; no limit if it is
+// negative.
+func (s *State) reminder() time.Duration { return cmp.Or(s.Config.Reminder, DefaultReminder) }
+
+// reminderOver reports whether a request ends because the time to submit the result after the
 // last reminder is over: the one in flight, or the one that is owed, which is then not sent.
 // The time is measured from when this process first saw that a request is owed after it.
-func (m *maker) reminderOver(p Purpose, attempt int) (over bool, err error) {
-	a, limit := m.s.assignment, cmp.Or(m.s.Config.Reminder, DefaultReminder)
+func (m *maker) reminderOver(p Purpose) bool {
+	a, limit := m.s.assignment, m.s.reminder()
 	if m.in.Closed || a.reminders == 0 || !m.s.owesOutput() || limit < 0 || p != ForStep && p != ForAgent {
-		return false, nil
+		return false
 	}
 	if key := fmt.Sprintf("%d.%d", a.n, a.reminders); m.r.reminder.key != key {
 		m.r.reminder.key, m.r.reminder.until = key, m.now.Add(limit)
 	}
-	if m.now.Before(m.r.reminder.until) {
-		return false, nil
-	}
-	f := RequestFailed{Kind: ErrTimeout, Reason: fmt.Sprintf("no result was submitted within %v of reminder %d", limit, a.reminders), Reminder: true}
-	if m.s.Turn.Phase == Requesting {
-		_, f.Usage = m.world.Partial(m.s.NextCall())
-	} else if err := m.record(RequestStarted{Purpose: p, Attempt: attempt, Model: m.s.Config.Model}); err != nil {
-		return true, err
-	}
-	return true, m.record(f)
+	return !m.now.Before(m.r.reminder.until)
 }
 
 func (m *maker) start(c Command) { m.b.Start = append(m.b.Start, c) }
@@ -526,7 +521,7 @@ func (m *maker) decide(c CallState) error {
 	switch p := p.(type) {
 	case nil:
 		// A person may take their time: that of a reminded agent begins again after it.
-		m.r.reminder.until = m.now.Add(cmp.Or(m.s.Config.Reminder, DefaultReminder))
+		m.r.reminder.until = m.now.Add(m.s.reminder())
 		return nil
 	case Interrupted:
 		m.in.Closed = true
@@ -547,14 +542,10 @@ func (m *maker) submit(c Perform) error {
 	if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
 		return err
 	}
-	settled := CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. No further work is needed.")}}
 	value, problem := m.world.Submit(m.s, c.Call)
-	if problem == "" {
-		if err := m.record(Submitted{Assignment: m.s.Assignment(), Call: c.Call.ID, Value: value}); err != nil {
-			return err
-		}
-	} else {
-		settled.Outcome, settled.IsError, settled.Content = Failed, true, []Part{Text(problem)}
+	if problem != "" {
+		return m.record(CallSettled{Call: c.Call.ID, Outcome: Failed, IsError: true, Content: []Part{Text(problem)}})
 	}
-	return m.record(settled)
+	return m.record(Submitted{Assignment: m.s.Assignment(), Call: c.Call.ID, Value: value},
+		CallSettled{Call: c.Call.ID, Outcome: OK, Content: []Part{Text("The result was accepted. No further work is needed.")}})
 }

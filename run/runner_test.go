@@ -173,6 +173,31 @@ type nonsense struct{ allowing }
 
 func (nonsense) Inspect(State, Call) CallInspected { return CallInspected{Call: "c_9"} }
 
+// Where an approval is needed and no one can give it, the turn ends at once and nothing of the message runs.
+func TestADecisionThatNoOneCanMakeEndsTheTurn(t *testing.T) {
+	t.Parallel()
+	d := drive(t, Config{})
+	d.w = unattended{}
+	d.prompt("go")
+	b := d.end("request/1.1/step/1", calls("read", "edit", "read"))
+	s := d.r.State
+	if s.Turn.End.Reason != "permission_required" || len(b.Start) > 0 {
+		t.Errorf("started %v, ended %+v", b.Start, s.Turn.End)
+	}
+	if err := checkHistory(s.Messages); err != nil {
+		t.Error(err)
+	}
+}
+
+type unattended struct{ children }
+
+func (unattended) Decide(_ State, c CallState) Payload {
+	if c.Tool == "edit" {
+		return Interrupted{Cause: ByPolicy, Call: c.ID}
+	}
+	return CallDecided{Call: c.ID, Decision: Decision{Answer: Allow}}
+}
+
 // What was left behind after an interrupt says that it may still run, not that its
 // process is gone, and what comes of it later is discarded.
 func TestWhatIsLeftBehindMayStillRun(t *testing.T) {

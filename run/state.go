@@ -108,7 +108,6 @@ type counts struct {
 	inspected int
 	undecided int // inspected, and waiting for a decision or an answer
 	running   int
-	writing   int // running writers
 	urgent    int // inspected, allowed or running, with a priority
 }
 
@@ -409,9 +408,6 @@ func (t *Turn) count(c *CallState, n int) {
 		}
 	case CallRunning:
 		t.running += n
-		if c.Class == Writes {
-			t.writing += n
-		}
 	}
 }
 
