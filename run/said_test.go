@@ -20,6 +20,8 @@ func TestWhatAnAccountSaysOfACall(t *testing.T) {
 		``:                                    "",
 		`{"count":3,"pa`:                      "",
 		`{"count":`:                           "",
+		`{1:"a.go"}`:                          "",
+		`{"a" "a.go"}`:                        "",
 		`{"path":"` + repeat("x", 80) + `"}`:  repeat("x", 80),
 		`{"path":"` + repeat("x", 81) + `"}`:  repeat("x", 80) + "…",
 		`{"path":"` + repeat("ä", 41) + `"}`:  repeat("ä", 40) + "…",

@@ -120,13 +120,13 @@ const maxSubject = 16 << 10
 // subject returns the argument that says most about a call: its first text.
 func subject(arguments string) string {
 	dec := json.NewDecoder(strings.NewReader(arguments))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') || len(arguments) > maxSubject {
+	if t, _ := dec.Token(); t != json.Delim('{') || len(arguments) > maxSubject {
 		return ""
 	}
 	for dec.More() {
 		var value any
-		name, err := dec.Token()
-		if err != nil || dec.Decode(&value) != nil {
+		name, _ := dec.Token()
+		if dec.Decode(&value) != nil { // also if the name is not one
 			return ""
 		}
 		if text, ok := value.(string); ok && name != "output_mode" && strings.TrimSpace(text) != "" {

@@ -92,6 +92,10 @@ func TestTwoChildrenWaitAtOnce(t *testing.T) {
 					if n := len(r.edit.Ran()); n != i {
 						t.Errorf("%d edits were made after %d answers", n, i)
 					}
+					below, err := Below(t.Context(), r.mem, d.State())
+					if err != nil || len(below) != len(order)-i {
+						t.Errorf("%d runs below after %d answers, %v", len(below), i, err)
+					}
 					approve(t, r, id)
 					time.Sleep(2 * pollIdle)
 				}
@@ -132,6 +136,48 @@ func TestAGrandchildThatWaitsIsAnswered(t *testing.T) {
 			t.Errorf("answered %q", s.Answer())
 		}
 	})
+}
+
+// What is put into the inbox of a run is taken by the process that drives it, or else by the nearest
+// above that one does.
+func TestTheDriverOfARun(t *testing.T) {
+	t.Parallel()
+	m := storetest.NewMemory()
+	for _, c := range []run.Created{{Run: "r"}, {Run: "r-c1", Parent: "r"}, {Run: "r-c1-c1", Parent: "r-c1"}, {Run: "other"}} {
+		if err := m.Append(t.Context(), c.Run, 0, []run.Event{{Payload: c}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(id run.ID, want string) {
+		t.Helper()
+		o, driven, err := DriverOf(t.Context(), m, id)
+		if err != nil || driven != (want != "") || o.Socket != want {
+			t.Errorf("%s is driven: %t, at %q, %v; want %q", id, driven, o.Socket, err, want)
+		}
+	}
+	own := func(id run.ID, socket string) store.Lease {
+		l, err := m.Own(t.Context(), id, socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	check("r-c1-c1", "")
+	defer own("other", "/other").Release()
+	check("r-c1-c1", "")
+	check("unknown", "")
+	defer own("r", "/root").Release()
+	check("r-c1-c1", "/root")
+	check("r", "/root")
+	child := own("r-c1", "/child")
+	check("r-c1-c1", "/child")
+	if err := child.Release(); err != nil {
+		t.Fatal(err)
+	}
+	check("r-c1-c1", "/root")
+	if _, _, err := DriverOf(stopped(t, run.ByPerson), m, "r-c1-c1"); err == nil {
+		t.Error("a store that cannot be read says that no one drives the run")
+	}
 }
 
 // A child that waits continues while its sibling is at work, with an answer or with a rule that

@@ -26,12 +26,13 @@ type delegate struct{}
 type delegateArgs struct {
 	Prompt string `json:"prompt"`
 	System string `json:"system"`
+	Agent  string `json:"agent"`
 	Schema string `json:"schema"`
 	Steps  int    `json:"steps"`
 }
 
 func (delegate) Spec() tool.Spec {
-	return tool.Spec{Name: "delegate", Description: "Starts a child run.", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"},"system":{"type":"string"},"schema":{"type":"string"},"steps":{"type":"integer"}},"required":["prompt"],"additionalProperties":false}`)}
+	return tool.Spec{Name: "delegate", Description: "Starts a child run.", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"},"system":{"type":"string"},"agent":{"type":"string"},"schema":{"type":"string"},"steps":{"type":"integer"}},"required":["prompt"],"additionalProperties":false}`)}
 }
 
 func (delegate) Inspect(_ tool.Env, _ json.RawMessage) (tool.Intent, error) {
@@ -43,7 +44,7 @@ func (delegate) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result
 	if err := json.Unmarshal(c.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
-	child := tool.Child{Prompt: a.Prompt, Limits: run.Limits{Steps: a.Steps}}
+	child := tool.Child{Prompt: a.Prompt, Agent: a.Agent, Limits: run.Limits{Steps: a.Steps}}
 	if a.System != "" {
 		child.System = func(model string) string { return a.System + " With " + model + "." }
 	}
@@ -456,6 +457,34 @@ func TestAChildMayHaveChildren(t *testing.T) {
 		c := stateOf(t, r, theChild+"-c1").Created
 		if c.Root != "r" || c.Depth != 2 || c.Parent != theChild {
 			t.Errorf("the grandchild is %+v", c)
+		}
+	})
+}
+
+// who tells which agents a call's run and those above it have.
+type who struct{ *fake }
+
+func (who) Run(_ context.Context, env tool.Env, _ tool.Call) (tool.Result, error) {
+	return tool.TextResult(strings.Join(env.Agents, " > ")), nil
+}
+
+// Tools are told the agents of the runs above, so that none starts one of them again; runs without an
+// agent are not among them.
+func TestARunKnowsTheAgentsAboveIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := parent(t, `
+{"calls":[{"tool":"delegate","args":{"prompt":"First.","agent":"painter"}}]}
+{"when":{"first":"First."},"calls":[{"tool":"delegate","args":{"prompt":"Second."}}]}
+{"when":{"first":"Second."},"calls":[{"tool":"delegate","args":{"prompt":"Third.","agent":"brush"}}]}
+{"when":{"first":"Third."},"calls":[{"tool":"who","args":{"do":"ok"}}]}
+{"when":{"first":"Third."},"text":"{{last_result}}"}
+{"when":{"first":"Second."},"text":"{{last_result}}"}
+{"when":{"first":"First."},"text":"{{last_result}}"}
+{"text":"{{last_result}}"}`, who{newFake("who", run.Reads)})
+		s := r.run(r.createWith(run.Created{Agent: "lead"}), prompt("go"))
+		if s.Answer() != "lead > painter > brush" {
+			t.Errorf("the agents are %q", s.Answer())
 		}
 	})
 }

@@ -276,10 +276,7 @@ const callPoll = 20 * time.Millisecond
 // Wake tells the process that drives a run, or waits for it, to read the inbox. Errors are ignored,
 // because that process also polls it.
 func Wake(ctx context.Context, s store.Store, id run.ID) {
-	o, owned, err := DriverOf(ctx, s, id)
-	if err != nil || !owned || o.Socket == "" {
-		return
-	}
+	o, _, _ := DriverOf(ctx, s, id)
 	if v, err := store.Dial(ctx, o.Socket); err == nil {
 		_ = v.Wake()
 		_ = v.Close()

@@ -121,11 +121,8 @@ func (d *Runner) openMail() []func(run.State) []run.Payload {
 // read returns the events of a letter that can follow s.
 func (l *letter) read(s run.State) []run.Payload {
 	var payloads []run.Payload
-	if l.err = l.refused; l.err != nil {
-		return nil
-	}
-	if payloads, l.err = l.want(s); l.err != nil {
-		return nil
+	if l.err = l.refused; l.err == nil {
+		payloads, l.err = l.want(s)
 	}
 	for _, p := range payloads {
 		if _, ok := p.(run.Interrupted); ok {

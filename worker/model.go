@@ -168,7 +168,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 	go func() {
 		var answer *llm.Answer
 		started := time.Now()
-		if err == nil && !d.gateClosed() {
+		if err == nil && ctx.Err() == nil {
 			answer, err = d.send(ctx, op, m, req, s.Turn.Request.Deaths > 0)
 		}
 		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
@@ -177,7 +177,7 @@ func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
 		switch {
 		case answer != nil:
 			done.Events = d.interpret(s, m, c.Purpose, req.Output != nil, answer)
-		case d.gateClosed() || context.Cause(ctx) != nil:
+		case ctx.Err() != nil:
 			return // the interrupt takes what has streamed
 		default:
 			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model)}
@@ -285,7 +285,7 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 		}
 		delta.Call = m.names.Tool(delta.Call)
 		op.stream.add(delta)
-		if delta.Part == nil && delta.Usage == nil && !d.gateClosed() && ctx.Err() == nil { // after an interrupt nothing more is shown
+		if delta.Part == nil && delta.Usage == nil && ctx.Err() == nil { // after an interrupt nothing more is shown
 			d.feed.show(view.Update{Delta: &view.Delta{Text: delta.Text, Thinking: delta.Thinking, Tool: delta.Call, Arguments: delta.Input}})
 		}
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -229,9 +230,4 @@ func (l logs) RunsOf(conversation run.ID) (ids []run.ID, err error) {
 	return ids, err
 }
 
-func (d *Runner) limits() output.Limits {
-	if d.w.OutputLimits != (output.Limits{}) {
-		return d.w.OutputLimits
-	}
-	return output.DefaultLimits
-}
+func (d *Runner) limits() output.Limits { return cmp.Or(d.w.OutputLimits, output.DefaultLimits) }

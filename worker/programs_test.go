@@ -3,10 +3,13 @@ package worker
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"pawl/permission"
 	"pawl/run"
+	"pawl/tool"
 )
 
 func TestAProgramThatPathFindsInTheWorkspaceIsLocal(t *testing.T) {
@@ -47,6 +50,19 @@ func TestAProgramThatPathFindsInTheWorkspaceIsLocal(t *testing.T) {
 		if got := isLocal([]string{workspace}, c.name, c.path); got != c.want {
 			t.Errorf("PATH %s: %s is local: %t, want %t", c.path, c.name, got, c.want)
 		}
+	}
+}
+
+// What bash has itself it does not look for.
+func TestABuiltinIsNotFoundInTheWorkspace(t *testing.T) {
+	t.Setenv("PATH", ".")
+	for _, name := range strings.Fields("[ : break cd command continue echo exit export false printf pwd return test true type") {
+		if local := localPrograms(tool.Env{Workspace: t.TempDir()}, name); len(local) > 0 {
+			t.Errorf("%s: local are %q", name, local)
+		}
+	}
+	if local := localPrograms(tool.Env{Workspace: t.TempDir()}, "echo x; make test"); !slices.Equal(local, []string{"make"}) {
+		t.Errorf("local are %q", local)
 	}
 }
 

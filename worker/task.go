@@ -162,9 +162,6 @@ func (b *taskBatch) append() (store.TaskAppend, error) {
 // of them depends on it. It is made in the transaction of the change: of two changes that
 // would close a cycle together, the second finds it.
 func dependencyCheck(id task.ID, on []task.ID) func(row func(string) (store.TaskRow, error)) error {
-	if len(on) == 0 {
-		return nil
-	}
 	return func(row func(string) (store.TaskRow, error)) error {
 		wrong := func(what string) error {
 			return &task.InputError{What: "depends_on: " + what, Fields: map[string]string{"depends_on": what}}
