@@ -631,6 +631,35 @@ func TestWhatLeadsNowhereOrOutsideIsToldToTheRules(t *testing.T) {
 	}
 }
 
+// An approval to read a file is not one to read its content as it was.
+func TestAnApprovalToReadIsNotBoundToTheContent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a", "before")
+	r, _ := asks(t, `
+{"calls":[{"tool":"read","args":{"do":"ok it","path":"a"}}]}
+{"text":"Done."}`)
+	r.w.Authorizer = authorizer(func(permission.Request) permission.Decision { return permission.Decision{Verdict: permission.Ask} })
+	d, err := r.w.Create(t.Context(), run.Created{Run: "r", Workspace: dir}, r.watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Run(t.Context(), prompt("go"))
+	if err != nil || !s.Turn.Open() {
+		t.Fatalf("ended %+v, %v", s.Turn.End, err)
+	}
+	c, _ := s.Turn.Call("c_1")
+	shown, err := r.w.Preview(s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "a", "after")
+	decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow, Digest: shown.Digest})
+	if s := r.run(d); s.Turn.End.End != run.Completed {
+		t.Errorf("ended %+v, log %q", s.Turn.End, r.log(r.mem))
+	}
+}
+
 func TestWhatADecisionIsBoundToOfAFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

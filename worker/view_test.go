@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -268,6 +270,32 @@ func TestWhoFollowsLaterSeesTheAnswerFromItsBeginning(t *testing.T) {
 			t.Errorf("followed %+v, %v", u.Event, err)
 		}
 	}
+}
+
+// A run whose process has no socket is followed by its log, until that process lets go of it.
+func TestARunWithoutASocketIsFollowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"sleep 10s"}}]}
+{"text":"Done."}`)
+		d := r.create()
+		go r.run(d, prompt("go"))
+		<-r.read.begun
+		began := time.Now()
+		var seen []string
+		for u, err := range Follow(t.Context(), r.mem, "r", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen = append(seen, store.Type(u.Event.Payload))
+			if len(seen) == 7 && time.Since(began) > pollRun {
+				t.Errorf("the start of the call was seen after %s", time.Since(began))
+			}
+		}
+		if want := r.log(r.mem); !slices.Equal(seen, want) || time.Since(began) > 10*time.Second+pollRun {
+			t.Errorf("after %s: saw %q, not %q", time.Since(began), seen, want)
+		}
+	})
 }
 
 func TestWhatIsLiveIsRememberedUntilItIsAnEvent(t *testing.T) {
