@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -221,6 +222,25 @@ func TestTheHashIsWhatItAlwaysWas(t *testing.T) {
 	const want = "3de88d7e1260b3cc1f65057515418c3dd810b24936fd3be3316816d019cea18f"
 	if sum != want {
 		t.Errorf("got %s, want %s", sum, want)
+	}
+}
+
+// So is the seal: if it came out differently, every run of every store would look changed.
+func TestTheSealIsWhatItAlwaysWas(t *testing.T) {
+	t.Parallel()
+	h := head{Summary: Summary{ID: "r", Parent: "p", Root: "o", Forked: "f", Workspace: "/w", Model: "m", Title: "t", Name: "n",
+		Created: testTime, Updated: testTime, Seq: 1, End: run.Completed, Reason: "why", Turns: 2},
+		hash: []byte{3}, writer: "0.1.0", used: 4}
+	h.Steps = 5
+	h.Usage = run.Usage{Input: 6, CacheRead: 7, CacheWrite: 8, Output: 9, Cost: 10}
+	for priced, want := range map[bool]string{
+		false: "9d29749a6b7dc3e781ddbe9b582334e7e3b19922ffcc05c6cba51f8ae337edc8",
+		true:  "57daa015c299556b1bda77a775132ab2ff9c767f63dc364849af7cb963931a6a",
+	} {
+		h.Usage.Priced = priced
+		if got := hex.EncodeToString(h.sum()); got != want {
+			t.Errorf("priced %t: got %s, want %s", priced, got, want)
+		}
 	}
 }
 

@@ -91,6 +91,9 @@ func TestARemovedRunLeavesNothing(t *testing.T) {
 	if _, err := s.Remove(t.Context(), "r"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("again: got error %v, want ErrNotFound", err)
 	}
+	if would, err := s.Removable(t.Context(), "r"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("again it would remove %v, %v", would, err)
+	}
 	if all, err := s.Runs(t.Context(), 0); err != nil || len(all) != 1 || all[0].Damage != "" {
 		t.Errorf("the list has %+v, %v", all, err)
 	}

@@ -188,10 +188,7 @@ type taskHead struct {
 // taskHead checks everything that can reject t, before the first change.
 func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 	h.hash = noHash
-	err = w.row(`SELECT seq, hash, created FROM tasks WHERE id = ?`, []any{t.Task}, &h.seq, &h.hash, timeColumn{&h.created})
-	if err == sql.ErrNoRows {
-		h.hash, err = noHash, nil
-	}
+	_, err = w.find(`SELECT seq, hash, created FROM tasks WHERE id = ?`, []any{t.Task}, &h.seq, &h.hash, timeColumn{&h.created})
 	switch {
 	case err != nil:
 		return h, err
@@ -204,20 +201,21 @@ func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 		}
 	}
 	if sub := t.Submission; sub != nil {
-		var one int
-		err := w.row(`SELECT 1 FROM submissions WHERE run = ? AND tool = ? AND assignment = ?`, []any{string(sub.Run), sub.Tool, sub.Assignment}, &one)
-		if err == nil {
-			return h, rejection{fmt.Errorf("%w: run %s, assignment %d", ErrSubmitted, sub.Run, sub.Assignment)}
-		} else if err != sql.ErrNoRows {
+		found, err := w.find(`SELECT 1 FROM submissions WHERE run = ? AND tool = ? AND assignment = ?`, []any{string(sub.Run), sub.Tool, sub.Assignment}, new(int))
+		if found {
+			err = rejection{fmt.Errorf("%w: run %s, assignment %d", ErrSubmitted, sub.Run, sub.Assignment)}
+		}
+		if err != nil {
 			return h, err
 		}
 	}
 	for _, id := range t.Runs {
 		var other string
-		err := w.row(`SELECT task FROM task_runs WHERE run = ? AND task != ?`, []any{string(id), t.Task}, &other)
-		if err == nil {
-			return h, rejection{fmt.Errorf("run %s belongs to task %s", id, other)}
-		} else if err != sql.ErrNoRows {
+		found, err := w.find(`SELECT task FROM task_runs WHERE run = ? AND task != ?`, []any{string(id), t.Task}, &other)
+		if found {
+			err = rejection{fmt.Errorf("run %s belongs to task %s", id, other)}
+		}
+		if err != nil {
 			return h, err
 		}
 	}

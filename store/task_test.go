@@ -39,6 +39,27 @@ func TestTheRunOfAnUnfinishedTaskIsNotRemoved(t *testing.T) {
 	}
 }
 
+// A task is driven by one process at a time, whoever drives the run of that name.
+func TestATaskIsOwnedLikeARun(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	for _, id := range []run.ID{"t1", TaskLease("t1"), TaskLease("t2")} {
+		lease, err := s.Own(t.Context(), id, "")
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		defer lease.Release()
+	}
+	if _, err := s.Own(t.Context(), TaskLease("t1"), ""); !isOwned(err) {
+		t.Errorf("a second driver: %v", err)
+	}
+}
+
+func isOwned(err error) bool {
+	_, ok := errors.AsType[*OwnedError](err)
+	return ok
+}
+
 func TestATaskEventThatWasChangedIsNotRead(t *testing.T) {
 	t.Parallel()
 	s := withTask(t)

@@ -326,12 +326,16 @@ func (w *writer) row(query string, args []any, dest ...any) error {
 	return stmt.QueryRowContext(background, args...).Scan(dest...)
 }
 
-// exists reports whether the run exists.
-func (w *writer) exists(id run.ID) (bool, error) {
-	var one int
-	err := w.row(`SELECT 1 FROM runs WHERE id = ?`, []any{string(id)}, &one)
+// find is row, and reports whether there is one.
+func (w *writer) find(query string, args []any, dest ...any) (found bool, err error) {
+	err = w.row(query, args, dest...)
 	if err == sql.ErrNoRows {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// exists reports whether the run exists.
+func (w *writer) exists(id run.ID) (bool, error) {
+	return w.find(`SELECT 1 FROM runs WHERE id = ?`, []any{string(id)}, new(int))
 }
