@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/store"
+)
+
+// said is the want of words to the run.
+func said(words string) Want {
+	return func(s run.State) ([]run.Payload, error) { return []run.Payload{say(s, words)}, nil }
+}
+
+// What a face of this process wants is recorded, or it is told why not.
+func TestWhoPostsIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"edit","args":{"do":"ok"}}]}
+{"text":"Done."}`)
+		r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
+		d := r.create()
+		refused := errors.New("not now")
+		for _, c := range []struct {
+			what string
+			want Want
+			err  string // "": it is recorded
+		}{
+			{"words", said("go"), ""},
+			{"a decision on no call", d.Decided(Decision{Call: "c_9", Answer: run.Allow}), "call c_9 does not need approval"},
+			{"a mode that is not one", d.Configured(run.ConfigChange{Mode: new("bold")}), "bold"},
+			{"a mode", d.Configured(run.ConfigChange{Mode: new("plan")}), ""},
+			{"nothing", func(run.State) ([]run.Payload, error) { return nil, refused }, refused.Error()},
+			{"what cannot follow", func(run.State) ([]run.Payload, error) { return []run.Payload{run.Ended{End: run.Completed}}, nil }, "out of order"},
+			{"a decision", d.Decided(Decision{Call: "c_1", Answer: run.Allow}), ""},
+			{"the same again", d.Decided(Decision{Call: "c_1", Answer: run.Deny}), "call c_1 does not need approval"},
+		} {
+			wait := d.Post(c.want, c.what == "words")
+			impatient, cancel := context.WithCancelCause(t.Context())
+			cancel(errKilled)
+			if err := wait(impatient); err != errKilled {
+				t.Errorf("%s: who does not wait is told %v", c.what, err)
+			}
+			if !d.HasMail() || d.Await(t.Context()) != nil {
+				t.Errorf("%s: there is no mail", c.what)
+			}
+			if _, err := d.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			err := wait(t.Context())
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: %v, want %q", c.what, err, c.err)
+			}
+		}
+		if s := d.State(); s.Turn.End.End != run.Completed || s.Config.Mode != string(permission.Plan) || len(r.edit.Ran()) != 1 {
+			t.Errorf("ended %+v in mode %s, edits %q", s.Turn.End, s.Config.Mode, r.edit.Ran())
+		}
+		unread := d.Post(said("more"), true)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := unread(t.Context()); err != ErrClosed {
+			t.Errorf("what was not read: %v", err)
+		}
+		if err := d.Post(said("more"), true)(t.Context()); err != ErrClosed {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+// Words that are handed in while the turn is being interrupted begin the next one; a setting is not
+// held back.
+func TestWordsWaitForTheEndOfAnInterruptedTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"deaf"}}]}
+{"when":{"contains":"and then"},"text":"Done."}`)
+		d := r.create()
+		ended := make(chan run.State, 1)
+		go func() { ended <- r.run(d, prompt("go")) }()
+		<-r.read.begun
+		synctest.Wait()
+		d.Interrupt(run.Interrupted{Cause: run.ByPerson})
+		words := d.Post(said("and then"), true)
+		if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := d.State(); !s.Turn.Open() || s.Config.Mode != string(permission.Plan) {
+			t.Errorf("the mode is %s when the turn has ended %+v", s.Config.Mode, s.Turn.End)
+		}
+		if err := words(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := <-ended; s.Turn.N != 2 || s.Answer() != "Done." {
+			t.Errorf("turn %d ended %+v with %q", s.Turn.N, s.Turn.End, s.Answer())
+		}
+		time.Sleep(2 * time.Hour) // the call that did not stop ends
+	})
+}
+
+// Rows of other processes that say something, as the faces put them; one that cannot be read has no
+// effect and is not offered again.
+func TestMessagesOfOtherProcesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"ask","args":{"do":"red or blue?"}}]}
+{"text":"{{last_result}} it is."}
+{"text":"Done."}`)
+		r.w.OnAsk = AskWait
+		d := r.create()
+		defer d.Close()
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil || s.Turn.End.End != run.Asked {
+			t.Fatalf("ended %+v, %v", s.Turn.End, err)
+		}
+		put(t, r, "bad", store.Message, `{"parts":`)
+		put(t, r, "bad decision", store.Decide, `[`)
+		put(t, r, "bad call", store.Call, `[`)
+		put(t, r, "unknown", "sing", "la")
+		put(t, r, "good", store.Message, `{"delivery":"queue","parts":[{"type":"text","text":"blue"}]}`)
+		if s, err = d.Run(t.Context()); err != nil || s.Answer() != "blue it is." {
+			t.Errorf("ended %+v with %q, %v", s.Turn.End, s.Answer(), err)
+		}
+		rows, err := r.mem.Inbox(t.Context(), "r")
+		if err != nil || len(rows) != 1 || rows[0].Key != "unknown" {
+			t.Errorf("left are %+v, %v: a row of a newer pawl is for that one", rows, err)
+		}
+		put(t, r, "prompt", store.Message, `{"delivery":"steer","parts":[{"type":"text","text":"more"}]}`)
+		if s, err = d.Run(t.Context()); err != nil || s.Answer() != "Done." || s.Turn.N != 3 {
+			t.Errorf("turn %d ended %+v with %q, %v", s.Turn.N, s.Turn.End, s.Answer(), err)
+		}
+		if log := r.log(r.mem); slices.Contains(log, "call_received") {
+			t.Errorf("log %q", log)
+		}
+	})
+}
