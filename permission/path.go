@@ -160,45 +160,6 @@ func harmlessDevice(p string) bool {
 	return false
 }
 
-// secretNames are names of files and folders that usually hold keys or
-// passwords, in lower case; reading them asks. Patterns of path.Match.
-var secretNames = names(
-	".env", ".env.*", ".env-*", ".env_*", ".env~", "#.env*", "*.env", ".envrc", ".dev.vars*", ".vault_pass*", ".secrets", ".token", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", "gcloud", ".kube", "kubeconfig*", ".oci",
-	".netrc", "_netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg", ".docker",
-	"credentials", "credentials.*", "*credentials.json", "secrets", "secrets.*", "secret.*", "*.tfstate", "*.tfstate.backup", "terraform.tfstate*", "*.tfvars", ".vault-token", ".terraformrc",
-	"service-account*.json", "service_account*.json", "serviceaccount*.json", "client_secret*.json", "rclone.conf", "*.ovpn", ".password-store", ".psql_history", ".mysql_history", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
-	"shadow", "gshadow", "sudoers", "master.key", "wp-config.php", ".cargo-credentials", "auth.json", ".s3cfg", ".boto", "keyring*", "*.keychain", "*.keychain-db",
-)
-
-// exampleNames are names that look like secrets and are there to be read.
-var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.dist", "*.example", "*.sample", "*.template", "*.pub")
-
-// protectedNames are names of files and folders that decide what runs later, in
-// lower case; changing them asks even where edits do not. Instructions for agents
-// (AGENTS.md) are not here: changing them is what people ask agents for, they are
-// read as text, and a changed one shows in the diff.
-var protectedNames = names(
-	".git", "git~1", ".gitmodules", ".gitconfig", ".gitattributes", ".githooks", ".husky", "lefthook*.yml", ".lefthook*.yml", "lefthook*.yaml", ".lefthook*.yaml", "lefthook*.toml", ".lefthook*.toml", "lefthook*.json", ".lefthook*.json", ".overcommit.yml", ".pre-commit-config.yaml",
-	".pawl", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".windsurf", ".amazonq", ".kiro", ".roo", ".crush.json", "crush.json", ".continue", ".qwen", ".junie", ".trae", ".augment", ".goose", ".amp", ".factory", ".clinerules", "mcp.json",
-	".github", ".gitlab-ci.yml", ".gitlab", ".circleci", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".buildkite", ".woodpecker*", "bitbucket-pipelines.yml", ".ci",
-	".cirrus.yml", ".cirrus.star", ".gitea", ".forgejo", "appveyor.yml", ".appveyor.yml", ".semaphore", ".builds", ".build.yml", ".teamcity", "buildspec.yml", "buildspec.yaml", "cloudbuild.yaml", "cloudbuild.yml", "azure-pipelines.yaml", "codefresh.yml", "wercker.yml", ".drone.star",
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", "config.fish",
-	".login", ".logout", ".xinitrc", ".xprofile", ".xsession", ".rprofile", ".renviron", ".irbrc", ".pryrc", ".emacs", ".emacs.d", ".tmux.conf",
-	".envrc", ".vscode", "*.code-workspace", ".idea", ".zed", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".vim", ".dir-locals.el", ".devcontainer", ".devcontainer.json", "devcontainer.json", ".fleet", ".theia", "*.sublime-project", ".tool-versions", "mise*.toml", ".mise*.toml", ".mise", "sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".lldbinit",
-	".cargo", "rust-toolchain", "rust-toolchain.toml", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".npmrc", ".bundle", ".rspec", ".pylintrc", ".bazelrc", ".mvn", "gradle-wrapper.properties", ".watchmanconfig", ".direnv", "*.desktop", "autorun.inf", "authorized_keys", "crontab", ".config", "launchagents", "autostart", "package.json",
-	// What version control, shells, editors, debuggers, interpreters and hosts of code run or obey by themselves.
-	".hg", ".hgrc", ".jj", ".sl", "_darcs", ".svn", ".arcconfig", ".reviewboardrc", ".pre-commit-hooks.yaml", ".huskyrc*", ".lintstagedrc*",
-	".rvmrc", ".autoenv*", ".direnvrc", ".bashrc.local", ".zshrc.local", ".screenrc", ".tmuxinator.yml", ".tmuxp.*", ".nanorc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".ackrc",
-	".dir-locals-2.el", ".helix", ".kakrc", ".vimrc.local", ".nvim", ".lvim", ".nova", ".lapce", ".vs", ".run", ".ctags", ".ctags.d", ".agents",
-	".ghci", ".ocamlinit", ".iex.exs", ".erlang", ".octaverc", ".perldb", ".rdbgrc", ".byebugrc", ".radare2rc", ".ipython", "ipython_config.py", ".jupyter",
-	"bunfig.toml", ".bunfig.toml", ".gradle", ".mavenrc", ".sbtopts", ".jvmopts", ".rubocop.yml", ".solargraph.yml",
-	"action.yml", "action.yaml", ".gitlab-ci.yaml", ".gitpod.yml", ".gitpod.dockerfile", ".replit", "replit.nix", ".idx", "devbox.json", ".lando.yml", ".ddev",
-	".kilocode", ".tekton", ".do", ".bzr", ".fossil-settings", ".simple-git-hooks.*", ".lfsconfig", ".buckconfig", ".gemrc", ".ripgreprc", ".obsidian", ".dvc", ".settings", ".user.ini", ".mongorc.js", ".ycm_extra_conf.py", ".vimspector.json",
-	"ansible.cfg", ".ansible.cfg", ".goreleaser.*", ".mergify.yml", "startup.m",
-	".readthedocs.yaml", ".readthedocs.yml", "netlify.toml", "vercel.json", "render.yaml", "heroku.yml",
-)
-
 // nameList is a list of names, in each at most one *. Those without one are looked
 // up at once: this is asked of every word of every command. The list is prepared by its
 // first user and not while the program starts.
