@@ -2,6 +2,7 @@ package permission
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -134,7 +135,7 @@ func looseAddr(host string) (a netip.Addr, numeric bool) {
 
 // looseNumber reads 127, 0177 or 0x7f.
 func looseNumber(s string) (uint64, bool) {
-	base := uint64(10)
+	base := 10
 	lower := strings.ToLower(s)
 	if hex, ok := strings.CutPrefix(lower, "0x"); ok {
 		base, lower = 16, hex
@@ -144,18 +145,8 @@ func looseNumber(s string) (uint64, bool) {
 	} else if len(lower) > 1 && lower[0] == '0' {
 		base, lower = 8, lower[1:]
 	}
-	if lower == "" || len(lower) > 16 {
-		return 0, false
-	}
-	var n uint64
-	for _, c := range []byte(lower) {
-		d := uint64(strings.IndexByte("0123456789abcdef", c))
-		if d >= base { // also -1, for what is no digit
-			return 0, false
-		}
-		n = n*base + d
-	}
-	return n, n < 1<<40
+	n, err := strconv.ParseUint(lower, base, 40)
+	return n, err == nil
 }
 
-func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func allDigits(s string) bool { return s != "" && consistsOf(s, "0123456789") }

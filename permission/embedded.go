@@ -62,9 +62,9 @@ const maxEmbedded = 200
 // namesIn returns what in a word may be the name of a file, the word itself apart from what
 // stands before a name in it; with optionsOnly only values of options.
 func namesIn(word string, optionsOnly bool) (names []string) {
-	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
-		for i := 2; i < len(word) && i < maxEmbedded; i++ {
-			names = append(names, word[i:])
+	if letters, ok := shortOptions(word); ok {
+		for i := 1; i < min(len(letters), maxEmbedded); i++ {
+			names = append(names, letters[i:])
 		}
 	}
 	if optionsOnly {
@@ -94,8 +94,8 @@ func takesAll(p *simpleCommand) bool {
 	}
 	option := func(letters string, long ...string) bool {
 		return slices.ContainsFunc(words[1:], func(w word) bool {
-			short := len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, letters)
-			return short || hasAny(w.text, long...)
+			given, short := shortOptions(w.text)
+			return short && strings.ContainsAny(given, letters) || hasAny(w.text, long...)
 		})
 	}
 	switch words[0].text {

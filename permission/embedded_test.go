@@ -23,7 +23,7 @@ func TestADenyRuleForAFileHoldsInsideOfWords(t *testing.T) {
 				"git add -A", "git add .", "git add -u", "git add '*'", "git add -- ':(glob)**'", "git commit -am x", "git stash", "git stash -u", "git stash push --all", "git add '.e*'",
 			},
 			runs: []string{
-				"sed s/a/b/ x", "sed -i s/a/b/ x", "awk '{print $1}' x", "echo .env", "git commit -m 'ignore .env'", "git add a", "git stash list", "git stash show", "git commit -m x",
+				"sed s/a/b/ x", "sed -i s/a/b/ x", "awk '{print $1}' x", "echo .env", "git commit -m 'ignore .env'", "git add a", "git add Auu", "git add --Au", "git add ''", "git add -", "git commit -- aa", "git stash list", "git stash show", "git commit -m x",
 				"cd docs && cat a", "tar cf x docs", "env -C docs cat a", "pushd docs; cat a", "make -C docs", "ln -s docs x", "grep -rn env docs",
 			},
 		},

@@ -87,3 +87,37 @@ func TestTheRuleThatIsSuggestedMatches(t *testing.T) {
 		t.Errorf("a quoted colon does not stand for itself: %v", err)
 	}
 }
+
+// Each tool of another agent has one of pawl's, or none.
+func TestEachToolOfAnotherAgentIsNamed(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string]string{
+		"":               "agent google_web_search skill task websearch",
+		"edit and write": "apply_patch edit patch",
+		"ask":            "askuserquestion",
+		"shell":          "bash exec_command local_shell run_shell_command shell shelltool",
+		"shell_output":   "bashoutput taskoutput",
+		"fetch":          "fetch web_fetch webfetch",
+		"glob":           "glob",
+		"search":         "grep grep_search search search_file_content",
+		"shell_stop":     "killbash killshell taskstop",
+		"list":           "list list_directory ls",
+		"edit":           "multiedit notebookedit replace",
+		"read":           "notebookread read read_file read_many_files",
+		"todo":           "todoread todowrite update_plan",
+		"write":          "write write_file",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			same, known := SameTools(strings.ToUpper(name), typedTools)
+			if got := strings.Join(same, " and "); got != want || !known {
+				t.Errorf("%s is %q (known: %v), want %q", name, got, known, want)
+			}
+		}
+	}
+	if same, known := SameTools("frobnicate", typedTools); same != nil || known {
+		t.Errorf("a name of no tool is %q", same)
+	}
+	if same, _ := SameTools("bash", []string{"read"}); len(same) > 0 {
+		t.Errorf("without shell, bash is %q", same)
+	}
+}

@@ -196,7 +196,7 @@ func (w *grammarWalk) look(n syntax.Node) string {
 		if n.Index != nil || n.Array != nil {
 			return "an array"
 		}
-		if n.Name == nil || n.Name.Value == "" || strings.ContainsFunc(n.Name.Value, func(c rune) bool { return c >= 0x80 || !nameByte(byte(c)) }) {
+		if n.Name == nil || n.Name.Value == "" || !consistsOf(n.Name.Value, nameChars) {
 			return "an unusual assignment"
 		}
 	case *syntax.TestClause:
@@ -241,9 +241,7 @@ func plainWord(w *syntax.Word, more string) bool {
 	return !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			return strings.ContainsFunc(p.Value, func(c rune) bool {
-				return !(nameByte(byte(c)) && c < 0x80 || strings.ContainsRune("./:@%+,=*?-"+more, c))
-			})
+			return !consistsOf(p.Value, nameChars+"./:@%+,=*?-"+more)
 		case *syntax.SglQuoted:
 			return p.Dollar || more == " "
 		case *syntax.DblQuoted:
@@ -261,7 +259,7 @@ func plainDelimiter(source string) bool {
 	if n := len(source); n > 2 && (source[0] == '\'' || source[0] == '"') && source[0] == source[n-1] {
 		source = source[1 : n-1]
 	}
-	return source != "" && strings.Trim(source, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	return source != "" && consistsOf(source, nameChars)
 }
 
 // quotedDelimiter reports whether a here-document is taken as it stands.

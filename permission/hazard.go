@@ -209,6 +209,17 @@ func isName(t string) bool {
 	return !numeric && strings.Contains(t, ".") && strings.ContainsFunc(t, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 })
 }
 
-func nameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+// shortOptions returns what follows the hyphen of a word with one: letters of options, and what the
+// last one is given.
+func shortOptions(word string) (letters string, ok bool) {
+	letters, ok = strings.CutPrefix(word, "-")
+	return letters, ok && !strings.HasPrefix(letters, "-")
 }
+
+// nameChars are the characters of names of variables.
+const nameChars = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+
+func nameByte(c byte) bool { return strings.ContainsRune(nameChars, rune(c)) }
+
+// consistsOf reports whether all characters of s are among chars.
+func consistsOf(s, chars string) bool { return strings.Trim(s, chars) == "" }

@@ -81,7 +81,7 @@ func denial(r Request, m Mode) Rules {
 // which all words are known: no redirection, no assignment, no other command.
 func onlyCommand(command string) (pattern string, ok bool) {
 	s := read(command)
-	if len(s.faults)+len(s.unknown)+len(s.unsure)+len(s.grouped)+len(s.redirects) > 0 {
+	if s.unknown != nil || s.unsure != nil {
 		return "", false
 	}
 	var only *simpleCommand

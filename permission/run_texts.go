@@ -101,8 +101,8 @@ func textsIn(word string, rules []Rule) []string {
 			texts = append(texts, strings.TrimLeft(value, before))
 		}
 	}
-	if strings.HasPrefix(word, "-") && len(word) > 2 && word[1] != '-' {
-		texts = append(texts, word[2:]) // -sCOMMAND
+	if letters, ok := shortOptions(word); ok && letters != "" {
+		texts = append(texts, letters[1:]) // -sCOMMAND
 	}
 	for i := 0; i < len(word) && len(texts) <= maxTexts; i++ { // more than that are not read
 		if strings.IndexByte(signs, word[i]) < 0 {

@@ -365,7 +365,7 @@ func evaluates(p *simpleCommand) bool {
 	name, words := p.program(), p.words[1:]
 	option := func(letters string) bool {
 		return slices.ContainsFunc(words, func(w word) bool {
-			return w.kind != static || len(w.text) > 1 && w.text[0] == '-' && strings.ContainsAny(w.text, letters)
+			return w.kind != static || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, letters)
 		})
 	}
 	index := func() bool {
@@ -465,9 +465,7 @@ func (r *scriptReader) text(start, end syntax.Pos) string {
 // plainName reports whether a program's name has no character that only looks
 // like another, or that another shell would expand.
 func plainName(name string) bool {
-	return name == "[" || name == "[[" || name != "" && !strings.ContainsFunc(name, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_./+-@:,", c))
-	})
+	return name == "[" || name == "[[" || name != "" && consistsOf(name, nameChars+"./+-@:,")
 }
 
 // joinAll returns to as seen from each of dirs. The result is not cleaned: the

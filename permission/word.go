@@ -30,8 +30,8 @@ func (w word) mayBeOption() bool {
 	if w.kind == dynamic || w.text == "" {
 		return true
 	}
-	first := rune(w.text[0])
-	return !(first == '.' || first == '/' || first == '_' || 'a' <= first && first <= 'z' || 'A' <= first && first <= 'Z' || '0' <= first && first <= '9')
+	first := w.text[0]
+	return first != '.' && first != '/' && !nameByte(first)
 }
 
 // wordOf returns what is known of w, where vars are the variables whose value is

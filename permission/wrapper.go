@@ -305,9 +305,7 @@ func readAlike(shell, text string) bool {
 	case "sh", "dash", "ash": // sh may be one of the others
 		return !slices.ContainsFunc([]string{"[[", "((", "<(", ">(", "&>", ">&", "|&", "<<<", "{", "$'", "$\"", "=(", "function", "~", "`", "<<"}, func(s string) bool { return strings.Contains(strings.ReplaceAll(text, "2>&1", ""), s) })
 	}
-	return !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c < 0x80 && nameByte(byte(c)) || strings.ContainsRune(" \n./:,@%+-'\";&|", c))
-	})
+	return consistsOf(text, nameChars+" \n./:,@%+-'\";&|")
 }
 
 // unwrapEnv looks into "env -S TEXT".
