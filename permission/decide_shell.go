@@ -513,10 +513,6 @@ func protected(w string) bool {
 // spelling says; what its patterns of names stand for, too.
 func (t *evaluation) resolved(s *script) {
 	r := t.r
-	if len(r.Paths)+len(r.Resolved) == 0 {
-		t.outside()
-		return
-	}
 	spelled := map[string]bool{}
 	for _, p := range s.parts {
 		if p.speculative {

@@ -119,12 +119,9 @@ func (h hazard) names(t string) bool {
 			return true
 		}
 	}
-	if h.within != "" {
-		lower := strings.ToLower(t)
-		for part := range strings.FieldsSeq(h.within) {
-			if strings.Contains(lower, part) {
-				return true
-			}
+	for part := range strings.FieldsSeq(h.within) {
+		if strings.Contains(strings.ToLower(t), part) {
+			return true
 		}
 	}
 	if len(t) < 2 || t[0] != '-' {

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -71,22 +72,55 @@ func TestTheConfigurationOfAWorkspaceIsBoundedInAll(t *testing.T) {
 	}
 }
 
-// The folder of stored rules is the person's alone.
-func TestTheFolderOfStoredRulesIsPrivate(t *testing.T) {
+// What is stored for a person is theirs alone; what is meant for git is as the files of git are.
+func TestWhatIsStoredIsPrivateAndWhatIsForGitIsNot(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs permissions of files")
 	}
 	r := newRig(t)
-	if err := r.open().AddRules("", permission.Rules{{Effect: permission.Deny, Tool: "shell", Pattern: "rm *", Scope: permission.ForWorkspace}}); err != nil {
-		t.Fatal(err)
+	p := r.open()
+	for _, scope := range []permission.Scope{permission.ForUser, permission.ForWorkspace, permission.ForRun, permission.FromRepository} {
+		if err := p.Add(rule(t, permission.Deny, "shell(rm *)", scope), "r1"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	info, err := os.Stat(r.state)
-	if err != nil {
-		t.Fatal(err)
+	r.write("src/main.go", "") // made with the modes that git uses, as far as this machine allows
+	mode := func(name string) fs.FileMode {
+		info, err := os.Stat(filepath.Join(r.workspace, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
 	}
-	if got := info.Mode().Perm(); got != 0o700 {
-		t.Errorf("its mode is %o", got)
+	made := map[string]bool{}
+	for top, modes := range map[string][2]fs.FileMode{r.config: {0o700, 0o600}, r.state: {0o700, 0o600}, r.workspace + "/.pawl": {mode("src"), mode("src/main.go")}} {
+		err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			want := modes[1]
+			if d.IsDir() {
+				want = modes[0]
+			}
+			if got := info.Mode().Perm(); got != want {
+				t.Errorf("%s has the mode %o, want %o", name, got, want)
+			}
+			made[filepath.Base(name)] = true
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"permissions.json", "permissions.lock", "trust.json", "trust", "rules", "r1.json", ".pawl"} {
+		if !made[name] {
+			t.Errorf("%s was not made", name)
+		}
 	}
 }
 
