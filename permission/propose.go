@@ -199,7 +199,7 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, 
 		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.transparent || !needsRule(part)) {
 			continue
 		}
-		if r.Sandbox != run.Confined && d.Verdict == Allow && idles(part, part.info()) {
+		if d.Verdict == Allow && idles(part, part.info()) {
 			continue
 		}
 		rule, exact, ok := t.commandRule(part, history)

@@ -171,7 +171,5 @@ func (r *scriptReader) braces(p *simpleCommand, args []*syntax.Word) {
 			words = append(words, wordOf(w, r.vars))
 		}
 	}
-	if len(words) > 0 && len(words) <= maxParts {
-		r.inner(p, words, true)
-	}
+	r.inner(p, words, true)
 }

@@ -58,7 +58,7 @@ func siteOf(address string) (site, error) {
 		s.suspicious = "it has an @ before its first slash, and parsers disagree about the host"
 	case strings.ContainsFunc(s.host, func(c rune) bool { return c >= 0x80 }):
 		s.suspicious = "its host has letters beyond ASCII, which may only look like others"
-	case strings.ContainsFunc(s.host, func(c rune) bool { return !hostCharacter(c) }):
+	case !consistsOf(s.host, hostChars):
 		s.suspicious = "its host has characters that no host name has"
 	}
 	addr, numeric := looseAddr(s.host)
@@ -78,15 +78,14 @@ func siteOf(address string) (site, error) {
 	return s, nil
 }
 
-func hostCharacter(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':'
-}
+// hostChars are the characters of names of hosts and of IPv6 addresses.
+const hostChars = "0123456789abcdefghijklmnopqrstuvwxyz.-_:"
 
 // localDomains are the ends of names that lead into the machine or its own network,
 // by standard (RFC 6761, 6762, 8375, the reserved .internal) or by habit.
 var localDomains = []string{
 	"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa",
-	"in-addr.arpa", "ip6.arpa", "onion", "svc", "cluster.local", "localtest.me", "lvh.me", "vcap.me", "lacolhost.com",
+	"in-addr.arpa", "ip6.arpa", "onion", "svc", "localtest.me", "lvh.me", "vcap.me", "lacolhost.com",
 }
 
 // localName says why a name is not one of the public Internet; empty if it may be.
@@ -126,7 +125,7 @@ func checkHostPattern(pattern string) error {
 		return errors.New("the host has letters beyond ASCII; write it as browsers send it (xn--…)")
 	case strings.Contains(name, "*"):
 		return errors.New("* stands for whole names before a domain only: write *.example.com")
-	case name == "" || strings.Contains(name, "..") || !strings.HasPrefix(host, "[") && strings.ContainsFunc(strings.ToLower(name), func(c rune) bool { return !hostCharacter(c) }):
+	case name == "" || strings.Contains(name, "..") || !strings.HasPrefix(host, "[") && !consistsOf(strings.ToLower(name), hostChars):
 		return errors.New("not a host: write example.com, *.example.com or localhost:3000")
 	case host != name && !strings.Contains(name, ".") && name != "localhost":
 		return fmt.Errorf("*.%s would be every host of a whole domain; name one below it", name)

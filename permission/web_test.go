@@ -3,6 +3,7 @@ package permission_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"pawl/permission"
@@ -170,6 +171,70 @@ func TestAPublicNameThatLeadsToAPrivateAddressAsks(t *testing.T) {
 	} {
 		if got := c.rules.DecideAddress(r, c.dialled, permission.Default); got.Verdict != c.want {
 			t.Errorf("%v dialling %s: %s (%s), want %s", c.rules, c.dialled, got.Verdict, got.Reason, c.want)
+		}
+	}
+}
+
+// Names that lead into the machine or its own network need a rule that names them, as a domain and
+// as a host in it; names that only end alike do not.
+func TestNamesOfTheOwnNetworkNeedARuleThatNamesThem(t *testing.T) {
+	t.Parallel()
+	wide := hosts(t, permission.Allow, "fetch(*)")
+	for domain := range strings.FieldsSeq(`localhost localdomain local internal intranet private corp home lan home.arpa
+		in-addr.arpa ip6.arpa onion svc localtest.me lvh.me vcap.me lacolhost.com`) {
+		for _, host := range []string{domain, "a." + domain, "a.b." + strings.ToUpper(domain)} {
+			if d := wide.Decide(fetching("http://"+host+"/"), permission.Default); d.Verdict != permission.Ask {
+				t.Errorf("%s: %s (%s)", host, d.Verdict, d.Reason)
+			}
+		}
+		if d := wide.Decide(fetching("http://example.x"+domain+"/"), permission.Default); d.Verdict != permission.Allow {
+			t.Errorf("example.x%s: %s (%s)", domain, d.Verdict, d.Reason)
+		}
+		named := hosts(t, permission.Allow, "fetch(a."+domain+")")
+		if d := named.Decide(fetching("http://a."+domain+"/"), permission.Default); d.Verdict != permission.Allow {
+			t.Errorf("a rule names a.%s: %s (%s)", domain, d.Verdict, d.Reason)
+		}
+	}
+	for host, want := range map[string]permission.Verdict{"az09-_.example.com": permission.Allow, "cluster.local": permission.Ask,
+		"a+b.example.com": permission.Ask, "10-0-0-1.example.com": permission.Ask, "8-8-8-8.example.com": permission.Allow, "x.10.0.0.1.example.com": permission.Ask, "10-0-0.example.com": permission.Allow} {
+		if d := wide.Decide(fetching("http://"+host+"/"), permission.Default); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", host, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
+func hosts(t *testing.T, effect permission.Verdict, texts ...string) permission.Rules {
+	t.Helper()
+	var rs permission.Rules
+	for _, text := range texts {
+		r, err := permission.ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Effect = effect
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+// A rule that denies what is done to files holds for every tool that does it, and no rule that allows
+// reaches further than its tool.
+func TestARuleForATool(t *testing.T) {
+	t.Parallel()
+	also := map[string]string{"read": "read", "search": "search read", "glob": "glob read", "list": "list read", "write": "write edit", "edit": "edit write"}
+	for tool, of := range also {
+		for other := range also {
+			r := permission.Request{Tool: tool, Class: run.Writes, Paths: []string{"src/a"}, Workspace: "/work"}
+			holds := slices.Contains(strings.Fields(of), other)
+			if d := hosts(t, permission.Deny, other+"(src/*)").Decide(r, permission.Bypass); (d.Verdict == permission.Deny) != holds {
+				t.Errorf("deny %s(src/*), %s: %s (%s)", other, tool, d.Verdict, d.Reason)
+			}
+			if d := hosts(t, permission.Ask, other+"(src/*)").Decide(r, permission.AcceptEdits); (d.Source == "flag" || d.Rule != "") != holds {
+				t.Errorf("ask %s(src/*), %s: %s by %q (%s)", other, tool, d.Verdict, d.Rule, d.Reason)
+			}
+			if d := hosts(t, permission.Allow, other+"(src/*)").Decide(r, permission.Default); (d.Rule != "") != (tool == other) {
+				t.Errorf("allow %s(src/*), %s: %s by %q (%s)", other, tool, d.Verdict, d.Rule, d.Reason)
+			}
 		}
 	}
 }
