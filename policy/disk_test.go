@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,12 +18,31 @@ func TestASignatureIsBelievedOnceTheFileIsLeftAlone(t *testing.T) {
 	}{
 		"not there":                      {signature{}, true},
 		"long ago":                       {signature{found: true, modified: at(time.Hour), change: at(time.Hour)}, true},
+		"one tick ago":                   {signature{found: true, modified: at(settles), change: at(settles)}, false},
+		"longer ago than a tick":         {signature{found: true, modified: at(settles + 1), change: at(settles + 1)}, true},
 		"just now":                       {signature{found: true, modified: at(time.Second), change: at(time.Second)}, false},
 		"its time set back just now":     {signature{found: true, modified: at(time.Hour), change: at(time.Second)}, false},
 		"from a clock that is too early": {signature{found: true, modified: at(-time.Hour), change: at(-time.Hour)}, false},
 	} {
 		if got := c.sig.settled(now); got != c.want {
 			t.Errorf("%s: believed: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// A file that is as it was is not read again; one that cannot be looked at is, each time.
+func TestAFileIsReadAgainWhenItChanged(t *testing.T) {
+	t.Parallel()
+	d := disk{path: filepath.Join(t.TempDir(), "f")}
+	for i, want := range []bool{true, false, false} {
+		if content, fresh, err := d.read(); content != nil || fresh != want || err != nil {
+			t.Errorf("look %d at no file: %q, %t, %v", i, content, fresh, err)
+		}
+	}
+	d.path = filepath.Join(filepath.Dir(d.path), strings.Repeat("n", 300))
+	for range 2 {
+		if _, fresh, err := d.read(); !fresh || err == nil {
+			t.Errorf("a name that is too long: %t, %v", fresh, err)
 		}
 	}
 }

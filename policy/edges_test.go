@@ -11,6 +11,7 @@ import (
 
 	"pawl/permission"
 	"pawl/policy"
+	"pawl/run"
 )
 
 func TestAWorkspaceThatIsNotThereIsAnError(t *testing.T) {
@@ -164,5 +165,67 @@ func TestALongIndentationIsShownAndALongerOneCounted(t *testing.T) {
 		if got := policy.Visible(strings.Repeat(" ", n) + "x"); got != want {
 			t.Errorf("%d blanks: %q", n, got)
 		}
+	}
+}
+
+// What another process has trusted is in the records at once.
+func TestTrustThatIsGivenElsewhereIsSeen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(".pawl/agents/a.md", "A.")
+	p := r.open()
+	if records, err := p.Records(); err != nil || len(records) != 0 {
+		t.Fatalf("%v, %v", records, err)
+	}
+	r.trust(r.open())
+	records, err := p.Records()
+	if err != nil || len(records) != 1 || len(records[0].Files) != 1 || records[0].Workspace != r.workspace {
+		t.Errorf("%+v, %v", records, err)
+	}
+	if was, err := r.open().Revoke(); !was || err != nil {
+		t.Fatal(was, err)
+	}
+	if records, err := p.Records(); err != nil || len(records) != 0 {
+		t.Errorf("taken back: %+v, %v", records, err)
+	}
+}
+
+// The rules that a person has trusted forbid what they forbade when the file says something else. If
+// they are lost, nothing is allowed, and the person is told to look again.
+func TestWhatWasTrustedAndIsLostIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.rules(rulesFile, "deny shell(rm *)", "allow shell(make)")
+	r.trust(r.open())
+	r.rules(rulesFile, "ask shell(ls)")
+	p := r.open()
+	r.expect(p, "changed", map[string]permission.Verdict{"rm x": permission.Deny, "ls": permission.Ask, "make": permission.Ask})
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(r.config + "/trust"); err != nil {
+		t.Fatal(err)
+	}
+	r.rules(r.config+"/permissions.json", "allow shell(frob)")
+	p = r.open()
+	r.has(p.Check(), "what you trusted of "+r.workspace+"/"+rulesFile+" cannot be read any more", "look at it again with `pawl trust`")
+	r.expect(p, "lost", map[string]permission.Verdict{"frob": permission.Ask, "ls": permission.Ask})
+	r.trust(p)
+	r.expect(p, "looked at again", map[string]permission.Verdict{"frob": permission.Allow, "rm x": permission.Ask})
+}
+
+// A rule for one run needs a run whose name is the name of a file and leads nowhere else.
+func TestARuleForARunNeedsTheRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.open()
+	for _, id := range []run.ID{"", ".", "..", "a/b", `a\b`, "a\x00b", "/"} {
+		r.has(p.Add(rule(t, permission.Deny, "shell(rm *)", permission.ForRun), id), "a rule for one run needs the run")
+		if rules, err := p.Rules(id); len(rules) != 0 || err != nil {
+			t.Errorf("%q has %v, %v", id, rules, err)
+		}
+	}
+	if ids, err := policy.RunsWithRules(r.state); len(ids) != 0 || err != nil {
+		t.Errorf("there are %v, %v", ids, err)
 	}
 }
