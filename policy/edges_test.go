@@ -229,3 +229,59 @@ func TestARuleForARunNeedsTheRun(t *testing.T) {
 		t.Errorf("there are %v, %v", ids, err)
 	}
 }
+
+// Long runs of empty lines are counted wherever they are, each kind on its own.
+func TestEmptyLinesAreCountedToTheEnd(t *testing.T) {
+	t.Parallel()
+	empty := strings.Repeat("\n", 4)
+	for _, c := range []struct{ was, now, want string }{
+		{"", "a\n" + empty, "  a\n  [4 empty lines]\n"},
+		{"", empty + "b\n", "  [4 empty lines]\n  b\n"},
+		{"", "a\n" + empty[1:], "  a\n  \n  \n  \n"},
+		{"a\n" + empty + "b\n", "a\nb\n" + empty, "@@ -1,6 +1,6 @@\n  a\n+ b\n  [4 empty lines]\n- b\n"},
+		{"a\n" + empty, "a\n" + strings.Repeat(" \n", 5), "@@ -1,5 +1,6 @@\n  a\n- [4 empty lines]\n+  [5 empty lines]\n"},
+	} {
+		change := policy.Change{File: "f", Now: []byte(c.now)}
+		if c.was != "" {
+			change.Was = []byte(c.was)
+		}
+		if got, whole := change.Show(0); got != c.want || !whole {
+			t.Errorf("%q to %q is shown as\n%s(whole: %t), want\n%s", c.was, c.now, got, whole, c.want)
+		}
+	}
+}
+
+// The mark of a line that is not shown whole is not counted among the lines.
+func TestAsManyLinesAreShownAsThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	c := policy.Change{File: "f", Now: []byte("a\nb\nc\n")}
+	for lines, want := range map[int]string{
+		1: "  a\n  [2 more lines are not shown]\n", 2: "  a\n  b\n  [1 more lines are not shown]\n", 3: "  a\n  b\n  c\n", 4: "  a\n  b\n  c\n", 0: "  a\n  b\n  c\n",
+	} {
+		if got, whole := c.Show(lines); got != want || whole != (lines != 1 && lines != 2) {
+			t.Errorf("%d lines: %q, whole: %t", lines, got, whole)
+		}
+	}
+	for n, whole := range map[int]bool{2_000 - len("  \n"): true, 2_001 - len("  \n"): false} {
+		c := policy.Change{File: "f", Now: []byte(strings.Repeat("x", n) + "\n")}
+		if got, all := c.Show(1); all != whole || !whole && !strings.HasSuffix(got, "x [1 more bytes of this line are not shown]\n") {
+			t.Errorf("%d bytes: whole: %t, …%q", n, all, got[len(got)-60:])
+		}
+	}
+}
+
+// A child whose parent's rules cannot be read, or that cannot have any, is not begun without them.
+func TestRulesThatCannotBeInheritedAreAnError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.open()
+	if err := p.Inherit("r1", ""); err != nil {
+		t.Errorf("without rules: %v", err)
+	}
+	if err := p.Add(rule(t, permission.Deny, "shell(rm *)", permission.ForRun), "r1"); err != nil {
+		t.Fatal(err)
+	}
+	r.has(p.Inherit("r1", ""), "a rule for one run needs the run")
+	r.write(r.state+"/rules/r1.json", "{")
+	r.has(p.Inherit("r1", "r2"), "r1.json")
+}
