@@ -87,12 +87,11 @@ func readConfigFile(root *os.Root, name string) *configFile {
 // counts is what was read, whatever its name meant by then. A root leads nowhere else.
 func (g *configFile) load(root *os.Root) {
 	f, err := root.OpenFile(g.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		g.problem = err.Error()
-		return
+	if err == nil {
+		defer f.Close()
+		g.content, _, err = readWhole(f, g.name)
 	}
-	defer f.Close()
-	if g.content, _, err = readWhole(f, g.name); err != nil {
+	if err != nil {
 		g.problem = err.Error()
 		return
 	}
@@ -155,13 +154,12 @@ func (s *scanner) folder(name string, depth int) {
 		return
 	}
 	dir, err := s.root.Open(name)
-	if err != nil {
-		s.add(configFile{name: name, problem: err.Error()})
-		return
+	if err == nil {
+		defer dir.Close()
 	}
-	defer dir.Close()
-	for !s.full {
-		some, err := dir.ReadDir(64) // of a folder without end not all
+	for err == nil && !s.full {
+		var some []fs.DirEntry
+		some, err = dir.ReadDir(64) // of a folder without end not all
 		for _, e := range some {
 			at := name + "/" + e.Name()
 			if e.IsDir() && at != rulesName && at != configName {
@@ -170,12 +168,8 @@ func (s *scanner) folder(name string, depth int) {
 				s.add(*g)
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			s.add(configFile{name: name, problem: err.Error()})
-			return
-		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.add(configFile{name: name, problem: err.Error()})
 	}
 }

@@ -85,23 +85,26 @@ func (d *disk) load() ([]byte, signature, error) {
 	}
 	defer f.Close()
 	content, info, err := readWhole(f, d.path)
+	if err == nil {
+		err = d.check(info)
+	}
 	if err != nil {
 		return nil, signature{}, err
 	}
-	if err := d.owners.check(d.path, info, d.strict); err != nil {
-		return nil, signature{}, err
-	}
-	if d.strict {
-		folder := filepath.Dir(d.path)
-		info, err := os.Stat(folder)
-		if err != nil {
-			return nil, signature{}, err
-		}
-		if err := d.owners.check(folder, info, true); err != nil {
-			return nil, signature{}, err
-		}
-	}
 	return content, signatureOf(info), nil
+}
+
+// check refuses a file that somebody else could have written or, of an administrator, put there.
+func (d *disk) check(info fs.FileInfo) error {
+	err := d.owners.check(d.path, info, d.strict)
+	if err != nil || !d.strict {
+		return err
+	}
+	folder := filepath.Dir(d.path)
+	if info, err = os.Stat(folder); err != nil {
+		return err
+	}
+	return d.owners.check(folder, info, true)
 }
 
 // readWhole reads a regular file of at most [maxFile] bytes.
@@ -167,10 +170,11 @@ func replace(path string, content []byte) error {
 		path = to
 	}
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	err := os.MkdirAll(dir, 0o700)
+	var root *os.Root
+	if err == nil {
+		root, err = os.OpenRoot(dir)
 	}
-	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
@@ -194,10 +198,10 @@ func replaceIn(root *os.Root, name string, content []byte, mode fs.FileMode) (er
 	if err == nil {
 		err = f.Sync()
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temp, name)
 	}
-	if err := root.Rename(temp, name); err != nil {
+	if err != nil {
 		return err
 	}
 	dir, err := root.Open(filepath.Dir(name))

@@ -367,7 +367,7 @@ func TestWhatStandsInTheWayOfAFolder(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(r.workspace, ".pawl/mine")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("written over, it has the mode %v: %v", info.Mode(), err)
 	}
-	r.has(p.ReplaceFile(".pawl/"+strings.Repeat("n", 250), []byte("A.")), "n could not be written: ") // its copy has a longer name
+	r.has(p.ReplaceFile(".pawl/"+strings.Repeat("n", 250), []byte("A.")), "n could not be changed: ") // its copy has a longer name
 	if left, err := filepath.Glob(r.workspace + "/.pawl/.*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

@@ -134,17 +134,13 @@ func (p *Policy) changeFile(name string, do func(full string, there bool, conten
 			return err
 		}
 		if now == nil {
-			if err := root.Remove(name); err != nil {
-				return err
-			}
-			return p.record(record.Owner, []Change{{File: name, Removed: true}})
+			err = root.Remove(name)
+		} else if err = root.MkdirAll(path.Dir(name), 0o755); err == nil {
+			err = replaceIn(root, name, now, mode)
 		}
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("%s could not be changed: %w", full, err)
 		}
-		if err := replaceIn(root, name, now, mode); err != nil {
-			return fmt.Errorf("%s could not be written: %w", full, err)
-		}
-		return p.record(record.Owner, []Change{{File: name, Now: now}})
+		return p.record(record.Owner, []Change{{File: name, Now: now, Removed: now == nil}})
 	})
 }
