@@ -30,6 +30,8 @@ func TestTheOrderOfADecision(t *testing.T) {
 	outside.Outside = true
 	obeyed := edit("hooks.d/check")
 	obeyed.Resolved, obeyed.Obeyed = []string{"hooks.d/check"}, []string{"hooks.d/check"}
+	hook, looked := edit(".git/hooks/check"), read("hooks.d/check")
+	hook.Obeyed, looked.Obeyed = []string{".git/hooks/check"}, []string{"hooks.d/check"}
 	post := permission.Request{Tool: "post", Class: run.Writes}
 	child := permission.Request{Tool: "handoff", Class: run.Resumable}
 
@@ -61,6 +63,8 @@ func TestTheOrderOfADecision(t *testing.T) {
 		{"accept-edits asks for what git obeys", "", "", "", obeyed, edits, k, "default"},
 		{"a wildcard does not cover what git obeys", "edit(**)", "", "", obeyed, normal, k, "default"},
 		{"a rule names what git obeys", "edit(hooks.d/check)", "", "", obeyed, normal, a, "test"},
+		{"a rule names the folder of what git obeys", "edit(.git/hooks/*)", "", "", hook, normal, a, "test"},
+		{"what git obeys is read", "", "", "", looked, normal, a, "default"},
 		{"a wildcard does not cover .git", "edit(**)", "", "", edit(".git/config"), normal, k, "default"},
 		{"accept-edits is nothing to the shell", "", "", "", shell("touch x"), edits, k, "default"},
 		{"an ask rule is before accept-edits", "", "edit(db/**)", "", edit("db/a"), edits, k, "test"},
@@ -108,7 +112,7 @@ func TestTheOrderOfADecision(t *testing.T) {
 
 func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "(x)", "shell(", "shell()", "shell( )", "shell(x) y", "two words", "*"} {
+	for _, text := range []string{"", "(x)", "shell(", "shell()", "shell( )", "shell(x) y", "two words", "*", "shell(a\x00)", "shell('a)", "shell(a \"b)"} {
 		if r, err := permission.ParseRule(text); err == nil {
 			t.Errorf("%q is read as %+v", text, r)
 		}
