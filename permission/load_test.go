@@ -155,3 +155,23 @@ func TestRulesAreMergedAndRevoked(t *testing.T) {
 		t.Error("an administrator's rule is revoked")
 	}
 }
+
+// A file that lost its end is no file of rules, wherever it ends: a rule that forbids may be missing.
+func TestAFileOfRulesThatEndsTooEarlyIsRefused(t *testing.T) {
+	t.Parallel()
+	const file = `{"rules": [{"rule": "shell(rm *)", "effect": "deny"}, {"rule": "edit(src/**)", "effect": "allow"}]}`
+	for end := range len(file) {
+		rs, err := permission.Load(strings.NewReader(file[:end]), permission.ForUser, "p.json")
+		if len(rs) > 0 || err == nil || !strings.HasPrefix(err.Error(), "p.json:") {
+			t.Errorf("%s: %v, %v", file[:end], rs, err)
+		}
+	}
+	for _, more := range []string{"}", "]", "{}", "x", "null"} {
+		if rs, err := permission.Load(strings.NewReader(file+more), permission.ForUser, "p.json"); len(rs) > 0 || err == nil {
+			t.Errorf("%s at the end: %v, %v", more, rs, err)
+		}
+	}
+	if rs, err := permission.Load(strings.NewReader(file+" \n"), permission.ForUser, "p.json"); len(rs) != 2 || err != nil {
+		t.Errorf("%v, %v", rs, err)
+	}
+}

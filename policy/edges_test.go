@@ -285,3 +285,58 @@ func TestRulesThatCannotBeInheritedAreAnError(t *testing.T) {
 	r.write(r.state+"/rules/r1.json", "{")
 	r.has(p.Inherit("r1", "r2"), "r1.json")
 }
+
+// What is trusted is listed by name, whatever was trusted first, and once.
+func TestRecordsAreSorted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, name := range []string{".pawl/agents/a.md", ".pawl/agents/b.md", ".pawl/config.toml"} {
+		r.write(name, "x")
+	}
+	p := r.open()
+	changes, err := p.Pending()
+	if err != nil || len(changes) != 3 {
+		t.Fatal(changes, err)
+	}
+	for _, i := range []int{2, 0, 1, 0} {
+		if err := p.Trust(changes[i : i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, err := p.Records()
+	if err != nil || len(records) != 1 {
+		t.Fatal(records, err)
+	}
+	var names []string
+	for _, f := range records[0].Files {
+		names = append(names, f.File)
+		if f.By != "ann" || f.When.IsZero() || f.SHA256 == "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if got := strings.Join(names, " "); got != ".pawl/agents/a.md .pawl/agents/b.md .pawl/config.toml" {
+		t.Errorf("trusted are %s", got)
+	}
+	kept, err := os.ReadDir(r.config + "/trust")
+	if err != nil || len(kept) != 1 {
+		t.Errorf("of three files with one content %d contents are kept: %v", len(kept), err)
+	}
+	if err := os.Remove(filepath.Join(r.workspace, ".pawl/config.toml")); err != nil {
+		t.Fatal(err)
+	}
+	r.write(".pawl/agents/a.md", "y")
+	changes, err = p.Pending()
+	var kinds []string
+	for _, c := range changes {
+		kinds = append(kinds, c.Kind()+" "+c.File+" "+string(c.Was))
+	}
+	if got := strings.Join(kinds, ", "); err != nil || got != "changed .pawl/agents/a.md x, removed .pawl/config.toml x" {
+		t.Errorf("pending are %s: %v", got, err)
+	}
+	if err := p.Trust(changes); err != nil || !p.Trusted() {
+		t.Errorf("not trusted: %v", err)
+	}
+	if kept, err := os.ReadDir(r.config + "/trust"); err != nil || len(kept) != 2 {
+		t.Errorf("%d contents are kept: %v", len(kept), err)
+	}
+}
