@@ -171,6 +171,11 @@ func TestAFileOfRulesThatEndsTooEarlyIsRefused(t *testing.T) {
 			t.Errorf("%s at the end: %v, %v", more, rs, err)
 		}
 	}
+	for _, bad := range []string{`{x`, `{"rules": [], x`, `{"rules": [x`, `{"rules": x`} {
+		if _, err := permission.Load(strings.NewReader(bad), permission.ForUser, "p.json"); err == nil || !strings.Contains(err.Error(), "not valid JSON: invalid character 'x'") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
 	if rs, err := permission.Load(strings.NewReader(file+" \n"), permission.ForUser, "p.json"); len(rs) != 2 || err != nil {
 		t.Errorf("%v, %v", rs, err)
 	}

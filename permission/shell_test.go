@@ -307,3 +307,14 @@ func BenchmarkDecide(b *testing.B) {
 		rs.Decide(r, permission.Default)
 	}
 }
+
+// As many texts of shell are read as a person could look through, and so deep; beyond that it asks.
+func TestTheBoundsOfACommand(t *testing.T) {
+	t.Parallel()
+	allow := rules(t, permission.Allow, "sh -c ls")
+	for n, want := range map[int]permission.Verdict{49: permission.Allow, 50: permission.Ask} {
+		if d := ask(allow, strings.TrimSuffix(strings.Repeat("sh -c ls; ", n), "; "), "/work"); d.Verdict != want {
+			t.Errorf("%d texts: %s (%s), want %s", n, d.Verdict, d.Reason, want)
+		}
+	}
+}
