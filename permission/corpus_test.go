@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,5 +171,35 @@ func TestCasesAreReportedThatDiffer(t *testing.T) {
 		if _, err := permission.RunCases(strings.NewReader(bad), nil); err == nil {
 			t.Errorf("%q is taken for a file of cases", bad)
 		}
+	}
+}
+
+// A path of a case is judged by where it leads; where that is not known it asks.
+func TestTheFilesOfCasesAreResolved(t *testing.T) {
+	t.Parallel()
+	const file = `{"cases": [
+		{"id": "in the workspace", "command": "cat a", "rule": {}, "expected": "allow"},
+		{"id": "out of it", "command": "cat out", "rule": {}, "expected": "ask"},
+		{"id": "to a secret", "command": "cat secret", "rule": {}, "expected": "ask"},
+		{"id": "to what is denied", "command": "cat secret", "rule": {"deny": ["read(.env)"]}, "expected": "deny"},
+		{"id": "not known", "command": "cat unknown", "rule": {}, "expected": "ask"},
+		{"id": "a rule covers it, and it is not known", "command": "touch unknown", "rule": {"allow": ["touch *"]}, "expected": "ask"},
+		{"id": "by its spelling", "command": "cat ../a /a", "rule": {}, "expected": "ask"}
+	]}`
+	report, err := permission.RunCases(strings.NewReader(file), func(path string) (string, error) {
+		switch path {
+		case "out":
+			return "/etc/hosts", nil
+		case "secret":
+			return ".env", nil
+		case "unknown":
+			return "", errors.New("it cannot be read")
+		case "../a", "/a":
+			t.Errorf("%s is outside by its spelling and was looked for", path)
+		}
+		return path, nil
+	})
+	if err != nil || len(report.Differences) > 0 {
+		t.Errorf("%v\n%s", err, report)
 	}
 }

@@ -18,8 +18,8 @@ func TestASignatureIsBelievedOnceTheFileIsLeftAlone(t *testing.T) {
 	}{
 		"not there":                      {signature{}, true},
 		"long ago":                       {signature{found: true, modified: at(time.Hour), change: at(time.Hour)}, true},
-		"one tick ago":                   {signature{found: true, modified: at(settles), change: at(settles)}, false},
-		"longer ago than a tick":         {signature{found: true, modified: at(settles + 1), change: at(settles + 1)}, true},
+		"one tick of FAT ago":            {signature{found: true, modified: at(2 * time.Second), change: at(2 * time.Second)}, false},
+		"longer ago than that":           {signature{found: true, modified: at(2*time.Second + 1), change: at(2*time.Second + 1)}, true},
 		"just now":                       {signature{found: true, modified: at(time.Second), change: at(time.Second)}, false},
 		"its time set back just now":     {signature{found: true, modified: at(time.Hour), change: at(time.Second)}, false},
 		"from a clock that is too early": {signature{found: true, modified: at(-time.Hour), change: at(-time.Hour)}, false},
