@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl/permission"
 	"pawl/policy"
@@ -338,5 +339,41 @@ func TestRecordsAreSorted(t *testing.T) {
 	}
 	if kept, err := os.ReadDir(r.config + "/trust"); err != nil || len(kept) != 2 {
 		t.Errorf("%d contents are kept: %v", len(kept), err)
+	}
+}
+
+// A further file of an administrator's rules is as strict as theirs: its group cannot write it.
+func TestAFurtherManagedFileCanBeWrittenByItsOwnerAlone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("needs permissions of files")
+	}
+	r := newRig(t)
+	o := r.options()
+	o.Managed = filepath.Join(filepath.Dir(r.system), "more.json")
+	r.rules(o.Managed, "deny shell(rm *)")
+	p, err := policy.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.expect(p, "as it should be", map[string]permission.Verdict{"rm x": permission.Deny})
+	if err := os.Chmod(o.Managed, 0o664); err != nil {
+		t.Fatal(err)
+	}
+	r.has(p.Check(), "more.json can be written by others (mode 0664)")
+}
+
+// A rule that has no form in JSON is not stored as none.
+func TestARuleThatCannotBeWrittenIsNotStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.open()
+	q := rule(t, permission.Deny, "shell(rm *)", permission.ForUser)
+	q.When = time.Date(12_026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := p.Add(q, ""); err == nil {
+		t.Error("it is stored")
+	}
+	if all := p.List(); len(all) != 0 {
+		t.Errorf("there are %v", all)
 	}
 }
