@@ -75,3 +75,20 @@ func TestNeverOfACommandThatIsNotKnownIsItsText(t *testing.T) {
 		}
 	}
 }
+
+// What a pattern of names stands for may be an option, by which a reader writes, unless it begins as
+// names of files do.
+func TestAPatternThatMayBecomeAnOptionIsNoNameOfAFileThatIsRead(t *testing.T) {
+	t.Parallel()
+	rule, err := permission.ParseRule("edit(*.go)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Effect = permission.Deny
+	for command, want := range map[string]permission.Verdict{"cat ?.go": permission.Ask, "cat *a.go": permission.Ask, "cat a*.go": permission.Allow, "cat ./*.go": permission.Allow, "cat 1*.go": permission.Allow, "cat _*.go": permission.Allow} {
+		r := permission.Request{Tool: "shell", Command: command, Class: run.Reads, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}
+		if d := (permission.Rules{rule}).Decide(r, permission.Bypass); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}

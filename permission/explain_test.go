@@ -62,3 +62,21 @@ func TestWhatAPersonIsShownHidesNothing(t *testing.T) {
 		t.Errorf("it reads:\n%s", text)
 	}
 }
+
+// What asks without any rule is shown as the tool's own default.
+func TestAnExplanationSaysWhichStepAsks(t *testing.T) {
+	t.Parallel()
+	for _, r := range []permission.Request{
+		{Tool: "shell", Command: "git status", Runs: "core.fsmonitor"},
+		{Tool: "shell", Command: "ls", LocalPrograms: []string{"ls"}},
+		{Tool: "shell", Command: "frob"},
+		{Tool: "shell", Command: "cat /etc/hosts"},
+	} {
+		r.Workspace, r.Sandboxed, r.EnforcesReadOnly = "/work", true, true
+		for _, s := range permission.Rules(nil).Explain(r, permission.Default).Steps {
+			if asks := s.Name == "the tool's own default"; (len(s.Parts) == 1) != asks {
+				t.Errorf("%s, %s: %v", r.Command, s.Name, s.Parts)
+			}
+		}
+	}
+}

@@ -171,6 +171,11 @@ func TestAFileOfRulesThatEndsTooEarlyIsRefused(t *testing.T) {
 			t.Errorf("%s at the end: %v, %v", more, rs, err)
 		}
 	}
+	for bad, says := range map[string]string{`[]`: "there is [ where { should be", `{"rules": {}}`: "there is { where [ should be", `{"rules": []]`: "invalid character ']'", `{"rules": [1}`: "invalid character '}'"} {
+		if _, err := permission.Load(strings.NewReader(bad), permission.ForUser, "p.json"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", bad, err, says)
+		}
+	}
 	for _, bad := range []string{`{x`, `{"rules": [], x`, `{"rules": [x`, `{"rules": x`} {
 		if _, err := permission.Load(strings.NewReader(bad), permission.ForUser, "p.json"); err == nil || !strings.Contains(err.Error(), "not valid JSON: invalid character 'x'") {
 			t.Errorf("%s: %v", bad, err)
@@ -178,5 +183,17 @@ func TestAFileOfRulesThatEndsTooEarlyIsRefused(t *testing.T) {
 	}
 	if rs, err := permission.Load(strings.NewReader(file+" \n"), permission.ForUser, "p.json"); len(rs) != 2 || err != nil {
 		t.Errorf("%v, %v", rs, err)
+	}
+}
+
+func TestAFileOfRulesHasAtMostAMegabyte(t *testing.T) {
+	t.Parallel()
+	file := `{"rules": [{"rule": "shell(rm *)", "effect": "deny"}]}`
+	file += strings.Repeat(" ", 1<<20-len(file))
+	if rs, err := permission.Load(strings.NewReader(file), permission.ForUser, "p.json"); len(rs) != 1 || err != nil {
+		t.Errorf("a megabyte: %v, %v", rs, err)
+	}
+	if rs, err := permission.Load(strings.NewReader(file+" "), permission.ForUser, "p.json"); len(rs) != 0 || err == nil || !strings.Contains(err.Error(), "have more than 1048576 bytes") {
+		t.Errorf("a megabyte and a byte: %v, %v", rs, err)
 	}
 }
