@@ -189,7 +189,7 @@ func (s *claudeStream) line(b []byte, r *report) {
 			r.model = l.Model
 			for _, server := range l.Servers {
 				if server.Name == ServerName && !slices.Contains([]string{"connected", "pending"}, server.Status) {
-					s.server = "the server with pawl's tools could not be used: " + server.Status
+					s.server = noServer + ": " + server.Status
 				}
 			}
 		case "api_retry":

@@ -60,7 +60,10 @@ type Kind struct {
 	// person's home.
 	login   []string
 	chooses bool // it takes the id of a new conversation
-	adapter adapter
+	// unreached is what it prints to standard error if it could not start pawl's server; empty: it
+	// says that in its stream, or not at all.
+	unreached string
+	adapter   adapter
 }
 
 // DefaultModel stands for the model that the program uses by itself, as in
@@ -97,7 +100,8 @@ var Kinds = []Kind{
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
-		forms: []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
+		unreached: `message="server unavailable" key=` + ServerName + " ",
+		forms:     []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
 		bounds: map[string]string{
 			"default":      "it can read this folder and fetch, and has no shell and no edits",
 			"accept-edits": "it can read and edit this folder and fetch, and has no shell",

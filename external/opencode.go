@@ -16,7 +16,9 @@ func (opencode) hasSystem() bool { return false }
 const opencodeConfig = "OPENCODE_CONFIG_CONTENT"
 
 func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, error) {
-	args := []string{"run", "--format", "json", "--dir", t.Workspace}
+	// Its stream has nothing of a server that could not be started, and its log, on standard error,
+	// has; see [Kind.unreached].
+	args := []string{"run", "--format", "json", "--print-logs", "--log-level", "WARN", "--dir", t.Workspace}
 	if resume {
 		args = append(args, "--session", conversation)
 	}

@@ -37,7 +37,7 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		return nil, err
 	}
 	defer stdin.Close()
-	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{}, exited: make(chan struct{}), silence: make(chan struct{})}
+	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{watched: []byte(t.Kind.unreached)}, exited: make(chan struct{}), silence: make(chan struct{})}
 	cmd := exec.Command(t.Program, inv.args...)
 	cmd.Dir, cmd.Stdin = t.Workspace, stdin
 	// OpenCode takes its folder from PWD.

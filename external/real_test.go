@@ -258,6 +258,22 @@ func TestRealClaudeCodeAsksTheHookBeforeEveryTool(t *testing.T) {
 	}
 }
 
+// Gemini CLI does not say it.
+func TestRealProgramsThatCannotStartPawlsServerHaveFailed(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"claude-code", "codex", "opencode"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Done."} })
+			turn.Server = external.Server{Command: []string{filepath.Join(t.TempDir(), "no-pawl")}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Tools: []string{"planner_output"}}
+			o := perform(t.Context(), t, turn)
+			if f, ok := o.final.(run.RequestFailed); !ok || f.Kind != run.ErrInvalid || !strings.Contains(f.Reason, "server") && !strings.Contains(f.Reason, "MCP") {
+				t.Errorf("got %s", o)
+			}
+		})
+	}
+}
+
 func TestRealProgramsSayThatARequestWasRefused(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {

@@ -1,11 +1,16 @@
+//go:build unix
+
 package external
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"pawl/run"
 )
 
 // A program waits for the server with pawl's tools before it asks its model: an agent that is not
@@ -41,6 +46,38 @@ func TestClaudeCodeWithoutPawlsToolsHasFailed(t *testing.T) {
 `))
 	if !strings.Contains(got, "failed invalid: the server with pawl's tools could not be used: failed\n") {
 		t.Errorf("the stream says %s", got)
+	}
+}
+
+// OpenCode says that in its log alone, which may be long.
+func TestOpenCodeWithoutPawlsToolsHasFailed(t *testing.T) {
+	t.Parallel()
+	const unavailable = `timestamp=2026-11-26T13:17:21.682Z level=WARN run=80b6c37d message="server unavailable" key=%s type=local status=failed`
+	for server, want := range map[string]string{
+		ServerName:     "failed invalid OpenCode: the server with pawl's tools could not be used",
+		"pawl-browser": "replied Done.",
+	} {
+		dir := program(t, "opencode", fmt.Sprintf(`
+			echo '{"type":"text","sessionID":"o1","part":{"text":"Done."}}'
+			echo '{"type":"step_finish","sessionID":"o1","part":{"reason":"stop"}}'
+			echo '`+unavailable+`' >&2
+			head -c %d /dev/zero | tr '\0' '\n' >&2`, server, 2*maxStderr))
+		k, _, _ := Split("opencode")
+		turn := Turn{Kind: k, Program: dir + "/opencode", Env: os.Environ(), Run: "r", Workspace: t.TempDir(), State: t.TempDir(), Model: DefaultModel}
+		got := ""
+		for p, err := range turn.Events(t.Context()) {
+			switch p := p.(type) {
+			case run.Replied:
+				got = "replied " + run.PlainText(p.Parts)
+			case run.RequestFailed:
+				got = "failed " + string(p.Kind) + " " + p.Reason
+			case nil:
+				t.Error(err)
+			}
+		}
+		if got != want {
+			t.Errorf("without the server %s the turn has %s, want %s", server, got, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package external
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -171,6 +172,9 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 		e.silence = t.Silence
 	}
 	s.end(r)
+	if p.stderr.saw() && r.fail == nil { // whatever it has done instead
+		r.failed(run.ErrInvalid, noServer)
+	}
 	for _, o := range r.take() {
 		if !yield(o) {
 			return nil, errGone
@@ -178,6 +182,8 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	}
 	return e, nil
 }
+
+const noServer = "the server with pawl's tools could not be used"
 
 func both(a, b func()) func() { return func() { b(); a() } }
 
@@ -307,20 +313,30 @@ func lookup(env []string, name string) string {
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of what is written to it, and whether watched was part of it.
 type tail struct {
-	mu sync.Mutex
-	b  []byte
+	watched []byte // at most maxStderr; empty: nothing is watched
+
+	mu   sync.Mutex
+	b    []byte
+	seen bool
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
+	t.seen = t.seen || len(t.watched) > 0 && bytes.Contains(t.b, t.watched)
 	if n := len(t.b) - maxStderr; n > 0 {
 		t.b = append(t.b[:0], t.b[n:]...)
 	}
 	return len(p), nil
+}
+
+func (t *tail) saw() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen
 }
 
 func (t *tail) String() string {
